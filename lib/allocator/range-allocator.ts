@@ -1,0 +1,55 @@
+import type { AllocatorError } from './errors.ts';
+
+/** The original's `RangeAllocation`: canonical text of the range, and the bits of what is taken (spec §1.5). */
+export interface RangeSnapshot {
+  readonly range: string;
+  readonly data: Uint8Array;
+}
+
+/**
+ * A snapshot as the table keeps it. Bitmaps are in the byte format of `data` and are numbered by the range that
+ * `range` names.
+ */
+export interface StoredRange extends RangeSnapshot {
+  /** Who allocated what is in `data`. With `apiserver` it is a picture for the maps and a record of nothing. */
+  readonly allocator: 'table' | 'apiserver';
+  /** Spec generation under which the range was saved; an older pass or allocation ends without writing. */
+  readonly generation: number;
+  readonly strikes: LeakStrikes;
+}
+
+/** Items seen taken but without a Service: in one counted pass, or in two. The third frees them. */
+export interface LeakStrikes {
+  readonly once: Uint8Array;
+  readonly twice: Uint8Array;
+  /** When and by which pass the last strike fell; absent when none ever did. */
+  readonly last?: { readonly atMs: number; readonly passId: string };
+}
+
+/** What IP ranges (`Item` is canonical address text) and port ranges (`Item` is a port) have in common. Not shared between passes. */
+export interface RangeAllocator<Item> {
+  /** Canonical text: `10.0.0.0/24`, `30000-32767`. */
+  readonly spec: string;
+  /** Usable items. */
+  readonly max: number;
+  /** Size of the low band that `allocateNext` touches last. */
+  readonly reserved: number;
+  readonly free: number;
+  readonly used: number;
+  /** Bit number of an item, `undefined` when it is not in the range. */
+  indexOf(item: Item): number | undefined;
+  itemAt(index: number): Item;
+  /** `undefined` when the item is now this caller's. */
+  allocate(item: Item): AllocatorError | undefined;
+  allocateNext(): { readonly item: Item } | AllocatorError;
+  /** Releasing what is free, or not in the range, does nothing. */
+  release(item: Item): void;
+  has(item: Item): boolean;
+  /** Taken items, ascending. */
+  items(): Iterable<Item>;
+  snapshot(): RangeSnapshot;
+  restore(snapshot: RangeSnapshot): AllocatorError | undefined;
+}
+
+/** A uniform whole number in [0, below). `below` is at least 1. */
+export type Pick = (below: number) => number;

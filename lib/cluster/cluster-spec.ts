@@ -1,0 +1,79 @@
+/** The four loops, with the one id that files, functions, keys, metrics, logs and commands share. */
+export const LOOPS = ['system-namespaces', 'kubernetes-service', 'cluster-ip-repair', 'node-port-repair'] as const;
+export type Loop = (typeof LOOPS)[number];
+
+/** `observe` runs every pass and tells what it would write; `enforce` writes. */
+export type Mode = 'observe' | 'enforce';
+
+/** Who allocates addresses and ports: this table, or the cluster's own API servers. */
+export type AllocatorOfRecord = 'table' | 'apiserver';
+
+/** `server`: one API server. `shared`: something in front of several, such as a load balancer. */
+export type ApiServerKind = 'server' | 'shared';
+
+export interface ProbeSpec {
+  /** Where to ask, when it is not `https://<address>:<securePort>/readyz`. */
+  readonly url?: string;
+  /** TLS server name, when the certificate does not carry the address. */
+  readonly serverName?: string;
+  /** Send the kubeconfig's credential. Never sent where verification is skipped. */
+  readonly authenticate: boolean;
+}
+
+/** One published address, or a host name whose every A and AAAA record is one (always `shared`). */
+export type ApiServerSpec =
+  | { readonly address: string; readonly kind: ApiServerKind; readonly probe: ProbeSpec }
+  | { readonly host: string; readonly kind: 'shared'; readonly probe: ProbeSpec };
+
+export type EndpointReconcilerType = 'lease' | 'master-count' | 'none';
+
+export interface ServicePortSpec {
+  readonly name: string;
+  readonly protocol: 'TCP' | 'UDP' | 'SCTP';
+  readonly port: number;
+  readonly targetPort: number;
+  readonly nodePort?: number;
+}
+
+export interface EndpointPortSpec {
+  readonly name: string;
+  readonly protocol: 'TCP' | 'UDP' | 'SCTP';
+  readonly port: number;
+}
+
+/** A validated cluster spec with every default filled in. Durations carry their unit in the name. */
+export interface ClusterSpec {
+  /** `[a-z0-9-]{1,63}`. */
+  readonly name: string;
+  readonly mode: Mode;
+  readonly allocator: AllocatorOfRecord;
+  readonly kubeconfig: { readonly file: string; readonly context?: string };
+  readonly apiServers: readonly ApiServerSpec[];
+  /** Canonical CIDR texts: the primary, and perhaps a secondary of the other family. Default `10.0.0.0/24`. */
+  readonly serviceClusterIPRanges: readonly [string] | readonly [string, string];
+  /** Canonical text, `30000-32767` by default. */
+  readonly serviceNodePortRange: string;
+  readonly endpoints: {
+    readonly reconciler: EndpointReconcilerType;
+    /** Only for `master-count`. */
+    readonly masterCount: number;
+    readonly leaseSeconds: number;
+    /** `false` is what the original's periodic pass does: wrong ports alone are never fixed. */
+    readonly reconcilePorts: boolean;
+    readonly extraPorts: readonly EndpointPortSpec[];
+  };
+  readonly service: {
+    /** The Service's port, 443. */
+    readonly port: number;
+    /** The API servers' port, 6443. */
+    readonly securePort: number;
+    /** 0: the Service is of type ClusterIP. */
+    readonly nodePort: number;
+    readonly extraPorts: readonly ServicePortSpec[];
+    /** Put type and ports right when somebody changed them. The original never does in production. */
+    readonly reconcile: boolean;
+  };
+  readonly systemNamespaces: readonly string[];
+  readonly intervalSeconds: Readonly<Record<Loop, number>>;
+  readonly maxEventsPerPass: number;
+}

@@ -1,0 +1,37 @@
+/** JSON as the API server sent it: fields that this project does not know are kept. */
+export type Json = null | boolean | number | string | readonly Json[] | { readonly [field: string]: Json | undefined };
+
+export interface ObjectMeta {
+  readonly name: string;
+  readonly namespace?: string;
+  readonly uid?: string;
+  readonly resourceVersion?: string;
+  readonly labels?: Readonly<Record<string, string>>;
+  readonly annotations?: Readonly<Record<string, string>>;
+  readonly managedFields?: readonly {
+    readonly manager?: string;
+    readonly time?: string;
+    readonly operation?: string;
+  }[];
+  readonly creationTimestamp?: string;
+  readonly deletionTimestamp?: string;
+}
+
+export interface KubernetesObject {
+  readonly apiVersion?: string;
+  readonly kind?: string;
+  readonly metadata: ObjectMeta;
+}
+
+/** The fields of a Service that allocation depends on. Absent lists come as empty ones, absent numbers as 0. */
+export interface ServiceClaim {
+  readonly namespace: string;
+  readonly name: string;
+  readonly uid: string;
+  readonly resourceVersion: string;
+  readonly type: string;
+  readonly clusterIP: string;
+  readonly clusterIPs: readonly string[];
+  readonly ports: readonly { readonly protocol: string; readonly nodePort: number }[];
+  readonly healthCheckNodePort: number;
+}

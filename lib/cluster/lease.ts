@@ -1,0 +1,31 @@
+/**
+ * What the table knows of one API server's address: the original's lease, and what the probes saw. The item outlives
+ * the lease, so that an address which ran out is remembered with its misses.
+ */
+export interface Lease {
+  /** Canonical text. */
+  readonly address: string;
+  /** Grows with each refresh, as the original's does. */
+  readonly generation: number;
+  /** `probe`: refreshed by the kubernetes-service loop. `agent`: by the API server's own host, and never probed. */
+  readonly source: 'probe' | 'agent';
+  /** The host name whose record this address was, if it came from one. */
+  readonly host?: string;
+  /** The lease is held while this is later than now. */
+  readonly expiresAtMs: number;
+  /** Probes missed in a row since the last refresh. */
+  readonly misses: number;
+  /** Deregistered: not published before this, whatever the probe says. */
+  readonly withdrawnUntilMs?: number;
+  /** While withdrawn, the server was seen down or shutting down: its next 200 lifts the withdrawal. */
+  readonly seenDown: boolean;
+}
+
+export function isWithdrawn(lease: Lease, nowMs: number): boolean {
+  return lease.withdrawnUntilMs !== undefined && lease.withdrawnUntilMs > nowMs;
+}
+
+/** A lease is held iff it has not run out and is not withdrawn. */
+export function isHeld(lease: Lease, nowMs: number): boolean {
+  return lease.expiresAtMs > nowMs && !isWithdrawn(lease, nowMs);
+}

@@ -1,0 +1,44 @@
+import type { ClusterSpec, Loop } from '../cluster/cluster-spec.ts';
+import type { Finding } from '../cluster/finding.ts';
+import type { ClusterPort } from '../kubernetes/cluster-port.ts';
+import type { Prober } from '../kubernetes/probe.ts';
+import type { HostResolver } from '../kubernetes/resolve-host.ts';
+import type { KeyValueTable, TableValue } from '../table/key-value-table.ts';
+
+/** Everything one pass may use. Ports are bound to the pass's deadline and, in `observe`, write nothing. */
+export interface PassContext {
+  readonly spec: ClusterSpec;
+  /** The spec's generation at which its ranges or its allocator last changed; stamped on ranges. */
+  readonly rangesGeneration: number;
+  readonly table: KeyValueTable;
+  readonly kubernetes: ClusterPort;
+  readonly probe: Prober;
+  readonly resolveHost: HostResolver;
+  readonly passId: string;
+  readonly nowMs: () => number;
+  /** No run record exists: this pass is the cluster's start for its loop. */
+  readonly firstPass: boolean;
+  /** What the loop's last pass returned as `state`. */
+  readonly state: TableValue | undefined;
+  /** In `observe` each write is told here instead of being made. */
+  readonly wouldWrite: (description: string) => void;
+}
+
+/** What a pass did and saw. Expected trouble is in `findings` and `errors`; a throw ends the pass as failed. */
+export interface PassReport {
+  /** One line for each write made (`created namespace kube-system`), as a person would say it. */
+  readonly changes: readonly string[];
+  readonly findings: readonly Finding[];
+  /** Figures for the run record and the log line: `services`, `allocated`, `leasesHeld` ... */
+  readonly counts: Readonly<Record<string, number>>;
+  /** Failures that did not stop the pass (one namespace of four). Any makes the pass a failed one. */
+  readonly errors: readonly Error[];
+  /** Kept in the run record for the loop's next pass. */
+  readonly state?: TableValue;
+}
+
+/** One run of one loop for one cluster. */
+export interface LoopDefinition {
+  readonly id: Loop;
+  readonly run: (context: PassContext) => Promise<PassReport>;
+}

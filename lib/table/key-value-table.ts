@@ -1,0 +1,57 @@
+/** What an attribute of the table can hold. Binary stays binary: a /16 is 8 KB of it, not 11 KB of base64. */
+export type TableValue =
+  | null
+  | boolean
+  | number
+  | string
+  | Uint8Array
+  | readonly TableValue[]
+  | { readonly [field: string]: TableValue | undefined };
+
+/** One stored item. `cluster` is the partition, `key` looks as it does in etcd (`masterleases/10.0.0.1`). */
+export interface Item<Value extends TableValue = TableValue> {
+  readonly cluster: string;
+  readonly key: string;
+  readonly value: Value;
+  /** Identity of the write that left this item. Conditions compare this, never `version`. */
+  readonly writeId: string;
+  /** Counts writes, for people. It starts again at 1 when an item is made anew. */
+  readonly version: number;
+  /** Layout of `value`; code reads its own and the one before. */
+  readonly schema: number;
+  readonly updatedAtMs: number;
+  /** After this the item counts as expired. The table keeps it longer: whoever reads decides. */
+  readonly expiresAtMs?: number;
+}
+
+export interface NewItem {
+  readonly cluster: string;
+  readonly key: string;
+  readonly value: TableValue;
+  readonly schema: number;
+  readonly expiresAtMs?: number;
+}
+
+/**
+ * `won`: this write is in the table. `lost`: it is not, somebody else's is (or, for a delete, the item is not the one
+ * that was read). `unclear`: a reply was lost and what is there now proves neither; the caller ends and reads anew.
+ */
+export type WriteResult<Written> =
+  | { readonly outcome: 'won'; readonly item: Written }
+  | { readonly outcome: 'lost' }
+  | { readonly outcome: 'unclear' };
+
+/**
+ * The conditional-write key-value table that stands in for etcd (design: the table).
+ *
+ * Every read is strongly consistent. Every write is conditional on what was read: `previous` is the item that the
+ * caller has in hand, `undefined` says that there was none. An implementation is bound to one pass: its calls end, with
+ * a `TableError` of code `DeadlineExceeded`, when the pass's deadline does.
+ */
+export interface KeyValueTable {
+  get(cluster: string, key: string): Promise<Item | undefined>;
+  /** Items whose key starts with `prefix`, in byte order of their keys; all pages of them. */
+  list(cluster: string, prefix: string): Promise<Item[]>;
+  put(item: NewItem, previous: Item | undefined): Promise<WriteResult<Item>>;
+  delete(previous: Item): Promise<WriteResult<undefined>>;
+}
