@@ -9,7 +9,7 @@ export type AllocatorErrorCode =
   /** A CIDR, port range or snapshot that does not parse. */
   | 'Unparsable';
 
-/** An expected refusal of an allocator; returned, not thrown. Messages are the original's (spec §2, §3). */
+/** An expected refusal of an allocator; returned, not thrown. Messages are those of the original's allocators. */
 export class AllocatorError extends Error {
   override readonly name = 'AllocatorError';
   readonly code: AllocatorErrorCode;
@@ -18,4 +18,8 @@ export class AllocatorError extends Error {
     super(message, options);
     this.code = code;
   }
+}
+
+export function rangeIsFull(): AllocatorError {
+  return new AllocatorError('Full', 'range is full');
 }

@@ -1,6 +1,6 @@
 import type { AllocatorError } from './errors.ts';
 
-/** The original's `RangeAllocation`: canonical text of the range, and the bits of what is taken (spec §1.5). */
+/** The original's `RangeAllocation`: canonical text of the range, and the bits of what is taken (`snapshot-bytes.ts`). */
 export interface RangeSnapshot {
   readonly range: string;
   readonly data: Uint8Array;

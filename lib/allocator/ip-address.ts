@@ -1,0 +1,115 @@
+import ipaddr from 'ipaddr.js';
+
+export type IPFamily = 'IPv4' | 'IPv6';
+
+/** An address as a number of 32 or 128 bits. An IPv4-mapped IPv6 address is its IPv4 address, everywhere. */
+export interface Address {
+  readonly family: IPFamily;
+  readonly value: bigint;
+}
+
+/** The top 96 bits of `::ffff:a.b.c.d`. */
+const MAPPED_PREFIX = 0xffffn;
+
+const ZERO = 0x30;
+const NINE = 0x39;
+const DOT = 0x2e;
+
+const LEADING_ZEROS = /(^|:)0+(?=[0-9a-f])/gi;
+
+/** The longest text of eight groups; longer text, its leading zeros gone, is no address. */
+const LONGEST_IPV6_TEXT = 'ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff'.length;
+
+/**
+ * Reads an address as the API server does (`ParseIPSloppy` of `k8s.io/utils/net`): numbers are decimal and may carry
+ * leading zeros (`010.0.0.1` is 10.0.0.1), IPv6 may end in an IPv4 address, and has no zone.
+ */
+export function parseAddress(text: string): Address | undefined {
+  const ipv4 = parseIPv4(text);
+  if (ipv4 !== undefined) return { family: 'IPv4', value: BigInt(ipv4) };
+  const ipv6 = parseIPv6(text);
+  return ipv6 === undefined ? undefined : addressOf(ipv6);
+}
+
+/** The address that 128 bits mean. */
+export function addressOf(value: bigint): Address {
+  return value >> 32n === MAPPED_PREFIX ? { family: 'IPv4', value: value & 0xffffffffn } : { family: 'IPv6', value };
+}
+
+/** Dotted decimal; or lower-case groups with the longest run of two or more zeros, the leftmost on a tie, as `::`. */
+export function formatAddress(address: Address): string {
+  return address.family === 'IPv4' ? formatIPv4(Number(address.value)) : formatIPv6(address.value);
+}
+
+/** The one text that an address is known by; `undefined` when `text` is no address. */
+export function canonicalAddress(text: string): string | undefined {
+  const ipv4 = parseIPv4(text);
+  if (ipv4 !== undefined) return formatIPv4(ipv4);
+  const address = parseAddress(text);
+  return address && formatAddress(address);
+}
+
+export function familyOf(text: string): IPFamily | undefined {
+  return parseIPv4(text) === undefined ? parseAddress(text)?.family : 'IPv4';
+}
+
+/** Dotted decimal to a number, without allocating: a repair pass asks this of every Service. */
+export function parseIPv4(text: string): number | undefined {
+  let value = 0;
+  let octet = 0;
+  let digits = 0;
+  let dots = 0;
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    if (code >= ZERO && code <= NINE) {
+      octet = octet * 10 + code - ZERO;
+      if (octet > 255) return undefined;
+      digits++;
+    } else if (code === DOT && digits > 0) {
+      value = value * 256 + octet;
+      octet = 0;
+      digits = 0;
+      dots++;
+    } else return undefined;
+  }
+  return dots === 3 && digits > 0 ? value * 256 + octet : undefined;
+}
+
+export function formatIPv4(value: number): string {
+  return `${value >>> 24}.${(value >>> 16) & 255}.${(value >>> 8) & 255}.${value & 255}`;
+}
+
+/** 128 bits of any IPv6 text, mapped or not. */
+export function parseIPv6(text: string): bigint | undefined {
+  const groups = withGroupsOnly(text)?.replace(LEADING_ZEROS, '$1');
+  if (groups === undefined || groups.length > LONGEST_IPV6_TEXT || !groups.includes(':') || groups.includes('%')) {
+    return undefined;
+  }
+  try {
+    return valueOfGroups(ipaddr.IPv6.parse(groups).parts);
+  } catch {
+    return undefined;
+  }
+}
+
+function valueOfGroups(groups: readonly number[]): bigint {
+  const [a = 0, b = 0, c = 0, d = 0, e = 0, f = 0, g = 0, h = 0] = groups;
+  const high = (BigInt(a * 0x10000 + b) << 32n) | BigInt(c * 0x10000 + d);
+  const low = (BigInt(e * 0x10000 + f) << 32n) | BigInt(g * 0x10000 + h);
+  return (high << 64n) | low;
+}
+
+/** An IPv4 tail becomes the two groups that it stands for; ipaddr.js would read `::1.2.3.4` as mapped. */
+function withGroupsOnly(text: string): string | undefined {
+  if (!text.includes('.')) return text;
+  const tailAt = text.lastIndexOf(':') + 1;
+  const tail = parseIPv4(text.slice(tailAt));
+  if (tailAt === 0 || tail === undefined) return undefined;
+  return `${text.slice(0, tailAt)}${(tail >>> 16).toString(16)}:${(tail & 0xffff).toString(16)}`;
+}
+
+function formatIPv6(value: bigint): string {
+  const digits = value.toString(16).padStart(32, '0');
+  const groups = Array.from({ length: 8 }, (_, group) => Number.parseInt(digits.slice(4 * group, 4 * group + 4), 16));
+  return new ipaddr.IPv6(groups).toRFC5952String();
+}

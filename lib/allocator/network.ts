@@ -1,0 +1,99 @@
+import { AllocatorError } from './errors.ts';
+import { type Address, addressOf, formatAddress, type IPFamily, parseIPv4, parseIPv6 } from './ip-address.ts';
+
+/** A CIDR: its first address, masked, and how many leading bits name it. */
+export interface Network {
+  readonly family: IPFamily;
+  readonly base: bigint;
+  readonly prefixLength: number;
+  /** Canonical: `10.0.0.0/24`, `fd00::/112`. */
+  readonly text: string;
+}
+
+/** `net.ParseCIDR` of the original: `10.0.0.7/24` is the network 10.0.0.0/24. */
+export function parseCidr(text: string): Network | undefined {
+  const slash = text.indexOf('/');
+  if (slash < 0 || !/^\d+$/.test(text.slice(slash + 1))) return undefined;
+  const addressText = text.slice(0, slash);
+  const prefixLength = Number(text.slice(slash + 1));
+
+  const ipv4 = parseIPv4(addressText);
+  if (ipv4 !== undefined) return ipv4Network(BigInt(ipv4), prefixLength);
+  const ipv6 = parseIPv6(addressText);
+  return ipv6 === undefined ? undefined : ipv6Network(ipv6, prefixLength);
+}
+
+/** {@link parseCidr}, with the original's error. */
+export function networkOf(text: string): Network | AllocatorError {
+  return parseCidr(text) ?? new AllocatorError('Unparsable', `invalid CIDR address: ${text}`);
+}
+
+export function networkContains(network: Network, address: Address): boolean {
+  return address.family === network.family && mask(address.value, hostBits(network)) === network.base;
+}
+
+/** Bits that number the addresses within the network. */
+export function hostBits(network: Network): number {
+  return widthOf(network.family) - network.prefixLength;
+}
+
+/**
+ * How many addresses, as `RangeSize` of `k8s.io/utils/net` counts: 0 from 31 host bits (IPv4) or 127 (IPv6) on, and
+ * never more than 2^63 - 1.
+ */
+export function rangeSize(network: Network): bigint {
+  const bits = hostBits(network);
+  if (bits >= widthOf(network.family) - 1) return 0n;
+  return bits >= 63 ? 2n ** 63n - 1n : 1n << BigInt(bits);
+}
+
+/** The address at `index`, where 0 is the network's own; an error when that is outside. */
+export function indexedAddress(network: Network, index: bigint): Address | AllocatorError {
+  const address: Address = { family: network.family, value: network.base + index };
+  if (networkContains(network, address)) return address;
+  const message = `can't generate IP with index ${index} from subnet. subnet too small. subnet: "${network.text}"`;
+  return new AllocatorError('NotInRange', message);
+}
+
+/** Inside the network, and neither its own address nor an IPv4 network's broadcast address. */
+export function isUsableIn(network: Network, address: Address): boolean {
+  return (
+    networkContains(network, address) && address.value >= firstUsable(network) && address.value <= lastUsable(network)
+  );
+}
+
+/** Numbers, not addresses: a network too small for hosts has its last before its first. */
+export function firstUsable(network: Network): bigint {
+  return network.base + 1n;
+}
+
+export function lastUsable(network: Network): bigint {
+  const last = network.base + (1n << BigInt(hostBits(network))) - 1n;
+  return network.family === 'IPv4' ? last - 1n : last;
+}
+
+function ipv4Network(value: bigint, prefixLength: number): Network | undefined {
+  if (prefixLength > 32) return undefined;
+  return described('IPv4', mask(value, 32 - prefixLength), prefixLength);
+}
+
+/** A mapped network is an IPv4 one when the whole mapped prefix is part of its name. */
+function ipv6Network(value: bigint, prefixLength: number): Network | undefined {
+  if (prefixLength > 128) return undefined;
+  const base = mask(value, 128 - prefixLength);
+  const address = addressOf(base);
+  if (address.family === 'IPv4' && prefixLength >= 96) return described('IPv4', address.value, prefixLength - 96);
+  return described('IPv6', base, prefixLength);
+}
+
+function described(family: IPFamily, base: bigint, prefixLength: number): Network {
+  return { family, base, prefixLength, text: `${formatAddress({ family, value: base })}/${prefixLength}` };
+}
+
+function widthOf(family: IPFamily): 32 | 128 {
+  return family === 'IPv4' ? 32 : 128;
+}
+
+function mask(value: bigint, hostBitCount: number): bigint {
+  return (value >> BigInt(hostBitCount)) << BigInt(hostBitCount);
+}

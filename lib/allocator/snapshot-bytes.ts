@@ -1,0 +1,110 @@
+/*
+ * Sets of bit numbers in the byte format of a snapshot: one big-endian number, so that bit 0 is the lowest bit of the
+ * *last* byte and the bytes grow at the front; without leading zero bytes, the empty set without any
+ * (`big.Int.Bytes` in `pkg/registry/core/service/allocator/bitmap.go`). What is read may be padded, what is returned
+ * never is: stored bytes are compared to skip writes that change nothing.
+ */
+
+const ONES_IN_BYTE = Uint8Array.from({ length: 256 }, (_, byte) => {
+  let ones = 0;
+  for (let rest = byte; rest > 0; rest >>= 1) ones += rest & 1;
+  return ones;
+});
+
+/** The same set without leading zero bytes; a copy. */
+export function trimmed(data: Uint8Array): Uint8Array {
+  const first = data.findIndex((byte) => byte !== 0);
+  return first < 0 ? new Uint8Array(0) : data.slice(first);
+}
+
+/** The set as 32-bit words, bit 0 the lowest of the first; at least `leastWords` of them. */
+export function wordsOf(data: Uint8Array, leastWords: number): Uint32Array {
+  const bytes = trimmed(data);
+  const words = new Uint32Array(Math.max(leastWords, Math.ceil(bytes.length / 4)));
+  for (let position = 0; position < bytes.length; position++) {
+    const word = words[position >>> 2] ?? 0;
+    words[position >>> 2] = word | (byteOf(bytes, position) << ((position & 3) * 8));
+  }
+  return words;
+}
+
+/** The reverse of {@link wordsOf}. */
+export function fromWords(words: Uint32Array): Uint8Array {
+  const length = words.findLastIndex((word) => word !== 0) + 1;
+  const view = new DataView(new ArrayBuffer(length * 4));
+  for (let index = 0; index < length; index++) view.setUint32((length - 1 - index) * 4, words[index] ?? 0);
+  return trimmed(new Uint8Array(view.buffer));
+}
+
+export function isEmpty(data: Uint8Array): boolean {
+  return data.every((byte) => byte === 0);
+}
+
+export function popCount(data: Uint8Array): number {
+  let ones = 0;
+  for (const byte of data) ones += ONES_IN_BYTE[byte] ?? 0;
+  return ones;
+}
+
+export function hasBit(data: Uint8Array, bit: number): boolean {
+  return ((byteOf(data, bit >>> 3) >> (bit & 7)) & 1) === 1;
+}
+
+/** Bit numbers, ascending. */
+export function* bitsOf(data: Uint8Array): Generator<number, void, undefined> {
+  for (let position = 0; position < data.length; position++) {
+    for (let rest = byteOf(data, position); rest > 0; rest &= rest - 1) {
+      yield position * 8 + lowestBit(rest);
+    }
+  }
+}
+
+export function fromBits(bits: Iterable<number>): Uint8Array {
+  const numbers = [...bits];
+  const highest = numbers.reduce((most, bit) => Math.max(most, bit), -1);
+  const data = new Uint8Array((highest >> 3) + 1);
+  for (const bit of numbers) {
+    const index = data.length - 1 - (bit >>> 3);
+    data[index] = byteOf(data, bit >>> 3) | (1 << (bit & 7));
+  }
+  return data;
+}
+
+export function withoutBit(data: Uint8Array, bit: number): Uint8Array {
+  return subtract(data, fromBits([bit]));
+}
+
+export function union(one: Uint8Array, other: Uint8Array): Uint8Array {
+  return combined(one, other, (a, b) => a | b);
+}
+
+export function intersect(one: Uint8Array, other: Uint8Array): Uint8Array {
+  return combined(one, other, (a, b) => a & b);
+}
+
+/** What is in `one` and not in `other`. */
+export function subtract(one: Uint8Array, other: Uint8Array): Uint8Array {
+  return combined(one, other, (a, b) => a & ~b);
+}
+
+/** Whether both are the same set, however they are padded. */
+export function equalBits(one: Uint8Array, other: Uint8Array): boolean {
+  return combined(one, other, (a, b) => a ^ b).length === 0;
+}
+
+function combined(one: Uint8Array, other: Uint8Array, operation: (a: number, b: number) => number): Uint8Array {
+  const data = new Uint8Array(Math.max(one.length, other.length));
+  for (let position = 0; position < data.length; position++) {
+    data[data.length - 1 - position] = operation(byteOf(one, position), byteOf(other, position));
+  }
+  return trimmed(data);
+}
+
+/** Bytes are counted from the last, which holds bits 0 to 7. */
+function byteOf(data: Uint8Array, position: number): number {
+  return data[data.length - 1 - position] ?? 0;
+}
+
+function lowestBit(value: number): number {
+  return 31 - Math.clz32(value & -value);
+}

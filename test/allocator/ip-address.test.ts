@@ -1,0 +1,115 @@
+import { isIPv6 } from 'node:net';
+import { describe, expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import { canonicalAddress, familyOf, formatAddress, parseAddress } from '../../lib/allocator/ip-address.ts';
+
+describe('An address', () => {
+  test.each([
+    { text: '10.0.0.1', canonical: '10.0.0.1', family: 'IPv4' },
+    { text: '010.000.0.0001', canonical: '10.0.0.1', family: 'IPv4' },
+    { text: '0.0.0.0', canonical: '0.0.0.0', family: 'IPv4' },
+    { text: '255.255.255.255', canonical: '255.255.255.255', family: 'IPv4' },
+    { text: '::ffff:10.0.0.1', canonical: '10.0.0.1', family: 'IPv4' },
+    { text: '0:0:0:0:0:FFFF:a00:1', canonical: '10.0.0.1', family: 'IPv4' },
+    { text: '::10.0.0.1', canonical: '::a00:1', family: 'IPv6' },
+    { text: '64:ff9b::010.0.0.1', canonical: '64:ff9b::a00:1', family: 'IPv6' },
+    { text: '::', canonical: '::', family: 'IPv6' },
+    { text: '2001:DB8::00001', canonical: '2001:db8::1', family: 'IPv6' },
+    { text: '0:0:0:be:0:0:0:ff', canonical: '::be:0:0:0:ff', family: 'IPv6' },
+    { text: '1:0:0:2:0:0:0:3', canonical: '1:0:0:2::3', family: 'IPv6' },
+    { text: '1:0:2:3:4:5:6:7', canonical: '1:0:2:3:4:5:6:7', family: 'IPv6' },
+    { text: '1:2:3:4:5:6:7::', canonical: '1:2:3:4:5:6:7:0', family: 'IPv6' },
+    { text: '1:0:0:4:5:6:0:0', canonical: '1::4:5:6:0:0', family: 'IPv6' },
+    { text: 'fe80::', canonical: 'fe80::', family: 'IPv6' },
+  ])('written $text is $canonical, of family $family', ({ text, canonical, family }) => {
+    expect(canonicalAddress(text)).toBe(canonical);
+    expect(familyOf(text)).toBe(family);
+  });
+
+  test.each([
+    '',
+    'None',
+    '10.0.0',
+    '10.0.0.0.1',
+    '10.0.0.256',
+    '10.0.0.',
+    '.10.0.0',
+    '10..0.1',
+    '0x0a.0.0.1',
+    ' 10.0.0.1',
+    '10.0.0.1/24',
+    '167772161',
+    'fe80::1%eth0',
+    '1:2:3:4:5:6:7',
+    '1:2:3:4:5:6:7:8:9',
+    '1:2:3:4::5:6:7:8',
+    '1::2::3',
+    ':1:2:3:4:5:6:7',
+    '1:2:3:4:5:6:7:',
+    ':::',
+    '12345::',
+    'g::',
+    '::1.2.3',
+    '::1.2.3.256',
+    '1.2.3.4::',
+    '::1.2.3.4:5',
+    '1:2:3:4:5:6:7:1.2.3.4',
+    `${'1'.repeat(10_000)}::`,
+  ])('is not what %j says', (text) => {
+    expect(parseAddress(text)).toBeUndefined();
+    expect(canonicalAddress(text)).toBeUndefined();
+    expect(familyOf(text)).toBeUndefined();
+  });
+});
+
+/** The canonical text from the rule: the longest run of zero groups, the leftmost of those, becomes `::`. */
+function compressed(groups: readonly number[]): string {
+  const runs = groups.map((_, from) => {
+    const rest = groups.slice(from);
+    const end = rest.findIndex((group) => group !== 0);
+    return end < 0 ? rest.length : end;
+  });
+  const longest = Math.max(...runs);
+  const text = (some: readonly number[]) => some.map((group) => group.toString(16)).join(':');
+  if (longest < 2) return text(groups);
+  const from = runs.indexOf(longest);
+  return `${text(groups.slice(0, from))}::${text(groups.slice(from + longest))}`;
+}
+
+const groups = fc.array(fc.oneof(fc.constant(0), fc.integer({ min: 0, max: 0xffff })), { minLength: 8, maxLength: 8 });
+
+describe('Addresses by the thousand', () => {
+  test('have the canonical text that the rule gives', () => {
+    fc.assert(
+      fc.property(groups, (each) => {
+        fc.pre(each.slice(0, 5).some((group) => group !== 0) || each[5] !== 0xffff);
+        expect(canonicalAddress(each.map((group) => group.toString(16)).join(':'))).toBe(compressed(each));
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  test('are read back from their canonical text', () => {
+    const texts = fc.oneof(fc.ipV4(), fc.ipV4Extended(), fc.ipV6());
+    fc.assert(
+      fc.property(texts, (text) => {
+        const address = parseAddress(text);
+        fc.pre(address !== undefined);
+        expect(parseAddress(formatAddress(address))).toEqual(address);
+        expect(canonicalAddress(text)).toBe(formatAddress(address));
+      }),
+    );
+  });
+
+  test('are IPv6 where the platform says so, zones and leading zeros apart', () => {
+    const pieces = fc.constantFrom(':', '::', '0', '1', 'ab', 'ffff', '1.2.3.4', '.', 'g');
+    fc.assert(
+      fc.property(fc.array(pieces, { maxLength: 18 }), (some) => {
+        const text = some.join('');
+        fc.pre(!/[0-9a-f]{5}|(^|[.:])0+[0-9]+\.|\.0+[0-9]/.test(text) && text.includes(':'));
+        expect(parseAddress(text) !== undefined).toBe(isIPv6(text));
+      }),
+      { numRuns: 2000 },
+    );
+  });
+});

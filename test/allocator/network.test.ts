@@ -1,0 +1,149 @@
+import { describe, expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import { AllocatorError } from '../../lib/allocator/errors.ts';
+import { type Address, formatAddress, parseAddress } from '../../lib/allocator/ip-address.ts';
+import {
+  firstUsable,
+  hostBits,
+  indexedAddress,
+  isUsableIn,
+  lastUsable,
+  type Network,
+  networkContains,
+  networkOf,
+  parseCidr,
+  rangeSize,
+} from '../../lib/allocator/network.ts';
+
+function network(cidr: string): Network {
+  const parsed = networkOf(cidr);
+  if (parsed instanceof AllocatorError) throw parsed;
+  return parsed;
+}
+
+function address(text: string): Address {
+  const parsed = parseAddress(text);
+  if (parsed === undefined) throw new Error(`${text} is no address`);
+  return parsed;
+}
+
+describe('A network', () => {
+  test.each([
+    { text: '10.0.0.0/24', canonical: '10.0.0.0/24' },
+    { text: '10.0.0.7/24', canonical: '10.0.0.0/24' },
+    { text: '010.1.2.3/08', canonical: '10.0.0.0/8' },
+    { text: '1.2.3.4/0', canonical: '0.0.0.0/0' },
+    { text: '2001:DB8:0:0::7/64', canonical: '2001:db8::/64' },
+    { text: '::ffff:10.0.0.7/120', canonical: '10.0.0.0/24' },
+    { text: '::ffff:10.0.0.7/88', canonical: '::ff00:0:0/88' },
+    { text: '::1/128', canonical: '::1/128' },
+  ])('written $text is $canonical', ({ text, canonical }) => {
+    expect(parseCidr(text)?.text).toBe(canonical);
+  });
+
+  test.each([
+    '',
+    'garbage',
+    '10.0.0.1',
+    '10.0.0.0/',
+    '10.0.0.0/33',
+    '10.0.0.0/-1',
+    '10.0.0.0/+8',
+    '10.0.0/8',
+    'fd00::/129',
+    '/24',
+    '10.0.0.0/24/8',
+    '10.0.0.0/ 8',
+  ])('is not what %j says, and the error is that of the original', (text) => {
+    expect(parseCidr(text)).toBeUndefined();
+    expect(networkOf(text)).toMatchObject({ code: 'Unparsable', message: `invalid CIDR address: ${text}` });
+  });
+
+  test.each([
+    { cidr: '192.168.1.0/24', size: 256n },
+    { cidr: '192.168.1.0/32', size: 1n },
+    { cidr: '192.168.1.0/31', size: 2n },
+    { cidr: '10.0.0.0/8', size: 2n ** 24n },
+    { cidr: '64.0.0.0/2', size: 2n ** 30n },
+    { cidr: '128.0.0.0/1', size: 0n },
+    { cidr: '0.0.0.0/0', size: 0n },
+    { cidr: '2001:db8::/128', size: 1n },
+    { cidr: '2001:db8::/98', size: 2n ** 30n },
+    { cidr: '2001:db8::/66', size: 2n ** 62n },
+    { cidr: '2001:db8::/65', size: 2n ** 63n - 1n },
+    { cidr: '2001:db8::/48', size: 2n ** 63n - 1n },
+    { cidr: '::/1', size: 0n },
+    { cidr: '::/0', size: 0n },
+  ])('$cidr counts $size addresses', ({ cidr, size }) => {
+    expect(rangeSize(network(cidr))).toBe(size);
+  });
+
+  test.each([
+    { cidr: '10.42.0.0/16', index: 1n, is: '10.42.0.1' },
+    { cidr: '10.42.0.0/16', index: 65_535n, is: '10.42.255.255' },
+    { cidr: '192.168.1.1/24', index: 10n, is: '192.168.1.10' },
+    { cidr: 'fd:11:b2:be::/120', index: 255n, is: 'fd:11:b2:be::ff' },
+    { cidr: '00fc::/48', index: 2n ** 80n - 1n, is: 'fc::ffff:ffff:ffff:ffff:ffff' },
+    { cidr: '0.0.1.8/29', index: 7n, is: '0.0.1.15' },
+  ])('$cidr has $is at index $index', ({ cidr, index, is }) => {
+    const found = indexedAddress(network(cidr), index);
+    expect(found instanceof AllocatorError ? found.message : formatAddress(found)).toBe(is);
+  });
+
+  test.each([
+    { cidr: '10.42.0.0/16', index: 65_536n },
+    { cidr: '255.255.255.0/24', index: 256n },
+    { cidr: 'fd:11:b2:be::/120', index: 256n },
+    { cidr: '10.42.0.0/16', index: -1n },
+  ])('$cidr has nothing at index $index, and the error is that of the original', ({ cidr, index }) => {
+    expect(indexedAddress(network(cidr), index)).toMatchObject({
+      code: 'NotInRange',
+      message: `can't generate IP with index ${index} from subnet. subnet too small. subnet: "${cidr}"`,
+    });
+  });
+
+  test.each([
+    { cidr: '10.0.0.0/24', first: '10.0.0.1', last: '10.0.0.254' },
+    { cidr: '10.0.0.0/12', first: '10.0.0.1', last: '10.15.255.254' },
+    { cidr: 'fc::/112', first: 'fc::1', last: 'fc::ffff' },
+  ])('$cidr has $first to $last to give', ({ cidr, first, last }) => {
+    const of = network(cidr);
+    expect([firstUsable(of), lastUsable(of)]).toEqual([address(first).value, address(last).value]);
+  });
+
+  test.each([
+    { cidr: '10.0.0.0/24', text: '10.0.0.1', contains: true, usable: true },
+    { cidr: '10.0.0.0/24', text: '::ffff:10.0.0.1', contains: true, usable: true },
+    { cidr: '10.0.0.0/24', text: '10.0.0.0', contains: true, usable: false },
+    { cidr: '10.0.0.0/24', text: '10.0.0.255', contains: true, usable: false },
+    { cidr: '10.0.0.0/16', text: '10.0.0.255', contains: true, usable: true },
+    { cidr: '10.0.0.0/24', text: '10.0.1.1', contains: false, usable: false },
+    { cidr: '10.0.0.0/24', text: 'fd00::1', contains: false, usable: false },
+    { cidr: '10.0.0.0/31', text: '10.0.0.1', contains: true, usable: false },
+    { cidr: '10.0.0.0/32', text: '10.0.0.0', contains: true, usable: false },
+    { cidr: '::/0', text: '10.0.0.1', contains: false, usable: false },
+    { cidr: 'fd00::/64', text: 'fd00::', contains: true, usable: false },
+    { cidr: 'fd00::/64', text: 'fd00::ffff:ffff:ffff:ffff', contains: true, usable: true },
+    { cidr: 'fd00::/64', text: 'fd00:0:0:1::', contains: false, usable: false },
+    { cidr: '2001:db8::/128', text: '2001:db8::', contains: true, usable: false },
+  ])(
+    '$cidr answers $contains and $usable when asked whether it contains $text and may give it out',
+    ({ cidr, text, contains, usable }) => {
+      expect(networkContains(network(cidr), address(text))).toBe(contains);
+      expect(isUsableIn(network(cidr), address(text))).toBe(usable);
+    },
+  );
+
+  test('contains what its prefix begins, and nothing else', () => {
+    const value = fc.bigInt({ min: 0n, max: 2n ** 128n - 1n });
+    fc.assert(
+      fc.property(value, value, fc.integer({ min: 0, max: 128 }), (one, other, prefixLength) => {
+        const of = network(`${formatAddress({ family: 'IPv6', value: one })}/${prefixLength}`);
+        fc.pre(of.family === 'IPv6');
+        const host = BigInt(hostBits(of));
+        expect(networkContains(of, { family: 'IPv6', value: of.base | (other & ((1n << host) - 1n)) })).toBe(true);
+        expect(networkContains(of, { family: 'IPv6', value: other })).toBe(one >> host === other >> host);
+      }),
+    );
+  });
+});

@@ -1,0 +1,99 @@
+import { describe, expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import {
+  bitsOf,
+  equalBits,
+  fromBits,
+  fromWords,
+  hasBit,
+  intersect,
+  isEmpty,
+  popCount,
+  subtract,
+  trimmed,
+  union,
+  withoutBit,
+  wordsOf,
+} from '../../lib/allocator/snapshot-bytes.ts';
+
+const hex = (data: Uint8Array) => Buffer.from(data).toString('hex');
+const bytes = (text: string) => new Uint8Array(Buffer.from(text, 'hex'));
+
+describe('The bytes of a snapshot', () => {
+  test.each([
+    { bits: [], data: '' },
+    { bits: [0], data: '01' },
+    { bits: [3], data: '08' },
+    { bits: [7], data: '80' },
+    { bits: [8], data: '0100' },
+    { bits: [0, 9], data: '0201' },
+    { bits: [85], data: `20${'00'.repeat(10)}` },
+  ])('of $bits are "$data" in hexadecimal', ({ bits, data }) => {
+    expect(hex(fromBits(bits))).toBe(data);
+    expect([...bitsOf(bytes(data))]).toEqual(bits);
+  });
+
+  test.each([
+    { data: '', count: 0 },
+    { data: '00', count: 0 },
+    { data: 'ffffffffff', count: 40 },
+    { data: `01${'00'.repeat(32)}`, count: 1 },
+  ])('"$data" have $count bits set', ({ data, count }) => {
+    expect(popCount(bytes(data))).toBe(count);
+  });
+
+  test('mean the same set with leading zero bytes, which what is returned never has', () => {
+    const padded = bytes('000000000201');
+    expect([...bitsOf(padded)]).toEqual([0, 9]);
+    expect(equalBits(padded, bytes('0201'))).toBe(true);
+    expect(equalBits(padded, bytes('0202'))).toBe(false);
+    expect([trimmed(padded), union(padded, padded), fromWords(wordsOf(padded, 9))].map(hex)).toEqual([
+      '0201',
+      '0201',
+      '0201',
+    ]);
+    expect([isEmpty(bytes('0000')), isEmpty(padded)]).toEqual([true, false]);
+  });
+});
+
+const sets = fc.uniqueArray(fc.integer({ min: 0, max: 400 })).map((bits) => new Set(bits));
+const ascending = (...bits: number[]) => [...new Set(bits)].toSorted((a, b) => a - b);
+
+describe('Sets in the byte format of a snapshot', () => {
+  test('are combined as sets are', () => {
+    fc.assert(
+      fc.property(sets, sets, fc.integer({ min: 0, max: 401 }), (one, other, bit) => {
+        const [a, b] = [fromBits(one), fromBits(other)];
+        expect([...bitsOf(union(a, b))]).toEqual(ascending(...one, ...other));
+        expect([...bitsOf(intersect(a, b))]).toEqual(ascending(...one).filter((each) => other.has(each)));
+        expect([...bitsOf(subtract(a, b))]).toEqual(ascending(...one).filter((each) => !other.has(each)));
+        expect([...bitsOf(withoutBit(a, bit))]).toEqual(ascending(...one).filter((each) => each !== bit));
+        expect(equalBits(a, b)).toBe(`${ascending(...one)}` === `${ascending(...other)}`);
+        expect(equalBits(a, new Uint8Array([0, ...a]))).toBe(true);
+        expect(hasBit(a, bit)).toBe(one.has(bit));
+        expect({ count: popCount(a), empty: isEmpty(a) }).toEqual({ count: one.size, empty: one.size === 0 });
+      }),
+    );
+  });
+
+  test('are the same number that a big integer would be', () => {
+    fc.assert(
+      fc.property(sets, (bits) => {
+        const number = [...bits].reduce((sum, bit) => sum | (1n << BigInt(bit)), 0n);
+        const digits = number === 0n ? '' : number.toString(16);
+        expect(hex(fromBits(bits))).toBe(digits.padStart(digits.length + (digits.length % 2), '0'));
+      }),
+    );
+  });
+
+  test('survive the way to words and back', () => {
+    fc.assert(
+      fc.property(sets, fc.integer({ min: 0, max: 20 }), (bits, leastWords) => {
+        const data = fromBits(bits);
+        const words = wordsOf(data, leastWords);
+        expect(words.length).toBeGreaterThanOrEqual(leastWords);
+        expect(fromWords(words)).toEqual(data);
+      }),
+    );
+  });
+});
