@@ -1,0 +1,38 @@
+import { randomUUID } from 'node:crypto';
+import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
+import type { ClusterSpec } from '../lib/cluster/cluster-spec.ts';
+import { ClusterConnections } from '../lib/dispatch/cluster-connections.ts';
+import { startDeadline } from '../lib/dispatch/deadline.ts';
+import type { Environment } from '../lib/dispatch/environment.ts';
+import { dnsHostResolver, dnsLookup } from '../lib/kubernetes/dns-host-resolver.ts';
+import type { ApiServerAccess } from '../lib/kubernetes/kubeconfig.ts';
+import { dynamoDbTable } from '../lib/table/dynamodb-table.ts';
+import type { TelemetryFactory } from '../lib/telemetry/telemetry.ts';
+
+export const TABLE_NAME = 'kube-bootstrap-controller';
+
+export interface LocalEnvironmentOptions {
+  readonly client: DynamoDBClient;
+  readonly loadKubeconfig: (spec: ClusterSpec) => Promise<ApiServerAccess>;
+  readonly telemetry: TelemetryFactory;
+}
+
+/** What the handlers rest on when they are invoked on this machine: as deployed, but for where things come from. */
+export function localEnvironment({ client, loadKubeconfig, telemetry }: LocalEnvironmentOptions): {
+  readonly environment: Environment;
+  readonly close: () => Promise<void>;
+} {
+  const nowMs = Date.now;
+  const connections = new ClusterConnections({ nowMs, loadKubeconfig });
+  const environment: Environment = {
+    nowMs,
+    newPassId: randomUUID,
+    startDeadline,
+    telemetry,
+    reportingInstance: 'local',
+    table: (deadline) => dynamoDbTable({ client, tableName: TABLE_NAME, deadline, nowMs, newWriteId: randomUUID }),
+    connect: (spec, options) => connections.connect(spec, options),
+    resolveHost: (signal) => dnsHostResolver(dnsLookup(signal)),
+  };
+  return { environment, close: () => connections.close() };
+}

@@ -1,0 +1,100 @@
+import { randomUUID } from 'node:crypto';
+import { mkdir, readFile } from 'node:fs/promises';
+import path from 'node:path';
+import type { ClusterSpec } from '../lib/cluster/cluster-spec.ts';
+import { parseClusterSpec } from '../lib/cluster/parse-cluster-spec.ts';
+import { describeFaults } from '../lib/cluster/spec-fault.ts';
+import { type ApiServerAccess, loadKubeconfigFile, parseKubeconfig } from '../lib/kubernetes/kubeconfig.ts';
+import { dynamoDbTable } from '../lib/table/dynamodb-table.ts';
+import { startEmbeddedCluster } from './embedded-cluster.ts';
+import { TABLE_NAME } from './local-environment.ts';
+import { StartError } from './start-error.ts';
+import type { RealCluster } from './start-options.ts';
+import { startTableServer, type TableServer, tableServerClient } from './table-server.ts';
+
+/** The cluster to run on, embedded or real, and its table. */
+export interface OpenCluster extends AsyncDisposable {
+  readonly spec: ClusterSpec;
+  readonly server: string;
+  readonly tableServer: TableServer;
+  /** For people. */
+  readonly tableFolder: string;
+  readonly loadKubeconfig: (spec: ClusterSpec) => Promise<ApiServerAccess>;
+}
+
+export function openCluster(real: RealCluster | undefined): Promise<OpenCluster> {
+  return real === undefined ? openEmbedded() : openReal(real);
+}
+
+async function openEmbedded(): Promise<OpenCluster> {
+  const tableServer = await startTableServer();
+  const client = tableServerClient(tableServer);
+  const table = dynamoDbTable({
+    client,
+    tableName: TABLE_NAME,
+    deadline: new AbortController().signal,
+    nowMs: Date.now,
+    newWriteId: randomUUID,
+  });
+  const { spec, server, kubeconfig, close } = await startEmbeddedCluster(table, Date.now);
+  return {
+    spec,
+    server: `${server} (a stand-in API server in this process)`,
+    tableServer,
+    tableFolder: 'memory, until it ends',
+    loadKubeconfig: () => parseKubeconfig(kubeconfig, 'of the embedded cluster'),
+    [Symbol.asyncDispose]: async () => {
+      await close();
+      client.destroy();
+      await tableServer.close();
+    },
+  };
+}
+
+async function openReal({ specFile, kubeconfigFile, context, dataFolder }: RealCluster): Promise<OpenCluster> {
+  const written = await readSpec(specFile);
+  const kubeconfig = { file: path.resolve(kubeconfigFile), ...(context !== undefined && { context }) };
+  const spec = { ...written, kubeconfig };
+  const loadKubeconfig = () => loadKubeconfigFile(kubeconfig.file, { ...kubeconfig, allowPlugins: true });
+  const { server } = await orStartError(3, loadKubeconfig());
+  const tableFolder = path.resolve(dataFolder ?? path.join('.kbctl', spec.name));
+  const tableServer = await openFolder(tableFolder);
+  return {
+    spec,
+    server: `${server} (kubeconfig ${kubeconfig.file}${context === undefined ? '' : `, context ${context}`})`,
+    tableServer,
+    tableFolder,
+    loadKubeconfig,
+    [Symbol.asyncDispose]: () => tableServer.close(),
+  };
+}
+
+async function readSpec(file: string): Promise<ClusterSpec> {
+  const text = await readFile(file, 'utf8').catch((error: unknown) => {
+    throw new StartError(3, `The spec ${file} cannot be read (${String(error)}): name a file that can, with -f.`);
+  });
+  const result = parseClusterSpec(text);
+  if ('faults' in result) throw new StartError(3, describeFaults(file, result.faults));
+  return result.spec;
+}
+
+/** Another process may have the folder open: two that keep one table apart would both be its only writer. */
+async function openFolder(folder: string): Promise<TableServer> {
+  try {
+    await mkdir(folder, { recursive: true });
+    return await startTableServer({ path: folder });
+  } catch (error) {
+    throw new StartError(
+      5,
+      `The table in ${folder} cannot be opened (${String(error)}): end what else has it open, or name another folder with --data.`,
+    );
+  }
+}
+
+async function orStartError<T>(exitCode: 3, attempt: Promise<T>): Promise<T> {
+  try {
+    return await attempt;
+  } catch (error) {
+    throw new StartError(exitCode, error instanceof Error ? error.message : String(error), { cause: error });
+  }
+}

@@ -1,0 +1,64 @@
+import { styleText } from 'node:util';
+import type { Fields, FieldValue, InvocationLabels, Level, Telemetry } from '../lib/telemetry/telemetry.ts';
+
+export interface ReadableOptions extends InvocationLabels {
+  readonly nowMs: () => number;
+  /** Takes one line without its line break. */
+  readonly write: (line: string) => void;
+  /** Colours; `styleText` itself honours NO_COLOR and a stream that is no terminal. */
+  readonly stream?: NodeJS.WriteStream;
+  /** Also what is only of interest when something is wrong: the line of each invocation, and `debug`. */
+  readonly verbose?: boolean;
+}
+
+const STYLES = {
+  debug: ['dim'],
+  info: [],
+  warn: ['yellow'],
+  error: ['red'],
+} as const satisfies Record<Level, readonly Parameters<typeof styleText>[0][]>;
+
+/** Log lines for people: time, cluster, loop, message, key=value; each entry of a list on a line of its own. No metrics. */
+export function readableTelemetry(options: ReadableOptions): Telemetry {
+  const { loop, nowMs, write, stream = process.stdout, verbose = false } = options;
+  const style = (level: Level, plain: string) => {
+    const styles = [...STYLES[level]];
+    return styles.length === 0 ? plain : styleText(styles, plain, { stream });
+  };
+
+  return {
+    log: (level: Level, message: string, fields: Fields = {}) => {
+      if (!verbose && (level === 'debug' || isRoutine(level, fields))) return;
+      const { cluster, ...rest } = fields;
+      const time = new Date(nowMs()).toISOString().slice(11, 19);
+      const words = Object.entries(rest).flatMap(([key, value]) => word(key, value));
+      write([time, text(cluster ?? '-'), loop, style(level, message), ...words].join(' '));
+      for (const [key, value] of Object.entries(rest)) {
+        if (isList(value)) for (const entry of value) write(style(level, `         ${key}: ${entry}`));
+      }
+    },
+    count: () => {},
+    duration: () => {},
+    flush: () => {},
+  };
+}
+
+/** The line of an invocation in which nothing was wrong: its passes have told what they did. */
+function isRoutine(level: Level, fields: Fields): boolean {
+  return level === 'info' && fields['cluster'] === undefined;
+}
+
+function isList(value: FieldValue): value is readonly string[] {
+  return Array.isArray(value);
+}
+
+function word(key: string, value: FieldValue): string[] {
+  if (value === undefined || isList(value)) return [];
+  if (typeof value === 'object') return Object.entries(value).flatMap(([name, count]) => word(name, count));
+  return [`${key}=${text(value)}`];
+}
+
+function text(value: FieldValue): string {
+  const plain = String(value);
+  return /[\s"=]/.test(plain) ? JSON.stringify(plain) : plain;
+}

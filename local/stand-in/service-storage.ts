@@ -1,0 +1,209 @@
+import { isIP } from 'node:net';
+import type { StoredObject } from './object-store.ts';
+import { SERVICES } from './resources.ts';
+import { invalid, StatusError } from './status.ts';
+
+export interface ServicePort {
+  readonly name?: string;
+  readonly protocol?: string;
+  readonly port: number;
+  readonly targetPort?: number | string;
+  readonly nodePort?: number;
+}
+
+export interface ServiceSpec {
+  readonly type?: string;
+  readonly clusterIP?: string;
+  readonly clusterIPs?: readonly string[];
+  readonly ipFamilies?: readonly string[];
+  readonly ipFamilyPolicy?: string;
+  readonly ports?: readonly ServicePort[];
+  readonly healthCheckNodePort?: number;
+  readonly [field: string]: unknown;
+}
+
+export type Service = StoredObject & { readonly spec: ServiceSpec };
+
+/** Why an address or port was not given: `full` is the server's fault, `refused` the request's. */
+export type Taken<Item> = { readonly item: Item } | { readonly refusal: 'full' | 'refused'; readonly message: string };
+
+/** Where the stand-in's Services get their addresses and ports from. `undefined` asks for any. */
+export interface ServiceAllocation {
+  /** Families of the configured ranges, the primary first. */
+  readonly families: readonly ('IPv4' | 'IPv6')[];
+  takeAddress(family: 'IPv4' | 'IPv6', address: string | undefined): Promise<Taken<string>>;
+  takePort(port: number | undefined): Promise<Taken<number>>;
+  giveBackAddress(address: string): Promise<void>;
+  giveBackPort(port: number): Promise<void>;
+}
+
+export function asService(object: StoredObject): Service {
+  return { ...object, spec: (object['spec'] as ServiceSpec | undefined) ?? {} };
+}
+
+/** Fills in what the API's defaulting does, and refuses what its validation would. */
+export function defaulted(service: Service): Service {
+  const { spec } = service;
+  const type = spec.type ?? 'ClusterIP';
+  const ports = (spec.ports ?? []).map((port) => ({ protocol: 'TCP', targetPort: port.port, ...port }));
+  const fault = faultOf({ ...spec, type, ports });
+  if (fault !== undefined) throw invalid(SERVICES, service.metadata.name, fault);
+  const clusterIPs = spec.clusterIPs ?? (spec.clusterIP ? [spec.clusterIP] : []);
+  return {
+    ...service,
+    spec: {
+      sessionAffinity: 'None',
+      ...(type !== 'ExternalName' && { internalTrafficPolicy: 'Cluster', ipFamilyPolicy: 'SingleStack' }),
+      ...spec,
+      type,
+      ...(ports.length > 0 && { ports }),
+      ...(clusterIPs.length > 0 && { clusterIP: clusterIPs[0] ?? '', clusterIPs }),
+    },
+  };
+}
+
+function faultOf(spec: ServiceSpec): string | undefined {
+  const ports = spec.ports ?? [];
+  const needsPorts = spec.type !== 'ExternalName' && spec.clusterIP !== 'None';
+  if (ports.length === 0 && needsPorts) return 'spec.ports: Required value';
+  const addresses = spec.clusterIPs ?? (spec.clusterIP ? [spec.clusterIP] : []);
+  const bad = addresses.findIndex((address) => address !== 'None' && isIP(address) === 0);
+  if (bad >= 0) return `spec.clusterIPs[${bad}]: Invalid value: "${addresses[bad]}": must be a valid IP address`;
+  return ports.map((port, index) => portFault(port, `spec.ports[${index}]`, ports.length > 1, spec.type)).find(Boolean);
+}
+
+function portFault(
+  { port, name, nodePort }: ServicePort,
+  path: string,
+  needsName: boolean,
+  type: string | undefined,
+): string | undefined {
+  if (!Number.isInteger(port) || port < 1 || port > 65535) {
+    return `${path}.port: Invalid value: ${port}: must be between 1 and 65535, inclusive`;
+  }
+  if (needsName && !name) return `${path}.name: Required value`;
+  if (nodePort && type === 'ClusterIP')
+    return `${path}.nodePort: Forbidden: may not be used when \`type\` is 'ClusterIP'`;
+  return undefined;
+}
+
+/** What a Service holds of the ranges. */
+export function claimsOf({ spec }: Service): { addresses: string[]; ports: number[] } {
+  const ports = new Set((spec.ports ?? []).map(({ nodePort }) => nodePort ?? 0));
+  ports.add(spec.healthCheckNodePort ?? 0);
+  ports.delete(0);
+  const addresses = (spec.clusterIPs ?? []).filter((address) => address !== 'None' && address !== '');
+  return { addresses: spec.type === 'ExternalName' ? [] : addresses, ports: [...ports] };
+}
+
+/** Takes what a Service needs and does not hold yet; gives all of it back when one of them is refused. */
+export async function allocateFor(
+  service: Service,
+  held: { addresses: readonly string[]; ports: readonly number[] },
+  allocation: ServiceAllocation,
+): Promise<{ service: Service; undo: () => Promise<void> }> {
+  const taken = { addresses: [] as string[], ports: [] as number[] };
+  const undo = () => giveBack(taken, allocation);
+  try {
+    const addressed = await withAddresses(service, held.addresses, taken.addresses, allocation);
+    return { service: await withPorts(addressed, held.ports, taken.ports, allocation), undo };
+  } catch (error) {
+    await undo();
+    throw error;
+  }
+}
+
+export async function giveBack(
+  claims: { addresses: readonly string[]; ports: readonly number[] },
+  allocation: ServiceAllocation,
+): Promise<void> {
+  for (const address of claims.addresses) await allocation.giveBackAddress(address);
+  for (const port of claims.ports) await allocation.giveBackPort(port);
+}
+
+async function withAddresses(
+  service: Service,
+  held: readonly string[],
+  taken: string[],
+  allocation: ServiceAllocation,
+): Promise<Service> {
+  const { spec, metadata } = service;
+  if (spec.type === 'ExternalName' || spec.clusterIP === 'None') return service;
+  const asked: readonly (string | undefined)[] = spec.clusterIPs?.length ? spec.clusterIPs : [undefined];
+  const clusterIPs: string[] = [];
+  for (const address of asked) {
+    if (address !== undefined && held.includes(address)) {
+      clusterIPs.push(address);
+      continue;
+    }
+    const family = familyFor(address, allocation);
+    const result = await allocation.takeAddress(family, address);
+    if (!('item' in result)) throw addressRefused(metadata.name, address, result);
+    taken.push(result.item);
+    clusterIPs.push(result.item);
+  }
+  const ipFamilies = clusterIPs.map((address) => (isIP(address) === 6 ? 'IPv6' : 'IPv4'));
+  return { ...service, spec: { ...spec, clusterIP: clusterIPs[0] ?? '', clusterIPs, ipFamilies } };
+}
+
+function familyFor(address: string | undefined, allocation: ServiceAllocation): 'IPv4' | 'IPv6' {
+  if (address !== undefined) return isIP(address) === 6 ? 'IPv6' : 'IPv4';
+  return allocation.families[0] ?? 'IPv4';
+}
+
+function addressRefused(
+  name: string,
+  address: string | undefined,
+  { refusal, message }: { refusal: 'full' | 'refused'; message: string },
+): StatusError {
+  if (refusal === 'full' || address === undefined) {
+    return internal(`failed to allocate a serviceIP for Service ${JSON.stringify(name)}: ${message}`);
+  }
+  const fault = `spec.clusterIPs: Invalid value: ["${address}"]: failed to allocate IP ${address}: ${message}`;
+  return invalid(SERVICES, name, fault);
+}
+
+/** Ports of one Service that share a `port` number share a node port: TCP and UDP 53 are one 30053. */
+async function withPorts(
+  service: Service,
+  held: readonly number[],
+  taken: number[],
+  allocation: ServiceAllocation,
+): Promise<Service> {
+  const { spec, metadata } = service;
+  if (spec.type !== 'NodePort' && spec.type !== 'LoadBalancer') return service;
+  const byPort = new Map(
+    (spec.ports ?? []).filter(({ nodePort }) => nodePort).map((port) => [port.port, port.nodePort]),
+  );
+  const ports: ServicePort[] = [];
+  for (const port of spec.ports ?? []) {
+    const asked = port.nodePort || byPort.get(port.port);
+    const isOurs =
+      asked !== undefined &&
+      (held.includes(asked) || ports.some((other) => other.port === port.port && other.nodePort === asked));
+    const nodePort = isOurs ? asked : await takePort(metadata.name, ports.length, asked, taken, allocation);
+    byPort.set(port.port, nodePort);
+    ports.push({ ...port, nodePort });
+  }
+  return { ...service, spec: { ...spec, ports } };
+}
+
+async function takePort(
+  name: string,
+  index: number,
+  asked: number | undefined,
+  taken: number[],
+  allocation: ServiceAllocation,
+): Promise<number> {
+  const result = await allocation.takePort(asked);
+  if ('item' in result) {
+    taken.push(result.item);
+    return result.item;
+  }
+  if (asked === undefined) throw internal(`failed to allocate a nodePort: ${result.message}`);
+  throw invalid(SERVICES, name, `spec.ports[${index}].nodePort: Invalid value: ${asked}: ${result.message}`);
+}
+
+function internal(message: string): StatusError {
+  return new StatusError(500, 'InternalError', `Internal error occurred: ${message}`);
+}

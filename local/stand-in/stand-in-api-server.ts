@@ -1,0 +1,299 @@
+import type { KubernetesObject } from '../../lib/cluster/kubernetes-objects.ts';
+import { mergePatched } from './merge-patch.ts';
+import { ObjectStore, type StoredObject } from './object-store.ts';
+import { ENDPOINTS, NAMESPACES, type Resource, SERVICES, type Target, targetOf } from './resources.ts';
+import { allocateFor, asService, claimsOf, defaulted, giveBack, type ServiceAllocation } from './service-storage.ts';
+import { badRequest, conflict, notFound, StatusError, terminating } from './status.ts';
+import { validate } from './validation.ts';
+
+export interface StandInRequest {
+  readonly method: string;
+  /** Path with query. */
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body?: string;
+}
+
+export interface StandInReply {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+}
+
+export interface StandInOptions {
+  readonly allocation: ServiceAllocation;
+  readonly nowMs: () => number;
+  readonly newUid: () => string;
+}
+
+interface Call {
+  readonly target: Target;
+  readonly query: URLSearchParams;
+  readonly body: string;
+  readonly contentType: string;
+  readonly manager: string;
+}
+
+const VERSION = { major: '1', minor: '36', gitVersion: 'v1.36.3-stand-in', platform: 'linux/amd64' };
+
+/**
+ * An API server in this process: the kinds that the loops touch, with the outcomes that a real one gives (resource
+ * versions and conflicts, paging and 410, Status errors, allocation on create). It has no other API, no watch, no
+ * authentication, and keeps nothing. It passes the contract suite that the real kube-apiserver passes.
+ */
+export class StandInApiServer {
+  readonly store = new ObjectStore();
+  readonly #options: StandInOptions;
+  /** `false`: `/readyz` answers as a server that is shutting down. */
+  ready = true;
+
+  constructor(options: StandInOptions) {
+    this.#options = options;
+    for (const name of ['kube-system', 'kube-public']) this.#bootstrapped(name);
+  }
+
+  async handle(request: StandInRequest): Promise<StandInReply> {
+    try {
+      return await this.#route(request);
+    } catch (error) {
+      if (error instanceof StatusError) return reply(error.httpStatus, error.toStatus());
+      throw error;
+    }
+  }
+
+  async #route(request: StandInRequest): Promise<StandInReply> {
+    const url = new URL(request.path, 'http://stand-in');
+    if (['/readyz', '/healthz', '/livez'].includes(url.pathname)) return this.#health(url.pathname);
+    if (url.pathname === '/version') return reply(200, VERSION);
+    const target = targetOf(url.pathname);
+    if (target === undefined)
+      return { status: 404, headers: { 'content-type': 'text/plain' }, body: '404 page not found\n' };
+    const call: Call = {
+      target,
+      query: url.searchParams,
+      body: request.body ?? '',
+      contentType: request.headers['content-type'] ?? 'application/json',
+      manager: url.searchParams.get('fieldManager') ?? request.headers['user-agent']?.split('/')[0] ?? 'unknown',
+    };
+    return this.#dispatch(request.method, call);
+  }
+
+  async #dispatch(method: string, call: Call): Promise<StandInReply> {
+    const { resource, namespace, name } = call.target;
+    if (name === undefined) {
+      if (method === 'GET') return reply(200, this.#list(call));
+      if (method === 'POST') return reply(201, await this.#create(call));
+    } else {
+      if (method === 'GET') return reply(200, this.store.get(resource, namespace, name));
+      if (method === 'PUT') return reply(200, await this.#update(call, parsed(call.body)));
+      if (method === 'PATCH') return reply(200, await this.#patch(call));
+      if (method === 'DELETE') return reply(200, await this.#delete(call));
+    }
+    throw new StatusError(405, 'MethodNotAllowed', 'the server does not allow this method on the requested resource');
+  }
+
+  #health(path: string): StandInReply {
+    const headers = { 'content-type': 'text/plain' };
+    if (path !== '/readyz' || this.ready) return { status: 200, headers, body: 'ok' };
+    const body = '[+]ping ok\n[-]shutdown failed: reason withheld\nreadyz check failed\n';
+    return { status: 500, headers, body };
+  }
+
+  #list({ target: { resource, namespace }, query }: Call): object {
+    const matches = labelMatcher(query.get('labelSelector') ?? '');
+    const all = () => this.store.list(resource, namespace, matches);
+    const page = this.store.page(all, Number(query.get('limit') ?? 0), query.get('continue') ?? undefined);
+    return {
+      kind: `${resource.kind}List`,
+      apiVersion: resource.apiVersion,
+      metadata: {
+        resourceVersion: page.resourceVersion,
+        ...(page.continue !== undefined && { continue: page.continue, remainingItemCount: page.remaining }),
+      },
+      items: page.items,
+    };
+  }
+
+  async #create(call: Call): Promise<StoredObject> {
+    const { resource, namespace } = call.target;
+    const object = this.#created(call, parsed(call.body));
+    if (namespace !== undefined) this.#requireNamespace(resource, object.metadata.name, namespace);
+    validate(resource, object, undefined);
+    if (resource !== SERVICES) return this.store.insert(resource, object);
+
+    const service = defaulted(asService(object));
+    if (this.store.find(resource, namespace, object.metadata.name)) return this.store.insert(resource, service);
+    const allocated = await allocateFor(service, { addresses: [], ports: [] }, this.#options.allocation);
+    return this.#orUndo(allocated.undo, () => this.store.insert(resource, allocated.service));
+  }
+
+  async #update(
+    { target: { resource, namespace, name = '' }, manager }: Call,
+    sent: StoredObject,
+  ): Promise<StoredObject> {
+    const previous = this.store.get(resource, namespace, name);
+    const version = sent.metadata.resourceVersion;
+    if (version !== undefined && version !== '' && version !== previous.metadata.resourceVersion) {
+      throw conflict(
+        resource,
+        name,
+        'the object has been modified; please apply your changes to the latest version and try again',
+      );
+    }
+    const { uid = '', creationTimestamp = '', deletionTimestamp } = previous.metadata;
+    const metadata = {
+      ...sent.metadata,
+      uid,
+      creationTimestamp,
+      ...(deletionTimestamp !== undefined && { deletionTimestamp }),
+      managedFields: this.#managedBy(manager, previous),
+    };
+    const next = { ...sent, apiVersion: resource.apiVersion, kind: resource.kind, metadata };
+    validate(resource, next, previous);
+    return resource === SERVICES ? this.#updateService(previous, next) : this.store.replace(resource, previous, next);
+  }
+
+  async #updateService(previous: StoredObject, sent: StoredObject): Promise<StoredObject> {
+    const before = asService(previous);
+    const after = asService(sent);
+    const { clusterIP = '', clusterIPs = [] } = before.spec;
+    const next = defaulted({ ...after, spec: { ...(clusterIP && { clusterIP, clusterIPs }), ...after.spec } });
+    const held = claimsOf(before);
+    const allocated = await allocateFor(next, held, this.#options.allocation);
+    const stored = await this.#orUndo(allocated.undo, () => this.store.replace(SERVICES, previous, allocated.service));
+    const kept = claimsOf(allocated.service);
+    const unused = {
+      addresses: held.addresses.filter((address) => !kept.addresses.includes(address)),
+      ports: held.ports.filter((port) => !kept.ports.includes(port)),
+    };
+    await giveBack(unused, this.#options.allocation);
+    return stored;
+  }
+
+  async #patch(call: Call): Promise<StoredObject> {
+    if (!call.contentType.startsWith('application/merge-patch+json')) {
+      throw new StatusError(
+        415,
+        'UnsupportedMediaType',
+        `the body of the request was in an unknown format - accepted media types include: application/merge-patch+json`,
+      );
+    }
+    const { resource, namespace, name = '' } = call.target;
+    const previous = this.store.get(resource, namespace, name);
+    return this.#update(call, objectIn(mergePatched(previous, JSON.parse(call.body))));
+  }
+
+  async #delete({ target: { resource, namespace, name = '' }, body }: Call): Promise<object> {
+    const object = this.store.get(resource, namespace, name);
+    const { preconditions = {} } = (body === '' ? {} : JSON.parse(body)) as {
+      preconditions?: { uid?: string; resourceVersion?: string };
+    };
+    for (const field of ['uid', 'resourceVersion'] as const) {
+      if (preconditions[field] !== undefined && preconditions[field] !== object.metadata[field]) {
+        throw conflict(
+          resource,
+          name,
+          `the ${field} in the precondition (${preconditions[field]}) does not match the ${field} in record (${object.metadata[field]}). The object might have been deleted and then recreated`,
+        );
+      }
+    }
+    if (resource === NAMESPACES) return this.#terminate(object);
+    this.store.remove(resource, object);
+    if (resource === SERVICES) await this.#releaseService(object);
+    return { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success' };
+  }
+
+  async #releaseService(object: StoredObject): Promise<void> {
+    const { namespace, name } = object.metadata;
+    const endpoints = this.store.find(ENDPOINTS, namespace, name);
+    if (endpoints !== undefined) this.store.remove(ENDPOINTS, endpoints);
+    await giveBack(claimsOf(asService(object)), this.#options.allocation);
+  }
+
+  /** As on a control plane without a namespace controller: it stays, terminating, and takes nothing in. */
+  #terminate(namespace: StoredObject): StoredObject {
+    const deletionTimestamp = this.#timestamp();
+    const metadata = { ...namespace.metadata, deletionTimestamp };
+    return this.store.replace(NAMESPACES, namespace, { ...namespace, metadata, status: { phase: 'Terminating' } });
+  }
+
+  #requireNamespace(resource: Resource, name: string, namespace: string): void {
+    const found = this.store.find(NAMESPACES, undefined, namespace);
+    if (found === undefined) throw notFound(NAMESPACES, namespace);
+    if (found.metadata.deletionTimestamp !== undefined) throw terminating(resource, name, namespace);
+  }
+
+  #created({ target: { resource, namespace }, manager }: Call, sent: StoredObject): StoredObject {
+    if (namespace !== undefined && (sent.metadata.namespace ?? namespace) !== namespace) {
+      throw badRequest('the namespace of the provided object does not match the namespace sent on the request');
+    }
+    const metadata = {
+      ...sent.metadata,
+      ...(namespace !== undefined && { namespace }),
+      uid: this.#options.newUid(),
+      creationTimestamp: this.#timestamp(),
+      managedFields: this.#managedBy(manager, undefined),
+    };
+    const defaults =
+      resource === NAMESPACES ? { spec: { finalizers: ['kubernetes'] }, status: { phase: 'Active' } } : {};
+    return { ...defaults, ...sent, apiVersion: resource.apiVersion, kind: resource.kind, metadata };
+  }
+
+  #managedBy(manager: string, previous: KubernetesObject | undefined) {
+    const others = (previous?.metadata.managedFields ?? []).filter((entry) => entry.manager !== manager);
+    return [...others, { manager, operation: 'Update', time: this.#timestamp() }];
+  }
+
+  #bootstrapped(name: string): void {
+    const call = {
+      target: { resource: NAMESPACES },
+      query: new URLSearchParams(),
+      body: '',
+      contentType: '',
+      manager: 'stand-in',
+    };
+    this.store.insert(NAMESPACES, this.#created(call, { metadata: { name } }));
+  }
+
+  async #orUndo<T>(undo: () => Promise<void>, write: () => T): Promise<T> {
+    try {
+      return write();
+    } catch (error) {
+      await undo();
+      throw error;
+    }
+  }
+
+  #timestamp(): string {
+    return `${new Date(this.#options.nowMs()).toISOString().slice(0, 19)}Z`;
+  }
+}
+
+function reply(status: number, body: object): StandInReply {
+  return { status, headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) };
+}
+
+function parsed(body: string): StoredObject {
+  try {
+    return objectIn(JSON.parse(body));
+  } catch (error) {
+    if (error instanceof StatusError) throw error;
+    throw badRequest(`the object provided is unrecognized: ${String(error)}`);
+  }
+}
+
+function objectIn(value: unknown): StoredObject {
+  if (typeof value === 'object' && value !== null && 'metadata' in value) return value as StoredObject;
+  throw badRequest('the object provided is unrecognized (must be of type object with metadata)');
+}
+
+/** Equality selectors: `a=b,c!=d,e`. */
+function labelMatcher(selector: string): (object: KubernetesObject) => boolean {
+  const terms = selector.split(',').filter(Boolean);
+  return ({ metadata: { labels = {} } }) =>
+    terms.every((term) => {
+      const [, key = '', operator = '', value = ''] = /^([^!=]+)(!=|==?)?(.*)$/.exec(term.trim()) ?? [];
+      if (operator === '') return key in labels;
+      return (labels[key] === value) === (operator !== '!=');
+    });
+}

@@ -1,0 +1,74 @@
+import { BlockList, isIP } from 'node:net';
+import type { StoredObject } from './object-store.ts';
+import type { Resource } from './resources.ts';
+import { invalid } from './status.ts';
+
+const LABEL = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
+const SUBDOMAIN = /^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/;
+
+/** Addresses that the API refuses in Endpoints and EndpointSlices. */
+const UNPUBLISHABLE = new BlockList();
+UNPUBLISHABLE.addAddress('0.0.0.0');
+UNPUBLISHABLE.addAddress('::', 'ipv6');
+UNPUBLISHABLE.addSubnet('127.0.0.0', 8);
+UNPUBLISHABLE.addAddress('::1', 'ipv6');
+UNPUBLISHABLE.addSubnet('169.254.0.0', 16);
+UNPUBLISHABLE.addSubnet('fe80::', 10, 'ipv6');
+UNPUBLISHABLE.addSubnet('224.0.0.0', 24);
+UNPUBLISHABLE.addSubnet('ff02::', 16, 'ipv6');
+
+/** Refuses, with 422, an object that a real API server would refuse for a reason that the loops can meet. */
+export function validate(resource: Resource, object: StoredObject, previous: StoredObject | undefined): void {
+  const fault =
+    nameFault(resource, object) ?? addressFault(resource, object) ?? updateFault(resource, object, previous);
+  if (fault !== undefined) throw invalid(resource, object.metadata.name, fault);
+}
+
+function nameFault(resource: Resource, { metadata }: StoredObject): string | undefined {
+  const isLabel = resource.kind === 'Namespace' || resource.kind === 'Service';
+  if (!metadata.name) return 'metadata.name: Required value: name or generateName is required';
+  if ((isLabel ? LABEL : SUBDOMAIN).test(metadata.name)) return undefined;
+  const rule = isLabel ? 'a lowercase RFC 1123 label' : 'a lowercase RFC 1123 subdomain';
+  return `metadata.name: Invalid value: ${JSON.stringify(metadata.name)}: ${rule} must consist of lower case alphanumeric characters or '-'`;
+}
+
+interface Subset {
+  readonly addresses?: readonly { readonly ip: string }[];
+  readonly notReadyAddresses?: readonly { readonly ip: string }[];
+}
+
+function addressFault(resource: Resource, object: StoredObject): string | undefined {
+  const subsets = (object['subsets'] as readonly Subset[] | undefined) ?? [];
+  const endpoints = (object['endpoints'] as readonly { readonly addresses: readonly string[] }[] | undefined) ?? [];
+  const addresses =
+    resource.kind === 'Endpoints'
+      ? subsets.flatMap(({ addresses = [], notReadyAddresses = [] }) =>
+          [...addresses, ...notReadyAddresses].map(({ ip }) => ip),
+        )
+      : endpoints.flatMap(({ addresses }) => addresses);
+  const bad = addresses.find((ip) => isIP(ip) === 0 || UNPUBLISHABLE.check(ip, isIP(ip) === 6 ? 'ipv6' : 'ipv4'));
+  if (bad === undefined) return undefined;
+  return `addresses: Invalid value: "${bad}": must be a valid IP address that is not unspecified, loopback or link-local`;
+}
+
+function updateFault(resource: Resource, object: StoredObject, previous: StoredObject | undefined): string | undefined {
+  if (previous === undefined) return undefined;
+  const changed = (field: string) => JSON.stringify(object[field]) !== JSON.stringify(previous[field]);
+  if (resource.kind === 'EndpointSlice' && changed('addressType'))
+    return 'addressType: Invalid value: field is immutable';
+  if (resource.kind === 'Event') {
+    const fixed = [
+      'note',
+      'reportingController',
+      'reportingInstance',
+      'reason',
+      'action',
+      'eventTime',
+      'regarding',
+      'type',
+    ];
+    const field = fixed.find(changed);
+    if (field !== undefined) return `${field}: Invalid value: field is immutable`;
+  }
+  return undefined;
+}

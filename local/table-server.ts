@@ -1,0 +1,43 @@
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
+import dynalite from 'dynalite';
+import { createDynamoClient } from '../lib/table/dynamodb-client.ts';
+
+/** A DynamoDB in this process. */
+export interface TableServer {
+  /** `http://127.0.0.1:<port>` */
+  readonly endpoint: string;
+  /** Ends it, and every connection to it. */
+  close(): Promise<void>;
+}
+
+/** Starts on a free port of the loopback. Tables are kept in the folder `path` when it is given, else in memory. */
+export async function startTableServer({ path }: { readonly path?: string } = {}): Promise<TableServer> {
+  const server = dynalite({ ...(path !== undefined && { path }), createTableMs: 0, deleteTableMs: 0 });
+  // It answers a request that its sender gives up by an exception that nobody could catch.
+  server.on('request', (request) => {
+    request.removeAllListeners('error');
+    request.on('error', () => undefined);
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  return {
+    endpoint: `http://127.0.0.1:${port}`,
+    close: () =>
+      new Promise((resolve, reject) => {
+        server.close((error) => (error ? reject(error) : resolve()));
+        server.closeAllConnections();
+      }),
+  };
+}
+
+/** A client of it: it takes any credentials, and none of the environment's are sent to it. */
+export function tableServerClient({ endpoint }: TableServer): DynamoDBClient {
+  return createDynamoClient({
+    endpoint,
+    region: 'local',
+    credentials: { accessKeyId: 'local', secretAccessKey: 'local' },
+  });
+}

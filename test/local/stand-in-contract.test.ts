@@ -1,0 +1,70 @@
+import { beforeAll, describe, expect, test } from '@jest/globals';
+import { parseKubeconfig } from '../../lib/kubernetes/kubeconfig.ts';
+import { ApiServerConnections, type Transport } from '../../lib/kubernetes/transport.ts';
+import { listen } from '../../local/stand-in/http-server.ts';
+import { clusterPortContract } from '../contract/cluster-port.ts';
+import { readyStandIn, transportTo } from '../support/stand-in.ts';
+
+clusterPortContract({
+  name: 'the stand-in API server in this process',
+  setUp: async () => ({ transport: transportTo(await readyStandIn()), tearDown: async () => undefined }),
+});
+
+clusterPortContract({
+  name: 'the stand-in API server over HTTP',
+  setUp: async () => {
+    const server = await listen(await readyStandIn());
+    const connections = new ApiServerConnections();
+    const transport = connections.transport(await parseKubeconfig(kubeconfigFor(server.url), 'of the test'));
+    const tearDown = async () => {
+      await connections.close();
+      await server.close();
+    };
+    return { transport, tearDown };
+  },
+});
+
+describe('what the stand-in API server refuses', () => {
+  let transport: Transport;
+  beforeAll(async () => {
+    transport = transportTo(await readyStandIn());
+  });
+
+  const call = async (method: 'GET' | 'POST' | 'PUT' | 'PATCH', path: string, body?: string) => {
+    const headers = { 'content-type': 'application/json' };
+    const reply = await transport(
+      { method, path, headers, ...(body !== undefined && { body }) },
+      new AbortController().signal,
+    );
+    return { status: reply.status, text: new TextDecoder().decode(reply.body) };
+  };
+
+  test.each([
+    ['a path that nobody serves is a 404', 'GET', '/apis/apps/v1/deployments', undefined, 404, 'page not found'],
+    ['a body that is no JSON is a 400', 'POST', '/api/v1/namespaces', '{', 400, 'BadRequest'],
+    ['a body that is no object is a 400', 'POST', '/api/v1/namespaces', '7', 400, 'BadRequest'],
+    ['a method that nobody serves is a 405', 'PUT', '/api/v1/namespaces', '{}', 405, 'MethodNotAllowed'],
+    ['a patch of another kind is a 415', 'PATCH', '/api/v1/namespaces/default', '[]', 415, 'UnsupportedMediaType'],
+    [
+      'a namespace with a bad name is a 422',
+      'POST',
+      '/api/v1/namespaces',
+      '{"metadata":{"name":"Bad Name"}}',
+      422,
+      'RFC 1123',
+    ],
+  ] as const)('%s', async (_title, method, path, body, status, text) => {
+    await expect(call(method, path, body)).resolves.toEqual({ status, text: expect.stringContaining(text) });
+  });
+});
+
+function kubeconfigFor(server: string): string {
+  return JSON.stringify({
+    apiVersion: 'v1',
+    kind: 'Config',
+    clusters: [{ name: 'stand-in', cluster: { server } }],
+    users: [{ name: 'nobody', user: {} }],
+    contexts: [{ name: 'stand-in', context: { cluster: 'stand-in', user: 'nobody' } }],
+    'current-context': 'stand-in',
+  });
+}

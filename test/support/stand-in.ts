@@ -1,0 +1,48 @@
+import { randomUUID } from 'node:crypto';
+import type { Transport } from '../../lib/kubernetes/transport.ts';
+import { memoryTable } from '../../lib/table/memory-table.ts';
+import { RANGE_KEYS, saveRange } from '../../lib/table/ranges.ts';
+import { StandInApiServer } from '../../local/stand-in/stand-in-api-server.ts';
+import { tableAllocation } from '../../local/stand-in/table-allocation.ts';
+import { seededPick } from './picker.ts';
+
+const EMPTY = new Uint8Array();
+
+/** A stand-in with the namespaces and the ServiceCIDR of a cluster at work, and ranges that a pass has saved. */
+export async function readyStandIn(): Promise<StandInApiServer> {
+  const table = memoryTable({ nowMs: () => 0, newWriteId: randomUUID });
+  const [cidr, ports] = ['10.0.0.0/24', '30000-32767'];
+  for (const [key, range] of [
+    [RANGE_KEYS.primary, cidr],
+    [RANGE_KEYS.nodePorts, ports],
+  ] as const) {
+    const strikes = { once: EMPTY, twice: EMPTY };
+    await saveRange(table, 'main', key, { range, data: EMPTY, allocator: 'table', generation: 1, strikes }, undefined);
+  }
+  const allocation = tableAllocation({
+    table,
+    cluster: 'main',
+    serviceClusterIPRanges: [cidr],
+    serviceNodePortRange: ports,
+    rangesGeneration: () => 1,
+    pick: seededPick(1),
+  });
+  const standIn = new StandInApiServer({ allocation, nowMs: () => Date.UTC(2026, 0, 2), newUid: randomUUID });
+  const objects = [
+    ['/api/v1/namespaces', { metadata: { name: 'default' } }],
+    ['/apis/networking.k8s.io/v1/servicecidrs', { metadata: { name: 'kubernetes' }, spec: { cidrs: [cidr] } }],
+  ] as const;
+  for (const [path, body] of objects) {
+    await standIn.handle({ method: 'POST', path, headers: {}, body: JSON.stringify(body) });
+  }
+  return standIn;
+}
+
+/** Calls it without a socket. */
+export function transportTo(standIn: StandInApiServer): Transport {
+  return async (request, signal) => {
+    signal.throwIfAborted();
+    const { status, headers, body } = await standIn.handle(request);
+    return { status, headers, body: new TextEncoder().encode(body) };
+  };
+}
