@@ -1,0 +1,117 @@
+import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { clusterPort } from '../../lib/kubernetes/api-server-cluster.ts';
+import { parseKubeconfig } from '../../lib/kubernetes/kubeconfig.ts';
+import { listAllServices } from '../../lib/kubernetes/service-list.ts';
+import type { Transport } from '../../lib/kubernetes/transport.ts';
+import { ApiServerConnections } from '../../lib/kubernetes/transport.ts';
+import { tellOnce } from '../../lib/kubernetes/warnings.ts';
+import { clusterPortContract } from '../contract/cluster-port.ts';
+import type { Etcd, KubeApiserver } from '../support/control-plane.ts';
+import { startEtcd, startKubeApiserver } from '../support/control-plane.ts';
+
+jest.setTimeout(120_000);
+
+let etcd: Etcd;
+let apiserver: KubeApiserver;
+let transport: Transport;
+const connections = new ApiServerConnections();
+
+beforeAll(async () => {
+  etcd = await startEtcd();
+  apiserver = await startKubeApiserver({ etcd });
+  transport = connections.transport(await parseKubeconfig(apiserver.kubeconfigYaml, 'of the test'));
+});
+
+afterAll(async () => {
+  await connections.close();
+  await etcd.stop();
+});
+
+function portOver(over: Transport, warn?: (text: string) => void) {
+  const deadline = AbortSignal.timeout(60_000);
+  return clusterPort({ transport: over, server: apiserver.url, deadline, userAgent: 'test', ...(warn && { warn }) });
+}
+
+clusterPortContract({
+  name: 'a real kube-apiserver',
+  setUp: () => Promise.resolve({ transport, tearDown: () => Promise.resolve() }),
+});
+
+describe('what only a real kube-apiserver shows', () => {
+  test('its protobuf says of every Service what its JSON says', async () => {
+    await etcd.putServices([
+      storedService('odd', {
+        clusterIP: '10.0.0.300',
+        clusterIPs: ['10.0.0.300', '2001:db8::1'],
+        ports: [{ port: 1 }],
+      }),
+      storedService('bare', {}),
+      storedService('local', {
+        type: 'LoadBalancer',
+        externalTrafficPolicy: 'Local',
+        healthCheckNodePort: 30_123,
+        ports: [{ port: 80, nodePort: 30_080, protocol: 'SCTP' }],
+      }),
+    ]);
+    const contentTypes: (string | undefined)[] = [];
+    const watching: Transport = async (request, signal) => {
+      const reply = await transport(request, signal);
+      contentTypes.push(reply.headers['content-type']);
+      return reply;
+    };
+    const jsonOnly: Transport = (request, signal) =>
+      transport({ ...request, headers: { ...request.headers, accept: 'application/json' } }, signal);
+
+    const fromProtobuf = await listAllServices(portOver(watching));
+    expect(contentTypes).toEqual(['application/vnd.kubernetes.protobuf']);
+    expect(fromProtobuf.map((claim) => claim.name)).toEqual(expect.arrayContaining(['odd', 'bare', 'local']));
+    await expect(listAllServices(portOver(jsonOnly))).resolves.toEqual(fromProtobuf);
+  });
+
+  test('a token that it does not know is told as Unauthorized, whether it answers in protobuf or JSON', async () => {
+    const text = apiserver.kubeconfigYaml.replaceAll(apiserver.token, 'nobody');
+    const port = portOver(connections.transport(await parseKubeconfig(text, 'of a stranger')));
+    await expect(port.list('Namespace', undefined)).rejects.toMatchObject({ code: 'Unauthorized' });
+    await expect(listAllServices(port)).rejects.toMatchObject({ code: 'Unauthorized' });
+  });
+
+  test('its warning that Endpoints are deprecated is told once', async () => {
+    const told: string[] = [];
+    const port = portOver(
+      transport,
+      tellOnce((text) => told.push(text)),
+    );
+    await port.list('Endpoints', 'default');
+    await port.get({ kind: 'Endpoints', namespace: 'default', name: 'kubernetes' });
+    expect(told).toEqual([expect.stringContaining('Endpoints is deprecated')]);
+  });
+
+  test('a kind that it does not serve reads as absent and is refused when created', async () => {
+    const older: Transport = (request, signal) =>
+      transport({ ...request, path: request.path.replace('/servicecidrs', '/servicecidrz') }, signal);
+    const port = portOver(older);
+    await expect(port.get({ kind: 'ServiceCIDR', name: 'kubernetes' })).resolves.toBeUndefined();
+    const object = { apiVersion: 'networking.k8s.io/v1', kind: 'ServiceCIDR', metadata: { name: 'kubernetes' } };
+    await expect(port.create(object)).rejects.toMatchObject({
+      code: 'Rejected',
+      message: expect.stringContaining('does not serve that kind'),
+    });
+  });
+
+  test('what we wrote is ours in managedFields', async () => {
+    const metadata = { name: 'managed-by-us', namespace: 'default' };
+    const object = { apiVersion: 'v1', kind: 'Service', metadata, spec: { ports: [{ port: 80 }] } };
+    const result = await portOver(transport).create(object);
+    const fields = result.outcome === 'created' ? (result.object.metadata as { managedFields?: unknown }) : {};
+    expect(fields.managedFields).toMatchObject([{ manager: 'kube-bootstrap-controller', operation: 'Update' }]);
+  });
+});
+
+function storedService(name: string, spec: object) {
+  return {
+    apiVersion: 'v1',
+    kind: 'Service',
+    metadata: { name, namespace: 'default', uid: `uid-of-${name}`, creationTimestamp: '2026-01-02T03:04:05Z' },
+    spec,
+  };
+}

@@ -1,0 +1,42 @@
+import { execFileSync } from 'node:child_process';
+import { accessSync, constants } from 'node:fs';
+import { join } from 'node:path';
+
+/** Paths of the programs that a control plane consists of. */
+export interface Binaries {
+  readonly etcd: string;
+  readonly kubeApiserver: string;
+  /** The kube-apiserver whose bootstrap hooks are off. Absent when only `KUBEBUILDER_ASSETS` is there. */
+  readonly kubeApiserverHooksOff?: string;
+}
+
+const buildScript = join(import.meta.dirname, '../conformance/build-control-plane.sh');
+
+/**
+ * The binaries in `KUBEBUILDER_ASSETS` when it is set, else those that `test/conformance/build-control-plane.sh` built.
+ * @throws Error when there are neither.
+ */
+export function findBinaries(env: NodeJS.ProcessEnv = process.env): Binaries {
+  const built = execFileSync('bash', [buildScript, '--folder'], { env, encoding: 'utf8' }).trim();
+  const stock = env['KUBEBUILDER_ASSETS'] || built;
+  const etcd = join(stock, 'etcd');
+  const kubeApiserver = join(stock, 'kube-apiserver');
+  const missing = [etcd, kubeApiserver].filter((file) => !isExecutable(file));
+  if (missing.length > 0) {
+    throw new Error(
+      `${missing.join(' and ')} cannot be run: use "npm run test:conformance", which builds both once with Go 1.26, ` +
+        'or set KUBEBUILDER_ASSETS to a folder that holds an etcd and a kube-apiserver',
+    );
+  }
+  const kubeApiserverHooksOff = join(built, 'kube-apiserver-hooks-off');
+  return { etcd, kubeApiserver, ...(isExecutable(kubeApiserverHooksOff) && { kubeApiserverHooksOff }) };
+}
+
+function isExecutable(file: string): boolean {
+  try {
+    accessSync(file, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}

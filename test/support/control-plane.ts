@@ -1,0 +1,197 @@
+import { generateKeyPairSync, randomUUID } from 'node:crypto';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { stringify } from 'yaml';
+import { findBinaries } from './binaries.ts';
+import { type EtcdClient, etcdClient } from './etcd-client.ts';
+import { type RawRequests, rawRequests } from './raw-requests.ts';
+import { freePort, type ServerProcess, startServer } from './server-process.ts';
+
+/** A real etcd with one member. */
+export interface Etcd extends EtcdClient {
+  readonly url: string;
+  /** Stops the API servers on it, then etcd: an API server whose etcd is gone hangs in its graceful stop. */
+  stop(): Promise<void>;
+  /** Called by `stop` before etcd ends. */
+  beforeStop(hook: () => Promise<void>): void;
+}
+
+export interface KubeApiserverOptions {
+  readonly etcd: Etcd;
+  /** Where it listens. Default 127.0.0.1; a second one on the same etcd takes 127.0.0.2 and the port of the first. */
+  readonly bindAddress?: string;
+  /** Default: a free one. */
+  readonly port?: number;
+  /** What it publishes as its own address; Endpoints refuse loopback addresses. Default 10.9.8.7. */
+  readonly advertiseAddress?: string;
+  /** Default `none`: the `kubernetes` Service is made, its endpoints are not. */
+  readonly endpointReconcilerType?: 'none' | 'lease' | 'master-count';
+  /** Default 10.0.0.0/24. */
+  readonly serviceClusterIPRange?: string;
+  /** The variant that makes no namespace, ServiceCIDR or Service and repairs nothing. Default false. */
+  readonly hooksOff?: boolean;
+  /** More flags, `--service-node-port-range=30000-30010`. The last one wins. */
+  readonly extraArgs?: readonly string[];
+}
+
+/** A real kube-apiserver. */
+export interface KubeApiserver {
+  readonly url: string;
+  readonly port: number;
+  /** The PEM certificate of its self-signed authority, the same after a restart. */
+  readonly ca: string;
+  readonly caFile: string;
+  /** A token of the group `system:masters`, the same for every API server of this process. */
+  readonly token: string;
+  readonly kubeconfigYaml: string;
+  readonly kubeconfigFile: string;
+  /** One request as `system:masters`. */
+  readonly request: RawRequests['request'];
+  /** The last `lines` lines of its log. */
+  log(lines?: number): string;
+  /** Graceful; it cannot be restarted after that. */
+  stop(): Promise<void>;
+  /** SIGKILL: what it published stays. */
+  kill(): Promise<void>;
+  /** Kills it when it runs, starts it with the same port and certificate, and waits until it is ready. */
+  restart(): Promise<void>;
+}
+
+/** Starts an etcd with an empty store and waits until it is healthy. */
+export async function startEtcd(): Promise<Etcd> {
+  const { etcd } = findBinaries();
+  const folder = temporaryFolder('etcd');
+  const url = `http://127.0.0.1:${await freePort('127.0.0.1')}`;
+  const args = [
+    `--data-dir=${join(folder, 'data')}`,
+    `--listen-client-urls=${url}`,
+    `--advertise-client-urls=${url}`,
+    '--listen-peer-urls=http://127.0.0.1:0',
+    '--unsafe-no-fsync',
+  ];
+  const isHealthy = async () => (await fetch(`${url}/health`)).ok;
+  const server = await removingOnFailure(folder, () => startServer(etcd, args, folder, isHealthy));
+  const hooks: (() => Promise<void>)[] = [];
+  return {
+    ...etcdClient(url),
+    url,
+    beforeStop: (hook) => void hooks.push(hook),
+    async stop() {
+      await Promise.allSettled(hooks.splice(0).map((hook) => hook()));
+      await server.stop();
+      remove(folder);
+    },
+  };
+}
+
+/** Starts an API server and waits until `/readyz` says so. It is stopped with its etcd at the latest. */
+export async function startKubeApiserver(options: KubeApiserverOptions): Promise<KubeApiserver> {
+  const command = kubeApiserverCommand(options.hooksOff ?? false);
+  const host = options.bindAddress ?? '127.0.0.1';
+  const port = options.port ?? (await freePort(host));
+  const url = `https://${host}:${port}`;
+  const folder = temporaryFolder('kube-apiserver');
+  const args = kubeApiserverArgs(options, host, port, folder);
+  const caFile = join(folder, 'apiserver.crt');
+
+  const { request, close } = rawRequests({ url, caFile, token: adminToken });
+  const isReady = async () => (await request('GET', '/readyz')).status === 200;
+  const start = () => startServer(command, args, folder, isReady);
+
+  let server: ServerProcess = await removingOnFailure(folder, start);
+  const ca = readFileSync(caFile, 'utf8');
+  const kubeconfigYaml = kubeconfig({ url, ca, token: adminToken });
+  const kubeconfigFile = join(folder, 'kubeconfig');
+  writeFileSync(kubeconfigFile, kubeconfigYaml, { mode: 0o600 });
+
+  const stop = async () => {
+    await close();
+    await server.stop();
+    remove(folder);
+  };
+  options.etcd.beforeStop(stop);
+  return {
+    ...{ url, port, ca, caFile, token: adminToken, kubeconfigYaml, kubeconfigFile, request, stop },
+    log: (lines) => server.log(lines),
+    kill: () => server.kill(),
+    async restart() {
+      await server.kill();
+      server = await start();
+    },
+  };
+}
+
+/**
+ * A kubeconfig with one cluster, user and context, all named `test`.
+ * @param ca PEM; for a client that must trust several API servers, theirs one after another.
+ */
+export function kubeconfig({ url, ca, token }: { url: string; ca: string; token: string }): string {
+  const name = 'test';
+  return stringify({
+    apiVersion: 'v1',
+    kind: 'Config',
+    clusters: [{ name, cluster: { server: url, 'certificate-authority-data': Buffer.from(ca).toString('base64') } }],
+    users: [{ name, user: { token } }],
+    contexts: [{ name, context: { cluster: name, user: name } }],
+    'current-context': name,
+  });
+}
+
+const adminToken = randomUUID();
+
+let serviceAccountKeys: { readonly publicKey: string; readonly privateKey: string } | undefined;
+
+function kubeApiserverCommand(hooksOff: boolean): string {
+  const { kubeApiserver, kubeApiserverHooksOff } = findBinaries();
+  if (!hooksOff) return kubeApiserver;
+  if (kubeApiserverHooksOff !== undefined) return kubeApiserverHooksOff;
+  throw new Error(
+    'there is no kube-apiserver with its hooks off, which KUBEBUILDER_ASSETS cannot provide: install Go 1.26 and run "npm run test:conformance", which builds it once',
+  );
+}
+
+function kubeApiserverArgs(options: KubeApiserverOptions, host: string, port: number, folder: string): string[] {
+  serviceAccountKeys ??= generateKeyPairSync('ec', {
+    namedCurve: 'P-256',
+    publicKeyEncoding: { type: 'spki', format: 'pem' },
+    privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
+  });
+  const secretFile = (name: string, text: string) => {
+    const file = join(folder, name);
+    writeFileSync(file, text, { mode: 0o600 });
+    return file;
+  };
+  return [
+    `--etcd-servers=${options.etcd.url}`,
+    `--bind-address=${host}`,
+    `--secure-port=${port}`,
+    `--advertise-address=${options.advertiseAddress ?? '10.9.8.7'}`,
+    `--endpoint-reconciler-type=${options.endpointReconcilerType ?? 'none'}`,
+    `--service-cluster-ip-range=${options.serviceClusterIPRange ?? '10.0.0.0/24'}`,
+    `--cert-dir=${folder}`,
+    '--service-account-issuer=https://kubernetes.default.svc',
+    `--service-account-key-file=${secretFile('service-account.pub', serviceAccountKeys.publicKey)}`,
+    `--service-account-signing-key-file=${secretFile('service-account.key', serviceAccountKeys.privateKey)}`,
+    `--token-auth-file=${secretFile('tokens.csv', `${adminToken},admin,admin,system:masters\n`)}`,
+    '--authorization-mode=RBAC',
+    ...(options.extraArgs ?? []),
+  ];
+}
+
+function temporaryFolder(name: string): string {
+  return mkdtempSync(join(tmpdir(), `kube-bootstrap-controller-${name}-`));
+}
+
+async function removingOnFailure<T>(folder: string, start: () => Promise<T>): Promise<T> {
+  try {
+    return await start();
+  } catch (error) {
+    remove(folder);
+    throw error;
+  }
+}
+
+function remove(folder: string): void {
+  rmSync(folder, { recursive: true, force: true });
+}

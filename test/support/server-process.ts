@@ -1,0 +1,121 @@
+import { spawn } from 'node:child_process';
+import { randomInt } from 'node:crypto';
+import { once } from 'node:events';
+import { closeSync, openSync, readFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+const readyTimeoutMs = 60_000;
+const stopTimeoutMs = 5_000;
+
+/** A server that runs as a child process and logs into its folder. It does not outlive this process, however that ends. */
+export interface ServerProcess {
+  /** How it ended, as the end of a sentence; undefined while it runs. */
+  ended(): string | undefined;
+  /** The last `lines` lines (40) of what it wrote to its standard output and standard error. */
+  log(lines?: number): string;
+  /** SIGTERM, and SIGKILL after five seconds. Returns when the process is gone. */
+  stop(): Promise<void>;
+  /** SIGKILL. Returns when the process is gone. */
+  kill(): Promise<void>;
+}
+
+/**
+ * Starts `command` and returns when `isReady` says so.
+ * @throws Error with the end of the server's log when it ends before that, or is not ready within a minute.
+ */
+export async function startServer(
+  command: string,
+  args: readonly string[],
+  folder: string,
+  isReady: () => Promise<boolean>,
+): Promise<ServerProcess> {
+  const server = spawnServer(command, args, folder);
+  const deadline = Date.now() + readyTimeoutMs;
+  while (!(await isReady().catch(() => false))) {
+    const late = Date.now() > deadline ? `was not ready within ${readyTimeoutMs / 1000} s` : undefined;
+    const failure = server.ended() ?? late;
+    if (failure !== undefined) {
+      await server.kill();
+      throw new Error(`${command} ${failure}. It was started with\n${args.join('\n')}\nand said\n${server.log()}`);
+    }
+    await sleep(50);
+  }
+  return server;
+}
+
+function spawnServer(command: string, args: readonly string[], folder: string): ServerProcess {
+  const logFile = join(folder, 'log');
+  const log = openSync(logFile, 'a');
+  // A session of its own: Ctrl-C in a terminal reaches the tests, and the end of the tests ends the server.
+  const child = spawn(command, args, { cwd: folder, env: {}, detached: true, stdio: ['ignore', log, log] });
+  closeSync(log);
+  child.unref(); // and does not keep this process from ending, but for the time that it takes to stop
+
+  let end: string | undefined;
+  const gone = new Promise<void>((resolve) => {
+    const endAs = (how: string) => {
+      end ??= how;
+      resolve();
+    };
+    child.once('error', (error) => endAs(`could not be started (${error.message})`));
+    child.once('exit', (code, signal) => endAs(signal === null ? `ended with code ${code}` : `was ended by ${signal}`));
+  });
+  if (child.pid !== undefined) guard(child.pid, folder, gone);
+
+  return {
+    ended: () => end,
+    log: (lines = 40) => readFileSync(logFile, 'utf8').trimEnd().split('\n').slice(-lines).join('\n'),
+    async stop() {
+      child.ref();
+      child.kill('SIGTERM');
+      const impatience = setTimeout(() => child.kill('SIGKILL'), stopTimeoutMs);
+      await gone;
+      clearTimeout(impatience);
+    },
+    async kill() {
+      child.ref();
+      child.kill('SIGKILL');
+      await gone;
+    },
+  };
+}
+
+/**
+ * A shell that waits for the end of this process (its standard input is closed by then, even by a SIGKILL), and then
+ * kills `pid` and removes `folder`. Handlers of this process's own signals would not do: jest gives its tests a copy of
+ * `process` that never sees them.
+ */
+function guard(pid: number, folder: string, gone: Promise<void>): void {
+  const script = 'cat >/dev/null; kill -KILL "$1"; rm -rf "$2"';
+  const watcher = spawn('sh', ['-c', script, 'guard', String(pid), folder], {
+    detached: true,
+    stdio: ['pipe', 'ignore', 'ignore'],
+  });
+  watcher.unref();
+  void gone.then(() => watcher.kill('SIGKILL'));
+}
+
+/** A port that is free on every one of `hosts`, from below the range that outgoing connections take theirs from. */
+export async function freePort(...hosts: readonly string[]): Promise<number> {
+  for (let attempt = 0; attempt < 100; attempt++) {
+    const port = randomInt(20_000, 30_000);
+    const free = await Promise.all(hosts.map((host) => isFree(host, port)));
+    if (free.every(Boolean)) return port;
+  }
+  throw new Error(`found no port between 20000 and 29999 that is free on ${hosts.join(' and ')}`);
+}
+
+async function isFree(host: string, port: number): Promise<boolean> {
+  const server = createServer();
+  try {
+    server.listen(port, host);
+    await once(server, 'listening');
+    server.close();
+    await once(server, 'close');
+    return true;
+  } catch {
+    return false;
+  }
+}
