@@ -12,15 +12,20 @@ export type AllocatorOfRecord = 'table' | 'apiserver';
 export type ApiServerKind = 'server' | 'shared';
 
 export interface ProbeSpec {
-  /** Where to ask, when it is not `https://<address>:<securePort>/readyz`. */
+  /** Where to ask, whole, when it is not `https://<address>:<securePort><path>`. */
   readonly url?: string;
+  /** `/readyz`. Without meaning beside a `url`, which has its own. */
+  readonly path: string;
   /** TLS server name, when the certificate does not carry the address. */
   readonly serverName?: string;
   /** Send the kubeconfig's credential. Never sent where verification is skipped. */
   readonly authenticate: boolean;
 }
 
-/** One published address, or a host name whose every A and AAAA record is one (always `shared`). */
+/**
+ * One published address (canonical text), or a host name (lower case) whose every A and AAAA record is one (always
+ * `shared`).
+ */
 export type ApiServerSpec =
   | { readonly address: string; readonly kind: ApiServerKind; readonly probe: ProbeSpec }
   | { readonly host: string; readonly kind: 'shared'; readonly probe: ProbeSpec };

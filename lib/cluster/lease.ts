@@ -17,7 +17,10 @@ export interface Lease {
   readonly misses: number;
   /** Deregistered: not published before this, whatever the probe says. */
   readonly withdrawnUntilMs?: number;
-  /** While withdrawn, the server was seen down or shutting down: its next 200 lifts the withdrawal. */
+  /**
+   * While withdrawn, the server was seen down or shutting down: its next 200 lifts the withdrawal. Without a
+   * withdrawal: it said that it was shutting down, and until it falls silent only a 200 brings it back.
+   */
   readonly seenDown: boolean;
 }
 

@@ -1,0 +1,25 @@
+/** The known name that `name` was probably meant to be: at most a third of its letters away, in any case. */
+export function nearestName(name: string, known: readonly string[]): string | undefined {
+  const [best] = known
+    .map((candidate) => ({ candidate, distance: editDistance(name.toLowerCase(), candidate.toLowerCase()) }))
+    .filter(({ candidate, distance }) => distance <= Math.ceil(candidate.length / 3))
+    .sort((one, other) => one.distance - other.distance);
+  return best?.candidate;
+}
+
+/** Levenshtein's: letters to put in, take out or change. Names longer than any field are far from all of them. */
+function editDistance(from: string, to: string): number {
+  if (Math.abs(from.length - to.length) > to.length) return Number.POSITIVE_INFINITY;
+  let row = Array.from({ length: to.length + 1 }, (_, index) => index);
+  for (const letter of from) {
+    let diagonal = row[0] ?? 0;
+    const next = [diagonal + 1];
+    for (const [index, other] of [...to].entries()) {
+      const above = row[index + 1] ?? 0;
+      next.push(Math.min(above + 1, (next[index] ?? 0) + 1, diagonal + (letter === other ? 0 : 1)));
+      diagonal = above;
+    }
+    row = next;
+  }
+  return row.at(-1) ?? 0;
+}

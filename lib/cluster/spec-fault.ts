@@ -1,0 +1,44 @@
+/** Where in a cluster spec: field names and list indexes. Empty is the whole of it. */
+export type SpecPath = readonly (string | number)[];
+
+/** One thing wrong with a cluster spec. */
+export interface SpecFault {
+  readonly at: SpecPath;
+  /** `at` as people write it: `apiServers[1].address`; empty for the whole spec. */
+  readonly path: string;
+  /** What is wrong; the original's words where it checks the same. */
+  readonly message: string;
+  /** What would be right. */
+  readonly fix?: string;
+  /** Where in the file, from 1, when it came from one. */
+  readonly position?: { readonly line: number; readonly column: number };
+}
+
+export function fault(at: SpecPath, message: string, fix?: string): SpecFault {
+  return { at, path: pathText(at), message, ...(fix !== undefined && { fix }) };
+}
+
+function pathText(at: SpecPath): string {
+  return at.reduce<string>((text, step) => {
+    if (typeof step === 'number') return `${text}[${step}]`;
+    if (!/^[\w-]+$/.test(step)) return `${text}[${JSON.stringify(step)}]`;
+    return text === '' ? step : `${text}.${step}`;
+  }, '');
+}
+
+/**
+ * All faults as a person reads them, each with its place, its path and what would be right:
+ *
+ *     cluster.yml: 2 faults
+ *       3:7  mode: is required
+ *            write one of observe, enforce
+ */
+export function describeFaults(fileName: string, faults: readonly SpecFault[]): string {
+  const places = faults.map(({ position }) => (position ? `${position.line}:${position.column}` : '-'));
+  const width = Math.max(0, ...places.map((place) => place.length));
+  const lines = faults.flatMap(({ path, message, fix }, index) => [
+    `  ${places[index]?.padEnd(width)}  ${path === '' ? '' : `${path}: `}${message}`,
+    ...(fix === undefined ? [] : [`  ${' '.repeat(width)}  ${fix}`]),
+  ]);
+  return [`${fileName}: ${faults.length} ${faults.length === 1 ? 'fault' : 'faults'}`, ...lines].join('\n');
+}
