@@ -1,0 +1,146 @@
+import { setTimeout as timer } from 'node:timers/promises';
+import { ClusterError } from './errors.ts';
+import { describeNetworkError, networkFaultOf } from './network-fault.ts';
+import type { CallSite } from './replies.ts';
+import { oneLine, statusOf } from './replies.ts';
+import type { ApiReply, ApiRequest, Transport } from './transport.ts';
+
+export interface CallOptions {
+  readonly transport: Transport;
+  /** For messages: the server's URL. */
+  readonly server: string;
+  /** Aborted when the pass has to end. */
+  readonly deadline: AbortSignal;
+  /** Waits; rejects as soon as the signal is aborted. Default: a timer. */
+  readonly sleep?: (ms: number, signal: AbortSignal) => Promise<unknown>;
+  /** From 0 to 1, for the jitter of the waits. Default: `Math.random`. */
+  readonly random?: () => number;
+  /** Bounds each try, beside the deadline. Default 10 s. */
+  readonly tryTimeoutMs?: number;
+  /** Default 5. */
+  readonly tries?: number;
+}
+
+export interface Answer extends ApiReply {
+  /** An earlier try may have been carried out although its reply was lost. */
+  readonly afterLostReply: boolean;
+}
+
+export type ApiCall = (request: ApiRequest, purpose: string) => Promise<Answer>;
+
+const FIRST_WAIT_MS = 200;
+const LONGEST_WAIT_MS = 5_000;
+/** A server that wants more patience than this gets it from the next pass. */
+const LONGEST_RETRY_AFTER_MS = 10_000;
+
+interface Failure {
+  readonly error: ClusterError;
+  readonly mayHaveHappened: boolean;
+  readonly again: boolean;
+  readonly retryAfterMs: number;
+}
+
+/**
+ * Calls that are tried again on 429 (after `Retry-After`), 5xx and network faults, for as long as the deadline allows.
+ * That is safe for every call of the cluster port, the writes too: a create is tied to a name, an update and a delete to
+ * the version that was read, and a merge patch that is made twice changes nothing more. What may differ is the answer
+ * of the second try, hence `afterLostReply`.
+ *
+ * Answers any reply from 200 to 499 but 429. Throws `Throttled`, `Unavailable`, `TlsFailure`, `DeadlineExceeded`.
+ */
+export function apiCalls(options: CallOptions): ApiCall {
+  const { deadline, server, tries = 5, random = Math.random } = options;
+  const sleep = options.sleep ?? ((ms: number, signal: AbortSignal) => timer(ms, undefined, { signal }));
+  return async (request, purpose) => {
+    let afterLostReply = false;
+    for (let attempt = 1; ; attempt += 1) {
+      const outcome = await tryOnce(options, request, { server, purpose });
+      if (!('error' in outcome)) {
+        return { ...outcome, afterLostReply };
+      }
+      afterLostReply ||= outcome.mayHaveHappened;
+      if (!outcome.again || attempt === tries || outcome.retryAfterMs > LONGEST_RETRY_AFTER_MS) {
+        throw outcome.error;
+      }
+      const backoff = Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** (attempt - 1)) * (0.5 + random() / 2);
+      // Out of time while waiting: what the server did says more than that.
+      await sleep(Math.max(outcome.retryAfterMs, backoff), deadline).catch(() => {
+        throw outcome.error;
+      });
+    }
+  };
+}
+
+async function tryOnce(options: CallOptions, request: ApiRequest, site: CallSite): Promise<ApiReply | Failure> {
+  const { deadline, transport, tryTimeoutMs = 10_000 } = options;
+  if (deadline.aborted) {
+    return outOfTime(site, deadline.reason);
+  }
+  const timeout = AbortSignal.timeout(tryTimeoutMs);
+  try {
+    const reply = await transport(request, AbortSignal.any([deadline, timeout]));
+    return reply.status === 429 || reply.status >= 500 ? serverFailure(site, reply) : reply;
+  } catch (error) {
+    if (deadline.aborted) {
+      return outOfTime(site, error);
+    }
+    return timeout.aborted ? noAnswer(site, tryTimeoutMs, error) : networkFailure(site, error);
+  }
+}
+
+function outOfTime({ server, purpose }: CallSite, cause: unknown): Failure {
+  const message =
+    `The time of the pass ran out before ${server} had answered "${purpose}". The next pass goes on; ` +
+    'if this repeats, the API server is slow, or out of reach and silent: look at it, or at the network between.';
+  const error = new ClusterError('DeadlineExceeded', message, { cause });
+  return { error, mayHaveHappened: true, again: false, retryAfterMs: 0 };
+}
+
+function noAnswer({ server, purpose }: CallSite, tryTimeoutMs: number, cause: unknown): Failure {
+  const message = `${server} did not answer "${purpose}" within ${tryTimeoutMs} ms. Look at the API server, or at the network between.`;
+  const error = new ClusterError('Unavailable', message, { cause });
+  return { error, mayHaveHappened: true, again: true, retryAfterMs: 0 };
+}
+
+function networkFailure({ server, purpose }: CallSite, cause: unknown): Failure {
+  if (cause instanceof ClusterError) {
+    return { error: cause, mayHaveHappened: false, again: false, retryAfterMs: 0 };
+  }
+  const fault = networkFaultOf(cause);
+  const what = describeNetworkError(cause);
+  const error =
+    fault === 'tls'
+      ? new ClusterError(
+          'TlsFailure',
+          `The certificate of ${server} was not accepted for "${purpose}": ${what}. ` +
+            'Put the CA of this cluster in the kubeconfig (certificate-authority-data), or a tls-server-name that the certificate has.',
+          { cause },
+        )
+      : new ClusterError(
+          'Unavailable',
+          `${server} could not be reached for "${purpose}", or broke off: ${what}. ` +
+            'Check that it runs, and the server URL in the kubeconfig; the next pass tries again.',
+          { cause },
+        );
+  return { error, mayHaveHappened: fault === 'lostReply', again: fault !== 'tls', retryAfterMs: 0 };
+}
+
+function serverFailure({ server, purpose }: CallSite, reply: ApiReply): Failure {
+  const status = statusOf(reply);
+  const throttled = reply.status === 429;
+  const said = `${server} answered ${reply.status} to "${purpose}"${status.message && `: ${oneLine(status.message)}`}`;
+  const remedy = throttled
+    ? 'It has too much to do: give this user a priority level of its own, or longer intervals in the cluster spec.'
+    : 'The next pass tries again; if this repeats, look at the API server and its etcd.';
+  return {
+    error: new ClusterError(throttled ? 'Throttled' : 'Unavailable', `${said}. ${remedy}`),
+    mayHaveHappened: !throttled,
+    again: true,
+    retryAfterMs: retryAfterMs(reply, status.retryAfterSeconds),
+  };
+}
+
+function retryAfterMs(reply: ApiReply, fromStatus: number): number {
+  const header = reply.headers['retry-after'] ?? '';
+  return (/^\d+$/.test(header) ? Number(header) : fromStatus) * 1_000;
+}

@@ -1,0 +1,41 @@
+import { Resolver } from 'node:dns/promises';
+import { isNativeError } from 'node:util/types';
+import { canonicalAddress } from '../allocator/ip-address.ts';
+import type { HostResolver } from './resolve-host.ts';
+
+export type RecordLookup = Pick<Resolver, 'resolve4' | 'resolve6'>;
+
+/** The name is there, and has no record of this kind. */
+const NO_SUCH_RECORD: ReadonlySet<unknown> = new Set(['ENODATA', 'ENOTFOUND']);
+
+/** Asks the machine's name servers, two seconds each and twice; look-ups under way end with the signal. */
+export function dnsLookup(deadline: AbortSignal): RecordLookup {
+  const resolver = new Resolver({ timeout: 2_000, tries: 2 });
+  deadline.addEventListener('abort', () => resolver.cancel(), { once: true });
+  return resolver;
+}
+
+/**
+ * Both kinds of record are asked for, and a failure of either fails the look-up: half of the addresses would pass for
+ * all. So does a name without any address: who deletes a record by mistake should not lose the endpoints too.
+ */
+export function dnsHostResolver(lookup: RecordLookup): HostResolver {
+  return async (host) => {
+    try {
+      const found = await Promise.all([records(lookup.resolve4(host)), records(lookup.resolve6(host))]);
+      const addresses = [...new Set(found.flat().flatMap((text) => canonicalAddress(text) ?? []))].sort();
+      return addresses.length === 0 ? undefined : addresses;
+    } catch {
+      return undefined;
+    }
+  };
+}
+
+async function records(answer: Promise<string[]>): Promise<string[]> {
+  return answer.catch((error: unknown) => {
+    if (isNativeError(error) && 'code' in error && NO_SUCH_RECORD.has(error.code)) {
+      return [];
+    }
+    throw error;
+  });
+}

@@ -1,0 +1,193 @@
+import { createHash } from 'node:crypto';
+import type { Loop } from '../cluster/cluster-spec.ts';
+import type { EventDraft, EventSighting } from '../cluster/finding.ts';
+import type { KubernetesObject } from '../cluster/kubernetes-objects.ts';
+
+/** An `events.k8s.io/v1` Event, as it is sent. */
+interface EventObject extends KubernetesObject {
+  readonly eventTime: string;
+  readonly reportingController: string;
+  readonly reportingInstance: string;
+  readonly type: 'Warning';
+  readonly reason: string;
+  readonly action: string;
+  readonly note: string;
+  readonly regarding: Readonly<Record<string, string>>;
+  readonly series?: EventSeries;
+}
+
+export interface EventSeries {
+  /** The API takes 2 and more. */
+  readonly count: number;
+  readonly lastObservedTime: string;
+}
+
+export interface EventWrite {
+  /** `metadata.name`; the key of its sighting. */
+  readonly name: string;
+  readonly object: EventObject;
+  readonly count: number;
+  /** What was known of it before this pass. */
+  readonly previous?: EventSighting;
+}
+
+export interface EventPlan {
+  readonly writes: readonly EventWrite[];
+  /** For the run record, if every write is made. */
+  readonly sightings: Readonly<Record<string, EventSighting>>;
+  /** Events that should have been written, and were over the cap. */
+  readonly dropped: number;
+}
+
+export interface EventPlanInput {
+  readonly drafts: readonly EventDraft[];
+  readonly loop: Loop;
+  /** Who reports; the same for every process of a stack. Cut at 128 bytes, as the API demands. */
+  readonly instance: string;
+  /** Sightings of the loop's last pass, by event name. */
+  readonly previous: Readonly<Record<string, EventSighting>>;
+  readonly nowMs: number;
+  /** Events that one pass writes at most, beside the one that says that there were more. */
+  readonly cap: number;
+}
+
+/** A repeated event is written this often, as client-go's `tools/events` does. */
+const REPEAT_MS = 30 * 60_000;
+/** An API server keeps an event for an hour (`--event-ttl`): what went unseen for longer starts anew. */
+const FORGET_AFTER_MS = 60 * 60_000;
+const MOST_SIGHTINGS = 300;
+const LONGEST_NOTE = 1_024;
+const LONGEST_INSTANCE = 128;
+const LONGEST_NAME = 253;
+
+/**
+ * Which events a pass writes. An event has one name for as long as it is the same (object, reason and note): it is
+ * created at its first sighting, and its series is written at the second and then every 30 minutes. Events beyond the
+ * cap, or beyond the 300 that are remembered, are dropped for this pass; one more event, regarding the Service
+ * `default/kubernetes`, says so.
+ */
+export function planEvents(input: EventPlanInput): EventPlan {
+  const { previous, nowMs, cap } = input;
+  const seen = new Map(input.drafts.map((draft) => [eventName(draft, input), draft]));
+  const sightings = new Map(remembered(previous, seen, nowMs));
+  const writes: EventWrite[] = [];
+  let dropped = 0;
+  for (const [name, draft] of seen) {
+    const before = sightings.get(name);
+    const due = isDue(before, nowMs);
+    const written = due && writes.length < cap && (before !== undefined || makeRoom(sightings, seen));
+    if (written) {
+      writes.push(eventWrite(name, draft, before, input));
+    } else if (due) {
+      dropped += 1;
+    }
+    if (written || before !== undefined) {
+      sightings.set(name, sighted(before, written, nowMs));
+    }
+  }
+  if (dropped > 0) {
+    const draft = summaryDraft(input.loop, dropped);
+    const name = eventName(draft, input);
+    const due = isDue(previous[name], nowMs);
+    writes.push(...(due ? [eventWrite(name, draft, previous[name], input)] : []));
+    sightings.set(name, sighted(previous[name], due, nowMs));
+  }
+  return { writes, sightings: Object.fromEntries(sightings), dropped };
+}
+
+function sighted(before: EventSighting | undefined, written: boolean, nowMs: number): EventSighting {
+  const lastWrittenAtMs = written ? nowMs : (before?.lastWrittenAtMs ?? nowMs);
+  return { count: (before?.count ?? 0) + 1, lastSeenAtMs: nowMs, lastWrittenAtMs };
+}
+
+function isDue(previous: EventSighting | undefined, nowMs: number): boolean {
+  return previous === undefined || previous.count === 1 || nowMs - previous.lastWrittenAtMs >= REPEAT_MS;
+}
+
+function remembered(previous: EventPlanInput['previous'], seen: ReadonlyMap<string, unknown>, nowMs: number) {
+  return Object.entries(previous).filter(
+    ([name, { lastSeenAtMs }]) => seen.has(name) || nowMs - lastSeenAtMs <= FORGET_AFTER_MS,
+  );
+}
+
+/** What is not seen now gives way, the one unseen for longest first. */
+function makeRoom(sightings: Map<string, EventSighting>, seen: ReadonlyMap<string, unknown>): boolean {
+  if (sightings.size < MOST_SIGHTINGS) {
+    return true;
+  }
+  const [oldest] = [...sightings]
+    .filter(([name]) => !seen.has(name))
+    .sort(([, a], [, b]) => a.lastSeenAtMs - b.lastSeenAtMs);
+  return oldest !== undefined && sightings.delete(oldest[0]);
+}
+
+/** The note tells only the power of ten: a note never changes, and each new number would be a new event. */
+function summaryDraft(loop: Loop, dropped: number): EventDraft {
+  const atLeast = 10 ** Math.floor(Math.log10(dropped));
+  return {
+    regarding: { apiVersion: 'v1', kind: 'Service', namespace: 'default', name: 'kubernetes', uid: '' },
+    reason: 'EventsDropped',
+    action: 'EventReporting',
+    note: `${loop} saw more than it writes events for: at least ${atLeast} were left out of one pass. Its log line has the counts.`,
+  };
+}
+
+/**
+ * `<name of the object, cut>.<hash>`: a DNS subdomain, and the same for the same event. The loop and the reporting
+ * instance are part of it, since neither can be changed once an event is made.
+ */
+function eventName(draft: EventDraft, { loop, instance }: Pick<EventPlanInput, 'loop' | 'instance'>): string {
+  const { namespace, name, uid } = draft.regarding;
+  const identity = JSON.stringify([loop, instance, namespace, name, uid, draft.reason, draft.note]);
+  const hash = createHash('sha256').update(identity).digest('hex').slice(0, 16);
+  const prefix = name
+    .toLowerCase()
+    .replace(/[^a-z0-9.-]+/g, '-')
+    .slice(0, LONGEST_NAME - hash.length - 1)
+    .replace(/[.-]*\.[.-]*/g, '.')
+    .replace(/^[.-]+|[.-]+$/g, '');
+  return prefix === '' ? hash : `${prefix}.${hash}`;
+}
+
+function eventWrite(
+  name: string,
+  draft: EventDraft,
+  previous: EventSighting | undefined,
+  { loop, instance, nowMs }: EventPlanInput,
+): EventWrite {
+  const count = (previous?.count ?? 0) + 1;
+  const object: EventObject = {
+    apiVersion: 'events.k8s.io/v1',
+    kind: 'Event',
+    metadata: { name, namespace: draft.regarding.namespace || 'default' },
+    eventTime: microTime(nowMs),
+    reportingController: `kube-bootstrap-controller/${loop}`,
+    reportingInstance: cutUtf8(instance, LONGEST_INSTANCE),
+    type: 'Warning',
+    reason: draft.reason,
+    action: draft.action,
+    note: cutUtf8(draft.note, LONGEST_NOTE),
+    regarding: nonEmpty(draft.regarding),
+    ...(count > 1 && { series: { count, lastObservedTime: microTime(nowMs) } }),
+  };
+  return { name, object, count, ...(previous && { previous }) };
+}
+
+function nonEmpty(regarding: EventDraft['regarding']): Record<string, string> {
+  return Object.fromEntries(Object.entries(regarding).filter(([, value]) => value !== undefined && value !== ''));
+}
+
+/** With six digits of a second, as the API's MicroTime has. */
+function microTime(ms: number): string {
+  return new Date(ms).toISOString().replace('Z', '000Z');
+}
+
+/** At most so many bytes of UTF-8, never half a character. */
+function cutUtf8(text: string, bytes: number): string {
+  const encoded = Buffer.from(text);
+  let end = Math.min(bytes, encoded.length);
+  while (end > 0 && end < encoded.length && ((encoded[end] ?? 0) & 0xc0) === 0x80) {
+    end -= 1;
+  }
+  return encoded.toString('utf8', 0, end);
+}

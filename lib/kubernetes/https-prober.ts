@@ -1,0 +1,93 @@
+import type { Dispatcher } from 'undici';
+import { Client } from 'undici';
+import type { ApiServerAccess, TlsMaterial } from './kubeconfig.ts';
+import { describeNetworkError, networkFaultOf } from './network-fault.ts';
+import type { ProbeReply, Prober, ProbeTarget } from './probe.ts';
+
+export interface HttpsProberOptions {
+  readonly access: ApiServerAccess;
+  /** Aborted when the pass has to end. */
+  readonly deadline: AbortSignal;
+  readonly userAgent: string;
+  /** Bounds each probe, beside the deadline. Default and most: 3 s. */
+  readonly timeoutMs?: number;
+}
+
+const LONGEST_PROBE_MS = 3_000;
+const LONGEST_BODY = 4_096;
+
+/**
+ * Asks with the kubeconfig's CA, and with its credential only where the target wants it and the certificate is
+ * verified. Each probe has a connection of its own: that the server still accepts one is part of the question, and a
+ * kept connection that was dropped on the way would pass for silence.
+ */
+export function httpsProber({ access, deadline, userAgent, timeoutMs }: HttpsProberOptions): Prober {
+  const limitMs = Math.min(timeoutMs ?? LONGEST_PROBE_MS, LONGEST_PROBE_MS);
+  return async (target) => {
+    const signal = AbortSignal.any([deadline, AbortSignal.timeout(limitMs)]);
+    try {
+      return await ask(target, access, userAgent, signal);
+    } catch (error) {
+      const message = signal.aborted ? `no answer within ${limitMs} ms` : describeNetworkError(error);
+      return { kind: networkFaultOf(error) === 'tls' ? 'tlsFailure' : 'silence', message };
+    }
+  };
+}
+
+async function ask(
+  target: ProbeTarget,
+  access: ApiServerAccess,
+  userAgent: string,
+  signal: AbortSignal,
+): Promise<ProbeReply> {
+  const url = new URL(target.url);
+  const authenticated = target.authenticate && !access.skipTlsVerify && url.protocol === 'https:';
+  const client = new Client(url.origin, {
+    allowH2: false,
+    pipelining: 0,
+    connect: connectOptions(access.tls(), target, authenticated),
+  });
+  try {
+    const headers = { 'user-agent': userAgent, ...(authenticated ? await credential(access) : {}) };
+    const reply = await client.request({ method: 'GET', path: url.pathname + url.search, headers, signal });
+    return { kind: 'status', status: reply.statusCode, body: await startOf(reply.body) };
+  } finally {
+    await client.destroy();
+  }
+}
+
+function connectOptions(
+  { ca, cert, key, rejectUnauthorized }: TlsMaterial,
+  target: ProbeTarget,
+  authenticated: boolean,
+) {
+  return {
+    rejectUnauthorized,
+    ...(ca && { ca }),
+    ...(authenticated && { ...(cert && { cert }), ...(key && { key }) }),
+    ...(target.serverName !== undefined && { servername: target.serverName }),
+  };
+}
+
+/** Without a credential the server answers 401, which is a sign of life: our own trouble is not the server's silence. */
+async function credential(access: ApiServerAccess): Promise<Readonly<Record<string, string>>> {
+  return access.authHeaders().catch(() => ({}));
+}
+
+/** A body that breaks off, or is slow, does not unsay the status. */
+async function startOf(body: Dispatcher.ResponseData['body']): Promise<string> {
+  const chunks: Buffer[] = [];
+  let length = 0;
+  try {
+    for await (const chunk of body) {
+      chunks.push(chunk);
+      length += chunk.length;
+      if (length >= LONGEST_BODY) {
+        break;
+      }
+    }
+  } catch {
+    // What came until then.
+  }
+  return Buffer.concat(chunks).subarray(0, LONGEST_BODY).toString('utf8');
+}

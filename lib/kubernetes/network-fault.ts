@@ -1,0 +1,55 @@
+import { isNativeError } from 'node:util/types';
+/** What a failed request says about the request. */
+export type NetworkFault =
+  /** The certificate did not verify, or there was no TLS to talk. Nothing was sent. */
+  | 'tls'
+  /** No connection came about: the request was not sent. */
+  | 'notSent'
+  /** It may have arrived and been carried out. */
+  | 'lostReply';
+
+const NOT_SENT = new Set([
+  'ECONNREFUSED',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'EADDRNOTAVAIL',
+  'UND_ERR_CONNECT_TIMEOUT',
+]);
+
+/** OpenSSL's names of what `X509_verify_cert` refuses, as Node hands them out, and Node's own. */
+const TLS =
+  /^(CERT_|ERR_TLS_|ERR_SSL_|CRL_|UNABLE_TO_|INVALID_(CA|PURPOSE)$|HOSTNAME_MISMATCH$|EPROTO$|PATH_LENGTH_EXCEEDED$)|SELF_SIGNED_CERT/;
+
+/** The codes of an error and of its causes, outermost first. */
+function codesOf(error: unknown): string[] {
+  const codes: string[] = [];
+  let current = error;
+  for (let depth = 0; depth < 5 && isNativeError(current); depth += 1) {
+    if ('code' in current && typeof current.code === 'string') {
+      codes.push(current.code);
+    }
+    current = current.cause;
+  }
+  return codes;
+}
+
+export function networkFaultOf(error: unknown): NetworkFault {
+  const codes = codesOf(error);
+  if (codes.some((code) => TLS.test(code))) {
+    return 'tls';
+  }
+  return codes.some((code) => NOT_SENT.has(code)) ? 'notSent' : 'lostReply';
+}
+
+/** One line for a message: the innermost code and text, without the stack. */
+export function describeNetworkError(error: unknown): string {
+  if (!isNativeError(error)) {
+    return String(error);
+  }
+  const [code] = codesOf(error).slice(-1);
+  const text = error.message === '' && isNativeError(error.cause) ? error.cause.message : error.message;
+  const line = (text === '' ? error.name : text).split('\n', 1)[0] ?? '';
+  return code === undefined || line.includes(code) ? line : `${line} (${code})`;
+}

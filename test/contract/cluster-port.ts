@@ -1,0 +1,541 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import type { KubernetesObject, ServiceClaim } from '../../lib/cluster/kubernetes-objects.ts';
+import type { ClusterPortOptions } from '../../lib/kubernetes/api-server-cluster.ts';
+import { clusterPort } from '../../lib/kubernetes/api-server-cluster.ts';
+import type { ClusterPort, CreateResult, UpdateResult } from '../../lib/kubernetes/cluster-port.ts';
+import { planEvents } from '../../lib/kubernetes/events.ts';
+import { listAllServices } from '../../lib/kubernetes/service-list.ts';
+import type { Transport } from '../../lib/kubernetes/transport.ts';
+import { writeEvents } from '../../lib/kubernetes/write-events.ts';
+
+export interface ClusterUnderTest {
+  /** To an API server whose user may do everything, with the namespaces `default` and `kube-system`. */
+  readonly transport: Transport;
+  readonly tearDown: () => Promise<void>;
+}
+
+export interface ClusterPortContract {
+  readonly name: string;
+  readonly setUp: () => Promise<ClusterUnderTest>;
+}
+
+interface Service extends KubernetesObject {
+  readonly spec: {
+    readonly type?: string;
+    readonly clusterIP?: string;
+    readonly clusterIPs?: readonly string[];
+    readonly ports: readonly { name?: string; port: number; protocol?: string; nodePort?: number }[];
+  };
+}
+
+interface Endpoints extends KubernetesObject {
+  readonly subsets?: readonly {
+    readonly addresses?: readonly { readonly ip: string }[];
+    readonly ports?: readonly { readonly name?: string; readonly port: number; readonly protocol?: string }[];
+  }[];
+}
+
+interface EndpointSlice extends KubernetesObject {
+  readonly addressType: string;
+  readonly endpoints: readonly { readonly addresses: readonly string[]; readonly conditions?: { ready?: boolean } }[];
+  readonly ports: readonly { readonly name?: string; readonly port: number; readonly protocol?: string }[];
+}
+
+interface ServiceCIDR extends KubernetesObject {
+  readonly spec: { readonly cidrs: readonly string[] };
+}
+
+interface Event extends KubernetesObject {
+  readonly note: string;
+  readonly eventTime: string;
+  readonly reportingController: string;
+  readonly regarding: { readonly name: string };
+  readonly series?: { readonly count: number; readonly lastObservedTime: string };
+}
+
+/**
+ * What the loops rely on in an API server. It knows nothing that only one server has: a real kube-apiserver passes it,
+ * and so must whatever stands in for one. Objects live in namespaces of their own, so that it can be run again on the
+ * same server.
+ */
+export function clusterPortContract(contract: ClusterPortContract): void {
+  describe(`the cluster port over ${contract.name}`, () => {
+    const run = randomUUID().slice(0, 8);
+    let cluster: ClusterUnderTest;
+    let port: ClusterPort;
+
+    const portWith = (options: Partial<ClusterPortOptions>) =>
+      clusterPort({
+        transport: cluster.transport,
+        server: contract.name,
+        deadline: new AbortController().signal,
+        userAgent: 'kube-bootstrap-controller/contract',
+        ...options,
+      });
+
+    const namespaceOf = (topic: string) => `${topic}-${run}`;
+    const makeNamespace = async (topic: string) => {
+      const name = namespaceOf(topic);
+      return created(await port.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } }));
+    };
+
+    beforeAll(async () => {
+      cluster = await contract.setUp();
+      port = portWith({});
+    });
+
+    afterAll(() => cluster.tearDown());
+
+    describe('objects', () => {
+      const namespace = namespaceOf('objects');
+
+      beforeAll(() => makeNamespace('objects'));
+
+      test('what was created is read back with uid, resourceVersion, kind and apiVersion', async () => {
+        const made = created(await port.create(service(namespace, 'read-back')));
+        const read = await port.get<Service>({ kind: 'Service', namespace, name: 'read-back' });
+        expect(read).toEqual(made);
+        expect(read).toMatchObject({ apiVersion: 'v1', kind: 'Service', metadata: { name: 'read-back', namespace } });
+        expect(read?.metadata.uid).toMatch(/./);
+        expect(read?.metadata.resourceVersion).toMatch(/./);
+      });
+
+      test('an object that is not there reads as undefined', async () => {
+        await expect(port.get({ kind: 'Service', namespace, name: 'nothing' })).resolves.toBeUndefined();
+        await expect(port.get({ kind: 'Namespace', name: `nothing-${run}` })).resolves.toBeUndefined();
+      });
+
+      test('an object in a namespace that is not there reads as undefined', async () => {
+        const ref = { kind: 'Service', namespace: `nothing-${run}`, name: 'nothing' } as const;
+        await expect(port.get(ref)).resolves.toBeUndefined();
+      });
+
+      test('a name is taken once', async () => {
+        created(await port.create(service(namespace, 'taken')));
+        await expect(port.create(service(namespace, 'taken'))).resolves.toEqual({ outcome: 'alreadyExists' });
+        const again = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'default' } };
+        await expect(port.create(again)).resolves.toEqual({ outcome: 'alreadyExists' });
+      });
+
+      test('of two updates of what was read, the second is a conflict and changes nothing', async () => {
+        const made = created(await port.create(service(namespace, 'contested')));
+        const first = updated(await port.update(labelled(made, { winner: 'first' })));
+        expect(first.metadata.labels).toEqual({ winner: 'first' });
+        expect(first.metadata.resourceVersion).not.toBe(made.metadata.resourceVersion);
+        await expect(port.update(labelled(made, { winner: 'second' }))).resolves.toEqual({ outcome: 'conflict' });
+        const read = await port.get<Service>({ kind: 'Service', namespace, name: 'contested' });
+        expect(read).toEqual(first);
+      });
+
+      test('an update with the newest resourceVersion is made', async () => {
+        const made = created(await port.create(service(namespace, 'updated-twice')));
+        const once = updated(await port.update(labelled(made, { times: 'one' })));
+        const twice = updated(await port.update(labelled(once, { times: 'two' })));
+        expect(twice.metadata.labels).toEqual({ times: 'two' });
+        expect(twice.metadata.uid).toBe(made.metadata.uid);
+      });
+
+      test('fields that this project does not know survive an update', async () => {
+        const odd = {
+          ...service(namespace, 'unknown-fields'),
+          metadata: { name: 'unknown-fields', namespace, annotations: { 'example.com/owner': 'somebody else' } },
+          spec: { ports: [{ name: 'web', port: 80 }], sessionAffinity: 'ClientIP', publishNotReadyAddresses: true },
+        };
+        const made = created(await port.create(odd));
+        const after = updated(await port.update(labelled(made, { touched: 'yes' })));
+        expect(after.metadata.annotations).toEqual({ 'example.com/owner': 'somebody else' });
+        expect(after.spec).toMatchObject({ sessionAffinity: 'ClientIP', publishNotReadyAddresses: true });
+      });
+
+      test('an update of an object that is gone does not bring it back', async () => {
+        const made = created(await port.create(endpoints(namespace, 'gone', [])));
+        await expect(port.delete(made)).resolves.toBe('deleted');
+        const result = await port.update(labelled(made, { late: 'yes' }));
+        expect(['notFound', 'conflict']).toContain(result.outcome);
+        await expect(port.get({ kind: 'Endpoints', namespace, name: 'gone' })).resolves.toBeUndefined();
+      });
+
+      test('a Service that the API refuses is told as invalid', async () => {
+        const noPorts = { ...service(namespace, 'no-ports'), spec: { ports: [] } };
+        const result = await port.create(noPorts);
+        expect(result).toMatchObject({ outcome: 'invalid', message: expect.stringContaining('spec.ports') });
+      });
+
+      test('an update to what the API refuses is told as invalid and changes nothing', async () => {
+        const made = created(await port.create(service(namespace, 'stays-valid')));
+        const result = await port.update({ ...made, spec: { ...made.spec, ports: [] } });
+        expect(result).toMatchObject({ outcome: 'invalid', message: expect.stringContaining('spec.ports') });
+        const read = await port.get<Service>({ kind: 'Service', namespace, name: 'stays-valid' });
+        expect(read).toEqual(made);
+      });
+
+      test('a merge patch changes what it names, removes what it sets to null, and keeps the rest', async () => {
+        const made = created(await port.create(labelled(service(namespace, 'patched'), { keep: 'it', drop: 'it' })));
+        const patch = { metadata: { labels: { drop: null, add: 'it' } } };
+        const after = updated(await port.mergePatch<Service>({ kind: 'Service', namespace, name: 'patched' }, patch));
+        expect(after.metadata.labels).toEqual({ keep: 'it', add: 'it' });
+        expect(after.spec).toEqual(made.spec);
+      });
+
+      test('a merge patch of an object that is not there is told as notFound', async () => {
+        const ref = { kind: 'Service', namespace, name: 'never-there' } as const;
+        await expect(port.mergePatch(ref, { metadata: { labels: { a: 'b' } } })).resolves.toEqual({
+          outcome: 'notFound',
+        });
+      });
+    });
+
+    describe('deleting', () => {
+      const namespace = namespaceOf('deleting');
+
+      beforeAll(() => makeNamespace('deleting'));
+
+      test('the object that was read is deleted, once', async () => {
+        const made = created(await port.create(service(namespace, 'once')));
+        await expect(port.delete(made)).resolves.toBe('deleted');
+        await expect(port.get({ kind: 'Service', namespace, name: 'once' })).resolves.toBeUndefined();
+        await expect(port.delete(made)).resolves.toBe('notFound');
+      });
+
+      test('an object that changed since it was read stays', async () => {
+        const made = created(await port.create(service(namespace, 'changed')));
+        updated(await port.update(labelled(made, { changed: 'yes' })));
+        await expect(port.delete(made)).resolves.toBe('conflict');
+        await expect(port.get({ kind: 'Service', namespace, name: 'changed' })).resolves.toBeDefined();
+      });
+
+      test('another object of the same name stays', async () => {
+        const first = created(await port.create(endpoints(namespace, 'replaced', [])));
+        await port.delete(first);
+        const second = created(await port.create(endpoints(namespace, 'replaced', [])));
+        const mixed = { ...second, metadata: { ...second.metadata, uid: first.metadata.uid ?? '' } };
+        await expect(port.delete(mixed)).resolves.toBe('conflict');
+        const read = await port.get<Endpoints>({ kind: 'Endpoints', namespace, name: 'replaced' });
+        expect(read?.metadata.uid).toBe(second.metadata.uid);
+      });
+    });
+
+    describe('namespaces', () => {
+      test('a cluster-wide object is created, listed and read without a namespace', async () => {
+        const made = await makeNamespace('listed');
+        const listed = await port.list('Namespace', undefined);
+        expect(listed.map((item) => item.metadata.name)).toEqual(
+          expect.arrayContaining(['default', 'kube-system', made.metadata.name]),
+        );
+        await expect(port.get({ kind: 'Namespace', name: made.metadata.name })).resolves.toMatchObject({
+          kind: 'Namespace',
+          metadata: { name: made.metadata.name },
+        });
+      });
+
+      test('nothing is created in a namespace that is not there', async () => {
+        const result = await port.create(service(`nothing-${run}`, 'orphan'));
+        expect(result).toEqual({ outcome: 'namespaceUnavailable', message: expect.stringContaining(`nothing-${run}`) });
+      });
+
+      test('nothing is created in a namespace that is being deleted', async () => {
+        const made = await makeNamespace('ending');
+        await expect(port.delete(made)).resolves.toBe('deleted');
+        const result = await port.create(service(made.metadata.name, 'late'));
+        expect(result).toEqual({ outcome: 'namespaceUnavailable', message: expect.stringContaining('ending') });
+      });
+    });
+
+    describe('lists', () => {
+      const namespace = namespaceOf('lists');
+      const names = Array.from({ length: 7 }, (_, index) => `item-${index}`);
+
+      beforeAll(async () => {
+        await makeNamespace('lists');
+        for (const [index, name] of names.entries()) {
+          created(await port.create(labelled(slice(namespace, name, '10.9.8.7'), { parity: String(index % 2) })));
+        }
+      });
+
+      test('a list of one namespace has its objects, in order, whatever the size of a page', async () => {
+        for (const pageLimit of [1, 3, 7, 500]) {
+          const items = await portWith({ pageLimit }).list<EndpointSlice>('EndpointSlice', namespace);
+          expect(items.map((item) => item.metadata.name)).toEqual(names);
+        }
+      });
+
+      test('its items can be written again: they say their kind and apiVersion', async () => {
+        const [first] = await port.list<EndpointSlice>('EndpointSlice', namespace);
+        expect(first).toMatchObject({ kind: 'EndpointSlice', apiVersion: 'discovery.k8s.io/v1' });
+        updated(await port.update(labelled(definitely(first), { parity: '0', again: 'yes' })));
+      });
+
+      test('a label selector chooses', async () => {
+        const odd = await portWith({ pageLimit: 2 }).list('EndpointSlice', namespace, 'parity=1');
+        expect(odd.map((item) => item.metadata.name)).toEqual(['item-1', 'item-3', 'item-5']);
+        await expect(port.list('EndpointSlice', namespace, 'parity=2')).resolves.toEqual([]);
+      });
+
+      test('a list without a namespace has those of all', async () => {
+        const all = await port.list('EndpointSlice', undefined);
+        expect(all.filter((item) => item.metadata.namespace === namespace).map((item) => item.metadata.name)).toEqual(
+          names,
+        );
+      });
+
+      test('a namespace that is not there has none', async () => {
+        await expect(port.list('Endpoints', `nothing-${run}`)).resolves.toEqual([]);
+      });
+    });
+
+    describe('the Services of the cluster', () => {
+      const namespace = namespaceOf('services');
+      const here = (claims: readonly ServiceClaim[]) => claims.filter((claim) => claim.namespace === namespace);
+
+      beforeAll(async () => {
+        await makeNamespace('services');
+        for (let index = 0; index < 5; index += 1) {
+          created(await port.create(service(namespace, `plain-${index}`)));
+        }
+        const ports = [
+          { name: 'web', port: 80, protocol: 'TCP' },
+          { name: 'dns', port: 53, protocol: 'UDP' },
+        ];
+        created(await port.create({ ...service(namespace, 'node-ports'), spec: { type: 'NodePort', ports } }));
+        const headless = { clusterIP: 'None', ports: [{ port: 80 }] };
+        created(await port.create({ ...service(namespace, 'headless'), spec: headless }));
+        const externalName = { type: 'ExternalName', externalName: 'example.com', ports: [] };
+        created(await port.create({ ...service(namespace, 'elsewhere'), spec: externalName }));
+      });
+
+      test('each comes once, in order, whatever the size of a page', async () => {
+        const whole = await listAllServices(port);
+        expect(here(whole)).toHaveLength(8);
+        for (const servicePageLimit of [1, 3]) {
+          await expect(listAllServices(portWith({ servicePageLimit }))).resolves.toEqual(whole);
+        }
+      });
+
+      test('a claim says what the object says', async () => {
+        for (const claim of here(await listAllServices(port))) {
+          const read = await port.get<Service>({ kind: 'Service', namespace, name: claim.name });
+          expect(claim).toEqual(claimIn(definitely(read)));
+        }
+      });
+
+      test('addresses and node ports are there', async () => {
+        const claims = here(await listAllServices(port));
+        const byName = new Map(claims.map((claim) => [claim.name, claim]));
+        expect(byName.get('plain-0')?.clusterIPs).toEqual([byName.get('plain-0')?.clusterIP]);
+        expect(byName.get('plain-0')?.clusterIP).toMatch(/^\d+\.\d+\.\d+\.\d+$/);
+        expect(byName.get('node-ports')).toMatchObject({ type: 'NodePort' });
+        expect(byName.get('node-ports')?.ports.map((each) => each.protocol)).toEqual(['TCP', 'UDP']);
+        expect(byName.get('node-ports')?.ports.every((each) => each.nodePort > 0)).toBe(true);
+        expect(byName.get('headless')).toMatchObject({ clusterIP: 'None', clusterIPs: ['None'] });
+        expect(byName.get('elsewhere')).toMatchObject({ type: 'ExternalName', clusterIP: '', clusterIPs: [] });
+      });
+
+      test('a list is one snapshot: what is made or deleted while it is read changes nothing in it', async () => {
+        const doomed = created(await port.create(service(namespace, 'zz-doomed')));
+        const names: string[] = [];
+        for await (const claim of portWith({ servicePageLimit: 2 }).services()) {
+          if (names.length === 0) {
+            created(await port.create(service(namespace, 'zz-newcomer')));
+            await expect(port.delete(doomed)).resolves.toBe('deleted');
+          }
+          names.push(claim.name);
+        }
+        expect(names).toContain('zz-doomed');
+        expect(names).not.toContain('zz-newcomer');
+        const after = here(await listAllServices(port)).map((claim) => claim.name);
+        expect(after).toContain('zz-newcomer');
+        expect(after).not.toContain('zz-doomed');
+      });
+
+      test('a page that goes on from a token of nowhere is refused, not answered from the start', async () => {
+        const path = '/api/v1/services?limit=2&continue=bm93aGVyZQ';
+        const headers = { accept: 'application/json' };
+        const reply = await cluster.transport({ method: 'GET', path, headers }, new AbortController().signal);
+        expect([400, 410]).toContain(reply.status);
+        expect(JSON.parse(new TextDecoder().decode(reply.body))).toMatchObject({ kind: 'Status', code: reply.status });
+      });
+    });
+
+    describe('endpoints', () => {
+      const namespace = namespaceOf('endpoints');
+
+      beforeAll(() => makeNamespace('endpoints'));
+
+      test('Endpoints keep their subsets through create and update', async () => {
+        const made = created(await port.create(endpoints(namespace, 'kubernetes', ['10.9.8.7', '10.9.8.8'])));
+        expect(made.subsets?.[0]?.addresses?.map((address) => address.ip)).toEqual(['10.9.8.7', '10.9.8.8']);
+        const fewer = endpoints(namespace, 'kubernetes', ['10.9.8.8']).subsets;
+        const after = updated(await port.update({ ...made, subsets: fewer }));
+        expect(after.subsets?.[0]?.addresses).toEqual([{ ip: '10.9.8.8' }]);
+        expect(after.subsets?.[0]?.ports).toEqual([{ name: 'https', port: 6443, protocol: 'TCP' }]);
+      });
+
+      test('Endpoints may be empty', async () => {
+        const made = created(await port.create(endpoints(namespace, 'empty', [])));
+        expect(made.subsets ?? []).toEqual([]);
+      });
+
+      test('an EndpointSlice is found by the label of its Service', async () => {
+        const label = { 'kubernetes.io/service-name': 'kubernetes' };
+        const made = created(await port.create(labelled(slice(namespace, 'kubernetes', '10.9.8.7'), label)));
+        const found = await port.list<EndpointSlice>(
+          'EndpointSlice',
+          namespace,
+          'kubernetes.io/service-name=kubernetes',
+        );
+        expect(found).toEqual([made]);
+        expect(found[0]).toMatchObject({ addressType: 'IPv4', endpoints: [{ addresses: ['10.9.8.7'] }] });
+      });
+
+      test('the address type of an EndpointSlice does not change', async () => {
+        const made = created(await port.create(slice(namespace, 'settled', '10.9.8.7')));
+        const result = await port.update({ ...made, addressType: 'IPv6' });
+        expect(result.outcome).toBe('invalid');
+      });
+    });
+
+    describe('ServiceCIDRs', () => {
+      test('the one of the cluster can be read and listed', async () => {
+        const read = await port.get<ServiceCIDR>({ kind: 'ServiceCIDR', name: 'kubernetes' });
+        expect(read?.spec.cidrs.length).toBeGreaterThan(0);
+        const listed = await port.list<ServiceCIDR>('ServiceCIDR', undefined);
+        expect(listed.map((item) => item.metadata.name)).toContain('kubernetes');
+      });
+    });
+
+    describe('events', () => {
+      const namespace = namespaceOf('events');
+      const firstMs = Date.UTC(2026, 0, 2, 3, 4, 5, 678);
+      const draft = {
+        regarding: { apiVersion: 'v1', kind: 'Service', namespace, name: 'lost', uid: 'b0c4' },
+        reason: 'ClusterIPNotAllocated',
+        action: 'ClusterIPAllocation',
+        note: 'Cluster IP [IPv4]: 10.0.0.9 is not allocated; repairing',
+      };
+      const plan = (nowMs: number, previous = {}) =>
+        planEvents({ drafts: [draft], loop: 'cluster-ip-repair', instance: `stack-${run}`, previous, nowMs, cap: 10 });
+      const ours = () => port.list<Event>('Event', namespace);
+
+      beforeAll(() => makeNamespace('events'));
+
+      test('an event is one object, whose series grows with its sightings', async () => {
+        const first = plan(firstMs);
+        await expect(writeEvents(port, first)).resolves.toMatchObject({ written: 1, dropped: 0, errors: [] });
+        const [made, ...none] = await ours();
+        expect(none).toEqual([]);
+        expect(made).toMatchObject({
+          note: draft.note,
+          reportingController: 'kube-bootstrap-controller/cluster-ip-repair',
+          eventTime: '2026-01-02T03:04:05.678000Z',
+          regarding: { name: 'lost' },
+        });
+        expect(made?.series).toBeUndefined();
+
+        const second = plan(firstMs + 180_000, first.sightings);
+        await expect(writeEvents(port, second)).resolves.toMatchObject({ written: 1, dropped: 0, errors: [] });
+        const [again, ...others] = await ours();
+        expect(others).toEqual([]);
+        expect(again?.series).toEqual({ count: 2, lastObservedTime: '2026-01-02T03:07:05.678000Z' });
+        expect(again?.eventTime).toBe('2026-01-02T03:04:05.678000Z');
+      });
+
+      test('an event that exists although nobody remembers it goes on as a series', async () => {
+        await expect(writeEvents(port, plan(firstMs + 600_000))).resolves.toMatchObject({ written: 1, errors: [] });
+        const [event, ...others] = await ours();
+        expect(others).toEqual([]);
+        expect(event?.series).toEqual({ count: 2, lastObservedTime: '2026-01-02T03:14:05.678000Z' });
+      });
+
+      test('an event that is gone by its next sighting is made anew with its count', async () => {
+        const [event] = await ours();
+        await expect(port.delete(definitely(event))).resolves.toBe('deleted');
+        const [name = ''] = Object.keys(plan(firstMs).sightings);
+        const previous = { [name]: { count: 6, lastSeenAtMs: firstMs, lastWrittenAtMs: firstMs } };
+        const report = await writeEvents(port, plan(firstMs + 1_900_000, previous));
+        expect(report).toMatchObject({ written: 1, errors: [] });
+        expect((await ours()).map((each) => each.series?.count)).toEqual([7]);
+      });
+
+      test('an event in a namespace that is being deleted is dropped without an error', async () => {
+        const made = await makeNamespace('ending-events');
+        await port.delete(made);
+        const regarding = { ...draft.regarding, namespace: made.metadata.name };
+        const late = planEvents({
+          drafts: [{ ...draft, regarding }],
+          loop: 'cluster-ip-repair',
+          instance: `stack-${run}`,
+          previous: {},
+          nowMs: firstMs,
+          cap: 10,
+        });
+        await expect(writeEvents(port, late)).resolves.toMatchObject({ written: 0, dropped: 1, errors: [] });
+      });
+    });
+  });
+}
+
+function created<T>(result: CreateResult<T>): T {
+  if (result.outcome !== 'created') {
+    throw new Error(`expected it to be created: ${JSON.stringify(result)}`);
+  }
+  return result.object;
+}
+
+function updated<T>(result: UpdateResult<T>): T {
+  if (result.outcome !== 'updated') {
+    throw new Error(`expected it to be updated: ${JSON.stringify(result)}`);
+  }
+  return result.object;
+}
+
+function definitely<T>(value: T | undefined): T {
+  if (value === undefined) {
+    throw new Error('expected it to be there');
+  }
+  return value;
+}
+
+function labelled<T extends KubernetesObject>(object: T, labels: Readonly<Record<string, string>>): T {
+  return { ...object, metadata: { ...object.metadata, labels } };
+}
+
+function service(namespace: string, name: string): Service {
+  return {
+    apiVersion: 'v1',
+    kind: 'Service',
+    metadata: { name, namespace },
+    spec: { ports: [{ name: 'web', port: 80 }] },
+  };
+}
+
+function endpoints(namespace: string, name: string, ips: readonly string[]): Endpoints {
+  const ports = [{ name: 'https', port: 6443, protocol: 'TCP' }];
+  const subsets = ips.length === 0 ? [] : [{ addresses: ips.map((ip) => ({ ip })), ports }];
+  return { apiVersion: 'v1', kind: 'Endpoints', metadata: { name, namespace }, subsets };
+}
+
+function slice(namespace: string, name: string, ip: string): EndpointSlice {
+  return {
+    apiVersion: 'discovery.k8s.io/v1',
+    kind: 'EndpointSlice',
+    metadata: { name, namespace },
+    addressType: 'IPv4',
+    endpoints: [{ addresses: [ip], conditions: { ready: true } }],
+    ports: [{ name: 'https', port: 6443, protocol: 'TCP' }],
+  };
+}
+
+function claimIn({ metadata, spec }: Service): ServiceClaim {
+  return {
+    namespace: metadata.namespace ?? '',
+    name: metadata.name,
+    uid: metadata.uid ?? '',
+    resourceVersion: metadata.resourceVersion ?? '',
+    type: spec.type ?? '',
+    clusterIP: spec.clusterIP ?? '',
+    clusterIPs: spec.clusterIPs ?? [],
+    ports: spec.ports?.map(({ protocol = '', nodePort = 0 }) => ({ protocol, nodePort })) ?? [],
+    healthCheckNodePort: 0,
+  };
+}

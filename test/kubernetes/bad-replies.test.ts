@@ -1,0 +1,333 @@
+import { afterEach, describe, expect, test } from '@jest/globals';
+import { stringify } from 'yaml';
+import { clusterPort } from '../../lib/kubernetes/api-server-cluster.ts';
+import type { ClusterPort } from '../../lib/kubernetes/cluster-port.ts';
+import { parseKubeconfig } from '../../lib/kubernetes/kubeconfig.ts';
+import { listAllServices } from '../../lib/kubernetes/service-list.ts';
+import { ApiServerConnections } from '../../lib/kubernetes/transport.ts';
+import type { Reaction, SeenRequest } from '../support/api-fault-server.ts';
+import { failure, startFaultServer } from '../support/api-fault-server.ts';
+import type { CertifiedKey } from '../support/certificates.ts';
+import { makeAuthority } from '../support/certificates.ts';
+
+const authority = makeAuthority('the cluster');
+const ref = { kind: 'Service', namespace: 'default', name: 'kubernetes' } as const;
+const service = {
+  apiVersion: 'v1',
+  kind: 'Service',
+  metadata: { name: 'kubernetes', namespace: 'default', uid: 'u-1', resourceVersion: '7' },
+};
+
+let stops: (() => Promise<void>)[] = [];
+
+afterEach(async () => {
+  const ending = stops.reverse();
+  stops = [];
+  for (const stop of ending) {
+    await stop();
+  }
+});
+
+interface Set {
+  readonly tls?: CertifiedKey;
+  readonly cluster?: object;
+  readonly user?: object;
+  readonly deadline?: AbortSignal;
+}
+
+/** A server that answers so, and a port to it that waits for nothing. */
+async function portTo(react: (request: SeenRequest, index: number) => Reaction, set: Set = {}) {
+  const server = await startFaultServer(react, set.tls);
+  const port = await portOf(server.url, set);
+  stops.push(server.stop);
+  return { server, ...port };
+}
+
+async function portOf(url: string, { cluster = {}, user = {}, deadline = new AbortController().signal }: Set) {
+  const connections = new ApiServerConnections();
+  stops.push(() => connections.close());
+  const kubeconfig = stringify({
+    'current-context': 'it',
+    contexts: [{ name: 'it', context: { cluster: 'it', user: 'it' } }],
+    clusters: [{ name: 'it', cluster: { server: url, ...cluster } }],
+    users: [{ name: 'it', user }],
+  });
+  const waits: number[] = [];
+  const port = clusterPort({
+    transport: connections.transport(await parseKubeconfig(kubeconfig, 'of the test')),
+    server: url,
+    deadline,
+    userAgent: 'test',
+    sleep: async (ms) => {
+      waits.push(ms);
+    },
+    random: () => 0,
+  });
+  return { port, waits };
+}
+
+function trusting(tls: CertifiedKey, more: object = {}): Set {
+  return {
+    tls,
+    cluster: { 'certificate-authority-data': Buffer.from(authority.ca).toString('base64'), ...more },
+    user: { token: 'secret' },
+  };
+}
+
+/** Every call of the port. */
+const calls: readonly (readonly [string, (port: ClusterPort) => Promise<unknown>])[] = [
+  ['get', (port) => port.get(ref)],
+  ['list', (port) => port.list('Service', 'default')],
+  ['create', (port) => port.create(service)],
+  ['update', (port) => port.update(service)],
+  ['mergePatch', (port) => port.mergePatch(ref, {})],
+  ['delete', (port) => port.delete(service)],
+  ['services', (port) => listAllServices(port)],
+];
+
+function okOf(kind: string) {
+  return { body: { apiVersion: 'v1', kind, metadata: { resourceVersion: '1' }, items: [] } };
+}
+
+describe.each<[string, (request: SeenRequest) => Reaction, string, RegExp]>([
+  ['401', () => failure(401, 'Unauthorized'), 'Unauthorized', /credential in the kubeconfig.*current one/],
+  [
+    '403',
+    () => failure(403, 'Forbidden', 'services is forbidden: User "x" cannot'),
+    'Forbidden',
+    /User "x" cannot.*Grant/,
+  ],
+  ['400', () => failure(400, 'BadRequest', 'what is this'), 'Rejected', /what is this/],
+  ['405 without a Status', () => ({ status: 405, body: '<html>no</html>' }), 'MalformedReply', /405 without a Status/],
+  ['a redirect', () => ({ status: 302, headers: { location: 'https://10.0.0.1/' } }), 'MalformedReply', /302 without/],
+  ['a login page', () => ({ body: '<html>please log in</html>' }), 'MalformedReply', /server URL in the kubeconfig/],
+  ['an empty body', () => ({ body: '' }), 'MalformedReply', /no Kubernetes API server sends/],
+  ['half of a JSON', () => ({ body: '{"kind":"Service","apiVersion":"v1","meta' }), 'MalformedReply', /not all of it/],
+])('%s', (_, react, code, message) => {
+  test.each(calls)('fails %s with a code and a message that says what to do', async (_name, call) => {
+    const { port, server } = await portTo(react);
+    await expect(call(port)).rejects.toMatchObject({
+      name: 'ClusterError',
+      code,
+      message: expect.stringMatching(message),
+    });
+    expect(server.requests).toHaveLength(1);
+  });
+});
+
+describe.each<[string, Reaction]>([
+  ['500', failure(500, 'InternalError', 'etcdserver: request timed out')],
+  ['503 without a Status', { status: 503, body: 'upstream connect error' }],
+  ['a reply that is cut off', { cutOff: { ...service, padding: 'x'.repeat(5_000) } }],
+  ['a connection that is dropped', { reset: true }],
+])('%s', (_, reaction) => {
+  test.each(calls)('is tried five times by %s, and is Unavailable then', async (_name, call) => {
+    const { port, server, waits } = await portTo(() => reaction);
+    await expect(call(port)).rejects.toMatchObject({
+      code: 'Unavailable',
+      message: expect.stringContaining(server.url),
+    });
+    expect(server.requests).toHaveLength(5);
+    expect(waits).toEqual([100, 200, 400, 800]);
+  });
+});
+
+describe('a reply of the wrong kind', () => {
+  test.each<[string, (port: ClusterPort) => Promise<unknown>, object]>([
+    ['an object', (port) => port.get(ref), { ...service, kind: 'Pod' }],
+    ['an object of another version', (port) => port.get(ref), { ...service, apiVersion: 'v2' }],
+    [
+      'an object of another name',
+      (port) => port.get(ref),
+      { ...service, metadata: { ...service.metadata, name: 'x' } },
+    ],
+    [
+      'an object of another namespace',
+      (port) => port.get(ref),
+      { ...service, metadata: { ...service.metadata, namespace: 'x' } },
+    ],
+    ['a list instead of an object', (port) => port.get(ref), { apiVersion: 'v1', kind: 'ServiceList', items: [] }],
+    ['an object instead of a list', (port) => port.list('Service', 'default'), service],
+    ['a list of others', (port) => port.list('Service', 'default'), { apiVersion: 'v1', kind: 'PodList', items: [] }],
+    ['a list without items', (port) => port.list('Service', 'default'), { apiVersion: 'v1', kind: 'ServiceList' }],
+    [
+      'a list of nothing',
+      (port) => port.list('Service', 'default'),
+      { apiVersion: 'v1', kind: 'ServiceList', items: [null] },
+    ],
+    ['a list of others for the Services', (port) => listAllServices(port), okOf('PodList').body],
+    [
+      'Services without a resourceVersion',
+      (port) => listAllServices(port),
+      { apiVersion: 'v1', kind: 'ServiceList', items: [] },
+    ],
+  ])('%s is no answer', async (_, call, body) => {
+    const { port } = await portTo(() => ({ body }));
+    await expect(call(port)).rejects.toMatchObject({ code: 'MalformedReply' });
+  });
+});
+
+describe('429', () => {
+  const throttled = failure(429, 'TooManyRequests', 'please slow down', { retryAfterSeconds: 3 });
+
+  test.each(calls.filter(([name]) => name === 'get' || name === 'services'))(
+    'is waited for by %s',
+    async (name, call) => {
+      const last = name === 'get' ? { body: service } : okOf('ServiceList');
+      const { port, waits } = await portTo((_, index) =>
+        index === 0 ? { status: 429, headers: { 'retry-after': '2' }, body: 'slow' } : index === 1 ? throttled : last,
+      );
+      await expect(call(port)).resolves.toBeDefined();
+      expect(waits).toEqual([2_000, 3_000]);
+    },
+  );
+
+  test('to a write is tried again: nothing was done', async () => {
+    const { port, server } = await portTo((_, index) => (index === 0 ? throttled : { status: 201, body: service }));
+    await expect(port.create(service)).resolves.toMatchObject({ outcome: 'created' });
+    expect(server.requests.map((request) => request.method)).toEqual(['POST', 'POST']);
+  });
+
+  test('that asks for more patience than a pass has is left to the next one', async () => {
+    const { port, waits } = await portTo(() => ({ status: 429, headers: { 'retry-after': '120' }, body: 'slow' }));
+    await expect(port.get(ref)).rejects.toMatchObject({
+      code: 'Throttled',
+      message: expect.stringMatching(/priority level|longer intervals/),
+    });
+    expect(waits).toEqual([]);
+  });
+});
+
+describe('time', () => {
+  test('a server that hangs is left when the time of the pass is over', async () => {
+    const deadline = new AbortController();
+    const { port } = await portTo(
+      () => {
+        setImmediate(() => deadline.abort());
+        return { hang: true };
+      },
+      { deadline: deadline.signal },
+    );
+    await expect(port.get(ref)).rejects.toMatchObject({
+      code: 'DeadlineExceeded',
+      message: expect.stringMatching(/get Service default\/kubernetes.*The next pass goes on/),
+    });
+  });
+
+  test('after its end nothing more is sent', async () => {
+    const { port, server } = await portTo(() => ({ body: service }), { deadline: AbortSignal.abort() });
+    await expect(port.get(ref)).rejects.toMatchObject({ code: 'DeadlineExceeded' });
+    expect(server.requests).toEqual([]);
+  });
+});
+
+describe('TLS', () => {
+  test("a server with a certificate of the kubeconfig's CA is talked to, with the credential", async () => {
+    const { port, server } = await portTo(() => ({ body: service }), trusting(authority.issue(['127.0.0.1'])));
+    await expect(port.get(ref)).resolves.toEqual(service);
+    expect(server.requests[0]?.headers).toMatchObject({ authorization: 'Bearer secret', 'user-agent': 'test' });
+  });
+
+  test('a certificate for the server name of the kubeconfig is as good', async () => {
+    const certified = authority.issue(['api.example.com']);
+    const { port } = await portTo(
+      () => ({ body: service }),
+      trusting(certified, { 'tls-server-name': 'api.example.com' }),
+    );
+    await expect(port.get(ref)).resolves.toEqual(service);
+  });
+
+  test.each([
+    ['of another CA', makeAuthority('somebody else').issue(['127.0.0.1'])],
+    ['for another name', authority.issue(['10.0.0.99'])],
+  ])('a certificate %s gets no request and no credential, at once', async (_, certified) => {
+    const { port, server, waits } = await portTo(() => ({ body: service }), trusting(certified));
+    await expect(port.get(ref)).rejects.toMatchObject({
+      code: 'TlsFailure',
+      message: expect.stringMatching(/certificate-authority-data.*tls-server-name/),
+    });
+    expect(server.requests).toEqual([]);
+    expect(waits).toEqual([]);
+  });
+
+  test('a server without TLS behind an https URL is a TLS failure', async () => {
+    const server = await startFaultServer(() => ({ body: service }));
+    stops.push(server.stop);
+    const { port } = await portOf(server.url.replace('http:', 'https:'), trusting(authority.issue(['x'])));
+    await expect(port.get(ref)).rejects.toMatchObject({ code: 'TlsFailure' });
+  });
+});
+
+describe('a server that is not there', () => {
+  test('is Unavailable, and the message names it', async () => {
+    const server = await startFaultServer(() => ({}));
+    await server.stop();
+    const { port } = await portOf(server.url, {});
+    await expect(port.get(ref)).rejects.toMatchObject({
+      code: 'Unavailable',
+      message: expect.stringMatching(
+        /http:\/\/127.0.0.1:\d+ could not be reached.*ECONNREFUSED.*server URL in the kubeconfig/,
+      ),
+    });
+  });
+});
+
+describe('a list that ends in the middle', () => {
+  const page = (continueToken: string, resourceVersion = '9') => ({
+    body: {
+      apiVersion: 'v1',
+      kind: 'ServiceList',
+      metadata: { resourceVersion, continue: continueToken },
+      items: [service],
+    },
+  });
+  const expired = failure(410, 'Expired', 'The provided continue parameter is too old', {});
+
+  test('is started over', async () => {
+    const { port, server } = await portTo(
+      (_, index) => [page('a'), expired, page('b'), page('')][index] ?? { reset: true },
+    );
+    await expect(listAllServices(port)).resolves.toHaveLength(2);
+    expect(server.requests.map(({ path }) => new URL(path, server.url).searchParams.get('continue'))).toEqual([
+      null,
+      'a',
+      null,
+      'b',
+    ]);
+    expect(server.requests.every(({ path }) => !path.includes('resourceVersion'))).toBe(true);
+  });
+
+  test('is given up after three starts', async () => {
+    const { port, server } = await portTo((request) => (request.path.includes('continue') ? expired : page('a')));
+    await expect(listAllServices(port)).rejects.toMatchObject({ code: 'Expired' });
+    expect(server.requests).toHaveLength(6);
+    await expect(port.list('Service', 'default')).rejects.toMatchObject({ code: 'Expired' });
+    expect(server.requests).toHaveLength(12);
+  });
+
+  test('is not gone on with from another snapshot', async () => {
+    const { port } = await portTo((request) => (request.path.includes('continue') ? page('', '10') : page('a')));
+    await expect(listAllServices(port)).rejects.toMatchObject({ code: 'Expired' });
+  });
+
+  test('is no list when a page goes on with itself', async () => {
+    const { port } = await portTo(() => page('a'));
+    await expect(listAllServices(port)).rejects.toMatchObject({ code: 'MalformedReply' });
+    await expect(port.list('Service', 'default')).rejects.toMatchObject({ code: 'MalformedReply' });
+  });
+
+  test('is told to the consumer as Expired, who has to drop what came', async () => {
+    const { port } = await portTo((_, index) => (index === 0 ? page('a') : expired));
+    const seen: string[] = [];
+    const reading = async () => {
+      for await (const claim of port.services()) {
+        seen.push(claim.name);
+      }
+    };
+    await expect(reading()).rejects.toMatchObject({
+      code: 'Expired',
+      message: expect.stringContaining('started over'),
+    });
+    expect(seen).toEqual(['kubernetes']);
+  });
+});

@@ -1,0 +1,203 @@
+import { describe, expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import type { EventDraft, EventSighting } from '../../lib/cluster/finding.ts';
+import { planEvents } from '../../lib/kubernetes/events.ts';
+
+const MINUTE = 60_000;
+const start = Date.UTC(2026, 0, 2, 3, 4, 5, 60);
+
+function draft(change: Partial<EventDraft['regarding']> & { note?: string } = {}): EventDraft {
+  const { note = 'Cluster IP [IPv4]: 10.0.0.9 is not allocated; repairing', ...regarding } = change;
+  return {
+    regarding: { apiVersion: 'v1', kind: 'Service', namespace: 'shop', name: 'cart', uid: 'u-1', ...regarding },
+    reason: 'ClusterIPNotAllocated',
+    action: 'ClusterIPAllocation',
+    note,
+  };
+}
+
+function plan(drafts: readonly EventDraft[], nowMs = start, previous = {}, cap = 100) {
+  return planEvents({ drafts, loop: 'cluster-ip-repair', instance: 'stack-one', previous, nowMs, cap });
+}
+
+function manyDrafts(count: number, prefix = 'item'): EventDraft[] {
+  return Array.from({ length: count }, (_, index) =>
+    draft({ name: `${prefix}-${index}`, uid: `u-${prefix}-${index}` }),
+  );
+}
+
+describe('an event', () => {
+  test('says what the original says, under our reporting controller', () => {
+    expect(plan([draft({ resourceVersion: '77' })]).writes[0]?.object).toEqual({
+      apiVersion: 'events.k8s.io/v1',
+      kind: 'Event',
+      metadata: { name: expect.stringMatching(/^cart\.[0-9a-f]{16}$/), namespace: 'shop' },
+      eventTime: '2026-01-02T03:04:05.060000Z',
+      reportingController: 'kube-bootstrap-controller/cluster-ip-repair',
+      reportingInstance: 'stack-one',
+      type: 'Warning',
+      reason: 'ClusterIPNotAllocated',
+      action: 'ClusterIPAllocation',
+      note: 'Cluster IP [IPv4]: 10.0.0.9 is not allocated; repairing',
+      regarding: {
+        apiVersion: 'v1',
+        kind: 'Service',
+        namespace: 'shop',
+        name: 'cart',
+        uid: 'u-1',
+        resourceVersion: '77',
+      },
+    });
+  });
+
+  test('about something without a namespace is in default', () => {
+    expect(plan([draft({ namespace: '' })]).writes[0]?.object.metadata.namespace).toBe('default');
+  });
+
+  test('has a note of 1,024 bytes at most, and never half a character', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'grapheme', minLength: 1, maxLength: 2_000 }), (note) => {
+        const cut = plan([draft({ note })]).writes[0]?.object.note ?? '';
+        const bytes = Buffer.byteLength(cut);
+        expect(note.startsWith(cut)).toBe(true);
+        expect(bytes).toBeLessThanOrEqual(1_024);
+        expect(bytes > 1_020 || cut === note).toBe(true);
+      }),
+    );
+  });
+
+  test('has a reporting instance of 128 bytes at most', () => {
+    const instance = 'é'.repeat(100);
+    const { writes } = planEvents({
+      drafts: [draft()],
+      loop: 'node-port-repair',
+      instance,
+      previous: {},
+      nowMs: start,
+      cap: 1,
+    });
+    expect(writes[0]?.object.reportingInstance).toBe('é'.repeat(64));
+  });
+
+  test('always has a name that is a DNS subdomain', () => {
+    const odd = fc.oneof(fc.string({ maxLength: 300 }), fc.stringMatching(/^[A-Za-z0-9.-]{0,300}$/));
+    fc.assert(
+      fc.property(odd, (name) => {
+        const event = plan([draft({ name })]).writes[0]?.object.metadata.name ?? '';
+        expect(event.length).toBeLessThanOrEqual(253);
+        expect(event).toMatch(/^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/);
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  test('has the same name in every pass, and another one for another object, note, loop or stack', () => {
+    const nameOf = (event: EventDraft, loop: 'cluster-ip-repair' | 'node-port-repair', instance: string) =>
+      planEvents({ drafts: [event], loop, instance, previous: {}, nowMs: start, cap: 1 }).writes[0]?.name;
+    const names = [
+      nameOf(draft(), 'cluster-ip-repair', 'stack-one'),
+      nameOf(draft({ uid: 'u-2' }), 'cluster-ip-repair', 'stack-one'),
+      nameOf(draft({ namespace: 'else' }), 'cluster-ip-repair', 'stack-one'),
+      nameOf(draft({ note: 'something else' }), 'cluster-ip-repair', 'stack-one'),
+      nameOf({ ...draft(), reason: 'ClusterIPOutOfRange' }, 'cluster-ip-repair', 'stack-one'),
+      nameOf(draft(), 'node-port-repair', 'stack-one'),
+      nameOf(draft(), 'cluster-ip-repair', 'stack-two'),
+    ];
+    expect(new Set(names).size).toBe(names.length);
+    expect(plan([draft({ resourceVersion: '78' })], start + MINUTE).writes[0]?.name).toBe(names[0]);
+  });
+});
+
+describe('a repeated event', () => {
+  test('is written at the first and second sighting, and every 30 minutes from then on', () => {
+    const written: [minute: number, count: number | undefined][] = [];
+    let previous: Readonly<Record<string, EventSighting>> = {};
+    for (let minute = 0; minute <= 66; minute += 3) {
+      const { writes, sightings } = plan([draft()], start + minute * MINUTE, previous);
+      written.push(...writes.map(({ object }): [number, number | undefined] => [minute, object.series?.count]));
+      previous = sightings;
+    }
+    expect(written).toEqual([
+      [0, undefined],
+      [3, 2],
+      [33, 12],
+      [63, 22],
+    ]);
+  });
+
+  test('is one sighting in one pass, however often it is drafted', () => {
+    const { writes, sightings } = plan([draft(), draft()]);
+    expect(writes).toHaveLength(1);
+    expect(Object.values(sightings)).toEqual([{ count: 1, lastSeenAtMs: start, lastWrittenAtMs: start }]);
+  });
+
+  test('that was not seen for an hour starts anew', () => {
+    const { sightings } = plan([draft()]);
+    expect(plan([], start + 60 * MINUTE, sightings).sightings).toEqual(sightings);
+    expect(plan([], start + 61 * MINUTE, sightings).sightings).toEqual({});
+  });
+});
+
+describe('many events', () => {
+  test('are written up to the cap, and one event more says that there were others', () => {
+    const { writes, dropped } = plan(manyDrafts(250), start, {}, 20);
+    expect(writes).toHaveLength(21);
+    expect(dropped).toBe(230);
+    expect(writes.at(-1)?.object).toMatchObject({
+      metadata: { namespace: 'default' },
+      regarding: { kind: 'Service', namespace: 'default', name: 'kubernetes' },
+      note: expect.stringContaining('at least 100 were left out'),
+    });
+  });
+
+  test('that are just as many as the cap need no other', () => {
+    expect(plan(manyDrafts(20), start, {}, 20)).toMatchObject({ writes: { length: 20 }, dropped: 0 });
+  });
+
+  test('get their turn in later passes', () => {
+    let previous: Readonly<Record<string, EventSighting>> = {};
+    const written = new Set<string>();
+    for (let pass = 0; pass < 6; pass += 1) {
+      const { writes, sightings } = plan(manyDrafts(30), start + pass * MINUTE, previous, 10);
+      for (const { name } of writes) {
+        written.add(name);
+      }
+      previous = sightings;
+    }
+    expect(written.size).toBeGreaterThanOrEqual(30);
+  });
+
+  test('never take more room in the run record than some three hundred sightings, nor more writes than the cap', () => {
+    const passes = fc.array(
+      fc.record({ count: fc.nat({ max: 600 }), prefix: fc.constantFrom('a', 'b'), minutes: fc.nat(90) }),
+      {
+        maxLength: 6,
+      },
+    );
+    fc.assert(
+      fc.property(passes, fc.integer({ min: 1, max: 400 }), (all, cap) => {
+        let previous: Readonly<Record<string, EventSighting>> = {};
+        let nowMs = start;
+        for (const { count, prefix, minutes } of all) {
+          nowMs += minutes * MINUTE;
+          const { writes, sightings, dropped } = plan(manyDrafts(count, prefix), nowMs, previous, cap);
+          expect(writes.length).toBeLessThanOrEqual(cap + 1);
+          expect(Object.keys(sightings).length).toBeLessThanOrEqual(302);
+          expect(dropped).toBeLessThanOrEqual(count);
+          previous = sightings;
+        }
+      }),
+      { numRuns: 20 },
+    );
+  });
+
+  test('of now take the place of those that are not seen any more', () => {
+    const old = plan(manyDrafts(300, 'old'), start, {}, 300);
+    const { writes, sightings } = plan(manyDrafts(5, 'new'), start + MINUTE, old.sightings);
+    expect(writes).toHaveLength(5);
+    expect(Object.keys(sightings)).toHaveLength(300);
+    for (const { name } of writes) {
+      expect(sightings).toHaveProperty([name]);
+    }
+  });
+});

@@ -1,0 +1,144 @@
+import { afterEach, describe, expect, test } from '@jest/globals';
+import { stringify } from 'yaml';
+import { httpsProber } from '../../lib/kubernetes/https-prober.ts';
+import { parseKubeconfig } from '../../lib/kubernetes/kubeconfig.ts';
+import type { Reaction } from '../support/api-fault-server.ts';
+import { startFaultServer } from '../support/api-fault-server.ts';
+import type { CertifiedKey } from '../support/certificates.ts';
+import { makeAuthority } from '../support/certificates.ts';
+
+const authority = makeAuthority('the cluster');
+const certified = authority.issue(['127.0.0.1']);
+let stops: (() => Promise<void>)[] = [];
+
+afterEach(async () => {
+  await Promise.all(stops.map((stop) => stop()));
+  stops = [];
+});
+
+async function serverAnd(
+  react: () => Reaction,
+  set: { tls?: CertifiedKey; cluster?: object; user?: object; deadline?: AbortSignal; timeoutMs?: number } = {},
+) {
+  const server = await startFaultServer(react, set.tls ?? certified);
+  stops.push(server.stop);
+  const ca = { 'certificate-authority-data': Buffer.from(authority.ca).toString('base64') };
+  const kubeconfig = stringify({
+    'current-context': 'it',
+    contexts: [{ name: 'it', context: { cluster: 'it', user: 'it' } }],
+    clusters: [{ name: 'it', cluster: { server: 'https://10.0.0.1:6443', ...(set.cluster ?? ca) } }],
+    users: [{ name: 'it', user: set.user ?? { token: 'secret' } }],
+  });
+  const probe = httpsProber({
+    access: await parseKubeconfig(kubeconfig, 'of the test'),
+    deadline: set.deadline ?? new AbortController().signal,
+    userAgent: 'test',
+    ...(set.timeoutMs !== undefined && { timeoutMs: set.timeoutMs }),
+  });
+  const target = { url: `${server.url}/readyz?verbose`, authenticate: false };
+  return { server, probe, target };
+}
+
+describe('a probe', () => {
+  test.each([
+    [200, 'ok'],
+    [401, 'Unauthorized'],
+    [500, '[-]shutdown failed: reason withheld'],
+  ])('tells the status %i and its body', async (status, body) => {
+    const { probe, target, server } = await serverAnd(() => ({ status, body }));
+    await expect(probe(target)).resolves.toEqual({ kind: 'status', status, body });
+    expect(server.requests[0]).toMatchObject({ method: 'GET', path: '/readyz?verbose' });
+  });
+
+  test('tells a redirect as what it is, and does not follow it', async () => {
+    const { probe, target, server } = await serverAnd(() => ({ status: 302, headers: { location: '/' }, body: '' }));
+    await expect(probe(target)).resolves.toMatchObject({ kind: 'status', status: 302 });
+    expect(server.requests).toHaveLength(1);
+  });
+
+  test('keeps at most 4 KB of a body', async () => {
+    const { probe, target } = await serverAnd(() => ({ body: 'x'.repeat(1_000_000) }));
+    await expect(probe(target)).resolves.toEqual({ kind: 'status', status: 200, body: 'x'.repeat(4_096) });
+  });
+
+  test('keeps the status of a body that breaks off', async () => {
+    const { probe, target } = await serverAnd(() => ({ cutOff: 'x'.repeat(1_000) }));
+    await expect(probe(target)).resolves.toMatchObject({ kind: 'status', status: 200 });
+  });
+
+  test('has a connection of its own', async () => {
+    const { probe, target, server } = await serverAnd(() => ({ body: 'ok' }));
+    await probe(target);
+    await probe(target);
+    expect(server.requests.map(({ headers }) => headers['connection'])).toEqual(['close', 'close']);
+  });
+});
+
+describe('the credential', () => {
+  test('is not sent unless the target asks for it', async () => {
+    const { probe, target, server } = await serverAnd(() => ({ body: 'ok' }));
+    await probe(target);
+    await probe({ ...target, authenticate: true });
+    expect(server.requests.map(({ headers }) => headers['authorization'])).toEqual([undefined, 'Bearer secret']);
+  });
+
+  test('is not sent where the certificate is not verified', async () => {
+    const { probe, target, server } = await serverAnd(() => ({ body: 'ok' }), {
+      tls: makeAuthority('anyone').issue(['anything']),
+      cluster: { 'insecure-skip-tls-verify': true },
+    });
+    await expect(probe({ ...target, authenticate: true })).resolves.toMatchObject({ status: 200 });
+    expect(server.requests[0]?.headers['authorization']).toBeUndefined();
+  });
+});
+
+describe('a certificate', () => {
+  test.each([
+    ['of another CA', makeAuthority('somebody else').issue(['127.0.0.1'])],
+    ['for another name', authority.issue(['10.0.0.99'])],
+  ])('%s is a TLS fault, and nothing is asked', async (_, tls) => {
+    const { probe, target, server } = await serverAnd(() => ({ body: 'ok' }), { tls });
+    await expect(probe({ ...target, authenticate: true })).resolves.toMatchObject({ kind: 'tlsFailure' });
+    expect(server.requests).toEqual([]);
+  });
+
+  test('is verified by the server name of the target', async () => {
+    const { probe, target } = await serverAnd(() => ({ body: 'ok' }), { tls: authority.issue(['api.example.com']) });
+    await expect(probe({ ...target, serverName: 'api.example.com' })).resolves.toMatchObject({ status: 200 });
+    await expect(probe(target)).resolves.toMatchObject({ kind: 'tlsFailure' });
+  });
+});
+
+describe('silence', () => {
+  test('is a server that is not there', async () => {
+    const { probe, target, server } = await serverAnd(() => ({}));
+    await server.stop();
+    stops = [];
+    await expect(probe(target)).resolves.toEqual({ kind: 'silence', message: expect.stringContaining('ECONNREFUSED') });
+  });
+
+  test('is a connection that is dropped', async () => {
+    const { probe, target } = await serverAnd(() => ({ reset: true }));
+    await expect(probe(target)).resolves.toMatchObject({ kind: 'silence' });
+  });
+
+  test('is no answer in the time of a probe', async () => {
+    const { probe, target } = await serverAnd(() => ({ hang: true }), { timeoutMs: 50 });
+    await expect(probe(target)).resolves.toEqual({ kind: 'silence', message: 'no answer within 50 ms' });
+  });
+
+  test('is no answer before the end of the pass', async () => {
+    const deadline = new AbortController();
+    const react = (): Reaction => {
+      setImmediate(() => deadline.abort());
+      return { hang: true };
+    };
+    const { probe, target } = await serverAnd(react, { deadline: deadline.signal });
+    await expect(probe(target)).resolves.toMatchObject({ kind: 'silence' });
+  });
+
+  test('is a URL that is none', async () => {
+    const { probe } = await serverAnd(() => ({}));
+    await expect(probe({ url: 'not a URL', authenticate: false })).resolves.toMatchObject({ kind: 'silence' });
+  });
+});

@@ -1,0 +1,237 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { inspect } from 'node:util';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { stringify } from 'yaml';
+import { loadKubeconfigFile, parseKubeconfig } from '../../lib/kubernetes/kubeconfig.ts';
+import { makeAuthority } from '../support/certificates.ts';
+
+const authority = makeAuthority('the CA of a test');
+const { cert, key } = authority.issue(['somebody']);
+const SECRET = 'fhqwhgads-not-to-be-shown';
+
+function base64(text: string): string {
+  return Buffer.from(text).toString('base64');
+}
+
+function kubeconfig(cluster: object, user: object, more: object = {}) {
+  return stringify({
+    apiVersion: 'v1',
+    kind: 'Config',
+    'current-context': 'here',
+    contexts: [
+      { name: 'here', context: { cluster: 'one', user: 'admin' } },
+      { name: 'there', context: { cluster: 'two', user: 'admin' } },
+      { name: 'torn', context: { cluster: 'one', user: 'nobody' } },
+    ],
+    clusters: [
+      { name: 'one', cluster: { server: 'https://10.0.0.1:6443', ...cluster } },
+      { name: 'two', cluster: { server: 'https://10.0.0.2:6443/prefix/' } },
+    ],
+    users: [{ name: 'admin', user }],
+    ...more,
+  });
+}
+
+const withCa = { 'certificate-authority-data': base64(authority.ca) };
+
+describe('a kubeconfig', () => {
+  test('gives the server, the CA and the token of its current context', async () => {
+    const access = await parseKubeconfig(kubeconfig(withCa, { token: SECRET }), 'of a test');
+    expect(access).toMatchObject({
+      server: 'https://10.0.0.1:6443',
+      basePath: '',
+      context: 'here',
+      skipTlsVerify: false,
+    });
+    expect(access.tls().ca?.toString()).toBe(authority.ca);
+    expect(access.tls().rejectUnauthorized).toBe(true);
+    await expect(access.authHeaders()).resolves.toEqual({ Authorization: `Bearer ${SECRET}` });
+  });
+
+  test('gives those of another context when it is named', async () => {
+    const access = await parseKubeconfig(kubeconfig({}, { token: SECRET }), 'of a test', { context: 'there' });
+    expect(access).toMatchObject({ server: 'https://10.0.0.2:6443', basePath: '/prefix', context: 'there' });
+  });
+
+  test('gives a client certificate, a server name and a password', async () => {
+    const user = {
+      'client-certificate-data': base64(cert),
+      'client-key-data': base64(key),
+      username: 'admin',
+      password: SECRET,
+    };
+    const access = await parseKubeconfig(
+      kubeconfig({ ...withCa, 'tls-server-name': 'api.example.com' }, user),
+      'of a test',
+    );
+    expect(access.tls()).toMatchObject({ servername: 'api.example.com' });
+    expect(access.tls().cert?.toString()).toBe(cert);
+    expect(access.tls().key?.toString()).toBe(key);
+    await expect(access.authHeaders()).resolves.toEqual({ Authorization: `Basic ${base64(`admin:${SECRET}`)}` });
+  });
+
+  test('says so when verification is to be skipped', async () => {
+    const access = await parseKubeconfig(
+      kubeconfig({ 'insecure-skip-tls-verify': true }, { token: SECRET }),
+      'of a test',
+    );
+    expect(access.skipTlsVerify).toBe(true);
+    expect(access.tls().rejectUnauthorized).toBe(false);
+  });
+
+  test('may name a server without TLS for a user without a credential', async () => {
+    const access = await parseKubeconfig(kubeconfig({ server: 'http://127.0.0.1:8001' }, {}), 'of a test');
+    expect(access.server).toBe('http://127.0.0.1:8001');
+    await expect(access.authHeaders()).resolves.toEqual({});
+  });
+
+  test('shows no credential when its access is printed', async () => {
+    const user = { token: SECRET, 'client-certificate-data': base64(cert), 'client-key-data': base64(key) };
+    const access = await parseKubeconfig(kubeconfig(withCa, user), 'of a test');
+    const printed = inspect(access, { depth: 9 }) + JSON.stringify(access);
+    expect(printed).not.toContain(SECRET);
+    expect(printed).not.toContain('PRIVATE KEY');
+  });
+});
+
+describe('a kubeconfig file', () => {
+  let folder: string;
+
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'kubeconfig-'));
+    await writeFile(join(folder, 'ca.pem'), authority.ca);
+    await writeFile(join(folder, 'token'), `${SECRET}\n`);
+  });
+
+  afterAll(() => rm(folder, { recursive: true }));
+
+  test('may name files beside it', async () => {
+    const file = join(folder, 'config');
+    await writeFile(file, kubeconfig({ 'certificate-authority': 'ca.pem' }, { tokenFile: 'token' }));
+    const access = await loadKubeconfigFile(file);
+    expect(access.tls().ca?.toString()).toBe(authority.ca);
+    await expect(access.authHeaders()).resolves.toEqual({ Authorization: `Bearer ${SECRET}` });
+  });
+
+  test('runs its exec plugin only when that is allowed', async () => {
+    const file = join(folder, 'exec');
+    const credential = {
+      apiVersion: 'client.authentication.k8s.io/v1',
+      kind: 'ExecCredential',
+      status: { token: SECRET },
+    };
+    const command = { command: process.execPath, args: ['-e', `console.log('${JSON.stringify(credential)}')`] };
+    await writeFile(file, kubeconfig({}, { exec: { apiVersion: 'client.authentication.k8s.io/v1', ...command } }));
+    await expect(loadKubeconfigFile(file)).rejects.toMatchObject({
+      code: 'BadKubeconfig',
+      message: expect.stringMatching(/exec plugin.*Use a token/),
+    });
+    const access = await loadKubeconfigFile(file, { allowPlugins: true });
+    await expect(access.authHeaders()).resolves.toEqual({ Authorization: `Bearer ${SECRET}` });
+  });
+
+  test('that is missing is named', async () => {
+    const file = join(folder, 'missing');
+    await expect(loadKubeconfigFile(file)).rejects.toMatchObject({
+      code: 'BadKubeconfig',
+      message: `kubeconfig ${file}: cannot be read (ENOENT). Name a file that exists and that this user may read.`,
+    });
+  });
+
+  test('whose certificate files are missing is refused', async () => {
+    const file = join(folder, 'torn');
+    await writeFile(file, kubeconfig({ 'certificate-authority': 'missing.pem' }, { token: SECRET }));
+    await expect(loadKubeconfigFile(file)).rejects.toMatchObject({
+      code: 'BadKubeconfig',
+      message: expect.stringContaining('missing.pem'),
+    });
+  });
+});
+
+describe('a kubeconfig is refused, with what to do and nothing of its contents,', () => {
+  const user = { token: SECRET };
+  test.each<[string, string, { context?: string }, RegExp]>([
+    ['when it is empty', '', {}, /not a kubeconfig.*kind Config/],
+    ['when it is a list', '- token: fhqwhgads-not-to-be-shown', {}, /not a kubeconfig/],
+    [
+      'when it is not YAML',
+      `users:\n- user: {token: "${SECRET}\n`,
+      {},
+      /not YAML \(line \d+.*kubectl config view --raw/,
+    ],
+    ['when a cluster has no server', kubeconfig({ server: '' }, user), {}, /clusters\[0\].cluster.server is missing/],
+    ['when a field has the wrong type', kubeconfig({ server: 5 }, user), {}, /not a kubeconfig/],
+    [
+      'when a context is not there',
+      kubeconfig({}, user),
+      { context: 'nowhere' },
+      /no context "nowhere".*It has: here, there, torn/,
+    ],
+    [
+      'when no context is current',
+      kubeconfig({}, user, { 'current-context': '' }),
+      {},
+      /no current-context.*It has: here/,
+    ],
+    ['when a user is not there', kubeconfig({}, user), { context: 'torn' }, /asks for user "nobody".*Add it/],
+    ['when there are no clusters', kubeconfig({}, user, { clusters: [] }), {}, /asks for cluster "one"/],
+    ['when the server is no URL', kubeconfig({ server: '10.0.0.1:6443' }, user), {}, /not the URL.*https:\/\/10/],
+    ['when the URL has a password', kubeconfig({ server: `https://me:${SECRET}@10.0.0.1` }, user), {}, /not the URL/],
+    [
+      'when a token would go in clear',
+      kubeconfig({ server: 'http://10.0.0.1' }, user),
+      {},
+      /over http:\/\/.*Use https/,
+    ],
+    [
+      'when a proxy is asked for',
+      kubeconfig({ 'proxy-url': 'http://10.0.0.9' }, user),
+      {},
+      /proxy-url, which is not supported/,
+    ],
+    [
+      'when groups are impersonated',
+      kubeconfig({}, { ...user, 'as-groups': ['a'] }),
+      {},
+      /as-groups, which is not supported/,
+    ],
+    [
+      'when an auth provider is asked for',
+      kubeconfig({}, { 'auth-provider': { name: 'oidc' } }),
+      {},
+      /auth-provider plugin/,
+    ],
+    [
+      'when a CA is not to be used',
+      kubeconfig({ ...withCa, 'insecure-skip-tls-verify': true }, user),
+      {},
+      /Remove insecure/,
+    ],
+    [
+      'when text names a CA file',
+      kubeconfig({ 'certificate-authority': '/etc/ca' }, user),
+      {},
+      /Embed them.*--flatten/,
+    ],
+    ['when text names a token file', kubeconfig({}, { tokenFile: '/etc/token' }), {}, /Embed the token/],
+    [
+      'when the CA is no PEM',
+      kubeconfig({ 'certificate-authority-data': base64(SECRET) }, user),
+      {},
+      /does not parse.*PEM/,
+    ],
+    [
+      'when the key is no PEM',
+      kubeconfig({}, { 'client-certificate-data': base64(cert), 'client-key-data': base64(SECRET) }),
+      {},
+      /does not parse/,
+    ],
+  ])('%s', async (_, text, options, message) => {
+    const error: unknown = await parseKubeconfig(text, 'of a test', options).catch((reason: unknown) => reason);
+    expect(error).toMatchObject({ code: 'BadKubeconfig', message: expect.stringMatching(message) });
+    expect(error).toMatchObject({ message: expect.stringMatching(/^kubeconfig of a test: /) });
+    expect(inspect(error, { depth: 9 })).not.toContain(SECRET);
+  });
+});

@@ -1,0 +1,153 @@
+import { describe, expect, test } from '@jest/globals';
+import { clusterPort } from '../../lib/kubernetes/api-server-cluster.ts';
+import type { ApiReply, ApiRequest } from '../../lib/kubernetes/transport.ts';
+
+const service = {
+  apiVersion: 'v1',
+  kind: 'Service',
+  metadata: { name: 'kubernetes', namespace: 'default', uid: 'u-1', resourceVersion: '7' },
+};
+const ref = { kind: 'Service', namespace: 'default', name: 'kubernetes' } as const;
+
+function reply(status: number, body: object): ApiReply {
+  return { status, headers: { 'content-type': 'application/json' }, body: Buffer.from(JSON.stringify(body)) };
+}
+
+function failed(code: number, reason: string): ApiReply {
+  return reply(code, { kind: 'Status', apiVersion: 'v1', code, reason, message: reason });
+}
+
+function portAnswering(...answers: readonly (ApiReply | Error)[]) {
+  const requests: ApiRequest[] = [];
+  const port = clusterPort({
+    transport: async (request) => {
+      const answer = answers[requests.length];
+      requests.push(request);
+      if (answer === undefined || answer instanceof Error) {
+        throw answer ?? new Error('no more answers');
+      }
+      return answer;
+    },
+    server: 'https://10.0.0.1:6443',
+    deadline: new AbortController().signal,
+    userAgent: 'test',
+    sleep: () => Promise.resolve(),
+  });
+  return { port, requests };
+}
+
+const lost = Object.assign(new Error('other side closed'), { code: 'UND_ERR_SOCKET' });
+const refused = Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' });
+
+describe('a write whose reply was lost is made again', () => {
+  test('a create that is there then is told as already existing', async () => {
+    const { port, requests } = portAnswering(lost, failed(409, 'AlreadyExists'));
+    await expect(port.create(service)).resolves.toEqual({ outcome: 'alreadyExists' });
+    expect(requests).toHaveLength(2);
+    expect(requests[1]).toEqual(requests[0]);
+  });
+
+  test('an update that is a conflict then is told as one', async () => {
+    const { port } = portAnswering(lost, failed(409, 'Conflict'));
+    await expect(port.update(service)).resolves.toEqual({ outcome: 'conflict' });
+  });
+
+  test('a merge patch is simply made twice', async () => {
+    const { port, requests } = portAnswering(failed(504, 'Timeout'), reply(200, service));
+    await expect(port.mergePatch(ref, { series: { count: 3 } })).resolves.toEqual({
+      outcome: 'updated',
+      object: service,
+    });
+    expect(requests[1]?.body).toBe('{"series":{"count":3}}');
+    expect(requests[1]?.headers).toMatchObject({ 'content-type': 'application/merge-patch+json' });
+  });
+
+  test.each([
+    ['after a lost reply', lost, 'deleted'],
+    ['after a 500', failed(500, 'InternalError'), 'deleted'],
+    ['after a connection that was refused', refused, 'notFound'],
+    ['after a 429', failed(429, 'TooManyRequests'), 'notFound'],
+  ])('a delete that finds nothing %s is told as it was', async (_, first, outcome) => {
+    const { port } = portAnswering(first, failed(404, 'NotFound'));
+    await expect(port.delete(service)).resolves.toBe(outcome);
+  });
+});
+
+describe('what is not safe to send is not sent', () => {
+  test.each([
+    ['an update without a uid', { metadata: { ...service.metadata, uid: '' } }],
+    ['an update without a resourceVersion', { metadata: { ...service.metadata, resourceVersion: '' } }],
+    ['an update of a kind that is not known here', { kind: 'Pod' }],
+    ['an update of another version of a kind', { apiVersion: 'v2' }],
+    ['an update without a namespace', { metadata: { name: 'kubernetes', uid: 'u-1', resourceVersion: '7' } }],
+  ])('%s', async (_, change) => {
+    const { port, requests } = portAnswering();
+    await expect(port.update({ ...service, ...change })).rejects.toBeInstanceOf(TypeError);
+    expect(requests).toEqual([]);
+  });
+
+  test('a delete of what was not read', async () => {
+    const { port, requests } = portAnswering();
+    const unread = { ...service, metadata: { name: 'kubernetes', namespace: 'default' } };
+    await expect(port.delete(unread)).rejects.toBeInstanceOf(TypeError);
+    expect(requests).toEqual([]);
+  });
+});
+
+describe('a write says exactly what it means', () => {
+  test('a delete names the uid and the resourceVersion that were read', async () => {
+    const { port, requests } = portAnswering(reply(200, { kind: 'Status', status: 'Success' }));
+    await expect(port.delete(service)).resolves.toBe('deleted');
+    expect(requests[0]).toMatchObject({ method: 'DELETE', path: '/api/v1/namespaces/default/services/kubernetes' });
+    expect(JSON.parse(requests[0]?.body ?? '')).toEqual({
+      apiVersion: 'v1',
+      kind: 'DeleteOptions',
+      preconditions: { uid: 'u-1', resourceVersion: '7' },
+    });
+  });
+
+  test('a create and an update name their field manager and send the object whole', async () => {
+    const odd = { ...service, spec: { fieldOfTheFuture: { a: [1] } } };
+    const { port, requests } = portAnswering(reply(201, odd), reply(200, odd));
+    await port.create(odd);
+    await port.update(odd);
+    expect(requests.map(({ method, path }) => `${method} ${path}`)).toEqual([
+      'POST /api/v1/namespaces/default/services?fieldManager=kube-bootstrap-controller',
+      'PUT /api/v1/namespaces/default/services/kubernetes?fieldManager=kube-bootstrap-controller',
+    ]);
+    expect(requests.map(({ body }) => JSON.parse(body ?? ''))).toEqual([odd, odd]);
+  });
+});
+
+describe('while it waits to try again', () => {
+  test('the end of the pass ends the call with what the server said', async () => {
+    const port = clusterPort({
+      transport: () => Promise.resolve(failed(503, 'ServiceUnavailable')),
+      server: 'https://10.0.0.1:6443',
+      deadline: new AbortController().signal,
+      userAgent: 'test',
+      sleep: () => Promise.reject(new Error('aborted')),
+    });
+    await expect(port.get(ref)).rejects.toMatchObject({ code: 'Unavailable' });
+  });
+});
+
+describe('a try that gets no answer', () => {
+  test('is given up after its own time, and made again', async () => {
+    let tries = 0;
+    const port = clusterPort({
+      transport: (_, signal) => {
+        tries += 1;
+        return tries > 1
+          ? Promise.resolve(reply(200, service))
+          : new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(lost)));
+      },
+      server: 'https://10.0.0.1:6443',
+      deadline: new AbortController().signal,
+      userAgent: 'test',
+      sleep: () => Promise.resolve(),
+      tryTimeoutMs: 1,
+    });
+    await expect(port.get(ref)).resolves.toEqual(service);
+  });
+});

@@ -1,0 +1,81 @@
+import type { ServiceClaim } from '../../lib/cluster/kubernetes-objects.ts';
+
+/** A field of a protobuf message: text and messages by their bytes, numbers as varints. */
+export type Field = readonly [number: number, value: string | number | Buffer];
+
+export function message(...fields: readonly Field[]): Buffer {
+  return Buffer.concat(
+    fields.map(([number, value]) => {
+      if (typeof value === 'number') {
+        return Buffer.concat([varint(number * 8), varint(value)]);
+      }
+      const bytes = Buffer.from(value);
+      return Buffer.concat([varint(number * 8 + 2), varint(bytes.length), bytes]);
+    }),
+  );
+}
+
+/** A negative number is written with the ten bytes of its 64-bit form, as int32 fields are. */
+function varint(value: number): Buffer {
+  const bytes: number[] = [];
+  let rest = BigInt.asUintN(64, BigInt(value));
+  while (rest > 0x7fn) {
+    bytes.push(Number(rest & 0x7fn) | 0x80);
+    rest >>= 7n;
+  }
+  return Buffer.from([...bytes, Number(rest)]);
+}
+
+/** As the API sends it: four magic bytes and a `runtime.Unknown`. */
+export function envelope(apiVersion: string, kind: string, raw: Buffer): Buffer {
+  const unknown = message([1, message([1, apiVersion], [2, kind])], [2, raw], [3, ''], [4, '']);
+  return Buffer.concat([Buffer.from('k8s\0', 'latin1'), unknown]);
+}
+
+export function serviceList(
+  services: readonly ServiceClaim[],
+  { resourceVersion = '9', continueToken = '' } = {},
+): Buffer {
+  const meta = message([1, ''], [2, resourceVersion], [3, continueToken], [4, 3]);
+  return envelope('v1', 'ServiceList', message([1, meta], ...services.map((each): Field => [2, service(each)])));
+}
+
+/** With fields that nobody asked for, some of them of a later version. */
+function service(claim: ServiceClaim): Buffer {
+  const timestamp = message([1, 1_767_323_045], [2, 0]);
+  const meta = message(
+    [1, claim.name],
+    [2, ''],
+    [3, claim.namespace],
+    [5, claim.uid],
+    [6, claim.resourceVersion],
+    [7, 0],
+    [8, timestamp],
+    [11, message([1, 'app'], [2, 'web'])],
+    [17, message([1, 'kubectl'], [7, message([1, '{"f:spec":{}}'])])],
+  );
+  const ports = claim.ports.map((port): Field => {
+    return [
+      1,
+      message([1, 'web'], [2, port.protocol], [3, 80], [4, message([1, 0], [2, 80], [3, ''])], [5, port.nodePort]),
+    ];
+  });
+  const spec = message(
+    ...ports,
+    [3, claim.clusterIP],
+    [4, claim.type],
+    [7, 'None'],
+    [12, claim.healthCheckNodePort],
+    [13, 0],
+    ...claim.clusterIPs.map((ip): Field => [18, ip]),
+    [19, 'IPv4'],
+    [99, 'of the future'],
+  );
+  return message([1, meta], [2, spec], [3, message([1, ''])]);
+}
+
+export function status(code: number, reason: string, text: string, retryAfterSeconds: number): Buffer {
+  const details = message([1, 'x'], [3, 'services'], [4, message([1, 'cause'])], [5, retryAfterSeconds]);
+  const raw = message([1, ''], [2, 'Failure'], [3, text], [4, reason], [5, details], [6, code]);
+  return envelope('v1', 'Status', raw);
+}

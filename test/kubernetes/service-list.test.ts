@@ -1,0 +1,156 @@
+import { describe, expect, test } from '@jest/globals';
+import type { ServiceClaim } from '../../lib/cluster/kubernetes-objects.ts';
+import { clusterPort } from '../../lib/kubernetes/api-server-cluster.ts';
+import { listAllServices } from '../../lib/kubernetes/service-list.ts';
+import type { ApiReply, ApiRequest } from '../../lib/kubernetes/transport.ts';
+import { serviceList, status } from './protobuf-writer.ts';
+
+const PROTOBUF = 'application/vnd.kubernetes.protobuf';
+
+function claim(name: string): ServiceClaim {
+  return {
+    namespace: 'default',
+    name,
+    uid: `u-${name}`,
+    resourceVersion: '5',
+    type: 'NodePort',
+    clusterIP: '10.0.0.7',
+    clusterIPs: ['10.0.0.7', 'fd00::7'],
+    ports: [{ protocol: 'UDP', nodePort: 30_007 }],
+    healthCheckNodePort: 0,
+  };
+}
+
+function protobuf(body: Buffer, code = 200): ApiReply {
+  return { status: code, headers: { 'content-type': PROTOBUF }, body };
+}
+
+function json(body: unknown, code = 200): ApiReply {
+  return { status: code, headers: { 'content-type': 'application/json' }, body: Buffer.from(JSON.stringify(body)) };
+}
+
+function jsonList(items: readonly unknown[], metadata: object = { resourceVersion: '9' }) {
+  return json({ apiVersion: 'v1', kind: 'ServiceList', metadata, items });
+}
+
+function portAnswering(...answers: readonly ApiReply[]) {
+  const requests: ApiRequest[] = [];
+  const waits: number[] = [];
+  const port = clusterPort({
+    transport: (request) => {
+      requests.push(request);
+      return Promise.resolve(answers[Math.min(requests.length, answers.length) - 1] ?? json({}, 500));
+    },
+    server: 'https://10.0.0.1:6443',
+    deadline: new AbortController().signal,
+    userAgent: 'test',
+    sleep: async (ms) => {
+      waits.push(ms);
+    },
+    random: () => 0,
+    servicePageLimit: 2,
+  });
+  return { port, requests, waits };
+}
+
+describe('the Services of a cluster', () => {
+  test('are asked for in protobuf, page by page, the first one without a resourceVersion', async () => {
+    const { port, requests } = portAnswering(
+      protobuf(serviceList([claim('a'), claim('b')], { continueToken: 'to/ken+' })),
+      protobuf(serviceList([claim('c')])),
+    );
+    await expect(listAllServices(port)).resolves.toEqual([claim('a'), claim('b'), claim('c')]);
+    expect(requests.map(({ path }) => path)).toEqual([
+      '/api/v1/services?limit=2',
+      '/api/v1/services?limit=2&continue=to%2Fken%2B',
+    ]);
+    expect(requests[0]?.headers['accept']).toBe(`${PROTOBUF}, application/json`);
+  });
+
+  test('may come as JSON all the same, with fields left out', async () => {
+    const { port } = portAnswering(
+      jsonList([
+        {
+          metadata: { name: 'a', namespace: 'default', uid: 'u-a', resourceVersion: '5' },
+          spec: {
+            type: 'NodePort',
+            clusterIP: '10.0.0.7',
+            clusterIPs: ['10.0.0.7', 'fd00::7'],
+            ports: [{ port: 80, protocol: 'UDP', nodePort: 30_007 }],
+          },
+        },
+        { metadata: { name: 'bare', namespace: 'default' }, spec: { ports: null } },
+      ]),
+    );
+    await expect(listAllServices(port)).resolves.toEqual([
+      claim('a'),
+      {
+        namespace: 'default',
+        name: 'bare',
+        uid: '',
+        resourceVersion: '',
+        type: '',
+        clusterIP: '',
+        clusterIPs: [],
+        ports: [],
+        healthCheckNodePort: 0,
+      },
+    ]);
+  });
+
+  test('are asked for again as JSON by a server that has no protobuf', async () => {
+    const { port, requests } = portAnswering(json({ kind: 'Status', reason: 'NotAcceptable' }, 406), jsonList([]));
+    await expect(listAllServices(port)).resolves.toEqual([]);
+    expect(requests.map(({ headers }) => headers['accept'])).toEqual([
+      `${PROTOBUF}, application/json`,
+      'application/json',
+    ]);
+  });
+
+  test.each<[string, ApiReply, string, RegExp]>([
+    ['410', protobuf(status(410, 'Expired', 'too old', 0), 410), 'Expired', /too old/],
+    [
+      '403',
+      protobuf(status(403, 'Forbidden', 'services is forbidden', 0), 403),
+      'Forbidden',
+      /services is forbidden.*Grant/,
+    ],
+    ['401', protobuf(status(401, 'Unauthorized', 'Unauthorized', 0), 401), 'Unauthorized', /kubeconfig/],
+    ['429', protobuf(status(429, 'TooManyRequests', 'busy', 60), 429), 'Throttled', /busy/],
+    ['500 of junk', protobuf(Buffer.from('junk'), 500), 'Unavailable', /500/],
+  ])('an error that comes as protobuf, %s, is told as in JSON', async (_, answer, code, message) => {
+    const { port } = portAnswering(answer);
+    await expect(listAllServices(port)).rejects.toMatchObject({ code, message: expect.stringMatching(message) });
+  });
+
+  test('retryAfterSeconds of a protobuf Status is waited for', async () => {
+    const busy = protobuf(status(429, 'TooManyRequests', 'busy', 4), 429);
+    const { port, waits } = portAnswering(busy, protobuf(serviceList([])));
+    await expect(listAllServices(port)).resolves.toEqual([]);
+    expect(waits).toEqual([4_000]);
+  });
+
+  test.each<[string, ApiReply]>([
+    ['protobuf that is cut off', protobuf(serviceList([claim('a')]).subarray(0, 60))],
+    ['protobuf without a resourceVersion', protobuf(serviceList([], { resourceVersion: '' }))],
+    ['a Service without a name', protobuf(serviceList([claim('')]))],
+    ['JSON that calls itself protobuf', { ...jsonList([]), headers: { 'content-type': PROTOBUF } }],
+    [
+      'protobuf that calls itself JSON',
+      { ...protobuf(serviceList([])), headers: { 'content-type': 'application/json' } },
+    ],
+    ['an item that is no object', jsonList(['a'])],
+    ['a node port that is text', jsonList([item({ ports: [{ nodePort: '30007' }] })])],
+    ['a node port that is no whole number', jsonList([item({ healthCheckNodePort: 1.5 })])],
+    ['clusterIPs that are no list', jsonList([item({ clusterIPs: '10.0.0.7' })])],
+    ['a clusterIP that is a number', jsonList([item({ clusterIP: 10 })])],
+    ['ports of text', jsonList([item({ ports: ['80'] })])],
+  ])('%s is malformed, not a list with less in it', async (_, answer) => {
+    const { port } = portAnswering(answer);
+    await expect(listAllServices(port)).rejects.toMatchObject({ code: 'MalformedReply' });
+  });
+});
+
+function item(spec: object) {
+  return { metadata: { name: 'a', namespace: 'default' }, spec };
+}

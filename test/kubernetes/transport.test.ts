@@ -1,0 +1,88 @@
+import { afterEach, describe, expect, test } from '@jest/globals';
+import { parseKubeconfig } from '../../lib/kubernetes/kubeconfig.ts';
+import { ApiServerConnections } from '../../lib/kubernetes/transport.ts';
+import { tellOnce, warningsOf } from '../../lib/kubernetes/warnings.ts';
+import { startFaultServer } from '../support/api-fault-server.ts';
+
+const signal = new AbortController().signal;
+let stops: (() => Promise<void>)[] = [];
+
+afterEach(async () => {
+  for (const stop of stops.reverse()) {
+    await stop();
+  }
+  stops = [];
+});
+
+async function serverAndConnections() {
+  const server = await startFaultServer(() => ({ status: 202, headers: { 'X-Odd': 'yes' }, body: 'done' }));
+  const connections = new ApiServerConnections();
+  stops = [server.stop, () => connections.close()];
+  const kubeconfig = (prefix: string) =>
+    parseKubeconfig(
+      JSON.stringify({
+        'current-context': 'it',
+        contexts: [{ name: 'it', context: { cluster: 'it', user: 'it' } }],
+        clusters: [{ name: 'it', cluster: { server: server.url + prefix } }],
+        users: [{ name: 'it', user: {} }],
+      }),
+      'of the test',
+    );
+  return { server, connections, kubeconfig };
+}
+
+describe('a transport', () => {
+  test('sends the request as it is and gives the whole reply', async () => {
+    const { server, connections, kubeconfig } = await serverAndConnections();
+    const transport = connections.transport(await kubeconfig(''));
+    const headers = { 'content-type': 'application/json', accept: 'a/b' };
+    const reply = await transport({ method: 'PUT', path: '/api/v1/x?y=z', headers, body: '{"a":"é"}' }, signal);
+    expect(reply).toMatchObject({ status: 202, headers: { 'x-odd': 'yes' } });
+    expect(new TextDecoder().decode(reply.body)).toBe('done');
+    expect(server.requests[0]).toMatchObject({ method: 'PUT', path: '/api/v1/x?y=z', headers, body: '{"a":"é"}' });
+  });
+
+  test('puts the path of the server URL before that of the request', async () => {
+    const { server, connections, kubeconfig } = await serverAndConnections();
+    const transport = connections.transport(await kubeconfig('/k8s/clusters/c-1/'));
+    await transport({ method: 'GET', path: '/api', headers: {} }, signal);
+    expect(server.requests[0]?.path).toBe('/k8s/clusters/c-1/api');
+  });
+
+  test('shares its few connections with the passes that come after', async () => {
+    const { server, connections, kubeconfig } = await serverAndConnections();
+    for (let pass = 0; pass < 20; pass += 1) {
+      const transport = connections.transport(await kubeconfig(''));
+      await transport({ method: 'GET', path: '/api', headers: {} }, signal);
+    }
+    expect(server.connections()).toBeLessThanOrEqual(4);
+  });
+
+  test('ends with its signal', async () => {
+    const { connections, kubeconfig } = await serverAndConnections();
+    const transport = connections.transport(await kubeconfig(''));
+    await expect(transport({ method: 'GET', path: '/', headers: {} }, AbortSignal.abort())).rejects.toBeDefined();
+  });
+});
+
+describe('warnings of an API server', () => {
+  const reply = (warning: string) => ({ status: 200, headers: { warning }, body: new Uint8Array() });
+
+  test.each([
+    ['299 - "v1 Endpoints is deprecated"', ['v1 Endpoints is deprecated']],
+    ['299 - "one", 299 agent "two, \\"quoted\\""', ['one', 'two, "quoted"']],
+    ['nonsense', []],
+    ['', []],
+  ])('are read from %s', (header, texts) => {
+    expect(warningsOf(reply(header))).toEqual(texts);
+  });
+
+  test('are told once each', () => {
+    const told: string[] = [];
+    const tell = tellOnce((text) => told.push(text));
+    for (const text of ['a', 'b', 'a', 'b', 'a']) {
+      tell(text);
+    }
+    expect(told).toEqual(['a', 'b']);
+  });
+});

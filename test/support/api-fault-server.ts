@@ -1,0 +1,95 @@
+import { createServer as createHttpServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { createServer as createHttpsServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import type { CertifiedKey } from './certificates.ts';
+
+export interface SeenRequest {
+  readonly method: string;
+  /** With the query. */
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  readonly body: string;
+}
+
+/** How to answer; `cutOff` sends that much of the body and drops the connection, `hang` never answers. */
+export type Reaction =
+  | { readonly status?: number; readonly headers?: Readonly<Record<string, string>>; readonly body?: unknown }
+  | { readonly cutOff: unknown }
+  | { readonly hang: true }
+  | { readonly reset: true };
+
+export interface FaultServer {
+  readonly url: string;
+  /** Every request, in order. */
+  readonly requests: readonly SeenRequest[];
+  /** Connections that were ever made to it. */
+  readonly connections: () => number;
+  readonly stop: () => Promise<void>;
+}
+
+/** An API server that answers as the test says. With a certificate it speaks TLS. */
+export async function startFaultServer(
+  react: (request: SeenRequest, index: number) => Reaction,
+  tls?: CertifiedKey,
+): Promise<FaultServer> {
+  const requests: SeenRequest[] = [];
+  const listener = (incoming: IncomingMessage, response: ServerResponse) => {
+    void readBody(incoming).then((body) => {
+      const { method = '', url = '', headers } = incoming;
+      const request = { method, path: url, headers, body };
+      requests.push(request);
+      perform(react(request, requests.length - 1), response);
+    });
+  };
+  const server = tls ? createHttpsServer(tls, listener) : createHttpServer(listener);
+  let connections = 0;
+  server.on('connection', () => {
+    connections += 1;
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  const url = `${tls ? 'https' : 'http'}://127.0.0.1:${port}`;
+  return { url, requests, connections: () => connections, stop: () => stop(server) };
+}
+
+/** A `Status`, as the API answers what is no success. */
+export function failure(code: number, reason: string, message = reason, details: object = {}): Reaction {
+  return {
+    status: code,
+    body: { kind: 'Status', apiVersion: 'v1', status: 'Failure', code, reason, message, details },
+  };
+}
+
+function perform(reaction: Reaction, response: ServerResponse): void {
+  if ('hang' in reaction) {
+    return;
+  }
+  if ('reset' in reaction) {
+    response.destroy();
+    return;
+  }
+  if ('cutOff' in reaction) {
+    const text = JSON.stringify(reaction.cutOff);
+    response.writeHead(200, { 'content-type': 'application/json', 'content-length': text.length });
+    response.write(text.slice(0, text.length / 2), () => response.destroy());
+    return;
+  }
+  const { status = 200, headers = {}, body = {} } = reaction;
+  const raw = typeof body === 'string' || body instanceof Uint8Array;
+  response.writeHead(status, { 'content-type': raw ? 'text/plain' : 'application/json', ...headers });
+  response.end(raw ? body : JSON.stringify(body));
+}
+
+async function readBody(incoming: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of incoming) {
+    chunks.push(Buffer.from(chunk as Uint8Array));
+  }
+  return Buffer.concat(chunks).toString('utf8');
+}
+
+async function stop(server: Server): Promise<void> {
+  const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+  server.closeAllConnections();
+  await closed;
+}
