@@ -42,7 +42,7 @@ export type WriteResult<Written> =
   | { readonly outcome: 'unclear' };
 
 /**
- * The conditional-write key-value table that stands in for etcd (design: the table).
+ * The conditional-write key-value table that stands in for etcd.
  *
  * Every read is strongly consistent. Every write is conditional on what was read: `previous` is the item that the
  * caller has in hand, `undefined` says that there was none. An implementation is bound to one pass: its calls end, with

@@ -1,5 +1,8 @@
+import type { Loop } from '../cluster/cluster-spec.ts';
 import type { EventSighting, FindingType } from '../cluster/finding.ts';
-import type { TableValue } from './key-value-table.ts';
+import { fieldsOf, type ItemFields } from './item-fields.ts';
+import type { Item, KeyValueTable, NewItem, TableValue, WriteResult } from './key-value-table.ts';
+import { fieldsIn } from './values.ts';
 
 /** `runs/<loop>`: the last pass of a loop, and what the loop must remember until its next one. */
 export interface RunRecord {
@@ -8,14 +11,112 @@ export interface RunRecord {
   readonly durationMs: number;
   readonly outcome: 'succeeded' | 'failed';
   readonly mode: 'observe' | 'enforce';
+  /** No enforcing pass has succeeded since one that only observed. */
+  readonly observed: boolean;
   readonly counts: Readonly<Record<string, number>>;
-  /** Capped list, for people. */
+  /** For people, and capped. */
   readonly findings: readonly { readonly type: FindingType; readonly message: string }[];
   readonly error?: { readonly code: string; readonly message: string };
   readonly failuresInARow: number;
   readonly lastSuccessAtMs?: number;
-  /** Sightings of each event, by event name: what repeats is a series (design: events). */
+  /** Sightings of each event, by event name: what repeats is a series. Capped, the oldest go. */
   readonly events: Readonly<Record<string, EventSighting>>;
   /** The loop's own. */
   readonly state?: TableValue;
+}
+
+/** A record and the item that holds it: what a write is conditional on. */
+export interface ReadRunRecord {
+  readonly record: RunRecord;
+  readonly item: Item;
+}
+
+const SCHEMA = 1;
+const MAX_FINDINGS = 100;
+const MAX_MESSAGE_LENGTH = 500;
+const MAX_EVENTS = 1000;
+
+/** @throws TableError `SchemaTooNew`, `Corrupt`. */
+export async function readRunRecord(
+  table: KeyValueTable,
+  cluster: string,
+  loop: Loop,
+): Promise<ReadRunRecord | undefined> {
+  const item = await table.get(cluster, keyOf(loop));
+  return item && { record: decodeRunRecord(item), item };
+}
+
+/** Writes the record over the one that was read, `undefined` if there was none, cut to a size that always fits. */
+export function writeRunRecord(
+  table: KeyValueTable,
+  cluster: string,
+  loop: Loop,
+  record: RunRecord,
+  previous: Item | undefined,
+): Promise<WriteResult<Item>> {
+  return table.put({ ...recordContent(record), cluster, key: keyOf(loop) }, previous);
+}
+
+function keyOf(loop: Loop): string {
+  return `runs/${loop}`;
+}
+
+function recordContent(record: RunRecord): Omit<NewItem, 'cluster' | 'key'> {
+  const { counts, findings, error, events, ...plain } = record;
+  const value = {
+    ...plain,
+    counts: { ...counts },
+    findings: findings.slice(0, MAX_FINDINGS).map(({ type, message }) => ({ type, message: cut(message) })),
+    error: error && { code: error.code, message: cut(error.message) },
+    events: latest(events),
+  };
+  return { schema: SCHEMA, value };
+}
+
+function latest(events: RunRecord['events']): Record<string, { [field: string]: number }> {
+  return Object.fromEntries(
+    Object.entries(events)
+      .sort(([, one], [, other]) => other.lastSeenAtMs - one.lastSeenAtMs)
+      .slice(0, MAX_EVENTS)
+      .map(([name, sighting]) => [name, { ...sighting }]),
+  );
+}
+
+function cut(message: string): string {
+  return message.length <= MAX_MESSAGE_LENGTH ? message : `${message.slice(0, MAX_MESSAGE_LENGTH - 1).toWellFormed()}…`;
+}
+
+function decodeRunRecord(item: Item): RunRecord {
+  const fields = fieldsOf(item, SCHEMA);
+  const error = fields.optionalFields('error');
+  const lastSuccessAtMs = fields.optionalNumber('lastSuccessAtMs');
+  const state = fieldsIn(item.value)?.['state'];
+  return {
+    passId: fields.text('passId'),
+    startedAtMs: fields.number('startedAtMs'),
+    durationMs: fields.number('durationMs'),
+    outcome: fields.oneOf('outcome', ['succeeded', 'failed']),
+    mode: fields.oneOf('mode', ['observe', 'enforce']),
+    observed: fields.flag('observed'),
+    counts: fields.each('counts', (counts, name) => counts.number(name)),
+    findings: fields.list('findings').map(findingOf),
+    failuresInARow: fields.count('failuresInARow'),
+    events: fields.each('events', (events, name) => sightingOf(events.fields(name))),
+    ...(error !== undefined && { error: { code: error.text('code'), message: error.text('message') } }),
+    ...(lastSuccessAtMs !== undefined && { lastSuccessAtMs }),
+    ...(state !== undefined && { state }),
+  };
+}
+
+function findingOf(fields: ItemFields): RunRecord['findings'][number] {
+  // Only shown to people: one of another version's types does no harm.
+  return { type: fields.text('type') as FindingType, message: fields.text('message') };
+}
+
+function sightingOf(fields: ItemFields): EventSighting {
+  return {
+    count: fields.count('count'),
+    lastSeenAtMs: fields.number('lastSeenAtMs'),
+    lastWrittenAtMs: fields.number('lastWrittenAtMs'),
+  };
 }

@@ -1,0 +1,140 @@
+import { type DynamoDBClient, DynamoDBServiceException } from '@aws-sdk/client-dynamodb';
+import { TableError, type TableErrorCode } from './errors.ts';
+
+/** The actions of the table, as IAM names them. */
+export type TableAction =
+  `dynamodb:${'GetItem' | 'Query' | 'PutItem' | 'DeleteItem' | 'CreateTable' | 'DescribeTable'}`;
+
+/** What a failed call was about, for its message. */
+export interface FailedCall {
+  readonly action: TableAction;
+  readonly tableName: string;
+  /** `undefined` when none is set. */
+  readonly region: string | undefined;
+  readonly deadline?: AbortSignal;
+}
+
+type SdkErrorCode = Exclude<TableErrorCode, 'Contended' | 'Corrupt' | 'SchemaTooNew'>;
+
+const THROTTLED = new Set([
+  'ProvisionedThroughputExceededException',
+  'ThrottlingException',
+  'RequestLimitExceeded',
+  'LimitExceededException',
+]);
+
+const READS: ReadonlySet<TableAction> = new Set(['dynamodb:GetItem', 'dynamodb:Query', 'dynamodb:DescribeTable']);
+
+/** Their messages may carry parts of the request's signature, and are never passed on. */
+const NOT_AUTHENTICATED = new Set([
+  'CredentialsProviderError',
+  'ExpiredTokenException',
+  'IncompleteSignatureException',
+  'InvalidSignatureException',
+  'MissingAuthenticationTokenException',
+  'TokenProviderError',
+  'UnrecognizedClientException',
+]);
+
+/** The one place where what the SDK throws becomes ours. */
+export function tableErrorOf(error: unknown, call: FailedCall): TableError {
+  if (error instanceof TableError) return error;
+  const name = error instanceof Error ? error.name : 'unknown error';
+  const code = codeOf(error, name, call.deadline);
+  const message = messageOf(code, name, error, call);
+  return NOT_AUTHENTICATED.has(name) ? new TableError(code, message) : new TableError(code, message, { cause: error });
+}
+
+function messageOf(code: SdkErrorCode, name: string, error: unknown, call: FailedCall): string {
+  const { action, tableName, region } = call;
+  if (region === undefined) return `${action} failed: no AWS region is set; set AWS_REGION.`;
+  const what = `${action} on table "${tableName}" in region ${region}`;
+  const failed = `${what} failed (${shownName(error, name)}, attempts: ${attemptsOf(error) ?? 'unknown'})`;
+  const outcome = READS.has(action) ? '' : 'it may or may not have been done; ';
+  switch (code) {
+    case 'TableMissing':
+      return `Table "${tableName}" was not found in region ${region} (${action}): deploy the stack that makes it, or correct the name or the region.`;
+    case 'AccessDenied':
+      return NOT_AUTHENTICATED.has(name)
+        ? `${what} could not be authenticated (${name}): give this process valid AWS credentials.`
+        : `${what} was denied: allow ${action} on this table to the role or user that runs this.`;
+    case 'ItemTooLarge':
+      return `${what} was refused: the item is larger than the 400 KB that the table takes.`;
+    case 'Throttled':
+      return `${failed}: ${outcome}the next pass tries again; if it stays so, raise the capacity limits of the table or of the account.`;
+    case 'Unavailable':
+      return `${failed}: ${outcome}the next pass reads anew.`;
+    case 'DeadlineExceeded':
+      return `${what} was given up at the deadline of its pass: ${outcome}the next pass reads anew.`;
+    case 'Unexpected':
+      return name === 'ValidationException'
+        ? `${what} was refused as invalid: the keys of the table must be "cluster" (partition) and "key" (sort), both text.`
+        : `${what} failed with ${name}: the cause says more.`;
+  }
+}
+
+export function isFailedCondition(error: unknown): boolean {
+  return error instanceof Error && error.name === 'ConditionalCheckFailedException';
+}
+
+/** How many attempts the SDK made; `undefined` when it does not say. */
+export function attemptsOf(error: unknown): number | undefined {
+  return metadataOf(error)?.attempts;
+}
+
+/** Whether the table answered, and refused: what was asked did not happen by this attempt. */
+export function isRefusal(error: unknown): boolean {
+  return error instanceof DynamoDBServiceException && error.$fault === 'client' && (statusOf(error) ?? 500) < 500;
+}
+
+function codeOf(error: unknown, name: string, deadline: AbortSignal | undefined): SdkErrorCode {
+  if (name === 'ResourceNotFoundException') return 'TableMissing';
+  if (name === 'AccessDeniedException' || NOT_AUTHENTICATED.has(name)) return 'AccessDenied';
+  if (isTooLarge(error, name)) return 'ItemTooLarge';
+  if (isRefusal(error) && !THROTTLED.has(name) && statusOf(error) !== 429) return 'Unexpected';
+  if (deadline?.aborted) return 'DeadlineExceeded';
+  if (THROTTLED.has(name) || statusOf(error) === 429) return 'Throttled';
+  return isNetworkFault(error) ? 'Unavailable' : 'Unexpected';
+}
+
+function isTooLarge(error: unknown, name: string): boolean {
+  if (name === 'ItemCollectionSizeLimitExceededException' || statusOf(error) === 413) return true;
+  return name === 'ValidationException' && error instanceof Error && /item size/i.test(error.message);
+}
+
+/**
+ * The SDK counts attempts only of what it set out to send: what then fails without an answer that refuses are sockets,
+ * DNS, timeouts, 5xx, and replies that end early.
+ */
+function isNetworkFault(error: unknown): boolean {
+  return attemptsOf(error) !== undefined;
+}
+
+/** `ECONNREFUSED` says more than `Error`. */
+function shownName(error: unknown, name: string): string {
+  const hasCode = error instanceof Error && 'code' in error && typeof error.code === 'string';
+  return hasCode ? String(error.code) : name;
+}
+
+function statusOf(error: unknown): number | undefined {
+  return metadataOf(error)?.httpStatusCode;
+}
+
+interface Metadata {
+  readonly attempts?: number;
+  readonly httpStatusCode?: number;
+}
+
+function metadataOf(error: unknown): Metadata | undefined {
+  const hasMetadata = typeof error === 'object' && error !== null && '$metadata' in error;
+  return hasMetadata ? (error.$metadata as Metadata) : undefined;
+}
+
+/** For messages: where the client looks for its table. */
+export async function regionOf(client: DynamoDBClient): Promise<string | undefined> {
+  try {
+    return await client.config.region();
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,102 @@
+import type { AttributeValue } from '@aws-sdk/client-dynamodb';
+import { TableError } from './errors.ts';
+import type { Item, TableValue } from './key-value-table.ts';
+import { definedFields, fieldsIn, isList } from './values.ts';
+
+type Attributes = Record<string, AttributeValue>;
+
+/** The table sweeps an item no sooner than this after it expired: by then every clock agrees that it has. */
+const SWEEP_DELAY_MS = 60 * 60 * 1000;
+
+/** The attributes of an item. `ttl` is for the table's own sweeping and is never read back. */
+export function attributesOf(item: Item): Attributes {
+  const { cluster, key, value, writeId, version, schema, updatedAtMs, expiresAtMs } = item;
+  return {
+    ...keyOf(item),
+    ...attributesOfFields({ value, writeId, version, schema }),
+    updatedAt: { S: new Date(updatedAtMs).toISOString() },
+    ...(expiresAtMs !== undefined && {
+      expiresAtMs: { N: String(expiresAtMs) },
+      ttl: { N: String(Math.ceil((expiresAtMs + SWEEP_DELAY_MS) / 1000)) },
+    }),
+    cluster: { S: cluster },
+    key: { S: key },
+  };
+}
+
+export function keyOf({ cluster, key }: { readonly cluster: string; readonly key: string }): Attributes {
+  return { cluster: { S: cluster }, key: { S: key } };
+}
+
+/** @throws TableError `Corrupt` for an item that no version of this program wrote. */
+export function itemFrom(attributes: Attributes): Item {
+  const fields = new Map(Object.entries(attributes));
+  const cluster = fields.get('cluster')?.S ?? '';
+  const key = fields.get('key')?.S ?? '';
+  const corrupt = (field: string): TableError =>
+    new TableError(
+      'Corrupt',
+      `Item ${cluster}/${key} has no readable attribute "${field}": it was not written by this program; remove it or put it right.`,
+    );
+  const text = (field: string): string => {
+    const found = fields.get(field)?.S;
+    if (found === undefined) throw corrupt(field);
+    return found;
+  };
+  const number = (field: string): number => {
+    const found = Number(fields.get(field)?.N);
+    if (Number.isNaN(found)) throw corrupt(field);
+    return found;
+  };
+  const value = valueFrom(fields.get('value'));
+  if (value === undefined) throw corrupt('value');
+  const updatedAtMs = Date.parse(text('updatedAt'));
+  if (Number.isNaN(updatedAtMs)) throw corrupt('updatedAt');
+  return {
+    cluster: text('cluster'),
+    key: text('key'),
+    value,
+    writeId: text('writeId'),
+    version: number('version'),
+    schema: number('schema'),
+    updatedAtMs,
+    ...(fields.has('expiresAtMs') && { expiresAtMs: number('expiresAtMs') }),
+  };
+}
+
+function attributeOf(value: TableValue): AttributeValue {
+  if (value === null) return { NULL: true };
+  if (typeof value === 'boolean') return { BOOL: value };
+  if (typeof value === 'number') return { N: String(value) };
+  if (typeof value === 'string') return { S: value };
+  if (value instanceof Uint8Array) return { B: value };
+  if (isList(value)) return { L: value.map(attributeOf) };
+  return { M: attributesOfFields(fieldsIn(value) ?? {}) };
+}
+
+function attributesOfFields(fields: { readonly [field: string]: TableValue | undefined }): Attributes {
+  return Object.fromEntries(definedFields(fields).map(([field, content]) => [field, attributeOf(content)]));
+}
+
+/** `undefined` for what this program never writes, such as sets. */
+function valueFrom(attribute: AttributeValue | undefined): TableValue | undefined {
+  if (attribute === undefined) return undefined;
+  if (attribute.NULL !== undefined) return null;
+  if (attribute.BOOL !== undefined) return attribute.BOOL;
+  if (attribute.N !== undefined) return Number(attribute.N);
+  if (attribute.S !== undefined) return attribute.S;
+  if (attribute.B !== undefined) return new Uint8Array(attribute.B);
+  if (attribute.L !== undefined) return listFrom(attribute.L);
+  if (attribute.M !== undefined) return mapFrom(attribute.M);
+  return undefined;
+}
+
+function listFrom(attributes: readonly AttributeValue[]): TableValue | undefined {
+  const values = attributes.map(valueFrom);
+  return values.every((value) => value !== undefined) ? values : undefined;
+}
+
+function mapFrom(attributes: Attributes): TableValue | undefined {
+  const entries = Object.entries(attributes).map(([field, attribute]) => [field, valueFrom(attribute)] as const);
+  return entries.every(([, value]) => value !== undefined) ? Object.fromEntries(entries) : undefined;
+}

@@ -1,0 +1,155 @@
+import {
+  type AttributeValue,
+  DeleteItemCommand,
+  type DynamoDBClient,
+  GetItemCommand,
+  PutItemCommand,
+  QueryCommand,
+  type QueryCommandOutput,
+} from '@aws-sdk/client-dynamodb';
+import {
+  attemptsOf,
+  isFailedCondition,
+  isRefusal,
+  regionOf,
+  type TableAction,
+  tableErrorOf,
+} from './dynamodb-errors.ts';
+import { attributesOf, itemFrom, keyOf } from './dynamodb-items.ts';
+import type { TableError } from './errors.ts';
+import type { Item, KeyValueTable, WriteResult } from './key-value-table.ts';
+import { itemOf } from './stored-item.ts';
+
+export interface DynamoDbTableOptions {
+  /** Shared by all passes of a process. */
+  readonly client: DynamoDBClient;
+  readonly tableName: string;
+  /** Ends every call, its retries and its waits. */
+  readonly deadline: AbortSignal;
+  readonly nowMs: () => number;
+  readonly newWriteId: () => string;
+}
+
+const IS_ABSENT = { ConditionExpression: 'attribute_not_exists(writeId)' };
+
+function isStill({ writeId }: Item) {
+  return {
+    ConditionExpression: 'writeId = :previous',
+    ExpressionAttributeValues: { ':previous': { S: writeId } },
+  };
+}
+
+/** The table in DynamoDB, bound to one pass. */
+export function dynamoDbTable({ client, tableName, deadline, nowMs, newWriteId }: DynamoDbTableOptions): KeyValueTable {
+  const bound = { abortSignal: deadline };
+
+  const toTableError = async (error: unknown, action: TableAction): Promise<TableError> =>
+    tableErrorOf(error, { action, tableName, region: await regionOf(client), deadline });
+
+  const call = async <T>(action: TableAction, request: () => Promise<T>): Promise<T> => {
+    try {
+      deadline.throwIfAborted();
+      return await request();
+    } catch (error) {
+      throw await toTableError(error, action);
+    }
+  };
+
+  const get = async (cluster: string, key: string): Promise<Item | undefined> => {
+    const command = new GetItemCommand({ TableName: tableName, Key: keyOf({ cluster, key }), ConsistentRead: true });
+    const { Item: attributes } = await call('dynamodb:GetItem', () => client.send(command, bound));
+    return attributes && itemFrom(attributes);
+  };
+
+  const queryPage = (
+    cluster: string,
+    prefix: string,
+    start: Record<string, AttributeValue> | undefined,
+  ): Promise<QueryCommandOutput> => {
+    const command = new QueryCommand({
+      TableName: tableName,
+      ConsistentRead: true,
+      KeyConditionExpression:
+        prefix === '' ? '#cluster = :cluster' : '#cluster = :cluster AND begins_with(#key, :prefix)',
+      ExpressionAttributeNames: { '#cluster': 'cluster', ...(prefix !== '' && { '#key': 'key' }) },
+      ExpressionAttributeValues: { ':cluster': { S: cluster }, ...(prefix !== '' && { ':prefix': { S: prefix } }) },
+      ...(start !== undefined && { ExclusiveStartKey: start }),
+    });
+    return call('dynamodb:Query', () => client.send(command, bound));
+  };
+
+  /**
+   * What became of a write that did not answer with success.
+   *
+   * A single attempt that the table refused did not happen. After several, an earlier one may have been won and its
+   * reply lost, so the item is read back and `isOurs` looks for this write's own trace. Finding the previous item still
+   * there does not make it a lost write: an attempt may be under way yet and arrive later. So the failure itself is
+   * thrown, and nobody goes on as if the write had never been made.
+   */
+  const settle = async <Written>(
+    error: unknown,
+    action: TableAction,
+    target: { readonly cluster: string; readonly key: string },
+    previous: Item | undefined,
+    wonBy: (there: Item | undefined) => WriteResult<Written> | undefined,
+  ): Promise<WriteResult<Written>> => {
+    const certain = attemptsOf(error) === 1 && isRefusal(error);
+    if (isFailedCondition(error) && certain) return { outcome: 'lost' };
+    const failure = isFailedCondition(error) ? undefined : await toTableError(error, action);
+    if (failure !== undefined && (certain || deadline.aborted)) throw failure;
+    const there = await get(target.cluster, target.key).catch((unreadable: unknown) => {
+      throw failure ?? unreadable;
+    });
+    const won = wonBy(there);
+    if (won !== undefined) return won;
+    if (failure !== undefined && there?.writeId === previous?.writeId) throw failure;
+    return { outcome: 'unclear' };
+  };
+
+  return {
+    get,
+
+    list: async (cluster, prefix) => {
+      const items: Item[] = [];
+      let start: Record<string, AttributeValue> | undefined;
+      do {
+        const page = await queryPage(cluster, prefix, start);
+        items.push(...(page.Items ?? []).map(itemFrom));
+        start = page.LastEvaluatedKey;
+      } while (start !== undefined);
+      return items;
+    },
+
+    put: async (content, previous) => {
+      const item = itemOf(content, previous, newWriteId(), nowMs());
+      const won: WriteResult<Item> = { outcome: 'won', item };
+      const command = new PutItemCommand({
+        TableName: tableName,
+        Item: attributesOf(item),
+        ...(previous === undefined ? IS_ABSENT : isStill(previous)),
+      });
+      try {
+        deadline.throwIfAborted();
+        await client.send(command, bound);
+        return won;
+      } catch (error) {
+        // Every retry carries the same item, and with it the same writeId.
+        return settle(error, 'dynamodb:PutItem', item, previous, (there) =>
+          there?.writeId === item.writeId ? won : undefined,
+        );
+      }
+    },
+
+    delete: async (previous) => {
+      const command = new DeleteItemCommand({ TableName: tableName, Key: keyOf(previous), ...isStill(previous) });
+      try {
+        deadline.throwIfAborted();
+        await client.send(command, bound);
+        return { outcome: 'won', item: undefined };
+      } catch (error) {
+        // A delete leaves no trace: that the item is gone may be somebody else's doing.
+        return settle(error, 'dynamodb:DeleteItem', previous, previous, () => undefined);
+      }
+    },
+  };
+}

@@ -1,0 +1,71 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { TableError } from './errors.ts';
+import type { Item, KeyValueTable, NewItem } from './key-value-table.ts';
+import { sameValue } from './values.ts';
+
+/** What a change makes of the item it is shown: something to write, or nothing; and what to tell the caller then. */
+export type Change<Result> =
+  | { readonly write: Omit<NewItem, 'cluster' | 'key'>; readonly result: Result }
+  | { readonly keep: Result };
+
+export interface UpdateOptions {
+  /** How many times the change is tried at most. Default 8. */
+  readonly attempts?: number;
+  /** Waits after lost attempt number 0, 1, 2 ... Default: a random part of 20 ms, doubling, at most 500 ms. */
+  readonly wait?: (attempt: number) => Promise<void>;
+}
+
+const FIRST_WAIT_MS = 20;
+const LONGEST_WAIT_MS = 500;
+
+/**
+ * Reads an item, changes it and writes it if nobody else did meanwhile; else once more from the start, a bounded number
+ * of times (`GuaranteedUpdate` of `staging/src/k8s.io/apiserver/pkg/storage/interfaces.go`). What would change nothing
+ * is not written. `change` is run anew on every attempt and must have no effects.
+ *
+ * A write whose outcome is unclear is never made again: had it happened, somebody may have built on it since.
+ *
+ * @throws TableError `Contended` when every attempt lost, or one is unclear.
+ */
+export async function guaranteedUpdate<Result>(
+  table: KeyValueTable,
+  cluster: string,
+  key: string,
+  change: (current: Item | undefined) => Change<Result>,
+  { attempts = 8, wait = jitteredWait }: UpdateOptions = {},
+): Promise<Result> {
+  for (let attempt = 0; attempt < attempts; attempt++) {
+    if (attempt > 0) await wait(attempt - 1);
+    const current = await table.get(cluster, key);
+    const changed = change(current);
+    if ('keep' in changed) return changed.keep;
+    if (current !== undefined && changesNothing(changed.write, current)) return changed.result;
+    const { outcome } = await table.put({ ...changed.write, cluster, key }, current);
+    if (outcome === 'won') return changed.result;
+    if (outcome === 'unclear') throw unclear(cluster, key);
+  }
+  throw new TableError(
+    'Contended',
+    `Others wrote ${cluster}/${key} before each of ${attempts} attempts to change it; the next pass reads anew.`,
+  );
+}
+
+/** Whether writing `content` over `current` would leave what is there. */
+export function changesNothing(content: Omit<NewItem, 'cluster' | 'key'>, current: Item): boolean {
+  return (
+    content.schema === current.schema &&
+    content.expiresAtMs === current.expiresAtMs &&
+    sameValue(content.value, current.value)
+  );
+}
+
+function unclear(cluster: string, key: string): TableError {
+  return new TableError(
+    'Contended',
+    `The reply to a change of ${cluster}/${key} was lost and others wrote it since, so that nobody can tell whether it happened; the next pass reads anew.`,
+  );
+}
+
+async function jitteredWait(attempt: number): Promise<void> {
+  await sleep(Math.random() * Math.min(FIRST_WAIT_MS * 2 ** attempt, LONGEST_WAIT_MS));
+}

@@ -1,0 +1,113 @@
+import { TableError } from './errors.ts';
+import type { Item, TableValue } from './key-value-table.ts';
+import { fieldsIn, isList } from './values.ts';
+
+/** Reads the fields of a stored value, each of the kind that is asked for; anything else is `Corrupt`. */
+export interface ItemFields {
+  text(field: string): string;
+  optionalText(field: string): string | undefined;
+  /** A whole number of at least 0. */
+  count(field: string): number;
+  flag(field: string): boolean;
+  bytes(field: string): Uint8Array;
+  oneOf<Text extends string>(field: string, texts: readonly Text[]): Text;
+  number(field: string): number;
+  optionalNumber(field: string): number | undefined;
+  fields(field: string): ItemFields;
+  optionalFields(field: string): ItemFields | undefined;
+  /** What `read` makes of each field of a map of any names. */
+  each<Content>(field: string, read: (fields: ItemFields, name: string) => Content): Record<string, Content>;
+  list(field: string): ItemFields[];
+}
+
+/**
+ * The fields of an item's value.
+ * @throws TableError `SchemaTooNew` for an item that a later version wrote, `Corrupt` for one that does not parse.
+ */
+export function fieldsOf(item: Item, schema: number): ItemFields {
+  if (item.schema > schema) {
+    throw new TableError(
+      'SchemaTooNew',
+      `Item ${item.cluster}/${item.key} has schema ${item.schema} and this version reads ${schema}: it is left as it is; deploy the newer version.`,
+    );
+  }
+  if (item.schema < schema) throw corrupt(item, `its schema is ${item.schema}, which no version wrote`);
+  return reader(item, '', item.value);
+}
+
+function reader(item: Item, path: string, value: TableValue): ItemFields {
+  const fields = fieldsIn(value);
+  if (fields === undefined) throw corrupt(item, `${path === '' ? 'its value' : path.slice(0, -1)} is not a map`);
+
+  /** The field when it is of the kind wanted, `undefined` when there is none. */
+  const optional = <Kind extends TableValue>(field: string, kind: string, is: (v: TableValue) => v is Kind) => {
+    const content = fields[field];
+    if (content === undefined) return undefined;
+    if (!is(content)) throw corrupt(item, `${path}${field} is not ${kind}`);
+    return content;
+  };
+  const required = <Kind>(field: string, content: Kind | undefined): Kind => {
+    if (content === undefined) throw corrupt(item, `${path}${field} is missing`);
+    return content;
+  };
+  const optionalText = (field: string) => optional(field, 'text', isText);
+  const optionalNumber = (field: string) => optional(field, 'a number', isNumber);
+  const optionalFields = (field: string) => {
+    const content = fields[field];
+    return content === undefined ? undefined : reader(item, `${path}${field}.`, content);
+  };
+
+  return {
+    optionalText,
+    optionalNumber,
+    optionalFields,
+    text: (field) => required(field, optionalText(field)),
+    count: (field) => required(field, optional(field, 'a whole number of at least 0', isCount)),
+    number: (field) => required(field, optionalNumber(field)),
+    flag: (field) => required(field, optional(field, 'true or false', isFlag)),
+    bytes: (field) => required(field, optional(field, 'binary', isBytes)),
+    fields: (field) => required(field, optionalFields(field)),
+    each: (field, read) => {
+      const inner = required(field, optionalFields(field));
+      const names = Object.keys(fieldsIn(fields[field] ?? null) ?? {});
+      return Object.fromEntries(names.map((name) => [name, read(inner, name)]));
+    },
+    list: (field) =>
+      required(field, optional(field, 'a list', isList)).map((element, index) =>
+        reader(item, `${path}${field}[${index}].`, element),
+      ),
+    oneOf: (field, texts) => {
+      const text = required(field, optionalText(field));
+      const found = texts.find((candidate) => candidate === text);
+      if (found === undefined) throw corrupt(item, `${path}${field} is none of ${texts.join(', ')}`);
+      return found;
+    },
+  };
+}
+
+function corrupt({ cluster, key }: Item, what: string): TableError {
+  return new TableError(
+    'Corrupt',
+    `Item ${cluster}/${key} does not parse: ${what}. It is left as it is; put it right, or remove it to start anew.`,
+  );
+}
+
+function isText(value: TableValue): value is string {
+  return typeof value === 'string';
+}
+
+function isCount(value: TableValue): value is number {
+  return Number.isSafeInteger(value) && Number(value) >= 0;
+}
+
+function isNumber(value: TableValue): value is number {
+  return typeof value === 'number';
+}
+
+function isFlag(value: TableValue): value is boolean {
+  return typeof value === 'boolean';
+}
+
+function isBytes(value: TableValue): value is Uint8Array {
+  return value instanceof Uint8Array;
+}

@@ -1,0 +1,120 @@
+import { isWithdrawn, type Lease } from '../cluster/lease.ts';
+import { guaranteedUpdate, type UpdateOptions } from './guaranteed-update.ts';
+import { fieldsOf } from './item-fields.ts';
+import type { Item, KeyValueTable, NewItem, WriteResult } from './key-value-table.ts';
+
+const PREFIX = 'masterleases/';
+const SCHEMA = 1;
+
+/**
+ * How long an address is remembered after its lease and its withdrawal are over. With its item, its missed probes would
+ * be forgotten, and an outage of ours could then cost a healthy server its place.
+ */
+const REMEMBERED_MS = 24 * 60 * 60 * 1000;
+
+/** A lease and the item that holds it: what a write is conditional on. */
+export interface ListedLease {
+  readonly lease: Lease;
+  readonly item: Item;
+}
+
+/**
+ * All leases of a cluster, held or not, in byte order of their addresses (10.0.0.10 before 10.0.0.2).
+ * @throws TableError `SchemaTooNew`, `Corrupt`.
+ */
+export async function listLeases(table: KeyValueTable, cluster: string): Promise<ListedLease[]> {
+  const items = await table.list(cluster, PREFIX);
+  return items.map((item) => ({ lease: decodeLease(item), item }));
+}
+
+/** Writes a lease over exactly what was listed for its address, `undefined` if there was none. Never skipped. */
+export async function putLease(
+  table: KeyValueTable,
+  cluster: string,
+  lease: Lease,
+  listed: ListedLease | undefined,
+): Promise<WriteResult<ListedLease>> {
+  const content = { ...leaseContent(lease), cluster, key: PREFIX + lease.address };
+  const result = await table.put(content, listed?.item);
+  return result.outcome === 'won' ? { outcome: 'won', item: { lease, item: result.item } } : result;
+}
+
+/**
+ * Refreshes a lease (`UpdateLease` of `pkg/controlplane/reconcilers/lease.go`): its generation grows by one, its misses
+ * are forgotten. What it says of a withdrawal is the caller's decision.
+ */
+export function refreshLease(
+  table: KeyValueTable,
+  cluster: string,
+  lease: Omit<Lease, 'generation' | 'misses'>,
+  listed: ListedLease | undefined,
+): Promise<WriteResult<ListedLease>> {
+  const generation = (listed?.lease.generation ?? 0) + 1;
+  return putLease(table, cluster, { ...lease, generation, misses: 0 }, listed);
+}
+
+export function removeLease(table: KeyValueTable, listed: ListedLease): Promise<WriteResult<undefined>> {
+  return table.delete(listed.item);
+}
+
+export interface Withdrawal {
+  readonly address: string;
+  readonly untilMs: number;
+  readonly nowMs: number;
+}
+
+/**
+ * Marks an address as not to be published before `untilMs`, whatever probes say; one without a lease too. Safe to
+ * repeat: an address that is withdrawn already keeps what was seen of it since.
+ * @returns the lease as it now is.
+ * @throws TableError `Contended` when its refreshes kept winning or the outcome is unclear.
+ */
+export function withdraw(
+  table: KeyValueTable,
+  cluster: string,
+  { address, untilMs, nowMs }: Withdrawal,
+  options?: UpdateOptions,
+): Promise<Lease> {
+  return guaranteedUpdate(
+    table,
+    cluster,
+    PREFIX + address,
+    (current) => {
+      const known = current === undefined ? neverHeld(address) : decodeLease(current);
+      const seenDown = isWithdrawn(known, nowMs) && known.seenDown;
+      const lease = { ...known, withdrawnUntilMs: untilMs, seenDown };
+      return { write: leaseContent(lease), result: lease };
+    },
+    options,
+  );
+}
+
+function neverHeld(address: string): Lease {
+  return { address, generation: 0, source: 'probe', expiresAtMs: 0, misses: 0, seenDown: false };
+}
+
+/** The item's own expiry only says when it may be swept; whether the lease is held, its value says. */
+function leaseContent(lease: Lease): Omit<NewItem, 'cluster' | 'key'> {
+  const { generation, source, host, expiresAtMs, misses, withdrawnUntilMs, seenDown } = lease;
+  return {
+    schema: SCHEMA,
+    value: { generation, source, host, expiresAtMs, misses, withdrawnUntilMs, seenDown },
+    expiresAtMs: Math.max(expiresAtMs, withdrawnUntilMs ?? 0) + REMEMBERED_MS,
+  };
+}
+
+function decodeLease(item: Item): Lease {
+  const fields = fieldsOf(item, SCHEMA);
+  const host = fields.optionalText('host');
+  const withdrawnUntilMs = fields.optionalNumber('withdrawnUntilMs');
+  return {
+    address: item.key.slice(PREFIX.length),
+    generation: fields.count('generation'),
+    source: fields.oneOf('source', ['probe', 'agent']),
+    expiresAtMs: fields.number('expiresAtMs'),
+    misses: fields.count('misses'),
+    seenDown: fields.flag('seenDown'),
+    ...(host !== undefined && { host }),
+    ...(withdrawnUntilMs !== undefined && { withdrawnUntilMs }),
+  };
+}

@@ -1,0 +1,291 @@
+import { describe, expect, test } from '@jest/globals';
+import type { TableError } from '../../lib/table/errors.ts';
+import type { Item, KeyValueTable, TableValue, WriteResult } from '../../lib/table/key-value-table.ts';
+
+export interface TableUnderTest {
+  /** A view of the one table, whose clock stands at `NOW_MS` and whose calls the signal ends. */
+  readonly open: (deadline?: AbortSignal) => KeyValueTable;
+}
+
+export const NOW_MS = Date.UTC(2026, 10, 21, 3, 0, 0, 123);
+
+let clusters = 0;
+
+/** A partition that no other test writes to. */
+export function newCluster(): string {
+  clusters += 1;
+  return `cluster-${clusters}`;
+}
+
+export function won<Written>(result: WriteResult<Written>): Written {
+  if (result.outcome !== 'won') throw new Error(`expected the write to be won, and it was ${result.outcome}`);
+  return result.item;
+}
+
+/** What every `KeyValueTable` promises, whatever holds it. */
+export function describeKeyValueTable(name: string, { open }: TableUnderTest): void {
+  describe(name, () => {
+    const put = async (cluster: string, key: string, value: TableValue, previous?: Item): Promise<Item> =>
+      won(await open().put({ cluster, key, value, schema: 1 }, previous));
+
+    describe('put', () => {
+      test('makes an item that was not there, with version 1, its date and a write id', async () => {
+        const cluster = newCluster();
+        const written = await put(cluster, 'a', { n: 1 });
+        expect(written).toEqual({
+          cluster,
+          key: 'a',
+          value: { n: 1 },
+          writeId: expect.stringMatching(/./),
+          version: 1,
+          schema: 1,
+          updatedAtMs: NOW_MS,
+        });
+        expect(await open().get(cluster, 'a')).toEqual(written);
+      });
+
+      test('is lost when the item was thought absent and is there', async () => {
+        const cluster = newCluster();
+        const first = await put(cluster, 'a', 1);
+        const result = await open().put({ cluster, key: 'a', value: 2, schema: 1 }, undefined);
+        expect(result).toEqual({ outcome: 'lost' });
+        expect(await open().get(cluster, 'a')).toEqual(first);
+      });
+
+      test('replaces exactly the item that was read, counts the write and has a new write id', async () => {
+        const cluster = newCluster();
+        const first = await put(cluster, 'a', 1);
+        const second = await put(cluster, 'a', 2, first);
+        expect(second.version).toBe(2);
+        expect(second.writeId).not.toBe(first.writeId);
+        expect(await open().get(cluster, 'a')).toEqual(second);
+      });
+
+      test('is lost when somebody else wrote the item since it was read', async () => {
+        const cluster = newCluster();
+        const first = await put(cluster, 'a', 1);
+        const second = await put(cluster, 'a', 2, first);
+        expect(await open().put({ cluster, key: 'a', value: 3, schema: 1 }, first)).toEqual({ outcome: 'lost' });
+        expect(await open().get(cluster, 'a')).toEqual(second);
+      });
+
+      test('is lost when the item that was read is gone', async () => {
+        const cluster = newCluster();
+        const first = await put(cluster, 'a', 1);
+        won(await open().delete(first));
+        expect(await open().put({ cluster, key: 'a', value: 2, schema: 1 }, first)).toEqual({ outcome: 'lost' });
+        expect(await open().get(cluster, 'a')).toBeUndefined();
+      });
+
+      test('does not take an item that was deleted and made anew for the one that was read', async () => {
+        const cluster = newCluster();
+        const old = await put(cluster, 'a', 1);
+        won(await open().delete(old));
+        const anew = await put(cluster, 'a', 1);
+        expect(anew.version).toBe(old.version);
+        expect(await open().put({ cluster, key: 'a', value: 2, schema: 1 }, old)).toEqual({ outcome: 'lost' });
+        expect(await open().delete(old)).toEqual({ outcome: 'lost' });
+        expect(await open().get(cluster, 'a')).toEqual(anew);
+      });
+
+      test('is won by exactly one of fifty that come at once with the same previous item', async () => {
+        const cluster = newCluster();
+        const first = await put(cluster, 'a', -1);
+        const results = await Promise.all(
+          Array.from({ length: 50 }, (_, value) => open().put({ cluster, key: 'a', value, schema: 1 }, first)),
+        );
+        const winners = results.filter(({ outcome }) => outcome === 'won');
+        expect(winners).toHaveLength(1);
+        expect(results.filter(({ outcome }) => outcome === 'lost')).toHaveLength(49);
+        expect(await open().get(cluster, 'a')).toEqual(winners[0] && won(winners[0]));
+      });
+
+      test('is won by exactly one of fifty that make the same item at once', async () => {
+        const cluster = newCluster();
+        const results = await Promise.all(
+          Array.from({ length: 50 }, (_, value) => open().put({ cluster, key: 'a', value, schema: 1 }, undefined)),
+        );
+        expect(results.filter(({ outcome }) => outcome === 'won')).toHaveLength(1);
+      });
+
+      test('keeps the expiry and hides nothing when it is past', async () => {
+        const cluster = newCluster();
+        const expiresAtMs = NOW_MS - 1;
+        const written = won(await open().put({ cluster, key: 'a', value: 1, schema: 1, expiresAtMs }, undefined));
+        expect(written.expiresAtMs).toBe(expiresAtMs);
+        expect(await open().get(cluster, 'a')).toEqual(written);
+        expect(await open().list(cluster, '')).toEqual([written]);
+      });
+
+      test('drops the expiry when the next write has none', async () => {
+        const cluster = newCluster();
+        const content = { cluster, key: 'a', value: 1, schema: 1 };
+        const first = won(await open().put({ ...content, expiresAtMs: NOW_MS }, undefined));
+        won(await open().put(content, first));
+        expect(await open().get(cluster, 'a')).not.toHaveProperty('expiresAtMs');
+      });
+
+      test('refuses an item that is too large and leaves what is there', async () => {
+        const cluster = newCluster();
+        const first = await put(cluster, 'a', 1);
+        const large = { cluster, key: 'a', value: new Uint8Array(410 * 1024), schema: 1 };
+        await expect(open().put(large, first)).rejects.toMatchObject({ name: 'TableError', code: 'ItemTooLarge' });
+        expect(await open().get(cluster, 'a')).toEqual(first);
+      });
+
+      test.each([Number.NaN, Number.POSITIVE_INFINITY, 2 ** 60])(
+        'refuses the number %p, which would not come back',
+        async (value) => {
+          const cluster = newCluster();
+          await expect(put(cluster, 'a', { value })).rejects.toMatchObject({ code: 'Unexpected' });
+          expect(await open().get(cluster, 'a')).toBeUndefined();
+        },
+      );
+    });
+
+    describe('values', () => {
+      test.each<[string, TableValue]>([
+        ['null', null],
+        ['true', true],
+        ['an empty text', ''],
+        ['a text of several planes', 'größer 漢字 🜲'],
+        ['zero', 0],
+        ['a negative fraction', -0.1],
+        ['the largest safe number', Number.MAX_SAFE_INTEGER],
+        ['empty binary', new Uint8Array(0)],
+        ['every byte', Uint8Array.from({ length: 256 }, (_, byte) => byte)],
+        ['8 KB of binary', new Uint8Array(8192).fill(0xa5)],
+        ['an empty list', []],
+        ['an empty map', {}],
+        ['a deep map', { list: [{ bytes: new Uint8Array([0, 1]) }, [null, false]], name: { of: { it: 'x' } } }],
+      ])('come back as they went in: %s', async (_, value) => {
+        const cluster = newCluster();
+        const written = await put(cluster, 'a', value);
+        expect(written.value).toEqual(value);
+        expect((await open().get(cluster, 'a'))?.value).toEqual(value);
+        expect((await open().list(cluster, ''))[0]?.value).toEqual(value);
+      });
+
+      test('come back without the fields that are undefined', async () => {
+        const cluster = newCluster();
+        await put(cluster, 'a', { kept: 1, dropped: undefined, inner: { dropped: undefined } });
+        const value = (await open().get(cluster, 'a'))?.value;
+        expect(value).toStrictEqual({ kept: 1, inner: {} });
+      });
+
+      test('are not changed by what the caller does to them later', async () => {
+        const cluster = newCluster();
+        const bytes = new Uint8Array([1]);
+        await put(cluster, 'a', { bytes });
+        bytes[0] = 2;
+        expect((await open().get(cluster, 'a'))?.value).toEqual({ bytes: new Uint8Array([1]) });
+      });
+    });
+
+    describe('get', () => {
+      test('finds nothing where nothing was written, in other clusters either', async () => {
+        const cluster = newCluster();
+        await put(cluster, 'a', 1);
+        expect(await open().get(cluster, 'b')).toBeUndefined();
+        expect(await open().get(newCluster(), 'a')).toBeUndefined();
+      });
+    });
+
+    describe('delete', () => {
+      test('removes the item that was read', async () => {
+        const cluster = newCluster();
+        const item = await put(cluster, 'a', 1);
+        expect(await open().delete(item)).toEqual({ outcome: 'won', item: undefined });
+        expect(await open().get(cluster, 'a')).toBeUndefined();
+      });
+
+      test('is lost when the item was written since', async () => {
+        const cluster = newCluster();
+        const first = await put(cluster, 'a', 1);
+        const second = await put(cluster, 'a', 2, first);
+        expect(await open().delete(first)).toEqual({ outcome: 'lost' });
+        expect(await open().get(cluster, 'a')).toEqual(second);
+      });
+
+      test('is lost when the item is gone', async () => {
+        const item = await put(newCluster(), 'a', 1);
+        won(await open().delete(item));
+        expect(await open().delete(item)).toEqual({ outcome: 'lost' });
+      });
+    });
+
+    describe('list', () => {
+      const keysOf = async (cluster: string, prefix: string) =>
+        (await open().list(cluster, prefix)).map(({ key }) => key);
+
+      test('gives keys in byte order, not in that of numbers or UTF-16', async () => {
+        const cluster = newCluster();
+        const keys = ['10.0.0.2', '10.0.0.10', 'a', 'B', 'é', '\u{ff5e}', '\u{1f732}', '2001:db8::1'];
+        for (const key of keys) await put(cluster, key, key);
+        expect(await keysOf(cluster, '')).toEqual([
+          '10.0.0.10',
+          '10.0.0.2',
+          '2001:db8::1',
+          'B',
+          'a',
+          'é',
+          '\u{ff5e}',
+          '\u{1f732}',
+        ]);
+      });
+
+      test('gives what starts with the prefix and nothing beside it', async () => {
+        const cluster = newCluster();
+        const keys = [
+          'masterleases',
+          'masterleases.',
+          'masterleases/',
+          'masterleases/10.0.0.1',
+          'masterleases0',
+          'runs/x',
+        ];
+        for (const key of keys) await put(cluster, key, key);
+        expect(await keysOf(cluster, 'masterleases/')).toEqual(['masterleases/', 'masterleases/10.0.0.1']);
+        expect(await keysOf(cluster, 'nothing/')).toEqual([]);
+      });
+
+      test('finds unicode keys by a unicode prefix', async () => {
+        const cluster = newCluster();
+        for (const key of ['größe/1', 'größe/🜲', 'grosse/1']) await put(cluster, key, key);
+        expect(await keysOf(cluster, 'größe/')).toEqual(['größe/1', 'größe/🜲']);
+      });
+
+      test('gives all pages of items that do not fit one reply', async () => {
+        const cluster = newCluster();
+        const keys = Array.from({ length: 12 }, (_, index) => `page/${String(index).padStart(2, '0')}`);
+        const bytes = new Uint8Array(250 * 1024).fill(1);
+        for (const key of keys) await put(cluster, key, { bytes });
+        expect(await keysOf(cluster, 'page/')).toEqual(keys);
+      });
+
+      test('keeps clusters apart', async () => {
+        const [one, other] = [newCluster(), newCluster()];
+        await put(one, 'a', 1);
+        await put(other, 'b', 1);
+        expect(await keysOf(one, '')).toEqual(['a']);
+      });
+    });
+
+    describe('deadline', () => {
+      const calls: [string, (table: KeyValueTable, item: Item) => Promise<unknown>][] = [
+        ['get', (table, item) => table.get(item.cluster, item.key)],
+        ['list', (table, item) => table.list(item.cluster, '')],
+        ['put', (table, item) => table.put({ ...item, value: 2 }, item)],
+        ['delete', (table, item) => table.delete(item)],
+      ];
+
+      test.each(calls)('ends %s before it starts when it is over already', async (_, call) => {
+        const item = await put(newCluster(), 'a', 1);
+        const over = AbortSignal.abort(new Error('the pass is over'));
+        const expected: Partial<TableError> = { name: 'TableError', code: 'DeadlineExceeded' };
+        await expect(call(open(over), item)).rejects.toMatchObject(expected);
+        expect(await open().get(item.cluster, 'a')).toEqual(item);
+      });
+    });
+  });
+}

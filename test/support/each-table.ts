@@ -1,0 +1,45 @@
+import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
+import { afterAll, beforeAll, describe } from '@jest/globals';
+import { createTable } from '../../lib/table/dynamodb-create-table.ts';
+import { dynamoDbTable } from '../../lib/table/dynamodb-table.ts';
+import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
+import { memoryTable } from '../../lib/table/memory-table.ts';
+import { type Dynalite, startDynalite, testDynamoClient } from './dynalite.ts';
+import { countedWriteIds } from './write-ids.ts';
+
+const NAME = 'kube-bootstrap-controller';
+
+/** The same tests in a new table in memory for each call of `open`, and in DynamoDB's tables of dynalite. */
+export function describeInEachTable(name: string, define: (open: () => Promise<KeyValueTable>) => void): void {
+  const own = { nowMs: () => 0, newWriteId: countedWriteIds() };
+
+  describe(`${name}, in memory`, () => {
+    define(async () => memoryTable(own));
+  });
+
+  describe(`${name}, in DynamoDB`, () => {
+    let server: Dynalite;
+    let client: DynamoDBClient;
+    let tables = 0;
+
+    beforeAll(async () => {
+      server = await startDynalite();
+      client = testDynamoClient(server.endpoint);
+    });
+
+    afterAll(async () => {
+      client.destroy();
+      await server.close();
+    });
+
+    define(async () => {
+      tables += 1;
+      const tableName = `${NAME}-${tables}`;
+      await createTable(client, tableName, { pollMs: 1 });
+      return dynamoDbTable({ ...own, client, tableName, deadline: new AbortController().signal });
+    });
+  });
+}
+
+/** Updates that do not wait between attempts. */
+export const AT_ONCE = { wait: () => Promise.resolve() };

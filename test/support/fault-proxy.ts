@@ -1,0 +1,138 @@
+import { once } from 'node:events';
+import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { buffer } from 'node:stream/consumers';
+
+/** What becomes of one request. */
+export type Fault =
+  | { readonly kind: 'none' }
+  /** The server never sees it: the connection breaks. */
+  | { readonly kind: 'dropRequest' }
+  /** The server does it, then the connection breaks; `meanwhile` happens before the sender knows. */
+  | { readonly kind: 'dropReply'; readonly meanwhile?: () => Promise<unknown> }
+  /** The server does it, and half of its reply comes back. */
+  | { readonly kind: 'cutReply' }
+  /** The server does it, and half of its reply comes back as if it was all. */
+  | { readonly kind: 'truncateReply' }
+  /** The server never sees it, and no reply ever comes. */
+  | { readonly kind: 'hang' }
+  | { readonly kind: 'answer'; readonly status: number; readonly body: string };
+
+/** Stands between a client and an HTTP server, and breaks what it is told to. */
+export interface FaultProxy {
+  readonly endpoint: string;
+  /** The operations asked for so far (`PutItem`), attempt by attempt. */
+  readonly operations: string[];
+  /** Requests of this operation meet these in turn, then none. */
+  plan(operation: string, ...faults: Fault[]): void;
+  close(): Promise<void>;
+}
+
+export async function startFaultProxy(target: string): Promise<FaultProxy> {
+  const plans = new Map<string, Fault[]>();
+  const operations: string[] = [];
+  const server = createServer((request, response) => {
+    const operation = operationOf(request.headers);
+    operations.push(operation);
+    const fault = plans.get(operation)?.shift() ?? { kind: 'none' };
+    buffer(request)
+      .then((body) => meet(fault, response, () => forward(target, request.headers, body)))
+      .catch(() => response.destroy());
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  return {
+    endpoint: `http://127.0.0.1:${port}`,
+    operations,
+    plan: (operation, ...faults) => {
+      plans.set(operation, [...(plans.get(operation) ?? []), ...faults]);
+    },
+    close: async () => {
+      server.close();
+      server.closeAllConnections();
+      await once(server, 'close');
+    },
+  };
+}
+
+export function throttle(times: number): Fault[] {
+  const body = JSON.stringify({
+    __type: 'com.amazonaws.dynamodb.v20120810#ProvisionedThroughputExceededException',
+    message: 'The level of configured provisioned throughput for the table was exceeded.',
+  });
+  return Array.from({ length: times }, () => ({ kind: 'answer', status: 400, body }));
+}
+
+export function serviceError(status: number, type: string, message = ''): Fault {
+  return {
+    kind: 'answer',
+    status,
+    body: JSON.stringify({ __type: `com.amazonaws.dynamodb.v20120810#${type}`, message }),
+  };
+}
+
+interface Reply {
+  readonly status: number;
+  readonly type: string;
+  readonly body: Buffer;
+}
+
+async function meet(fault: Fault, response: ServerResponse, ask: () => Promise<Reply>): Promise<void> {
+  switch (fault.kind) {
+    case 'hang':
+      return;
+    case 'dropRequest':
+      response.destroy();
+      return;
+    case 'answer':
+      send(response, { status: fault.status, type: 'application/x-amz-json-1.0', body: Buffer.from(fault.body) });
+      return;
+    case 'dropReply':
+      await ask();
+      await fault.meanwhile?.();
+      response.destroy();
+      return;
+    case 'cutReply': {
+      const reply = await ask();
+      response.writeHead(reply.status, { 'content-type': reply.type, 'content-length': reply.body.length });
+      response.write(firstHalf(reply.body), () => response.destroy());
+      return;
+    }
+    case 'truncateReply': {
+      const reply = await ask();
+      send(response, { ...reply, body: firstHalf(reply.body) });
+      return;
+    }
+    case 'none':
+      send(response, await ask());
+  }
+}
+
+function send(response: ServerResponse, { status, type, body }: Reply): void {
+  response.writeHead(status, { 'content-type': type, 'content-length': body.length });
+  response.end(body);
+}
+
+async function forward(target: string, headers: IncomingHttpHeaders, body: Buffer): Promise<Reply> {
+  const passed = ['content-type', 'x-amz-target', 'x-amz-date', 'authorization', 'x-amz-content-sha256'];
+  const reply = await fetch(target, {
+    method: 'POST',
+    headers: Object.fromEntries(passed.flatMap((name) => (headers[name] ? [[name, String(headers[name])]] : []))),
+    body: new Uint8Array(body),
+  });
+  return {
+    status: reply.status,
+    type: reply.headers.get('content-type') ?? '',
+    body: Buffer.from(await reply.arrayBuffer()),
+  };
+}
+
+/** `X-Amz-Target: DynamoDB_20120810.PutItem`. */
+function operationOf(headers: IncomingHttpHeaders): string {
+  return String(headers['x-amz-target']).split('.').at(-1) ?? '';
+}
+
+function firstHalf(body: Buffer): Buffer {
+  return body.subarray(0, Math.floor(body.length / 2));
+}

@@ -1,0 +1,211 @@
+import { describe, expect, test } from '@jest/globals';
+import type { ClusterSpec } from '../../lib/cluster/cluster-spec.ts';
+import {
+  pauseAllClusters,
+  pauseCluster,
+  registerCluster,
+  unregisterCluster,
+} from '../../lib/table/cluster-registration.ts';
+import { listClusters, readCluster, readPauseOfAll } from '../../lib/table/clusters.ts';
+import type { KeyValueTable, TableValue } from '../../lib/table/key-value-table.ts';
+import { memoryTable } from '../../lib/table/memory-table.ts';
+import { won } from '../contract/key-value-table.ts';
+import { AT_ONCE, describeInEachTable } from '../support/each-table.ts';
+import { countedWriteIds } from '../support/write-ids.ts';
+
+const SPEC: ClusterSpec = {
+  name: 'prod-1',
+  mode: 'observe',
+  allocator: 'apiserver',
+  kubeconfig: { file: 'kubeconfig.yaml' },
+  apiServers: [
+    { address: '10.9.8.7', kind: 'server', probe: { path: '/readyz', authenticate: false } },
+    {
+      host: 'lb.example.com',
+      kind: 'shared',
+      probe: { url: 'https://lb.example.com/', path: '/readyz', authenticate: true },
+    },
+  ],
+  serviceClusterIPRanges: ['10.0.0.0/24', 'fd00::/112'],
+  serviceNodePortRange: '30000-32767',
+  endpoints: { reconciler: 'lease', masterCount: 1, leaseSeconds: 15, reconcilePorts: true, extraPorts: [] },
+  service: { port: 443, securePort: 6443, nodePort: 0, extraPorts: [], reconcile: false },
+  systemNamespaces: ['kube-system', 'default'],
+  intervalSeconds: {
+    'system-namespaces': 60,
+    'kubernetes-service': 10,
+    'cluster-ip-repair': 180,
+    'node-port-repair': 180,
+  },
+  maxEventsPerPass: 50,
+};
+const PAUSE = { untilMs: 5_000, reason: 'upgrade', by: 'ops' };
+
+function newTable(): KeyValueTable {
+  return memoryTable({ nowMs: () => 0, newWriteId: countedWriteIds() });
+}
+
+function itemOf(table: KeyValueTable, name = SPEC.name) {
+  return table.get('#clusters', name);
+}
+
+describeInEachTable('A registered cluster', (open) => {
+  test('comes back as its spec was registered, in its first generation', async () => {
+    const table = await open();
+    const registered = await registerCluster(table, SPEC, AT_ONCE);
+    expect(registered).toEqual({ spec: SPEC, generation: 1, rangesGeneration: 1 });
+    expect(await readCluster(table, SPEC.name)).toEqual(registered);
+    expect(await readCluster(table, 'another')).toBeUndefined();
+  });
+
+  test('is listed with the others in the order of their names, beside the hold on all', async () => {
+    const table = await open();
+    for (const name of ['b', 'a', '0']) await registerCluster(table, { ...SPEC, name }, AT_ONCE);
+    await pauseAllClusters(table, PAUSE, AT_ONCE);
+    const { clusters, unreadable, pausedAll } = await listClusters(table);
+    expect(clusters.map(({ spec }) => spec.name)).toEqual(['0', 'a', 'b']);
+    expect({ unreadable, pausedAll }).toEqual({ unreadable: [], pausedAll: PAUSE });
+  });
+});
+
+describe('registerCluster', () => {
+  test('writes nothing when the spec is the same', async () => {
+    const table = newTable();
+    await registerCluster(table, SPEC, AT_ONCE);
+    const before = await itemOf(table);
+    expect(await registerCluster(table, structuredClone(SPEC), AT_ONCE)).toMatchObject({ generation: 1 });
+    expect(await itemOf(table)).toEqual(before);
+  });
+
+  test.each<[string, Partial<ClusterSpec>, boolean]>([
+    ['mode', { mode: 'enforce' }, false],
+    ['API servers', { apiServers: [] }, false],
+    ['intervals', { intervalSeconds: { ...SPEC.intervalSeconds, 'node-port-repair': 360 } }, false],
+    ['allocator', { allocator: 'table' }, true],
+    ['primary range', { serviceClusterIPRanges: ['10.1.0.0/24', 'fd00::/112'] }, true],
+    ['secondary range', { serviceClusterIPRanges: ['10.0.0.0/24', 'fd01::/112'] }, true],
+    ['number of ranges', { serviceClusterIPRanges: ['10.0.0.0/24'] }, true],
+    ['node ports', { serviceNodePortRange: '30000-30999' }, true],
+  ])(
+    'begins a generation with other %s, and a ranges generation only if ranges or allocator changed',
+    async (_, change, ranges) => {
+      const table = newTable();
+      await registerCluster(table, SPEC, AT_ONCE);
+      const spec = { ...SPEC, ...change };
+      const changed = await registerCluster(table, spec, AT_ONCE);
+      expect(changed).toEqual({ spec, generation: 2, rangesGeneration: ranges ? 2 : 1 });
+      expect(await readCluster(table, SPEC.name)).toEqual(changed);
+    },
+  );
+
+  test('keeps the hold on the cluster', async () => {
+    const table = newTable();
+    await registerCluster(table, SPEC, AT_ONCE);
+    await pauseCluster(table, SPEC.name, PAUSE, AT_ONCE);
+    expect(await registerCluster(table, { ...SPEC, mode: 'enforce' }, AT_ONCE)).toMatchObject({ paused: PAUSE });
+  });
+
+  test('loses neither of two different specs that come at once', async () => {
+    const table = newTable();
+    await Promise.all([
+      registerCluster(table, SPEC, AT_ONCE),
+      registerCluster(table, { ...SPEC, mode: 'enforce' }, AT_ONCE),
+    ]);
+    expect(await readCluster(table, SPEC.name)).toMatchObject({ generation: 2 });
+  });
+
+  test('goes on with the generations of a name that was registered before', async () => {
+    const table = newTable();
+    await registerCluster(table, SPEC, AT_ONCE);
+    await registerCluster(table, { ...SPEC, mode: 'enforce' }, AT_ONCE);
+    await unregisterCluster(table, SPEC.name, AT_ONCE);
+    expect(await registerCluster(table, SPEC, AT_ONCE)).toEqual({ spec: SPEC, generation: 3, rangesGeneration: 3 });
+  });
+
+  test('leaves a registration that a later version wrote', async () => {
+    const table = newTable();
+    const item = won(await table.put({ cluster: '#clusters', key: SPEC.name, value: {}, schema: 2 }, undefined));
+    await expect(registerCluster(table, SPEC, AT_ONCE)).rejects.toMatchObject({ code: 'SchemaTooNew' });
+    expect(await itemOf(table)).toEqual(item);
+  });
+});
+
+describe('unregisterCluster', () => {
+  test('takes the cluster out of what is read and listed, and leaves its items', async () => {
+    const table = newTable();
+    await registerCluster(table, SPEC, AT_ONCE);
+    const range = won(
+      await table.put({ cluster: SPEC.name, key: 'ranges/serviceips', value: 1, schema: 1 }, undefined),
+    );
+    expect(await unregisterCluster(table, SPEC.name, AT_ONCE)).toBe(true);
+    expect(await readCluster(table, SPEC.name)).toBeUndefined();
+    expect((await listClusters(table)).clusters).toEqual([]);
+    expect(await table.list(SPEC.name, '')).toEqual([range]);
+  });
+
+  test('keeps nothing of the spec', async () => {
+    const table = newTable();
+    await registerCluster(table, SPEC, AT_ONCE);
+    await unregisterCluster(table, SPEC.name, AT_ONCE);
+    expect((await itemOf(table))?.value).toEqual({ generation: 1 });
+  });
+
+  test('says when there was no such cluster', async () => {
+    const table = newTable();
+    expect(await unregisterCluster(table, SPEC.name, AT_ONCE)).toBe(false);
+    await registerCluster(table, SPEC, AT_ONCE);
+    await unregisterCluster(table, SPEC.name, AT_ONCE);
+    expect(await unregisterCluster(table, SPEC.name, AT_ONCE)).toBe(false);
+  });
+});
+
+describe('A hold', () => {
+  test('on one cluster is read with it, changes no generation, and can be lifted', async () => {
+    const table = newTable();
+    const registered = await registerCluster(table, SPEC, AT_ONCE);
+    expect(await pauseCluster(table, SPEC.name, PAUSE, AT_ONCE)).toBe(true);
+    expect(await readCluster(table, SPEC.name)).toEqual({ ...registered, paused: PAUSE });
+    expect(await pauseCluster(table, SPEC.name, undefined, AT_ONCE)).toBe(true);
+    expect(await readCluster(table, SPEC.name)).toEqual(registered);
+  });
+
+  test('on a cluster that is not registered is refused', async () => {
+    const table = newTable();
+    expect(await pauseCluster(table, SPEC.name, PAUSE, AT_ONCE)).toBe(false);
+    expect(await itemOf(table)).toBeUndefined();
+  });
+
+  test('on all can be read alone and lifted', async () => {
+    const table = newTable();
+    expect(await readPauseOfAll(table)).toBeUndefined();
+    await pauseAllClusters(table, PAUSE, AT_ONCE);
+    expect(await readPauseOfAll(table)).toEqual(PAUSE);
+    await pauseAllClusters(table, undefined, AT_ONCE);
+    expect(await readPauseOfAll(table)).toBeUndefined();
+    expect(await listClusters(table)).toEqual({ clusters: [], unreadable: [] });
+  });
+});
+
+describe('A registration that cannot be read', () => {
+  test.each<[string, TableValue, number, string]>([
+    ['is not a map', 'x', 1, 'Corrupt'],
+    ['has no generation', {}, 1, 'Corrupt'],
+    ['has a spec without a name', { generation: 1, rangesGeneration: 1, spec: {} }, 1, 'Corrupt'],
+    ['has the spec of another cluster', { generation: 1, rangesGeneration: 1, spec: { name: 'other' } }, 1, 'Corrupt'],
+    [
+      'has an unknown mode',
+      { generation: 1, rangesGeneration: 1, spec: { name: 'bad', mode: 'destroy' } },
+      1,
+      'Corrupt',
+    ],
+    ['was written by a later version', {}, 2, 'SchemaTooNew'],
+  ])('because it %s hides no other', async (_, value, schema, code) => {
+    const table = newTable();
+    await registerCluster(table, SPEC, AT_ONCE);
+    won(await table.put({ cluster: '#clusters', key: 'bad', value, schema }, undefined));
+    const { clusters, unreadable } = await listClusters(table);
+    expect(clusters.map(({ spec }) => spec.name)).toEqual([SPEC.name]);
+    expect(unreadable).toEqual([{ name: 'bad', error: expect.objectContaining({ code }) }]);
+    await expect(readCluster(table, 'bad')).rejects.toMatchObject({ code });
+  });
+});

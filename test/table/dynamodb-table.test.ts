@@ -1,0 +1,408 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { GetItemCommand, PutItemCommand } from '@aws-sdk/client-dynamodb';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import type { DynamoClientOptions } from '../../lib/table/dynamodb-client.ts';
+import { createTable } from '../../lib/table/dynamodb-create-table.ts';
+import { dynamoDbTable } from '../../lib/table/dynamodb-table.ts';
+import type { Item, KeyValueTable } from '../../lib/table/key-value-table.ts';
+import { describeKeyValueTable, NOW_MS, newCluster, won } from '../contract/key-value-table.ts';
+import { type Dynalite, startDynalite, testDynamoClient } from '../support/dynalite.ts';
+import { type FaultProxy, serviceError, startFaultProxy, throttle } from '../support/fault-proxy.ts';
+import { countedWriteIds } from '../support/write-ids.ts';
+
+const TABLE = 'kube-bootstrap-controller';
+const newWriteId = countedWriteIds();
+
+let dynalite: Dynalite;
+let direct: ReturnType<typeof testDynamoClient>;
+
+beforeAll(async () => {
+  dynalite = await startDynalite();
+  direct = testDynamoClient(dynalite.endpoint);
+  await createTable(direct, TABLE, { pollMs: 1 });
+});
+
+afterAll(async () => {
+  direct.destroy();
+  await dynalite.close();
+});
+
+function openTable(client: typeof direct, deadline = new AbortController().signal, tableName = TABLE): KeyValueTable {
+  return dynamoDbTable({ client, tableName, deadline, nowMs: () => NOW_MS, newWriteId });
+}
+
+describeKeyValueTable('DynamoDB table', { open: (deadline) => openTable(direct, deadline) });
+
+describe('DynamoDB item', () => {
+  const attributesOf = async (cluster: string, key: string) => {
+    const Key = { cluster: { S: cluster }, key: { S: key } };
+    return (await direct.send(new GetItemCommand({ TableName: TABLE, Key }))).Item;
+  };
+
+  test('has the documented attributes, its sweeping due in whole seconds an hour after it expired', async () => {
+    const cluster = newCluster();
+    const value = { generation: 1 };
+    const item = { cluster, key: 'masterleases/10.0.0.1', value, schema: 3, expiresAtMs: NOW_MS + 1 };
+    const { writeId } = won(await openTable(direct).put(item, undefined));
+    expect(await attributesOf(cluster, item.key)).toEqual({
+      cluster: { S: cluster },
+      key: { S: item.key },
+      value: { M: { generation: { N: '1' } } },
+      writeId: { S: writeId },
+      version: { N: '1' },
+      schema: { N: '3' },
+      updatedAt: { S: '2026-11-21T03:00:00.123Z' },
+      expiresAtMs: { N: String(NOW_MS + 1) },
+      ttl: { N: String(Date.UTC(2026, 10, 21, 4, 0, 1) / 1000) },
+    });
+  });
+
+  test('without an expiry is never swept', async () => {
+    const cluster = newCluster();
+    won(await openTable(direct).put({ cluster, key: 'a', value: 1, schema: 1 }, undefined));
+    expect(await attributesOf(cluster, 'a')).not.toHaveProperty('ttl');
+  });
+
+  const whole = {
+    value: { S: 'x' },
+    writeId: { S: 'w' },
+    version: { N: '1' },
+    schema: { N: '1' },
+    updatedAt: { S: '2026-11-21T03:00:00.123Z' },
+  };
+
+  test.each([
+    ['no write id', { ...whole, writeId: undefined }, 'writeId'],
+    ['a write id that is no text', { ...whole, writeId: { N: '1' } }, 'writeId'],
+    ['no schema', { ...whole, schema: undefined }, 'schema'],
+    ['no value', { ...whole, value: undefined }, 'value'],
+    ['a set in its value', { ...whole, value: { M: { set: { SS: ['x'] } } } }, 'value'],
+    ['a set in a list', { ...whole, value: { L: [{ SS: ['x'] }] } }, 'value'],
+    ['a date that is none', { ...whole, updatedAt: { S: 'yesterday' } }, 'updatedAt'],
+  ])('of another hand is corrupt: %s', async (_, attributes, named) => {
+    const cluster = newCluster();
+    const defined = Object.fromEntries(Object.entries(attributes).filter(([, attribute]) => attribute !== undefined));
+    const Item = { ...(defined as typeof whole), cluster: { S: cluster }, key: { S: 'a' } };
+    await direct.send(new PutItemCommand({ TableName: TABLE, Item }));
+    await expect(openTable(direct).get(cluster, 'a')).rejects.toMatchObject({
+      code: 'Corrupt',
+      message: expect.stringContaining(`${cluster}/a has no readable attribute "${named}"`),
+    });
+  });
+});
+
+describe('DynamoDB table behind a bad network', () => {
+  let proxy: FaultProxy;
+  let client: typeof direct;
+  let table: KeyValueTable;
+  let cluster: string;
+
+  const connect = (options: DynamoClientOptions = {}) => testDynamoClient(proxy.endpoint, options);
+  const competitor = () => openTable(direct);
+  const attempts = (operation: string) => proxy.operations.filter((asked) => asked === operation).length;
+  const putNew = async (value = 'old'): Promise<Item> =>
+    won(await competitor().put({ cluster, key: 'a', value, schema: 1 }, undefined));
+  const overwrite = async (value = 'theirs') => {
+    const current = await competitor().get(cluster, 'a');
+    return won(await competitor().put({ cluster, key: 'a', value, schema: 1 }, current));
+  };
+  const valueThere = async () => (await competitor().get(cluster, 'a'))?.value;
+  const ours = () => ({ cluster, key: 'a', value: 'ours', schema: 1 });
+
+  beforeEach(async () => {
+    proxy = await startFaultProxy(dynalite.endpoint);
+    client = connect();
+    table = openTable(client);
+    cluster = newCluster();
+  });
+
+  afterEach(async () => {
+    client.destroy();
+    await proxy.close();
+  });
+
+  describe('put', () => {
+    test('whose reply was lost, and whose retry then fails its condition, was won', async () => {
+      const previous = await putNew();
+      proxy.plan('PutItem', { kind: 'dropReply' });
+      expect(won(await table.put(ours(), previous))).toEqual(await competitor().get(cluster, 'a'));
+      expect(await valueThere()).toBe('ours');
+      expect(proxy.operations).toEqual(['PutItem', 'PutItem', 'GetItem']);
+    });
+
+    test('that makes an item and whose reply was lost was won', async () => {
+      proxy.plan('PutItem', { kind: 'dropReply' });
+      won(await table.put(ours(), undefined));
+      expect(await valueThere()).toBe('ours');
+    });
+
+    test('whose reply was lost, and that somebody else wrote over before the retry, is unclear', async () => {
+      const previous = await putNew();
+      proxy.plan('PutItem', { kind: 'dropReply', meanwhile: overwrite });
+      expect(await table.put(ours(), previous)).toEqual({ outcome: 'unclear' });
+      expect(await valueThere()).toBe('theirs');
+    });
+
+    test('that made an item, lost its reply and was deleted before the retry makes it anew and was won', async () => {
+      const remove = async () => {
+        const there = await competitor().get(cluster, 'a');
+        if (there !== undefined) won(await competitor().delete(there));
+      };
+      proxy.plan('PutItem', { kind: 'dropReply', meanwhile: remove });
+      won(await table.put(ours(), undefined));
+    });
+
+    test('that was never seen by the table is made by its retry', async () => {
+      const previous = await putNew();
+      proxy.plan('PutItem', { kind: 'dropRequest' });
+      won(await table.put(ours(), previous));
+      expect(attempts('PutItem')).toBe(2);
+    });
+
+    test('refused at its only attempt is lost, and nothing is read back', async () => {
+      const previous = await putNew();
+      await overwrite();
+      expect(await table.put(ours(), previous)).toEqual({ outcome: 'lost' });
+      expect(proxy.operations).toEqual(['PutItem']);
+    });
+
+    test.each([
+      ['dropped', { kind: 'dropReply' }],
+      ['cut off', { kind: 'cutReply' }],
+      ['cut off as if it was all', { kind: 'truncateReply' }],
+    ] as const)('that the table did, with every reply %s, was won', async (_, fault) => {
+      const previous = await putNew();
+      proxy.plan('PutItem', fault, fault, fault);
+      won(await table.put(ours(), previous));
+      expect(await valueThere()).toBe('ours');
+    });
+
+    test('of which no attempt was seen is Unavailable, as one may arrive yet', async () => {
+      const previous = await putNew();
+      proxy.plan('PutItem', { kind: 'dropRequest' }, { kind: 'dropRequest' }, { kind: 'dropRequest' });
+      await expect(table.put(ours(), previous)).rejects.toMatchObject({
+        code: 'Unavailable',
+        message: expect.stringMatching(
+          /dynamodb:PutItem on table "kube-bootstrap-controller" in region eu-test-1 failed .*next pass/,
+        ),
+      });
+      expect(attempts('PutItem')).toBe(3);
+      expect(await valueThere()).toBe('old');
+    });
+
+    test('that failed while somebody else wrote the item is unclear', async () => {
+      const previous = await putNew();
+      proxy.plan('PutItem', { kind: 'dropRequest' }, { kind: 'dropRequest' });
+      proxy.plan('PutItem', { kind: 'dropReply', meanwhile: overwrite });
+      expect(await table.put(ours(), previous)).toEqual({ outcome: 'unclear' });
+    });
+
+    test('whose failure cannot be read back either throws the first failure', async () => {
+      const previous = await putNew();
+      const drops = Array.from({ length: 3 }, () => ({ kind: 'dropRequest' }) as const);
+      proxy.plan('PutItem', ...drops);
+      proxy.plan('GetItem', ...drops);
+      await expect(table.put(ours(), previous)).rejects.toMatchObject({
+        code: 'Unavailable',
+        message: expect.stringContaining('dynamodb:PutItem'),
+      });
+    });
+
+    test('that was done before it was throttled was won', async () => {
+      const previous = await putNew();
+      proxy.plan('PutItem', { kind: 'dropReply' }, ...throttle(2));
+      won(await table.put(ours(), previous));
+    });
+
+    test('that is throttled at every attempt is Throttled after three, and was not made', async () => {
+      const previous = await putNew();
+      proxy.plan('PutItem', ...throttle(9));
+      await expect(table.put(ours(), previous)).rejects.toMatchObject({ code: 'Throttled' });
+      expect(attempts('PutItem')).toBe(3);
+      expect(await valueThere()).toBe('old');
+    });
+
+    test('that is throttled once is made by its retry', async () => {
+      proxy.plan('PutItem', ...throttle(1));
+      won(await table.put(ours(), undefined));
+    });
+
+    test('that is denied is AccessDenied, names the action and is not tried again', async () => {
+      proxy.plan('PutItem', serviceError(400, 'AccessDeniedException', 'User: x is not authorized'));
+      await expect(table.put(ours(), undefined)).rejects.toMatchObject({
+        code: 'AccessDenied',
+        message: expect.stringContaining('allow dynamodb:PutItem on this table'),
+      });
+      expect(proxy.operations).toEqual(['PutItem']);
+    });
+
+    test('with bad credentials is AccessDenied and repeats nothing of what was signed', async () => {
+      proxy.plan('PutItem', serviceError(400, 'UnrecognizedClientException', 'x-amz-security-token: SECRET'));
+      const failure = await table.put(ours(), undefined).catch((error: unknown) => error);
+      expect(failure).toMatchObject({ code: 'AccessDenied', message: expect.stringContaining('credentials') });
+      expect(failure).not.toHaveProperty('cause');
+      expect(String(failure)).not.toContain('SECRET');
+    });
+
+    test('that the table finds invalid is Unexpected', async () => {
+      proxy.plan('PutItem', serviceError(400, 'ValidationException', 'One of the required keys was not given a value'));
+      await expect(table.put(ours(), undefined)).rejects.toMatchObject({ code: 'Unexpected' });
+    });
+  });
+
+  describe('delete', () => {
+    test('whose reply was lost, and whose retry finds nothing, is unclear', async () => {
+      const previous = await putNew();
+      proxy.plan('DeleteItem', { kind: 'dropReply' });
+      expect(await table.delete(previous)).toEqual({ outcome: 'unclear' });
+      expect(await valueThere()).toBeUndefined();
+    });
+
+    test('whose reply was lost, and whose item was made anew before the retry, is unclear and leaves the new one', async () => {
+      const previous = await putNew();
+      proxy.plan('DeleteItem', { kind: 'dropReply', meanwhile: () => putNew('new') });
+      expect(await table.delete(previous)).toEqual({ outcome: 'unclear' });
+      expect(await valueThere()).toBe('new');
+    });
+
+    test('of which no attempt was seen is Unavailable', async () => {
+      const previous = await putNew();
+      proxy.plan('DeleteItem', { kind: 'dropRequest' }, { kind: 'dropRequest' }, { kind: 'dropRequest' });
+      await expect(table.delete(previous)).rejects.toMatchObject({ code: 'Unavailable' });
+      expect(await valueThere()).toBe('old');
+    });
+  });
+
+  describe('reads', () => {
+    test.each([500, 503])('that answer %i once are answered by the retry', async (status) => {
+      const item = await putNew();
+      proxy.plan('GetItem', serviceError(status, 'InternalServerError'));
+      expect(await table.get(cluster, 'a')).toEqual(item);
+    });
+
+    test('that keep answering 500 are Unavailable after three attempts', async () => {
+      proxy.plan('Query', ...Array.from({ length: 9 }, () => serviceError(500, 'InternalServerError')));
+      await expect(table.list(cluster, '')).rejects.toMatchObject({ code: 'Unavailable' });
+      expect(attempts('Query')).toBe(3);
+    });
+
+    test('whose reply is no JSON but a page of something in between are Unavailable', async () => {
+      const page = { kind: 'answer', status: 502, body: '<html>Bad Gateway</html>' } as const;
+      proxy.plan('GetItem', page, page, page);
+      await expect(table.get(cluster, 'a')).rejects.toMatchObject({ code: 'Unavailable' });
+    });
+
+    test('whose reply is cut off once are answered by the retry', async () => {
+      const item = await putNew();
+      proxy.plan('GetItem', { kind: 'cutReply' });
+      expect(await table.get(cluster, 'a')).toEqual(item);
+    });
+
+    test('whose reply is always cut off are Unavailable', async () => {
+      await putNew();
+      const cut = { kind: 'cutReply' } as const;
+      proxy.plan('GetItem', cut, cut, cut);
+      await expect(table.get(cluster, 'a')).rejects.toMatchObject({ code: 'Unavailable' });
+    });
+
+    test('that are throttled throughout are Throttled', async () => {
+      proxy.plan('Query', ...throttle(9));
+      await expect(table.list(cluster, '')).rejects.toMatchObject({ code: 'Throttled' });
+      expect(attempts('Query')).toBe(3);
+    });
+
+    test('that nobody answers in time are Unavailable', async () => {
+      const impatient = connect({ requestTimeoutMs: 20, maxAttempts: 2 });
+      proxy.plan('GetItem', { kind: 'hang' }, { kind: 'hang' });
+      await expect(openTable(impatient).get(cluster, 'a')).rejects.toMatchObject({ code: 'Unavailable' });
+      expect(attempts('GetItem')).toBe(2);
+      impatient.destroy();
+    });
+  });
+
+  describe('a server that hangs', () => {
+    const calls: [string, string, (item: Item) => Promise<unknown>][] = [
+      ['get', 'GetItem', (item) => table.get(item.cluster, item.key)],
+      ['list', 'Query', (item) => table.list(item.cluster, '')],
+      ['put', 'PutItem', (item) => table.put({ ...item, value: 2 }, item)],
+      ['delete', 'DeleteItem', (item) => table.delete(item)],
+    ];
+
+    test.each(calls)('is left by %s when the deadline of the pass is over', async (_, operation, call) => {
+      const item = await putNew();
+      const pass = new AbortController();
+      table = openTable(client, pass.signal);
+      proxy.plan(operation, { kind: 'hang' });
+      const failure = expect(call(item)).rejects.toMatchObject({ name: 'TableError', code: 'DeadlineExceeded' });
+      while (attempts(operation) === 0) await new Promise(setImmediate);
+      pass.abort(new Error('the pass is over'));
+      await failure;
+      expect(proxy.operations).toEqual([operation]);
+    });
+
+    test('while a write is read back ends with DeadlineExceeded or the failure of the write', async () => {
+      const previous = await putNew();
+      const pass = new AbortController();
+      table = openTable(client, pass.signal);
+      proxy.plan('PutItem', { kind: 'dropReply' });
+      proxy.plan('GetItem', { kind: 'hang' });
+      const failure = expect(table.put(ours(), previous)).rejects.toMatchObject({ code: 'DeadlineExceeded' });
+      while (attempts('GetItem') === 0) await new Promise(setImmediate);
+      pass.abort();
+      await failure;
+    });
+  });
+
+  test('a table that is missing is told with its name and region, by reads and writes', async () => {
+    const missing = openTable(client, undefined, 'elsewhere');
+    const failure = {
+      code: 'TableMissing',
+      message: expect.stringMatching(/^Table "elsewhere" was not found in region eu-test-1 .*deploy/),
+    };
+    await expect(missing.get(cluster, 'a')).rejects.toMatchObject(failure);
+    await expect(missing.list(cluster, '')).rejects.toMatchObject(failure);
+    await expect(missing.put(ours(), undefined)).rejects.toMatchObject(failure);
+  });
+
+  test('a server that is not there is Unavailable', async () => {
+    await proxy.close();
+    await expect(table.get(cluster, 'a')).rejects.toMatchObject({ code: 'Unavailable' });
+    proxy = await startFaultProxy(dynalite.endpoint);
+  });
+});
+
+describe('createTable', () => {
+  test('leaves a table that exists and what is in it', async () => {
+    const cluster = newCluster();
+    const item = won(await openTable(direct).put({ cluster, key: 'a', value: 1, schema: 1 }, undefined));
+    await createTable(direct, TABLE, { pollMs: 1 });
+    expect(await openTable(direct).get(cluster, 'a')).toEqual(item);
+  });
+
+  test('tells what is wrong with a name that cannot be', async () => {
+    await expect(createTable(direct, 'no', { pollMs: 1 })).rejects.toMatchObject({
+      name: 'TableError',
+      code: 'Unexpected',
+    });
+  });
+});
+
+test('a table in a folder is there again after a restart', async () => {
+  const folder = await mkdtemp(path.join(tmpdir(), 'table-'));
+  const run = async <T>(work: (table: KeyValueTable) => Promise<T>): Promise<T> => {
+    const server = await startDynalite({ path: folder });
+    const client = testDynamoClient(server.endpoint);
+    await createTable(client, TABLE, { pollMs: 1 });
+    const result = await work(openTable(client));
+    client.destroy();
+    await server.close();
+    return result;
+  };
+  const item = await run(async (table) =>
+    won(await table.put({ cluster: 'c', key: 'a', value: 1, schema: 1 }, undefined)),
+  );
+  expect(await run((table) => table.get('c', 'a'))).toEqual(item);
+  await rm(folder, { recursive: true });
+});

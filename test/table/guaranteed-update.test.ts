@@ -1,0 +1,153 @@
+import { describe, expect, test } from '@jest/globals';
+import { guaranteedUpdate } from '../../lib/table/guaranteed-update.ts';
+import type { Item, KeyValueTable, TableValue, WriteResult } from '../../lib/table/key-value-table.ts';
+import { memoryTable } from '../../lib/table/memory-table.ts';
+import { AT_ONCE } from '../support/each-table.ts';
+import { countedWriteIds } from '../support/write-ids.ts';
+
+const CLUSTER = 'c';
+const KEY = 'k';
+
+function newTable(): KeyValueTable {
+  return memoryTable({ nowMs: () => 0, newWriteId: countedWriteIds() });
+}
+
+async function write(table: KeyValueTable, value: TableValue): Promise<void> {
+  await table.put({ cluster: CLUSTER, key: KEY, value, schema: 1 }, await table.get(CLUSTER, KEY));
+}
+
+/** Before each put that `interfere` is told the number of, something else happens. */
+function interfered(
+  table: KeyValueTable,
+  interfere: (put: number, attempt: () => Promise<WriteResult<Item>>) => Promise<WriteResult<Item>>,
+): { table: KeyValueTable; puts: () => number } {
+  let puts = 0;
+  return {
+    puts: () => puts,
+    table: {
+      ...table,
+      put: (content, previous) => {
+        puts += 1;
+        return interfere(puts, () => table.put(content, previous));
+      },
+    },
+  };
+}
+
+const increment = (current: Item | undefined) => {
+  const value = Number(current?.value ?? 0) + 1;
+  return { write: { value, schema: 1 }, result: value };
+};
+
+describe('guaranteedUpdate', () => {
+  test('makes an item that is not there and gives the result of the change', async () => {
+    const table = newTable();
+    expect(await guaranteedUpdate(table, CLUSTER, KEY, increment, AT_ONCE)).toBe(1);
+    expect(await table.get(CLUSTER, KEY)).toMatchObject({ value: 1, version: 1 });
+  });
+
+  test('changes again what somebody else wrote meanwhile, and drops the earlier result', async () => {
+    const table = newTable();
+    const { table: contended, puts } = interfered(table, async (put, attempt) => {
+      if (put <= 2) await write(table, put * 10);
+      return attempt();
+    });
+    expect(await guaranteedUpdate(contended, CLUSTER, KEY, increment, AT_ONCE)).toBe(21);
+    expect(await table.get(CLUSTER, KEY)).toMatchObject({ value: 21 });
+    expect(puts()).toBe(3);
+  });
+
+  test('loses no change of twenty that come at once', async () => {
+    const table = newTable();
+    const updates = Array.from({ length: 20 }, () =>
+      guaranteedUpdate(table, CLUSTER, KEY, increment, { ...AT_ONCE, attempts: 20 }),
+    );
+    expect((await Promise.all(updates)).sort((a, b) => a - b)).toEqual(updates.map((_, index) => index + 1));
+    expect(await table.get(CLUSTER, KEY)).toMatchObject({ value: 20, version: 20 });
+  });
+
+  test('does not write what would change nothing', async () => {
+    const table = newTable();
+    await write(table, { bytes: new Uint8Array([1]), at: { x: 1 } });
+    const before = await table.get(CLUSTER, KEY);
+    const same = {
+      write: { value: { at: { x: 1, y: undefined }, bytes: new Uint8Array([1]) }, schema: 1 },
+      result: 'r',
+    };
+    expect(await guaranteedUpdate(table, CLUSTER, KEY, () => same, AT_ONCE)).toBe('r');
+    expect(await table.get(CLUSTER, KEY)).toEqual(before);
+  });
+
+  test.each([
+    ['schema', { value: 1, schema: 2 }],
+    ['expiry', { value: 1, schema: 1, expiresAtMs: 5 }],
+  ])('writes the same value with another %s', async (_, content) => {
+    const table = newTable();
+    await write(table, 1);
+    await guaranteedUpdate(table, CLUSTER, KEY, () => ({ write: content, result: undefined }), AT_ONCE);
+    expect(await table.get(CLUSTER, KEY)).toMatchObject({ ...content, version: 2 });
+  });
+
+  test('ends without a write when the change says so', async () => {
+    const table = newTable();
+    const refusal = new Error('no');
+    expect(await guaranteedUpdate(table, CLUSTER, KEY, () => ({ keep: refusal }), AT_ONCE)).toBe(refusal);
+    expect(await table.get(CLUSTER, KEY)).toBeUndefined();
+  });
+
+  test('waits between attempts only, and gives up as Contended after the last', async () => {
+    const table = newTable();
+    const waits: number[] = [];
+    const wait = async (attempt: number) => {
+      waits.push(attempt);
+    };
+    const { table: contended, puts } = interfered(table, async (put, attempt) => {
+      await write(table, put * 10);
+      return attempt();
+    });
+    await expect(guaranteedUpdate(contended, CLUSTER, KEY, increment, { wait, attempts: 4 })).rejects.toMatchObject({
+      name: 'TableError',
+      code: 'Contended',
+      message: expect.stringContaining('c/k'),
+    });
+    expect(puts()).toBe(4);
+    expect(waits).toEqual([0, 1, 2]);
+  });
+
+  test('tries eight times when it is not told otherwise', async () => {
+    const { table, puts } = interfered(newTable(), async () => ({ outcome: 'lost' }));
+    await expect(guaranteedUpdate(table, CLUSTER, KEY, increment, AT_ONCE)).rejects.toMatchObject({
+      code: 'Contended',
+    });
+    expect(puts()).toBe(8);
+  });
+
+  test('never makes a write again whose outcome is unclear', async () => {
+    const inner = newTable();
+    const { table, puts } = interfered(inner, async (_, attempt) => {
+      await attempt();
+      return { outcome: 'unclear' };
+    });
+    await expect(guaranteedUpdate(table, CLUSTER, KEY, increment, AT_ONCE)).rejects.toMatchObject({
+      code: 'Contended',
+      message: expect.stringContaining('the next pass reads anew'),
+    });
+    expect(puts()).toBe(1);
+    expect(await inner.get(CLUSTER, KEY)).toMatchObject({ value: 1 });
+  });
+
+  test('by default waits in real time, and a short while only', async () => {
+    const table = newTable();
+    const { table: contended } = interfered(table, async (put, attempt) => {
+      if (put === 1) await write(table, 10);
+      return attempt();
+    });
+    expect(await guaranteedUpdate(contended, CLUSTER, KEY, increment)).toBe(11);
+  });
+
+  test('passes on what the table throws', async () => {
+    const failure = new Error('down');
+    const table = { ...newTable(), get: () => Promise.reject(failure) };
+    await expect(guaranteedUpdate(table, CLUSTER, KEY, increment, AT_ONCE)).rejects.toBe(failure);
+  });
+});

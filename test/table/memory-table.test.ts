@@ -1,0 +1,19 @@
+import { describe, expect, test } from '@jest/globals';
+import { memoryStore, memoryTable } from '../../lib/table/memory-table.ts';
+import { describeKeyValueTable, NOW_MS } from '../contract/key-value-table.ts';
+import { countedWriteIds } from '../support/write-ids.ts';
+
+const store = memoryStore();
+const newWriteId = countedWriteIds();
+
+describeKeyValueTable('memory table', {
+  open: (deadline) => memoryTable({ nowMs: () => NOW_MS, newWriteId, store, ...(deadline && { deadline }) }),
+});
+
+describe('memory table of its own', () => {
+  test('shares nothing with another', async () => {
+    const tables = [1, 2].map(() => memoryTable({ nowMs: () => NOW_MS, newWriteId }));
+    await tables[0]?.put({ cluster: 'c', key: 'k', value: 1, schema: 1 }, undefined);
+    expect(await tables[1]?.list('c', '')).toEqual([]);
+  });
+});

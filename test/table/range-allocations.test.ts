@@ -1,0 +1,332 @@
+import { describe, expect, test } from '@jest/globals';
+import { AllocatorError } from '../../lib/allocator/errors.ts';
+import { IPRange, ipRangeFromSnapshot, ipRangeOf } from '../../lib/allocator/ip-range.ts';
+import { PortRange, portRangeOf } from '../../lib/allocator/port-range.ts';
+import type { StoredRange } from '../../lib/allocator/range-allocator.ts';
+import { bitsOf, fromBits } from '../../lib/allocator/snapshot-bytes.ts';
+import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
+import { memoryTable } from '../../lib/table/memory-table.ts';
+import { type ConfiguredRange, rangeAllocations } from '../../lib/table/range-allocations.ts';
+import { RANGE_KEYS, readRange, saveRange } from '../../lib/table/ranges.ts';
+import { won } from '../contract/key-value-table.ts';
+import { AT_ONCE, describeInEachTable } from '../support/each-table.ts';
+import { pickLowest, seededPick } from '../support/picker.ts';
+import { countedWriteIds } from '../support/write-ids.ts';
+
+const CIDR = '192.168.1.0/24';
+const IP = '192.168.1.2';
+const NOT_READY = 'cannot allocate resources of type serviceipallocations at this time';
+
+const RANGE: ConfiguredRange<string> = {
+  cluster: 'c',
+  key: RANGE_KEYS.primary,
+  allocator: 'table',
+  rangesGeneration: 1,
+  emptyAllocator: () => ipRange(CIDR),
+};
+
+const EMPTY: StoredRange = {
+  range: CIDR,
+  data: new Uint8Array(0),
+  allocator: 'table',
+  generation: 1,
+  strikes: { once: new Uint8Array(0), twice: new Uint8Array(0) },
+};
+
+const pick = seededPick(1);
+
+function ipRange(cidr: string): IPRange {
+  const range = ipRangeOf(cidr, pick);
+  if (range instanceof IPRange) return range;
+  throw range;
+}
+
+function newTable(): KeyValueTable {
+  return memoryTable({ nowMs: () => 0, newWriteId: countedWriteIds() });
+}
+
+async function save(table: KeyValueTable, stored: StoredRange = EMPTY): Promise<void> {
+  won(await saveRange(table, 'c', RANGE.key, stored, await table.get('c', RANGE.key)));
+}
+
+async function saved(table: KeyValueTable): Promise<StoredRange> {
+  const read = await readRange(table, 'c', RANGE.key);
+  if (read === undefined) throw new Error('expected a range');
+  return read.stored;
+}
+
+async function takenIn(table: KeyValueTable): Promise<string[]> {
+  const range = ipRangeFromSnapshot(await saved(table), pick);
+  return range instanceof IPRange ? [...range.items()] : [];
+}
+
+function item<Item>(next: { readonly item: Item } | AllocatorError): Item {
+  if (next instanceof AllocatorError) throw next;
+  return next.item;
+}
+
+/** A table that must not be asked for anything. */
+const UNASKED: KeyValueTable = { get: unasked, list: unasked, put: unasked, delete: unasked };
+
+function unasked(): never {
+  throw new Error('the table was asked');
+}
+
+describeInEachTable('Allocations of cluster IPs', (open) => {
+  test('are refused until a pass has saved the range', async () => {
+    const table = await open();
+    const allocations = rangeAllocations(table, RANGE, AT_ONCE);
+    const refusals = [await allocations.allocate(IP), await allocations.allocateNext(), await allocations.release(IP)];
+    for (const refusal of refusals) expect(refusal).toMatchObject({ code: 'NotReady', message: NOT_READY });
+    expect(await table.list('c', '')).toEqual([]);
+  });
+
+  test('are kept in the table, where every other caller sees them', async () => {
+    const table = await open();
+    await save(table);
+    const [one, other] = [1, 2].map(() => rangeAllocations(table, RANGE, AT_ONCE));
+    expect(await one?.allocate(IP)).toBeUndefined();
+    expect([...bitsOf((await saved(table)).data)]).toEqual([1]);
+    expect((await saved(table)).range).toBe(CIDR);
+    const taken = { code: 'AlreadyAllocated', message: 'provided IP is already allocated' };
+    expect(await one?.allocate(IP)).toMatchObject(taken);
+    expect(await other?.allocate(IP)).toMatchObject(taken);
+    const restored = ipRangeFromSnapshot(await saved(table), pick);
+    expect(restored).toHaveProperty('used', 1);
+    expect(restored instanceof IPRange && restored.allocate(IP)).toMatchObject(taken);
+  });
+
+  test('are all distinct when twenty come at once', async () => {
+    const table = await open();
+    await save(table);
+    const asked = Array.from({ length: 20 }, () =>
+      rangeAllocations(table, RANGE, { ...AT_ONCE, attempts: 200 }).allocateNext(),
+    );
+    const given = (await Promise.all(asked)).map(item);
+    expect(new Set(given).size).toBe(20);
+    expect(await takenIn(table)).toEqual(expect.arrayContaining(given));
+    expect(await takenIn(table)).toHaveLength(20);
+  });
+});
+
+describe('Allocations of cluster IPs', () => {
+  test('refuse an address outside the range before the table is asked', async () => {
+    const refusal = await rangeAllocations(UNASKED, RANGE, AT_ONCE).allocate('192.168.0.0');
+    expect(refusal).toMatchObject({
+      code: 'NotInRange',
+      message: 'the provided IP (192.168.0.0) is not in the valid range. The range of valid IPs is 192.168.1.0/24',
+    });
+  });
+
+  test('fill the dynamic band, then the reserved one by request, and are then full but for what is released', async () => {
+    const table = newTable();
+    await save(table);
+    const allocations = rangeAllocations(table, RANGE, AT_ONCE);
+    const dynamic = new Set<string>();
+    for (let n = 0; n < 238; n++) dynamic.add(item(await allocations.allocateNext()));
+    expect(dynamic).toEqual(new Set(Array.from({ length: 238 }, (_, n) => `192.168.1.${n + 17}`)));
+    for (let n = 1; n <= 16; n++) expect(await allocations.allocate(`192.168.1.${n}`)).toBeUndefined();
+    expect(await allocations.allocateNext()).toMatchObject({ code: 'Full', message: 'range is full' });
+    expect(await allocations.release('192.168.1.10')).toBeUndefined();
+    expect(await allocations.allocateNext()).toEqual({ item: '192.168.1.10' });
+    expect(await allocations.allocateNext()).toMatchObject({ code: 'Full' });
+  });
+
+  test('spill into the reserved band once the dynamic one is exhausted, until the whole range is taken', async () => {
+    const table = newTable();
+    await save(table);
+    const allocations = rangeAllocations(table, RANGE, AT_ONCE);
+    const given = new Set<string>();
+    for (let n = 0; n < 254; n++) given.add(item(await allocations.allocateNext()));
+    expect(given.size).toBe(254);
+    expect(await allocations.allocateNext()).toMatchObject({ code: 'Full' });
+  });
+
+  test('rest on the table alone: what only this process released stays taken', async () => {
+    const table = newTable();
+    await save(table);
+    const local = ipRange(CIDR);
+    const allocations = rangeAllocations(table, { ...RANGE, emptyAllocator: () => local }, AT_ONCE);
+    expect(await allocations.allocate(IP)).toBeUndefined();
+    local.release(IP);
+    expect(await allocations.allocate(IP)).toMatchObject({ code: 'AlreadyAllocated' });
+  });
+
+  test('rest on the table alone: what only this process allocated is free', async () => {
+    const table = newTable();
+    await save(table);
+    const local = ipRange(CIDR);
+    expect(local.allocate(IP)).toBeUndefined();
+    const allocations = rangeAllocations(table, { ...RANGE, emptyAllocator: () => local }, AT_ONCE);
+    expect(await allocations.allocate(IP)).toBeUndefined();
+    expect(await takenIn(table)).toEqual([IP]);
+  });
+
+  test('are made anew over what somebody else allocated meanwhile', async () => {
+    const table = newTable();
+    await save(table);
+    let raced = false;
+    const contended: KeyValueTable = {
+      ...table,
+      put: async (content, previous) => {
+        if (!raced) {
+          raced = true;
+          await rangeAllocations(table, RANGE, AT_ONCE).allocate('192.168.1.99');
+        }
+        return table.put(content, previous);
+      },
+    };
+    expect(await rangeAllocations(contended, RANGE, AT_ONCE).allocate(IP)).toBeUndefined();
+    expect(await takenIn(table)).toEqual([IP, '192.168.1.99']);
+  });
+
+  test('lose the race for one address to exactly one caller', async () => {
+    const table = newTable();
+    await save(table);
+    const asked = Array.from({ length: 20 }, () =>
+      rangeAllocations(table, RANGE, { ...AT_ONCE, attempts: 200 }).allocate(IP),
+    );
+    const refusals = (await Promise.all(asked)).filter((refusal) => refusal !== undefined);
+    expect(refusals.map(({ code }) => code)).toEqual(Array(19).fill('AlreadyAllocated'));
+  });
+
+  test('name the resource of node ports in their refusal', async () => {
+    const ports = portRangeOf('30000-32767', pickLowest);
+    if (!(ports instanceof PortRange)) throw ports;
+    const range = { ...RANGE, key: RANGE_KEYS.nodePorts, emptyAllocator: () => ports };
+    expect(await rangeAllocations(newTable(), range, AT_ONCE).allocate(30_000)).toMatchObject({
+      code: 'NotReady',
+      message: 'cannot allocate resources of type servicenodeportallocations at this time',
+    });
+  });
+
+  test('take the lowest bit of a port range for its first port', async () => {
+    const emptyAllocator = () => {
+      const ports = portRangeOf('30000-32767', pickLowest);
+      if (ports instanceof PortRange) return ports;
+      throw ports;
+    };
+    const table = newTable();
+    const key = RANGE_KEYS.nodePorts;
+    won(await saveRange(table, 'c', key, { ...EMPTY, range: '30000-32767' }, undefined));
+    const allocations = rangeAllocations(table, { ...RANGE, key, emptyAllocator }, AT_ONCE);
+    expect(await allocations.allocate(30_000)).toBeUndefined();
+    expect(await allocations.allocateNext()).toEqual({ item: 30_086 });
+    expect([...bitsOf((await readRange(table, 'c', key))?.stored.data ?? new Uint8Array(0))]).toEqual([0, 86]);
+  });
+});
+
+describe('A range that is not this spec’s', () => {
+  const attempt = async (stored: StoredRange, configured: Partial<ConfiguredRange<string>> = {}) => {
+    const table = newTable();
+    await save(table, stored);
+    const before = await table.get('c', RANGE.key);
+    const allocations = rangeAllocations(table, { ...RANGE, ...configured }, AT_ONCE);
+    const refusals = [await allocations.allocate(IP), await allocations.allocateNext(), await allocations.release(IP)];
+    expect(await table.get('c', RANGE.key)).toEqual(before);
+    return refusals;
+  };
+
+  test.each<[string, Partial<StoredRange>, Partial<ConfiguredRange<string>>, object]>([
+    [
+      'of another text',
+      { range: '192.168.2.0/24' },
+      {},
+      { code: 'MismatchedRange', message: 'the provided range does not match the current range' },
+    ],
+    [
+      'that is a picture of what others allocate',
+      { allocator: 'apiserver' },
+      {},
+      { code: 'NotReady', message: NOT_READY },
+    ],
+    ['of an older generation', { generation: 1 }, { rangesGeneration: 2 }, { code: 'NotReady', message: NOT_READY }],
+    [
+      'of an older generation and another text',
+      { generation: 1, range: '192.168.2.0/24' },
+      { rangesGeneration: 2 },
+      { code: 'NotReady', message: NOT_READY },
+    ],
+    [
+      'of a newer generation',
+      { generation: 3 },
+      { rangesGeneration: 2 },
+      { code: 'NotReady', message: expect.stringMatching(/generation 3 of its spec, and this is generation 2/) },
+    ],
+    [
+      'in a cluster whose own API servers allocate',
+      {},
+      { allocator: 'apiserver' },
+      { code: 'NotReady', message: expect.stringContaining('"allocator: apiserver"') },
+    ],
+  ])('refuses everything and is not written: one %s', async (_, stored, configured, refusal) => {
+    for (const refused of await attempt({ ...EMPTY, ...stored }, configured)) expect(refused).toMatchObject(refusal);
+  });
+
+  test('is left as it is when it does not parse', async () => {
+    const table = newTable();
+    const item = won(await table.put({ cluster: 'c', key: RANGE.key, value: { data: 'x' }, schema: 1 }, undefined));
+    await expect(rangeAllocations(table, RANGE, AT_ONCE).allocate(IP)).rejects.toMatchObject({ code: 'Corrupt' });
+    expect(await table.get('c', RANGE.key)).toEqual(item);
+  });
+});
+
+describe('The strikes of an address', () => {
+  const struck = {
+    ...EMPTY,
+    data: fromBits([1, 2]),
+    strikes: { once: fromBits([1, 2]), twice: fromBits([1]), last: { atMs: 1, passId: 'p' } },
+  };
+
+  test('go when it is released, and no other', async () => {
+    const table = newTable();
+    await save(table, struck);
+    expect(await rangeAllocations(table, RANGE, AT_ONCE).release(IP)).toBeUndefined();
+    expect(await saved(table)).toEqual({
+      ...struck,
+      data: fromBits([2]),
+      strikes: { ...struck.strikes, once: fromBits([2]), twice: new Uint8Array(0) },
+    });
+  });
+
+  test('that an earlier owner left go when it is allocated', async () => {
+    const table = newTable();
+    await save(table, { ...struck, data: fromBits([2]) });
+    expect(await rangeAllocations(table, RANGE, AT_ONCE).allocate(IP)).toBeUndefined();
+    const { once, twice } = (await saved(table)).strikes;
+    expect([[...bitsOf(once)], [...bitsOf(twice)]]).toEqual([[2], []]);
+  });
+});
+
+describe('A release', () => {
+  test('of a free address writes nothing', async () => {
+    const table = newTable();
+    await save(table);
+    const before = await table.get('c', RANGE.key);
+    expect(await rangeAllocations(table, RANGE, AT_ONCE).release(IP)).toBeUndefined();
+    expect(await table.get('c', RANGE.key)).toEqual(before);
+  });
+
+  test('of an address outside the range does nothing', async () => {
+    expect(await rangeAllocations(UNASKED, RANGE, AT_ONCE).release('10.0.0.1')).toBeUndefined();
+  });
+
+  test('whose outcome is unclear is not run again, and the next owner keeps the address', async () => {
+    const table = newTable();
+    await save(table);
+    const owner = rangeAllocations(table, RANGE, AT_ONCE);
+    expect(await owner.allocate(IP)).toBeUndefined();
+    const losingReplies: KeyValueTable = {
+      ...table,
+      put: async (content, previous) => {
+        won(await table.put(content, previous));
+        expect(await rangeAllocations(table, RANGE, AT_ONCE).allocate(IP)).toBeUndefined();
+        return { outcome: 'unclear' };
+      },
+    };
+    await expect(rangeAllocations(losingReplies, RANGE, AT_ONCE).release(IP)).rejects.toMatchObject({
+      code: 'Contended',
+    });
+    expect(await takenIn(table)).toEqual([IP]);
+  });
+});

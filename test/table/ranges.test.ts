@@ -1,0 +1,211 @@
+import { describe, expect, test } from '@jest/globals';
+import type { StoredRange } from '../../lib/allocator/range-allocator.ts';
+import { fromBits } from '../../lib/allocator/snapshot-bytes.ts';
+import type { KeyValueTable, TableValue } from '../../lib/table/key-value-table.ts';
+import { memoryTable } from '../../lib/table/memory-table.ts';
+import { observeRanges } from '../../lib/table/observe-ranges.ts';
+import { RANGE_KEYS, readRange, saveRange } from '../../lib/table/ranges.ts';
+import { won } from '../contract/key-value-table.ts';
+import { describeInEachTable } from '../support/each-table.ts';
+import { countedWriteIds } from '../support/write-ids.ts';
+
+const KEY = RANGE_KEYS.primary;
+
+const STORED: StoredRange = {
+  range: '10.0.0.0/24',
+  data: fromBits([0, 17, 253]),
+  allocator: 'table',
+  generation: 3,
+  strikes: { once: fromBits([17]), twice: fromBits([253]), last: { atMs: 1_000, passId: 'p1' } },
+};
+const UNSTRUCK: StoredRange = { ...STORED, strikes: { once: new Uint8Array(0), twice: new Uint8Array(0) } };
+
+function newTable(): KeyValueTable {
+  return memoryTable({ nowMs: () => 0, newWriteId: countedWriteIds() });
+}
+
+async function readItem(table: KeyValueTable) {
+  const read = await readRange(table, 'c', KEY);
+  if (read === undefined) throw new Error('expected a range');
+  return read;
+}
+
+describeInEachTable('A stored range', (open) => {
+  test.each([
+    ['with strikes', STORED],
+    ['without strikes', UNSTRUCK],
+    ['with nothing taken', { ...UNSTRUCK, data: new Uint8Array(0) }],
+    ['as a picture of what others allocate', { ...UNSTRUCK, allocator: 'apiserver' as const }],
+    [
+      'a /12 with every address leaking',
+      {
+        ...STORED,
+        range: '10.0.0.0/12',
+        data: new Uint8Array(2 ** 17).fill(0xff),
+        strikes: {
+          once: new Uint8Array(2 ** 17).fill(0x55),
+          twice: new Uint8Array(2 ** 17).fill(0xaa),
+          last: { atMs: 1, passId: 'p' },
+        },
+      },
+    ],
+  ])('comes back as it was saved: %s', async (_, stored) => {
+    const table = await open();
+    const item = won(await saveRange(table, 'c', KEY, stored, undefined));
+    expect(await readRange(table, 'c', KEY)).toEqual({ stored, item });
+  });
+});
+
+describe('saveRange', () => {
+  test('makes the range when none was read and none is there', async () => {
+    const table = newTable();
+    expect(await readRange(table, 'c', KEY)).toBeUndefined();
+    won(await saveRange(table, 'c', KEY, STORED, undefined));
+    expect((await readItem(table)).stored).toEqual(STORED);
+  });
+
+  test('is lost when another caller has already initialized the resource', async () => {
+    const table = newTable();
+    won(await saveRange(table, 'c', KEY, STORED, undefined));
+    expect(await saveRange(table, 'c', KEY, UNSTRUCK, undefined)).toEqual({ outcome: 'lost' });
+    expect((await readItem(table)).stored).toEqual(STORED);
+  });
+
+  test('is lost when the range was written since it was read', async () => {
+    const table = newTable();
+    const first = won(await saveRange(table, 'c', KEY, STORED, undefined));
+    won(await saveRange(table, 'c', KEY, UNSTRUCK, first));
+    expect(await saveRange(table, 'c', KEY, { ...STORED, generation: 4 }, first)).toEqual({ outcome: 'lost' });
+    expect((await readItem(table)).stored).toEqual(UNSTRUCK);
+  });
+
+  test('is lost when the range that was read is gone', async () => {
+    const table = newTable();
+    const first = won(await saveRange(table, 'c', KEY, STORED, undefined));
+    won(await table.delete(first));
+    expect(await saveRange(table, 'c', KEY, UNSTRUCK, first)).toEqual({ outcome: 'lost' });
+    expect(await readRange(table, 'c', KEY)).toBeUndefined();
+  });
+
+  test('writes nothing when it would change nothing', async () => {
+    const table = newTable();
+    const first = won(await saveRange(table, 'c', KEY, STORED, undefined));
+    expect(won(await saveRange(table, 'c', KEY, { ...STORED }, first))).toEqual(first);
+    expect((await readItem(table)).item).toEqual(first);
+  });
+
+  test('replaces a range that does not parse only over the item that was read', async () => {
+    const table = newTable();
+    const corrupt = won(await table.put({ cluster: 'c', key: KEY, value: 'x', schema: 1 }, undefined));
+    won(await saveRange(table, 'c', KEY, STORED, corrupt));
+    expect((await readItem(table)).stored).toEqual(STORED);
+  });
+});
+
+describe('readRange', () => {
+  const value = {
+    range: '10.0.0.0/24',
+    data: new Uint8Array(0),
+    allocator: 'table',
+    generation: 1,
+    strikes: { once: new Uint8Array(0), twice: new Uint8Array(0) },
+  };
+
+  test.each<[string, TableValue, string]>([
+    ['text', 'nonsense', 'its value is not a map'],
+    ['nothing', {}, 'strikes is missing'],
+    ['no range', { ...value, range: undefined }, 'range is missing'],
+    ['data as base64', { ...value, data: 'AQ==' }, 'data is not binary'],
+    ['no data', { ...value, data: undefined }, 'data is missing'],
+    ['an allocator that is none', { ...value, allocator: 'etcd' }, 'allocator is none of table, apiserver'],
+    ['a generation below 0', { ...value, generation: -1 }, 'generation is not a whole number of at least 0'],
+    ['half a generation', { ...value, generation: 1.5 }, 'generation is not a whole number of at least 0'],
+    [
+      'strikes without their first level',
+      { ...value, strikes: { twice: new Uint8Array(0) } },
+      'strikes.once is missing',
+    ],
+    [
+      'a last strike without its pass',
+      { ...value, strikes: { ...value.strikes, last: { atMs: 1 } } },
+      'strikes.last.passId is missing',
+    ],
+  ])('finds %s corrupt and leaves it as it is', async (_, bad, message) => {
+    const table = newTable();
+    const item = won(await table.put({ cluster: 'c', key: KEY, value: bad, schema: 1 }, undefined));
+    await expect(readRange(table, 'c', KEY)).rejects.toMatchObject({
+      name: 'TableError',
+      code: 'Corrupt',
+      message: expect.stringContaining(`Item c/ranges/serviceips does not parse: ${message}`),
+    });
+    expect(await table.get('c', KEY)).toEqual(item);
+  });
+
+  test('does not read what a later version wrote, and says which version would', async () => {
+    const table = newTable();
+    won(await table.put({ cluster: 'c', key: KEY, value, schema: 2 }, undefined));
+    await expect(readRange(table, 'c', KEY)).rejects.toMatchObject({
+      code: 'SchemaTooNew',
+      message: expect.stringContaining('has schema 2 and this version reads 1'),
+    });
+  });
+
+  test('takes a schema that never was for corrupt', async () => {
+    const table = newTable();
+    won(await table.put({ cluster: 'c', key: KEY, value, schema: 0 }, undefined));
+    await expect(readRange(table, 'c', KEY)).rejects.toMatchObject({ code: 'Corrupt' });
+  });
+});
+
+describe('observeRanges', () => {
+  const lease = { cluster: 'c', key: 'masterleases/10.0.0.1', value: 1, schema: 1 };
+
+  test('tells the write of a range instead of making it, and answers as if it was won', async () => {
+    const table = newTable();
+    const told: string[] = [];
+    const observed = observeRanges(table, (line) => told.push(line));
+    const item = won(await saveRange(observed, 'c', KEY, STORED, undefined));
+    expect(item).toMatchObject({ cluster: 'c', key: KEY, version: 1 });
+    expect(told).toEqual(['create ranges/serviceips']);
+    expect(await table.list('c', '')).toEqual([]);
+  });
+
+  test('leaves the range that is there', async () => {
+    const table = newTable();
+    const told: string[] = [];
+    const observed = observeRanges(table, (line) => told.push(line));
+    const first = won(await saveRange(table, 'c', KEY, STORED, undefined));
+    const second = won(await saveRange(observed, 'c', KEY, UNSTRUCK, first));
+    won(await observed.delete(second));
+    expect(told).toEqual(['update ranges/serviceips', 'delete ranges/serviceips']);
+    expect(await observed.get('c', KEY)).toEqual(first);
+    expect(await observed.list('c', 'ranges/')).toEqual([first]);
+  });
+
+  test('tells nothing of a save that would change nothing', async () => {
+    const table = newTable();
+    const told: string[] = [];
+    const first = won(await saveRange(table, 'c', KEY, STORED, undefined));
+    won(
+      await saveRange(
+        observeRanges(table, (line) => told.push(line)),
+        'c',
+        KEY,
+        STORED,
+        first,
+      ),
+    );
+    expect(told).toEqual([]);
+  });
+
+  test('lets every other write through', async () => {
+    const table = newTable();
+    const observed = observeRanges(table, (line) => {
+      throw new Error(line);
+    });
+    const item = won(await observed.put(lease, undefined));
+    expect(await table.get('c', lease.key)).toEqual(item);
+    won(await observed.delete(item));
+    expect(await table.get('c', lease.key)).toBeUndefined();
+  });
+});

@@ -1,0 +1,106 @@
+import { describe, expect, test } from '@jest/globals';
+import type { KeyValueTable, TableValue } from '../../lib/table/key-value-table.ts';
+import { memoryTable } from '../../lib/table/memory-table.ts';
+import { type RunRecord, readRunRecord, writeRunRecord } from '../../lib/table/run-records.ts';
+import { won } from '../contract/key-value-table.ts';
+import { describeInEachTable } from '../support/each-table.ts';
+import { countedWriteIds } from '../support/write-ids.ts';
+
+const LOOP = 'cluster-ip-repair';
+
+const SUCCEEDED: RunRecord = {
+  passId: 'p1',
+  startedAtMs: 1_000,
+  durationMs: 12.5,
+  outcome: 'succeeded',
+  mode: 'enforce',
+  observed: false,
+  counts: { services: 3, allocated: 2 },
+  findings: [{ type: 'leak', message: 'the cluster IP 10.0.0.5 may have leaked: flagging for later clean up' }],
+  failuresInARow: 0,
+  lastSuccessAtMs: 1_000,
+  events: { 'web.0a1b': { count: 2, lastSeenAtMs: 900, lastWrittenAtMs: 800 } },
+  state: { backoff: [1, null] },
+};
+const { lastSuccessAtMs: _, state: __, ...NEVER_SUCCEEDED } = SUCCEEDED;
+const FAILED: RunRecord = {
+  ...NEVER_SUCCEEDED,
+  outcome: 'failed',
+  observed: true,
+  findings: [],
+  error: { code: 'Unavailable', message: 'the API server did not answer' },
+  failuresInARow: 4,
+  events: {},
+};
+
+function newTable(): KeyValueTable {
+  return memoryTable({ nowMs: () => 0, newWriteId: countedWriteIds() });
+}
+
+async function written(record: RunRecord): Promise<RunRecord | undefined> {
+  const table = newTable();
+  won(await writeRunRecord(table, 'c', LOOP, record, undefined));
+  return (await readRunRecord(table, 'c', LOOP))?.record;
+}
+
+describeInEachTable('A run record', (open) => {
+  test.each([
+    ['that succeeded', SUCCEEDED],
+    ['that failed, as every one before it', FAILED],
+  ])('comes back as it was written: of a pass %s', async (_, record) => {
+    const table = await open();
+    const item = won(await writeRunRecord(table, 'c', LOOP, record, undefined));
+    expect(await readRunRecord(table, 'c', LOOP)).toEqual({ record, item });
+    expect(await readRunRecord(table, 'c', 'node-port-repair')).toBeUndefined();
+    expect(item.key).toBe('runs/cluster-ip-repair');
+  });
+});
+
+describe('A run record', () => {
+  test('is written over the one that was read only', async () => {
+    const table = newTable();
+    const first = won(await writeRunRecord(table, 'c', LOOP, SUCCEEDED, undefined));
+    won(await writeRunRecord(table, 'c', LOOP, FAILED, first));
+    expect(await writeRunRecord(table, 'c', LOOP, SUCCEEDED, first)).toEqual({ outcome: 'lost' });
+    expect(await writeRunRecord(table, 'c', LOOP, SUCCEEDED, undefined)).toEqual({ outcome: 'lost' });
+  });
+
+  test('keeps the first hundred findings', async () => {
+    const findings = Array.from({ length: 60_000 }, (_, n) => ({ type: 'leak' as const, message: `leak ${n}` }));
+    const kept = (await written({ ...SUCCEEDED, findings }))?.findings;
+    expect(kept).toEqual(findings.slice(0, 100));
+  });
+
+  test('cuts long messages, and no character in two', async () => {
+    const message = `${'x'.repeat(498)}🜲 and more`;
+    const record = await written({ ...FAILED, findings: [{ type: 'other', message }], error: { code: 'x', message } });
+    expect(record?.findings[0]?.message).toBe(`${'x'.repeat(498)}\u{fffd}…`);
+    expect(record?.error?.message).toHaveLength(500);
+  });
+
+  test('leaves a message of exactly the longest length', async () => {
+    const message = 'x'.repeat(500);
+    expect((await written({ ...FAILED, error: { code: 'x', message } }))?.error?.message).toBe(message);
+  });
+
+  test('keeps the thousand events that were seen last', async () => {
+    const events = Object.fromEntries(
+      Array.from({ length: 1_500 }, (_, n) => [`e${n}`, { count: 1, lastSeenAtMs: n, lastWrittenAtMs: 0 }]),
+    );
+    const kept = Object.keys((await written({ ...SUCCEEDED, events }))?.events ?? {});
+    expect(kept).toHaveLength(1_000);
+    expect(kept).toEqual(expect.arrayContaining(['e500', 'e1499']));
+  });
+
+  test.each<[string, TableValue]>([
+    ['text', 'x'],
+    ['counts that are text', { ...FAILED, error: null, counts: { services: 'many' }, events: {} }],
+    ['findings that are no list', { ...FAILED, error: undefined, events: {}, findings: {} }],
+    ['a finding that is text', { ...FAILED, error: undefined, events: {}, findings: ['x'] }],
+    ['a sighting without its count', { ...FAILED, error: undefined, events: { e: { lastSeenAtMs: 1 } } }],
+  ])('is corrupt when it holds %s', async (_, value) => {
+    const table = newTable();
+    won(await table.put({ cluster: 'c', key: `runs/${LOOP}`, value, schema: 1 }, undefined));
+    await expect(readRunRecord(table, 'c', LOOP)).rejects.toMatchObject({ code: 'Corrupt' });
+  });
+});

@@ -1,0 +1,73 @@
+import { describe, expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import { attributesOf, itemFrom } from '../../lib/table/dynamodb-items.ts';
+import type { TableValue } from '../../lib/table/key-value-table.ts';
+import { itemOf } from '../../lib/table/stored-item.ts';
+import { sameValue, storedForm } from '../../lib/table/values.ts';
+
+const { value } = fc.letrec<{ value: TableValue }>((tie) => ({
+  value: fc.oneof(
+    { maxDepth: 4 },
+    fc.constant(null),
+    fc.boolean(),
+    fc.maxSafeInteger(),
+    fc.double({ noNaN: true, min: -1e15, max: 1e15 }).filter((number) => !Object.is(number, -0)),
+    fc.string({ unit: 'grapheme' }),
+    fc.uint8Array({ maxLength: 20 }),
+    fc.array(tie('value'), { maxLength: 4 }),
+    fc.dictionary(fc.string(), fc.oneof(tie('value'), fc.constant(undefined)), { maxKeys: 4, noNullPrototype: true }),
+  ),
+}));
+
+describe('A value of the table', () => {
+  test('is the same as its stored form', () => {
+    fc.assert(fc.property(value, (any) => sameValue(any, storedForm(any)) && sameValue(storedForm(any), any)));
+  });
+
+  test('comes back from the attributes of its item', () => {
+    fc.assert(
+      fc.property(value, (any) => {
+        const item = itemOf({ cluster: 'c', key: 'k', value: any, schema: 1, expiresAtMs: 5 }, undefined, 'w', 1);
+        expect(itemFrom(attributesOf(item))).toEqual(item);
+      }),
+    );
+  });
+
+  test('is the same as another if both look the same, and else not', () => {
+    const shown = (any: TableValue) =>
+      JSON.stringify(storedForm(any), (_, part) => {
+        if (part instanceof Uint8Array) return { bytes: [...part] };
+        const isMap = typeof part === 'object' && part !== null && !Array.isArray(part);
+        return isMap ? { map: Object.entries(part).sort(([a], [b]) => (a < b ? -1 : 1)) } : part;
+      });
+    fc.assert(
+      fc.property(value, value, (one, other) => {
+        expect(sameValue(one, other)).toBe(shown(one) === shown(other));
+      }),
+    );
+  });
+
+  test.each<[string, TableValue, TableValue]>([
+    ['text and number', '1', 1],
+    ['null and an absent field', { a: null }, {}],
+    ['a list and a longer one', [1], [1, 2]],
+    ['a list that ends in null and a shorter one', [null], []],
+    ['a list and binary of the same numbers', [1], new Uint8Array([1])],
+    ['a list and a map of the same positions', ['x'], { 0: 'x' }],
+    ['binary and shorter binary', new Uint8Array([0, 1]), new Uint8Array([1])],
+    ['maps of the same size with other fields', { a: 1, c: undefined }, { b: 1 }],
+    ['null and an empty map', null, {}],
+    ['a field that every object inherits', { ['__proto__']: {} }, { a: {} }],
+  ])('is told from another: %s', (_, one, other) => {
+    expect(sameValue(one, other)).toBe(false);
+    expect(sameValue(other, one)).toBe(false);
+  });
+
+  test.each<[string, TableValue, TableValue]>([
+    ['fields in another order', { a: 1, b: 2 }, { b: 2, a: 1 }],
+    ['an undefined field and none', { a: 1, b: undefined }, { a: 1 }],
+    ['a Buffer and plain bytes', Buffer.from([1, 2]), new Uint8Array([1, 2])],
+  ])('is the same as another: %s', (_, one, other) => {
+    expect(sameValue(one, other)).toBe(true);
+  });
+});
