@@ -1,0 +1,104 @@
+import type { StoredRange } from '../allocator/range-allocator.ts';
+import { bitsOf, equalBits, subtract } from '../allocator/snapshot-bytes.ts';
+import type { Finding } from '../cluster/finding.ts';
+import { LeakJudge } from './leak-judge.ts';
+import type { Rebuild } from './rebuild.ts';
+import type { Turn } from './strikes.ts';
+
+/** What a range and its items are called. */
+export interface RangeWords {
+  /** `cluster IP`, `node port`. */
+  readonly item: string;
+  /** `service CIDR`, `port range`. */
+  readonly range: string;
+}
+
+/** What is to become of one range. Bits are numbered by `next`. */
+export interface Comparison {
+  readonly findings: readonly Finding[];
+  readonly next: StoredRange;
+  /** Whether `next` says anything that the stored range does not. */
+  readonly changed: boolean;
+  /** What the Services prove to be taken. */
+  readonly proved: Uint8Array;
+  /** What this pass frees. */
+  readonly freed: Uint8Array;
+  readonly counts: {
+    readonly allocated: number;
+    readonly free: number;
+    readonly capacity: number;
+    /** Leaks that this pass frees. */
+    readonly leaks: number;
+    /** Items without a Service that it leaves taken, with a strike or two. */
+    readonly mayHaveLeaked: number;
+  };
+}
+
+/**
+ * Compares what the claims prove with what was recorded (`doRunOnce` in
+ * `pkg/registry/core/service/{ipallocator,portallocator}/controller/repair.go`): what is recorded without a Service
+ * stays taken for two strikes, and the third frees it. Enters what stays into `rebuild.rebuilt`.
+ * @param generation of the spec, stamped on `next`
+ */
+export function compareRange<Item>(
+  rebuild: Rebuild<Item>,
+  words: RangeWords,
+  turn: Turn,
+  generation: number,
+): Comparison {
+  const { stored, rebuilt } = rebuild;
+  const proved = rebuilt.snapshot().data;
+  const judge = new LeakJudge(rebuild, words.item, turn);
+  for (const { item, bit } of leftovers(rebuild, proved)) judge.judge(item, bit);
+
+  const next: StoredRange = { ...rebuilt.snapshot(), allocator: 'table', generation, strikes: judge.strikes };
+  return {
+    findings: [...judge.findings, ...nothingFree(words, rebuilt)],
+    next,
+    changed: stored === undefined || !sameRange(stored, next),
+    proved,
+    freed: judge.freed,
+    counts: { allocated: rebuilt.used, free: rebuilt.free, capacity: rebuilt.max, ...judge.counts },
+  };
+}
+
+/** A finding of its own: the next Service that wants an item will be refused. */
+export function nothingFree(
+  words: RangeWords,
+  range: { readonly spec: string; readonly free: number; readonly max: number },
+): Finding[] {
+  if (range.free > 0) return [];
+  const message = `nothing is left free in the ${words.range} ${range.spec}, which has room for ${range.max}; widen it in the cluster spec in order to create new services`;
+  return [{ type: 'nothingFree', message }];
+}
+
+/** Whether two stored ranges say the same, however their bits are padded. */
+export function sameRange(one: StoredRange, other: StoredRange): boolean {
+  return (
+    one.range === other.range &&
+    one.allocator === other.allocator &&
+    one.generation === other.generation &&
+    equalBits(one.data, other.data) &&
+    equalBits(one.strikes.once, other.strikes.once) &&
+    equalBits(one.strikes.twice, other.strikes.twice) &&
+    sameTurn(one.strikes.last, other.strikes.last)
+  );
+}
+
+/** Whether the same pass struck last. */
+export function sameTurn(one: StoredRange['strikes']['last'], other: StoredRange['strikes']['last']): boolean {
+  return one?.passId === other?.passId && one?.atMs === other?.atMs;
+}
+
+/** Recorded items that no Service claims, ascending, with their bits in what is recorded. */
+function* leftovers<Item>(
+  { recorded, rebuilt }: Rebuild<Item>,
+  proved: Uint8Array,
+): Generator<{ readonly item: Item; readonly bit: number }> {
+  const { data } = recorded.snapshot();
+  const isSameRange = recorded.spec === rebuilt.spec;
+  for (const bit of bitsOf(isSameRange ? subtract(data, proved) : data)) {
+    const item = recorded.itemAt(bit);
+    if (isSameRange || !rebuilt.has(item)) yield { item, bit };
+  }
+}

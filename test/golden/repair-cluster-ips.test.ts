@@ -1,0 +1,53 @@
+import { describe, expect, test } from '@jest/globals';
+import { ipRangeOf } from '../../lib/allocator/ip-range.ts';
+import { clusterIpRepair } from '../../lib/loops/cluster-ip-repair.ts';
+import { RANGE_KEYS } from '../../lib/table/ranges.ts';
+import {
+  answersTo,
+  type ExpectedRun,
+  expectedAnswers,
+  type GoldenRun,
+  type GoldenSnapshot,
+  snapshotOf,
+} from '../repair/golden-runs.ts';
+import { RepairCluster } from '../repair/repair-cluster.ts';
+import { goldenCases } from '../support/golden.ts';
+import { pickLowest } from '../support/picker.ts';
+import { ipRange } from '../support/ranges.ts';
+
+interface Family {
+  readonly cidr: string;
+  readonly snapshot?: GoldenSnapshot | null;
+}
+
+interface Scenario {
+  readonly primary: Family;
+  readonly secondary?: Family | null;
+  readonly runs: readonly GoldenRun[];
+}
+
+const { primary: PRIMARY, secondary: SECONDARY } = RANGE_KEYS;
+
+async function clusterOf({ primary, secondary }: Scenario): Promise<RepairCluster> {
+  const cluster = new RepairCluster({
+    serviceClusterIPRanges: secondary ? [primary.cidr, secondary.cidr] : [primary.cidr],
+  });
+  if (primary.snapshot) await cluster.store(PRIMARY, snapshotOf(primary.snapshot, ipRange(primary.cidr)));
+  if (secondary?.snapshot) await cluster.store(SECONDARY, snapshotOf(secondary.snapshot, ipRange(secondary.cidr)));
+  return cluster;
+}
+
+describe('cluster IP repair answers as the original', () => {
+  test.each(goldenCases<Scenario, readonly ExpectedRun[]>('repair-cluster-ips.jsonl'))(
+    '$scenario.name',
+    async ({ scenario, expected }) => {
+      const repair = {
+        loop: clusterIpRepair,
+        cluster: await clusterOf(scenario),
+        keys: { primary: PRIMARY, secondary: SECONDARY },
+        makeRange: (text: string) => ipRangeOf(text, pickLowest),
+      };
+      expect(await answersTo(repair, scenario.runs)).toEqual(expectedAnswers(expected));
+    },
+  );
+});

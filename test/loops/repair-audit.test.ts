@@ -1,0 +1,89 @@
+import { describe, expect, test } from '@jest/globals';
+import { fromBits } from '../../lib/allocator/snapshot-bytes.ts';
+import { ClusterError } from '../../lib/kubernetes/errors.ts';
+import { clusterIpRepair } from '../../lib/loops/cluster-ip-repair.ts';
+import { nodePortRepair } from '../../lib/loops/node-port-repair.ts';
+import { RANGE_KEYS } from '../../lib/table/ranges.ts';
+import { lists, tableWith } from '../repair/faults.ts';
+import { countsByType, RepairCluster } from '../repair/repair-cluster.ts';
+import { service, withAddresses, withNodePorts } from '../repair/services.ts';
+
+const { primary: PRIMARY, nodePorts: NODE_PORTS } = RANGE_KEYS;
+const RANGE = '10.0.0.0/24';
+
+describe('an audit', () => {
+  test('checks cluster IPs, and does not warn of what is new', async () => {
+    const cluster = new RepairCluster({ allocator: 'apiserver', serviceClusterIPRanges: [RANGE] });
+    cluster.services = [
+      withAddresses('good', '10.0.0.5'),
+      withAddresses('invalid', 'not-b4nd'),
+      withAddresses('foreign', 'fd00::5'),
+      withAddresses('twice', '10.0.0.5'),
+      withAddresses('outside', '10.0.0.255'),
+    ];
+    const report = await cluster.pass(clusterIpRepair);
+    expect(report.findings.map(({ event }) => event?.reason)).toEqual([
+      'ClusterIPNotValid',
+      'ClusterIPNotValid',
+      'ClusterIPAlreadyAllocated',
+      'ClusterIPOutOfRange',
+    ]);
+    expect(report).toMatchObject({ errors: [], changes: ['saved ranges/serviceips: 1 claimed in 10.0.0.0/24'] });
+    expect(await cluster.stored(PRIMARY)).toMatchObject({ data: fromBits([4]), allocator: 'apiserver' });
+  });
+
+  test('checks node ports', async () => {
+    const cluster = new RepairCluster({ allocator: 'apiserver', serviceNodePortRange: '30000-30001' });
+    cluster.services = [withNodePorts('a', 30_000, 30_001), withNodePorts('b', 30_001), withNodePorts('c', 80)];
+    expect(countsByType(await cluster.pass(nodePortRepair))).toEqual({ duplicate: 1, outOfRange: 1, nothingFree: 1 });
+    expect(await cluster.stored(NODE_PORTS)).toMatchObject({ data: fromBits([0, 1]), allocator: 'apiserver' });
+  });
+
+  test('counts what came and went since the last one, and frees nothing', async () => {
+    const cluster = new RepairCluster({ allocator: 'apiserver' });
+    cluster.services = [withAddresses('a', '10.0.0.5'), withAddresses('b', '10.0.0.6')];
+    await cluster.pass(clusterIpRepair);
+    cluster.services = [withAddresses('a', '10.0.0.5'), withAddresses('c', '10.0.0.7')];
+    const report = await cluster.pass(clusterIpRepair);
+    expect([report.findings, report.counts]).toEqual([
+      [],
+      { services: 2, allocated: 2, free: 252, capacity: 254, newClaims: 1, goneClaims: 1 },
+    ]);
+    expect((await cluster.pass(clusterIpRepair)).changes).toEqual([]);
+  });
+
+  test('of all of an IPv6 /64 takes what is beyond a bitmap for good, and keeps no picture', async () => {
+    const cluster = new RepairCluster({ allocator: 'apiserver', serviceClusterIPRanges: ['fd00::/64'] });
+    cluster.services = [withAddresses('a', 'fd00::1:2:3')];
+    const report = await cluster.pass(clusterIpRepair);
+    expect(report).toMatchObject({ findings: [], changes: [], counts: { allocated: 1 } });
+    expect(await cluster.stored(PRIMARY)).toBeUndefined();
+  });
+
+  test('that another one overtook is content with its picture', async () => {
+    const cluster = new RepairCluster({ allocator: 'apiserver' });
+    const table = tableWith(cluster.table, { put: async () => ({ outcome: 'lost' }) });
+    expect(await cluster.pass(clusterIpRepair, { table })).toMatchObject({ changes: [], errors: [] });
+  });
+
+  test('starts its list over as a repair does', async () => {
+    const cluster = new RepairCluster({ allocator: 'apiserver' });
+    const one = withAddresses('s', '10.0.0.5');
+    const kubernetes = lists(
+      { services: [one], error: new ClusterError('Expired', 'too old') },
+      { services: [one, service('t')] },
+    );
+    expect(await cluster.pass(clusterIpRepair, { kubernetes })).toMatchObject({
+      findings: [],
+      counts: { services: 2, allocated: 1 },
+    });
+  });
+
+  test('under an older spec than the stored picture ends without a write', async () => {
+    const cluster = new RepairCluster({ allocator: 'apiserver' });
+    await cluster.store(PRIMARY, { range: RANGE, data: fromBits([1]), generation: 2 });
+    const item = await cluster.table.get('test', PRIMARY);
+    await expect(cluster.pass(clusterIpRepair)).rejects.toMatchObject({ code: 'OlderSpec' });
+    expect(await cluster.table.get('test', PRIMARY)).toEqual(item);
+  });
+});

@@ -1,0 +1,361 @@
+import { describe, expect, test } from '@jest/globals';
+import { fromBits } from '../../lib/allocator/snapshot-bytes.ts';
+import { ClusterError } from '../../lib/kubernetes/errors.ts';
+import { clusterIpRepair } from '../../lib/loops/cluster-ip-repair.ts';
+import { nodePortRepair } from '../../lib/loops/node-port-repair.ts';
+import { TableError, type TableErrorCode } from '../../lib/table/errors.ts';
+import { RANGE_KEYS } from '../../lib/table/ranges.ts';
+import { lists, tableWith } from '../repair/faults.ts';
+import { countsByType, INTERVAL_MS, listing, RepairCluster } from '../repair/repair-cluster.ts';
+import { withAddresses, withNodePorts } from '../repair/services.ts';
+
+const { primary: PRIMARY, secondary: SECONDARY, nodePorts: NODE_PORTS } = RANGE_KEYS;
+const RANGE = '10.0.0.0/24';
+
+const expired = new ClusterError('Expired', 'the list is too old');
+
+describe('the list of Services', () => {
+  test('is read after the ranges', async () => {
+    const cluster = new RepairCluster({ serviceClusterIPRanges: [RANGE, 'fd00::/112'] });
+    const calls: string[] = [];
+    const table = tableWith(cluster.table, {
+      get: (name, key) => {
+        calls.push(key);
+        return cluster.table.get(name, key);
+      },
+    });
+    const kubernetes = listing(() => {
+      calls.push('services');
+      return [];
+    });
+    await cluster.pass(clusterIpRepair, { table, kubernetes });
+    expect(calls).toEqual([PRIMARY, SECONDARY, 'services']);
+  });
+
+  test('is started over when its snapshot ends, and what the first one said is dropped', async () => {
+    const cluster = new RepairCluster();
+    const kubernetes = lists(
+      { services: [withAddresses('kept', '10.0.0.5'), withAddresses('gone', '10.0.0.6')], error: expired },
+      { services: [withAddresses('kept', '10.0.0.5')] },
+    );
+    const report = await cluster.pass(clusterIpRepair, { kubernetes });
+    expect(countsByType(report)).toEqual({ repair: 1 });
+    expect(report.counts).toMatchObject({ services: 1, allocated: 1 });
+    expect((await cluster.stored(PRIMARY))?.data).toEqual(fromBits([4]));
+  });
+
+  test('is given up when its snapshot ends three times', async () => {
+    const cluster = new RepairCluster();
+    const half = { services: [withAddresses('s', '10.0.0.5')], error: expired };
+    const kubernetes = lists(half, half, half, { services: [] });
+    await expect(cluster.pass(clusterIpRepair, { kubernetes })).rejects.toMatchObject({
+      code: 'Expired',
+      message: 'unable to refresh the service IP block: the list is too old',
+      cause: expired,
+    });
+    expect(await cluster.stored(PRIMARY)).toBeUndefined();
+  });
+
+  test.each([
+    { loop: clusterIpRepair, message: 'unable to refresh the service IP block: no answer' },
+    { loop: nodePortRepair, message: 'unable to refresh the port block: no answer' },
+  ])('fails the pass of $loop.id in the words of the original', async ({ loop, message }) => {
+    const cluster = new RepairCluster();
+    const error = new ClusterError('Unavailable', 'no answer');
+    const kubernetes = lists({ services: [withAddresses('s', '10.0.0.5')], error });
+    await expect(cluster.pass(loop, { kubernetes })).rejects.toMatchObject({ code: 'Unavailable', message });
+  });
+});
+
+describe('a table that fails', () => {
+  test.each([
+    { loop: clusterIpRepair, message: 'unable to refresh the service IP block: test error' },
+    { loop: nodePortRepair, message: 'unable to refresh the port allocations: test error' },
+  ])('fails the pass of $loop.id in the words of the original', async ({ loop, message }) => {
+    const cluster = new RepairCluster();
+    const cause = new TableError('Throttled', 'test error');
+    const table = tableWith(cluster.table, { get: () => Promise.reject(cause) });
+    await expect(cluster.pass(loop, { table })).rejects.toMatchObject({ code: 'Throttled', message, cause });
+  });
+
+  test('and that nobody foresaw is told as well', async () => {
+    const cluster = new RepairCluster();
+    const table = tableWith(cluster.table, { get: () => Promise.reject(new RangeError('odd')) });
+    await expect(cluster.pass(clusterIpRepair, { table })).rejects.toThrow(
+      'unable to refresh the service IP block: odd',
+    );
+  });
+
+  test.each<TableErrorCode>(['SchemaTooNew', 'TableMissing', 'DeadlineExceeded'])(
+    'with %s changes nothing',
+    async (code) => {
+      const cluster = new RepairCluster();
+      const table = tableWith(cluster.table, { put: () => Promise.reject(new TableError(code, 'test error')) });
+      const report = await cluster.pass(clusterIpRepair, { table });
+      expect(report).toMatchObject({ changes: [], errors: [{ code }] });
+    },
+  );
+
+  test('leaves a save whose reply was lost unresolved, and the next pass goes on', async () => {
+    const cluster = new RepairCluster();
+    cluster.services = [withAddresses('s', '10.0.0.5')];
+    const table = tableWith(cluster.table, { put: async () => ({ outcome: 'unclear' }) });
+    expect((await cluster.pass(clusterIpRepair, { table })).errors).toMatchObject([{ code: 'Contended' }]);
+    expect((await cluster.pass(clusterIpRepair)).errors).toEqual([]);
+  });
+});
+
+describe('a snapshot that does not parse', () => {
+  const garbage = { range: 'garbage', data: Uint8Array.of(4) };
+  const advice =
+    'is left as it is: put back its last good content, or remove it, and the next pass rebuilds it from the Services';
+
+  test.each([
+    {
+      loop: clusterIpRepair,
+      key: PRIMARY,
+      why: 'unable to rebuild allocator from snapshots for family:IPv4 with error:invalid CIDR address: garbage',
+    },
+    { loop: nodePortRepair, key: NODE_PORTS, why: 'unable to rebuild allocator from snapshot: ' },
+  ])('ends the pass of $loop.id and is left as it is', async ({ loop, key, why }) => {
+    const cluster = new RepairCluster();
+    cluster.services = [withAddresses('s', '10.0.0.5'), withNodePorts('t', 30_000)];
+    await cluster.store(key, garbage);
+    const before = await cluster.table.get('test', key);
+    const report = await cluster.pass(loop);
+    expect(report).toMatchObject({
+      changes: [],
+      findings: [{ type: 'corruptSnapshot' }],
+      errors: [{ code: 'CorruptSnapshot', message: expect.stringContaining(why) }],
+    });
+    expect(report.errors[0]?.message).toContain(`${key} ${advice}`);
+    expect(await cluster.table.get('test', key)).toEqual(before);
+  });
+
+  test('may be an item of the wrong shape', async () => {
+    const cluster = new RepairCluster();
+    await cluster.table.put({ cluster: 'test', key: PRIMARY, value: 'half a bitmap', schema: 1 }, undefined);
+    expect(await cluster.pass(clusterIpRepair)).toMatchObject({
+      findings: [{ type: 'corruptSnapshot' }],
+      errors: [{ code: 'CorruptSnapshot' }],
+    });
+    expect((await cluster.table.get('test', PRIMARY))?.value).toBe('half a bitmap');
+  });
+
+  test('of one family keeps both from being written', async () => {
+    const cluster = new RepairCluster({ serviceClusterIPRanges: [RANGE, 'fd00::/112'] });
+    await cluster.store(SECONDARY, garbage);
+    const report = await cluster.pass(clusterIpRepair);
+    expect(report.errors[0]?.message).toContain('for family:IPv6 with error');
+    expect(await cluster.stored(PRIMARY)).toBeUndefined();
+  });
+
+  test('is rebuilt from the Services once it is removed', async () => {
+    const cluster = new RepairCluster();
+    cluster.services = [withAddresses('s', '10.0.0.5')];
+    await cluster.store(PRIMARY, garbage);
+    await cluster.pass(clusterIpRepair);
+    const item = await cluster.table.get('test', PRIMARY);
+    if (item !== undefined) await cluster.table.delete(item);
+    expect((await cluster.pass(clusterIpRepair)).errors).toEqual([]);
+    expect((await cluster.stored(PRIMARY))?.data).toEqual(fromBits([4]));
+  });
+
+  test('of an audit keeps the picture from being drawn, not the Services from being checked', async () => {
+    const cluster = new RepairCluster({ allocator: 'apiserver' });
+    cluster.services = [withAddresses('s', '10.1.0.5')];
+    await cluster.table.put({ cluster: 'test', key: PRIMARY, value: 'half a bitmap', schema: 1 }, undefined);
+    const report = await cluster.pass(clusterIpRepair);
+    expect(countsByType(report)).toEqual({ outOfRange: 1, corruptSnapshot: 1 });
+    expect(report.errors).toMatchObject([{ code: 'Corrupt' }]);
+  });
+});
+
+describe('a range that was saved otherwise', () => {
+  test('under a newer spec ends the pass without a write', async () => {
+    const cluster = new RepairCluster();
+    await cluster.store(PRIMARY, { range: RANGE, data: fromBits([1]), generation: 2 });
+    const before = await cluster.table.get('test', PRIMARY);
+    await expect(cluster.pass(clusterIpRepair)).rejects.toMatchObject({
+      code: 'OlderSpec',
+      message: expect.stringContaining(
+        'was saved under generation 2 of the cluster spec and this pass knows generation 1',
+      ),
+    });
+    expect(await cluster.table.get('test', PRIMARY)).toEqual(before);
+  });
+
+  test('under an older spec is stamped anew, even if nothing else differs', async () => {
+    const cluster = new RepairCluster();
+    await cluster.pass(clusterIpRepair);
+    cluster.rangesGeneration = 2;
+    expect((await cluster.pass(clusterIpRepair)).changes).toHaveLength(1);
+    expect(await cluster.stored(PRIMARY)).toMatchObject({ generation: 2 });
+  });
+
+  test('as the picture of an audit is no record: the range is initialised from the Services alone', async () => {
+    const cluster = new RepairCluster();
+    cluster.services = [withAddresses('s', '10.0.0.5')];
+    await cluster.store(PRIMARY, { range: RANGE, data: fromBits([1, 4]), allocator: 'apiserver' });
+    const report = await cluster.pass(clusterIpRepair);
+    expect(countsByType(report)).toEqual({ repair: 1 });
+    expect(await cluster.stored(PRIMARY)).toMatchObject({ data: fromBits([4]), allocator: 'table' });
+  });
+
+  test('without the text of a range is one of the configured range', async () => {
+    const cluster = new RepairCluster();
+    cluster.services = [withAddresses('s', '10.0.0.5')];
+    await cluster.store(PRIMARY, { range: '', data: fromBits([4]) });
+    const report = await cluster.pass(clusterIpRepair);
+    expect([report.findings, report.errors]).toEqual([[], []]);
+    expect(await cluster.stored(PRIMARY)).toMatchObject({ range: RANGE, data: fromBits([4]) });
+  });
+
+  test('for another network is rebuilt for the configured one', async () => {
+    const cluster = new RepairCluster({ serviceClusterIPRanges: ['10.0.0.0/23'] });
+    cluster.services = [withAddresses('s', '10.0.1.5')];
+    await cluster.store(PRIMARY, { range: '10.0.1.0/24', data: fromBits([4, 9]) });
+    const report = await cluster.pass(clusterIpRepair);
+    expect(countsByType(report)).toEqual({ mayHaveLeaked: 1 });
+    expect(await cluster.stored(PRIMARY)).toMatchObject({ range: '10.0.0.0/23', data: fromBits([260, 265]) });
+  });
+});
+
+describe('a range that is written while the Services are listed', () => {
+  /** Runs `meanwhile` when the list starts. */
+  function whileListing(cluster: RepairCluster, meanwhile: () => Promise<void>) {
+    async function* list() {
+      await meanwhile();
+      yield* cluster.services;
+    }
+    return listing(list);
+  }
+
+  async function allocateMeanwhile(cluster: RepairCluster, ...bits: number[]): Promise<void> {
+    const stored = await cluster.stored(PRIMARY);
+    if (stored === undefined) throw new Error('nothing is stored');
+    const none = new Uint8Array(0);
+    const strikes = { ...stored.strikes, once: none, twice: none };
+    await cluster.store(PRIMARY, { ...stored, data: fromBits(bits), strikes });
+  }
+
+  test('gets what the list proves, and keeps what was allocated since', async () => {
+    const cluster = new RepairCluster();
+    await cluster.pass(clusterIpRepair);
+    cluster.services = [withAddresses('s', '10.0.0.5')];
+    const kubernetes = whileListing(cluster, () => allocateMeanwhile(cluster, 20));
+    const report = await cluster.pass(clusterIpRepair, { kubernetes });
+    expect(report).toMatchObject({ errors: [], changes: [expect.stringMatching(/^merged ranges\/serviceips/)] });
+    expect((await cluster.stored(PRIMARY))?.data).toEqual(fromBits([4, 20]));
+  });
+
+  test('keeps a leak that was allocated again, and frees the one that was not', async () => {
+    const cluster = new RepairCluster();
+    const strikes = { once: fromBits([]), twice: fromBits([7, 8]) };
+    await cluster.store(PRIMARY, { range: RANGE, data: fromBits([7, 8]), strikes });
+    const kubernetes = whileListing(cluster, () =>
+      cluster.store(PRIMARY, {
+        range: RANGE,
+        data: fromBits([7, 8]),
+        strikes: { ...strikes, twice: fromBits([8]) },
+      }),
+    );
+    await cluster.pass(clusterIpRepair, { kubernetes });
+    expect((await cluster.stored(PRIMARY))?.data).toEqual(fromBits([7]));
+  });
+
+  test('by another first pass is merged with', async () => {
+    const cluster = new RepairCluster();
+    cluster.services = [withAddresses('s', '10.0.0.5')];
+    const kubernetes = whileListing(cluster, () => cluster.store(PRIMARY, { range: RANGE, data: fromBits([20]) }));
+    await cluster.pass(clusterIpRepair, { kubernetes });
+    expect((await cluster.stored(PRIMARY))?.data).toEqual(fromBits([4, 20]));
+  });
+
+  test.each([
+    { name: 'under a newer spec', changed: { generation: 2 } },
+    { name: 'for another range', changed: { range: '10.0.0.0/16' } },
+    { name: 'by the audit of another allocator', changed: { allocator: 'apiserver' as const } },
+  ])('$name is left as it is', async ({ changed }) => {
+    const cluster = new RepairCluster();
+    cluster.services = [withAddresses('s', '10.0.0.5')];
+    const other = { range: RANGE, data: fromBits([20]), ...changed };
+    const kubernetes = whileListing(cluster, () => cluster.store(PRIMARY, other));
+    const report = await cluster.pass(clusterIpRepair, { kubernetes });
+    expect(report).toMatchObject({
+      changes: [],
+      errors: [{ message: expect.stringContaining('nothing was written') }],
+    });
+    expect(await cluster.stored(PRIMARY)).toMatchObject(other);
+  });
+
+  test('and removed is not made anew', async () => {
+    const cluster = new RepairCluster();
+    await cluster.store(PRIMARY, { range: RANGE, data: fromBits([20]) });
+    const kubernetes = whileListing(cluster, async () => {
+      const item = await cluster.table.get('test', PRIMARY);
+      if (item !== undefined) await cluster.table.delete(item);
+    });
+    const report = await cluster.pass(clusterIpRepair, { kubernetes });
+    expect(report.errors).toMatchObject([{ code: 'Contended' }]);
+    expect(await cluster.stored(PRIMARY)).toBeUndefined();
+  });
+});
+
+describe('strikes between passes', () => {
+  const leaked = async (cluster: RepairCluster) => {
+    const stored = await cluster.stored(PRIMARY);
+    return stored?.data.length === 0 ? 'freed' : 'kept';
+  };
+
+  test('passes that come in quick succession free nothing', async () => {
+    const cluster = new RepairCluster();
+    await cluster.store(PRIMARY, { range: RANGE, data: fromBits([9]) });
+    for (let pass = 0; pass < 6; pass++) {
+      await cluster.pass(clusterIpRepair);
+      cluster.nowMs -= INTERVAL_MS - 10_000;
+    }
+    expect(await leaked(cluster)).toBe('kept');
+  });
+
+  test('a pass that is delivered again with its own id strikes once', async () => {
+    const cluster = new RepairCluster();
+    await cluster.store(PRIMARY, { range: RANGE, data: fromBits([9]) });
+    for (let delivery = 0; delivery < 6; delivery++) await cluster.pass(clusterIpRepair, { passId: 'the same' });
+    expect(await leaked(cluster)).toBe('kept');
+    expect((await cluster.stored(PRIMARY))?.strikes.once).toEqual(fromBits([9]));
+  });
+
+  test('a time of observing starts them from zero', async () => {
+    const cluster = new RepairCluster();
+    await cluster.store(PRIMARY, { range: RANGE, data: fromBits([9]) });
+    await cluster.pass(clusterIpRepair);
+    await cluster.pass(clusterIpRepair);
+    await cluster.pass(clusterIpRepair, { previousMode: 'observe' });
+    expect(await leaked(cluster)).toBe('kept');
+    await cluster.pass(clusterIpRepair);
+    await cluster.pass(clusterIpRepair);
+    expect(await leaked(cluster)).toBe('freed');
+  });
+});
+
+describe('a pass that only observes', () => {
+  test('tells what it would save, and saves nothing', async () => {
+    const cluster = new RepairCluster({ mode: 'observe', serviceClusterIPRanges: [RANGE, 'fd00::/112'] });
+    cluster.services = [withAddresses('s', '10.0.0.5')];
+    const report = await cluster.pass(clusterIpRepair);
+    expect(report).toMatchObject({ changes: [], errors: [] });
+    expect(countsByType(report)).toEqual({ repair: 1 });
+    expect(cluster.wouldWrite).toEqual([
+      'save ranges/serviceips: 1 of 254 taken in 10.0.0.0/24',
+      'save ranges/secondaryserviceips: 0 of 65535 taken in fd00::/112',
+    ]);
+    expect(await cluster.stored(PRIMARY)).toBeUndefined();
+  });
+
+  test('keeps the picture of an audit, by which nothing is allocated', async () => {
+    const cluster = new RepairCluster({ mode: 'observe', allocator: 'apiserver' });
+    await cluster.pass(clusterIpRepair);
+    expect(await cluster.stored(PRIMARY)).toMatchObject({ allocator: 'apiserver' });
+  });
+});

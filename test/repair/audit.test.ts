@@ -1,0 +1,129 @@
+import { describe, expect, test } from '@jest/globals';
+import { AllocatorError } from '../../lib/allocator/errors.ts';
+import { ipRangeOf } from '../../lib/allocator/ip-range.ts';
+import type { StoredRange } from '../../lib/allocator/range-allocator.ts';
+import { bitsOf, fromBits } from '../../lib/allocator/snapshot-bytes.ts';
+import { type AuditLedger, auditLedger, auditRange } from '../../lib/repair/audit.ts';
+import type { ClaimResult } from '../../lib/repair/ledger.ts';
+import { networkLedger } from '../../lib/repair/network-claims.ts';
+import { pickLowest } from '../support/picker.ts';
+import { made, portRange } from '../support/ranges.ts';
+import { storedRange } from './repair-cluster.ts';
+
+const WORDS = { item: 'cluster IP', range: 'service CIDR' };
+
+function ledgerOf(cidr: string): AuditLedger<string> {
+  return made(networkLedger(cidr, (text) => ipRangeOf(text, pickLowest)));
+}
+
+const codeOf = (result: ClaimResult) => (result instanceof AllocatorError ? result.code : result);
+
+describe('membership in an audited network', () => {
+  test.each([
+    { address: '10.0.0.0', cidr: '10.0.0.0/24', why: 'the network address', inside: false },
+    { address: '10.0.0.255', cidr: '10.0.0.0/24', why: 'the broadcast address', inside: false },
+    { address: '10.0.0.254', cidr: '10.0.0.0/24', why: 'the last but one', inside: true },
+    { address: '10.0.0.0', cidr: '10.0.0.0/12', why: 'the network address of a large range', inside: false },
+    { address: '10.0.0.1', cidr: '10.0.0.0/12', why: 'the first of a large range', inside: true },
+    { address: '10.15.255.254', cidr: '10.0.0.0/12', why: 'the last but one of a large range', inside: true },
+    { address: '10.15.255.255', cidr: '10.0.0.0/12', why: 'the broadcast address of a large range', inside: false },
+    { address: '10.16.0.0', cidr: '10.0.0.0/12', why: 'just above', inside: false },
+    { address: '9.255.255.255', cidr: '10.0.0.0/12', why: 'just below', inside: false },
+    { address: '::ffff:10.1.2.3', cidr: '10.0.0.0/12', why: 'a mapped spelling', inside: true },
+    { address: 'fd00::1', cidr: '10.0.0.0/12', why: 'another family', inside: false },
+    { address: 'fd00::', cidr: 'fd00::/112', why: 'the network address', inside: false },
+    { address: 'fd00::ffff', cidr: 'fd00::/112', why: 'the last', inside: true },
+    { address: 'fd00::', cidr: 'fd00::/64', why: 'the network address of a large range', inside: false },
+    { address: 'fd00::1:0', cidr: 'fd00::/64', why: 'beyond where a bitmap ends', inside: true },
+    { address: 'fd00::ffff:ffff:ffff:ffff', cidr: 'fd00::/64', why: 'the last of a large range', inside: true },
+    { address: 'fd00:0:0:1::', cidr: 'fd00::/64', why: 'just above', inside: false },
+    { address: 'garbage', cidr: 'fd00::/64', why: 'no address', inside: false },
+    { address: 'garbage', cidr: '10.0.0.0/12', why: 'no address', inside: false },
+  ])('$address is inside $cidr: $inside ($why)', ({ address, cidr, inside }) => {
+    expect(codeOf(ledgerOf(cidr).claim(address))).toBe(inside ? 'recorded' : 'NotInRange');
+  });
+
+  test.each([
+    { cidr: '10.0.0.0/24', first: '10.0.0.5', again: '010.0.0.005' },
+    { cidr: '10.0.0.0/12', first: '10.0.0.5', again: '::ffff:10.0.0.5' },
+    { cidr: 'fd00::/64', first: 'fd00::2:0', again: 'FD00:0::2:0' },
+  ])('the second claim on $first is a duplicate however it is spelled', ({ cidr, first, again }) => {
+    const ledger = ledgerOf(cidr);
+    expect([first, again].map((text) => codeOf(ledger.claim(text)))).toEqual(['recorded', 'AlreadyAllocated']);
+    expect(ledger.used).toBe(1);
+  });
+
+  test('a text that is no network is refused', () => {
+    expect(networkLedger('garbage', (text) => ipRangeOf(text, pickLowest))).toMatchObject({ code: 'Unparsable' });
+  });
+});
+
+describe('the audit of a range', () => {
+  test.each([
+    { cidr: '10.0.0.0/24', capacity: 254 },
+    { cidr: '10.0.0.0/12', capacity: 1_048_574 },
+    { cidr: 'fd00::/112', capacity: 65_535 },
+    { cidr: 'fd00::/108', capacity: 1_048_575 },
+    { cidr: 'fd00::/64', capacity: Number.MAX_SAFE_INTEGER },
+  ])('counts what $cidr has room for', ({ cidr, capacity }) => {
+    const { counts, findings } = auditRange(ledgerOf(cidr), WORDS, undefined, 1);
+    expect([counts, findings]).toEqual([{ allocated: 0, free: capacity, capacity }, []]);
+  });
+
+  test('finds that nothing is left free', () => {
+    const ledger = ledgerOf('10.0.0.0/30');
+    ledger.claim('10.0.0.1');
+    expect(auditRange(ledger, WORDS, undefined, 1).findings).toEqual([]);
+    ledger.claim('10.0.0.2');
+    expect(auditRange(ledger, WORDS, undefined, 1).findings).toMatchObject([{ type: 'nothingFree' }]);
+  });
+
+  test('draws a picture of a range of 65,536 bits and less', () => {
+    const ledger = ledgerOf('10.0.0.0/24');
+    ledger.claim('10.0.0.3');
+    expect(auditRange(ledger, WORDS, undefined, 4).next).toEqual({
+      range: '10.0.0.0/24',
+      data: Uint8Array.of(4),
+      allocator: 'apiserver',
+      generation: 4,
+      strikes: { once: new Uint8Array(0), twice: new Uint8Array(0) },
+    });
+  });
+
+  test.each(['10.0.0.0/15', 'fd00::/108'])('draws none of the larger %s', (cidr) => {
+    expect(auditRange(ledgerOf(cidr), WORDS, undefined, 1).next).toBeUndefined();
+  });
+
+  test('draws a picture of every port', () => {
+    const ledger = auditLedger(portRange('0-65535'));
+    ledger.claim(65_535);
+    expect([...bitsOf(auditRange(ledger, WORDS, undefined, 1).next?.data ?? new Uint8Array(0))]).toEqual([65_535]);
+  });
+});
+
+describe('comings and goings', () => {
+  const audited = (stored: Partial<StoredRange>, ...claims: string[]) => {
+    const ledger = ledgerOf('10.0.0.0/24');
+    for (const address of claims) ledger.claim(address);
+    const picture = storedRange({ range: '10.0.0.0/24', data: fromBits([0, 1]), allocator: 'apiserver', ...stored });
+    return auditRange(ledger, WORDS, picture, 1);
+  };
+
+  test('are counted against the stored picture, and nobody is warned', () => {
+    const { counts, findings } = audited({}, '10.0.0.2', '10.0.0.3', '10.0.0.4');
+    expect([counts, findings]).toEqual([{ allocated: 3, free: 251, capacity: 254, newClaims: 2, goneClaims: 1 }, []]);
+  });
+
+  test.each([
+    { name: 'of another range', stored: { range: '10.1.0.0/24' } },
+    { name: 'that is a record of the table', stored: { allocator: 'table' as const } },
+  ])('are not counted against a picture $name', ({ stored }) => {
+    const { counts, next } = audited(stored, '10.0.0.2');
+    expect(counts).toEqual({ allocated: 1, free: 253, capacity: 254 });
+    expect(next).toMatchObject({ range: '10.0.0.0/24', allocator: 'apiserver' });
+  });
+
+  test('leave nothing to save when there are none', () => {
+    expect(audited({}, '10.0.0.1', '10.0.0.2').next).toBeUndefined();
+  });
+});

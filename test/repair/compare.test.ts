@@ -1,0 +1,218 @@
+import { describe, expect, test } from '@jest/globals';
+import { AllocatorError } from '../../lib/allocator/errors.ts';
+import type { RangeAllocator, StoredRange } from '../../lib/allocator/range-allocator.ts';
+import { bitsOf, fromBits } from '../../lib/allocator/snapshot-bytes.ts';
+import { type Comparison, compareRange } from '../../lib/repair/compare.ts';
+import { startRebuild } from '../../lib/repair/rebuild.ts';
+import type { Turn } from '../../lib/repair/strikes.ts';
+import { ipRange, portRange } from '../support/ranges.ts';
+import { storedRange } from './repair-cluster.ts';
+
+const WORDS = { item: 'node port', range: 'port range' };
+const NOW = 10_000_000;
+const INTERVAL = 180_000;
+const TURN: Turn = { passId: 'this', nowMs: NOW, intervalMs: INTERVAL, fromZero: false };
+
+interface Given {
+  readonly stored?: Partial<StoredRange>;
+  readonly taken?: readonly number[];
+  readonly claims?: readonly number[];
+  readonly turn?: Partial<Turn>;
+  readonly rebuilt?: RangeAllocator<number>;
+}
+
+/** Compares a range of ports; bits of `stored` are numbered by the range that it names, 30000-30009 by default. */
+function compared({ stored, taken = [], claims = [], turn, rebuilt = portRange('30000-30009') }: Given): Comparison {
+  const recorded = portRange(stored?.range ?? '30000-30009');
+  const kept = storedRange({ range: recorded.spec, data: fromBits(taken), ...stored });
+  recorded.restore(kept);
+  const rebuild = startRebuild(kept, recorded, rebuilt);
+  for (const port of claims) rebuild.claim(port);
+  return compareRange(rebuild, WORDS, { ...TURN, ...turn }, 1);
+}
+
+const struck = (once: number[], twice: number[], last?: { atMs: number; passId: string }): Partial<StoredRange> => ({
+  strikes: { once: fromBits(once), twice: fromBits(twice), ...(last && { last }) },
+});
+const ago = (ms: number, passId = 'earlier') => ({ atMs: NOW - ms, passId });
+const messages = ({ findings }: Comparison) => findings.map(({ message }) => message);
+const bits = ({ next }: Comparison) => ({
+  taken: [...bitsOf(next.data)],
+  once: [...bitsOf(next.strikes.once)],
+  twice: [...bitsOf(next.strikes.twice)],
+});
+
+describe('what is recorded without a Service', () => {
+  test('stays taken and gets its first strike', () => {
+    const decided = compared({ taken: [2] });
+    expect(messages(decided)).toEqual(['the node port 30002 may have leaked: flagging for later clean up']);
+    expect(bits(decided)).toEqual({ taken: [2], once: [2], twice: [] });
+    expect(decided.next.strikes.last).toEqual({ atMs: NOW, passId: 'this' });
+  });
+
+  test('gets its second strike without a word', () => {
+    const decided = compared({ taken: [2], stored: struck([2], [], ago(INTERVAL)) });
+    expect(messages(decided)).toEqual([]);
+    expect(bits(decided)).toEqual({ taken: [2], once: [], twice: [2] });
+  });
+
+  test('is freed by the third strike, and nothing of it is remembered', () => {
+    const decided = compared({ taken: [2], stored: struck([], [2], ago(INTERVAL)) });
+    expect(decided.findings).toEqual([
+      { type: 'leak', message: 'the node port 30002 appears to have leaked: cleaning up', item: '30002' },
+    ]);
+    expect(bits(decided)).toEqual({ taken: [], once: [], twice: [] });
+    expect([...bitsOf(decided.freed)]).toEqual([2]);
+    expect(decided.counts).toEqual({ allocated: 0, free: 10, capacity: 10, leaks: 1, mayHaveLeaked: 0 });
+  });
+
+  test('loses its strikes when a Service has it after all', () => {
+    const decided = compared({ taken: [2, 3], claims: [30002], stored: struck([3], [2], ago(INTERVAL)) });
+    expect(bits(decided)).toEqual({ taken: [2, 3], once: [], twice: [3] });
+    expect(messages(decided)).toEqual([]);
+  });
+
+  test('is told of in ascending order', () => {
+    expect(messages(compared({ taken: [7, 1, 4] })).map((message) => message.slice(14, 19))).toEqual([
+      '30001',
+      '30004',
+      '30007',
+    ]);
+  });
+});
+
+describe('a strike', () => {
+  const twoThirds = (INTERVAL * 2) / 3;
+
+  test.each([
+    { name: 'falls two thirds of an interval after the last', last: ago(twoThirds), falls: true },
+    { name: 'does not fall earlier', last: ago(twoThirds - 1), falls: false },
+    { name: 'does not fall twice in one pass', last: ago(INTERVAL, 'this'), falls: false },
+    { name: 'falls long after the last', last: ago(20 * INTERVAL), falls: true },
+    { name: 'does not fall when the last one is a little ahead of the clock', last: ago(-1000), falls: false },
+  ])('$name', ({ last, falls }) => {
+    const decided = compared({ taken: [2, 5], stored: struck([2], [5], last) });
+    expect(bits(decided)).toEqual(
+      falls ? { taken: [2], once: [], twice: [2] } : { taken: [2, 5], once: [2], twice: [5] },
+    );
+    expect(decided.changed).toBe(falls);
+    expect(messages(decided)).toEqual(falls ? ['the node port 30005 appears to have leaked: cleaning up'] : []);
+  });
+
+  test('does not fall early on what is seen for the first time either', () => {
+    const decided = compared({ taken: [2], stored: struck([], [], ago(1)) });
+    expect(messages(decided)).toEqual([]);
+    expect(bits(decided)).toEqual({ taken: [2], once: [], twice: [] });
+  });
+
+  test('that was dated by a clock far ahead is dated anew, and does not fall', () => {
+    const decided = compared({ taken: [5], stored: struck([], [5], ago(-10 * INTERVAL)) });
+    expect(bits(decided)).toEqual({ taken: [5], once: [], twice: [5] });
+    expect(decided.next.strikes.last).toEqual({ atMs: NOW, passId: 'this' });
+    expect(decided.changed).toBe(true);
+  });
+
+  test('of before a time of observing counts for nothing', () => {
+    const decided = compared({
+      taken: [2, 5],
+      stored: struck([2], [5], ago(INTERVAL)),
+      turn: { fromZero: true },
+    });
+    expect(bits(decided)).toEqual({ taken: [2, 5], once: [2, 5], twice: [] });
+  });
+
+  test('falls on nothing when there is nothing to strike, and is not dated', () => {
+    const decided = compared({ taken: [2], claims: [30002], stored: struck([], [], ago(INTERVAL)) });
+    expect(decided.next.strikes.last).toEqual(ago(INTERVAL));
+    expect(decided.changed).toBe(false);
+  });
+});
+
+describe('a range that was saved for other items', () => {
+  const other: Partial<StoredRange> = { range: '29995-30004' };
+
+  test('keeps the items and the strikes of both ranges, by item and not by number', () => {
+    const decided = compared({
+      stored: { ...other, ...struck([6], [7], ago(INTERVAL)) },
+      taken: [6, 7, 8, 9],
+      claims: [30003],
+    });
+    expect(bits(decided)).toEqual({ taken: [1, 3, 4], once: [4], twice: [1] });
+    expect([...bitsOf(decided.freed)]).toEqual([2]);
+    expect(decided.next.range).toBe('30000-30009');
+  });
+
+  test('tells of the items that the new range has no room for, and drops them with their strikes', () => {
+    const decided = compared({ stored: { ...other, ...struck([], [0], ago(INTERVAL)) }, taken: [0] });
+    expect(messages(decided)).toEqual([
+      'the node port 29995 may have leaked: flagging for later clean up',
+      'the node port 29995 may have leaked, but can not be allocated: provided port is not in the valid range. The range of valid ports is 30000-30009',
+    ]);
+    expect(bits(decided)).toEqual({ taken: [], once: [], twice: [] });
+    expect(decided.counts.leaks).toBe(0);
+  });
+
+  test('is saved even if nothing is taken', () => {
+    expect(compared({ stored: other }).changed).toBe(true);
+  });
+});
+
+describe('a comparison', () => {
+  test('drops recorded bits beyond the end of the range', () => {
+    const decided = compared({ taken: [2, 10, 4000], claims: [30002] });
+    expect(bits(decided).taken).toEqual([2]);
+    expect(decided.changed).toBe(true);
+  });
+
+  test('tells of a leak that an allocator refuses to keep', () => {
+    const rebuilt = portRange('30000-30009');
+    rebuilt.allocate = () => new AllocatorError('NotReady', 'test error');
+    const decided = compared({ taken: [2], rebuilt });
+    expect(decided.findings.map(({ type, message }) => [type, message])).toEqual([
+      ['mayHaveLeaked', 'the node port 30002 may have leaked: flagging for later clean up'],
+      ['mayHaveLeaked', 'the node port 30002 may have leaked, but can not be allocated: test error'],
+    ]);
+  });
+
+  test('finds that nothing is left free, leaks included', () => {
+    const decided = compared({ taken: [0, 1], claims: Array.from({ length: 9 }, (_, port) => 30001 + port) });
+    expect(decided.findings.at(-1)).toEqual({
+      type: 'nothingFree',
+      message:
+        'nothing is left free in the port range 30000-30009, which has room for 10; widen it in the cluster spec in order to create new services',
+    });
+  });
+
+  test.each([
+    { name: 'nothing', stored: {}, changed: false },
+    { name: 'only padding', stored: { data: Uint8Array.of(0, 0, 4) }, changed: false },
+    { name: 'a generation', stored: { generation: 0 }, changed: true },
+    { name: 'a bit', stored: { data: Uint8Array.of(0) }, changed: true },
+  ])('that finds $name to differ says so', ({ stored, changed }) => {
+    expect(compared({ taken: [2], claims: [30002], stored }).changed).toBe(changed);
+  });
+
+  test('of a range that nobody has saved always has something to save', () => {
+    const rebuild = startRebuild(undefined, ipRange('10.0.0.0/24'), ipRange('10.0.0.0/24'));
+    expect(compareRange(rebuild, WORDS, TURN, 3)).toMatchObject({
+      changed: true,
+      next: { range: '10.0.0.0/24', data: new Uint8Array(0), generation: 3, allocator: 'table' },
+    });
+  });
+
+  test('frees a whole range of leaks and keeps what is claimed', () => {
+    const all = Array.from({ length: 65_534 }, (_, bit) => bit);
+    const stored = storedRange({
+      range: '10.0.0.0/16',
+      data: fromBits(all),
+      strikes: { once: new Uint8Array(0), twice: fromBits(all), last: ago(INTERVAL) },
+    });
+    const recorded = ipRange('10.0.0.0/16');
+    recorded.restore(stored);
+    const rebuild = startRebuild(stored, recorded, ipRange('10.0.0.0/16'));
+    rebuild.claim('10.0.1.0');
+    const { counts, next } = compareRange(rebuild, { item: 'cluster IP', range: 'service CIDR' }, TURN, 1);
+    expect(counts).toMatchObject({ leaks: 65_533, allocated: 1 });
+    expect([...bitsOf(next.data)]).toEqual([255]);
+  });
+});

@@ -1,0 +1,75 @@
+import type { ServiceClaim } from '../../lib/cluster/kubernetes-objects.ts';
+import type { ClusterPort } from '../../lib/kubernetes/cluster-port.ts';
+import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
+import { listing } from './repair-cluster.ts';
+
+/** Thrown in a pass's face where its process is to end. */
+class Crash extends Error {
+  override readonly name = 'Crash';
+}
+
+/** Ends the process at the call with the number `at`, counted from 0: before it has happened, or after. */
+export class Cut {
+  #calls = 0;
+  readonly #at: number;
+  readonly #when: 'before' | 'after';
+
+  constructor(at: number, when: 'before' | 'after') {
+    this.#at = at;
+    this.#when = when;
+  }
+
+  /** Whether the pass came as far as the cut. */
+  get happened(): boolean {
+    return this.#calls > this.#at;
+  }
+
+  async call<T>(step: () => Promise<T>): Promise<T> {
+    const isHere = this.#calls++ === this.#at;
+    if (isHere && this.#when === 'before') throw new Crash('before the call');
+    const result = await step();
+    if (isHere) throw new Crash('after the call');
+    return result;
+  }
+}
+
+export function cutTable(table: KeyValueTable, cut: Cut): KeyValueTable {
+  return {
+    get: (cluster, key) => cut.call(() => table.get(cluster, key)),
+    list: (cluster, prefix) => cut.call(() => table.list(cluster, prefix)),
+    put: (item, previous) => cut.call(() => table.put(item, previous)),
+    delete: (previous) => cut.call(() => table.delete(previous)),
+  };
+}
+
+/** A list that can be cut at every Service. */
+export function cutServices(services: readonly ServiceClaim[], cut: Cut): ClusterPort {
+  return listing(() => pages(services, cut));
+}
+
+async function* pages(services: readonly ServiceClaim[], cut: Cut): AsyncGenerator<ServiceClaim> {
+  for (const service of services) yield await cut.call(async () => service);
+  await cut.call(async () => undefined);
+}
+
+/** The table, with some of its calls answered otherwise. */
+export function tableWith(table: KeyValueTable, changed: Partial<KeyValueTable>): KeyValueTable {
+  return {
+    get: (cluster, key) => table.get(cluster, key),
+    list: (cluster, prefix) => table.list(cluster, prefix),
+    put: (item, previous) => table.put(item, previous),
+    delete: (previous) => table.delete(previous),
+    ...changed,
+  };
+}
+
+/** One list of Services after another; each ends as it says. After the last comes the first again. */
+export function lists(...all: { services: readonly ServiceClaim[]; error?: Error }[]): ClusterPort {
+  let next = 0;
+  async function* list() {
+    const { services, error } = all[next++ % all.length] ?? { services: [] };
+    yield* services;
+    if (error !== undefined) throw error;
+  }
+  return listing(list);
+}

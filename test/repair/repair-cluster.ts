@@ -1,0 +1,107 @@
+import type { StoredRange } from '../../lib/allocator/range-allocator.ts';
+import type { ClusterSpec } from '../../lib/cluster/cluster-spec.ts';
+import type { FindingType } from '../../lib/cluster/finding.ts';
+import type { ServiceClaim } from '../../lib/cluster/kubernetes-objects.ts';
+import type { ClusterPort } from '../../lib/kubernetes/cluster-port.ts';
+import type { LoopDefinition, PassContext, PassReport } from '../../lib/loops/pass.ts';
+import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
+import { memoryTable } from '../../lib/table/memory-table.ts';
+import { type RangeKey, readRange, saveRange } from '../../lib/table/ranges.ts';
+
+export const INTERVAL_MS = 180_000;
+
+type RepairSpec = Partial<
+  Pick<ClusterSpec, 'serviceClusterIPRanges' | 'serviceNodePortRange' | 'allocator' | 'mode' | 'name'>
+>;
+
+/** One cluster with its table and its Services, for the two repair loops, on a clock that tests move. */
+export class RepairCluster {
+  services: ServiceClaim[] = [];
+  nowMs = 1_000_000_000;
+  rangesGeneration = 1;
+  readonly spec: ClusterSpec;
+  readonly wouldWrite: string[] = [];
+  #passes = 0;
+  #writes = 0;
+  readonly table: KeyValueTable = memoryTable({
+    nowMs: () => this.nowMs,
+    newWriteId: () => `write-${++this.#writes}`,
+  });
+
+  constructor(spec: RepairSpec = {}) {
+    this.spec = repairSpec(spec);
+  }
+
+  context(changed: Partial<PassContext> = {}): PassContext {
+    const passId = `pass-${++this.#passes}`;
+    const context: Omit<PassContext, 'kubernetes' | 'probe' | 'resolveHost'> = {
+      spec: this.spec,
+      rangesGeneration: this.rangesGeneration,
+      table: this.table,
+      passId,
+      nowMs: () => this.nowMs,
+      firstPass: false,
+      previousMode: 'enforce',
+      state: undefined,
+      wouldWrite: (line) => void this.wouldWrite.push(line),
+    };
+    // The repair loops use nothing else.
+    return { kubernetes: listing(() => this.services), ...context, ...changed } as PassContext;
+  }
+
+  /** One pass, and the clock an interval further. */
+  async pass(loop: LoopDefinition, changed: Partial<PassContext> = {}): Promise<PassReport> {
+    const report = await loop.run(this.context(changed));
+    this.nowMs += INTERVAL_MS;
+    return report;
+  }
+
+  async stored(key: RangeKey): Promise<StoredRange | undefined> {
+    return (await readRange(this.table, this.spec.name, key))?.stored;
+  }
+
+  /** Puts a range into the table, over whatever is there. */
+  async store(key: RangeKey, stored: Partial<StoredRange> & Pick<StoredRange, 'range' | 'data'>): Promise<void> {
+    const previous = await this.table.get(this.spec.name, key);
+    await saveRange(this.table, this.spec.name, key, storedRange(stored), previous);
+  }
+}
+
+export function countsByType({ findings }: PassReport): Partial<Record<FindingType, number>> {
+  const counts: Partial<Record<FindingType, number>> = {};
+  for (const { type } of findings) counts[type] = (counts[type] ?? 0) + 1;
+  return counts;
+}
+
+export function storedRange(fields: Partial<StoredRange> & Pick<StoredRange, 'range' | 'data'>): StoredRange {
+  const none = new Uint8Array(0);
+  return { allocator: 'table', generation: 1, strikes: { once: none, twice: none }, ...fields };
+}
+
+/** A cluster that can only list Services; `services` is asked when the list starts. */
+export function listing(services: () => Iterable<ServiceClaim> | AsyncIterable<ServiceClaim>): ClusterPort {
+  const port: Pick<ClusterPort, 'services'> = {
+    async *services() {
+      yield* services();
+    },
+  };
+  return port as ClusterPort;
+}
+
+function repairSpec(spec: RepairSpec): ClusterSpec {
+  const defaults: Pick<ClusterSpec, keyof RepairSpec | 'intervalSeconds' | 'maxEventsPerPass'> = {
+    name: 'test',
+    mode: 'enforce',
+    allocator: 'table',
+    serviceClusterIPRanges: ['10.0.0.0/24'],
+    serviceNodePortRange: '30000-32767',
+    intervalSeconds: {
+      'system-namespaces': 60,
+      'kubernetes-service': 10,
+      'cluster-ip-repair': INTERVAL_MS / 1000,
+      'node-port-repair': INTERVAL_MS / 1000,
+    },
+    maxEventsPerPass: 100,
+  };
+  return { ...defaults, ...spec } as ClusterSpec;
+}
