@@ -21,21 +21,14 @@ const STYLES = {
 /** Log lines for people: time, cluster, loop, message, key=value; each entry of a list on a line of its own. No metrics. */
 export function readableTelemetry(options: ReadableOptions): Telemetry {
   const { loop, nowMs, write, stream = process.stdout, verbose = false } = options;
-  const style = (level: Level, plain: string) => {
-    const styles = [...STYLES[level]];
-    return styles.length === 0 ? plain : styleText(styles, plain, { stream });
-  };
-
   return {
-    log: (level: Level, message: string, fields: Fields = {}) => {
-      if (!verbose && (level === 'debug' || isRoutine(level, fields))) return;
-      const { cluster, ...rest } = fields;
+    log: (level: Level, message: string, { cluster, passId, ...told }: Fields = {}) => {
+      if (!verbose && (level === 'debug' || isRoutine(level, cluster))) return;
       const time = new Date(nowMs()).toISOString().slice(11, 19);
-      const words = Object.entries(rest).flatMap(([key, value]) => word(key, value));
-      write([time, text(cluster ?? '-'), loop, style(level, message), ...words].join(' '));
-      for (const [key, value] of Object.entries(rest)) {
-        if (isList(value)) for (const entry of value) write(style(level, `         ${key}: ${entry}`));
-      }
+      const fields = Object.entries(verbose ? { passId, ...told } : told);
+      const words = fields.flatMap(([key, value]) => word(key, value));
+      write([time, text(cluster ?? '-'), loop, styled(level, message, stream), ...words].join(' '));
+      for (const entry of fields.flatMap(([key, value]) => entriesOf(key, value))) write(styled(level, entry, stream));
     },
     count: () => {},
     duration: () => {},
@@ -43,13 +36,22 @@ export function readableTelemetry(options: ReadableOptions): Telemetry {
   };
 }
 
+function styled(level: Level, plain: string, stream: NodeJS.WriteStream): string {
+  const styles = [...STYLES[level]];
+  return styles.length === 0 ? plain : styleText(styles, plain, { stream });
+}
+
 /** The line of an invocation in which nothing was wrong: its passes have told what they did. */
-function isRoutine(level: Level, fields: Fields): boolean {
-  return level === 'info' && fields['cluster'] === undefined;
+function isRoutine(level: Level, cluster: FieldValue): boolean {
+  return level === 'info' && cluster === undefined;
 }
 
 function isList(value: FieldValue): value is readonly string[] {
   return Array.isArray(value);
+}
+
+function entriesOf(key: string, value: FieldValue): string[] {
+  return isList(value) ? value.map((entry) => `         ${key}: ${entry}`) : [];
 }
 
 function word(key: string, value: FieldValue): string[] {

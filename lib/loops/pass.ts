@@ -1,4 +1,4 @@
-import type { ClusterSpec, Loop } from '../cluster/cluster-spec.ts';
+import type { ClusterSpec, Loop, Mode } from '../cluster/cluster-spec.ts';
 import type { Finding } from '../cluster/finding.ts';
 import type { ClusterPort } from '../kubernetes/cluster-port.ts';
 import type { Prober } from '../kubernetes/probe.ts';
@@ -18,6 +18,11 @@ export interface PassContext {
   readonly nowMs: () => number;
   /** No run record exists: this pass is the cluster's start for its loop. */
   readonly firstPass: boolean;
+  /**
+   * `observe` when any pass has only observed since the last enforcing one that succeeded: what was counted before is
+   * stale. Absent on the first pass.
+   */
+  readonly previousMode?: Mode;
   /** What the loop's last pass returned as `state`. */
   readonly state: TableValue | undefined;
   /** In `observe` each write is told here instead of being made. */

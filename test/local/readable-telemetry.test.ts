@@ -23,6 +23,14 @@ describe('readable telemetry', () => {
     ).toEqual(['03:04:05 demo system-namespaces pass succeeded durationMs=12 created=4']);
   });
 
+  test('the id of a pass is of interest only to those who want everything', () => {
+    const fields = { cluster: 'demo', passId: 'p-1' };
+    expect(linesOf('info', 'pass succeeded', fields)).toEqual(['03:04:05 demo system-namespaces pass succeeded']);
+    expect(linesOf('info', 'pass succeeded', fields, true)).toEqual([
+      '03:04:05 demo system-namespaces pass succeeded passId=p-1',
+    ]);
+  });
+
   test('each change is a line of its own', () => {
     expect(
       linesOf('info', 'pass succeeded', { cluster: 'demo', changes: ['created namespace a', 'created b'] }),

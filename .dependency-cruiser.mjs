@@ -1,0 +1,98 @@
+/**
+ * Which folder may import which: arrows go one way. A folder may always import itself; what is not listed is
+ * forbidden, and so is a folder of `lib` that has no line here.
+ */
+const arrows = {
+  'lib/allocator': [],
+  'lib/cluster': ['lib/allocator'],
+  'lib/repair': ['lib/allocator', 'lib/cluster'],
+  'lib/endpoints': ['lib/allocator', 'lib/cluster'],
+  'lib/table': ['lib/allocator', 'lib/cluster'],
+  'lib/kubernetes': ['lib/allocator', 'lib/cluster'],
+  'lib/telemetry': ['lib/cluster'],
+  'lib/loops': ['lib/allocator', 'lib/cluster', 'lib/repair', 'lib/endpoints', 'lib/table', 'lib/kubernetes'],
+  'lib/dispatch': ['lib/allocator', 'lib/cluster', 'lib/table', 'lib/kubernetes', 'lib/telemetry', 'lib/loops'],
+  functions: ['lib'],
+  cli: ['lib', 'functions', 'local'],
+  local: ['lib', 'functions'],
+};
+
+/** No I/O, no clock and no randomness in these: their only packages compute. */
+const pure = '^lib/(allocator|cluster|repair|endpoints)/';
+
+/** Packages that open connections, and the only folder of what is deployed that may import each. */
+const owners = [
+  { name: 'aws-sdk-only-in-table', packages: '@aws-sdk|@smithy', folder: 'lib/table' },
+  {
+    name: 'kubernetes-client-only-in-kubernetes',
+    packages: '@kubernetes/client-node|undici',
+    folder: 'lib/kubernetes',
+  },
+  { name: 'powertools-only-in-telemetry', packages: '@aws-lambda-powertools', folder: 'lib/telemetry' },
+];
+
+const packagePath = (names) => `(^|/)(node_modules/)?(${names})(/|$)`;
+const anyOf = (folders) => `^(${folders.join('|')})/`;
+
+const layers = Object.entries(arrows).map(([folder, allowed]) => ({
+  name: `arrows-of-${folder.replace('/', '-')}`,
+  severity: 'error',
+  from: { path: `^${folder}/` },
+  to: { path: '^(functions|lib|cli|local|test|tools)/', pathNot: anyOf([folder, ...allowed]) },
+}));
+
+const clients = owners.map(({ name, packages, folder }) => ({
+  name,
+  severity: 'error',
+  from: { path: '^(lib|functions)/', pathNot: `^${folder}/` },
+  to: { path: packagePath(packages) },
+}));
+
+/** @type {import('dependency-cruiser').IConfiguration} */
+export default {
+  forbidden: [
+    ...layers,
+    ...clients,
+    {
+      name: 'no-cycles',
+      severity: 'error',
+      from: {},
+      to: { circular: true },
+    },
+    {
+      name: 'folder-without-arrows',
+      severity: 'error',
+      from: {},
+      to: { path: '^lib/', pathNot: anyOf(Object.keys(arrows)) },
+    },
+    {
+      name: 'pure-imports-no-node-builtin',
+      severity: 'error',
+      from: { path: pure },
+      to: { dependencyTypes: ['core'] },
+    },
+    {
+      name: 'pure-imports-only-what-computes',
+      severity: 'error',
+      from: { path: pure },
+      to: { pathNot: ['^lib/', packagePath('ipaddr\\.js|yaml|zod')], dependencyTypesNot: ['core'] },
+    },
+    {
+      name: 'embedded-table-is-never-deployed',
+      severity: 'error',
+      from: { path: '^(lib|functions)/' },
+      to: { path: packagePath('dynalite') },
+    },
+    {
+      name: 'imports-resolve',
+      severity: 'error',
+      from: {},
+      to: { couldNotResolve: true },
+    },
+  ],
+  options: {
+    doNotFollow: { path: 'node_modules' },
+    tsPreCompilationDeps: true,
+    enhancedResolveOptions: { exportsFields: ['exports'], conditionNames: ['import', 'node', 'types', 'default'] },
+  },
+};

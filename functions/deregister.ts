@@ -1,0 +1,3 @@
+import { deregistration } from '../lib/dispatch/deregistration.ts';
+
+export const handler = deregistration();

@@ -1,0 +1,18 @@
+import type { Loop } from '../cluster/cluster-spec.ts';
+
+/** The longest that one pass may take, however much time the function has. */
+export const PASS_BUDGET_MS: Readonly<Record<Loop, number>> = {
+  'system-namespaces': 20_000,
+  // A pass that takes longer than this meets the next one.
+  'kubernetes-service': 9_000,
+  'cluster-ip-repair': 120_000,
+  'node-port-repair': 120_000,
+};
+
+export const LISTING_MS = 10_000;
+export const RECORDING_MS = 3_000;
+/** Kept at the end of an invocation, to record and tell what happened. */
+export const CLOSING_MS = RECORDING_MS + 1_000;
+
+/** Passes at the same time: enough that a few clusters that hang hold up nobody, and few enough for a small function. */
+export const CONCURRENT_PASSES = 16;

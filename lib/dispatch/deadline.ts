@@ -1,0 +1,45 @@
+import { DispatchError } from './errors.ts';
+
+/** A signal that aborts when the time is over, its reason a `DispatchError` of code `DeadlineExceeded`. */
+export interface Deadline {
+  readonly signal: AbortSignal;
+  /** Stops the clock. Always called, or the process waits for it. */
+  readonly cancel: () => void;
+}
+
+export type StartDeadline = (ms: number) => Deadline;
+
+export const startDeadline: StartDeadline = (ms) => {
+  const controller = new AbortController();
+  const timer = setTimeout(() => {
+    controller.abort(deadlineExceeded(ms));
+  }, ms);
+  return {
+    signal: controller.signal,
+    cancel: () => {
+      clearTimeout(timer);
+    },
+  };
+};
+
+function deadlineExceeded(ms: number): DispatchError {
+  return new DispatchError(
+    'DeadlineExceeded',
+    `Not done within ${(ms / 1000).toFixed(1)} s and given up; the next pass reads everything anew.`,
+  );
+}
+
+/** What `work` comes to, unless the signal aborts first: then its reason is thrown, and `work` is left to itself. */
+export async function unlessAborted<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+  signal.throwIfAborted();
+  const aborted = Promise.withResolvers<never>();
+  const abort = () => {
+    aborted.reject(signal.reason);
+  };
+  signal.addEventListener('abort', abort, { once: true });
+  try {
+    return await Promise.race([work(), aborted.promise]);
+  } finally {
+    signal.removeEventListener('abort', abort);
+  }
+}

@@ -1,0 +1,36 @@
+import type { ClusterSpec, Loop } from '../cluster/cluster-spec.ts';
+import type { ClusterPort } from '../kubernetes/cluster-port.ts';
+import type { Prober } from '../kubernetes/probe.ts';
+import type { HostResolver } from '../kubernetes/resolve-host.ts';
+import type { KeyValueTable } from '../table/key-value-table.ts';
+import type { TelemetryFactory } from '../telemetry/telemetry.ts';
+import type { StartDeadline } from './deadline.ts';
+
+/** One cluster's API servers, for one pass. */
+export interface ClusterAccess {
+  readonly kubernetes: ClusterPort;
+  readonly probe: Prober;
+}
+
+export interface ConnectOptions {
+  readonly loop: Loop;
+  /** Ends every call. */
+  readonly signal: AbortSignal;
+  /** Takes what a person should know of the connection: verification that is off, a deprecated API. */
+  readonly warn: (text: string) => void;
+}
+
+/** Everything outside that an invocation rests on. Made once per warm function. */
+export interface Environment {
+  readonly nowMs: () => number;
+  readonly newPassId: () => string;
+  readonly startDeadline: StartDeadline;
+  readonly telemetry: TelemetryFactory;
+  /** Who reports events: the same for every function of a stack. */
+  readonly reportingInstance: string;
+  /** The table, its calls ended by the signal. */
+  readonly table: (signal: AbortSignal) => KeyValueTable;
+  /** Reads the kubeconfig, which may fail or hang. Throws a `ClusterError`. */
+  readonly connect: (spec: ClusterSpec, options: ConnectOptions) => Promise<ClusterAccess>;
+  readonly resolveHost: (signal: AbortSignal) => HostResolver;
+}

@@ -1,0 +1,15 @@
+import type * as z from 'zod/mini';
+
+type ParseError = Pick<z.core.$ZodError, 'issues'>;
+
+/** What is wrong with an event, in one sentence. */
+export function eventFaults({ issues }: ParseError): string {
+  return issues.map(faultOf).join('; ');
+}
+
+function faultOf(issue: z.core.$ZodIssue): string {
+  const at = issue.path.length === 0 ? 'the event' : issue.path.join('.');
+  if (issue.code === 'unrecognized_keys') return `${issue.keys.map((key) => `"${key}"`).join(', ')} is not known`;
+  if (issue.code === 'invalid_type') return `${at} is not of type ${issue.expected}`;
+  return `${at} ${issue.message}`;
+}

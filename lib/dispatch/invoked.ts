@@ -1,0 +1,32 @@
+import { errorSentence } from '../telemetry/describe-error.ts';
+import type { InvocationLabels } from '../telemetry/telemetry.ts';
+import type { Environment } from './environment.ts';
+import type { Invocation } from './invocation.ts';
+import { processEnvironment } from './process-environment.ts';
+
+/** What is used of Lambda's context. */
+export interface InvocationContext {
+  readonly getRemainingTimeInMillis: () => number;
+  readonly awsRequestId?: string;
+  /** Whoever calls a handler in its own process may bring the environment along. */
+  readonly environment?: Environment;
+}
+
+/** Runs a handler's work with the environment of this process, tells what failed it, and writes its metrics. */
+export async function invoked<Result>(
+  loop: InvocationLabels['loop'],
+  context: InvocationContext,
+  work: (invocation: Invocation) => Promise<Result>,
+): Promise<Result> {
+  const environment = context.environment ?? processEnvironment();
+  const { awsRequestId: requestId } = context;
+  const telemetry = environment.telemetry({ loop, ...(requestId !== undefined && { requestId }) });
+  try {
+    return await work({ environment, telemetry, remainingMs: () => context.getRemainingTimeInMillis() });
+  } catch (error) {
+    telemetry.log('error', 'invocation failed', { errors: [errorSentence(error)] });
+    throw error;
+  } finally {
+    telemetry.flush();
+  }
+}

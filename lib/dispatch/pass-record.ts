@@ -1,0 +1,95 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { ClusterSpec, Loop, Mode } from '../cluster/cluster-spec.ts';
+import type { EventsReport } from '../kubernetes/write-events.ts';
+import type { PassReport } from '../loops/pass.ts';
+import type { RunRecord } from '../table/run-records.ts';
+import { describeError } from '../telemetry/describe-error.ts';
+import { isDueAtEveryTick } from './due.ts';
+
+/** A pass that ended, one way or the other. */
+export interface EndedPass {
+  readonly passId: string;
+  readonly mode: Mode;
+  readonly startedAtMs: number;
+  readonly durationMs: number;
+  /** Absent when the pass was given up or threw. */
+  readonly report?: PassReport;
+  /** What it threw, else the failures that did not stop it. Any makes it a failed one. */
+  readonly errors: readonly unknown[];
+  /** In `observe`: the writes that it would have made. */
+  readonly wouldWrite: readonly string[];
+  /** Of what it found; absent when it found nothing out. */
+  readonly events?: EventsReport;
+}
+
+/** Where the endpoints loop's record may be a little old: telling every pass would cost more than the pass. */
+const RECORD_AT_LEAST_EVERY_MS = 60_000;
+const MAX_FINDINGS = 20;
+
+export function recordOf(pass: EndedPass, previous: RunRecord | undefined): RunRecord {
+  const { passId, mode, startedAtMs, durationMs, report } = pass;
+  const failed = pass.errors.length > 0;
+  const lastSuccessAtMs = failed ? previous?.lastSuccessAtMs : startedAtMs;
+  // A pass without a report has learnt nothing that would replace what the last one left to remember.
+  const state = report === undefined ? previous?.state : report.state;
+  const observed = mode === 'observe' || (failed && previousMode(previous) === 'observe');
+  return {
+    passId,
+    startedAtMs,
+    durationMs,
+    outcome: failed ? 'failed' : 'succeeded',
+    mode,
+    observed,
+    counts: report?.counts ?? {},
+    findings: (report?.findings ?? []).slice(0, MAX_FINDINGS).map(({ type, message }) => ({ type, message })),
+    failuresInARow: failed ? (previous?.failuresInARow ?? 0) + 1 : 0,
+    events: pass.events?.sightings ?? previous?.events ?? {},
+    ...(failed && { error: describeError(pass.errors[0]) }),
+    ...(lastSuccessAtMs !== undefined && { lastSuccessAtMs }),
+    ...(state !== undefined && { state }),
+  };
+}
+
+/** `observe` as long as no enforcing pass has succeeded since one that only observed. */
+export function previousMode(previous: RunRecord | undefined): Mode | undefined {
+  if (previous === undefined) return undefined;
+  return previous.observed ? 'observe' : previous.mode;
+}
+
+/** Whether anybody would miss the record of this pass: it is news, or the one in the table is getting old. */
+export function isWorthRecording(
+  loop: Loop,
+  spec: ClusterSpec,
+  pass: EndedPass,
+  record: RunRecord,
+  previous: RunRecord | undefined,
+): boolean {
+  if (previous === undefined || !isDueAtEveryTick(loop, spec)) return true;
+  return isNews(pass) || !remembersTheSame(record, previous) || isOld(previous, record.startedAtMs);
+}
+
+/** The pass changed, found or failed something. */
+export function isNews({ report, errors, wouldWrite }: EndedPass): boolean {
+  return errors.length > 0 || wouldWrite.length > 0 || report === undefined || isEventful(report);
+}
+
+function isEventful({ changes, findings }: PassReport): boolean {
+  return changes.length > 0 || findings.length > 0;
+}
+
+/** What later passes and people judge by, figures and times left aside. */
+function remembersTheSame(record: RunRecord, previous: RunRecord): boolean {
+  return (
+    record.outcome === previous.outcome &&
+    record.mode === previous.mode &&
+    record.observed === previous.observed &&
+    previous.findings.length === 0 &&
+    isDeepStrictEqual(record.state, previous.state) &&
+    isDeepStrictEqual(record.events, previous.events)
+  );
+}
+
+/** Half a tick early is better than a tick late. */
+function isOld(previous: RunRecord, nowMs: number): boolean {
+  return nowMs < previous.startedAtMs || nowMs - previous.startedAtMs >= RECORD_AT_LEAST_EVERY_MS - 5_000;
+}

@@ -1,0 +1,61 @@
+import { observeOnly } from '../kubernetes/observe-only.ts';
+import type { PassContext } from '../loops/pass.ts';
+import { observeRanges } from '../table/observe-ranges.ts';
+import { unlessAborted } from './deadline.ts';
+import type { Environment } from './environment.ts';
+import { tellEvents } from './pass-events.ts';
+import type { PassInput } from './pass-input.ts';
+import type { EndedPass } from './pass-record.ts';
+import { previousMode } from './pass-record.ts';
+
+/** One run of one loop for one cluster, and the events of what it found. Never throws. */
+export async function runPass(environment: Environment, input: PassInput): Promise<EndedPass> {
+  const { cluster, loop, signal, startedAtMs } = input;
+  const passId = environment.newPassId();
+  const wouldWrite: string[] = [];
+  const ended = (outcome: Pick<EndedPass, 'report' | 'events' | 'errors'>): EndedPass => ({
+    passId,
+    mode: cluster.spec.mode,
+    startedAtMs,
+    durationMs: environment.nowMs() - startedAtMs,
+    wouldWrite: [...wouldWrite],
+    ...outcome,
+  });
+  try {
+    const { report, kubernetes } = await unlessAborted(signal, async () => {
+      const context = await passContext(environment, input, passId, (description) => wouldWrite.push(description));
+      return { report: await loop.run(context), kubernetes: context.kubernetes };
+    });
+    const events = await tellEvents(environment, input, kubernetes, report.findings);
+    return ended({ report, events, errors: report.errors });
+  } catch (error) {
+    return ended({ errors: [error] });
+  }
+}
+
+async function passContext(
+  environment: Environment,
+  { cluster, loop, previous, signal, warn }: PassInput,
+  passId: string,
+  wouldWrite: (description: string) => void,
+): Promise<PassContext> {
+  const { spec, rangesGeneration } = cluster;
+  const { kubernetes, probe } = await environment.connect(spec, { loop: loop.id, signal, warn });
+  const table = environment.table(signal);
+  const observing = spec.mode === 'observe';
+  const mode = previousMode(previous);
+  return {
+    spec,
+    rangesGeneration,
+    table: observing && spec.allocator === 'table' ? observeRanges(table, wouldWrite) : table,
+    kubernetes: observing ? observeOnly(kubernetes, wouldWrite) : kubernetes,
+    probe,
+    resolveHost: environment.resolveHost(signal),
+    passId,
+    nowMs: environment.nowMs,
+    firstPass: previous === undefined,
+    ...(mode !== undefined && { previousMode: mode }),
+    state: previous?.state,
+    wouldWrite,
+  };
+}

@@ -1,0 +1,42 @@
+import type { KubernetesObject } from '../cluster/kubernetes-objects.ts';
+import type { ClusterPort } from '../kubernetes/cluster-port.ts';
+import { ClusterError } from '../kubernetes/errors.ts';
+import type { LoopDefinition, PassContext, PassReport } from './pass.ts';
+
+/**
+ * Makes the namespaces that a cluster cannot do without, as
+ * `pkg/controlplane/controller/systemnamespaces/system_namespaces_controller.go` does: what exists is left as it is,
+ * and one namespace's failure holds up no other.
+ */
+export const systemNamespaces: LoopDefinition = { id: 'system-namespaces', run };
+
+async function run({ spec, kubernetes }: PassContext): Promise<PassReport> {
+  const changes: string[] = [];
+  const errors: ClusterError[] = [];
+  for (const name of spec.systemNamespaces) {
+    try {
+      if (await ensureNamespace(kubernetes, name)) changes.push(`created namespace ${name}`);
+    } catch (error) {
+      if (!(error instanceof ClusterError)) throw error;
+      const message = `unable to create required kubernetes system Namespace ${name}: ${error.message}`;
+      errors.push(new ClusterError(error.code, message, { cause: error }));
+    }
+  }
+  return { changes, findings: [], counts: { namespaces: spec.systemNamespaces.length }, errors };
+}
+
+/** Whether the namespace is one that was made just now. */
+async function ensureNamespace(kubernetes: ClusterPort, name: string): Promise<boolean> {
+  if ((await kubernetes.get({ kind: 'Namespace', name })) !== undefined) return false;
+  const namespace: KubernetesObject = { apiVersion: 'v1', kind: 'Namespace', metadata: { name } };
+  const result = await kubernetes.create(namespace);
+  switch (result.outcome) {
+    case 'created':
+      return true;
+    case 'alreadyExists':
+      return false;
+    case 'namespaceUnavailable':
+    case 'invalid':
+      throw new ClusterError('Rejected', result.message);
+  }
+}

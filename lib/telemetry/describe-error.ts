@@ -1,0 +1,67 @@
+/** What may be told of an error: never its headers, bodies or other properties. */
+export interface ErrorDescription {
+  /** The error's own `code`, else its name. */
+  readonly code: string;
+  /** Its message, and those of its causes. */
+  readonly message: string;
+}
+
+const MAX_CAUSES = 4;
+const MAX_MESSAGE_LENGTH = 1000;
+
+export function describeError(error: unknown): ErrorDescription {
+  const messages = [ownMessage(error)];
+  for (const cause of causesOf(error)) {
+    const message = causeMessage(cause);
+    if (!messages.some((said) => said.includes(message))) messages.push(message);
+  }
+  return { code: codeOf(error), message: redact(messages.join(': ')).slice(0, MAX_MESSAGE_LENGTH) };
+}
+
+/** `Code: message: message of the cause`. */
+export function errorSentence(error: unknown): string {
+  const { code, message } = describeError(error);
+  return `${code}: ${message}`;
+}
+
+/** Where a fault of our own happened. Expected errors carry a `code` and need no stack. */
+export function stackOfFault(error: unknown): readonly string[] | undefined {
+  if (!(error instanceof Error) || 'code' in error || error.stack === undefined) return undefined;
+  return error.stack
+    .split('\n')
+    .filter((line) => /^\s+at /.test(line))
+    .map((line) => line.trim());
+}
+
+function codeOf(error: unknown): string {
+  if (!(error instanceof Error)) return 'Unexpected';
+  return 'code' in error && typeof error.code === 'string' ? error.code : error.name;
+}
+
+function ownMessage(error: unknown): string {
+  if (!(error instanceof Error)) return `something that is not an error was thrown: ${typeof error}`;
+  if (error.message === '' && error instanceof AggregateError) return error.errors.map(ownMessage).join(', ');
+  return error.message;
+}
+
+/** A parser's message quotes what it could not parse, which may be a kubeconfig: its first line, or its name, is enough. */
+function causeMessage(cause: unknown): string {
+  return cause instanceof SyntaxError ? cause.name : (ownMessage(cause).split('\n', 1)[0] ?? '');
+}
+
+function causesOf(error: unknown): unknown[] {
+  const causes: unknown[] = [];
+  let next = error;
+  while (next instanceof Error && next.cause !== undefined && causes.length < MAX_CAUSES) {
+    next = next.cause;
+    causes.push(next);
+  }
+  return causes;
+}
+
+/** A second fence: tokens have no business in a message. */
+function redact(text: string): string {
+  return text
+    .replace(/\beyJ[\w-]+\.[\w-]+\.[\w-]*/g, '[redacted]')
+    .replace(/\b(Bearer|Basic)\s+[^\s"',]+/gi, '$1 [redacted]');
+}

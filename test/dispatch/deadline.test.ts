@@ -1,0 +1,57 @@
+import { describe, expect, test } from '@jest/globals';
+import { startDeadline, unlessAborted } from '../../lib/dispatch/deadline.ts';
+
+describe('unlessAborted', () => {
+  test('gives what the work comes to', async () => {
+    expect(await unlessAborted(new AbortController().signal, () => Promise.resolve(7))).toBe(7);
+  });
+
+  test('throws what the work throws', async () => {
+    const failure = new Error('no');
+    const work = () => Promise.reject(failure);
+    await expect(unlessAborted(new AbortController().signal, work)).rejects.toBe(failure);
+  });
+
+  test('leaves work that hangs when the signal aborts', async () => {
+    const controller = new AbortController();
+    const left = unlessAborted(controller.signal, () => new Promise(() => {}));
+    const reason = new Error('time is over');
+    controller.abort(reason);
+    await expect(left).rejects.toBe(reason);
+  });
+
+  test('a failure of work that was left is nobody’s', async () => {
+    const controller = new AbortController();
+    const work = Promise.withResolvers<never>();
+    const left = unlessAborted(controller.signal, () => work.promise);
+    controller.abort(new Error('time is over'));
+    await expect(left).rejects.toThrow('time is over');
+    // Unhandled, this would end the process of the test.
+    work.reject(new Error('too late'));
+    await new Promise(setImmediate);
+  });
+
+  test('begins nothing when the time is over already', async () => {
+    let begun = false;
+    const work = async () => {
+      begun = true;
+    };
+    await expect(unlessAborted(AbortSignal.abort(new Error('over')), work)).rejects.toThrow('over');
+    expect(begun).toBe(false);
+  });
+});
+
+describe('startDeadline', () => {
+  test('aborts with an error that names the time', async () => {
+    const { signal } = startDeadline(1);
+    await new Promise((resolve) => signal.addEventListener('abort', resolve));
+    expect(signal.reason).toMatchObject({ code: 'DeadlineExceeded' });
+  });
+
+  test('never aborts once it is cancelled', async () => {
+    const { signal, cancel } = startDeadline(0);
+    cancel();
+    await new Promise(setImmediate);
+    expect(signal.aborted).toBe(false);
+  });
+});

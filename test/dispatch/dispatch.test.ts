@@ -1,0 +1,284 @@
+import { describe, expect, test } from '@jest/globals';
+import { dispatch } from '../../lib/dispatch/dispatch.ts';
+import type { Summary } from '../../lib/dispatch/summary.ts';
+import { ClusterError } from '../../lib/kubernetes/errors.ts';
+import type { LoopDefinition, PassContext, PassReport } from '../../lib/loops/pass.ts';
+import { pauseAllClusters, pauseCluster } from '../../lib/table/cluster-registration.ts';
+import { TableError } from '../../lib/table/errors.ts';
+import type { DispatchWorld } from '../support/dispatch-world.ts';
+import { aDispatchWorld, aReport } from '../support/dispatch-world.ts';
+
+/** What a loop does in each cluster, by name; the rest have nothing to do. */
+type Script = Readonly<Record<string, (context: PassContext) => Promise<PassReport>>>;
+
+/** A loop that follows a script and remembers whom it ran for. */
+function aLoop(script: Script = {}, id: LoopDefinition['id'] = 'system-namespaces') {
+  const contexts: PassContext[] = [];
+  const run = (context: PassContext) => {
+    contexts.push(context);
+    return (script[context.spec.name] ?? (() => Promise.resolve(aReport())))(context);
+  };
+  return { loop: { id, run }, contexts, names: () => contexts.map(({ spec }) => spec.name) };
+}
+
+function tick(
+  world: DispatchWorld,
+  loop: LoopDefinition,
+  event: unknown = {},
+  remainingMs = () => 60_000,
+): Promise<Summary> {
+  const { environment, telemetry } = world;
+  return dispatch(loop, event, { environment, telemetry, remainingMs });
+}
+
+const hang = () => new Promise<never>(() => {});
+const fail = (error: Error) => () => Promise.reject(error);
+const MINUTE = 60_000;
+
+describe('which clusters have a pass', () => {
+  test('all that are registered, when the loop never ran', async () => {
+    const world = aDispatchWorld();
+    await world.register({ name: 'a' }, { name: 'b' });
+    const { loop, names } = aLoop();
+    expect(await tick(world, loop)).toEqual({ passes: 2, failed: 0, skipped: 0 });
+    expect(names()).toEqual(['a', 'b']);
+  });
+
+  test('none, when nothing is registered', async () => {
+    expect(await tick(aDispatchWorld(), aLoop().loop)).toEqual({ passes: 0, failed: 0, skipped: 0 });
+  });
+
+  test('only those whose interval is over', async () => {
+    const world = aDispatchWorld();
+    const intervalSeconds = {
+      'system-namespaces': 300,
+      'kubernetes-service': 10,
+      'cluster-ip-repair': 180,
+      'node-port-repair': 180,
+    };
+    await world.register({ name: 'every-five-minutes', intervalSeconds }, { name: 'every-minute' });
+    const { loop, names } = aLoop();
+    await tick(world, loop);
+    world.clock.nowMs += MINUTE;
+    expect(await tick(world, loop)).toEqual({ passes: 1, failed: 0, skipped: 1 });
+    expect(names()).toEqual(['every-five-minutes', 'every-minute', 'every-minute']);
+  });
+
+  test('one that is not due, when it is forced', async () => {
+    const world = aDispatchWorld();
+    await world.register({ name: 'a' }, { name: 'b' });
+    const { loop, names } = aLoop();
+    await tick(world, loop);
+    expect(await tick(world, loop, { clusters: ['b'], force: true })).toEqual({ passes: 1, failed: 0, skipped: 0 });
+    expect(names()).toEqual(['a', 'b', 'b']);
+  });
+
+  test('not one that is paused, even when it is forced, and that is told', async () => {
+    const world = aDispatchWorld();
+    await world.register({ name: 'a' }, { name: 'b' });
+    const untilMs = world.clock.nowMs + MINUTE;
+    await pauseCluster(world.table, 'a', { untilMs, reason: 'an upgrade', by: 'ops' });
+    const { loop, names } = aLoop();
+    expect(await tick(world, loop, { force: true })).toEqual({ passes: 1, failed: 0, skipped: 1 });
+    expect(names()).toEqual(['b']);
+    expect(world.telemetry.lines.at(-1)?.fields['paused']).toEqual([
+      'a until 2026-01-01T12:01:00.000Z by ops: an upgrade',
+    ]);
+    world.clock.nowMs = untilMs;
+    await tick(world, loop);
+    expect(names()).toEqual(['b', 'a', 'b']);
+  });
+
+  test('none while all are paused', async () => {
+    const world = aDispatchWorld();
+    await world.register({ name: 'a' }, { name: 'b' });
+    await pauseAllClusters(world.table, { untilMs: world.clock.nowMs + MINUTE, reason: 'an incident', by: 'ops' });
+    const { loop, contexts } = aLoop();
+    expect(await tick(world, loop)).toEqual({ passes: 0, failed: 0, skipped: 2 });
+    expect(contexts).toEqual([]);
+    expect(world.telemetry.lines.at(-1)?.fields['paused']).toHaveLength(2);
+  });
+
+  test('a cluster that is asked for and not registered is a failure of its own', async () => {
+    const world = aDispatchWorld();
+    await world.register({ name: 'a' });
+    const { loop, names } = aLoop();
+    expect(await tick(world, loop, { clusters: ['a', 'nowhere'] })).toEqual({ passes: 2, failed: 1, skipped: 0 });
+    expect(names()).toEqual(['a']);
+    expect(world.telemetry.lines).toContainEqual({
+      level: 'error',
+      message: 'pass failed',
+      fields: {
+        cluster: 'nowhere',
+        errors: ['NotRegistered: No cluster of the name nowhere is registered in the table: registered are a.'],
+      },
+    });
+  });
+
+  test('a registration that cannot be read holds up no other', async () => {
+    const world = aDispatchWorld();
+    await world.register({ name: 'a' });
+    await world.table.put({ cluster: '#clusters', key: 'broken', value: { generation: 'one' }, schema: 1 }, undefined);
+    expect(await tick(world, aLoop().loop)).toEqual({ passes: 2, failed: 1, skipped: 0 });
+  });
+
+  test('many, but no more than sixteen at a time', async () => {
+    const world = aDispatchWorld();
+    const names = Array.from({ length: 40 }, (_, index) => `cluster-${String(index).padStart(2, '0')}`);
+    await world.register(...names.map((name) => ({ name })));
+    let running = 0;
+    let most = 0;
+    const run = async (): Promise<PassReport> => {
+      running += 1;
+      most = Math.max(most, running);
+      await new Promise(setImmediate);
+      running -= 1;
+      return aReport();
+    };
+    expect(await tick(world, { id: 'system-namespaces', run })).toEqual({ passes: 40, failed: 0, skipped: 0 });
+    expect(most).toBe(16);
+  });
+});
+
+describe('one cluster among others', () => {
+  test('a pass that throws is recorded as failed with code and message, and the others are done', async () => {
+    const world = aDispatchWorld();
+    await world.register({ name: 'a' }, { name: 'b' });
+    const { loop } = aLoop({ a: fail(new ClusterError('Forbidden', 'namespaces is forbidden')) });
+    expect(await tick(world, loop)).toEqual({ passes: 2, failed: 1, skipped: 0 });
+    expect(await world.recordOf('a')).toMatchObject({
+      outcome: 'failed',
+      error: { code: 'Forbidden', message: 'namespaces is forbidden' },
+      failuresInARow: 1,
+    });
+    expect(await world.recordOf('b')).toMatchObject({ outcome: 'succeeded', failuresInARow: 0 });
+    expect(world.telemetry.counters).toMatchObject({ passes: 2, failures: 1 });
+    expect(world.telemetry.lines).toContainEqual(
+      expect.objectContaining({
+        level: 'error',
+        message: 'pass failed',
+        fields: expect.objectContaining({ cluster: 'a', errors: ['Forbidden: namespaces is forbidden'] }),
+      }),
+    );
+  });
+
+  test('failures that did not stop the pass make it a failed one', async () => {
+    const world = aDispatchWorld();
+    await world.register({ name: 'a' });
+    const errors = [new ClusterError('Rejected', 'one of four')];
+    const { loop } = aLoop({ a: async () => aReport({ errors, changes: ['created namespace b'] }) });
+    expect(await tick(world, loop)).toMatchObject({ failed: 1 });
+    expect(await world.recordOf('a')).toMatchObject({
+      outcome: 'failed',
+      error: { code: 'Rejected', message: 'one of four' },
+    });
+  });
+
+  test('one that hangs is given up at its deadline and recorded, and the others have long been done', async () => {
+    const world = aDispatchWorld();
+    await world.register({ name: 'hangs' }, { name: 'works' });
+    const { loop } = aLoop({ hangs: hang });
+    const done = tick(world, loop);
+    await settled(async () => (await world.recordOf('works'))?.outcome === 'succeeded');
+    expect(await world.recordOf('hangs')).toBeUndefined();
+    // The first deadline is that of listing the clusters.
+    world.deadlines[1]?.expire();
+    expect(await done).toEqual({ passes: 2, failed: 1, skipped: 0 });
+    expect(await world.recordOf('hangs')).toMatchObject({ outcome: 'failed', error: { code: 'DeadlineExceeded' } });
+    expect(world.deadlines.every(({ cancelled }) => cancelled)).toBe(true);
+  });
+
+  test('a kubeconfig whose reading hangs counts too', async () => {
+    const world = aDispatchWorld({ connect: hang });
+    await world.register({ name: 'a' });
+    const done = tick(world, aLoop().loop);
+    await settled(() => world.deadlines.length === 2);
+    world.deadlines[1]?.expire();
+    expect(await done).toEqual({ passes: 1, failed: 1, skipped: 0 });
+    expect(await world.recordOf('a')).toMatchObject({ error: { code: 'DeadlineExceeded' } });
+  });
+
+  test('a kubeconfig that cannot be read fails its own cluster alone', async () => {
+    const world = aDispatchWorld();
+    const { connect } = world.environment;
+    const environment = {
+      ...world.environment,
+      connect: (...[spec, options]: Parameters<typeof connect>) =>
+        spec.name === 'a'
+          ? Promise.reject(new ClusterError('BadKubeconfig', 'cannot be read'))
+          : connect(spec, options),
+    };
+    await world.register({ name: 'a' }, { name: 'b' });
+    expect(await tick({ ...world, environment }, aLoop().loop)).toEqual({ passes: 2, failed: 1, skipped: 0 });
+    expect(await world.recordOf('a')).toMatchObject({ error: { code: 'BadKubeconfig', message: 'cannot be read' } });
+  });
+
+  test('a fault of our own is told with where it happened', async () => {
+    const world = aDispatchWorld();
+    await world.register({ name: 'a' });
+    await tick(world, aLoop({ a: fail(new TypeError('x is not a function')) }).loop);
+    const line = world.telemetry.lines.find(({ message }) => message === 'pass failed');
+    expect(line?.fields).toMatchObject({ errors: ['TypeError: x is not a function'] });
+    expect(line?.fields['stack']).toContainEqual(expect.stringContaining('dispatch.test.ts'));
+  });
+});
+
+describe('the time of a pass', () => {
+  test.each([
+    { loop: 'system-namespaces', remainingMs: 60_000, budgetMs: 20_000 },
+    { loop: 'kubernetes-service', remainingMs: 60_000, budgetMs: 9_000 },
+    { loop: 'cluster-ip-repair', remainingMs: 300_000, budgetMs: 120_000 },
+    { loop: 'node-port-repair', remainingMs: 50_000, budgetMs: 46_000 },
+  ] as const)('of $loop with $remainingMs ms left is $budgetMs ms', async ({ loop: id, remainingMs, budgetMs }) => {
+    const world = aDispatchWorld();
+    await world.register({ name: 'a' });
+    await tick(world, aLoop({}, id).loop, {}, () => remainingMs);
+    expect(world.deadlines[1]?.ms).toBe(budgetMs);
+  });
+
+  test('a cluster whose turn comes when the time is over is told and counted as failed, without a record', async () => {
+    const world = aDispatchWorld();
+    await world.register({ name: 'a' });
+    const { loop, contexts } = aLoop();
+    const left = [60_000, 4_000].values();
+    const remainingMs = () => left.next().value ?? 0;
+    expect(await tick(world, loop, {}, remainingMs)).toEqual({ passes: 1, failed: 1, skipped: 0 });
+    expect(contexts).toEqual([]);
+    expect(await world.recordOf('a')).toBeUndefined();
+    expect(world.telemetry.counters).toMatchObject({ passes: 1, failures: 1 });
+    expect(world.telemetry.lines).toContainEqual(
+      expect.objectContaining({ level: 'error', fields: expect.objectContaining({ unreached: ['a'] }) }),
+    );
+  });
+});
+
+describe('what concerns every cluster fails the invocation', () => {
+  test('an event of no known kind', async () => {
+    await expect(tick(aDispatchWorld(), aLoop().loop, { Records: [] })).rejects.toMatchObject({ code: 'BadEvent' });
+  });
+
+  test('clusters that cannot be listed', async () => {
+    const missing = new TableError('TableMissing', 'no table');
+    const world = aDispatchWorld();
+    const list = () => Promise.reject(missing);
+    const environment = { ...world.environment, table: () => ({ ...world.table, list }) };
+    await expect(tick({ ...world, environment }, aLoop().loop)).rejects.toBe(missing);
+  });
+
+  test('a table that does not answer', async () => {
+    const world = aDispatchWorld();
+    const environment = { ...world.environment, table: () => ({ ...world.table, list: hang }) };
+    const done = tick({ ...world, environment }, aLoop().loop);
+    world.deadlines[0]?.expire();
+    await expect(done).rejects.toMatchObject({ code: 'DeadlineExceeded' });
+  });
+});
+
+/** Lets everything that is ready run, until the condition holds. */
+async function settled(condition: () => boolean | Promise<boolean>): Promise<void> {
+  for (let turn = 0; turn < 1000; turn += 1) {
+    if (await condition()) return;
+    await new Promise(setImmediate);
+  }
+  throw new Error('what the test waits for never came');
+}

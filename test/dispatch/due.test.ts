@@ -1,0 +1,90 @@
+import { describe, expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import type { Loop } from '../../lib/cluster/cluster-spec.ts';
+import { LOOPS } from '../../lib/cluster/cluster-spec.ts';
+import { SCHEDULE_SECONDS } from '../../lib/cluster/schedules.ts';
+import { isDue, isDueAtEveryTick, pauseInForce } from '../../lib/dispatch/due.ts';
+import { aClusterSpec } from '../support/a-cluster-spec.ts';
+
+function specWith(loop: Loop, seconds: number) {
+  const spec = aClusterSpec();
+  return { ...spec, intervalSeconds: { ...spec.intervalSeconds, [loop]: seconds } };
+}
+
+describe('isDue', () => {
+  test.each<{ name: string; loop: Loop; interval: number; since: number | undefined; due: boolean }>([
+    { name: 'a loop that never ran', loop: 'system-namespaces', interval: 60, since: undefined, due: true },
+    { name: 'a minute later, a little early', loop: 'system-namespaces', interval: 60, since: 59.2, due: true },
+    { name: 'the same tick delivered twice', loop: 'system-namespaces', interval: 60, since: 1.5, due: false },
+    { name: 'the tick before the one that is due', loop: 'system-namespaces', interval: 120, since: 60.8, due: false },
+    { name: 'ten seconds later', loop: 'kubernetes-service', interval: 10, since: 9.4, due: true },
+    {
+      name: 'every third tick of ten seconds, at the second',
+      loop: 'kubernetes-service',
+      interval: 30,
+      since: 20.3,
+      due: false,
+    },
+    {
+      name: 'every third tick of ten seconds, at the third',
+      loop: 'kubernetes-service',
+      interval: 30,
+      since: 29.6,
+      due: true,
+    },
+    { name: 'three minutes later', loop: 'cluster-ip-repair', interval: 180, since: 179, due: true },
+    { name: 'a clock that was put back', loop: 'node-port-repair', interval: 180, since: -5, due: true },
+  ])('$name: $due', ({ loop, interval, since, due }) => {
+    const nowMs = 1_000_000;
+    const lastStartedAtMs = since === undefined ? undefined : nowMs - since * 1000;
+    expect(isDue(loop, specWith(loop, interval), { nowMs, lastStartedAtMs, force: false })).toBe(due);
+  });
+
+  test('force makes every tick due', () => {
+    const timing = { nowMs: 1000, lastStartedAtMs: 999, force: true };
+    expect(isDue('node-port-repair', aClusterSpec(), timing)).toBe(true);
+  });
+
+  test('whatever the jitter of its schedule, a loop runs at exactly every n-th tick', () => {
+    fc.assert(
+      fc.property(
+        fc.constantFrom(...LOOPS),
+        fc.integer({ min: 1, max: 5 }),
+        fc.array(fc.double({ min: -0.2, max: 0.2, noNaN: true }), { minLength: 30, maxLength: 30 }),
+        (loop, every, jitter) => {
+          const periodMs = SCHEDULE_SECONDS[loop] * 1000;
+          const spec = specWith(loop, SCHEDULE_SECONDS[loop] * every);
+          const runs: number[] = [];
+          let lastStartedAtMs: number | undefined;
+          for (const [tick, offset] of jitter.entries()) {
+            const nowMs = (tick + 1 + offset) * periodMs;
+            if (isDue(loop, spec, { nowMs, lastStartedAtMs, force: false })) {
+              runs.push(tick);
+              lastStartedAtMs = nowMs;
+            }
+          }
+          expect(runs).toEqual(jitter.map((_, tick) => tick).filter((tick) => tick % every === 0));
+        },
+      ),
+    );
+  });
+});
+
+test('only an interval as short as the schedule is due at every tick', () => {
+  expect(isDueAtEveryTick('kubernetes-service', specWith('kubernetes-service', 10))).toBe(true);
+  expect(isDueAtEveryTick('kubernetes-service', specWith('kubernetes-service', 20))).toBe(false);
+});
+
+describe('pauseInForce', () => {
+  const pause = (untilMs: number) => ({ untilMs, reason: 'an upgrade', by: 'ops' });
+
+  test('a pause holds until its end, and not at it', () => {
+    expect(pauseInForce([pause(100)], 99)).toEqual(pause(100));
+    expect(pauseInForce([pause(100)], 100)).toBeUndefined();
+  });
+
+  test('the first that holds is told', () => {
+    expect(pauseInForce([pause(50), undefined, pause(200)], 100)).toEqual(pause(200));
+    expect(pauseInForce([undefined, undefined], 100)).toBeUndefined();
+  });
+});

@@ -1,0 +1,52 @@
+import { describe, expect, test } from '@jest/globals';
+import { parseEvent } from '../../lib/dispatch/event.ts';
+
+const NOW = Date.parse('2026-01-01T12:00:03Z');
+
+const scheduled = {
+  version: '0',
+  id: '53dc4d37-cffa-4f76-80c9-8b7d4a4d2eaa',
+  'detail-type': 'Scheduled Event',
+  source: 'aws.events',
+  account: '123456789012',
+  time: '2026-01-01T12:00:00Z',
+  region: 'eu-west-1',
+  resources: ['arn:aws:events:eu-west-1:123456789012:rule/every-minute'],
+  detail: {},
+};
+
+describe('parseEvent', () => {
+  test("a schedule's event is for every cluster that is due at its time", () => {
+    expect(parseEvent(scheduled, NOW)).toEqual({ dueAtMs: Date.parse('2026-01-01T12:00:00Z'), force: false });
+  });
+
+  test.each([
+    { event: {}, tick: { dueAtMs: NOW, force: false } },
+    { event: { force: true }, tick: { dueAtMs: NOW, force: true } },
+    { event: { clusters: ['a', 'b', 'a'] }, tick: { dueAtMs: NOW, force: false, clusters: ['a', 'b'] } },
+    { event: { clusters: ['a'], force: true }, tick: { dueAtMs: NOW, force: true, clusters: ['a'] } },
+  ])('the direct invocation $event is due now', ({ event, tick }) => {
+    expect(parseEvent(event, NOW)).toEqual(tick);
+  });
+
+  test.each([
+    { name: 'nothing', event: undefined, fault: 'the event is not of type object' },
+    { name: 'text', event: 'tick', fault: 'the event is not of type object' },
+    { name: 'a list', event: [], fault: 'the event is not of type object' },
+    { name: 'a schedule without a time', event: { ...scheduled, time: 'noon' }, fault: 'detail-type' },
+    { name: 'an unknown word', event: { cluster: 'a' }, fault: '"cluster"' },
+    { name: 'an empty list of clusters', event: { clusters: [] }, fault: 'clusters names no cluster' },
+    {
+      name: 'a name that no cluster can have',
+      event: { clusters: ['a', 'B!'] },
+      fault: 'clusters.1 is not the name of a cluster',
+    },
+    { name: 'a force that is no yes or no', event: { force: 'yes' }, fault: 'force is not of type boolean' },
+    { name: 'a queue event', event: { Records: [{ body: '{}' }] }, fault: '"Records"' },
+  ])('$name is refused with what would be right', ({ event, fault }) => {
+    const parse = () => parseEvent(event, NOW);
+    expect(parse).toThrow(expect.objectContaining({ code: 'BadEvent' }));
+    expect(parse).toThrow('{"clusters": ["name"], "force": true}');
+    expect(parse).toThrow(fault);
+  });
+});

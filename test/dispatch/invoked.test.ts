@@ -1,0 +1,52 @@
+import { describe, expect, test } from '@jest/globals';
+import type { InvocationContext } from '../../lib/dispatch/invoked.ts';
+import { scheduled } from '../../lib/dispatch/scheduled.ts';
+import { TableError } from '../../lib/table/errors.ts';
+import type { DispatchWorld } from '../support/dispatch-world.ts';
+import { aDispatchWorld, aReport } from '../support/dispatch-world.ts';
+
+const handler = scheduled({ id: 'system-namespaces', run: async () => aReport() });
+
+function contextOf({ environment }: Pick<DispatchWorld, 'environment'>): InvocationContext {
+  return { getRemainingTimeInMillis: () => 30_000, awsRequestId: 'request-1', environment };
+}
+
+describe('the handler of a loop', () => {
+  test('answers with a summary, and writes its metrics once', async () => {
+    const world = aDispatchWorld();
+    await world.register({ name: 'a' });
+    expect(await handler({}, contextOf(world))).toEqual({ passes: 1, failed: 0, skipped: 0 });
+    expect(world.telemetry.invocations).toEqual([{ loop: 'system-namespaces', requestId: 'request-1' }]);
+    expect(world.telemetry.flushes.count).toBe(1);
+  });
+
+  test('says how late its schedule was', async () => {
+    const world = aDispatchWorld();
+    world.clock.nowMs += 1_500;
+    await handler({ 'detail-type': 'Scheduled Event', time: '2026-01-01T12:00:00Z' }, contextOf(world));
+    expect(world.telemetry.lines[0]).toMatchObject({ message: 'invocation ended', fields: { lateMs: 1_500 } });
+  });
+
+  test('respects the time that its function has left', async () => {
+    const world = aDispatchWorld();
+    await world.register({ name: 'a' });
+    await handler({}, { ...contextOf(world), getRemainingTimeInMillis: () => 12_000 });
+    // To list the clusters, to run the pass, to record it.
+    expect(world.deadlines.map(({ ms }) => ms)).toEqual([8_000, 8_000, 3_000]);
+  });
+
+  test('takes two arguments: with three, the runtime takes it for one with a callback', () => {
+    expect(handler).toHaveLength(2);
+  });
+
+  test('tells what fails the whole invocation, writes its metrics all the same, and fails', async () => {
+    const world = aDispatchWorld();
+    const list = () => Promise.reject(new TableError('TableMissing', 'there is no table'));
+    const environment = { ...world.environment, table: () => ({ ...world.table, list }) };
+    await expect(handler({}, contextOf({ environment }))).rejects.toThrow('there is no table');
+    expect(world.telemetry.lines).toEqual([
+      { level: 'error', message: 'invocation failed', fields: { errors: ['TableMissing: there is no table'] } },
+    ]);
+    expect(world.telemetry.flushes.count).toBe(1);
+  });
+});

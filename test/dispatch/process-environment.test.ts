@@ -1,0 +1,34 @@
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+import { describe, expect, test } from '@jest/globals';
+import { environmentFrom } from '../../lib/dispatch/process-environment.ts';
+import { VERSION } from '../../lib/dispatch/version.ts';
+import { aClusterSpec } from '../support/a-cluster-spec.ts';
+
+const complete = { TABLE_NAME: 'clusters', REPORTING_INSTANCE: 'kube-bootstrap-controller-test' };
+
+describe('the environment of a deployed function', () => {
+  test.each(['TABLE_NAME', 'REPORTING_INSTANCE'])('is refused without %s', (name) => {
+    const build = () => environmentFrom({ ...complete, [name]: '' });
+    expect(build).toThrow(expect.objectContaining({ code: 'BadEnvironment' }));
+    expect(build).toThrow(`The environment variable ${name} is not set`);
+  });
+
+  test('looks for kubeconfigs beside the code of the function', async () => {
+    const { connect } = environmentFrom({ ...complete, LAMBDA_TASK_ROOT: '/var/task' });
+    const options = { loop: 'system-namespaces', signal: new AbortController().signal, warn: () => {} } as const;
+    await expect(connect(aClusterSpec({ kubeconfig: { file: 'none.yml' } }), options)).rejects.toMatchObject({
+      code: 'BadKubeconfig',
+      message: expect.stringContaining('/var/task/none.yml'),
+    });
+  });
+
+  test('reports events as its stack', () => {
+    expect(environmentFrom(complete).reportingInstance).toBe('kube-bootstrap-controller-test');
+  });
+});
+
+test('the version that API servers see is that of the package', () => {
+  const text = readFileSync(path.join(import.meta.dirname, '..', '..', 'package.json'), 'utf8');
+  expect(JSON.parse(text)).toMatchObject({ version: VERSION });
+});

@@ -1,0 +1,261 @@
+import { describe, expect, test } from '@jest/globals';
+import type { EventDraft, Finding } from '../../lib/cluster/finding.ts';
+import { dispatch } from '../../lib/dispatch/dispatch.ts';
+import { ClusterError } from '../../lib/kubernetes/errors.ts';
+import type { LoopDefinition, PassContext, PassReport } from '../../lib/loops/pass.ts';
+import { registerCluster } from '../../lib/table/cluster-registration.ts';
+import { TableError } from '../../lib/table/errors.ts';
+import { aClusterSpec } from '../support/a-cluster-spec.ts';
+import type { DispatchWorld } from '../support/dispatch-world.ts';
+import { aDispatchWorld, aReport } from '../support/dispatch-world.ts';
+
+const MINUTE = 60_000;
+
+/** Runs the loop for the cluster `demo`, whether it is due or not. */
+async function pass(
+  world: DispatchWorld,
+  run: (context: PassContext) => Promise<PassReport> | PassReport,
+  id: LoopDefinition['id'] = 'system-namespaces',
+): Promise<PassContext | undefined> {
+  let seen: PassContext | undefined;
+  const loop: LoopDefinition = {
+    id,
+    run: async (context) => {
+      seen = context;
+      return run(context);
+    },
+  };
+  const { environment, telemetry } = world;
+  await dispatch(loop, { force: true }, { environment, telemetry, remainingMs: () => 60_000 });
+  return seen;
+}
+
+async function aWorldOfOne(spec: Parameters<typeof aClusterSpec>[0] = {}): Promise<DispatchWorld> {
+  const world = aDispatchWorld();
+  await world.register(spec);
+  return world;
+}
+
+const nothing = () => aReport();
+const trouble = () => Promise.reject(new ClusterError('Unavailable', 'connection refused'));
+
+const draft: EventDraft = {
+  regarding: { apiVersion: 'v1', kind: 'Service', namespace: 'shop', name: 'web', uid: 'u-1' },
+  reason: 'PortNotAllocated',
+  action: 'PortAllocation',
+  note: 'Port 30001 is not allocated; repairing',
+};
+const found: Finding = { type: 'repair', message: 'the node port 30001 is not allocated; repairing', event: draft };
+
+describe('what a pass is given', () => {
+  test('the first pass of a cluster knows that it is', async () => {
+    const world = await aWorldOfOne();
+    const first = await pass(world, nothing);
+    expect(first).toMatchObject({ firstPass: true, rangesGeneration: 1, passId: 'pass-1' });
+    expect(first?.state).toBeUndefined();
+    expect(first?.previousMode).toBeUndefined();
+  });
+
+  test('a later pass gets what the last one left', async () => {
+    const world = await aWorldOfOne();
+    await pass(world, () => aReport({ state: { backOffUntilMs: 7 } }));
+    expect(await pass(world, nothing)).toMatchObject({
+      firstPass: false,
+      state: { backOffUntilMs: 7 },
+      previousMode: 'enforce',
+    });
+  });
+
+  test('a pass that failed leaves what the one before it left', async () => {
+    const world = await aWorldOfOne();
+    await pass(world, () => aReport({ state: 'remember' }));
+    await pass(world, trouble);
+    expect((await pass(world, nothing))?.state).toBe('remember');
+  });
+
+  test('after a pass that only observed the previous mode is observe, until an enforcing one has succeeded', async () => {
+    const world = await aWorldOfOne({ mode: 'observe' });
+    await pass(world, nothing);
+    await registerCluster(world.table, aClusterSpec({ mode: 'enforce' }));
+    expect((await pass(world, trouble))?.previousMode).toBe('observe');
+    expect((await pass(world, nothing))?.previousMode).toBe('observe');
+    expect((await pass(world, nothing))?.previousMode).toBe('enforce');
+  });
+});
+
+describe('in observe', () => {
+  const writes = async ({ kubernetes, table }: PassContext) => {
+    await kubernetes.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'kube-public' } });
+    await table.put({ cluster: 'demo', key: 'ranges/serviceips', value: 1, schema: 1 }, undefined);
+    await table.put({ cluster: 'demo', key: 'masterleases/10.0.0.1', value: 1, schema: 1 }, undefined);
+    return aReport({ changes: ['created namespace kube-public'] });
+  };
+
+  test('the cluster and the ranges of an allocating table stay as they are, and each write is told', async () => {
+    const world = await aWorldOfOne({ mode: 'observe', allocator: 'table' });
+    await pass(world, writes);
+    expect(world.created.get('demo')).toEqual([]);
+    expect((await world.table.list('demo', '')).map(({ key }) => key)).toEqual([
+      'masterleases/10.0.0.1',
+      'runs/system-namespaces',
+    ]);
+    const line = world.telemetry.lines.find(({ message }) => message === 'pass succeeded');
+    expect(line?.fields).toMatchObject({
+      mode: 'observe',
+      wouldWrite: ['create Namespace kube-public', 'create ranges/serviceips'],
+    });
+    expect(line?.fields['changes']).toBeUndefined();
+  });
+
+  test('with an allocating API server the counts in the table are written', async () => {
+    const world = await aWorldOfOne({ mode: 'observe', allocator: 'apiserver' });
+    await pass(world, writes);
+    expect((await world.table.list('demo', 'ranges/')).map(({ key }) => key)).toEqual(['ranges/serviceips']);
+  });
+
+  test('no event is written either', async () => {
+    const world = await aWorldOfOne({ mode: 'observe' });
+    await pass(world, () => aReport({ findings: [found] }), 'node-port-repair');
+    expect(world.created.get('demo')).toEqual([]);
+  });
+});
+
+test('in enforce everything is written', async () => {
+  const world = await aWorldOfOne({ mode: 'enforce', allocator: 'table' });
+  await pass(world, async ({ kubernetes }) => {
+    await kubernetes.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'kube-public' } });
+    return aReport({ changes: ['created namespace kube-public'] });
+  });
+  expect(world.created.get('demo')).toHaveLength(1);
+  expect(world.telemetry.lines.find(({ message }) => message === 'pass succeeded')?.fields).toMatchObject({
+    cluster: 'demo',
+    changes: ['created namespace kube-public'],
+  });
+});
+
+describe('what a pass found', () => {
+  test('becomes an event, a line and a count, and is remembered', async () => {
+    const world = await aWorldOfOne();
+    await pass(world, () => aReport({ findings: [found] }), 'node-port-repair');
+    expect(world.created.get('demo')).toMatchObject([
+      { kind: 'Event', reason: 'PortNotAllocated', note: draft.note, reportingInstance: 'test' },
+    ]);
+    expect(world.telemetry.counters).toMatchObject({ 'apiserver_nodeport_repair_port_errors_total{type=repair}': 1 });
+    expect(world.telemetry.lines).toContainEqual(
+      expect.objectContaining({
+        level: 'warn',
+        message: 'pass succeeded',
+        fields: expect.objectContaining({ findings: [`repair: ${found.message}`] }),
+      }),
+    );
+    const record = await world.recordOf('demo', 'node-port-repair');
+    expect(record?.findings).toEqual([{ type: 'repair', message: found.message }]);
+    expect(Object.values(record?.events ?? {})).toMatchObject([{ count: 1 }]);
+  });
+
+  test('counts its sightings from pass to pass', async () => {
+    const world = await aWorldOfOne();
+    await pass(world, () => aReport({ findings: [found] }), 'node-port-repair');
+    world.clock.nowMs += 3 * MINUTE;
+    await pass(world, () => aReport({ findings: [found] }), 'node-port-repair');
+    const record = await world.recordOf('demo', 'node-port-repair');
+    expect(Object.values(record?.events ?? {})).toMatchObject([{ count: 2 }]);
+  });
+
+  test('is recorded although its event could not be written', async () => {
+    const refuse = () => Promise.reject(new ClusterError('Forbidden', 'events is forbidden'));
+    const world = await aWorldOfOne();
+    const { connect } = world.environment;
+    const environment: typeof world.environment = {
+      ...world.environment,
+      connect: async (spec, options) => {
+        const access = await connect(spec, options);
+        return { ...access, kubernetes: { ...access.kubernetes, create: refuse } };
+      },
+    };
+    await pass({ ...world, environment }, () => aReport({ findings: [found] }), 'node-port-repair');
+    expect(await world.recordOf('demo', 'node-port-repair')).toMatchObject({ outcome: 'succeeded', events: {} });
+    expect(world.telemetry.lines[0]?.fields['eventErrors']).toEqual(['Forbidden: events is forbidden']);
+  });
+});
+
+describe('the record of a pass', () => {
+  test('counts failures in a row and keeps the last success', async () => {
+    const world = await aWorldOfOne();
+    await pass(world, nothing);
+    const succeededAtMs = world.clock.nowMs;
+    for (const failures of [1, 2]) {
+      world.clock.nowMs += MINUTE;
+      await pass(world, trouble);
+      expect(await world.recordOf('demo')).toMatchObject({ failuresInARow: failures, lastSuccessAtMs: succeededAtMs });
+    }
+    world.clock.nowMs += MINUTE;
+    await pass(world, nothing);
+    expect(await world.recordOf('demo')).toMatchObject({ failuresInARow: 0, lastSuccessAtMs: world.clock.nowMs });
+  });
+
+  test('that cannot be written makes the pass a failed one', async () => {
+    const world = await aWorldOfOne();
+    const put = () => Promise.reject(new TableError('AccessDenied', 'not allowed to write'));
+    const environment = { ...world.environment, table: () => ({ ...world.table, put }) };
+    await pass({ ...world, environment }, nothing);
+    expect(world.telemetry.counters).toMatchObject({ passes: 1, failures: 1 });
+    expect(world.telemetry.lines[0]?.fields['errors']).toEqual(['AccessDenied: not allowed to write']);
+  });
+
+  test('gives way to that of another pass of the loop that was faster, which is no failure', async () => {
+    const world = await aWorldOfOne();
+    const put = () => Promise.resolve({ outcome: 'lost' } as const);
+    const environment = { ...world.environment, table: () => ({ ...world.table, put }) };
+    await pass({ ...world, environment }, nothing);
+    expect(world.telemetry.counters).toMatchObject({ passes: 1, failures: 0 });
+  });
+
+  test('of a later version is left as it is, and no pass is run', async () => {
+    const world = await aWorldOfOne();
+    await world.table.put({ cluster: 'demo', key: 'runs/system-namespaces', value: {}, schema: 99 }, undefined);
+    expect(await pass(world, nothing)).toBeUndefined();
+    expect(world.telemetry.lines[0]?.fields['errors']).toEqual([expect.stringContaining('SchemaTooNew: ')]);
+    expect((await world.table.get('demo', 'runs/system-namespaces'))?.schema).toBe(99);
+  });
+});
+
+describe('the record of the endpoints loop', () => {
+  const quiet = () => aReport({ counts: { leasesHeld: 3 } });
+
+  /** Start of the recorded pass after each of these passes, ten seconds apart. */
+  async function recordedAfter(...runs: (() => PassReport | Promise<PassReport>)[]): Promise<(number | undefined)[]> {
+    const world = await aWorldOfOne();
+    const startMs = world.clock.nowMs;
+    const recorded: (number | undefined)[] = [];
+    for (const run of runs) {
+      await pass(world, run, 'kubernetes-service');
+      const record = await world.recordOf('demo', 'kubernetes-service');
+      recorded.push(record && (record.startedAtMs - startMs) / 1000);
+      world.clock.nowMs += 10_000;
+    }
+    return recorded;
+  }
+
+  test('is written once a minute while nothing happens', async () => {
+    expect(await recordedAfter(...Array.from({ length: 8 }, () => quiet))).toEqual([0, 0, 0, 0, 0, 0, 60, 60]);
+  });
+
+  test.each([
+    { name: 'changed something', run: () => aReport({ changes: ['published 10.0.0.1'] }) },
+    { name: 'found something', run: () => aReport({ findings: [{ type: 'oddProbe', message: 'teapot' }] }) },
+    { name: 'failed', run: trouble },
+    { name: 'has something else to remember', run: () => aReport({ state: { since: 1 } }) },
+  ])('is written at once when the pass $name, and when that is over', async ({ name, run }) => {
+    const back = name === 'changed something' ? 10 : 20;
+    expect(await recordedAfter(quiet, run, quiet)).toEqual([0, 10, back]);
+  });
+
+  test('a pass that has nothing to tell has no line, and is counted all the same', async () => {
+    const world = await aWorldOfOne();
+    await pass(world, quiet, 'kubernetes-service');
+    expect(world.telemetry.lines.map(({ message }) => message)).toEqual(['invocation ended']);
+    expect(world.telemetry.counters).toMatchObject({ passes: 1, failures: 0 });
+    expect(world.telemetry.durationsMs).toEqual([0]);
+  });
+});

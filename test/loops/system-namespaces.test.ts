@@ -1,0 +1,118 @@
+import { describe, expect, test } from '@jest/globals';
+import type { KubernetesObject } from '../../lib/cluster/kubernetes-objects.ts';
+import type { ClusterPort, CreateResult, ObjectRef } from '../../lib/kubernetes/cluster-port.ts';
+import { ClusterError } from '../../lib/kubernetes/errors.ts';
+import type { PassReport } from '../../lib/loops/pass.ts';
+import { systemNamespaces } from '../../lib/loops/system-namespaces.ts';
+import { aPassContext } from '../support/pass-context.ts';
+
+const SYSTEM = ['kube-system', 'kube-public', 'default', 'kube-node-lease'];
+
+/** A cluster of namespaces alone. `refuse` answers a creation in the API server's place. */
+function namespaces(existing: readonly string[], refuse: Readonly<Record<string, () => CreateResult<never>>> = {}) {
+  const present = new Map<string, KubernetesObject>(existing.map((name) => [name, { metadata: { name } }]));
+  const created: KubernetesObject[] = [];
+  const port = {
+    get: async ({ name }: ObjectRef) => present.get(name),
+    create: async (object: KubernetesObject) => {
+      const refusal = refuse[object.metadata.name];
+      if (refusal !== undefined) return refusal();
+      created.push(object);
+      present.set(object.metadata.name, object);
+      return { outcome: 'created', object };
+    },
+  };
+  return { kubernetes: port as unknown as ClusterPort, present, created };
+}
+
+function pass(kubernetes: ClusterPort, systemNamespaceNames = SYSTEM): Promise<PassReport> {
+  return systemNamespaces.run(aPassContext({ kubernetes, spec: { systemNamespaces: systemNamespaceNames } }));
+}
+
+describe('the system-namespaces loop', () => {
+  test.each([
+    { name: 'no namespace at all', existing: [], created: SYSTEM },
+    { name: 'only namespaces of others', existing: ['foo', 'bar'], created: SYSTEM },
+    { name: 'one system namespace', existing: ['kube-system'], created: ['kube-public', 'default', 'kube-node-lease'] },
+    {
+      name: 'two system namespaces',
+      existing: ['kube-system', 'kube-public'],
+      created: ['default', 'kube-node-lease'],
+    },
+    {
+      name: 'three system namespaces',
+      existing: ['kube-system', 'kube-public', 'default'],
+      created: ['kube-node-lease'],
+    },
+    { name: 'all four', existing: SYSTEM, created: [] },
+  ])('with $name it creates what is missing', async ({ existing, created }) => {
+    const cluster = namespaces(existing);
+    const report = await pass(cluster.kubernetes);
+    expect(cluster.created).toEqual(
+      created.map((name) => ({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } })),
+    );
+    expect([...cluster.present.keys()].sort()).toEqual([...new Set([...existing, ...SYSTEM])].sort());
+    expect(report).toEqual({
+      changes: created.map((name) => `created namespace ${name}`),
+      findings: [],
+      counts: { namespaces: 4 },
+      errors: [],
+    });
+  });
+
+  test('a namespace that somebody else makes at the same moment is a success, and no change of ours', async () => {
+    const cluster = namespaces([], { default: () => ({ outcome: 'alreadyExists' }) });
+    const report = await pass(cluster.kubernetes);
+    expect(report.errors).toEqual([]);
+    expect(report.changes).not.toContain('created namespace default');
+  });
+
+  test.each([
+    {
+      name: 'refused as invalid',
+      refusal: (): CreateResult<never> => ({ outcome: 'invalid', message: 'Namespace "kube-public" is invalid' }),
+      error: { code: 'Rejected', message: 'Namespace "kube-public" is invalid' },
+    },
+    {
+      name: 'forbidden',
+      refusal: (): CreateResult<never> => {
+        throw new ClusterError('Forbidden', 'namespaces is forbidden');
+      },
+      error: { code: 'Forbidden', message: 'namespaces is forbidden' },
+    },
+  ])('a namespace that is $name is told, and the next ones are made', async ({ refusal, error }) => {
+    const cluster = namespaces([], { 'kube-public': refusal });
+    const report = await pass(cluster.kubernetes);
+    expect(report.errors).toMatchObject([
+      {
+        code: error.code,
+        message: `unable to create required kubernetes system Namespace kube-public: ${error.message}`,
+      },
+    ]);
+    expect(report.changes).toHaveLength(3);
+  });
+
+  test('a namespace that cannot be read is told in the same words', async () => {
+    const cluster = namespaces(SYSTEM);
+    const down = new ClusterError('Unavailable', 'connection refused');
+    const report = await pass({ ...cluster.kubernetes, get: () => Promise.reject(down) }, ['default']);
+    expect(report.errors).toMatchObject([
+      {
+        code: 'Unavailable',
+        message: 'unable to create required kubernetes system Namespace default: connection refused',
+      },
+    ]);
+  });
+
+  test('a fault of our own is not taken for one of the cluster', async () => {
+    const cluster = namespaces([]);
+    const broken = { ...cluster.kubernetes, get: () => Promise.reject(new TypeError('x is not a function')) };
+    await expect(pass(broken)).rejects.toThrow(TypeError);
+  });
+
+  test('only the namespaces of the spec are looked after', async () => {
+    const cluster = namespaces([]);
+    await pass(cluster.kubernetes, ['default']);
+    expect([...cluster.present.keys()]).toEqual(['default']);
+  });
+});

@@ -1,0 +1,25 @@
+import type { ClusterSpec } from '../../lib/cluster/cluster-spec.ts';
+
+/** A valid spec with every default, but for what a test cares about. */
+export function aClusterSpec(overrides: Partial<ClusterSpec> = {}): ClusterSpec {
+  return {
+    name: 'demo',
+    mode: 'enforce',
+    allocator: 'apiserver',
+    kubeconfig: { file: 'kubeconfig.yml' },
+    apiServers: [{ address: '10.9.8.7', kind: 'server', probe: { path: '/readyz', authenticate: false } }],
+    serviceClusterIPRanges: ['10.0.0.0/24'],
+    serviceNodePortRange: '30000-32767',
+    endpoints: { reconciler: 'lease', masterCount: 1, leaseSeconds: 15, reconcilePorts: true, extraPorts: [] },
+    service: { port: 443, securePort: 6443, nodePort: 0, extraPorts: [], reconcile: false },
+    systemNamespaces: ['kube-system', 'kube-public', 'default', 'kube-node-lease'],
+    intervalSeconds: {
+      'system-namespaces': 60,
+      'kubernetes-service': 10,
+      'cluster-ip-repair': 180,
+      'node-port-repair': 180,
+    },
+    maxEventsPerPass: 20,
+    ...overrides,
+  };
+}

@@ -1,0 +1,124 @@
+import type { ClusterSpec, Loop } from '../../lib/cluster/cluster-spec.ts';
+import type { KubernetesObject } from '../../lib/cluster/kubernetes-objects.ts';
+import type { Deadline } from '../../lib/dispatch/deadline.ts';
+import type { Environment } from '../../lib/dispatch/environment.ts';
+import { DispatchError } from '../../lib/dispatch/errors.ts';
+import type { ClusterPort } from '../../lib/kubernetes/cluster-port.ts';
+import { ClusterError } from '../../lib/kubernetes/errors.ts';
+import type { PassReport } from '../../lib/loops/pass.ts';
+import { registerCluster } from '../../lib/table/cluster-registration.ts';
+import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
+import { memoryStore, memoryTable } from '../../lib/table/memory-table.ts';
+import type { RunRecord } from '../../lib/table/run-records.ts';
+import { readRunRecord } from '../../lib/table/run-records.ts';
+import { aClusterSpec } from './a-cluster-spec.ts';
+import type { RecordingTelemetry } from './recording-telemetry.ts';
+import { recordingTelemetry } from './recording-telemetry.ts';
+import { countedWriteIds } from './write-ids.ts';
+
+export interface StartedDeadline {
+  readonly ms: number;
+  readonly expire: () => void;
+  cancelled: boolean;
+}
+
+/** A table, clusters, a clock that stands still and deadlines that only a test ends. */
+export interface DispatchWorld {
+  readonly environment: Environment;
+  readonly telemetry: RecordingTelemetry;
+  readonly table: KeyValueTable;
+  readonly clock: { nowMs: number };
+  readonly deadlines: StartedDeadline[];
+  /** What was written to each cluster, whoever wrote it. */
+  readonly created: Map<string, KubernetesObject[]>;
+  readonly register: (...specs: Partial<ClusterSpec>[]) => Promise<void>;
+  readonly recordOf: (cluster: string, loop?: Loop) => Promise<RunRecord | undefined>;
+}
+
+export function aDispatchWorld(overrides: Partial<Environment> = {}): DispatchWorld {
+  const clock = { nowMs: Date.parse('2026-01-01T12:00:00Z') };
+  const nowMs = () => clock.nowMs;
+  const store = memoryStore();
+  const newWriteId = countedWriteIds();
+  const openTable = (deadline?: AbortSignal) =>
+    memoryTable({ nowMs, newWriteId, store, ...(deadline && { deadline }) });
+  const table = openTable();
+  const telemetry = recordingTelemetry();
+  const deadlines: StartedDeadline[] = [];
+  const created = new Map<string, KubernetesObject[]>();
+  let passes = 0;
+
+  const environment: Environment = {
+    nowMs,
+    newPassId: () => {
+      passes += 1;
+      return `pass-${passes}`;
+    },
+    startDeadline: (ms): Deadline => {
+      const controller = new AbortController();
+      const started: StartedDeadline = {
+        ms,
+        cancelled: false,
+        expire: () => {
+          controller.abort(new DispatchError('DeadlineExceeded', 'the test says that time is over'));
+        },
+      };
+      deadlines.push(started);
+      const cancel = () => {
+        started.cancelled = true;
+      };
+      return { signal: controller.signal, cancel };
+    },
+    telemetry: (labels) => {
+      telemetry.invocations.push(labels);
+      return telemetry;
+    },
+    reportingInstance: 'test',
+    table: openTable,
+    connect: ({ name }) => {
+      const objects: KubernetesObject[] = created.get(name) ?? [];
+      created.set(name, objects);
+      return Promise.resolve({
+        kubernetes: writeOnlyCluster(objects),
+        probe: () => Promise.resolve({ kind: 'silence', message: 'nobody is asked' }),
+      });
+    },
+    resolveHost: () => () => Promise.resolve(undefined),
+    ...overrides,
+  };
+
+  return {
+    environment,
+    telemetry,
+    table,
+    clock,
+    deadlines,
+    created,
+    register: async (...specs) => {
+      for (const spec of specs) await registerCluster(table, aClusterSpec(spec));
+    },
+    recordOf: async (cluster, loop = 'system-namespaces') => (await readRunRecord(table, cluster, loop))?.record,
+  };
+}
+
+/** Takes what is created and holds nothing else. */
+function writeOnlyCluster(objects: KubernetesObject[]): ClusterPort {
+  const unexpected = () => Promise.reject(new ClusterError('Rejected', 'no test asks for this'));
+  return {
+    get: () => Promise.resolve(undefined),
+    list: () => Promise.resolve([]),
+    create: (object) => {
+      objects.push(object);
+      return Promise.resolve({ outcome: 'created', object });
+    },
+    update: unexpected,
+    mergePatch: () => Promise.resolve({ outcome: 'notFound' }),
+    delete: unexpected,
+    services: () => ({ [Symbol.asyncIterator]: () => ({ next: unexpected }) }),
+  };
+}
+
+/** The report of a pass that had nothing to do. */
+export function aReport(overrides: Partial<PassReport> = {}): PassReport {
+  return { changes: [], findings: [], counts: {}, errors: [], ...overrides };
+}

@@ -1,0 +1,26 @@
+import type { ClusterSpec } from '../../lib/cluster/cluster-spec.ts';
+import type { ClusterPort } from '../../lib/kubernetes/cluster-port.ts';
+import type { PassContext } from '../../lib/loops/pass.ts';
+import { memoryTable } from '../../lib/table/memory-table.ts';
+import { aClusterSpec } from './a-cluster-spec.ts';
+
+/** The context of an enforcing first pass, but for what a test cares about. */
+export function aPassContext(
+  given: { kubernetes: ClusterPort; spec?: Partial<ClusterSpec> } & Partial<Omit<PassContext, 'spec' | 'kubernetes'>>,
+): PassContext {
+  const { spec, ...rest } = given;
+  const nowMs = rest.nowMs ?? (() => 0);
+  return {
+    spec: aClusterSpec(spec),
+    rangesGeneration: 1,
+    table: memoryTable({ nowMs, newWriteId: () => 'write' }),
+    probe: () => Promise.resolve({ kind: 'silence', message: 'nobody is asked' }),
+    resolveHost: () => Promise.resolve(undefined),
+    passId: 'pass',
+    nowMs,
+    firstPass: true,
+    state: undefined,
+    wouldWrite: () => {},
+    ...rest,
+  };
+}

@@ -1,0 +1,45 @@
+import type { Fields, InvocationLabels, Level, Telemetry } from '../../lib/telemetry/telemetry.ts';
+
+export interface RecordedLine {
+  readonly level: Level;
+  readonly message: string;
+  readonly fields: Fields;
+}
+
+export interface RecordingTelemetry extends Telemetry {
+  readonly lines: RecordedLine[];
+  /** By `name` or `name{label=value}`. */
+  readonly counters: Record<string, number>;
+  readonly durationsMs: number[];
+  readonly flushes: { count: number };
+  readonly invocations: InvocationLabels[];
+}
+
+/** Keeps what it is told, for tests to look at. */
+export function recordingTelemetry(): RecordingTelemetry {
+  const counters: Record<string, number> = {};
+  const lines: RecordedLine[] = [];
+  const durationsMs: number[] = [];
+  const flushes = { count: 0 };
+  return {
+    lines,
+    counters,
+    durationsMs,
+    flushes,
+    invocations: [],
+    log: (level, message, fields = {}) => {
+      lines.push({ level, message, fields });
+    },
+    count: (name, by, labels = {}) => {
+      const pairs = Object.entries(labels).map(([label, value]) => `${label}=${value}`);
+      const key = pairs.length === 0 ? name : `${name}{${pairs.join(',')}}`;
+      counters[key] = (counters[key] ?? 0) + by;
+    },
+    duration: (ms) => {
+      durationsMs.push(ms);
+    },
+    flush: () => {
+      flushes.count += 1;
+    },
+  };
+}

@@ -1,0 +1,91 @@
+import { describe, expect, test } from '@jest/globals';
+import { ClusterError } from '../../lib/kubernetes/errors.ts';
+import { describeError, errorSentence, stackOfFault } from '../../lib/telemetry/describe-error.ts';
+
+describe('describeError', () => {
+  test('an expected error tells its code, its message and its causes', () => {
+    const error = new ClusterError('Unavailable', 'GET /api/v1/services failed', {
+      cause: new Error('fetch failed', { cause: new Error('connect ECONNREFUSED 10.0.0.1:6443') }),
+    });
+    expect(describeError(error)).toEqual({
+      code: 'Unavailable',
+      message: 'GET /api/v1/services failed: fetch failed: connect ECONNREFUSED 10.0.0.1:6443',
+    });
+  });
+
+  test('a cause whose message is already part of the error is not told twice', () => {
+    const cause = new Error('no route to host');
+    expect(errorSentence(new ClusterError('Unavailable', 'unreachable: no route to host', { cause }))).toBe(
+      'Unavailable: unreachable: no route to host',
+    );
+  });
+
+  test('nothing but messages is told: headers and bodies stay where they are', () => {
+    const error = Object.assign(new Error('refused'), {
+      code: 'Rejected',
+      headers: { authorization: 'Bearer abc' },
+      body: 'password',
+    });
+    expect(describeError(error)).toEqual({ code: 'Rejected', message: 'refused' });
+  });
+
+  test.each([
+    {
+      name: 'a bearer token',
+      error: new Error('sent "Authorization: Bearer s3cret" in vain'),
+      message: 'sent "Authorization: Bearer [redacted]" in vain',
+    },
+    {
+      name: 'a service account token',
+      error: new Error('token eyJhbGciOi.eyJpc3MiOiJr.c2ln-na_ture is over'),
+      message: 'token [redacted] is over',
+    },
+    {
+      name: 'the text that a parser stumbled over',
+      error: new ClusterError('BadKubeconfig', 'the kubeconfig does not parse', {
+        cause: new SyntaxError('Unexpected token s in "token: s3cret"'),
+      }),
+      message: 'the kubeconfig does not parse: SyntaxError',
+    },
+    {
+      name: 'the lines that a parser quotes below its message',
+      error: new ClusterError('BadKubeconfig', 'the kubeconfig does not parse', {
+        cause: new Error('Bad indentation at line 3:\n\n    token: s3cret\n    ^'),
+      }),
+      message: 'the kubeconfig does not parse: Bad indentation at line 3:',
+    },
+  ])('$name is never told', ({ error, message }) => {
+    expect(describeError(error).message).toBe(message);
+  });
+
+  test('an error of several is told by its parts', () => {
+    const parts = [new Error('connect ECONNREFUSED ::1'), new Error('connect ECONNREFUSED 127.0.0.1')];
+    const error = Object.assign(new AggregateError(parts, 'as Node throws it'), { message: '' });
+    expect(describeError(error)).toEqual({
+      code: 'AggregateError',
+      message: 'connect ECONNREFUSED ::1, connect ECONNREFUSED 127.0.0.1',
+    });
+  });
+
+  test('what is thrown without being an error is told by its type alone', () => {
+    expect(describeError('s3cret')).toEqual({
+      code: 'Unexpected',
+      message: 'something that is not an error was thrown: string',
+    });
+  });
+
+  test('a message without end is cut', () => {
+    expect(describeError(new Error('x'.repeat(5000))).message).toHaveLength(1000);
+  });
+});
+
+describe('stackOfFault', () => {
+  test('a fault of our own says where it happened, without its message', () => {
+    const stack = stackOfFault(new TypeError('x is not a function'));
+    expect(stack?.[0]).toMatch(/^at .*describe-error\.test\.ts/);
+  });
+
+  test('an expected error has no need of it', () => {
+    expect(stackOfFault(new ClusterError('Forbidden', 'no'))).toBeUndefined();
+  });
+});

@@ -1,0 +1,80 @@
+import { execFile } from 'node:child_process';
+import path from 'node:path';
+import { promisify } from 'node:util';
+import { beforeAll, describe, expect, test } from '@jest/globals';
+
+const repository = path.join(import.meta.dirname, '..', '..');
+
+const program = `
+  import { powertoolsTelemetry } from './lib/telemetry/powertools.ts';
+  const telemetry = powertoolsTelemetry({ loop: 'node-port-repair', requestId: 'r-1' });
+  telemetry.log('debug', 'not at this level');
+  telemetry.log('warn', 'pass succeeded', { cluster: 'demo', findings: ['leak: 30001'], counts: { services: 2 }, none: undefined });
+  telemetry.count('apiserver_nodeport_repair_port_errors_total', 1, { type: 'leak' });
+  telemetry.count('apiserver_nodeport_repair_port_errors_total', 2, { type: 'leak' });
+  telemetry.count('apiserver_nodeport_repair_port_errors_total', 1, { type: 'repair' });
+  telemetry.count('passes', 2);
+  telemetry.count('failures', 0);
+  telemetry.duration(12);
+  telemetry.duration(34);
+  telemetry.flush();
+  telemetry.flush();
+`;
+
+/** A line as it is on standard output. */
+type Line = Readonly<Record<string, unknown>>;
+
+describe('what a function writes', () => {
+  let lines: Line[] = [];
+  beforeAll(async () => {
+    const args = ['--input-type=module-typescript', '--eval', program];
+    const { stdout, stderr } = await promisify(execFile)(process.execPath, args, { cwd: repository });
+    lines = `${stderr}${stdout}`
+      .trim()
+      .split('\n')
+      .map((line): Line => JSON.parse(line));
+  });
+
+  test('log lines are JSON and carry the loop and the request', () => {
+    const logged = lines.filter((line) => 'message' in line);
+    expect(logged).toHaveLength(1);
+    expect(logged[0]).toMatchObject({
+      level: 'WARN',
+      message: 'pass succeeded',
+      loop: 'node-port-repair',
+      requestId: 'r-1',
+      cluster: 'demo',
+      findings: ['leak: 30001'],
+      counts: { services: 2 },
+    });
+  });
+
+  test('metrics are written once, a line for each set of labels, summed', () => {
+    const metrics = lines.filter((line) => '_aws' in line);
+    const service = { service: 'kube-bootstrap-controller', loop: 'node-port-repair' };
+    expect(metrics).toMatchObject([
+      { ...service, passes: 2, failures: 0, durationMs: [12, 34] },
+      { ...service, type: 'leak', apiserver_nodeport_repair_port_errors_total: 3 },
+      { ...service, type: 'repair', apiserver_nodeport_repair_port_errors_total: 1 },
+    ]);
+  });
+
+  test('durations stand beside the counters, without a label of theirs', () => {
+    const first = lines.find((line) => '_aws' in line);
+    expect(first).toMatchObject({
+      _aws: {
+        CloudWatchMetrics: [
+          {
+            Namespace: 'kube-bootstrap-controller',
+            Dimensions: [['service', 'loop']],
+            Metrics: [
+              { Name: 'durationMs', Unit: 'Milliseconds' },
+              { Name: 'passes', Unit: 'Count' },
+              { Name: 'failures', Unit: 'Count' },
+            ],
+          },
+        ],
+      },
+    });
+  });
+});

@@ -1,0 +1,112 @@
+import { execFile } from 'node:child_process';
+import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
+import { promisify } from 'node:util';
+import { beforeAll, describe, expect, test } from '@jest/globals';
+
+const repository = path.join(import.meta.dirname, '..', '..');
+const run = promisify(execFile);
+
+async function write(root: string, files: Readonly<Record<string, string>>): Promise<void> {
+  for (const [name, text] of Object.entries(files)) {
+    await mkdir(path.dirname(path.join(root, name)), { recursive: true });
+    await writeFile(path.join(root, name), text);
+  }
+}
+
+/** Exit code and everything said about a tree of these files. */
+async function checkLayers(files: Readonly<Record<string, string>>): Promise<{ code: number; text: string }> {
+  const root = await mkdtemp(path.join(os.tmpdir(), 'layers-'));
+  try {
+    await symlink(path.join(repository, 'node_modules'), path.join(root, 'node_modules'));
+    await write(root, files);
+    const { stdout } = await run(process.execPath, ['tools/check-layers.mjs', root], { cwd: repository });
+    return { code: 0, text: stdout };
+  } catch (error) {
+    const { code, stderr } = error as { code: number; stderr: string };
+    return { code, text: stderr };
+  } finally {
+    await rm(root, { recursive: true });
+  }
+}
+
+const innocent = {
+  'lib/allocator/bitmap.ts': 'export const size: number = 8;\n',
+  'lib/loops/pass.ts': "import { size } from '../allocator/bitmap.ts';\nexport const pass = size;\n",
+};
+
+const violations = [
+  {
+    name: 'an arrow that goes up',
+    files: { 'lib/repair/compare.ts': "import type { pass } from '../loops/pass.ts';\nexport type P = typeof pass;\n" },
+    told: 'arrows-of-lib-repair: lib/repair/compare.ts → lib/loops/pass.ts',
+  },
+  {
+    name: 'a client in a loop',
+    files: { 'lib/loops/shortcut.ts': "import { Agent } from 'undici';\nexport const agent = new Agent();\n" },
+    told: 'kubernetes-client-only-in-kubernetes: lib/loops/shortcut.ts',
+  },
+  {
+    name: 'an SDK that is only named as a type',
+    files: {
+      'lib/dispatch/table.ts': "import type { DynamoDB } from '@aws-sdk/client-dynamodb';\nexport type T = DynamoDB;\n",
+    },
+    told: 'aws-sdk-only-in-table: lib/dispatch/table.ts',
+  },
+  {
+    name: 'a builtin of Node in a pure folder',
+    files: { 'lib/endpoints/disk.ts': "import fs from 'node:fs';\nexport const read = fs.readFileSync;\n" },
+    told: 'pure-imports-no-node-builtin: lib/endpoints/disk.ts → fs',
+  },
+  {
+    name: 'a package that does more than compute in a pure folder',
+    files: { 'lib/cluster/colour.ts': "import knip from 'knip';\nexport const k = knip;\n" },
+    told: 'pure-imports-only-what-computes: lib/cluster/colour.ts',
+  },
+  {
+    name: 'a cycle inside one folder',
+    files: {
+      'lib/table/a.ts': "import { b } from './b.ts';\nexport const a = () => b;\n",
+      'lib/table/b.ts': "import { a } from './a.ts';\nexport const b = () => a;\n",
+    },
+    told: 'no-cycles: lib/table/',
+  },
+  {
+    name: 'a folder that nobody drew an arrow for',
+    files: {
+      'lib/misc/util.ts': 'export const one = 1;\n',
+      'functions/use.ts': "import { one } from '../lib/misc/util.ts';\nexport const two = one + one;\n",
+    },
+    told: 'folder-without-arrows: functions/use.ts → lib/misc/util.ts',
+  },
+  {
+    name: 'an import of what is not there',
+    files: { 'lib/kubernetes/gone.ts': "import { gone } from './away.ts';\nexport const g = gone;\n" },
+    told: 'imports-resolve: lib/kubernetes/gone.ts → ./away.ts',
+  },
+];
+
+describe('check-layers', () => {
+  test('arrows that go down are allowed', async () => {
+    expect(await checkLayers(innocent)).toEqual({ code: 0, text: 'layers: 2 files, 1 imports, no violation\n' });
+  });
+
+  test('a tree without modules is a failure, not a success', async () => {
+    const { code, text } = await checkLayers({ 'lib/README.md': 'nothing here\n' });
+    expect(text).toContain('saw no imports');
+    expect(code).toBe(1);
+  });
+
+  describe('in a tree that has every violation', () => {
+    let result = { code: 0, text: '' };
+    beforeAll(async () => {
+      result = await checkLayers(Object.assign({}, innocent, ...violations.map(({ files }) => files)));
+    });
+
+    test.each(violations)('$name is found', ({ told }) => {
+      expect(result.code).toBe(1);
+      expect(result.text).toContain(told);
+    });
+  });
+});

@@ -1,0 +1,51 @@
+import { execFile } from 'node:child_process';
+import { copyFile, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+
+const repository = path.join(import.meta.dirname, '..', '..');
+
+const impure = [
+  { name: 'the clock', code: 'export const now = Date.now();', told: "Unexpected use of 'Date'" },
+  { name: 'a date of now', code: 'export const today = new Date();', told: "Unexpected use of 'Date'" },
+  { name: 'chance', code: 'export const dice = Math.random();', told: "'Math.random' is restricted" },
+  { name: 'a timer', code: 'setTimeout(() => {}, 1);', told: "Unexpected use of 'setTimeout'" },
+  { name: 'a random id', code: 'export const id = crypto.randomUUID();', told: "Unexpected use of 'crypto'" },
+  { name: 'the environment', code: 'export const home = process.env.HOME;', told: "Unexpected use of 'process'" },
+  { name: 'the network', code: "export const page = fetch('http://a');", told: "Unexpected use of 'fetch'" },
+];
+
+/** What the linter says about the same lines in two folders. */
+let said = '';
+let root = '';
+beforeAll(async () => {
+  root = await mkdtemp(path.join(os.tmpdir(), 'pure-'));
+  await copyFile(path.join(repository, '.oxlintrc.json'), path.join(root, '.oxlintrc.json'));
+  for (const folder of ['lib/endpoints', 'lib/table']) {
+    await mkdir(path.join(root, folder), { recursive: true });
+    await writeFile(path.join(root, folder, 'impure.ts'), `${impure.map(({ code }) => code).join('\n')}\n`);
+  }
+  const lint = promisify(execFile)(path.join(repository, 'node_modules/.bin/oxlint'), ['-f', 'unix', 'lib'], {
+    cwd: root,
+  });
+  said = await lint.then(
+    ({ stdout }) => stdout,
+    (error: { stdout: string }) => error.stdout,
+  );
+});
+afterAll(async () => {
+  await rm(root, { recursive: true });
+});
+
+describe('the linter', () => {
+  test.each(impure)('finds $name in a pure folder', ({ code, told }) => {
+    const line = impure.findIndex((one) => one.code === code) + 1;
+    expect(said).toMatch(new RegExp(`^lib/endpoints/impure\\.ts:${line}:\\d+: ${told}`, 'm'));
+  });
+
+  test('leaves them to the folders at the edge', () => {
+    expect(said).not.toContain('lib/table/impure.ts');
+  });
+});
