@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Transport } from '../../lib/kubernetes/transport.ts';
+import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { memoryTable } from '../../lib/table/memory-table.ts';
 import { RANGE_KEYS, saveRange } from '../../lib/table/ranges.ts';
 import { StandInApiServer } from '../../local/stand-in/stand-in-api-server.ts';
@@ -8,13 +9,24 @@ import { seededPick } from './picker.ts';
 
 const EMPTY = new Uint8Array();
 
+export const aTable = (): KeyValueTable => memoryTable({ nowMs: () => 0, newWriteId: randomUUID });
+
+export interface StandInSetting {
+  readonly cidr?: string;
+  /** Several stand-ins over one table are several API servers over one etcd, but for the objects that each keeps. */
+  readonly table?: KeyValueTable;
+}
+
+const NODE_PORTS = '30000-32767';
+
 /** A stand-in with the namespaces and the ServiceCIDR of a cluster at work, and ranges that a pass has saved. */
-export async function readyStandIn(): Promise<StandInApiServer> {
-  const table = memoryTable({ nowMs: () => 0, newWriteId: randomUUID });
-  const [cidr, ports] = ['10.0.0.0/24', '30000-32767'];
+export async function readyStandIn({
+  cidr = '10.0.0.0/24',
+  table = aTable(),
+}: StandInSetting = {}): Promise<StandInApiServer> {
   for (const [key, range] of [
     [RANGE_KEYS.primary, cidr],
-    [RANGE_KEYS.nodePorts, ports],
+    [RANGE_KEYS.nodePorts, NODE_PORTS],
   ] as const) {
     const strikes = { once: EMPTY, twice: EMPTY };
     await saveRange(table, 'main', key, { range, data: EMPTY, allocator: 'table', generation: 1, strikes }, undefined);
@@ -23,7 +35,7 @@ export async function readyStandIn(): Promise<StandInApiServer> {
     table,
     cluster: 'main',
     serviceClusterIPRanges: [cidr],
-    serviceNodePortRange: ports,
+    serviceNodePortRange: NODE_PORTS,
     rangesGeneration: () => 1,
     pick: seededPick(1),
   });

@@ -1,0 +1,158 @@
+import { describe, expect, test } from '@jest/globals';
+import { ipRangeOf } from '../../lib/allocator/ip-range.ts';
+import { portRangeOf } from '../../lib/allocator/port-range.ts';
+import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
+import { RANGE_KEYS, type RangeKey, readRange } from '../../lib/table/ranges.ts';
+import type { StandInApiServer } from '../../local/stand-in/stand-in-api-server.ts';
+import { pickLowest } from '../support/picker.ts';
+import { made } from '../support/ranges.ts';
+import { aTable, readyStandIn } from '../support/stand-in.ts';
+
+const SERVICES = '/api/v1/namespaces/default/services';
+
+interface Reply {
+  readonly status: number;
+  readonly message?: string;
+  readonly spec?: {
+    readonly clusterIP?: string;
+    readonly clusterIPs?: readonly string[];
+    readonly ports?: readonly { readonly port: number; readonly nodePort?: number }[];
+  };
+}
+
+async function call(server: StandInApiServer, method: string, path: string, body?: object): Promise<Reply> {
+  const text = body === undefined ? {} : { body: JSON.stringify(body) };
+  const reply = await server.handle({ method, path, headers: {}, ...text });
+  return { ...JSON.parse(reply.body), status: reply.status };
+}
+
+const create = (server: StandInApiServer, name: string, spec: object = {}) =>
+  call(server, 'POST', SERVICES, { metadata: { name }, spec: { ports: [{ port: 80 }], ...spec } });
+const remove = (server: StandInApiServer, name: string) => call(server, 'DELETE', `${SERVICES}/${name}`);
+
+async function takenIn(table: KeyValueTable, key: RangeKey): Promise<readonly (string | number)[]> {
+  const read = await readRange(table, 'main', key);
+  if (read === undefined) throw new Error(`${key} was never saved`);
+  const { stored } = read;
+  const range =
+    key === RANGE_KEYS.nodePorts
+      ? made(portRangeOf(stored.range, pickLowest))
+      : made(ipRangeOf(stored.range, pickLowest));
+  const refused = range.restore(stored);
+  if (refused !== undefined) throw refused;
+  return [...range.items()];
+}
+
+describe('Services of an API server that allocates through the table', () => {
+  test('a range of 28 bits has 14 addresses for them', async () => {
+    const server = await readyStandIn({ cidr: '10.0.0.0/28' });
+    const replies = await Promise.all(Array.from({ length: 14 }, (_, index) => create(server, `s${index}`)));
+    expect(new Set(replies.map(({ spec }) => spec?.clusterIP)).size).toBe(14);
+  });
+
+  test('a range of 29 bits takes six, the next is told that it is full, and room is made by deleting one', async () => {
+    const server = await readyStandIn({ cidr: '10.0.0.0/29' });
+    for (let index = 0; index < 6; index++) expect(await create(server, `s${index}`)).toMatchObject({ status: 201 });
+
+    expect(await create(server, 'one-too-many')).toMatchObject({
+      status: 500,
+      message: 'Internal error occurred: failed to allocate a serviceIP for Service "one-too-many": range is full',
+    });
+
+    const { spec } = await call(server, 'GET', `${SERVICES}/s3`);
+    expect(await remove(server, 's3')).toMatchObject({ status: 200 });
+    expect(await create(server, 'fits')).toMatchObject({ status: 201, spec: { clusterIP: spec?.clusterIP } });
+  });
+
+  test('two API servers that are asked for the same hundred addresses at once give each to one of them', async () => {
+    const table = aTable();
+    const servers = [await readyStandIn({ table }), await readyStandIn({ table })];
+    const wanted = Array.from({ length: 100 }, (_, index) => `10.0.0.${index + 1}`);
+
+    const replies = await Promise.all(
+      servers.flatMap((server) => wanted.map((clusterIP, index) => create(server, `s${index}`, { clusterIP }))),
+    );
+
+    expect(replies.filter(({ status }) => status === 201)).toHaveLength(100);
+    const refused = replies.filter(({ status }) => status === 422);
+    expect(refused).toHaveLength(100);
+    for (const { message } of refused) expect(message).toContain('provided IP is already allocated');
+    expect(await takenIn(table, RANGE_KEYS.primary)).toEqual(wanted);
+  });
+
+  test('two API servers create and delete the same node port in turn', async () => {
+    const table = aTable();
+    const servers = [await readyStandIn({ table }), await readyStandIn({ table })];
+    const spec = { type: 'NodePort', ports: [{ port: 80, nodePort: 30_080 }] };
+    for (let round = 0; round < 10; round++) {
+      for (const server of servers) {
+        expect(await create(server, 'same', spec)).toMatchObject({ status: 201 });
+        expect(await remove(server, 'same')).toMatchObject({ status: 200 });
+      }
+    }
+    expect(await takenIn(table, RANGE_KEYS.nodePorts)).toEqual([]);
+  });
+
+  test('an address and a port can be taken again as soon as their Service is gone', async () => {
+    const server = await readyStandIn();
+    const spec = { type: 'NodePort', clusterIP: '10.0.0.9', ports: [{ port: 80, nodePort: 30_009 }] };
+    expect(await create(server, 'first', spec)).toMatchObject({ status: 201 });
+    expect(await create(server, 'second', spec)).toMatchObject({ status: 422 });
+    await remove(server, 'first');
+    expect(await create(server, 'second', spec)).toMatchObject({ status: 201 });
+  });
+
+  test('TCP and UDP of one port share a node port', async () => {
+    const server = await readyStandIn();
+    const ports = [
+      { name: 'tcp', protocol: 'TCP', port: 53, nodePort: 30_053 },
+      { name: 'udp', protocol: 'UDP', port: 53 },
+      { name: 'web', protocol: 'TCP', port: 80 },
+    ];
+    const { spec } = await create(server, 'dns', { type: 'NodePort', ports });
+    const [tcp, udp, web] = (spec?.ports ?? []).map(({ nodePort }) => nodePort);
+    expect([tcp, udp]).toEqual([30_053, 30_053]);
+    expect(web).not.toBe(30_053);
+  });
+
+  test('two ports of one Service that ask for one node port are refused', async () => {
+    const server = await readyStandIn();
+    const ports = [
+      { name: 'a', port: 80, nodePort: 30_053 },
+      { name: 'b', port: 81, nodePort: 30_053 },
+    ];
+    expect(await create(server, 'twice', { type: 'NodePort', ports })).toMatchObject({
+      status: 422,
+      message: expect.stringContaining('provided port is already allocated'),
+    });
+  });
+
+  test('what was taken for a Service that is refused after all is given back', async () => {
+    const table = aTable();
+    const server = await readyStandIn({ table });
+    const ports = [
+      { name: 'a', port: 80 },
+      { name: 'b', port: 81, nodePort: 1 },
+    ];
+    expect(await create(server, 'refused', { type: 'NodePort', ports })).toMatchObject({ status: 422 });
+    expect(await takenIn(table, RANGE_KEYS.primary)).toEqual([]);
+    expect(await takenIn(table, RANGE_KEYS.nodePorts)).toEqual([]);
+  });
+
+  test('a Service that becomes one of type NodePort takes ports, and gives them back when it is none any more', async () => {
+    const table = aTable();
+    const server = await readyStandIn({ table });
+    await create(server, 'changing');
+    const path = `${SERVICES}/changing`;
+    const read = await call(server, 'GET', path);
+
+    const grown = await call(server, 'PUT', path, { ...read, spec: { ...read.spec, type: 'NodePort' } });
+    expect(await takenIn(table, RANGE_KEYS.nodePorts)).toEqual(grown.spec?.ports?.map(({ nodePort }) => nodePort));
+
+    const ports = [{ port: 80 }];
+    const shrunk = await call(server, 'PUT', path, { ...grown, spec: { ...grown.spec, type: 'ClusterIP', ports } });
+    expect(shrunk.status).toBe(200);
+    expect(await takenIn(table, RANGE_KEYS.nodePorts)).toEqual([]);
+    expect(await takenIn(table, RANGE_KEYS.primary)).toEqual([read.spec?.clusterIP]);
+  });
+});
