@@ -7,6 +7,7 @@ const common = {
 
 /** `unit` needs nothing but npm; `conformance` needs a real kube-apiserver and etcd. */
 export default {
+  reporters: ['default', '<rootDir>/tools/upstream-tests-reporter.ts'],
   projects: [
     {
       ...common,
