@@ -1,0 +1,153 @@
+import type { KubernetesObject } from '../cluster/kubernetes-objects.ts';
+
+/** How we last put right what somebody else had changed, so that the next passes see whether it was put back. */
+export interface OwnWrite {
+  readonly wanted: string;
+  readonly atMs: number;
+  readonly passesSince: number;
+  /** resourceVersions of Endpoints and EndpointSlice as our write left them. */
+  readonly versions: readonly string[];
+}
+
+/** Somebody else writes the same objects. */
+export interface Contest {
+  /** When the objects were last seen changed by the other. */
+  readonly lastSeenMs: number;
+  readonly nextWriteMs: number;
+  readonly delayMs: number;
+}
+
+/** Kept from pass to pass; the same as long as nothing happens, so that it need not be saved again. */
+export interface ContestState {
+  /** Addresses and ports that the last pass wanted published, as one text. */
+  readonly wanted?: string;
+  readonly lastWrite?: OwnWrite;
+  readonly contest?: Contest;
+}
+
+export interface ContestObservation {
+  readonly wanted: string;
+  /** Whether the objects differ from what is wanted. */
+  readonly differs: boolean;
+  /** resourceVersions as they were read; empty text for an object that is not there. */
+  readonly versions: readonly string[];
+  /** The objects publish nobody, or somebody whose lease is known to be gone: no owner may leave that. */
+  readonly urgent: boolean;
+  readonly nowMs: number;
+  readonly intervalMs: number;
+}
+
+export interface ContestVerdict {
+  readonly state: ContestState;
+  /** Nothing else is wanted than before: somebody changed the objects. */
+  readonly heals: boolean;
+  /** The write would only contest, and its time has not come. */
+  readonly withhold: boolean;
+  /** Somebody put back what we wrote. */
+  readonly twoOwners: boolean;
+}
+
+const PASSES_TO_BE_PUT_BACK = 2;
+/** Ticks that come this much later prove nothing. */
+const INTERVALS_TO_BE_PUT_BACK = 6;
+const LONGEST_DELAY_MS = 600_000;
+const QUIET_MS = 600_000;
+
+/**
+ * What somebody else changed is put right at once. When that is undone within two ticks, there are two owners: from
+ * then on writes that only contest wait, each twice as long as the one before, until the objects were left alone for
+ * ten minutes. A write for an address that came or went is none that contests.
+ */
+export function judgeContest(before: ContestState, observation: ContestObservation): ContestVerdict {
+  const { nowMs, differs, wanted } = observation;
+  const lastWrite = counted(before, observation);
+  const heals = differs && before.wanted === wanted;
+  const putBack = heals && lastWrite !== undefined && !sameVersions(lastWrite.versions, observation.versions);
+  const contest = putBack
+    ? (seenAgain(before.contest, nowMs) ?? begun(lastWrite, observation))
+    : stillOn(before.contest, observation);
+  const remembered = contest !== undefined || !isOld(lastWrite);
+  return {
+    state: { wanted, ...(lastWrite && remembered && { lastWrite }), ...(contest && { contest }) },
+    heals,
+    withhold: putBack && contest !== undefined && !observation.urgent && nowMs < contest.nextWriteMs,
+    twoOwners: putBack && contest !== undefined,
+  };
+}
+
+/** The state after our write was made. A write that contested doubles the wait for the next. */
+export function afterWrite(
+  { state: { contest }, heals, twoOwners }: ContestVerdict,
+  { wanted, versions, nowMs }: Pick<ContestObservation, 'wanted' | 'versions' | 'nowMs'>,
+): ContestState {
+  if (!heals && contest === undefined) return { wanted };
+  const lastWrite: OwnWrite = { wanted, versions, atMs: nowMs, passesSince: 0 };
+  if (contest === undefined) return { wanted, lastWrite };
+  const delayMs = twoOwners ? Math.min(contest.delayMs * 2, LONGEST_DELAY_MS) : contest.delayMs;
+  return { wanted, lastWrite, contest: { ...contest, delayMs, nextWriteMs: nowMs + delayMs } };
+}
+
+/** Who else wrote the objects last, by their managed fields. */
+export function lastManager(objects: readonly (KubernetesObject | undefined)[], own: string): string | undefined {
+  const fields = objects.flatMap((object) => object?.metadata.managedFields ?? []);
+  const others = fields.filter(({ manager }) => manager !== own);
+  return others.toSorted((one, other) => (other.time ?? '').localeCompare(one.time ?? ''))[0]?.manager;
+}
+
+/** State of another layout counts as none: a contest shows again within two ticks. */
+export function contestStateFrom(value: unknown): ContestState {
+  if (!isRecord(value)) return {};
+  const { wanted, lastWrite, contest } = value;
+  return {
+    ...(typeof wanted === 'string' && { wanted }),
+    ...(isOwnWrite(lastWrite) && { lastWrite }),
+    ...(isContest(contest) && { contest }),
+  };
+}
+
+/** A write of something else than what is wanted now says nothing. */
+function counted({ lastWrite }: ContestState, { wanted }: ContestObservation): OwnWrite | undefined {
+  if (lastWrite === undefined || lastWrite.wanted !== wanted) return undefined;
+  return { ...lastWrite, passesSince: Math.min(lastWrite.passesSince + 1, PASSES_TO_BE_PUT_BACK + 1) };
+}
+
+function isOld(lastWrite: OwnWrite | undefined): boolean {
+  return lastWrite === undefined || lastWrite.passesSince > PASSES_TO_BE_PUT_BACK;
+}
+
+function begun(lastWrite: OwnWrite | undefined, { nowMs, intervalMs }: ContestObservation): Contest | undefined {
+  if (lastWrite === undefined || isOld(lastWrite)) return undefined;
+  if (nowMs - lastWrite.atMs > INTERVALS_TO_BE_PUT_BACK * intervalMs) return undefined;
+  const delayMs = 2 * intervalMs;
+  return { lastSeenMs: nowMs, delayMs, nextWriteMs: lastWrite.atMs + delayMs };
+}
+
+function seenAgain(contest: Contest | undefined, nowMs: number): Contest | undefined {
+  return contest && { ...contest, lastSeenMs: nowMs };
+}
+
+function stillOn(contest: Contest | undefined, { differs, nowMs }: ContestObservation): Contest | undefined {
+  const quiet = contest !== undefined && !differs && nowMs - contest.lastSeenMs >= QUIET_MS;
+  return quiet ? undefined : contest;
+}
+
+function sameVersions(one: readonly string[], other: readonly string[]): boolean {
+  return one.length === other.length && one.every((version, index) => version === other[index]);
+}
+
+function isOwnWrite(value: unknown): value is OwnWrite {
+  if (!isRecord(value)) return false;
+  const { wanted, atMs, passesSince, versions } = value;
+  return (
+    typeof wanted === 'string' && typeof atMs === 'number' && typeof passesSince === 'number' && Array.isArray(versions)
+  );
+}
+
+function isContest(value: unknown): value is Contest {
+  if (!isRecord(value)) return false;
+  return [value['lastSeenMs'], value['nextWriteMs'], value['delayMs']].every((field) => typeof field === 'number');
+}
+
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,43 @@
+import type { Finding } from '../cluster/finding.ts';
+import type { KubernetesObject } from '../cluster/kubernetes-objects.ts';
+import { type ContestVerdict, lastManager } from './contested-writes.ts';
+import { REFUSAL } from './lease-endpoints.ts';
+import { type EndpointSliceObject, KUBERNETES_SERVICE, MANAGED_BY_LABEL } from './objects.ts';
+import type { ProbeOutcome } from './probe-outcome.ts';
+
+/** The original's refusal, and why nobody is there to publish: what each address answered. */
+export function noLiveLease(outcomes: ReadonlyMap<string, ProbeOutcome>): Finding {
+  const answers = [...outcomes].map(([address, { detail }]) => `${address} ${detail}`);
+  const why = answers.length > 0 ? answers.join('; ') : 'no address is known to probe';
+  return { type: 'noLiveLease', message: `${REFUSAL}: ${why}` };
+}
+
+export function oddProbes(outcomes: ReadonlyMap<string, ProbeOutcome>): Finding[] {
+  return [...outcomes].flatMap(([address, { odd, detail }]): Finding[] => {
+    const message = `the probe of ${address}: ${detail}. Check its URL, its server name and the CA`;
+    return odd ? [{ type: 'oddProbe', message, item: address }] : [];
+  });
+}
+
+/** Endpoints and slice as they were found; `ownManager` is the field manager that our own writes carry. */
+export function twoOwners(
+  found: readonly (KubernetesObject | undefined)[],
+  ownManager: string,
+  { state, withhold }: ContestVerdict,
+): Finding {
+  const manager = lastManager(found, ownManager) ?? 'an unknown field manager';
+  const seconds = Math.round((state.contest?.delayMs ?? 0) / 1000);
+  const then = withhold ? `writes that only contest wait ${seconds} s` : 'it is written once more';
+  const remedy = 'Let one of them go: API servers with --endpoint-reconciler-type=none leave endpoints alone';
+  const message = `the endpoints of default/kubernetes have two owners: ${manager} changed what was written here; ${then}. ${remedy}`;
+  return { type: 'twoOwners', message, item: manager };
+}
+
+/** A slice of the Service that another owner made, or labelled as its own. */
+export function foreignSlice({ metadata }: EndpointSliceObject): Finding[] {
+  const manager = metadata.labels?.[MANAGED_BY_LABEL];
+  if (metadata.name === KUBERNETES_SERVICE.name && manager === undefined) return [];
+  const by = manager === undefined ? 'is not ours' : `is managed by ${manager}`;
+  const message = `EndpointSlice default/${metadata.name} of the kubernetes Service ${by}; it is never deleted here`;
+  return [{ type: 'foreignSlice', message, item: metadata.name }];
+}

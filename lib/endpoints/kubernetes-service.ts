@@ -1,0 +1,72 @@
+import { formatAddress } from '../allocator/ip-address.ts';
+import { firstUsable, parseCidr } from '../allocator/network.ts';
+import type { ClusterSpec } from '../cluster/cluster-spec.ts';
+import { type EndpointPort, KUBERNETES_SERVICE, type ServiceObject, type ServicePort } from './objects.ts';
+
+/**
+ * The Service `default/kubernetes` as the original creates it (`CreateOrUpdateMasterServiceIfNeeded` of
+ * `pkg/controlplane/controller/kubernetesservice/controller.go`): no selector, one family, the first address of the
+ * primary range.
+ */
+export function desiredService(spec: ClusterSpec): ServiceObject {
+  return {
+    apiVersion: 'v1',
+    kind: 'Service',
+    metadata: { ...KUBERNETES_SERVICE, labels: { provider: 'kubernetes', component: 'apiserver' } },
+    spec: {
+      ports: servicePorts(spec),
+      clusterIP: serviceAddress(spec),
+      ipFamilyPolicy: 'SingleStack',
+      sessionAffinity: 'None',
+      type: spec.service.nodePort > 0 ? 'NodePort' : 'ClusterIP',
+    },
+  };
+}
+
+/**
+ * What `spec.service.reconcile` puts right: type and ports, compared position by position. `undefined` when both are
+ * as they should be; else the object as it came, with those two replaced.
+ */
+export function correctedService(current: ServiceObject, desired: ServiceObject): ServiceObject | undefined {
+  const ports = desired.spec.ports ?? [];
+  const currentPorts = current.spec.ports ?? [];
+  const satisfied =
+    current.spec.type === desired.spec.type &&
+    currentPorts.length === ports.length &&
+    ports.every((port, position) => sameServicePort(port, currentPorts[position]));
+  if (satisfied) return undefined;
+  return {
+    ...current,
+    apiVersion: 'v1',
+    kind: 'Service',
+    spec: { ...current.spec, ports, ...(desired.spec.type === undefined ? {} : { type: desired.spec.type }) },
+  };
+}
+
+/** Ports that Endpoints and EndpointSlice publish: the API servers' own, then the extra ones. */
+export function endpointPorts(spec: ClusterSpec): readonly EndpointPort[] {
+  return [{ name: 'https', port: spec.service.securePort, protocol: 'TCP' }, ...spec.endpoints.extraPorts];
+}
+
+function servicePorts({ service }: ClusterSpec): ServicePort[] {
+  const https = { name: 'https', protocol: 'TCP', port: service.port, targetPort: service.securePort };
+  return [service.nodePort > 0 ? { ...https, nodePort: service.nodePort } : https, ...service.extraPorts];
+}
+
+function serviceAddress({ serviceClusterIPRanges: [primary] }: ClusterSpec): string {
+  const network = parseCidr(primary);
+  if (network === undefined) throw new TypeError(`"${primary}" is no CIDR: the cluster spec was not validated`);
+  return formatAddress({ family: network.family, value: firstUsable(network) });
+}
+
+function sameServicePort(wanted: ServicePort, found: ServicePort | undefined): boolean {
+  return (
+    found !== undefined &&
+    (found.name ?? '') === (wanted.name ?? '') &&
+    (found.protocol ?? 'TCP') === (wanted.protocol ?? 'TCP') &&
+    found.appProtocol === wanted.appProtocol &&
+    found.port === wanted.port &&
+    found.targetPort === wanted.targetPort &&
+    (found.nodePort ?? 0) === (wanted.nodePort ?? 0)
+  );
+}

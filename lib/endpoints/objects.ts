@@ -1,0 +1,80 @@
+import type { Json, KubernetesObject } from '../cluster/kubernetes-objects.ts';
+
+/** The Service that every cluster has, and the name of its Endpoints and of its EndpointSlice. */
+export const KUBERNETES_SERVICE = { namespace: 'default', name: 'kubernetes' } as const;
+
+/** Keeps the mirroring controller from making an EndpointSlice of its own from our Endpoints. */
+export const SKIP_MIRROR_LABEL = 'endpointslice.kubernetes.io/skip-mirror';
+export const SERVICE_NAME_LABEL = 'kubernetes.io/service-name';
+export const MANAGED_BY_LABEL = 'endpointslice.kubernetes.io/managed-by';
+
+/** The fields that decisions look at. Whatever else an object carries goes back as it came. */
+export interface EndpointAddress {
+  readonly ip: string;
+  readonly hostname?: string;
+  readonly nodeName?: string;
+  readonly targetRef?: Readonly<Record<string, Json | undefined>>;
+}
+
+export interface EndpointPort {
+  readonly name?: string;
+  readonly port: number;
+  readonly protocol?: string;
+  readonly appProtocol?: string;
+}
+
+export interface EndpointSubset {
+  readonly addresses?: readonly EndpointAddress[];
+  readonly notReadyAddresses?: readonly EndpointAddress[];
+  readonly ports?: readonly EndpointPort[];
+}
+
+export interface EndpointsObject extends KubernetesObject {
+  readonly subsets?: readonly EndpointSubset[];
+}
+
+export interface SliceEndpoint {
+  readonly addresses: readonly string[];
+  readonly conditions?: { readonly ready?: boolean };
+  readonly nodeName?: string;
+  readonly targetRef?: Readonly<Record<string, Json | undefined>>;
+}
+
+export interface EndpointSliceObject extends KubernetesObject {
+  readonly addressType: string;
+  readonly endpoints?: readonly SliceEndpoint[] | null;
+  readonly ports?: readonly EndpointPort[] | null;
+}
+
+export interface ServicePort {
+  readonly name?: string;
+  readonly protocol?: string;
+  readonly appProtocol?: string;
+  readonly port: number;
+  readonly targetPort?: number | string;
+  readonly nodePort?: number;
+}
+
+export interface ServiceObject extends KubernetesObject {
+  readonly spec: {
+    readonly type?: string;
+    readonly clusterIP?: string;
+    readonly ports?: readonly ServicePort[];
+    readonly sessionAffinity?: string;
+    readonly ipFamilyPolicy?: string;
+  };
+}
+
+/** Addresses that the Endpoints call ready, of every subset. */
+export function readyAddresses(endpoints: EndpointsObject | undefined): string[] {
+  return (endpoints?.subsets ?? []).flatMap((subset) => (subset.addresses ?? []).map(({ ip }) => ip));
+}
+
+export function samePort(one: EndpointPort, other: EndpointPort): boolean {
+  return (
+    (one.name ?? '') === (other.name ?? '') &&
+    one.port === other.port &&
+    (one.protocol ?? 'TCP') === (other.protocol ?? 'TCP') &&
+    one.appProtocol === other.appProtocol
+  );
+}

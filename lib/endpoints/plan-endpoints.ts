@@ -1,0 +1,98 @@
+import type { ClusterSpec } from '../cluster/cluster-spec.ts';
+import { ensureSlice, sliceAddresses } from './endpoint-slice.ts';
+import { endpointPorts } from './kubernetes-service.ts';
+import { type EndpointsDecision, leaseEndpoints, onlySubset } from './lease-endpoints.ts';
+import { addMaster, removeMaster } from './master-count-endpoints.ts';
+import {
+  type EndpointPort,
+  type EndpointSliceObject,
+  type EndpointsObject,
+  readyAddresses,
+  samePort,
+} from './objects.ts';
+
+export interface EndpointsObservation {
+  readonly spec: ClusterSpec;
+  readonly current: EndpointsObject | undefined;
+  readonly slice: EndpointSliceObject | undefined;
+  /** Addresses to publish, in byte order. */
+  readonly live: readonly string[];
+  /** Addresses whose lease is known and is not to be published. */
+  readonly gone: readonly string[];
+}
+
+/** What a tick does to the Endpoints, for all addresses at once; `reconcilePorts` as the spec says. */
+export function planEndpoints(observation: EndpointsObservation): EndpointsDecision {
+  const { spec, current, live } = observation;
+  if (live.length === 0) return { outcome: 'refused' };
+  const ports = inFoundOrder(endpointPorts(spec), current);
+  const { reconcilePorts } = spec.endpoints;
+  if (spec.endpoints.reconciler === 'master-count') return planMasters(observation, ports);
+  const healed = withReadyOnly(current, live);
+  const decision = leaseEndpoints({ current: healed, live, ports, reconcilePorts, stopped: false });
+  return decision.outcome === 'keep' && healed !== current ? { ...decision, outcome: 'update' } : decision;
+}
+
+/** Whether the plan comes to a write, of Endpoints or of the slice. */
+export function plansWrite(decision: EndpointsDecision, slice: EndpointSliceObject | undefined): boolean {
+  switch (decision.outcome) {
+    case 'nothing':
+    case 'refused':
+      return false;
+    case 'keep':
+      return ensureSlice(decision.endpoints, slice) !== undefined;
+    case 'create':
+    case 'update':
+      return true;
+  }
+}
+
+/** Nobody is published, or somebody whose lease is gone: that is never left as it is. */
+export function isUrgent({ current, slice, gone }: EndpointsObservation): boolean {
+  const published = [readyAddresses(current), sliceAddresses(slice)];
+  return published.some((addresses) => addresses.length === 0 || addresses.some((address) => gone.includes(address)));
+}
+
+/** Turns of the master-count reconciler, each server's in order, until one round changes nothing. */
+function planMasters(observation: EndpointsObservation, ports: readonly EndpointPort[]): EndpointsDecision {
+  const { spec, current, live, gone } = observation;
+  const { masterCount, reconcilePorts } = spec.endpoints;
+  let endpoints = current;
+  for (const address of readyAddresses(current).filter((ip) => gone.includes(ip))) {
+    endpoints = changedBy(removeMaster(endpoints, address)) ?? endpoints;
+  }
+  for (let round = 0; round <= live.length; round++) {
+    const before = endpoints;
+    for (const address of live) {
+      endpoints =
+        changedBy(addMaster({ current: endpoints, address, masterCount, ports, reconcilePorts })) ?? endpoints;
+    }
+    if (endpoints === before) break;
+  }
+  if (endpoints === undefined) return { outcome: 'nothing' };
+  return { outcome: current === undefined ? 'create' : endpoints === current ? 'keep' : 'update', endpoints };
+}
+
+function changedBy(decision: EndpointsDecision): EndpointsObject | undefined {
+  return 'endpoints' in decision ? decision.endpoints : undefined;
+}
+
+/** Some API servers sort the ports that they are given: the order that is there is as good as ours. */
+function inFoundOrder(wanted: readonly EndpointPort[], current: EndpointsObject | undefined): readonly EndpointPort[] {
+  const found = (current && onlySubset(current)?.ports) ?? [];
+  const same = found.length === wanted.length && wanted.every((port) => found.some((other) => samePort(port, other)));
+  return same ? found : wanted;
+}
+
+/** A live address that somebody called not ready would stay so for ever: repacking lets not ready win. */
+function withReadyOnly(current: EndpointsObject | undefined, live: readonly string[]): EndpointsObject | undefined {
+  const calledNotReady = (current?.subsets ?? []).some(({ notReadyAddresses = [] }) =>
+    notReadyAddresses.some(({ ip }) => live.includes(ip)),
+  );
+  if (current === undefined || !calledNotReady) return current;
+  const subsets = (current.subsets ?? []).map((subset) => ({
+    ...subset,
+    notReadyAddresses: (subset.notReadyAddresses ?? []).filter(({ ip }) => !live.includes(ip)),
+  }));
+  return { ...current, subsets };
+}

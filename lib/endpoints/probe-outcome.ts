@@ -1,0 +1,52 @@
+/** What came back from one look at an API server's `/readyz`. */
+export type ProbeAnswer =
+  | { readonly kind: 'status'; readonly status: number; readonly body: string }
+  | { readonly kind: 'tlsFailure'; readonly message: string }
+  | { readonly kind: 'silence'; readonly message: string };
+
+/**
+ * What an answer says of the server. `ready` and `alive` refresh a lease, but only `ready` brings back what was taken
+ * out; `odd` is a miss that somebody should look at.
+ */
+export interface ProbeOutcome {
+  readonly verdict: 'ready' | 'alive' | 'shuttingDown' | 'miss';
+  readonly odd: boolean;
+  /** A server spoke, so that the way to it is open. */
+  readonly answered: boolean;
+  /** For people: `answered 503`, `no answer: connect ECONNREFUSED`. */
+  readonly detail: string;
+}
+
+/** Credentials are not asked of a probe: who refuses one, or asks it to come later, is alive. */
+const ALIVE = new Set([401, 403, 429]);
+
+/** A line of `/readyz`, or the answer of `/readyz/shutdown` (`pkg/server/healthz/healthz.go` of k8s.io/apiserver). */
+const SHUTTING_DOWN = /^\[-\]shutdown failed: |^internal server error: process is shutting down/m;
+
+export function probeOutcome(answer: ProbeAnswer): ProbeOutcome {
+  switch (answer.kind) {
+    case 'silence':
+      return { verdict: 'miss', odd: false, answered: false, detail: `no answer: ${answer.message}` };
+    case 'tlsFailure':
+      return { verdict: 'miss', odd: true, answered: false, detail: `TLS failed: ${answer.message}` };
+    case 'status':
+      return statusOutcome(answer.status, answer.body);
+  }
+}
+
+function statusOutcome(status: number, body: string): ProbeOutcome {
+  const detail = `answered ${status}`;
+  if (status === 200) return { verdict: 'ready', odd: false, answered: true, detail };
+  if (ALIVE.has(status)) return { verdict: 'alive', odd: false, answered: true, detail };
+  if (status === 500 && SHUTTING_DOWN.test(body)) {
+    return { verdict: 'shuttingDown', odd: false, answered: true, detail: `${detail}: it is shutting down` };
+  }
+  const odd = status < 500 || status > 599;
+  return { verdict: 'miss', odd, answered: true, detail: `${detail}${failedChecks(body)}` };
+}
+
+/** `: etcd, poststarthook/rbac/bootstrap-roles`: what a real `/readyz` names as failed. */
+function failedChecks(body: string): string {
+  const names = [...body.matchAll(/^\[-\](\S+) failed/gm)].flatMap(([, name]) => name ?? []);
+  return names.length > 0 ? `: ${names.slice(0, 5).join(', ')}` : '';
+}

@@ -1,0 +1,108 @@
+import { canonicalAddress } from '../allocator/ip-address.ts';
+import type { ApiServerSpec, ClusterSpec } from '../cluster/cluster-spec.ts';
+import { isWithdrawn, type Lease } from '../cluster/lease.ts';
+import { listLeases, putLease, withdraw } from '../table/leases.ts';
+import { type AddressTakenOut, othersLive, type TakeOutRequest, takeOutAddress } from './take-out-address.ts';
+
+export interface DeregisterRequest extends TakeOutRequest {
+  /** One published address, as text. */
+  readonly address: string;
+  /** Until when no probe brings it back. Default: an hour from now; at most 24 hours. */
+  readonly untilMs?: number;
+}
+
+export type DeregisterResult =
+  | ({ readonly outcome: 'deregistered'; readonly untilMs: number } & AddressTakenOut)
+  | { readonly outcome: 'refused'; readonly reason: RefusalReason; readonly message: string }
+  /** Nothing is known of that address here: there is nothing to withdraw. */
+  | { readonly outcome: 'notRegistered'; readonly message: string };
+
+export type RefusalReason = 'notAnAddress' | 'badEnd' | 'shared' | 'lastLiveAddress';
+
+const DEFAULT_WITHDRAWAL_MS = 3_600_000;
+const LONGEST_WITHDRAWAL_MS = 24 * 3_600_000;
+
+/**
+ * The original's pre-shutdown hook for one address: it is withdrawn in the table, which no probe undoes before its end
+ * (but for a server that went down and came back), and then taken out of Endpoints and EndpointSlice. Safe to repeat:
+ * a later end extends the withdrawal, an earlier one does not shorten it.
+ * @throws TableError
+ */
+export async function deregister(request: DeregisterRequest): Promise<DeregisterResult> {
+  const { spec, table, nowMs } = request;
+  const address = canonicalAddress(request.address);
+  if (address === undefined) {
+    return refused('notAnAddress', `"${request.address}" is no IP address: name one published address`);
+  }
+  const untilMs = request.untilMs ?? nowMs() + DEFAULT_WITHDRAWAL_MS;
+  const badEnd = endRefusal(untilMs, nowMs());
+  if (badEnd !== undefined) return badEnd;
+
+  const leases = (await listLeases(table, spec.name)).map((listed) => listed.lease);
+  const lease = leases.find((known) => known.address === address);
+  const server = spec.apiServers.find((known) => 'address' in known && known.address === address);
+  const objection = objectionTo(address, server, lease, spec);
+  if (objection !== undefined) return objection;
+
+  const already = lease !== undefined && isWithdrawn(lease, nowMs());
+  if (!already && !request.lastOne && othersLive(request, leases, address).length === 0) return lastLive(address);
+  const end = Math.max(untilMs, already ? (lease.withdrawnUntilMs ?? 0) : 0);
+  await withdraw(table, spec.name, { address, untilMs: end, nowMs: nowMs() });
+  if (!already && !request.lastOne && (await isLastAfterAll(request, address))) return lastLive(address);
+  return { outcome: 'deregistered', untilMs: end, ...(await takeOutAddress(request, address)) };
+}
+
+function endRefusal(untilMs: number, nowMs: number): DeregisterResult | undefined {
+  if (untilMs <= nowMs) return refused('badEnd', `the withdrawal would end at ${iso(untilMs)}, which is past`);
+  if (untilMs <= nowMs + LONGEST_WITHDRAWAL_MS) return undefined;
+  return refused('badEnd', `the withdrawal would end at ${iso(untilMs)}; 24 hours from now is the longest`);
+}
+
+function objectionTo(
+  address: string,
+  server: ApiServerSpec | undefined,
+  lease: Lease | undefined,
+  spec: ClusterSpec,
+): DeregisterResult | undefined {
+  if (spec.endpoints.reconciler === 'none') {
+    return { outcome: 'notRegistered', message: `cluster ${spec.name} publishes no endpoints: its reconciler is none` };
+  }
+  if (server === undefined && lease === undefined) {
+    const message = `${address} is no API server of cluster ${spec.name}: neither its spec nor its leases know it`;
+    return { outcome: 'notRegistered', message };
+  }
+  const shared = server === undefined ? lease?.host !== undefined : server.kind === 'shared';
+  if (!shared) return undefined;
+  const where = lease?.host === undefined ? 'its spec says shared' : `a record of ${lease.host}`;
+  return refused(
+    'shared',
+    `${address} stands for several API servers (${where}): take the server out behind it instead`,
+  );
+}
+
+/** Two that deregister at once each saw the other live. Whoever finds nobody left takes its own mark back. */
+async function isLastAfterAll(request: DeregisterRequest, address: string): Promise<boolean> {
+  const { table, spec } = request;
+  const listed = await listLeases(table, spec.name);
+  const leases = listed.map(({ lease }) => lease);
+  if (othersLive(request, leases, address).length > 0) return false;
+  const own = listed.find(({ lease }) => lease.address === address);
+  if (own !== undefined) {
+    const { withdrawnUntilMs: _, ...unmarked } = own.lease;
+    await putLease(table, spec.name, unmarked, own);
+  }
+  return true;
+}
+
+function lastLive(address: string): DeregisterResult {
+  const message = `${address} is the last live address: without it the kubernetes Service has no endpoints. Say lastOne to take it out all the same`;
+  return refused('lastLiveAddress', message);
+}
+
+function refused(reason: RefusalReason, message: string): DeregisterResult {
+  return { outcome: 'refused', reason, message };
+}
+
+function iso(ms: number): string {
+  return Number.isFinite(ms) && Math.abs(ms) <= 8.64e15 ? new Date(ms).toISOString() : String(ms);
+}

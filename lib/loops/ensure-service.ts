@@ -1,0 +1,90 @@
+import type { ClusterSpec } from '../cluster/cluster-spec.ts';
+import type { KubernetesObject } from '../cluster/kubernetes-objects.ts';
+import { EndpointsError } from '../endpoints/errors.ts';
+import { correctedService, desiredService } from '../endpoints/kubernetes-service.ts';
+import { KUBERNETES_SERVICE, type ServiceObject } from '../endpoints/objects.ts';
+import type { ClusterPort, CreateResult } from '../kubernetes/cluster-port.ts';
+import { ClusterError } from '../kubernetes/errors.ts';
+import { writtenObject } from './write-endpoints.ts';
+
+export interface ServiceEnsured {
+  readonly changes: readonly string[];
+  /** Whether there is a Service to publish endpoints for. */
+  readonly exists: boolean;
+  readonly error?: Error;
+}
+
+interface ServiceCidr extends KubernetesObject {
+  readonly spec: { readonly cidrs: readonly string[] };
+}
+
+const SERVICE = `${KUBERNETES_SERVICE.namespace}/${KUBERNETES_SERVICE.name}`;
+
+/**
+ * Makes the Service `default/kubernetes` if it is missing and, where the spec says `service.reconcile`, puts its type
+ * and ports right. What an API server needs before it takes the Service and nobody made, is made: the namespace
+ * `default`, and the ServiceCIDR `kubernetes` (Kubernetes 1.33 and later, with the server's own hooks off).
+ */
+export async function ensureService(kubernetes: ClusterPort, spec: ClusterSpec): Promise<ServiceEnsured> {
+  const current = await kubernetes.get<ServiceObject>({ kind: 'Service', ...KUBERNETES_SERVICE });
+  const desired = desiredService(spec);
+  if (current === undefined) return createService(kubernetes, spec, desired);
+  const corrected = spec.service.reconcile ? correctedService(current, desired) : undefined;
+  if (corrected === undefined) return { changes: [], exists: true };
+  const written = writtenObject(await kubernetes.update(corrected), 'Service');
+  if (written instanceof EndpointsError) return { changes: [], exists: true, error: written };
+  return { changes: [`updated service ${SERVICE}: type and ports`], exists: true };
+}
+
+async function createService(
+  kubernetes: ClusterPort,
+  spec: ClusterSpec,
+  desired: ServiceObject,
+): Promise<ServiceEnsured> {
+  const changes: string[] = [];
+  let result = await kubernetes.create(desired);
+  if (result.outcome === 'namespaceUnavailable' && (await makeNamespace(kubernetes))) {
+    changes.push('created namespace default');
+    result = await kubernetes.create(desired);
+  }
+  if (result.outcome !== 'invalid') return serviceCreated(result, changes);
+
+  const serviceCidr = await makeServiceCidr(kubernetes, spec);
+  if (serviceCidr !== 'made') return serviceCreated(result, changes, serviceCidr);
+  changes.push(`created servicecidr kubernetes: ${spec.serviceClusterIPRanges.join(' ')}`);
+  return serviceCreated(await kubernetes.create(desired), changes);
+}
+
+function serviceCreated(
+  result: CreateResult<ServiceObject>,
+  changes: readonly string[],
+  cause?: ClusterError,
+): ServiceEnsured {
+  if (result.outcome === 'alreadyExists') return { changes, exists: true };
+  const written = writtenObject(result, 'Service', cause);
+  if (written instanceof EndpointsError) return { changes, exists: false, error: written };
+  return { changes: [...changes, `created service ${SERVICE}: ${written.spec.clusterIP ?? ''}`], exists: true };
+}
+
+async function makeNamespace(kubernetes: ClusterPort): Promise<boolean> {
+  const namespace: KubernetesObject = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'default' } };
+  return (await kubernetes.create(namespace)).outcome === 'created';
+}
+
+/** An error: it is missing, and this API server does not serve the kind, or not to us. */
+async function makeServiceCidr(kubernetes: ClusterPort, spec: ClusterSpec): Promise<'made' | ClusterError | undefined> {
+  const serviceCidr: ServiceCidr = {
+    apiVersion: 'networking.k8s.io/v1',
+    kind: 'ServiceCIDR',
+    metadata: { name: KUBERNETES_SERVICE.name },
+    spec: { cidrs: spec.serviceClusterIPRanges },
+  };
+  try {
+    if ((await kubernetes.get({ kind: 'ServiceCIDR', name: KUBERNETES_SERVICE.name })) !== undefined) return undefined;
+    const result = await kubernetes.create(serviceCidr);
+    return result.outcome === 'created' ? 'made' : undefined;
+  } catch (error) {
+    if (error instanceof ClusterError && (error.code === 'Rejected' || error.code === 'Forbidden')) return error;
+    throw error;
+  }
+}

@@ -1,0 +1,156 @@
+import type { Finding } from '../cluster/finding.ts';
+import { afterWrite, type ContestState, contestStateFrom, judgeContest } from '../endpoints/contested-writes.ts';
+import { foreignSlice, noLiveLease, twoOwners } from '../endpoints/endpoint-findings.ts';
+import { EndpointsError } from '../endpoints/errors.ts';
+import { endpointPorts } from '../endpoints/kubernetes-service.ts';
+import type { EndpointsDecision } from '../endpoints/lease-endpoints.ts';
+import {
+  type EndpointSliceObject,
+  type EndpointsObject,
+  KUBERNETES_SERVICE,
+  SERVICE_NAME_LABEL,
+} from '../endpoints/objects.ts';
+import { type EndpointsObservation, isUrgent, planEndpoints, plansWrite } from '../endpoints/plan-endpoints.ts';
+import { goneAddresses, publishedAddresses } from '../endpoints/published-addresses.ts';
+import { FIELD_MANAGER } from '../kubernetes/api-server-cluster.ts';
+import type { TableValue } from '../table/key-value-table.ts';
+import { listLeases } from '../table/leases.ts';
+import { ensureService, type ServiceEnsured } from './ensure-service.ts';
+import type { LoopDefinition, PassContext, PassReport } from './pass.ts';
+import { type LeasesRefreshed, refreshLeases } from './refresh-leases.ts';
+import { ENDPOINTS_REF, type EndpointsWritten, SLICE_REF, writeEndpoints } from './write-endpoints.ts';
+
+/**
+ * Keeps the Service `default/kubernetes` and publishes as its Endpoints and EndpointSlice the API servers that answer
+ * (`pkg/controlplane/controller/kubernetesservice/controller.go`, `pkg/controlplane/reconcilers`). What answers is
+ * refreshed before anything is decided, so that a tick that comes late removes nobody.
+ */
+export const kubernetesService: LoopDefinition = { id: 'kubernetes-service', run };
+
+async function run(context: PassContext): Promise<PassReport> {
+  const { spec, kubernetes } = context;
+  if (spec.endpoints.reconciler === 'none') {
+    const service = await ensureService(kubernetes, spec);
+    return reportOf(context, service, { changes: [], findings: [], counts: {} });
+  }
+  const leases = await refreshLeases(context);
+  const [service, current, slices] = await Promise.all([
+    ensureService(kubernetes, spec),
+    kubernetes.get<EndpointsObject>(ENDPOINTS_REF),
+    readSlices(context),
+  ]);
+  if (!service.exists) return reportOf(context, service, { ...leases, counts: {} });
+
+  const observation = await observe(context, leases, current, slices);
+  const published = await publish(context, observation, leases);
+  const findings = [...leases.findings, ...slices.flatMap(foreignSlice), ...published.findings];
+  const counts = { addresses: leases.expected.length, leasesHeld: observation.live.length };
+  return reportOf(context, service, { ...published, changes: leases.changes, findings, counts });
+}
+
+/** Without its label the slice of ours is in no list: then it is read by its name. */
+async function readSlices({ kubernetes }: PassContext): Promise<EndpointSliceObject[]> {
+  const { namespace, name } = KUBERNETES_SERVICE;
+  const selector = `${SERVICE_NAME_LABEL}=${name}`;
+  const slices = await kubernetes.list<EndpointSliceObject>('EndpointSlice', namespace, selector);
+  if (slices.some(isNamedAsOurs)) return slices;
+  const unlabelled = await kubernetes.get<EndpointSliceObject>(SLICE_REF);
+  return unlabelled === undefined ? slices : [...slices, unlabelled];
+}
+
+/** The leases are listed anew: somebody may have deregistered while this pass probed and read. */
+async function observe(
+  { spec, table, nowMs }: PassContext,
+  { expected }: LeasesRefreshed,
+  current: EndpointsObject | undefined,
+  slices: readonly EndpointSliceObject[],
+): Promise<EndpointsObservation & { readonly nowMs: number }> {
+  const leases = (await listLeases(table, spec.name)).map(({ lease }) => lease);
+  const decidedAtMs = nowMs();
+  const live = publishedAddresses(leases, expected, decidedAtMs);
+  const gone = goneAddresses(leases, live, spec.endpoints.reconciler, decidedAtMs);
+  return { spec, current, slice: slices.find(isNamedAsOurs), live, gone, nowMs: decidedAtMs };
+}
+
+interface Published {
+  readonly findings: readonly Finding[];
+  readonly written?: EndpointsWritten;
+  readonly error?: EndpointsError;
+  readonly state?: ContestState;
+}
+
+async function publish(
+  { spec, kubernetes, state }: PassContext,
+  observation: EndpointsObservation & { readonly nowMs: number },
+  leases: LeasesRefreshed,
+): Promise<Published> {
+  const before = contestStateFrom(state);
+  const decision = planEndpoints(observation);
+  if (decision.outcome === 'refused') {
+    const finding = noLiveLease(leases.outcomes);
+    return { findings: [finding], error: new EndpointsError('NoLiveLease', finding.message), state: before };
+  }
+  if (decision.outcome === 'nothing') return { findings: [], state: before };
+
+  const { verdict, facts } = judged(observation, decision, before);
+  const findings = verdict.twoOwners
+    ? [twoOwners([observation.current, observation.slice], FIELD_MANAGER, verdict)]
+    : [];
+  if (verdict.withhold || !plansWrite(decision, observation.slice)) return { findings, state: verdict.state };
+  const written = await writeEndpoints(kubernetes, decision, async () => observation.slice);
+  // What was only to be written, or not at all, is not what anybody could put back.
+  const ours = spec.mode === 'enforce' && written.error === undefined;
+  const after = ours ? afterWrite(verdict, { ...facts, versions: versionsOf(written) }) : verdict.state;
+  return { findings, written, state: after };
+}
+
+function judged(
+  observation: EndpointsObservation & { readonly nowMs: number },
+  decision: EndpointsDecision,
+  before: ContestState,
+) {
+  const { spec, current, slice, live, nowMs } = observation;
+  const facts = {
+    wanted: JSON.stringify([live, endpointPorts(spec)]),
+    differs: plansWrite(decision, slice),
+    versions: versionsOf({ ...(current && { endpoints: current }), ...(slice && { slice }) }),
+    urgent: isUrgent(observation),
+    nowMs,
+    intervalMs: spec.intervalSeconds['kubernetes-service'] * 1000,
+  };
+  return { facts, verdict: judgeContest(before, facts) };
+}
+
+function versionsOf({ endpoints, slice }: Pick<EndpointsWritten, 'endpoints' | 'slice'>): string[] {
+  return [endpoints, slice].map((object) => object?.metadata.resourceVersion ?? '');
+}
+
+function isNamedAsOurs({ metadata }: EndpointSliceObject): boolean {
+  return metadata.name === KUBERNETES_SERVICE.name;
+}
+
+/** In `observe` the cluster's writes were told, not made; those of the leases were made. */
+function reportOf(
+  { spec }: PassContext,
+  service: ServiceEnsured,
+  rest: Pick<PassReport, 'changes' | 'findings' | 'counts'> & Omit<Published, 'findings'>,
+): PassReport {
+  const { written, state } = rest;
+  const inCluster = spec.mode === 'enforce' ? [...service.changes, ...(written?.changes ?? [])] : [];
+  const errors = [service.error, rest.error, written?.error].filter((error) => error !== undefined);
+  return {
+    changes: [...rest.changes, ...inCluster],
+    findings: rest.findings,
+    counts: rest.counts,
+    errors,
+    ...(state !== undefined && { state: stateValue(state) }),
+  };
+}
+
+function stateValue({ wanted, lastWrite, contest }: ContestState): TableValue {
+  return {
+    ...(wanted !== undefined && { wanted }),
+    ...(lastWrite && { lastWrite: { ...lastWrite } }),
+    ...(contest && { contest: { ...contest } }),
+  };
+}

@@ -1,0 +1,102 @@
+import { familyOf, parseAddress } from '../allocator/ip-address.ts';
+import { isGlobalUnicast } from '../cluster/address-kind.ts';
+import type { ApiServerSpec, ClusterSpec, ProbeSpec } from '../cluster/cluster-spec.ts';
+import type { Finding } from '../cluster/finding.ts';
+import type { Lease } from '../cluster/lease.ts';
+import { type ProbeOutcome, probeOutcome } from '../endpoints/probe-outcome.ts';
+import type { ExpectedAddress } from '../endpoints/published-addresses.ts';
+import type { Prober, ProbeTarget } from '../kubernetes/probe.ts';
+import type { HostResolver } from '../kubernetes/resolve-host.ts';
+
+/** An address of the spec, and where to ask for it. */
+export interface ProbedAddress extends ExpectedAddress {
+  readonly target: ProbeTarget;
+}
+
+export interface ResolvedAddresses {
+  readonly addresses: readonly ProbedAddress[];
+  readonly findings: readonly Finding[];
+}
+
+/**
+ * Every address that may serve: those that the spec names, and the records of its host names that the Service's family
+ * can publish. A look-up that fails says nothing: what the leases know of that host stays.
+ */
+export async function resolveAddresses(
+  spec: ClusterSpec,
+  resolveHost: HostResolver,
+  leases: readonly Lease[],
+): Promise<ResolvedAddresses> {
+  const resolved = await Promise.all(spec.apiServers.map((server) => resolveServer(server, spec, resolveHost, leases)));
+  const byAddress = new Map<string, ProbedAddress>();
+  const named = resolved
+    .flatMap(({ addresses }) => addresses)
+    .sort((one, other) => Number('host' in one) - Number('host' in other));
+  for (const address of named) if (!byAddress.has(address.address)) byAddress.set(address.address, address);
+  return { addresses: [...byAddress.values()], findings: resolved.flatMap(({ findings }) => findings) };
+}
+
+async function resolveServer(
+  server: ApiServerSpec,
+  spec: ClusterSpec,
+  resolveHost: HostResolver,
+  leases: readonly Lease[],
+): Promise<ResolvedAddresses> {
+  if ('address' in server) {
+    const { address, kind } = server;
+    return { addresses: [{ address, kind, target: targetOf(address, server.probe, spec) }], findings: [] };
+  }
+  const { host } = server;
+  const probe = { ...server.probe, serverName: server.probe.serverName ?? host };
+  const probed = (addresses: readonly string[]): ProbedAddress[] =>
+    addresses.map((address) => ({ address, kind: 'shared', host, target: targetOf(address, probe, spec) }));
+  const records = await resolveHost(host);
+  if (records !== undefined) return publishable(records, host, spec, probed);
+
+  const known = leases.filter((lease) => lease.source === 'probe' && lease.host === host).map(({ address }) => address);
+  const message = `the look-up of ${host} failed; what was known stays: ${known.join(' ') || 'nothing'}`;
+  return { addresses: probed(known), findings: [{ type: 'other', message, item: host }] };
+}
+
+function publishable(
+  records: readonly string[],
+  host: string,
+  spec: ClusterSpec,
+  probed: (addresses: readonly string[]) => ProbedAddress[],
+): ResolvedAddresses {
+  const family = familyOf(spec.serviceClusterIPRanges[0].split('/')[0] ?? '');
+  const unfit = records.filter((record) => !isFit(record));
+  const findings = unfit.map((record): Finding => {
+    const message = `${host} stands for ${record}, which no Endpoints may publish; correct its DNS records`;
+    return { type: 'other', message, item: record };
+  });
+  return { addresses: probed(records.filter((record) => isFit(record) && familyOf(record) === family)), findings };
+}
+
+function isFit(record: string): boolean {
+  const address = parseAddress(record);
+  return address !== undefined && isGlobalUnicast(address);
+}
+
+function targetOf(address: string, probe: ProbeSpec, spec: ClusterSpec): ProbeTarget {
+  const { url, path, serverName, authenticate } = probe;
+  const authority = `${familyOf(address) === 'IPv6' ? `[${address}]` : address}:${spec.service.securePort}`;
+  return {
+    url: url ?? `https://${authority}${path}`,
+    ...(serverName !== undefined && { serverName }),
+    authenticate,
+  };
+}
+
+/** All at once. Who refreshes a lease itself is not asked. */
+export async function probeAddresses(
+  addresses: readonly ProbedAddress[],
+  leases: readonly Lease[],
+  probe: Prober,
+): Promise<ReadonlyMap<string, ProbeOutcome>> {
+  const agents = new Set(leases.filter(({ source }) => source === 'agent').map(({ address }) => address));
+  const outcomes = addresses
+    .filter(({ address }) => !agents.has(address))
+    .map(async ({ address, target }) => [address, probeOutcome(await probe(target))] as const);
+  return new Map(await Promise.all(outcomes));
+}

@@ -1,0 +1,105 @@
+import type { ClusterSpec } from '../cluster/cluster-spec.ts';
+import type { Lease } from '../cluster/lease.ts';
+import { sliceAddresses } from '../endpoints/endpoint-slice.ts';
+import type { EndpointsError } from '../endpoints/errors.ts';
+import { endpointPorts } from '../endpoints/kubernetes-service.ts';
+import { type EndpointsDecision, leaseEndpoints } from '../endpoints/lease-endpoints.ts';
+import { removeMaster } from '../endpoints/master-count-endpoints.ts';
+import {
+  type EndpointSliceObject,
+  type EndpointsObject,
+  KUBERNETES_SERVICE,
+  readyAddresses,
+  SERVICE_NAME_LABEL,
+} from '../endpoints/objects.ts';
+import { knownAddresses, publishedAddresses } from '../endpoints/published-addresses.ts';
+import type { ClusterPort } from '../kubernetes/cluster-port.ts';
+import { ClusterError } from '../kubernetes/errors.ts';
+import type { KeyValueTable } from '../table/key-value-table.ts';
+import { listLeases } from '../table/leases.ts';
+import { ENDPOINTS_REF, SLICE_REF, writeEndpoints } from './write-endpoints.ts';
+
+export interface TakeOutRequest {
+  readonly spec: ClusterSpec;
+  /** Calls of table and cluster end with the deadline of whoever asks, and so does all of this. */
+  readonly table: KeyValueTable;
+  readonly kubernetes: ClusterPort;
+  readonly nowMs: () => number;
+  /** Take it out even if nobody is left. */
+  readonly lastOne?: boolean;
+}
+
+export interface AddressTakenOut {
+  /** Whether Endpoints or a slice carry it still: the kubernetes-service loop takes it out at its next tick. */
+  readonly stillPublished: boolean;
+  readonly changes: readonly string[];
+  /** What kept it from being taken out at once. */
+  readonly error?: EndpointsError | ClusterError;
+}
+
+/** Endpoints that others keep writing are left to the next tick. */
+const ATTEMPTS = 4;
+
+/** Writes Endpoints and EndpointSlice without an address that was withdrawn before. Nothing is written if it is not there. */
+export async function takeOutAddress(request: TakeOutRequest, address: string): Promise<AddressTakenOut> {
+  const changes: string[] = [];
+  try {
+    let error: EndpointsError | undefined;
+    for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
+      const written = await writeWithout(request, address);
+      changes.push(...written.changes);
+      error = written.error;
+      if (error?.code !== 'Conflict' && error?.code !== 'AlreadyExists') break;
+    }
+    const stillPublished = await isPublished(request.kubernetes, address);
+    return { stillPublished, changes, ...(error && { error }) };
+  } catch (error) {
+    if (!(error instanceof ClusterError)) throw error;
+    return { stillPublished: true, changes, error };
+  }
+}
+
+/** Addresses that stay published when this one goes. */
+export function othersLive({ spec, nowMs }: TakeOutRequest, leases: readonly Lease[], address: string): string[] {
+  const live = publishedAddresses(leases, knownAddresses(spec.apiServers, leases), nowMs());
+  return live.filter((other) => other !== address);
+}
+
+async function writeWithout(
+  request: TakeOutRequest,
+  address: string,
+): Promise<{ readonly changes: readonly string[]; readonly error?: EndpointsError }> {
+  const { kubernetes, table, spec } = request;
+  const [current, slice] = await Promise.all([
+    kubernetes.get<EndpointsObject>(ENDPOINTS_REF),
+    kubernetes.get<EndpointSliceObject>(SLICE_REF),
+  ]);
+  if (![...readyAddresses(current), ...sliceAddresses(slice)].includes(address)) return { changes: [] };
+  const leases = (await listLeases(table, spec.name)).map(({ lease }) => lease);
+  const decision = decisionWithout(request, address, current, othersLive(request, leases, address));
+  if (decision.outcome === 'nothing' || decision.outcome === 'refused') return { changes: [] };
+  return writeEndpoints(kubernetes, decision, async () => slice);
+}
+
+function decisionWithout(
+  { spec, lastOne = false }: TakeOutRequest,
+  address: string,
+  current: EndpointsObject | undefined,
+  live: readonly string[],
+): EndpointsDecision {
+  if (live.length === 0 && !lastOne) return { outcome: 'refused' };
+  if (spec.endpoints.reconciler !== 'master-count') {
+    return leaseEndpoints({ current, live, ports: endpointPorts(spec), reconcilePorts: true, stopped: lastOne });
+  }
+  const absent = current !== undefined && !readyAddresses(current).includes(address);
+  return absent ? { outcome: 'keep', endpoints: current } : removeMaster(current, address);
+}
+
+async function isPublished(kubernetes: ClusterPort, address: string): Promise<boolean> {
+  const selector = `${SERVICE_NAME_LABEL}=${KUBERNETES_SERVICE.name}`;
+  const [endpoints, slices] = await Promise.all([
+    kubernetes.get<EndpointsObject>(ENDPOINTS_REF),
+    kubernetes.list<EndpointSliceObject>('EndpointSlice', KUBERNETES_SERVICE.namespace, selector),
+  ]);
+  return readyAddresses(endpoints).includes(address) || slices.some((slice) => sliceAddresses(slice).includes(address));
+}

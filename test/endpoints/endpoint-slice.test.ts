@@ -1,0 +1,97 @@
+import { describe, expect, test } from '@jest/globals';
+import { ensureSlice, sliceFromEndpoints } from '../../lib/endpoints/endpoint-slice.ts';
+import type { EndpointSliceObject, EndpointsObject } from '../../lib/endpoints/objects.ts';
+import { anEndpoints, aSlice, HTTPS } from '../support/an-endpoints.ts';
+
+describe('the slice of Endpoints', () => {
+  test('carries the target and the node of an address, and readiness, ready ones first', () => {
+    const targetRef = { kind: 'Pod', name: 'p' };
+    const endpoints: EndpointsObject = {
+      ...anEndpoints([]),
+      subsets: [
+        {
+          notReadyAddresses: [{ ip: '1.1.1.1' }],
+          addresses: [{ ip: '2.2.2.2', nodeName: 'n', targetRef }],
+          ports: [HTTPS],
+        },
+      ],
+    };
+    expect(sliceFromEndpoints(endpoints).endpoints).toEqual([
+      { addresses: ['2.2.2.2'], conditions: { ready: true }, nodeName: 'n', targetRef },
+      { addresses: ['1.1.1.1'], conditions: { ready: false } },
+    ]);
+  });
+
+  test('knows only name, protocol and number of a port', () => {
+    const endpoints = anEndpoints(['1.2.3.4'], [{ port: 8080, appProtocol: 'http' }]);
+    expect(sliceFromEndpoints(endpoints).ports).toEqual([{ name: '', port: 8080, protocol: 'TCP' }]);
+  });
+
+  test('is of IPv6 when a single address that is not ready is', () => {
+    const endpoints = { ...anEndpoints([]), subsets: [{ notReadyAddresses: [{ ip: 'fd00::1' }], ports: [HTTPS] }] };
+    expect(sliceFromEndpoints(endpoints)).toMatchObject({
+      addressType: 'IPv6',
+      endpoints: [{ addresses: ['fd00::1'] }],
+    });
+  });
+
+  test('has only what the first subset has', () => {
+    const endpoints = anEndpoints(['1.2.3.4']);
+    const second = { addresses: [{ ip: '5.6.7.8' }], ports: [HTTPS] };
+    const slice = sliceFromEndpoints({ ...endpoints, subsets: [...(endpoints.subsets ?? []), second] });
+    expect(slice).toEqual(aSlice(['1.2.3.4']));
+  });
+});
+
+describe('ensuring the slice', () => {
+  const endpoints = anEndpoints(['1.2.3.4']);
+  const found = (slice: EndpointSliceObject): EndpointSliceObject => ({
+    ...slice,
+    metadata: { ...slice.metadata, uid: 'u', resourceVersion: '7', annotations: { mine: 'kept' } },
+  });
+
+  test('writes nothing when endpoints, ports and labels are the same', () => {
+    expect(ensureSlice(endpoints, found(aSlice(['1.2.3.4'])))).toBeUndefined();
+  });
+
+  test('takes an absent list for an empty one', () => {
+    const { endpoints: _, ports: __, ...empty } = aSlice([]);
+    expect(ensureSlice(anEndpoints([]), found(empty))).toBeUndefined();
+  });
+
+  test.each([
+    { name: 'another address', slice: aSlice(['9.9.9.9']) },
+    { name: 'one address too many', slice: aSlice(['1.2.3.4', '9.9.9.9']) },
+    { name: 'another port', slice: aSlice(['1.2.3.4'], [{ ...HTTPS, port: 1 }]) },
+    {
+      name: 'an address that somebody called not ready',
+      slice: { ...aSlice(['1.2.3.4']), endpoints: [{ addresses: ['1.2.3.4'], conditions: { ready: false } }] },
+    },
+    {
+      name: 'a label of somebody else',
+      slice: { ...aSlice(['1.2.3.4']), metadata: { ...aSlice([]).metadata, labels: { other: 'x' } } },
+    },
+  ])('$name is corrected on the object that was read', ({ slice }) => {
+    const current = found(slice);
+    const { endpoints: right, ports, metadata } = aSlice(['1.2.3.4']);
+    expect(ensureSlice(endpoints, current)).toEqual({
+      verb: 'update',
+      object: { ...current, endpoints: right, ports, metadata: { ...current.metadata, labels: metadata.labels } },
+    });
+  });
+
+  test('another address type is deleted as it was read, and made anew', () => {
+    const current = found({ ...aSlice(['1.2.3.4']), addressType: 'IPv6' });
+    expect(ensureSlice(endpoints, current)).toEqual({
+      verb: 'replace',
+      object: current,
+      replacement: aSlice(['1.2.3.4']),
+    });
+  });
+
+  test('never deletes what another manager labelled as its own', () => {
+    const labels = { 'endpointslice.kubernetes.io/managed-by': 'somebody' };
+    const slice = { ...aSlice([]), addressType: 'IPv6' };
+    expect(ensureSlice(endpoints, { ...slice, metadata: { ...slice.metadata, labels } })).toBeUndefined();
+  });
+});

@@ -1,0 +1,110 @@
+import { describe, expect, test } from '@jest/globals';
+import type { ClusterSpec } from '../../lib/cluster/cluster-spec.ts';
+import { correctedService, desiredService, endpointPorts } from '../../lib/endpoints/kubernetes-service.ts';
+import type { ServiceObject, ServicePort } from '../../lib/endpoints/objects.ts';
+import { aClusterSpec } from '../support/a-cluster-spec.ts';
+
+const HTTPS = { name: 'https', protocol: 'TCP', port: 443, targetPort: 6443 };
+
+function specWith(
+  service: Partial<ClusterSpec['service']>,
+  ranges?: ClusterSpec['serviceClusterIPRanges'],
+): ClusterSpec {
+  const spec = aClusterSpec(ranges && { serviceClusterIPRanges: ranges });
+  return { ...spec, service: { ...spec.service, ...service } };
+}
+
+describe('the kubernetes Service', () => {
+  test('is made with labels, one family, no affinity, no selector, and the first address of its range', () => {
+    expect(desiredService(aClusterSpec())).toEqual({
+      apiVersion: 'v1',
+      kind: 'Service',
+      metadata: {
+        namespace: 'default',
+        name: 'kubernetes',
+        labels: { provider: 'kubernetes', component: 'apiserver' },
+      },
+      spec: {
+        ports: [HTTPS],
+        clusterIP: '10.0.0.1',
+        ipFamilyPolicy: 'SingleStack',
+        sessionAffinity: 'None',
+        type: 'ClusterIP',
+      },
+    });
+  });
+
+  test('is of type NodePort, with that port, when the spec has one', () => {
+    const { spec } = desiredService(specWith({ nodePort: 30443 }));
+    expect(spec).toMatchObject({ type: 'NodePort', ports: [{ ...HTTPS, nodePort: 30443 }] });
+  });
+
+  test('has the extra ports after its own', () => {
+    const extra = { name: 'extra', protocol: 'TCP', port: 1000, targetPort: 1010 } as const;
+    expect(desiredService(specWith({ extraPorts: [extra] })).spec.ports).toEqual([HTTPS, extra]);
+  });
+
+  test.each([
+    { range: '192.168.0.0/16', first: '192.168.0.1' },
+    { range: 'fd00:10::/108', first: 'fd00:10::1' },
+  ])('has $first when its range is $range', ({ range, first }) => {
+    expect(desiredService(specWith({}, [range])).spec.clusterIP).toBe(first);
+  });
+
+  test('refuses a spec that nobody validated', () => {
+    expect(() => desiredService(specWith({}, ['none']))).toThrow('"none" is no CIDR');
+  });
+
+  test('its endpoints have the port of the API servers and the extra ones', () => {
+    const spec = aClusterSpec();
+    const extra = { name: 'extra', protocol: 'UDP', port: 1000 } as const;
+    expect(endpointPorts({ ...spec, endpoints: { ...spec.endpoints, extraPorts: [extra] } })).toEqual([
+      { name: 'https', port: 6443, protocol: 'TCP' },
+      extra,
+    ]);
+  });
+});
+
+describe('putting the kubernetes Service right', () => {
+  const second = { name: 'extra', protocol: 'TCP', port: 1000, targetPort: 1010 } as const;
+  const desired = desiredService(specWith({ extraPorts: [second] }));
+  const right: readonly ServicePort[] = [HTTPS, second];
+
+  function found(ports: readonly ServicePort[], type = 'ClusterIP'): ServiceObject {
+    return {
+      metadata: { namespace: 'default', name: 'kubernetes', uid: 'u', resourceVersion: '7', labels: { mine: 'kept' } },
+      spec: { type, clusterIP: '10.0.0.1', ports, sessionAffinity: 'None' },
+    };
+  }
+
+  test.each([
+    { name: 'a wrong port', ports: [{ ...HTTPS, port: 444 }, second] },
+    { name: 'a missing second port', ports: [HTTPS] },
+    { name: 'one port too many', ports: [HTTPS, second, { ...second, name: 'third', port: 3 }] },
+    { name: 'ports in another order', ports: [second, HTTPS] },
+    { name: 'another port, protocol and name', ports: [{ ...HTTPS, port: 1, protocol: 'UDP', name: 'x' }, second] },
+    { name: 'a wrong port and protocol under the right name', ports: [{ ...HTTPS, port: 1, protocol: 'UDP' }, second] },
+    { name: 'a wrong target port', ports: [{ ...HTTPS, targetPort: 1 }, second] },
+    { name: 'a target port by name', ports: [{ ...HTTPS, targetPort: 'https' }, second] },
+    { name: 'a wrong protocol', ports: [{ ...HTTPS, protocol: 'UDP' }, second] },
+    { name: 'a wrong name', ports: [{ ...HTTPS, name: 'http' }, second] },
+    { name: 'an application protocol', ports: [{ ...HTTPS, appProtocol: 'http' }, second] },
+    { name: 'a node port', ports: [{ ...HTTPS, nodePort: 30443 }, second] },
+    { name: 'a wrong type', ports: right, type: 'NodePort' },
+  ])('$name is replaced, and all else is kept', ({ ports, type }) => {
+    const current = found(ports, type);
+    expect(correctedService(current, desired)).toEqual({
+      ...current,
+      apiVersion: 'v1',
+      kind: 'Service',
+      spec: { ...current.spec, type: 'ClusterIP', ports: right },
+    });
+  });
+
+  test.each([
+    { name: 'the same ports and type', ports: right },
+    { name: 'a protocol that is left to its default', ports: [{ name: 'https', port: 443, targetPort: 6443 }, second] },
+  ])('$name are satisfied', ({ ports }) => {
+    expect(correctedService(found(ports), desired)).toBeUndefined();
+  });
+});

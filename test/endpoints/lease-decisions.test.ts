@@ -1,0 +1,371 @@
+import { describe, expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import type { ApiServerKind } from '../../lib/cluster/cluster-spec.ts';
+import type { Lease } from '../../lib/cluster/lease.ts';
+import { decideLeases, type LeaseObservation } from '../../lib/endpoints/lease-decisions.ts';
+import type { ProbeOutcome } from '../../lib/endpoints/probe-outcome.ts';
+import {
+  type ExpectedAddress,
+  goneAddresses,
+  knownAddresses,
+  publishedAddresses,
+} from '../../lib/endpoints/published-addresses.ts';
+
+const NOW_MS = 100_000_000;
+const LEASE_MS = 15_000;
+const HOUR_MS = 3_600_000;
+const ADDRESS = '10.0.0.1';
+const OTHER = '10.0.0.2';
+
+function lease(given: Partial<Lease> = {}): Lease {
+  return {
+    address: ADDRESS,
+    generation: 3,
+    source: 'probe',
+    expiresAtMs: NOW_MS + 5_000,
+    misses: 0,
+    seenDown: false,
+    ...given,
+  };
+}
+
+function outcome(verdict: ProbeOutcome['verdict'], answered = verdict !== 'miss'): ProbeOutcome {
+  return { verdict, answered, odd: false, detail: verdict };
+}
+
+function expecting(kind: ApiServerKind = 'server', address = ADDRESS): ExpectedAddress {
+  return { address, kind };
+}
+
+/** One address of the spec and the answer of its probe. */
+function decide(
+  known: Lease | undefined,
+  answer: ProbeOutcome,
+  given: Partial<LeaseObservation> = {},
+  kind: ApiServerKind = 'server',
+) {
+  return decideLeases({
+    leases: known === undefined ? [] : [known],
+    expected: [expecting(kind)],
+    outcomes: new Map([[ADDRESS, answer]]),
+    hosts: [],
+    nowMs: NOW_MS,
+    leaseMs: LEASE_MS,
+    firstPass: false,
+    ...given,
+  });
+}
+
+const RUN_OUT = NOW_MS - 1;
+const refreshed = (generation: number) => [
+  { verb: 'put', lease: lease({ generation, expiresAtMs: NOW_MS + LEASE_MS }) },
+];
+const left = (given: Partial<Lease>) => [{ verb: 'put', lease: lease(given) }];
+
+describe('what a probe makes of a lease', () => {
+  const withdrawn = { withdrawnUntilMs: NOW_MS + 60_000 };
+
+  test.each([
+    ['no lease and a 200: it is taken', undefined, outcome('ready'), refreshed(1)],
+    ['no lease and a sign of life: it is taken', undefined, outcome('alive'), refreshed(1)],
+    ['no lease and a miss: there is nothing to remember', undefined, outcome('miss'), []],
+    ['no lease and a shutdown: there is nothing to remember', undefined, outcome('shuttingDown'), []],
+    ['a held lease and a 200: it is refreshed', lease(), outcome('ready'), refreshed(4)],
+    ['a held lease and a sign of life: it is refreshed', lease(), outcome('alive'), refreshed(4)],
+    [
+      'a lease that ran out and a 200: it is back',
+      lease({ expiresAtMs: RUN_OUT, misses: 2 }),
+      outcome('ready'),
+      refreshed(4),
+    ],
+    ['a held lease and a miss: the miss is counted', lease(), outcome('miss'), left({ misses: 1 })],
+    ['a second miss is counted', lease({ misses: 1 }), outcome('miss'), left({ misses: 2 })],
+    ['a third miss says nothing new', lease({ misses: 2 }), outcome('miss'), []],
+    [
+      'a held lease and a shutdown: it is dropped at once',
+      lease(),
+      outcome('shuttingDown'),
+      left({ expiresAtMs: NOW_MS, misses: 2, seenDown: true }),
+    ],
+    [
+      'a dropped lease and a shutdown: nothing new',
+      lease({ expiresAtMs: RUN_OUT, misses: 2, seenDown: true }),
+      outcome('shuttingDown'),
+      [],
+    ],
+    [
+      'a dropped lease and a 200: it is back',
+      lease({ expiresAtMs: RUN_OUT, misses: 2, seenDown: true }),
+      outcome('ready'),
+      refreshed(4),
+    ],
+    [
+      'a dropped lease and a sign of life: the server may still be going down',
+      lease({ expiresAtMs: RUN_OUT, misses: 2, seenDown: true }),
+      outcome('alive'),
+      [],
+    ],
+    [
+      'a dropped lease and a miss: the server that went down is gone',
+      lease({ expiresAtMs: RUN_OUT, misses: 2, seenDown: true }),
+      outcome('miss'),
+      left({ expiresAtMs: RUN_OUT, misses: 2, seenDown: false }),
+    ],
+    ['withdrawn and a 200: it stays out', lease(withdrawn), outcome('ready'), []],
+    ['withdrawn and a sign of life: it stays out', lease(withdrawn), outcome('alive'), []],
+    [
+      'withdrawn and a shutdown: it was seen down',
+      lease(withdrawn),
+      outcome('shuttingDown'),
+      left({ ...withdrawn, seenDown: true }),
+    ],
+    [
+      'withdrawn and silence: it was seen down',
+      lease(withdrawn),
+      outcome('miss'),
+      left({ ...withdrawn, seenDown: true }),
+    ],
+    ['withdrawn, seen down and a miss: nothing new', lease({ ...withdrawn, seenDown: true }), outcome('miss'), []],
+    [
+      'withdrawn, seen down and a 200: the withdrawal is over',
+      lease({ ...withdrawn, seenDown: true }),
+      outcome('ready'),
+      refreshed(4),
+    ],
+    [
+      'withdrawn, seen down and a sign of life: it stays out',
+      lease({ ...withdrawn, seenDown: true }),
+      outcome('alive'),
+      [],
+    ],
+    [
+      'a withdrawal that ended and a 200: it is back',
+      lease({ withdrawnUntilMs: NOW_MS }),
+      outcome('ready'),
+      refreshed(4),
+    ],
+    [
+      'a withdrawal that ended, seen down, and a sign of life: it is back',
+      lease({ withdrawnUntilMs: NOW_MS, seenDown: true }),
+      outcome('alive'),
+      refreshed(4),
+    ],
+  ] as const)('%s', (_name, known, answer, expected) => {
+    expect(decide(known, answer)).toEqual(expected);
+  });
+
+  test('a shared address is never dropped by a shutdown: it lives', () => {
+    expect(decide(lease(), outcome('shuttingDown'), {}, 'shared')).toEqual(refreshed(4));
+  });
+
+  test('a withdrawn server was not seen down by silence that may be our own', () => {
+    const given = {
+      expected: [expecting(), expecting('server', OTHER)],
+      outcomes: new Map([
+        [ADDRESS, outcome('miss')],
+        [OTHER, outcome('miss')],
+      ]),
+    };
+    expect(decide(lease(withdrawn), outcome('miss'), given)).toEqual([]);
+    const answered = { ...given, outcomes: new Map(given.outcomes).set(OTHER, outcome('alive')) };
+    expect(decide(lease(withdrawn), outcome('miss'), answered)).toContainEqual(
+      left({ ...withdrawn, seenDown: true })[0],
+    );
+  });
+
+  test('a 5xx of its own shows a withdrawn server down, whoever else is silent', () => {
+    const outcomes = new Map([
+      [ADDRESS, outcome('miss', true)],
+      [OTHER, outcome('miss')],
+    ]);
+    expect(decide(lease(withdrawn), outcome('miss'), { outcomes })).toEqual(left({ ...withdrawn, seenDown: true }));
+  });
+
+  test("an agent's lease is the agent's", () => {
+    expect(decide(lease({ source: 'agent' }), outcome('ready'))).toEqual([]);
+    expect(decide(lease({ source: 'agent', expiresAtMs: RUN_OUT }), outcome('miss'))).toEqual([]);
+  });
+
+  test('the host name that an address is a record of is kept with it', () => {
+    const expected = [{ ...expecting('shared'), host: 'api.example.com' }];
+    expect(decide(undefined, outcome('ready'), { expected })).toMatchObject([{ lease: { host: 'api.example.com' } }]);
+  });
+
+  test('a rare tick refreshes before it counts', () => {
+    const late = { nowMs: NOW_MS + 600_000 };
+    const [change] = decide(lease(), outcome('ready'), late);
+    expect(publishedAddresses(change ? [change.lease] : [], [expecting()], late.nowMs)).toEqual([ADDRESS]);
+  });
+});
+
+describe('leases that go', () => {
+  const others = { expected: [expecting('server', OTHER)], outcomes: new Map([[OTHER, outcome('ready')]]) };
+  const gone = { verb: 'delete', lease: lease() };
+
+  test('an address that left the spec goes at once when another is live', () => {
+    expect(decide(lease(), outcome('ready'), others)).toContainEqual(gone);
+  });
+
+  test("an address that left the spec goes when only an agent's lease is live", () => {
+    const given = { expected: [], leases: [lease(), lease({ address: OTHER, source: 'agent' })] };
+    expect(decide(undefined, outcome('ready'), given)).toEqual([gone]);
+  });
+
+  test('an address that left the spec stays while nobody else is live', () => {
+    expect(decide(lease(), outcome('ready'), { expected: [] })).toEqual([]);
+    const silent = { ...others, outcomes: new Map([[OTHER, outcome('miss')]]) };
+    expect(decide(lease(), outcome('ready'), silent)).toEqual([]);
+  });
+
+  test('an address that left the spec goes when its lease ran out', () => {
+    const known = lease({ expiresAtMs: RUN_OUT });
+    expect(decide(known, outcome('ready'), { expected: [] })).toEqual([{ verb: 'delete', lease: known }]);
+  });
+
+  test('an address that left the spec while withdrawn is remembered till the end of the withdrawal', () => {
+    expect(decide(lease({ withdrawnUntilMs: NOW_MS + 1 }), outcome('ready'), others)).not.toContainEqual(
+      expect.objectContaining({ verb: 'delete' }),
+    );
+  });
+
+  test('a record that a host name lost lapses with its lease', () => {
+    const known = lease({ host: 'api.example.com' });
+    const given = { ...others, hosts: ['api.example.com'] };
+    expect(decide(known, outcome('ready'), given)).not.toContainEqual(expect.objectContaining({ verb: 'delete' }));
+    const late = { ...given, nowMs: known.expiresAtMs };
+    expect(decide(known, outcome('ready'), late)).toContainEqual({ verb: 'delete', lease: known });
+  });
+
+  test('the start forgets a lease that ran out and does not answer', () => {
+    const known = lease({ expiresAtMs: RUN_OUT });
+    expect(decide(known, outcome('miss'), { firstPass: true })).toEqual([{ verb: 'delete', lease: known }]);
+  });
+
+  test('the start keeps what answers, and what has time left', () => {
+    expect(decide(lease({ expiresAtMs: RUN_OUT }), outcome('ready'), { firstPass: true })).toEqual(refreshed(4));
+    expect(decide(lease(), outcome('miss'), { firstPass: true })).toEqual(left({ misses: 1 }));
+  });
+
+  test('an item is deleted an hour after it said something last', () => {
+    const dead = lease({ expiresAtMs: NOW_MS - HOUR_MS, misses: 2 });
+    expect(decide(dead, outcome('miss'))).toEqual([{ verb: 'delete', lease: dead }]);
+    const agent = { ...dead, source: 'agent' as const };
+    expect(decide(agent, outcome('miss'))).toEqual([{ verb: 'delete', lease: agent }]);
+    const withdrawnLater = { ...dead, withdrawnUntilMs: NOW_MS - 1 };
+    expect(decide(withdrawnLater, outcome('miss'))).toEqual([]);
+  });
+});
+
+describe('which addresses are published', () => {
+  test.each([
+    ['held', lease(), true],
+    ['run out and one miss: an outage of ours may be to blame', lease({ expiresAtMs: RUN_OUT, misses: 1 }), true],
+    ['run out, and nobody asked: an outage of ours', lease({ expiresAtMs: RUN_OUT - HOUR_MS }), true],
+    ['run out and two misses', lease({ expiresAtMs: RUN_OUT, misses: 2 }), false],
+    ['two misses and time left', lease({ misses: 2 }), true],
+    ['withdrawn', lease({ withdrawnUntilMs: NOW_MS + 1 }), false],
+    ['a withdrawal that ended, with time left', lease({ withdrawnUntilMs: NOW_MS }), true],
+    [
+      'a withdrawal that ended after the lease did: it has to answer first',
+      lease({ expiresAtMs: RUN_OUT, withdrawnUntilMs: NOW_MS }),
+      false,
+    ],
+    [
+      'withdrawn before it ever answered, and the end came',
+      lease({ generation: 0, expiresAtMs: 0, withdrawnUntilMs: NOW_MS }),
+      false,
+    ],
+    ["an agent's, run out", lease({ source: 'agent', expiresAtMs: RUN_OUT }), false],
+    ["an agent's, held", lease({ source: 'agent' }), true],
+    ['left the spec, held', lease({ address: OTHER }), true],
+    ['left the spec, run out', lease({ address: OTHER, expiresAtMs: RUN_OUT }), false],
+  ])('%s', (_name, known, published) => {
+    expect(publishedAddresses([known], [expecting()], NOW_MS)).toEqual(published ? [known.address] : []);
+  });
+
+  test('come in byte order', () => {
+    const leases = ['10.0.0.2', '10.0.0.10', '10.0.0.1'].map((address) => lease({ address }));
+    expect(publishedAddresses(leases, [], NOW_MS)).toEqual(['10.0.0.1', '10.0.0.10', '10.0.0.2']);
+  });
+
+  test('who is known and not live is gone; without leases only who said so', () => {
+    const leases = [lease(), lease({ address: OTHER, misses: 2 }), lease({ address: '10.0.0.3', seenDown: true })];
+    expect(goneAddresses(leases, [ADDRESS], 'lease', NOW_MS)).toEqual([OTHER, '10.0.0.3']);
+    expect(goneAddresses(leases, [ADDRESS], 'master-count', NOW_MS)).toEqual(['10.0.0.3']);
+  });
+
+  test('known are the addresses of the spec, and the records of its host names', () => {
+    const probe = { path: '/readyz', authenticate: false };
+    const servers = [
+      { address: ADDRESS, kind: 'server', probe },
+      { host: 'api.example.com', kind: 'shared', probe },
+    ] as const;
+    const leases = [
+      lease({ address: OTHER, host: 'api.example.com' }),
+      lease({ address: '10.0.0.3', host: 'gone.example.com' }),
+    ];
+    expect(knownAddresses(servers, leases)).toMatchObject([
+      { address: ADDRESS, kind: 'server' },
+      { address: OTHER, kind: 'shared', host: 'api.example.com' },
+    ]);
+  });
+});
+
+describe('over many ticks', () => {
+  /** The lease and whether it is published after each tick, `gapMs` apart. */
+  function live(ticks: readonly { answer: ProbeOutcome; gapMs: number }[]): boolean[] {
+    let known: Lease | undefined;
+    let nowMs = NOW_MS;
+    return ticks.map(({ answer, gapMs }) => {
+      nowMs += gapMs;
+      for (const { verb, lease: changed } of decide(known, answer, { nowMs })) {
+        known = verb === 'put' ? changed : undefined;
+      }
+      return publishedAddresses(known ? [known] : [], [expecting()], nowMs).length > 0;
+    });
+  }
+
+  const gap = fc.integer({ min: 1, max: HOUR_MS * 3 });
+  const anyAnswer = fc
+    .constantFrom<ProbeOutcome['verdict']>('ready', 'alive', 'miss', 'shuttingDown')
+    .map((v) => outcome(v));
+
+  test('a server that answers every probe is published at every tick, however late they come', () => {
+    fc.assert(
+      fc.property(fc.array(gap, { minLength: 1 }), (gaps) => {
+        expect(live(gaps.map((gapMs) => ({ answer: outcome('ready'), gapMs }))).every(Boolean)).toBe(true);
+      }),
+    );
+  });
+
+  test('a single missed probe between good ones never removes a server', () => {
+    fc.assert(
+      fc.property(gap, gap, gap, (one, two, three) => {
+        const ticks = [
+          { answer: outcome('ready'), gapMs: one },
+          { answer: outcome('miss'), gapMs: two },
+          { answer: outcome('ready'), gapMs: three },
+        ];
+        expect(live(ticks)).toEqual([true, true, true]);
+      }),
+    );
+  });
+
+  test('whatever happened before, a 200 publishes and a server that stays silent goes', () => {
+    fc.assert(
+      fc.property(fc.array(fc.record({ answer: anyAnswer, gapMs: gap })), (before) => {
+        const silent = { answer: outcome('miss'), gapMs: LEASE_MS };
+        const after = live([...before, { answer: outcome('ready'), gapMs: 10_000 }, silent, silent]);
+        expect(after.slice(-3)).toEqual([true, true, false]);
+      }),
+    );
+  });
+
+  test('a killed server is gone at the second tick after its last answer, and back with its next', () => {
+    const ticks = (['ready', 'miss', 'miss', 'ready'] as const).map((verdict) => ({
+      answer: outcome(verdict),
+      gapMs: 10_000,
+    }));
+    expect(live(ticks)).toEqual([true, true, false, true]);
+  });
+});

@@ -1,0 +1,91 @@
+import { describe, expect, test } from '@jest/globals';
+import { type LeaseObservation, leaseEndpoints } from '../../lib/endpoints/lease-endpoints.ts';
+import { anEndpoints, HTTPS } from '../support/an-endpoints.ts';
+
+const EXTRA = { name: 'extra', port: 1000, protocol: 'TCP' };
+const SECOND = { name: 'second', port: 1001, protocol: 'TCP' };
+
+function decide(given: Partial<LeaseObservation>) {
+  const current = anEndpoints(['1.2.3.4']);
+  return leaseEndpoints({ current, live: ['1.2.3.4'], ports: [HTTPS], reconcilePorts: true, stopped: false, ...given });
+}
+
+describe('the lease reconciler', () => {
+  const four = ['1.2.3.4', '4.3.2.1', '4.3.2.2', '4.3.2.3'];
+
+  test('takes one address too many out', () => {
+    const decision = decide({ current: anEndpoints([...four, '4.3.2.4']), live: four });
+    expect(decision).toEqual({ outcome: 'update', endpoints: anEndpoints(four) });
+  });
+
+  test('takes the first and the last out when their leases are gone', () => {
+    const decision = decide({ current: anEndpoints(['1.2.3.4', ...four.slice(1), '4.3.2.4']), live: four.slice(1) });
+    expect(decision).toEqual({ outcome: 'update', endpoints: anEndpoints(four.slice(1)) });
+  });
+
+  test('does not mind the order of addresses', () => {
+    const current = anEndpoints(four.toReversed());
+    expect(decide({ current, live: four })).toEqual({ outcome: 'keep', endpoints: current });
+  });
+
+  test('corrects an address that is there twice', () => {
+    const decision = decide({ current: anEndpoints(['1.2.3.4', '1.2.3.4']), live: ['1.2.3.4', '4.3.2.1'] });
+    expect(decision).toMatchObject({ outcome: 'update', endpoints: anEndpoints(['1.2.3.4', '4.3.2.1']) });
+  });
+
+  test.each([
+    { name: 'number', port: { ...HTTPS, port: 8080 } },
+    { name: 'protocol', port: { ...HTTPS, protocol: 'UDP' } },
+    { name: 'name', port: { ...HTTPS, name: 'foo' } },
+    { name: 'application protocol', port: { ...HTTPS, appProtocol: 'http' } },
+  ])('corrects a port with another $name', ({ port }) => {
+    const decision = decide({ current: anEndpoints(['1.2.3.4'], [port]) });
+    expect(decision).toEqual({ outcome: 'update', endpoints: anEndpoints(['1.2.3.4']) });
+  });
+
+  test('is satisfied with three ports that are as they should be', () => {
+    const ports = [HTTPS, EXTRA, SECOND];
+    expect(decide({ current: anEndpoints(['1.2.3.4'], ports), ports })).toMatchObject({ outcome: 'keep' });
+  });
+
+  test('leaves a missing port alone when ports are not reconciled', () => {
+    const decision = decide({ ports: [HTTPS, EXTRA], reconcilePorts: false });
+    expect(decision).toEqual({ outcome: 'keep', endpoints: anEndpoints(['1.2.3.4']) });
+  });
+
+  test('makes Endpoints with the right ports even when ports are not reconciled', () => {
+    const decision = decide({ current: undefined, reconcilePorts: false });
+    expect(decision).toEqual({ outcome: 'create', endpoints: anEndpoints(['1.2.3.4']) });
+  });
+
+  test('keeps labels, annotations and whatever else the object carries', () => {
+    const { metadata, ...rest } = anEndpoints(['9.9.9.9']);
+    const labels = { mine: 'kept' };
+    const current = {
+      ...rest,
+      somethingNew: 1,
+      metadata: { ...metadata, labels, annotations: { a: 'b' }, resourceVersion: '7' },
+    };
+    expect(decide({ current })).toEqual({
+      outcome: 'update',
+      endpoints: {
+        ...current,
+        subsets: anEndpoints(['1.2.3.4']).subsets,
+        metadata: { ...current.metadata, labels: { ...labels, 'endpointslice.kubernetes.io/skip-mirror': 'true' } },
+      },
+    });
+  });
+
+  test('refuses to publish nobody', () => {
+    expect(decide({ live: [] })).toEqual({ outcome: 'refused' });
+    expect(decide({ live: [], current: undefined })).toEqual({ outcome: 'refused' });
+  });
+
+  test('publishes nobody once it is stopped', () => {
+    expect(decide({ live: [], stopped: true })).toEqual({ outcome: 'update', endpoints: anEndpoints([]) });
+  });
+
+  test('makes nothing once it is stopped', () => {
+    expect(decide({ current: undefined, stopped: true })).toEqual({ outcome: 'nothing' });
+  });
+});

@@ -1,0 +1,77 @@
+import { describe, expect, test } from '@jest/globals';
+import { addMaster, type MasterCountObservation, removeMaster } from '../../lib/endpoints/master-count-endpoints.ts';
+import { anEndpoints, HTTPS } from '../support/an-endpoints.ts';
+
+const EXTRA = { name: 'extra', port: 1000, protocol: 'TCP' };
+
+function add(given: Partial<MasterCountObservation>) {
+  return addMaster({
+    current: undefined,
+    address: '1.2.3.4',
+    masterCount: 4,
+    ports: [HTTPS],
+    reconcilePorts: true,
+    ...given,
+  });
+}
+
+describe('the master-count reconciler', () => {
+  test('leaves fewer than the count alone when the own address is there', () => {
+    const current = anEndpoints(['1.2.3.4', '4.3.2.1']);
+    expect(add({ current })).toEqual({ outcome: 'keep', endpoints: current });
+  });
+
+  test('keeps its own address and loses those after it when there are too many', () => {
+    const decision = add({ current: anEndpoints(['4.3.2.1', '4.3.2.2', '4.3.2.3', '4.3.2.4']), masterCount: 1 });
+    expect(decision).toEqual({ outcome: 'update', endpoints: anEndpoints(['1.2.3.4']) });
+  });
+
+  // The original does not follow its own address when trimming wraps around to the front; its next turn puts it right.
+  test('trims even itself from the middle of far too many', () => {
+    const current = anEndpoints(['4.3.2.1', '4.3.2.2', '4.3.2.3', '4.3.2.4']);
+    const decision = add({ current, address: '4.3.2.25', masterCount: 1 });
+    expect(decision).toEqual({ outcome: 'update', endpoints: anEndpoints(['4.3.2.2']) });
+  });
+
+  test('loses the first and then the third of five when it is the last and three may stay', () => {
+    const decision = add({ current: anEndpoints(['a', 'b', 'c', 'd', 'e']), address: 'e', masterCount: 3 });
+    expect(decision).toEqual({ outcome: 'update', endpoints: anEndpoints(['b', 'd', 'e']) });
+  });
+
+  test('makes Endpoints with the ports it is given', () => {
+    const ports = [{ ...HTTPS, protocol: 'SCTP' }];
+    expect(add({ ports })).toEqual({ outcome: 'create', endpoints: anEndpoints(['1.2.3.4'], ports) });
+  });
+
+  test('corrects a wrong second port', () => {
+    const current = anEndpoints(['1.2.3.4']);
+    const ports = [HTTPS, EXTRA];
+    expect(add({ current, ports })).toEqual({ outcome: 'update', endpoints: anEndpoints(['1.2.3.4'], ports) });
+    expect(add({ current, ports, reconcilePorts: false })).toEqual({ outcome: 'keep', endpoints: current });
+  });
+
+  test('keeps wrong ports beside a corrected address when ports are not reconciled', () => {
+    const current = anEndpoints(['4.3.2.1'], [EXTRA]);
+    expect(add({ current, masterCount: 1, reconcilePorts: false })).toEqual({
+      outcome: 'update',
+      endpoints: anEndpoints(['1.2.3.4'], [EXTRA]),
+    });
+  });
+
+  test('adds the skip-mirror label to Endpoints that are right otherwise', () => {
+    const { metadata, ...rest } = anEndpoints(['1.2.3.4']);
+    const current = { ...rest, metadata: { namespace: 'default', name: 'kubernetes' } };
+    expect(add({ current })).toEqual({ outcome: 'update', endpoints: { ...rest, metadata } });
+  });
+
+  test('removing from Endpoints without subsets does nothing', () => {
+    expect(removeMaster(anEndpoints([]), '1.2.3.4')).toEqual({ outcome: 'nothing' });
+  });
+
+  test('removing the last address leaves nobody', () => {
+    expect(removeMaster(anEndpoints(['1.2.3.4']), '1.2.3.4')).toEqual({
+      outcome: 'update',
+      endpoints: anEndpoints([]),
+    });
+  });
+});

@@ -1,0 +1,115 @@
+import { describe, expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import type { ClusterSpec } from '../../lib/cluster/cluster-spec.ts';
+import { readyAddresses } from '../../lib/endpoints/objects.ts';
+import { type EndpointsObservation, isUrgent, planEndpoints, plansWrite } from '../../lib/endpoints/plan-endpoints.ts';
+import { aClusterSpec } from '../support/a-cluster-spec.ts';
+import { anEndpoints, aSlice, HTTPS } from '../support/an-endpoints.ts';
+
+const [A, B, C] = ['10.0.0.1', '10.0.0.2', '10.0.0.3'] as const;
+const EXTRA = { name: 'extra', port: 1000, protocol: 'TCP' } as const;
+
+function specWith(endpoints: Partial<ClusterSpec['endpoints']>): ClusterSpec {
+  const spec = aClusterSpec();
+  return { ...spec, endpoints: { ...spec.endpoints, ...endpoints } };
+}
+
+function observed(given: Partial<EndpointsObservation>): EndpointsObservation {
+  return { spec: aClusterSpec(), current: anEndpoints([A]), slice: aSlice([A]), live: [A], gone: [], ...given };
+}
+
+describe('the plan of a tick', () => {
+  test('with leases publishes who is live', () => {
+    expect(planEndpoints(observed({ live: [A, B] }))).toEqual({ outcome: 'update', endpoints: anEndpoints([A, B]) });
+  });
+
+  test.each(['lease', 'master-count'] as const)('with %s refuses to publish nobody', (reconciler) => {
+    expect(planEndpoints(observed({ spec: specWith({ reconciler }), live: [] }))).toEqual({ outcome: 'refused' });
+  });
+
+  test('leaves wrong ports alone when the spec says so', () => {
+    const current = anEndpoints([A], [EXTRA]);
+    expect(planEndpoints(observed({ current, spec: specWith({ reconcilePorts: false }) }))).toMatchObject({
+      outcome: 'keep',
+    });
+    expect(planEndpoints(observed({ current }))).toEqual({ outcome: 'update', endpoints: anEndpoints([A]) });
+  });
+
+  test('takes the order in which an API server keeps ports', () => {
+    const current = anEndpoints([A], [EXTRA, HTTPS]);
+    expect(planEndpoints(observed({ current, spec: specWith({ extraPorts: [EXTRA] }) }))).toMatchObject({
+      outcome: 'keep',
+    });
+  });
+
+  test('heals a live address that somebody called not ready', () => {
+    const current = { ...anEndpoints([]), subsets: [{ notReadyAddresses: [{ ip: A }, { ip: C }], ports: [HTTPS] }] };
+    const decision = planEndpoints(observed({ current }));
+    const healed = [{ addresses: [{ ip: A }], notReadyAddresses: [{ ip: C }], ports: [HTTPS] }];
+    expect(decision).toMatchObject({ outcome: 'update', endpoints: { subsets: healed } });
+  });
+
+  test('heals a live address that somebody called ready and not ready', () => {
+    const current = {
+      ...anEndpoints([]),
+      subsets: [{ addresses: [{ ip: A }], notReadyAddresses: [{ ip: A }], ports: [HTTPS] }],
+    };
+    expect(planEndpoints(observed({ current }))).toMatchObject({ outcome: 'update' });
+  });
+
+  test('comes to a write when only the slice differs', () => {
+    const decision = planEndpoints(observed({}));
+    expect(plansWrite(decision, aSlice([A]))).toBe(false);
+    expect(plansWrite(decision, aSlice([B]))).toBe(true);
+    expect(plansWrite(decision, undefined)).toBe(true);
+  });
+
+  test.each([
+    ['Endpoints that are missing', { current: undefined }, true],
+    ['Endpoints that publish nobody', { current: anEndpoints([]) }, true],
+    ['a slice that publishes nobody', { slice: aSlice([]) }, true],
+    ['an address whose lease is gone', { current: anEndpoints([A, B]), gone: [B] }, true],
+    ['an address whose lease is gone, in the slice alone', { slice: aSlice([A, B]), gone: [B] }, true],
+    ['an address that nobody knows', { current: anEndpoints([A, C]), gone: [B] }, false],
+    ['a live address that is missing', { live: [A, B] }, false],
+  ] as const)('%s: urgent is %3$s', (_name, given, urgent) => {
+    expect(isUrgent(observed(given))).toBe(urgent);
+  });
+});
+
+describe('the plan of a tick with a master count', () => {
+  const masters = (masterCount: number) => specWith({ reconciler: 'master-count', masterCount });
+
+  test('publishes everybody who is live', () => {
+    const decision = planEndpoints(observed({ spec: masters(3), current: undefined, live: [A, B, C] }));
+    expect(decision).toEqual({ outcome: 'create', endpoints: anEndpoints([A, B, C]) });
+  });
+
+  test('is satisfied with who is there', () => {
+    const current = anEndpoints([A, B]);
+    expect(planEndpoints(observed({ spec: masters(2), current, live: [A] }))).toEqual({
+      outcome: 'keep',
+      endpoints: current,
+    });
+  });
+
+  test('takes out who said that it goes', () => {
+    const decision = planEndpoints(observed({ spec: masters(2), current: anEndpoints([A, B]), live: [A], gone: [B] }));
+    expect(decision).toEqual({ outcome: 'update', endpoints: anEndpoints([A]) });
+  });
+
+  test('ends with every live address and no more than the count, whoever was there before', () => {
+    const addresses = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'];
+    const subset = (maxLength: number) => fc.subarray(addresses, { minLength: 1, maxLength });
+    fc.assert(
+      fc.property(subset(8), subset(4), fc.integer({ min: 0, max: 2 }), (before, live, spare) => {
+        const masterCount = live.length + spare;
+        const decision = planEndpoints(observed({ spec: masters(masterCount), current: anEndpoints(before), live }));
+        const after = 'endpoints' in decision ? readyAddresses(decision.endpoints) : [];
+        expect(after).toEqual(expect.arrayContaining(live));
+        expect(after.length).toBeLessThanOrEqual(masterCount);
+      }),
+      { numRuns: 1000 },
+    );
+  });
+});

@@ -1,0 +1,130 @@
+import { describe, expect, test } from '@jest/globals';
+import type { EndpointReconcilerType } from '../../lib/cluster/cluster-spec.ts';
+import type { KubernetesObject } from '../../lib/cluster/kubernetes-objects.ts';
+import { isHeld, type Lease } from '../../lib/cluster/lease.ts';
+import type { EndpointPort } from '../../lib/endpoints/objects.ts';
+import { type AddressReconciler, addressReconciler } from '../../lib/loops/one-address.ts';
+import { ENDPOINTS_REF, SLICE_REF } from '../../lib/loops/write-endpoints.ts';
+import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
+import { listLeases, putLease } from '../../lib/table/leases.ts';
+import { memoryTable } from '../../lib/table/memory-table.ts';
+import { goldenCases } from '../support/golden.ts';
+import { type MemoryCluster, memoryCluster } from '../support/memory-cluster.ts';
+import { countedWriteIds } from '../support/write-ids.ts';
+
+interface Operation {
+  readonly op: 'reconcile' | 'remove' | 'stop' | 'expire';
+  readonly ip?: string;
+  readonly ports?: readonly EndpointPort[];
+  readonly reconcilePorts?: boolean;
+}
+
+interface Scenario {
+  readonly reconciler: EndpointReconcilerType;
+  readonly masterCount?: number;
+  readonly endpoints?: KubernetesObject;
+  readonly endpointSlice?: KubernetesObject;
+  readonly leases?: readonly string[];
+  readonly ops: readonly Operation[];
+}
+
+interface Result {
+  readonly error: string;
+  readonly endpoints?: unknown;
+  readonly endpointSlice?: unknown;
+  readonly leases: readonly string[] | null;
+  readonly writes: readonly string[] | null;
+}
+
+const CLUSTER = 'demo';
+const NOW_MS = 1_000_000;
+const LEASE_MS = 15_000;
+
+describe('endpoints of the original', () => {
+  test.each(goldenCases<Scenario, readonly Result[]>('reconcile-endpoints.jsonl'))(
+    '$scenario.reconciler: $scenario.name',
+    async ({ scenario, expected }) => {
+      const results = await run(scenario);
+      expect(results.map(comparable)).toEqual(expected.map(comparable));
+    },
+  );
+});
+
+async function run(scenario: Scenario): Promise<Result[]> {
+  const table = memoryTable({ nowMs: () => NOW_MS, newWriteId: countedWriteIds() });
+  for (const address of scenario.leases ?? []) await setLease(table, address, NOW_MS + LEASE_MS);
+  const cluster = memoryCluster([
+    ...(scenario.endpoints ? [{ ...scenario.endpoints, apiVersion: 'v1', kind: 'Endpoints' }] : []),
+    ...(scenario.endpointSlice
+      ? [{ ...scenario.endpointSlice, apiVersion: 'discovery.k8s.io/v1', kind: 'EndpointSlice' }]
+      : []),
+  ]);
+  const reconciler = addressReconciler(scenario.reconciler, {
+    table,
+    cluster: CLUSTER,
+    kubernetes: cluster.port,
+    leaseMs: LEASE_MS,
+    masterCount: scenario.masterCount ?? 1,
+    nowMs: () => NOW_MS,
+  });
+  const results: Result[] = [];
+  for (const operation of scenario.ops) {
+    cluster.writes.length = 0;
+    const error = await perform(operation, reconciler, table);
+    results.push(await resultOf(error, cluster, table));
+  }
+  return results;
+}
+
+async function perform(
+  operation: Operation,
+  reconciler: AddressReconciler,
+  table: KeyValueTable,
+): Promise<Error | undefined> {
+  const { op, ip = '', ports = [], reconcilePorts = false } = operation;
+  switch (op) {
+    case 'reconcile':
+      return reconciler.reconcileAddress(ip, ports, reconcilePorts);
+    case 'remove':
+      return reconciler.removeAddress(ip, ports);
+    case 'stop':
+      reconciler.stopReconciling();
+      return undefined;
+    case 'expire':
+      return expire(table, ip);
+  }
+}
+
+async function resultOf(error: Error | undefined, cluster: MemoryCluster, table: KeyValueTable): Promise<Result> {
+  const leases = await listLeases(table, CLUSTER);
+  return {
+    error: error?.message ?? '',
+    endpoints: cluster.find(ENDPOINTS_REF),
+    endpointSlice: cluster.find(SLICE_REF),
+    leases: leases.filter(({ lease }) => isHeld(lease, NOW_MS)).map(({ lease }) => lease.address),
+    writes: [...cluster.writes],
+  };
+}
+
+async function expire(table: KeyValueTable, address: string): Promise<undefined> {
+  const listed = (await listLeases(table, CLUSTER)).find(({ lease }) => lease.address === address);
+  if (listed !== undefined) await putLease(table, CLUSTER, { ...listed.lease, expiresAtMs: NOW_MS }, listed);
+}
+
+async function setLease(table: KeyValueTable, address: string, expiresAtMs: number): Promise<void> {
+  const lease: Lease = { address, generation: 1, source: 'probe', expiresAtMs, misses: 0, seenDown: false };
+  await putLease(table, CLUSTER, lease, undefined);
+}
+
+/** Without what the store adds; an absent list, field or object and an empty one are the same. */
+function comparable(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(comparable);
+  if (typeof value !== 'object' || value === null) return value;
+  const ignored = ['apiVersion', 'kind', 'uid', 'resourceVersion', 'managedFields'];
+  const fields = Object.entries(value)
+    .filter(([field]) => !ignored.includes(field))
+    .map(([field, content]) => [field, comparable(content)] as const)
+    .filter(([, content]) => content !== undefined && content !== null && content !== '')
+    .filter(([, content]) => typeof content !== 'object' || Object.keys(content ?? {}).length > 0);
+  return Object.fromEntries(fields);
+}

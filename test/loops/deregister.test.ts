@@ -1,0 +1,220 @@
+import { describe, expect, test } from '@jest/globals';
+import type { ClusterPort } from '../../lib/kubernetes/cluster-port.ts';
+import { ClusterError } from '../../lib/kubernetes/errors.ts';
+import { type DeregisterRequest, deregister } from '../../lib/loops/deregister.ts';
+import { anEndpoints } from '../support/an-endpoints.ts';
+import { aHost, aServer, EndpointsWorld, READY, SHUTTING_DOWN, SILENT } from '../support/endpoints-world.ts';
+
+const [A, B, SHARED] = ['10.0.0.1', '10.0.0.2', '10.0.0.9'] as const;
+const HOST = 'api.example.com';
+const HOUR_MS = 3_600_000;
+
+async function settled(servers = [aServer(A), aServer(B)]): Promise<EndpointsWorld> {
+  const world = new EndpointsWorld(servers).answer(READY, A, B, SHARED);
+  await world.tick();
+  world.cluster.writes.length = 0;
+  return world;
+}
+
+function ask(world: EndpointsWorld, given: Partial<DeregisterRequest> = {}) {
+  const { spec, table } = world;
+  return deregister({ spec, table, kubernetes: world.cluster.port, address: B, nowMs: () => world.nowMs, ...given });
+}
+
+describe('deregistering an address', () => {
+  test('takes it out of Endpoints and slice at once', async () => {
+    const world = await settled();
+    expect(await ask(world)).toEqual({
+      outcome: 'deregistered',
+      untilMs: world.nowMs + HOUR_MS,
+      stillPublished: false,
+      changes: [`updated endpoints default/kubernetes: ${A}`, `updated endpointslice default/kubernetes: ${A}`],
+    });
+    expect([world.published(), world.inSlice()]).toEqual([[A], [A]]);
+  });
+
+  test('keeps it out, whatever it answers, until the end', async () => {
+    const world = await settled();
+    await ask(world, { untilMs: world.nowMs + 60_000 });
+    for (let tick = 0; tick < 5; tick++) await world.tick();
+    expect(world.published()).toEqual([A]);
+    await world.tick();
+    expect(world.published()).toEqual([A, B]);
+  });
+
+  test.each([
+    { name: 'shutting down', reply: SHUTTING_DOWN },
+    { name: 'down', reply: SILENT },
+  ])('ends early when it was seen $name and then answers', async ({ reply }) => {
+    const world = await settled();
+    await ask(world);
+    await world.answer(reply, B).tick();
+    expect(world.published()).toEqual([A]);
+    await world.answer(READY, B).tick();
+    expect(world.published()).toEqual([A, B]);
+  });
+
+  test('outlives its lease: a server that stays silent until the end is not published again', async () => {
+    const world = await settled();
+    await ask(world, { untilMs: world.nowMs + 30_000 });
+    world.answer(SILENT, B);
+    for (let tick = 0; tick < 6; tick++) await world.tick();
+    expect(world.published()).toEqual([A]);
+  });
+
+  test('is safe to repeat: nothing is written again', async () => {
+    const world = await settled();
+    await ask(world);
+    world.cluster.writes.length = 0;
+    expect(await ask(world)).toMatchObject({ outcome: 'deregistered', stillPublished: false, changes: [] });
+    expect(world.cluster.writes).toEqual([]);
+  });
+
+  test('can be extended, and a repetition does not shorten it', async () => {
+    const world = await settled();
+    const late = world.nowMs + 5 * HOUR_MS;
+    await ask(world);
+    expect(await ask(world, { untilMs: late })).toMatchObject({ untilMs: late });
+    expect(await ask(world)).toMatchObject({ untilMs: late });
+    expect(await world.lease(B)).toMatchObject({ withdrawnUntilMs: late });
+  });
+
+  test('corrects ports on the way', async () => {
+    const world = await settled();
+    world.cluster.place(anEndpoints([A, B], [{ name: 'foo', port: 1, protocol: 'TCP' }]));
+    await ask(world);
+    expect(world.cluster.find({ kind: 'Endpoints', namespace: 'default', name: 'kubernetes' })).toMatchObject({
+      subsets: anEndpoints([A]).subsets,
+    });
+  });
+
+  test("works for an agent's lease, which the spec need not know", async () => {
+    const world = await settled([aServer(A)]);
+    await world.setLease({ address: B, source: 'agent' });
+    await world.tick();
+    expect(await ask(world)).toMatchObject({ outcome: 'deregistered', stillPublished: false });
+    expect(world.published()).toEqual([A]);
+  });
+
+  test('marks a server that never answered, so that it is not published when it does', async () => {
+    const world = await settled([aServer(A), aServer('10.0.0.3')]);
+    expect(await ask(world, { address: '10.0.0.3' })).toMatchObject({ outcome: 'deregistered' });
+    await world.answer(READY, '10.0.0.3').tick();
+    expect(world.published()).toEqual([A]);
+  });
+
+  test('takes an address out of a master count too', async () => {
+    const world = new EndpointsWorld([aServer(A), aServer(B)]).answer(READY, A, B);
+    world.endpoints({ reconciler: 'master-count', masterCount: 2 });
+    await world.tick();
+    expect(await ask(world)).toMatchObject({ outcome: 'deregistered', stillPublished: false });
+    await world.tick();
+    expect(world.published()).toEqual([A]);
+  });
+});
+
+describe('deregistering the last live address', () => {
+  test('is refused, and changes nothing', async () => {
+    const world = await settled();
+    await ask(world, { address: A });
+    world.cluster.writes.length = 0;
+    expect(await ask(world)).toMatchObject({ outcome: 'refused', reason: 'lastLiveAddress' });
+    expect(await world.lease(B)).not.toHaveProperty('withdrawnUntilMs');
+    expect(world.cluster.writes).toEqual([]);
+  });
+
+  test('empties Endpoints and slice when told so, and the loop leaves them empty', async () => {
+    const world = await settled([aServer(B)]);
+    expect(await ask(world, { lastOne: true })).toMatchObject({ outcome: 'deregistered', stillPublished: false });
+    expect([world.published(), world.inSlice()]).toEqual([[], []]);
+    expect(await world.tick()).toMatchObject({ errors: [{ code: 'NoLiveLease' }] });
+    expect(world.cluster.writes).toEqual([]);
+  });
+
+  test('of two at once leaves one of them', async () => {
+    const world = await settled();
+    const results = await Promise.all([ask(world, { address: A }), ask(world, { address: B })]);
+    expect(results.map(({ outcome }) => outcome)).toContain('refused');
+    expect(world.published().length).toBeGreaterThan(0);
+    await world.tick();
+    expect(world.published().length).toBeGreaterThan(0);
+  });
+
+  test('repeated without the word leaves what others published since', async () => {
+    const world = await settled();
+    await ask(world);
+    await world.setLease({ address: A, expiresAtMs: world.nowMs, misses: 2 });
+    world.cluster.place(anEndpoints([A, B]));
+    expect(await ask(world)).toMatchObject({ outcome: 'deregistered', stillPublished: true, changes: [] });
+    expect(world.published()).toEqual([A, B]);
+  });
+});
+
+describe('what is not deregistered', () => {
+  test.each([
+    { name: 'a text that is no address', given: { address: 'server-1' }, reason: 'notAnAddress' },
+    { name: 'an end that is past', given: { untilMs: 5 }, reason: 'badEnd' },
+    { name: 'an end after more than a day', given: { untilMs: 1_000_010_000 + 24 * HOUR_MS + 1 }, reason: 'badEnd' },
+    { name: 'an end that is no time', given: { untilMs: Number.NaN }, reason: 'badEnd' },
+    { name: 'an address in front of several servers', given: { address: SHARED }, reason: 'shared' },
+  ])('$name', async ({ given, reason }) => {
+    const world = await settled([aServer(A), aServer(B), aServer(SHARED, 'shared')]);
+    expect(await ask(world, given)).toMatchObject({ outcome: 'refused', reason });
+    expect(world.cluster.writes).toEqual([]);
+  });
+
+  test('a record of a host name', async () => {
+    const world = new EndpointsWorld([aServer(A), aHost(HOST)]).answer(READY, A, SHARED);
+    world.records.set(HOST, [SHARED]);
+    await world.tick();
+    const result = await ask(world, { address: SHARED });
+    expect(result).toMatchObject({ outcome: 'refused', reason: 'shared', message: expect.stringContaining(HOST) });
+  });
+
+  test('an address that nobody knows', async () => {
+    const world = await settled();
+    expect(await ask(world, { address: '192.0.2.1' })).toMatchObject({ outcome: 'notRegistered' });
+  });
+
+  test('anything of a cluster whose endpoints are not kept here', async () => {
+    const world = await settled();
+    world.endpoints({ reconciler: 'none' });
+    expect(await ask(world)).toMatchObject({ outcome: 'notRegistered' });
+  });
+});
+
+describe('deregistering when the cluster is in trouble', () => {
+  test('marks the lease all the same, and says that the address is still published', async () => {
+    const world = await settled();
+    const unreachable = () => Promise.reject(new ClusterError('Unavailable', 'connect ECONNREFUSED'));
+    const kubernetes: ClusterPort = { ...world.cluster.port, get: unreachable };
+    expect(await ask(world, { kubernetes })).toMatchObject({
+      outcome: 'deregistered',
+      stillPublished: true,
+      error: { code: 'Unavailable' },
+    });
+    await world.tick();
+    expect(world.published()).toEqual([A]);
+  });
+
+  test('reads anew when somebody else writes, a bounded number of times', async () => {
+    const world = await settled();
+    let conflicts = 0;
+    world.cluster.beforeWrite = () => {
+      conflicts += 1;
+      return conflicts <= 2 ? { outcome: 'conflict' } : undefined;
+    };
+    expect(await ask(world)).toMatchObject({ outcome: 'deregistered', stillPublished: false });
+    expect(conflicts).toBe(4);
+  });
+
+  test('gives up on endpoints that are never free, and leaves them to the loop', async () => {
+    const world = await settled();
+    world.cluster.beforeWrite = () => ({ outcome: 'conflict' });
+    expect(await ask(world)).toMatchObject({
+      outcome: 'deregistered',
+      stillPublished: true,
+      error: { code: 'Conflict' },
+    });
+  });
+});

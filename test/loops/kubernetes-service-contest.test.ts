@@ -1,0 +1,108 @@
+import { describe, expect, test } from '@jest/globals';
+import { anEndpoints, aSlice, HTTPS } from '../support/an-endpoints.ts';
+import { aServer, EndpointsWorld, READY, SHUTTING_DOWN } from '../support/endpoints-world.ts';
+
+const [A, B, FOREIGN] = ['10.0.0.1', '10.0.0.2', '10.0.0.9'] as const;
+
+/** A cluster at work, and another owner that writes its own addresses whenever it is let. */
+async function settled(): Promise<EndpointsWorld> {
+  const world = new EndpointsWorld([aServer(A), aServer(B)]).answer(READY, A, B);
+  await world.tick();
+  return world;
+}
+
+function overwrite(world: EndpointsWorld, ...addresses: readonly string[]): void {
+  world.cluster.place(anEndpoints(addresses), 'kube-apiserver');
+  world.cluster.place(aSlice(addresses), 'kube-apiserver');
+}
+
+/** Ticks, each after the other owner wrote; when ours wrote, in seconds from the start. */
+async function contest(world: EndpointsWorld, ticks: number, ...addresses: readonly string[]): Promise<number[]> {
+  const startMs = world.nowMs;
+  const writtenAt: number[] = [];
+  for (let tick = 0; tick < ticks; tick++) {
+    overwrite(world, ...addresses);
+    await world.tick();
+    if (world.cluster.writes.length > 0) writtenAt.push((world.nowMs - startMs) / 1000);
+  }
+  return writtenAt;
+}
+
+describe('endpoints that somebody else writes too', () => {
+  test('are healed once, without a word', async () => {
+    const world = await settled();
+    overwrite(world, FOREIGN);
+    const report = await world.tick();
+    expect(world.published()).toEqual([A, B]);
+    expect(report.findings).toEqual([]);
+  });
+
+  test.each([
+    { name: 'subsets', spoil: (world: EndpointsWorld) => world.cluster.place(anEndpoints([FOREIGN, A]), 'kubectl') },
+    {
+      name: 'ports',
+      spoil: (world: EndpointsWorld) => world.cluster.place(anEndpoints([A, B], [{ ...HTTPS, port: 1 }]), 'kubectl'),
+    },
+    {
+      name: 'labels',
+      spoil: (world: EndpointsWorld) => {
+        const { metadata, ...rest } = anEndpoints([A, B]);
+        world.cluster.place({ ...rest, metadata: { ...metadata, labels: {} } }, 'kubectl');
+      },
+    },
+    { name: 'the slice', spoil: (world: EndpointsWorld) => world.cluster.place(aSlice([FOREIGN]), 'kubectl') },
+  ])('$name that are put back at the next tick are told with the manager who did it', async ({ spoil }) => {
+    const world = await settled();
+    spoil(world);
+    await world.tick();
+    spoil(world);
+    const report = await world.tick();
+    expect(report.findings).toMatchObject([{ type: 'twoOwners', item: 'kubectl' }]);
+    expect(report.findings[0]?.message).toContain('kubectl changed what was written here');
+    expect(world.cluster.writes).toEqual([]);
+  });
+
+  test('are written ever more rarely, and at least every ten minutes', async () => {
+    const world = await settled();
+    expect(await contest(world, 140, FOREIGN, A)).toEqual([10, 30, 70, 150, 310, 630, 1230]);
+  });
+
+  test('are written at once when a live address is new, or one went, contest or not', async () => {
+    const world = await settled();
+    world.spec = { ...world.spec, apiServers: [...world.spec.apiServers, aServer('10.0.0.3')] };
+    await contest(world, 8, FOREIGN, A);
+    world.answer(READY, '10.0.0.3');
+    await contest(world, 1, FOREIGN, A);
+    expect(world.published()).toEqual([A, B, '10.0.0.3']);
+    world.answer(SHUTTING_DOWN, B);
+    await contest(world, 1, FOREIGN, A);
+    expect(world.published()).toEqual([A, '10.0.0.3']);
+  });
+
+  test('are written at once when the other publishes an address that went', async () => {
+    const world = await settled();
+    await world.answer(SHUTTING_DOWN, B).tick();
+    await contest(world, 6, A, FOREIGN);
+    await contest(world, 1, A, B);
+    expect(world.published()).toEqual([A]);
+  });
+
+  test('are never left empty', async () => {
+    const world = await settled();
+    await contest(world, 6, FOREIGN);
+    await contest(world, 1);
+    expect(world.published()).toEqual([A, B]);
+  });
+
+  test('are as before after ten quiet minutes', async () => {
+    const world = await settled();
+    await contest(world, 3, FOREIGN);
+    for (let tick = 0; tick < 62; tick++) await world.tick();
+    const quiet = await world.tick();
+    expect(quiet.findings).toEqual([]);
+    overwrite(world, FOREIGN);
+    const report = await world.tick();
+    expect(world.published()).toEqual([A, B]);
+    expect(report.findings).toEqual([]);
+  });
+});

@@ -1,0 +1,389 @@
+import { describe, expect, test } from '@jest/globals';
+import { REFUSAL } from '../../lib/endpoints/lease-endpoints.ts';
+import { MANAGED_BY_LABEL, SERVICE_NAME_LABEL } from '../../lib/endpoints/objects.ts';
+import { observeOnly } from '../../lib/kubernetes/observe-only.ts';
+import { SLICE_REF } from '../../lib/loops/write-endpoints.ts';
+import { anEndpoints, aSlice, HTTPS } from '../support/an-endpoints.ts';
+import { aHost, aServer, EndpointsWorld, READY, SHUTTING_DOWN, SILENT } from '../support/endpoints-world.ts';
+
+const [A, B, C] = ['10.0.0.1', '10.0.0.2', '10.0.0.3'] as const;
+const HOST = 'api.example.com';
+
+function threeServers(): EndpointsWorld {
+  return new EndpointsWorld([aServer(A), aServer(B), aServer(C)]).answer(READY, A, B, C);
+}
+
+/** Everything in place and nothing to do. */
+async function settled(world = threeServers()): Promise<EndpointsWorld> {
+  await world.tick();
+  return world;
+}
+
+describe('a tick of the kubernetes-service loop', () => {
+  test('on an empty cluster makes Service, Endpoints and slice of who answers', async () => {
+    const world = threeServers().answer(SILENT, C);
+    const report = await world.tick();
+    expect(world.cluster.writes).toEqual(['create services', 'create endpoints', 'create endpointslices']);
+    expect([world.published(), world.inSlice()]).toEqual([
+      [A, B],
+      [A, B],
+    ]);
+    expect(report).toMatchObject({ errors: [], findings: [], counts: { addresses: 3, leasesHeld: 2 } });
+    expect(report.changes).toEqual([
+      `took lease ${A}: answered 200`,
+      `took lease ${B}: answered 200`,
+      'created service default/kubernetes: 10.0.0.1',
+      `created endpoints default/kubernetes: ${A} ${B}`,
+      `created endpointslice default/kubernetes: ${A} ${B}`,
+    ]);
+  });
+
+  test('with nothing to change reads three times, writes nothing, lists leases twice and refreshes each', async () => {
+    const world = await settled();
+    const report = await world.tick();
+    expect(world.cluster.reads.toSorted()).toEqual(['get endpoints', 'get services', 'list endpointslices']);
+    expect(world.cluster.writes).toEqual([]);
+    expect(world.tableCalls).toEqual(['list', 'put', 'put', 'put', 'list']);
+    expect(report).toMatchObject({ changes: [], findings: [], errors: [] });
+  });
+
+  test('with nothing to change remembers the same as the one before, so that its record need not be saved', async () => {
+    const world = await settled();
+    const { state } = await world.tick();
+    expect(state).toBeDefined();
+    expect((await world.tick()).state).toEqual(state);
+  });
+
+  test('takes a killed server out at its second miss, and puts it back when it answers', async () => {
+    const world = await settled();
+    world.answer(SILENT, B);
+    await world.tick();
+    expect(world.published()).toEqual([A, B, C]);
+    const report = await world.tick();
+    expect([world.published(), world.inSlice()]).toEqual([
+      [A, C],
+      [A, C],
+    ]);
+    expect(report.changes).toContain(`updated endpoints default/kubernetes: ${A} ${C}`);
+    await world.answer(READY, B).tick();
+    expect([world.published(), world.inSlice()]).toEqual([
+      [A, B, C],
+      [A, B, C],
+    ]);
+  });
+
+  test('takes a server out at once when it says that it shuts down', async () => {
+    const world = await settled();
+    const report = await world.answer(SHUTTING_DOWN, B).tick();
+    expect(world.published()).toEqual([A, C]);
+    expect(report.changes).toContain(`dropped lease ${B}: answered 500: it is shutting down`);
+  });
+
+  test('that comes hours late flaps nobody', async () => {
+    const world = await settled();
+    await world.tick(5 * 3_600_000);
+    expect(world.cluster.writes).toEqual([]);
+    expect(world.published()).toEqual([A, B, C]);
+  });
+
+  test('that comes hours late does not take one missed probe for a dead server', async () => {
+    const world = await settled();
+    await world.answer(SILENT, B).tick(5 * 3_600_000);
+    expect(world.published()).toEqual([A, B, C]);
+  });
+
+  test('refuses to erase everybody, and says why nobody is there', async () => {
+    const world = await settled();
+    world.answer(SILENT, A, B).answer({ kind: 'status', status: 503, body: '' }, C);
+    await world.tick();
+    const report = await world.tick();
+    expect(world.published()).toEqual([A, B, C]);
+    const message = `${REFUSAL}: ${A} no answer: connect ECONNREFUSED; ${B} no answer: connect ECONNREFUSED; ${C} answered 503`;
+    expect(report.errors).toMatchObject([{ code: 'NoLiveLease', message }]);
+    expect(report.findings).toContainEqual({ type: 'noLiveLease', message });
+  });
+
+  test('makes the Service even before anybody answers, and says why endpoints stay empty', async () => {
+    const world = new EndpointsWorld([aServer(A)]);
+    const report = await world.tick();
+    expect(world.cluster.writes).toEqual(['create services']);
+    expect(report.errors).toMatchObject([{ code: 'NoLiveLease' }]);
+    expect(await world.lease(A)).toBeUndefined();
+  });
+
+  test('says so when there is no address to ask', async () => {
+    const report = await new EndpointsWorld([]).tick();
+    expect(report.errors).toMatchObject([{ message: `${REFUSAL}: no address is known to probe` }]);
+  });
+
+  test('probes where the spec says, and at the address otherwise', async () => {
+    const probe = {
+      url: 'https://127.0.0.1:7443/livez',
+      path: '/readyz',
+      serverName: 'kubernetes',
+      authenticate: true,
+    };
+    const world = new EndpointsWorld([
+      { address: A, kind: 'server', probe },
+      { address: 'fd00::1', kind: 'server', probe: { path: '/healthz', authenticate: false } },
+      aHost(HOST),
+    ]);
+    world.records.set(HOST, [C]);
+    await world.tick();
+    expect(world.probed).toEqual([
+      { url: 'https://127.0.0.1:7443/livez', serverName: 'kubernetes', authenticate: true },
+      { url: 'https://[fd00::1]:6443/healthz', authenticate: false },
+      { url: `https://${C}:6443/readyz`, serverName: HOST, authenticate: false },
+    ]);
+  });
+
+  test('tells an answer that no API server gives, and counts it as a miss', async () => {
+    const world = await settled();
+    world.answer({ kind: 'status', status: 404, body: 'not found' }, C);
+    const report = await world.tick();
+    expect(report.findings).toMatchObject([{ type: 'oddProbe', item: C }]);
+    expect(await world.lease(C)).toMatchObject({ misses: 1 });
+  });
+
+  test("leaves an agent's lease to the agent: it is not probed, and goes when it ran out", async () => {
+    const world = threeServers();
+    await world.setLease({ address: B, source: 'agent', expiresAtMs: world.nowMs + 25_000 });
+    await world.tick();
+    expect(world.probed.map(({ url }) => new URL(url).hostname)).toEqual([A, C]);
+    expect(world.published()).toEqual([A, B, C]);
+    await world.tick();
+    await world.tick();
+    expect(world.published()).toEqual([A, C]);
+  });
+
+  test('a Service and endpoints that somebody deleted are made again', async () => {
+    const world = await settled();
+    world.cluster.remove({ kind: 'Service', namespace: 'default', name: 'kubernetes' });
+    world.cluster.remove({ kind: 'Endpoints', namespace: 'default', name: 'kubernetes' });
+    world.cluster.remove(SLICE_REF);
+    await world.tick();
+    expect(world.cluster.writes).toEqual(['create services', 'create endpoints', 'create endpointslices']);
+  });
+
+  test('a slice of ours that lost its label is found by its name and put right', async () => {
+    const world = await settled();
+    const slice = aSlice([A, B, C]);
+    world.cluster.place({ ...slice, metadata: { namespace: 'default', name: 'kubernetes' } });
+    await world.tick();
+    expect(world.cluster.writes).toEqual(['update endpointslices']);
+    expect(world.cluster.find(SLICE_REF)?.metadata.labels).toEqual(slice.metadata.labels);
+  });
+
+  test('slices of others are told, and left alone', async () => {
+    const world = await settled();
+    const labels = { [SERVICE_NAME_LABEL]: 'kubernetes', [MANAGED_BY_LABEL]: 'endpointslice-controller.k8s.io' };
+    world.cluster.place({ ...aSlice([C]), metadata: { namespace: 'default', name: 'kubernetes-x7k', labels } });
+    const report = await world.tick();
+    expect(world.cluster.writes).toEqual([]);
+    expect(report.findings).toMatchObject([{ type: 'foreignSlice', item: 'kubernetes-x7k' }]);
+    expect(report.findings[0]?.message).toContain('endpointslice-controller.k8s.io');
+  });
+
+  test('heals wrong ports, unless the spec says to leave them', async () => {
+    const world = await settled();
+    const wrong = [{ ...HTTPS, port: 8080 }];
+    world.cluster.place({ ...anEndpoints([A, B, C], wrong), metadata: { ...anEndpoints([]).metadata } });
+    await world.tick();
+    expect(world.cluster.writes).toEqual(['update endpoints']);
+    world.endpoints({ reconcilePorts: false });
+    world.cluster.place(anEndpoints([A, B, C], wrong));
+    world.cluster.place(aSlice([A, B, C], wrong));
+    await world.tick(600_000);
+    expect(world.cluster.writes).toEqual([]);
+  });
+
+  test('with the reconciler none only makes the Service: nobody is probed, no lease is read', async () => {
+    const world = threeServers().endpoints({ reconciler: 'none' });
+    expect(await world.tick()).toMatchObject({ changes: ['created service default/kubernetes: 10.0.0.1'], errors: [] });
+    expect([world.probed, world.tableCalls, world.cluster.writes]).toEqual([[], [], ['create services']]);
+  });
+
+  test('with a master count keeps who crashed, and takes out who shuts down', async () => {
+    const world = await settled(threeServers().endpoints({ reconciler: 'master-count', masterCount: 3 }));
+    world.answer(SILENT, B);
+    for (let tick = 0; tick < 4; tick++) await world.tick();
+    expect(world.published()).toEqual([A, B, C]);
+    await world.answer(SHUTTING_DOWN, C).tick();
+    expect(world.published()).toEqual([A, B]);
+  });
+
+  test('only tells what it would write when it observes, but keeps its leases', async () => {
+    const world = threeServers();
+    world.spec = { ...world.spec, mode: 'observe' };
+    const told: string[] = [];
+    const kubernetes = observeOnly(world.cluster.port, (line) => told.push(line));
+    const report = await world.tick(10_000, { kubernetes });
+    expect(told).toEqual([
+      'create Service default/kubernetes',
+      'create Endpoints default/kubernetes',
+      'create EndpointSlice default/kubernetes',
+    ]);
+    expect(world.cluster.writes).toEqual([]);
+    expect(report.changes).toEqual([A, B, C].map((address) => `took lease ${address}: answered 200`));
+  });
+});
+
+describe('the start of a cluster', () => {
+  test('forgets our leases that ran out and do not answer, or whose address left the spec', async () => {
+    const world = new EndpointsWorld([aServer(A), aServer(B)]).answer(READY, A);
+    const ranOut = world.nowMs - 60_000;
+    await world.setLease({ address: B, expiresAtMs: ranOut });
+    await world.setLease({ address: C });
+    world.cluster.place(anEndpoints([A, B, C]));
+    await world.tick();
+    expect(world.published()).toEqual([A]);
+    expect([await world.lease(B), await world.lease(C)]).toEqual([undefined, undefined]);
+  });
+
+  test('keeps who answers its probe, however old its lease', async () => {
+    const world = threeServers();
+    await world.setLease({ address: B, expiresAtMs: world.nowMs - 60_000, misses: 2 });
+    world.cluster.place(anEndpoints([A, B, C]));
+    await world.tick();
+    expect(world.published()).toEqual([A, B, C]);
+  });
+
+  test('keeps the endpoints that are there as long as nobody answers', async () => {
+    const world = new EndpointsWorld([aServer(A)]);
+    world.cluster.place(anEndpoints([A, B]));
+    await world.tick();
+    expect(world.published()).toEqual([A, B]);
+  });
+});
+
+describe('addresses of a host name', () => {
+  function withHost(...records: readonly string[]): EndpointsWorld {
+    const world = new EndpointsWorld([aHost(HOST)]).answer(READY, A, B, C);
+    world.records.set(HOST, records);
+    return world;
+  }
+
+  test('are all its records', async () => {
+    const world = await settled(withHost(A, B));
+    expect(world.published()).toEqual([A, B]);
+    expect(await world.lease(A)).toMatchObject({ host: HOST });
+  });
+
+  test('stay as they were known when the look-up fails', async () => {
+    const world = await settled(withHost(A, B));
+    world.records.delete(HOST);
+    const reports = [await world.tick(), await world.tick(), await world.tick()];
+    expect(world.published()).toEqual([A, B]);
+    expect(reports[2]?.findings).toMatchObject([{ type: 'other', item: HOST }]);
+  });
+
+  test('change with its records: new ones at once, old ones when their lease ran out', async () => {
+    const world = await settled(withHost(A, B));
+    world.records.set(HOST, [B, C]);
+    await world.tick();
+    expect(world.published()).toEqual([A, B, C]);
+    await world.tick();
+    expect(world.published()).toEqual([B, C]);
+  });
+
+  test('are never dropped because one server behind them shuts down', async () => {
+    const world = await settled(withHost(A));
+    for (let tick = 0; tick < 4; tick++) await world.answer(SHUTTING_DOWN, A).tick();
+    expect(world.published()).toEqual([A]);
+  });
+
+  test('are of the family of the Service, and none that Endpoints may not have', async () => {
+    const world = withHost(A, 'fd00::1', '127.0.0.1').answer(READY, 'fd00::1', '127.0.0.1');
+    const report = await world.tick();
+    expect(world.published()).toEqual([A]);
+    expect(report.findings).toMatchObject([{ type: 'other', item: '127.0.0.1' }]);
+  });
+
+  test('that the spec names too are the spec’s', async () => {
+    const world = new EndpointsWorld([aHost(HOST), aServer(A)]).answer(READY, A);
+    world.records.set(HOST, [A]);
+    await world.tick();
+    expect(world.probed).toHaveLength(1);
+    expect((await world.lease(A))?.host).toBeUndefined();
+  });
+});
+
+describe('what happens while a tick is at work', () => {
+  test('a deregistration during the probes wins over the refresh', async () => {
+    const world = await settled();
+    world.whileProbing = async () => {
+      world.whileProbing = undefined;
+      await world.setLease({ address: B, withdrawnUntilMs: world.nowMs + 3_600_000 });
+    };
+    await world.tick();
+    expect(world.published()).toEqual([A, C]);
+    expect(await world.lease(B)).toMatchObject({ withdrawnUntilMs: expect.any(Number) });
+  });
+
+  test('Endpoints that somebody changed after they were read are not overwritten', async () => {
+    const world = await settled();
+    await world.answer(SILENT, B).tick();
+    world.cluster.beforeWrite = (_verb, object) => {
+      world.cluster.beforeWrite = undefined;
+      world.cluster.place({
+        ...anEndpoints(['9.9.9.9']),
+        metadata: { ...object.metadata, annotations: { theirs: 'yes' } },
+      });
+      return undefined;
+    };
+    const report = await world.tick();
+    expect(report.errors).toMatchObject([{ code: 'Conflict' }]);
+    expect(world.published()).toEqual(['9.9.9.9']);
+    await world.tick();
+    expect(world.published()).toEqual([A, C]);
+  });
+
+  test('Endpoints that somebody made first are taken as they are until the next tick', async () => {
+    const world = threeServers();
+    world.cluster.beforeWrite = (_verb, { kind }) => {
+      if (kind === 'Endpoints') world.cluster.place(anEndpoints([A]));
+      return undefined;
+    };
+    await world.tick();
+    world.cluster.beforeWrite = undefined;
+    expect(world.published()).toEqual([A]);
+    await world.tick();
+    expect(world.published()).toEqual([A, B, C]);
+  });
+
+  test('Endpoints that the API server refuses are an error in its words, and the slice is not touched', async () => {
+    const world = threeServers();
+    const message = 'may not be in the loopback range (127.0.0.0/8, ::1/128)';
+    world.cluster.beforeWrite = (_verb, { kind }) =>
+      kind === 'Endpoints' ? { outcome: 'invalid', message } : undefined;
+    const report = await world.tick();
+    expect(report.errors).toMatchObject([{ code: 'Invalid', message: expect.stringContaining(message) }]);
+    expect(world.cluster.writes).toEqual(['create services']);
+  });
+
+  test('a pass that dies after refreshing leaves endpoints as they were, and the next one goes on', async () => {
+    const world = await settled();
+    await world.answer(SILENT, B).tick();
+    world.cluster.beforeWrite = () => {
+      throw new Error('the process ends here');
+    };
+    await expect(world.tick()).rejects.toThrow('the process ends here');
+    expect(world.published()).toEqual([A, B, C]);
+    world.cluster.beforeWrite = undefined;
+    await world.tick();
+    expect([world.published(), world.inSlice()]).toEqual([
+      [A, C],
+      [A, C],
+    ]);
+  });
+
+  test('two passes at once leave what one of them would have left', async () => {
+    const world = await settled();
+    await world.answer(SILENT, B).tick();
+    await Promise.all([world.tick(10_000), world.tick(0)]);
+    expect([world.published(), world.inSlice()]).toEqual([
+      [A, C],
+      [A, C],
+    ]);
+  });
+});

@@ -1,0 +1,114 @@
+import { describe, expect, test } from '@jest/globals';
+import type { EndpointSliceObject } from '../../lib/endpoints/objects.ts';
+import { ENDPOINTS_REF, SLICE_REF, writeEndpoints } from '../../lib/loops/write-endpoints.ts';
+import { anEndpoints, aSlice, HTTPS } from '../support/an-endpoints.ts';
+import { type MemoryCluster, memoryCluster } from '../support/memory-cluster.ts';
+
+const [A, B] = ['10.1.2.3', '10.1.2.4'] as const;
+const EXTRA = { name: 'extra', port: 1000, protocol: 'TCP' };
+
+/** Writes the Endpoints as they are wanted, over those that are there. */
+function write(cluster: MemoryCluster, outcome: 'create' | 'update' | 'keep', wanted = anEndpoints([A])) {
+  const current = cluster.find(ENDPOINTS_REF);
+  const metadata = { ...wanted.metadata, ...(current && { resourceVersion: current.metadata.resourceVersion ?? '' }) };
+  const endpoints = { ...wanted, metadata };
+  return writeEndpoints(cluster.port, { outcome, endpoints }, () => cluster.port.get<EndpointSliceObject>(SLICE_REF));
+}
+
+describe('making Endpoints and their slice', () => {
+  test('makes both, Endpoints first', async () => {
+    const cluster = memoryCluster();
+    const written = await write(cluster, 'create');
+    expect(cluster.writes).toEqual(['create endpoints', 'create endpointslices']);
+    expect(written).toMatchObject({ endpoints: anEndpoints([A]), slice: aSlice([A]) });
+  });
+
+  test('leaves out of the slice what is of the other family', async () => {
+    const cluster = memoryCluster();
+    await write(cluster, 'create', anEndpoints([A, 'fd00::1']));
+    expect(cluster.find(SLICE_REF)).toMatchObject(aSlice([A]));
+  });
+
+  test('makes a slice of IPv6 when all addresses are', async () => {
+    const cluster = memoryCluster();
+    await write(cluster, 'create', anEndpoints(['fd00::1']));
+    expect(cluster.find(SLICE_REF)).toMatchObject({ ...aSlice(['fd00::1']), addressType: 'IPv6' });
+  });
+
+  test('touches no slice when the Endpoints are there already', async () => {
+    const cluster = memoryCluster([anEndpoints([B])]);
+    expect(await write(cluster, 'create')).toMatchObject({ changes: [], error: { code: 'AlreadyExists' } });
+    expect(cluster.writes).toEqual([]);
+  });
+
+  test.each([
+    { name: 'a slice that is right', slice: aSlice([A]), writes: [] },
+    { name: 'a slice that is wrong', slice: aSlice([B]), writes: ['update endpointslices'] },
+  ])('finds $name', async ({ slice, writes }) => {
+    const cluster = memoryCluster([slice]);
+    await write(cluster, 'create');
+    expect(cluster.writes).toEqual(['create endpoints', ...writes]);
+    expect(cluster.find(SLICE_REF)).toMatchObject(aSlice([A]));
+  });
+
+  test('a slice that somebody makes meanwhile is looked at by the next pass', async () => {
+    const cluster = memoryCluster();
+    cluster.beforeWrite = (_verb, { kind }) => (kind === 'EndpointSlice' ? { outcome: 'alreadyExists' } : undefined);
+    expect((await write(cluster, 'create')).error).toBeUndefined();
+  });
+});
+
+describe('updating Endpoints and their slice', () => {
+  const both = () => memoryCluster([anEndpoints([A]), aSlice([A])]);
+
+  test('leaves a slice alone that is right', async () => {
+    const cluster = both();
+    await write(cluster, 'update');
+    expect(cluster.writes).toEqual(['update endpoints']);
+  });
+
+  test('replaces a slice of another address type', async () => {
+    const cluster = memoryCluster([anEndpoints([A]), { ...aSlice([A]), addressType: 'IP' } as EndpointSliceObject]);
+    const { changes } = await write(cluster, 'update');
+    expect(cluster.writes).toEqual(['update endpoints', 'delete endpointslices', 'create endpointslices']);
+    expect(changes.slice(1)).toEqual(['deleted endpointslice IP', `created endpointslice default/kubernetes: ${A}`]);
+  });
+
+  test('follows more ports and addresses', async () => {
+    const cluster = both();
+    await write(cluster, 'update', anEndpoints([A, B], [HTTPS, EXTRA]));
+    expect(cluster.find(SLICE_REF)).toMatchObject(aSlice([A, B], [HTTPS, EXTRA]));
+  });
+
+  test('makes a slice that is missing', async () => {
+    const cluster = memoryCluster([anEndpoints([A])]);
+    await write(cluster, 'update');
+    expect(cluster.writes).toEqual(['update endpoints', 'create endpointslices']);
+  });
+
+  test('is an error when the Endpoints are gone, and touches no slice', async () => {
+    const cluster = memoryCluster([aSlice([B])]);
+    expect(await write(cluster, 'update')).toMatchObject({ error: { code: 'Conflict' } });
+    expect(cluster.writes).toEqual([]);
+  });
+
+  test('ends at a slice that changed after it was read', async () => {
+    const cluster = memoryCluster([anEndpoints([A]), { ...aSlice([A]), addressType: 'IPv6' } as EndpointSliceObject]);
+    cluster.beforeWrite = (verb) => (verb === 'delete' ? { outcome: 'conflict' } : undefined);
+    expect(await write(cluster, 'update')).toMatchObject({ error: { code: 'Conflict' } });
+    expect(cluster.find(SLICE_REF)).toMatchObject({ addressType: 'IPv6' });
+  });
+});
+
+describe('keeping Endpoints as they are', () => {
+  test.each([
+    { name: 'right', slices: [aSlice([A])], writes: [] },
+    { name: 'wrong', slices: [aSlice([B])], writes: ['update endpointslices'] },
+    { name: 'missing', slices: [], writes: ['create endpointslices'] },
+  ])('looks at their slice only, which is $name', async ({ slices, writes }) => {
+    const cluster = memoryCluster([anEndpoints([A]), ...slices]);
+    await write(cluster, 'keep');
+    expect(cluster.writes).toEqual(writes);
+    expect(cluster.find(SLICE_REF)).toMatchObject(aSlice([A]));
+  });
+});

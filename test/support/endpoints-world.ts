@@ -1,0 +1,149 @@
+import type { ApiServerSpec, ClusterSpec } from '../../lib/cluster/cluster-spec.ts';
+import type { Lease } from '../../lib/cluster/lease.ts';
+import { type EndpointSliceObject, type EndpointsObject, readyAddresses } from '../../lib/endpoints/objects.ts';
+import type { ProbeReply, ProbeTarget } from '../../lib/kubernetes/probe.ts';
+import { kubernetesService } from '../../lib/loops/kubernetes-service.ts';
+import type { PassContext, PassReport } from '../../lib/loops/pass.ts';
+import { ENDPOINTS_REF, SLICE_REF } from '../../lib/loops/write-endpoints.ts';
+import type { KeyValueTable, TableValue } from '../../lib/table/key-value-table.ts';
+import { listLeases, putLease } from '../../lib/table/leases.ts';
+import { memoryTable } from '../../lib/table/memory-table.ts';
+import { aClusterSpec } from './a-cluster-spec.ts';
+import { type MemoryCluster, memoryCluster } from './memory-cluster.ts';
+import { aPassContext } from './pass-context.ts';
+import { countedWriteIds } from './write-ids.ts';
+
+export const READY: ProbeReply = { kind: 'status', status: 200, body: 'ok' };
+export const SILENT: ProbeReply = { kind: 'silence', message: 'connect ECONNREFUSED' };
+export const SHUTTING_DOWN: ProbeReply = {
+  kind: 'status',
+  status: 500,
+  body: '[+]ping ok\n[-]shutdown failed: reason withheld\nreadyz check failed',
+};
+
+const PROBE = { path: '/readyz', authenticate: false };
+
+export function aServer(address: string, kind: 'server' | 'shared' = 'server'): ApiServerSpec {
+  return { address, kind, probe: PROBE };
+}
+
+export function aHost(host: string): ApiServerSpec {
+  return { host, kind: 'shared', probe: PROBE };
+}
+
+/** One cluster, its table, its API servers' answers and a clock: ticks of the kubernetes-service loop, one by one. */
+export class EndpointsWorld {
+  spec: ClusterSpec;
+  nowMs = 1_000_000_000;
+  readonly cluster: MemoryCluster = memoryCluster();
+  /** By address. Who is not here is silent. */
+  readonly answers = new Map<string, ProbeReply>();
+  /** By host name; `undefined`: the look-up fails. */
+  readonly records = new Map<string, readonly string[]>();
+  readonly probed: ProbeTarget[] = [];
+  readonly tableCalls: string[] = [];
+  readonly table: KeyValueTable;
+  /** Runs while a pass probes: what happens meanwhile. */
+  whileProbing: (() => Promise<unknown>) | undefined;
+  #state: TableValue | undefined;
+  #firstPass = true;
+
+  constructor(apiServers: readonly ApiServerSpec[], spec: Partial<ClusterSpec> = {}) {
+    this.spec = aClusterSpec({ apiServers, ...spec });
+    this.table = this.#recorded(memoryTable({ nowMs: () => this.nowMs, newWriteId: countedWriteIds() }));
+  }
+
+  /** Changes the endpoints part of the spec. */
+  endpoints(changes: Partial<ClusterSpec['endpoints']>): this {
+    this.spec = { ...this.spec, endpoints: { ...this.spec.endpoints, ...changes } };
+    return this;
+  }
+
+  answer(reply: ProbeReply, ...addresses: readonly string[]): this {
+    for (const address of addresses) this.answers.set(address, reply);
+    return this;
+  }
+
+  /** The clock goes on, then one pass runs. */
+  async tick(afterMs = 10_000, context: Partial<PassContext> = {}): Promise<PassReport> {
+    this.nowMs += afterMs;
+    this.cluster.writes.length = 0;
+    this.cluster.reads.length = 0;
+    this.tableCalls.length = 0;
+    this.probed.length = 0;
+    const report = await kubernetesService.run({ ...this.#context(), ...context });
+    this.#state = report.state;
+    this.#firstPass = false;
+    return report;
+  }
+
+  published(): string[] {
+    return readyAddresses(this.cluster.find<EndpointsObject>(ENDPOINTS_REF));
+  }
+
+  inSlice(): string[] {
+    return (this.cluster.find<EndpointSliceObject>(SLICE_REF)?.endpoints ?? []).flatMap(({ addresses }) => addresses);
+  }
+
+  async lease(address: string): Promise<Lease | undefined> {
+    const listed = await listLeases(this.table, this.spec.name);
+    return listed.find(({ lease }) => lease.address === address)?.lease;
+  }
+
+  async setLease(lease: Partial<Lease> & Pick<Lease, 'address'>): Promise<void> {
+    const known = (await listLeases(this.table, this.spec.name)).find(
+      ({ lease: { address } }) => address === lease.address,
+    );
+    const whole: Lease = {
+      generation: 1,
+      source: 'probe',
+      expiresAtMs: this.nowMs + 15_000,
+      misses: 0,
+      seenDown: false,
+      ...known?.lease,
+      ...lease,
+    };
+    await putLease(this.table, this.spec.name, whole, known);
+  }
+
+  #context(): PassContext {
+    return aPassContext({
+      kubernetes: this.cluster.port,
+      spec: this.spec,
+      table: this.table,
+      nowMs: () => this.nowMs,
+      firstPass: this.#firstPass,
+      state: this.#state,
+      resolveHost: async (host) => this.records.get(host),
+      probe: async (target) => {
+        this.probed.push(target);
+        await this.whileProbing?.();
+        return this.answers.get(new URL(target.url).hostname.replace(/^\[|\]$/g, '')) ?? SILENT;
+      },
+    });
+  }
+
+  #recorded(table: KeyValueTable): KeyValueTable {
+    const record = (call: string) => {
+      this.tableCalls.push(call);
+    };
+    return {
+      get: (cluster, key) => {
+        record('get');
+        return table.get(cluster, key);
+      },
+      list: (cluster, prefix) => {
+        record('list');
+        return table.list(cluster, prefix);
+      },
+      put: (item, previous) => {
+        record('put');
+        return table.put(item, previous);
+      },
+      delete: (previous) => {
+        record('delete');
+        return table.delete(previous);
+      },
+    };
+  }
+}

@@ -1,0 +1,136 @@
+import type { Json, KubernetesObject } from '../../lib/cluster/kubernetes-objects.ts';
+import type {
+  ClusterPort,
+  CreateResult,
+  DeleteResult,
+  Kind,
+  ObjectRef,
+  UpdateResult,
+} from '../../lib/kubernetes/cluster-port.ts';
+import { RESOURCES, refOf } from '../../lib/kubernetes/resources.ts';
+
+/** A cluster in memory behind the cluster port, and what a test wants to know and to spoil. */
+export interface MemoryCluster {
+  readonly port: ClusterPort;
+  /** `create endpoints`, `update endpointslices` ..., in order. */
+  readonly writes: string[];
+  /** `get services`, `list endpointslices` ..., in order. */
+  readonly reads: string[];
+  /** Puts an object there as another writer does: no write of the port, another resourceVersion. */
+  readonly place: <T extends KubernetesObject>(object: T, manager?: string) => void;
+  readonly remove: (ref: ObjectRef) => void;
+  readonly find: <T extends KubernetesObject>(ref: ObjectRef) => T | undefined;
+  /** Called before each write; throws, or changes what is there, to spoil it. An answer is given instead of writing. */
+  beforeWrite: ((verb: string, object: KubernetesObject) => WriteAnswer | undefined) | undefined;
+}
+
+/** The outcomes of a write that a test can force. */
+export type WriteAnswer =
+  | { readonly outcome: 'invalid' | 'namespaceUnavailable'; readonly message: string }
+  | { readonly outcome: 'alreadyExists' | 'conflict' };
+
+/** Without validation, namespaces or defaults: what is written is what is there. `manager` is our field manager. */
+export function memoryCluster(
+  objects: readonly KubernetesObject[] = [],
+  manager = 'kube-bootstrap-controller',
+): MemoryCluster {
+  const stored = new Map<string, KubernetesObject>();
+  let version = 0;
+
+  const save = <T extends KubernetesObject>(object: T, by: string): T => {
+    version += 1;
+    const key = keyOf(refOf(object));
+    const uid = stored.get(key)?.metadata.uid ?? `uid-${version}`;
+    const time = new Date(version * 1000).toISOString();
+    const others = (object.metadata.managedFields ?? []).filter((entry) => entry.manager !== by);
+    const managedFields = [...others, { manager: by, operation: 'Update', time }];
+    const metadata = { ...object.metadata, uid, resourceVersion: String(version), managedFields };
+    const saved = structuredClone({ ...object, metadata });
+    stored.set(key, saved);
+    return structuredClone(saved);
+  };
+
+  const isCurrent = ({ metadata }: KubernetesObject, current: KubernetesObject): boolean =>
+    metadata.resourceVersion === current.metadata.resourceVersion;
+
+  const record = (verb: string, object: KubernetesObject): void => {
+    cluster.writes.push(`${verb} ${RESOURCES[refOf(object).kind].plural}`);
+  };
+
+  const port: ClusterPort = {
+    async get<T extends KubernetesObject>(ref: ObjectRef): Promise<T | undefined> {
+      cluster.reads.push(`get ${RESOURCES[ref.kind].plural}`);
+      return cluster.find<T>(ref);
+    },
+
+    async list<T extends KubernetesObject>(kind: Kind, namespace?: string, labelSelector?: string): Promise<T[]> {
+      cluster.reads.push(`list ${RESOURCES[kind].plural}`);
+      const [label = '', value] = (labelSelector ?? '').split('=');
+      return [...stored.values()]
+        .filter(
+          (object) => object.kind === kind && (namespace === undefined || object.metadata.namespace === namespace),
+        )
+        .filter(({ metadata }) => labelSelector === undefined || metadata.labels?.[label] === value)
+        .map((object) => structuredClone(object) as T);
+    },
+
+    async create<T extends KubernetesObject>(object: T): Promise<CreateResult<T>> {
+      const answer = cluster.beforeWrite?.('create', object);
+      if (answer !== undefined) return answer as CreateResult<T>;
+      if (stored.has(keyOf(refOf(object)))) return { outcome: 'alreadyExists' };
+      record('create', object);
+      return { outcome: 'created', object: save(object, manager) };
+    },
+
+    async update<T extends KubernetesObject>(object: T): Promise<UpdateResult<T>> {
+      const answer = cluster.beforeWrite?.('update', object);
+      if (answer !== undefined) return answer as UpdateResult<T>;
+      const current = stored.get(keyOf(refOf(object)));
+      if (current === undefined) return { outcome: 'notFound' };
+      if (!isCurrent(object, current)) return { outcome: 'conflict' };
+      record('update', object);
+      return { outcome: 'updated', object: save(object, manager) };
+    },
+
+    async mergePatch<T extends KubernetesObject>(_ref: ObjectRef, _patch: Json): Promise<UpdateResult<T>> {
+      throw new TypeError('the memory cluster takes no patches');
+    },
+
+    async delete(object: KubernetesObject): Promise<DeleteResult> {
+      const answer = cluster.beforeWrite?.('delete', object);
+      if (answer?.outcome === 'conflict') return 'conflict';
+      const ref = refOf(object);
+      const current = stored.get(keyOf(ref));
+      if (current === undefined) return 'notFound';
+      if (!isCurrent(object, current) || object.metadata.uid !== current.metadata.uid) return 'conflict';
+      record('delete', object);
+      stored.delete(keyOf(ref));
+      return 'deleted';
+    },
+
+    async *services() {},
+  };
+
+  const cluster: MemoryCluster = {
+    port,
+    writes: [],
+    reads: [],
+    beforeWrite: undefined,
+    place: (object, by = 'somebody-else') => {
+      save(object, by);
+    },
+    remove: (ref) => {
+      stored.delete(keyOf(ref));
+    },
+    find: <T extends KubernetesObject>(ref: ObjectRef) => {
+      const object = stored.get(keyOf(ref));
+      return object && (structuredClone(object) as T);
+    },
+  };
+  for (const object of objects) save(object, 'whoever-was-there-before');
+  return cluster;
+}
+
+function keyOf({ kind, namespace, name }: ObjectRef): string {
+  return `${kind}/${namespace ?? ''}/${name}`;
+}
