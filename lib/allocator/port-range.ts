@@ -6,11 +6,8 @@ import { reservedPorts } from './reserved-band.ts';
 
 /** The node ports of a cluster (`pkg/registry/core/service/portallocator/allocator.go`); every port of the range is usable. */
 export class PortRange extends BitmapRange<number> {
-  readonly ports: PortInterval;
-
   constructor(ports: PortInterval, pick: Pick) {
     super(portsOf(ports), pick);
-    this.ports = ports;
   }
 }
 

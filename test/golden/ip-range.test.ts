@@ -1,7 +1,7 @@
-import { describe, expect, test } from '@jest/globals';
+import { describe, expect } from '@jest/globals';
 import { AllocatorError } from '../../lib/allocator/errors.ts';
 import { ipRangeOf } from '../../lib/allocator/ip-range.ts';
-import { goldenCases } from '../support/golden.ts';
+import { goldenTests } from '../support/golden.ts';
 import { answered, type ExpectedRange, type RangeOperation, withLists } from '../support/golden-range.ts';
 import { seededPick } from '../support/picker.ts';
 
@@ -11,7 +11,7 @@ interface Scenario {
 }
 
 describe('An IP range answers as the original does to', () => {
-  test.each(goldenCases<Scenario, ExpectedRange>('ip-range.jsonl'))('$scenario.name', ({ scenario, expected }) => {
+  goldenTests<Scenario, ExpectedRange>('ip-range.jsonl', '$scenario.name', ({ scenario, expected }) => {
     const range = ipRangeOf(scenario.cidr, seededPick(1));
     expect(range instanceof AllocatorError).toBe(expected.error !== '');
     if (range instanceof AllocatorError) return;

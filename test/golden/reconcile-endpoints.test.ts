@@ -1,4 +1,4 @@
-import { describe, expect, test } from '@jest/globals';
+import { describe, expect } from '@jest/globals';
 import type { EndpointReconcilerType } from '../../lib/cluster/cluster-spec.ts';
 import type { KubernetesObject } from '../../lib/cluster/kubernetes-objects.ts';
 import { isHeld, type Lease } from '../../lib/cluster/lease.ts';
@@ -8,7 +8,7 @@ import { ENDPOINTS_REF, SLICE_REF } from '../../lib/loops/write-endpoints.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { listLeases, putLease } from '../../lib/table/leases.ts';
 import { memoryTable } from '../../lib/table/memory-table.ts';
-import { goldenCases } from '../support/golden.ts';
+import { goldenTests } from '../support/golden.ts';
 import { type MemoryCluster, memoryCluster } from '../support/memory-cluster.ts';
 import { countedWriteIds } from '../support/write-ids.ts';
 
@@ -41,7 +41,8 @@ const NOW_MS = 1_000_000;
 const LEASE_MS = 15_000;
 
 describe('endpoints of the original', () => {
-  test.each(goldenCases<Scenario, readonly Result[]>('reconcile-endpoints.jsonl'))(
+  goldenTests<Scenario, readonly Result[]>(
+    'reconcile-endpoints.jsonl',
     '$scenario.reconciler: $scenario.name',
     async ({ scenario, expected }) => {
       const results = await run(scenario);

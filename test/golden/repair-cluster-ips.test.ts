@@ -1,4 +1,4 @@
-import { describe, expect, test } from '@jest/globals';
+import { describe, expect } from '@jest/globals';
 import { ipRangeOf } from '../../lib/allocator/ip-range.ts';
 import { clusterIpRepair } from '../../lib/loops/cluster-ip-repair.ts';
 import { RANGE_KEYS } from '../../lib/table/ranges.ts';
@@ -11,7 +11,7 @@ import {
   snapshotOf,
 } from '../repair/golden-runs.ts';
 import { RepairCluster } from '../repair/repair-cluster.ts';
-import { goldenCases } from '../support/golden.ts';
+import { goldenTests } from '../support/golden.ts';
 import { pickLowest } from '../support/picker.ts';
 import { ipRange } from '../support/ranges.ts';
 
@@ -38,7 +38,8 @@ async function clusterOf({ primary, secondary }: Scenario): Promise<RepairCluste
 }
 
 describe('cluster IP repair answers as the original', () => {
-  test.each(goldenCases<Scenario, readonly ExpectedRun[]>('repair-cluster-ips.jsonl'))(
+  goldenTests<Scenario, readonly ExpectedRun[]>(
+    'repair-cluster-ips.jsonl',
     '$scenario.name',
     async ({ scenario, expected }) => {
       const repair = {

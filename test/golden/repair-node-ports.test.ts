@@ -1,4 +1,4 @@
-import { describe, expect, test } from '@jest/globals';
+import { describe, expect } from '@jest/globals';
 import { portRangeOf } from '../../lib/allocator/port-range.ts';
 import { nodePortRepair } from '../../lib/loops/node-port-repair.ts';
 import { RANGE_KEYS } from '../../lib/table/ranges.ts';
@@ -11,7 +11,7 @@ import {
   snapshotOf,
 } from '../repair/golden-runs.ts';
 import { RepairCluster } from '../repair/repair-cluster.ts';
-import { goldenCases } from '../support/golden.ts';
+import { goldenTests } from '../support/golden.ts';
 import { pickLowest } from '../support/picker.ts';
 import { portRange } from '../support/ranges.ts';
 
@@ -30,7 +30,8 @@ async function clusterOf({ portRange: text, snapshot }: Scenario): Promise<Repai
 }
 
 describe('node port repair answers as the original', () => {
-  test.each(goldenCases<Scenario, readonly ExpectedRun[]>('repair-node-ports.jsonl'))(
+  goldenTests<Scenario, readonly ExpectedRun[]>(
+    'repair-node-ports.jsonl',
     '$scenario.name',
     async ({ scenario, expected }) => {
       const repair = {

@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
+import { expect, test } from '@jest/globals';
 
 /** What the original did with one scenario, run for real. */
 export interface GoldenCase<Scenario, Expected> {
@@ -11,19 +12,28 @@ const KINDS = ['ip-range', 'port-range', 'repair-cluster-ips', 'repair-node-port
 type Kind = (typeof KINDS)[number];
 
 /**
- * The cases of one kind (`ip-range.jsonl` holds the kind `ip-range`) from every `*.jsonl` of `GOLDEN_DIR`, by default
- * `test/golden`. Throws when a file holds no case, when a case is of a kind that no test reads, and when no case of
- * the wanted kind is left: a suite of nothing would pass.
+ * A test for each case of one kind (`ip-range.jsonl` holds the kind `ip-range`) in the `*.jsonl` of `GOLDEN_DIR`, by
+ * default `test/golden`. It throws when a file holds no case and when a case is of a kind that no test reads. A folder
+ * of somebody else's may do without a kind; ours may not.
  */
-export function goldenCases<Scenario, Expected>(fileName: `${Kind}.jsonl`): GoldenCase<Scenario, Expected>[] {
-  const folder = process.env['GOLDEN_DIR'] ?? join(import.meta.dirname, '..', 'golden');
+export function goldenTests<Scenario, Expected>(
+  fileName: `${Kind}.jsonl`,
+  title: string,
+  check: (golden: GoldenCase<Scenario, Expected>) => void | Promise<void>,
+): void {
+  const { GOLDEN_DIR } = process.env;
+  const folder = GOLDEN_DIR ?? join(import.meta.dirname, '..', 'golden');
   const files = readdirSync(folder).filter((name) => name.endsWith('.jsonl'));
   const kind = basename(fileName, '.jsonl');
-  const cases = files
-    .flatMap((name) => casesOf<Scenario, Expected>(join(folder, name)))
-    .filter(({ scenario }) => scenario.kind === kind);
-  if (cases.length === 0) throw new Error(`No golden case of kind ${kind} in ${folder}: expected ${fileName} there`);
-  return cases;
+  const all = files.flatMap((name) => casesOf<Scenario, Expected>(join(folder, name)));
+  const cases = all.filter(({ scenario }) => scenario.kind === kind);
+  if (cases.length > 0) {
+    test.each(cases)(title, check);
+  } else if (GOLDEN_DIR !== undefined && all.length > 0) {
+    test(`no case of kind ${kind} is in GOLDEN_DIR`, () => expect(all).not.toEqual([]));
+  } else {
+    throw new Error(`No golden case of kind ${kind} in ${folder}: expected ${fileName} there`);
+  }
 }
 
 function casesOf<Scenario, Expected>(path: string): GoldenCase<Scenario, Expected>[] {
