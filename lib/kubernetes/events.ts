@@ -110,15 +110,16 @@ function remembered(previous: EventPlanInput['previous'], seen: ReadonlyMap<stri
   );
 }
 
-/** What is not seen now gives way, the one unseen for longest first. */
+/** What is not seen now gives way, the one unseen for longest first. The event that sums up came in beyond the limit. */
 function makeRoom(sightings: Map<string, EventSighting>, seen: ReadonlyMap<string, unknown>): boolean {
-  if (sightings.size < MOST_SIGHTINGS) {
-    return true;
+  while (sightings.size >= MOST_SIGHTINGS) {
+    const [oldest] = [...sightings]
+      .filter(([name]) => !seen.has(name))
+      .sort(([, a], [, b]) => a.lastSeenAtMs - b.lastSeenAtMs);
+    if (oldest === undefined) return false;
+    sightings.delete(oldest[0]);
   }
-  const [oldest] = [...sightings]
-    .filter(([name]) => !seen.has(name))
-    .sort(([, a], [, b]) => a.lastSeenAtMs - b.lastSeenAtMs);
-  return oldest !== undefined && sightings.delete(oldest[0]);
+  return true;
 }
 
 /** The note tells only the power of ten: a note never changes, and each new number would be a new event. */

@@ -1,5 +1,6 @@
 import type { Dispatcher } from 'undici';
 import { Client } from 'undici';
+import { heedSignal } from './heed-signal.ts';
 import type { ApiServerAccess, TlsMaterial } from './kubeconfig.ts';
 import { describeNetworkError, networkFaultOf } from './network-fault.ts';
 import type { ProbeReply, Prober, ProbeTarget } from './probe.ts';
@@ -26,7 +27,7 @@ export function httpsProber({ access, deadline, userAgent, timeoutMs }: HttpsPro
   return async (target) => {
     const signal = AbortSignal.any([deadline, AbortSignal.timeout(limitMs)]);
     try {
-      return await ask(target, access, userAgent, signal);
+      return await heedSignal(signal, () => ask(target, access, userAgent, signal));
     } catch (error) {
       const message = signal.aborted ? `no answer within ${limitMs} ms` : describeNetworkError(error);
       return { kind: networkFaultOf(error) === 'tls' ? 'tlsFailure' : 'silence', message };
@@ -63,6 +64,7 @@ function connectOptions(
 ) {
   return {
     rejectUnauthorized,
+    timeout: LONGEST_PROBE_MS,
     ...(ca && { ca }),
     ...(authenticated && { ...(cert && { cert }), ...(key && { key }) }),
     ...(target.serverName !== undefined && { servername: target.serverName }),

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { Agent } from 'undici';
+import { heedSignal } from './heed-signal.ts';
 import type { ApiServerAccess } from './kubeconfig.ts';
 
 export interface ApiRequest {
@@ -61,18 +62,19 @@ function joined(headers: Readonly<Record<string, string | string[] | undefined>>
 }
 
 function transportOver(agent: Agent, access: ApiServerAccess): Transport {
-  return async ({ method, path, headers, body }, signal) => {
-    const reply = await agent.request({
-      origin: access.server,
-      path: `${access.basePath}${path}`,
-      method,
-      headers: { ...headers, ...(await access.authHeaders()) },
-      body: body ?? null,
-      signal,
+  return ({ method, path, headers, body }, signal) =>
+    heedSignal(signal, async () => {
+      const reply = await agent.request({
+        origin: access.server,
+        path: `${access.basePath}${path}`,
+        method,
+        headers: { ...headers, ...(await access.authHeaders()) },
+        body: body ?? null,
+        signal,
+      });
+      const bytes = await reply.body.bytes();
+      return { status: reply.statusCode, headers: joined(reply.headers), body: bytes };
     });
-    const bytes = await reply.body.bytes();
-    return { status: reply.statusCode, headers: joined(reply.headers), body: bytes };
-  };
 }
 
 /** The connections of this process: one pool for each API server and client certificate, used by every pass. */

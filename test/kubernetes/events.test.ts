@@ -187,7 +187,7 @@ describe('many events', () => {
           previous = sightings;
         }
       }),
-      { numRuns: 20 },
+      { numRuns: 20, examples: [[[301, 302, 303].map((count) => ({ count, prefix: 'a', minutes: 0 })), 301]] },
     );
   });
 

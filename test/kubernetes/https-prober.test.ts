@@ -6,6 +6,7 @@ import type { Reaction } from '../support/api-fault-server.ts';
 import { startFaultServer } from '../support/api-fault-server.ts';
 import type { CertifiedKey } from '../support/certificates.ts';
 import { makeAuthority } from '../support/certificates.ts';
+import { startSilentServer } from '../support/silent-server.ts';
 
 const authority = makeAuthority('the cluster');
 const certified = authority.issue(['127.0.0.1']);
@@ -125,6 +126,15 @@ describe('silence', () => {
   test('is no answer in the time of a probe', async () => {
     const { probe, target } = await serverAnd(() => ({ hang: true }), { timeoutMs: 50 });
     await expect(probe(target)).resolves.toEqual({ kind: 'silence', message: 'no answer within 50 ms' });
+  });
+
+  test('is a connection that never comes about', async () => {
+    const { probe } = await serverAnd(() => ({}), { timeoutMs: 50 });
+    const silent = await startSilentServer();
+    stops.push(silent.close);
+    const answer = await probe({ url: `https://${silent.authority}/readyz`, authenticate: false });
+    expect(answer).toEqual({ kind: 'silence', message: 'no answer within 50 ms' });
+    expect(silent.connections()).toBe(1);
   });
 
   test('is no answer before the end of the pass', async () => {

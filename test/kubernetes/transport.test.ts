@@ -3,6 +3,8 @@ import { parseKubeconfig } from '../../lib/kubernetes/kubeconfig.ts';
 import { ApiServerConnections } from '../../lib/kubernetes/transport.ts';
 import { tellOnce, warningsOf } from '../../lib/kubernetes/warnings.ts';
 import { startFaultServer } from '../support/api-fault-server.ts';
+import { eventually } from '../support/eventually.ts';
+import { startSilentServer } from '../support/silent-server.ts';
 
 const signal = new AbortController().signal;
 let stops: (() => Promise<void>)[] = [];
@@ -14,20 +16,23 @@ afterEach(async () => {
   stops = [];
 });
 
+function kubeconfigFor(server: string) {
+  return parseKubeconfig(
+    JSON.stringify({
+      'current-context': 'it',
+      contexts: [{ name: 'it', context: { cluster: 'it', user: 'it' } }],
+      clusters: [{ name: 'it', cluster: { server } }],
+      users: [{ name: 'it', user: {} }],
+    }),
+    'of the test',
+  );
+}
+
 async function serverAndConnections() {
   const server = await startFaultServer(() => ({ status: 202, headers: { 'X-Odd': 'yes' }, body: 'done' }));
   const connections = new ApiServerConnections();
   stops = [server.stop, () => connections.close()];
-  const kubeconfig = (prefix: string) =>
-    parseKubeconfig(
-      JSON.stringify({
-        'current-context': 'it',
-        contexts: [{ name: 'it', context: { cluster: 'it', user: 'it' } }],
-        clusters: [{ name: 'it', cluster: { server: server.url + prefix } }],
-        users: [{ name: 'it', user: {} }],
-      }),
-      'of the test',
-    );
+  const kubeconfig = (prefix: string) => kubeconfigFor(server.url + prefix);
   return { server, connections, kubeconfig };
 }
 
@@ -62,6 +67,18 @@ describe('a transport', () => {
     const { connections, kubeconfig } = await serverAndConnections();
     const transport = connections.transport(await kubeconfig(''));
     await expect(transport({ method: 'GET', path: '/', headers: {} }, AbortSignal.abort())).rejects.toBeDefined();
+  });
+
+  test('ends with its signal also while there is no connection yet', async () => {
+    const silent = await startSilentServer();
+    const connections = new ApiServerConnections();
+    stops = [() => connections.close(), silent.close];
+    const transport = connections.transport(await kubeconfigFor(`https://${silent.authority}`));
+    const deadline = new AbortController();
+    const reply = transport({ method: 'GET', path: '/', headers: {} }, deadline.signal);
+    await eventually(() => expect(silent.connections()).toBe(1));
+    deadline.abort(new Error('the pass has ended'));
+    await expect(reply).rejects.toThrow('the pass has ended');
   });
 });
 

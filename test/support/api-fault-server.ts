@@ -29,16 +29,16 @@ export interface FaultServer {
 
 /** An API server that answers as the test says. With a certificate it speaks TLS. */
 export async function startFaultServer(
-  react: (request: SeenRequest, index: number) => Reaction,
+  react: (request: SeenRequest, index: number) => Reaction | Promise<Reaction>,
   tls?: CertifiedKey,
 ): Promise<FaultServer> {
   const requests: SeenRequest[] = [];
   const listener = (incoming: IncomingMessage, response: ServerResponse) => {
-    void readBody(incoming).then((body) => {
+    void readBody(incoming).then(async (body) => {
       const { method = '', url = '', headers } = incoming;
       const request = { method, path: url, headers, body };
       requests.push(request);
-      perform(react(request, requests.length - 1), response);
+      perform(await react(request, requests.length - 1), response);
     });
   };
   const server = tls ? createHttpsServer(tls, listener) : createHttpServer(listener);

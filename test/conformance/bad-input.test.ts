@@ -1,0 +1,131 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { LOOPS } from '../../lib/cluster/cluster-spec.ts';
+import { makeAuthority } from '../support/certificates.ts';
+import { type Etcd, type KubeApiserver, kubeconfig, startEtcd, startKubeApiserver } from '../support/control-plane.ts';
+import { eventually } from '../support/eventually.ts';
+import { CLUSTER, type Handlers, runAllLoops, startHandlers } from '../support/handlers.ts';
+import { versionsOfEverything } from '../support/kubernetes-service-objects.ts';
+import { freePort } from '../support/server-process.ts';
+import { type ServiceAccount, serviceAccount } from '../support/service-account.ts';
+
+jest.setTimeout(120_000);
+
+let folder: string;
+let etcd: Etcd;
+let apiserver: KubeApiserver;
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'kube-bootstrap-controller-bad-input-'));
+  etcd = await startEtcd();
+  apiserver = await startKubeApiserver({ etcd });
+  // It bootstraps itself in its own time, and what the tests then see change is not its doing.
+  await eventually(async () => {
+    const versions = await versionsOfEverything(apiserver);
+    expect(versions).toEqual(expect.arrayContaining([expect.stringContaining('services default kubernetes')]));
+    expect(versions.filter((version) => version.includes('/namespaces ')).length).toBeGreaterThanOrEqual(4);
+  });
+});
+
+afterAll(async () => {
+  await etcd?.stop();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+const change = (given: { url?: string; ca?: string; token?: string }) => {
+  const { url, ca, token } = apiserver;
+  return kubeconfig({ url, ca, token, ...given });
+};
+
+/** One that is wrong, what is told of it, and what makes it right: by default the right one in its place. */
+interface Row {
+  readonly title: string;
+  readonly bad: () => Promise<string>;
+  readonly error: RegExp;
+  readonly correct?: () => Promise<void>;
+}
+
+let powerless: ServiceAccount;
+
+describe.each<Row>([
+  {
+    title: 'points nowhere',
+    bad: async () => change({ url: `https://127.0.0.1:${await freePort('127.0.0.1')}` }),
+    error:
+      /^Unavailable: .* could not be reached .*ECONNREFUSED.*Check that it runs, and the server URL in the kubeconfig/,
+  },
+  {
+    title: 'has the CA of another cluster',
+    bad: async () => change({ ca: makeAuthority('another').ca }),
+    error:
+      /^TlsFailure: .* was not accepted .*Put the CA of this cluster in the kubeconfig \(certificate-authority-data\)/,
+  },
+  {
+    title: 'names the server as its certificate does not',
+    bad: async () => change({ url: apiserver.url.replace('127.0.0.1', 'localhost') }),
+    error: /^TlsFailure: .* was not accepted .*localhost.* or a tls-server-name that the certificate has/,
+  },
+  {
+    title: 'has a token that the server does not know',
+    bad: async () => change({ token: 'of-another-cluster' }),
+    error: /^Unauthorized: .* answered 401 .*The credential in the kubeconfig has run out .*: put in a current one/,
+  },
+  {
+    title: 'is that of an account without rights',
+    bad: async () => {
+      powerless = await serviceAccount(apiserver, 'powerless');
+      return powerless.kubeconfigYaml;
+    },
+    correct: () => powerless.grant([{ apiGroups: ['*'], resources: ['*'], verbs: ['*'] }]),
+    error:
+      /^Forbidden: .* answered 403 .*"system:serviceaccount:accounts:powerless" cannot .*Grant this to the user or service account/,
+  },
+  {
+    title: 'is no kubeconfig',
+    bad: async () => 'apiVersion: v1\nkind: Secret\n',
+    error: /^BadKubeconfig: kubeconfig .*bad-input/,
+  },
+])('a kubeconfig that $title', ({ title, bad, error, correct }) => {
+  let kubeconfigFile: string;
+  let handlers: Handlers;
+
+  beforeAll(async () => {
+    kubeconfigFile = join(folder, `${title.replaceAll(' ', '-')}.yml`);
+    writeFileSync(kubeconfigFile, await bad());
+    handlers = await startHandlers({
+      kubeconfigFile,
+      spec: {
+        apiServers: [{ address: '10.9.8.7', probe: { url: `${apiserver.url}/readyz` } }],
+        service: { securePort: apiserver.port },
+      },
+    });
+  });
+  afterAll(() => handlers?.close());
+
+  test('fails every pass with what to do about it, and changes nothing', async () => {
+    const before = await versionsOfEverything(apiserver);
+
+    const passes = await Promise.all(LOOPS.map((loop) => handlers.run(loop)));
+
+    for (const { summary, errors } of passes) {
+      expect(summary).toEqual({ passes: 1, failed: 1, skipped: 0 });
+      expect(errors[0]).toMatch(error);
+    }
+    expect(passes.flatMap(({ changes }) => changes).filter((told) => !told.startsWith('took lease'))).toEqual([]);
+    expect(await versionsOfEverything(apiserver)).toEqual(before);
+    expect(await handlers.table.list(CLUSTER, 'ranges/')).toEqual([]);
+  });
+
+  test('holds up no pass once it is corrected', async () => {
+    if (correct) await correct();
+    else writeFileSync(kubeconfigFile, apiserver.kubeconfigYaml);
+
+    const passes = await runAllLoops(handlers);
+
+    expect(passes.map(({ summary, errors }) => ({ ...summary, errors }))).toEqual(
+      LOOPS.map(() => ({ passes: 1, failed: 0, skipped: 0, errors: [] })),
+    );
+  });
+});

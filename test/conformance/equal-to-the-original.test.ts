@@ -1,0 +1,107 @@
+import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import type { KubernetesObject } from '../../lib/cluster/kubernetes-objects.ts';
+import { type Etcd, type KubeApiserver, startEtcd, startKubeApiserver } from '../support/control-plane.ts';
+import { eventually } from '../support/eventually.ts';
+import { type Handlers, startHandlers } from '../support/handlers.ts';
+import { kubernetesServiceObjects } from '../support/kubernetes-service-objects.ts';
+import { initialiseNodePorts } from '../support/node-port-storage.ts';
+import { freePort } from '../support/server-process.ts';
+
+jest.setTimeout(120_000);
+
+interface Variant {
+  readonly title: string;
+  readonly advertiseAddress: string;
+  /** Of the API servers; the spec's default when it is left out. */
+  readonly serviceClusterIPRange?: string;
+  readonly nodePort?: number;
+  readonly reconciler?: 'lease' | 'master-count';
+}
+
+describe.each<Variant>([
+  { title: 'the reconciler "lease"', advertiseAddress: '10.9.8.7' },
+  { title: 'the reconciler "master-count"', advertiseAddress: '10.9.8.7', reconciler: 'master-count' },
+  { title: 'a Service of type NodePort', advertiseAddress: '10.9.8.7', nodePort: 30_443 },
+  { title: 'IPv6', advertiseAddress: '2001:db8::7', serviceClusterIPRange: 'fd00:10::/112' },
+  { title: 'two families', advertiseAddress: '10.9.8.7', serviceClusterIPRange: '10.1.0.0/16,fd00:10::/112' },
+])('with $title, equal to what the original writes is', (variant) => {
+  const etcds: Etcd[] = [];
+  let original: KubeApiserver;
+  let without: KubeApiserver;
+  let handlers: Handlers;
+
+  // The original with its reconciler, and on a control plane of its own one without any, under the same port.
+  beforeAll(async () => {
+    const { advertiseAddress, serviceClusterIPRange, nodePort = 0, reconciler = 'lease' } = variant;
+    const [etcd, otherEtcd] = await Promise.all([startEtcd(), startEtcd()]);
+    etcds.push(etcd, otherEtcd);
+    const port = await freePort('127.0.0.1', '127.0.0.2');
+    const extraArgs = nodePort === 0 ? [] : [`--kubernetes-service-node-port=${nodePort}`];
+    const common = { port, advertiseAddress, ...(serviceClusterIPRange !== undefined && { serviceClusterIPRange }) };
+    [original, without] = await Promise.all([
+      startKubeApiserver({ ...common, etcd, endpointReconcilerType: reconciler, extraArgs }),
+      startKubeApiserver({ ...common, etcd: otherEtcd, bindAddress: '127.0.0.2', hooksOff: true }),
+    ]);
+    await initialiseNodePorts(otherEtcd);
+    handlers = await startHandlers({ kubeconfigFile: without.kubeconfigFile, spec: specOf(variant, without) });
+  });
+
+  afterAll(async () => {
+    await handlers?.close();
+    await Promise.all(etcds.map((etcd) => etcd.stop()));
+  });
+
+  test('what the handlers leave: Service, Endpoints and EndpointSlice, field by field', async () => {
+    expect(await kubernetesServiceObjects(without)).toEqual({});
+
+    const { summary } = await handlers.run('kubernetes-service');
+
+    expect(summary).toEqual({ passes: 1, failed: 0, skipped: 0 });
+    const theirs = await eventually(async () => {
+      const objects = await kubernetesServiceObjects(original);
+      expect(Object.keys(objects)).toEqual(['service', 'endpoints', 'slice']);
+      return objects;
+    });
+    const ours = await kubernetesServiceObjects(without);
+    expect(Object.keys(ours)).toEqual(['service', 'endpoints', 'slice']);
+    expect(writtenFields(ours.service)).toEqual(writtenFields(theirs.service));
+    expect(writtenFields(ours.endpoints)).toEqual(writtenFields(theirs.endpoints));
+    expect(writtenFields(ours.slice)).toEqual(writtenFields(theirs.slice));
+  });
+
+  test('and a second pass finds nothing to do', async () => {
+    expect(await handlers.run('kubernetes-service')).toMatchObject({ changes: [], findings: [], errors: [] });
+  });
+
+  test('nor would it on what the original wrote', async () => {
+    const spec = { ...specOf(variant, original), mode: 'observe' };
+    const observing = await startHandlers({ kubeconfigFile: original.kubeconfigFile, spec });
+    try {
+      expect(await observing.run('kubernetes-service')).toMatchObject({ wouldWrite: [], findings: [], errors: [] });
+    } finally {
+      await observing.close();
+    }
+  });
+});
+
+/** What the spec says of a variant, for the control plane of one API server. */
+function specOf(
+  { advertiseAddress, serviceClusterIPRange, nodePort = 0, reconciler = 'lease' }: Variant,
+  server: KubeApiserver,
+) {
+  return {
+    apiServers: [{ address: advertiseAddress, probe: { url: `${server.url}/readyz` } }],
+    service: { securePort: server.port, nodePort, reconcile: true },
+    endpoints: { reconciler },
+    ...(serviceClusterIPRange !== undefined && { serviceClusterIPRange }),
+  };
+}
+
+/** What differs between any two objects. */
+const OF_ONE_OBJECT = new Set(['uid', 'resourceVersion', 'generation', 'creationTimestamp', 'managedFields']);
+
+function writtenFields(object: KubernetesObject | undefined): object | undefined {
+  if (object === undefined) return undefined;
+  const metadata = Object.entries(object.metadata).filter(([field]) => !OF_ONE_OBJECT.has(field));
+  return { ...object, metadata: Object.fromEntries(metadata) };
+}

@@ -1,0 +1,107 @@
+import { isDeepStrictEqual } from 'node:util';
+import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { type Etcd, type KubeApiserver, startEtcd, startKubeApiserver } from '../support/control-plane.ts';
+import { eventually } from '../support/eventually.ts';
+import { type Handlers, startHandlers } from '../support/handlers.ts';
+import { published, versionsOf } from '../support/kubernetes-service-objects.ts';
+
+jest.setTimeout(120_000);
+
+const LOOP = 'kubernetes-service';
+const [THEIRS, OURS] = ['10.9.8.7', '10.9.8.99'] as const;
+const INTERVAL_MS = 10_000;
+
+let etcd: Etcd;
+let apiserver: KubeApiserver;
+
+/** Its own reconciler puts back within ten seconds what others write. */
+beforeAll(async () => {
+  etcd = await startEtcd();
+  apiserver = await startKubeApiserver({ etcd, advertiseAddress: THEIRS, endpointReconcilerType: 'lease' });
+  await eventually(() => expectPublished(THEIRS));
+});
+
+afterAll(() => etcd?.stop());
+
+async function expectPublished(...addresses: string[]): Promise<void> {
+  expect(await published(apiserver)).toEqual({ endpoints: addresses, slice: addresses });
+}
+
+function start(mode: string, addresses: readonly string[]): Promise<Handlers> {
+  const probe = { url: `${apiserver.url}/readyz` };
+  const apiServers = addresses.map((address) => ({ address, probe }));
+  const spec = { mode, apiServers, service: { securePort: apiserver.port } };
+  // A clock that the tests put forward: the other owner takes its own time.
+  const startedAtMs = Date.now();
+  return startHandlers({ kubeconfigFile: apiserver.kubeconfigFile, spec, clock: () => startedAtMs });
+}
+
+describe('a cluster that is only observed', () => {
+  let handlers: Handlers;
+  beforeAll(async () => {
+    handlers = await start('observe', [OURS]);
+  });
+  afterAll(() => handlers?.close());
+
+  test('tells what it would write, pass after pass, and writes nothing', async () => {
+    const before = await versionsOf(apiserver);
+
+    for (let pass = 1; pass <= 3; pass++) {
+      expect(await handlers.run(LOOP)).toMatchObject({
+        summary: { passes: 1, failed: 0 },
+        changes: [],
+        findings: [],
+        wouldWrite: ['update Endpoints default/kubernetes', 'update EndpointSlice default/kubernetes'],
+      });
+      handlers.advance(INTERVAL_MS);
+    }
+
+    expect(await versionsOf(apiserver)).toEqual(before);
+  });
+});
+
+describe.each([
+  { title: 'another address', addresses: [OURS], ticksAfter: 4 },
+  { title: 'another address in addition', addresses: [THEIRS, OURS], ticksAfter: 0 },
+])('a cluster whose API server keeps its own endpoints, while its spec names $title', ({ addresses, ticksAfter }) => {
+  let handlers: Handlers;
+  beforeAll(async () => {
+    handlers = await start('enforce', addresses);
+  });
+  afterAll(() => handlers?.close());
+
+  /** A tick, and the other owner's answer to what it wrote. */
+  async function tickAndAnswer(): Promise<{ readonly wrote: boolean; readonly findings: readonly string[] }> {
+    const before = await versionsOf(apiserver);
+    const { summary, findings } = await handlers.tick(LOOP);
+    expect(summary).toEqual({ passes: 1, failed: 0, skipped: 0 });
+    const wrote = !isDeepStrictEqual(await versionsOf(apiserver), before);
+    await eventually(() => expectPublished(THEIRS));
+    handlers.advance(INTERVAL_MS);
+    return { wrote, findings };
+  }
+
+  test('the other owner is named when it has put back what was written, and writes back off', async () => {
+    expect(await tickAndAnswer()).toEqual({ wrote: true, findings: [] });
+
+    let noticed = await tickAndAnswer();
+    // The first write may have been one for an address that came: then the one that heals tells them apart.
+    if (noticed.findings.length === 0) noticed = await tickAndAnswer();
+    expect(noticed).toEqual({ wrote: false, findings: twoOwners('writes that only contest wait 20 s') });
+    expect(await handlers.record(LOOP)).toMatchObject({ outcome: 'succeeded', findings: [{ type: 'twoOwners' }] });
+
+    const writes: boolean[] = [];
+    for (let tick = 1; tick <= ticksAfter; tick++) {
+      const { wrote, findings } = await tickAndAnswer();
+      writes.push(wrote);
+      expect(findings).toEqual(twoOwners(wrote ? 'it is written once more' : 'writes that only contest wait 40 s'));
+    }
+    expect(writes).toEqual([true, false, false, false].slice(0, ticksAfter));
+  });
+});
+
+function twoOwners(then: string): unknown[] {
+  const start =
+    'twoOwners: the endpoints of default/kubernetes have two owners: kube-apiserver changed what was written';
+  return [expect.stringContaining(`${start} here; ${then}. `)];
+}

@@ -1,0 +1,141 @@
+import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
+import type { KubernetesObject } from '../../lib/cluster/kubernetes-objects.ts';
+import { FIELD_MANAGER } from '../../lib/kubernetes/api-server-cluster.ts';
+import { type Etcd, type KubeApiserver, startEtcd, startKubeApiserver } from '../support/control-plane.ts';
+import { type Handlers, runAllLoops, startHandlers } from '../support/handlers.ts';
+import { ENDPOINTS_PATH, SERVICE_PATH, SLICE_PATH } from '../support/kubernetes-service-objects.ts';
+import { initialiseNodePorts } from '../support/node-port-storage.ts';
+
+jest.setTimeout(120_000);
+
+/** What a stock API server makes by itself and this one does not. */
+const BOOTSTRAPPED = {
+  'namespace default': '/api/v1/namespaces/default',
+  'namespace kube-node-lease': '/api/v1/namespaces/kube-node-lease',
+  'ServiceCIDR kubernetes': '/apis/networking.k8s.io/v1/servicecidrs/kubernetes',
+  'Service kubernetes': SERVICE_PATH,
+  'Endpoints kubernetes': ENDPOINTS_PATH,
+  'EndpointSlice kubernetes': SLICE_PATH,
+};
+
+const services = '/api/v1/namespaces/default/services';
+
+let etcd: Etcd;
+let apiserver: KubeApiserver;
+let handlers: Handlers;
+
+/* In order, each from where the one before ended. */
+beforeAll(async () => {
+  etcd = await startEtcd();
+  apiserver = await startKubeApiserver({ etcd, hooksOff: true });
+  handlers = await startHandlers({
+    kubeconfigFile: apiserver.kubeconfigFile,
+    spec: {
+      mode: 'observe',
+      apiServers: [{ address: '10.9.8.7', probe: { url: `${apiserver.url}/readyz` } }],
+      service: { securePort: apiserver.port },
+    },
+  });
+});
+
+afterAll(async () => {
+  await handlers?.close();
+  await etcd?.stop();
+});
+
+/** Who wrote each of them, `undefined` for what is not there. */
+async function writers(): Promise<Record<string, string | undefined>> {
+  const entries = Object.entries(BOOTSTRAPPED).map(async ([what, path]) => {
+    const { status, body } = await apiserver.request<KubernetesObject>('GET', path);
+    if (status === 404) return [what, undefined] as const;
+    const managers = new Set(body.metadata.managedFields?.map(({ manager }) => manager));
+    return [what, [...managers].join(' and ')] as const;
+  });
+  return Object.fromEntries(await Promise.all(entries));
+}
+
+function allWrittenBy(manager: string | undefined): Record<string, string | undefined> {
+  return Object.fromEntries(Object.keys(BOOTSTRAPPED).map((what) => [what, manager]));
+}
+
+test('an observing pass of every loop tells what is missing and makes none of it', async () => {
+  expect(await writers()).toEqual(allWrittenBy(undefined));
+
+  const passes = await runAllLoops(handlers);
+
+  expect(passes.flatMap(({ errors }) => errors)).toEqual([]);
+  expect(passes.flatMap(({ changes }) => changes)).toEqual([]);
+  expect(passes.flatMap(({ wouldWrite }) => wouldWrite)).toEqual([
+    'create Namespace default',
+    'create Namespace kube-node-lease',
+    'create Service default/kubernetes',
+    'create Endpoints default/kubernetes',
+    'create EndpointSlice default/kubernetes',
+  ]);
+  expect(await writers()).toEqual(allWrittenBy(undefined));
+});
+
+test('the kubernetes-service loop alone makes the namespace and the ServiceCIDR that the Service needs', async () => {
+  await handlers.register({ mode: 'enforce' });
+
+  const { changes, errors } = await handlers.run('kubernetes-service');
+
+  expect(errors).toEqual([]);
+  expect(changes.filter((change) => change.startsWith('created'))).toEqual([
+    'created namespace default',
+    'created servicecidr kubernetes: 10.0.0.0/24',
+    'created service default/kubernetes: 10.0.0.1',
+    'created endpoints default/kubernetes: 10.9.8.7',
+    'created endpointslice default/kubernetes: 10.9.8.7',
+  ]);
+});
+
+test('after a pass of every loop all that is bootstrapped is there and was written by us alone', async () => {
+  const passes = await runAllLoops(handlers);
+
+  expect(passes.flatMap(({ errors, findings }) => [...errors, ...findings])).toEqual([]);
+  expect(await writers()).toEqual(allWrittenBy(FIELD_MANAGER));
+  expect(await apiserver.request('GET', BOOTSTRAPPED['ServiceCIDR kubernetes'])).toMatchObject({
+    body: { spec: { cidrs: ['10.0.0.0/24'] } },
+  });
+});
+
+test('Services then get addresses from the ServiceCIDR', async () => {
+  const reply = await apiserver.request('POST', services, {
+    metadata: { name: 'web' },
+    spec: { ports: [{ port: 80 }] },
+  });
+
+  expect(reply).toMatchObject({ status: 201, body: { spec: { clusterIP: expect.stringMatching(/^10\.0\.0\.\d+$/) } } });
+});
+
+test('a Service kubernetes that was deleted is made again with its address, and the Endpoints that went with it', async () => {
+  expect(await apiserver.request('DELETE', SERVICE_PATH)).toMatchObject({ status: 200 });
+
+  const { changes } = await handlers.run('kubernetes-service');
+
+  expect(changes).toEqual([
+    'created service default/kubernetes: 10.0.0.1',
+    'created endpoints default/kubernetes: 10.9.8.7',
+  ]);
+});
+
+test('node ports are the API server’s own: refused until their range is in its storage', async () => {
+  const spec = { type: 'NodePort', ports: [{ port: 80 }] };
+  expect(await apiserver.request('POST', services, { metadata: { name: 'early' }, spec })).toMatchObject({
+    status: 500,
+    body: { message: expect.stringContaining('cannot allocate resources of type servicenodeportallocations') },
+  });
+  const { errors } = await handlers.run('node-port-repair');
+  expect(errors).toEqual([]);
+
+  await initialiseNodePorts(etcd);
+
+  expect(await apiserver.request('POST', services, { metadata: { name: 'late' }, spec })).toMatchObject({
+    status: 201,
+    body: { spec: { ports: [{ nodePort: expect.any(Number) }] } },
+  });
+  const { findings } = await handlers.run('node-port-repair');
+  expect(findings).toEqual([]);
+  expect(await handlers.record('node-port-repair')).toMatchObject({ counts: { allocated: 1 } });
+});

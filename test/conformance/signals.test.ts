@@ -1,0 +1,183 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { dynamoDbTable } from '../../lib/table/dynamodb-table.ts';
+import { listLeases } from '../../lib/table/leases.ts';
+import { TABLE_NAME } from '../../local/local-environment.ts';
+import { startTableServer, tableServerClient } from '../../local/table-server.ts';
+import { type Etcd, type KubeApiserver, startEtcd, startKubeApiserver } from '../support/control-plane.ts';
+import { eventually } from '../support/eventually.ts';
+import { published, versionsOf, versionsOfEverything } from '../support/kubernetes-service-objects.ts';
+import { type SilentServer, startSilentServer } from '../support/silent-server.ts';
+import { type StartProcess, startProcess } from '../support/start-process.ts';
+
+jest.setTimeout(120_000);
+
+const NAME = 'demo';
+const ADDRESS = '10.9.8.7';
+/** Passes may go on for five seconds after the signal; starting and ending a process takes a moment too. */
+const BOUND_MS = 8_000;
+
+let etcd: Etcd;
+let apiserver: KubeApiserver;
+let silent: SilentServer;
+let folder: string;
+const started: StartProcess[] = [];
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'kube-bootstrap-controller-signals-'));
+  etcd = await startEtcd();
+  apiserver = await startKubeApiserver({ etcd });
+  silent = await startSilentServer();
+});
+
+afterEach(async () => {
+  await Promise.all(started.splice(0).map((child) => child.kill()));
+});
+
+afterAll(async () => {
+  await silent?.close();
+  await etcd?.stop();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+interface Given {
+  /** Addresses of the spec beside the one of the API server, with the URL of their probe. */
+  readonly others?: Readonly<Record<string, string>>;
+  readonly kubeconfigFile?: string;
+  /** Of the table. Default: one of its own. */
+  readonly data?: string;
+}
+
+function startOn({ others = {}, kubeconfigFile = apiserver.kubeconfigFile, data }: Given = {}): StartProcess {
+  const own = mkdtempSync(join(folder, 'run-'));
+  const probes = { [ADDRESS]: `${apiserver.url}/readyz`, ...others };
+  const spec = {
+    name: NAME,
+    mode: 'enforce',
+    kubeconfig: { file: 'the one that is named' },
+    apiServers: Object.entries(probes).map(([address, url]) => ({ address, probe: { url } })),
+    service: { securePort: apiserver.port },
+  };
+  const specFile = join(own, 'cluster.yml');
+  writeFileSync(specFile, JSON.stringify(spec));
+  return tracked(['--kubeconfig', kubeconfigFile, '-f', specFile, '--data', data ?? join(own, 'table'), '--verbose']);
+}
+
+function tracked(args: readonly string[], env?: Readonly<Record<string, string>>): StartProcess {
+  const child = startProcess(args, env);
+  started.push(child);
+  return child;
+}
+
+async function untilPublished(): Promise<void> {
+  await eventually(async () => expect(await published(apiserver)).toEqual({ endpoints: [ADDRESS], slice: [ADDRESS] }));
+}
+
+/** How often the lease of the API server was written into the table of that folder. */
+async function leaseGeneration(path: string): Promise<number | undefined> {
+  const server = await startTableServer({ path });
+  const client = tableServerClient(server);
+  try {
+    const deadline = AbortSignal.timeout(10_000);
+    const options = { client, tableName: TABLE_NAME, deadline, nowMs: Date.now, newWriteId: () => 'none' };
+    const leases = await listLeases(dynamoDbTable(options), NAME);
+    return leases.find(({ lease }) => lease.address === ADDRESS)?.lease.generation;
+  } finally {
+    client.destroy();
+    await server.close();
+  }
+}
+
+test('it ends cleanly, leaves the endpoints, and goes on with its table when it is started again', async () => {
+  const data = join(folder, 'kept');
+  const first = startOn({ data });
+  await first.untilItSaid(servicePass);
+  await untilPublished();
+  const before = await versionsOf(apiserver);
+
+  await expectCleanEnd(first, 'SIGTERM');
+
+  expect(first.output()).toContain(`took lease ${ADDRESS}: answered 200`);
+  expect(await versionsOf(apiserver)).toEqual(before);
+  const generation = (await leaseGeneration(data)) ?? 0;
+  expect(generation).toBeGreaterThan(0);
+
+  const second = startOn({ data });
+  await second.untilItSaid(servicePass);
+  await expectCleanEnd(second, 'SIGINT');
+
+  expect(second.output()).not.toContain(`took lease ${ADDRESS}: `);
+  expect(await versionsOf(apiserver)).toEqual(before);
+  expect(await leaseGeneration(data)).toBeGreaterThan(generation);
+});
+
+describe('in mid-pass', () => {
+  beforeAll(async () => {
+    const child = startOn();
+    await child.untilItSaid(servicePass);
+    await expectCleanEnd(child, 'SIGTERM');
+    await untilPublished();
+  });
+
+  test.each(['SIGINT', 'SIGTERM'] as const)('%s while a probe hangs changes no endpoint', async (signal) => {
+    const before = await versionsOf(apiserver);
+    const probes = silent.connections();
+    const child = startOn({ others: { '10.9.8.8': `https://${silent.authority}/readyz` } });
+    await eventually(() => expect(silent.connections()).toBeGreaterThan(probes));
+
+    await expectCleanEnd(child, signal);
+
+    expect(child.output()).not.toContain('endpoints default/kubernetes: ');
+    expect(await versionsOf(apiserver)).toEqual(before);
+  });
+
+  test.each(['SIGINT', 'SIGTERM'] as const)('%s while the API server hangs ends it all the same', async (signal) => {
+    const before = await versionsOf(apiserver);
+    const calls = silent.connections();
+    const kubeconfigFile = join(folder, 'silent.kubeconfig');
+    writeFileSync(kubeconfigFile, apiserver.kubeconfigYaml.replace(apiserver.url, `https://${silent.authority}`));
+    const child = startOn({ kubeconfigFile });
+    await eventually(() => expect(silent.connections()).toBeGreaterThan(calls));
+
+    await expectCleanEnd(child, signal);
+
+    expect(await versionsOf(apiserver)).toEqual(before);
+  });
+});
+
+describe('KUBECONFIG in the environment', () => {
+  const env = () => ({ KUBECONFIG: apiserver.kubeconfigFile });
+
+  test('names no cluster: what runs is the embedded one', async () => {
+    const before = await versionsOfEverything(apiserver);
+    const child = tracked(['--verbose'], env());
+    await child.untilItSaid(servicePass);
+
+    await expectCleanEnd(child, 'SIGTERM');
+
+    expect(child.output()).toContain('a stand-in API server in this process');
+    expect(child.output()).not.toContain(apiserver.url);
+    expect(await versionsOfEverything(apiserver)).toEqual(before);
+  });
+
+  test('does not complete a command line that names only a spec', async () => {
+    const child = tracked(['-f', 'cluster.example.yml'], env());
+
+    expect(await child.end()).toMatchObject({ code: 2 });
+    expect(child.output()).toContain('A cluster is named by its kubeconfig: add --kubeconfig FILE.');
+  });
+});
+
+/** With `--verbose`: a pass of the kubernetes-service loop has ended. */
+const servicePass = /kubernetes-service invocation ended passes=1/;
+
+async function expectCleanEnd(child: StartProcess, signal: 'SIGINT' | 'SIGTERM'): Promise<void> {
+  const { code, tookMs } = await child.end(signal);
+  expect({ code, output: child.output() }).toEqual({
+    code: 0,
+    output: expect.stringMatching(/ended; the endpoints stay as they are\.\n$/),
+  });
+  expect(tookMs).toBeLessThan(BOUND_MS);
+}

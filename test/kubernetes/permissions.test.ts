@@ -1,0 +1,43 @@
+import { describe, expect, test } from '@jest/globals';
+import { permissionText } from '../../lib/kubernetes/access-review.ts';
+import { PERMISSION_GROUPS, permissionsOf } from '../../lib/kubernetes/permissions.ts';
+import { type RbacObject, shippedRbac } from '../support/shipped-rbac.ts';
+
+/** Every permission that a Role or ClusterRole grants, as text. */
+function granted({ metadata, rules = [] }: RbacObject): string[] {
+  const { namespace } = metadata;
+  return rules.flatMap(({ apiGroups, resources, resourceNames = [undefined], verbs }) =>
+    apiGroups.flatMap((group) =>
+      resources.flatMap((resource) =>
+        resourceNames.flatMap((name) =>
+          verbs.map((verb) =>
+            permissionText({ verb, group, resource, ...(namespace && { namespace }), ...(name && { name }) }),
+          ),
+        ),
+      ),
+    ),
+  );
+}
+
+describe('deploy/rbac.yaml', () => {
+  const objects = shippedRbac();
+
+  test('grants what the loops need, and nothing else', () => {
+    const needed = PERMISSION_GROUPS.flatMap(permissionsOf).map(permissionText);
+    expect(objects.flatMap(granted).sort()).toEqual(needed.sort());
+  });
+
+  test('binds each role to its one service account', () => {
+    const account = { kind: 'ServiceAccount', name: 'kube-bootstrap-controller', namespace: 'kube-system' };
+    const bindings = objects.filter(({ kind }) => kind.endsWith('Binding'));
+    const apiGroup = 'rbac.authorization.k8s.io';
+    expect(bindings).toMatchObject([
+      { kind: 'RoleBinding', roleRef: { apiGroup, kind: 'Role' }, subjects: [account] },
+      { kind: 'ClusterRoleBinding', roleRef: { apiGroup, kind: 'ClusterRole' }, subjects: [account] },
+    ]);
+    expect(objects.find(({ kind }) => kind === 'ServiceAccount')?.metadata).toMatchObject({
+      name: account.name,
+      namespace: account.namespace,
+    });
+  });
+});

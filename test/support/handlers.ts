@@ -1,0 +1,152 @@
+import { randomUUID } from 'node:crypto';
+import { handler as clusterIpRepair } from '../../functions/cluster-ip-repair.ts';
+import { handler as kubernetesService } from '../../functions/kubernetes-service.ts';
+import { handler as nodePortRepair } from '../../functions/node-port-repair.ts';
+import { handler as systemNamespaces } from '../../functions/system-namespaces.ts';
+import { LOOPS, type Loop } from '../../lib/cluster/cluster-spec.ts';
+import { parseClusterSpec } from '../../lib/cluster/parse-cluster-spec.ts';
+import { describeFaults } from '../../lib/cluster/spec-fault.ts';
+import type { Environment } from '../../lib/dispatch/environment.ts';
+import type { scheduled } from '../../lib/dispatch/scheduled.ts';
+import type { Summary } from '../../lib/dispatch/summary.ts';
+import { loadKubeconfigFile } from '../../lib/kubernetes/kubeconfig.ts';
+import { registerCluster } from '../../lib/table/cluster-registration.ts';
+import { createTable } from '../../lib/table/dynamodb-create-table.ts';
+import { dynamoDbTable } from '../../lib/table/dynamodb-table.ts';
+import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
+import { type RunRecord, readRunRecord } from '../../lib/table/run-records.ts';
+import type { FieldValue } from '../../lib/telemetry/telemetry.ts';
+import { localEnvironment, TABLE_NAME } from '../../local/local-environment.ts';
+import { startTableServer, tableServerClient } from '../../local/table-server.ts';
+import { recordingTelemetry } from './recording-telemetry.ts';
+
+export const CLUSTER = 'demo';
+
+export interface HandlersOptions {
+  /** May change its content between passes. */
+  readonly kubeconfigFile: string;
+  /** Fields of the spec's YAML beside its name and kubeconfig. Default mode: enforce. */
+  readonly spec: object;
+  /** Who reports events. Default: test. */
+  readonly reportingInstance?: string;
+  /** Default: that of this machine. */
+  readonly clock?: () => number;
+}
+
+/** What one invocation of a handler told. */
+export interface Invoked {
+  readonly summary: Summary;
+  readonly changes: readonly string[];
+  /** `twoOwners: the endpoints of ...` */
+  readonly findings: readonly string[];
+  /** `Forbidden: unable to ...` */
+  readonly errors: readonly string[];
+  readonly wouldWrite: readonly string[];
+  /** Those above 0, by `name{label=value}`. */
+  readonly counters: Readonly<Record<string, number>>;
+}
+
+/** The handlers of the loops over a DynamoDB table in this process, for one cluster. */
+export interface Handlers {
+  /** One invocation, whether or not the loop is due. */
+  run(loop: Loop): Promise<Invoked>;
+  /** One invocation by the schedule. */
+  tick(loop: Loop): Promise<Invoked>;
+  /** Registers the cluster anew, with these fields in place of those it has. */
+  register(spec: object): Promise<void>;
+  record(loop: Loop): Promise<RunRecord | undefined>;
+  /** Puts the clock of the handlers forward. */
+  advance(ms: number): void;
+  readonly table: KeyValueTable;
+  close(): Promise<void>;
+}
+
+const HANDLERS: Readonly<Record<Loop, ReturnType<typeof scheduled>>> = {
+  'system-namespaces': systemNamespaces,
+  'kubernetes-service': kubernetesService,
+  'cluster-ip-repair': clusterIpRepair,
+  'node-port-repair': nodePortRepair,
+};
+
+/** Starts a table, registers the cluster and invokes nothing yet. */
+export async function startHandlers(options: HandlersOptions): Promise<Handlers> {
+  const { kubeconfigFile, reportingInstance = 'test', clock = Date.now } = options;
+  let fields = options.spec;
+  let aheadMs = 0;
+  const nowMs = () => clock() + aheadMs;
+  const tableServer = await startTableServer();
+  const client = tableServerClient(tableServer);
+  const openTable = (deadline: AbortSignal) =>
+    dynamoDbTable({ client, tableName: TABLE_NAME, deadline, nowMs, newWriteId: randomUUID });
+  const table = openTable(new AbortController().signal);
+  const local = localEnvironment({
+    client,
+    loadKubeconfig: () => loadKubeconfigFile(kubeconfigFile),
+    telemetry: recordingTelemetry,
+  });
+  const environment: Environment = { ...local.environment, nowMs, table: openTable, reportingInstance };
+  const close = async () => {
+    await local.close();
+    client.destroy();
+    await tableServer.close();
+  };
+  const register = async (changed: object) => {
+    fields = { ...fields, ...changed };
+    await registerCluster(table, specOf({ mode: 'enforce', ...fields, kubeconfig: { file: kubeconfigFile } }));
+  };
+  try {
+    await createTable(client, TABLE_NAME, { pollMs: 20 });
+    await register({});
+  } catch (error) {
+    await close();
+    throw error;
+  }
+  return {
+    run: (loop) => invoke(environment, loop, { force: true }),
+    tick: (loop) => {
+      const time = new Date(nowMs()).toISOString().replace(/\.\d+/, '');
+      return invoke(environment, loop, { 'detail-type': 'Scheduled Event', time });
+    },
+    register,
+    record: async (loop) => (await readRunRecord(table, CLUSTER, loop))?.record,
+    advance: (ms) => {
+      aheadMs += ms;
+    },
+    table,
+    close,
+  };
+}
+
+/** Every loop once, in the order in which they depend on one another. */
+export async function runAllLoops(handlers: Handlers): Promise<Invoked[]> {
+  const invoked: Invoked[] = [];
+  for (const loop of LOOPS) invoked.push(await handlers.run(loop));
+  return invoked;
+}
+
+async function invoke(environment: Environment, loop: Loop, event: object): Promise<Invoked> {
+  const told = recordingTelemetry();
+  const summary = await HANDLERS[loop](event, {
+    environment: { ...environment, telemetry: () => told },
+    getRemainingTimeInMillis: () => 60_000,
+  });
+  const fields = told.lines.find(({ message }) => message.startsWith('pass '))?.fields ?? {};
+  return {
+    summary,
+    changes: sentences(fields['changes']),
+    findings: sentences(fields['findings']),
+    errors: sentences(fields['errors']),
+    wouldWrite: sentences(fields['wouldWrite']),
+    counters: Object.fromEntries(Object.entries(told.counters).filter(([, count]) => count > 0)),
+  };
+}
+
+function sentences(value: FieldValue): readonly string[] {
+  return Array.isArray(value) ? value : [];
+}
+
+function specOf(fields: object) {
+  const result = parseClusterSpec(JSON.stringify({ name: CLUSTER, ...fields }));
+  if ('faults' in result) throw new Error(describeFaults('the spec of the test', result.faults));
+  return result.spec;
+}
