@@ -9,9 +9,32 @@ const arrows = {
   'lib/endpoints': ['lib/allocator', 'lib/cluster'],
   'lib/table': ['lib/allocator', 'lib/cluster'],
   'lib/kubernetes': ['lib/allocator', 'lib/cluster'],
+  'lib/secrets': ['lib/cluster', 'lib/kubernetes'],
+  'lib/queue': [],
   'lib/telemetry': ['lib/cluster'],
   'lib/loops': ['lib/allocator', 'lib/cluster', 'lib/repair', 'lib/endpoints', 'lib/table', 'lib/kubernetes'],
-  'lib/dispatch': ['lib/allocator', 'lib/cluster', 'lib/table', 'lib/kubernetes', 'lib/telemetry', 'lib/loops'],
+  'lib/dispatch': [
+    'lib/allocator',
+    'lib/cluster',
+    'lib/table',
+    'lib/kubernetes',
+    'lib/secrets',
+    'lib/queue',
+    'lib/telemetry',
+    'lib/loops',
+  ],
+  'lib/doctor': [
+    'lib/allocator',
+    'lib/cluster',
+    'lib/endpoints',
+    'lib/table',
+    'lib/kubernetes',
+    'lib/secrets',
+    'lib/queue',
+    'lib/telemetry',
+    'lib/loops',
+    'lib/dispatch',
+  ],
   functions: ['lib'],
   cli: ['lib', 'functions', 'local'],
   local: ['lib', 'functions'],
@@ -22,7 +45,7 @@ const pure = '^lib/(allocator|cluster|repair|endpoints)/';
 
 /** Packages that open connections, and the only folder of what is deployed that may import each. */
 const owners = [
-  { name: 'aws-sdk-only-in-table', packages: '@aws-sdk|@smithy', folder: 'lib/table' },
+  { name: 'aws-sdk-only-in-its-adapters', packages: '@aws-sdk|@smithy', folder: 'lib/(table|secrets|queue)' },
   {
     name: 'kubernetes-client-only-in-kubernetes',
     packages: '@kubernetes/client-node|undici',

@@ -1,17 +1,41 @@
-import type { ClusterSpec } from '../lib/cluster/cluster-spec.ts';
+import { type ClusterSpec, LOOPS } from '../lib/cluster/cluster-spec.ts';
 
-/** Says, before anything is written, whose cluster it is and what the loops may write there. */
-export function announcement(spec: ClusterSpec, server: string, tableFolder: string): string[] {
+/** What is to be said of a cluster beside its spec. */
+export interface Announced {
+  /** Where its API server is. */
+  readonly server: string;
+  /** Where its table is kept. */
+  readonly tableFolder: string;
+  /** What to try, line by line. */
+  readonly hints: readonly string[];
+}
+
+/** Says, before anything is written, whose cluster it is, what the loops may write there, and what to expect. */
+export function announcement(spec: ClusterSpec, { server, tableFolder, hints }: Announced): string[] {
   const { mode, allocator, name } = spec;
-  const lines = [`cluster ${name} at ${server}`, `mode ${mode}, allocator ${allocator}`];
-  const writes = writesOf(spec);
-  if (mode === 'observe') {
-    lines.push('nothing is written to the cluster; these writes are told instead:', ...writes);
-  } else {
-    lines.push('may write, where something is missing or wrong:', ...writes);
-  }
-  lines.push(`keeps leases, ranges and run records in ${tableFolder}`);
-  return lines;
+  return [
+    `cluster ${name} at ${server}`,
+    `mode ${mode}, allocator ${allocator}`,
+    mode === 'observe'
+      ? 'Nothing is written to the cluster. Told instead is what would be, where something is missing or wrong:'
+      : 'The loops may write, where something is missing or wrong:',
+    ...writesOf(spec),
+    `Leases, ranges and run records are kept in ${tableFolder}.`,
+    ...hints,
+    '',
+    `All loops run now, and then ${intervals(spec)}.`,
+    'A pass that has nothing to say is silent; --verbose tells each. Ctrl-C ends it.',
+    '',
+  ];
+}
+
+/** `kubernetes-service every 10 s, cluster-ip-repair and node-port-repair every 180 s`, the most frequent first. */
+function intervals({ intervalSeconds }: ClusterSpec): string {
+  const bySeconds = Map.groupBy(LOOPS, (loop) => intervalSeconds[loop]);
+  return [...bySeconds]
+    .sort(([one], [other]) => one - other)
+    .map(([seconds, loops]) => `${loops.join(' and ')} every ${seconds} s`)
+    .join(', ');
 }
 
 function writesOf({ systemNamespaces, serviceClusterIPRanges, endpoints, apiServers, service }: ClusterSpec): string[] {

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import type { ClusterSpec } from '../lib/cluster/cluster-spec.ts';
 import { ClusterConnections } from '../lib/dispatch/cluster-connections.ts';
-import { startDeadline } from '../lib/dispatch/deadline.ts';
+import { type StartDeadline, startDeadline } from '../lib/dispatch/deadline.ts';
 import type { Environment } from '../lib/dispatch/environment.ts';
 import { dnsHostResolver, dnsLookup } from '../lib/kubernetes/dns-host-resolver.ts';
 import type { ApiServerAccess } from '../lib/kubernetes/kubeconfig.ts';
@@ -15,10 +15,12 @@ export interface LocalEnvironmentOptions {
   readonly client: DynamoDBClient;
   readonly loadKubeconfig: (spec: ClusterSpec) => Promise<ApiServerAccess>;
   readonly telemetry: TelemetryFactory;
+  /** Aborts when every pass that is still under way has to end; to record that, they have their time. Default: never. */
+  readonly end?: AbortSignal;
 }
 
 /** What the handlers rest on when they are invoked on this machine: as deployed, but for where things come from. */
-export function localEnvironment({ client, loadKubeconfig, telemetry }: LocalEnvironmentOptions): {
+export function localEnvironment({ client, loadKubeconfig, telemetry, end }: LocalEnvironmentOptions): {
   readonly environment: Environment;
   readonly close: () => Promise<void>;
 } {
@@ -27,7 +29,7 @@ export function localEnvironment({ client, loadKubeconfig, telemetry }: LocalEnv
   const environment: Environment = {
     nowMs,
     newPassId: randomUUID,
-    startDeadline,
+    startDeadline: end === undefined ? startDeadline : endingWith(end),
     telemetry,
     reportingInstance: 'local',
     table: (deadline) => dynamoDbTable({ client, tableName: TABLE_NAME, deadline, nowMs, newWriteId: randomUUID }),
@@ -35,4 +37,12 @@ export function localEnvironment({ client, loadKubeconfig, telemetry }: LocalEnv
     resolveHost: (signal) => dnsHostResolver(dnsLookup(signal)),
   };
   return { environment, close: () => connections.close() };
+}
+
+/** Deadlines that are over when the signal says so, too, unless it did before they began. */
+function endingWith(end: AbortSignal): StartDeadline {
+  return (ms) => {
+    const { signal, cancel } = startDeadline(ms);
+    return { signal: end.aborted ? signal : AbortSignal.any([signal, end]), cancel };
+  };
 }

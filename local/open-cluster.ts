@@ -6,6 +6,7 @@ import { parseClusterSpec } from '../lib/cluster/parse-cluster-spec.ts';
 import { describeFaults } from '../lib/cluster/spec-fault.ts';
 import { type ApiServerAccess, loadKubeconfigFile, parseKubeconfig } from '../lib/kubernetes/kubeconfig.ts';
 import { dynamoDbTable } from '../lib/table/dynamodb-table.ts';
+import type { Announced } from './announcement.ts';
 import { startEmbeddedCluster } from './embedded-cluster.ts';
 import { TABLE_NAME } from './local-environment.ts';
 import { StartError } from './start-error.ts';
@@ -13,12 +14,9 @@ import type { RealCluster } from './start-options.ts';
 import { startTableServer, type TableServer, tableServerClient } from './table-server.ts';
 
 /** The cluster to run on, embedded or real, and its table. */
-export interface OpenCluster extends AsyncDisposable {
+export interface OpenCluster extends Announced, AsyncDisposable {
   readonly spec: ClusterSpec;
-  readonly server: string;
   readonly tableServer: TableServer;
-  /** For people. */
-  readonly tableFolder: string;
   readonly loadKubeconfig: (spec: ClusterSpec) => Promise<ApiServerAccess>;
 }
 
@@ -41,7 +39,8 @@ async function openEmbedded(): Promise<OpenCluster> {
     spec,
     server: `${server} (a stand-in API server in this process)`,
     tableServer,
-    tableFolder: 'memory, until it ends',
+    tableFolder: 'memory, and end with it',
+    hints: hintsFor(server),
     loadKubeconfig: () => parseKubeconfig(kubeconfig, 'of the embedded cluster'),
     [Symbol.asyncDispose]: async () => {
       await close();
@@ -49,6 +48,21 @@ async function openEmbedded(): Promise<OpenCluster> {
       await tableServer.close();
     },
   };
+}
+
+/** What shows best what the loops are for. */
+function hintsFor(server: string): string[] {
+  const inDefault = `${server}/api/v1/namespaces/default`;
+  return [
+    '',
+    'Try, in another terminal:',
+    `  curl ${inDefault}/endpoints/kubernetes`,
+    `  curl -X DELETE ${inDefault}/endpoints/kubernetes     # back within 10 s`,
+    `  curl ${inDefault}/services -d '{"metadata": {"name": "web"}, "spec": {"ports": [{"port": 80}]}}'     # takes an address`,
+    ...(process.env['KUBECONFIG'] === undefined
+      ? []
+      : ['KUBECONFIG is set, and not read: a cluster is named with --kubeconfig FILE and -f cluster.yml.']),
+  ];
 }
 
 async function openReal({ specFile, kubeconfigFile, context, dataFolder }: RealCluster): Promise<OpenCluster> {
@@ -64,6 +78,7 @@ async function openReal({ specFile, kubeconfigFile, context, dataFolder }: RealC
     server: `${server} (kubeconfig ${kubeconfig.file}${context === undefined ? '' : `, context ${context}`})`,
     tableServer,
     tableFolder,
+    hints: [],
     loadKubeconfig,
     [Symbol.asyncDispose]: () => tableServer.close(),
   };
@@ -71,27 +86,25 @@ async function openReal({ specFile, kubeconfigFile, context, dataFolder }: RealC
 
 async function readSpec(file: string): Promise<ClusterSpec> {
   const text = await readFile(file, 'utf8').catch((error: unknown) => {
-    throw new StartError(3, `The spec ${file} cannot be read (${String(error)}): name a file that can, with -f.`);
+    const code = error instanceof Error && 'code' in error ? error.code : error;
+    throw new StartError(3, `The spec ${file} cannot be read (${String(code)}): name a file that can, with -f.`);
   });
   const result = parseClusterSpec(text);
   if ('faults' in result) throw new StartError(3, describeFaults(file, result.faults));
   return result.spec;
 }
 
-/** Another process may have the folder open: two that keep one table apart would both be its only writer. */
 async function openFolder(folder: string): Promise<TableServer> {
   try {
     await mkdir(folder, { recursive: true });
     return await startTableServer({ path: folder });
   } catch (error) {
-    throw new StartError(
-      5,
-      `The table in ${folder} cannot be opened (${String(error)}): end what else has it open, or name another folder with --data.`,
-    );
+    const why = error instanceof Error ? error.message : String(error);
+    throw new StartError(5, `The table in ${folder} cannot be opened: ${why}. Name another folder with --data.`);
   }
 }
 
-async function orStartError<T>(exitCode: 3, attempt: Promise<T>): Promise<T> {
+async function orStartError<T>(exitCode: StartError['exitCode'], attempt: Promise<T>): Promise<T> {
   try {
     return await attempt;
   } catch (error) {

@@ -31,7 +31,7 @@ export function readableTelemetry(options: ReadableOptions): Telemetry {
       for (const entry of fields.flatMap(([key, value]) => entriesOf(key, value))) write(styled(level, entry, stream));
     },
     count: () => {},
-    duration: () => {},
+    sample: () => {},
     flush: () => {},
   };
 }

@@ -1,5 +1,7 @@
 import { once } from 'node:events';
+import { createRequire } from 'node:module';
 import type { AddressInfo } from 'node:net';
+import { isNativeError } from 'node:util/types';
 import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import dynalite from 'dynalite';
 import { createDynamoClient } from '../lib/table/dynamodb-client.ts';
@@ -12,8 +14,12 @@ export interface TableServer {
   close(): Promise<void>;
 }
 
-/** Starts on a free port of the loopback. Tables are kept in the folder `path` when it is given, else in memory. */
+/**
+ * Starts on a free port of the loopback. Tables are kept in the folder `path` when it is given, else in memory.
+ * @throws Error when the folder cannot be opened, above all because another process has it open.
+ */
 export async function startTableServer({ path }: { readonly path?: string } = {}): Promise<TableServer> {
+  if (path !== undefined) await proveThatItOpens(path);
   const server = dynalite({ ...(path !== undefined && { path }), createTableMs: 0, deleteTableMs: 0 });
   // It answers a request that its sender gives up by an exception that nobody could catch.
   server.on('request', (request) => {
@@ -40,4 +46,26 @@ export function tableServerClient({ endpoint }: TableServer): DynamoDBClient {
     region: 'local',
     credentials: { accessKeyId: 'local', secretAccessKey: 'local' },
   });
+}
+
+/** What dynalite keeps a folder with. */
+interface LevelDb {
+  open(): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** dynalite itself opens its folder in the background, and fails where nobody can catch it. */
+async function proveThatItOpens(folder: string): Promise<void> {
+  const requireAsDynalite = createRequire(createRequire(import.meta.url).resolve('dynalite'));
+  const { Level } = requireAsDynalite('level') as { Level: new (folder: string) => LevelDb };
+  const database = new Level(folder);
+  try {
+    await database.open();
+  } catch (error) {
+    const cause = isNativeError(error) && isNativeError(error.cause) ? error.cause : error;
+    const isLocked = isNativeError(cause) && 'code' in cause && cause.code === 'LEVEL_LOCKED';
+    const why = isNativeError(cause) ? cause.message : String(cause);
+    throw new Error(isLocked ? 'another process has it open' : why, { cause: error });
+  }
+  await database.close();
 }

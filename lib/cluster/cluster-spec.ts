@@ -46,13 +46,22 @@ export interface EndpointPortSpec {
   readonly port: number;
 }
 
+/**
+ * Where the kubeconfig is, and which of its contexts counts: a file, a secret of AWS Secrets Manager (name or ARN), or a
+ * parameter of AWS Systems Manager (name or ARN). `roleArn`: the role to read it as, where it is another account's.
+ */
+export type KubeconfigSpec =
+  | { readonly file: string; readonly context?: string }
+  | { readonly secretsManager: string; readonly roleArn?: string; readonly context?: string }
+  | { readonly ssm: string; readonly roleArn?: string; readonly context?: string };
+
 /** A validated cluster spec with every default filled in. Durations carry their unit in the name. */
 export interface ClusterSpec {
   /** `[a-z0-9-]{1,63}`. */
   readonly name: string;
   readonly mode: Mode;
   readonly allocator: AllocatorOfRecord;
-  readonly kubeconfig: { readonly file: string; readonly context?: string };
+  readonly kubeconfig: KubeconfigSpec;
   readonly apiServers: readonly ApiServerSpec[];
   /** Canonical CIDR texts: the primary, and perhaps a secondary of the other family. Default `10.0.0.0/24`. */
   readonly serviceClusterIPRanges: readonly [string] | readonly [string, string];

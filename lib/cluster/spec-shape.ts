@@ -38,6 +38,14 @@ const apiServer = mapping({
   probe: z.prefault(probe, {}),
 });
 
+const kubeconfig = mapping({
+  file: z.exactOptional(text),
+  secretsManager: z.exactOptional(text),
+  ssm: z.exactOptional(text),
+  roleArn: z.exactOptional(text),
+  context: z.exactOptional(text),
+});
+
 const endpointPort = mapping({ name: text, protocol, port: z.int() });
 
 const servicePort = mapping({
@@ -53,7 +61,7 @@ export const specShape = mapping({
   name: text,
   mode: z.enum(['observe', 'enforce']),
   allocator: z.enum(['table', 'apiserver']),
-  kubeconfig: mapping({ file: text, context: z.exactOptional(text) }),
+  kubeconfig,
   apiServers: z.array(apiServer),
   serviceClusterIPRange: z.union([z.string(), z.array(z.string())]),
   serviceNodePortRange: z.union([z.string(), z.int()]),

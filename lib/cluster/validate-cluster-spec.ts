@@ -5,6 +5,7 @@ import { apiServerFaults } from './api-server-rules.ts';
 import { type SpecOptions, withAutoAddress } from './auto-address.ts';
 import { checkShape } from './check-shape.ts';
 import type { ApiServerSpec, ClusterSpec } from './cluster-spec.ts';
+import { completedKubeconfig, kubeconfigFaults } from './kubeconfig-rules.ts';
 import { nameFaults, systemNamespaceFaults } from './name-rules.ts';
 import { extraPortFaults, nodePortRangeFaults, readNodePortRange, servicePortFaults } from './port-rules.ts';
 import { readServiceRanges, serviceRangeFaults } from './service-ranges.ts';
@@ -31,6 +32,7 @@ function ruleFaults(draft: SpecDraft, autoRefusal: string): SpecFault[] {
   const { serviceClusterIPRange: ranges, allocator } = draft;
   return [
     ...nameFaults(draft),
+    ...kubeconfigFaults(draft),
     ...apiServerFaults(draft, autoRefusal),
     ...(ranges === undefined ? [] : serviceRangeFaults(ranges, allocator)),
     ...nodePortRangeFaults(draft),
@@ -46,12 +48,13 @@ function ruleFaults(draft: SpecDraft, autoRefusal: string): SpecFault[] {
 
 /** `undefined` only for what the rules refuse. */
 function completed(shaped: ShapedSpec): ClusterSpec | undefined {
-  const { serviceClusterIPRange, serviceNodePortRange, apiServers, service, ...asIs } = shaped;
+  const { kubeconfig, serviceClusterIPRange, serviceNodePortRange, apiServers, service, ...asIs } = shaped;
   const { primary, secondary } = readServiceRanges(serviceClusterIPRange);
   const nodePorts = readNodePortRange(serviceNodePortRange);
   if (primary === undefined || nodePorts instanceof AllocatorError) return undefined;
   return {
     ...asIs,
+    kubeconfig: completedKubeconfig(kubeconfig),
     apiServers: apiServers.map(completedApiServer),
     serviceClusterIPRanges: secondary === undefined ? [primary.text] : [primary.text, secondary.text],
     serviceNodePortRange: portIntervalText(nodePorts),

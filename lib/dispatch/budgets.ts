@@ -10,9 +10,16 @@ export const PASS_BUDGET_MS: Readonly<Record<Loop, number>> = {
 };
 
 export const LISTING_MS = 10_000;
+/** For handing out ticks: what is not queued by then is done here, or left to the next minute. */
+export const QUEUEING_MS = 5_000;
+/** For working out how the whole fleet is. */
+export const FIGURES_MS = 20_000;
 export const RECORDING_MS = 3_000;
 /** Kept at the end of an invocation, to record and tell what happened. */
 export const CLOSING_MS = RECORDING_MS + 1_000;
 
 /** Passes at the same time: enough that a few clusters that hang hold up nobody, and few enough for a small function. */
 export const CONCURRENT_PASSES = 16;
+
+/** Small reads of the table at the same time. */
+export const CONCURRENT_READS = 32;

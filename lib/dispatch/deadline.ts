@@ -29,12 +29,17 @@ function deadlineExceeded(ms: number): DispatchError {
   );
 }
 
-/** What `work` comes to, unless the signal aborts first: then its reason is thrown, and `work` is left to itself. */
+/**
+ * What `work` comes to, unless the signal aborts first. A call that heeds the signal ends at once then, with an error
+ * that says who did not answer; where none does, the signal's reason is thrown and `work` is left to itself.
+ */
 export async function unlessAborted<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
   signal.throwIfAborted();
   const aborted = Promise.withResolvers<never>();
   const abort = () => {
-    aborted.reject(signal.reason);
+    setImmediate(() => {
+      aborted.reject(signal.reason);
+    });
   };
   signal.addEventListener('abort', abort, { once: true });
   try {

@@ -1,13 +1,10 @@
 import * as z from 'zod/mini';
-import type { ClusterPort } from '../kubernetes/cluster-port.ts';
-import { observeOnly } from '../kubernetes/observe-only.ts';
 import type { DeregisterResult } from '../loops/deregister.ts';
-import { deregister } from '../loops/deregister.ts';
-import { readCluster } from '../table/clusters.ts';
 import type { ErrorDescription } from '../telemetry/describe-error.ts';
 import { describeError, errorSentence } from '../telemetry/describe-error.ts';
 import type { Telemetry } from '../telemetry/telemetry.ts';
 import { unlessAborted } from './deadline.ts';
+import { type DeregistrationRequest, type DeregistrationResult, deregisterAddress } from './deregister-address.ts';
 import { DispatchError } from './errors.ts';
 import { eventFaults } from './event-faults.ts';
 import type { Invocation } from './invocation.ts';
@@ -24,21 +21,23 @@ const request = z.strictObject({
   untilMinutes: z.optional(z.number().check(z.positive('is not above 0'))),
   lastOne: z.optional(z.boolean()),
 });
-type Request = z.infer<typeof request>;
 
 /** What the caller gets: the result with its error as text. */
 export type DeregistrationAnswer =
   | (Omit<Extract<DeregisterResult, { outcome: 'deregistered' }>, 'error'> & { readonly error?: ErrorDescription })
-  | Exclude<DeregisterResult, { outcome: 'deregistered' }>;
+  | Exclude<DeregistrationResult, { outcome: 'deregistered' }>;
 
 export type DeregistrationHandler = (event: unknown, context: InvocationContext) => Promise<DeregistrationAnswer>;
 
-/** The handler of what drains an API server: takes one address out of the endpoints. A refusal is an answer. */
+/**
+ * The handler of what drains an API server: withdraws one address, and answers when the endpoints list it no longer, or
+ * with `stillPublished` when time is over. Safe to repeat. A refusal is an answer.
+ */
 export function deregistration(): DeregistrationHandler {
   return (event, context) => invoked('deregister', context, (invocation) => answer(parse(event), invocation));
 }
 
-function parse(event: unknown): Request {
+function parse(event: unknown): DeregistrationRequest {
   const parsed = request.safeParse(event);
   if (parsed.success) return parsed.data;
   throw new DispatchError(
@@ -47,24 +46,36 @@ function parse(event: unknown): Request {
   );
 }
 
-async function answer(asked: Request, invocation: Invocation): Promise<DeregistrationAnswer> {
+async function answer(asked: DeregistrationRequest, invocation: Invocation): Promise<DeregistrationAnswer> {
   const { environment, telemetry, remainingMs } = invocation;
-  const deadline = environment.startDeadline(Math.min(LONGEST_MS, Math.max(0, remainingMs() - CLOSING_MS)));
+  const budgetMs = Math.max(0, Math.min(LONGEST_MS, remainingMs() - CLOSING_MS));
+  const deadline = environment.startDeadline(budgetMs);
+  // What does not heed its deadline is left to itself a little later: until then it may say what it was about.
+  const last = environment.startDeadline(budgetMs + CLOSING_MS / 2);
   const wouldWrite: string[] = [];
   try {
-    const result = await unlessAborted(deadline.signal, () =>
-      carryOut(asked, invocation, deadline.signal, (description) => wouldWrite.push(description)),
+    const result = await unlessAborted(last.signal, () =>
+      deregisterAddress(asked, invocation, {
+        signal: deadline.signal,
+        wouldWrite: (description) => wouldWrite.push(description),
+      }),
     );
-    tell(telemetry, asked, result, wouldWrite);
+    tell(telemetry, asked, result, [...new Set(wouldWrite)]);
     if (result.outcome !== 'deregistered') return result;
     const { error, ...answered } = result;
     return { ...answered, ...(error !== undefined && { error: describeError(error) }) };
   } finally {
     deadline.cancel();
+    last.cancel();
   }
 }
 
-function tell(telemetry: Telemetry, asked: Request, result: DeregisterResult, wouldWrite: readonly string[]): void {
+function tell(
+  telemetry: Telemetry,
+  asked: DeregistrationRequest,
+  result: DeregistrationResult,
+  wouldWrite: readonly string[],
+): void {
   const { cluster, address } = asked;
   if (result.outcome !== 'deregistered') {
     telemetry.log('warn', `deregister: ${result.outcome}`, { cluster, address, reason: result.message });
@@ -79,49 +90,4 @@ function tell(telemetry: Telemetry, asked: Request, result: DeregisterResult, wo
     ...(wouldWrite.length > 0 ? { wouldWrite } : { changes }),
     errors: error && [errorSentence(error)],
   });
-}
-
-async function carryOut(
-  { cluster: name, address, untilMinutes, lastOne }: Request,
-  { environment, telemetry }: Invocation,
-  signal: AbortSignal,
-  wouldWrite: (description: string) => void,
-): Promise<DeregisterResult> {
-  const table = environment.table(signal);
-  const cluster = await readCluster(table, name);
-  if (cluster === undefined) {
-    throw new DispatchError('NotRegistered', `No cluster of the name ${name} is registered in the table.`);
-  }
-  const { spec } = cluster;
-  const warn = (text: string) => {
-    telemetry.log('warn', text, { cluster: name });
-  };
-  const port = await environment.connect(spec, { loop: 'kubernetes-service', signal, warn }).then(
-    ({ kubernetes }) => kubernetes,
-    // The table says who is withdrawn, also while nobody can ask the API server.
-    unreachable,
-  );
-  return deregister({
-    spec,
-    table,
-    kubernetes: spec.mode === 'observe' ? observeOnly(port, wouldWrite) : port,
-    address,
-    ...(untilMinutes !== undefined && { untilMs: environment.nowMs() + untilMinutes * 60_000 }),
-    ...(lastOne !== undefined && { lastOne }),
-    nowMs: environment.nowMs,
-  });
-}
-
-/** A port that answers everything with the reason why there is none. */
-function unreachable(error: unknown): ClusterPort {
-  const fail = () => Promise.reject(error);
-  return {
-    get: fail,
-    list: fail,
-    create: fail,
-    update: fail,
-    mergePatch: fail,
-    delete: fail,
-    services: () => ({ [Symbol.asyncIterator]: () => ({ next: fail }) }),
-  };
 }

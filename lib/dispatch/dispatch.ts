@@ -1,80 +1,177 @@
 import type { LoopDefinition } from '../loops/pass.ts';
-import type { ClusterList } from '../table/clusters.ts';
-import { listClusters } from '../table/clusters.ts';
+import { readCluster, readPauseOfAll } from '../table/clusters.ts';
+import { errorSentence } from '../telemetry/describe-error.ts';
+import { applyPackage } from './apply-package.ts';
 import { CLOSING_MS, CONCURRENT_PASSES, LISTING_MS } from './budgets.ts';
 import { concurrently } from './concurrently.ts';
 import { unlessAborted } from './deadline.ts';
 import { DispatchError } from './errors.ts';
-import type { Tick } from './event.ts';
-import { parseEvent } from './event.ts';
+import { type Asked, parseEvent } from './event.ts';
 import type { Invocation } from './invocation.ts';
+import { queueTicks } from './queue-ticks.ts';
+import { receivedTicks } from './received-ticks.ts';
+import { type Roster, readRoster } from './roster.ts';
 import type { NamedVisit, Summary } from './summary.ts';
 import { summaryOf, withoutPass } from './summary.ts';
+import { tellFleet } from './tell-fleet.ts';
 import { tellUnbegun } from './tell-pass.ts';
-import { visitCluster } from './visit-cluster.ts';
+import { CLUSTERS_PER_TICK } from './tick-plan.ts';
+import { type OpenCluster, type Round, visitCluster } from './visit-cluster.ts';
 
-/** A cluster that no pass can begin for. */
-interface Unusable {
-  readonly name: string;
-  readonly error: Error;
+/** What an invocation came to, for its line in the log. */
+interface Done {
+  readonly visits: readonly NamedVisit[];
+  /** When what it did was due. */
+  readonly dueAtMs?: number;
+  /** Messages for later ticks, or for those of others. */
+  readonly queued?: number;
 }
 
 /**
  * From an event to the passes of one loop: every cluster that is due has its own deadline, and none holds up another
- * or fails the invocation.
+ * or fails the invocation. What comes from a queue never fails it: a message is done with whatever becomes of it.
  *
  * @throws DispatchError `BadEvent`, and a `TableError` when the clusters cannot be listed.
  */
 export async function dispatch(loop: LoopDefinition, event: unknown, invocation: Invocation): Promise<Summary> {
   const { environment, telemetry } = invocation;
   const beganAtMs = environment.nowMs();
-  const tick = parseEvent(event, beganAtMs);
-  const list = await listInTime(invocation);
-  const { clusters, unusable } = selected(list, tick);
-
-  const visits: NamedVisit[] = [];
-  for (const { name, error } of unusable) {
-    tellUnbegun(telemetry, loop.id, name, error);
-    visits.push({ name, visit: { outcome: 'failed' } });
-  }
-  const round = { loop, tick, pausedAll: list.pausedAll, ...invocation };
-  await concurrently(clusters, CONCURRENT_PASSES, async (cluster) => {
-    visits.push({ name: cluster.spec.name, visit: await visitCluster(round, cluster) });
-  });
+  const asked = parseEvent(event);
+  // Also where there is nothing to do: that it ran is what tells silence from health.
+  telemetry.count('passes', 0);
+  telemetry.count('failures', 0);
+  const { visits, dueAtMs = beganAtMs, queued } = await carryOut(loop, asked, invocation);
 
   const summary = summaryOf(visits);
-  const { paused, unreached } = withoutPass(visits);
+  const { paused, unreached, unregistered } = withoutPass(visits);
   const durationMs = environment.nowMs() - beganAtMs;
-  const lateMs = beganAtMs - tick.dueAtMs;
+  const lateMs = beganAtMs - dueAtMs;
   const level = unreached === undefined ? 'info' : 'error';
-  telemetry.log(level, 'invocation ended', { ...summary, durationMs, lateMs, paused, unreached });
+  const fields = { ...summary, queued, durationMs, lateMs, paused, unreached, unregistered };
+  telemetry.log(level, 'invocation ended', fields);
   return summary;
 }
 
-async function listInTime({ environment, remainingMs }: Invocation): Promise<ClusterList> {
+function carryOut(loop: LoopDefinition, asked: Asked, invocation: Invocation): Promise<Done> {
+  switch (asked.kind) {
+    case 'schedule':
+      return onSchedule(loop, asked, invocation);
+    case 'queue':
+      return onMessages(loop, asked, invocation);
+    case 'direct':
+      return onRequest(loop, asked, invocation);
+  }
+}
+
+/** The minute's invocation: hands out ticks first, so that nothing that hangs here delays them, and then does its own. */
+async function onSchedule(
+  loop: LoopDefinition,
+  { dueAtMs }: Asked & { readonly kind: 'schedule' },
+  invocation: Invocation,
+): Promise<Done> {
+  const speaksForStack = loop.id === SPEAKS_FOR_STACK && invocation.environment.stack !== undefined;
+  let roster = await rosterInTime(invocation);
+  if (speaksForStack && (await applyPackage(invocation, roster.entries))) roster = await rosterInTime(invocation);
+
+  const { own, queued } = await queueTicks(loop.id, roster.entries, dueAtMs, invocation);
+  const round: Round = { loop, force: false, pausedAll: roster.pausedAll, ...invocation };
+  const visits = [...tellUnusable(round, roster.unreadable), ...(await visitAll(round, own, roster))];
+  if (speaksForStack) await tellFleet(invocation, roster);
+  return { visits, dueAtMs, ...(queued > 0 && { queued }) };
+}
+
+/** The loop whose function also does what is to be done once a minute for the whole stack: others would only disagree. */
+const SPEAKS_FOR_STACK = 'kubernetes-service';
+
+async function onMessages(
+  loop: LoopDefinition,
+  { bodies }: Asked & { readonly kind: 'queue' },
+  invocation: Invocation,
+): Promise<Done> {
+  const { environment, telemetry } = invocation;
+  const { names, dueAtMs } = receivedTicks(loop.id, bodies, environment.nowMs(), telemetry);
+  if (names.length === 0) return { visits: [] };
+  const due = { ...(dueAtMs !== undefined && { dueAtMs }) };
+  try {
+    const pausedAll = await listInTime(invocation, (signal) => readPauseOfAll(environment.table(signal)));
+    const round: Round = { loop, force: false, pausedAll, ...invocation };
+    return {
+      visits: await visitAll(
+        round,
+        names.map((name) => ({ name })),
+      ),
+      ...due,
+    };
+  } catch (error) {
+    telemetry.log('error', 'tick failed', { errors: [errorSentence(error)] });
+    for (const name of names) tellUnbegun(telemetry, loop.id, name, error);
+    return { visits: names.map((name) => ({ name, visit: { outcome: 'failed' } })), ...due };
+  }
+}
+
+/** Somebody's own call: nothing is queued. */
+async function onRequest(
+  loop: LoopDefinition,
+  { clusters: names, force }: Asked & { readonly kind: 'direct' },
+  invocation: Invocation,
+): Promise<Done> {
+  const roster = await rosterInTime(invocation);
+  const round: Round = { loop, force, pausedAll: roster.pausedAll, ...invocation };
+  const isAsked = ({ name }: { readonly name: string }) => names === undefined || names.includes(name);
+  const broken = roster.unreadable.filter(isAsked);
+  const found = roster.entries.filter(isAsked);
+  const known = new Set([...found, ...broken].map(({ name }) => name));
+  const unknown = (names ?? []).filter((name) => !known.has(name));
+  const unusable = [...broken, ...unknown.map((name) => ({ name, error: notRegistered(name, roster) }))];
+  return { visits: [...tellUnusable(round, unusable), ...(await visitAll(round, found, roster))] };
+}
+
+function rosterInTime(invocation: Invocation): Promise<Roster> {
+  const { environment } = invocation;
+  return listInTime(invocation, (signal) => readRoster(environment.table(signal), CLUSTERS_PER_TICK));
+}
+
+async function listInTime<Listed>(
+  { environment, remainingMs }: Invocation,
+  read: (signal: AbortSignal) => Promise<Listed>,
+): Promise<Listed> {
   const deadline = environment.startDeadline(Math.min(LISTING_MS, Math.max(0, remainingMs() - CLOSING_MS)));
   try {
-    return await unlessAborted(deadline.signal, () => listClusters(environment.table(deadline.signal)));
+    return await unlessAborted(deadline.signal, () => read(deadline.signal));
   } finally {
     deadline.cancel();
   }
 }
 
-/** The clusters that a tick is for, and those of them that no pass can begin for. */
-function selected({ clusters, unreadable }: ClusterList, { clusters: names }: Tick) {
-  if (names === undefined) return { clusters, unusable: unreadable };
-  const found = clusters.filter(({ spec }) => names.includes(spec.name));
-  const broken: Unusable[] = unreadable.filter(({ name }) => names.includes(name));
-  const known = new Set([...found.map(({ spec }) => spec.name), ...broken.map(({ name }) => name)]);
-  const unknown = names
-    .filter((name) => !known.has(name))
-    .map((name) => ({ name, error: notRegistered(name, clusters) }));
-  return { clusters: found, unusable: [...broken, ...unknown] };
+/** Clusters that no pass can begin for. */
+function tellUnusable(
+  { loop, telemetry }: Round,
+  unusable: readonly { readonly name: string; readonly error: Error }[],
+): NamedVisit[] {
+  return unusable.map(({ name, error }) => {
+    tellUnbegun(telemetry, loop.id, name, error);
+    return { name, visit: { outcome: 'failed' } };
+  });
 }
 
-function notRegistered(name: string, clusters: ClusterList['clusters']): DispatchError {
-  const registered = clusters.slice(0, 10).map(({ spec }) => spec.name);
-  const others = clusters.length > registered.length ? ` and ${clusters.length - registered.length} more` : '';
+/** @param roster what is known of them already; the others are read one by one. */
+async function visitAll(
+  round: Round,
+  clusters: readonly { readonly name: string }[],
+  roster?: Pick<Roster, 'clusters'>,
+): Promise<NamedVisit[]> {
+  const visits: NamedVisit[] = [];
+  await concurrently(clusters, CONCURRENT_PASSES, async ({ name }) => {
+    const known = roster?.clusters.get(name);
+    const open: OpenCluster = async (signal) => known ?? (await readCluster(round.environment.table(signal), name));
+    visits.push({ name, visit: await visitCluster(round, name, open) });
+  });
+  return visits;
+}
+
+function notRegistered(name: string, { entries }: Roster): DispatchError {
+  const registered = entries.slice(0, 10).map((entry) => entry.name);
+  const others = entries.length > registered.length ? ` and ${entries.length - registered.length} more` : '';
   const known = registered.length === 0 ? 'no cluster is' : `registered are ${registered.join(', ')}${others}`;
   return new DispatchError('NotRegistered', `No cluster of the name ${name} is registered in the table: ${known}.`);
 }

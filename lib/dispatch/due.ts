@@ -9,8 +9,10 @@ export interface Timing {
   readonly force: boolean;
 }
 
+type Intervals = Pick<ClusterSpec, 'intervalSeconds'>;
+
 /** Whether this tick is the nearest one to the end of the loop's interval: schedules come a little early or late. */
-export function isDue(loop: Loop, spec: ClusterSpec, { nowMs, lastStartedAtMs, force }: Timing): boolean {
+export function isDue(loop: Loop, spec: Intervals, { nowMs, lastStartedAtMs, force }: Timing): boolean {
   if (force || lastStartedAtMs === undefined) return true;
   const sinceMs = nowMs - lastStartedAtMs;
   const toleranceMs = (SCHEDULE_SECONDS[loop] * 1000) / 2;
@@ -19,7 +21,7 @@ export function isDue(loop: Loop, spec: ClusterSpec, { nowMs, lastStartedAtMs, f
 }
 
 /** Whether every tick is due, whenever the last pass was. */
-export function isDueAtEveryTick(loop: Loop, spec: ClusterSpec): boolean {
+export function isDueAtEveryTick(loop: Loop, spec: Intervals): boolean {
   return spec.intervalSeconds[loop] <= SCHEDULE_SECONDS[loop];
 }
 

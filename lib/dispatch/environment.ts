@@ -2,9 +2,11 @@ import type { ClusterSpec, Loop } from '../cluster/cluster-spec.ts';
 import type { ClusterPort } from '../kubernetes/cluster-port.ts';
 import type { Prober } from '../kubernetes/probe.ts';
 import type { HostResolver } from '../kubernetes/resolve-host.ts';
+import type { MessageQueue } from '../queue/message-queue.ts';
 import type { KeyValueTable } from '../table/key-value-table.ts';
 import type { TelemetryFactory } from '../telemetry/telemetry.ts';
 import type { StartDeadline } from './deadline.ts';
+import type { PackagedSpec } from './packaged-spec.ts';
 
 /** One cluster's API servers, for one pass. */
 export interface ClusterAccess {
@@ -20,6 +22,14 @@ export interface ConnectOptions {
   readonly warn: (text: string) => void;
 }
 
+/** What this function was deployed with. */
+export interface Packaged {
+  /** When this process started: of two versions the younger is right. */
+  readonly startedAtMs: number;
+  /** Its `cluster.yml`, read once. */
+  readonly spec: () => PackagedSpec;
+}
+
 /** Everything outside that an invocation rests on. Made once per warm function. */
 export interface Environment {
   readonly nowMs: () => number;
@@ -28,6 +38,12 @@ export interface Environment {
   readonly telemetry: TelemetryFactory;
   /** Who reports events: the same for every function of a stack. */
   readonly reportingInstance: string;
+  /** Whose passes these are. Absent, as on a developer's machine: they write where no stack owns the cluster. */
+  readonly stack?: string;
+  /** This loop's ticks. Absent: none are queued, and the schedule's own are all there is. */
+  readonly tickQueue?: MessageQueue;
+  /** Absent: nothing of a package is registered or taken out. */
+  readonly packaged?: Packaged;
   /** The table, its calls ended by the signal. */
   readonly table: (signal: AbortSignal) => KeyValueTable;
   /** Reads the kubeconfig, which may fail or hang. Throws a `ClusterError`. */

@@ -1,6 +1,8 @@
-import type * as z from 'zod/mini';
+import * as z from 'zod/mini';
 
 type ParseError = Pick<z.core.$ZodError, 'issues'>;
+
+export const clusterName = z.string().check(z.regex(/^[a-z0-9-]{1,63}$/, 'is not the name of a cluster'));
 
 /** What is wrong with an event, in one sentence. */
 export function eventFaults({ issues }: ParseError): string {

@@ -1,44 +1,53 @@
 import * as z from 'zod/mini';
 import { DispatchError } from './errors.ts';
-import { eventFaults } from './event-faults.ts';
+import { clusterName, eventFaults } from './event-faults.ts';
 
 /** What an event asks for. */
-export interface Tick {
-  /** When it was due. */
-  readonly dueAtMs: number;
-  /** Only these; absent: all that are registered. */
-  readonly clusters?: readonly string[];
-  /** Also clusters whose interval is not over. Paused ones stay paused. */
-  readonly force: boolean;
-}
+export type Asked =
+  /** A tick for all that are registered. */
+  | { readonly kind: 'schedule'; readonly dueAtMs: number }
+  /** Ticks that were queued, unread. */
+  | { readonly kind: 'queue'; readonly bodies: readonly string[] }
+  | {
+      readonly kind: 'direct';
+      /** Only these; absent: all that are registered. */
+      readonly clusters?: readonly string[];
+      /** Also clusters whose interval is not over. Paused ones stay paused. */
+      readonly force: boolean;
+    };
 
 /** Which scheduled event EventBridge sends: https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-events.html */
 const schedule = z.looseObject({ 'detail-type': z.literal('Scheduled Event'), time: z.iso.datetime() });
 
+/** How SQS sends its messages: https://docs.aws.amazon.com/lambda/latest/dg/with-sqs.html */
+const queue = z.looseObject({
+  Records: z
+    .array(z.looseObject({ eventSource: z.literal('aws:sqs'), body: z.string() }))
+    .check(z.minLength(1, 'is empty')),
+});
+
 const direct = z.strictObject({
-  clusters: z.optional(
-    z
-      .array(z.string().check(z.regex(/^[a-z0-9-]{1,63}$/, 'is not the name of a cluster')))
-      .check(z.minLength(1, 'names no cluster')),
-  ),
+  clusters: z.optional(z.array(clusterName).check(z.minLength(1, 'names no cluster'))),
   force: z.optional(z.boolean()),
 });
 
-/** Throws a `DispatchError` of code `BadEvent` for what is neither a schedule's event nor a direct invocation. */
-export function parseEvent(event: unknown, nowMs: number): Tick {
+/** Throws a `DispatchError` of code `BadEvent` for what is no event of a schedule or queue and no direct invocation. */
+export function parseEvent(event: unknown): Asked {
   const scheduled = schedule.safeParse(event);
-  if (scheduled.success) return { dueAtMs: Date.parse(scheduled.data.time), force: false };
+  if (scheduled.success) return { kind: 'schedule', dueAtMs: Date.parse(scheduled.data.time) };
+  const queued = queue.safeParse(event);
+  if (queued.success) return { kind: 'queue', bodies: queued.data.Records.map(({ body }) => body) };
 
   const asked = direct.safeParse(event);
   if (!asked.success) throw badEvent(eventFaults(asked.error));
   const { clusters, force = false } = asked.data;
-  return { dueAtMs: nowMs, force, ...(clusters === undefined ? {} : { clusters: [...new Set(clusters)] }) };
+  return { kind: 'direct', force, ...(clusters === undefined ? {} : { clusters: [...new Set(clusters)] }) };
 }
 
 function badEvent(faults: string): DispatchError {
   return new DispatchError(
     'BadEvent',
-    `The event is neither a schedule's (EventBridge, "Scheduled Event" with its time) nor ` +
+    `The event is neither a schedule's (EventBridge, "Scheduled Event" with its time), nor a queue's (SQS), nor ` +
       `{"clusters": ["name"], "force": true}, both of which may be left out: ${faults}`,
   );
 }

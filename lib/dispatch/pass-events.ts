@@ -22,6 +22,8 @@ export async function tellEvents(
     nowMs: environment.nowMs(),
     cap: cluster.spec.maxEventsPerPass,
   });
+  // A pass that has used up its time, and has none to write, has missed none.
+  if (plan.writes.length === 0) return writeEvents(kubernetes, plan);
   try {
     return await unlessAborted(signal, () => writeEvents(kubernetes, plan));
   } catch (error) {

@@ -12,4 +12,6 @@ export interface PassInput {
   /** Ends every call of the pass; what is under way all the same is left to itself. */
   readonly signal: AbortSignal;
   readonly warn: (text: string) => void;
+  /** Another stack, which owns the cluster: this pass writes nothing at all. */
+  readonly ownedBy?: string | undefined;
 }

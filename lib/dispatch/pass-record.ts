@@ -18,12 +18,14 @@ export interface EndedPass {
   readonly errors: readonly unknown[];
   /** In `observe`: the writes that it would have made. */
   readonly wouldWrite: readonly string[];
+  /** The stack that owns the cluster, when it is another. */
+  readonly ownedBy?: string | undefined;
   /** Of what it found; absent when it found nothing out. */
   readonly events?: EventsReport;
 }
 
 /** Where the endpoints loop's record may be a little old: telling every pass would cost more than the pass. */
-const RECORD_AT_LEAST_EVERY_MS = 60_000;
+export const RECORD_AT_LEAST_EVERY_MS = 60_000;
 const MAX_FINDINGS = 20;
 
 export function recordOf(pass: EndedPass, previous: RunRecord | undefined): RunRecord {

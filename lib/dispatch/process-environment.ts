@@ -1,7 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import path from 'node:path';
 import { dnsHostResolver, dnsLookup } from '../kubernetes/dns-host-resolver.ts';
-import { loadKubeconfigFile } from '../kubernetes/kubeconfig.ts';
+import type { MessageQueue } from '../queue/message-queue.ts';
+import { createSqsClient } from '../queue/sqs-client.ts';
+import { sqsQueue } from '../queue/sqs-queue.ts';
+import { kubeconfigReader } from '../secrets/read-kubeconfig.ts';
 import { createDynamoClient } from '../table/dynamodb-client.ts';
 import { dynamoDbTable } from '../table/dynamodb-table.ts';
 import { powertoolsTelemetry } from '../telemetry/powertools.ts';
@@ -9,6 +11,10 @@ import { ClusterConnections } from './cluster-connections.ts';
 import { startDeadline } from './deadline.ts';
 import type { Environment } from './environment.ts';
 import { DispatchError } from './errors.ts';
+import { kubeconfigLoader } from './load-kubeconfig.ts';
+import { readPackagedSpec } from './packaged-spec.ts';
+
+type Variables = Readonly<Record<string, string | undefined>>;
 
 let ofThisProcess: Environment | undefined;
 
@@ -19,34 +25,50 @@ export function processEnvironment(): Environment {
 }
 
 /**
- * `TABLE_NAME` names the table, `REPORTING_INSTANCE` the stack, which events are reported by. Region, endpoint and
- * credentials are the AWS SDK's business, the log level is that of Powertools (`POWERTOOLS_LOG_LEVEL`). Kubeconfig
- * files are looked for beside the function's code.
+ * `TABLE_NAME` names the table, `STACK` the stack that owns its clusters, `REPORTING_INSTANCE` who events are reported
+ * by, `TICK_QUEUE_URL` this loop's queue if it has one; `CLUSTER_DIMENSION` is `true` for metrics by cluster. Region,
+ * endpoint and credentials are the AWS SDK's business, the log level is that of Powertools (`POWERTOOLS_LOG_LEVEL`).
+ * `cluster.yml` and kubeconfig files are looked for beside the function's code.
  */
-export function environmentFrom(variables: Readonly<Record<string, string | undefined>>): Environment {
+export function environmentFrom(variables: Variables): Environment {
   const tableName = required(variables, 'TABLE_NAME');
   const reportingInstance = required(variables, 'REPORTING_INSTANCE');
+  const stack = required(variables, 'STACK');
+  const clusterDimension = variables['CLUSTER_DIMENSION'] === 'true';
+  const queueUrl = variables['TICK_QUEUE_URL'];
   const folder = variables['LAMBDA_TASK_ROOT'] ?? process.cwd();
   const nowMs = Date.now;
   const client = createDynamoClient();
-  const clusters = new ClusterConnections({
-    nowMs,
-    loadKubeconfig: ({ kubeconfig: { file, context } }) =>
-      loadKubeconfigFile(path.resolve(folder, file), context === undefined ? {} : { context }),
-  });
+  const clusters = new ClusterConnections({ nowMs, loadKubeconfig: kubeconfigLoader(folder, kubeconfigReader()) });
   return {
     nowMs,
     newPassId: randomUUID,
     startDeadline,
-    telemetry: powertoolsTelemetry,
+    telemetry: (labels) => powertoolsTelemetry(labels, { clusterDimension }),
     reportingInstance,
+    stack,
+    ...(queueUrl !== undefined && queueUrl !== '' && { tickQueue: queueAt(queueUrl, variables) }),
+    packaged: { startedAtMs: nowMs(), spec: once(() => readPackagedSpec(folder)) },
     table: (deadline) => dynamoDbTable({ client, tableName, deadline, nowMs, newWriteId: randomUUID }),
     connect: (spec, options) => clusters.connect(spec, options),
     resolveHost: (signal) => dnsHostResolver(dnsLookup(signal)),
   };
 }
 
-function required(variables: Readonly<Record<string, string | undefined>>, name: string): string {
+function queueAt(url: string, variables: Variables): MessageQueue {
+  const endpointIsSet = (variables['AWS_ENDPOINT_URL_SQS'] ?? variables['AWS_ENDPOINT_URL']) !== undefined;
+  return sqsQueue(createSqsClient({ endpointIsSet }), url);
+}
+
+function once<Result>(make: () => Result): () => Result {
+  let made: { readonly result: Result } | undefined;
+  return () => {
+    made ??= { result: make() };
+    return made.result;
+  };
+}
+
+function required(variables: Variables, name: string): string {
   const value = variables[name];
   if (value === undefined || value === '') {
     throw new DispatchError('BadEnvironment', `The environment variable ${name} is not set: serverless.yml sets it.`);

@@ -1,6 +1,8 @@
 import { observeOnly } from '../kubernetes/observe-only.ts';
 import type { PassContext } from '../loops/pass.ts';
+import type { RegisteredCluster } from '../table/clusters.ts';
 import { observeRanges } from '../table/observe-ranges.ts';
+import { unwrittenTable } from '../table/unwritten-table.ts';
 import { unlessAborted } from './deadline.ts';
 import type { Environment } from './environment.ts';
 import { tellEvents } from './pass-events.ts';
@@ -10,7 +12,8 @@ import { previousMode } from './pass-record.ts';
 
 /** One run of one loop for one cluster, and the events of what it found. Never throws. */
 export async function runPass(environment: Environment, input: PassInput): Promise<EndedPass> {
-  const { cluster, loop, signal, startedAtMs } = input;
+  const { loop, signal, startedAtMs, ownedBy } = input;
+  const cluster = ownedBy === undefined ? input.cluster : observed(input.cluster);
   const passId = environment.newPassId();
   const wouldWrite: string[] = [];
   const ended = (outcome: Pick<EndedPass, 'report' | 'events' | 'errors'>): EndedPass => ({
@@ -19,11 +22,14 @@ export async function runPass(environment: Environment, input: PassInput): Promi
     startedAtMs,
     durationMs: environment.nowMs() - startedAtMs,
     wouldWrite: [...wouldWrite],
+    ownedBy,
     ...outcome,
   });
   try {
     const { report, kubernetes } = await unlessAborted(signal, async () => {
-      const context = await passContext(environment, input, passId, (description) => wouldWrite.push(description));
+      const context = await passContext(environment, { ...input, cluster }, passId, (description) =>
+        wouldWrite.push(description),
+      );
       return { report: await loop.run(context), kubernetes: context.kubernetes };
     });
     const events = await tellEvents(environment, input, kubernetes, report.findings);
@@ -35,13 +41,15 @@ export async function runPass(environment: Environment, input: PassInput): Promi
 
 async function passContext(
   environment: Environment,
-  { cluster, loop, previous, signal, warn }: PassInput,
+  { cluster, loop, previous, signal, warn, ownedBy }: PassInput,
   passId: string,
   wouldWrite: (description: string) => void,
 ): Promise<PassContext> {
   const { spec, rangesGeneration } = cluster;
   const { kubernetes, probe } = await environment.connect(spec, { loop: loop.id, signal, warn });
-  const table = environment.table(signal);
+  const owners = environment.table(signal);
+  const { nowMs, newPassId } = environment;
+  const table = ownedBy === undefined ? owners : unwrittenTable(owners, { nowMs, newWriteId: newPassId });
   const observing = spec.mode === 'observe';
   const mode = previousMode(previous);
   return {
@@ -52,10 +60,15 @@ async function passContext(
     probe,
     resolveHost: environment.resolveHost(signal),
     passId,
-    nowMs: environment.nowMs,
+    nowMs,
     firstPass: previous === undefined,
     ...(mode !== undefined && { previousMode: mode }),
     state: previous?.state,
     wouldWrite,
   };
+}
+
+/** Whose owner is another stack is only observed, whatever its spec says. */
+function observed(cluster: RegisteredCluster): RegisteredCluster {
+  return { ...cluster, spec: { ...cluster.spec, mode: 'observe' } };
 }

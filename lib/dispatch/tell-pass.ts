@@ -1,22 +1,31 @@
 import type { Loop } from '../cluster/cluster-spec.ts';
 import { errorSentence, stackOfFault } from '../telemetry/describe-error.ts';
-import { failedPassCounter, findingCounter } from '../telemetry/metrics.ts';
+import { failedPassCounter, findingCounter, samplesOf } from '../telemetry/metrics.ts';
 import type { Fields, Level, Telemetry } from '../telemetry/telemetry.ts';
 import type { EndedPass } from './pass-record.ts';
 import { isNews } from './pass-record.ts';
+import { someOf } from './some-of.ts';
 
-const MAX_ENTRIES = 20;
+/** From here on a range is told of, whether or not anything else is. */
+const FULL_PERCENT = 80;
 
 /** Counts the pass; its line is only written when it changed, found or failed something. */
 export function tellPass(telemetry: Telemetry, loop: Loop, cluster: string, pass: EndedPass): void {
-  const { report, errors, durationMs } = pass;
+  const { report, errors, durationMs, events } = pass;
   const failed = errors.length > 0;
-  countPass(telemetry, loop, failed);
-  telemetry.duration(durationMs);
+  countPass(telemetry, loop, failed, cluster);
+  telemetry.sample('durationMs', durationMs, cluster);
+  for (const { name, value } of samplesOf(report?.counts ?? {})) {
+    telemetry.sample(name, value, cluster);
+    if (name === 'fullestRangePercent' && value >= FULL_PERCENT) {
+      telemetry.log('warn', 'range filling up', { cluster, fullest: [`${cluster}: ${value} per cent`] });
+    }
+  }
   for (const { type } of report?.findings ?? []) {
     const { name, labels } = findingCounter(loop, type);
-    telemetry.count(name, 1, labels);
+    telemetry.count(name, 1, { ...labels, cluster });
   }
+  if (events !== undefined && events.dropped > 0) telemetry.count('eventsDropped', events.dropped, { cluster });
   if (isNews(pass)) {
     telemetry.log(levelOf(pass), failed ? 'pass failed' : 'pass succeeded', { cluster, ...fieldsOf(pass) });
   }
@@ -24,16 +33,16 @@ export function tellPass(telemetry: Telemetry, loop: Loop, cluster: string, pass
 
 /** A pass that could not even begin. */
 export function tellUnbegun(telemetry: Telemetry, loop: Loop, cluster: string, error: unknown): void {
-  countPass(telemetry, loop, true);
+  countPass(telemetry, loop, true, cluster);
   telemetry.log('error', 'pass failed', { cluster, errors: [errorSentence(error)], stack: stackOfFault(error) });
 }
 
 /** Every pass is counted, those too that should have been. */
-export function countPass(telemetry: Telemetry, loop: Loop, failed: boolean): void {
-  telemetry.count('passes', 1);
-  telemetry.count('failures', failed ? 1 : 0);
+export function countPass(telemetry: Telemetry, loop: Loop, failed: boolean, cluster: string): void {
+  telemetry.count('passes', 1, { cluster });
+  telemetry.count('failures', failed ? 1 : 0, { cluster });
   const originals = failedPassCounter(loop);
-  if (failed && originals !== undefined) telemetry.count(originals, 1);
+  if (failed && originals !== undefined) telemetry.count(originals, 1, { cluster });
 }
 
 function levelOf({ errors, report }: EndedPass): Level {
@@ -41,26 +50,20 @@ function levelOf({ errors, report }: EndedPass): Level {
   return report !== undefined && report.findings.length > 0 ? 'warn' : 'info';
 }
 
-function fieldsOf({ passId, mode, durationMs, report, errors, wouldWrite, events }: EndedPass): Fields {
+function fieldsOf({ passId, mode, ownedBy, durationMs, report, errors, wouldWrite, events }: EndedPass): Fields {
   return {
     passId,
     mode,
+    ownedBy,
     durationMs,
     counts: report?.counts,
     // What only observes has changed nothing: its writes are those that it would have made.
-    changes: mode === 'observe' ? undefined : entries(report?.changes),
-    wouldWrite: entries(wouldWrite),
-    findings: entries(report?.findings.map(({ type, message }) => `${type}: ${message}`)),
-    errors: entries(errors.map(errorSentence)),
+    changes: mode === 'observe' ? undefined : someOf(report?.changes),
+    wouldWrite: someOf(wouldWrite),
+    findings: someOf(report?.findings.map(({ type, message }) => `${type}: ${message}`)),
+    errors: someOf(errors.map(errorSentence)),
     stack: stackOfFault(errors[0]),
     eventsDropped: events?.dropped || undefined,
-    eventErrors: entries(events?.errors.map(errorSentence)),
+    eventErrors: someOf(events?.errors.map(errorSentence)),
   };
-}
-
-/** Absent rather than empty, and never so long that the line is cut elsewhere. */
-function entries(all: readonly string[] | undefined): readonly string[] | undefined {
-  if (all === undefined || all.length === 0) return undefined;
-  if (all.length <= MAX_ENTRIES) return all;
-  return [...all.slice(0, MAX_ENTRIES), `and ${all.length - MAX_ENTRIES} more`];
 }

@@ -1,11 +1,11 @@
 import type { LoopDefinition } from '../loops/pass.ts';
+import { claimCluster } from '../table/cluster-registration.ts';
 import type { Pause, RegisteredCluster } from '../table/clusters.ts';
 import type { ReadRunRecord } from '../table/run-records.ts';
 import { readRunRecord, writeRunRecord } from '../table/run-records.ts';
 import { CLOSING_MS, PASS_BUDGET_MS, RECORDING_MS } from './budgets.ts';
 import { unlessAborted } from './deadline.ts';
 import { isDue, pauseInForce } from './due.ts';
-import type { Tick } from './event.ts';
 import type { Invocation } from './invocation.ts';
 import type { EndedPass } from './pass-record.ts';
 import { isWorthRecording, recordOf } from './pass-record.ts';
@@ -15,7 +15,8 @@ import { countPass, tellPass, tellUnbegun } from './tell-pass.ts';
 /** What all visits of one invocation share. */
 export interface Round extends Invocation {
   readonly loop: LoopDefinition;
-  readonly tick: Tick;
+  /** Passes run although their interval is not over. */
+  readonly force: boolean;
   /** The hold on all clusters. */
   readonly pausedAll: Pause | undefined;
 }
@@ -23,29 +24,36 @@ export interface Round extends Invocation {
 export type Visit =
   | { readonly outcome: 'succeeded' | 'failed' | 'notDue' }
   | { readonly outcome: 'paused'; readonly pause: Pause }
+  /** It was unregistered since somebody named it. */
+  | { readonly outcome: 'unregistered' }
   /** The function's time was over before its turn came. */
   | { readonly outcome: 'unreached' };
 
+/** Looks a cluster up in the table, within the time of its pass. */
+export type OpenCluster = (signal: AbortSignal) => Promise<RegisteredCluster | undefined>;
+
 /** Runs the loop's pass for one cluster, if it is due, within its own deadline. Never throws. */
-export async function visitCluster(round: Round, cluster: RegisteredCluster): Promise<Visit> {
+export async function visitCluster(round: Round, name: string, open: OpenCluster): Promise<Visit> {
   const { loop, environment, telemetry, remainingMs } = round;
   const startedAtMs = environment.nowMs();
-  const pause = pauseInForce([round.pausedAll, cluster.paused], startedAtMs);
-  if (pause !== undefined) return { outcome: 'paused', pause };
   const budgetMs = Math.min(PASS_BUDGET_MS[loop.id], remainingMs() - CLOSING_MS);
   if (budgetMs <= 0) {
-    countPass(telemetry, loop.id, true);
+    countPass(telemetry, loop.id, true, name);
     return { outcome: 'unreached' };
   }
 
-  const deadline = environment.startDeadline(budgetMs);
+  const { signal, cancel } = environment.startDeadline(budgetMs);
   try {
-    return { outcome: await passIfDue(round, cluster, startedAtMs, deadline.signal) };
+    const cluster = await unlessAborted(signal, () => open(signal));
+    if (cluster === undefined) return { outcome: 'unregistered' };
+    const pause = pauseInForce([round.pausedAll, cluster.paused], startedAtMs);
+    if (pause !== undefined) return { outcome: 'paused', pause };
+    return { outcome: await passIfDue(round, cluster, startedAtMs, signal) };
   } catch (error) {
-    tellUnbegun(telemetry, loop.id, cluster.spec.name, error);
+    tellUnbegun(telemetry, loop.id, name, error);
     return { outcome: 'failed' };
   } finally {
-    deadline.cancel();
+    cancel();
   }
 }
 
@@ -55,20 +63,34 @@ async function passIfDue(
   startedAtMs: number,
   signal: AbortSignal,
 ): Promise<'succeeded' | 'failed' | 'notDue'> {
-  const { loop, tick, environment, telemetry } = round;
-  const { spec } = cluster;
-  const last = await unlessAborted(signal, () => readRunRecord(environment.table(signal), spec.name, loop.id));
+  const { loop, force, environment, telemetry } = round;
+  const { name } = cluster.spec;
+  const [owner, last] = await unlessAborted(signal, () =>
+    Promise.all([ownerOf(round, cluster, signal), readRunRecord(environment.table(signal), name, loop.id)]),
+  );
   const previous = last?.record;
-  const timing = { nowMs: startedAtMs, lastStartedAtMs: previous?.startedAtMs, force: tick.force };
-  if (!isDue(loop.id, spec, timing)) return 'notDue';
+  const timing = { nowMs: startedAtMs, lastStartedAtMs: previous?.startedAtMs, force };
+  // The record is the owner's: when a stack that only observes last had a pass is written nowhere.
+  if (owner === environment.stack && !isDue(loop.id, cluster.spec, timing)) return 'notDue';
 
   const warn = (text: string) => {
-    telemetry.log('warn', text, { cluster: spec.name });
+    telemetry.log('warn', text, { cluster: name });
   };
-  const ran = await runPass(environment, { loop, cluster, previous, startedAtMs, signal, warn });
-  const pass = await recorded(round, cluster, ran, last);
-  tellPass(telemetry, loop.id, spec.name, pass);
+  const observed = owner === environment.stack ? {} : { ownedBy: owner };
+  const ran = await runPass(environment, { loop, cluster, previous, startedAtMs, signal, warn, ...observed });
+  const pass = ran.ownedBy === undefined ? await recorded(round, cluster, ran, last) : ran;
+  tellPass(telemetry, loop.id, name, pass);
   return pass.errors.length > 0 ? 'failed' : 'succeeded';
+}
+
+/** Who owns the cluster. What nobody does becomes this stack's; without a stack of its own, as on a developer's machine, it is left so. */
+async function ownerOf(
+  { environment: { stack, table } }: Round,
+  { owner, spec }: RegisteredCluster,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  if (owner !== undefined) return owner.stack;
+  return stack === undefined ? undefined : claimCluster(table(signal), spec.name, stack);
 }
 
 /** The pass, failed when its record could not be written: nobody would know of it, nor what it must remember. */

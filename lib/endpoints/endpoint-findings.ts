@@ -5,10 +5,16 @@ import { REFUSAL } from './lease-endpoints.ts';
 import { type EndpointSliceObject, KUBERNETES_SERVICE, MANAGED_BY_LABEL } from './objects.ts';
 import type { ProbeOutcome } from './probe-outcome.ts';
 
+const UNREACHED =
+  'The endpoints stay as they are. Start an API server, or make its probe URL reachable from here (apiServers[].probe)';
+
 /** The original's refusal, and why nobody is there to publish: what each address answered. */
 export function noLiveLease(outcomes: ReadonlyMap<string, ProbeOutcome>): Finding {
   const answers = [...outcomes].map(([address, { detail }]) => `${address} ${detail}`);
-  const why = answers.length > 0 ? answers.join('; ') : 'no address is known to probe';
+  const why =
+    answers.length > 0
+      ? `${answers.join('; ')}. ${UNREACHED}`
+      : 'no address is known to probe. Name the API servers in the spec (apiServers)';
   return { type: 'noLiveLease', message: `${REFUSAL}: ${why}` };
 }
 

@@ -18,15 +18,20 @@ interface ServiceCidr extends KubernetesObject {
   readonly spec: { readonly cidrs: readonly string[] };
 }
 
+export const SERVICE_REF = { kind: 'Service', ...KUBERNETES_SERVICE } as const;
 const SERVICE = `${KUBERNETES_SERVICE.namespace}/${KUBERNETES_SERVICE.name}`;
 
 /**
  * Makes the Service `default/kubernetes` if it is missing and, where the spec says `service.reconcile`, puts its type
  * and ports right. What an API server needs before it takes the Service and nobody made, is made: the namespace
  * `default`, and the ServiceCIDR `kubernetes` (Kubernetes 1.33 and later, with the server's own hooks off).
+ * @param current the Service as it was read
  */
-export async function ensureService(kubernetes: ClusterPort, spec: ClusterSpec): Promise<ServiceEnsured> {
-  const current = await kubernetes.get<ServiceObject>({ kind: 'Service', ...KUBERNETES_SERVICE });
+export async function ensureService(
+  kubernetes: ClusterPort,
+  spec: ClusterSpec,
+  current: ServiceObject | undefined,
+): Promise<ServiceEnsured> {
   const desired = desiredService(spec);
   if (current === undefined) return createService(kubernetes, spec, desired);
   const corrected = spec.service.reconcile ? correctedService(current, desired) : undefined;

@@ -9,13 +9,14 @@ import {
   type EndpointsObject,
   KUBERNETES_SERVICE,
   SERVICE_NAME_LABEL,
+  type ServiceObject,
 } from '../endpoints/objects.ts';
 import { type EndpointsObservation, isUrgent, planEndpoints, plansWrite } from '../endpoints/plan-endpoints.ts';
 import { goneAddresses, publishedAddresses } from '../endpoints/published-addresses.ts';
 import { FIELD_MANAGER } from '../kubernetes/api-server-cluster.ts';
 import type { TableValue } from '../table/key-value-table.ts';
 import { listLeases } from '../table/leases.ts';
-import { ensureService, type ServiceEnsured } from './ensure-service.ts';
+import { ensureService, SERVICE_REF, type ServiceEnsured } from './ensure-service.ts';
 import type { LoopDefinition, PassContext, PassReport } from './pass.ts';
 import { type LeasesRefreshed, refreshLeases } from './refresh-leases.ts';
 import { ENDPOINTS_REF, type EndpointsWritten, SLICE_REF, writeEndpoints } from './write-endpoints.ts';
@@ -30,18 +31,20 @@ export const kubernetesService: LoopDefinition = { id: 'kubernetes-service', run
 async function run(context: PassContext): Promise<PassReport> {
   const { spec, kubernetes } = context;
   if (spec.endpoints.reconciler === 'none') {
-    const service = await ensureService(kubernetes, spec);
+    const service = await ensureService(kubernetes, spec, await kubernetes.get<ServiceObject>(SERVICE_REF));
     return reportOf(context, service, { changes: [], findings: [], counts: {} });
   }
   const leases = await refreshLeases(context);
-  const [service, current, slices] = await Promise.all([
-    ensureService(kubernetes, spec),
+  const [currentService, current, slices] = await Promise.all([
+    kubernetes.get<ServiceObject>(SERVICE_REF),
     kubernetes.get<EndpointsObject>(ENDPOINTS_REF),
     readSlices(context),
   ]);
+  const observation = await observe(context, leases, current, slices);
+  // All is read: from here on it is written.
+  const service = await ensureService(kubernetes, spec, currentService);
   if (!service.exists) return reportOf(context, service, { ...leases, counts: {} });
 
-  const observation = await observe(context, leases, current, slices);
   const published = await publish(context, observation, leases);
   const findings = [...leases.findings, ...slices.flatMap(foreignSlice), ...published.findings];
   const counts = { addresses: leases.expected.length, leasesHeld: observation.live.length };

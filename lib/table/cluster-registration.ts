@@ -4,46 +4,75 @@ import {
   CLUSTERS,
   clusterContent,
   decodeRegistration,
+  generationOf,
+  type Owner,
   type Pause,
   pauseContent,
   type RegisteredCluster,
-  specValue,
+  type Registration,
   tombstoneContent,
 } from './clusters.ts';
+import { TableError } from './errors.ts';
 import { guaranteedUpdate, type UpdateOptions } from './guaranteed-update.ts';
-import type { KeyValueTable } from './key-value-table.ts';
+import type { Item, KeyValueTable } from './key-value-table.ts';
+import { specValue } from './stored-spec.ts';
 import { sameValue } from './values.ts';
+
+export interface RegisterOptions extends UpdateOptions {
+  /** Who is to own the cluster, if nobody does yet. Default: the first stack that comes by. */
+  readonly stack?: string;
+}
 
 /**
  * Makes the registration what the spec says: the same spec again writes nothing, another one is a new generation.
  * Generations go on where an earlier registration of the name ended, or ranges that it saved would pass for newer.
+ * A registration that does not parse is replaced.
  * @returns the cluster as it is now registered.
+ * @throws TableError `OwnedElsewhere` for a packaged spec, which is edited in its package alone, and for one that
+ * another stack than the given one owns.
  */
 export function registerCluster(
   table: KeyValueTable,
   spec: ClusterSpec,
-  options?: UpdateOptions,
+  { stack, ...options }: RegisterOptions = {},
 ): Promise<RegisteredCluster> {
   return guaranteedUpdate(
     table,
     CLUSTERS,
     spec.name,
     (current) => {
-      const known = current && decodeRegistration(current);
+      const known = current && registrationIn(current);
       const before = known?.cluster;
-      if (before !== undefined && sameSpec(before.spec, spec)) return { keep: before };
-      const generation = (known?.generation ?? 0) + 1;
-      const sameRanges = before !== undefined && sameRangesIn(before.spec, spec);
-      const cluster: RegisteredCluster = {
-        spec,
-        generation,
-        rangesGeneration: sameRanges ? before.rangesGeneration : generation,
-        ...(before?.paused !== undefined && { paused: before.paused }),
-      };
+      const owner = before?.owner ?? (stack === undefined ? undefined : { stack });
+      if (owner?.packaged !== undefined) throw packagedElsewhere(spec.name, owner.stack);
+      if (stack !== undefined && owner?.stack !== stack) throw ownedElsewhere(spec.name, owner?.stack);
+      const cluster = successor(known, spec, owner);
+      if (before !== undefined && sameSpec(before.spec, spec) && sameOwner(before.owner, owner)) {
+        return { keep: before };
+      }
       return { write: clusterContent(cluster), result: cluster };
     },
     options,
   );
+}
+
+/** The registration that follows: the same generation for the same spec. */
+export function successor(
+  known: Registration | undefined,
+  spec: ClusterSpec,
+  owner: Owner | undefined,
+): RegisteredCluster {
+  const before = known?.cluster;
+  const isSame = before !== undefined && sameSpec(before.spec, spec);
+  const generation = isSame ? before.generation : (known?.generation ?? 0) + 1;
+  const sameRanges = before !== undefined && sameRangesIn(before.spec, spec);
+  return {
+    spec,
+    generation,
+    rangesGeneration: sameRanges ? before.rangesGeneration : generation,
+    ...(before?.paused !== undefined && { paused: before.paused }),
+    ...(owner !== undefined && { owner }),
+  };
 }
 
 /**
@@ -100,8 +129,85 @@ export async function pauseAllClusters(
   );
 }
 
-function sameSpec(one: ClusterSpec, other: ClusterSpec): boolean {
+/**
+ * Makes a cluster that nobody owns that stack's.
+ * @returns who owns it now; `undefined` when it is not registered.
+ */
+export function claimCluster(
+  table: KeyValueTable,
+  name: string,
+  stack: string,
+  options?: UpdateOptions,
+): Promise<string | undefined> {
+  return guaranteedUpdate(
+    table,
+    CLUSTERS,
+    name,
+    (current) => {
+      const known = current && decodeRegistration(current).cluster;
+      if (known === undefined) return { keep: undefined };
+      if (known.owner !== undefined) return { keep: known.owner.stack };
+      return { write: clusterContent({ ...known, owner: { stack } }), result: stack };
+    },
+    options,
+  );
+}
+
+/**
+ * Makes that stack the owner, whoever is: from its next tick on its passes write, and those of the former owner only
+ * observe. A spec that was packaged is a registered one from then on, until the new owner packages it.
+ * @returns whether the cluster is registered.
+ */
+export function takeOverCluster(
+  table: KeyValueTable,
+  name: string,
+  stack: string,
+  options?: UpdateOptions,
+): Promise<boolean> {
+  return guaranteedUpdate(
+    table,
+    CLUSTERS,
+    name,
+    (current) => {
+      const known = current && decodeRegistration(current).cluster;
+      if (known === undefined) return { keep: false };
+      if (known.owner?.stack === stack) return { keep: true };
+      return { write: clusterContent({ ...known, owner: { stack } }), result: true };
+    },
+    options,
+  );
+}
+
+function packagedElsewhere(name: string, stack: string): TableError {
+  return new TableError(
+    'OwnedElsewhere',
+    `${name} is registered by the cluster.yml of the stack ${stack}: change it there and deploy, or take it out there first.`,
+  );
+}
+
+function ownedElsewhere(name: string, stack: string | undefined): TableError {
+  return new TableError(
+    'OwnedElsewhere',
+    `${name} belongs to the stack ${stack}: register it there, or take it over first.`,
+  );
+}
+
+/** What is registered under a name, as far as it can be read: what does not parse is as good as none. */
+export function registrationIn(item: Item): Registration {
+  try {
+    return decodeRegistration(item);
+  } catch (error) {
+    if (error instanceof TableError && error.code === 'Corrupt') return { generation: generationOf(item) };
+    throw error;
+  }
+}
+
+export function sameSpec(one: ClusterSpec, other: ClusterSpec): boolean {
   return sameValue(specValue(one), specValue(other));
+}
+
+function sameOwner(one: Owner | undefined, other: Owner | undefined): boolean {
+  return one?.stack === other?.stack;
 }
 
 function sameRangesIn(one: ClusterSpec, other: ClusterSpec): boolean {

@@ -2,6 +2,7 @@ import type { ClusterSpec } from '../cluster/cluster-spec.ts';
 import { TableError } from './errors.ts';
 import { fieldsOf, type ItemFields } from './item-fields.ts';
 import type { Item, KeyValueTable, NewItem, TableValue } from './key-value-table.ts';
+import { specFrom, specValue } from './stored-spec.ts';
 import { fieldsIn } from './values.ts';
 
 /** A hold on one cluster's passes, or on all. */
@@ -9,6 +10,19 @@ export interface Pause {
   readonly untilMs: number;
   readonly reason: string;
   readonly by: string;
+}
+
+/** Whose passes write, to the cluster and to its part of the table. Those of any other stack only observe. */
+export interface Owner {
+  readonly stack: string;
+  /** The spec is the `cluster.yml` of that stack: it is edited there, and nowhere else. */
+  readonly packaged?: PackagedMark;
+}
+
+/** Which process registered a packaged spec, by its start, and when. */
+export interface PackagedMark {
+  readonly startedAtMs: number;
+  readonly writtenAtMs: number;
 }
 
 /** `#clusters/<name>`: one registered control plane. */
@@ -19,11 +33,18 @@ export interface RegisteredCluster {
   /** The generation at which the ranges or the allocator last changed. */
   readonly rangesGeneration: number;
   readonly paused?: Pause;
+  /** Absent: the first stack that comes by makes it its own. */
+  readonly owner?: Owner;
+}
+
+export interface ListedCluster extends RegisteredCluster {
+  /** When its registration was last written. */
+  readonly writtenAtMs: number;
 }
 
 /** All that is registered. One cluster that cannot be read does not hide the others. */
 export interface ClusterList {
-  readonly clusters: readonly RegisteredCluster[];
+  readonly clusters: readonly ListedCluster[];
   readonly unreadable: readonly { readonly name: string; readonly error: TableError }[];
   /** The hold on all clusters. */
   readonly pausedAll?: Pause;
@@ -33,6 +54,7 @@ export interface ClusterList {
 export const CLUSTERS = '#clusters';
 export const ALL_CLUSTERS = '*';
 const SCHEMA = 1;
+const REGISTER_ANEW = 'register the cluster anew, with its whole spec';
 
 /** @throws TableError `SchemaTooNew`, `Corrupt`. */
 export async function readCluster(table: KeyValueTable, name: string): Promise<RegisteredCluster | undefined> {
@@ -48,8 +70,28 @@ export async function readPauseOfAll(table: KeyValueTable): Promise<Pause | unde
 
 /** In byte order of names. @throws TableError `SchemaTooNew`, `Corrupt` for the hold on all alone. */
 export async function listClusters(table: KeyValueTable): Promise<ClusterList> {
-  const items = await table.list(CLUSTERS, '');
-  const clusters: RegisteredCluster[] = [];
+  const clusters: ListedCluster[] = [];
+  const unreadable: ClusterList['unreadable'][number][] = [];
+  let pausedAll: Pause | undefined;
+  for await (const page of clusterPages(table)) {
+    clusters.push(...page.clusters);
+    unreadable.push(...page.unreadable);
+    pausedAll ??= page.pausedAll;
+  }
+  return { clusters, unreadable, ...(pausedAll !== undefined && { pausedAll }) };
+}
+
+/**
+ * The same, a page at a time: thousands of specs need not be in memory at once. The hold on all comes in the first page.
+ * @throws TableError `SchemaTooNew`, `Corrupt` for the hold on all alone.
+ */
+export async function* clusterPages(table: KeyValueTable): AsyncGenerator<ClusterList> {
+  const pages = table.pages?.(CLUSTERS, '') ?? [await table.list(CLUSTERS, '')];
+  for await (const items of pages) yield clustersIn(items);
+}
+
+function clustersIn(items: readonly Item[]): ClusterList {
+  const clusters: ListedCluster[] = [];
   const unreadable: { name: string; error: TableError }[] = [];
   let pausedAll: Pause | undefined;
   for (const item of items) {
@@ -59,38 +101,62 @@ export async function listClusters(table: KeyValueTable): Promise<ClusterList> {
     }
     const cluster = readable(item);
     if (cluster instanceof TableError) unreadable.push({ name: item.key, error: cluster });
-    else if (cluster !== undefined) clusters.push(cluster);
+    else if (cluster !== undefined) clusters.push({ ...cluster, writtenAtMs: item.updatedAtMs });
   }
   return { clusters, unreadable, ...(pausedAll !== undefined && { pausedAll }) };
 }
 
 export function clusterContent(cluster: RegisteredCluster): Omit<NewItem, 'cluster' | 'key'> {
-  const { spec, generation, rangesGeneration, paused } = cluster;
+  const { spec, generation, rangesGeneration, paused, owner } = cluster;
   return {
     schema: SCHEMA,
-    value: { spec: specValue(spec), generation, rangesGeneration, paused: paused && { ...paused } },
+    value: {
+      spec: specValue(spec),
+      generation,
+      rangesGeneration,
+      paused: paused && { ...paused },
+      owner: owner && ownerValue(owner),
+    },
   };
 }
 
-/** What stays of a name that is no longer registered: where its generations ended. */
-export function tombstoneContent(generation: number): Omit<NewItem, 'cluster' | 'key'> {
-  return { schema: SCHEMA, value: { generation } };
+/** What stays of a name that is no longer registered: where its generations ended, and which package gave it up. */
+export function tombstoneContent(generation: number, owner?: Owner): Omit<NewItem, 'cluster' | 'key'> {
+  return { schema: SCHEMA, value: { generation, owner: owner && ownerValue(owner) } };
 }
 
 export function pauseContent(pause: Pause | undefined): Omit<NewItem, 'cluster' | 'key'> {
   return { schema: SCHEMA, value: { paused: pause && { ...pause } } };
 }
 
-/** What an item says; `cluster` is absent when the name is no longer registered. */
-export function decodeRegistration(item: Item): { readonly generation: number; readonly cluster?: RegisteredCluster } {
-  const fields = fieldsOf(item, SCHEMA);
-  const generation = fields.count('generation');
+/** What is left to build on when the spec beside it does not parse. */
+export function generationOf(item: Item): number {
+  return fieldsOf(item, SCHEMA).count('generation');
+}
+
+/** What an item says of a name. */
+export interface Registration {
+  readonly generation: number;
+  /** Of what is registered, or of the package that gave it up. */
+  readonly owner?: Owner;
+  /** Absent when the name is no longer registered. */
+  readonly cluster?: RegisteredCluster;
+}
+
+/** @throws TableError `SchemaTooNew`, `Corrupt`. */
+export function decodeRegistration(item: Item): Registration {
+  const generation = generationOf(item);
+  const fields = fieldsOf(item, SCHEMA, REGISTER_ANEW);
+  const owner = ownerIn(fields);
+  const owned = { ...(owner !== undefined && { owner }) };
   const spec = fields.optionalFields('spec');
-  if (spec === undefined) return { generation };
+  if (spec === undefined) return { generation, ...owned };
   const paused = pauseIn(fields);
   return {
     generation,
+    ...owned,
     cluster: {
+      ...owned,
       spec: specIn(item, spec),
       generation,
       rangesGeneration: fields.count('rangesGeneration'),
@@ -99,24 +165,34 @@ export function decodeRegistration(item: Item): { readonly generation: number; r
   };
 }
 
-/** A spec is plain data, and was validated before it was registered: its schema number vouches for the rest of it. */
-export function specValue(spec: ClusterSpec): TableValue {
-  return spec as unknown as TableValue;
-}
-
 function specIn(item: Item, fields: ItemFields): ClusterSpec {
   const name = fields.text('name');
   if (name !== item.key) {
     throw new TableError('Corrupt', `Item ${item.cluster}/${item.key} holds the spec of ${name}; register both anew.`);
   }
-  fields.oneOf('mode', ['observe', 'enforce']);
-  fields.oneOf('allocator', ['table', 'apiserver']);
-  return fieldsIn(item.value)?.['spec'] as unknown as ClusterSpec;
+  return specFrom(fieldsIn(item.value)?.['spec'] ?? null, fields);
 }
 
 function pauseIn(fields: ItemFields): Pause | undefined {
   const pause = fields.optionalFields('paused');
   return pause && { untilMs: pause.number('untilMs'), reason: pause.text('reason'), by: pause.text('by') };
+}
+
+function ownerIn(fields: ItemFields): Owner | undefined {
+  const owner = fields.optionalFields('owner');
+  const packaged = owner?.optionalFields('packaged');
+  return (
+    owner && {
+      stack: owner.text('stack'),
+      ...(packaged && {
+        packaged: { startedAtMs: packaged.number('startedAtMs'), writtenAtMs: packaged.number('writtenAtMs') },
+      }),
+    }
+  );
+}
+
+function ownerValue({ stack, packaged }: Owner): TableValue {
+  return { stack, packaged: packaged && { ...packaged } };
 }
 
 function readable(item: Item): RegisteredCluster | TableError | undefined {

@@ -14,7 +14,7 @@ export interface FailedCall {
   readonly deadline?: AbortSignal;
 }
 
-type SdkErrorCode = Exclude<TableErrorCode, 'Contended' | 'Corrupt' | 'SchemaTooNew'>;
+type SdkErrorCode = Exclude<TableErrorCode, 'Contended' | 'OwnedElsewhere' | 'Corrupt' | 'SchemaTooNew'>;
 
 const THROTTLED = new Set([
   'ProvisionedThroughputExceededException',

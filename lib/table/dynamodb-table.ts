@@ -78,6 +78,15 @@ export function dynamoDbTable({ client, tableName, deadline, nowMs, newWriteId }
     return call('dynamodb:Query', () => client.send(command, bound));
   };
 
+  async function* pages(cluster: string, prefix: string): AsyncGenerator<readonly Item[]> {
+    let start: Record<string, AttributeValue> | undefined;
+    do {
+      const page = await queryPage(cluster, prefix, start);
+      yield (page.Items ?? []).map(itemFrom);
+      start = page.LastEvaluatedKey;
+    } while (start !== undefined);
+  }
+
   /**
    * What became of a write that did not answer with success.
    *
@@ -109,14 +118,11 @@ export function dynamoDbTable({ client, tableName, deadline, nowMs, newWriteId }
   return {
     get,
 
+    pages,
+
     list: async (cluster, prefix) => {
       const items: Item[] = [];
-      let start: Record<string, AttributeValue> | undefined;
-      do {
-        const page = await queryPage(cluster, prefix, start);
-        items.push(...(page.Items ?? []).map(itemFrom));
-        start = page.LastEvaluatedKey;
-      } while (start !== undefined);
+      for await (const page of pages(cluster, prefix)) items.push(...page);
       return items;
     },
 

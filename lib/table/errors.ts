@@ -14,6 +14,8 @@ export type TableErrorCode =
   | 'Corrupt'
   /** A guaranteed update kept losing, or its outcome is unclear. The next pass reads anew. */
   | 'Contended'
+  /** A registration that another stack owns, or that a stack's cluster.yml makes. */
+  | 'OwnedElsewhere'
   | 'Unexpected';
 
 /** Anything about the table that is not an expected outcome. The message says what failed and what to do next. */

@@ -18,43 +18,52 @@ export interface ItemFields {
   /** What `read` makes of each field of a map of any names. */
   each<Content>(field: string, read: (fields: ItemFields, name: string) => Content): Record<string, Content>;
   list(field: string): ItemFields[];
+  /** A list of texts, `least` of them at least. */
+  texts(field: string, least: number): readonly string[];
 }
 
+const PUT_RIGHT = 'put it right, or remove it to start anew';
+
 /**
- * The fields of an item's value.
+ * The fields of an item's value. `remedy` is what to do about an item that does not parse.
  * @throws TableError `SchemaTooNew` for an item that a later version wrote, `Corrupt` for one that does not parse.
  */
-export function fieldsOf(item: Item, schema: number): ItemFields {
+export function fieldsOf(item: Item, schema: number, remedy: string = PUT_RIGHT): ItemFields {
+  const corrupt = (what: string) =>
+    new TableError(
+      'Corrupt',
+      `Item ${item.cluster}/${item.key} does not parse: ${what}. It is left as it is; ${remedy}.`,
+    );
   if (item.schema > schema) {
     throw new TableError(
       'SchemaTooNew',
       `Item ${item.cluster}/${item.key} has schema ${item.schema} and this version reads ${schema}: it is left as it is; deploy the newer version.`,
     );
   }
-  if (item.schema < schema) throw corrupt(item, `its schema is ${item.schema}, which no version wrote`);
-  return reader(item, '', item.value);
+  if (item.schema < schema) throw corrupt(`its schema is ${item.schema}, which no version wrote`);
+  return reader(corrupt, '', item.value);
 }
 
-function reader(item: Item, path: string, value: TableValue): ItemFields {
+function reader(corrupt: (what: string) => TableError, path: string, value: TableValue): ItemFields {
   const fields = fieldsIn(value);
-  if (fields === undefined) throw corrupt(item, `${path === '' ? 'its value' : path.slice(0, -1)} is not a map`);
+  if (fields === undefined) throw corrupt(`${path === '' ? 'its value' : path.slice(0, -1)} is not a map`);
 
   /** The field when it is of the kind wanted, `undefined` when there is none. */
   const optional = <Kind extends TableValue>(field: string, kind: string, is: (v: TableValue) => v is Kind) => {
     const content = fields[field];
     if (content === undefined) return undefined;
-    if (!is(content)) throw corrupt(item, `${path}${field} is not ${kind}`);
+    if (!is(content)) throw corrupt(`${path}${field} is not ${kind}`);
     return content;
   };
   const required = <Kind>(field: string, content: Kind | undefined): Kind => {
-    if (content === undefined) throw corrupt(item, `${path}${field} is missing`);
+    if (content === undefined) throw corrupt(`${path}${field} is missing`);
     return content;
   };
   const optionalText = (field: string) => optional(field, 'text', isText);
   const optionalNumber = (field: string) => optional(field, 'a number', isNumber);
   const optionalFields = (field: string) => {
     const content = fields[field];
-    return content === undefined ? undefined : reader(item, `${path}${field}.`, content);
+    return content === undefined ? undefined : reader(corrupt, `${path}${field}.`, content);
   };
 
   return {
@@ -74,22 +83,20 @@ function reader(item: Item, path: string, value: TableValue): ItemFields {
     },
     list: (field) =>
       required(field, optional(field, 'a list', isList)).map((element, index) =>
-        reader(item, `${path}${field}[${index}].`, element),
+        reader(corrupt, `${path}${field}[${index}].`, element),
       ),
+    texts: (field, least) => {
+      const isTexts = (content: TableValue): content is readonly string[] =>
+        isList(content) && content.length >= least && content.every(isText);
+      return required(field, optional(field, `a list of texts, ${least} or more`, isTexts));
+    },
     oneOf: (field, texts) => {
       const text = required(field, optionalText(field));
       const found = texts.find((candidate) => candidate === text);
-      if (found === undefined) throw corrupt(item, `${path}${field} is none of ${texts.join(', ')}`);
+      if (found === undefined) throw corrupt(`${path}${field} is none of ${texts.join(', ')}`);
       return found;
     },
   };
-}
-
-function corrupt({ cluster, key }: Item, what: string): TableError {
-  return new TableError(
-    'Corrupt',
-    `Item ${cluster}/${key} does not parse: ${what}. It is left as it is; put it right, or remove it to start anew.`,
-  );
 }
 
 function isText(value: TableValue): value is string {

@@ -1,5 +1,6 @@
-import type { Loop } from '../cluster/cluster-spec.ts';
+import { LOOPS, type Loop } from '../cluster/cluster-spec.ts';
 import type { EventSighting, FindingType } from '../cluster/finding.ts';
+import { TableError } from './errors.ts';
 import { fieldsOf, type ItemFields } from './item-fields.ts';
 import type { Item, KeyValueTable, NewItem, TableValue, WriteResult } from './key-value-table.ts';
 import { fieldsIn } from './values.ts';
@@ -44,6 +45,24 @@ export async function readRunRecord(
 ): Promise<ReadRunRecord | undefined> {
   const item = await table.get(cluster, keyOf(loop));
   return item && { record: decodeRunRecord(item), item };
+}
+
+export type RunRecords = Readonly<Partial<Record<Loop, RunRecord>>>;
+
+/** The records of all loops; `undefined` when one of them cannot be read by this version. */
+export async function listRunRecords(table: KeyValueTable, cluster: string): Promise<RunRecords | undefined> {
+  const items = new Map((await table.list(cluster, 'runs/')).map((item) => [item.key, item]));
+  try {
+    return Object.fromEntries(
+      LOOPS.flatMap((loop) => {
+        const item = items.get(keyOf(loop));
+        return item === undefined ? [] : [[loop, decodeRunRecord(item)]];
+      }),
+    );
+  } catch (error) {
+    if (error instanceof TableError) return undefined;
+    throw error;
+  }
 }
 
 /** Writes the record over the one that was read, `undefined` if there was none, cut to a size that always fits. */

@@ -12,9 +12,38 @@ export type CounterName =
   | 'apiserver_nodeport_repair_reconcile_errors_total'
   | 'findings'
   | 'passes'
-  | 'failures';
+  | 'failures'
+  /** Events of findings that were not written. */
+  | 'eventsDropped'
+  /** Ticks that came later than an interval and were dropped. */
+  | 'lateTicks'
+  /** Messages that are no ticks of this version and loop. */
+  | 'unreadableTicks'
+  /** Ticks that could not be queued. */
+  | 'unqueuedTicks'
+  | FleetFigure;
 
-export type Labels = Readonly<Record<string, string>>;
+/** What only all clusters of a stack together can say, worked out once a minute: their `Maximum` over time counts. */
+export type FleetFigure =
+  | 'clustersRegistered'
+  /** No success of some loop for three of its periods. */
+  | 'clustersOverdue'
+  /** The last pass of some loop failed. */
+  | 'clustersFailing'
+  | 'clustersWithoutLiveLease'
+  | 'clustersPaused';
+
+/** One value for each pass that has one. */
+export type SampleName = 'durationMs' | 'leasesHeld' | 'fullestRangePercent';
+
+export const SAMPLE_UNITS = {
+  durationMs: 'Milliseconds',
+  leasesHeld: 'Count',
+  fullestRangePercent: 'Percent',
+} as const satisfies Record<SampleName, string>;
+
+/** Dimensions beside the loop. */
+export type Labels = Readonly<Partial<Record<'type' | 'cluster', string>>>;
 
 export interface Counter {
   readonly name: CounterName;
@@ -54,4 +83,23 @@ export function failedPassCounter(loop: Loop): CounterName | undefined {
     case 'kubernetes-service':
       return undefined;
   }
+}
+
+/** What the figures of a pass come to as metrics: leases held, and how full the fullest of its ranges is. */
+export function samplesOf(
+  counts: Readonly<Record<string, number>>,
+): readonly { readonly name: SampleName; readonly value: number }[] {
+  const { leasesHeld, allocated, capacity, secondaryAllocated, secondaryCapacity } = counts;
+  const shares = [percentOf(allocated, capacity), percentOf(secondaryAllocated, secondaryCapacity)];
+  const known = shares.filter((share) => share !== undefined);
+  return [
+    ...(leasesHeld === undefined ? [] : [{ name: 'leasesHeld' as const, value: leasesHeld }]),
+    ...(known.length === 0 ? [] : [{ name: 'fullestRangePercent' as const, value: Math.max(...known) }]),
+  ];
+}
+
+/** To a tenth, and rounded down: only what is full is 100 per cent full. */
+function percentOf(part: number | undefined, whole: number | undefined): number | undefined {
+  if (part === undefined || whole === undefined || whole <= 0) return undefined;
+  return Math.floor((part / whole) * 1000) / 10;
 }

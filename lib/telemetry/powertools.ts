@@ -1,47 +1,82 @@
 import { Logger } from '@aws-lambda-powertools/logger';
 import { Metrics, MetricUnit } from '@aws-lambda-powertools/metrics';
-import type { Counter, CounterName, Labels } from './metrics.ts';
-import { METRIC_NAMESPACE } from './metrics.ts';
+import type { CounterName, Labels, SampleName } from './metrics.ts';
+import { METRIC_NAMESPACE, SAMPLE_UNITS } from './metrics.ts';
 import type { Fields, InvocationLabels, Level, Telemetry } from './telemetry.ts';
 
+export interface PowertoolsOptions {
+  /** Metrics are written for each cluster too: every one is a series of its own, which costs money. */
+  readonly clusterDimension?: boolean;
+}
+
+/** What one line of metrics says: its dimensions, sums and values. */
+interface Line {
+  readonly labels: Labels;
+  readonly samples: Map<SampleName, number[]>;
+  readonly counters: Map<CounterName, number>;
+}
+
 /** Structured log lines and, once per invocation, metrics in CloudWatch's embedded format. */
-export function powertoolsTelemetry({ loop, requestId }: InvocationLabels): Telemetry {
+export function powertoolsTelemetry(
+  { loop, requestId }: InvocationLabels,
+  { clusterDimension = false }: PowertoolsOptions = {},
+): Telemetry {
+  // Of two stacks in one account each has its own, or their alarms would be one another's.
+  const serviceName = process.env['POWERTOOLS_SERVICE_NAME'] ?? METRIC_NAMESPACE;
   const logger = new Logger({
-    serviceName: METRIC_NAMESPACE,
+    serviceName,
     persistentKeys: requestId === undefined ? { loop } : { loop, requestId },
   });
-  const counters = new Map<string, Counter & { value: number }>();
-  const durations: number[] = [];
+  const lines = new Map<string, Line>();
+
+  const lineOf = (labels: Labels): Line => {
+    const key = JSON.stringify(labels);
+    const line = lines.get(key) ?? { labels, samples: new Map(), counters: new Map() };
+    lines.set(key, line);
+    return line;
+  };
+  /** The line of all clusters, and the one of this cluster if it is to have one. */
+  const linesFor = ({ cluster, ...labels }: Labels): readonly Line[] => {
+    const ofAll = lineOf(labels);
+    return clusterDimension && cluster !== undefined ? [ofAll, lineOf({ ...labels, cluster })] : [ofAll];
+  };
 
   return {
     log: (level: Level, message: string, fields: Fields = {}) => {
       logger[level](message, { ...fields });
     },
-    count: (name: CounterName, by: number, labels: Labels = {}) => {
-      const key = JSON.stringify([name, labels]);
-      const counter = counters.get(key) ?? { name, labels, value: 0 };
-      counter.value += by;
-      counters.set(key, counter);
+    count: (name, by, labels = {}) => {
+      for (const { counters } of linesFor(labels)) counters.set(name, (counters.get(name) ?? 0) + by);
     },
-    duration: (ms: number) => {
-      durations.push(ms);
+    sample: (name, value, cluster) => {
+      for (const { samples } of linesFor({ cluster })) {
+        const values = samples.get(name) ?? [];
+        values.push(value);
+        samples.set(name, values);
+      }
     },
     flush: () => {
       const metrics = new Metrics({
         namespace: METRIC_NAMESPACE,
-        serviceName: METRIC_NAMESPACE,
+        serviceName,
         defaultDimensions: { loop },
       });
-      const groups = Map.groupBy(counters.values(), ({ labels }) => JSON.stringify(labels));
-      for (const ms of durations) metrics.addMetric('durationMs', MetricUnit.Milliseconds, ms);
-      // Durations go into the same line as the counters without labels, which therefore come first.
-      for (const labels of new Set(['{}', ...groups.keys()])) {
-        metrics.addDimensions(JSON.parse(labels));
-        for (const { name, value } of groups.get(labels) ?? []) metrics.addMetric(name, MetricUnit.Count, value);
-        if (metrics.hasStoredMetrics()) metrics.publishStoredMetrics();
-      }
-      counters.clear();
-      durations.length = 0;
+      // What grew over 100 values is written early and without labels, which is right for the first line alone.
+      for (const line of [...lines.values()].sort(byLabels)) write(metrics, line);
+      lines.clear();
     },
   };
+}
+
+function byLabels(one: Line, other: Line): number {
+  return Object.keys(one.labels).length - Object.keys(other.labels).length;
+}
+
+function write(metrics: Metrics, { labels, samples, counters }: Line): void {
+  metrics.addDimensions({ ...labels });
+  for (const [name, values] of samples) {
+    for (const value of values) metrics.addMetric(name, SAMPLE_UNITS[name], value);
+  }
+  for (const [name, value] of counters) metrics.addMetric(name, MetricUnit.Count, value);
+  if (metrics.hasStoredMetrics()) metrics.publishStoredMetrics();
 }

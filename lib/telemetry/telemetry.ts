@@ -1,5 +1,5 @@
 import type { Loop } from '../cluster/cluster-spec.ts';
-import type { CounterName, Labels } from './metrics.ts';
+import type { CounterName, Labels, SampleName } from './metrics.ts';
 
 export type Level = 'debug' | 'info' | 'warn' | 'error';
 
@@ -11,17 +11,20 @@ export type Fields = Readonly<Record<string, FieldValue>>;
 export interface Telemetry {
   /** `message` is constant; what varies is in `fields`. An error goes in as `describeError` has it, never as itself. */
   log(level: Level, message: string, fields?: Fields): void;
-  /** Adds to a counter. Adding 0 makes the counter known to alarms. */
+  /**
+   * Adds to a counter. Adding 0 makes the counter known to alarms. The cluster, if it is named, becomes a dimension only
+   * where that is asked for.
+   */
   count(counter: CounterName, by: number, labels?: Labels): void;
-  /** One pass took this long. */
-  duration(ms: number): void;
+  /** One pass had this value. */
+  sample(name: SampleName, value: number, cluster: string): void;
   /** Writes the invocation's metrics, once. */
   flush(): void;
 }
 
 /** What an invocation's every line and metric carries. */
 export interface InvocationLabels {
-  readonly loop: Loop | 'deregister';
+  readonly loop: Loop | 'deregister' | 'doctor';
   /** Lambda's own id of the invocation. */
   readonly requestId?: string;
 }

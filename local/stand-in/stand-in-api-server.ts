@@ -1,4 +1,5 @@
 import type { KubernetesObject } from '../../lib/cluster/kubernetes-objects.ts';
+import { reviewReply } from './access-review.ts';
 import { mergePatched } from './merge-patch.ts';
 import { ObjectStore, type StoredObject } from './object-store.ts';
 import { ENDPOINTS, NAMESPACES, type Resource, SERVICES, type Target, targetOf } from './resources.ts';
@@ -65,6 +66,8 @@ export class StandInApiServer {
     const url = new URL(request.path, 'http://stand-in');
     if (['/readyz', '/healthz', '/livez'].includes(url.pathname)) return this.#health(url.pathname);
     if (url.pathname === '/version') return reply(200, VERSION);
+    const review = reviewReply(request.method, url.pathname, request.body ?? '');
+    if (review !== undefined) return reply(201, review);
     const target = targetOf(url.pathname);
     if (target === undefined)
       return { status: 404, headers: { 'content-type': 'text/plain' }, body: '404 page not found\n' };
@@ -270,7 +273,7 @@ export class StandInApiServer {
 }
 
 function reply(status: number, body: object): StandInReply {
-  return { status, headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) };
+  return { status, headers: { 'content-type': 'application/json' }, body: `${JSON.stringify(body)}\n` };
 }
 
 function parsed(body: string): StoredObject {

@@ -29,7 +29,7 @@ export class StatusError extends Error {
 }
 
 /** `services`, `endpointslices.discovery.k8s.io`: how messages name a resource. */
-export function qualifiedName(resource: Resource): string {
+function qualifiedName(resource: Resource): string {
   const group = groupOf(resource);
   return group === '' ? resource.plural : `${resource.plural}.${group}`;
 }

@@ -133,7 +133,7 @@ describe('a fault', () => {
     ['mode', { mode: undefined }, 'mode: is required'],
     ['mode', { mode: 'dry-run' }, 'mode: is "dry-run"'],
     ['allocator', { allocator: 'etcd' }, 'allocator: is "etcd"'],
-    ['kubeconfig', { kubeconfig: {} }, 'kubeconfig.file: is required'],
+    ['kubeconfig', { kubeconfig: {} }, 'kubeconfig: says neither file, secretsManager nor ssm'],
     ['kubeconfig', { kubeconfig: { file: '' } }, 'kubeconfig.file: is empty'],
     ['a section that is empty', { endpoints: null }, 'endpoints: is empty'],
     ['a fraction', { service: { port: 443.5 } }, 'service.port: is 443.5'],
@@ -569,6 +569,55 @@ describe('times', () => {
 
   test('a lease is no matter where nothing is published', () => {
     expect(faultsOf(aSpec({ endpoints: { reconciler: 'none', leaseSeconds: 1 } }))).toEqual([]);
+  });
+});
+
+describe('the kubeconfig', () => {
+  const role = 'arn:aws:iam::123456789012:role/teams/read-kubeconfigs';
+
+  test.each([
+    { kubeconfig: { secretsManager: 'kbc/prod-1' } },
+    { kubeconfig: { secretsManager: 'kbc/prod-1', roleArn: role, context: 'admin@prod' } },
+    { kubeconfig: { secretsManager: 'arn:aws-cn:secretsmanager:cn-north-1:123456789012:secret:kbc/prod-1-AbCdEf' } },
+    { kubeconfig: { ssm: '/kbc/prod-1', roleArn: role } },
+    { kubeconfig: { ssm: 'arn:aws:ssm:eu-west-1:123456789012:parameter/kbc/prod-1' } },
+  ])('may be $kubeconfig', ({ kubeconfig }) => {
+    expect(validSpec(aSpec({ kubeconfig })).kubeconfig).toEqual(kubeconfig);
+  });
+
+  test.each([
+    {
+      title: 'two places',
+      kubeconfig: { file: './x', ssm: '/kbc/x' },
+      fault: 'kubeconfig: has both file and ssm',
+    },
+    {
+      title: 'a role for a file',
+      kubeconfig: { file: './x', roleArn: role },
+      fault: 'kubeconfig.roleArn: has no meaning beside a file',
+    },
+    {
+      title: 'a role that is none',
+      kubeconfig: { ssm: '/kbc/x', roleArn: 'reader' },
+      fault: 'kubeconfig.roleArn: "reader" is no ARN of a role',
+    },
+    {
+      title: 'a secret with spaces',
+      kubeconfig: { secretsManager: 'a b' },
+      fault: 'kubeconfig.secretsManager: "a b" is no name of a secret',
+    },
+    {
+      title: 'a parameter of the other service',
+      kubeconfig: { ssm: 'arn:aws:secretsmanager:eu-west-1:123456789012:secret:x' },
+      fault: 'kubeconfig.ssm: "arn:aws:secretsmanager:eu-west-1:123456789012:secret:x" is no name of a parameter',
+    },
+    {
+      title: 'a secret that is empty',
+      kubeconfig: { secretsManager: '' },
+      fault: 'kubeconfig.secretsManager: is empty',
+    },
+  ])('is refused with $title', ({ kubeconfig, fault }) => {
+    expect(faultsOf(aSpec({ kubeconfig }))).toEqual([fault]);
   });
 });
 

@@ -1,10 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { KubernetesObject, ServiceClaim } from '../../lib/cluster/kubernetes-objects.ts';
+import { selfReview } from '../../lib/kubernetes/access-review.ts';
 import type { ClusterPortOptions } from '../../lib/kubernetes/api-server-cluster.ts';
 import { clusterPort } from '../../lib/kubernetes/api-server-cluster.ts';
 import type { ClusterPort, CreateResult, UpdateResult } from '../../lib/kubernetes/cluster-port.ts';
 import { planEvents } from '../../lib/kubernetes/events.ts';
+import { PERMISSION_GROUPS, permissionsOf } from '../../lib/kubernetes/permissions.ts';
 import { listAllServices } from '../../lib/kubernetes/service-list.ts';
 import type { Transport } from '../../lib/kubernetes/transport.ts';
 import { writeEvents } from '../../lib/kubernetes/write-events.ts';
@@ -86,6 +88,27 @@ export function clusterPortContract(contract: ClusterPortContract): void {
     });
 
     afterAll(() => cluster.tearDown());
+
+    describe('what a user learns of itself', () => {
+      const review = () =>
+        selfReview({
+          transport: cluster.transport,
+          server: contract.name,
+          deadline: new AbortController().signal,
+          userAgent: 'kube-bootstrap-controller/contract',
+        });
+
+      test('who may do everything is told so of everything that the loops do', async () => {
+        const needed = PERMISSION_GROUPS.flatMap(permissionsOf);
+        expect(await Promise.all(needed.map((permission) => review().allows(permission)))).toEqual(
+          needed.map(() => true),
+        );
+      });
+
+      test('the version is told', async () => {
+        await expect(review().version()).resolves.toMatch(/^v1\.\d+\.\d+/);
+      });
+    });
 
     describe('objects', () => {
       const namespace = namespaceOf('objects');

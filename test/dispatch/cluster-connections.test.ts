@@ -44,7 +44,8 @@ function aProcess(load: () => Promise<ApiServerAccess> = async () => access()) {
     reads += 1;
     return load();
   };
-  const clusters = new ClusterConnections({ nowMs: () => clock.nowMs, loadKubeconfig });
+  const sleep = () => Promise.resolve();
+  const clusters = new ClusterConnections({ nowMs: () => clock.nowMs, loadKubeconfig, sleep });
   const connect = (spec = aClusterSpec()) =>
     clusters.connect(spec, {
       loop: 'system-namespaces',
@@ -99,6 +100,109 @@ describe('the connections of a process', () => {
     await connect();
     expect(reads()).toBe(2);
     await clusters.close();
+  });
+
+  describe('a credential that was refused in the middle of its five minutes', () => {
+    /** Takes the token `new` alone. */
+    async function aServer() {
+      const answers: string[] = [];
+      const accepting = createServer(({ headers }, response) => {
+        answers.push(String(headers.authorization));
+        const status = headers.authorization === 'new' ? 200 : 401;
+        response.writeHead(status, { 'content-type': 'application/json' });
+        const metadata = { name: 'default', resourceVersion: '1' };
+        const namespace = { kind: 'Namespace', apiVersion: 'v1', metadata };
+        const refusal = { kind: 'Status', apiVersion: 'v1', code: 401, reason: 'Unauthorized' };
+        response.end(JSON.stringify(status === 200 ? namespace : refusal));
+      });
+      await new Promise<void>((resolve) => accepting.listen(0, '127.0.0.1', resolve));
+      const address = `http://127.0.0.1:${(accepting.address() as AddressInfo).port}`;
+      const withToken = (Authorization: string) =>
+        access({ server: address, authHeaders: async () => ({ Authorization }) });
+      return { answers, withToken, stop: () => new Promise((resolve) => accepting.close(resolve)) };
+    }
+    const read = { kind: 'Namespace', name: 'default' } as const;
+
+    test('is read anew once, and the pass goes on with the new one', async () => {
+      const { answers, withToken, stop } = await aServer();
+      const tokens = ['old', 'new'];
+      const { clusters, connect, reads } = aProcess(async () => withToken(tokens.shift() ?? 'none'));
+      await connect();
+      const { kubernetes } = await connect();
+      await expect(Promise.all([kubernetes.get(read), kubernetes.get(read)])).resolves.toHaveLength(2);
+      expect(answers.filter((token) => token === 'new')).toHaveLength(2);
+      expect(reads()).toBe(2);
+      await clusters.close();
+      await stop();
+    });
+
+    test('and is refused again is read no more in that pass, but by the next', async () => {
+      const { withToken, stop } = await aServer();
+      const tokens = ['old', 'old', 'new'];
+      const { clusters, connect, reads } = aProcess(async () => withToken(tokens.shift() ?? 'none'));
+      await connect();
+      const { kubernetes } = await connect();
+      await expect(kubernetes.get(read)).rejects.toMatchObject({ code: 'Unauthorized' });
+      await expect(kubernetes.get(read)).rejects.toMatchObject({ code: 'Unauthorized' });
+      expect(reads()).toBe(2);
+      await expect((await connect()).kubernetes.get(read)).resolves.toBeDefined();
+      expect(reads()).toBe(3);
+      await clusters.close();
+      await stop();
+    });
+
+    test('and cannot be read anew is told as both', async () => {
+      const { withToken, stop } = await aServer();
+      const outcomes = [async () => withToken('old')];
+      const { clusters, connect } = aProcess(async () => {
+        const next = outcomes.shift();
+        if (next === undefined) throw new ClusterError('Unavailable', 'secret demo got no answer');
+        return next();
+      });
+      await connect();
+      const { kubernetes } = await connect();
+      await expect(kubernetes.get(read)).rejects.toMatchObject({
+        code: 'Unavailable',
+        message: expect.stringMatching(/refused the credential.*cannot be read anew: secret demo got no answer/),
+      });
+      await clusters.close();
+      await stop();
+    });
+  });
+
+  test.each([
+    { kubeconfig: { file: 'x' }, again: 2, how: 'at once from a file' },
+    { kubeconfig: { ssm: '/x' }, again: 1, how: 'at most once a minute from a store' },
+  ])('of a server that is not reached the kubeconfig is read anew $how', async ({ kubeconfig, again }) => {
+    const nobody = access({ server: 'http://127.0.0.1:1' });
+    const { clusters, clock, connect, reads } = aProcess(async () => nobody);
+    const spec = aClusterSpec({ kubeconfig });
+    const get = async () => (await connect(spec)).kubernetes.get({ kind: 'Namespace', name: 'default' });
+    await expect(get()).rejects.toMatchObject({ code: 'Unavailable' });
+    await connect(spec);
+    expect(reads()).toBe(again);
+    clock.nowMs += MINUTE;
+    await expect(get()).rejects.toMatchObject({ code: 'Unavailable' });
+    await connect(spec);
+    expect(reads()).toBe(again === 1 ? 2 : 3);
+    await clusters.close();
+  });
+
+  test('that the credential ends is told once, a third of its life before', async () => {
+    const claims = { iat: 0, exp: 90 * 60 };
+    const token = `x.${Buffer.from(JSON.stringify(claims)).toString('base64url')}.x`;
+    const ending = access({ authHeaders: async () => ({ Authorization: `Bearer ${token}` }) });
+    const { clock, connect, warnings } = aProcess(async () => ending);
+    clock.nowMs = 59 * MINUTE;
+    await connect();
+    expect(warnings).toEqual([]);
+    for (const minutes of [64, 70]) {
+      clock.nowMs = minutes * MINUTE;
+      await connect();
+    }
+    expect(warnings).toEqual([
+      'the token of the kubeconfig ends at 1970-01-01T01:30:00.000Z: renew it as docs/kubeconfig-secret.md says',
+    ]);
   });
 
   test('that a certificate is not verified is told once, not at every reading', async () => {

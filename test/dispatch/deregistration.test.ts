@@ -1,9 +1,16 @@
+import { setImmediate as turn } from 'node:timers/promises';
 import { describe, expect, test } from '@jest/globals';
 import { deregistration } from '../../lib/dispatch/deregistration.ts';
+import { sliceAddresses } from '../../lib/endpoints/endpoint-slice.ts';
+import { type EndpointSliceObject, type EndpointsObject, readyAddresses } from '../../lib/endpoints/objects.ts';
 import { ClusterError } from '../../lib/kubernetes/errors.ts';
-import { listLeases } from '../../lib/table/leases.ts';
+import { ENDPOINTS_REF, SLICE_REF } from '../../lib/loops/write-endpoints.ts';
+import { claimCluster } from '../../lib/table/cluster-registration.ts';
+import { listLeases, refreshLease } from '../../lib/table/leases.ts';
+import { anEndpoints, aSlice } from '../support/an-endpoints.ts';
 import type { DispatchWorld } from '../support/dispatch-world.ts';
 import { aDispatchWorld } from '../support/dispatch-world.ts';
+import { memoryCluster } from '../support/memory-cluster.ts';
 
 const handler = deregistration();
 const probe = { path: '/readyz', authenticate: false };
@@ -71,13 +78,98 @@ describe('the deregister function', () => {
     });
   });
 
-  test('is bounded in time', async () => {
+  test('withdraws also while the kubeconfig cannot be had, and is bounded in time', async () => {
     const world = await aWorld({ connect: () => new Promise(() => {}) });
-    const answer = ask(world, { cluster: 'demo', address: '10.9.8.7' });
-    expect(world.deadlines.map(({ ms }) => ms)).toEqual([20_000]);
+    const answer = ask(world, { cluster: 'demo', address: '10.9.8.7', lastOne: true });
+    expect(world.deadlines.map(({ ms }) => ms)).toEqual([20_000, 20_500]);
+    while ((await withdrawnUntil(world, '10.9.8.7')) === undefined) await turn();
     world.deadlines[0]?.expire();
-    await expect(answer).rejects.toMatchObject({ code: 'DeadlineExceeded' });
-    expect(world.deadlines[0]?.cancelled).toBe(true);
+    await expect(answer).resolves.toMatchObject({
+      outcome: 'deregistered',
+      stillPublished: true,
+      error: { code: 'DeadlineExceeded', message: expect.stringContaining('kubeconfig of cluster demo') },
+    });
+    expect(world.deadlines.every(({ cancelled }) => cancelled)).toBe(true);
+  });
+
+  test('has less time when the function has', async () => {
+    const world = await aWorld();
+    const context = { getRemainingTimeInMillis: () => 5_000, environment: world.environment };
+    await handler({ cluster: 'demo', address: '10.9.8.7', lastOne: true }, context);
+    expect(world.deadlines.map(({ ms }) => ms)).toEqual([4_000, 4_500]);
+  });
+
+  describe('while the endpoints list the address', () => {
+    /** The kubernetes Service's endpoints in memory, and a world of two API servers that both live. */
+    async function aPublishedWorld() {
+      const cluster = memoryCluster([anEndpoints(['10.9.8.7', '10.9.8.8']), aSlice(['10.9.8.7', '10.9.8.8'])]);
+      const probe = async () => ({ kind: 'silence', message: 'nobody is asked' }) as const;
+      const world = await aWorld({ connect: async () => ({ kubernetes: cluster.port, probe }) });
+      for (const { address } of apiServers) {
+        const expiresAtMs = world.clock.nowMs + 15_000;
+        const lease = { address, source: 'probe', expiresAtMs, seenDown: false } as const;
+        await refreshLease(world.table, 'demo', lease, undefined);
+      }
+      const published = () => [
+        ...readyAddresses(cluster.find<EndpointsObject>(ENDPOINTS_REF)),
+        ...sliceAddresses(cluster.find<EndpointSliceObject>(SLICE_REF)),
+      ];
+      return { cluster, world, published };
+    }
+
+    test('it answers when they list it no longer', async () => {
+      const { world, published } = await aPublishedWorld();
+      expect(await ask(world, { cluster: 'demo', address: '10.9.8.7' })).toMatchObject({
+        outcome: 'deregistered',
+        stillPublished: false,
+      });
+      expect(published()).toEqual(['10.9.8.8', '10.9.8.8']);
+    });
+
+    test('it can be repeated: the same answer, and the same end', async () => {
+      const { world, published } = await aPublishedWorld();
+      const event = { cluster: 'demo', address: '10.9.8.7' };
+      const first = await ask(world, event);
+      expect(await ask(world, event)).toEqual({ ...first, changes: [] });
+      expect(published()).toEqual(['10.9.8.8', '10.9.8.8']);
+    });
+
+    test('it looks again after a second, when somebody else is faster all the time', async () => {
+      const { world, cluster, published } = await aPublishedWorld();
+      cluster.beforeWrite = () => ({ outcome: 'conflict' });
+      const answer = ask(world, { cluster: 'demo', address: '10.9.8.7' });
+      while (world.deadlines[2] === undefined) await turn();
+      expect(world.deadlines[2].ms).toBe(1_000);
+      cluster.beforeWrite = undefined;
+      world.deadlines[2].expire();
+      expect(await answer).toMatchObject({ outcome: 'deregistered', stillPublished: false });
+      expect(published()).toEqual(['10.9.8.8', '10.9.8.8']);
+    });
+
+    test('it says so when its time is over', async () => {
+      const { world, cluster } = await aPublishedWorld();
+      cluster.beforeWrite = () => ({ outcome: 'conflict' });
+      const answer = ask(world, { cluster: 'demo', address: '10.9.8.7' });
+      while (world.deadlines[2] === undefined) await turn();
+      world.deadlines[0]?.expire();
+      expect(await answer).toMatchObject({
+        outcome: 'deregistered',
+        stillPublished: true,
+        error: { code: 'Conflict' },
+      });
+      expect(await withdrawnUntil(world, '10.9.8.7')).toBeDefined();
+    });
+  });
+
+  test("another stack's cluster is left to that stack", async () => {
+    const world = await aWorld({ stack: 'ours' });
+    await claimCluster(world.table, 'demo', 'theirs');
+    expect(await ask(world, { cluster: 'demo', address: '10.9.8.7', lastOne: true })).toMatchObject({
+      outcome: 'refused',
+      reason: 'otherStack',
+      message: expect.stringContaining('theirs'),
+    });
+    expect(await withdrawnUntil(world, '10.9.8.7')).toBeUndefined();
   });
 
   test('a cluster that is not registered is told by its name', async () => {

@@ -1,8 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { parseEvent } from '../../lib/dispatch/event.ts';
 
-const NOW = Date.parse('2026-01-01T12:00:03Z');
-
 const scheduled = {
   version: '0',
   id: '53dc4d37-cffa-4f76-80c9-8b7d4a4d2eaa',
@@ -17,16 +15,21 @@ const scheduled = {
 
 describe('parseEvent', () => {
   test("a schedule's event is for every cluster that is due at its time", () => {
-    expect(parseEvent(scheduled, NOW)).toEqual({ dueAtMs: Date.parse('2026-01-01T12:00:00Z'), force: false });
+    expect(parseEvent(scheduled)).toEqual({ kind: 'schedule', dueAtMs: Date.parse('2026-01-01T12:00:00Z') });
+  });
+
+  test("a queue's event is the bodies of its messages, unread", () => {
+    const Records = ['{"schema":1}', 'garbage'].map((body) => ({ messageId: '1', eventSource: 'aws:sqs', body }));
+    expect(parseEvent({ Records })).toEqual({ kind: 'queue', bodies: ['{"schema":1}', 'garbage'] });
   });
 
   test.each([
-    { event: {}, tick: { dueAtMs: NOW, force: false } },
-    { event: { force: true }, tick: { dueAtMs: NOW, force: true } },
-    { event: { clusters: ['a', 'b', 'a'] }, tick: { dueAtMs: NOW, force: false, clusters: ['a', 'b'] } },
-    { event: { clusters: ['a'], force: true }, tick: { dueAtMs: NOW, force: true, clusters: ['a'] } },
-  ])('the direct invocation $event is due now', ({ event, tick }) => {
-    expect(parseEvent(event, NOW)).toEqual(tick);
+    { event: {}, asked: { force: false } },
+    { event: { force: true }, asked: { force: true } },
+    { event: { clusters: ['a', 'b', 'a'] }, asked: { force: false, clusters: ['a', 'b'] } },
+    { event: { clusters: ['a'], force: true }, asked: { force: true, clusters: ['a'] } },
+  ])('$event is a direct invocation', ({ event, asked }) => {
+    expect(parseEvent(event)).toEqual({ kind: 'direct', ...asked });
   });
 
   test.each([
@@ -42,9 +45,10 @@ describe('parseEvent', () => {
       fault: 'clusters.1 is not the name of a cluster',
     },
     { name: 'a force that is no yes or no', event: { force: 'yes' }, fault: 'force is not of type boolean' },
-    { name: 'a queue event', event: { Records: [{ body: '{}' }] }, fault: '"Records"' },
+    { name: 'an event of nobody known', event: { Records: [{ body: '{}' }] }, fault: '"Records"' },
+    { name: 'a queue event without a message', event: { Records: [] }, fault: '"Records"' },
   ])('$name is refused with what would be right', ({ event, fault }) => {
-    const parse = () => parseEvent(event, NOW);
+    const parse = () => parseEvent(event);
     expect(parse).toThrow(expect.objectContaining({ code: 'BadEvent' }));
     expect(parse).toThrow('{"clusters": ["name"], "force": true}');
     expect(parse).toThrow(fault);

@@ -5,10 +5,14 @@ import { environmentFrom } from '../../lib/dispatch/process-environment.ts';
 import { VERSION } from '../../lib/dispatch/version.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';
 
-const complete = { TABLE_NAME: 'clusters', REPORTING_INSTANCE: 'kube-bootstrap-controller-test' };
+const complete = {
+  TABLE_NAME: 'clusters',
+  REPORTING_INSTANCE: 'kube-bootstrap-controller-test',
+  STACK: 'kube-bootstrap-controller-test',
+};
 
 describe('the environment of a deployed function', () => {
-  test.each(['TABLE_NAME', 'REPORTING_INSTANCE'])('is refused without %s', (name) => {
+  test.each(['TABLE_NAME', 'REPORTING_INSTANCE', 'STACK'])('is refused without %s', (name) => {
     const build = () => environmentFrom({ ...complete, [name]: '' });
     expect(build).toThrow(expect.objectContaining({ code: 'BadEnvironment' }));
     expect(build).toThrow(`The environment variable ${name} is not set`);

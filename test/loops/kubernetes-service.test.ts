@@ -98,7 +98,7 @@ describe('a tick of the kubernetes-service loop', () => {
     await world.tick();
     const report = await world.tick();
     expect(world.published()).toEqual([A, B, C]);
-    const message = `${REFUSAL}: ${A} no answer: connect ECONNREFUSED; ${B} no answer: connect ECONNREFUSED; ${C} answered 503`;
+    const message = `${REFUSAL}: ${A} no answer: connect ECONNREFUSED; ${B} no answer: connect ECONNREFUSED; ${C} answered 503. The endpoints stay as they are. Start an API server, or make its probe URL reachable from here (apiServers[].probe)`;
     expect(report.errors).toMatchObject([{ code: 'NoLiveLease', message }]);
     expect(report.findings).toContainEqual({ type: 'noLiveLease', message });
   });
@@ -113,7 +113,9 @@ describe('a tick of the kubernetes-service loop', () => {
 
   test('says so when there is no address to ask', async () => {
     const report = await new EndpointsWorld([]).tick();
-    expect(report.errors).toMatchObject([{ message: `${REFUSAL}: no address is known to probe` }]);
+    expect(report.errors).toMatchObject([
+      { message: `${REFUSAL}: no address is known to probe. Name the API servers in the spec (apiServers)` },
+    ]);
   });
 
   test('probes where the spec says, and at the address otherwise', async () => {

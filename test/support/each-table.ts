@@ -4,7 +4,8 @@ import { createTable } from '../../lib/table/dynamodb-create-table.ts';
 import { dynamoDbTable } from '../../lib/table/dynamodb-table.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { memoryTable } from '../../lib/table/memory-table.ts';
-import { type Dynalite, startDynalite, testDynamoClient } from './dynalite.ts';
+import { startTableServer, type TableServer } from '../../local/table-server.ts';
+import { testDynamoClient } from './test-dynamo-client.ts';
 import { countedWriteIds } from './write-ids.ts';
 
 const NAME = 'kube-bootstrap-controller';
@@ -18,12 +19,12 @@ export function describeInEachTable(name: string, define: (open: () => Promise<K
   });
 
   describe(`${name}, in DynamoDB`, () => {
-    let server: Dynalite;
+    let server: TableServer;
     let client: DynamoDBClient;
     let tables = 0;
 
     beforeAll(async () => {
-      server = await startDynalite();
+      server = await startTableServer();
       client = testDynamoClient(server.endpoint);
     });
 

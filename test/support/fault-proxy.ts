@@ -14,8 +14,8 @@ export type Fault =
   | { readonly kind: 'cutReply' }
   /** The server does it, and half of its reply comes back as if it was all. */
   | { readonly kind: 'truncateReply' }
-  /** The server never sees it, and no reply ever comes. */
-  | { readonly kind: 'hang' }
+  /** The server never sees it, and no reply ever comes; `meanwhile` happens once it is there. */
+  | { readonly kind: 'hang'; readonly meanwhile?: () => unknown }
   | { readonly kind: 'answer'; readonly status: number; readonly body: string };
 
 /** Stands between a client and an HTTP server, and breaks what it is told to. */
@@ -81,6 +81,7 @@ interface Reply {
 async function meet(fault: Fault, response: ServerResponse, ask: () => Promise<Reply>): Promise<void> {
   switch (fault.kind) {
     case 'hang':
+      fault.meanwhile?.();
       return;
     case 'dropRequest':
       response.destroy();

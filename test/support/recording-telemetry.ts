@@ -1,3 +1,4 @@
+import type { SampleName } from '../../lib/telemetry/metrics.ts';
 import type { Fields, InvocationLabels, Level, Telemetry } from '../../lib/telemetry/telemetry.ts';
 
 export interface RecordedLine {
@@ -11,6 +12,7 @@ export interface RecordingTelemetry extends Telemetry {
   /** By `name` or `name{label=value}`. */
   readonly counters: Record<string, number>;
   readonly durationsMs: number[];
+  readonly samples: { readonly name: SampleName; readonly value: number; readonly cluster: string }[];
   readonly flushes: { count: number };
   readonly invocations: InvocationLabels[];
 }
@@ -19,24 +21,27 @@ export interface RecordingTelemetry extends Telemetry {
 export function recordingTelemetry(): RecordingTelemetry {
   const counters: Record<string, number> = {};
   const lines: RecordedLine[] = [];
-  const durationsMs: number[] = [];
+  const samples: RecordingTelemetry['samples'] = [];
   const flushes = { count: 0 };
   return {
     lines,
     counters,
-    durationsMs,
+    samples,
+    get durationsMs() {
+      return samples.filter(({ name }) => name === 'durationMs').map(({ value }) => value);
+    },
     flushes,
     invocations: [],
     log: (level, message, fields = {}) => {
       lines.push({ level, message, fields });
     },
-    count: (name, by, labels = {}) => {
+    count: (name, by, { cluster: _, ...labels } = {}) => {
       const pairs = Object.entries(labels).map(([label, value]) => `${label}=${value}`);
       const key = pairs.length === 0 ? name : `${name}{${pairs.join(',')}}`;
       counters[key] = (counters[key] ?? 0) + by;
     },
-    duration: (ms) => {
-      durationsMs.push(ms);
+    sample: (name, value, cluster) => {
+      samples.push({ name, value, cluster });
     },
     flush: () => {
       flushes.count += 1;

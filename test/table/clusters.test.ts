@@ -1,14 +1,17 @@
 import { describe, expect, test } from '@jest/globals';
 import type { ClusterSpec } from '../../lib/cluster/cluster-spec.ts';
 import {
+  claimCluster,
   pauseAllClusters,
   pauseCluster,
   registerCluster,
+  takeOverCluster,
   unregisterCluster,
 } from '../../lib/table/cluster-registration.ts';
-import { listClusters, readCluster, readPauseOfAll } from '../../lib/table/clusters.ts';
+import { clusterPages, listClusters, readCluster, readPauseOfAll } from '../../lib/table/clusters.ts';
 import type { KeyValueTable, TableValue } from '../../lib/table/key-value-table.ts';
 import { memoryTable } from '../../lib/table/memory-table.ts';
+import { registerPackaged } from '../../lib/table/packaged-registration.ts';
 import { won } from '../contract/key-value-table.ts';
 import { AT_ONCE, describeInEachTable } from '../support/each-table.ts';
 import { countedWriteIds } from '../support/write-ids.ts';
@@ -156,6 +159,93 @@ describe('unregisterCluster', () => {
     await registerCluster(table, SPEC, AT_ONCE);
     await unregisterCluster(table, SPEC.name, AT_ONCE);
     expect(await unregisterCluster(table, SPEC.name, AT_ONCE)).toBe(false);
+  });
+});
+
+describe('The owner of a cluster', () => {
+  const OWNED_ELSEWHERE = { code: 'OwnedElsewhere' };
+
+  test('is whoever registers it, if that is said', async () => {
+    const table = newTable();
+    const registered = await registerCluster(table, SPEC, { ...AT_ONCE, stack: 'prod' });
+    expect(registered).toMatchObject({ generation: 1, owner: { stack: 'prod' } });
+    expect(await readCluster(table, SPEC.name)).toEqual(registered);
+  });
+
+  test('stays when the spec or the pause changes', async () => {
+    const table = newTable();
+    await registerCluster(table, SPEC, { ...AT_ONCE, stack: 'prod' });
+    await registerCluster(table, { ...SPEC, mode: 'enforce' }, AT_ONCE);
+    await pauseCluster(table, SPEC.name, PAUSE, AT_ONCE);
+    expect(await readCluster(table, SPEC.name)).toMatchObject({ generation: 2, owner: { stack: 'prod' } });
+  });
+
+  test('alone registers it again', async () => {
+    const table = newTable();
+    await registerCluster(table, SPEC, { ...AT_ONCE, stack: 'prod' });
+    const again = registerCluster(table, { ...SPEC, mode: 'enforce' }, { ...AT_ONCE, stack: 'second' });
+    await expect(again).rejects.toMatchObject({
+      ...OWNED_ELSEWHERE,
+      message: 'prod-1 belongs to the stack prod: register it there, or take it over first.',
+    });
+    expect(await readCluster(table, SPEC.name)).toMatchObject({ generation: 1 });
+  });
+
+  test('becomes who claims it first, and nobody by a second claim', async () => {
+    const table = newTable();
+    await registerCluster(table, SPEC, AT_ONCE);
+    const claims = ['prod', 'second'].map((stack) => claimCluster(table, SPEC.name, stack, AT_ONCE));
+    expect(new Set(await Promise.all(claims)).size).toBe(1);
+    const before = await itemOf(table);
+    expect(await claimCluster(table, SPEC.name, 'third', AT_ONCE)).toBe((await claims[0]) ?? '');
+    expect(await itemOf(table)).toEqual(before);
+  });
+
+  test('is nobody where nothing is registered', async () => {
+    const table = newTable();
+    expect(await claimCluster(table, SPEC.name, 'prod', AT_ONCE)).toBeUndefined();
+    expect(await takeOverCluster(table, SPEC.name, 'prod', AT_ONCE)).toBe(false);
+    expect(await itemOf(table)).toBeUndefined();
+  });
+
+  test('is another once that took it over, in the same generation', async () => {
+    const table = newTable();
+    await registerCluster(table, SPEC, { ...AT_ONCE, stack: 'prod' });
+    expect(await takeOverCluster(table, SPEC.name, 'second', AT_ONCE)).toBe(true);
+    expect(await readCluster(table, SPEC.name)).toMatchObject({ generation: 1, owner: { stack: 'second' } });
+    const before = await itemOf(table);
+    expect(await takeOverCluster(table, SPEC.name, 'second', AT_ONCE)).toBe(true);
+    expect(await itemOf(table)).toEqual(before);
+  });
+
+  test('who packaged it is the only one to change it, until it is taken over', async () => {
+    const table = newTable();
+    await registerPackaged(table, SPEC, { stack: 'prod', startedAtMs: 1, nowMs: 2 }, AT_ONCE);
+    await expect(registerCluster(table, SPEC, { ...AT_ONCE, stack: 'prod' })).rejects.toMatchObject(OWNED_ELSEWHERE);
+    await takeOverCluster(table, SPEC.name, 'second', AT_ONCE);
+    expect((await readCluster(table, SPEC.name))?.owner).toEqual({ stack: 'second' });
+    await registerCluster(table, { ...SPEC, mode: 'enforce' }, { ...AT_ONCE, stack: 'second' });
+    expect(await readCluster(table, SPEC.name)).toMatchObject({ generation: 2 });
+  });
+});
+
+describe('A list of clusters', () => {
+  test('comes in pages, and says when each was written', async () => {
+    const table = newTable();
+    for (const name of ['a', 'b', 'c']) await registerCluster(table, { ...SPEC, name }, AT_ONCE);
+    await pauseAllClusters(table, PAUSE, AT_ONCE);
+    const items = await table.list('#clusters', '');
+    async function* pages() {
+      yield items.slice(0, 2);
+      yield items.slice(2);
+    }
+    const paged = { ...table, pages };
+    const seen: (readonly string[])[] = [];
+    for await (const { clusters } of clusterPages(paged)) seen.push(clusters.map(({ spec }) => spec.name));
+    expect(seen).toEqual([['a'], ['b', 'c']]);
+    const list = await listClusters(paged);
+    expect(list).toEqual(await listClusters(table));
+    expect(list).toMatchObject({ pausedAll: PAUSE, clusters: [{ writtenAtMs: 0 }, {}, {}] });
   });
 });
 

@@ -7,19 +7,20 @@ import type { DynamoClientOptions } from '../../lib/table/dynamodb-client.ts';
 import { createTable } from '../../lib/table/dynamodb-create-table.ts';
 import { dynamoDbTable } from '../../lib/table/dynamodb-table.ts';
 import type { Item, KeyValueTable } from '../../lib/table/key-value-table.ts';
+import { startTableServer, type TableServer } from '../../local/table-server.ts';
 import { describeKeyValueTable, NOW_MS, newCluster, won } from '../contract/key-value-table.ts';
-import { type Dynalite, startDynalite, testDynamoClient } from '../support/dynalite.ts';
 import { type FaultProxy, serviceError, startFaultProxy, throttle } from '../support/fault-proxy.ts';
+import { testDynamoClient } from '../support/test-dynamo-client.ts';
 import { countedWriteIds } from '../support/write-ids.ts';
 
 const TABLE = 'kube-bootstrap-controller';
 const newWriteId = countedWriteIds();
 
-let dynalite: Dynalite;
+let dynalite: TableServer;
 let direct: ReturnType<typeof testDynamoClient>;
 
 beforeAll(async () => {
-  dynalite = await startDynalite();
+  dynalite = await startTableServer();
   direct = testDynamoClient(dynalite.endpoint);
   await createTable(direct, TABLE, { pollMs: 1 });
 });
@@ -392,7 +393,7 @@ describe('createTable', () => {
 test('a table in a folder is there again after a restart', async () => {
   const folder = await mkdtemp(path.join(tmpdir(), 'table-'));
   const run = async <T>(work: (table: KeyValueTable) => Promise<T>): Promise<T> => {
-    const server = await startDynalite({ path: folder });
+    const server = await startTableServer({ path: folder });
     const client = testDynamoClient(server.endpoint);
     await createTable(client, TABLE, { pollMs: 1 });
     const result = await work(openTable(client));

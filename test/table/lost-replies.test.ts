@@ -7,18 +7,19 @@ import { dynamoDbTable } from '../../lib/table/dynamodb-table.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { type ConfiguredRange, rangeAllocations } from '../../lib/table/range-allocations.ts';
 import { RANGE_KEYS, readRange, saveRange } from '../../lib/table/ranges.ts';
+import { startTableServer, type TableServer } from '../../local/table-server.ts';
 import { newCluster, won } from '../contract/key-value-table.ts';
-import { type Dynalite, startDynalite, testDynamoClient } from '../support/dynalite.ts';
 import { AT_ONCE } from '../support/each-table.ts';
 import { type FaultProxy, startFaultProxy } from '../support/fault-proxy.ts';
 import { pickLowest } from '../support/picker.ts';
+import { testDynamoClient } from '../support/test-dynamo-client.ts';
 import { countedWriteIds } from '../support/write-ids.ts';
 
 const TABLE = 'kube-bootstrap-controller';
 const IP = '10.0.0.7';
 const newWriteId = countedWriteIds();
 
-let dynalite: Dynalite;
+let dynalite: TableServer;
 let proxy: FaultProxy;
 let clients: DynamoDBClient[];
 let faulty: KeyValueTable;
@@ -26,7 +27,7 @@ let sound: KeyValueTable;
 let range: ConfiguredRange<string>;
 
 beforeAll(async () => {
-  dynalite = await startDynalite();
+  dynalite = await startTableServer();
   proxy = await startFaultProxy(dynalite.endpoint);
   clients = [proxy, dynalite].map(({ endpoint }) => testDynamoClient(endpoint));
   const [viaProxy, direct] = clients.map((client) =>

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import type { Loop } from '../../lib/cluster/cluster-spec.ts';
 import type { FindingType } from '../../lib/cluster/finding.ts';
-import { failedPassCounter, findingCounter } from '../../lib/telemetry/metrics.ts';
+import { failedPassCounter, findingCounter, samplesOf } from '../../lib/telemetry/metrics.ts';
 
 const IP = 'apiserver_clusterip_repair_ip_errors_total';
 const PORT = 'apiserver_nodeport_repair_port_errors_total';
@@ -32,4 +32,29 @@ test('only the repairs have a counter of failed passes under the original name',
   expect(failedPassCounter('node-port-repair')).toBe('apiserver_nodeport_repair_reconcile_errors_total');
   expect(failedPassCounter('system-namespaces')).toBeUndefined();
   expect(failedPassCounter('kubernetes-service')).toBeUndefined();
+});
+
+describe('samplesOf', () => {
+  test.each([
+    { name: 'nothing to tell', counts: { services: 3 }, samples: [] },
+    { name: 'leases', counts: { addresses: 3, leasesHeld: 2 }, samples: [{ name: 'leasesHeld', value: 2 }] },
+    {
+      name: 'one range',
+      counts: { services: 3, allocated: 3, free: 251, capacity: 254 },
+      samples: [{ name: 'fullestRangePercent', value: 1.1 }],
+    },
+    {
+      name: 'the fuller of two ranges',
+      counts: { allocated: 3, capacity: 254, secondaryAllocated: 128, secondaryCapacity: 256 },
+      samples: [{ name: 'fullestRangePercent', value: 50 }],
+    },
+    {
+      name: 'one that is almost full',
+      counts: { allocated: 65_533, capacity: 65_534 },
+      samples: [{ name: 'fullestRangePercent', value: 99.9 }],
+    },
+    { name: 'a range without room', counts: { allocated: 0, capacity: 0 }, samples: [] },
+  ])('$name', ({ counts, samples }) => {
+    expect(samplesOf(counts as Readonly<Record<string, number>>)).toEqual(samples);
+  });
 });

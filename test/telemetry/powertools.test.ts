@@ -5,6 +5,19 @@ import { beforeAll, describe, expect, test } from '@jest/globals';
 
 const repository = path.join(import.meta.dirname, '..', '..');
 
+const byCluster = `
+  import { powertoolsTelemetry } from './lib/telemetry/powertools.ts';
+  const telemetry = powertoolsTelemetry({ loop: 'kubernetes-service' }, { clusterDimension: true });
+  for (const [cluster, leases] of [['a', 3], ['b', 1]]) {
+    telemetry.count('passes', 1, { cluster });
+    telemetry.sample('leasesHeld', leases, cluster);
+  }
+  telemetry.count('findings', 1, { type: 'oddProbe', cluster: 'b' });
+  telemetry.sample('fullestRangePercent', 81.2, 'a');
+  telemetry.count('clustersRegistered', 2);
+  telemetry.flush();
+`;
+
 const program = `
   import { powertoolsTelemetry } from './lib/telemetry/powertools.ts';
   const telemetry = powertoolsTelemetry({ loop: 'node-port-repair', requestId: 'r-1' });
@@ -15,8 +28,8 @@ const program = `
   telemetry.count('apiserver_nodeport_repair_port_errors_total', 1, { type: 'repair' });
   telemetry.count('passes', 2);
   telemetry.count('failures', 0);
-  telemetry.duration(12);
-  telemetry.duration(34);
+  telemetry.sample('durationMs', 12, 'demo');
+  telemetry.sample('durationMs', 34, 'demo');
   telemetry.flush();
   telemetry.flush();
 `;
@@ -24,15 +37,19 @@ const program = `
 /** A line as it is on standard output. */
 type Line = Readonly<Record<string, unknown>>;
 
+async function linesOf(text: string): Promise<Line[]> {
+  const args = ['--input-type=module-typescript', '--eval', text];
+  const { stdout, stderr } = await promisify(execFile)(process.execPath, args, { cwd: repository });
+  return `${stderr}${stdout}`
+    .trim()
+    .split('\n')
+    .map((line): Line => JSON.parse(line));
+}
+
 describe('what a function writes', () => {
   let lines: Line[] = [];
   beforeAll(async () => {
-    const args = ['--input-type=module-typescript', '--eval', program];
-    const { stdout, stderr } = await promisify(execFile)(process.execPath, args, { cwd: repository });
-    lines = `${stderr}${stdout}`
-      .trim()
-      .split('\n')
-      .map((line): Line => JSON.parse(line));
+    lines = await linesOf(program);
   });
 
   test('log lines are JSON and carry the loop and the request', () => {
@@ -77,4 +94,17 @@ describe('what a function writes', () => {
       },
     });
   });
+});
+
+test('where clusters are a dimension each has lines of its own, beside those of all', async () => {
+  const loop = { loop: 'kubernetes-service' };
+  const lines = await linesOf(byCluster);
+  expect(lines).toMatchObject([
+    { ...loop, passes: 2, leasesHeld: [3, 1], fullestRangePercent: 81.2, clustersRegistered: 2 },
+    { ...loop, cluster: 'a', passes: 1, leasesHeld: 3, fullestRangePercent: 81.2 },
+    { ...loop, cluster: 'b', passes: 1, leasesHeld: 1 },
+    { ...loop, type: 'oddProbe', findings: 1 },
+    { ...loop, type: 'oddProbe', cluster: 'b', findings: 1 },
+  ]);
+  expect(lines[0]).not.toHaveProperty('cluster');
 });

@@ -52,7 +52,7 @@ const violations = [
     files: {
       'lib/dispatch/table.ts': "import type { DynamoDB } from '@aws-sdk/client-dynamodb';\nexport type T = DynamoDB;\n",
     },
-    told: 'aws-sdk-only-in-table: lib/dispatch/table.ts',
+    told: 'aws-sdk-only-in-its-adapters: lib/dispatch/table.ts',
   },
   {
     name: 'a builtin of Node in a pure folder',

@@ -1,0 +1,44 @@
+// The allocator library as a Lambda layer: one module that all functions share, instead of a copy in each bundle.
+import { readdirSync } from 'node:fs';
+import path from 'node:path';
+import { build } from 'esbuild';
+
+const root = path.join(import.meta.dirname, '..');
+const library = path.join(root, 'lib', 'allocator');
+
+/** Where a function finds the module: Lambda unpacks layers into /opt. */
+const LAYER_MODULE = '/opt/nodejs/allocator.mjs';
+
+/** Builds the layer's one module, with everything that any file of the library exports, into `folder`. */
+export async function buildAllocatorLayer(folder) {
+  const files = readdirSync(library).filter((name) => name.endsWith('.ts'));
+  const contents = files
+    .sort()
+    .map((name) => `export * from './${name}';`)
+    .join('\n');
+  await build({
+    stdin: { contents, resolveDir: library, sourcefile: 'allocator.ts' },
+    outfile: path.join(folder, 'nodejs', 'allocator.mjs'),
+    absWorkingDir: root,
+    bundle: true,
+    minify: true,
+    format: 'esm',
+    platform: 'node',
+    target: 'node24',
+    mainFields: ['module', 'main'],
+    sourcemap: 'linked',
+    sourcesContent: false,
+    logLevel: 'warning',
+  });
+}
+
+/** For esbuild: leaves whatever a bundle imports from `lib/allocator` to the layer. */
+export const allocatorFromLayer = {
+  name: 'allocator-from-layer',
+  setup({ onResolve }) {
+    onResolve({ filter: /\/allocator\/[\w-]+\.ts$/ }, ({ path: specifier, resolveDir }) => {
+      const inLibrary = path.dirname(path.resolve(resolveDir, specifier)) === library;
+      return inLibrary ? { path: LAYER_MODULE, external: true } : undefined;
+    });
+  },
+};

@@ -1,0 +1,53 @@
+// What packaging and deploying do besides what serverless.yml says: check the parameters and cluster.yml, build the
+// allocator layer, stamp the deployment, go on with a table that an earlier stack left behind, and leave out the parts
+// that the parameters turn off.
+import '../tools/check-node.mjs';
+import path from 'node:path';
+import { buildAllocatorLayer } from './allocator-layer.mjs';
+
+export default class DeploymentPlugin {
+  constructor(serverless, options, { log }) {
+    const { service, serviceDir } = serverless;
+
+    const check = async () => {
+      // Only now, as an older Node could not read these, and is told so above.
+      const { parameterFaults, parametersInForce } = await import('./check-parameters.ts');
+      const { clusterFileFaults } = await import('./check-cluster-file.ts');
+      const given = serverless.configurationInput.params;
+      const parameters = parametersInForce(given, service.provider.stage, options.param);
+      const faults = [parameterFaults(parameters), clusterFileFaults(path.join(serviceDir, 'cluster.yml'))];
+      const told = faults.filter((text) => text !== undefined).join('\n');
+      if (told !== '') throw new serverless.classes.Error(told, 'BAD_INPUT');
+      return parameters;
+    };
+
+    const useTableLeftBehind = async () => {
+      const { isLeftBehind } = await import('./left-behind-table.ts');
+      const name = service.custom.table;
+      if (!(await isLeftBehind(name, serverless.getProvider('aws')))) return;
+      log.notice(`The table ${name} is there already and not of this stack: it is used as it is.`);
+      service.resources.Conditions.OwnTable = { 'Fn::Equals': ['left behind', ''] };
+    };
+
+    const prepare = async () => {
+      const { table } = await check();
+      service.provider.environment.DEPLOYED_AT = new Date().toISOString();
+      await buildAllocatorLayer(path.join(serviceDir, service.layers.allocator.path));
+      const isDeployment = serverless.processedInput.commands.join(' ') === 'deploy';
+      if (isDeployment && table === undefined) await useTableLeftBehind();
+      const { resolveConditions } = await import('./resolve-conditions.ts');
+      service.resources = resolveConditions(service.resources);
+    };
+
+    this.hooks = {
+      initialize: () => {
+        // osls would ask CloudFormation for the last layer, even if it only packages, and not upload one that is the
+        // same; but a rollback needs the layer of its own deployment.
+        const layers = serverless.pluginManager.plugins.find((plugin) => 'compareWithLastLayer' in plugin);
+        layers.compareWithLastLayer = async () => {};
+      },
+      'before:package:cleanup': prepare,
+      'before:deploy:function:packageFunction': check,
+    };
+  }
+}

@@ -1,0 +1,3 @@
+import { doctor } from '../lib/doctor/doctor.ts';
+
+export const handler = doctor();

@@ -1,0 +1,93 @@
+import type { ClusterSpec } from '../cluster/cluster-spec.ts';
+import type { KeyValueTable } from '../table/key-value-table.ts';
+import {
+  type PackagedOutcome,
+  type Packager,
+  registerPackaged,
+  unregisterPackaged,
+} from '../table/packaged-registration.ts';
+import { errorSentence } from '../telemetry/describe-error.ts';
+import type { Telemetry } from '../telemetry/telemetry.ts';
+import { LISTING_MS } from './budgets.ts';
+import { unlessAborted } from './deadline.ts';
+import type { Invocation } from './invocation.ts';
+import type { RosterEntry } from './roster.ts';
+
+/**
+ * Makes the registrations what the package of this function says: its `cluster.yml` is registered, and what an earlier
+ * package of the stack held and this one does not is unregistered. A file that is not valid changes nothing. Never
+ * throws: what fails is told and counted, and tried again at the next tick.
+ * @returns whether any registration changed.
+ */
+export async function applyPackage(invocation: Invocation, entries: readonly RosterEntry[]): Promise<boolean> {
+  const { environment, telemetry } = invocation;
+  const { packaged, stack } = environment;
+  if (packaged === undefined || stack === undefined) return false;
+  const found = packaged.spec();
+  if (found.outcome === 'invalid') {
+    tellFailure(telemetry, found.reason);
+    return false;
+  }
+  const spec = found.outcome === 'spec' ? found.spec : undefined;
+  const packager: Packager = { stack, startedAtMs: packaged.startedAtMs, nowMs: environment.nowMs() };
+  const gone = entries.filter(({ name, owner }) => owner?.stack === stack && owner.packaged && name !== spec?.name);
+  const deadline = environment.startDeadline(LISTING_MS);
+  try {
+    return await unlessAborted(deadline.signal, async () => {
+      const table = environment.table(deadline.signal);
+      const registered = spec !== undefined && (await register(table, spec, packager, telemetry));
+      const unregistered = await Promise.all(gone.map(({ name }) => unregister(table, name, packager, telemetry)));
+      return registered || unregistered.includes(true);
+    });
+  } catch (error) {
+    tellFailure(telemetry, errorSentence(error));
+    return false;
+  } finally {
+    deadline.cancel();
+  }
+}
+
+async function register(
+  table: KeyValueTable,
+  spec: ClusterSpec,
+  packager: Packager,
+  telemetry: Telemetry,
+): Promise<boolean> {
+  const result = await registerPackaged(table, spec, packager);
+  tellRegistration(telemetry, spec.name, result);
+  return result.outcome === 'registered';
+}
+
+function tellRegistration(telemetry: Telemetry, cluster: string, result: PackagedOutcome): void {
+  switch (result.outcome) {
+    case 'unchanged':
+      return;
+    case 'registered':
+      telemetry.log('info', 'cluster.yml registered', { cluster, generation: result.cluster.generation });
+      return;
+    case 'superseded':
+      telemetry.log('info', 'cluster.yml of an earlier deployment left aside', { cluster });
+      return;
+    case 'ownedElsewhere':
+      telemetry.log('warn', 'cluster.yml not registered: another stack owns the cluster', {
+        cluster,
+        ownedBy: result.stack,
+      });
+  }
+}
+
+async function unregister(
+  table: KeyValueTable,
+  cluster: string,
+  packager: Packager,
+  telemetry: Telemetry,
+): Promise<boolean> {
+  const done = await unregisterPackaged(table, cluster, packager);
+  if (done) telemetry.log('info', 'cluster unregistered: it is no longer in the package', { cluster });
+  return done;
+}
+
+function tellFailure(telemetry: Telemetry, error: string): void {
+  telemetry.count('failures', 1);
+  telemetry.log('error', 'cluster.yml not registered', { errors: error.split('\n') });
+}

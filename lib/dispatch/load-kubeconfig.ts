@@ -1,0 +1,23 @@
+import path from 'node:path';
+import type { ClusterSpec } from '../cluster/cluster-spec.ts';
+import { type ApiServerAccess, loadKubeconfigFile, parseKubeconfig } from '../kubernetes/kubeconfig.ts';
+import type { ReadKubeconfig } from '../secrets/read-kubeconfig.ts';
+import { wordsOf } from '../secrets/stored-kubeconfig.ts';
+
+/** Reads a cluster's kubeconfig anew. Throws a `ClusterError`. */
+export type LoadKubeconfig = (spec: ClusterSpec, signal: AbortSignal) => Promise<ApiServerAccess>;
+
+/** From wherever the spec says. Files are looked for from `folder` on. */
+export function kubeconfigLoader(folder: string, read: ReadKubeconfig): LoadKubeconfig {
+  return async ({ kubeconfig }, signal) => {
+    const options = kubeconfig.context === undefined ? {} : { context: kubeconfig.context };
+    if ('file' in kubeconfig) return loadKubeconfigFile(path.resolve(folder, kubeconfig.file), options);
+    const text = await read(kubeconfig, signal);
+    return parseKubeconfig(text, `in ${wordsOf(kubeconfig).what}`, options);
+  };
+}
+
+/** `file /etc/kube/config`, `secret kube-bootstrap-controller/prod-eu-1`. */
+export function kubeconfigPlace({ kubeconfig }: ClusterSpec): string {
+  return 'file' in kubeconfig ? `file ${kubeconfig.file}` : wordsOf(kubeconfig).what;
+}

@@ -1,0 +1,34 @@
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+import { isNativeError } from 'node:util/types';
+import type { ClusterSpec } from '../cluster/cluster-spec.ts';
+import { parseClusterSpec } from '../cluster/parse-cluster-spec.ts';
+import { describeFaults } from '../cluster/spec-fault.ts';
+
+/** What a function's package says of a cluster. */
+export type PackagedSpec =
+  | { readonly outcome: 'none' }
+  | { readonly outcome: 'spec'; readonly spec: ClusterSpec }
+  /** It cannot be read, or is no cluster spec: for people, over several lines. */
+  | { readonly outcome: 'invalid'; readonly reason: string };
+
+const FILE_NAME = 'cluster.yml';
+
+/** The `cluster.yml` beside the code of a function. */
+export function readPackagedSpec(folder: string): PackagedSpec {
+  const text = textIn(path.join(folder, FILE_NAME));
+  if (text === undefined) return { outcome: 'none' };
+  if (typeof text !== 'string') return { outcome: 'invalid', reason: `${FILE_NAME} cannot be read: ${text.message}` };
+  const parsed = parseClusterSpec(text);
+  if ('faults' in parsed) return { outcome: 'invalid', reason: describeFaults(FILE_NAME, parsed.faults) };
+  return { outcome: 'spec', spec: parsed.spec };
+}
+
+function textIn(file: string): string | Error | undefined {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch (error) {
+    if (!isNativeError(error)) throw error;
+    return 'code' in error && error.code === 'ENOENT' ? undefined : error;
+  }
+}

@@ -1,0 +1,41 @@
+import type { ClusterSpec } from '../cluster/cluster-spec.ts';
+import type { Lease } from '../cluster/lease.ts';
+import { probeOutcome } from '../endpoints/probe-outcome.ts';
+import type { Prober } from '../kubernetes/probe.ts';
+import type { HostResolver } from '../kubernetes/resolve-host.ts';
+import { type ProbedAddress, resolveAddresses } from '../loops/probe-addresses.ts';
+import { type DoctorLine, fail, ok, warn } from './line.ts';
+
+/** Each address that may be published, asked as the kubernetes-service loop asks it. */
+export async function lookAtProbes(
+  spec: ClusterSpec,
+  leases: readonly Lease[],
+  { probe, resolveHost }: { readonly probe: Prober; readonly resolveHost: HostResolver },
+): Promise<readonly DoctorLine[]> {
+  const { addresses, findings } = await resolveAddresses(spec, resolveHost, leases);
+  const names = findings.map(({ message }) =>
+    fail('dns', message, 'Correct the DNS records, or the host in apiServers'),
+  );
+  return [...names, ...(await Promise.all(addresses.map((address) => lookAtAddress(address, probe))))];
+}
+
+async function lookAtAddress({ address, target }: ProbedAddress, probe: Prober): Promise<DoctorLine> {
+  const reply = await probe(target);
+  const { verdict, detail } = probeOutcome(reply);
+  const message = `${address}, asked at ${target.url}, ${reply.kind === 'status' ? '' : 'gave '}${detail}`;
+  if (verdict === 'ready') return ok('probe', message);
+  if (verdict === 'alive') {
+    const fix =
+      'It counts as alive, but not as ready. Say probe.authenticate: true, or let everybody read its probe path';
+    return warn('probe', message, fix);
+  }
+  if (verdict === 'shuttingDown') return warn('probe', message, 'Wait for it to come back');
+  return fail('probe', message, REMEDIES[reply.kind]);
+}
+
+const REMEDIES = {
+  status: 'Look at the API server, or correct probe.path or probe.url',
+  tlsFailure: 'Put its CA into the kubeconfig, or the name that its certificate has into probe.serverName',
+  silence:
+    'Look whether it runs; then at its firewall or security group, and at the route from the VPC of the functions; or name a way that leads there in probe.url',
+} as const;

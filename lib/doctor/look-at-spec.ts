@@ -1,0 +1,67 @@
+import { parseAddress } from '../allocator/ip-address.ts';
+import { networkContains, parseCidr } from '../allocator/network.ts';
+import type { ClusterSpec } from '../cluster/cluster-spec.ts';
+import type { ServiceObject } from '../endpoints/objects.ts';
+import type { ClusterPort } from '../kubernetes/cluster-port.ts';
+import { SERVICE_REF } from '../loops/ensure-service.ts';
+import type { RegisteredCluster } from '../table/clusters.ts';
+import { type DoctorLine, fail, ok, warn } from './line.ts';
+
+/** What a valid spec can still mean otherwise than its writer. */
+export function lookAtSpec(
+  { spec, paused, owner }: RegisteredCluster,
+  stack: string | undefined,
+  nowMs: number,
+): readonly DoctorLine[] {
+  const { mode, allocator, apiServers, endpoints } = spec;
+  const lines = [
+    ok(
+      'spec',
+      `mode ${mode}, allocator ${allocator}, ${apiServers.length} API servers, endpoints by ${endpoints.reconciler}`,
+    ),
+  ];
+  if (mode === 'observe') {
+    lines.push(
+      warn('spec', 'nothing is written: it only observes', 'Say mode: enforce when what it would write is right'),
+    );
+  }
+  if (owner !== undefined && stack !== undefined && owner.stack !== stack) {
+    const message = `it belongs to the stack ${owner.stack}: this one (${stack}) only observes it`;
+    lines.push(warn('spec', message, 'Remove that stack, or register the cluster with one stack alone'));
+  }
+  if (paused !== undefined && paused.untilMs > nowMs) {
+    const until = new Date(paused.untilMs).toISOString();
+    const message = `its passes are paused until ${until} by ${paused.by}: ${paused.reason}`;
+    lines.push(warn('spec', message, 'Wait, or end the pause'));
+  }
+  const alone = apiServers.length === 1 && apiServers.every((server) => server.kind === 'server');
+  if (alone && endpoints.reconciler !== 'none') {
+    const fix = 'List the other API servers too; if there is but one, all is well';
+    lines.push(warn('spec', 'there is one API server: deregister refuses the last one', fix));
+  }
+  return lines;
+}
+
+/** Whether the spec speaks of this cluster: its Service is where the spec says. */
+export async function lookAtService(spec: ClusterSpec, kubernetes: ClusterPort): Promise<readonly DoctorLine[]> {
+  const service = await kubernetes.get<ServiceObject>(SERVICE_REF);
+  if (service === undefined) {
+    return [
+      warn('service', 'Service default/kubernetes is missing', 'In enforce the kubernetes-service loop makes it'),
+    ];
+  }
+  const { clusterIP = '', ports = [] } = service.spec;
+  const [range] = spec.serviceClusterIPRanges;
+  const network = parseCidr(range);
+  const address = parseAddress(clusterIP);
+  const lines: DoctorLine[] = [];
+  if (network === undefined || address === undefined || !networkContains(network, address)) {
+    const fix = 'Say the same serviceClusterIPRange as the API servers (--service-cluster-ip-range)';
+    lines.push(fail('service', `Service default/kubernetes has ${clusterIP}, which is not in ${range}`, fix));
+  }
+  if (!ports.some(({ port }) => port === spec.service.port)) {
+    const fix = 'Correct service.port, or set service.reconcile to have it put right';
+    lines.push(warn('service', `Service default/kubernetes has no port ${spec.service.port}`, fix));
+  }
+  return lines.length > 0 ? lines : [ok('service', `Service default/kubernetes is ${clusterIP}, in ${range}`)];
+}

@@ -1,0 +1,81 @@
+import { SendMessageBatchCommand, type SQSClient } from '@aws-sdk/client-sqs';
+import {
+  type MessageQueue,
+  type OutgoingMessage,
+  QueueError,
+  type QueueErrorCode,
+  type Unsent,
+} from './message-queue.ts';
+
+/** As many as SQS takes in one call. */
+const BATCH_SIZE = 10;
+const CONCURRENT_CALLS = 16;
+
+/** A queue of SQS: standard, not FIFO, which knows no delay of a single message. */
+export function sqsQueue(client: SQSClient, url: string): MessageQueue {
+  return {
+    send: async (messages, signal) => {
+      const unsent: Unsent<(typeof messages)[number]>[] = [];
+      const batches = batchesOf(messages);
+      const sender = async (): Promise<void> => {
+        for (const batch of batches) unsent.push(...(await sendBatch(client, url, batch, signal)));
+      };
+      await Promise.all(Array.from({ length: CONCURRENT_CALLS }, sender));
+      return unsent;
+    },
+  };
+}
+
+function* batchesOf<Message>(messages: readonly Message[]): Generator<readonly Message[]> {
+  for (let start = 0; start < messages.length; start += BATCH_SIZE) yield messages.slice(start, start + BATCH_SIZE);
+}
+
+async function sendBatch<Message extends OutgoingMessage>(
+  client: SQSClient,
+  url: string,
+  batch: readonly Message[],
+  signal: AbortSignal,
+): Promise<Unsent<Message>[]> {
+  const Entries = batch.map(({ body, delaySeconds }, index) => ({
+    Id: String(index),
+    MessageBody: body,
+    DelaySeconds: delaySeconds,
+  }));
+  try {
+    signal.throwIfAborted();
+    const command = new SendMessageBatchCommand({ QueueUrl: url, Entries });
+    const { Failed = [] } = await client.send(command, { abortSignal: signal });
+    return Failed.flatMap(({ Id, Code, Message: reason }) => {
+      const message = batch[Number(Id)];
+      const why = `${Code ?? 'no code'}: ${reason ?? 'no reason is given'}`;
+      return message === undefined ? [] : [{ message, error: refused(url, why) }];
+    });
+  } catch (error) {
+    const failure = queueError(error, url, signal);
+    return batch.map((message) => ({ message, error: failure }));
+  }
+}
+
+function refused(url: string, why: string): QueueError {
+  return new QueueError('Unavailable', `sqs:SendMessage to ${url} refused a message of a batch (${why}).`);
+}
+
+const CODES: ReadonlyMap<string, QueueErrorCode> = new Map([
+  ['QueueDoesNotExist', 'QueueMissing'],
+  ['AWS.SimpleQueueService.NonExistentQueue', 'QueueMissing'],
+  ['AccessDenied', 'AccessDenied'],
+  ['AccessDeniedException', 'AccessDenied'],
+]);
+
+const REMEDIES: Readonly<Record<QueueErrorCode, string>> = {
+  QueueMissing: 'deploy the stack that makes it, or correct TICK_QUEUE_URL.',
+  AccessDenied: 'allow sqs:SendMessage on this queue to the role of this function.',
+  Unavailable: 'the cause says more; functions in a private network need an endpoint for SQS or a way out.',
+};
+
+function queueError(error: unknown, url: string, signal: AbortSignal): QueueError {
+  const name = error instanceof Error ? error.name : 'unknown error';
+  const code = CODES.get(name) ?? 'Unavailable';
+  const what = signal.aborted ? 'was given up when its time was over' : `failed (${name})`;
+  return new QueueError(code, `sqs:SendMessage to ${url} ${what}: ${REMEDIES[code]}`, { cause: error });
+}

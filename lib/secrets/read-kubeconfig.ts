@@ -1,0 +1,89 @@
+import { fromTemporaryCredentials } from '@aws-sdk/credential-providers';
+import { parameterStore } from './parameter-store.ts';
+import { assumeFailure, noRegion, noText, readFailure } from './read-failures.ts';
+import { secretsManager } from './secrets-manager.ts';
+import type { Credentials, StoreClient, StoreClientOptions, StoreTimes } from './store-client.ts';
+import { storeClientOptions } from './store-client.ts';
+import { nameOf, regionIn, type StoredKubeconfig } from './stored-kubeconfig.ts';
+
+/** The text of a kubeconfig that is kept in AWS. Throws a `ClusterError`. */
+export type ReadKubeconfig = (stored: StoredKubeconfig, signal: AbortSignal) => Promise<string>;
+
+const SESSION_NAME = 'kube-bootstrap-controller';
+const SESSION_SECONDS = 900;
+/** So long before their end, credentials of a role are asked for anew. */
+const RENEW_BEFORE_MS = 5 * 60_000;
+const LONGEST_READ_MS = 5_000;
+
+/**
+ * Reads kubeconfigs from Secrets Manager and Parameter Store. Clients and the credentials of roles are kept; what is
+ * read is not. Region, endpoint and own credentials are the AWS SDK's business.
+ */
+export function kubeconfigReader(times: StoreTimes = {}): ReadKubeconfig {
+  const shared = storeClientOptions(times);
+  const roles = keptBy((roleArn: string) => roleCredentials(roleArn, shared));
+  const clients = keptBy((key: string) => openClient(JSON.parse(key), shared, roles));
+  return async (stored, signal) => {
+    const region = regionIn(stored);
+    const { roleArn } = stored;
+    const kind = 'ssm' in stored ? 'ssm' : 'secretsManager';
+    const client = clients(JSON.stringify({ kind, ...(region && { region }), ...(roleArn && { roleArn }) }));
+    const where = await client.region().catch((error: unknown) => {
+      throw noRegion(stored, error);
+    });
+    const ends = AbortSignal.any([signal, AbortSignal.timeout(LONGEST_READ_MS)]);
+    // Asked for apart, so that a role that cannot be taken on is not told as a secret that cannot be read.
+    if (roleArn !== undefined) {
+      await roles(roleArn)().catch((error: unknown) => {
+        throw assumeFailure(stored, roleArn, where, error);
+      });
+    }
+    const text = await client.read(nameOf(stored), ends).catch((error: unknown) => {
+      throw readFailure(stored, where, error, signal);
+    });
+    if (text === undefined || text.trim() === '') throw noText(stored, where);
+    return text;
+  };
+}
+
+interface ClientKey {
+  readonly kind: 'secretsManager' | 'ssm';
+  readonly region?: string;
+  readonly roleArn?: string;
+}
+
+function openClient(
+  { kind, region, roleArn }: ClientKey,
+  shared: StoreClientOptions,
+  roles: (roleArn: string) => Credentials,
+): StoreClient {
+  const options = {
+    ...shared,
+    ...(region !== undefined && { region }),
+    ...(roleArn !== undefined && { credentials: roles(roleArn) }),
+  };
+  return kind === 'ssm' ? parameterStore(options) : secretsManager(options);
+}
+
+function roleCredentials(
+  roleArn: string,
+  { requestHandler, maxAttempts, retryStrategy }: StoreClientOptions,
+): Credentials {
+  const params = { RoleArn: roleArn, RoleSessionName: SESSION_NAME, DurationSeconds: SESSION_SECONDS };
+  const ask = fromTemporaryCredentials({ params, clientConfig: { requestHandler, maxAttempts, retryStrategy } });
+  let kept: Awaited<ReturnType<Credentials>> | undefined;
+  return async () => {
+    const endsMs = kept?.expiration?.getTime() ?? 0;
+    if (kept === undefined || endsMs - Date.now() < RENEW_BEFORE_MS) kept = await ask();
+    return kept;
+  };
+}
+
+function keptBy<Value>(make: (key: string) => Value): (key: string) => Value {
+  const made = new Map<string, Value>();
+  return (key) => {
+    const value = made.get(key) ?? make(key);
+    made.set(key, value);
+    return value;
+  };
+}

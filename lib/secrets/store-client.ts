@@ -1,0 +1,55 @@
+import { StandardRetryStrategy } from '@smithy/core/retry';
+import { NodeHttpHandler } from '@smithy/node-http-handler';
+
+/** One store in one region, as one role. */
+export interface StoreClient {
+  /** The text that is kept there, if there is one. Throws what the AWS SDK throws. */
+  readonly read: (name: string, signal: AbortSignal) => Promise<string | undefined>;
+  /** Where it looks. Throws when no region is set. */
+  readonly region: () => Promise<string>;
+}
+
+export type Credentials = () => Promise<{
+  readonly accessKeyId: string;
+  readonly secretAccessKey: string;
+  readonly sessionToken?: string;
+  readonly expiration?: Date;
+}>;
+
+export interface StoreTimes {
+  /** Attempts of one call, the first included. Default 2. */
+  readonly maxAttempts?: number;
+  /** Default 1 s. */
+  readonly connectionTimeoutMs?: number;
+  /** Longest wait for a reply. Default 1.5 s. */
+  readonly requestTimeoutMs?: number;
+}
+
+export interface StoreClientOptions {
+  readonly maxAttempts: number;
+  readonly retryStrategy: StandardRetryStrategy;
+  readonly requestHandler: NodeHttpHandler;
+  readonly region?: string;
+  readonly credentials?: Credentials;
+}
+
+const LONGEST_WAIT_MS = 200;
+
+/**
+ * By default a call is over within about 3.2 s whatever happens: what cannot be reached is told before a pass has used
+ * up its time.
+ */
+export function storeClientOptions(times: StoreTimes): StoreClientOptions {
+  const { maxAttempts = 2, connectionTimeoutMs = 1_000, requestTimeoutMs = 1_500 } = times;
+  const backoff = { setDelayBase: () => {}, computeNextBackoffDelay: () => Math.random() * LONGEST_WAIT_MS };
+  return {
+    maxAttempts,
+    retryStrategy: new StandardRetryStrategy({ maxAttempts, backoff }),
+    requestHandler: new NodeHttpHandler({
+      connectionTimeout: connectionTimeoutMs,
+      requestTimeout: requestTimeoutMs,
+      // Without this the handler only warns and goes on waiting.
+      throwOnRequestTimeout: true,
+    }),
+  };
+}

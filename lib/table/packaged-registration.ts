@@ -1,0 +1,94 @@
+import type { ClusterSpec } from '../cluster/cluster-spec.ts';
+import { registrationIn, sameSpec, successor } from './cluster-registration.ts';
+import { CLUSTERS, clusterContent, type Owner, type RegisteredCluster, tombstoneContent } from './clusters.ts';
+import { guaranteedUpdate, type UpdateOptions } from './guaranteed-update.ts';
+import type { KeyValueTable } from './key-value-table.ts';
+
+/** The process that has a package in hand. */
+export interface Packager {
+  readonly stack: string;
+  /** When the process started. */
+  readonly startedAtMs: number;
+  readonly nowMs: number;
+}
+
+export type PackagedOutcome =
+  | { readonly outcome: 'registered' | 'unchanged'; readonly cluster: RegisteredCluster }
+  | { readonly outcome: 'ownedElsewhere'; readonly stack: string }
+  /** A process that started later said otherwise a moment ago: this one is on its way out. */
+  | { readonly outcome: 'superseded' };
+
+/**
+ * By then a deployment is over, and no function of the version before it is still invoked: whoever is has what is
+ * deployed.
+ */
+export const SETTLED_MS = 3 * 60_000;
+
+/**
+ * Makes the registration what the package's `cluster.yml` says, in a new generation if it is another spec. The process
+ * that started last is right: a version that is being replaced does not put back what its successor wrote, and a
+ * rollback, whose processes are younger still, does. A registration that nobody's package made is taken into this one.
+ * @throws TableError `SchemaTooNew`, `Contended`.
+ */
+export function registerPackaged(
+  table: KeyValueTable,
+  spec: ClusterSpec,
+  packager: Packager,
+  options?: UpdateOptions,
+): Promise<PackagedOutcome> {
+  return guaranteedUpdate<PackagedOutcome>(
+    table,
+    CLUSTERS,
+    spec.name,
+    (current) => {
+      const known = current && registrationIn(current);
+      const before = known?.cluster;
+      if (before?.owner !== undefined && before.owner.stack !== packager.stack) {
+        return { keep: { outcome: 'ownedElsewhere', stack: before.owner.stack } };
+      }
+      if (before?.owner?.packaged !== undefined && sameSpec(before.spec, spec)) {
+        return { keep: { outcome: 'unchanged', cluster: before } };
+      }
+      if (isSuperseded(known?.owner, packager)) return { keep: { outcome: 'superseded' } };
+      const cluster = successor(known, spec, ownerOf(packager));
+      return { write: clusterContent(cluster), result: { outcome: 'registered', cluster } };
+    },
+    options,
+  );
+}
+
+/**
+ * Ends the passes of a cluster that the stack's package held and no longer does. What was registered otherwise, or
+ * belongs to another stack, stays. @returns whether it was unregistered.
+ * @throws TableError `SchemaTooNew`, `Contended`.
+ */
+export function unregisterPackaged(
+  table: KeyValueTable,
+  name: string,
+  packager: Packager,
+  options?: UpdateOptions,
+): Promise<boolean> {
+  return guaranteedUpdate(
+    table,
+    CLUSTERS,
+    name,
+    (current) => {
+      const known = current && registrationIn(current);
+      const owner = known?.cluster?.owner;
+      const isOurs = owner?.stack === packager.stack && owner.packaged !== undefined;
+      if (known === undefined || !isOurs || isSuperseded(owner, packager)) return { keep: false };
+      return { write: tombstoneContent(known.generation, ownerOf(packager)), result: true };
+    },
+    options,
+  );
+}
+
+function isSuperseded(owner: Owner | undefined, { stack, startedAtMs, nowMs }: Packager): boolean {
+  if (owner?.packaged === undefined || owner.stack !== stack) return false;
+  const { packaged } = owner;
+  return packaged.startedAtMs > startedAtMs && nowMs - packaged.writtenAtMs < SETTLED_MS;
+}
+
+function ownerOf({ stack, startedAtMs, nowMs }: Packager): Owner {
+  return { stack, packaged: { startedAtMs, writtenAtMs: nowMs } };
+}

@@ -1,0 +1,98 @@
+import { styleText } from 'node:util';
+import type { Fields, FieldValue, Level, Telemetry, TelemetryFactory } from '../lib/telemetry/telemetry.ts';
+
+export interface PlainOptions {
+  readonly nowMs: () => number;
+  /** Takes one line without its line break. */
+  readonly write: (line: string) => void;
+  /** Colours; `styleText` itself honours NO_COLOR and a stream that is no terminal. */
+  readonly stream?: NodeJS.WriteStream;
+}
+
+/** What a loop told last. */
+interface Told {
+  readonly sentences: string;
+  /** Something was wrong. */
+  readonly trouble: boolean;
+}
+
+type Style = Parameters<typeof styleText>[0];
+
+interface Sentence {
+  readonly text: string;
+  readonly style?: Style;
+}
+
+/** Wide enough for the longest id of a loop. */
+const LOOP_WIDTH = 18;
+
+/** Lists that are not told as `name: entry`. */
+const SENTENCES: Readonly<Record<string, (entry: string) => Sentence>> = {
+  changes: (entry) => ({ text: entry }),
+  wouldWrite: (entry) => ({ text: `would ${entry}`, style: 'cyan' }),
+  findings: (entry) => ({ text: `found ${entry}`, style: 'yellow' }),
+  errors: (entry) => ({ text: `failed: ${entry}`, style: 'red' }),
+  eventErrors: (entry) => ({ text: `could not write an event: ${entry}`, style: 'yellow' }),
+};
+
+/**
+ * One line for each thing that a loop did, found or failed, and none of figures and ids: for one cluster, whose passes
+ * somebody watches. What is told again in the same words is cut short, and that trouble is over is said.
+ */
+export function plainTelemetry({ nowMs, write, stream = process.stdout }: PlainOptions): TelemetryFactory {
+  const lastTold = new Map<string, Told>();
+  return ({ loop }): Telemetry => {
+    let hasTold = false;
+    const say = ({ text, style }: Sentence) => {
+      const time = new Date(nowMs()).toISOString().slice(11, 19);
+      write(`${time}  ${loop.padEnd(LOOP_WIDTH)}  ${style === undefined ? text : styleText(style, text, { stream })}`);
+    };
+    const tell = (level: Level, told: readonly Sentence[]) => {
+      const sentences = told.map(({ text }) => text).join('\n');
+      if (lastTold.get(loop)?.sentences === sentences) say({ text: 'as before', style: 'dim' });
+      else told.forEach(say);
+      lastTold.set(loop, { sentences, trouble: level !== 'info' });
+      hasTold = true;
+    };
+    const tellEnd = ({ passes, failed }: Fields) => {
+      if (hasTold || passes === 0 || failed !== 0) return;
+      if (lastTold.get(loop)?.trouble) say({ text: 'all is well again', style: 'green' });
+      lastTold.delete(loop);
+    };
+    return {
+      log: (level: Level, message: string, fields: Fields = {}) => {
+        const told = sentencesOf(level, message, fields);
+        if (told.length > 0) tell(level, told);
+        else if (message === 'invocation ended') tellEnd(fields);
+      },
+      count: () => {},
+      sample: () => {},
+      flush: () => {},
+    };
+  };
+}
+
+function sentencesOf(level: Level, message: string, fields: Fields): Sentence[] {
+  if (level === 'debug') return [];
+  const entries = Object.entries({ ...fields, findings: findingsBesideErrors(fields) });
+  const sentences = entries.flatMap(([name, value]) => listIn(value).map((entry) => sentenceOf(name, entry)));
+  if (sentences.length > 0 || level === 'info') return sentences;
+  return [{ text: message, style: level === 'error' ? 'red' : 'yellow' }];
+}
+
+function sentenceOf(name: string, entry: string): Sentence {
+  return SENTENCES[name]?.(entry) ?? { text: `${name}: ${entry}` };
+}
+
+/** What a pass found and failed by is told once. */
+function findingsBesideErrors({ findings, errors }: Fields): readonly string[] {
+  const failures = listIn(errors);
+  return listIn(findings).filter((finding) => {
+    const message = finding.slice(finding.indexOf(': '));
+    return !failures.some((failure) => failure.endsWith(message));
+  });
+}
+
+function listIn(value: FieldValue): readonly string[] {
+  return Array.isArray(value) ? value : [];
+}

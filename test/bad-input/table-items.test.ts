@@ -1,0 +1,252 @@
+import { afterEach, describe, expect, test } from '@jest/globals';
+import { LOOPS, type Loop } from '../../lib/cluster/cluster-spec.ts';
+import { registerCluster } from '../../lib/table/cluster-registration.ts';
+import type { Item, TableValue } from '../../lib/table/key-value-table.ts';
+import { specValue } from '../../lib/table/stored-spec.ts';
+import { won } from '../contract/key-value-table.ts';
+import { TOKEN } from '../support/misbehaving-cluster.ts';
+import { aMisbehavingWorld, CLUSTER, type MisbehavingWorld } from '../support/misbehaving-world.ts';
+
+const worlds: MisbehavingWorld[] = [];
+
+async function aWorld(options: Parameters<typeof aMisbehavingWorld>[0] = {}): Promise<MisbehavingWorld> {
+  const world = await aMisbehavingWorld(options);
+  worlds.push(world);
+  return world;
+}
+
+afterEach(async () => {
+  for (const world of worlds.splice(0)) {
+    expect(await world.told()).not.toContain(TOKEN);
+    await world.close();
+  }
+});
+
+interface BadItem {
+  readonly what: string;
+  readonly loop: Loop;
+  readonly key: string;
+  readonly value: TableValue;
+  readonly schema?: number;
+  readonly code: string;
+  readonly says: RegExp;
+}
+
+async function put({ table }: MisbehavingWorld, { key, value, schema = 1 }: BadItem): Promise<Item> {
+  return won(await table.put({ cluster: CLUSTER, key, value, schema }, undefined));
+}
+
+async function remove({ table }: MisbehavingWorld, { cluster, key }: Item): Promise<void> {
+  const item = await table.get(cluster, key);
+  if (item !== undefined) won(await table.delete(item));
+}
+
+const strikes = { once: new Uint8Array(), twice: new Uint8Array() };
+const stored = { range: '10.0.0.0/24', data: new Uint8Array(), allocator: 'table', generation: 1, strikes };
+const lease = { generation: 1, source: 'probe', expiresAtMs: 0, misses: 0, seenDown: false };
+
+const RANGES: readonly BadItem[] = [
+  {
+    what: 'whose snapshot is no binary',
+    loop: 'cluster-ip-repair',
+    key: 'ranges/serviceips',
+    value: { ...stored, data: 'AAAA' },
+    code: 'CorruptSnapshot',
+    says: /ranges\/serviceips does not parse: data is not binary.*put back its last good content, or remove it/,
+  },
+  {
+    what: 'for what is no CIDR',
+    loop: 'cluster-ip-repair',
+    key: 'ranges/serviceips',
+    value: { ...stored, range: 'somewhere' },
+    code: 'CorruptSnapshot',
+    says: /ranges\/serviceips is left as it is: put back its last good content, or remove it/,
+  },
+  {
+    what: 'for what are no ports',
+    loop: 'node-port-repair',
+    key: 'ranges/servicenodeports',
+    value: { ...stored, range: '10.0.0.0/24' },
+    code: 'CorruptSnapshot',
+    says: /ranges\/servicenodeports is left as it is: put back its last good content, or remove it/,
+  },
+  {
+    what: 'that a later version wrote',
+    loop: 'node-port-repair',
+    key: 'ranges/servicenodeports',
+    value: { ...stored, range: '30000-32767' },
+    schema: 2,
+    code: 'SchemaTooNew',
+    says: /ranges\/servicenodeports has schema 2 and this version reads 1.*deploy the newer version/,
+  },
+  {
+    what: 'that was saved under a later spec',
+    loop: 'cluster-ip-repair',
+    key: 'ranges/serviceips',
+    value: { ...stored, generation: 7 },
+    code: 'OlderSpec',
+    says: /saved under generation 7 .*nothing was written, and the next pass reads the spec anew/,
+  },
+];
+
+const LEASES: readonly BadItem[] = [
+  {
+    what: 'that does not parse',
+    loop: 'kubernetes-service',
+    key: 'masterleases/10.9.8.7',
+    value: { ...lease, expiresAtMs: 'tomorrow' },
+    code: 'Corrupt',
+    says: /masterleases\/10\.9\.8\.7 does not parse: expiresAtMs is not a.*put it right, or remove it/,
+  },
+  {
+    what: 'that a later version wrote',
+    loop: 'kubernetes-service',
+    key: 'masterleases/10.9.8.7',
+    value: lease,
+    schema: 2,
+    code: 'SchemaTooNew',
+    says: /masterleases\/10\.9\.8\.7 has schema 2.*deploy the newer version/,
+  },
+];
+
+describe('a pass that meets', () => {
+  test.each([
+    ...RANGES.map((bad) => ({ ...bad, what: `a range ${bad.what}` })),
+    ...LEASES.map((bad) => ({ ...bad, what: `a lease ${bad.what}` })),
+  ])('$what fails and leaves it as it is; once that is gone the next one goes on', async (bad) => {
+    const world = await aWorld();
+    const item = await put(world, bad);
+    const before = await world.state();
+
+    expect(await world.tick(bad.loop)).toEqual({ passes: 1, failed: 1, skipped: 0 });
+
+    const error = { code: bad.code, message: expect.stringMatching(bad.says) };
+    expect(await world.record(bad.loop)).toMatchObject({ outcome: 'failed', error });
+    expect(world.telemetry.lines[0]?.fields['errors']).toEqual([expect.stringMatching(bad.says)]);
+    expect(await world.state()).toEqual(before);
+    expect(await world.table.get(CLUSTER, bad.key)).toEqual(item);
+
+    await remove(world, item);
+    expect(await world.tick(bad.loop)).toEqual({ passes: 1, failed: 0, skipped: 0 });
+  });
+
+  test.each(RANGES.slice(0, 1))('a range $what fails an audit too, which leaves it as it is', async (bad) => {
+    const world = await aWorld({ spec: { allocator: 'apiserver' } });
+    const item = await put(world, bad);
+    expect(await world.tick(bad.loop)).toEqual({ passes: 1, failed: 1, skipped: 0 });
+    expect(await world.record(bad.loop)).toMatchObject({ error: { code: 'Corrupt' } });
+    expect(await world.table.get(CLUSTER, bad.key)).toEqual(item);
+  });
+
+  test('one corrupt range of two saves neither', async () => {
+    const world = await aWorld({ spec: { serviceClusterIPRanges: ['10.0.0.0/24', 'fd00::/112'] } });
+    const item = won(
+      await world.table.put({ cluster: CLUSTER, key: 'ranges/secondaryserviceips', value: 7, schema: 1 }, undefined),
+    );
+    const before = await world.state();
+    expect(await world.tick('cluster-ip-repair')).toMatchObject({ failed: 1 });
+    expect(await world.state()).toEqual(before);
+    await remove(world, item);
+    expect(await world.tick('cluster-ip-repair')).toMatchObject({ failed: 0 });
+  });
+
+  test.each(LOOPS)('a record of %s that does not parse does not begin until that is gone', async (loop) => {
+    const world = await aWorld();
+    const key = `runs/${loop}`;
+    const item = won(await world.table.put({ cluster: CLUSTER, key, value: { passId: 7 }, schema: 1 }, undefined));
+    const before = await world.state();
+
+    expect(await world.tick(loop)).toEqual({ passes: 1, failed: 1, skipped: 0 });
+
+    expect(world.telemetry.lines[0]?.fields['errors']).toEqual([
+      `Corrupt: Item demo/${key} does not parse: passId is not text. It is left as it is; put it right, or remove it to start anew.`,
+    ]);
+    expect(await world.state()).toEqual(before);
+    expect(await world.table.get(CLUSTER, key)).toEqual(item);
+
+    await remove(world, item);
+    expect(await world.tick(loop)).toEqual({ passes: 1, failed: 0, skipped: 0 });
+  });
+});
+
+describe('a registration', () => {
+  const registered = (world: MisbehavingWorld, spec: object) => ({
+    generation: 4,
+    rangesGeneration: 3,
+    spec: { ...(specValue(world.spec({ name: 'bad' })) as object), ...spec },
+  });
+
+  test.each<{ what: string; value: (world: MisbehavingWorld) => TableValue; schema?: number; says: RegExp }>([
+    {
+      what: 'that is text',
+      value: () => 'mode: enforce',
+      says: /^Corrupt: Item #clusters\/bad does not parse: .*remove it/,
+    },
+    {
+      what: 'whose spec lacks a field',
+      value: (world) => registered(world, { endpoints: undefined }),
+      says: /^Corrupt: .*spec\.endpoints is missing.*register the cluster anew, with its whole spec/,
+    },
+    {
+      what: 'whose spec has a field of another kind',
+      value: (world) => registered(world, { serviceClusterIPRanges: '10.0.0.0/24' }),
+      says: /^Corrupt: .*spec\.serviceClusterIPRanges is not a list.*register the cluster anew/,
+    },
+    {
+      what: 'whose spec has a mode that nobody knows',
+      value: (world) => registered(world, { mode: 'destroy' }),
+      says: /^Corrupt: .*spec\.mode is none of observe, enforce.*register the cluster anew/,
+    },
+    {
+      what: 'with the spec of another cluster',
+      value: (world) => registered(world, { name: 'other' }),
+      says: /^Corrupt: .*holds the spec of other; register both anew/,
+    },
+    {
+      what: 'that a later version wrote',
+      value: (world) => registered(world, {}),
+      schema: 2,
+      says: /^SchemaTooNew: Item #clusters\/bad has schema 2.*deploy the newer version/,
+    },
+  ])('$what fails alone, and is left as it is', async ({ value, schema = 1, says }) => {
+    const world = await aWorld();
+    const item = won(
+      await world.table.put({ cluster: '#clusters', key: 'bad', value: value(world), schema }, undefined),
+    );
+
+    expect(await world.tick('system-namespaces')).toEqual({ passes: 2, failed: 1, skipped: 0 });
+
+    expect(world.telemetry.lines[0]).toEqual({
+      level: 'error',
+      message: 'pass failed',
+      fields: { cluster: 'bad', errors: [expect.stringMatching(says)] },
+    });
+    expect(await world.record('system-namespaces')).toMatchObject({ outcome: 'succeeded' });
+    expect(await world.table.list('bad', '')).toEqual([]);
+    expect(await world.table.get('#clusters', 'bad')).toEqual(item);
+  });
+
+  test('that does not parse is replaced when the cluster is registered anew, and its generations go on', async () => {
+    const world = await aWorld();
+    const value = registered(world, { endpoints: 'none' });
+    won(await world.table.put({ cluster: '#clusters', key: 'bad', value, schema: 1 }, undefined));
+    const spec = world.spec({ name: 'bad' });
+    expect(await registerCluster(world.table, spec)).toEqual({ spec, generation: 5, rangesGeneration: 5 });
+    expect(await world.tick('system-namespaces')).toEqual({ passes: 2, failed: 0, skipped: 0 });
+  });
+});
+
+test('a hold on all clusters that does not parse fails the invocation, so that nobody passes who was to be held', async () => {
+  const world = await aWorld();
+  const item = won(
+    await world.table.put({ cluster: '#clusters', key: '*', value: { paused: 'yes' }, schema: 1 }, undefined),
+  );
+  const before = await world.state();
+  await expect(world.tick('system-namespaces')).rejects.toMatchObject({
+    code: 'Corrupt',
+    message: expect.stringMatching(/#clusters\/\* does not parse.*put it right, or remove it/),
+  });
+  expect(await world.state()).toEqual(before);
+  await remove(world, item);
+  expect(await world.tick('system-namespaces')).toMatchObject({ failed: 0 });
+});

@@ -1,0 +1,210 @@
+import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { LOOPS, type Loop } from '../../lib/cluster/cluster-spec.ts';
+import { createTable } from '../../lib/table/dynamodb-create-table.ts';
+import { dynamoDbTable } from '../../lib/table/dynamodb-table.ts';
+import { startTableServer, type TableServer } from '../../local/table-server.ts';
+import { type Fault, type FaultProxy, serviceError, startFaultProxy, throttle } from '../support/fault-proxy.ts';
+import { TOKEN } from '../support/misbehaving-cluster.ts';
+import { aMisbehavingWorld, type MisbehavingWorld, type OpenTable } from '../support/misbehaving-world.ts';
+import { testDynamoClient } from '../support/test-dynamo-client.ts';
+import { countedWriteIds } from '../support/write-ids.ts';
+
+/** Attempts of a call, as the client makes them. */
+const ATTEMPTS = 3;
+
+let server: TableServer;
+let proxy: FaultProxy;
+let direct: DynamoDBClient;
+let proxied: DynamoDBClient;
+let tables = 0;
+/** The table that passes ask for. */
+let tableName: string;
+let world: MisbehavingWorld;
+
+beforeAll(async () => {
+  server = await startTableServer();
+  direct = testDynamoClient(server.endpoint);
+});
+
+afterAll(async () => {
+  direct.destroy();
+  await server.close();
+});
+
+beforeEach(async () => {
+  tables += 1;
+  const ownName = `table-${tables}`;
+  tableName = ownName;
+  await createTable(direct, ownName, { pollMs: 1 });
+  proxy = await startFaultProxy(server.endpoint);
+  proxied = testDynamoClient(proxy.endpoint, { maxAttempts: ATTEMPTS });
+  const own = { nowMs: () => 0, newWriteId: countedWriteIds() };
+  const never = new AbortController().signal;
+  const openIn = (client: DynamoDBClient, name: () => string): OpenTable => {
+    return (deadline = never) => dynamoDbTable({ ...own, client, tableName: name(), deadline });
+  };
+  world = await aMisbehavingWorld({
+    tables: { seen: openIn(proxied, () => tableName), direct: openIn(direct, () => ownName) },
+  });
+});
+
+afterEach(async () => {
+  expect(await world.told()).not.toContain(TOKEN);
+  await world.close();
+  proxied.destroy();
+  await proxy.close();
+});
+
+const again = (fault: Fault): Fault[] => Array.from({ length: ATTEMPTS }, () => fault);
+
+/** No reply ever comes, until the time of the pass is over. */
+const hang = (): Fault[] => [{ kind: 'hang', meanwhile: () => world.runOut() }];
+
+describe.each(LOOPS)('an invocation of %s fails, changes nothing and lets the next one go on', (loop) => {
+  test.each<{ when: string; happens: () => void; code: string; says: RegExp }>([
+    {
+      when: 'the table is missing',
+      happens: () => {
+        tableName = 'nowhere';
+      },
+      code: 'TableMissing',
+      says: /Table "nowhere" was not found in region eu-test-1.*deploy the stack that makes it, or correct the name/,
+    },
+    {
+      when: 'it may not read the table',
+      happens: () => proxy.plan('Query', serviceError(400, 'AccessDeniedException')),
+      code: 'AccessDenied',
+      says: /was denied: allow dynamodb:Query on this table to the role/,
+    },
+    {
+      when: 'the table throttles it',
+      happens: () => proxy.plan('Query', ...throttle(ATTEMPTS)),
+      code: 'Throttled',
+      says: /the next pass tries again; if it stays so, raise the capacity limits/,
+    },
+    {
+      when: 'the table fails',
+      happens: () => proxy.plan('Query', ...again(serviceError(500, 'InternalServerError'))),
+      code: 'Unavailable',
+      says: /attempts: 3\): the next pass reads anew/,
+    },
+    {
+      when: 'the replies of the table are cut off',
+      happens: () => proxy.plan('Query', ...again({ kind: 'cutReply' })),
+      code: 'Unavailable',
+      says: /the next pass reads anew/,
+    },
+    {
+      when: 'the table hangs',
+      happens: () => proxy.plan('Query', ...hang()),
+      code: 'DeadlineExceeded',
+      says: /dynamodb:Query on table "table-\d+".*given up at the deadline.*the next pass reads anew/,
+    },
+  ])('when $when', async ({ happens, code, says }) => {
+    const ownName = tableName;
+    const before = await world.state();
+    happens();
+
+    await expect(world.tick(loop)).rejects.toMatchObject({ code, message: expect.stringMatching(says) });
+
+    expect(world.telemetry.lines).toEqual([
+      { level: 'error', message: 'invocation failed', fields: { errors: [expect.stringMatching(says)] } },
+    ]);
+    expect(await world.record(loop)).toBeUndefined();
+    expect(await world.state()).toEqual(before);
+
+    tableName = ownName;
+    expect(await world.tick(loop)).toEqual({ passes: 1, failed: 0, skipped: 0 });
+    expect(await world.state()).not.toEqual(before);
+  });
+});
+
+describe.each(LOOPS)('a pass of %s does not begin, and the next one does', (loop) => {
+  test.each<{ when: string; faults: () => Fault[]; says: RegExp }>([
+    {
+      when: 'the table throttles it',
+      faults: () => throttle(ATTEMPTS),
+      says: /^Throttled: .*raise the capacity limits/,
+    },
+    { when: 'the table hangs', faults: hang, says: /^DeadlineExceeded: dynamodb:GetItem .*the next pass reads anew/ },
+  ])('when $when while its record is read', async ({ faults, says }) => {
+    const before = await world.state();
+    proxy.plan('GetItem', ...faults());
+
+    expect(await world.tick(loop)).toEqual({ passes: 1, failed: 1, skipped: 0 });
+
+    expect(world.telemetry.lines[0]?.fields).toMatchObject({ cluster: 'demo', errors: [expect.stringMatching(says)] });
+    expect(await world.state()).toEqual(before);
+    expect(await world.tick(loop)).toEqual({ passes: 1, failed: 0, skipped: 0 });
+  });
+});
+
+const NO_FAULT: Fault = { kind: 'none' };
+
+describe('a pass fails in its middle, changes nothing and lets the next one go on', () => {
+  test.each<{ when: string; loop: Loop; plan: () => [string, ...Fault[]]; code: string; says: RegExp }>([
+    {
+      when: 'the table throttles it while it reads the range',
+      loop: 'cluster-ip-repair',
+      plan: () => ['GetItem', NO_FAULT, ...throttle(ATTEMPTS)],
+      code: 'Throttled',
+      says: /^unable to refresh the service IP block: .*raise the capacity limits/,
+    },
+    {
+      when: 'the table throttles it while it saves the range',
+      loop: 'cluster-ip-repair',
+      plan: () => ['PutItem', ...throttle(ATTEMPTS)],
+      code: 'Throttled',
+      says: /^unable to persist the updated service IP allocations: .*may or may not have been done; the next pass tries/,
+    },
+    {
+      when: 'it may not save the range',
+      loop: 'node-port-repair',
+      plan: () => ['PutItem', serviceError(400, 'AccessDeniedException')],
+      code: 'AccessDenied',
+      says: /^unable to persist the updated port allocations: .*allow dynamodb:PutItem on this table/,
+    },
+    {
+      when: 'the table hangs while it saves the range',
+      loop: 'node-port-repair',
+      plan: () => ['PutItem', ...hang()],
+      code: 'DeadlineExceeded',
+      says: /^unable to persist the updated port allocations: .*given up at the deadline.*the next pass reads anew/,
+    },
+    {
+      when: 'the table throttles it while it lists the leases',
+      loop: 'kubernetes-service',
+      plan: () => ['Query', NO_FAULT, ...throttle(ATTEMPTS)],
+      code: 'Throttled',
+      says: /dynamodb:Query .*raise the capacity limits/,
+    },
+    {
+      when: 'the table fails while it writes a lease',
+      loop: 'kubernetes-service',
+      plan: () => ['PutItem', ...again(serviceError(500, 'InternalServerError'))],
+      code: 'Unavailable',
+      says: /dynamodb:PutItem .*may or may not have been done; the next pass reads anew/,
+    },
+    {
+      when: 'the table hangs while the leases are listed once more before the decision',
+      loop: 'kubernetes-service',
+      plan: () => ['Query', NO_FAULT, NO_FAULT, ...hang()],
+      code: 'DeadlineExceeded',
+      says: /dynamodb:Query .*given up at the deadline.*the next pass reads anew/,
+    },
+  ])('when $when', async ({ loop, plan, code, says }) => {
+    const before = await world.state();
+    proxy.plan(...plan());
+
+    expect(await world.tick(loop)).toEqual({ passes: 1, failed: 1, skipped: 0 });
+
+    const error = { code, message: expect.stringMatching(says) };
+    expect(await world.record(loop)).toMatchObject({ outcome: 'failed', failuresInARow: 1, error });
+    expect(await world.state()).toEqual(before);
+
+    expect(await world.tick(loop)).toEqual({ passes: 1, failed: 0, skipped: 0 });
+    expect(await world.record(loop)).toMatchObject({ outcome: 'succeeded', failuresInARow: 0 });
+    expect(await world.state()).not.toEqual(before);
+  });
+});

@@ -1,0 +1,216 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { LOOPS } from '../../lib/cluster/cluster-spec.ts';
+import { lookAtRights } from '../../lib/doctor/look-at-rights.ts';
+import { type Permission, permissionText, selfReview } from '../../lib/kubernetes/access-review.ts';
+import { credentialEnds } from '../../lib/kubernetes/credential-end.ts';
+import { loadKubeconfigFile } from '../../lib/kubernetes/kubeconfig.ts';
+import { PERMISSION_GROUPS, permissionsOf } from '../../lib/kubernetes/permissions.ts';
+import { ApiServerConnections } from '../../lib/kubernetes/transport.ts';
+import { type Etcd, type KubeApiserver, startEtcd, startKubeApiserver } from '../support/control-plane.ts';
+import { eventually } from '../support/eventually.ts';
+import { type Handlers, runAllLoops, startHandlers } from '../support/handlers.ts';
+import { published, SERVICE_PATH, SLICE_PATH } from '../support/kubernetes-service-objects.ts';
+import { type RawRequests, rawRequests } from '../support/raw-requests.ts';
+import { applyShippedRbac } from '../support/shipped-rbac.ts';
+import { storedService } from '../support/stored-service.ts';
+
+jest.setTimeout(120_000);
+
+const USER = 'system:serviceaccount:kube-system:kube-bootstrap-controller';
+const ADDRESS = '10.9.8.7';
+
+let folder: string;
+let etcd: Etcd;
+let apiserver: KubeApiserver;
+let handlers: Handlers;
+/** Requests with the token that the functions have. */
+let asFunctions: RawRequests;
+
+/* In order, each from where the one before ended. The API server makes nothing by itself: the loops have all to do. */
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'kube-bootstrap-controller-rbac-'));
+  const policy = { apiVersion: 'audit.k8s.io/v1', kind: 'Policy', rules: [{ level: 'Metadata', users: [USER] }] };
+  writeFileSync(join(folder, 'policy.json'), JSON.stringify(policy));
+  etcd = await startEtcd();
+  apiserver = await startKubeApiserver({
+    etcd,
+    hooksOff: true,
+    extraArgs: [
+      `--audit-policy-file=${join(folder, 'policy.json')}`,
+      `--audit-log-path=${join(folder, 'audit')}`,
+      '--audit-log-mode=blocking',
+    ],
+  });
+  await apiserver.request('POST', '/api/v1/namespaces', { metadata: { name: 'default' } });
+  const { kubeconfigYaml, token } = await applyShippedRbac(apiserver);
+  const kubeconfigFile = join(folder, 'kubeconfig');
+  writeFileSync(kubeconfigFile, kubeconfigYaml);
+  asFunctions = rawRequests({ url: apiserver.url, caFile: apiserver.caFile, token });
+  // Roles are heeded a moment after they were made.
+  await eventually(async () => {
+    expect((await asFunctions.request('GET', '/api/v1/services')).status).toBe(200);
+    expect((await asFunctions.request('GET', SERVICE_PATH)).status).toBe(404);
+  });
+  handlers = await startHandlers({
+    kubeconfigFile,
+    spec: {
+      apiServers: [{ address: ADDRESS, probe: { url: `${apiserver.url}/readyz`, authenticate: true } }],
+      service: { securePort: apiserver.port, reconcile: true },
+    },
+  });
+});
+
+afterAll(async () => {
+  await handlers?.close();
+  await asFunctions?.close();
+  await etcd?.stop();
+  if (folder !== undefined) rmSync(folder, { recursive: true });
+});
+
+describe('under deploy/rbac.yaml and a token of its service account', () => {
+  test('all four loops do their work on a cluster that has nothing', async () => {
+    const passes = await runAllLoops(handlers);
+
+    expect(passes.flatMap(({ errors }) => errors)).toEqual([]);
+    expect(passes.flatMap(({ changes }) => changes)).toEqual(
+      expect.arrayContaining([
+        'created namespace kube-node-lease',
+        'created servicecidr kubernetes: 10.0.0.0/24',
+        'created service default/kubernetes: 10.0.0.1',
+        `created endpoints default/kubernetes: ${ADDRESS}`,
+        `created endpointslice default/kubernetes: ${ADDRESS}`,
+      ]),
+    );
+    expect(passes.map(({ summary }) => summary)).toEqual(
+      LOOPS.map(() => expect.objectContaining({ passes: 1, failed: 0 })),
+    );
+  });
+
+  test('they repair what others change', async () => {
+    const ports = [{ name: 'https', port: 8443, protocol: 'TCP', targetPort: 8443 }];
+    await apiserver.request('PATCH', SERVICE_PATH, { spec: { ports } });
+    await apiserver.request('PATCH', '/api/v1/namespaces/default/endpoints/kubernetes', { subsets: [] });
+    await apiserver.request('PATCH', SLICE_PATH, { endpoints: [] });
+
+    const { errors } = await handlers.run('kubernetes-service');
+
+    expect(errors).toEqual([]);
+    expect(await published(apiserver)).toEqual({ endpoints: [ADDRESS], slice: [ADDRESS] });
+  });
+
+  test('they replace a slice of the wrong family', async () => {
+    // So that the repair before it does not pass for a contest.
+    handlers.advance(60 * 60_000);
+    await apiserver.request('DELETE', SLICE_PATH);
+    await apiserver.request('POST', SLICE_PATH.replace(/\/kubernetes$/, ''), {
+      metadata: { name: 'kubernetes', labels: { 'kubernetes.io/service-name': 'kubernetes' } },
+      addressType: 'IPv6',
+      endpoints: [{ addresses: ['2001:db8::1'] }],
+    });
+
+    const { errors } = await handlers.run('kubernetes-service');
+
+    expect(errors).toEqual([]);
+    expect(await published(apiserver)).toEqual({ endpoints: [ADDRESS], slice: [ADDRESS] });
+  });
+
+  test('they write events about what they find, and continue them', async () => {
+    const spec = { type: 'ClusterIP', clusterIP: '10.0.0.77', clusterIPs: ['10.0.0.77'], ports: [{ port: 80 }] };
+    await etcd.putServices([storedService('kube-system', 'one', spec), storedService('kube-system', 'two', spec)]);
+
+    for (const _ of [1, 2]) expect((await handlers.run('cluster-ip-repair')).errors).toEqual([]);
+
+    const events = await apiserver.request<{ items: { series?: { count: number } }[] }>(
+      'GET',
+      '/apis/events.k8s.io/v1/namespaces/kube-system/events',
+    );
+    expect(events.body.items).toEqual([expect.objectContaining({ series: expect.objectContaining({ count: 2 }) })]);
+  });
+
+  test('the doctor misses no right, and none is too many', async () => {
+    const access = await loadKubeconfigFile(join(folder, 'kubeconfig'));
+    const connections = new ApiServerConnections();
+    const review = selfReview({
+      transport: connections.transport(access),
+      server: access.server,
+      deadline: AbortSignal.timeout(30_000),
+      userAgent: 'doctor',
+    });
+    const lines = await lookAtRights(review, 'enforce');
+    const [token] = await credentialEnds(access);
+    await connections.close();
+
+    expect(lines.filter(({ level }) => level !== 'ok')).toEqual([]);
+    expect(token).toMatchObject({ what: 'token', endsMs: expect.any(Number), beganMs: expect.any(Number) });
+  });
+
+  test('each verb that is granted was used, and none was refused', () => {
+    const audited = readFileSync(join(folder, 'audit'), 'utf8')
+      .trim()
+      .split('\n')
+      .map((line): AuditEvent => JSON.parse(line))
+      .filter(({ stage, userAgent }) => stage === 'ResponseComplete' && userAgent?.startsWith('kube-bootstrap'));
+    const refused = audited.filter(({ responseStatus }) => responseStatus.code === 403);
+    const needed = PERMISSION_GROUPS.flatMap(permissionsOf);
+    const unused = needed.filter((permission) => !audited.some((event) => isUseOf(event, permission)));
+
+    expect(refused.map(({ verb, requestURI }) => `${verb} ${requestURI}`)).toEqual([]);
+    expect(unused.map(permissionText)).toEqual([]);
+  });
+
+  const inDefault = '/api/v1/namespaces/default';
+  const inSystem = '/api/v1/namespaces/kube-system';
+  test.each([
+    ['write the endpoints of another namespace', 'PUT', `${inSystem}/endpoints/one`],
+    ['make endpoints in another namespace', 'POST', `${inSystem}/endpoints`],
+    ['make slices in another namespace', 'POST', '/apis/discovery.k8s.io/v1/namespaces/kube-system/endpointslices'],
+    ['write other endpoints of default', 'PUT', `${inDefault}/endpoints/other`],
+    ['write other Services of default', 'PUT', `${inDefault}/services/other`],
+    ['delete the kubernetes Service', 'DELETE', SERVICE_PATH],
+    ['patch the kubernetes Service', 'PATCH', SERVICE_PATH],
+    ['delete its endpoints', 'DELETE', `${inDefault}/endpoints/kubernetes`],
+    ['delete other slices', 'DELETE', '/apis/discovery.k8s.io/v1/namespaces/default/endpointslices/other'],
+    ['write a Service of another namespace', 'PUT', `${inSystem}/services/one`],
+    ['delete a namespace', 'DELETE', '/api/v1/namespaces/kube-public'],
+    ['list namespaces', 'GET', '/api/v1/namespaces'],
+    ['read events', 'GET', '/apis/events.k8s.io/v1/events'],
+    ['delete the ServiceCIDR', 'DELETE', '/apis/networking.k8s.io/v1/servicecidrs/kubernetes'],
+    ['write the ServiceCIDR', 'PUT', '/apis/networking.k8s.io/v1/servicecidrs/kubernetes'],
+    ['read secrets', 'GET', '/api/v1/secrets'],
+    ['read secrets of its own namespace', 'GET', `${inSystem}/secrets`],
+    ['make itself a new token', 'POST', `${inSystem}/serviceaccounts/kube-bootstrap-controller/token`],
+    ['give itself rights', 'POST', '/apis/rbac.authorization.k8s.io/v1/clusterrolebindings'],
+    ['run pods', 'POST', `${inSystem}/pods`],
+  ] as const)('nobody can %s', async (_what, method, path) => {
+    const reply = await asFunctions.request(method, path, method === 'GET' ? undefined : { metadata: { name: 'x' } });
+    expect(reply.status).toBe(403);
+  });
+});
+
+interface AuditEvent {
+  readonly stage: string;
+  readonly verb: string;
+  readonly userAgent?: string;
+  readonly requestURI: string;
+  readonly responseStatus: { readonly code: number };
+  readonly objectRef?: {
+    readonly resource: string;
+    readonly apiGroup?: string;
+    readonly namespace?: string;
+    readonly name?: string;
+  };
+}
+
+function isUseOf({ verb, objectRef }: AuditEvent, permission: Permission): boolean {
+  return (
+    objectRef !== undefined &&
+    verb === permission.verb &&
+    objectRef.resource === permission.resource &&
+    (objectRef.apiGroup ?? '') === permission.group &&
+    (permission.namespace === undefined || objectRef.namespace === permission.namespace) &&
+    (permission.name === undefined || objectRef.name === permission.name)
+  );
+}

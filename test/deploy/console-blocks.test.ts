@@ -1,0 +1,37 @@
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
+import { type ConsoleBlock, consoleBlocks, fenceLanguages, pages, saysThat } from '../support/console-blocks.ts';
+import { startWorld, type World } from './world.ts';
+
+jest.setTimeout(180_000);
+
+const texts = pages(join(import.meta.dirname, '../..'));
+const blocks: ConsoleBlock[] = [...texts].flatMap(([page, text]) => consoleBlocks(page, text));
+
+/** What a reader is to copy or look at without running it here. */
+const NOT_RUN = new Set(['text', 'sh', 'yaml', 'json', 'sql', 'mermaid', 'promql', 'ts']);
+
+let world: World | undefined;
+
+beforeAll(async () => {
+  if (blocks.length > 0) world = await startWorld();
+});
+afterAll(() => world?.stop());
+
+test('every fenced block of the pages says what it is', () => {
+  for (const [page, text] of texts) {
+    const unknown = fenceLanguages(text).filter((language) => language !== 'console' && !NOT_RUN.has(language));
+    expect({ page, unknown }).toEqual({ page, unknown: [] });
+  }
+});
+
+/* In the order of the pages, in one copy of the project: a page begins with nothing deployed, and goes on from block to block. */
+test('what the pages show at a prompt is what happens', async () => {
+  for (const { commands } of blocks) {
+    for (const { at, command, output } of commands) {
+      const ran = await world?.project.run(command);
+      const isAsSaid = ran?.code === 0 && saysThat(ran.output, output);
+      expect({ at, command, ...(!isAsSaid && { ...ran, expected: output }) }).toEqual({ at, command });
+    }
+  }
+});

@@ -1,0 +1,239 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
+import { LOOPS } from '../../lib/cluster/cluster-spec.ts';
+import { parseClusterSpec } from '../../lib/cluster/parse-cluster-spec.ts';
+import { describeFaults } from '../../lib/cluster/spec-fault.ts';
+import { registerCluster } from '../../lib/table/cluster-registration.ts';
+import type { Item } from '../../lib/table/key-value-table.ts';
+import { listLeases } from '../../lib/table/leases.ts';
+import { readRunRecord } from '../../lib/table/run-records.ts';
+import { type KubeApiserver, kubeconfig, startEtcd, startKubeApiserver } from '../support/control-plane.ts';
+import { runFunction } from '../support/emulator-function.ts';
+import { readLines, sumOf } from '../support/emulator-logs.ts';
+import { stackResources } from '../support/emulator-stack.ts';
+import { eventually } from '../support/eventually.ts';
+import { published, versionsOf } from '../support/kubernetes-service-objects.ts';
+import { applyShippedRbac } from '../support/shipped-rbac.ts';
+import { type SilentServer, startSilentServer } from '../support/silent-server.ts';
+import { type Deployment, STACK, startWorld, told, type World } from './world.ts';
+
+jest.setTimeout(180_000);
+
+const ADDRESS = '10.9.8.7';
+const WELL = ['one', 'two'] as const;
+const HUNG = 'hung';
+const LOOP = 'kubernetes-service';
+
+let world: World;
+let silent: SilentServer;
+let deployed: Deployment;
+const controlPlanes = new Map<string, ControlPlane>();
+const stops: (() => Promise<void>)[] = [];
+
+/* In order, each from where the one before ended: the life of one stack. */
+beforeAll(async () => {
+  const wellOnes = WELL.map((name) => startControlPlane(name));
+  [world, silent] = await Promise.all([startWorld(), startSilentServer(), ...wellOnes]);
+  deployed = await world.deploy();
+});
+
+afterAll(async () => {
+  await world?.stop();
+  await silent?.close();
+  await Promise.all(stops.map((stop) => stop()));
+});
+
+interface ControlPlane {
+  readonly apiserver: KubeApiserver;
+  /** Of the service account that is shipped. */
+  readonly account: Awaited<ReturnType<typeof applyShippedRbac>>;
+}
+
+async function startControlPlane(name: string): Promise<void> {
+  const etcd = await startEtcd();
+  stops.push(() => etcd.stop());
+  const apiserver = await startKubeApiserver({ etcd });
+  controlPlanes.set(name, { apiserver, account: await applyShippedRbac(apiserver) });
+}
+
+function controlPlane(name: string): ControlPlane {
+  const found = controlPlanes.get(name);
+  if (found === undefined) throw new Error(`no control plane of ${name} was started`);
+  return found;
+}
+
+/** Registers a cluster of the table's own, and puts its kubeconfig where the spec says. */
+async function register(name: string, kubeconfigYaml: string, fields: object): Promise<void> {
+  const secretsManager = `kube-bootstrap-controller/${name}`;
+  await world.putSecret(secretsManager, kubeconfigYaml);
+  const text = JSON.stringify({ name, mode: 'enforce', kubeconfig: { secretsManager }, ...fields });
+  const result = parseClusterSpec(text);
+  if ('faults' in result) throw new Error(describeFaults(name, result.faults));
+  await registerCluster(world.table(), result.spec);
+}
+
+async function registerWellOne(name: string, fields: object = {}): Promise<void> {
+  const { apiserver, account } = controlPlane(name);
+  const { url, port } = apiserver;
+  const apiServers = [{ address: ADDRESS, probe: { url: `${url}/readyz` } }];
+  await register(name, account.kubeconfigYaml, { apiServers, service: { securePort: port }, ...fields });
+}
+
+async function expectPublishedByWellOnes(): Promise<void> {
+  for (const name of WELL) {
+    expect(await published(controlPlane(name).apiserver)).toEqual({ endpoints: [ADDRESS], slice: [ADDRESS] });
+  }
+}
+
+/** Every loop, once, for the clusters that are well. */
+async function expectAllLoopsWork(): Promise<void> {
+  for (const loop of LOOPS) {
+    const { answer, logs } = await deployed.run(loop, { clusters: WELL, force: true });
+    expect(told(logs, 'errors')).toEqual([]);
+    expect(answer).toMatchObject({ passes: WELL.length, failed: 0 });
+  }
+  await expectPublishedByWellOnes();
+}
+
+/** What the table must not lose, by key. */
+async function kept(): Promise<Record<string, Item['value']>> {
+  const table = world.table();
+  const lists = [...WELL, HUNG].flatMap((name) => [
+    table.list('#clusters', name),
+    table.list(name, 'ranges/'),
+    table.list(name, 'masterleases/'),
+    table.list(name, 'runs/'),
+  ]);
+  const items = (await Promise.all(lists)).flat();
+  return Object.fromEntries(items.map(({ cluster, key, value }) => [`${cluster} ${key}`, value]));
+}
+
+test('a stack without any cluster works, and says that there is none', async () => {
+  const { answer, metrics } = await deployed.fire(LOOP);
+
+  expect(answer).toEqual({ passes: 0, failed: 0, skipped: 0 });
+  expect(sumOf(metrics, 'clustersRegistered')).toBe(0);
+});
+
+test('of three clusters one hangs: the others are done while it does, and at every tick', async () => {
+  for (const name of WELL) await registerWellOne(name, name === 'two' ? { allocator: 'table' } : {});
+  const { ca } = controlPlane('one').apiserver;
+  await register(HUNG, kubeconfig({ url: `https://${silent.authority}`, ca, token: 'never-sent' }), {
+    apiServers: [{ address: '10.9.8.9', probe: { url: `https://${silent.authority}/readyz` } }],
+  });
+  const sources = await deployed.startEventSources();
+
+  const minute = deployed.fire(LOOP);
+  await eventually(expectPublishedByWellOnes);
+  expect(await Promise.race([minute, Promise.resolve('still under way')])).toBe('still under way');
+  expect((await minute).answer).toMatchObject({ passes: 3, failed: 1 });
+
+  await eventually(() => expect(sources.deliveries.length).toBeGreaterThanOrEqual(3), 60_000);
+  await sources.purge(LOOP);
+  await sources.stop();
+
+  for (const { invocation } of sources.deliveries) expect(invocation.answer).toMatchObject({ passes: 3, failed: 1 });
+  const { logs, metrics } = readLines(sources.deliveries.flatMap(({ invocation }) => invocation.lines));
+  expect(sumOf(metrics, 'lateTicks') ?? 0).toBe(0);
+  const failed = logs.filter(({ message }) => message === 'pass failed').map(({ cluster }) => cluster);
+  expect(new Set(failed)).toEqual(new Set([HUNG]));
+  const record = async (name: string) => (await readRunRecord(world.table(), name, LOOP))?.record;
+  for (const name of WELL) expect(await record(name)).toMatchObject({ outcome: 'succeeded', failuresInARow: 0 });
+  expect((await record(HUNG))?.failuresInARow).toBeGreaterThanOrEqual(3);
+});
+
+test('the next minute tells that one of three is overdue, and which', async () => {
+  const { logs, metrics } = await deployed.fire(LOOP);
+
+  expect(sumOf(metrics, 'clustersRegistered')).toBe(3);
+  expect(sumOf(metrics, 'clustersOverdue')).toBe(1);
+  expect(sumOf(metrics, 'clustersFailing')).toBe(1);
+  expect(sumOf(metrics, 'clustersPaused')).toBe(0);
+  const naming = logs.filter((line) => JSON.stringify(line['overdue'] ?? '').includes(HUNG));
+  expect(naming).toHaveLength(1);
+  expect(JSON.stringify(naming)).not.toContain(WELL[0]);
+});
+
+test('all four loops work for the clusters that are well', async () => {
+  await expectAllLoopsWork();
+
+  expect(Object.keys(await kept())).toEqual(
+    expect.arrayContaining(['two ranges/serviceips', 'two ranges/servicenodeports', `one masterleases/${ADDRESS}`]),
+  );
+});
+
+/**
+ * Both builds are of this tree, the new one with another version in it: what is compared is that a deployment replaces
+ * what runs, that a rollback brings it back, and that each goes on with the table that the other wrote.
+ */
+test('a new build goes on where the one before ended, and so does a rollback', async () => {
+  const file = join(world.project.folder, 'lib/dispatch/version.ts');
+  const [, version = ''] = /'([^']+)'/.exec(readFileSync(file, 'utf8')) ?? [];
+  const agents = async () => {
+    await expectAllLoopsWork();
+    const { folder } = deployed.function(LOOP).runnable;
+    return readFileSync(join(folder, `functions/${LOOP}.mjs`), 'utf8').includes('99.0.0-next') ? 'new' : 'before';
+  };
+  const listed = await world.project.serverless(['deploy', 'list']);
+  const timestamp = /Timestamp: (\d+)/.exec(listed)?.[1] ?? '';
+
+  writeFileSync(file, readFileSync(file, 'utf8').replace(version, '99.0.0-next'));
+  const before = await kept();
+  deployed = await world.deploy();
+  expect(await kept()).toEqual(before);
+  expect(await agents()).toBe('new');
+
+  await world.project.serverless(['rollback', '--timestamp', timestamp]);
+  writeFileSync(file, readFileSync(file, 'utf8').replace('99.0.0-next', version));
+  deployed = await world.readBack();
+  expect(await agents()).toBe('before');
+});
+
+test('a stack that is removed and deployed again with its table finds everything', async () => {
+  const before = await kept();
+  const versions = await Promise.all(WELL.map((name) => versionsOf(controlPlane(name).apiserver)));
+  const generation = async () => (await listLeases(world.table(), 'one'))[0]?.lease.generation ?? 0;
+  const lastGeneration = await generation();
+
+  await deployed.stop();
+  await world.project.serverless(['remove']);
+  await expect(stackResources(world.emulator.aws, STACK)).rejects.toThrow('does not exist');
+  expect(await kept()).toEqual(before);
+  deployed = await world.deploy('--param', `table=${STACK}`);
+  expect(await kept()).toEqual(before);
+  const tables = deployed.resources.filter(({ type, physicalId }) => type === 'AWS::DynamoDB::Table' && physicalId);
+  expect(tables).toEqual([]);
+
+  await expectAllLoopsWork();
+
+  expect(await generation()).toBe(lastGeneration + 1);
+  expect(await Promise.all(WELL.map((name) => versionsOf(controlPlane(name).apiserver)))).toEqual(versions);
+});
+
+test.each([
+  ['one half of a VPC', ['--param', 'vpcSubnetIds=subnet-1'], /vpcSecurityGroupIds/],
+  ['one that there is not', ['--param', 'tabel=x'], /tabel: is not a parameter; there are table/],
+])('a deployment with %s as a parameter is refused with the fix', async (_, args, reason) => {
+  await expect(world.project.serverless(['deploy', ...args])).rejects.toThrow(reason);
+});
+
+test('a function without what serverless.yml sets says what is missing', async () => {
+  const { runnable } = deployed.function(LOOP);
+  const { TABLE_NAME: _, ...environment } = runnable.environment;
+  const running = runFunction({ ...runnable, environment });
+
+  const { error, lines } = await running.invoke({});
+  await running.stop();
+
+  expect(error?.errorMessage).toMatch(/TABLE_NAME is not set/);
+  readLines(lines);
+});
+
+test('no function made a call that its role does not grant, and no line holds a token', () => {
+  expect(world.callsNotGranted()).toEqual([]);
+  const lines = world.lines();
+  readLines(lines);
+  for (const { account } of controlPlanes.values())
+    expect(lines.filter((line) => line.includes(account.token))).toEqual([]);
+});

@@ -1,0 +1,410 @@
+import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { LOOPS } from '../../lib/cluster/cluster-spec.ts';
+import type { DoctorAnswer } from '../../lib/doctor/doctor.ts';
+import { readCluster } from '../../lib/table/clusters.ts';
+import { listLeases } from '../../lib/table/leases.ts';
+import { readRunRecord } from '../../lib/table/run-records.ts';
+import type { KubeApiserver } from '../support/control-plane.ts';
+import type { AwsCall } from '../support/emulator-calls.ts';
+import type { EventSources } from '../support/emulator-events.ts';
+import { runFunction } from '../support/emulator-function.ts';
+import { readLines, sumOf } from '../support/emulator-logs.ts';
+import { isGranted, notGranted } from '../support/emulator-policy.ts';
+import { eventually } from '../support/eventually.ts';
+import { ENDPOINTS_PATH, versionsOf } from '../support/kubernetes-service-objects.ts';
+import { storedService } from '../support/stored-service.ts';
+import {
+  CLUSTER,
+  type ControlPlane,
+  FIRST,
+  packageCluster,
+  SECOND,
+  SECRET,
+  startControlPlane,
+} from './packaged-cluster.ts';
+import { type Deployment, messages, STACK, startWorld, told, type World } from './world.ts';
+
+jest.setTimeout(180_000);
+
+const TICK_MS = 10_000;
+const force = { clusters: [CLUSTER], force: true };
+
+let controlPlane: ControlPlane;
+let first: KubeApiserver;
+let second: KubeApiserver;
+let world: World;
+let deployed: Deployment;
+
+/* In order, each from where the one before ended: a stack is deployed once, and works for a while. */
+beforeAll(async () => {
+  [world, controlPlane] = await Promise.all([startWorld(), startControlPlane()]);
+  ({ first, second } = controlPlane);
+  await packageCluster(world, controlPlane);
+  deployed = await world.deploy();
+});
+
+afterAll(async () => {
+  await world?.stop();
+  await controlPlane?.etcd.stop();
+});
+
+test('every function is deployed with the cluster file, and every loop with its schedule', () => {
+  for (const { files } of Object.values(deployed.functions)) expect(files).toContain('cluster.yml');
+  const expressions = Object.entries(deployed.schedules).map(([name, { expression }]) => [name, expression]);
+  expect(Object.fromEntries(expressions)).toEqual({
+    'system-namespaces': 'rate(1 minute)',
+    'kubernetes-service': 'rate(1 minute)',
+    'cluster-ip-repair': 'rate(3 minutes)',
+    'node-port-repair': 'rate(3 minutes)',
+  });
+});
+
+test('the roles let Lambda write the logs, and read the queues of the loops', () => {
+  for (const [name, { statements }] of Object.entries(deployed.functions)) {
+    const logs = `arn:aws:logs:us-east-1:123456789012:log-group:/aws/lambda/${STACK}-${name}:log-stream:some`;
+    const queue = `arn:aws:sqs:us-east-1:123456789012:${STACK}-${name}`;
+    const needed = [
+      ...['logs:CreateLogStream', 'logs:PutLogEvents'].map((action) => ({ action, resource: logs })),
+      ...['sqs:ReceiveMessage', 'sqs:DeleteMessage', 'sqs:GetQueueAttributes']
+        .filter(() => name in deployed.schedules)
+        .map((action) => ({ action, resource: queue })),
+    ];
+    expect(needed.filter((call) => !isGranted(call, statements))).toEqual([]);
+  }
+});
+
+test('before the first invocation of kubernetes-service there is no cluster, and that is no failure', async () => {
+  const { answer } = await deployed.fire('system-namespaces');
+
+  expect(answer).toEqual({ passes: 0, failed: 0, skipped: 0 });
+});
+
+test('the first minute registers the packaged cluster and publishes its API servers', async () => {
+  const { answer, logs, metrics } = await deployed.fire('kubernetes-service');
+
+  expect(answer).toMatchObject({ passes: 1, failed: 0 });
+  expect(messages(logs)).toContain('cluster.yml registered');
+  expect(told(logs, 'errors')).toEqual([]);
+  await controlPlane.expectPublished(FIRST, SECOND);
+  expect(await readCluster(world.table(), CLUSTER)).toMatchObject({ generation: 1, owner: { stack: STACK } });
+  expect(sumOf(metrics, 'clustersRegistered')).toBe(1);
+  expect(sumOf(metrics, 'clustersOverdue')).toBe(0);
+  expect(sumOf(metrics, 'leasesHeld')).toBe(2);
+});
+
+test('the other loops make the namespace that is missing, and report what Services claim wrongly', async () => {
+  await controlPlane.etcd.putServices([
+    storedService('default', 'stray-ip', {
+      clusterIP: '192.168.77.7',
+      clusterIPs: ['192.168.77.7'],
+      ports: [{ port: 80 }],
+    }),
+    storedService('default', 'stray-port', {
+      type: 'NodePort',
+      clusterIP: 'None',
+      clusterIPs: ['None'],
+      ports: [{ port: 80, nodePort: 20_000 }],
+    }),
+  ]);
+
+  const namespaces = await deployed.fire('system-namespaces');
+  const addresses = await deployed.fire('cluster-ip-repair');
+  const ports = await deployed.fire('node-port-repair');
+
+  expect(told(namespaces.logs, 'changes')).toEqual(['created namespace platform']);
+  expect(told(addresses.logs, 'findings')).toEqual([expect.stringMatching(/^outOfRange: .*192\.168\.77\.7/)]);
+  expect(told(ports.logs, 'findings')).toEqual([expect.stringMatching(/^outOfRange: .*20000/)]);
+  for (const { answer, metrics } of [namespaces, addresses, ports]) {
+    expect(answer).toMatchObject({ passes: 1, failed: 0 });
+    expect(sumOf(metrics, 'passes')).toBe(1);
+    expect(sumOf(metrics, 'failures')).toBe(0);
+  }
+  const outOfRange = { type: 'outOfRange' };
+  expect(sumOf(addresses.metrics, 'apiserver_clusterip_repair_ip_errors_total', outOfRange)).toBe(1);
+  expect(sumOf(ports.metrics, 'apiserver_nodeport_repair_port_errors_total', outOfRange)).toBe(1);
+  const { status } = await first.request('GET', '/api/v1/namespaces/platform');
+  expect(status).toBe(200);
+  const { body } = await first.request<{ items: { reportingController: string; reportingInstance: string }[] }>(
+    'GET',
+    '/apis/events.k8s.io/v1/namespaces/default/events',
+  );
+  const ours = body.items.filter(({ reportingInstance }) => reportingInstance === STACK);
+  expect(ours.map(({ reportingController }) => reportingController).sort()).toEqual([
+    'kube-bootstrap-controller/cluster-ip-repair',
+    'kube-bootstrap-controller/node-port-repair',
+  ]);
+  for (const loop of LOOPS) {
+    expect((await readRunRecord(world.table(), CLUSTER, loop))?.record).toMatchObject({ outcome: 'succeeded' });
+  }
+});
+
+test('a schedule that is delivered twice runs the pass once', async () => {
+  const before = await versionsOf(first);
+  const dueAtMs = Date.now();
+
+  const answers = [
+    await deployed.fire('cluster-ip-repair', { dueAtMs }),
+    await deployed.fire('cluster-ip-repair', { dueAtMs }),
+  ].map(({ answer }) => answer);
+
+  // It ran in the test before, and is not due again.
+  expect(answers).toEqual([
+    { passes: 0, failed: 0, skipped: 1 },
+    { passes: 0, failed: 0, skipped: 1 },
+  ]);
+  expect(await versionsOf(first)).toEqual(before);
+});
+
+describe('between two minutes', () => {
+  let sources: EventSources;
+
+  beforeAll(async () => {
+    sources = await deployed.startEventSources();
+    // What the tests before queued.
+    await sources.purge('kubernetes-service');
+    expect(await sources.waiting('kubernetes-service')).toBe(0);
+  });
+  afterAll(() => sources?.stop());
+
+  test('the ticks of one invocation follow every ten seconds what becomes of an API server', async () => {
+    await controlPlane.expectPublished(FIRST, SECOND);
+    const seen = sources.deliveries.length;
+    await deployed.fire('kubernetes-service');
+    await second.kill();
+
+    await eventually(() => controlPlane.expectPublished(FIRST), 45_000);
+    await second.restart();
+    await eventually(() => controlPlane.expectPublished(FIRST, SECOND), 30_000);
+    await eventually(async () => {
+      expect(await sources.waiting('kubernetes-service')).toBe(0);
+      expect(sources.deliveries.length).toBe(seen + 5);
+    }, 60_000);
+
+    const deliveries = sources.deliveries.slice(seen);
+    const dueAtMs = deliveries.map(({ body }) => JSON.parse(body).dueAtMs);
+    expect(dueAtMs.map((atMs) => atMs - dueAtMs[0])).toEqual([0, 1, 2, 3, 4].map((count) => count * TICK_MS));
+    for (const { invocation } of deliveries) expect(invocation.answer).toMatchObject({ passes: 1, failed: 0 });
+    const { metrics } = readLines(deliveries.flatMap(({ invocation }) => invocation.lines));
+    expect(sumOf(metrics, 'lateTicks') ?? 0).toBe(0);
+    expect(sumOf(metrics, 'passes')).toBe(5);
+  });
+
+  test.each([
+    ['no JSON', 'poison', /It is no tick/],
+    ['a tick of another version', '{"schema":2,"loop":"kubernetes-service","dueAtMs":1,"clusters":["prod"]}', /schema/],
+    [
+      'a tick of another loop',
+      '{"schema":1,"loop":"node-port-repair","dueAtMs":1,"clusters":["prod"]}',
+      /node-port-repair/,
+    ],
+  ])('a message that is %s is told, counted and done with', async (_, body, reason) => {
+    const delivery = await delivered(body);
+
+    const { logs, metrics } = readLines(delivery.invocation.lines);
+    expect(delivery.invocation.error).toBeUndefined();
+    expect(told(logs, 'errors')).toEqual([expect.stringMatching(reason)]);
+    expect(sumOf(metrics, 'unreadableTicks')).toBe(1);
+    expect(await sources.waiting('kubernetes-service')).toBe(0);
+  });
+
+  test('a tick that comes late is dropped and counted', async () => {
+    const body = tickOf(Date.now() - 11_000, CLUSTER);
+
+    const { logs, metrics } = readLines((await delivered(body)).invocation.lines);
+
+    expect(messages(logs)).toContain('tick dropped');
+    expect(sumOf(metrics, 'lateTicks')).toBe(1);
+    expect(sumOf(metrics, 'passes') ?? 0).toBe(0);
+  });
+
+  test('a tick for a cluster that is not registered says so, and the others in it have theirs', async () => {
+    const body = tickOf(Date.now(), 'nobody', CLUSTER);
+
+    const { invocation } = await delivered(body);
+
+    expect(invocation.error).toBeUndefined();
+    expect(JSON.stringify(readLines(invocation.lines).logs)).toContain('nobody');
+    expect(invocation.answer).toMatchObject({ passes: 1 });
+  });
+
+  async function delivered(body: string) {
+    await sources.send('kubernetes-service', body);
+    return eventually(() => {
+      const delivery = sources.deliveries.find((one) => one.body === body);
+      if (delivery === undefined) throw new Error(`was not delivered: ${body}`);
+      return delivery;
+    });
+  }
+});
+
+test('deregister takes an API server out, and the next tick leaves it out', async () => {
+  const { answer, logs } = await deployed.run('deregister', { cluster: CLUSTER, address: SECOND, untilMinutes: 5 });
+
+  expect(answer).toMatchObject({ outcome: 'deregistered', stillPublished: false });
+  expect(messages(logs)).toContain('deregister: deregistered');
+  await controlPlane.expectPublished(FIRST);
+  const tick = await deployed.run('kubernetes-service', force);
+  expect(tick.answer).toMatchObject({ passes: 1, failed: 0 });
+  await controlPlane.expectPublished(FIRST);
+});
+
+test('deregister refuses the last live API server', async () => {
+  const { answer } = await deployed.run('deregister', { cluster: CLUSTER, address: FIRST });
+
+  expect(answer).toMatchObject({ outcome: 'refused', reason: 'lastLiveAddress' });
+  await controlPlane.expectPublished(FIRST);
+});
+
+test('a server that went down and came back is published again before the end that was asked for', async () => {
+  await second.kill();
+  await deployed.run('kubernetes-service', force);
+  await second.restart();
+  await deployed.run('kubernetes-service', force);
+
+  await controlPlane.expectPublished(FIRST, SECOND);
+});
+
+test('a second stack on the same table only tells what it would write', async () => {
+  const { runnable } = deployed.function('kubernetes-service');
+  const environment = { ...runnable.environment, STACK: 'another' };
+  const other = runFunction({ ...runnable, environment });
+  const leases = await listLeases(world.table(), CLUSTER);
+  await first.request('PATCH', ENDPOINTS_PATH, { subsets: [] });
+
+  const { answer, lines } = await other.invoke(force);
+  await other.stop();
+
+  expect(answer).toMatchObject({ passes: 1, failed: 0 });
+  expect(told(readLines(lines).logs, 'wouldWrite')).toContain('update Endpoints default/kubernetes');
+  expect(told(readLines(lines).logs, 'changes')).toEqual([]);
+  expect(await listLeases(world.table(), CLUSTER)).toEqual(leases);
+  await deployed.run('kubernetes-service', force);
+  await controlPlane.expectPublished(FIRST, SECOND);
+});
+
+test('doctor finds nothing to fix, under the rights that are shipped', async () => {
+  const { answer } = await deployed.run('doctor', {});
+
+  const { ok, lines } = answer as DoctorAnswer;
+  expect(lines.filter(({ level }) => level === 'fail')).toEqual([]);
+  expect(ok).toBe(true);
+  const checks = new Set(lines.map(({ check }) => check));
+  expect([...checks]).toEqual(
+    expect.arrayContaining(['table', 'queue', 'kubeconfig', 'api server', 'probe', 'rights']),
+  );
+});
+
+function tickOf(dueAtMs: number, ...clusters: readonly string[]): string {
+  return JSON.stringify({ schema: 1, loop: 'kubernetes-service', dueAtMs, clusters });
+}
+
+describe('what goes wrong is told, and the next tick is fine', () => {
+  afterAll(() => world?.emulator.recorder.decide(() => 'answered'));
+
+  async function expectNextTickFine(): Promise<void> {
+    world.emulator.recorder.decide(() => 'answered');
+    const { answer } = await deployed.run('kubernetes-service', force);
+    expect(answer).toMatchObject({ passes: 1, failed: 0 });
+    await controlPlane.expectPublished(FIRST, SECOND);
+  }
+
+  test('an invocation that is killed in the middle of writing its leases', async () => {
+    const before = await versionsOf(first);
+    world.emulator.recorder.decide(({ action }) => (action === 'dynamodb:PutItem' ? 'unanswered' : 'answered'));
+
+    const killed = await deployed.function('kubernetes-service').invoke(force, { killedAfterMs: 1_500 });
+
+    expect(killed.error).toMatchObject({ errorType: 'Sandbox.Timedout' });
+    expect(await versionsOf(first)).toEqual(before);
+    await expectNextTickFine();
+    expect(await listLeases(world.table(), CLUSTER)).toHaveLength(2);
+  });
+
+  test('a queue that takes nothing: the tick of the minute is done all the same', async () => {
+    world.emulator.recorder.decide(({ action }) => (action === 'sqs:SendMessage' ? 'refused' : 'answered'));
+
+    const { answer, logs, metrics } = await deployed.fire('kubernetes-service');
+
+    expect(answer).toMatchObject({ failed: 0 });
+    expect(messages(logs)).toContain('ticks not queued');
+    expect(sumOf(metrics, 'unqueuedTicks')).toBe(5);
+    await expectNextTickFine();
+  });
+
+  test.each<[string, () => unknown]>([
+    ['is not there', () => world.emulator.aws.json('secretsmanager', 'secretsmanager.DeleteSecret', deletion)],
+    ['nobody answers for', () => world.emulator.recorder.decide(unansweredSecrets)],
+    ['is no kubeconfig', () => world.putSecret(SECRET, 'not: a kubeconfig')],
+    ['is no text that YAML could be', () => world.putSecret(SECRET, '{[}')],
+  ])('a secret that %s is named', async (_, spoil) => {
+    const cold = () => deployed.function('kubernetes-service').stop();
+    await spoil();
+    await cold();
+
+    const { answer, logs } = await deployed.run('kubernetes-service', force);
+
+    expect(answer).toMatchObject({ passes: 1, failed: 1 });
+    expect(told(logs, 'errors')).toEqual([expect.stringContaining(SECRET)]);
+    await world.putSecret(SECRET, controlPlane.kubeconfigYaml);
+    await expectNextTickFine();
+  });
+
+  test('a registration that a newer version wrote', async () => {
+    const table = world.table();
+    const item = await table.get('#clusters', CLUSTER);
+    if (item === undefined) throw new Error('the cluster is not registered');
+    const newer = await table.put({ ...item, schema: 99 }, item);
+    const before = await versionsOf(first);
+
+    const { answer, logs } = await deployed.run('system-namespaces', force);
+
+    expect(answer).toMatchObject({ passes: 1, failed: 1 });
+    expect(told(logs, 'errors')).toEqual([expect.stringMatching(/^SchemaTooNew: /)]);
+    expect(await versionsOf(first)).toEqual(before);
+    await table.put(item, newer.outcome === 'won' ? newer.item : item);
+    await expectNextTickFine();
+  });
+});
+
+test('no line of any invocation holds a credential, and each is a log line or metrics that CloudWatch takes', () => {
+  const lines = world.lines();
+  const { logs, metrics } = readLines(lines);
+
+  expect(logs.length).toBeGreaterThan(20);
+  expect(new Set(metrics.map(({ namespace }) => namespace))).toEqual(new Set(['kube-bootstrap-controller']));
+  const { token } = controlPlane;
+  for (const credential of [token, first.token, Buffer.from(token).toString('base64')]) {
+    expect(lines.filter((line) => line.includes(credential))).toEqual([]);
+  }
+});
+
+test('no function makes a call that its role does not grant', () => {
+  expect(world.emulator.recorder.calls.length).toBeGreaterThan(50);
+  expect(world.callsNotGranted()).toEqual([]);
+});
+
+test('a role without any one action that its function calls is found out', () => {
+  const { name, statements } = deployed.function('kubernetes-service');
+  const calls = world.emulator.recorder.calls.filter(({ caller }) => caller === name);
+  const called = [...new Set(calls.map(({ action }) => action))];
+  expect(called).toEqual(
+    expect.arrayContaining(['dynamodb:PutItem', 'sqs:SendMessage', 'secretsmanager:GetSecretValue']),
+  );
+
+  for (const action of called) {
+    const without = statements.map((statement) => ({
+      ...statement,
+      Action: [statement.Action].flat().filter((granted) => granted !== action),
+    }));
+    expect(notGranted(calls, without).map((line) => line.split(' ')[2])).toContain(action);
+  }
+  const elsewhere = {
+    caller: name,
+    action: 'dynamodb:PutItem',
+    resource: 'arn:aws:dynamodb:us-east-1:123456789012:table/x',
+  };
+  expect(notGranted([elsewhere], statements)).toHaveLength(1);
+});
+
+const unansweredSecrets = ({ action }: AwsCall) => (action.startsWith('secretsmanager:') ? 'unanswered' : 'answered');
+const deletion = { SecretId: SECRET, ForceDeleteWithoutRecovery: true };

@@ -1,0 +1,58 @@
+import { expect } from '@jest/globals';
+import { type Etcd, type KubeApiserver, kubeconfig, startEtcd, startKubeApiserver } from '../support/control-plane.ts';
+import { published } from '../support/kubernetes-service-objects.ts';
+import { freePort } from '../support/server-process.ts';
+import { applyShippedRbac } from '../support/shipped-rbac.ts';
+import { type World, writeClusterFile } from './world.ts';
+
+export const CLUSTER = 'prod';
+export const SECRET = 'kube-bootstrap-controller/prod';
+export const [FIRST, SECOND] = ['10.9.8.7', '10.9.8.8'] as const;
+
+/** A control plane of two API servers. */
+export interface ControlPlane {
+  readonly etcd: Etcd;
+  readonly first: KubeApiserver;
+  readonly second: KubeApiserver;
+  /** Of the service account that is shipped. */
+  readonly token: string;
+  /** With that token; it trusts both API servers. */
+  readonly kubeconfigYaml: string;
+  expectPublished(...addresses: readonly string[]): Promise<void>;
+}
+
+export async function startControlPlane(): Promise<ControlPlane> {
+  const etcd = await startEtcd();
+  try {
+    const common = { etcd, port: await freePort('127.0.0.1', '127.0.0.2') };
+    const first = await startKubeApiserver({ ...common, bindAddress: '127.0.0.1', advertiseAddress: FIRST });
+    const second = await startKubeApiserver({ ...common, bindAddress: '127.0.0.2', advertiseAddress: SECOND });
+    const { token } = await applyShippedRbac(first);
+    return {
+      ...{ etcd, first, second, token },
+      kubeconfigYaml: kubeconfig({ url: first.url, ca: first.ca + second.ca, token }),
+      async expectPublished(...addresses) {
+        expect(await published(first)).toEqual({ endpoints: addresses, slice: addresses });
+      },
+    };
+  } catch (error) {
+    await etcd.stop();
+    throw error;
+  }
+}
+
+/** Puts the kubeconfig into its secret and `cluster.yml` into the project. */
+export async function packageCluster(world: World, { first, second, kubeconfigYaml }: ControlPlane): Promise<void> {
+  await world.putSecret(SECRET, kubeconfigYaml);
+  writeClusterFile(world.project, {
+    name: CLUSTER,
+    mode: 'enforce',
+    kubeconfig: { secretsManager: SECRET },
+    apiServers: [
+      { address: FIRST, probe: { url: `${first.url}/readyz` } },
+      { address: SECOND, probe: { url: `${second.url}/readyz` } },
+    ],
+    service: { securePort: first.port },
+    systemNamespaces: ['kube-system', 'kube-public', 'default', 'kube-node-lease', 'platform'],
+  });
+}

@@ -1,0 +1,162 @@
+import { randomUUID } from 'node:crypto';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect } from '@jest/globals';
+import { stringify } from 'yaml';
+import type { Loop } from '../../lib/cluster/cluster-spec.ts';
+import { createDynamoClient } from '../../lib/table/dynamodb-client.ts';
+import { dynamoDbTable } from '../../lib/table/dynamodb-table.ts';
+import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
+import { type Emulator, startEmulator } from '../support/emulator.ts';
+import { REGION } from '../support/emulator-aws.ts';
+import { type EventSources, readSchedules, type Schedule, startEventSources } from '../support/emulator-events.ts';
+import { type LogLine, type ReadLines, readLines } from '../support/emulator-logs.ts';
+import { notGranted } from '../support/emulator-policy.ts';
+import { copyProject, type Project } from '../support/emulator-project.ts';
+import { type DeployedFunction, readStack, type Stack } from '../support/emulator-stack.ts';
+
+export const STACK = 'kube-bootstrap-controller-dev';
+
+/** A project, the AWS that it is deployed to, and what runs there. */
+export interface World {
+  readonly emulator: Emulator;
+  readonly project: Project;
+  /** Deploys, or deploys again, and reads back what is there now; what ran before is ended. */
+  deploy(...args: readonly string[]): Promise<Deployment>;
+  /** Reads back what is there now, when it changed otherwise. */
+  readBack(): Promise<Deployment>;
+  /** Makes or changes a secret. */
+  putSecret(id: string, text: string): Promise<void>;
+  /** A table of the emulator. */
+  table(name?: string): KeyValueTable;
+  /** Every line of every function of every deployment. */
+  lines(): string[];
+  /** Every call that the role of its function does not allow. */
+  callsNotGranted(): string[];
+  stop(): Promise<void>;
+}
+
+export interface Deployment extends Stack {
+  readonly schedules: Readonly<Record<string, Schedule>>;
+  /** The function of a name, which must be there. */
+  function(name: string): DeployedFunction;
+  /** The minute's invocation of a loop. */
+  fire(loop: Loop, options?: Parameters<Schedule['fire']>[0]): Promise<Ran>;
+  /** An invocation by hand, of one that must answer. */
+  run(name: string, event: object): Promise<Ran>;
+  startEventSources(): Promise<EventSources>;
+}
+
+/** One invocation that answered. */
+export interface Ran extends ReadLines {
+  readonly answer: unknown;
+}
+
+export async function startWorld(): Promise<World> {
+  const emulator = await startEmulator();
+  const project = copyProject(emulator.aws.endpoint);
+  const deployments: Deployment[] = [];
+  const client = createDynamoClient({
+    endpoint: emulator.aws.endpoint,
+    region: REGION,
+    credentials: { accessKeyId: 'test', secretAccessKey: 'test' },
+  });
+
+  const missing: string[] = [];
+  let judged = 0;
+  /** By the policies of the deployment that is at its end. */
+  const judgeCalls = () => {
+    const calls = emulator.recorder.calls.slice(judged);
+    judged += calls.length;
+    for (const { name, statements } of Object.values(deployments.at(-1)?.functions ?? {})) {
+      const own = calls.filter(({ caller }) => caller === name);
+      missing.push(...notGranted(own, statements));
+    }
+  };
+  const readBack = async () => {
+    await deployments.at(-1)?.stop();
+    judgeCalls();
+    const deployment = await openDeployment(emulator);
+    deployments.push(deployment);
+    return deployment;
+  };
+  const functions = () => deployments.flatMap((deployment) => Object.values(deployment.functions));
+  return {
+    emulator,
+    project,
+    readBack,
+    async deploy(...args) {
+      await project.serverless(['deploy', ...args]);
+      return readBack();
+    },
+    async putSecret(id, text) {
+      const secret = { SecretString: text, ClientRequestToken: randomUUID() };
+      await emulator.aws
+        .json('secretsmanager', 'secretsmanager.PutSecretValue', { SecretId: id, ...secret })
+        .catch(() => emulator.aws.json('secretsmanager', 'secretsmanager.CreateSecret', { Name: id, ...secret }));
+    },
+    table: (tableName = STACK) =>
+      dynamoDbTable({
+        client,
+        tableName,
+        deadline: new AbortController().signal,
+        nowMs: Date.now,
+        newWriteId: randomUUID,
+      }),
+    lines: () => functions().flatMap(({ lines }) => lines),
+    callsNotGranted() {
+      judgeCalls();
+      return missing;
+    },
+    async stop() {
+      await deployments.at(-1)?.stop();
+      client.destroy();
+      project.remove();
+      await emulator.stop();
+    },
+  };
+}
+
+async function openDeployment(emulator: Emulator): Promise<Deployment> {
+  const stack = await readStack(emulator, STACK);
+  const schedules = await readSchedules(emulator.aws, stack);
+  const find = (name: string) => {
+    const found = stack.functions[name];
+    if (found === undefined) throw new Error(`no function ${name} was deployed`);
+    return found;
+  };
+  return {
+    ...stack,
+    schedules,
+    function: find,
+    async fire(loop, options) {
+      const schedule = schedules[loop];
+      if (schedule === undefined) throw new Error(`${loop} has no schedule`);
+      return answered(await schedule.fire(options));
+    },
+    run: async (name, event) => answered(await find(name).invoke(event)),
+    startEventSources: () => startEventSources(emulator.aws, stack),
+  };
+}
+
+function answered({ answer, error, lines }: Awaited<ReturnType<DeployedFunction['invoke']>>): Ran {
+  expect({ error, ...(error && { lines }) }).toEqual({ error: undefined });
+  return { answer, ...readLines(lines) };
+}
+
+export function writeClusterFile({ folder }: Project, spec: object): void {
+  writeFileSync(join(folder, 'cluster.yml'), stringify(spec));
+}
+
+/** The sentences of a field of all log lines: what is told as `changes`, `errors`, `findings`. */
+export function told(logs: readonly LogLine[], field: string): string[] {
+  return logs.flatMap((line) => {
+    const value = line[field];
+    return Array.isArray(value) ? value.map(String) : [];
+  });
+}
+
+/** Messages of all log lines. */
+export function messages(logs: readonly LogLine[]): string[] {
+  return logs.map(({ message }) => message);
+}

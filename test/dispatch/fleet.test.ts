@@ -1,0 +1,215 @@
+import { beforeEach, describe, expect, test } from '@jest/globals';
+import { LOOPS } from '../../lib/cluster/cluster-spec.ts';
+import { dispatch } from '../../lib/dispatch/dispatch.ts';
+import type { Environment } from '../../lib/dispatch/environment.ts';
+import { standingOf } from '../../lib/dispatch/fleet-figures.ts';
+import type { LoopDefinition, PassContext, PassReport } from '../../lib/loops/pass.ts';
+import { pauseAllClusters, pauseCluster, takeOverCluster } from '../../lib/table/cluster-registration.ts';
+import { TableError } from '../../lib/table/errors.ts';
+import type { RunRecord } from '../../lib/table/run-records.ts';
+import { aClusterSpec } from '../support/a-cluster-spec.ts';
+import { aDispatchWorld, aReport, type DispatchWorld } from '../support/dispatch-world.ts';
+import { memoryQueue } from '../support/memory-queue.ts';
+
+const MINUTE = 60_000;
+const { intervalSeconds } = aClusterSpec();
+const ENTRY = { name: 'demo', intervalSeconds, publishes: true, paused: undefined, owner: undefined, writtenAtMs: 0 };
+const RECORD: RunRecord = {
+  passId: 'p',
+  startedAtMs: 0,
+  durationMs: 1,
+  outcome: 'succeeded',
+  mode: 'enforce',
+  observed: false,
+  counts: { leasesHeld: 1 },
+  findings: [],
+  failuresInARow: 0,
+  lastSuccessAtMs: 0,
+  events: {},
+};
+const failing = (failuresInARow: number): RunRecord => ({ ...RECORD, outcome: 'failed', failuresInARow });
+
+describe('how a cluster is', () => {
+  const at = (seconds: number) => ({ nowMs: seconds * 1000, pausedAll: undefined });
+  const all = (record: RunRecord) => Object.fromEntries(LOOPS.map((loop) => [loop, record]));
+
+  test.each([
+    { name: 'all is well', seconds: 60, overdue: [] },
+    // The endpoints loop records its success once a minute: that minute is no sign of trouble.
+    {
+      name: 'the endpoints loop has not succeeded for three periods after its last record',
+      seconds: 91,
+      overdue: ['kubernetes-service'],
+    },
+    { name: 'neither has the one of namespaces', seconds: 241, overdue: ['system-namespaces', 'kubernetes-service'] },
+    { name: 'nor any', seconds: 601, overdue: LOOPS },
+  ])('after $seconds s: $name', ({ seconds, overdue }) => {
+    expect(standingOf(ENTRY, all(RECORD), at(seconds)).overdue).toEqual(overdue);
+  });
+
+  test('three failures in a row are three periods without a success', () => {
+    expect(standingOf(ENTRY, all(failing(2)), at(30))).toMatchObject({ overdue: [], failing: LOOPS });
+    expect(standingOf(ENTRY, all(failing(3)), at(30))).toMatchObject({ overdue: LOOPS, failing: LOOPS });
+  });
+
+  test('one that never ran is given its time from its registration on, and one that was paused from the end of that', () => {
+    expect(standingOf({ ...ENTRY, writtenAtMs: 600_000 }, {}, at(660)).overdue).toEqual([]);
+    expect(standingOf({ ...ENTRY, writtenAtMs: 600_000 }, {}, at(700)).overdue).toEqual(['kubernetes-service']);
+    const paused = { untilMs: 590_000, reason: 'r', by: 'b' };
+    expect(standingOf({ ...ENTRY, paused }, all(RECORD), at(600)).overdue).toEqual([]);
+    expect(standingOf(ENTRY, all(RECORD), { nowMs: 600_000, pausedAll: paused }).overdue).toEqual([]);
+  });
+
+  test('one that is paused is that, and nothing else', () => {
+    const paused = { untilMs: 700_000, reason: 'r', by: 'b' };
+    const standing = { paused: true, overdue: [], failing: [], withoutLiveLease: false };
+    expect(standingOf({ ...ENTRY, paused }, all(failing(9)), at(600))).toEqual(standing);
+  });
+
+  test.each([
+    { name: 'holds a lease', counts: { leasesHeld: 1 }, publishes: true, without: false },
+    { name: 'holds none', counts: { leasesHeld: 0 }, publishes: true, without: true },
+    { name: 'did not get as far as to know', counts: {}, publishes: true, without: false },
+    { name: 'publishes nothing', counts: { leasesHeld: 0 }, publishes: false, without: false },
+  ])('without a live lease is one whose last pass $name: $without', ({ counts, publishes, without }) => {
+    const records = { 'kubernetes-service': { ...RECORD, counts: counts as RunRecord['counts'] } };
+    expect(standingOf({ ...ENTRY, publishes }, records, at(10)).withoutLiveLease).toBe(without);
+  });
+});
+
+describe('the figures of a stack', () => {
+  let world: DispatchWorld;
+  let scripts: Record<string, (context: PassContext) => Promise<PassReport>>;
+  const figures = () =>
+    Object.fromEntries(Object.entries(world.telemetry.counters).filter(([name]) => name.startsWith('clusters')));
+
+  beforeEach(() => {
+    world = aDispatchWorld();
+    scripts = {};
+  });
+
+  const kubernetesService: LoopDefinition = {
+    id: 'kubernetes-service',
+    run: (context) => scripts[context.spec.name]?.(context) ?? Promise.resolve(aReport({ counts: { leasesHeld: 1 } })),
+  };
+
+  function invoke(event: unknown, overrides: Partial<Environment> = {}, loop = kubernetesService) {
+    const environment = { ...world.environment, stack: 'prod', ...overrides };
+    return dispatch(loop, event, { environment, telemetry: world.telemetry, remainingMs: () => 45_000 });
+  }
+  const schedule = () => ({ 'detail-type': 'Scheduled Event', time: new Date(world.clock.nowMs).toISOString() });
+
+  test('count what is registered, paused, failing and without a live lease, and name those that are not well', async () => {
+    await world.register({ name: 'fails' }, { name: 'paused' }, { name: 'well' }, { name: 'without' });
+    await pauseCluster(world.table, 'paused', { untilMs: world.clock.nowMs + MINUTE, reason: 'r', by: 'b' });
+    await world.table.put({ cluster: '#clusters', key: 'broken', value: {}, schema: 1 }, undefined);
+    scripts['fails'] = () => Promise.reject(new Error('no'));
+    scripts['without'] = async () => aReport({ counts: { leasesHeld: 0 }, errors: [new Error('none')] });
+    await invoke(schedule());
+    expect(figures()).toEqual({
+      clustersRegistered: 5,
+      clustersOverdue: 0,
+      clustersFailing: 3,
+      clustersWithoutLiveLease: 1,
+      clustersPaused: 1,
+    });
+    expect(world.telemetry.lines.find(({ message }) => message === 'clusters not well')).toEqual({
+      level: 'warn',
+      message: 'clusters not well',
+      fields: {
+        overdue: undefined,
+        failing: [
+          'broken: system-namespaces, kubernetes-service, cluster-ip-repair, node-port-repair',
+          'fails: kubernetes-service',
+          'without: kubernetes-service',
+        ],
+        withoutLiveLease: ['without'],
+      },
+    });
+  });
+
+  test('say nothing in the log while all are well', async () => {
+    await world.register({ name: 'well' });
+    await invoke(schedule());
+    expect(figures()).toMatchObject({ clustersRegistered: 1, clustersFailing: 0 });
+    expect(world.telemetry.lines.map(({ message }) => message)).toEqual(['invocation ended']);
+  });
+
+  test('are those of one cluster that hangs: the others are done in time, and it is overdue after three periods', async () => {
+    await world.register({ name: 'a' }, { name: 'b' }, { name: 'hangs' });
+    scripts['hangs'] = () => new Promise(() => {});
+    const { queue, receive } = memoryQueue(() => world.clock.nowMs);
+    const onTime: number[] = [];
+    const runOne = async (event: unknown) => {
+      const from = world.deadlines.length;
+      const done = invoke(event, { tickQueue: queue });
+      for (let turn = 0; turn < 40; turn += 1) await new Promise(setImmediate);
+      onTime.push(world.telemetry.counters['passes'] ?? 0);
+      for (const { ms, expire, cancelled } of world.deadlines.slice(from)) if (ms === 9_000 && !cancelled) expire();
+      await done;
+    };
+    await runOne(schedule());
+    expect(figures()).toMatchObject({ clustersRegistered: 3, clustersOverdue: 0, clustersFailing: 1 });
+    for (let tick = 0; tick < 5; tick += 1) {
+      world.clock.nowMs += 10_000;
+      for (const event of receive()) await runOne(event);
+    }
+    world.clock.nowMs += 10_000;
+    for (const name of Object.keys(figures())) delete world.telemetry.counters[name];
+    await runOne(schedule());
+    expect(figures()).toMatchObject({ clustersRegistered: 3, clustersOverdue: 1, clustersFailing: 1 });
+    // Two of the three had ended each time before the third was given up.
+    expect(onTime).toEqual(Array.from({ length: 7 }, (_, tick) => tick * 3 + 2));
+    const line = world.telemetry.lines.findLast(({ message }) => message === 'clusters not well');
+    expect(line?.fields['overdue']).toEqual(['hangs: kubernetes-service']);
+  });
+
+  test('leave out what another stack owns', async () => {
+    await world.register({ name: 'theirs' }, { name: 'ours' });
+    await takeOverCluster(world.table, 'theirs', 'second');
+    await invoke(schedule());
+    expect(figures()).toMatchObject({ clustersRegistered: 1 });
+  });
+
+  test('see the hold on all', async () => {
+    await world.register({ name: 'a' }, { name: 'b' });
+    await pauseAllClusters(world.table, { untilMs: world.clock.nowMs + MINUTE, reason: 'r', by: 'b' });
+    await invoke(schedule());
+    expect(figures()).toMatchObject({ clustersRegistered: 2, clustersPaused: 2 });
+  });
+
+  test('are counted where nothing is registered, too', async () => {
+    await invoke(schedule());
+    expect(figures()).toMatchObject({ clustersRegistered: 0, clustersOverdue: 0 });
+    expect(world.telemetry.counters).toMatchObject({ passes: 0, failures: 0 });
+  });
+
+  test.each([
+    { name: 'by another loop', event: schedule, loop: 'system-namespaces' as const },
+    { name: 'upon a request', event: () => ({}), loop: 'kubernetes-service' as const },
+  ])('are not worked out $name', async ({ event, loop }) => {
+    await world.register({ name: 'a' });
+    await invoke(event(), {}, { ...kubernetesService, id: loop });
+    expect(figures()).toEqual({});
+  });
+
+  test('are missing, which is told, when the records cannot be read', async () => {
+    await world.register({ name: 'a' }, { name: 'b' });
+    const list: typeof world.table.list = (cluster, prefix) =>
+      prefix === 'runs/' ? Promise.reject(new TableError('Throttled', 'too much')) : world.table.list(cluster, prefix);
+    expect(await invoke(schedule(), { table: () => ({ ...world.table, list }) })).toMatchObject({ failed: 0 });
+    expect(figures()).toEqual({});
+    expect(world.telemetry.lines).toContainEqual({
+      level: 'error',
+      message: 'fleet figures missing',
+      fields: { errors: ['Throttled: too much'] },
+    });
+  });
+
+  test('count a cluster whose record cannot be read as failing', async () => {
+    await world.register({ name: 'a' });
+    await world.table.put({ cluster: 'a', key: 'runs/node-port-repair', value: 7, schema: 1 }, undefined);
+    await invoke(schedule());
+    expect(figures()).toMatchObject({ clustersFailing: 1 });
+  });
+});

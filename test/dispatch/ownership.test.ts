@@ -1,0 +1,142 @@
+import { beforeEach, describe, expect, test } from '@jest/globals';
+import { dispatch } from '../../lib/dispatch/dispatch.ts';
+import type { Summary } from '../../lib/dispatch/summary.ts';
+import type { LoopDefinition, PassContext, PassReport } from '../../lib/loops/pass.ts';
+import { takeOverCluster, unregisterCluster } from '../../lib/table/cluster-registration.ts';
+import { readCluster } from '../../lib/table/clusters.ts';
+import { listLeases, refreshLease } from '../../lib/table/leases.ts';
+import { aDispatchWorld, aReport, type DispatchWorld } from '../support/dispatch-world.ts';
+
+let world: DispatchWorld;
+let seen: PassContext | undefined;
+
+beforeEach(() => {
+  world = aDispatchWorld();
+  seen = undefined;
+});
+
+function tick(
+  stack: string | undefined,
+  run: (context: PassContext) => Promise<PassReport> | PassReport = () => aReport(),
+  id: LoopDefinition['id'] = 'kubernetes-service',
+): Promise<Summary> {
+  const loop: LoopDefinition = {
+    id,
+    run: async (context) => {
+      seen = context;
+      return run(context);
+    },
+  };
+  const environment = { ...world.environment, ...(stack !== undefined && { stack }) };
+  world.clock.nowMs += 180_000;
+  return dispatch(loop, {}, { environment, telemetry: world.telemetry, remainingMs: () => 45_000 });
+}
+
+/** Writes everything that a pass may write, and looks at it. */
+async function writesAll({ table, kubernetes, spec, nowMs }: PassContext): Promise<PassReport> {
+  await kubernetes.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'kube-public' } });
+  const lease = { address: '10.0.0.9', source: 'probe', expiresAtMs: nowMs() + 15_000, seenDown: false } as const;
+  await refreshLease(table, spec.name, lease, undefined);
+  await table.put({ cluster: spec.name, key: 'ranges/serviceips', value: 1, schema: 1 }, undefined);
+  const held = await listLeases(table, spec.name);
+  return aReport({ changes: ['wrote'], counts: { leasesHeld: held.length }, state: 'remembered' });
+}
+
+const keys = async () => (await world.table.list('demo', '')).map(({ key }) => key);
+const passLines = () => world.telemetry.lines.filter(({ message }) => message.startsWith('pass '));
+
+describe('a cluster that nobody owns', () => {
+  test("becomes the first stack's that comes by, in the same generation", async () => {
+    await world.register({});
+    await tick('prod');
+    expect(await readCluster(world.table, 'demo')).toMatchObject({ generation: 1, owner: { stack: 'prod' } });
+    expect(seen?.spec.mode).toBe('enforce');
+  });
+
+  test('becomes that of one of two stacks that come at once, and the other observes', async () => {
+    await world.register({});
+    const modes: string[] = [];
+    const run = ({ spec }: PassContext) => {
+      modes.push(spec.mode);
+      return aReport();
+    };
+    await Promise.all([tick('prod', run), tick('second', run)]);
+    expect(modes.toSorted()).toEqual(['enforce', 'observe']);
+  });
+
+  test('stays so where there are no stacks', async () => {
+    await world.register({});
+    await tick(undefined);
+    expect(await readCluster(world.table, 'demo')).not.toHaveProperty('owner');
+    expect(seen?.spec.mode).toBe('enforce');
+  });
+});
+
+describe('a cluster of another stack', () => {
+  beforeEach(async () => {
+    await world.register({});
+    await tick('prod', () => aReport({ state: 'of the owner' }));
+    world.telemetry.lines.length = 0;
+  });
+
+  test('is only observed: neither it nor its part of the table is written', async () => {
+    const before = await world.table.list('demo', '');
+    expect(await tick('second', writesAll)).toEqual({ passes: 1, failed: 0, skipped: 0 });
+    expect(await world.table.list('demo', '')).toEqual(before);
+    expect(world.created.get('demo')).toEqual([]);
+    expect(passLines()).toMatchObject([
+      {
+        message: 'pass succeeded',
+        fields: { cluster: 'demo', mode: 'observe', ownedBy: 'prod', wouldWrite: ['create Namespace kube-public'] },
+      },
+    ]);
+  });
+
+  test('is judged as if what the pass would write was there', async () => {
+    await tick('second', writesAll);
+    expect(world.telemetry.samples).toContainEqual({ name: 'leasesHeld', value: 1, cluster: 'demo' });
+    expect(await listLeases(world.table, 'demo')).toEqual([]);
+  });
+
+  test('is shown with what its owner remembers, and passes run whenever the owner last did', async () => {
+    await tick('prod', () => aReport({ state: 'of the owner' }), 'cluster-ip-repair');
+    world.clock.nowMs -= 170_000;
+    await tick('second', undefined, 'cluster-ip-repair');
+    expect(seen).toMatchObject({ firstPass: false, state: 'of the owner' });
+  });
+
+  test("does not lose its owner's record to a pass that fails", async () => {
+    const summary = await tick('second', () => Promise.reject(new Error('no way in')));
+    expect(summary).toEqual({ passes: 1, failed: 1, skipped: 0 });
+    expect(await world.recordOf('demo', 'kubernetes-service')).toMatchObject({ outcome: 'succeeded' });
+  });
+
+  test('is left alone by whoever has no stack, too', async () => {
+    await tick(undefined);
+    expect(seen?.spec.mode).toBe('observe');
+  });
+
+  test('is written by the stack that takes it over, and no longer by the one before', async () => {
+    await takeOverCluster(world.table, 'demo', 'second');
+    await tick('second', writesAll);
+    expect(await keys()).toEqual(['masterleases/10.0.0.9', 'ranges/serviceips', 'runs/kubernetes-service']);
+    await tick('prod');
+    expect(seen?.spec.mode).toBe('observe');
+    expect(await readCluster(world.table, 'demo')).toMatchObject({ generation: 1, owner: { stack: 'second' } });
+  });
+});
+
+test('a cluster that is unregistered while a stack makes it its own is not brought back', async () => {
+  await world.register({});
+  const { table } = world;
+  let reads = 0;
+  const get: typeof table.get = async (cluster, key) => {
+    reads += 1;
+    if (reads === 1) await unregisterCluster(table, 'demo');
+    return table.get(cluster, key);
+  };
+  const environment = { ...world.environment, stack: 'prod', table: () => ({ ...table, get }) };
+  const loop: LoopDefinition = { id: 'system-namespaces', run: () => Promise.resolve(aReport()) };
+  await dispatch(loop, {}, { environment, telemetry: world.telemetry, remainingMs: () => 45_000 });
+  expect(await readCluster(table, 'demo')).toBeUndefined();
+});

@@ -1,0 +1,59 @@
+import { describe, expect, test } from '@jest/globals';
+import { LOOPS } from '../../lib/cluster/cluster-spec.ts';
+import { SCHEDULE_SECONDS } from '../../lib/cluster/schedules.ts';
+import { receiveTick, tickBody } from '../../lib/dispatch/tick-message.ts';
+
+const DUE = 1_790_000_000_000;
+const body = (overrides: object = {}) =>
+  JSON.stringify({ schema: 1, loop: 'kubernetes-service', dueAtMs: DUE, clusters: ['a', 'b'], ...overrides });
+
+describe('a tick in a message', () => {
+  test('is JSON with its schema, loop, due time and clusters', () => {
+    const tick = { loop: 'kubernetes-service' as const, dueAtMs: DUE, clusters: ['a', 'b'] };
+    expect(JSON.parse(tickBody(tick))).toEqual({ schema: 1, ...tick });
+    expect(receiveTick(tickBody(tick), 'kubernetes-service', DUE)).toEqual({
+      outcome: 'due',
+      clusters: ['a', 'b'],
+      dueAtMs: DUE,
+    });
+  });
+
+  test.each(LOOPS)('of %s is late once the next one was due', (loop) => {
+    const intervalMs = SCHEDULE_SECONDS[loop] * 1000;
+    expect(receiveTick(body({ loop }), loop, DUE + intervalMs)).toMatchObject({ outcome: 'due' });
+    expect(receiveTick(body({ loop }), loop, DUE + intervalMs + 1)).toEqual({
+      outcome: 'late',
+      lateMs: intervalMs + 1,
+      clusters: ['a', 'b'],
+    });
+  });
+
+  test('may say more than this version knows', () => {
+    expect(receiveTick(body({ traceId: 'x' }), 'kubernetes-service', DUE)).toMatchObject({ outcome: 'due' });
+  });
+
+  test.each([
+    { name: 'no JSON', text: '{"schema":1', reason: 'It is no tick: the event is not of type object' },
+    { name: 'empty', text: '', reason: 'It is no tick: the event is not of type object' },
+    { name: 'of another kind', text: '[]', reason: 'It is no tick: the event is not of type object' },
+    {
+      name: 'of another version',
+      text: body({ schema: 2 }),
+      reason: 'It is no tick: schema is not 1, the one that this version reads',
+    },
+    {
+      name: 'of another loop',
+      text: body({ loop: 'node-port-repair' }),
+      reason: 'It is a tick of the loop node-port-repair, and this is kubernetes-service',
+    },
+    { name: 'for nobody', text: body({ clusters: [] }), reason: 'It is no tick: clusters names no cluster' },
+    {
+      name: 'for a name that no cluster can have',
+      text: body({ clusters: ['#clusters'] }),
+      reason: 'It is no tick: clusters.0 is not the name of a cluster',
+    },
+    { name: 'due at no time', text: body({ dueAtMs: 'noon' }), reason: 'It is no tick: dueAtMs is not of type number' },
+  ])('that is $name is unreadable, and says why', ({ text, reason }) => {
+    expect(receiveTick(text, 'kubernetes-service', DUE)).toEqual({ outcome: 'unreadable', reason });
+  });
+});

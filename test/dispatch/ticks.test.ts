@@ -1,0 +1,298 @@
+import { beforeEach, describe, expect, test } from '@jest/globals';
+import { dispatch } from '../../lib/dispatch/dispatch.ts';
+import type { Environment } from '../../lib/dispatch/environment.ts';
+import type { Summary } from '../../lib/dispatch/summary.ts';
+import { CLUSTERS_PER_TICK } from '../../lib/dispatch/tick-plan.ts';
+import type { LoopDefinition, PassContext, PassReport } from '../../lib/loops/pass.ts';
+import { pauseCluster, unregisterCluster } from '../../lib/table/cluster-registration.ts';
+import { TableError } from '../../lib/table/errors.ts';
+import type { DispatchWorld } from '../support/dispatch-world.ts';
+import { aDispatchWorld, aReport } from '../support/dispatch-world.ts';
+import type { MemoryQueue } from '../support/memory-queue.ts';
+import { downQueue, memoryQueue, queueEvent } from '../support/memory-queue.ts';
+
+const FLEET = Array.from({ length: CLUSTERS_PER_TICK * 2 + 3 }, (_, index) => `c-${String(index).padStart(2, '0')}`);
+
+let world: DispatchWorld;
+let queue: MemoryQueue;
+let ran: string[];
+/** What the loop does in a cluster, if it is not nothing. */
+let scripts: Record<string, (context: PassContext) => Promise<PassReport>>;
+
+function loopOf(id: LoopDefinition['id']): LoopDefinition {
+  const run = (context: PassContext) => {
+    ran.push(context.spec.name);
+    return scripts[context.spec.name]?.(context) ?? Promise.resolve(aReport());
+  };
+  return { id, run };
+}
+
+async function invoke(
+  event: unknown,
+  overrides: Partial<Environment> = {},
+  id: LoopDefinition['id'] = 'kubernetes-service',
+): Promise<Summary> {
+  const { telemetry } = world;
+  const environment = { ...world.environment, tickQueue: queue.queue, ...overrides };
+  return dispatch(loopOf(id), event, { environment, telemetry, remainingMs: () => 45_000 });
+}
+
+const schedule = () => ({ 'detail-type': 'Scheduled Event', time: new Date(world.clock.nowMs).toISOString() });
+const lines = (message: string) => world.telemetry.lines.filter((line) => line.message === message);
+const tickOf = (overrides: object = {}) =>
+  JSON.stringify({ schema: 1, loop: 'kubernetes-service', dueAtMs: world.clock.nowMs, clusters: ['a'], ...overrides });
+
+beforeEach(() => {
+  world = aDispatchWorld();
+  queue = memoryQueue(() => world.clock.nowMs);
+  ran = [];
+  scripts = {};
+});
+
+/** Receives what is due every ten seconds for as long as a minute. */
+async function restOfMinute(): Promise<Summary[]> {
+  const summaries: Summary[] = [];
+  for (let tick = 0; tick < 5; tick += 1) {
+    world.clock.nowMs += 10_000;
+    for (const event of queue.receive()) summaries.push(await invoke(event));
+  }
+  return summaries;
+}
+
+describe('a few clusters', () => {
+  test('have a pass by the schedule and five by messages in each minute', async () => {
+    await world.register({ name: 'a' }, { name: 'b' });
+    expect(await invoke(schedule())).toEqual({ passes: 2, failed: 0, skipped: 0 });
+    expect(queue.sent.map(({ delaySeconds }) => delaySeconds)).toEqual([10, 20, 30, 40, 50]);
+    expect(await restOfMinute()).toEqual(Array.from({ length: 5 }, () => ({ passes: 2, failed: 0, skipped: 0 })));
+    expect(ran).toEqual(Array.from({ length: 6 }, () => ['a', 'b']).flat());
+    expect(queue.sent).toHaveLength(5);
+  });
+
+  test('are queued before their own tick, which may hang', async () => {
+    await world.register({ name: 'a' });
+    let queuedByThen = 0;
+    scripts['a'] = async () => {
+      queuedByThen = queue.sent.length;
+      return aReport();
+    };
+    await invoke(schedule());
+    expect(queuedByThen).toBe(5);
+  });
+
+  test('of another loop are not queued', async () => {
+    await world.register({ name: 'a' });
+    await invoke(schedule(), {}, 'system-namespaces');
+    expect(queue.sent).toEqual([]);
+    expect(ran).toEqual(['a']);
+  });
+
+  test('are not queued by a request or by a message', async () => {
+    await world.register({ name: 'a' });
+    await invoke({ force: true });
+    world.clock.nowMs += 10_000;
+    await invoke(queueEvent(tickOf()));
+    expect(queue.sent).toEqual([]);
+    expect(ran).toEqual(['a', 'a']);
+  });
+});
+
+describe('a fleet', () => {
+  test('has its first tick by messages too, each cluster once', async () => {
+    await world.register(...FLEET.map((name) => ({ name })));
+    expect(await invoke(schedule())).toEqual({ passes: 0, failed: 0, skipped: 0 });
+    expect(queue.sent).toHaveLength(3 * 6);
+    expect(ran).toEqual([]);
+    for (const event of queue.receive()) await invoke(event);
+    expect(ran).toEqual(FLEET);
+    await restOfMinute();
+    expect(ran).toHaveLength(FLEET.length * 6);
+    expect(lines('invocation ended')[0]?.fields).toMatchObject({ queued: 18 });
+  });
+
+  test.each(['system-namespaces', 'cluster-ip-repair', 'node-port-repair'] as const)(
+    'has the one tick of %s by messages',
+    async (id) => {
+      await world.register(...FLEET.map((name) => ({ name })));
+      await invoke(schedule(), {}, id);
+      for (const event of queue.receive()) await invoke(event, {}, id);
+      expect(ran).toEqual(FLEET);
+      expect(queue.sent).toHaveLength(3);
+    },
+  );
+
+  test('without a queue is done by the schedule alone', async () => {
+    await world.register(...FLEET.map((name) => ({ name })));
+    const { tickQueue: _, ...environment } = { ...world.environment, tickQueue: undefined };
+    const { telemetry } = world;
+    await dispatch(loopOf('kubernetes-service'), schedule(), { environment, telemetry, remainingMs: () => 45_000 });
+    expect(ran.toSorted()).toEqual(FLEET);
+  });
+});
+
+describe('a queue that is down', () => {
+  test.each([{ names: ['a', 'b'] }, { names: FLEET }])(
+    'leaves the tick of the minute to be done, told and counted',
+    async ({ names }) => {
+      await world.register(...names.map((name) => ({ name })));
+      const summary = await invoke(schedule(), { tickQueue: downQueue });
+      expect(summary).toEqual({ passes: names.length, failed: 0, skipped: 0 });
+      expect(ran.toSorted()).toEqual(names);
+      const messages = names === FLEET ? 18 : 5;
+      expect(world.telemetry.counters['unqueuedTicks']).toBe(messages);
+      expect(lines('ticks not queued')).toMatchObject([
+        { level: 'error', fields: { ticks: messages, errors: ['Unavailable: the queue is down'] } },
+      ]);
+    },
+  );
+
+  test('for some messages leaves just those of now', async () => {
+    await world.register(...FLEET.map((name) => ({ name })));
+    const send: typeof queue.queue.send = async (messages, signal) => {
+      const refused = messages.slice(1, 2);
+      await queue.queue.send(
+        messages.filter((message) => !refused.includes(message)),
+        signal,
+      );
+      return downQueue.send(refused, signal);
+    };
+    await invoke(schedule(), { tickQueue: { send } });
+    expect(ran).toEqual(FLEET.slice(CLUSTERS_PER_TICK, CLUSTERS_PER_TICK * 2));
+    for (const event of queue.receive()) await invoke(event);
+    expect(ran.toSorted()).toEqual(FLEET);
+  });
+});
+
+describe('a message', () => {
+  test('later than an interval is dropped, told and counted', async () => {
+    await world.register({ name: 'a' });
+    const late = tickOf({ dueAtMs: world.clock.nowMs - 10_001 });
+    expect(await invoke(queueEvent(late))).toEqual({ passes: 0, failed: 0, skipped: 0 });
+    expect(ran).toEqual([]);
+    expect(world.telemetry.counters).toMatchObject({ lateTicks: 1 });
+    expect(lines('tick dropped')).toMatchObject([{ level: 'warn', fields: { lateMs: 10_001, clusters: ['a'] } }]);
+  });
+
+  test.each([
+    { name: 'garbage', body: 'garbage' },
+    { name: 'of another version', body: '{"schema":2,"loop":"kubernetes-service","dueAtMs":1,"clusters":["a"]}' },
+    { name: 'of another loop', body: '{"schema":1,"loop":"node-port-repair","dueAtMs":1,"clusters":["a"]}' },
+  ])('that is $name is told and counted, and is done with; others beside it are carried out', async ({ body }) => {
+    await world.register({ name: 'a' });
+    expect(await invoke(queueEvent(body, tickOf()))).toEqual({ passes: 1, failed: 0, skipped: 0 });
+    expect(world.telemetry.counters).toMatchObject({ unreadableTicks: 1 });
+    expect(lines('message dropped')).toMatchObject([{ level: 'error' }]);
+  });
+
+  test('delivered twice does its work twice and harms nobody', async () => {
+    await world.register({ name: 'a' });
+    const event = queueEvent(tickOf());
+    const both = await Promise.all([invoke(event), invoke(event)]);
+    expect(both).toEqual(Array.from({ length: 2 }, () => ({ passes: 1, failed: 0, skipped: 0 })));
+    expect(await world.recordOf('a', 'kubernetes-service')).toMatchObject({ outcome: 'succeeded' });
+  });
+
+  test('with a cluster that is no longer registered is told of it, and is no failure', async () => {
+    await world.register({ name: 'a' }, { name: 'gone' });
+    await unregisterCluster(world.table, 'gone');
+    expect(await invoke(queueEvent(tickOf({ clusters: ['gone', 'a', 'never'] })))).toEqual({
+      passes: 1,
+      failed: 0,
+      skipped: 2,
+    });
+    expect(ran).toEqual(['a']);
+    expect(lines('invocation ended')[0]?.fields).toMatchObject({ unregistered: ['gone', 'never'] });
+  });
+
+  test('does not touch a cluster that was paused since', async () => {
+    await world.register({ name: 'a' });
+    await pauseCluster(world.table, 'a', { untilMs: world.clock.nowMs + 60_000, reason: 'upgrade', by: 'ops' });
+    expect(await invoke(queueEvent(tickOf()))).toEqual({ passes: 0, failed: 0, skipped: 1 });
+  });
+
+  test('with a registration of a later version fails that cluster alone', async () => {
+    await world.register({ name: 'a' });
+    await world.table.put({ cluster: '#clusters', key: 'newer', value: {}, schema: 2 }, undefined);
+    const summary = await invoke(queueEvent(tickOf({ clusters: ['newer', 'a'] })));
+    expect(summary).toEqual({ passes: 2, failed: 1, skipped: 0 });
+    expect(lines('pass failed')[0]?.fields['errors']).toEqual([expect.stringContaining('SchemaTooNew: ')]);
+  });
+
+  test('is done with although the table is down, told and counted', async () => {
+    await world.register({ name: 'a' });
+    const get = () => Promise.reject(new TableError('Unavailable', 'the table is down'));
+    const table = () => ({ ...world.table, get });
+    expect(await invoke(queueEvent(tickOf()), { table })).toEqual({ passes: 1, failed: 1, skipped: 0 });
+    expect(world.telemetry.counters).toMatchObject({ passes: 1, failures: 1 });
+    expect(lines('tick failed')).toMatchObject([{ fields: { errors: ['Unavailable: the table is down'] } }]);
+  });
+
+  test('whose cluster hangs gives it up at its deadline, and the others have long been done', async () => {
+    await world.register({ name: 'hangs' }, { name: 'works' });
+    scripts['hangs'] = () => new Promise(() => {});
+    const done = invoke(queueEvent(tickOf({ clusters: ['hangs', 'works'] })));
+    while ((await world.recordOf('works', 'kubernetes-service')) === undefined) await new Promise(setImmediate);
+    expect(await world.recordOf('hangs', 'kubernetes-service')).toBeUndefined();
+    for (const { ms, expire } of world.deadlines) if (ms === 9_000) expire();
+    expect(await done).toEqual({ passes: 2, failed: 1, skipped: 0 });
+  });
+});
+
+describe('a schedule', () => {
+  test('delivered twice at once queues more and harms nobody', async () => {
+    await world.register({ name: 'a' });
+    await Promise.all([invoke(schedule()), invoke(schedule())]);
+    expect(queue.sent).toHaveLength(10);
+    await restOfMinute();
+    expect(world.telemetry.counters).toMatchObject({ failures: 0 });
+    expect(await world.recordOf('a', 'kubernetes-service')).toMatchObject({ outcome: 'succeeded', failuresInARow: 0 });
+  });
+
+  test('delivered again a little later finds nothing due in a loop of minutes', async () => {
+    await world.register({ name: 'a' });
+    await invoke(schedule(), {}, 'cluster-ip-repair');
+    world.clock.nowMs += 2_000;
+    expect(await invoke(schedule(), {}, 'cluster-ip-repair')).toEqual({ passes: 0, failed: 0, skipped: 1 });
+  });
+});
+
+describe('an invocation that is killed at its limit', () => {
+  /** Answers the first calls to the table, and never the one after them. */
+  function cutAfter(calls: number): Pick<Environment, 'table'> {
+    let left = calls;
+    const cut = async <Result>(call: () => Promise<Result>): Promise<Result> => {
+      left -= 1;
+      return left < 0 ? new Promise<never>(() => {}) : call();
+    };
+    const { table } = world;
+    return {
+      table: () => ({
+        get: (cluster, key) => cut(() => table.get(cluster, key)),
+        list: (cluster, prefix) => cut(() => table.list(cluster, prefix)),
+        put: (item, previous) => cut(() => table.put(item, previous)),
+        delete: (previous) => cut(() => table.delete(previous)),
+      }),
+    };
+  }
+
+  test.each(Array.from({ length: 10 }, (_, calls) => calls))(
+    'after %d calls to the table leaves nothing that its successor stumbles over',
+    async (calls) => {
+      await world.register({ name: 'a' }, { name: 'b' });
+      const stack = 'prod';
+      let ended = false;
+      void invoke(schedule(), { ...cutAfter(calls), stack }).finally(() => {
+        ended = true;
+      });
+      for (let turn = 0; turn < 50; turn += 1) await new Promise(setImmediate);
+      ran.length = 0;
+      world.clock.nowMs += 60_000;
+      expect(await invoke(schedule(), { stack })).toEqual({ passes: 2, failed: 0, skipped: 0 });
+      expect(ran).toEqual(['a', 'b']);
+      for (const name of ran) {
+        expect(await world.recordOf(name, 'kubernetes-service')).toMatchObject({ outcome: 'succeeded' });
+      }
+      expect(ended).toBe(false);
+    },
+  );
+});

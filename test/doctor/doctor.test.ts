@@ -1,0 +1,174 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { doctor } from '../../lib/doctor/doctor.ts';
+import type { DoctorEnvironment } from '../../lib/doctor/doctor-environment.ts';
+import { doctorEnvironmentFrom } from '../../lib/doctor/doctor-environment.ts';
+import { ClusterError } from '../../lib/kubernetes/errors.ts';
+import { parseKubeconfig } from '../../lib/kubernetes/kubeconfig.ts';
+import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
+import { type ListeningStandIn, listen } from '../../local/stand-in/http-server.ts';
+import { aDispatchWorld, type DispatchWorld } from '../support/dispatch-world.ts';
+import { readyStandIn } from '../support/stand-in.ts';
+
+let server: ListeningStandIn;
+beforeAll(async () => {
+  server = await listen(await readyStandIn());
+});
+afterAll(() => server.close());
+
+function kubeconfigFor(url: string): string {
+  return JSON.stringify({
+    apiVersion: 'v1',
+    kind: 'Config',
+    clusters: [{ name: 'stand-in', cluster: { server: url } }],
+    users: [{ name: 'nobody', user: {} }],
+    contexts: [{ name: 'stand-in', context: { cluster: 'stand-in', user: 'nobody' } }],
+    'current-context': 'stand-in',
+  });
+}
+
+const healthy: DoctorEnvironment = {
+  loadKubeconfig: () => parseKubeconfig(kubeconfigFor(server.url), 'of the test'),
+  queueUrls: ['https://sqs.eu-test-1.amazonaws.com/123/ticks'],
+  queueDepth: async () => 0,
+};
+
+async function aWorld(): Promise<DispatchWorld> {
+  const world = aDispatchWorld();
+  const probe = { url: `${server.url}/readyz`, path: '/readyz', authenticate: false };
+  const apiServers = [{ address: '10.9.8.7', kind: 'server', probe } as const];
+  await world.register({ name: 'one', kubeconfig: { ssm: '/kbc/one' }, apiServers }, { name: 'two', apiServers });
+  return world;
+}
+
+function ask(world: DispatchWorld, event: unknown, environment: Partial<DoctorEnvironment> = {}) {
+  const context = { getRemainingTimeInMillis: () => 60_000, environment: world.environment };
+  return doctor(() => ({ ...healthy, ...environment }))(event, context);
+}
+
+describe('the doctor', () => {
+  test('looks at one cluster, from the table to the owners of its endpoints', async () => {
+    const { lines, ok } = await ask(await aWorld(), { cluster: 'one' });
+    expect(lines.filter(({ level }) => level === 'fail')).toEqual([]);
+    expect(ok).toBe(true);
+    expect([...new Set(lines.map(({ check }) => check))]).toEqual([
+      'table',
+      'queue',
+      'spec',
+      'passes',
+      'kubeconfig',
+      'token',
+      'dns',
+      'api server',
+      'probe',
+      'rights',
+      'service',
+      'owner',
+    ]);
+    expect(lines.find(({ check }) => check === 'kubeconfig')?.message).toContain('parameter /kbc/one');
+    expect(lines.filter(({ cluster }) => cluster !== undefined).every(({ cluster }) => cluster === 'one')).toBe(true);
+    expect(lines.filter(({ level }) => level === 'warn').every(({ fix }) => fix !== undefined)).toBe(true);
+  });
+
+  test('looks at all of them, and tells in one line of the log how many lines it has', async () => {
+    const world = await aWorld();
+    const { lines } = await ask(world, undefined);
+    expect(lines).toContainEqual({ check: 'clusters', level: 'ok', message: '2 are registered' });
+    expect(new Set(lines.map(({ cluster }) => cluster))).toEqual(new Set([undefined, 'one', 'two']));
+    expect(world.telemetry.lines.map(({ message }) => message)).toEqual(['doctor: looked']);
+    expect(world.telemetry.flushes.count).toBe(1);
+  });
+
+  test('changes nothing in a cluster', async () => {
+    const before = await fetch(`${server.url}/api/v1/namespaces`).then((reply) => reply.text());
+    await ask(await aWorld(), {});
+    expect(await fetch(`${server.url}/api/v1/namespaces`).then((reply) => reply.text())).toBe(before);
+  });
+
+  test('one cluster whose kubeconfig cannot be read is told as that, and the other is looked at', async () => {
+    const message = 'secret kbc/one was not found. Put the kubeconfig there.';
+    const { lines, ok } = await ask(
+      await aWorld(),
+      {},
+      {
+        loadKubeconfig: (spec, signal) =>
+          spec.name === 'one'
+            ? Promise.reject(new ClusterError('BadKubeconfig', message))
+            : healthy.loadKubeconfig(spec, signal),
+      },
+    );
+    expect(ok).toBe(false);
+    expect(lines.filter(({ level }) => level === 'fail')).toEqual([
+      { cluster: 'one', check: 'kubeconfig', level: 'fail', message },
+    ]);
+    expect(lines).toContainEqual(expect.objectContaining({ cluster: 'two', check: 'owner' }));
+  });
+
+  test('an API server that is not reached is one line, and nothing behind it is looked at', async () => {
+    const { lines } = await ask(
+      await aWorld(),
+      { cluster: 'two' },
+      {
+        loadKubeconfig: () => parseKubeconfig(kubeconfigFor('http://127.0.0.1:1'), 'of the test'),
+      },
+    );
+    expect(lines.filter(({ level }) => level === 'fail')).toMatchObject([
+      { check: 'api server', message: expect.stringContaining('http://127.0.0.1:1 could not be reached') },
+    ]);
+    expect(lines.some(({ check }) => check === 'rights')).toBe(false);
+  });
+
+  test('one that hangs holds up no other', async () => {
+    const world = await aWorld();
+    const answer = ask(
+      world,
+      {},
+      {
+        loadKubeconfig: (spec, signal) =>
+          spec.name === 'one' ? new Promise(() => {}) : healthy.loadKubeconfig(spec, signal),
+      },
+    );
+    while (world.deadlines.length < 3 || !world.deadlines[2]?.cancelled) await new Promise(setImmediate);
+    world.deadlines[1]?.expire();
+    const { lines } = await answer;
+    expect(lines.filter(({ level }) => level === 'fail')).toMatchObject([{ cluster: 'one', check: 'kubeconfig' }]);
+    expect(lines).toContainEqual(expect.objectContaining({ cluster: 'two', check: 'owner' }));
+  });
+
+  test('a table that is denied is told, and no more', async () => {
+    const denied = () =>
+      Promise.reject(Object.assign(new Error('dynamodb:GetItem was denied'), { code: 'AccessDenied' }));
+    const table: KeyValueTable = { get: denied, list: denied, put: denied, delete: denied };
+    const world = aDispatchWorld({ table: () => table });
+    expect(await ask(world, {})).toEqual({
+      lines: [
+        { check: 'table', level: 'fail', message: 'dynamodb:GetItem was denied' },
+        expect.objectContaining({ check: 'queue', level: 'ok' }),
+      ],
+      ok: false,
+    });
+  });
+
+  test('a cluster that is not registered is a failure with what to do', async () => {
+    const { lines, ok } = await ask(await aWorld(), { cluster: 'three' });
+    expect(ok).toBe(false);
+    expect(lines.at(-1)).toMatchObject({
+      check: 'clusters',
+      message: expect.stringContaining('three'),
+      fix: expect.any(String),
+    });
+  });
+
+  test('an event of another kind is refused', async () => {
+    await expect(ask(await aWorld(), { clusters: ['one'] })).rejects.toMatchObject({ code: 'BadEvent' });
+  });
+});
+
+describe('its environment', () => {
+  test('names the queues with commas between, or none', () => {
+    expect(doctorEnvironmentFrom({ TICK_QUEUE_URLS: 'https://a/1,https://a/2' }).queueUrls).toEqual([
+      'https://a/1',
+      'https://a/2',
+    ]);
+    expect(doctorEnvironmentFrom({}).queueUrls).toEqual([]);
+  });
+});

@@ -1,0 +1,332 @@
+import { describe, expect, test } from '@jest/globals';
+import { endLine, lookAtApiServer, lookAtKubeconfig, lookAtName } from '../../lib/doctor/look-at-access.ts';
+import { lookAtOwners } from '../../lib/doctor/look-at-owners.ts';
+import { lookAtPasses } from '../../lib/doctor/look-at-passes.ts';
+import { lookAtProbes } from '../../lib/doctor/look-at-probes.ts';
+import { lookAtQueues } from '../../lib/doctor/look-at-queues.ts';
+import { lookAtRights } from '../../lib/doctor/look-at-rights.ts';
+import { lookAtService, lookAtSpec } from '../../lib/doctor/look-at-spec.ts';
+import { lookAtTable } from '../../lib/doctor/look-at-table.ts';
+import { type Permission, permissionText } from '../../lib/kubernetes/access-review.ts';
+import { type CredentialEnd, credentialEnds } from '../../lib/kubernetes/credential-end.ts';
+import type { ApiServerAccess } from '../../lib/kubernetes/kubeconfig.ts';
+import type { ProbeReply } from '../../lib/kubernetes/probe.ts';
+import { memoryTable } from '../../lib/table/memory-table.ts';
+import { writeRunRecord } from '../../lib/table/run-records.ts';
+import { aClusterSpec } from '../support/a-cluster-spec.ts';
+import { anEndpoints, aSlice } from '../support/an-endpoints.ts';
+import { makeAuthority } from '../support/certificates.ts';
+import { memoryCluster } from '../support/memory-cluster.ts';
+import { countedWriteIds } from '../support/write-ids.ts';
+
+const NOW_MS = Date.parse('2026-01-01T12:00:00Z');
+const HOUR = 3_600_000;
+const DAY = 24 * HOUR;
+const never = new AbortController().signal;
+
+function anAccess(overrides: Partial<ApiServerAccess> = {}): ApiServerAccess {
+  return {
+    server: 'https://10.0.0.1:6443',
+    basePath: '',
+    context: 'demo',
+    skipTlsVerify: false,
+    tls: () => ({ rejectUnauthorized: true }),
+    authHeaders: async () => ({}),
+    ...overrides,
+  };
+}
+
+const aTable = () => memoryTable({ nowMs: () => NOW_MS, newWriteId: countedWriteIds() });
+
+describe('the table', () => {
+  test('is written, listed and left as it was', async () => {
+    const table = aTable();
+    expect(await lookAtTable(table, NOW_MS)).toEqual([expect.objectContaining({ level: 'ok' })]);
+    expect(await table.list('#doctor', '')).toEqual([]);
+  });
+
+  test('what a doctor left that was cut off does not stop the next one', async () => {
+    const table = aTable();
+    await table.put({ cluster: '#doctor', key: 'probe', value: { atMs: 1 }, schema: 1 }, undefined);
+    expect(await lookAtTable(table, NOW_MS)).toEqual([expect.objectContaining({ level: 'ok' })]);
+  });
+});
+
+describe('the queues', () => {
+  const url = 'https://sqs.eu-test-1.amazonaws.com/123/ticks';
+
+  test('there may be none', async () => {
+    expect(await lookAtQueues([], async () => 0, never)).toMatchObject([{ level: 'ok' }]);
+  });
+
+  test.each([
+    { depth: 3, level: 'ok', message: 'ticks: 3 ticks wait' },
+    { depth: 20_000, level: 'warn', message: 'ticks: 20000 ticks wait' },
+  ])('$depth waiting ticks are a line of level $level', async ({ depth, level, message }) => {
+    expect(await lookAtQueues([url], async () => depth, never)).toEqual([expect.objectContaining({ level, message })]);
+  });
+
+  test('one that does not answer is a failure with what to do', async () => {
+    const [line] = await lookAtQueues([url], () => Promise.reject(new Error('AccessDenied')), never);
+    expect(line).toMatchObject({ level: 'fail', fix: expect.stringContaining('sqs:GetQueueAttributes') });
+  });
+});
+
+describe('the end of a credential', () => {
+  const aToken = (claims: object) =>
+    `Bearer eyJhbGciOiJub25lIn0.${Buffer.from(JSON.stringify(claims)).toString('base64url')}.x`;
+  const bearing = (Authorization: string) => anAccess({ authHeaders: async () => ({ Authorization }) });
+
+  test('of a token is in its claims', async () => {
+    expect(await credentialEnds(bearing(aToken({ iat: 1_000, exp: 4_000 })))).toEqual([
+      { what: 'token', beganMs: 1_000_000, endsMs: 4_000_000 },
+    ]);
+  });
+
+  test.each(['Bearer opaque', 'Basic YTpi', 'Bearer a.b.c', aToken({ sub: 'no end' }), aToken({ exp: 'soon' }), ''])(
+    'is not told by %p',
+    async (authorization) => {
+      expect(await credentialEnds(bearing(authorization))).toEqual([]);
+    },
+  );
+
+  test('of a client certificate is in it', async () => {
+    const { cert } = makeAuthority('test').issue(['demo']);
+    const [end] = await credentialEnds(anAccess({ tls: () => ({ cert, rejectUnauthorized: true }) }));
+    expect(end).toMatchObject({ what: 'client certificate', endsMs: expect.any(Number) });
+    expect(end?.endsMs).toBeGreaterThan(end?.beganMs ?? Number.NaN);
+  });
+
+  const ninety = { what: 'token', beganMs: NOW_MS - 60 * DAY } as const;
+  test.each<{ title: string; end: CredentialEnd; level: string }>([
+    { title: 'past', end: { what: 'token', endsMs: NOW_MS }, level: 'fail' },
+    { title: 'a third of its life ahead', end: { ...ninety, endsMs: NOW_MS + 30 * DAY }, level: 'warn' },
+    { title: 'a little more than a third ahead', end: { ...ninety, endsMs: NOW_MS + 30 * DAY + HOUR }, level: 'ok' },
+    { title: 'a week ahead, of unknown beginning', end: { what: 'token', endsMs: NOW_MS + 7 * DAY }, level: 'warn' },
+    { title: 'further ahead, of unknown beginning', end: { what: 'token', endsMs: NOW_MS + 8 * DAY }, level: 'ok' },
+  ])('$title is a line of level $level', ({ end, level }) => {
+    expect(endLine(end, NOW_MS)).toMatchObject({ check: 'token', level });
+  });
+});
+
+describe('the way to the API server', () => {
+  test('a kubeconfig that verifies nothing is a warning', async () => {
+    const lines = await lookAtKubeconfig(anAccess({ skipTlsVerify: true }), 'secret demo', NOW_MS);
+    expect(lines.map(({ check, level }) => `${check} ${level}`)).toEqual([
+      'kubeconfig ok',
+      'kubeconfig warn',
+      'token ok',
+    ]);
+  });
+
+  test.each([
+    { server: 'https://10.0.0.1:6443', addresses: undefined, level: 'ok' },
+    { server: 'https://[2001:db8::1]:6443', addresses: undefined, level: 'ok' },
+    { server: 'https://api.example.com', addresses: ['10.0.0.1'], level: 'ok' },
+    { server: 'https://api.example.com', addresses: undefined, level: 'fail' },
+  ])('the name of $server that is $addresses is a line of level $level', async ({ server, addresses, level }) => {
+    expect(await lookAtName(anAccess({ server }), async () => addresses)).toMatchObject([{ check: 'dns', level }]);
+  });
+
+  test('the API server tells its version', async () => {
+    const review = { version: async () => 'v1.36.3', allows: async () => true };
+    const [line] = await lookAtApiServer(anAccess(), review);
+    expect(line?.message).toBe('https://10.0.0.1:6443 is Kubernetes v1.36.3, and takes the credential');
+  });
+
+  test.each<{ reply: ProbeReply; level: string; fix?: unknown }>([
+    { reply: { kind: 'status', status: 200, body: 'ok' }, level: 'ok' },
+    { reply: { kind: 'status', status: 401, body: '' }, level: 'warn', fix: expect.stringContaining('authenticate') },
+    { reply: { kind: 'status', status: 500, body: '[-]shutdown failed: x' }, level: 'warn', fix: expect.any(String) },
+    { reply: { kind: 'status', status: 503, body: '' }, level: 'fail', fix: expect.stringContaining('probe.path') },
+    { reply: { kind: 'tlsFailure', message: 'x' }, level: 'fail', fix: expect.stringContaining('serverName') },
+    { reply: { kind: 'silence', message: 'x' }, level: 'fail', fix: expect.stringContaining('firewall') },
+  ])('a probe that gets $reply is a line of level $level', async ({ reply, level, fix }) => {
+    const lines = await lookAtProbes(aClusterSpec(), [], {
+      probe: async () => reply,
+      resolveHost: async () => undefined,
+    });
+    expect(lines).toMatchObject([{ check: 'probe', level, ...(fix !== undefined && { fix }) }]);
+    expect(lines[0]?.message).toContain('10.9.8.7, asked at https://10.9.8.7:6443/readyz');
+  });
+});
+
+describe('the rights', () => {
+  const reviewing = (allows: (permission: Permission) => boolean) => ({
+    version: async () => 'v1.36.3',
+    allows: async (permission: Permission) => allows(permission),
+  });
+  const justEnough = ({ namespace }: Permission) => namespace !== 'kube-system';
+
+  test('are all there, and not too many', async () => {
+    const lines = await lookAtRights(reviewing(justEnough), 'enforce');
+    expect(lines.every(({ level }) => level === 'ok')).toBe(true);
+    expect(lines.map(({ message }) => message)).toContain(
+      'its endpoints: may create, get, update endpoints in default',
+    );
+  });
+
+  test.each([
+    { mode: 'enforce', verb: 'update', level: 'fail' },
+    { mode: 'observe', verb: 'update', level: 'warn' },
+    { mode: 'observe', verb: 'get', level: 'fail' },
+  ] as const)('one to $verb that is missing, in $mode, is a line of level $level', async ({ mode, verb, level }) => {
+    const missing = (permission: Permission) =>
+      justEnough(permission) && !(permission.verb === verb && permission.resource === 'endpoints');
+    const lines = await lookAtRights(reviewing(missing), mode);
+    expect(lines.filter((line) => line.level !== 'ok')).toEqual([
+      expect.objectContaining({
+        level,
+        message: expect.stringContaining(`may not ${verb} endpoints kubernetes in default`),
+        fix: expect.stringContaining('deploy/rbac.yaml'),
+      }),
+    ]);
+  });
+
+  test('of an administrator are too many', async () => {
+    const lines = await lookAtRights(
+      reviewing(() => true),
+      'enforce',
+    );
+    expect(lines.at(-1)).toMatchObject({ level: 'warn', message: expect.stringContaining('redirects any Service') });
+  });
+
+  test('a permission reads as a sentence', () => {
+    const permission = {
+      verb: 'get',
+      group: 'discovery.k8s.io',
+      resource: 'endpointslices',
+      namespace: 'default',
+      name: 'x',
+    };
+    expect(permissionText(permission)).toBe('get endpointslices.discovery.k8s.io x in default');
+  });
+});
+
+describe('who else writes', () => {
+  const others = (manager: string, nowMs: number) => {
+    const cluster = memoryCluster();
+    cluster.place(anEndpoints(['10.9.8.7']), manager);
+    cluster.place(aSlice(['10.9.8.7']), manager);
+    // The first objects of a memory cluster were written one and two seconds after the epoch.
+    return lookAtOwners(aClusterSpec(), cluster.port, nowMs);
+  };
+
+  test('nobody but us', async () => {
+    expect(await others('kube-bootstrap-controller', 5_000)).toMatchObject([{ level: 'ok' }]);
+  });
+
+  test('somebody, lately', async () => {
+    expect(await others('kube-apiserver', 5_000)).toMatchObject([
+      { level: 'warn', message: expect.stringContaining('Endpoints default/kubernetes was written by kube-apiserver') },
+      { level: 'warn', fix: expect.stringContaining('--endpoint-reconciler-type=none') },
+    ]);
+  });
+
+  test('somebody, long ago', async () => {
+    expect(await others('kube-apiserver', HOUR)).toMatchObject([{ level: 'ok' }]);
+  });
+
+  test('a slice that another controller manages', async () => {
+    const slice = aSlice(['10.9.8.7']);
+    const labels = { ...slice.metadata.labels, 'endpointslice.kubernetes.io/managed-by': 'another' };
+    const cluster = memoryCluster([{ ...slice, metadata: { ...slice.metadata, name: 'kubernetes-x', labels } }]);
+    const lines = await lookAtOwners(aClusterSpec(), cluster.port, HOUR);
+    expect(lines).toMatchObject([{ level: 'warn', message: expect.stringContaining('managed by another') }]);
+  });
+
+  test('is not asked where the spec publishes nothing', async () => {
+    const spec = aClusterSpec();
+    const none = { ...spec, endpoints: { ...spec.endpoints, reconciler: 'none' as const } };
+    expect(await lookAtOwners(none, memoryCluster().port, HOUR)).toMatchObject([{ level: 'ok' }]);
+  });
+});
+
+describe('the spec', () => {
+  const registered = { spec: aClusterSpec({ mode: 'observe' }), generation: 1, rangesGeneration: 1 };
+
+  test('that only observes, is paused and belongs to another stack', () => {
+    const paused = { untilMs: NOW_MS + HOUR, reason: 'work', by: 'me' };
+    const lines = lookAtSpec({ ...registered, paused, owner: { stack: 'theirs' } }, 'ours', NOW_MS);
+    expect(lines.filter(({ level }) => level === 'warn').map(({ message }) => message)).toEqual([
+      'nothing is written: it only observes',
+      'it belongs to the stack theirs: this one (ours) only observes it',
+      'its passes are paused until 2026-01-01T13:00:00.000Z by me: work',
+      'there is one API server: deregister refuses the last one',
+    ]);
+  });
+
+  const service = (clusterIP: string, port: number) =>
+    memoryCluster([
+      {
+        apiVersion: 'v1',
+        kind: 'Service',
+        metadata: { namespace: 'default', name: 'kubernetes' },
+        ...{ spec: { clusterIP, ports: [{ port }] } },
+      },
+    ]).port;
+
+  test.each([
+    { title: 'in the range', port: service('10.0.0.1', 443), levels: ['ok'] },
+    { title: 'in another range', port: service('10.96.0.1', 443), levels: ['fail'] },
+    { title: 'on another port', port: service('10.0.0.1', 8443), levels: ['warn'] },
+    { title: 'missing', port: memoryCluster().port, levels: ['warn'] },
+  ])('a Service that is $title', async ({ port, levels }) => {
+    const lines = await lookAtService(aClusterSpec(), port);
+    expect(lines.map(({ level }) => level)).toEqual(levels);
+  });
+});
+
+describe('the passes', () => {
+  const LOOPS = ['system-namespaces', 'kubernetes-service', 'cluster-ip-repair', 'node-port-repair'] as const;
+  async function afterPasses(overrides: object) {
+    const table = aTable();
+    for (const loop of LOOPS) {
+      const record = {
+        passId: 'p',
+        startedAtMs: NOW_MS - 60_000,
+        durationMs: 1,
+        outcome: 'succeeded',
+        mode: 'enforce',
+        observed: false,
+        counts: {},
+        findings: [],
+        failuresInARow: 0,
+        lastSuccessAtMs: NOW_MS - 60_000,
+        events: {},
+        ...(loop === 'kubernetes-service' && overrides),
+      } as const;
+      await writeRunRecord(table, 'demo', loop, record, undefined);
+    }
+    return lookAtPasses(aClusterSpec(), table, NOW_MS);
+  }
+
+  test('of all loops that succeeded are one line', async () => {
+    expect(await afterPasses({})).toMatchObject([{ level: 'ok' }]);
+  });
+
+  test('that never were are warnings', async () => {
+    expect(await lookAtPasses(aClusterSpec(), aTable(), NOW_MS)).toMatchObject(LOOPS.map(() => ({ level: 'warn' })));
+  });
+
+  test.each([
+    {
+      title: 'that fail tell why',
+      overrides: { failuresInARow: 3, error: { code: 'Forbidden', message: 'no' } },
+      message: 'kubernetes-service failed 3 times in a row: no',
+    },
+    {
+      title: 'that stopped are told by their last success',
+      overrides: { lastSuccessAtMs: NOW_MS - HOUR },
+      message: 'kubernetes-service has not succeeded for 60 minutes',
+    },
+    {
+      title: 'that have a rival name it',
+      overrides: { findings: [{ type: 'twoOwners', message: 'kube-apiserver changed it' }] },
+      message: 'kubernetes-service: kube-apiserver changed it',
+    },
+  ])('$title', async ({ overrides, message }) => {
+    const lines = await afterPasses(overrides);
+    expect(lines.filter(({ level }) => level === 'fail')).toMatchObject([{ message }]);
+  });
+});

@@ -1,0 +1,269 @@
+import { execFile } from 'node:child_process';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, jest, test } from '@jest/globals';
+import type { KubernetesObject } from '../../lib/cluster/kubernetes-objects.ts';
+import { dynamoDbTable } from '../../lib/table/dynamodb-table.ts';
+import { TABLE_NAME } from '../../local/local-environment.ts';
+import { type ListeningStandIn, listen } from '../../local/stand-in/http-server.ts';
+import { ENDPOINTS } from '../../local/stand-in/resources.ts';
+import type { StandInApiServer } from '../../local/stand-in/stand-in-api-server.ts';
+import { startTableServer, tableServerClient } from '../../local/table-server.ts';
+import { eventually } from '../support/eventually.ts';
+import { startSilentServer } from '../support/silent-server.ts';
+import { readyStandIn } from '../support/stand-in.ts';
+import { objectsIn } from '../support/stand-in-objects.ts';
+import { type StartProcess, startProcess } from '../support/start-process.ts';
+
+jest.setTimeout(60_000);
+
+const REPOSITORY = join(import.meta.dirname, '../..');
+const CLOSING_LINE = /\nended; the endpoints stay as they are\.\n$/;
+
+let folder: string;
+const started: StartProcess[] = [];
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'npm-start-'));
+});
+
+afterEach(async () => {
+  await Promise.all(started.splice(0).map((child) => child.kill()));
+});
+
+afterAll(() => rm(folder, { recursive: true }));
+
+function start(args: readonly string[] = [], env?: Readonly<Record<string, string>>): StartProcess {
+  const child = startProcess(args, env);
+  started.push(child);
+  return child;
+}
+
+async function file(name: string, content: object | string): Promise<string> {
+  const path = join(folder, name);
+  await writeFile(path, typeof content === 'string' ? content : JSON.stringify(content));
+  return path;
+}
+
+function kubeconfigTo(server: string): object {
+  return {
+    clusters: [{ name: 'it', cluster: { server } }],
+    users: [{ name: 'it', user: {} }],
+    contexts: [{ name: 'it', context: { cluster: 'it', user: 'it' } }],
+    'current-context': 'it',
+  };
+}
+
+/** A spec in which the table allocates; `probe` is where the one address of it is probed. */
+function specOf(mode: 'observe' | 'enforce', probe: string): object {
+  return {
+    name: 'demo',
+    mode,
+    allocator: 'table',
+    kubeconfig: { file: 'the one of the command line' },
+    apiServers: [{ address: '10.9.8.7', probe: { url: `${probe}/readyz` } }],
+  };
+}
+
+async function itemsAt(server: string, path: string): Promise<readonly KubernetesObject[]> {
+  const { items } = (await (await fetch(server + path)).json()) as { items: readonly KubernetesObject[] };
+  return items;
+}
+
+/** What the table in that folder holds of the cluster. */
+async function keysIn(data: string): Promise<string[]> {
+  const server = await startTableServer({ path: data });
+  const client = tableServerClient(server);
+  try {
+    const deadline = AbortSignal.timeout(10_000);
+    const options = { client, tableName: TABLE_NAME, deadline, nowMs: Date.now, newWriteId: () => 'none' };
+    return (await dynamoDbTable(options).list('demo', '')).map(({ key }) => key);
+  } finally {
+    client.destroy();
+    await server.close();
+  }
+}
+
+async function expectCleanEnd(child: StartProcess, signal: 'SIGINT' | 'SIGTERM'): Promise<void> {
+  const { code } = await child.end(signal);
+  expect(child.output()).toMatch(CLOSING_LINE);
+  expect(code).toBe(0);
+}
+
+describe('npm start', () => {
+  test('does the main job on an embedded cluster until Ctrl-C, whatever KUBECONFIG says', async () => {
+    const elsewhere = await startSilentServer();
+    const KUBECONFIG = await file('elsewhere.json', kubeconfigTo(`http://${elsewhere.authority}`));
+    const child = start([], { KUBECONFIG });
+    await child.untilItSaid(/created endpointslice default\/kubernetes/);
+    const server = /cluster embedded at (\S+)/.exec(child.output())?.[1] ?? '';
+    const namespaces = await itemsAt(server, '/api/v1/namespaces');
+    expect(namespaces.map(({ metadata }) => metadata.name)).toEqual([
+      'default',
+      'kube-node-lease',
+      'kube-public',
+      'kube-system',
+    ]);
+    const [service] = await itemsAt(server, '/api/v1/services');
+    expect(service).toMatchObject({ metadata: { name: 'kubernetes' }, spec: { clusterIP: '10.0.0.1' } });
+    const [endpoints] = await itemsAt(server, '/api/v1/endpoints');
+    expect(endpoints).toMatchObject({ subsets: [{ addresses: [{ ip: '192.0.2.1' }], ports: [{ port: 6443 }] }] });
+    const [slice] = await itemsAt(server, '/apis/discovery.k8s.io/v1/endpointslices');
+    expect(slice).toMatchObject({ endpoints: [{ addresses: ['192.0.2.1'] }] });
+    expect(child.output()).toMatch(/cluster-ip-repair +saved ranges\/serviceips: 0 of 254 taken/);
+    expect(child.output()).toMatch(/node-port-repair +saved ranges\/servicenodeports: 0 of 2768 taken/);
+    expect(child.output()).toContain('KUBECONFIG is set, and not read');
+
+    await expectCleanEnd(child, 'SIGINT');
+    expect(elsewhere.connections()).toBe(0);
+    await elsewhere.close();
+  });
+
+  test('that is asked for nonsense says so in one line, and how to get help', async () => {
+    const child = start(['--nonsense']);
+    expect(await child.end()).toMatchObject({ code: 2 });
+    expect(child.output()).toMatch(/^Unknown option '--nonsense'.*\nTry: npm start -- --help\n$/);
+  });
+
+  test('that is asked for help gives it', async () => {
+    const child = start(['--help']);
+    expect(await child.end()).toMatchObject({ code: 0 });
+    expect(child.output()).toMatch(/npm start -- --kubeconfig FILE -f cluster\.yml/);
+  });
+
+  test('under a Node that is too old says so in one line', async () => {
+    const versions = "{ value: { ...process.versions, node: '20.20.2' } }";
+    const pretend = `data:text/javascript,Object.defineProperty(process, 'versions', ${versions})`;
+    const args = ['--import', pretend, '--import', './tools/check-node.mjs', 'local/start.ts'];
+    await expect(promisify(execFile)(process.execPath, args, { cwd: REPOSITORY })).rejects.toMatchObject({
+      code: 1,
+      stdout: '',
+      stderr: expect.stringMatching(
+        /^kube-bootstrap-controller needs Node\.js 22\.19 or later and this is .*"npm ci".*\n$/,
+      ),
+    });
+  });
+});
+
+describe('npm start on a cluster that is named', () => {
+  let standIn: StandInApiServer;
+  let listening: ListeningStandIn;
+  let kubeconfig: string;
+
+  beforeEach(async () => {
+    standIn = await readyStandIn();
+    listening = await listen(standIn);
+    kubeconfig = await file('kubeconfig.json', kubeconfigTo(listening.url));
+  });
+
+  afterEach(() => listening.close());
+
+  const startOn = async (spec: object | string, data: string, kubeconfigFile = kubeconfig) =>
+    start(['--kubeconfig', kubeconfigFile, '-f', await file('cluster.yml', spec), '--data', data]);
+
+  test('tells in mode observe what it would write, and writes nothing', async () => {
+    const before = await objectsIn(standIn);
+    const child = await startOn(specOf('observe', listening.url), join(folder, 'observed'));
+    await child.untilItSaid(/would create EndpointSlice default\/kubernetes/);
+    await expectCleanEnd(child, 'SIGINT');
+    for (const told of [
+      `cluster demo at ${listening.url} (kubeconfig ${kubeconfig})`,
+      'mode observe, allocator table',
+      'Nothing is written to the cluster.',
+      'would create Namespace kube-node-lease',
+      'would save ranges/serviceips: ',
+      'would save ranges/servicenodeports: ',
+      'would create Service default/kubernetes',
+      'would create Endpoints default/kubernetes',
+    ]) {
+      expect(child.output()).toContain(told);
+    }
+    expect(child.output()).not.toMatch(/ {2}(created|saved) /);
+    expect(await objectsIn(standIn)).toEqual(before);
+  });
+
+  test('keeps its table in the folder from run to run', async () => {
+    const data = join(folder, 'kept');
+    const first = await startOn(specOf('enforce', listening.url), data);
+    await first.untilItSaid(/took lease 10\.9\.8\.7: answered 200[\s\S]*created endpointslice/);
+    await expectCleanEnd(first, 'SIGTERM');
+    expect(await keysIn(data)).toEqual([
+      'masterleases/10.9.8.7',
+      'ranges/serviceips',
+      'ranges/servicenodeports',
+      'runs/cluster-ip-repair',
+      'runs/kubernetes-service',
+      'runs/node-port-repair',
+      'runs/system-namespaces',
+    ]);
+
+    standIn.store.remove(ENDPOINTS, standIn.store.get(ENDPOINTS, 'default', 'kubernetes'));
+    const second = await startOn(specOf('enforce', listening.url), data);
+    await second.untilItSaid(/created endpoints default\/kubernetes: 10\.9\.8\.7/);
+    await expectCleanEnd(second, 'SIGTERM');
+    expect(second.output()).not.toContain('took lease');
+  });
+
+  test('says why the endpoints stay empty', async () => {
+    const child = await startOn(specOf('enforce', 'http://127.0.0.1:1'), join(folder, 'refused'));
+    await child.untilItSaid(/kubernetes-service +failed: NoLiveLease: .*10\.9\.8\.7 no answer: .*ECONNREFUSED/);
+    await expectCleanEnd(child, 'SIGTERM');
+  });
+
+  test('that is asked twice to end does so at once, although the API server hangs', async () => {
+    const silent = await startSilentServer();
+    const hanging = await file('hanging.json', kubeconfigTo(`http://${silent.authority}`));
+    const child = await startOn(specOf('enforce', listening.url), join(folder, 'hanging'), hanging);
+    await eventually(() => expect(silent.connections()).toBeGreaterThan(0));
+    const end = child.end('SIGINT');
+    await child.untilItSaid(/ending: what is under way has 5 s; Ctrl-C once more ends it at once/);
+    let ended = false;
+    void end.then(() => {
+      ended = true;
+    });
+    await eventually(() => {
+      if (!ended) void child.end('SIGINT');
+      expect(ended).toBe(true);
+    });
+    expect(await end).toMatchObject({ code: 130 });
+    await silent.close();
+  });
+
+  test('does not begin with a spec that has faults, and tells all of them', async () => {
+    const spec = { ...specOf('observe', listening.url), mode: 'destroy', serviceNodePortRange: 'all' };
+    const child = await startOn(spec, join(folder, 'never'));
+    expect(await child.end()).toMatchObject({ code: 3 });
+    expect(child.output()).toMatch(/cluster\.yml: 2 faults\n.*mode: .*\n.*\n.*serviceNodePortRange: /);
+  });
+
+  test.each([
+    [
+      'a spec that is not there',
+      ['-f', 'nowhere.yml', '--kubeconfig', 'k'],
+      /^The spec nowhere\.yml cannot be read \(ENOENT\)/,
+    ],
+    [
+      'a kubeconfig that is not there',
+      ['-f', 'cluster.example.yml', '--kubeconfig', '/nowhere'],
+      /^kubeconfig \/nowhere: cannot be read \(ENOENT\)\. Name a file that exists/,
+    ],
+  ])('does not begin with %s', async (_, args, says) => {
+    const child = start(args);
+    expect(await child.end()).toMatchObject({ code: 3 });
+    expect(child.output()).toMatch(says);
+    expect(child.output().trim().split('\n')).toHaveLength(1);
+  });
+
+  test('does not begin with a table that another process has open', async () => {
+    const data = join(folder, 'open');
+    const holder = await startTableServer({ path: data });
+    const child = await startOn(specOf('observe', listening.url), data);
+    expect(await child.end()).toMatchObject({ code: 5 });
+    expect(child.output()).toBe(
+      `The table in ${data} cannot be opened: another process has it open. Name another folder with --data.\n`,
+    );
+    await holder.close();
+  });
+});

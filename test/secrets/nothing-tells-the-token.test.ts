@@ -1,0 +1,214 @@
+import { randomUUID } from 'node:crypto';
+import { createServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
+import { stringify } from 'yaml';
+import { handler as clusterIpRepair } from '../../functions/cluster-ip-repair.ts';
+import { handler as deregister } from '../../functions/deregister.ts';
+import { handler as kubernetesService } from '../../functions/kubernetes-service.ts';
+import { handler as nodePortRepair } from '../../functions/node-port-repair.ts';
+import { handler as systemNamespaces } from '../../functions/system-namespaces.ts';
+import { ClusterConnections } from '../../lib/dispatch/cluster-connections.ts';
+import { startDeadline } from '../../lib/dispatch/deadline.ts';
+import type { Environment } from '../../lib/dispatch/environment.ts';
+import { kubeconfigLoader } from '../../lib/dispatch/load-kubeconfig.ts';
+import { doctor } from '../../lib/doctor/doctor.ts';
+import { kubeconfigReader } from '../../lib/secrets/read-kubeconfig.ts';
+import { registerCluster } from '../../lib/table/cluster-registration.ts';
+import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
+import { memoryStore, memoryTable } from '../../lib/table/memory-table.ts';
+import { powertoolsTelemetry } from '../../lib/telemetry/powertools.ts';
+import type { StandInApiServer } from '../../local/stand-in/stand-in-api-server.ts';
+import { aClusterSpec } from '../support/a-cluster-spec.ts';
+import { type CertifiedKey, makeAuthority } from '../support/certificates.ts';
+import { type FakeAws, startFakeAws } from '../support/fake-aws.ts';
+import { readyStandIn } from '../support/stand-in.ts';
+import { countedWriteIds } from '../support/write-ids.ts';
+
+/** Nothing that would be blotted out as a token by its looks: it must not be there in the first place. */
+const TOKEN = 'plain-words-that-open-the-door';
+const ROLE_KEY = 'role-secret-key';
+const authority = makeAuthority('the authority of this test');
+const clientPair = authority.issue(['kube-bootstrap-controller']);
+const serverPair = authority.issue(['127.0.0.1']);
+const HANDLERS = [systemNamespaces, kubernetesService, clusterIpRepair, nodePortRepair];
+
+let lines: string[] = [];
+let standIn: StandInApiServer;
+let aws: FakeAws | undefined;
+let stopServer: (() => Promise<unknown>) | undefined;
+
+beforeEach(async () => {
+  lines = [];
+  const keep = (chunk: unknown) => {
+    lines.push(String(chunk));
+    return true;
+  };
+  jest.spyOn(process.stdout, 'write').mockImplementation(keep);
+  jest.spyOn(process.stderr, 'write').mockImplementation(keep);
+  standIn = await readyStandIn();
+});
+
+afterEach(async () => {
+  jest.restoreAllMocks();
+  await aws?.stop();
+  await stopServer?.();
+});
+
+/** Takes whoever has the token, and answers as `spoil` says when it does. */
+async function startServer(
+  pair: CertifiedKey,
+  spoil?: (authorization: string) => { status: number; body: string } | undefined,
+) {
+  const server = createServer(pair, (request, response) => {
+    void request.toArray().then(async (chunks: Buffer[]) => {
+      const { method = 'GET', url = '/', headers } = request;
+      const authorization = headers.authorization ?? '';
+      const spoilt = spoil?.(authorization);
+      const text = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, String(value)]));
+      const reply =
+        spoilt === undefined
+          ? await standIn.handle({ method, path: url, headers: text, body: Buffer.concat(chunks).toString() })
+          : { ...spoilt, headers: { 'content-type': 'application/json' } };
+      response.writeHead(reply.status, reply.headers).end(reply.body);
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  stopServer = () => {
+    server.closeAllConnections();
+    return new Promise((resolve) => server.close(resolve));
+  };
+  return `https://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+function kubeconfigFor(server: string): string {
+  const inBase64 = (pem: string) => Buffer.from(pem).toString('base64');
+  return stringify({
+    apiVersion: 'v1',
+    kind: 'Config',
+    clusters: [{ name: 'demo', cluster: { server, 'certificate-authority-data': inBase64(authority.ca) } }],
+    users: [
+      {
+        name: 'demo',
+        user: {
+          token: TOKEN,
+          'client-certificate-data': inBase64(clientPair.cert),
+          'client-key-data': inBase64(clientPair.key),
+        },
+      },
+    ],
+    contexts: [{ name: 'demo', context: { cluster: 'demo', user: 'demo' } }],
+    'current-context': 'demo',
+  });
+}
+
+/** Every function once, twice over, and all that they left anywhere, as one text. */
+async function everythingTold(secret: string): Promise<string> {
+  aws = await startFakeAws(({ action }) =>
+    action === 'AmazonSSM.GetParameter'
+      ? { body: { Parameter: { Value: secret } } }
+      : { body: { SecretString: secret } },
+  );
+  const store = memoryStore();
+  const newWriteId = countedWriteIds();
+  const table = (): KeyValueTable => memoryTable({ nowMs: Date.now, newWriteId, store });
+  const loadKubeconfig = kubeconfigLoader('/', kubeconfigReader());
+  const connections = new ClusterConnections({ nowMs: Date.now, loadKubeconfig, sleep: async () => undefined });
+  const environment: Environment = {
+    nowMs: Date.now,
+    newPassId: randomUUID,
+    startDeadline,
+    telemetry: powertoolsTelemetry,
+    reportingInstance: 'test',
+    table,
+    connect: (spec, options) => connections.connect(spec, options),
+    resolveHost: () => async () => undefined,
+  };
+  const server = /server: (\S+)/.exec(secret)?.[1] ?? 'https://127.0.0.1:1';
+  const apiServers = ['10.9.8.7', '10.9.8.8'].map((address) => ({
+    address,
+    kind: 'server' as const,
+    probe: { url: `${server}/readyz`, path: '/readyz', authenticate: true },
+  }));
+  for (const [name, kubeconfig] of [
+    ['of-secrets-manager', { secretsManager: 'kbc/demo' }],
+    ['of-parameter-store', { ssm: '/kbc/demo' }],
+  ] as const) {
+    await registerCluster(table(), aClusterSpec({ name, kubeconfig, apiServers }));
+  }
+  const context = { getRemainingTimeInMillis: () => 25_000, environment };
+  const answers: unknown[] = [];
+  for (const handler of [...HANDLERS, ...HANDLERS]) answers.push(await handler({ force: true }, context));
+  answers.push(await deregister({ cluster: 'of-parameter-store', address: '10.9.8.7' }, context));
+  const look = doctor(() => ({ loadKubeconfig, queueUrls: [], queueDepth: async () => 0 }));
+  answers.push(await look({}, context));
+  await connections.close();
+  const partitions = ['#clusters', '#doctor', 'of-secrets-manager', 'of-parameter-store'];
+  const items = (await Promise.all(partitions.map((partition) => table().list(partition, '')))).flat();
+  const objects = ['/api/v1/namespaces', '/api/v1/services', '/api/v1/endpoints', '/apis/events.k8s.io/v1/events'];
+  const replies = objects.map((path) => standIn.handle({ method: 'GET', path, headers: {} }));
+  expect(lines.length).toBeGreaterThan(2 * HANDLERS.length);
+  expect(items.length).toBeGreaterThan(2);
+  return [...lines, JSON.stringify(answers), JSON.stringify(items), JSON.stringify(await Promise.all(replies))].join(
+    '\n',
+  );
+}
+
+const secrets = [
+  TOKEN,
+  Buffer.from(TOKEN).toString('base64'),
+  ...clientPair.key.split('\n').filter((line) => line.length > 40),
+  Buffer.from(clientPair.key).toString('base64').slice(40, 80),
+  'own-secret-key',
+  ROLE_KEY,
+];
+
+function expectNothingTold(told: string): void {
+  expect(secrets.filter((secret) => told.includes(secret))).toEqual([]);
+}
+
+describe('nothing that is logged, recorded, answered or written carries a credential', () => {
+  test('when all is well', async () => {
+    const told = await everythingTold(kubeconfigFor(await startServer(serverPair)));
+    expectNothingTold(told);
+    expect(told).toContain('"failed":0');
+  });
+
+  test('when the API server refuses the token', async () => {
+    const body = JSON.stringify({ kind: 'Status', apiVersion: 'v1', code: 401, reason: 'Unauthorized', message: 'no' });
+    const told = await everythingTold(kubeconfigFor(await startServer(serverPair, () => ({ status: 401, body }))));
+    expectNothingTold(told);
+    expect(told).toContain('Unauthorized');
+  });
+
+  test('when the API server is not reached', async () => {
+    const told = await everythingTold(kubeconfigFor('https://127.0.0.1:1'));
+    expectNothingTold(told);
+    expect(told).toContain('ECONNREFUSED');
+  });
+
+  test('when its certificate is of another authority', async () => {
+    const other = makeAuthority('another authority').issue(['127.0.0.1']);
+    const told = await everythingTold(kubeconfigFor(await startServer(other)));
+    expectNothingTold(told);
+    expect(told).toContain('TlsFailure');
+  });
+
+  test.each([
+    ['it is no YAML', `users:\n  - user: { token: ${TOKEN}\n- :`],
+    ['it is the bare token', TOKEN],
+    ['it is JSON of something else', JSON.stringify({ token: TOKEN, users: [{ user: { token: TOKEN } }] })],
+    [
+      'its user is logged in by a plugin',
+      kubeconfigFor('https://127.0.0.1:1').replace('token:', 'exec: { command: aws }\n      token:'),
+    ],
+    [
+      'it names no such context',
+      kubeconfigFor('https://127.0.0.1:1').replace('current-context: demo', 'current-context: none'),
+    ],
+  ])('when what is kept is no kubeconfig to use: %s', async (_title, secret) => {
+    const told = await everythingTold(secret);
+    expectNothingTold(told);
+    expect(told).toContain('BadKubeconfig');
+  });
+});

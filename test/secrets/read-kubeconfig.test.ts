@@ -1,0 +1,184 @@
+import { afterEach, describe, expect, test } from '@jest/globals';
+import { kubeconfigReader } from '../../lib/secrets/read-kubeconfig.ts';
+import type { StoredKubeconfig } from '../../lib/secrets/stored-kubeconfig.ts';
+import {
+  type AwsAnswer,
+  type AwsCall,
+  assumedRole,
+  awsError,
+  type FakeAws,
+  noAws,
+  startFakeAws,
+} from '../support/fake-aws.ts';
+
+const role = 'arn:aws:iam::123456789012:role/reader';
+const secret: StoredKubeconfig = { secretsManager: 'kbc/demo' };
+const parameter: StoredKubeconfig = { ssm: '/kbc/demo' };
+
+let aws: Pick<FakeAws, 'stop'> | undefined;
+afterEach(async () => {
+  await aws?.stop();
+});
+
+async function anAws(react: (call: AwsCall) => AwsAnswer): Promise<FakeAws> {
+  const started = await startFakeAws(react);
+  aws = started;
+  return started;
+}
+
+/** Waits for nothing for long. */
+const aReader = () => kubeconfigReader({ maxAttempts: 1, requestTimeoutMs: 200 });
+const never = new AbortController().signal;
+
+/** Secrets and parameters are the name of what was asked for. */
+function echo({ action, body }: AwsCall): AwsAnswer {
+  if (action === 'AssumeRole') return assumedRole(`KEY-OF-${String(body['RoleArn']).split('/')[1]}`);
+  if (action === 'AmazonSSM.GetParameter') return { body: { Parameter: { Value: `kubeconfig in ${body['Name']}` } } };
+  return { body: { SecretString: `kubeconfig in ${body['SecretId']}` } };
+}
+
+describe('a kubeconfig that is kept in AWS', () => {
+  test('comes from Secrets Manager by name', async () => {
+    const { calls } = await anAws(echo);
+    expect(await aReader()(secret, never)).toBe('kubeconfig in kbc/demo');
+    expect(calls).toEqual([
+      { action: 'secretsmanager.GetSecretValue', body: { SecretId: 'kbc/demo' }, accessKey: 'OWN' },
+    ]);
+  });
+
+  test('comes from a secret that was put there as bytes', async () => {
+    await anAws(() => ({ body: { SecretBinary: Buffer.from('kind: Config').toString('base64') } }));
+    expect(await aReader()(secret, never)).toBe('kind: Config');
+  });
+
+  test('comes from Parameter Store, decrypted', async () => {
+    const { calls } = await anAws(echo);
+    expect(await aReader()(parameter, never)).toBe('kubeconfig in /kbc/demo');
+    expect(calls).toMatchObject([
+      { action: 'AmazonSSM.GetParameter', body: { Name: '/kbc/demo', WithDecryption: true } },
+    ]);
+  });
+
+  test("is another account's through a role, which is assumed once for many reads", async () => {
+    const { calls } = await anAws(echo);
+    const read = aReader();
+    for (const stored of [secret, secret, parameter]) await read({ ...stored, roleArn: role }, never);
+    expect(calls.map(({ action, accessKey }) => [action, accessKey])).toEqual([
+      ['AssumeRole', 'OWN'],
+      ['secretsmanager.GetSecretValue', 'KEY-OF-reader'],
+      ['secretsmanager.GetSecretValue', 'KEY-OF-reader'],
+      ['AmazonSSM.GetParameter', 'KEY-OF-reader'],
+    ]);
+    expect(calls[0]?.body).toMatchObject({ RoleArn: role, RoleSessionName: 'kube-bootstrap-controller' });
+  });
+});
+
+describe('what keeps it from being read is told with what to do', () => {
+  const denied = 'AccessDeniedException';
+  test.each([
+    {
+      title: 'a secret that is not there',
+      stored: secret,
+      answer: awsError('ResourceNotFoundException', "Secrets Manager can't find the specified secret."),
+      code: 'BadKubeconfig',
+      told: /secret kbc\/demo was not found in region eu-test-1.*correct kubeconfig\.secretsManager/,
+    },
+    {
+      title: 'a parameter that is not there',
+      stored: parameter,
+      answer: awsError('ParameterNotFound'),
+      code: 'BadKubeconfig',
+      told: /parameter \/kbc\/demo was not found.*correct kubeconfig\.ssm/,
+    },
+    {
+      title: 'a name outside the prefix',
+      stored: secret,
+      answer: awsError(denied, 'is not authorized to perform: secretsmanager:GetSecretValue'),
+      code: 'BadKubeconfig',
+      told: /secretsmanager:GetSecretValue on secret kbc\/demo .* was denied.*parameter secretsPrefix/,
+    },
+    {
+      title: 'a key that may not be used',
+      stored: secret,
+      answer: awsError(denied, 'Access to KMS is not allowed'),
+      code: 'BadKubeconfig',
+      told: /denied the key.*parameter kmsKeyArn.*kms:Decrypt/,
+    },
+    {
+      title: 'a role that may not read',
+      stored: { ...parameter, roleArn: role },
+      answer: awsError(denied, 'not authorized'),
+      code: 'BadKubeconfig',
+      told: /ssm:GetParameter on parameter \/kbc\/demo .* was denied. Allow it to the role arn:aws:iam/,
+    },
+    {
+      title: 'a secret that is being deleted',
+      stored: secret,
+      answer: awsError('InvalidRequestException', 'it was marked for deletion.'),
+      code: 'BadKubeconfig',
+      told: /restore-secret/,
+    },
+    { title: 'a secret without a text', stored: secret, answer: { body: {} }, code: 'BadKubeconfig', told: /is empty/ },
+    {
+      title: 'throttling',
+      stored: secret,
+      answer: awsError('ThrottlingException'),
+      code: 'Throttled',
+      told: /next pass/,
+    },
+    {
+      title: 'a fault of AWS',
+      stored: secret,
+      answer: awsError('InternalServiceError', 'oops', 500),
+      code: 'Unavailable',
+      told: /failed \(InternalServiceError\)/,
+    },
+    {
+      title: 'credentials that ran out',
+      stored: secret,
+      answer: awsError('ExpiredTokenException', 'signature was abc123'),
+      code: 'BadKubeconfig',
+      told: /could not be authenticated \(ExpiredTokenException\)/,
+    },
+    {
+      title: 'silence, as without a route',
+      stored: secret,
+      answer: { hang: true } as const,
+      code: 'Unavailable',
+      told: /no answer \(.*\).*endpoint for com\.amazonaws\.eu-test-1\.secretsmanager.*NAT gateway/,
+    },
+  ])('$title', async ({ stored, answer, code, told }) => {
+    await anAws((call) => (call.action === 'AssumeRole' ? assumedRole('ROLE') : answer));
+    const read = aReader()(stored, never);
+    await expect(read).rejects.toMatchObject({ code, message: expect.stringMatching(told) });
+    await expect(read).rejects.not.toMatchObject({ message: expect.stringContaining('abc123') });
+  });
+
+  test('a role that may not be assumed', async () => {
+    await anAws(() => ({
+      status: 403,
+      body: '<ErrorResponse><Error><Type>Sender</Type><Code>AccessDenied</Code><Message>no</Message></Error></ErrorResponse>',
+    }));
+    await expect(aReader()({ ...secret, roleArn: role }, never)).rejects.toMatchObject({
+      code: 'BadKubeconfig',
+      message: expect.stringMatching(
+        /sts:AssumeRole on arn:aws:iam::123456789012:role\/reader.*parameter assumableRoleArns/,
+      ),
+    });
+  });
+
+  test('nobody at the address', async () => {
+    aws = noAws();
+    await expect(aReader()(parameter, never)).rejects.toThrow(
+      /no answer \(.*ECONNREFUSED.*\).*endpoint for com\.amazonaws\.eu-test-1\.ssm/,
+    );
+  });
+
+  test('a pass whose time is over', async () => {
+    await anAws(() => ({ hang: true }));
+    const pass = new AbortController();
+    const read = kubeconfigReader()(secret, pass.signal);
+    pass.abort();
+    await expect(read).rejects.toMatchObject({ code: 'DeadlineExceeded' });
+  });
+});

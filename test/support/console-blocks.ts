@@ -1,0 +1,104 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+/** A command of a page, and what the page says that it prints. */
+export interface ConsoleCommand {
+  /** `README.md:42` */
+  readonly at: string;
+  readonly command: string;
+  /** Lines; one that is `...` stands for any number of lines. */
+  readonly output: readonly string[];
+}
+
+export interface ConsoleBlock {
+  readonly at: string;
+  readonly commands: readonly ConsoleCommand[];
+}
+
+/** Every fenced block of a page, by its language. */
+interface FencedBlock {
+  readonly language: string;
+  /** Of the fence. */
+  readonly line: number;
+  readonly lines: readonly string[];
+}
+
+/** README.md and the pages in `docs`: their texts by their paths in the repository. */
+export function pages(repository: string): ReadonlyMap<string, string> {
+  const docs = readdirSync(join(repository, 'docs'), { recursive: true, encoding: 'utf8' });
+  const paths = ['README.md', ...docs.filter((file) => file.endsWith('.md')).map((file) => join('docs', file))];
+  return new Map(paths.sort().map((path) => [path, readFileSync(join(repository, path), 'utf8')]));
+}
+
+/** The blocks of a page that are run: those that are fenced as `console`. */
+export function consoleBlocks(page: string, text: string): ConsoleBlock[] {
+  return fencedBlocks(text)
+    .filter(({ language }) => language === 'console')
+    .map(({ line, lines }) => ({ at: `${page}:${line}`, commands: commandsOf(page, line, lines) }));
+}
+
+/** Languages of fenced blocks. */
+export function fenceLanguages(text: string): string[] {
+  return fencedBlocks(text).map(({ language }) => language);
+}
+
+function fencedBlocks(text: string): FencedBlock[] {
+  const blocks: FencedBlock[] = [];
+  let open: { indent: number; language: string; line: number; lines: string[] } | undefined;
+  for (const [index, line] of text.split('\n').entries()) {
+    const fence = /^( *)```(\S*)/.exec(line);
+    if (fence === null) open?.lines.push(line.slice(open.indent));
+    else if (open === undefined) {
+      const [, indent = '', language = ''] = fence;
+      open = { indent: indent.length, language, line: index + 1, lines: [] };
+    } else {
+      blocks.push(open);
+      open = undefined;
+    }
+  }
+  return blocks;
+}
+
+/** A command begins with `$ ` and goes on in lines that begin with `> `, or after a backslash. */
+function commandsOf(page: string, fence: number, lines: readonly string[]): ConsoleCommand[] {
+  const commands: { at: string; command: string; output: string[] }[] = [];
+  for (const [index, line] of lines.entries()) {
+    const last = commands.at(-1);
+    if (line.startsWith('$ ')) {
+      commands.push({ at: `${page}:${fence + 1 + index}`, command: line.slice(2), output: [] });
+    } else if (last === undefined) {
+      throw new Error(`${page}:${fence}: a console block begins with "$ " and a command`);
+    } else if (last.output.length === 0 && (line.startsWith('> ') || last.command.endsWith('\\'))) {
+      last.command += `\n${line.replace(/^> /, '')}`;
+    } else {
+      last.output.push(line);
+    }
+  }
+  return commands;
+}
+
+/**
+ * Whether what was printed holds the lines of the page, in their order; `...` at the end of a line or as a line stands
+ * for anything, and numbers stand for any number.
+ */
+export function saysThat(printed: string, expected: readonly string[]): boolean {
+  const patterns = expected.map((line) => line.trim()).filter((line) => line !== '' && line !== '...' && line !== '…');
+  const lines = printed.split('\n').map((line) => line.trim());
+  let from = 0;
+  for (const pattern of patterns) {
+    const at = lines.findIndex((line, index) => index >= from && isLike(line, pattern));
+    if (at < 0) return false;
+    from = at + 1;
+  }
+  return true;
+}
+
+function isLike(line: string, pattern: string): boolean {
+  const parts = pattern.split(/(\.\.\.|…|\d+(?:\.\d+)?)/);
+  const source = parts.map((part) => {
+    if (part === '...' || part === '…') return '.*';
+    if (/^\d/.test(part)) return '[\\d.]+';
+    return part.replace(/[.*+?^${}()|[\]\\]/g, '\\$&').replace(/\s+/g, '\\s+');
+  });
+  return new RegExp(`^${source.join('')}$`).test(line);
+}

@@ -1,0 +1,52 @@
+/** Calls of AWS's own wire protocols, for what a test arranges and looks up. What the functions call is theirs. */
+export interface Aws {
+  readonly endpoint: string;
+  /** A call of a service that speaks JSON: `json('sqs', 'AmazonSQS.ReceiveMessage', {...})`. */
+  json<T = unknown>(service: string, target: string, body: object): Promise<T>;
+  /** A call of a service that speaks forms and XML: the answer's text. */
+  form(service: string, fields: Readonly<Record<string, string>>): Promise<string>;
+  /** A GET of a service that speaks REST: its bytes. */
+  get(service: string, path: string): Promise<Buffer>;
+}
+
+export const REGION = 'us-east-1';
+export const ACCOUNT = '123456789012';
+
+/** Calls are not signed: the emulator reads no more of a signature than which service it is for. */
+export function awsCalls(endpoint: string): Aws {
+  const call = async (service: string, path: string, init: RequestInit) => {
+    const credential = `Credential=test/20260101/${REGION}/${service}/aws4_request`;
+    const headers = {
+      ...Object.fromEntries(new Headers(init.headers)),
+      authorization: `AWS4-HMAC-SHA256 ${credential}, SignedHeaders=host, Signature=0`,
+    };
+    const reply = await fetch(endpoint + path, { ...init, headers, signal: AbortSignal.timeout(30_000) });
+    const body = Buffer.from(await reply.arrayBuffer());
+    if (reply.ok) return body;
+    throw new Error(`${service} answered ${reply.status} to ${path}: ${body.toString().slice(0, 1000)}`);
+  };
+  return {
+    endpoint,
+    async json(service, target, body) {
+      const headers = { 'x-amz-target': target, 'content-type': 'application/x-amz-json-1.0' };
+      const reply = await call(service, '/', { method: 'POST', headers, body: JSON.stringify(body) });
+      return reply.length === 0 ? {} : JSON.parse(reply.toString());
+    },
+    async form(service, fields) {
+      return (await call(service, '/', { method: 'POST', body: new URLSearchParams(fields) })).toString();
+    },
+    get: (service, path) => call(service, path, {}),
+  };
+}
+
+/** The texts of all elements of a name, which hold no elements themselves. */
+export function texts(xml: string, element: string): string[] {
+  return [...xml.matchAll(new RegExp(`<${element}>([^<]*)</${element}>`, 'g'))].map(([, text = '']) => unescaped(text));
+}
+
+function unescaped(text: string): string {
+  const entities: Readonly<Record<string, string>> = { lt: '<', gt: '>', quot: '"', apos: "'", amp: '&' };
+  return text
+    .replace(/&#(\d+);/g, (_, code: string) => String.fromCodePoint(Number(code)))
+    .replace(/&(lt|gt|quot|apos|amp);/g, (_, name: string) => entities[name] ?? '');
+}

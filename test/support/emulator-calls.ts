@@ -1,0 +1,112 @@
+import { once } from 'node:events';
+import { Agent, createServer, request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { buffer } from 'node:stream/consumers';
+import { ACCOUNT, REGION } from './emulator-aws.ts';
+
+/** One call of the AWS SDK, as IAM sees it. */
+export interface AwsCall {
+  /** The access key id that it was signed with: the name of the function that made it. */
+  readonly caller: string;
+  /** `dynamodb:GetItem` */
+  readonly action: string;
+  /** The ARN that it concerns, `*` where the action has none. */
+  readonly resource: string;
+}
+
+/** What happens to a call: it is answered by the emulator, by 503, or never. */
+export type Fate = 'answered' | 'refused' | 'unanswered';
+
+/** Stands between the functions and the emulator, and writes down every call. */
+export interface CallRecorder {
+  readonly endpoint: string;
+  readonly calls: readonly AwsCall[];
+  /** From now on; by default every call is answered. */
+  decide(fate: (call: AwsCall) => Fate): void;
+  close(): Promise<void>;
+}
+
+export async function startCallRecorder(emulator: string): Promise<CallRecorder> {
+  const { hostname, port } = new URL(emulator);
+  const agent = new Agent({ keepAlive: true });
+  const calls: AwsCall[] = [];
+  let decide: (call: AwsCall) => Fate = () => 'answered';
+
+  const forward = async (request: IncomingMessage, response: ServerResponse) => {
+    const body = await buffer(request);
+    const call = callOf(request, body);
+    calls.push(call);
+    const fate = decide(call);
+    if (fate === 'unanswered') return;
+    if (fate === 'refused') {
+      response.writeHead(503).end();
+      return;
+    }
+    const { method = 'GET', url = '/', headers } = request;
+    const onward = httpRequest({ agent, hostname, port, method, path: url, headers }, (reply) => {
+      response.writeHead(reply.statusCode ?? 502, reply.headers);
+      reply.pipe(response);
+    });
+    onward.on('error', (error) => response.destroy(error)).end(body);
+  };
+
+  const server = createServer((request, response) => {
+    forward(request, response).catch((error: unknown) => {
+      // Also seen by the function, as a call that nobody answers well.
+      response.writeHead(500).end(String(error));
+    });
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port: own } = server.address() as AddressInfo;
+  return {
+    endpoint: `http://127.0.0.1:${own}`,
+    calls,
+    decide(fate) {
+      decide = fate;
+    },
+    async close() {
+      server.closeAllConnections();
+      server.close();
+      await once(server, 'close');
+      agent.destroy();
+    },
+  };
+}
+
+function callOf({ headers }: IncomingMessage, body: Buffer): AwsCall {
+  const [, caller = '?', service = '?'] =
+    /Credential=([^/]+)\/\d+\/[^/]+\/([^/]+)\/aws4_request/.exec(headers.authorization ?? '') ?? [];
+  const target = String(headers['x-amz-target'] ?? '');
+  if (target === '') {
+    const operation = new URLSearchParams(body.toString()).get('Action') ?? '?';
+    return { caller, action: `${service}:${operation}`, resource: '*' };
+  }
+  const operation = target.slice(target.lastIndexOf('.') + 1);
+  const fields: Readonly<Record<string, unknown>> = JSON.parse(body.toString() || '{}');
+  return { caller, action: `${service}:${permissionFor(operation)}`, resource: resourceOf(service, fields) };
+}
+
+/** IAM knows no batches of SQS, but each of their entries. */
+function permissionFor(operation: string): string {
+  return operation.replace(/^(SendMessage|DeleteMessage)Batch$/, '$1');
+}
+
+function resourceOf(service: string, fields: Readonly<Record<string, unknown>>): string {
+  const arn = (type: string, name: unknown) =>
+    String(name).startsWith('arn:') ? String(name) : `arn:aws:${service}:${REGION}:${ACCOUNT}:${type}${String(name)}`;
+  switch (service) {
+    case 'dynamodb':
+      return fields['TableName'] === undefined ? '*' : arn('table/', fields['TableName']);
+    case 'sqs': {
+      const { QueueUrl: url } = fields;
+      return url === undefined ? arn('', fields['QueueName'] ?? '*') : arn('', String(url).split('/').at(-1));
+    }
+    case 'secretsmanager':
+      return fields['SecretId'] === undefined ? '*' : arn('secret:', fields['SecretId']);
+    case 'ssm':
+      return fields['Name'] === undefined ? '*' : arn('parameter/', String(fields['Name']).replace(/^\//, ''));
+    default:
+      return '*';
+  }
+}

@@ -1,0 +1,202 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { ACCOUNT, type Aws, REGION } from './emulator-aws.ts';
+import type { Invocation } from './emulator-function.ts';
+import type { DeployedFunction, Stack } from './emulator-stack.ts';
+
+/** A rule of EventBridge that invokes a function. */
+export interface Schedule {
+  readonly rule: string;
+  /** `rate(1 minute)` */
+  readonly expression: string;
+  readonly target: DeployedFunction;
+  /** One due time: the function gets what EventBridge sends. */
+  fire(options?: { readonly dueAtMs?: number }): Promise<Invocation>;
+}
+
+interface Rule {
+  readonly Name: string;
+  readonly Arn: string;
+  readonly State: string;
+  readonly ScheduleExpression?: string;
+}
+
+/** The enabled schedules of a stack's functions, by the name of the function in `serverless.yml`. */
+export async function readSchedules(aws: Aws, stack: Stack): Promise<Readonly<Record<string, Schedule>>> {
+  const schedules: Record<string, Schedule> = {};
+  const { Rules: rules } = await aws.json<{ Rules: Rule[] }>('events', 'AWSEvents.ListRules', {});
+  for (const { Name, Arn, State, ScheduleExpression: expression } of rules) {
+    if (expression === undefined || State !== 'ENABLED') continue;
+    const { Targets: targets } = await aws.json<{ Targets: { Arn: string; Input?: string }[] }>(
+      'events',
+      'AWSEvents.ListTargetsByRule',
+      { Rule: Name },
+    );
+    for (const { Arn: arn, Input: input } of targets) {
+      const [name, target] = Object.entries(stack.functions).find(([, one]) => one.arn === arn) ?? [];
+      if (name === undefined || target === undefined) continue;
+      schedules[name] = {
+        rule: Name,
+        expression,
+        target,
+        fire: ({ dueAtMs = Date.now() } = {}) =>
+          target.invoke(input === undefined ? scheduledEvent(Arn, dueAtMs) : JSON.parse(input)),
+      };
+    }
+  }
+  return schedules;
+}
+
+/** https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-run-lambda-schedule.html */
+function scheduledEvent(ruleArn: string, dueAtMs: number): object {
+  return {
+    version: '0',
+    id: '53dc4d37-cffa-4f76-80c9-8b7d4a4d2eaa',
+    'detail-type': 'Scheduled Event',
+    source: 'aws.events',
+    account: ACCOUNT,
+    time: new Date(dueAtMs).toISOString().replace(/\.\d+Z$/, 'Z'),
+    region: REGION,
+    resources: [ruleArn],
+    detail: {},
+  };
+}
+
+interface EventSourceMapping {
+  readonly EventSourceArn: string;
+  readonly FunctionArn: string;
+  readonly BatchSize: number;
+  readonly ScalingConfig?: { readonly MaximumConcurrency: number };
+}
+
+interface Message {
+  readonly MessageId: string;
+  readonly ReceiptHandle: string;
+  readonly Body: string;
+  readonly Attributes?: Readonly<Record<string, string>>;
+}
+
+/** What one message led to. */
+export interface Delivery {
+  readonly function: string;
+  readonly body: string;
+  readonly atMs: number;
+  readonly invocation: Invocation;
+}
+
+/** Feeds the queues of a stack to their functions, as Lambda's event source does. */
+export interface EventSources {
+  /** In order of their ends. */
+  readonly deliveries: readonly Delivery[];
+  /** Messages that are in the queue of a function, delayed ones too. */
+  waiting(name: string): Promise<number>;
+  send(name: string, body: string): Promise<void>;
+  /** Takes away what waits. */
+  purge(name: string): Promise<void>;
+  /** Waits for what is under way. */
+  stop(): Promise<void>;
+}
+
+/** Starts to poll every queue that is mapped to a function of the stack. */
+export async function startEventSources(aws: Aws, stack: Stack): Promise<EventSources> {
+  const { EventSourceMappings: mappings }: { EventSourceMappings: EventSourceMapping[] } = JSON.parse(
+    (await aws.get('lambda', '/2015-03-31/event-source-mappings/')).toString(),
+  );
+  const deliveries: Delivery[] = [];
+  const ended = new AbortController();
+  const queues = new Map<string, string>();
+  const pollers = mappings.flatMap((mapping) => {
+    const found = Object.entries(stack.functions).find(([, { arn }]) => arn === mapping.FunctionArn);
+    if (found === undefined) return [];
+    queues.set(found[0], queueUrl(aws, mapping.EventSourceArn));
+    return [poll({ aws, mapping, name: found[0], target: found[1], deliveries, signal: ended.signal })];
+  });
+  const urlOf = (name: string) => {
+    const url = queues.get(name);
+    if (url === undefined) throw new Error(`no queue is mapped to ${name}`);
+    return url;
+  };
+  return {
+    deliveries,
+    async waiting(name) {
+      const { Attributes } = await aws.json<{ Attributes: Record<string, string> }>(
+        'sqs',
+        'AmazonSQS.GetQueueAttributes',
+        { QueueUrl: urlOf(name), AttributeNames: ['All'] },
+      );
+      return (
+        Number(Attributes['ApproximateNumberOfMessages']) + Number(Attributes['ApproximateNumberOfMessagesDelayed'])
+      );
+    },
+    async send(name, body) {
+      await aws.json('sqs', 'AmazonSQS.SendMessage', { QueueUrl: urlOf(name), MessageBody: body });
+    },
+    async purge(name) {
+      await aws.json('sqs', 'AmazonSQS.PurgeQueue', { QueueUrl: urlOf(name) });
+    },
+    async stop() {
+      ended.abort();
+      await Promise.all(pollers);
+    },
+  };
+}
+
+interface Poller {
+  readonly aws: Aws;
+  readonly mapping: EventSourceMapping;
+  readonly name: string;
+  readonly target: DeployedFunction;
+  readonly deliveries: Delivery[];
+  readonly signal: AbortSignal;
+}
+
+const POLL_MS = 250;
+
+async function poll(poller: Poller): Promise<void> {
+  const { aws, mapping, signal } = poller;
+  const { BatchSize, ScalingConfig } = mapping;
+  const atOnce = ScalingConfig?.MaximumConcurrency ?? 1000;
+  const underWay = new Set<Promise<void>>();
+  while (!signal.aborted) {
+    await sleep(POLL_MS);
+    if (underWay.size >= atOnce) continue;
+    const { Messages: messages = [] } = await aws.json<{ Messages?: Message[] }>('sqs', 'AmazonSQS.ReceiveMessage', {
+      QueueUrl: queueUrl(aws, mapping.EventSourceArn),
+      MaxNumberOfMessages: BatchSize,
+      AttributeNames: ['All'],
+    });
+    if (messages.length === 0) continue;
+    const delivery = deliver(poller, messages).finally(() => underWay.delete(delivery));
+    underWay.add(delivery);
+  }
+  await Promise.all(underWay);
+}
+
+/** What the handler took is deleted; what it failed to take comes again when its visibility timeout is over. */
+async function deliver({ aws, mapping, name, target, deliveries }: Poller, messages: Message[]): Promise<void> {
+  const { EventSourceArn: arn } = mapping;
+  const invocation = await target.invoke({ Records: messages.map((message) => record(message, arn)) });
+  for (const { Body: body, ReceiptHandle } of messages) {
+    deliveries.push({ function: name, body, atMs: Date.now(), invocation });
+    if (invocation.error === undefined) {
+      await aws.json('sqs', 'AmazonSQS.DeleteMessage', { QueueUrl: queueUrl(aws, arn), ReceiptHandle });
+    }
+  }
+}
+
+/** https://docs.aws.amazon.com/lambda/latest/dg/with-sqs.html */
+function record({ MessageId, ReceiptHandle, Body, Attributes }: Message, arn: string): object {
+  return {
+    messageId: MessageId,
+    receiptHandle: ReceiptHandle,
+    body: Body,
+    attributes: Attributes,
+    messageAttributes: {},
+    eventSource: 'aws:sqs',
+    eventSourceARN: arn,
+    awsRegion: REGION,
+  };
+}
+
+function queueUrl({ endpoint }: Aws, arn: string): string {
+  return `${endpoint}/${ACCOUNT}/${arn.split(':').at(-1) ?? ''}`;
+}

@@ -1,0 +1,51 @@
+import type { AwsCall } from './emulator-calls.ts';
+
+type OneOrMore = string | readonly string[];
+
+/** As in an IAM policy document. */
+export interface Statement {
+  readonly Effect: 'Allow' | 'Deny';
+  readonly Action: OneOrMore;
+  readonly Resource: OneOrMore;
+  readonly Condition?: object;
+}
+
+/** What every identity may do. */
+const NEEDS_NO_GRANT = new Set(['sts:GetCallerIdentity']);
+
+/** The calls that the statements do not allow, each once. */
+export function notGranted(calls: readonly AwsCall[], statements: readonly Statement[]): string[] {
+  const missing = calls.filter((call) => !isGranted(call, statements));
+  return [...new Set(missing.map(({ caller, action, resource }) => `${caller} called ${action} on ${resource}`))];
+}
+
+/** Conditions are taken as met: the emulator has no keys and no networks that they could be about. */
+export function isGranted({ action, resource }: Omit<AwsCall, 'caller'>, statements: readonly Statement[]): boolean {
+  if (NEEDS_NO_GRANT.has(action)) return true;
+  const concerning = statements.filter(
+    (statement) =>
+      some(statement.Action, (pattern) => matches(pattern.toLowerCase(), action.toLowerCase())) &&
+      some(statement.Resource, (pattern) => matches(pattern, resource) || isSecretOfThatName(pattern, resource)),
+  );
+  return concerning.length > 0 && concerning.every(({ Effect }) => Effect === 'Allow');
+}
+
+/**
+ * A secret's ARN ends in six characters that its name does not have, and policies end in `-??????` or `*` for them: a
+ * call by name is a call of the ARN with any such end.
+ */
+function isSecretOfThatName(pattern: string, resource: string): boolean {
+  return resource.includes(':secretsmanager:') && matches(pattern, `${resource}-aBcDeF`);
+}
+
+function matches(pattern: string, text: string): boolean {
+  const source = pattern
+    .replace(/[.+^${}()|[\]\\]/g, '\\$&')
+    .replaceAll('*', '.*')
+    .replaceAll('?', '.');
+  return new RegExp(`^${source}$`).test(text);
+}
+
+function some(values: OneOrMore, test: (value: string) => boolean): boolean {
+  return (typeof values === 'string' ? [values] : values).some(test);
+}

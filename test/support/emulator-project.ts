@@ -1,0 +1,79 @@
+import { spawn } from 'node:child_process';
+import { cpSync, mkdtempSync, realpathSync, rmSync, symlinkSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { ACCOUNT, REGION } from './emulator-aws.ts';
+
+const REPOSITORY = join(import.meta.dirname, '../..');
+/** What `serverless deploy` reads. */
+const DEPLOYED = ['package.json', 'tsconfig.json', 'serverless.yml', 'deploy', 'functions', 'lib', 'tools'];
+const COMMAND_TIMEOUT_MS = 180_000;
+
+/** A copy of the repository that a test may write a `cluster.yml` into, and deploy. */
+export interface Project {
+  readonly folder: string;
+  /** Runs `serverless <args>` of this repository. @throws Error with its output when it fails. */
+  serverless(args: readonly string[]): Promise<string>;
+  /** Runs a shell command, with `serverless` and `npx` at hand. Never fails. */
+  run(command: string): Promise<Ran>;
+  remove(): void;
+}
+
+export interface Ran {
+  readonly code: number | null;
+  /** Standard output and standard error. */
+  readonly output: string;
+}
+
+/** Copies the project. Commands in it know no other AWS than `endpoint`. */
+export function copyProject(endpoint: string): Project {
+  const folder = mkdtempSync(join(realpathSync(tmpdir()), 'kube-bootstrap-controller-project-'));
+  for (const name of DEPLOYED) cpSync(join(REPOSITORY, name), join(folder, name), { recursive: true });
+  symlinkSync(join(REPOSITORY, 'node_modules'), join(folder, 'node_modules'));
+  const run = (command: string, args: readonly string[]) => runIn(folder, endpoint, command, args);
+  return {
+    folder,
+    async serverless(args) {
+      const { code, output } = await run(process.execPath, ['node_modules/serverless/bin/serverless.js', ...args]);
+      if (code !== 0) throw new Error(`serverless ${args.join(' ')} ended with ${code}\n${output}`);
+      return output;
+    },
+    run: (command) => run('bash', ['-euo', 'pipefail', '-c', command]),
+    remove: () => rmSync(folder, { recursive: true, force: true }),
+  };
+}
+
+async function runIn(folder: string, endpoint: string, command: string, args: readonly string[]): Promise<Ran> {
+  const child = spawn(command, args, {
+    cwd: folder,
+    env: {
+      PATH: [join(folder, 'node_modules/.bin'), dirname(process.execPath), process.env['PATH']].join(':'),
+      HOME: folder,
+      ...emulatedAws(endpoint, 'test'),
+      SLS_TELEMETRY_DISABLED: '1',
+      SLS_NOTIFICATIONS_MODE: 'off',
+    },
+    stdio: ['ignore', 'pipe', 'pipe'],
+    timeout: COMMAND_TIMEOUT_MS,
+    killSignal: 'SIGKILL',
+  });
+  const closed = new Promise<number | null>((resolve, reject) => {
+    child.once('error', reject).once('close', resolve);
+  });
+  const [output, errors, code] = await Promise.all([text(child.stdout), text(child.stderr), closed]);
+  return { code, output: output + errors };
+}
+
+/** The variables by which the AWS SDK finds the emulator, and nothing else. */
+export function emulatedAws(endpoint: string, accessKeyId: string): Record<string, string> {
+  return {
+    AWS_ENDPOINT_URL: endpoint,
+    AWS_ACCESS_KEY_ID: accessKeyId,
+    AWS_SECRET_ACCESS_KEY: 'test',
+    AWS_ACCOUNT_ID: ACCOUNT,
+    AWS_REGION: REGION,
+    AWS_DEFAULT_REGION: REGION,
+    AWS_EC2_METADATA_DISABLED: 'true',
+  };
+}

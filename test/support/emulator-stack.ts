@@ -1,0 +1,199 @@
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { readZip } from '../../tools/read-zip.mjs';
+import type { Emulator } from './emulator.ts';
+import { type Aws, texts } from './emulator-aws.ts';
+import { type Runnable, type RunningFunction, runFunction } from './emulator-function.ts';
+import type { Statement } from './emulator-policy.ts';
+import { emulatedAws } from './emulator-project.ts';
+
+/** A deployed stack, read back from the emulator. */
+export interface Stack {
+  readonly name: string;
+  readonly resources: readonly StackResource[];
+  /** By the name of the function in `serverless.yml`. */
+  readonly functions: Readonly<Record<string, DeployedFunction>>;
+  /** Ends the processes of all functions. */
+  stop(): Promise<void>;
+}
+
+export interface StackResource {
+  readonly logicalId: string;
+  readonly physicalId: string;
+  readonly type: string;
+}
+
+export interface DeployedFunction extends RunningFunction {
+  readonly name: string;
+  readonly arn: string;
+  readonly runnable: Runnable;
+  /** As in GetFunction. */
+  readonly configuration: FunctionConfiguration;
+  /** Every statement of every policy of its role. */
+  readonly statements: readonly Statement[];
+  /** The files of its zip. */
+  readonly files: readonly string[];
+}
+
+interface FunctionConfiguration {
+  readonly FunctionName: string;
+  readonly FunctionArn: string;
+  readonly Handler: string;
+  readonly Role: string;
+  readonly Timeout: number;
+  readonly MemorySize: number;
+  readonly Runtime: string;
+  readonly Environment?: { readonly Variables: Readonly<Record<string, string>> };
+  readonly Layers?: readonly { readonly Arn: string }[];
+}
+
+/** Reads a stack back and unpacks its functions, ready to run. */
+export async function readStack(emulator: Emulator, name: string): Promise<Stack> {
+  const { aws } = emulator;
+  const resources = await stackResources(aws, name);
+  const bucket = resources.find(({ type }) => type === 'AWS::S3::Bucket')?.physicalId ?? '';
+  const folder = mkdtempSync(join(realpathSync(tmpdir()), 'kube-bootstrap-controller-stack-'));
+  const unpackFromBucket = async (key: string, into: string) => unpack(await aws.get('s3', `/${bucket}/${key}`), into);
+
+  // All functions have all layers; the emulator forgets which.
+  const opt = join(folder, 'opt');
+  const template = await stackTemplate(aws, name);
+  const layers = Object.values(template.Resources).filter(({ Type }) => Type === 'AWS::Lambda::LayerVersion');
+  for (const { Properties } of layers) await unpackFromBucket(Properties.Content?.S3Key ?? '', opt);
+
+  const physicalIds = resources.filter(({ type }) => type === 'AWS::Lambda::Function').map((found) => found.physicalId);
+  const functions = await Promise.all(
+    physicalIds.map((physicalId) => readFunction(emulator, { name: physicalId, folder, opt, unpackFromBucket })),
+  );
+  return {
+    name,
+    resources,
+    functions: Object.fromEntries(functions.map((one) => [one.name.slice(name.length + 1), one])),
+    async stop() {
+      await Promise.all(functions.map((one) => one.stop()));
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+interface Template {
+  readonly Resources: Readonly<
+    Record<string, { readonly Type: string; readonly Properties: { readonly Content?: { readonly S3Key: string } } }>
+  >;
+}
+
+async function stackTemplate(aws: Aws, name: string): Promise<Template> {
+  const fields = { Action: 'GetTemplate', Version: '2010-05-15', StackName: name };
+  return JSON.parse(texts(await aws.form('cloudformation', fields), 'TemplateBody')[0] ?? '');
+}
+
+/** Empty when there is no such stack. */
+export async function stackResources(aws: Aws, name: string): Promise<StackResource[]> {
+  const xml = await aws.form('cloudformation', {
+    Action: 'DescribeStackResources',
+    Version: '2010-05-15',
+    StackName: name,
+  });
+  return xml
+    .split('<member>')
+    .slice(1)
+    .map((member) => {
+      const text = (element: string) => texts(member, element)[0] ?? '';
+      return {
+        logicalId: text('LogicalResourceId'),
+        physicalId: text('PhysicalResourceId'),
+        type: text('ResourceType'),
+      };
+    });
+}
+
+interface FunctionPlace {
+  /** As the emulator has it. */
+  readonly name: string;
+  /** A folder for every function's own. */
+  readonly folder: string;
+  /** Where the layers are. */
+  readonly opt: string;
+  readonly unpackFromBucket: (key: string, into: string) => Promise<string[]>;
+}
+
+async function readFunction({ aws, recorder }: Emulator, place: FunctionPlace): Promise<DeployedFunction> {
+  const { name, opt, unpackFromBucket } = place;
+  const folder = join(place.folder, name);
+  const path = `/2015-03-31/functions/${name}`;
+  const { Configuration: configuration, Code: code }: { Configuration: FunctionConfiguration; Code: Code } = JSON.parse(
+    (await aws.get('lambda', path)).toString(),
+  );
+  const files = await unpackFromBucket(new URL(code.Location).pathname.slice(1), folder);
+  const runnable: Runnable = {
+    folder,
+    opt,
+    handler: configuration.Handler,
+    limitMs: configuration.Timeout * 1000,
+    environment: {
+      ...configuration.Environment?.Variables,
+      ...lambdaVariables(configuration, folder),
+      ...emulatedAws(recorder.endpoint, name),
+      PATH: dirname(process.execPath),
+      TZ: ':UTC',
+    },
+  };
+  return {
+    ...runFunction(runnable),
+    runnable,
+    name,
+    arn: configuration.FunctionArn,
+    configuration,
+    statements: await roleStatements(aws, configuration.Role.split('/').at(-1) ?? ''),
+    files,
+  };
+}
+
+/** The emulator names another bucket than the one of the deployment, which really holds the zip. */
+interface Code {
+  readonly Location: string;
+}
+
+/** https://docs.aws.amazon.com/lambda/latest/dg/configuration-envvars.html, as far as anything reads them. */
+function lambdaVariables(configuration: FunctionConfiguration, folder: string): Record<string, string> {
+  const { FunctionName: name, MemorySize: memory, Handler: handler, Runtime: runtime } = configuration;
+  return {
+    _HANDLER: handler,
+    AWS_EXECUTION_ENV: `AWS_Lambda_${runtime}`,
+    AWS_LAMBDA_FUNCTION_NAME: name,
+    AWS_LAMBDA_FUNCTION_MEMORY_SIZE: String(memory),
+    AWS_LAMBDA_FUNCTION_VERSION: '$LATEST',
+    AWS_LAMBDA_LOG_GROUP_NAME: `/aws/lambda/${name}`,
+    AWS_LAMBDA_INITIALIZATION_TYPE: 'on-demand',
+    LAMBDA_TASK_ROOT: folder,
+  };
+}
+
+function unpack(zip: Buffer, folder: string): string[] {
+  const files = readZip(zip);
+  for (const [name, content] of files) {
+    const file = join(folder, name);
+    mkdirSync(dirname(file), { recursive: true });
+    writeFileSync(file, content);
+  }
+  return [...files.keys()];
+}
+
+async function roleStatements(aws: Aws, role: string): Promise<Statement[]> {
+  const iam = (action: string, fields: Readonly<Record<string, string>>) =>
+    aws.form('iam', { Action: action, Version: '2010-05-08', ...fields });
+  const names = texts(await iam('ListRolePolicies', { RoleName: role }), 'member');
+  const inline = names.map((name) => iam('GetRolePolicy', { RoleName: role, PolicyName: name }));
+  const arns = texts(await iam('ListAttachedRolePolicies', { RoleName: role }), 'PolicyArn');
+  const attached = arns.map(async (arn) => {
+    const [version = ''] = texts(await iam('GetPolicy', { PolicyArn: arn }), 'DefaultVersionId');
+    return iam('GetPolicyVersion', { PolicyArn: arn, VersionId: version });
+  });
+  const documents = await Promise.all([...inline, ...attached]);
+  return documents.flatMap((xml) => {
+    const [text = ''] = [...texts(xml, 'PolicyDocument'), ...texts(xml, 'Document')];
+    const document: { Statement: Statement | Statement[] } = JSON.parse(decodeURIComponent(text));
+    return document.Statement;
+  });
+}

@@ -1,0 +1,49 @@
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type Aws, awsCalls } from './emulator-aws.ts';
+import { type CallRecorder, startCallRecorder } from './emulator-calls.ts';
+import { freePort, startServer } from './server-process.ts';
+
+const deployTests = join(import.meta.dirname, '../deploy');
+
+/** An AWS of one's own on a loopback port, empty. It does not outlive this process. */
+export interface Emulator {
+  /** Past the recorder. */
+  readonly aws: Aws;
+  /** What deployed functions talk to. */
+  readonly recorder: CallRecorder;
+  /** The last lines of its log. */
+  log(lines?: number): string;
+  stop(): Promise<void>;
+}
+
+/** Starts moto's server. @throws Error when `test/deploy/install-emulator.sh` has not installed it. */
+export async function startEmulator(): Promise<Emulator> {
+  const script = join(deployTests, 'install-emulator.sh');
+  const python = join(execFileSync('bash', [script, '--folder'], { encoding: 'utf8' }).trim(), 'bin/python');
+  if (!existsSync(python)) throw new Error(`${python} is not there: "npm run test:deploy" installs it`);
+  const folder = mkdtempSync(join(tmpdir(), 'kube-bootstrap-controller-emulator-'));
+  const remove = () => rmSync(folder, { recursive: true, force: true });
+  try {
+    const port = await freePort('127.0.0.1');
+    const endpoint = `http://127.0.0.1:${port}`;
+    const isReady = async () => (await fetch(`${endpoint}/moto-api/`)).ok;
+    const server = await startServer(python, [join(deployTests, 'emulator.py'), '-p', String(port)], folder, isReady);
+    const recorder = await startCallRecorder(endpoint);
+    return {
+      aws: awsCalls(endpoint),
+      recorder,
+      log: (lines) => server.log(lines),
+      async stop() {
+        await recorder.close();
+        await server.kill(); // it has nothing to lose
+        remove();
+      },
+    };
+  } catch (error) {
+    remove();
+    throw error;
+  }
+}

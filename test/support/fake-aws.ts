@@ -1,0 +1,111 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+/** An answer of AWS; `hang` never comes. */
+export type AwsAnswer = { readonly status?: number; readonly body: unknown } | { readonly hang: true };
+
+export interface AwsCall {
+  /** `secretsmanager.GetSecretValue`, `AmazonSSM.GetParameter`, `AssumeRole`. */
+  readonly action: string;
+  readonly body: Readonly<Record<string, unknown>>;
+  /** Who asks: the access key of the signature. */
+  readonly accessKey: string;
+}
+
+export interface FakeAws {
+  readonly calls: readonly AwsCall[];
+  readonly stop: () => Promise<void>;
+}
+
+const VARIABLES = [
+  'AWS_ENDPOINT_URL',
+  'AWS_REGION',
+  'AWS_ACCESS_KEY_ID',
+  'AWS_SECRET_ACCESS_KEY',
+  'AWS_PROFILE',
+] as const;
+
+/** AWS on loopback, for the SDK clients of this process: they find it in the environment, as they do everything else. */
+export async function startFakeAws(react: (call: AwsCall) => AwsAnswer): Promise<FakeAws> {
+  const calls: AwsCall[] = [];
+  const server = createServer((request, response) => {
+    void request.toArray().then((chunks: Buffer[]) => {
+      const call = callIn(
+        String(request.headers['x-amz-target'] ?? ''),
+        Buffer.concat(chunks).toString(),
+        request.headers,
+      );
+      calls.push(call);
+      const answer = react(call);
+      if ('hang' in answer) return;
+      const text = typeof answer.body === 'string' ? answer.body : JSON.stringify(answer.body);
+      const type = typeof answer.body === 'string' ? 'text/xml' : 'application/x-amz-json-1.1';
+      response.writeHead(answer.status ?? 200, { 'content-type': type, 'x-amzn-requestid': 'test' });
+      response.end(text);
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  const restore = setVariables({
+    AWS_ENDPOINT_URL: `http://127.0.0.1:${port}`,
+    AWS_REGION: 'eu-test-1',
+    AWS_ACCESS_KEY_ID: 'OWN',
+    AWS_SECRET_ACCESS_KEY: 'own-secret-key',
+    AWS_PROFILE: undefined,
+  });
+  return {
+    calls,
+    stop: async () => {
+      restore();
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
+
+/** Nobody listens at AWS's address. */
+export function noAws(): Pick<FakeAws, 'stop'> {
+  const restore = setVariables({
+    AWS_ENDPOINT_URL: 'http://127.0.0.1:1',
+    AWS_REGION: 'eu-test-1',
+    AWS_ACCESS_KEY_ID: 'OWN',
+    AWS_SECRET_ACCESS_KEY: 'own-secret-key',
+    AWS_PROFILE: undefined,
+  });
+  return { stop: async () => restore() };
+}
+
+/** An error as the JSON protocols of AWS tell it. */
+export function awsError(name: string, message = name, status = 400): AwsAnswer {
+  return { status, body: { __type: name, message, Message: message } };
+}
+
+/** What STS answers. */
+export function assumedRole(accessKey: string): AwsAnswer {
+  const expiration = new Date(Date.now() + 15 * 60_000).toISOString();
+  return {
+    body: `<AssumeRoleResponse xmlns="https://sts.amazonaws.com/doc/2011-06-15/"><AssumeRoleResult><Credentials>
+      <AccessKeyId>${accessKey}</AccessKeyId><SecretAccessKey>role-secret-key</SecretAccessKey>
+      <SessionToken>role-session</SessionToken><Expiration>${expiration}</Expiration>
+    </Credentials></AssumeRoleResult></AssumeRoleResponse>`,
+  };
+}
+
+function callIn(target: string, text: string, headers: Readonly<Record<string, unknown>>): AwsCall {
+  const accessKey = /Credential=([^/]+)\//.exec(String(headers['authorization']))?.[1] ?? '';
+  if (target !== '') return { action: target, body: JSON.parse(text), accessKey };
+  const body = Object.fromEntries(new URLSearchParams(text));
+  return { action: body['Action'] ?? '', body, accessKey };
+}
+
+function setVariables(values: Record<(typeof VARIABLES)[number], string | undefined>): () => void {
+  const before = VARIABLES.map((name) => [name, process.env[name]] as const);
+  const set = (name: string, value: string | undefined) => {
+    if (value === undefined) delete process.env[name];
+    else process.env[name] = value;
+  };
+  for (const name of VARIABLES) set(name, values[name]);
+  return () => {
+    for (const [name, value] of before) set(name, value);
+  };
+}

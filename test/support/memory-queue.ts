@@ -1,0 +1,43 @@
+import { type MessageQueue, type OutgoingMessage, QueueError } from '../../lib/queue/message-queue.ts';
+
+/** A queue in this process: messages wait for the clock of the test. */
+export interface MemoryQueue {
+  readonly queue: MessageQueue;
+  /** All that was sent, in order. */
+  readonly sent: OutgoingMessage[];
+  /** The events of the messages whose delay is over, one message each, as a function gets them. */
+  readonly receive: () => object[];
+}
+
+export function memoryQueue(nowMs: () => number): MemoryQueue {
+  const sent: OutgoingMessage[] = [];
+  let waiting: { readonly body: string; readonly atMs: number }[] = [];
+  return {
+    sent,
+    queue: {
+      send: (messages) => {
+        sent.push(...messages);
+        waiting.push(...messages.map(({ body, delaySeconds }) => ({ body, atMs: nowMs() + delaySeconds * 1000 })));
+        return Promise.resolve([]);
+      },
+    },
+    receive: () => {
+      const due = waiting.filter(({ atMs }) => atMs <= nowMs());
+      waiting = waiting.filter(({ atMs }) => atMs > nowMs());
+      return due.map(({ body }) => queueEvent(body));
+    },
+  };
+}
+
+/** What SQS sends to a function. */
+export function queueEvent(...bodies: readonly string[]): object {
+  return { Records: bodies.map((body, index) => ({ messageId: String(index), eventSource: 'aws:sqs', body })) };
+}
+
+/** A queue that takes nothing. */
+export const downQueue: MessageQueue = {
+  send: (messages) => {
+    const error = new QueueError('Unavailable', 'the queue is down');
+    return Promise.resolve(messages.map((message) => ({ message, error })));
+  },
+};

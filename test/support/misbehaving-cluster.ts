@@ -1,0 +1,111 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { StandInApiServer } from '../../local/stand-in/stand-in-api-server.ts';
+import { type FaultServer, type Reaction, type SeenRequest, startFaultServer } from './api-fault-server.ts';
+import { type Authority, makeAuthority } from './certificates.ts';
+import { readyStandIn } from './stand-in.ts';
+import { objectsIn } from './stand-in-objects.ts';
+
+/** The credential of the kubeconfig. It must never be seen anywhere else. */
+export const TOKEN = 'fhqwhgads-not-to-be-shown';
+
+/** A stand-in API server behind TLS that a test makes misbehave, and the kubeconfig that leads to it. */
+export interface MisbehavingCluster {
+  readonly standIn: StandInApiServer;
+  readonly url: string;
+  readonly kubeconfigFile: string;
+  /** What it does instead of answering; `undefined` from `react` lets it answer. Probes are always answered. */
+  misbehave(react: (request: SeenRequest) => Reaction | undefined): void;
+  /** Lists come one object a page, and the first `times` of them that have a second page have lost it by then. */
+  loseListsInTheMiddle(times: number): void;
+  /** Another kubeconfig; `undefined` removes the file. */
+  writeKubeconfig(text: string | undefined): Promise<void>;
+  /** The right one, with these fields changed. */
+  kubeconfig(change?: { readonly cluster?: object; readonly user?: object; readonly context?: object }): string;
+  /** Everything is as it should be again. */
+  mend(): Promise<void>;
+  /** Every object, as it is. */
+  objects(): Promise<unknown>;
+  post(path: string, object: object): Promise<void>;
+  stop(): Promise<void>;
+}
+
+export async function startMisbehavingCluster(): Promise<MisbehavingCluster> {
+  const authority = makeAuthority('the cluster');
+  const standIn = await readyStandIn();
+  let fault: (request: SeenRequest) => Reaction | undefined = () => undefined;
+  let listsToLose = 0;
+  let shortPages = false;
+
+  const answer = async (request: SeenRequest): Promise<Reaction> => {
+    const path = shortPages ? request.path.replace(/limit=\d+/, 'limit=1') : request.path;
+    const headers = Object.fromEntries(Object.entries(request.headers).map(([name, value]) => [name, String(value)]));
+    const reply = await standIn.handle({ ...request, path, headers });
+    if (listsToLose > 0 && /"continue":/.test(reply.body)) {
+      listsToLose -= 1;
+      standIn.store.compact();
+    }
+    return reply;
+  };
+  const react = (request: SeenRequest): Reaction | Promise<Reaction> => {
+    if (request.path.startsWith('/readyz')) return answer(request);
+    return refusal(request) ?? fault(request) ?? answer(request);
+  };
+
+  const folder = await mkdtemp(join(tmpdir(), 'misbehaving-cluster-'));
+  const kubeconfigFile = join(folder, 'kubeconfig.json');
+  const server = await startFaultServer(react, authority.issue(['127.0.0.1']));
+  const cluster: MisbehavingCluster = {
+    standIn,
+    url: server.url,
+    kubeconfigFile,
+    misbehave: (told) => {
+      fault = told;
+    },
+    loseListsInTheMiddle: (times) => {
+      listsToLose = times;
+      shortPages = true;
+    },
+    writeKubeconfig: (text) => (text === undefined ? rm(kubeconfigFile) : writeFile(kubeconfigFile, text)),
+    kubeconfig: (change = {}) => kubeconfigTo(server, authority, change),
+    mend: async () => {
+      fault = () => undefined;
+      listsToLose = 0;
+      await writeFile(kubeconfigFile, cluster.kubeconfig());
+    },
+    objects: () => objectsIn(standIn),
+    post: async (path, object) => {
+      const reply = await standIn.handle({ method: 'POST', path, headers: {}, body: JSON.stringify(object) });
+      if (reply.status !== 201) throw new Error(reply.body);
+    },
+    stop: async () => {
+      await server.stop();
+      await rm(folder, { recursive: true });
+    },
+  };
+  await cluster.mend();
+  return cluster;
+}
+
+/** As an API server whose only user has the token. */
+function refusal({ headers }: SeenRequest): Reaction | undefined {
+  if (headers['authorization'] === `Bearer ${TOKEN}`) return undefined;
+  return { status: 401, body: { kind: 'Status', apiVersion: 'v1', code: 401, reason: 'Unauthorized' } };
+}
+
+function kubeconfigTo(
+  server: FaultServer,
+  authority: Authority,
+  { cluster = {}, user = {}, context = {} }: { readonly cluster?: object; readonly user?: object; context?: object },
+): string {
+  const ca = Buffer.from(authority.ca).toString('base64');
+  return JSON.stringify({
+    apiVersion: 'v1',
+    kind: 'Config',
+    clusters: [{ name: 'it', cluster: { server: server.url, 'certificate-authority-data': ca, ...cluster } }],
+    users: [{ name: 'it', user: { token: TOKEN, ...user } }],
+    contexts: [{ name: 'it', context: { cluster: 'it', user: 'it', ...context } }],
+    'current-context': 'it',
+  });
+}

@@ -1,0 +1,52 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parseAllDocuments } from 'yaml';
+import { type KubeApiserver, kubeconfig } from './control-plane.ts';
+
+export interface RbacObject {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly metadata: { readonly name: string; readonly namespace?: string };
+  readonly rules?: readonly {
+    readonly apiGroups: readonly string[];
+    readonly resources: readonly string[];
+    readonly resourceNames?: readonly string[];
+    readonly verbs: readonly string[];
+  }[];
+}
+
+/** The objects of `deploy/rbac.yaml`, in its order. */
+export function shippedRbac(): readonly RbacObject[] {
+  const text = readFileSync(join(import.meta.dirname, '../../deploy/rbac.yaml'), 'utf8');
+  return parseAllDocuments(text).map((document) => {
+    if (document.errors.length > 0) throw document.errors[0];
+    return document.toJS() as RbacObject;
+  });
+}
+
+/**
+ * Applies `deploy/rbac.yaml` and asks for a token of its service account, as docs/kubeconfig-secret.md does with kubectl.
+ * @returns the kubeconfig with that token. API servers heed the roles a moment later.
+ */
+export async function applyShippedRbac(apiserver: KubeApiserver): Promise<{ kubeconfigYaml: string; token: string }> {
+  const objects = shippedRbac();
+  for (const object of objects) await create(apiserver, collectionOf(object), object);
+  const account = objects.find(({ kind }) => kind === 'ServiceAccount');
+  if (account === undefined) throw new Error('deploy/rbac.yaml has no ServiceAccount');
+  const request = { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', spec: { expirationSeconds: 86_400 } };
+  const path = `${collectionOf(account)}/${account.metadata.name}/token`;
+  const { status } = await create<{ status: { token: string } }>(apiserver, path, request);
+  const { url, ca } = apiserver;
+  return { kubeconfigYaml: kubeconfig({ url, ca, token: status.token }), token: status.token };
+}
+
+async function create<T>(apiserver: KubeApiserver, path: string, body: object): Promise<T> {
+  const reply = await apiserver.request<T>('POST', path, body);
+  if (reply.status === 201) return reply.body;
+  throw new Error(`POST ${path} was answered by ${reply.status}: ${JSON.stringify(reply.body)}`);
+}
+
+function collectionOf({ apiVersion, kind, metadata: { namespace } }: RbacObject): string {
+  const group = apiVersion.includes('/') ? `/apis/${apiVersion}` : `/api/${apiVersion}`;
+  return `${group}${namespace === undefined ? '' : `/namespaces/${namespace}`}/${kind.toLowerCase()}s`;
+}

@@ -1,0 +1,56 @@
+import { beforeEach, describe, expect, test } from '@jest/globals';
+import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
+import { memoryTable } from '../../lib/table/memory-table.ts';
+import { unwrittenTable } from '../../lib/table/unwritten-table.ts';
+import { won } from '../contract/key-value-table.ts';
+import { countedWriteIds } from '../support/write-ids.ts';
+
+const newItem = (key: string, value: number) => ({ cluster: 'demo', key, value, schema: 1 });
+
+describe('a table of which nothing is written', () => {
+  let below: KeyValueTable;
+  let view: KeyValueTable;
+  const values = async (table: KeyValueTable, prefix = '') =>
+    (await table.list('demo', prefix)).map(({ key, value }) => [key, value]);
+
+  beforeEach(async () => {
+    below = memoryTable({ nowMs: () => 0, newWriteId: countedWriteIds() });
+    for (const key of ['a', 'b/2']) won(await below.put(newItem(key, 1), undefined));
+    const newId = countedWriteIds();
+    view = unwrittenTable(below, { nowMs: () => 7, newWriteId: () => `of-the-view-${newId()}` });
+  });
+
+  test('shows what is there', async () => {
+    expect(await view.get('demo', 'a')).toEqual(await below.get('demo', 'a'));
+    expect(await values(view)).toEqual(await values(below));
+  });
+
+  test('shows what would be there, in its order, and leaves what is', async () => {
+    const a = await view.get('demo', 'a');
+    won(await view.put(newItem('a', 2), a));
+    won(await view.put(newItem('b/1', 2), undefined));
+    const gone = await view.get('demo', 'b/2');
+    if (gone !== undefined) won(await view.delete(gone));
+    expect(await values(view)).toEqual([
+      ['a', 2],
+      ['b/1', 2],
+    ]);
+    expect(await values(view, 'b/')).toEqual([['b/1', 2]]);
+    expect(await view.list('other', '')).toEqual([]);
+    expect(await view.get('demo', 'b/2')).toBeUndefined();
+    expect(await view.get('demo', 'a')).toMatchObject({ value: 2, version: 2, updatedAtMs: 7 });
+    expect(await values(below)).toEqual([
+      ['a', 1],
+      ['b/2', 1],
+    ]);
+  });
+
+  test('refuses what the table would: a write over something else than was read', async () => {
+    const a = await view.get('demo', 'a');
+    expect(await view.put(newItem('a', 2), undefined)).toEqual({ outcome: 'lost' });
+    expect(await view.put(newItem('new', 2), a)).toEqual({ outcome: 'lost' });
+    won(await view.put(newItem('a', 2), a));
+    expect(await view.put(newItem('a', 3), a)).toEqual({ outcome: 'lost' });
+    expect(a === undefined ? undefined : await view.delete(a)).toEqual({ outcome: 'lost' });
+  });
+});

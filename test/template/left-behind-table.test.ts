@@ -1,0 +1,73 @@
+import { CreateTableCommand, type DynamoDBClient } from '@aws-sdk/client-dynamodb';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { isLeftBehind, type StackProvider } from '../../deploy/left-behind-table.ts';
+import { createTable } from '../../lib/table/dynamodb-create-table.ts';
+import { startTableServer, type TableServer } from '../../local/table-server.ts';
+import { testDynamoClient } from '../support/test-dynamo-client.ts';
+
+const NAME = 'kube-bootstrap-controller-dev';
+const OTHER = 'somebody-elses';
+
+describe('a table that is there before the stack', () => {
+  let server: TableServer;
+  let client: DynamoDBClient;
+
+  beforeAll(async () => {
+    server = await startTableServer();
+    client = testDynamoClient(server.endpoint);
+    await createTable(client, NAME, { pollMs: 1 });
+    const id = { AttributeName: 'id' };
+    await client.send(
+      new CreateTableCommand({
+        TableName: OTHER,
+        BillingMode: 'PAY_PER_REQUEST',
+        AttributeDefinitions: [{ ...id, AttributeType: 'S' }],
+        KeySchema: [{ ...id, KeyType: 'HASH' }],
+      }),
+    );
+  });
+
+  afterAll(async () => {
+    client.destroy();
+    await server.close();
+  });
+
+  function aProvider(getStackResources: StackProvider['getStackResources']): StackProvider {
+    const credentials = { accessKeyId: 'test', secretAccessKey: 'test' };
+    return {
+      getAwsSdkV3Config: async () => ({ region: 'eu-test-1', endpoint: server.endpoint, credentials }),
+      getStackResources,
+    };
+  }
+
+  const held = (ResourceStatus: string) => async () => [
+    { LogicalResourceId: 'Table', PhysicalResourceId: NAME, ResourceStatus },
+  ];
+  const noStack = () =>
+    Promise.reject(Object.assign(new Error('Stack with id x does not exist'), { name: 'ValidationError' }));
+
+  test.each([
+    ['the stack was removed', noStack],
+    ['the stack has another table, or none yet', async () => []],
+    ['the stack let go of it', held('DELETE_SKIPPED')],
+  ])('is used when %s', async (_when, resources) => {
+    expect(await isLeftBehind(NAME, aProvider(resources))).toBe(true);
+  });
+
+  test('is left to the stack that holds it', async () => {
+    expect(await isLeftBehind(NAME, aProvider(held('UPDATE_COMPLETE')))).toBe(false);
+  });
+
+  test('is made by the stack when there is none', async () => {
+    expect(await isLeftBehind('nothing-of-the-name', aProvider(noStack))).toBe(false);
+  });
+
+  test('is refused when it is somebody else’s', async () => {
+    await expect(isLeftBehind(OTHER, aProvider(noStack))).rejects.toThrow('its keys are id HASH');
+  });
+
+  test('is not guessed about when the stack cannot be read', async () => {
+    const denied = () => Promise.reject(Object.assign(new Error('not authorized'), { name: 'AccessDenied' }));
+    await expect(isLeftBehind(NAME, aProvider(denied))).rejects.toThrow('not authorized');
+  });
+});

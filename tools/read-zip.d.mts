@@ -1,0 +1,1 @@
+export function readZip(zip: Buffer): Map<string, Buffer>;
