@@ -24,6 +24,7 @@ interface Known {
   readonly access: ApiServerAccess;
   readonly readAtMs: number;
   readonly warnOnce: (text: string) => void;
+  readonly ends: readonly CredentialEnd[];
 }
 
 const KEEP_MS = 5 * 60_000;
@@ -49,7 +50,7 @@ export class ClusterConnections {
     const opening: Opening = { key: JSON.stringify([spec.name, spec.kubeconfig]), spec, signal, warn };
     const kept = this.#kept(opening.key);
     const opened = kept ?? (await this.#open(opening));
-    const { access, warnOnce } = opened;
+    const { access, warnOnce, ends } = opened;
     const userAgent = `kube-bootstrap-controller/${VERSION} (${loop})`;
     const transport = this.#renewing(opening, opened, kept !== undefined);
     const { sleep } = this.#options;
@@ -57,6 +58,7 @@ export class ClusterConnections {
     return {
       kubernetes: clusterPort({ ...call, userAgent, warn: warnOnce }),
       probe: httpsProber({ access, deadline: signal, userAgent }),
+      credentialEndsSoon: ends.some((end) => endsSoon(end, this.#options.nowMs())),
     };
   }
 
@@ -76,10 +78,9 @@ export class ClusterConnections {
     const { nowMs, loadKubeconfig } = this.#options;
     const access = await loadKubeconfig(spec, signal);
     const warnOnce = this.#known.get(key)?.warnOnce ?? tellOnce(warn);
-    const opened: Known = { access, readAtMs: nowMs(), warnOnce };
-    for (const ending of await credentialEnds(access)) {
-      if (endsSoon(ending, nowMs())) opened.warnOnce(endText(ending));
-    }
+    const ends = await credentialEnds(access);
+    const opened: Known = { access, readAtMs: nowMs(), warnOnce, ends };
+    for (const end of ends) if (endsSoon(end, nowMs())) warnOnce(endText(end));
     if (access.skipTlsVerify) opened.warnOnce('the kubeconfig says not to verify the certificate of the API server');
     this.#known.delete(key);
     this.#known.set(key, opened);

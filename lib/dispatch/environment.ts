@@ -12,6 +12,8 @@ import type { PackagedSpec } from './packaged-spec.ts';
 export interface ClusterAccess {
   readonly kubernetes: ClusterPort;
   readonly probe: Prober;
+  /** A token or client certificate of the kubeconfig is in the last third of its life. */
+  readonly credentialEndsSoon?: boolean;
 }
 
 export interface ConnectOptions {

@@ -20,6 +20,7 @@ export interface EndedPass {
   readonly wouldWrite: readonly string[];
   /** The stack that owns the cluster, when it is another. */
   readonly ownedBy?: string | undefined;
+  readonly credentialEndsSoon?: boolean | undefined;
   /** Of what it found; absent when it found nothing out. */
   readonly events?: EventsReport;
 }

@@ -4,7 +4,7 @@ import type { RegisteredCluster } from '../table/clusters.ts';
 import { observeRanges } from '../table/observe-ranges.ts';
 import { unwrittenTable } from '../table/unwritten-table.ts';
 import { unlessAborted } from './deadline.ts';
-import type { Environment } from './environment.ts';
+import type { ClusterAccess, Environment } from './environment.ts';
 import { tellEvents } from './pass-events.ts';
 import type { PassInput } from './pass-input.ts';
 import type { EndedPass } from './pass-record.ts';
@@ -16,6 +16,7 @@ export async function runPass(environment: Environment, input: PassInput): Promi
   const cluster = ownedBy === undefined ? input.cluster : observed(input.cluster);
   const passId = environment.newPassId();
   const wouldWrite: string[] = [];
+  let credentialEndsSoon: boolean | undefined;
   const ended = (outcome: Pick<EndedPass, 'report' | 'events' | 'errors'>): EndedPass => ({
     passId,
     mode: cluster.spec.mode,
@@ -23,11 +24,14 @@ export async function runPass(environment: Environment, input: PassInput): Promi
     durationMs: environment.nowMs() - startedAtMs,
     wouldWrite: [...wouldWrite],
     ownedBy,
+    credentialEndsSoon,
     ...outcome,
   });
   try {
     const { report, kubernetes } = await unlessAborted(signal, async () => {
-      const context = await passContext(environment, { ...input, cluster }, passId, (description) =>
+      const access = await environment.connect(cluster.spec, { loop: loop.id, signal, warn: input.warn });
+      credentialEndsSoon = access.credentialEndsSoon;
+      const context = passContext(environment, { ...input, cluster }, passId, access, (description) =>
         wouldWrite.push(description),
       );
       return { report: await loop.run(context), kubernetes: context.kubernetes };
@@ -39,14 +43,14 @@ export async function runPass(environment: Environment, input: PassInput): Promi
   }
 }
 
-async function passContext(
+function passContext(
   environment: Environment,
-  { cluster, loop, previous, signal, warn, ownedBy }: PassInput,
+  { cluster, previous, signal, ownedBy }: PassInput,
   passId: string,
+  { kubernetes, probe }: ClusterAccess,
   wouldWrite: (description: string) => void,
-): Promise<PassContext> {
+): PassContext {
   const { spec, rangesGeneration } = cluster;
-  const { kubernetes, probe } = await environment.connect(spec, { loop: loop.id, signal, warn });
   const owners = environment.table(signal);
   const { nowMs, newPassId } = environment;
   const table = ownedBy === undefined ? owners : unwrittenTable(owners, { nowMs, newWriteId: newPassId });

@@ -25,6 +25,7 @@ export function tellPass(telemetry: Telemetry, loop: Loop, cluster: string, pass
     const { name, labels } = findingCounter(loop, type);
     telemetry.count(name, 1, { ...labels, cluster });
   }
+  if (pass.credentialEndsSoon) telemetry.count('credentialsEnding', 1, { cluster });
   if (events !== undefined && events.dropped > 0) telemetry.count('eventsDropped', events.dropped, { cluster });
   if (isNews(pass)) {
     telemetry.log(levelOf(pass), failed ? 'pass failed' : 'pass succeeded', { cluster, ...fieldsOf(pass) });

@@ -15,6 +15,8 @@ export type CounterName =
   | 'failures'
   /** Events of findings that were not written. */
   | 'eventsDropped'
+  /** Passes whose kubeconfig has a token or client certificate in the last third of its life. */
+  | 'credentialsEnding'
   /** Ticks that came later than an interval and were dropped. */
   | 'lateTicks'
   /** Messages that are no ticks of this version and loop. */

@@ -188,17 +188,17 @@ describe('the connections of a process', () => {
     await clusters.close();
   });
 
-  test('that the credential ends is told once, a third of its life before', async () => {
+  test('that the credential ends is told once, a third of its life before, and known of every pass from then on', async () => {
     const claims = { iat: 0, exp: 90 * 60 };
     const token = `x.${Buffer.from(JSON.stringify(claims)).toString('base64url')}.x`;
     const ending = access({ authHeaders: async () => ({ Authorization: `Bearer ${token}` }) });
     const { clock, connect, warnings } = aProcess(async () => ending);
     clock.nowMs = 59 * MINUTE;
-    await connect();
+    expect(await connect()).toMatchObject({ credentialEndsSoon: false });
     expect(warnings).toEqual([]);
     for (const minutes of [64, 70]) {
       clock.nowMs = minutes * MINUTE;
-      await connect();
+      expect(await connect()).toMatchObject({ credentialEndsSoon: true });
     }
     expect(warnings).toEqual([
       'the token of the kubeconfig ends at 1970-01-01T01:30:00.000Z: renew it as docs/kubeconfig-secret.md says',

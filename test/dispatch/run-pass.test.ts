@@ -258,4 +258,18 @@ describe('the record of the endpoints loop', () => {
     expect(world.telemetry.counters).toMatchObject({ passes: 1, failures: 0 });
     expect(world.telemetry.durationsMs).toEqual([0]);
   });
+
+  test.each([
+    { ends: 'soon', credentialEndsSoon: true, counted: { credentialsEnding: 1 } },
+    { ends: 'late', credentialEndsSoon: false, counted: {} },
+  ])('counts a credential that ends $ends, whatever becomes of the pass', async ({ credentialEndsSoon, counted }) => {
+    const plain = aDispatchWorld();
+    const world = aDispatchWorld({
+      connect: async (spec, options) => ({ ...(await plain.environment.connect(spec, options)), credentialEndsSoon }),
+    });
+    await world.register({});
+    await pass(world, trouble);
+    const { credentialsEnding } = world.telemetry.counters;
+    expect({ ...(credentialsEnding !== undefined && { credentialsEnding }) }).toEqual(counted);
+  });
 });

@@ -20,6 +20,7 @@ const METRICS = Object.keys({
   passes: true,
   failures: true,
   eventsDropped: true,
+  credentialsEnding: true,
   lateTicks: true,
   unreadableTicks: true,
   unqueuedTicks: true,
