@@ -37,11 +37,18 @@ export async function dispatch(loop: LoopDefinition, event: unknown, invocation:
   const { environment, telemetry } = invocation;
   const beganAtMs = environment.nowMs();
   const asked = parseEvent(event);
-  // Also where there is nothing to do: that it ran is what tells silence from health.
+  const {
+    visits,
+    dueAtMs = beganAtMs,
+    queued,
+  } = await carryOut(loop, asked, invocation).catch((error: unknown) => {
+    telemetry.count('failures', 1);
+    throw error;
+  });
+
+  // Also where there was nothing to do: that it ran is what tells health from silence.
   telemetry.count('passes', 0);
   telemetry.count('failures', 0);
-  const { visits, dueAtMs = beganAtMs, queued } = await carryOut(loop, asked, invocation);
-
   const summary = summaryOf(visits);
   const { paused, unreached, unregistered } = withoutPass(visits);
   const durationMs = environment.nowMs() - beganAtMs;

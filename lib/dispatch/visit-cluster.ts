@@ -62,28 +62,33 @@ async function passIfDue(
   cluster: RegisteredCluster,
   startedAtMs: number,
   signal: AbortSignal,
-): Promise<'succeeded' | 'failed' | 'notDue'> {
+): Promise<'succeeded' | 'failed' | 'notDue' | 'unregistered'> {
   const { loop, force, environment, telemetry } = round;
   const { name } = cluster.spec;
   const [owner, last] = await unlessAborted(signal, () =>
     Promise.all([ownerOf(round, cluster, signal), readRunRecord(environment.table(signal), name, loop.id)]),
   );
+  if (owner === undefined && environment.stack !== undefined) return 'unregistered';
+  const isOwner = owner === environment.stack;
   const previous = last?.record;
   const timing = { nowMs: startedAtMs, lastStartedAtMs: previous?.startedAtMs, force };
   // The record is the owner's: when a stack that only observes last had a pass is written nowhere.
-  if (owner === environment.stack && !isDue(loop.id, cluster.spec, timing)) return 'notDue';
+  if (isOwner && !isDue(loop.id, cluster.spec, timing)) return 'notDue';
 
   const warn = (text: string) => {
     telemetry.log('warn', text, { cluster: name });
   };
-  const observed = owner === environment.stack ? {} : { ownedBy: owner };
-  const ran = await runPass(environment, { loop, cluster, previous, startedAtMs, signal, warn, ...observed });
-  const pass = ran.ownedBy === undefined ? await recorded(round, cluster, ran, last) : ran;
+  const ownedBy = isOwner ? undefined : owner;
+  const ran = await runPass(environment, { loop, cluster, previous, startedAtMs, signal, warn, ownedBy });
+  const pass = isOwner ? await recorded(round, cluster, ran, last) : ran;
   tellPass(telemetry, loop.id, name, pass);
   return pass.errors.length > 0 ? 'failed' : 'succeeded';
 }
 
-/** Who owns the cluster. What nobody does becomes this stack's; without a stack of its own, as on a developer's machine, it is left so. */
+/**
+ * Who owns the cluster. What nobody does becomes this stack's; without a stack of its own, as on a developer's machine, it
+ * is left so. Of a stack, `undefined`: the cluster was unregistered meanwhile.
+ */
 async function ownerOf(
   { environment: { stack, table } }: Round,
   { owner, spec }: RegisteredCluster,

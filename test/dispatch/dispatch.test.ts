@@ -263,6 +263,7 @@ describe('what concerns every cluster fails the invocation', () => {
     const list = () => Promise.reject(missing);
     const environment = { ...world.environment, table: () => ({ ...world.table, list }) };
     await expect(tick({ ...world, environment }, aLoop().loop)).rejects.toBe(missing);
+    expect(world.telemetry.counters).toEqual({ failures: 1 });
   });
 
   test('a table that does not answer', async () => {

@@ -126,7 +126,7 @@ describe('a cluster of another stack', () => {
   });
 });
 
-test('a cluster that is unregistered while a stack makes it its own is not brought back', async () => {
+test('a cluster that is unregistered while a stack makes it its own is not brought back, and has no pass', async () => {
   await world.register({});
   const { table } = world;
   let reads = 0;
@@ -137,6 +137,8 @@ test('a cluster that is unregistered while a stack makes it its own is not broug
   };
   const environment = { ...world.environment, stack: 'prod', table: () => ({ ...table, get }) };
   const loop: LoopDefinition = { id: 'system-namespaces', run: () => Promise.resolve(aReport()) };
-  await dispatch(loop, {}, { environment, telemetry: world.telemetry, remainingMs: () => 45_000 });
+  const summary = await dispatch(loop, {}, { environment, telemetry: world.telemetry, remainingMs: () => 45_000 });
+  expect(summary).toEqual({ passes: 0, failed: 0, skipped: 1 });
+  expect(await world.recordOf('demo')).toBeUndefined();
   expect(await readCluster(table, 'demo')).toBeUndefined();
 });

@@ -27,6 +27,21 @@ describe('the environment of a deployed function', () => {
     });
   });
 
+  test.each([
+    { url: undefined, queues: false },
+    { url: '', queues: false },
+    { url: 'https://sqs.eu-test-1.amazonaws.com/1/ticks', queues: true },
+  ])('queues ticks only where there is a queue: $url', ({ url, queues }) => {
+    expect(environmentFrom({ ...complete, TICK_QUEUE_URL: url }).tickQueue !== undefined).toBe(queues);
+  });
+
+  test('is that of its stack, and looks once for the cluster of its package', () => {
+    const { stack, packaged } = environmentFrom({ ...complete, LAMBDA_TASK_ROOT: '/nowhere' });
+    expect(stack).toBe('kube-bootstrap-controller-test');
+    expect(packaged?.spec()).toEqual({ outcome: 'none' });
+    expect(packaged?.spec()).toBe(packaged?.spec());
+  });
+
   test('reports events as its stack', () => {
     expect(environmentFrom(complete).reportingInstance).toBe('kube-bootstrap-controller-test');
   });
