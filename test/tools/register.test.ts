@@ -73,6 +73,18 @@ describe('npm run register', () => {
     });
   });
 
+  test('makes another stack the owner, and says when there is no such cluster', async () => {
+    await register('--table', 'fleet', specFile('e', 'observe'));
+    expect(await register('--table', 'fleet', '--take-over', 'new-stack', 'e')).toMatchObject({
+      code: 0,
+      stdout: 'e: owned by new-stack\n',
+    });
+    expect(await register('--table', 'fleet', '--take-over', 'new-stack', 'nobody')).toMatchObject({
+      code: 3,
+      stderr: 'No cluster of the name nobody is registered in the table.\n',
+    });
+  });
+
   test('says which table is missing', async () => {
     const outcome = await register('--table', 'nowhere', specFile('a', 'observe'));
     expect(outcome).toMatchObject({ code: 5, stderr: expect.stringContaining('"nowhere"') });
