@@ -62,7 +62,7 @@ export async function run({ verbose, real }: StartOptions, ended: AbortSignal): 
       underWay += by;
     };
     await runOnSchedules(jobs(environment, counted), realClock, ended);
-    say('ended; the endpoints stay as they are.');
+    say(real === undefined ? 'ended, and the embedded cluster with it.' : 'ended; the endpoints stay as they are.');
   } finally {
     await close();
     client.destroy();

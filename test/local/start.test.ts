@@ -20,7 +20,8 @@ import { type StartProcess, startProcess } from '../support/start-process.ts';
 jest.setTimeout(60_000);
 
 const REPOSITORY = join(import.meta.dirname, '../..');
-const CLOSING_LINE = /\nended; the endpoints stay as they are\.\n$/;
+const ENDED = /\nended; the endpoints stay as they are\.\n$/;
+const ENDED_EMBEDDED = /\nended, and the embedded cluster with it\.\n$/;
 
 let folder: string;
 const started: StartProcess[] = [];
@@ -86,9 +87,9 @@ async function keysIn(data: string): Promise<string[]> {
   }
 }
 
-async function expectCleanEnd(child: StartProcess, signal: 'SIGINT' | 'SIGTERM'): Promise<void> {
+async function expectCleanEnd(child: StartProcess, signal: 'SIGINT' | 'SIGTERM', said = ENDED): Promise<void> {
   const { code } = await child.end(signal);
-  expect(child.output()).toMatch(CLOSING_LINE);
+  expect(child.output()).toMatch(said);
   expect(code).toBe(0);
 }
 
@@ -116,7 +117,7 @@ describe('npm start', () => {
     expect(child.output()).toMatch(/node-port-repair +saved ranges\/servicenodeports: 0 of 2768 taken/);
     expect(child.output()).toContain('KUBECONFIG is set, and not read');
 
-    await expectCleanEnd(child, 'SIGINT');
+    await expectCleanEnd(child, 'SIGINT', ENDED_EMBEDDED);
     expect(elsewhere.connections()).toBe(0);
     await elsewhere.close();
   });
