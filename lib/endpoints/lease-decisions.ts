@@ -54,7 +54,7 @@ function probedChange(
   if (verdict === 'alive') return refreshedUnlessDown(known, lease, observation);
   if (lease === undefined) return undefined;
   if (isWithdrawn(lease, observation.nowMs)) return seenDownWhileWithdrawn(lease, outcome, observation);
-  return verdict === 'shuttingDown' ? dropped(lease, observation.nowMs) : missed(lease, observation);
+  return verdict === 'shuttingDown' ? dropped(lease, observation.nowMs) : missed(lease, outcome, observation);
 }
 
 /** One of several behind a shared address shuts down: whoever is in front of it lives. */
@@ -99,11 +99,16 @@ function dropped(lease: Lease, nowMs: number): LeaseChange | undefined {
   return { verb: 'put', lease: { ...lease, ...gone } };
 }
 
-function missed(lease: Lease, { nowMs, firstPass }: LeaseObservation): LeaseChange | undefined {
+function missed(
+  lease: Lease,
+  { answered }: ProbeOutcome,
+  { nowMs, firstPass }: LeaseObservation,
+): LeaseChange | undefined {
   if (firstPass && !isHeld(lease, nowMs)) return { verb: 'delete', lease };
-  if (lease.misses >= MISSES_TO_GO && !lease.seenDown) return undefined;
-  // The process that said it was shutting down is gone: what answers from now on is another.
-  return { verb: 'put', lease: { ...lease, misses: Math.min(lease.misses + 1, MISSES_TO_GO), seenDown: false } };
+  // Silence: the process that said it was shutting down is gone, what answers from now on is another.
+  const seenDown = lease.seenDown && answered;
+  if (lease.misses >= MISSES_TO_GO && lease.seenDown === seenDown) return undefined;
+  return { verb: 'put', lease: { ...lease, misses: Math.min(lease.misses + 1, MISSES_TO_GO), seenDown } };
 }
 
 /** Silence counts as down only when it cannot be our own network: something else answered, or there is nothing else. */

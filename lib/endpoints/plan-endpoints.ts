@@ -10,6 +10,7 @@ import {
   readyAddresses,
   samePort,
 } from './objects.ts';
+import { sameJson } from './same-json.ts';
 
 export interface EndpointsObservation {
   readonly spec: ClusterSpec;
@@ -27,8 +28,8 @@ export function planEndpoints(observation: EndpointsObservation): EndpointsDecis
   if (live.length === 0) return { outcome: 'refused' };
   const ports = inFoundOrder(endpointPorts(spec), current);
   const { reconcilePorts } = spec.endpoints;
-  if (spec.endpoints.reconciler === 'master-count') return planMasters(observation, ports);
   const healed = withReadyOnly(current, live);
+  if (spec.endpoints.reconciler === 'master-count') return planMasters(observation, healed, ports);
   const decision = leaseEndpoints({ current: healed, live, ports, reconcilePorts, stopped: false });
   return decision.outcome === 'keep' && healed !== current ? { ...decision, outcome: 'update' } : decision;
 }
@@ -53,11 +54,17 @@ export function isUrgent({ current, slice, gone }: EndpointsObservation): boolea
   return published.some((addresses) => addresses.length === 0 || addresses.some((address) => gone.includes(address)));
 }
 
-/** Turns of the master-count reconciler, each server's in order, until one round changes nothing. */
-function planMasters(observation: EndpointsObservation, ports: readonly EndpointPort[]): EndpointsDecision {
-  const { spec, current, live, gone } = observation;
+/**
+ * Turns of the master-count reconciler, each server's in order, until one round changes nothing. More servers than are
+ * counted displace each other in every round: what comes out in the end is what counts.
+ */
+function planMasters(
+  { spec, current, live, gone }: EndpointsObservation,
+  healed: EndpointsObject | undefined,
+  ports: readonly EndpointPort[],
+): EndpointsDecision {
   const { masterCount, reconcilePorts } = spec.endpoints;
-  let endpoints = current;
+  let endpoints = healed;
   for (const address of readyAddresses(current).filter((ip) => gone.includes(ip))) {
     endpoints = changedBy(removeMaster(endpoints, address)) ?? endpoints;
   }
@@ -70,7 +77,8 @@ function planMasters(observation: EndpointsObservation, ports: readonly Endpoint
     if (endpoints === before) break;
   }
   if (endpoints === undefined) return { outcome: 'nothing' };
-  return { outcome: current === undefined ? 'create' : endpoints === current ? 'keep' : 'update', endpoints };
+  if (current !== undefined && sameJson(endpoints, current)) return { outcome: 'keep', endpoints: current };
+  return { outcome: current === undefined ? 'create' : 'update', endpoints };
 }
 
 function changedBy(decision: EndpointsDecision): EndpointsObject | undefined {

@@ -56,7 +56,7 @@ export function goneAddresses(
 }
 
 function isPublished(lease: Lease, probed: boolean, nowMs: number): boolean {
-  if (isHeld(lease, nowMs)) return true;
-  const wasHeld = lease.generation > 0 && lease.withdrawnUntilMs === undefined;
-  return probed && wasHeld && lease.misses < MISSES_TO_GO;
+  // Its first answer after a withdrawal takes the mark away: until then a lease that is left of before says nothing.
+  if (lease.source === 'probe' && lease.withdrawnUntilMs !== undefined) return false;
+  return isHeld(lease, nowMs) || (probed && lease.generation > 0 && lease.misses < MISSES_TO_GO);
 }

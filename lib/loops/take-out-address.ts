@@ -12,6 +12,7 @@ import {
   readyAddresses,
   SERVICE_NAME_LABEL,
 } from '../endpoints/objects.ts';
+import { type EndpointsObservation, planEndpoints } from '../endpoints/plan-endpoints.ts';
 import { knownAddresses, publishedAddresses } from '../endpoints/published-addresses.ts';
 import type { ClusterPort } from '../kubernetes/cluster-port.ts';
 import { ClusterError } from '../kubernetes/errors.ts';
@@ -76,21 +77,24 @@ async function writeWithout(
   ]);
   if (![...readyAddresses(current), ...sliceAddresses(slice)].includes(address)) return { changes: [] };
   const leases = (await listLeases(table, spec.name)).map(({ lease }) => lease);
-  const decision = decisionWithout(request, address, current, othersLive(request, leases, address));
+  const decision = decisionWithout(request, address, { current, slice, live: othersLive(request, leases, address) });
   if (decision.outcome === 'nothing' || decision.outcome === 'refused') return { changes: [] };
   return writeEndpoints(kubernetes, decision, async () => slice);
 }
 
+/** With others live it is what a tick would plan, so that the others are there whatever else is wrong. */
 function decisionWithout(
   { spec, lastOne = false }: TakeOutRequest,
   address: string,
-  current: EndpointsObject | undefined,
-  live: readonly string[],
+  { current, slice, live }: Pick<EndpointsObservation, 'current' | 'slice' | 'live'>,
 ): EndpointsDecision {
-  if (live.length === 0 && !lastOne) return { outcome: 'refused' };
-  if (spec.endpoints.reconciler !== 'master-count') {
-    return leaseEndpoints({ current, live, ports: endpointPorts(spec), reconcilePorts: true, stopped: lastOne });
+  const leases = spec.endpoints.reconciler !== 'master-count';
+  if (live.length > 0) {
+    const endpoints = { ...spec.endpoints, reconcilePorts: leases || spec.endpoints.reconcilePorts };
+    return planEndpoints({ spec: { ...spec, endpoints }, current, slice, live, gone: [address] });
   }
+  if (!lastOne) return { outcome: 'refused' };
+  if (leases) return leaseEndpoints({ current, live, ports: endpointPorts(spec), reconcilePorts: true, stopped: true });
   const absent = current !== undefined && !readyAddresses(current).includes(address);
   return absent ? { outcome: 'keep', endpoints: current } : removeMaster(current, address);
 }

@@ -111,6 +111,12 @@ describe('what a probe makes of a lease', () => {
       outcome('miss'),
       left({ expiresAtMs: RUN_OUT, misses: 2, seenDown: false }),
     ],
+    [
+      'a dropped lease and another 5xx: the server that went down still speaks',
+      lease({ expiresAtMs: RUN_OUT, misses: 2, seenDown: true }),
+      outcome('miss', true),
+      [],
+    ],
     ['withdrawn and a 200: it stays out', lease(withdrawn), outcome('ready'), []],
     ['withdrawn and a sign of life: it stays out', lease(withdrawn), outcome('alive'), []],
     [
@@ -264,7 +270,7 @@ describe('which addresses are published', () => {
     ['run out and two misses', lease({ expiresAtMs: RUN_OUT, misses: 2 }), false],
     ['two misses and time left', lease({ misses: 2 }), true],
     ['withdrawn', lease({ withdrawnUntilMs: NOW_MS + 1 }), false],
-    ['a withdrawal that ended, with time left', lease({ withdrawnUntilMs: NOW_MS }), true],
+    ['a withdrawal that ended, with time left of before it', lease({ withdrawnUntilMs: NOW_MS }), false],
     [
       'a withdrawal that ended after the lease did: it has to answer first',
       lease({ expiresAtMs: RUN_OUT, withdrawnUntilMs: NOW_MS }),

@@ -93,6 +93,19 @@ describe('the plan of a tick with a master count', () => {
     });
   });
 
+  test('leaves more servers than are counted alone once one of them is there', () => {
+    const spec = specWith({ reconciler: 'master-count', masterCount: 1 });
+    const settled = observed({ spec, current: anEndpoints([C]), live: [A, B, C] });
+    expect(planEndpoints(settled)).toEqual({ outcome: 'keep', endpoints: settled.current });
+  });
+
+  test('publishes a live address that somebody called not ready', () => {
+    const spec = specWith({ reconciler: 'master-count', masterCount: 2 });
+    const current = { ...anEndpoints([]), subsets: [{ notReadyAddresses: [{ ip: A }, { ip: B }], ports: [HTTPS] }] };
+    const decision = planEndpoints(observed({ spec, current, live: [A, B] }));
+    expect('endpoints' in decision && readyAddresses(decision.endpoints)).toEqual([A, B]);
+  });
+
   test('takes out who said that it goes', () => {
     const decision = planEndpoints(observed({ spec: masters(2), current: anEndpoints([A, B]), live: [A], gone: [B] }));
     expect(decision).toEqual({ outcome: 'update', endpoints: anEndpoints([A]) });

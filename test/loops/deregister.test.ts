@@ -1,8 +1,10 @@
 import { describe, expect, test } from '@jest/globals';
+import type { EndpointsObject } from '../../lib/endpoints/objects.ts';
 import type { ClusterPort } from '../../lib/kubernetes/cluster-port.ts';
 import { ClusterError } from '../../lib/kubernetes/errors.ts';
 import { type DeregisterRequest, deregister } from '../../lib/loops/deregister.ts';
-import { anEndpoints } from '../support/an-endpoints.ts';
+import { ENDPOINTS_REF } from '../../lib/loops/write-endpoints.ts';
+import { anEndpoints, HTTPS } from '../support/an-endpoints.ts';
 import { aHost, aServer, EndpointsWorld, READY, SHUTTING_DOWN, SILENT } from '../support/endpoints-world.ts';
 
 const [A, B, SHARED] = ['10.0.0.1', '10.0.0.2', '10.0.0.9'] as const;
@@ -110,6 +112,35 @@ describe('deregistering an address', () => {
     expect(await ask(world)).toMatchObject({ outcome: 'deregistered', stillPublished: false });
     await world.tick();
     expect(world.published()).toEqual([A]);
+  });
+
+  test('with a master count publishes another that is live when it was the only one there', async () => {
+    const world = new EndpointsWorld([aServer(A), aServer(B)]).answer(READY, A, B);
+    world.endpoints({ reconciler: 'master-count', masterCount: 1 });
+    await world.tick();
+    expect(world.published()).toEqual([B]);
+    expect(await ask(world)).toMatchObject({ outcome: 'deregistered', stillPublished: false });
+    expect([world.published(), world.inSlice()]).toEqual([[A], [A]]);
+  });
+
+  test('publishes another that is live although somebody called it not ready', async () => {
+    const world = await settled();
+    const current = world.cluster.find<EndpointsObject>(ENDPOINTS_REF) ?? anEndpoints([]);
+    const subsets = [{ addresses: [{ ip: B }], notReadyAddresses: [{ ip: A }], ports: [HTTPS] }];
+    world.cluster.place({ ...current, subsets });
+    expect(await ask(world)).toMatchObject({ outcome: 'deregistered', stillPublished: false });
+    expect([world.published(), world.inSlice()]).toEqual([[A], [A]]);
+  });
+
+  test('shorter than its lease does not bring back a server that has not answered since', async () => {
+    const world = await settled();
+    world.endpoints({ leaseSeconds: 300 });
+    await world.tick();
+    await ask(world, { untilMs: world.nowMs + 5_000 });
+    await world.answer(SILENT, B).tick();
+    expect(world.published()).toEqual([A]);
+    await world.answer(READY, B).tick();
+    expect(world.published()).toEqual([A, B]);
   });
 });
 
