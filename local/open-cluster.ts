@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { mkdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
+import { chooseAdvertiseAddress } from '../lib/cluster/address-choice.ts';
 import type { ClusterSpec } from '../lib/cluster/cluster-spec.ts';
 import { parseClusterSpec } from '../lib/cluster/parse-cluster-spec.ts';
 import { describeFaults } from '../lib/cluster/spec-fault.ts';
@@ -8,6 +9,7 @@ import { type ApiServerAccess, loadKubeconfigFile, parseKubeconfig } from '../li
 import { dynamoDbTable } from '../lib/table/dynamodb-table.ts';
 import type { Announced } from './announcement.ts';
 import { startEmbeddedCluster } from './embedded-cluster.ts';
+import { readHostNetwork } from './host-network.ts';
 import { TABLE_NAME } from './local-environment.ts';
 import { StartError } from './start-error.ts';
 import type { RealCluster } from './start-options.ts';
@@ -89,7 +91,9 @@ async function readSpec(file: string): Promise<ClusterSpec> {
     const code = error instanceof Error && 'code' in error ? error.code : error;
     throw new StartError(3, `The spec ${file} cannot be read (${String(code)}): name a file that can, with -f.`);
   });
-  const result = parseClusterSpec(text);
+  // Who runs this on an API server's own host may leave its address to be found.
+  const autoAddress = () => chooseAdvertiseAddress({}, readHostNetwork());
+  const result = parseClusterSpec(text, { autoAddress });
   if ('faults' in result) throw new StartError(3, describeFaults(file, result.faults));
   return result.spec;
 }

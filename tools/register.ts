@@ -5,38 +5,49 @@ import { parseArgs } from 'node:util';
 import type { ClusterSpec } from '../lib/cluster/cluster-spec.ts';
 import { parseClusterSpec } from '../lib/cluster/parse-cluster-spec.ts';
 import { describeFaults } from '../lib/cluster/spec-fault.ts';
-import { registerCluster, takeOverCluster } from '../lib/table/cluster-registration.ts';
+import { registerCluster } from '../lib/table/cluster-registration.ts';
 import { readCluster } from '../lib/table/clusters.ts';
 import { createDynamoClient } from '../lib/table/dynamodb-client.ts';
 import { dynamoDbTable } from '../lib/table/dynamodb-table.ts';
 import { TableError } from '../lib/table/errors.ts';
 import type { KeyValueTable } from '../lib/table/key-value-table.ts';
+import { type Change, changesOf, Refused } from './cluster-changes.ts';
 
 const USAGE = `Usage: npm run register -- --table NAME FILE...
           registers the cluster specs in the table
        npm run register -- --table NAME --take-over STACK CLUSTER...
           makes the stack the owner of the clusters; the one that was only observes from then on
+       npm run register -- --table NAME --pause REASON [--hours 24] CLUSTER... | --all
+          holds the passes of the clusters, from the next tick on; their endpoints stay as they are
+       npm run register -- --table NAME --resume CLUSTER... | --all
+       npm run register -- --table NAME --remove CLUSTER...
+          ends the passes of the clusters; their endpoints stay as they are
 Region and credentials are found as the AWS SDK finds them.`;
+
+const OPTIONS = {
+  table: { type: 'string' },
+  'take-over': { type: 'string' },
+  pause: { type: 'string' },
+  hours: { type: 'string' },
+  resume: { type: 'boolean' },
+  remove: { type: 'boolean' },
+  all: { type: 'boolean' },
+} as const;
 
 interface Asked {
   readonly table: string;
-  /** Who takes the clusters of these names over; absent: `words` are files. */
-  readonly stack?: string;
-  readonly words: readonly string[];
+  readonly steps: readonly Change[];
 }
 
-type Step = (table: KeyValueTable) => Promise<string>;
-
-/** Exit codes: 2 usage, 3 a spec that is not valid or a cluster that is not registered, 5 the table. */
+/** Exit codes: 2 usage, 3 a spec that is not valid or a cluster that cannot be changed so, 5 the table. */
 async function main(): Promise<number> {
   const asked = parse();
-  if (typeof asked === 'string') return told(2, asked);
-  const { stack, words } = asked;
-  const steps = stack === undefined ? registrations(words) : words.map((name) => takeOver(name, stack));
-  return typeof steps === 'string' ? told(3, steps) : run(asked.table, steps);
+  if ('wrong' in asked) return told(2, asked.wrong);
+  if ('faults' in asked) return told(3, asked.faults);
+  return run(asked.table, asked.steps);
 }
 
-async function run(tableName: string, steps: readonly Step[]): Promise<number> {
+async function run(tableName: string, steps: readonly Change[]): Promise<number> {
   const client = createDynamoClient();
   const deadline = AbortSignal.timeout(60_000);
   const table = dynamoDbTable({ client, tableName, deadline, nowMs: Date.now, newWriteId: randomUUID });
@@ -44,7 +55,7 @@ async function run(tableName: string, steps: readonly Step[]): Promise<number> {
     for (const step of steps) console.log(await step(table));
     return 0;
   } catch (error) {
-    if (error instanceof NotRegistered) return told(3, error.message);
+    if (error instanceof Refused) return told(3, error.message);
     if (error instanceof TableError) return told(5, error.message);
     throw error;
   } finally {
@@ -52,33 +63,26 @@ async function run(tableName: string, steps: readonly Step[]): Promise<number> {
   }
 }
 
-function parse(): Asked | string {
+function parse(): Asked | { readonly wrong: string } | { readonly faults: string } {
   try {
-    const options = { table: { type: 'string' }, 'take-over': { type: 'string' } } as const;
-    const { values, positionals } = parseArgs({ options, allowPositionals: true });
-    const { table, 'take-over': stack } = values;
-    if (table === undefined || positionals.length === 0) return USAGE;
-    return { table, words: positionals, ...(stack !== undefined && { stack }) };
+    const { values, positionals } = parseArgs({ options: OPTIONS, allowPositionals: true });
+    const { table, ...wanted } = values;
+    if (table === undefined || (positionals.length === 0 && !wanted.all)) return { wrong: USAGE };
+    const changes = changesOf(wanted, positionals);
+    if (typeof changes === 'string') return { wrong: `${changes}\n${USAGE}` };
+    const steps = changes ?? registrations(positionals);
+    return typeof steps === 'string' ? { faults: steps } : { table, steps };
   } catch (error) {
-    return `${error instanceof Error ? error.message : String(error)}\n${USAGE}`;
+    return { wrong: `${error instanceof Error ? error.message : String(error)}\n${USAGE}` };
   }
 }
 
 /** Every file is read before any is registered: the text says what is wrong with them. */
-function registrations(files: readonly string[]): Step[] | string {
+function registrations(files: readonly string[]): Change[] | string {
   const read = files.map(specIn);
   const faults = read.flatMap(({ fault }) => fault ?? []);
   if (faults.length > 0) return `${faults.join('\n')}\nNothing was registered.`;
   return read.flatMap(({ spec }) => (spec === undefined ? [] : (table) => register(table, spec)));
-}
-
-class NotRegistered extends Error {}
-
-function takeOver(name: string, stack: string): Step {
-  return async (table) => {
-    if (await takeOverCluster(table, name, stack)) return `${name}: owned by ${stack}`;
-    throw new NotRegistered(`No cluster of the name ${name} is registered in the table.`);
-  };
 }
 
 function specIn(file: string): { readonly spec?: ClusterSpec; readonly fault?: string } {

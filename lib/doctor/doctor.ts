@@ -95,7 +95,7 @@ async function chosen(
       warn(
         'clusters',
         `all are paused until ${until} by ${pausedAll.by}: ${pausedAll.reason}`,
-        'Wait, or end the pause',
+        'Wait, or end it: npm run register -- --table TABLE --resume --all',
       ),
     );
   }

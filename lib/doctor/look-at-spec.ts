@@ -27,12 +27,13 @@ export function lookAtSpec(
   }
   if (owner !== undefined && stack !== undefined && owner.stack !== stack) {
     const message = `it belongs to the stack ${owner.stack}: this one (${stack}) only observes it`;
-    lines.push(warn('spec', message, 'Remove that stack, or register the cluster with one stack alone'));
+    const fix = `To let this one write: npm run register -- --table TABLE --take-over ${stack} ${spec.name}`;
+    lines.push(warn('spec', message, fix));
   }
   if (paused !== undefined && paused.untilMs > nowMs) {
     const until = new Date(paused.untilMs).toISOString();
     const message = `its passes are paused until ${until} by ${paused.by}: ${paused.reason}`;
-    lines.push(warn('spec', message, 'Wait, or end the pause'));
+    lines.push(warn('spec', message, `Wait, or end it: npm run register -- --table TABLE --resume ${spec.name}`));
   }
   const alone = apiServers.length === 1 && apiServers.every((server) => server.kind === 'server');
   if (alone && endpoints.reconciler !== 'none') {

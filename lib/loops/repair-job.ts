@@ -3,6 +3,7 @@ import type { Loop } from '../cluster/cluster-spec.ts';
 import { ClusterError } from '../kubernetes/errors.ts';
 import type { AuditLedger } from '../repair/audit.ts';
 import type { RangeWords } from '../repair/compare.ts';
+import { RepairError } from '../repair/errors.ts';
 import type { Ledger, MakeRange, Walk } from '../repair/ledger.ts';
 import { TableError } from '../table/errors.ts';
 import type { RangeKey } from '../table/ranges.ts';
@@ -34,6 +35,7 @@ export function reworded(beginning: string, error: unknown): Error {
   const message = `${beginning}: ${error.message}`;
   if (error instanceof TableError) return new TableError(error.code, message, { cause: error });
   if (error instanceof ClusterError) return new ClusterError(error.code, message, { cause: error });
+  if (error instanceof RepairError) return new RepairError(error.code, message, { cause: error });
   return new Error(message, { cause: error });
 }
 

@@ -63,7 +63,7 @@ function messageOf(code: SdkErrorCode, name: string, error: unknown, call: Faile
     case 'Throttled':
       return `${failed}: ${outcome}the next pass tries again; if it stays so, raise the capacity limits of the table or of the account.`;
     case 'Unavailable':
-      return `${failed}: ${outcome}the next pass reads anew.`;
+      return `${failed}: ${outcome}the next pass reads anew.${statusOf(error) === undefined ? wayOut(region) : ''}`;
     case 'DeadlineExceeded':
       return `${what} was given up at the deadline of its pass: ${outcome}the next pass reads anew.`;
     case 'Unexpected':
@@ -71,6 +71,11 @@ function messageOf(code: SdkErrorCode, name: string, error: unknown, call: Faile
         ? `${what} was refused as invalid: the keys of the table must be "cluster" (partition) and "key" (sort), both text.`
         : `${what} failed with ${name}: the cause says more.`;
   }
+}
+
+/** Nothing answered at all: on a private network that is most often a way that is missing. */
+function wayOut(region: string): string {
+  return ` In a VPC, DynamoDB is reached through a gateway endpoint for com.amazonaws.${region}.dynamodb in the route tables of the subnets.`;
 }
 
 export function isFailedCondition(error: unknown): boolean {

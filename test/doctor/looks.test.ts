@@ -254,6 +254,13 @@ describe('the spec', () => {
       'its passes are paused until 2026-01-01T13:00:00.000Z by me: work',
       'there is one API server: deregister refuses the last one',
     ]);
+    const fixes = lines.flatMap((line) => ('fix' in line ? [line.fix] : []));
+    expect(fixes).toEqual(
+      expect.arrayContaining([
+        expect.stringContaining('npm run register -- --table TABLE --take-over ours demo'),
+        expect.stringContaining('npm run register -- --table TABLE --resume demo'),
+      ]),
+    );
   });
 
   const service = (clusterIP: string, port: number) =>

@@ -367,9 +367,12 @@ describe('DynamoDB table behind a bad network', () => {
     await expect(missing.put(ours(), undefined)).rejects.toMatchObject(failure);
   });
 
-  test('a server that is not there is Unavailable', async () => {
+  test('a server that is not there is Unavailable, and the way to it is named', async () => {
     await proxy.close();
-    await expect(table.get(cluster, 'a')).rejects.toMatchObject({ code: 'Unavailable' });
+    await expect(table.get(cluster, 'a')).rejects.toMatchObject({
+      code: 'Unavailable',
+      message: expect.stringMatching(/gateway endpoint for com\.amazonaws\.[a-z0-9-]+\.dynamodb/),
+    });
     proxy = await startFaultProxy(dynalite.endpoint);
   });
 });

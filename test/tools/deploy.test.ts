@@ -1,0 +1,47 @@
+import { spawnSync } from 'node:child_process';
+import { copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+
+let folder: string;
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'kube-bootstrap-controller-deploy-'));
+  mkdirSync(join(folder, 'tools'));
+  copyFileSync(join(import.meta.dirname, '..', '..', 'tools/deploy.mjs'), join(folder, 'tools/deploy.mjs'));
+});
+afterEach(() => rmSync(folder, { recursive: true }));
+
+/** What is installed under the name "serverless", and says what it was asked. */
+function install(name: string): void {
+  const installed = join(folder, 'node_modules/serverless');
+  mkdirSync(installed, { recursive: true });
+  writeFileSync(join(installed, 'package.json'), JSON.stringify({ name, bin: { serverless: 'run.cjs' } }));
+  writeFileSync(join(installed, 'run.cjs'), "console.log('ran', ...process.argv.slice(2)); process.exitCode = 7;");
+}
+
+/** With nothing in the PATH: whatever is installed globally is not looked for. */
+function deploy(...words: string[]): {
+  readonly status: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+} {
+  const args = [join(folder, 'tools/deploy.mjs'), ...words];
+  return spawnSync(process.execPath, args, { env: { PATH: '' }, encoding: 'utf8' });
+}
+
+describe('npm run deploy', () => {
+  test('runs the osls of this project with what it is given, and ends as that does', () => {
+    install('osls');
+    expect(deploy('--stage', 'prod')).toMatchObject({ status: 7, stdout: 'ran deploy --stage prod\n' });
+  });
+
+  test.each([
+    ['the closed original', () => install('serverless'), /is "serverless" and not osls: run "npm ci"/],
+    ['nothing', () => {}, /is "missing \(ENOENT\)" and not osls: run "npm ci"/],
+  ])('refuses %s in its place', (_, prepare, reason) => {
+    prepare();
+    expect(deploy()).toMatchObject({ status: 1, stdout: '', stderr: expect.stringMatching(reason) });
+  });
+});
