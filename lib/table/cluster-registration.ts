@@ -13,7 +13,7 @@ import {
   tombstoneContent,
 } from './clusters.ts';
 import { TableError } from './errors.ts';
-import { guaranteedUpdate, type UpdateOptions } from './guaranteed-update.ts';
+import { type Change, guaranteedUpdate, type UpdateOptions } from './guaranteed-update.ts';
 import type { Item, KeyValueTable } from './key-value-table.ts';
 import { specValue } from './stored-spec.ts';
 import { sameValue } from './values.ts';
@@ -100,18 +100,11 @@ export function pauseCluster(
   pause: Pause | undefined,
   options?: UpdateOptions,
 ): Promise<boolean> {
-  return guaranteedUpdate(
-    table,
-    CLUSTERS,
-    name,
-    (current) => {
-      const known = current && decodeRegistration(current).cluster;
-      if (known === undefined) return { keep: false };
-      const { paused: _, ...cluster } = known;
-      return { write: clusterContent({ ...cluster, ...(pause !== undefined && { paused: pause }) }), result: true };
-    },
-    options,
-  );
+  const change = ({ paused: _, ...cluster }: RegisteredCluster): Change<boolean> => ({
+    write: clusterContent({ ...cluster, ...(pause !== undefined && { paused: pause }) }),
+    result: true,
+  });
+  return changeRegistered(table, name, false, change, options);
 }
 
 /** Holds the passes of all clusters, or with `undefined` lets them go on; the hold on a single one is another matter. */
@@ -139,18 +132,9 @@ export function claimCluster(
   stack: string,
   options?: UpdateOptions,
 ): Promise<string | undefined> {
-  return guaranteedUpdate(
-    table,
-    CLUSTERS,
-    name,
-    (current) => {
-      const known = current && decodeRegistration(current).cluster;
-      if (known === undefined) return { keep: undefined };
-      if (known.owner !== undefined) return { keep: known.owner.stack };
-      return { write: clusterContent({ ...known, owner: { stack } }), result: stack };
-    },
-    options,
-  );
+  const change = (known: RegisteredCluster): Change<string | undefined> =>
+    known.owner === undefined ? ownedBy(stack, known, stack) : { keep: known.owner.stack };
+  return changeRegistered(table, name, undefined, change, options);
 }
 
 /**
@@ -164,18 +148,28 @@ export function takeOverCluster(
   stack: string,
   options?: UpdateOptions,
 ): Promise<boolean> {
-  return guaranteedUpdate(
-    table,
-    CLUSTERS,
-    name,
-    (current) => {
-      const known = current && decodeRegistration(current).cluster;
-      if (known === undefined) return { keep: false };
-      if (known.owner?.stack === stack) return { keep: true };
-      return { write: clusterContent({ ...known, owner: { stack } }), result: true };
-    },
-    options,
-  );
+  const change = (known: RegisteredCluster): Change<boolean> =>
+    known.owner?.stack === stack ? { keep: true } : ownedBy(stack, known, true);
+  return changeRegistered(table, name, false, change, options);
+}
+
+/** Changes what is registered under a name; where nothing is, nothing is written and the answer is `absent`. */
+function changeRegistered<Result>(
+  table: KeyValueTable,
+  name: string,
+  absent: Result,
+  change: (known: RegisteredCluster) => Change<Result>,
+  options: UpdateOptions | undefined,
+): Promise<Result> {
+  const update = (current: Item | undefined): Change<Result> => {
+    const known = current && decodeRegistration(current).cluster;
+    return known === undefined ? { keep: absent } : change(known);
+  };
+  return guaranteedUpdate(table, CLUSTERS, name, update, options);
+}
+
+function ownedBy<Result>(stack: string, known: RegisteredCluster, result: Result): Change<Result> {
+  return { write: clusterContent({ ...known, owner: { stack } }), result };
 }
 
 function packagedElsewhere(name: string, stack: string): TableError {
