@@ -48,3 +48,14 @@ export async function unlessAborted<T>(signal: AbortSignal, work: () => Promise<
     signal.removeEventListener('abort', abort);
   }
 }
+
+/** Waits for the end of a deadline that is a pause, or for the signal. */
+export async function pause({ signal: over, cancel }: Deadline, signal: AbortSignal): Promise<void> {
+  const either = AbortSignal.any([over, signal]);
+  if (!either.aborted) {
+    await new Promise<void>((resolve) => {
+      either.addEventListener('abort', () => resolve(), { once: true });
+    });
+  }
+  cancel();
+}

@@ -4,7 +4,7 @@ import { ClusterError } from '../kubernetes/errors.ts';
 import { observeOnly } from '../kubernetes/observe-only.ts';
 import { type DeregisterRequest, type DeregisterResult, deregister } from '../loops/deregister.ts';
 import { readCluster } from '../table/clusters.ts';
-import { unlessAborted } from './deadline.ts';
+import { pause, unlessAborted } from './deadline.ts';
 import { DispatchError } from './errors.ts';
 import type { Invocation } from './invocation.ts';
 import { lazyClusterPort } from './lazy-cluster-port.ts';
@@ -14,6 +14,8 @@ export interface DeregistrationRequest {
   readonly address: string;
   readonly untilMinutes?: number | undefined;
   readonly lastOne?: boolean | undefined;
+  /** The server itself asks, because it ends. */
+  readonly goingDown?: boolean | undefined;
 }
 
 export type DeregistrationResult =
@@ -48,7 +50,7 @@ export async function deregisterAddress(
   { signal, wouldWrite }: DeregistrationOptions,
 ): Promise<DeregistrationResult> {
   const { environment } = invocation;
-  const { untilMinutes, lastOne, address } = asked;
+  const { untilMinutes, lastOne, goingDown, address } = asked;
   const table = environment.table(signal);
   const cluster = await readCluster(table, asked.cluster);
   if (cluster === undefined) {
@@ -68,6 +70,7 @@ export async function deregisterAddress(
     address,
     ...(untilMinutes !== undefined && { untilMs: environment.nowMs() + untilMinutes * 60_000 }),
     ...(lastOne !== undefined && { lastOne }),
+    ...(goingDown !== undefined && { goingDown }),
     nowMs: environment.nowMs,
   };
   const first = await deregister(request);
@@ -97,17 +100,6 @@ async function untilGone(
 
 function mayChange(error: { readonly code: string } | undefined): boolean {
   return error === undefined || !LASTING.has(error.code);
-}
-
-/** Ends with the pause, or with the signal. */
-async function pause({ signal: over, cancel }: { signal: AbortSignal; cancel: () => void }, signal: AbortSignal) {
-  const either = AbortSignal.any([over, signal]);
-  if (!either.aborted) {
-    await new Promise<void>((resolve) => {
-      either.addEventListener('abort', () => resolve(), { once: true });
-    });
-  }
-  cancel();
 }
 
 async function connected(

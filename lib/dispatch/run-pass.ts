@@ -3,7 +3,7 @@ import type { PassContext } from '../loops/pass.ts';
 import type { RegisteredCluster } from '../table/clusters.ts';
 import { observeRanges } from '../table/observe-ranges.ts';
 import { unwrittenTable } from '../table/unwritten-table.ts';
-import { unlessAborted } from './deadline.ts';
+import { pause, unlessAborted } from './deadline.ts';
 import type { ClusterAccess, Environment } from './environment.ts';
 import { tellEvents } from './pass-events.ts';
 import type { PassInput } from './pass-input.ts';
@@ -65,6 +65,7 @@ function passContext(
     resolveHost: environment.resolveHost(signal),
     passId,
     nowMs,
+    pause: (ms) => pause(environment.startDeadline(ms), signal),
     firstPass: previous === undefined,
     ...(mode !== undefined && { previousMode: mode }),
     state: previous?.state,

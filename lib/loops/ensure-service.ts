@@ -5,6 +5,7 @@ import { correctedService, desiredService } from '../endpoints/kubernetes-servic
 import { KUBERNETES_SERVICE, type ServiceObject } from '../endpoints/objects.ts';
 import type { ClusterPort, CreateResult } from '../kubernetes/cluster-port.ts';
 import { ClusterError } from '../kubernetes/errors.ts';
+import type { PassContext } from './pass.ts';
 import { writtenObject } from './write-endpoints.ts';
 
 export interface ServiceEnsured {
@@ -14,11 +15,18 @@ export interface ServiceEnsured {
   readonly error?: Error;
 }
 
+type ServiceContext = Pick<PassContext, 'kubernetes' | 'spec' | 'pause'>;
+
 interface ServiceCidr extends KubernetesObject {
   readonly spec: { readonly cidrs: readonly string[] };
 }
 
 export const SERVICE_REF = { kind: 'Service', ...KUBERNETES_SERVICE } as const;
+/**
+ * How long the Service waits for the ServiceCIDR of its own pass, at most: the API server allocates from it as soon as
+ * its informer has seen it (`pkg/registry/core/service/ipallocator/cidrallocator.go`).
+ */
+const ALLOCATOR_PAUSES_MS = [50, 100, 200, 400, 800];
 const SERVICE = `${KUBERNETES_SERVICE.namespace}/${KUBERNETES_SERVICE.name}`;
 
 /**
@@ -28,12 +36,12 @@ const SERVICE = `${KUBERNETES_SERVICE.namespace}/${KUBERNETES_SERVICE.name}`;
  * @param current the Service as it was read
  */
 export async function ensureService(
-  kubernetes: ClusterPort,
-  spec: ClusterSpec,
+  context: ServiceContext,
   current: ServiceObject | undefined,
 ): Promise<ServiceEnsured> {
+  const { kubernetes, spec } = context;
   const desired = desiredService(spec);
-  if (current === undefined) return createService(kubernetes, spec, desired);
+  if (current === undefined) return createService(context, desired);
   const corrected = spec.service.reconcile ? correctedService(current, desired) : undefined;
   if (corrected === undefined) return { changes: [], exists: true };
   const written = writtenObject(await kubernetes.update(corrected), 'Service');
@@ -41,11 +49,8 @@ export async function ensureService(
   return { changes: [`updated service ${SERVICE}: type and ports`], exists: true };
 }
 
-async function createService(
-  kubernetes: ClusterPort,
-  spec: ClusterSpec,
-  desired: ServiceObject,
-): Promise<ServiceEnsured> {
+async function createService(context: ServiceContext, desired: ServiceObject): Promise<ServiceEnsured> {
+  const { kubernetes, spec } = context;
   const changes: string[] = [];
   let result = await kubernetes.create(desired);
   if (result.outcome === 'namespaceUnavailable' && (await makeNamespace(kubernetes))) {
@@ -57,7 +62,21 @@ async function createService(
   const serviceCidr = await makeServiceCidr(kubernetes, spec);
   if (serviceCidr !== 'made') return serviceCreated(result, changes, serviceCidr);
   changes.push(`created servicecidr kubernetes: ${spec.serviceClusterIPRanges.join(' ')}`);
-  return serviceCreated(await kubernetes.create(desired), changes);
+  return serviceCreated(await createOnceAllocatable(context, desired), changes);
+}
+
+/** What it comes to at last: the next pass tries again. */
+async function createOnceAllocatable(
+  { kubernetes, pause }: ServiceContext,
+  desired: ServiceObject,
+): Promise<CreateResult<ServiceObject>> {
+  let result = await kubernetes.create(desired);
+  for (const ms of ALLOCATOR_PAUSES_MS) {
+    if (result.outcome !== 'invalid') break;
+    await pause(ms);
+    result = await kubernetes.create(desired);
+  }
+  return result;
 }
 
 function serviceCreated(

@@ -31,7 +31,7 @@ export const kubernetesService: LoopDefinition = { id: 'kubernetes-service', run
 async function run(context: PassContext): Promise<PassReport> {
   const { spec, kubernetes } = context;
   if (spec.endpoints.reconciler === 'none') {
-    const service = await ensureService(kubernetes, spec, await kubernetes.get<ServiceObject>(SERVICE_REF));
+    const service = await ensureService(context, await kubernetes.get<ServiceObject>(SERVICE_REF));
     return reportOf(context, service, { changes: [], findings: [], counts: {} });
   }
   const leases = await refreshLeases(context);
@@ -42,7 +42,7 @@ async function run(context: PassContext): Promise<PassReport> {
   ]);
   const observation = await observe(context, leases, current, slices);
   // All is read: from here on it is written.
-  const service = await ensureService(kubernetes, spec, currentService);
+  const service = await ensureService(context, currentService);
   if (!service.exists) return reportOf(context, service, { ...leases, counts: {} });
 
   const published = await publish(context, observation, leases);

@@ -16,6 +16,8 @@ export interface PassContext {
   readonly resolveHost: HostResolver;
   readonly passId: string;
   readonly nowMs: () => number;
+  /** For what the API server does by itself a moment later. The pass's deadline ends it. */
+  readonly pause: (ms: number) => Promise<void>;
   /** No run record exists: this pass is the cluster's start for its loop. */
   readonly firstPass: boolean;
   /**

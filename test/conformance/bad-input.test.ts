@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import { LOOPS } from '../../lib/cluster/cluster-spec.ts';
+import { untilBootstrapped } from '../support/bootstrapped.ts';
 import { makeAuthority } from '../support/certificates.ts';
 import { type Etcd, type KubeApiserver, kubeconfig, startEtcd, startKubeApiserver } from '../support/control-plane.ts';
-import { eventually } from '../support/eventually.ts';
 import { CLUSTER, type Handlers, runAllLoops, startHandlers } from '../support/handlers.ts';
 import { versionsOfEverything } from '../support/kubernetes-service-objects.ts';
 import { freePort } from '../support/server-process.ts';
@@ -21,12 +21,7 @@ beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'kube-bootstrap-controller-bad-input-'));
   etcd = await startEtcd();
   apiserver = await startKubeApiserver({ etcd });
-  // It bootstraps itself in its own time, and what the tests then see change is not its doing.
-  await eventually(async () => {
-    const versions = await versionsOfEverything(apiserver);
-    expect(versions).toEqual(expect.arrayContaining([expect.stringContaining('services default kubernetes')]));
-    expect(versions.filter((version) => version.includes('/namespaces ')).length).toBeGreaterThanOrEqual(4);
-  });
+  await untilBootstrapped(apiserver);
 });
 
 afterAll(async () => {

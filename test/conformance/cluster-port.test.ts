@@ -6,6 +6,7 @@ import type { Transport } from '../../lib/kubernetes/transport.ts';
 import { ApiServerConnections } from '../../lib/kubernetes/transport.ts';
 import { tellOnce } from '../../lib/kubernetes/warnings.ts';
 import { clusterPortContract } from '../contract/cluster-port.ts';
+import { untilBootstrapped } from '../support/bootstrapped.ts';
 import type { Etcd, KubeApiserver } from '../support/control-plane.ts';
 import { startEtcd, startKubeApiserver } from '../support/control-plane.ts';
 
@@ -19,6 +20,7 @@ const connections = new ApiServerConnections();
 beforeAll(async () => {
   etcd = await startEtcd();
   apiserver = await startKubeApiserver({ etcd });
+  await untilBootstrapped(apiserver);
   transport = connections.transport(await parseKubeconfig(apiserver.kubeconfigYaml, 'of the test'));
 });
 

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { untilBootstrapped } from '../support/bootstrapped.ts';
 import { type Etcd, type KubeApiserver, startEtcd, startKubeApiserver } from '../support/control-plane.ts';
 import { eventually } from '../support/eventually.ts';
 import { type Handlers, startHandlers } from '../support/handlers.ts';
@@ -18,6 +19,7 @@ let apiserver: KubeApiserver;
 beforeAll(async () => {
   etcd = await startEtcd();
   apiserver = await startKubeApiserver({ etcd, advertiseAddress: THEIRS, endpointReconcilerType: 'lease' });
+  await untilBootstrapped(apiserver);
   await eventually(() => expectPublished(THEIRS));
 });
 

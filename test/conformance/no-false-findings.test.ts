@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
+import { untilBootstrapped } from '../support/bootstrapped.ts';
 import { type Etcd, type KubeApiserver, startEtcd, startKubeApiserver } from '../support/control-plane.ts';
-import { eventually } from '../support/eventually.ts';
 import { type Handlers, type Invoked, startHandlers } from '../support/handlers.ts';
 
 jest.setTimeout(120_000);
@@ -16,9 +16,7 @@ let handlers: Handlers;
 beforeAll(async () => {
   etcd = await startEtcd();
   apiserver = await startKubeApiserver({ etcd });
-  await eventually(async () =>
-    expect(await apiserver.request('GET', `${path}/kubernetes`)).toMatchObject({ status: 200 }),
-  );
+  await untilBootstrapped(apiserver);
   handlers = await startHandlers({
     kubeconfigFile: apiserver.kubeconfigFile,
     spec: { allocator: 'apiserver', apiServers: [{ address: '10.9.8.7' }] },

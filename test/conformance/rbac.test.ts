@@ -10,7 +10,6 @@ import { loadKubeconfigFile } from '../../lib/kubernetes/kubeconfig.ts';
 import { PERMISSION_GROUPS, permissionsOf } from '../../lib/kubernetes/permissions.ts';
 import { ApiServerConnections } from '../../lib/kubernetes/transport.ts';
 import { type Etcd, type KubeApiserver, startEtcd, startKubeApiserver } from '../support/control-plane.ts';
-import { eventually } from '../support/eventually.ts';
 import { type Handlers, runAllLoops, startHandlers } from '../support/handlers.ts';
 import { published, SERVICE_PATH, SLICE_PATH } from '../support/kubernetes-service-objects.ts';
 import { type RawRequests, rawRequests } from '../support/raw-requests.ts';
@@ -49,11 +48,6 @@ beforeAll(async () => {
   const kubeconfigFile = join(folder, 'kubeconfig');
   writeFileSync(kubeconfigFile, kubeconfigYaml);
   asFunctions = rawRequests({ url: apiserver.url, caFile: apiserver.caFile, token });
-  // Roles are heeded a moment after they were made.
-  await eventually(async () => {
-    expect((await asFunctions.request('GET', '/api/v1/services')).status).toBe(200);
-    expect((await asFunctions.request('GET', SERVICE_PATH)).status).toBe(404);
-  });
   handlers = await startHandlers({
     kubeconfigFile,
     spec: {

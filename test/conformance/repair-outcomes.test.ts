@@ -5,8 +5,8 @@ import { portRangeOf } from '../../lib/allocator/port-range.ts';
 import type { Loop } from '../../lib/cluster/cluster-spec.ts';
 import { type RangeAllocations, rangeAllocations } from '../../lib/table/range-allocations.ts';
 import { RANGE_KEYS } from '../../lib/table/ranges.ts';
+import { untilBootstrapped } from '../support/bootstrapped.ts';
 import { type Etcd, type KubeApiserver, startEtcd, startKubeApiserver } from '../support/control-plane.ts';
-import { eventually } from '../support/eventually.ts';
 import { CLUSTER, type Handlers, startHandlers } from '../support/handlers.ts';
 import { type StoredService, storedService } from '../support/stored-service.ts';
 
@@ -35,10 +35,7 @@ let apiserver: KubeApiserver;
 beforeAll(async () => {
   etcd = await startEtcd();
   apiserver = await startKubeApiserver({ etcd });
-  await eventually(async () => {
-    const kubernetes = await apiserver.request('GET', '/api/v1/namespaces/default/services/kubernetes');
-    expect(kubernetes).toMatchObject({ status: 200 });
-  });
+  await untilBootstrapped(apiserver);
 });
 
 afterAll(() => etcd?.stop());

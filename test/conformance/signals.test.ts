@@ -6,6 +6,7 @@ import { dynamoDbTable } from '../../lib/table/dynamodb-table.ts';
 import { listLeases } from '../../lib/table/leases.ts';
 import { TABLE_NAME } from '../../local/local-environment.ts';
 import { startTableServer, tableServerClient } from '../../local/table-server.ts';
+import { untilBootstrapped } from '../support/bootstrapped.ts';
 import { type Etcd, type KubeApiserver, startEtcd, startKubeApiserver } from '../support/control-plane.ts';
 import { eventually } from '../support/eventually.ts';
 import { published, versionsOf, versionsOfEverything } from '../support/kubernetes-service-objects.ts';
@@ -29,6 +30,7 @@ beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'kube-bootstrap-controller-signals-'));
   etcd = await startEtcd();
   apiserver = await startKubeApiserver({ etcd });
+  await untilBootstrapped(apiserver);
   silent = await startSilentServer();
 });
 

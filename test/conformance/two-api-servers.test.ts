@@ -83,12 +83,6 @@ function stored(): Promise<(Buffer | undefined)[]> {
   return Promise.all(keys.map((key) => etcd.get(key)));
 }
 
-/** Begins the graceful end of an API server. */
-async function askToStop(apiserver: KubeApiserver): Promise<void> {
-  void apiserver.stop();
-  await sleep(200);
-}
-
 test('both are published by the first tick', async () => {
   expect(await published(first)).toEqual({ endpoints: [], slice: [] });
 
@@ -128,7 +122,7 @@ test('one that comes back is in again with the next tick', async () => {
 
 test('one that says that it is shutting down is gone with the next tick, while it still serves', async () => {
   await untilNextTick();
-  await askToStop(second);
+  await second.askToStop();
 
   const told = await tickUntilPublished([FIRST], 1);
 
@@ -139,7 +133,7 @@ test('one that says that it is shutting down is gone with the next tick, while i
 test('the last one is never erased, and the report says why the endpoints stay', async () => {
   const before = await stored();
   expect(before.map(String)).toEqual([expect.stringContaining(FIRST), expect.stringContaining(FIRST)]);
-  await askToStop(first);
+  await first.askToStop();
 
   const told = await handlers.run(LOOP);
 

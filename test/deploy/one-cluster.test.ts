@@ -169,8 +169,8 @@ describe('between two minutes', () => {
   test('the ticks of one invocation follow every ten seconds what becomes of an API server', async () => {
     await controlPlane.expectPublished(FIRST, SECOND);
     const seen = sources.deliveries.length;
-    await deployed.fire('kubernetes-service');
     await second.kill();
+    await deployed.fire('kubernetes-service');
 
     await eventually(() => controlPlane.expectPublished(FIRST), 45_000);
     await second.restart();

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { startDeadline, unlessAborted } from '../../lib/dispatch/deadline.ts';
+import { type Deadline, pause, startDeadline, unlessAborted } from '../../lib/dispatch/deadline.ts';
 
 describe('unlessAborted', () => {
   test('gives what the work comes to', async () => {
@@ -53,5 +53,30 @@ describe('startDeadline', () => {
     cancel();
     await new Promise(setImmediate);
     expect(signal.aborted).toBe(false);
+  });
+});
+
+describe('pause', () => {
+  function aDeadline(controller: AbortController): { deadline: Deadline; cancelled: () => boolean } {
+    let cancelled = false;
+    const cancel = () => {
+      cancelled = true;
+    };
+    return { deadline: { signal: controller.signal, cancel }, cancelled: () => cancelled };
+  }
+
+  test.each(['its time is over', 'what it is a part of is over'])('ends when %s, and leaves no clock', async (when) => {
+    const [own, whole] = [new AbortController(), new AbortController()];
+    const { deadline, cancelled } = aDeadline(own);
+    const paused = pause(deadline, whole.signal);
+    (when === 'its time is over' ? own : whole).abort();
+    await paused;
+    expect(cancelled()).toBe(true);
+  });
+
+  test('does not begin when all is over already', async () => {
+    const { deadline, cancelled } = aDeadline(new AbortController());
+    await pause(deadline, AbortSignal.abort());
+    expect(cancelled()).toBe(true);
   });
 });

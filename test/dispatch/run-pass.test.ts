@@ -45,7 +45,13 @@ const draft: EventDraft = {
   action: 'PortAllocation',
   note: 'Port 30001 is not allocated; repairing',
 };
-const found: Finding = { type: 'repair', message: 'the node port 30001 is not allocated; repairing', event: draft };
+const found: Finding = {
+  type: 'repair',
+  message: 'the node port 30001 is not allocated; repairing',
+  item: '30001',
+  service: 'shop/web',
+  event: draft,
+};
 
 describe('what a pass is given', () => {
   test('the first pass of a cluster knows that it is', async () => {
@@ -80,6 +86,35 @@ describe('what a pass is given', () => {
     expect((await pass(world, trouble))?.previousMode).toBe('observe');
     expect((await pass(world, nothing))?.previousMode).toBe('observe');
     expect((await pass(world, nothing))?.previousMode).toBe('enforce');
+  });
+});
+
+describe('a pause of a pass', () => {
+  const [A_PAUSE_MS, PASS_MS] = [100, 20_000];
+
+  /** Of the pass: its own deadline and that of the pause. */
+  async function paused(world: DispatchWorld, ends: number): Promise<void> {
+    const run = pass(world, async ({ pause }) => {
+      await pause(A_PAUSE_MS);
+      return aReport();
+    });
+    const deadlineOf = (ms: number) => world.deadlines.find((one) => one.ms === ms);
+    while (deadlineOf(A_PAUSE_MS) === undefined) await new Promise(setImmediate);
+    deadlineOf(ends)?.expire();
+    await run;
+    expect(deadlineOf(A_PAUSE_MS)?.cancelled).toBe(true);
+  }
+
+  test('ends when its time is over, and the pass goes on', async () => {
+    const world = await aWorldOfOne();
+    await paused(world, A_PAUSE_MS);
+    expect(await world.recordOf('demo')).toMatchObject({ outcome: 'succeeded' });
+  });
+
+  test('ends with the pass', async () => {
+    const world = await aWorldOfOne();
+    await paused(world, PASS_MS);
+    expect(world.telemetry.counters).toMatchObject({ passes: 1 });
   });
 });
 
@@ -149,8 +184,18 @@ describe('what a pass found', () => {
       }),
     );
     const record = await world.recordOf('demo', 'node-port-repair');
-    expect(record?.findings).toEqual([{ type: 'repair', message: found.message }]);
+    expect(record?.findings).toEqual([{ type: 'repair', message: found.message, item: '30001', service: 'shop/web' }]);
+    expect(record?.findingCount).toBeUndefined();
     expect(Object.values(record?.events ?? {})).toMatchObject([{ count: 1 }]);
+  });
+
+  test('is counted in whole where only the first of it are remembered', async () => {
+    const world = await aWorldOfOne();
+    const findings = Array.from({ length: 25 }, (_, n) => ({ type: 'other' as const, message: `${n}`, item: `i${n}` }));
+    await pass(world, () => aReport({ findings }), 'node-port-repair');
+    const record = await world.recordOf('demo', 'node-port-repair');
+    expect(record?.findings).toEqual(findings.slice(0, 20));
+    expect(record?.findingCount).toBe(25);
   });
 
   test('counts its sightings from pass to pass', async () => {

@@ -51,11 +51,44 @@ describe('the kubernetes Service of a cluster', () => {
     expect(world.cluster.find(SERVICE_CIDR)).toMatchObject({ spec: { cidrs: ['10.0.0.0/24', 'fd00::/112'] } });
   });
 
-  test('is tried once more at the next tick, when the ServiceCIDR is not known to the allocator yet', async () => {
+  test('is tried again in the same pass, until the allocator knows the ServiceCIDR that was made for it', async () => {
+    const world = withHooksOff(aWorld());
+    const { beforeWrite } = world.cluster;
+    let known = false;
+    world.cluster.beforeWrite = (verb, object) =>
+      object.kind === 'Service' && world.cluster.find(SERVICE_CIDR) !== undefined && !known
+        ? { outcome: 'invalid', message: 'the provided network does not match the current range' }
+        : beforeWrite?.(verb, object);
+    const pausesMs: number[] = [];
+    const pause = async (ms: number) => {
+      pausesMs.push(ms);
+      known = pausesMs.length === 3;
+    };
+    const report = await world.tick(10_000, { pause });
+    expect(report.errors).toEqual([]);
+    expect(report.changes).toContain('created service default/kubernetes: 10.0.0.1');
+    expect([pausesMs, world.published()]).toEqual([[50, 100, 200], [A]]);
+  });
+
+  test('waits for no ServiceCIDR that was there before', async () => {
+    const world = aWorld();
+    world.cluster.place({ apiVersion: 'networking.k8s.io/v1', kind: 'ServiceCIDR', metadata: { name: 'kubernetes' } });
+    world.cluster.beforeWrite = (_verb, { kind }) =>
+      kind === 'Service' ? { outcome: 'invalid', message: 'already allocated' } : undefined;
+    const pause = () => Promise.reject(new Error('there is nothing to wait for'));
+    expect((await world.tick(10_000, { pause })).errors).toMatchObject([{ code: 'Invalid' }]);
+  });
+
+  test('is tried anew at the next tick, when the allocator does not know the ServiceCIDR within two seconds', async () => {
     const world = aWorld();
     world.cluster.beforeWrite = (_verb, { kind }) =>
       kind === 'Service' ? { outcome: 'invalid', message: 'not ready to allocate' } : undefined;
-    const report = await world.tick();
+    let pausedMs = 0;
+    const pause = async (ms: number) => {
+      pausedMs += ms;
+    };
+    const report = await world.tick(10_000, { pause });
+    expect(pausedMs).toBeLessThanOrEqual(2_000);
     expect(report.errors).toMatchObject([
       { code: 'Invalid', message: expect.stringContaining('not ready to allocate') },
     ]);

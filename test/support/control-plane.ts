@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { stringify } from 'yaml';
 import { findBinaries } from './binaries.ts';
 import { type EtcdClient, etcdClient } from './etcd-client.ts';
+import { eventually } from './eventually.ts';
 import { type RawRequests, rawRequests } from './raw-requests.ts';
 import { freePort, type ServerProcess, startServer } from './server-process.ts';
 
@@ -50,6 +51,8 @@ export interface KubeApiserver {
   readonly request: RawRequests['request'];
   /** The last `lines` lines of its log. */
   log(lines?: number): string;
+  /** SIGTERM. Returns when its `/readyz` says so; it serves for its `--shutdown-delay-duration` from then on. */
+  askToStop(): Promise<void>;
   /** Graceful; it cannot be restarted after that. */
   stop(): Promise<void>;
   /** SIGKILL: what it published stays. */
@@ -113,6 +116,12 @@ export async function startKubeApiserver(options: KubeApiserverOptions): Promise
   options.etcd.beforeStop(stop);
   return {
     ...{ url, port, ca, caFile, token: adminToken, kubeconfigYaml, kubeconfigFile, request, stop },
+    async askToStop() {
+      server.askToStop();
+      await eventually(async () => {
+        if (await isReady()) throw new Error(`${url} does not say that it shuts down`);
+      });
+    },
     log: (lines) => server.log(lines),
     kill: () => server.kill(),
     async restart() {

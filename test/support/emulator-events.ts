@@ -90,7 +90,7 @@ export interface EventSources {
   /** Messages that are in the queue of a function, delayed ones too. */
   waiting(name: string): Promise<number>;
   send(name: string, body: string): Promise<void>;
-  /** Takes away what waits. */
+  /** Takes away what waits, and waits for what is under way. */
   purge(name: string): Promise<void>;
   /** Waits for what is under way. */
   stop(): Promise<void>;
@@ -104,11 +104,12 @@ export async function startEventSources(aws: Aws, stack: Stack): Promise<EventSo
   const deliveries: Delivery[] = [];
   const ended = new AbortController();
   const queues = new Map<string, string>();
+  const turns = new Set<Promise<void>>();
   const pollers = mappings.flatMap((mapping) => {
     const found = Object.entries(stack.functions).find(([, { arn }]) => arn === mapping.FunctionArn);
     if (found === undefined) return [];
     queues.set(found[0], queueUrl(aws, mapping.EventSourceArn));
-    return [poll({ aws, mapping, name: found[0], target: found[1], deliveries, signal: ended.signal })];
+    return [poll({ aws, mapping, name: found[0], target: found[1], deliveries, turns, signal: ended.signal })];
   });
   const urlOf = (name: string) => {
     const url = queues.get(name);
@@ -132,6 +133,8 @@ export async function startEventSources(aws: Aws, stack: Stack): Promise<EventSo
     },
     async purge(name) {
       await aws.json('sqs', 'AmazonSQS.PurgeQueue', { QueueUrl: urlOf(name) });
+      // A message that was received before is still to be delivered.
+      await Promise.all(turns);
     },
     async stop() {
       ended.abort();
@@ -146,29 +149,38 @@ interface Poller {
   readonly name: string;
   readonly target: DeployedFunction;
   readonly deliveries: Delivery[];
+  /** What is under way for any queue: from asking for messages to the end of what they led to. */
+  readonly turns: Set<Promise<void>>;
   readonly signal: AbortSignal;
 }
 
 const POLL_MS = 250;
 
 async function poll(poller: Poller): Promise<void> {
-  const { aws, mapping, signal } = poller;
-  const { BatchSize, ScalingConfig } = mapping;
-  const atOnce = ScalingConfig?.MaximumConcurrency ?? 1000;
-  const underWay = new Set<Promise<void>>();
+  const { mapping, turns, signal } = poller;
+  const atOnce = mapping.ScalingConfig?.MaximumConcurrency ?? 1000;
+  const own = new Set<Promise<void>>();
   while (!signal.aborted) {
     await sleep(POLL_MS);
-    if (underWay.size >= atOnce) continue;
-    const { Messages: messages = [] } = await aws.json<{ Messages?: Message[] }>('sqs', 'AmazonSQS.ReceiveMessage', {
-      QueueUrl: queueUrl(aws, mapping.EventSourceArn),
-      MaxNumberOfMessages: BatchSize,
-      AttributeNames: ['All'],
+    if (own.size >= atOnce) continue;
+    const turn = receive(poller).finally(() => {
+      own.delete(turn);
+      turns.delete(turn);
     });
-    if (messages.length === 0) continue;
-    const delivery = deliver(poller, messages).finally(() => underWay.delete(delivery));
-    underWay.add(delivery);
+    own.add(turn);
+    turns.add(turn);
   }
-  await Promise.all(underWay);
+  await Promise.all(own);
+}
+
+async function receive(poller: Poller): Promise<void> {
+  const { aws, mapping } = poller;
+  const { Messages: messages = [] } = await aws.json<{ Messages?: Message[] }>('sqs', 'AmazonSQS.ReceiveMessage', {
+    QueueUrl: queueUrl(aws, mapping.EventSourceArn),
+    MaxNumberOfMessages: mapping.BatchSize,
+    AttributeNames: ['All'],
+  });
+  if (messages.length > 0) await deliver(poller, messages);
 }
 
 /** What the handler took is deleted; what it failed to take comes again when its visibility timeout is over. */

@@ -6,6 +6,7 @@ import { handler as systemNamespaces } from '../../functions/system-namespaces.t
 import { LOOPS, type Loop } from '../../lib/cluster/cluster-spec.ts';
 import { parseClusterSpec } from '../../lib/cluster/parse-cluster-spec.ts';
 import { describeFaults } from '../../lib/cluster/spec-fault.ts';
+import { startDeadline } from '../../lib/dispatch/deadline.ts';
 import type { Environment } from '../../lib/dispatch/environment.ts';
 import type { scheduled } from '../../lib/dispatch/scheduled.ts';
 import type { Summary } from '../../lib/dispatch/summary.ts';
@@ -21,6 +22,9 @@ import { startTableServer, tableServerClient } from '../../local/table-server.ts
 import { recordingTelemetry } from './recording-telemetry.ts';
 
 export const CLUSTER = 'demo';
+
+/** Deadlines and pauses are this many times as long as they are deployed: a slow machine is no failure. */
+const PATIENCE = 10;
 
 export interface HandlersOptions {
   /** May change its content between passes. */
@@ -84,7 +88,13 @@ export async function startHandlers(options: HandlersOptions): Promise<Handlers>
     loadKubeconfig: () => loadKubeconfigFile(kubeconfigFile),
     telemetry: recordingTelemetry,
   });
-  const environment: Environment = { ...local.environment, nowMs, table: openTable, reportingInstance };
+  const environment: Environment = {
+    ...local.environment,
+    nowMs,
+    startDeadline: (ms) => startDeadline(ms * PATIENCE),
+    table: openTable,
+    reportingInstance,
+  };
   const close = async () => {
     await local.close();
     client.destroy();

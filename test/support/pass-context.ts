@@ -18,6 +18,7 @@ export function aPassContext(
     resolveHost: () => Promise.resolve(undefined),
     passId: 'pass',
     nowMs,
+    pause: () => Promise.resolve(),
     firstPass: true,
     state: undefined,
     wouldWrite: () => {},

@@ -15,6 +15,8 @@ export interface ServerProcess {
   ended(): string | undefined;
   /** The last `lines` lines (40) of what it wrote to its standard output and standard error. */
   log(lines?: number): string;
+  /** SIGTERM, and no more. */
+  askToStop(): void;
   /** SIGTERM, and SIGKILL after five seconds. Returns when the process is gone. */
   stop(): Promise<void>;
   /** SIGKILL. Returns when the process is gone. */
@@ -67,6 +69,7 @@ function spawnServer(command: string, args: readonly string[], folder: string): 
   return {
     ended: () => end,
     log: (lines = 40) => readFileSync(logFile, 'utf8').trimEnd().split('\n').slice(-lines).join('\n'),
+    askToStop: () => void child.kill('SIGTERM'),
     async stop() {
       child.ref();
       child.kill('SIGTERM');

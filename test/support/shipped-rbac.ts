@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseAllDocuments } from 'yaml';
 import { type KubeApiserver, kubeconfig } from './control-plane.ts';
+import { eventually } from './eventually.ts';
 
 export interface RbacObject {
   readonly apiVersion: string;
@@ -26,7 +27,7 @@ export function shippedRbac(): readonly RbacObject[] {
 
 /**
  * Applies `deploy/rbac.yaml` and asks for a token of its service account, as docs/kubeconfig-secret.md does with kubectl.
- * @returns the kubeconfig with that token. API servers heed the roles a moment later.
+ * @returns the kubeconfig with that token, once the API server heeds every rule.
  */
 export async function applyShippedRbac(apiserver: KubeApiserver): Promise<{ kubeconfigYaml: string; token: string }> {
   const objects = shippedRbac();
@@ -36,8 +37,34 @@ export async function applyShippedRbac(apiserver: KubeApiserver): Promise<{ kube
   const request = { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', spec: { expirationSeconds: 86_400 } };
   const path = `${collectionOf(account)}/${account.metadata.name}/token`;
   const { status } = await create<{ status: { token: string } }>(apiserver, path, request);
+  await eventually(() => expectHeeded(apiserver, objects, account));
   const { url, ca } = apiserver;
   return { kubeconfigYaml: kubeconfig({ url, ca, token: status.token }), token: status.token };
+}
+
+/** Roles and bindings are known to its authorizer a moment after they were made, each in its own time. */
+async function expectHeeded(
+  apiserver: KubeApiserver,
+  objects: readonly RbacObject[],
+  { metadata }: RbacObject,
+): Promise<void> {
+  const user = `system:serviceaccount:${metadata.namespace}:${metadata.name}`;
+  for (const resourceAttributes of objects.flatMap(attributesOf)) {
+    const review = { spec: { user, resourceAttributes } };
+    const path = '/apis/authorization.k8s.io/v1/subjectaccessreviews';
+    const { status } = await create<{ status: { allowed: boolean } }>(apiserver, path, review);
+    if (!status.allowed) throw new Error(`${user} may not yet ${JSON.stringify(resourceAttributes)}`);
+  }
+}
+
+function attributesOf({ metadata: { namespace }, rules = [] }: RbacObject): object[] {
+  return rules.flatMap(({ apiGroups, resources, resourceNames = [undefined], verbs }) =>
+    apiGroups.flatMap((group) =>
+      resources.flatMap((resource) =>
+        resourceNames.flatMap((name) => verbs.map((verb) => ({ namespace, group, resource, name, verb }))),
+      ),
+    ),
+  );
 }
 
 async function create<T>(apiserver: KubeApiserver, path: string, body: object): Promise<T> {
