@@ -11,6 +11,8 @@ export interface RangeKind<Item> {
   readonly reserved: number;
   indexOf(item: Item): number | undefined;
   itemAt(index: number): Item;
+  /** What the text names, in this range or not. */
+  parse(text: string): Item;
   notInRange(item: Item): AllocatorError;
   alreadyAllocated(): AllocatorError;
   /** Why a snapshot of the range of that text is not one of this range. */
@@ -54,6 +56,11 @@ export class BitmapRange<Item> implements RangeAllocator<Item> {
 
   itemAt(index: number): Item {
     return this.#kind.itemAt(index);
+  }
+
+  itemOf(text: string): Item | undefined {
+    const index = this.indexOf(this.#kind.parse(text));
+    return index === undefined ? undefined : this.itemAt(index);
   }
 
   allocate(item: Item): AllocatorError | undefined {

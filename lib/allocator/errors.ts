@@ -7,9 +7,15 @@ export type AllocatorErrorCode =
   /** Nothing may be allocated yet: no pass has saved the range. */
   | 'NotReady'
   /** A CIDR, port range or snapshot that does not parse. */
-  | 'Unparsable';
+  | 'Unparsable'
+  /** An owner or a time that no hold can have. */
+  | 'BadHold'
+  /** A hold was to be changed that is not there, or is another owner's. */
+  | 'NotHeld'
+  /** The range has no room for more holds. */
+  | 'HoldsFull';
 
-/** An expected refusal of an allocator; returned, not thrown. Messages are those of the original's allocators. */
+/** An expected refusal of an allocator; returned, not thrown. Messages are the original's where it has one. */
 export class AllocatorError extends Error {
   override readonly name = 'AllocatorError';
   readonly code: AllocatorErrorCode;

@@ -45,6 +45,10 @@ export class IPRangeDryRun implements DryRunnable {
     return this.#range.itemAt(index);
   }
 
+  itemOf(text: string): string | undefined {
+    return this.#range.itemOf(text);
+  }
+
   allocate(address: string): AllocatorError | undefined {
     return this.#range.indexOf(address) === undefined ? ipNotInRange(address, this.spec) : undefined;
   }

@@ -65,6 +65,7 @@ function addressesOf(network: Network): RangeKind<string> {
       return index >= 0 && index < max ? index : undefined;
     },
     itemAt: (index) => numbering.addressAt(index + 1),
+    parse: (text) => text,
     notInRange: (address) => ipNotInRange(address, network.text),
     alreadyAllocated: () => new AllocatorError('AlreadyAllocated', 'provided IP is already allocated'),
     mismatch: (range) => {

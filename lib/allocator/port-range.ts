@@ -35,6 +35,7 @@ function portsOf(ports: PortInterval): RangeKind<number> {
     reserved: reservedPorts(ports.size),
     indexOf: (port) => (Number.isInteger(port) && containsPort(ports, port) ? port - ports.base : undefined),
     itemAt: (index) => ports.base + index,
+    parse: (text) => (/^\d+$/.test(text) ? Number(text) : Number.NaN),
     notInRange: () =>
       new AllocatorError('NotInRange', `provided port is not in the valid range. The range of valid ports is ${spec}`),
     alreadyAllocated: portAlreadyAllocated,

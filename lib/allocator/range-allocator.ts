@@ -6,26 +6,6 @@ export interface RangeSnapshot {
   readonly data: Uint8Array;
 }
 
-/**
- * A snapshot as the table keeps it. Bitmaps are in the byte format of `data` and are numbered by the range that
- * `range` names.
- */
-export interface StoredRange extends RangeSnapshot {
-  /** Who allocated what is in `data`. With `apiserver` it is a picture for the maps and a record of nothing. */
-  readonly allocator: 'table' | 'apiserver';
-  /** Spec generation under which the range was saved; an older pass or allocation ends without writing. */
-  readonly generation: number;
-  readonly strikes: LeakStrikes;
-}
-
-/** Items seen taken but without a Service: in one counted pass, or in two. The third frees them. */
-export interface LeakStrikes {
-  readonly once: Uint8Array;
-  readonly twice: Uint8Array;
-  /** When and by which pass the last strike fell; absent when none ever did. */
-  readonly last?: { readonly atMs: number; readonly passId: string };
-}
-
 /** What IP ranges (`Item` is canonical address text) and port ranges (`Item` is a port) have in common. Not shared between passes. */
 export interface RangeAllocator<Item> {
   /** Canonical text: `10.0.0.0/24`, `30000-32767`. */
@@ -39,6 +19,8 @@ export interface RangeAllocator<Item> {
   /** Bit number of an item, `undefined` when it is not in the range. */
   indexOf(item: Item): number | undefined;
   itemAt(index: number): Item;
+  /** The item that the text names; `undefined` when that is not in the range. */
+  itemOf(text: string): Item | undefined;
   /** `undefined` when the item is now this caller's. */
   allocate(item: Item): AllocatorError | undefined;
   allocateNext(): { readonly item: Item } | AllocatorError;

@@ -14,6 +14,8 @@ export type FindingType =
   | 'mayHaveLeaked'
   /** Nothing left to allocate; not an abort. */
   | 'nothingFree'
+  /** A Service has what is held for others than it. */
+  | 'heldByAnother'
   /** Somebody else writes the kubernetes Service's endpoints. */
   | 'twoOwners'
   /** A probe's answer that is neither alive nor down. */
@@ -51,6 +53,8 @@ export interface Finding {
   readonly message: string;
   /** The address or port it is about. */
   readonly item?: string;
+  /** `namespace/name` of the Service it is about. */
+  readonly service?: string;
   readonly event?: EventDraft;
 }
 

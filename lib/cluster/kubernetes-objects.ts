@@ -34,4 +34,6 @@ export interface ServiceClaim {
   readonly clusterIPs: readonly string[];
   readonly ports: readonly { readonly protocol: string; readonly nodePort: number }[];
   readonly healthCheckNodePort: number;
+  /** Value of the label `kube-bootstrap-controller/hold-owner`: it takes up what is held for that owner. */
+  readonly holdOwner?: string;
 }

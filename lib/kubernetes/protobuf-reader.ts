@@ -51,6 +51,14 @@ export class ProtobufReader {
     return text;
   }
 
+  /** Whether the text has these bytes. Makes no text of it, and moves on. */
+  isText(expected: Uint8Array): boolean {
+    const end = this.#lengthEnd();
+    const start = this.#at;
+    this.#at = end;
+    return end - start === expected.length && this.#bytes.compare(expected, 0, expected.length, start, end) === 0;
+  }
+
   /** Goes into the nested message; what comes back is for `leave`. */
   enter(): number {
     const outerEnd = this.#end;

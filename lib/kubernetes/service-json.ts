@@ -1,3 +1,4 @@
+import { HOLD_OWNER_LABEL } from '../cluster/hold.ts';
 import type { ServiceClaim } from '../cluster/kubernetes-objects.ts';
 import type { JsonRecord } from './replies.ts';
 import { isRecord } from './replies.ts';
@@ -54,6 +55,7 @@ function claimOf(item: unknown): ServiceClaim {
   const service = record(item, 'an item');
   const metadata = record(service['metadata'], 'metadata');
   const spec = record(service['spec'], 'spec');
+  const holdOwner = record(metadata['labels'], 'metadata.labels')[HOLD_OWNER_LABEL];
   return {
     name: text(metadata['name'], 'metadata.name'),
     namespace: text(metadata['namespace'], 'metadata.namespace'),
@@ -67,6 +69,7 @@ function claimOf(item: unknown): ServiceClaim {
       return { protocol: text(fields['protocol'], 'protocol'), nodePort: whole(fields['nodePort'], 'nodePort') };
     }),
     healthCheckNodePort: whole(spec['healthCheckNodePort'], 'spec.healthCheckNodePort'),
+    ...(holdOwner !== undefined && { holdOwner: text(holdOwner, `the label ${HOLD_OWNER_LABEL}`) }),
   };
 }
 

@@ -1,3 +1,4 @@
+import { HOLD_OWNER_LABEL } from '../cluster/hold.ts';
 import type { ServiceClaim } from '../cluster/kubernetes-objects.ts';
 import { MalformedProtobuf, ProtobufReader } from './protobuf-reader.ts';
 
@@ -83,7 +84,11 @@ function readListMeta(reader: ProtobufReader) {
   return { resourceVersion, continueToken };
 }
 
-const NO_META = { name: '', namespace: '', uid: '', resourceVersion: '' };
+const HOLD_OWNER = Buffer.from(HOLD_OWNER_LABEL);
+
+type Meta = Pick<ServiceClaim, 'name' | 'namespace' | 'uid' | 'resourceVersion' | 'holdOwner'>;
+
+const NO_META: Meta = { name: '', namespace: '', uid: '', resourceVersion: '' };
 const NO_SPEC = { type: '', clusterIP: '', clusterIPs: [], ports: [], healthCheckNodePort: 0 };
 
 function readService(reader: ProtobufReader): ServiceClaim {
@@ -99,21 +104,38 @@ function readService(reader: ProtobufReader): ServiceClaim {
   return { ...meta, ...spec };
 }
 
-function readMeta(reader: ProtobufReader) {
+function readMeta(reader: ProtobufReader): Meta {
   let name = '';
   let namespace = '';
   let uid = '';
   let resourceVersion = '';
+  let holdOwner: string | undefined;
   const outer = reader.enter();
   for (let field = reader.nextField(); field !== 0; field = reader.nextField()) {
     if (field === 1) name = reader.text();
     else if (field === 3) namespace = reader.text();
     else if (field === 5) uid = reader.text();
     else if (field === 6) resourceVersion = reader.text();
+    else if (field === 11) holdOwner = readHoldOwner(reader) ?? holdOwner;
     else reader.skip();
   }
   reader.leave(outer);
-  return { name, namespace, uid, resourceVersion };
+  const meta = { name, namespace, uid, resourceVersion };
+  return holdOwner === undefined ? meta : { ...meta, holdOwner };
+}
+
+/** The value of one label, when it is the one that is looked for. An entry of a map is written key first. */
+function readHoldOwner(reader: ProtobufReader): string | undefined {
+  let isHoldOwner = false;
+  let value: string | undefined;
+  const outer = reader.enter();
+  for (let field = reader.nextField(); field !== 0; field = reader.nextField()) {
+    if (field === 1) isHoldOwner = reader.isText(HOLD_OWNER);
+    else if (field === 2 && isHoldOwner) value = reader.text();
+    else reader.skip();
+  }
+  reader.leave(outer);
+  return value;
 }
 
 function readSpec(reader: ProtobufReader) {

@@ -15,6 +15,12 @@ export const clusterIpRepair: LoopDefinition = {
   run: (context) => repairPass(clusterIpJob(context.spec, ipRange), context),
 };
 
+/** The same pass, which also replaces what is corrupt: for a person who asks for it. */
+export const clusterIpRebuild: LoopDefinition = {
+  id: 'cluster-ip-repair',
+  run: (context) => repairPass(clusterIpJob(context.spec, ipRange), context, { rebuild: true }),
+};
+
 /** The words of `pkg/registry/core/service/ipallocator/controller/repair.go`. */
 const WORDS: RepairWords = {
   item: 'cluster IP',

@@ -9,6 +9,8 @@ export interface DeregisterRequest extends TakeOutRequest {
   readonly address: string;
   /** Until when no probe brings it back. Default: an hour from now; at most 24 hours. */
   readonly untilMs?: number;
+  /** It is the server itself that asks, because it ends: its next start ends the withdrawal. */
+  readonly goingDown?: boolean;
 }
 
 export type DeregisterResult =
@@ -47,7 +49,8 @@ export async function deregister(request: DeregisterRequest): Promise<Deregister
   const already = lease !== undefined && isWithdrawn(lease, nowMs());
   if (!already && !request.lastOne && othersLive(request, leases, address).length === 0) return lastLive(address);
   const end = Math.max(untilMs, already ? (lease.withdrawnUntilMs ?? 0) : 0);
-  await withdraw(table, spec.name, { address, untilMs: end, nowMs: nowMs() });
+  const { goingDown = false } = request;
+  await withdraw(table, spec.name, { address, untilMs: end, nowMs: nowMs(), goingDown });
   if (!already && !request.lastOne && (await isLastAfterAll(request, address))) return lastLive(address);
   return { outcome: 'deregistered', untilMs: end, ...(await takeOutAddress(request, address)) };
 }

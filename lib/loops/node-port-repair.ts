@@ -15,6 +15,12 @@ export const nodePortRepair: LoopDefinition = {
   run: (context) => repairPass(nodePortJob(context.spec, portRange), context),
 };
 
+/** The same pass, which also replaces what is corrupt: for a person who asks for it. */
+export const nodePortRebuild: LoopDefinition = {
+  id: 'node-port-repair',
+  run: (context) => repairPass(nodePortJob(context.spec, portRange), context, { rebuild: true }),
+};
+
 /** The words of `pkg/registry/core/service/portallocator/controller/repair.go`. */
 const WORDS: RepairWords = {
   item: 'node port',

@@ -66,7 +66,7 @@ async function keepPictures<Item>(
   for (const { range, audit } of audited) {
     if (range.corrupt !== undefined || audit.next === undefined) continue;
     try {
-      const { outcome } = await saveRange(table, spec.name, range.key, audit.next, range.read?.item);
+      const { outcome } = await saveRange(table, spec.name, range.key, audit.next, range.read?.item ?? range.replaces);
       if (outcome === 'won')
         changes.push(`saved ${range.key}: ${audit.counts.allocated} claimed in ${audit.next.range}`);
     } catch (error) {

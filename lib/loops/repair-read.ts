@@ -1,7 +1,8 @@
 import type { Finding } from '../cluster/finding.ts';
 import { RepairError } from '../repair/errors.ts';
 import { TableError } from '../table/errors.ts';
-import { type RangeKey, type ReadRange, readRange } from '../table/ranges.ts';
+import type { Item as TableItem } from '../table/key-value-table.ts';
+import { decodeRange, type RangeKey, type ReadRange } from '../table/ranges.ts';
 import type { PassContext, PassReport } from './pass.ts';
 import { type RepairJob, reworded } from './repair-job.ts';
 
@@ -13,6 +14,10 @@ export interface RangeAtStart {
   readonly read: ReadRange | undefined;
   /** The item is there and does not parse: it is not to be written over. */
   readonly corrupt?: TableError;
+  /** What does not parse, as far as it is an item at all. */
+  readonly corruptItem?: TableItem;
+  /** This item is to be replaced, being corrupt: what a save is conditional on where nothing was `read`. */
+  readonly replaces?: TableItem;
 }
 
 /**
@@ -31,12 +36,14 @@ async function read<Item>(
   { words }: RepairJob<Item>,
   { table, spec }: PassContext,
   key: RangeKey,
-): Promise<Pick<RangeAtStart, 'read' | 'corrupt'>> {
+): Promise<Pick<RangeAtStart, 'read' | 'corrupt' | 'corruptItem'>> {
+  let item: TableItem | undefined;
   try {
-    return { read: await readRange(table, spec.name, key) };
+    item = await table.get(spec.name, key);
+    return { read: item && { stored: decodeRange(item), item } };
   } catch (error) {
-    if (error instanceof TableError && error.code === 'Corrupt') return { read: undefined, corrupt: error };
-    throw reworded(words.cannotRead, error);
+    if (!(error instanceof TableError) || error.code !== 'Corrupt') throw reworded(words.cannotRead, error);
+    return { read: undefined, corrupt: error, ...(item && { corruptItem: item }) };
   }
 }
 

@@ -3,7 +3,7 @@ import { RepairError } from '../repair/errors.ts';
 import { type MergeRefusal, mergeOntoNewest } from '../repair/merge.ts';
 import { TableError } from '../table/errors.ts';
 import { guaranteedUpdate, type UpdateOptions } from '../table/guaranteed-update.ts';
-import type { KeyValueTable } from '../table/key-value-table.ts';
+import type { Item, KeyValueTable } from '../table/key-value-table.ts';
 import { decodeRange, type RangeKey, type ReadRange, rangeContent, saveRange } from '../table/ranges.ts';
 
 /** The range, and what was read of it before the Services were listed. */
@@ -11,6 +11,8 @@ export interface SavedOver {
   readonly cluster: string;
   readonly key: RangeKey;
   readonly read: ReadRange | undefined;
+  /** What did not parse and is to be replaced, where nothing was `read`. */
+  readonly replaces?: Item;
 }
 
 /**
@@ -21,13 +23,14 @@ export interface SavedOver {
  */
 export async function saveOrMerge(
   table: KeyValueTable,
-  { cluster, key, read }: SavedOver,
+  { cluster, key, read, replaces }: SavedOver,
   decided: Comparison,
   options?: UpdateOptions,
 ): Promise<'saved' | 'merged'> {
-  const { outcome } = await saveRange(table, cluster, key, decided.next, read?.item);
+  const { outcome } = await saveRange(table, cluster, key, decided.next, read?.item ?? replaces);
   if (outcome === 'won') return 'saved';
   if (outcome === 'unclear') throw unclear(key);
+  if (replaces !== undefined) throw notReplaced(key);
 
   const refusal = await guaranteedUpdate<MergeRefusal | 'gone' | undefined>(
     table,
@@ -49,6 +52,11 @@ function unclear(key: RangeKey): TableError {
     'Contended',
     `the reply to a save of ${key} was lost and others wrote it since, so that nobody can tell whether it happened; the next pass reads anew`,
   );
+}
+
+function notReplaced(key: RangeKey): TableError {
+  const message = `${key} was written by somebody else while the Services were listed and was not replaced; look at it anew`;
+  return new TableError('Contended', message);
 }
 
 function refused(key: RangeKey, refusal: MergeRefusal | 'gone'): TableError | RepairError {

@@ -1,5 +1,6 @@
 import { AllocatorError } from '../allocator/errors.ts';
-import type { RangeAllocator, StoredRange } from '../allocator/range-allocator.ts';
+import type { RangeAllocator } from '../allocator/range-allocator.ts';
+import type { StoredRange } from '../cluster/stored-range.ts';
 import { type Comparison, compareRange } from '../repair/compare.ts';
 import { RepairError } from '../repair/errors.ts';
 import { type Rebuild, recordedRange, startRebuild } from '../repair/rebuild.ts';
@@ -70,12 +71,24 @@ function restore<Item>({ makeRange, words }: RepairJob<Item>, range: RangeAtStar
 
 function emptyRebuild<Item>(
   { makeRange, words }: RepairJob<Item>,
-  { configured }: RangeAtStart,
+  { configured, replaces }: RangeAtStart,
   { stored, recorded }: Omit<Recorded<Item>, 'range'>,
 ): Rebuild<Item> {
   const rebuilt = makeRange(configured);
-  if (!(rebuilt instanceof AllocatorError)) return startRebuild(stored, recorded, rebuilt);
+  if (!(rebuilt instanceof AllocatorError)) {
+    const rebuild = startRebuild(stored, recorded, rebuilt);
+    return replaces === undefined ? rebuild : withoutRecord(rebuild);
+  }
   throw new RepairError('BadRange', words.cannotCreate(configured, rebuilt.message), { cause: rebuilt });
+}
+
+/** Nobody can tell what a corrupt snapshot recorded: that a claim is not in it is no finding. */
+function withoutRecord<Item>(rebuild: Rebuild<Item>): Rebuild<Item> {
+  const claim: Rebuild<Item>['claim'] = (item, by) => {
+    const result = rebuild.claim(item, by);
+    return result === 'notRecorded' ? 'recorded' : result;
+  };
+  return { ...rebuild, claim };
 }
 
 function turnOf<Item>({ loop }: RepairJob<Item>, context: PassContext, nowMs: number): Turn {
@@ -94,12 +107,12 @@ async function apply<Item>(
     if (!comparison.changed) continue;
     const change = `${range.key}: ${summary(comparison)}`;
     if (spec.mode === 'observe') {
-      wouldWrite(`save ${change}`);
+      wouldWrite(`${range.replaces === undefined ? 'save' : 'rebuild'} ${change}`);
       continue;
     }
     try {
       const how = await saveOrMerge(table, { cluster: spec.name, ...range }, comparison);
-      changes.push(`${how} ${change}`);
+      changes.push(`${range.replaces === undefined ? how : 'rebuilt'} ${change}`);
     } catch (error) {
       return { changes, errors: [reworded(words.cannotSave, error)] };
     }
@@ -110,5 +123,7 @@ async function apply<Item>(
 function summary({ next, counts }: Comparison): string {
   const leaks = counts.leaks > 0 ? `, ${counts.leaks} freed as leaked` : '';
   const doubtful = counts.mayHaveLeaked > 0 ? `, ${counts.mayHaveLeaked} without a Service` : '';
-  return `${counts.allocated} of ${counts.capacity} taken in ${next.range}${leaks}${doubtful}`;
+  const held = counts.held > 0 ? `, ${counts.held} held` : '';
+  const over = counts.holdsEnded > 0 ? `, ${counts.holdsEnded} freed after their hold` : '';
+  return `${counts.allocated} of ${counts.capacity} taken in ${next.range}${held}${over}${leaks}${doubtful}`;
 }

@@ -1,6 +1,7 @@
-import type { RangeAllocator, RangeSnapshot, StoredRange } from '../allocator/range-allocator.ts';
+import type { RangeAllocator, RangeSnapshot } from '../allocator/range-allocator.ts';
 import { popCount, subtract } from '../allocator/snapshot-bytes.ts';
 import type { Finding } from '../cluster/finding.ts';
+import type { StoredRange } from '../cluster/stored-range.ts';
 import { nothingFree, type RangeWords, sameRange } from './compare.ts';
 import type { Ledger } from './ledger.ts';
 import { NO_STRIKES } from './strikes.ts';
@@ -59,7 +60,7 @@ export function auditRange<Item>(
   generation: number,
 ): Audit {
   const picture = ledger.picture();
-  const next = picture && { ...picture, allocator: 'apiserver' as const, generation, strikes: NO_STRIKES };
+  const next = picture && { ...picture, allocator: 'apiserver' as const, generation, strikes: NO_STRIKES, holds: [] };
   return {
     findings: nothingFree(words, ledger),
     next: stored && next && sameRange(stored, next) ? undefined : next,

@@ -47,7 +47,7 @@ class ClusterIpWalk implements Walk {
   /** Most claims are good, and parsing is what costs: what the text looks like is enough to find their ledger. */
   #claim(service: ServiceClaim, text: string): RepairError | undefined {
     const looksLike = text.includes(':') ? 'IPv6' : 'IPv4';
-    const result = this.#ledgers.get(looksLike)?.claim(text);
+    const result = this.#ledgers.get(looksLike)?.claim(text, service);
     if (result === 'recorded') return undefined;
 
     const family = familyOf(text);
@@ -56,7 +56,12 @@ class ClusterIpWalk implements Walk {
       this.findings.push(invalidAddress(service, text));
       return undefined;
     }
-    return this.#tell(service, address, family, family === looksLike ? result : this.#ledgers.get(family)?.claim(text));
+    return this.#tell(
+      service,
+      address,
+      family,
+      family === looksLike ? result : this.#ledgers.get(family)?.claim(text, service),
+    );
   }
 
   #tell(

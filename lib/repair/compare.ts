@@ -1,6 +1,9 @@
-import type { StoredRange } from '../allocator/range-allocator.ts';
-import { bitsOf, equalBits, subtract } from '../allocator/snapshot-bytes.ts';
+import { bitsOf, equalBits, fromBits, subtract } from '../allocator/snapshot-bytes.ts';
 import type { Finding } from '../cluster/finding.ts';
+import { sameHolds } from '../cluster/held-items.ts';
+import type { StoredRange } from '../cluster/stored-range.ts';
+import { bitOf } from './held-items.ts';
+import { type EndedHold, type JudgedHolds, judgeHolds } from './judge-holds.ts';
 import { LeakJudge } from './leak-judge.ts';
 import type { Rebuild } from './rebuild.ts';
 import type { Turn } from './strikes.ts';
@@ -21,8 +24,12 @@ export interface Comparison {
   readonly changed: boolean;
   /** What the Services prove to be taken. */
   readonly proved: Uint8Array;
-  /** What this pass frees. */
+  /** What this pass frees as leaked. */
   readonly freed: Uint8Array;
+  /** Holds that it ends. */
+  readonly ended: readonly EndedHold[];
+  /** The bit of a held item; undefined when it is not in the range. */
+  readonly bitOf: (text: string) => number | undefined;
   readonly counts: {
     readonly allocated: number;
     readonly free: number;
@@ -31,13 +38,14 @@ export interface Comparison {
     readonly leaks: number;
     /** Items without a Service that it leaves taken, with a strike or two. */
     readonly mayHaveLeaked: number;
-  };
+  } & JudgedHolds['counts'];
 }
 
 /**
  * Compares what the claims prove with what was recorded (`doRunOnce` in
  * `pkg/registry/core/service/{ipallocator,portallocator}/controller/repair.go`): what is recorded without a Service
- * stays taken for two strikes, and the third frees it. Enters what stays into `rebuild.rebuilt`.
+ * stays taken for two strikes, and the third frees it. What is held is no leak: it stays for as long as its hold does.
+ * Enters what stays into `rebuild.rebuilt`.
  * @param generation of the spec, stamped on `next`
  */
 export function compareRange<Item>(
@@ -48,17 +56,26 @@ export function compareRange<Item>(
 ): Comparison {
   const { stored, rebuilt } = rebuild;
   const proved = rebuilt.snapshot().data;
+  const { findings, holds, ended, counts } = judgeHolds(rebuild, words.item, turn.nowMs);
   const judge = new LeakJudge(rebuild, words.item, turn);
   for (const { item, bit } of leftovers(rebuild, proved)) judge.judge(item, bit);
 
-  const next: StoredRange = { ...rebuilt.snapshot(), allocator: 'table', generation, strikes: judge.strikes };
+  const next: StoredRange = {
+    ...rebuilt.snapshot(),
+    allocator: 'table',
+    generation,
+    strikes: judge.strikes,
+    holds,
+  };
   return {
-    findings: [...judge.findings, ...nothingFree(words, rebuilt)],
+    findings: [...findings, ...judge.findings, ...nothingFree(words, rebuilt)],
     next,
     changed: stored === undefined || !sameRange(stored, next),
     proved,
     freed: judge.freed,
-    counts: { allocated: rebuilt.used, free: rebuilt.free, capacity: rebuilt.max, ...judge.counts },
+    ended,
+    bitOf: (text) => bitOf(rebuilt, text),
+    counts: { allocated: rebuilt.used, free: rebuilt.free, capacity: rebuilt.max, ...judge.counts, ...counts },
   };
 }
 
@@ -81,7 +98,8 @@ export function sameRange(one: StoredRange, other: StoredRange): boolean {
     equalBits(one.data, other.data) &&
     equalBits(one.strikes.once, other.strikes.once) &&
     equalBits(one.strikes.twice, other.strikes.twice) &&
-    sameTurn(one.strikes.last, other.strikes.last)
+    sameTurn(one.strikes.last, other.strikes.last) &&
+    sameHolds(one.holds, other.holds)
   );
 }
 
@@ -90,14 +108,15 @@ export function sameTurn(one: StoredRange['strikes']['last'], other: StoredRange
   return one?.passId === other?.passId && one?.atMs === other?.atMs;
 }
 
-/** Recorded items that no Service claims, ascending, with their bits in what is recorded. */
+/** Recorded items that no Service claims and nobody holds, ascending, with their bits in what is recorded. */
 function* leftovers<Item>(
-  { recorded, rebuilt }: Rebuild<Item>,
+  { recorded, rebuilt, held }: Rebuild<Item>,
   proved: Uint8Array,
 ): Generator<{ readonly item: Item; readonly bit: number }> {
   const { data } = recorded.snapshot();
   const isSameRange = recorded.spec === rebuilt.spec;
-  for (const bit of bitsOf(isSameRange ? subtract(data, proved) : data)) {
+  const unclaimed = isSameRange ? subtract(data, proved) : data;
+  for (const bit of bitsOf(subtract(unclaimed, fromBits(held.bitsIn(recorded))))) {
     const item = recorded.itemAt(bit);
     if (isSameRange || !rebuilt.has(item)) yield { item, bit };
   }

@@ -1,6 +1,6 @@
-import type { LeakStrikes } from '../allocator/range-allocator.ts';
 import { fromBits, hasBit } from '../allocator/snapshot-bytes.ts';
 import type { Finding } from '../cluster/finding.ts';
+import type { LeakStrikes } from '../cluster/stored-range.ts';
 import type { Rebuild } from './rebuild.ts';
 import { mayStrike, NO_STRIKES, strikesAt, type Turn } from './strikes.ts';
 

@@ -14,7 +14,7 @@ export type ClaimResult = 'recorded' | 'notRecorded' | AllocatorError;
 export interface Ledger<Item> {
   /** Canonical text of the range. */
   readonly spec: string;
-  claim(item: Item): ClaimResult;
+  claim(item: Item, by: ServiceClaim): ClaimResult;
 }
 
 /** One way through all Services, in the order of the list. */

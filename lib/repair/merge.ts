@@ -1,5 +1,7 @@
-import type { StoredRange } from '../allocator/range-allocator.ts';
-import { intersect, subtract, union } from '../allocator/snapshot-bytes.ts';
+import { fromBits, intersect, subtract, union } from '../allocator/snapshot-bytes.ts';
+import { holdsByItem, withoutHolds } from '../cluster/held-items.ts';
+import { sameTerms } from '../cluster/hold.ts';
+import type { StoredRange } from '../cluster/stored-range.ts';
 import { type Comparison, sameTurn } from './compare.ts';
 
 /** Why what a pass decided can not be put onto the newest stored range. */
@@ -8,25 +10,35 @@ export type MergeRefusal = 'otherRange' | 'newerSpec' | 'otherAllocator';
 /**
  * What to save when the range was written since the pass read it. Onto the `newest` goes every bit that the list
  * proves; and of the pass's judgement on leaks what concerns items whose strikes are as it `read` them. An allocation
- * clears the strikes of its item, so none that was made since the read is ever freed here.
+ * clears the strikes of its item, so none that was made since the read is ever freed here. A hold ends here when it is
+ * still the very one that the pass read; every other hold of the newest goes on.
  * @param read undefined when nothing was stored then
  */
 export function mergeOntoNewest(
   newest: StoredRange,
   read: StoredRange | undefined,
-  decided: Pick<Comparison, 'next' | 'proved' | 'freed'>,
+  decided: Pick<Comparison, 'next' | 'proved' | 'freed' | 'ended' | 'bitOf'>,
 ): StoredRange | MergeRefusal {
-  const { next, proved, freed } = decided;
+  const { next, proved } = decided;
   if (newest.generation > next.generation) return 'newerSpec';
   if (newest.allocator !== next.allocator) return 'otherAllocator';
   if (newest.range !== next.range) return 'otherRange';
 
-  if (!judgementHolds(newest, read)) return withProved(newest, next.generation, proved);
+  const judged = judgementHolds(newest, read) ? withJudgement(newest, read, decided) : newest;
+  return withProved(withHoldsEnded(judged, decided), next.generation, proved);
+}
+
+/** Frees and strikes as the pass decided, but for items whose strikes have changed since its read. */
+function withJudgement(
+  newest: StoredRange,
+  read: StoredRange,
+  { next, freed }: Pick<Comparison, 'next' | 'freed'>,
+): StoredRange {
   const changed = union(
     difference(newest.strikes.once, read.strikes.once),
     difference(newest.strikes.twice, read.strikes.twice),
   );
-  const judged: StoredRange = {
+  return {
     ...newest,
     data: subtract(newest.data, subtract(freed, changed)),
     strikes: {
@@ -35,7 +47,28 @@ export function mergeOntoNewest(
       twice: union(intersect(newest.strikes.twice, changed), subtract(next.strikes.twice, changed)),
     },
   };
-  return withProved(judged, next.generation, proved);
+}
+
+/** What is held has no strikes: it may have come after the read, onto an item that the pass struck. */
+function withHoldsEnded(range: StoredRange, { ended, bitOf }: Pick<Comparison, 'ended' | 'bitOf'>): StoredRange {
+  const now = holdsByItem(range.holds);
+  const ending = ended.filter(({ item, hold }) => {
+    const still = now.get(item);
+    return still !== undefined && sameTerms(still, hold);
+  });
+  const freed = fromBits(ending.flatMap(({ freedBit }) => freedBit ?? []));
+  const holds = withoutHolds(
+    range.holds,
+    ending.map(({ item }) => item),
+  );
+  const held = fromBits([...holdsByItem(holds).keys()].flatMap((item) => bitOf(item) ?? []));
+  const { once, twice } = range.strikes;
+  return {
+    ...range,
+    data: subtract(range.data, freed),
+    strikes: { ...range.strikes, once: subtract(once, held), twice: subtract(twice, held) },
+    holds,
+  };
 }
 
 /** Not when the range was of other numbers, and not when another pass struck since: that was this interval's strike. */

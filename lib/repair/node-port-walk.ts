@@ -34,7 +34,7 @@ class NodePortWalk implements Walk {
   see(service: ServiceClaim): RepairError | undefined {
     this.services++;
     for (const port of nodePortsOf(service)) {
-      const result = this.#ledger.claim(port);
+      const result = this.#ledger.claim(port, service);
       if (result === 'recorded') continue;
       if (result === 'notRecorded') this.findings.push(portNotAllocated(service, port));
       else {

@@ -1,5 +1,8 @@
 import { AllocatorError } from '../allocator/errors.ts';
-import type { RangeAllocator, StoredRange } from '../allocator/range-allocator.ts';
+import type { RangeAllocator } from '../allocator/range-allocator.ts';
+import type { ServiceClaim } from '../cluster/kubernetes-objects.ts';
+import type { StoredRange } from '../cluster/stored-range.ts';
+import { HeldItems } from './held-items.ts';
 import type { ClaimResult, Ledger, MakeRange } from './ledger.ts';
 
 /** One range, filled from what Services claim, beside what was recorded of it before they were listed. */
@@ -10,6 +13,8 @@ export interface Rebuild<Item> extends Ledger<Item> {
   readonly recorded: RangeAllocator<Item>;
   /** What the claims prove, in the range that the spec asks for. */
   readonly rebuilt: RangeAllocator<Item>;
+  /** What `stored` holds, with the claims on it. */
+  readonly held: HeldItems<Item>;
 }
 
 /**
@@ -32,7 +37,13 @@ export function startRebuild<Item>(
   recorded: RangeAllocator<Item>,
   rebuilt: RangeAllocator<Item>,
 ): Rebuild<Item> {
-  const claim = (item: Item): ClaimResult =>
+  const held = new HeldItems(stored?.holds ?? [], rebuilt);
+  const enter = (item: Item): ClaimResult =>
     rebuilt.allocate(item) ?? (recorded.has(item) ? 'recorded' : 'notRecorded');
-  return { spec: rebuilt.spec, stored, recorded, rebuilt, claim };
+  const enterHeld = (item: Item, by: ServiceClaim): ClaimResult => {
+    const result = enter(item);
+    if (!(result instanceof AllocatorError)) held.claimed(item, by);
+    return result;
+  };
+  return { spec: rebuilt.spec, stored, recorded, rebuilt, held, claim: held.isEmpty ? enter : enterHeld };
 }

@@ -19,7 +19,18 @@ export interface Abort {
 
 export function aboutService(service: ServiceClaim, item: string, wording: Wording): Finding {
   const { type, reason, action, note, message } = wording;
-  return { type, message, item, event: { regarding: regardingService(service), reason, action, note } };
+  return {
+    type,
+    message,
+    item,
+    service: nameOfService(service),
+    event: { regarding: regardingService(service), reason, action, note },
+  };
+}
+
+/** As the rest of the project writes it. */
+export function nameOfService({ namespace, name }: ServiceClaim): string {
+  return `${namespace}/${name}`;
 }
 
 /** As the repair loops of the original write it: the name first. */

@@ -1,4 +1,4 @@
-import type { LeakStrikes } from '../allocator/range-allocator.ts';
+import type { LeakStrikes } from '../cluster/stored-range.ts';
 
 /** The pass that judges: strikes fall once a pass, and not faster than passes are due. */
 export interface Turn {

@@ -22,10 +22,12 @@ export interface ItemFields {
   texts(field: string, least: number): readonly string[];
 }
 
+const FIRST_SCHEMA = 1;
 const PUT_RIGHT = 'put it right, or remove it to start anew';
 
 /**
- * The fields of an item's value. `remedy` is what to do about an item that does not parse.
+ * The fields of an item's value. It is read in `schema` and in the one before; what differs between them is the
+ * caller's to tell by `item.schema`. `remedy` is what to do about an item that does not parse.
  * @throws TableError `SchemaTooNew` for an item that a later version wrote, `Corrupt` for one that does not parse.
  */
 export function fieldsOf(item: Item, schema: number, remedy: string = PUT_RIGHT): ItemFields {
@@ -40,7 +42,11 @@ export function fieldsOf(item: Item, schema: number, remedy: string = PUT_RIGHT)
       `Item ${item.cluster}/${item.key} has schema ${item.schema} and this version reads ${schema}: it is left as it is; deploy the newer version.`,
     );
   }
-  if (item.schema < schema) throw corrupt(`its schema is ${item.schema}, which no version wrote`);
+  if (item.schema < Math.max(FIRST_SCHEMA, schema - 1)) {
+    throw corrupt(
+      `its schema is ${item.schema}, which ${item.schema < FIRST_SCHEMA ? 'no' : 'only an older'} version wrote`,
+    );
+  }
   return reader(corrupt, '', item.value);
 }
 

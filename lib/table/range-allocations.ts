@@ -1,33 +1,53 @@
-import { AllocatorError } from '../allocator/errors.ts';
-import type { RangeAllocator, StoredRange } from '../allocator/range-allocator.ts';
-import { withoutBit } from '../allocator/snapshot-bytes.ts';
-import type { AllocatorOfRecord } from '../cluster/cluster-spec.ts';
+import { AllocatorError, rangeIsFull } from '../allocator/errors.ts';
+import { badHold, type HoldTerms } from '../cluster/hold.ts';
+import { type ConfiguredRange, notReady, refusalOfItems, refusalOfMode, refusalOfStored } from './configured-range.ts';
 import { type Change, guaranteedUpdate, type UpdateOptions } from './guaranteed-update.ts';
 import type { KeyValueTable, Item as TableItem } from './key-value-table.ts';
-import { decodeRange, RANGE_KEYS, type RangeKey, rangeContent } from './ranges.ts';
-
-/** One range of one cluster, as its spec has it now. */
-export interface ConfiguredRange<Item> {
-  readonly cluster: string;
-  readonly key: RangeKey;
-  /** The spec's: with `apiserver` nothing is allocated here. */
-  readonly allocator: AllocatorOfRecord;
-  /** The spec generation at which ranges or allocator last changed. */
-  readonly rangesGeneration: number;
-  /** An empty allocator for the configured range. */
-  readonly emptyAllocator: () => RangeAllocator<Item>;
-}
+import { type LookedUp, RangeDraft } from './range-draft.ts';
+import {
+  type Held,
+  holdAll,
+  itemsHeldBy,
+  type Refused,
+  releaseAll,
+  type Taken,
+  type TakeOptions,
+  takeAll,
+  type Wanted,
+} from './range-operations.ts';
+import { decodeRange, rangeContent } from './ranges.ts';
 
 /**
- * The allocator over the table (`pkg/registry/core/service/allocator/storage/storage.go`). Refusals are returned; what
- * is thrown is a `TableError`, after which nobody can tell whether the allocation or release happened. It is then not
- * to be run again: what was allocated for nobody is freed as a leak, and what was released may be somebody else's.
+ * The allocator over the table (`pkg/registry/core/service/allocator/storage/storage.go`). Each operation is one
+ * conditional write, all or nothing. Refusals are returned; what is thrown is a `TableError`, after which nobody can
+ * tell whether the operation happened. It is then not to be run again: what was allocated for nobody is freed as a leak
+ * or when its hold is over, and what was released may be somebody else's.
  */
 export interface RangeAllocations<Item> {
   allocate(item: Item): Promise<AllocatorError | undefined>;
   allocateNext(): Promise<{ readonly item: Item } | AllocatorError>;
-  /** Releasing what is free, or not in the range, writes nothing. */
+  /** With its hold. Releasing what is free, or not in the range, writes nothing. */
   release(item: Item): Promise<AllocatorError | undefined>;
+  /**
+   * Takes every one or none. Values come first, so that no `next` takes one of them; a value that is asked for twice is
+   * refused as allocated. A value whose hold is over is still taken, until a pass has seen that no Service has it.
+   */
+  take(wanted: readonly Wanted<Item>[], options?: TakeOptions): Promise<Taken<Item>>;
+  /**
+   * Releases items with their holds. With `requestId` only what that request still holds: the rest has other owners by
+   * now. Says what it released, without what was free before.
+   */
+  giveBack(
+    items: readonly Item[],
+    options?: { readonly requestId?: string },
+  ): Promise<{ readonly released: readonly Item[] } | AllocatorError>;
+  /** What is held under this request. */
+  heldBy(requestId: string): Promise<readonly Item[] | AllocatorError>;
+  lookUp(item: Item): Promise<LookedUp | AllocatorError>;
+  /** All at one moment, in the order asked. */
+  lookUpEach(items: readonly Item[]): Promise<readonly LookedUp[] | AllocatorError>;
+  /** Changes the terms of items that the same owner holds. They stay with the request that took them. */
+  hold(items: readonly Item[], terms: Omit<HoldTerms, 'requestId'>): Promise<Held>;
 }
 
 export function rangeAllocations<Item>(
@@ -38,42 +58,61 @@ export function rangeAllocations<Item>(
   const update = <Result>(operation: Operation<Item, Result>): Promise<Result | AllocatorError> =>
     guaranteedUpdate(table, range.cluster, range.key, (current) => changeRange(range, current, operation), options);
 
+  const take = async (wanted: readonly Wanted<Item>[], takeOptions: TakeOptions = {}): Promise<Taken<Item>> => {
+    const values = wanted.map((each) => (each === 'next' ? undefined : each.value));
+    const { hold } = takeOptions;
+    const refusal = refusedWithout(range, hold, values);
+    if (refusal !== undefined) return refusal;
+    if (wanted.length === 0) return { outcome: 'taken', items: [] };
+    return asRefused(await update((draft) => takeAll(draft, wanted, takeOptions)));
+  };
+
+  const giveBack: RangeAllocations<Item>['giveBack'] = async (items, { requestId } = {}) => {
+    const refusal = refusalOfMode(range);
+    if (refusal !== undefined) return refusal;
+    const allocator = range.emptyAllocator();
+    const inRange = items.filter((item) => allocator.indexOf(item) !== undefined);
+    if (inRange.length === 0) return { released: [] };
+    return update((draft) => ({ released: releaseAll(draft, inRange, requestId) }));
+  };
+
   return {
+    take,
+    giveBack,
+
     allocate: async (item) => {
-      const refusal = refusalOfMode(range) ?? refusalOfItem(range, item);
-      if (refusal !== undefined) return refusal;
-      return update((allocator) => {
-        const refused = allocator.allocate(item);
-        return refused === undefined ? { result: undefined, touched: item } : { result: refused };
-      });
+      const taken = await take([{ value: item }]);
+      return taken.outcome === 'refused' ? taken.error : undefined;
     },
 
     allocateNext: async () => {
-      const refusal = refusalOfMode(range);
-      if (refusal !== undefined) return refusal;
-      return update<{ readonly item: Item } | AllocatorError>((allocator) => {
-        const next = allocator.allocateNext();
-        return next instanceof AllocatorError ? { result: next } : { result: next, touched: next.item };
-      });
+      const taken = await take(['next']);
+      if (taken.outcome === 'refused') return taken.error;
+      const [item] = taken.items;
+      return item === undefined ? rangeIsFull() : { item };
     },
 
     release: async (item) => {
-      const refusal = refusalOfMode(range);
-      if (refusal !== undefined || refusalOfItem(range, item) !== undefined) return refusal;
-      return update((allocator) => {
-        if (!allocator.has(item)) return { result: undefined };
-        allocator.release(item);
-        return { result: undefined, touched: item };
-      });
+      const given = await giveBack([item]);
+      return given instanceof AllocatorError ? given : undefined;
+    },
+
+    heldBy: async (requestId) => refusalOfMode(range) ?? update((draft) => itemsHeldBy(draft, requestId)),
+
+    lookUp: async (item) => refusalOfMode(range) ?? update((draft) => draft.lookUp(item)),
+
+    lookUpEach: async (items) => refusalOfMode(range) ?? update((draft) => items.map((item) => draft.lookUp(item))),
+
+    hold: async (items, terms) => {
+      const refusal = refusedWithout(range, terms, items);
+      if (refusal !== undefined) return refusal;
+      if (items.length === 0) return { outcome: 'held' };
+      return asRefused(await update((draft) => holdAll(draft, items, terms)));
     },
   };
 }
 
-/** Changes the allocator; `touched` is the item that was taken or given back, absent when nothing was changed. */
-type Operation<Item, Result> = (allocator: RangeAllocator<Item>) => {
-  readonly result: Result;
-  readonly touched?: Item;
-};
+type Operation<Item, Result> = (draft: RangeDraft<Item>) => Result;
 
 function changeRange<Item, Result>(
   range: ConfiguredRange<Item>,
@@ -85,51 +124,28 @@ function changeRange<Item, Result>(
   const allocator = range.emptyAllocator();
   const refusal = refusalOfStored(range, stored, allocator.spec) ?? allocator.restore(stored);
   if (refusal !== undefined) return { keep: refusal };
-  const { result, touched } = operation(allocator);
-  if (touched === undefined) return { keep: result };
-  const { data } = allocator.snapshot();
-  return { write: rangeContent(withoutStrikes({ ...stored, data }, allocator.indexOf(touched))), result };
+  const draft = new RangeDraft(stored, allocator);
+  const result = operation(draft);
+  const { changed } = draft;
+  return changed === undefined || isRefused(result) ? { keep: result } : { write: rangeContent(changed), result };
 }
 
-/** Strikes belong to one allocation: the next owner of an address starts without any. */
-function withoutStrikes(stored: StoredRange, bit: number | undefined): StoredRange {
-  if (bit === undefined) return stored;
-  const { once, twice } = stored.strikes;
-  return { ...stored, strikes: { ...stored.strikes, once: withoutBit(once, bit), twice: withoutBit(twice, bit) } };
+function isRefused(result: unknown): boolean {
+  return typeof result === 'object' && result !== null && 'outcome' in result && result.outcome === 'refused';
 }
 
-function refusalOfMode({ allocator, cluster }: ConfiguredRange<unknown>): AllocatorError | undefined {
-  if (allocator === 'table') return undefined;
-  return new AllocatorError(
-    'NotReady',
-    `cluster ${cluster} has "allocator: apiserver": its own API servers allocate and release, not this table`,
-  );
+/** What is refused before the table is asked. */
+function refusedWithout<Item>(
+  range: ConfiguredRange<Item>,
+  hold: HoldTerms | undefined,
+  items: readonly (Item | undefined)[],
+): Refused | undefined {
+  const refusal = refusalOfMode(range) ?? (hold && badHold(hold));
+  if (refusal !== undefined) return { outcome: 'refused', error: refusal };
+  const outside = refusalOfItems(range, items);
+  return outside && { outcome: 'refused', ...outside };
 }
 
-/** What is not in the range is refused before the table is asked. */
-function refusalOfItem<Item>({ emptyAllocator }: ConfiguredRange<Item>, item: Item): AllocatorError | undefined {
-  const allocator = emptyAllocator();
-  return allocator.indexOf(item) === undefined ? allocator.allocate(item) : undefined;
-}
-
-function refusalOfStored(
-  range: ConfiguredRange<unknown>,
-  stored: StoredRange,
-  configuredText: string,
-): AllocatorError | undefined {
-  if (stored.generation > range.rangesGeneration) {
-    return new AllocatorError(
-      'NotReady',
-      `${range.key} of cluster ${range.cluster} was saved under generation ${stored.generation} of its spec, and this is generation ${range.rangesGeneration}: read the spec again`,
-    );
-  }
-  if (stored.allocator !== 'table' || stored.generation < range.rangesGeneration) return notReady(range);
-  if (stored.range === configuredText) return undefined;
-  return new AllocatorError('MismatchedRange', 'the provided range does not match the current range');
-}
-
-/** To the letter the original's, until a pass has saved the range under this generation. */
-function notReady({ key }: ConfiguredRange<unknown>): AllocatorError {
-  const resource = key === RANGE_KEYS.nodePorts ? 'servicenodeportallocations' : 'serviceipallocations';
-  return new AllocatorError('NotReady', `cannot allocate resources of type ${resource} at this time`);
+function asRefused<Result>(result: Result | AllocatorError): Result | Refused {
+  return result instanceof AllocatorError ? { outcome: 'refused', error: result } : result;
 }

@@ -1,7 +1,10 @@
-import type { StoredRange } from '../allocator/range-allocator.ts';
+import { termsOf } from '../cluster/held-items.ts';
+import type { Hold } from '../cluster/hold.ts';
+import type { StoredRange } from '../cluster/stored-range.ts';
 import { changesNothing } from './guaranteed-update.ts';
-import { fieldsOf } from './item-fields.ts';
-import type { Item, KeyValueTable, NewItem, WriteResult } from './key-value-table.ts';
+import { fieldsOf, type ItemFields } from './item-fields.ts';
+import type { Item, KeyValueTable, NewItem, TableValue, WriteResult } from './key-value-table.ts';
+import { storedSize } from './values.ts';
 
 /** As in etcd, without the prefix: the primary cluster IPs, the secondary ones, the node ports. */
 export const RANGE_KEYS = {
@@ -11,7 +14,8 @@ export const RANGE_KEYS = {
 } as const;
 export type RangeKey = (typeof RANGE_KEYS)[keyof typeof RANGE_KEYS];
 
-const SCHEMA = 1;
+/** The second has holds. */
+const SCHEMA = 2;
 
 /** A range and the item that holds it: what a save is conditional on. */
 export interface ReadRange {
@@ -53,12 +57,42 @@ export async function saveRange(
 }
 
 export function rangeContent(stored: StoredRange): Omit<NewItem, 'cluster' | 'key'> {
-  const { range, data, allocator, generation, strikes } = stored;
+  const { range, data, allocator, generation, strikes, holds } = stored;
   const { once, twice, last } = strikes;
   return {
     schema: SCHEMA,
-    value: { range, data, allocator, generation, strikes: { once, twice, last: last && { ...last } } },
+    value: {
+      range,
+      data,
+      allocator,
+      generation,
+      strikes: { once, twice, last: last && { ...last } },
+      holds: holdsValue(holds),
+    },
   };
+}
+
+const MOST_ITEM_BYTES = 400 * 1024;
+/** All of the item but bitmaps and holds. */
+const OTHER_BYTES = 4 * 1024;
+/** More would make each write of the range dear: a write costs by the KB. */
+const MOST_HOLD_BYTES = 64 * 1024;
+
+/**
+ * How many bytes holds may take in the item of a range of `max` items: what its three bitmaps leave, and 64 KB at most,
+ * so that each address of a /24 can be held by a request of its own. A /12 leaves 12 KB.
+ */
+export function roomForHolds(max: number): number {
+  return Math.min(MOST_HOLD_BYTES, MOST_ITEM_BYTES - OTHER_BYTES - 3 * Math.ceil(max / 8));
+}
+
+/** How many bytes holds take in the item of their range. */
+export function sizeOfHolds(holds: readonly Hold[]): number {
+  return storedSize(holdsValue(holds));
+}
+
+function holdsValue(holds: readonly Hold[]): readonly TableValue[] {
+  return holds.map((hold) => ({ ...termsOf(hold), items: hold.items }));
 }
 
 /** @throws TableError `SchemaTooNew`, `Corrupt`. */
@@ -76,5 +110,18 @@ export function decodeRange(item: Item): StoredRange {
       twice: strikes.bytes('twice'),
       ...(last !== undefined && { last: { atMs: last.number('atMs'), passId: last.text('passId') } }),
     },
+    holds: item.schema < SCHEMA ? [] : fields.list('holds').map(holdOf),
+  };
+}
+
+function holdOf(fields: ItemFields): Hold {
+  const untilMs = fields.optionalNumber('untilMs');
+  const requestId = fields.optionalText('requestId');
+  return {
+    items: fields.texts('items', 1),
+    owner: fields.text('owner'),
+    takenUpBy: fields.oneOf('takenUpBy', ['any', 'owner']),
+    ...(untilMs !== undefined && { untilMs }),
+    ...(requestId !== undefined && { requestId }),
   };
 }

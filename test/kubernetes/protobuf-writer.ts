@@ -52,6 +52,8 @@ function service(claim: ServiceClaim): Buffer {
     [7, 0],
     [8, timestamp],
     [11, message([1, 'app'], [2, 'web'])],
+    ...holdOwnerLabel(claim),
+    [11, message([1, 'kube-bootstrap-controller/hold-other'], [2, 'team-z'])],
     [17, message([1, 'kubectl'], [7, message([1, '{"f:spec":{}}'])])],
   );
   const ports = claim.ports.map((port): Field => {
@@ -72,6 +74,11 @@ function service(claim: ServiceClaim): Buffer {
     [99, 'of the future'],
   );
   return message([1, meta], [2, spec], [3, message([1, ''])]);
+}
+
+function holdOwnerLabel({ holdOwner }: ServiceClaim): Field[] {
+  if (holdOwner === undefined) return [];
+  return [[11, message([1, 'kube-bootstrap-controller/hold-owner'], [2, holdOwner])]];
 }
 
 export function status(code: number, reason: string, text: string, retryAfterSeconds: number): Buffer {

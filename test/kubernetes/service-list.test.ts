@@ -98,6 +98,19 @@ describe('the Services of a cluster', () => {
     ]);
   });
 
+  test('name the owner whose holds they take up, in JSON as in protobuf', async () => {
+    const labels = { app: 'web', 'kube-bootstrap-controller/hold-owner': 'team-a' };
+    const { port } = portAnswering(
+      jsonList([
+        { metadata: { name: 'a', namespace: 'default', labels }, spec: {} },
+        { metadata: { name: 'b', namespace: 'default', labels: { app: 'x' } } },
+      ]),
+    );
+    expect((await listAllServices(port)).map(({ holdOwner }) => holdOwner)).toEqual(['team-a', undefined]);
+    const { port: other } = portAnswering(protobuf(serviceList([{ ...claim('a'), holdOwner: 'team-a' }, claim('b')])));
+    await expect(listAllServices(other)).resolves.toEqual([{ ...claim('a'), holdOwner: 'team-a' }, claim('b')]);
+  });
+
   test('are asked for again as JSON by a server that has no protobuf', async () => {
     const { port, requests } = portAnswering(json({ kind: 'Status', reason: 'NotAcceptable' }, 406), jsonList([]));
     await expect(listAllServices(port)).resolves.toEqual([]);
@@ -140,6 +153,11 @@ describe('the Services of a cluster', () => {
       { ...protobuf(serviceList([])), headers: { 'content-type': 'application/json' } },
     ],
     ['an item that is no object', jsonList(['a'])],
+    ['labels that are a list', jsonList([{ metadata: { name: 'a', namespace: 'b', labels: ['x'] } }])],
+    [
+      'the owner of holds as a number',
+      jsonList([{ metadata: { name: 'a', namespace: 'b', labels: { 'kube-bootstrap-controller/hold-owner': 1 } } }]),
+    ],
     ['a node port that is text', jsonList([item({ ports: [{ nodePort: '30007' }] })])],
     ['a node port that is no whole number', jsonList([item({ healthCheckNodePort: 1.5 })])],
     ['clusterIPs that are no list', jsonList([item({ clusterIPs: '10.0.0.7' })])],

@@ -5,19 +5,35 @@ import { readServiceList, readStatus } from '../../lib/kubernetes/service-protob
 import { envelope, message, serviceList, status } from './protobuf-writer.ts';
 
 const text = fc.string({ maxLength: 40, unit: 'grapheme' });
-const claim = fc.record({
-  namespace: text,
-  name: text,
-  uid: text,
-  resourceVersion: text,
-  type: text,
-  clusterIP: text,
-  clusterIPs: fc.array(text, { maxLength: 3 }),
-  ports: fc.array(fc.record({ protocol: text, nodePort: fc.integer({ min: -(2 ** 31), max: 2 ** 31 - 1 }) }), {
-    maxLength: 4,
-  }),
-  healthCheckNodePort: fc.nat({ max: 65_535 }),
-});
+const claim = fc.record(
+  {
+    namespace: text,
+    name: text,
+    uid: text,
+    resourceVersion: text,
+    type: text,
+    clusterIP: text,
+    clusterIPs: fc.array(text, { maxLength: 3 }),
+    ports: fc.array(fc.record({ protocol: text, nodePort: fc.integer({ min: -(2 ** 31), max: 2 ** 31 - 1 }) }), {
+      maxLength: 4,
+    }),
+    healthCheckNodePort: fc.nat({ max: 65_535 }),
+    holdOwner: text,
+  },
+  {
+    requiredKeys: [
+      'namespace',
+      'name',
+      'uid',
+      'resourceVersion',
+      'type',
+      'clusterIP',
+      'clusterIPs',
+      'ports',
+      'healthCheckNodePort',
+    ],
+  },
+);
 
 function outcomeOf(read: () => unknown): unknown {
   try {

@@ -35,7 +35,16 @@ describe('cluster IP repair', () => {
       changes: ['saved ranges/serviceips: 0 of 254 taken in 192.168.1.0/24'],
       findings: [],
       errors: [],
-      counts: { services: 0, allocated: 0, free: 254, capacity: 254, leaks: 0, mayHaveLeaked: 0 },
+      counts: {
+        services: 0,
+        allocated: 0,
+        free: 254,
+        capacity: 254,
+        leaks: 0,
+        mayHaveLeaked: 0,
+        held: 0,
+        holdsEnded: 0,
+      },
     });
     expect(await cluster.stored(PRIMARY)).toEqual({
       range: '192.168.1.0/24',
@@ -43,6 +52,7 @@ describe('cluster IP repair', () => {
       allocator: 'table',
       generation: 1,
       strikes: { once: new Uint8Array(0), twice: new Uint8Array(0) },
+      holds: [],
     });
   });
 

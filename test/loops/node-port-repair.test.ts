@@ -30,7 +30,16 @@ describe('node port repair', () => {
     const cluster = new RepairCluster({ serviceNodePortRange: '100-200' });
     const report = await cluster.pass(nodePortRepair);
     expect(report.changes).toEqual(['saved ranges/servicenodeports: 0 of 101 taken in 100-200']);
-    expect(report.counts).toEqual({ services: 0, allocated: 0, free: 101, capacity: 101, leaks: 0, mayHaveLeaked: 0 });
+    expect(report.counts).toEqual({
+      services: 0,
+      allocated: 0,
+      free: 101,
+      capacity: 101,
+      leaks: 0,
+      mayHaveLeaked: 0,
+      held: 0,
+      holdsEnded: 0,
+    });
     expect(await cluster.stored(KEY)).toMatchObject({ range: '100-200', data: new Uint8Array(0), allocator: 'table' });
   });
 

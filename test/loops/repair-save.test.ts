@@ -12,8 +12,9 @@ const RANGE = '30000-32767';
 function deciding(...proved: number[]): Comparison {
   const data = fromBits(proved);
   const none = new Uint8Array(0);
-  const counts = { allocated: proved.length, free: 0, capacity: 0, leaks: 0, mayHaveLeaked: 0 };
-  return { findings: [], next: storedRange({ range: RANGE, data }), changed: true, proved: data, freed: none, counts };
+  const counts = { allocated: proved.length, free: 0, capacity: 0, leaks: 0, mayHaveLeaked: 0, held: 0, holdsEnded: 0 };
+  const next = storedRange({ range: RANGE, data });
+  return { findings: [], next, changed: true, proved: data, freed: none, ended: [], bitOf: () => undefined, counts };
 }
 
 describe('a save that loses', () => {

@@ -1,15 +1,17 @@
 import { describe, expect, test } from '@jest/globals';
 import { AllocatorError } from '../../lib/allocator/errors.ts';
 import { ipRangeOf } from '../../lib/allocator/ip-range.ts';
-import type { StoredRange } from '../../lib/allocator/range-allocator.ts';
 import { bitsOf, fromBits } from '../../lib/allocator/snapshot-bytes.ts';
+import type { StoredRange } from '../../lib/cluster/stored-range.ts';
 import { type AuditLedger, auditLedger, auditRange } from '../../lib/repair/audit.ts';
 import type { ClaimResult } from '../../lib/repair/ledger.ts';
 import { networkLedger } from '../../lib/repair/network-claims.ts';
 import { pickLowest } from '../support/picker.ts';
 import { made, portRange } from '../support/ranges.ts';
 import { storedRange } from './repair-cluster.ts';
+import { service } from './services.ts';
 
+const BY = service('s');
 const WORDS = { item: 'cluster IP', range: 'service CIDR' };
 
 function ledgerOf(cidr: string): AuditLedger<string> {
@@ -40,7 +42,7 @@ describe('membership in an audited network', () => {
     { address: 'garbage', cidr: 'fd00::/64', why: 'no address', inside: false },
     { address: 'garbage', cidr: '10.0.0.0/12', why: 'no address', inside: false },
   ])('$address is inside $cidr: $inside ($why)', ({ address, cidr, inside }) => {
-    expect(codeOf(ledgerOf(cidr).claim(address))).toBe(inside ? 'recorded' : 'NotInRange');
+    expect(codeOf(ledgerOf(cidr).claim(address, BY))).toBe(inside ? 'recorded' : 'NotInRange');
   });
 
   test.each([
@@ -49,7 +51,7 @@ describe('membership in an audited network', () => {
     { cidr: 'fd00::/64', first: 'fd00::2:0', again: 'FD00:0::2:0' },
   ])('the second claim on $first is a duplicate however it is spelled', ({ cidr, first, again }) => {
     const ledger = ledgerOf(cidr);
-    expect([first, again].map((text) => codeOf(ledger.claim(text)))).toEqual(['recorded', 'AlreadyAllocated']);
+    expect([first, again].map((text) => codeOf(ledger.claim(text, BY)))).toEqual(['recorded', 'AlreadyAllocated']);
     expect(ledger.used).toBe(1);
   });
 
@@ -72,21 +74,22 @@ describe('the audit of a range', () => {
 
   test('finds that nothing is left free', () => {
     const ledger = ledgerOf('10.0.0.0/30');
-    ledger.claim('10.0.0.1');
+    ledger.claim('10.0.0.1', BY);
     expect(auditRange(ledger, WORDS, undefined, 1).findings).toEqual([]);
-    ledger.claim('10.0.0.2');
+    ledger.claim('10.0.0.2', BY);
     expect(auditRange(ledger, WORDS, undefined, 1).findings).toMatchObject([{ type: 'nothingFree' }]);
   });
 
   test('draws a picture of a range of 65,536 bits and less', () => {
     const ledger = ledgerOf('10.0.0.0/24');
-    ledger.claim('10.0.0.3');
+    ledger.claim('10.0.0.3', BY);
     expect(auditRange(ledger, WORDS, undefined, 4).next).toEqual({
       range: '10.0.0.0/24',
       data: Uint8Array.of(4),
       allocator: 'apiserver',
       generation: 4,
       strikes: { once: new Uint8Array(0), twice: new Uint8Array(0) },
+      holds: [],
     });
   });
 
@@ -96,7 +99,7 @@ describe('the audit of a range', () => {
 
   test('draws a picture of every port', () => {
     const ledger = auditLedger(portRange('0-65535'));
-    ledger.claim(65_535);
+    ledger.claim(65_535, BY);
     expect([...bitsOf(auditRange(ledger, WORDS, undefined, 1).next?.data ?? new Uint8Array(0))]).toEqual([65_535]);
   });
 });
@@ -104,7 +107,7 @@ describe('the audit of a range', () => {
 describe('comings and goings', () => {
   const audited = (stored: Partial<StoredRange>, ...claims: string[]) => {
     const ledger = ledgerOf('10.0.0.0/24');
-    for (const address of claims) ledger.claim(address);
+    for (const address of claims) ledger.claim(address, BY);
     const picture = storedRange({ range: '10.0.0.0/24', data: fromBits([0, 1]), allocator: 'apiserver', ...stored });
     return auditRange(ledger, WORDS, picture, 1);
   };

@@ -1,12 +1,14 @@
 import { describe, expect, test } from '@jest/globals';
 import { AllocatorError } from '../../lib/allocator/errors.ts';
-import type { RangeAllocator, StoredRange } from '../../lib/allocator/range-allocator.ts';
+import type { RangeAllocator } from '../../lib/allocator/range-allocator.ts';
 import { bitsOf, fromBits } from '../../lib/allocator/snapshot-bytes.ts';
+import type { StoredRange } from '../../lib/cluster/stored-range.ts';
 import { type Comparison, compareRange } from '../../lib/repair/compare.ts';
 import { startRebuild } from '../../lib/repair/rebuild.ts';
 import type { Turn } from '../../lib/repair/strikes.ts';
 import { ipRange, portRange } from '../support/ranges.ts';
 import { storedRange } from './repair-cluster.ts';
+import { service } from './services.ts';
 
 const WORDS = { item: 'node port', range: 'port range' };
 const NOW = 10_000_000;
@@ -27,7 +29,7 @@ function compared({ stored, taken = [], claims = [], turn, rebuilt = portRange('
   const kept = storedRange({ range: recorded.spec, data: fromBits(taken), ...stored });
   recorded.restore(kept);
   const rebuild = startRebuild(kept, recorded, rebuilt);
-  for (const port of claims) rebuild.claim(port);
+  for (const port of claims) rebuild.claim(port, service('s'));
   return compareRange(rebuild, WORDS, { ...TURN, ...turn }, 1);
 }
 
@@ -63,7 +65,15 @@ describe('what is recorded without a Service', () => {
     ]);
     expect(bits(decided)).toEqual({ taken: [], once: [], twice: [] });
     expect([...bitsOf(decided.freed)]).toEqual([2]);
-    expect(decided.counts).toEqual({ allocated: 0, free: 10, capacity: 10, leaks: 1, mayHaveLeaked: 0 });
+    expect(decided.counts).toEqual({
+      allocated: 0,
+      free: 10,
+      capacity: 10,
+      leaks: 1,
+      mayHaveLeaked: 0,
+      held: 0,
+      holdsEnded: 0,
+    });
   });
 
   test('loses its strikes when a Service has it after all', () => {
@@ -210,7 +220,7 @@ describe('a comparison', () => {
     const recorded = ipRange('10.0.0.0/16');
     recorded.restore(stored);
     const rebuild = startRebuild(stored, recorded, ipRange('10.0.0.0/16'));
-    rebuild.claim('10.0.1.0');
+    rebuild.claim('10.0.1.0', service('s'));
     const { counts, next } = compareRange(rebuild, { item: 'cluster IP', range: 'service CIDR' }, TURN, 1);
     expect(counts).toMatchObject({ leaks: 65_533, allocated: 1 });
     expect([...bitsOf(next.data)]).toEqual([255]);

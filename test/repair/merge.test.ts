@@ -1,12 +1,13 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import type { StoredRange } from '../../lib/allocator/range-allocator.ts';
 import { bitsOf, fromBits, hasBit, intersect, isEmpty, subtract, union } from '../../lib/allocator/snapshot-bytes.ts';
+import type { StoredRange } from '../../lib/cluster/stored-range.ts';
 import { type Comparison, compareRange } from '../../lib/repair/compare.ts';
 import { mergeOntoNewest } from '../../lib/repair/merge.ts';
 import { startRebuild } from '../../lib/repair/rebuild.ts';
 import { portRange } from '../support/ranges.ts';
 import { storedRange } from './repair-cluster.ts';
+import { service } from './services.ts';
 
 const SPEC = '30000-30015';
 const SIZE = 16;
@@ -26,7 +27,7 @@ function decide(read: StoredRange, claimed: Iterable<number>, fromZero = false):
   const recorded = portRange(read.range);
   recorded.restore(read);
   const rebuild = startRebuild(read, recorded, portRange(SPEC));
-  for (const bit of claimed) rebuild.claim(30_000 + bit);
+  for (const bit of claimed) rebuild.claim(30_000 + bit, service('s'));
   const turn = { passId: 'this', nowMs: 180_000, intervalMs: 180_000, fromZero };
   return compareRange(rebuild, { item: 'node port', range: 'port range' }, turn, 1);
 }

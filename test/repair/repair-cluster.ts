@@ -1,7 +1,7 @@
-import type { StoredRange } from '../../lib/allocator/range-allocator.ts';
 import type { ClusterSpec } from '../../lib/cluster/cluster-spec.ts';
 import type { FindingType } from '../../lib/cluster/finding.ts';
 import type { ServiceClaim } from '../../lib/cluster/kubernetes-objects.ts';
+import type { StoredRange } from '../../lib/cluster/stored-range.ts';
 import type { ClusterPort } from '../../lib/kubernetes/cluster-port.ts';
 import type { LoopDefinition, PassContext, PassReport } from '../../lib/loops/pass.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
@@ -34,7 +34,7 @@ export class RepairCluster {
 
   context(changed: Partial<PassContext> = {}): PassContext {
     const passId = `pass-${++this.#passes}`;
-    const context: Omit<PassContext, 'kubernetes' | 'probe' | 'resolveHost'> = {
+    const context: Omit<PassContext, 'kubernetes' | 'probe' | 'resolveHost' | 'pause'> = {
       spec: this.spec,
       rangesGeneration: this.rangesGeneration,
       table: this.table,
@@ -75,7 +75,7 @@ export function countsByType({ findings }: PassReport): Partial<Record<FindingTy
 
 export function storedRange(fields: Partial<StoredRange> & Pick<StoredRange, 'range' | 'data'>): StoredRange {
   const none = new Uint8Array(0);
-  return { allocator: 'table', generation: 1, strikes: { once: none, twice: none }, ...fields };
+  return { allocator: 'table', generation: 1, strikes: { once: none, twice: none }, holds: [], ...fields };
 }
 
 /** A cluster that can only list Services; `services` is asked when the list starts. */

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Transport } from '../../lib/kubernetes/transport.ts';
+import { readCluster } from '../../lib/table/clusters.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { memoryTable } from '../../lib/table/memory-table.ts';
 import { RANGE_KEYS, saveRange } from '../../lib/table/ranges.ts';
@@ -29,14 +30,15 @@ export async function readyStandIn({
     [RANGE_KEYS.nodePorts, NODE_PORTS],
   ] as const) {
     const strikes = { once: EMPTY, twice: EMPTY };
-    await saveRange(table, 'main', key, { range, data: EMPTY, allocator: 'table', generation: 1, strikes }, undefined);
+    const stored = { range, data: EMPTY, allocator: 'table', generation: 1, strikes, holds: [] } as const;
+    await saveRange(table, 'main', key, stored, undefined);
   }
   const allocation = tableAllocation({
     table,
     cluster: 'main',
     serviceClusterIPRanges: [cidr],
     serviceNodePortRange: NODE_PORTS,
-    rangesGeneration: () => 1,
+    rangesGeneration: async () => (await readCluster(table, 'main'))?.rangesGeneration ?? 1,
     pick: seededPick(1),
   });
   const standIn = new StandInApiServer({ allocation, nowMs: () => Date.UTC(2026, 0, 2), newUid: randomUUID });

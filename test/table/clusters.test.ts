@@ -5,6 +5,7 @@ import {
   pauseAllClusters,
   pauseCluster,
   registerCluster,
+  setClusterMode,
   takeOverCluster,
   unregisterCluster,
 } from '../../lib/table/cluster-registration.ts';
@@ -162,6 +163,64 @@ describe('unregisterCluster', () => {
   });
 });
 
+describe('A registration that somebody looked at', () => {
+  const CHANGED = { ...SPEC, mode: 'enforce' } as const;
+  const TOO_LATE = { code: 'ChangedMeanwhile' };
+
+  test('is replaced as long as it is that one', async () => {
+    const table = newTable();
+    await registerCluster(table, SPEC, { ...AT_ONCE, replaces: 'none' });
+    expect(await registerCluster(table, CHANGED, { ...AT_ONCE, replaces: 1 })).toMatchObject({ generation: 2 });
+    expect(await unregisterCluster(table, SPEC.name, { ...AT_ONCE, replaces: 2 })).toBe(true);
+    expect(await registerCluster(table, SPEC, { ...AT_ONCE, replaces: 'none' })).toMatchObject({ generation: 3 });
+  });
+
+  test.each([
+    ['another generation', 2],
+    ['none', 'none'],
+  ] as const)('stays when %s was looked at', async (_, replaces) => {
+    const table = newTable();
+    await registerCluster(table, SPEC, AT_ONCE);
+    await expect(registerCluster(table, CHANGED, { ...AT_ONCE, replaces })).rejects.toMatchObject(TOO_LATE);
+    await expect(unregisterCluster(table, SPEC.name, { ...AT_ONCE, replaces })).rejects.toMatchObject(TOO_LATE);
+    expect(await readCluster(table, SPEC.name)).toMatchObject({ generation: 1, spec: SPEC });
+  });
+
+  test('is not made anew once it is gone', async () => {
+    const table = newTable();
+    await registerCluster(table, SPEC, AT_ONCE);
+    await unregisterCluster(table, SPEC.name, AT_ONCE);
+    await expect(registerCluster(table, CHANGED, { ...AT_ONCE, replaces: 1 })).rejects.toMatchObject(TOO_LATE);
+  });
+
+  test('may be paused meanwhile, and may have become what was wanted', async () => {
+    const table = newTable();
+    await registerCluster(table, SPEC, AT_ONCE);
+    await pauseCluster(table, SPEC.name, PAUSE, AT_ONCE);
+    expect(await registerCluster(table, CHANGED, { ...AT_ONCE, replaces: 1 })).toMatchObject({ paused: PAUSE });
+    expect(await registerCluster(table, CHANGED, { ...AT_ONCE, replaces: 1 })).toMatchObject({ generation: 2 });
+  });
+});
+
+describe('setClusterMode', () => {
+  test('makes a new generation of the spec as it is, once', async () => {
+    const table = newTable();
+    await registerCluster(table, SPEC, { ...AT_ONCE, stack: 'prod' });
+    await pauseCluster(table, SPEC.name, PAUSE, AT_ONCE);
+    const changed = await setClusterMode(table, SPEC.name, 'enforce', AT_ONCE);
+    const spec = { ...SPEC, mode: 'enforce' };
+    expect(changed).toEqual({ spec, generation: 2, rangesGeneration: 1, paused: PAUSE, owner: { stack: 'prod' } });
+    expect(await readCluster(table, SPEC.name)).toEqual(changed);
+    expect(await setClusterMode(table, SPEC.name, 'enforce', AT_ONCE)).toEqual(changed);
+  });
+
+  test('finds nothing to change where nothing is registered', async () => {
+    const table = newTable();
+    expect(await setClusterMode(table, SPEC.name, 'enforce', AT_ONCE)).toBeUndefined();
+    expect(await itemOf(table)).toBeUndefined();
+  });
+});
+
 describe('The owner of a cluster', () => {
   const OWNED_ELSEWHERE = { code: 'OwnedElsewhere' };
 
@@ -222,6 +281,8 @@ describe('The owner of a cluster', () => {
     const table = newTable();
     await registerPackaged(table, SPEC, { stack: 'prod', startedAtMs: 1, nowMs: 2 }, AT_ONCE);
     await expect(registerCluster(table, SPEC, { ...AT_ONCE, stack: 'prod' })).rejects.toMatchObject(OWNED_ELSEWHERE);
+    await expect(setClusterMode(table, SPEC.name, 'enforce', AT_ONCE)).rejects.toMatchObject(OWNED_ELSEWHERE);
+    await expect(unregisterCluster(table, SPEC.name, AT_ONCE)).rejects.toMatchObject(OWNED_ELSEWHERE);
     await takeOverCluster(table, SPEC.name, 'second', AT_ONCE);
     expect((await readCluster(table, SPEC.name))?.owner).toEqual({ stack: 'second' });
     await registerCluster(table, { ...SPEC, mode: 'enforce' }, { ...AT_ONCE, stack: 'second' });

@@ -47,6 +47,7 @@ describeInEachTable('Leases', (open) => {
       misses: 2,
       withdrawnUntilMs: NOW_MS + 1,
       seenDown: true,
+      lastProbe: 'answered 503: etcd',
     };
     const written = won(await putLease(table, 'c', lease, undefined));
     expect(written.lease).toEqual(lease);

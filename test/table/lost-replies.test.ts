@@ -2,10 +2,11 @@ import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { IPRange, ipRangeOf } from '../../lib/allocator/ip-range.ts';
 import { bitsOf } from '../../lib/allocator/snapshot-bytes.ts';
+import type { ConfiguredRange } from '../../lib/table/configured-range.ts';
 import { createTable } from '../../lib/table/dynamodb-create-table.ts';
 import { dynamoDbTable } from '../../lib/table/dynamodb-table.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
-import { type ConfiguredRange, rangeAllocations } from '../../lib/table/range-allocations.ts';
+import { rangeAllocations } from '../../lib/table/range-allocations.ts';
 import { RANGE_KEYS, readRange, saveRange } from '../../lib/table/ranges.ts';
 import { startTableServer, type TableServer } from '../../local/table-server.ts';
 import { newCluster, won } from '../contract/key-value-table.ts';
@@ -58,7 +59,14 @@ beforeEach(async () => {
   };
   const nothing = new Uint8Array(0);
   const strikes = { once: nothing, twice: nothing };
-  const stored = { range: '10.0.0.0/24', data: nothing, allocator: 'table', generation: 1, strikes } as const;
+  const stored = {
+    range: '10.0.0.0/24',
+    data: nothing,
+    allocator: 'table',
+    generation: 1,
+    strikes,
+    holds: [],
+  } as const;
   won(await saveRange(sound, range.cluster, range.key, stored, undefined));
 });
 

@@ -2,11 +2,12 @@ import { describe, expect, test } from '@jest/globals';
 import { AllocatorError } from '../../lib/allocator/errors.ts';
 import { IPRange, ipRangeFromSnapshot, ipRangeOf } from '../../lib/allocator/ip-range.ts';
 import { PortRange, portRangeOf } from '../../lib/allocator/port-range.ts';
-import type { StoredRange } from '../../lib/allocator/range-allocator.ts';
 import { bitsOf, fromBits } from '../../lib/allocator/snapshot-bytes.ts';
+import type { StoredRange } from '../../lib/cluster/stored-range.ts';
+import type { ConfiguredRange } from '../../lib/table/configured-range.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { memoryTable } from '../../lib/table/memory-table.ts';
-import { type ConfiguredRange, rangeAllocations } from '../../lib/table/range-allocations.ts';
+import { rangeAllocations } from '../../lib/table/range-allocations.ts';
 import { RANGE_KEYS, readRange, saveRange } from '../../lib/table/ranges.ts';
 import { won } from '../contract/key-value-table.ts';
 import { AT_ONCE, describeInEachTable } from '../support/each-table.ts';
@@ -31,6 +32,7 @@ const EMPTY: StoredRange = {
   allocator: 'table',
   generation: 1,
   strikes: { once: new Uint8Array(0), twice: new Uint8Array(0) },
+  holds: [],
 };
 
 const pick = seededPick(1);

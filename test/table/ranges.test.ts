@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
-import type { StoredRange } from '../../lib/allocator/range-allocator.ts';
 import { fromBits } from '../../lib/allocator/snapshot-bytes.ts';
+import type { StoredRange } from '../../lib/cluster/stored-range.ts';
 import type { KeyValueTable, TableValue } from '../../lib/table/key-value-table.ts';
 import { memoryTable } from '../../lib/table/memory-table.ts';
 import { observeRanges } from '../../lib/table/observe-ranges.ts';
@@ -17,8 +17,16 @@ const STORED: StoredRange = {
   allocator: 'table',
   generation: 3,
   strikes: { once: fromBits([17]), twice: fromBits([253]), last: { atMs: 1_000, passId: 'p1' } },
+  holds: [
+    { owner: 'team-a', untilMs: 5_000, takenUpBy: 'any', requestId: 'r1', items: ['10.0.0.1', '10.0.0.254'] },
+    { owner: 'team-b', takenUpBy: 'owner', items: ['10.0.0.18'] },
+  ],
 };
-const UNSTRUCK: StoredRange = { ...STORED, strikes: { once: new Uint8Array(0), twice: new Uint8Array(0) } };
+const UNSTRUCK: StoredRange = {
+  ...STORED,
+  strikes: { once: new Uint8Array(0), twice: new Uint8Array(0) },
+  holds: [],
+};
 
 function newTable(): KeyValueTable {
   return memoryTable({ nowMs: () => 0, newWriteId: countedWriteIds() });
@@ -32,8 +40,8 @@ async function readItem(table: KeyValueTable) {
 
 describeInEachTable('A stored range', (open) => {
   test.each([
-    ['with strikes', STORED],
-    ['without strikes', UNSTRUCK],
+    ['with strikes and holds', STORED],
+    ['without strikes and holds', UNSTRUCK],
     ['with nothing taken', { ...UNSTRUCK, data: new Uint8Array(0) }],
     ['as a picture of what others allocate', { ...UNSTRUCK, allocator: 'apiserver' as const }],
     [
@@ -109,9 +117,44 @@ describe('readRange', () => {
     allocator: 'table',
     generation: 1,
     strikes: { once: new Uint8Array(0), twice: new Uint8Array(0) },
+    holds: [],
   };
+  const hold = { owner: 'team-a', takenUpBy: 'any', items: ['10.0.0.1'] };
+
+  test('takes a range of the schema before for one without holds, and leaves it until something changes', async () => {
+    const table = newTable();
+    const { holds, ...before } = value;
+    const item = won(await table.put({ cluster: 'c', key: KEY, value: before, schema: 1 }, undefined));
+    const { stored } = await readItem(table);
+    expect(stored).toEqual({ ...before, holds });
+    const next = won(await saveRange(table, 'c', KEY, { ...stored, generation: 2 }, item));
+    expect(next.schema).toBe(2);
+    expect((await readItem(table)).stored).toEqual({ ...stored, generation: 2 });
+  });
 
   test.each<[string, TableValue, string]>([
+    ['no holds', { ...value, holds: undefined }, 'holds is missing'],
+    ['a hold of nothing', { ...value, holds: [{ ...hold, items: [] }] }, 'holds[0].items is not a list of texts'],
+    [
+      'a hold of a number',
+      { ...value, holds: [{ ...hold, items: [30_000] }] },
+      'holds[0].items is not a list of texts',
+    ],
+    [
+      'a hold without an owner',
+      { ...value, holds: [hold, { ...hold, owner: undefined }] },
+      'holds[1].owner is missing',
+    ],
+    [
+      'a hold that ends in words',
+      { ...value, holds: [{ ...hold, untilMs: 'soon' }] },
+      'holds[0].untilMs is not a number',
+    ],
+    [
+      'a hold for nobody',
+      { ...value, holds: [{ ...hold, takenUpBy: 'none' }] },
+      'holds[0].takenUpBy is none of any, owner',
+    ],
     ['text', 'nonsense', 'its value is not a map'],
     ['nothing', {}, 'strikes is missing'],
     ['no range', { ...value, range: undefined }, 'range is missing'],
@@ -132,7 +175,7 @@ describe('readRange', () => {
     ],
   ])('finds %s corrupt and leaves it as it is', async (_, bad, message) => {
     const table = newTable();
-    const item = won(await table.put({ cluster: 'c', key: KEY, value: bad, schema: 1 }, undefined));
+    const item = won(await table.put({ cluster: 'c', key: KEY, value: bad, schema: 2 }, undefined));
     await expect(readRange(table, 'c', KEY)).rejects.toMatchObject({
       name: 'TableError',
       code: 'Corrupt',
@@ -143,10 +186,10 @@ describe('readRange', () => {
 
   test('does not read what a later version wrote, and says which version would', async () => {
     const table = newTable();
-    won(await table.put({ cluster: 'c', key: KEY, value, schema: 2 }, undefined));
+    won(await table.put({ cluster: 'c', key: KEY, value, schema: 3 }, undefined));
     await expect(readRange(table, 'c', KEY)).rejects.toMatchObject({
       code: 'SchemaTooNew',
-      message: expect.stringContaining('has schema 2 and this version reads 1'),
+      message: expect.stringContaining('has schema 3 and this version reads 2'),
     });
   });
 

@@ -16,13 +16,17 @@ const SUCCEEDED: RunRecord = {
   mode: 'enforce',
   observed: false,
   counts: { services: 3, allocated: 2 },
-  findings: [{ type: 'leak', message: 'the cluster IP 10.0.0.5 may have leaked: flagging for later clean up' }],
+  findings: [
+    { type: 'leak', message: 'the cluster IP 10.0.0.5 may have leaked: flagging for later clean up' },
+    { type: 'duplicate', message: 'taken twice', item: '10.0.0.6', service: 'shop/web' },
+  ],
+  findingCount: 312,
   failuresInARow: 0,
   lastSuccessAtMs: 1_000,
   events: { 'web.0a1b': { count: 2, lastSeenAtMs: 900, lastWrittenAtMs: 800 } },
   state: { backoff: [1, null] },
 };
-const { lastSuccessAtMs: _, state: __, ...NEVER_SUCCEEDED } = SUCCEEDED;
+const { lastSuccessAtMs: _, state: __, findingCount: ___, ...NEVER_SUCCEEDED } = SUCCEEDED;
 const FAILED: RunRecord = {
   ...NEVER_SUCCEEDED,
   outcome: 'failed',

@@ -1,0 +1,71 @@
+import { AllocatorError } from '../allocator/errors.ts';
+
+/**
+ * An address or port that is taken without a Service: for an owner, until a time or for good. It ends when a Service
+ * takes the item up, when it is released, or in time. Items that were taken together share one.
+ */
+export interface Hold extends HoldTerms {
+  /** Canonical addresses, or ports as text. At least one. */
+  readonly items: readonly string[];
+}
+
+/** What a hold says of the items that it keeps. */
+export interface HoldTerms {
+  /** In the syntax of a label value: 1 to 63 of `A-Z a-z 0-9 - _ .`, letter or digit first and last. */
+  readonly owner: string;
+  /** It ends at this time; absent: never by itself. */
+  readonly untilMs?: number;
+  /**
+   * Which Services may take the items up: `any`, or only those whose label `kube-bootstrap-controller/hold-owner` is
+   * the owner.
+   */
+  readonly takenUpBy: 'any' | 'owner';
+  /** The request that made it, when a request did. */
+  readonly requestId?: string;
+}
+
+/** A Service with this label takes up what is held for the owner that its value names. */
+export const HOLD_OWNER_LABEL = 'kube-bootstrap-controller/hold-owner';
+
+/** What an owner looks like. */
+export const HOLD_OWNER = /^[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$/;
+
+/** A hold is over at its time: whoever reads decides, as with a lease. */
+export function isOver(hold: HoldTerms, nowMs: number): boolean {
+  return hold.untilMs !== undefined && hold.untilMs <= nowMs;
+}
+
+/** Whether a Service may take up what is held. `holdOwner` is the value of its label, if it has one. */
+export function mayTakeUp({ takenUpBy, owner }: HoldTerms, holdOwner: string | undefined): boolean {
+  return takenUpBy === 'any' || holdOwner === owner;
+}
+
+export function sameTerms(one: HoldTerms, other: HoldTerms): boolean {
+  return (
+    one.owner === other.owner &&
+    one.untilMs === other.untilMs &&
+    one.takenUpBy === other.takenUpBy &&
+    one.requestId === other.requestId
+  );
+}
+
+/** Why nothing can be held on these terms; undefined when it can. */
+export function badHold({ owner, untilMs, requestId }: HoldTerms): AllocatorError | undefined {
+  if (!HOLD_OWNER.test(owner)) {
+    return refused(
+      `${shown(owner)} can own no hold: an owner is 1 to 63 of A-Z, a-z, 0-9, "-", "_" and ".", a letter or digit first and last`,
+    );
+  }
+  if (untilMs !== undefined && !(Number.isSafeInteger(untilMs) && untilMs >= 0)) {
+    return refused(`a hold can not end at ${untilMs}: give a time in whole milliseconds, or none`);
+  }
+  return requestId === '' ? refused('the id of a request is not empty: give one, or none') : undefined;
+}
+
+function refused(message: string): AllocatorError {
+  return new AllocatorError('BadHold', message);
+}
+
+function shown(owner: string): string {
+  return JSON.stringify(owner.length > 80 ? `${owner.slice(0, 80).toWellFormed()}…` : owner);
+}

@@ -1,0 +1,45 @@
+import { decideHeartbeat, type HeartbeatDecision } from '../endpoints/heartbeat-decision.ts';
+import { type ProbeOutcome, probeOutcome } from '../endpoints/probe-outcome.ts';
+import type { ProbeReply } from '../kubernetes/probe.ts';
+import type { KeyValueTable } from '../table/key-value-table.ts';
+import { putLease, readLease } from '../table/leases.ts';
+
+export interface HeartbeatRequest {
+  readonly table: KeyValueTable;
+  readonly cluster: string;
+  /** Canonical text. */
+  readonly address: string;
+  readonly leaseMs: number;
+  /** This host's clock, put right. */
+  readonly nowMs: () => number;
+  /** Asks this host's API server whether it is ready. Absent: it is not asked, and counts as that. */
+  readonly ask?: () => Promise<ProbeReply>;
+}
+
+export interface Heartbeat {
+  /** `lost`: somebody else wrote the lease at the same time. */
+  readonly state: HeartbeatDecision['state'] | 'lost';
+  readonly outcome?: ProbeOutcome;
+  readonly withdrawnUntilMs?: number;
+}
+
+/**
+ * One refresh of a lease by the API server's own host, in place of a probe. It is conditional on what was read before the
+ * server was asked: whoever wrote meanwhile, a deregistration above all, wins.
+ * @throws TableError
+ */
+export async function heartbeat(request: HeartbeatRequest): Promise<Heartbeat> {
+  const { table, cluster, address, leaseMs, nowMs, ask } = request;
+  const listed = await readLease(table, cluster, address);
+  const reply = await ask?.();
+  const outcome = reply && probeOutcome(reply);
+  const lease = listed?.lease;
+  const { state, write } = decideHeartbeat({ address, lease, outcome, nowMs: nowMs(), leaseMs });
+  const won = write === undefined || (await putLease(table, cluster, write, listed)).outcome === 'won';
+  const until = lease?.withdrawnUntilMs;
+  return {
+    state: won ? state : 'lost',
+    ...(outcome && { outcome }),
+    ...(state === 'withdrawn' && until !== undefined && { withdrawnUntilMs: until }),
+  };
+}

@@ -1,0 +1,138 @@
+import type { AllocatorError } from '../allocator/errors.ts';
+import type { RangeAllocator } from '../allocator/range-allocator.ts';
+import { fromBits, hasBit, subtract } from '../allocator/snapshot-bytes.ts';
+import { holdsByItem, withHold, withoutHolds } from '../cluster/held-items.ts';
+import type { Hold, HoldTerms } from '../cluster/hold.ts';
+import type { StoredRange } from '../cluster/stored-range.ts';
+
+/** How an item stands. What is not in the range is neither free nor taken. */
+export type LookedUp =
+  | { readonly inRange: false }
+  | {
+      readonly inRange: true;
+      readonly taken: boolean;
+      /** Counted passes that saw it without a Service. */
+      readonly strikes: 0 | 1 | 2;
+      /** `next` gives from the static band only when the dynamic one is full. */
+      readonly band: 'static' | 'dynamic';
+      /** Over or not. */
+      readonly hold?: Hold;
+    };
+
+/**
+ * A stored range while one operation changes it. Whatever is done to an item clears its strikes: they belong to one
+ * allocation, and the next owner of an address starts without any.
+ */
+export class RangeDraft<Item> {
+  readonly #stored: StoredRange;
+  readonly #allocator: RangeAllocator<Item>;
+  /** By bit. */
+  readonly #touched = new Set<number>();
+  #holds: readonly Hold[];
+  #byItem: Map<string, Hold> | undefined;
+
+  /** `allocator` has what `stored` says is taken. */
+  constructor(stored: StoredRange, allocator: RangeAllocator<Item>) {
+    this.#stored = stored;
+    this.#allocator = allocator;
+    this.#holds = stored.holds;
+  }
+
+  /** Items of the range. */
+  get max(): number {
+    return this.#allocator.max;
+  }
+
+  get holds(): readonly Hold[] {
+    return this.#holds;
+  }
+
+  /** What is to be stored; undefined when nothing was done. */
+  get changed(): StoredRange | undefined {
+    if (this.#touched.size === 0) return undefined;
+    const { once, twice } = this.#stored.strikes;
+    const touched = fromBits(this.#touched);
+    return {
+      ...this.#stored,
+      data: this.#allocator.snapshot().data,
+      strikes: { ...this.#stored.strikes, once: subtract(once, touched), twice: subtract(twice, touched) },
+      holds: this.#holds,
+    };
+  }
+
+  allocate(item: Item): { readonly item: Item } | AllocatorError {
+    const refused = this.#allocator.allocate(item);
+    return refused ?? { item: this.#touch(item) };
+  }
+
+  allocateNext(): { readonly item: Item } | AllocatorError {
+    const next = this.#allocator.allocateNext();
+    if ('item' in next) this.#touch(next.item);
+    return next;
+  }
+
+  /** Ends the item's hold, and leaves it taken. */
+  takeUp(item: Item): { readonly item: Item } {
+    this.#setHolds(withoutHolds(this.#holds, [this.#textOf(item)]));
+    return { item: this.#touch(item) };
+  }
+
+  /** With its hold. */
+  release(item: Item): void {
+    this.takeUp(item);
+    this.#allocator.release(item);
+  }
+
+  /** Instead of whatever held them. */
+  hold(items: readonly Item[], terms: HoldTerms): void {
+    const texts = items.map((item) => this.#textOf(this.#touch(item)));
+    this.#setHolds(withHold(this.#holds, texts, terms));
+  }
+
+  has(item: Item): boolean {
+    return this.#allocator.has(item);
+  }
+
+  holdOn(item: Item): Hold | undefined {
+    this.#byItem ??= holdsByItem(this.#holds);
+    return this.#byItem.get(this.#textOf(item));
+  }
+
+  lookUp(item: Item): LookedUp {
+    const bit = this.#allocator.indexOf(item);
+    if (bit === undefined) return { inRange: false };
+    const { once, twice } = this.#stored.strikes;
+    const hold = this.holdOn(item);
+    return {
+      inRange: true,
+      taken: this.has(item),
+      strikes: hasBit(twice, bit) ? 2 : hasBit(once, bit) ? 1 : 0,
+      band: bit < this.#allocator.reserved ? 'static' : 'dynamic',
+      ...(hold && { hold }),
+    };
+  }
+
+  /** The item of a hold's text, in its canonical form; undefined when it is not in the range. */
+  itemOf(text: string): Item | undefined {
+    return this.#allocator.itemOf(text);
+  }
+
+  #setHolds(holds: readonly Hold[]): void {
+    this.#holds = holds;
+    this.#byItem = undefined;
+  }
+
+  /** The item in its canonical form. */
+  #touch(item: Item): Item {
+    const bit = this.#allocator.indexOf(item);
+    if (bit === undefined) return item;
+    this.#touched.add(bit);
+    return this.#allocator.itemAt(bit);
+  }
+
+  /** As holds name it. */
+  #textOf(item: Item): string {
+    const bit = this.#allocator.indexOf(item);
+    return String(bit === undefined ? item : this.#allocator.itemAt(bit));
+  }
+}

@@ -1,0 +1,140 @@
+import { AllocatorError } from '../allocator/errors.ts';
+import { type HoldTerms, isOver, mayTakeUp } from '../cluster/hold.ts';
+import type { RangeDraft } from './range-draft.ts';
+import { roomForHolds, sizeOfHolds } from './ranges.ts';
+
+/** What is asked of a range: this value, or whichever it gives. */
+export type Wanted<Item> = { readonly value: Item } | 'next';
+
+export interface TakeOptions {
+  /** Holds what is taken, in the same write. */
+  readonly hold?: HoldTerms;
+  /**
+   * What the request of `hold` holds already counts as taken, so that to take again is to finish what was begun: only
+   * what is missing is taken. A request that always asks for the same never has more than that, however often it asks.
+   */
+  readonly again?: boolean;
+  /**
+   * For a Service: a value that is held and that it may take up is taken as well, and its hold ends. A hold that is
+   * over is not taken up: another Service may have done that, and only a pass knows.
+   */
+  readonly takeUp?: { readonly holdOwner?: string; readonly nowMs: number };
+}
+
+/** Nothing was changed. */
+export interface Refused {
+  readonly outcome: 'refused';
+  /** Which of what was asked; absent when it is no single one of them. */
+  readonly index?: number;
+  readonly error: AllocatorError;
+}
+
+/** `items` are canonical and in the order in which they were asked for. */
+export type Taken<Item> = { readonly outcome: 'taken'; readonly items: readonly Item[] } | Refused;
+export type Held = { readonly outcome: 'held' } | Refused;
+
+/** A refusal leaves the draft half changed: nothing of it is to be stored. */
+export function takeAll<Item>(
+  draft: RangeDraft<Item>,
+  wanted: readonly Wanted<Item>[],
+  { hold, again, takeUp }: TakeOptions,
+): Taken<Item> {
+  const own = new Set(again && hold?.requestId !== undefined ? itemsHeldBy(draft, hold.requestId) : []);
+  const items: Item[] = [];
+  const taken: Item[] = [];
+  for (const index of valuesFirst(wanted)) {
+    const each = wanted[index] ?? 'next';
+    const before = ownItem(draft, own, each);
+    if (before !== undefined) {
+      items[index] = before;
+      continue;
+    }
+    const now = each === 'next' ? draft.allocateNext() : takeValue(draft, each.value, takeUp);
+    if (now instanceof AllocatorError) return { outcome: 'refused', index, error: now };
+    items[index] = now.item;
+    taken.push(now.item);
+  }
+  if (taken.length === 0) return { outcome: 'taken', items };
+  if (hold !== undefined) draft.hold(inOrder(items, taken), hold);
+  return tooManyHolds(draft) ?? { outcome: 'taken', items };
+}
+
+/** Those of the items that were taken; with a request id, that it holds. */
+export function releaseAll<Item>(
+  draft: RangeDraft<Item>,
+  items: readonly Item[],
+  requestId: string | undefined,
+): readonly Item[] {
+  return items.filter((item) => {
+    if (requestId !== undefined && draft.holdOn(item)?.requestId !== requestId) return false;
+    if (!draft.has(item)) return false;
+    draft.release(item);
+    return true;
+  });
+}
+
+export function itemsHeldBy<Item>(draft: RangeDraft<Item>, requestId: string): readonly Item[] {
+  return draft.holds
+    .filter((hold) => hold.requestId === requestId)
+    .flatMap(({ items }) => items.flatMap((text) => draft.itemOf(text) ?? []));
+}
+
+/** A refusal leaves the draft half changed: nothing of it is to be stored. */
+export function holdAll<Item>(
+  draft: RangeDraft<Item>,
+  items: readonly Item[],
+  { owner, takenUpBy, untilMs }: Omit<HoldTerms, 'requestId'>,
+): Held {
+  const terms = { owner, takenUpBy, ...(untilMs !== undefined && { untilMs }) };
+  for (const [index, item] of items.entries()) {
+    const before = draft.holdOn(item);
+    if (before?.owner !== owner) return { outcome: 'refused', index, error: notHeld(item, owner) };
+    const { requestId } = before;
+    draft.hold([item], { ...terms, ...(requestId !== undefined && { requestId }) });
+  }
+  return tooManyHolds(draft) ?? { outcome: 'held' };
+}
+
+function valuesFirst<Item>(wanted: readonly Wanted<Item>[]): readonly number[] {
+  const isNext = (index: number) => Number(wanted[index] === 'next');
+  return [...wanted.keys()].sort((one, other) => isNext(one) - isNext(other));
+}
+
+/** Takes out of `own` what is wanted, if it is there. Values come first, so that what is left of them is for `next`. */
+function ownItem<Item>(draft: RangeDraft<Item>, own: Set<Item>, each: Wanted<Item>): Item | undefined {
+  const [first] = own;
+  const item = each === 'next' ? first : draft.itemOf(String(each.value));
+  return item !== undefined && own.delete(item) ? item : undefined;
+}
+
+/** What was taken, as it was asked for. */
+function inOrder<Item>(items: readonly Item[], taken: readonly Item[]): readonly Item[] {
+  const isTaken = new Set(taken);
+  return items.filter((item) => isTaken.has(item));
+}
+
+function takeValue<Item>(
+  draft: RangeDraft<Item>,
+  value: Item,
+  takeUp: TakeOptions['takeUp'],
+): { readonly item: Item } | AllocatorError {
+  const hold = takeUp && draft.holdOn(value);
+  if (takeUp === undefined || hold === undefined) return draft.allocate(value);
+  const isTakenUp = !isOver(hold, takeUp.nowMs) && mayTakeUp(hold, takeUp.holdOwner);
+  return isTakenUp ? draft.takeUp(value) : draft.allocate(value);
+}
+
+function notHeld(item: unknown, owner: string): AllocatorError {
+  return new AllocatorError('NotHeld', `${String(item)} is not held by ${owner}: hold it anew, if it is free`);
+}
+
+function tooManyHolds(draft: RangeDraft<unknown>): Refused | undefined {
+  const bytes = sizeOfHolds(draft.holds);
+  const room = roomForHolds(draft.max);
+  if (bytes <= room) return undefined;
+  const error = new AllocatorError(
+    'HoldsFull',
+    `the holds of this range would take ${bytes} bytes and have room for ${room}: release some, let some end, or hold fewer items`,
+  );
+  return { outcome: 'refused', error };
+}

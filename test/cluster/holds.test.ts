@@ -1,0 +1,130 @@
+import { describe, expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import { holdOn, holdsByItem, sameHolds, withHold, withoutHolds } from '../../lib/cluster/held-items.ts';
+import { badHold, type Hold, type HoldTerms, isOver, mayTakeUp } from '../../lib/cluster/hold.ts';
+
+const TERMS: HoldTerms = { owner: 'team-a', takenUpBy: 'any' };
+
+const item = fc.constantFrom('1', '2', '3', '4', '5', '6');
+const terms = fc.record(
+  {
+    owner: fc.constantFrom('a', 'b'),
+    takenUpBy: fc.constantFrom('any' as const, 'owner' as const),
+    untilMs: fc.constantFrom(1, 2),
+    requestId: fc.constantFrom('r', 's'),
+  },
+  { requiredKeys: ['owner', 'takenUpBy'] },
+);
+/** What was held or let go, in order. */
+const steps = fc.array(fc.tuple(fc.uniqueArray(item, { maxLength: 4 }), fc.option(terms)), { maxLength: 12 });
+
+function heldAfter(all: readonly (readonly [string[], HoldTerms | null])[]): readonly Hold[] {
+  return all.reduce<readonly Hold[]>(
+    (holds, [items, on]) => (on === null ? withoutHolds(holds, items) : withHold(holds, items, on)),
+    [],
+  );
+}
+
+describe('the terms of a hold', () => {
+  test.each([
+    { owner: 'a', why: 'one letter' },
+    { owner: 'Team-1_x.y', why: 'all that may stand in the middle' },
+    { owner: 'x'.repeat(63), why: '63 letters' },
+  ])('may name an owner of $why', ({ owner }) => {
+    expect(badHold({ ...TERMS, owner })).toBeUndefined();
+  });
+
+  test.each([
+    { owner: '', why: 'nothing' },
+    { owner: 'x'.repeat(64), why: '64 letters' },
+    { owner: '-a', why: 'a dash first' },
+    { owner: 'a.', why: 'a dot last' },
+    { owner: 'a b', why: 'two words' },
+    { owner: 'a\n', why: 'a line' },
+    { owner: 'é', why: 'another alphabet' },
+    { owner: 'x'.repeat(10_240), why: '10 KB' },
+  ])('may not name an owner of $why', ({ owner }) => {
+    const refusal = badHold({ ...TERMS, owner });
+    expect(refusal).toMatchObject({ code: 'BadHold', message: expect.stringContaining('1 to 63 of') });
+    expect(refusal?.message.length).toBeLessThan(300);
+  });
+
+  test.each([-1, 0.5, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 60])('may not end at %s', (untilMs) => {
+    expect(badHold({ ...TERMS, untilMs })).toMatchObject({ code: 'BadHold' });
+  });
+
+  test('may not name an empty request', () => {
+    expect(badHold({ ...TERMS, requestId: '' })).toMatchObject({ code: 'BadHold' });
+  });
+
+  test.each([
+    { untilMs: undefined, over: false },
+    { untilMs: 11, over: false },
+    { untilMs: 10, over: true },
+    { untilMs: 9, over: true },
+  ])('that end at $untilMs are over at 10: $over', ({ untilMs, over }) => {
+    expect(isOver({ ...TERMS, ...(untilMs !== undefined && { untilMs }) }, 10)).toBe(over);
+  });
+
+  test.each([
+    { takenUpBy: 'any' as const, label: undefined, may: true },
+    { takenUpBy: 'any' as const, label: 'team-b', may: true },
+    { takenUpBy: 'owner' as const, label: 'team-a', may: true },
+    { takenUpBy: 'owner' as const, label: 'team-b', may: false },
+    { takenUpBy: 'owner' as const, label: '', may: false },
+    { takenUpBy: 'owner' as const, label: undefined, may: false },
+  ])('that allow $takenUpBy let a Service with the label $label take up: $may', ({ takenUpBy, label, may }) => {
+    expect(mayTakeUp({ ...TERMS, takenUpBy }, label)).toBe(may);
+  });
+});
+
+describe('the holds of a range', () => {
+  test('have every item on the terms on which it was held last, and no other', () => {
+    fc.assert(
+      fc.property(steps, (all) => {
+        const last = new Map<string, HoldTerms>();
+        for (const [items, on] of all) {
+          for (const each of items) {
+            if (on === null) last.delete(each);
+            else last.set(each, on);
+          }
+        }
+        const holds = heldAfter(all);
+        expect(new Set(holdsByItem(holds).keys())).toEqual(new Set(last.keys()));
+        for (const [each, on] of last) expect(holdOn(holds, each)).toMatchObject(on);
+      }),
+    );
+  });
+
+  test('have no item twice, no hold of nothing, and no two on the same terms', () => {
+    fc.assert(
+      fc.property(steps, (all) => {
+        const holds = heldAfter(all);
+        const items = holds.flatMap((hold) => hold.items);
+        expect(new Set(items).size).toBe(items.length);
+        expect(holds.every((hold) => hold.items.length > 0)).toBe(true);
+        expect(new Set(holds.map(({ items: _, ...on }) => JSON.stringify(on, Object.keys(on).sort()))).size).toBe(
+          holds.length,
+        );
+      }),
+    );
+  });
+
+  test('are the same in whatever order, and others when one item is on other terms', () => {
+    fc.assert(
+      fc.property(steps, item, terms, (all, changed, on) => {
+        const holds = heldAfter(all);
+        expect(
+          sameHolds(
+            holds,
+            holds.toReversed().map((hold) => ({ ...hold, items: hold.items.toReversed() })),
+          ),
+        ).toBe(true);
+        const others = withHold(holds, [changed], { ...on, owner: 'c' });
+        expect(sameHolds(holds, others)).toBe(false);
+        expect(sameHolds(others, holds)).toBe(false);
+        expect(sameHolds(withoutHolds(others, [changed]), withoutHolds(holds, [changed]))).toBe(true);
+      }),
+    );
+  });
+});

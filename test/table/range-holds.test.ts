@@ -1,0 +1,460 @@
+import { describe, expect, test } from '@jest/globals';
+import { PortRange, portRangeOf } from '../../lib/allocator/port-range.ts';
+import type { RangeAllocator } from '../../lib/allocator/range-allocator.ts';
+import { bitsOf, fromBits } from '../../lib/allocator/snapshot-bytes.ts';
+import { holdOn } from '../../lib/cluster/held-items.ts';
+import type { Hold, HoldTerms } from '../../lib/cluster/hold.ts';
+import type { StoredRange } from '../../lib/cluster/stored-range.ts';
+import type { ConfiguredRange } from '../../lib/table/configured-range.ts';
+import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
+import { memoryTable } from '../../lib/table/memory-table.ts';
+import { rangeAllocations } from '../../lib/table/range-allocations.ts';
+import { RANGE_KEYS, readRange, roomForHolds, saveRange, sizeOfHolds } from '../../lib/table/ranges.ts';
+import { won } from '../contract/key-value-table.ts';
+import { AT_ONCE, describeInEachTable } from '../support/each-table.ts';
+import { pickLowest } from '../support/picker.ts';
+import { countedWriteIds } from '../support/write-ids.ts';
+
+const KEY = RANGE_KEYS.nodePorts;
+/** Static: 30000 to 30015. */
+const PORTS = '30000-30127';
+const NONE = new Uint8Array(0);
+const HOLD: HoldTerms = { owner: 'team-a', untilMs: 900, takenUpBy: 'owner', requestId: 'r1' };
+const EMPTY: StoredRange = {
+  range: PORTS,
+  data: NONE,
+  allocator: 'table',
+  generation: 1,
+  strikes: { once: NONE, twice: NONE },
+  holds: [],
+};
+
+/** Those that a cluster has by default. */
+const WIDE = '30000-32767';
+
+const ports = () => portsOf(PORTS);
+const widePorts = () => portsOf(WIDE);
+
+function portsOf(text: string): RangeAllocator<number> {
+  const range = portRangeOf(text, pickLowest);
+  if (range instanceof PortRange) return range;
+  throw range;
+}
+
+const RANGE: ConfiguredRange<number> = {
+  cluster: 'c',
+  key: KEY,
+  allocator: 'table',
+  rangesGeneration: 1,
+  emptyAllocator: ports,
+};
+
+const over = (table: KeyValueTable, attempts = 8) => rangeAllocations(table, RANGE, { ...AT_ONCE, attempts });
+const values = (...wanted: number[]) => wanted.map((value) => ({ value }));
+
+async function saved(table: KeyValueTable): Promise<StoredRange> {
+  const read = await readRange(table, 'c', KEY);
+  if (read === undefined) throw new Error('expected a range');
+  return read.stored;
+}
+
+async function takenIn(table: KeyValueTable): Promise<number[]> {
+  return [...bitsOf((await saved(table)).data)].map((bit) => 30_000 + bit);
+}
+
+/** Counts the writes of what is done, and whether they were one at most. */
+function counting(table: KeyValueTable) {
+  const writes: string[] = [];
+  const counted: KeyValueTable = {
+    ...table,
+    get: (cluster, key) => table.get(cluster, key),
+    list: (cluster, prefix) => table.list(cluster, prefix),
+    delete: (previous) => table.delete(previous),
+    put: (content, previous) => {
+      writes.push(content.key);
+      return table.put(content, previous);
+    },
+  };
+  return { counted, writes };
+}
+
+describeInEachTable('Several ports at once', (open) => {
+  const opened = async (stored: Partial<StoredRange> = {}) => {
+    const table = await open();
+    won(await saveRange(table, 'c', KEY, { ...EMPTY, ...stored }, undefined));
+    return table;
+  };
+
+  test('are taken in one write, values before what is given, and answered in the order asked', async () => {
+    const table = await opened();
+    const { counted, writes } = counting(table);
+    const wanted = ['next', { value: 30_016 }, 'next', { value: 30_001 }] as const;
+    expect(await over(counted).take(wanted, { hold: HOLD })).toEqual({
+      outcome: 'taken',
+      items: [30_017, 30_016, 30_018, 30_001],
+    });
+    expect(writes).toEqual([KEY]);
+    expect(await takenIn(table)).toEqual([30_001, 30_016, 30_017, 30_018]);
+    expect((await saved(table)).holds).toEqual([{ ...HOLD, items: ['30017', '30016', '30018', '30001'] }]);
+  });
+
+  test.each([
+    { why: 'one is taken', wanted: values(30_001, 30_002, 30_003), index: 1, code: 'AlreadyAllocated' },
+    { why: 'one is asked for twice', wanted: values(30_004, 30_005, 30_004), index: 2, code: 'AlreadyAllocated' },
+    { why: 'one is outside the range', wanted: values(30_004, 29_999), index: 1, code: 'NotInRange' },
+    {
+      why: 'not so many are free',
+      wanted: [...values(30_001), ...Array<'next'>(127).fill('next')],
+      index: 127,
+      code: 'Full',
+    },
+  ])('are all refused when $why', async ({ wanted, index, code }) => {
+    const table = await opened({ data: fromBits([2]) });
+    const before = await table.get('c', KEY);
+    const refused = await over(table).take(wanted, { hold: HOLD });
+    expect(refused).toMatchObject({ outcome: 'refused', index, error: { code } });
+    expect(await table.get('c', KEY)).toEqual(before);
+  });
+
+  test('are given back with their holds, and what was free before is not named', async () => {
+    const table = await opened({ data: fromBits([1, 2, 3]), holds: [{ ...HOLD, items: ['30001', '30003'] }] });
+    const { counted, writes } = counting(table);
+    expect(await over(counted).giveBack([30_001, 30_002, 30_009, 29_999])).toEqual({ released: [30_001, 30_002] });
+    expect(writes).toEqual([KEY]);
+    expect(await takenIn(table)).toEqual([30_003]);
+    expect((await saved(table)).holds).toEqual([{ ...HOLD, items: ['30003'] }]);
+  });
+
+  test('given back for a request are only those that it still holds', async () => {
+    const table = await opened({
+      data: fromBits([1, 2, 3, 4]),
+      holds: [
+        { ...HOLD, items: ['30001', '30004'] },
+        { ...HOLD, requestId: 'r2', items: ['30003'] },
+      ],
+    });
+    expect(await over(table).heldBy('r1')).toEqual([30_001, 30_004]);
+    expect(await over(table).giveBack([30_001, 30_002, 30_003], { requestId: 'r1' })).toEqual({ released: [30_001] });
+    expect(await takenIn(table)).toEqual([30_002, 30_003, 30_004]);
+    expect(await over(table).heldBy('r1')).toEqual([30_004]);
+    expect(await over(table).heldBy('r3')).toEqual([]);
+  });
+
+  test('of twenty callers at once are all distinct, each caller’s all or none', async () => {
+    const table = await opened();
+    const asked = Array.from({ length: 20 }, (_, n) =>
+      over(table, 200).take(Array<'next'>(7).fill('next'), { hold: { ...HOLD, requestId: `r${n}` } }),
+    );
+    const answers = await Promise.all(asked);
+    const taken = answers.flatMap((answer) => (answer.outcome === 'taken' ? answer.items : []));
+    // 128 ports: eighteen callers get their seven, two are told that there are not so many.
+    expect(answers.filter(({ outcome }) => outcome === 'refused')).toHaveLength(2);
+    expect(new Set(taken).size).toBe(18 * 7);
+    expect(await takenIn(table)).toEqual(taken.toSorted((one, other) => one - other));
+    for (const [n, answer] of answers.entries()) {
+      const held = await over(table).heldBy(`r${n}`);
+      expect(held).toEqual(answer.outcome === 'taken' ? answer.items : []);
+    }
+  });
+});
+
+const newTable = async (stored: Partial<StoredRange> = {}) => {
+  const table = memoryTable({ nowMs: () => 0, newWriteId: countedWriteIds() });
+  won(await saveRange(table, 'c', KEY, { ...EMPTY, ...stored }, undefined));
+  return table;
+};
+
+describe('Taking again for the same request', () => {
+  const again = { hold: HOLD, again: true };
+
+  test.each([
+    { what: 'values', wanted: values(30_001, 30_002), items: [30_001, 30_002] },
+    { what: 'what is given', wanted: ['next', 'next'] as const, items: [30_016, 30_017] },
+    { what: 'both', wanted: ['next', { value: 30_016 }, 'next'] as const, items: [30_017, 30_016, 30_018] },
+  ])('has the same once more and writes nothing: $what', async ({ wanted, items }) => {
+    const { counted, writes } = counting(await newTable());
+    expect(await over(counted).take(wanted, again)).toEqual({ outcome: 'taken', items });
+    expect(await over(counted).take(wanted, again)).toEqual({ outcome: 'taken', items });
+    expect(writes).toEqual([KEY]);
+  });
+
+  test('takes only what is missing, in one hold with what is there', async () => {
+    const table = await newTable();
+    await over(table).take(values(30_001, 30_002), again);
+    await over(table).release(30_001);
+    await over(table).take([{ value: 30_003 }, 'next', 'next'], again);
+    expect(await takenIn(table)).toEqual([30_002, 30_003, 30_016]);
+    expect((await saved(table)).holds).toEqual([{ ...HOLD, items: ['30002', '30003', '30016'] }]);
+  });
+
+  test('counts nothing of another request, nothing twice, and nothing when it is not asked to', async () => {
+    const table = await newTable();
+    await over(table).take(values(30_001), again);
+    const others = { hold: { ...HOLD, requestId: 'r2' }, again: true };
+    expect(await over(table).take(values(30_001), others)).toMatchObject({ error: { code: 'AlreadyAllocated' } });
+    expect(await over(table).take(values(30_001, 30_001), again)).toMatchObject({
+      index: 1,
+      error: { code: 'AlreadyAllocated' },
+    });
+    expect(await over(table).take(values(30_001), { hold: HOLD })).toMatchObject({
+      error: { code: 'AlreadyAllocated' },
+    });
+  });
+
+  test('leaves what is there as it is when the rest is refused', async () => {
+    const table = await newTable({ data: fromBits([2]) });
+    await over(table).take(values(30_001), again);
+    const before = await table.get('c', KEY);
+    expect(await over(table).take(values(30_001, 30_002), again)).toMatchObject({ outcome: 'refused', index: 1 });
+    expect(await table.get('c', KEY)).toEqual(before);
+  });
+
+  test('by twenty callers at once is to take once', async () => {
+    const table = await newTable();
+    const callers = Array.from({ length: 20 }, () => over(table, 200).take(['next', { value: 30_001 }], again));
+    const answers = await Promise.all(callers);
+    expect(new Set(answers.map((answer) => JSON.stringify(answer))).size).toBe(1);
+    expect(await takenIn(table)).toEqual([30_001, 30_016]);
+  });
+});
+
+describe('What is held', () => {
+  const held = { data: fromBits([1]), holds: [{ ...HOLD, items: ['30001'] }] };
+
+  test('is refused to everybody, also when its hold is over', async () => {
+    const table = await newTable(held);
+    expect(await over(table).allocate(30_001)).toMatchObject({ code: 'AlreadyAllocated' });
+    expect(await over(table).take(values(30_001), { hold: HOLD })).toMatchObject({ outcome: 'refused', index: 0 });
+  });
+
+  test('is free without its hold once it is released', async () => {
+    const table = await newTable(held);
+    expect(await over(table).release(30_001)).toBeUndefined();
+    expect(await saved(table)).toEqual(EMPTY);
+    expect(await over(table).allocate(30_001)).toBeUndefined();
+  });
+
+  test.each([
+    { who: 'the owner’s Service', takeUp: { holdOwner: 'team-a', nowMs: 899 }, outcome: 'taken' },
+    { who: 'another’s Service', takeUp: { holdOwner: 'team-b', nowMs: 899 }, outcome: 'refused' },
+    { who: 'a Service of nobody', takeUp: { nowMs: 899 }, outcome: 'refused' },
+    { who: 'the owner’s Service when it is over', takeUp: { holdOwner: 'team-a', nowMs: 900 }, outcome: 'refused' },
+  ])('is taken up by $who: $outcome', async ({ takeUp, outcome }) => {
+    const table = await newTable(held);
+    const answer = await over(table).take(values(30_001, 30_002), { takeUp });
+    expect(answer).toMatchObject({ outcome });
+    expect(await saved(table)).toEqual(
+      outcome === 'taken' ? { ...EMPTY, data: fromBits([1, 2]) } : { ...EMPTY, ...held },
+    );
+  });
+
+  test('is taken up once', async () => {
+    const table = await newTable(held);
+    const takeUp = { holdOwner: 'team-a', nowMs: 0 };
+    expect(await over(table).take(values(30_001), { takeUp })).toMatchObject({ outcome: 'taken' });
+    expect(await over(table).take(values(30_001), { takeUp })).toMatchObject({ error: { code: 'AlreadyAllocated' } });
+  });
+
+  test('is held on by its owner, and stays with the request that took it', async () => {
+    const table = await newTable({ ...held, strikes: { once: fromBits([1, 2]), twice: NONE } });
+    const terms = { owner: 'team-a', takenUpBy: 'any' } as const;
+    expect(await over(table).hold([30_001], terms)).toEqual({ outcome: 'held' });
+    const { holds, strikes } = await saved(table);
+    expect(holds).toEqual([{ ...terms, requestId: 'r1', items: ['30001'] }]);
+    expect([...bitsOf(strikes.once)]).toEqual([2]);
+  });
+
+  test.each([
+    { why: 'another owner holds it', item: 30_001, owner: 'team-b', code: 'NotHeld' },
+    { why: 'it is taken and nobody holds it', item: 30_002, owner: 'team-a', code: 'NotHeld' },
+    { why: 'it is free', item: 30_003, owner: 'team-a', code: 'NotHeld' },
+    { why: 'it is outside the range', item: 3, owner: 'team-a', code: 'NotInRange' },
+  ])('is not held on when $why', async ({ item, owner, code }) => {
+    const table = await newTable({ data: fromBits([0, 1, 2]), holds: [{ ...HOLD, items: ['30000', '30001'] }] });
+    const before = await table.get('c', KEY);
+    const answer = await over(table).hold([30_001, item], { owner, takenUpBy: 'any' });
+    expect(answer).toMatchObject({ outcome: 'refused', error: { code } });
+    expect(await table.get('c', KEY)).toEqual(before);
+  });
+
+  test('starts without the strikes that an earlier owner left', async () => {
+    const table = await newTable({ strikes: { once: fromBits([1]), twice: fromBits([2]) } });
+    expect(await over(table).take(values(30_001, 30_002), { hold: HOLD })).toMatchObject({ outcome: 'taken' });
+    expect((await saved(table)).strikes).toEqual({ once: NONE, twice: NONE });
+  });
+
+  test.each([
+    { hold: { ...HOLD, owner: 'team a' }, code: 'BadHold' },
+    { hold: { ...HOLD, owner: 'x'.repeat(10_240) }, code: 'BadHold' },
+    { hold: { ...HOLD, untilMs: Number.NaN }, code: 'BadHold' },
+  ])('has terms that can be kept', async ({ hold, code }) => {
+    const table = await newTable();
+    expect(await over(table).take(['next'], { hold })).toMatchObject({ outcome: 'refused', error: { code } });
+    expect(await over(table).hold([30_001], hold)).toMatchObject({ outcome: 'refused', error: { code } });
+    expect(await takenIn(table)).toEqual([]);
+  });
+});
+
+describe('Holds take what the bitmaps of their range leave, and 64 KB at most', () => {
+  test.each([
+    { of: 'a /24', max: 254, bytes: 65_536 },
+    { of: 'a /13', max: 524_286, bytes: 65_536 },
+    { of: 'a /12', max: 1_048_574, bytes: 12_288 },
+  ])('$of has room for $bytes bytes', ({ max, bytes }) => {
+    expect(roomForHolds(max)).toBe(bytes);
+  });
+
+  /** Each with an owner of its own, and so a hold of its own. */
+  function ownHolds(many: number): Hold[] {
+    return Array.from({ length: many }, (_, index) => ({
+      ...aHold(index),
+      items: [String(30_016 + index)],
+    }));
+  }
+  const aHold = (index: number) => ({
+    owner: `team-${index}-${'x'.repeat(50)}`,
+    takenUpBy: 'any' as const,
+    requestId: `r${index}${'y'.repeat(55)}`,
+  });
+
+  test('each address of a /24 can be held by a request of its own', () => {
+    const longest = Array.from({ length: 254 }, (_, index) => ({
+      owner: 'o'.repeat(63),
+      takenUpBy: 'owner' as const,
+      requestId: `${index}`.padEnd(63, 'r'),
+      untilMs: Date.UTC(9999, 0),
+      items: ['255.255.255.255'],
+    }));
+    expect(sizeOfHolds(longest)).toBeLessThan(roomForHolds(254));
+  });
+
+  test('and one more is refused whole, while what needs no hold is still given', async () => {
+    let many = 1;
+    while (sizeOfHolds(ownHolds(many + 1)) <= roomForHolds(2768)) many++;
+    const data = fromBits(Array.from({ length: many }, (_, index) => 16 + index));
+    const table = memoryTable({ nowMs: () => 0, newWriteId: countedWriteIds() });
+    const full = { ...EMPTY, range: WIDE, data, holds: ownHolds(many) };
+    won(await saveRange(table, 'c', KEY, full, undefined));
+    const allocations = rangeAllocations(table, { ...RANGE, emptyAllocator: widePorts }, AT_ONCE);
+    const refusal = await allocations.take(['next'], { hold: aHold(many) });
+    expect(refusal).toMatchObject({
+      outcome: 'refused',
+      error: { code: 'HoldsFull', message: expect.stringMatching(/room for 65536: release some/) },
+    });
+    expect(refusal).not.toHaveProperty('index');
+    expect(await saved(table)).toEqual(full);
+    expect(await allocations.allocateNext()).toMatchObject({ item: expect.any(Number) });
+    expect(await allocations.release(30_016)).toBeUndefined();
+    expect(await allocations.take(['next'], { hold: aHold(many) })).toMatchObject({ outcome: 'taken' });
+  });
+
+  test('and a thousand ports on the same terms are fewer than that', async () => {
+    const table = memoryTable({ nowMs: () => 0, newWriteId: countedWriteIds() });
+    won(await saveRange(table, 'c', KEY, { ...EMPTY, range: WIDE }, undefined));
+    const allocations = rangeAllocations(table, { ...RANGE, emptyAllocator: widePorts }, AT_ONCE);
+    const answer = await allocations.take(Array<'next'>(1_000).fill('next'), { hold: HOLD });
+    expect(answer).toMatchObject({ outcome: 'taken' });
+    expect(await allocations.giveBack(await itemsOf(allocations.heldBy('r1')), { requestId: 'r1' })).toMatchObject({
+      released: expect.arrayContaining([30_086, 31_085]),
+    });
+    expect(await saved(table)).toEqual({ ...EMPTY, range: WIDE });
+  });
+});
+
+async function itemsOf<Item>(held: Promise<readonly Item[] | Error>): Promise<readonly Item[]> {
+  const items = await held;
+  if (items instanceof Error) throw items;
+  return items;
+}
+
+describe('Looking a port up', () => {
+  const strikes = { once: fromBits([2]), twice: fromBits([17]) };
+  const stored = { data: fromBits([1, 2, 17]), strikes, holds: [{ ...HOLD, items: ['30001'] }] };
+
+  test.each([
+    { port: 30_000, is: { inRange: true, taken: false, strikes: 0, band: 'static' } },
+    { port: 30_001, is: { inRange: true, taken: true, strikes: 0, band: 'static', hold: stored.holds[0] } },
+    { port: 30_002, is: { inRange: true, taken: true, strikes: 1, band: 'static' } },
+    { port: 30_016, is: { inRange: true, taken: false, strikes: 0, band: 'dynamic' } },
+    { port: 30_017, is: { inRange: true, taken: true, strikes: 2, band: 'dynamic' } },
+    { port: 29_999, is: { inRange: false } },
+  ])('says how $port stands and writes nothing', async ({ port, is }) => {
+    const { counted, writes } = counting(await newTable(stored));
+    expect(await over(counted).lookUp(port)).toEqual(is);
+    expect(writes).toEqual([]);
+  });
+});
+
+test('Looking several ports up tells of one moment, and reads once', async () => {
+  const table = await newTable({ data: fromBits([1, 17]), strikes: { once: fromBits([17]), twice: NONE } });
+  let reads = 0;
+  const counted: KeyValueTable = {
+    ...table,
+    get: (cluster, key) => {
+      reads += 1;
+      return table.get(cluster, key);
+    },
+  };
+  expect(await over(counted).lookUpEach([30_017, 29_999, 30_000])).toEqual([
+    { inRange: true, taken: true, strikes: 1, band: 'dynamic' },
+    { inRange: false },
+    { inRange: true, taken: false, strikes: 0, band: 'static' },
+  ]);
+  expect(reads).toBe(1);
+});
+
+describe('A range that nothing may be allocated from', () => {
+  const operations = (table: KeyValueTable, range: Partial<ConfiguredRange<number>>) => {
+    const allocations = rangeAllocations(table, { ...RANGE, ...range }, AT_ONCE);
+    return Promise.all([
+      allocations.take(['next']),
+      allocations.hold([30_001], { owner: 'a', takenUpBy: 'any' }),
+      allocations.giveBack([30_001]),
+      allocations.heldBy('r1'),
+      allocations.lookUp(30_001),
+      allocations.lookUpEach([30_001]),
+    ]);
+  };
+
+  test.each<[string, Partial<StoredRange>, Partial<ConfiguredRange<number>>, string]>([
+    ['of another text', { range: '30000-30100' }, {}, 'MismatchedRange'],
+    ['of an older generation', {}, { rangesGeneration: 2 }, 'NotReady'],
+    ['of a newer generation', { generation: 2 }, {}, 'NotReady'],
+    ['that others allocate', { allocator: 'apiserver' }, {}, 'NotReady'],
+    ['of a cluster whose own API servers allocate', {}, { allocator: 'apiserver' }, 'NotReady'],
+  ])('refuses every operation: one %s', async (_, stored, range, code) => {
+    const table = await newTable({
+      ...stored,
+      data: fromBits([1]),
+      holds: [{ ...HOLD, owner: 'a', items: ['30001'] }],
+    });
+    const before = await table.get('c', KEY);
+    const [taken, held, ...others] = await operations(table, range);
+    for (const refused of [taken, held]) expect(refused).toMatchObject({ outcome: 'refused', error: { code } });
+    for (const refusal of others) expect(refusal).toMatchObject({ name: 'AllocatorError', code });
+    expect(await table.get('c', KEY)).toEqual(before);
+  });
+});
+
+describe('A take whose reply was lost', () => {
+  test('is found by its request and given back, but for what somebody else has by now', async () => {
+    const table = await newTable();
+    const losing: KeyValueTable = {
+      ...table,
+      put: async (content, previous) => {
+        won(await table.put(content, previous));
+        await over(table).release(30_002);
+        await over(table).allocate(30_002);
+        return { outcome: 'unclear' };
+      },
+    };
+    await expect(over(losing).take(values(30_001, 30_002), { hold: HOLD })).rejects.toMatchObject({
+      code: 'Contended',
+    });
+    expect(holdOn((await saved(table)).holds, '30001')).toMatchObject(HOLD);
+    const held = await itemsOf(over(table).heldBy('r1'));
+    expect(held).toEqual([30_001]);
+    expect(await over(table).giveBack([30_001, 30_002], { requestId: 'r1' })).toEqual({ released: [30_001] });
+    expect(await takenIn(table)).toEqual([30_002]);
+  });
+});
