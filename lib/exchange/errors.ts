@@ -1,0 +1,45 @@
+export type ExchangeErrorCode =
+  /** Neither of the forms that can be read. */
+  | 'UnknownForm'
+  /** One of them, of another object. */
+  | 'WrongKind'
+  /** Cut off, or not as its form demands. */
+  | 'Malformed'
+  | 'TooLarge'
+  /** It marks items that its range does not have. */
+  | 'NotInRange'
+  /** It is of a range that the cluster does not have. */
+  | 'OtherRange'
+  /** What the cluster's own API servers allocate is not in this table, here or where the file comes from. */
+  | 'NoRecord'
+  | 'NotRegistered'
+  /** What is stored is not known to agree with the cluster: no enforcing pass has saved it lately. */
+  | 'NotCurrent'
+  /** The cluster's ranges became others while they were imported. */
+  | 'ChangedMeanwhile'
+  | 'HoldsFull';
+
+/** An expected refusal to import or to export; returned, not thrown. The message says what to do next. */
+export class ExchangeError extends Error {
+  override readonly name = 'ExchangeError';
+  readonly code: ExchangeErrorCode;
+
+  constructor(code: ExchangeErrorCode, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.code = code;
+  }
+}
+
+export function malformed(what: string): ExchangeError {
+  return new ExchangeError('Malformed', `The file does not parse: ${what}. Export it anew.`);
+}
+
+/** What `read` makes of a file, or the `ExchangeError` that it throws. */
+export function refusalOr<Result>(read: () => Result): Result | ExchangeError {
+  try {
+    return read();
+  } catch (error) {
+    if (error instanceof ExchangeError) return error;
+    throw error;
+  }
+}

@@ -1,0 +1,148 @@
+import type { Loop } from '../cluster/cluster-spec.ts';
+import { type Hold, isOver } from '../cluster/hold.ts';
+import { type RegisteredCluster, readCluster } from '../table/clusters.ts';
+import type { KeyValueTable } from '../table/key-value-table.ts';
+import { RANGE_KEYS, type RangeKey, type ReadRange, readRange } from '../table/ranges.ts';
+import { type RunRecord, readRunRecord } from '../table/run-records.ts';
+import { notRegistered } from './close-allocation.ts';
+import type { ClusterRanges, ExportedRange } from './cluster-ranges.ts';
+import { ExchangeError } from './errors.ts';
+import { configuredRanges } from './incoming.ts';
+import type { RangeAllocation } from './range-allocation.ts';
+import { rangeItems } from './range-items.ts';
+
+export interface ExportOptions {
+  readonly nowMs: number;
+  /** Default: all that the spec has. */
+  readonly keys?: readonly RangeKey[];
+  /** What would be refused is exported as it is stored, with a warning; what is not stored is left out. */
+  readonly force?: boolean;
+}
+
+export interface Exported {
+  readonly clusterRanges: ClusterRanges;
+  /** Since the last enforcing pass that succeeded; undefined when none did. In the order of the ranges. */
+  readonly agesMs: readonly (number | undefined)[];
+  /** Why it would have been refused. */
+  readonly warnings: readonly string[];
+}
+
+/** More than this many intervals after its last pass, nobody knows how far a range agrees with the cluster. */
+const MOST_INTERVALS = 2;
+
+/**
+ * Reads a cluster's ranges. Refusals: `NotRegistered`; `NoRecord` where the cluster's own API servers allocate;
+ * `NotCurrent` when a loop's last enforcing pass is too old, or has not saved what the spec has by now; `OtherRange`
+ * for a range that the spec does not have.
+ * @throws TableError of what cannot be read.
+ */
+export async function exportRanges(
+  table: KeyValueTable,
+  cluster: string,
+  { nowMs, keys, force = false }: ExportOptions,
+): Promise<Exported | ExchangeError> {
+  const registered = await readCluster(table, cluster);
+  if (registered === undefined) return notRegistered(cluster);
+  const configured = configuredRanges(registered.spec);
+  const unknown = keys?.find((key) => !configured.has(key));
+  if (unknown !== undefined) {
+    return new ExchangeError(
+      'OtherRange',
+      `Cluster ${cluster} has no ${unknown}, but ${[...configured.keys()].join(', ')}.`,
+    );
+  }
+  const ranges: ExportedRange[] = [];
+  const warnings: string[] = [];
+  for (const key of keys ?? configured.keys()) {
+    const { record, read } = await readWithRecord(table, cluster, key);
+    const refusal = refusalOf({ registered, key, record, read, nowMs });
+    if (refusal !== undefined && !force) return refusal;
+    if (refusal !== undefined) warnings.push(refusal.message);
+    if (read !== undefined) ranges.push(exported(key, read, record, nowMs));
+  }
+  return {
+    clusterRanges: { cluster, exportedAtMs: nowMs, generation: registered.rangesGeneration, ranges },
+    agesMs: ranges.map(({ lastPassAtMs }) =>
+      lastPassAtMs === undefined ? undefined : Math.max(0, nowMs - lastPassAtMs),
+    ),
+    warnings,
+  };
+}
+
+/** The range in the original's form, and what somebody should know before it leaves so. */
+export function asRangeAllocation({ key, range, data, holds }: ExportedRange): {
+  readonly allocation: RangeAllocation;
+  readonly warnings: readonly string[];
+} {
+  const held = holds.reduce((sum, { items }) => sum + items.length, 0);
+  const aboutHolds = `${held} items of ${key} are held: a RangeAllocation keeps no holds, so that the repair of an API server frees them as leaks.`;
+  const aboutAddresses = `Kubernetes 1.34 and later do not read /registry/${key}: their API servers take cluster IPs from the Services, as IPAddress objects.`;
+  return {
+    allocation: { metadata: {}, range, data },
+    warnings: [...(held === 0 ? [] : [aboutHolds]), ...(key === RANGE_KEYS.nodePorts ? [] : [aboutAddresses])],
+  };
+}
+
+/** The record comes first: what is read after it is at least as new as the pass that it tells of. */
+async function readWithRecord(table: KeyValueTable, cluster: string, key: RangeKey) {
+  const record = (await readRunRecord(table, cluster, loopOf(key)))?.record;
+  return { record, read: await readRange(table, cluster, key) };
+}
+
+interface Judged {
+  readonly registered: RegisteredCluster;
+  readonly key: RangeKey;
+  readonly record: RunRecord | undefined;
+  readonly read: ReadRange | undefined;
+  readonly nowMs: number;
+}
+
+function refusalOf({ registered, key, record, read, nowMs }: Judged): ExchangeError | undefined {
+  const { spec, rangesGeneration } = registered;
+  if (spec.allocator === 'apiserver') {
+    return new ExchangeError(
+      'NoRecord',
+      `Cluster ${spec.name} has "allocator: apiserver": what is stored as ${key} is a picture of what Services claim, and no record of allocations. Export what its API servers keep in etcd.`,
+    );
+  }
+  const lastPassAtMs = lastEnforcedAtMs(record);
+  if (read === undefined || lastPassAtMs === undefined) {
+    return notCurrent(
+      key,
+      `no enforcing pass of ${loopOf(key)} has saved it${record?.observed ? ': they only observe' : ''}`,
+    );
+  }
+  const ageMs = nowMs - lastPassAtMs;
+  if (ageMs > MOST_INTERVALS * spec.intervalSeconds[loopOf(key)] * 1000) {
+    return notCurrent(key, `the last pass of ${loopOf(key)} that succeeded is ${Math.round(ageMs / 1000)} s old`);
+  }
+  if (read.stored.allocator !== 'table' || read.stored.generation !== rangesGeneration) {
+    return notCurrent(key, 'no enforcing pass has saved it since the ranges of the spec were changed or imported into');
+  }
+  return undefined;
+}
+
+/** A pass that only observed has left the range as it was. */
+function lastEnforcedAtMs(record: RunRecord | undefined): number | undefined {
+  return record?.observed ? undefined : record?.lastSuccessAtMs;
+}
+
+function notCurrent(key: RangeKey, why: string): ExchangeError {
+  return new ExchangeError(
+    'NotCurrent',
+    `${key} is not known to agree with the cluster: ${why}. Let a pass succeed first; what is exported now may hand out an address twice.`,
+  );
+}
+
+function exported(key: RangeKey, { stored }: ReadRange, record: RunRecord | undefined, nowMs: number): ExportedRange {
+  const { allocator, data } = stored;
+  const items = rangeItems(stored.range);
+  if (items instanceof ExchangeError) throw items;
+  const holds = stored.holds.filter((hold: Hold) => !isOver(hold, nowMs));
+  const lastPassAtMs = lastEnforcedAtMs(record);
+  return { key, range: items.range, allocator, data, holds, ...(lastPassAtMs !== undefined && { lastPassAtMs }) };
+}
+
+function loopOf(key: RangeKey): Loop {
+  return key === RANGE_KEYS.nodePorts ? 'node-port-repair' : 'cluster-ip-repair';
+}

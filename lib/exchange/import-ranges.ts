@@ -1,0 +1,166 @@
+import { type RegisteredCluster, readCluster } from '../table/clusters.ts';
+import { TableError } from '../table/errors.ts';
+import { type Change, guaranteedUpdate, type UpdateOptions } from '../table/guaranteed-update.ts';
+import type { KeyValueTable } from '../table/key-value-table.ts';
+import { decodeRange, type RangeKey, rangeContent, readRange } from '../table/ranges.ts';
+import { type Closing, changedMeanwhile, closeAllocation, notRegistered } from './close-allocation.ts';
+import { ExchangeError } from './errors.ts';
+import type { ExchangeFile } from './exchange-file.ts';
+import { importWarnings } from './import-warnings.ts';
+import { type PlacedRange, placeRanges } from './incoming.ts';
+import { type ImportPlan, planImport } from './plan-import.ts';
+
+/** What an import would do, or did. */
+export interface ImportPreview {
+  /** One for each range of the file, in its order. */
+  readonly plans: readonly ImportPlan[];
+  readonly warnings: readonly string[];
+  /** Whether anything is to be written, and allocation so to be closed. */
+  readonly changes: boolean;
+}
+
+export interface ImportReport extends ImportPreview {
+  /** The ranges that were written. */
+  readonly written: readonly RangeKey[];
+  /**
+   * Allocation is closed until an enforcing pass of this generation has saved each range. Absent: everything was there
+   * already, and nothing was closed.
+   */
+  readonly opensAtGeneration?: number;
+}
+
+/**
+ * Shows what {@link importRanges} would do, and writes nothing. Refusals: `NotRegistered`, `NoRecord`, `OtherRange`,
+ * `HoldsFull`.
+ * @throws TableError of what cannot be read.
+ */
+export async function previewImport(
+  table: KeyValueTable,
+  cluster: string,
+  file: ExchangeFile,
+  nowMs: number,
+): Promise<ImportPreview | ExchangeError> {
+  const prepared = await prepare(table, cluster, file, nowMs);
+  return prepared instanceof ExchangeError ? prepared : prepared.preview;
+}
+
+/**
+ * Imports a file's ranges: sets what is taken there, clears nothing, and closes allocation until the Services were
+ * compared with the result. What would change nothing closes and writes nothing.
+ *
+ * The order of its writes, and what is left when it ends after one of them:
+ *
+ * 1. the registration, two generations on (`closeAllocation`). Whoever reads it from then on allocates nothing, because
+ *    the ranges are older; functions that hold the one before go on, on ranges that are as they were. The next
+ *    enforcing pass opens again, and all that was lost is the import.
+ * 2. each range, stamped with the generation between the two. Functions that hold the former registration find it
+ *    newer than theirs and end without writing, passes as well; those that have the new one find it older, and wait
+ *    for a pass. A pass that saved between both writes is taken back in this: the stamp is lower than its own.
+ *
+ * In the other order an end in between would leave a range that is newer than any registration: every pass and
+ * allocation would refuse it for good. With a single generation for both, either functions of the former registration
+ * would go on allocating in what is imported, or those of the new one would not wait for a pass.
+ *
+ * Refusals are those of the preview, and `ChangedMeanwhile` when the cluster's ranges became others, after which some
+ * may have been written.
+ * @throws TableError; importing again completes whatever happened.
+ */
+export async function importRanges(
+  table: KeyValueTable,
+  cluster: string,
+  file: ExchangeFile,
+  { nowMs, ...options }: UpdateOptions & { readonly nowMs: number },
+): Promise<ImportReport | ExchangeError> {
+  const prepared = await prepare(table, cluster, file, nowMs);
+  if (prepared instanceof ExchangeError) return prepared;
+  const { registered, placed, preview } = prepared;
+  if (!preview.changes) return { ...preview, written: [] };
+
+  const closing = await orImportAgain(() => closeAllocation(table, registered, options));
+  if (closing instanceof ExchangeError) return closing;
+  const plans: ImportPlan[] = [];
+  for (const range of placed) {
+    const plan = await orImportAgain(() => importRange(table, cluster, range, { closing, nowMs, options }));
+    if (plan instanceof ExchangeError) return plan;
+    plans.push(plan);
+  }
+  return {
+    ...preview,
+    plans,
+    written: plans.map(({ key }) => key),
+    opensAtGeneration: closing.opensAtGeneration,
+  };
+}
+
+interface Prepared {
+  readonly registered: RegisteredCluster;
+  readonly placed: readonly PlacedRange[];
+  readonly preview: ImportPreview;
+}
+
+async function prepare(
+  table: KeyValueTable,
+  cluster: string,
+  file: ExchangeFile,
+  nowMs: number,
+): Promise<Prepared | ExchangeError> {
+  const registered = await readCluster(table, cluster);
+  if (registered === undefined) return notRegistered(cluster);
+  const placed = placeRanges(file, registered.spec);
+  if (placed instanceof ExchangeError) return placed;
+  const plans: ImportPlan[] = [];
+  for (const { incoming, configured } of placed) {
+    const read = await readRange(table, cluster, incoming.key);
+    const plan = planImport(read?.stored, incoming, { configured, nowMs });
+    if (plan instanceof ExchangeError) return plan;
+    plans.push(plan);
+  }
+  const preview = {
+    plans,
+    warnings: importWarnings(file, registered, nowMs),
+    changes: plans.some(({ changes }) => changes),
+  };
+  return { registered, placed, preview };
+}
+
+interface RangeWrite {
+  readonly closing: Closing;
+  readonly nowMs: number;
+  readonly options: UpdateOptions;
+}
+
+/** Writes one range, planned anew on what is stored by now. */
+function importRange(
+  table: KeyValueTable,
+  cluster: string,
+  { incoming, configured }: PlacedRange,
+  { closing, nowMs, options }: RangeWrite,
+): Promise<ImportPlan | ExchangeError> {
+  return guaranteedUpdate<ImportPlan | ExchangeError>(
+    table,
+    cluster,
+    incoming.key,
+    (current): Change<ImportPlan | ExchangeError> => {
+      const stored = current && decodeRange(current);
+      if (stored !== undefined && stored.generation > closing.opensAtGeneration) {
+        return { keep: changedMeanwhile(cluster) };
+      }
+      const plan = planImport(stored, incoming, { configured, nowMs });
+      if (plan instanceof ExchangeError) return { keep: plan };
+      const next = { ...plan.next, generation: closing.importGeneration };
+      return { write: rangeContent(next), result: plan };
+    },
+    options,
+  );
+}
+
+/** What others were faster at, or nobody can tell, importing again puts right. */
+async function orImportAgain<Result>(write: () => Promise<Result>): Promise<Result> {
+  try {
+    return await write();
+  } catch (error) {
+    if (!(error instanceof TableError) || error.code !== 'Contended') throw error;
+    const message = `The import did not come to its end: others wrote to the cluster at the same time. Import again: that does no harm, it only sets what is missing.`;
+    throw new TableError('Contended', message, { cause: error });
+  }
+}

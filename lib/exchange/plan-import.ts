@@ -1,0 +1,147 @@
+import { intersect, popCount, subtract, union } from '../allocator/snapshot-bytes.ts';
+import { withHold } from '../cluster/held-items.ts';
+import { type Hold, isOver } from '../cluster/hold.ts';
+import type { LeakStrikes, StoredRange } from '../cluster/stored-range.ts';
+import { roomForHolds, sizeOfHolds } from '../table/ranges.ts';
+import type { ExportedRange } from './cluster-ranges.ts';
+import { ExchangeError } from './errors.ts';
+import { rangeItems } from './range-items.ts';
+
+/** One range of a file, whichever its form. */
+export type IncomingRange = Pick<ExportedRange, 'key' | 'range' | 'allocator' | 'data' | 'holds'>;
+
+/** What an import makes of one range. Sets of items are bits of `range`; `rangeItems(range).in(bits)` names them. */
+export interface ImportPlan {
+  readonly key: IncomingRange['key'];
+  readonly range: string;
+  /** Taken in the import and free here. */
+  readonly toSet: Uint8Array;
+  /** Taken in both. */
+  readonly alreadySet: Uint8Array;
+  /** Taken here and free in the import: it stays taken. */
+  readonly onlyHere: Uint8Array;
+  /** Of `alreadySet`: whose leak strikes are cleared. */
+  readonly struck: Uint8Array;
+  /** Holds of the import, as far as they are taken over. */
+  readonly holds: readonly Hold[];
+  /** How many items of the import's holds are not: taken here already, or their hold is over. */
+  readonly holdsLeftOut: number;
+  /** Whether anything is to be written. */
+  readonly changes: boolean;
+  /** What the range is to be, but for its generation. */
+  readonly next: Omit<StoredRange, 'generation'>;
+}
+
+const NOTHING = new Uint8Array(0);
+const NO_STRIKES: LeakStrikes = { once: NOTHING, twice: NOTHING };
+
+/**
+ * What it takes to have everything in `stored` that `incoming` has: bits are set and never cleared, leak strikes of
+ * imported items are cleared, and a hold comes along where its item was free here. Refusals: `OtherRange`, `NoRecord`,
+ * `HoldsFull`.
+ * @param configured the range as the cluster's spec has it
+ * @param stored undefined when no pass has saved the range
+ */
+export function planImport(
+  stored: StoredRange | undefined,
+  incoming: IncomingRange,
+  { configured, nowMs }: { readonly configured: string; readonly nowMs: number },
+): ImportPlan | ExchangeError {
+  const refusal = refusalOf(stored, incoming, configured);
+  if (refusal !== undefined) return refusal;
+  // A picture that an audit left is no record: what it marks, the next pass finds in the Services.
+  const record = stored?.allocator === 'table' ? stored : undefined;
+  const { data = NOTHING, strikes = NO_STRIKES, holds = [] } = record ?? {};
+
+  const toSet = subtract(incoming.data, data);
+  const struck = intersect(incoming.data, union(strikes.once, strikes.twice));
+  const { taken, leftOut } = holdsTaken(incoming, toSet, nowMs);
+  const nextHolds = taken.reduce((all, { items, ...terms }) => withHold(all, items, terms), holds);
+  const full = taken.length > 0 ? holdsFull(incoming, nextHolds) : undefined;
+  if (full !== undefined) return full;
+  return {
+    key: incoming.key,
+    range: configured,
+    toSet,
+    alreadySet: intersect(incoming.data, data),
+    onlyHere: subtract(data, incoming.data),
+    struck,
+    holds: taken,
+    holdsLeftOut: leftOut,
+    changes: record === undefined || popCount(toSet) + popCount(struck) > 0,
+    next: {
+      range: configured,
+      data: union(data, incoming.data),
+      allocator: 'table',
+      strikes: {
+        ...strikes,
+        once: subtract(strikes.once, incoming.data),
+        twice: subtract(strikes.twice, incoming.data),
+      },
+      holds: nextHolds,
+    },
+  };
+}
+
+function refusalOf(
+  stored: StoredRange | undefined,
+  { key, range, allocator }: IncomingRange,
+  configured: string,
+): ExchangeError | undefined {
+  if (allocator === 'apiserver') {
+    return new ExchangeError(
+      'NoRecord',
+      `${key} of the file is a picture of what Services claimed, drawn where the cluster's own API servers allocate: it is no record of allocations. Import what those API servers keep in etcd.`,
+    );
+  }
+  if (canonical(range) !== canonical(configured)) {
+    return new ExchangeError(
+      'OtherRange',
+      `The file has ${range} as ${key}, and this cluster has ${configured} there.`,
+    );
+  }
+  if (stored?.allocator === 'table' && canonical(stored.range) !== canonical(configured)) {
+    return new ExchangeError(
+      'OtherRange',
+      `${key} is stored for ${stored.range}, and the spec has ${configured} by now: wait until an enforcing pass has carried over what is taken, then import.`,
+    );
+  }
+  return undefined;
+}
+
+/** A hold of an item that is taken here says nothing of whoever has it here. */
+function holdsTaken(
+  { range, holds }: IncomingRange,
+  toSet: Uint8Array,
+  nowMs: number,
+): { readonly taken: readonly Hold[]; readonly leftOut: number } {
+  const items = rangeItems(range);
+  if (items instanceof ExchangeError) throw items;
+  const taken = holds
+    .filter((hold) => !isOver(hold, nowMs))
+    .map((hold) => ({ ...hold, items: hold.items.filter((item) => items.has(toSet, item)) }))
+    .filter((hold) => hold.items.length > 0);
+  return { taken, leftOut: heldItems(holds) - heldItems(taken) };
+}
+
+function heldItems(holds: readonly Hold[]): number {
+  return holds.reduce((sum, { items }) => sum + items.length, 0);
+}
+
+/** Why the holds do not fit; undefined when they do. */
+function holdsFull({ key, range }: IncomingRange, holds: readonly Hold[]): ExchangeError | undefined {
+  const items = rangeItems(range);
+  if (items instanceof ExchangeError) return items;
+  const bytes = sizeOfHolds(holds);
+  const room = roomForHolds(items.max);
+  if (bytes <= room) return undefined;
+  return new ExchangeError(
+    'HoldsFull',
+    `With the holds of the file, ${key} would have ${bytes} bytes of holds, and ${room} is the most: release holds here or there, or take them out of the file, and import again.`,
+  );
+}
+
+function canonical(range: string): string | undefined {
+  const items = rangeItems(range);
+  return items instanceof ExchangeError ? undefined : items.range;
+}

@@ -1,0 +1,206 @@
+import { describe, expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import { bitsOf, fromBits } from '../../lib/allocator/snapshot-bytes.ts';
+import type { Hold } from '../../lib/cluster/hold.ts';
+import { type ClusterRanges, clusterRangesToJson, type ExportedRange } from '../../lib/exchange/cluster-ranges.ts';
+import { ExchangeError } from '../../lib/exchange/errors.ts';
+import { readExchangeFile } from '../../lib/exchange/exchange-file.ts';
+import { rangeItems } from '../../lib/exchange/range-items.ts';
+import { RANGE_KEYS } from '../../lib/table/ranges.ts';
+import { bitsBelow, RANGES, read, refusal, utf8 } from './files.ts';
+
+const ms = fc.integer({ min: 0, max: 8.64e15 });
+const terms = fc.record(
+  {
+    owner: fc.stringMatching(/^[A-Za-z0-9][A-Za-z0-9._-]{0,61}[A-Za-z0-9]$/),
+    takenUpBy: fc.constantFrom('any' as const, 'owner' as const),
+    untilMs: ms,
+    requestId: fc.string({ unit: 'grapheme', minLength: 1 }),
+  },
+  { requiredKeys: ['owner', 'takenUpBy'] },
+);
+
+/** Holds of some of the items that are taken, none of them in two. */
+function holdsOn(range: string, data: Uint8Array): fc.Arbitrary<Hold[]> {
+  const items = [...namesIn(range, data)];
+  return fc
+    .array(fc.record({ terms, count: fc.integer({ min: 1, max: 5 }) }), { maxLength: 4 })
+    .map((holds) => holds.map(({ terms, count }) => ({ ...terms, items: items.splice(0, count) })))
+    .map((holds) => holds.filter((hold) => hold.items.length > 0));
+}
+
+function namesIn(range: string, data: Uint8Array): Iterable<string> {
+  const items = rangeItems(range);
+  if (items instanceof ExchangeError) throw items;
+  return items.in(data);
+}
+
+const exported = RANGES.chain(([range, max]) => bitsBelow(max).map((data) => ({ range, data })))
+  .chain(({ range, data }) => holdsOn(range, data).map((holds) => ({ range, data, holds })))
+  .chain((content) =>
+    fc
+      .record(
+        {
+          key: fc.constantFrom(...Object.values(RANGE_KEYS)),
+          allocator: fc.constantFrom('table' as const, 'apiserver' as const),
+          lastPassAtMs: ms,
+        },
+        { requiredKeys: ['key', 'allocator'] },
+      )
+      .map((rest): ExportedRange => ({ ...content, ...rest })),
+  );
+
+const clusterRanges: fc.Arbitrary<ClusterRanges> = fc.record({
+  cluster: fc.string({ minLength: 1 }),
+  exportedAtMs: ms,
+  generation: fc.nat(),
+  ranges: fc.uniqueArray(exported, { selector: ({ key }) => key, maxLength: 3 }),
+});
+
+const HOLD: Hold = { items: ['10.0.0.10'], owner: 'ci', untilMs: 60_000, takenUpBy: 'any', requestId: 'r1' };
+const DEMO: ClusterRanges = {
+  cluster: 'demo',
+  exportedAtMs: 0,
+  generation: 3,
+  ranges: [
+    {
+      key: 'ranges/serviceips',
+      range: '10.0.0.0/24',
+      allocator: 'table',
+      lastPassAtMs: 0,
+      data: fromBits([0, 9]),
+      holds: [HOLD],
+    },
+  ],
+};
+const FILE = JSON.parse(clusterRangesToJson(DEMO));
+
+/** The file with other fields in its only range. */
+const withRange = (fields: object) => ({ ...FILE, ranges: [{ ...FILE.ranges[0], ...fields }] });
+const withHold = (fields: object) => withRange({ holds: [{ ...FILE.ranges[0].holds[0], ...fields }] });
+
+describe('The ranges of a cluster', () => {
+  test('are the same after a way through their file', () => {
+    fc.assert(
+      fc.property(clusterRanges, (exported) => {
+        expect(read(clusterRangesToJson(exported))).toEqual({
+          kind: 'ClusterRanges',
+          form: 'json',
+          clusterRanges: exported,
+        });
+      }),
+    );
+  });
+
+  test('are a file that a person can read', () => {
+    expect(FILE).toEqual({
+      apiVersion: 'kube-bootstrap-controller/v1',
+      kind: 'ClusterRanges',
+      cluster: 'demo',
+      exportedAt: '1970-01-01T00:00:00.000Z',
+      generation: 3,
+      ranges: [
+        {
+          key: 'ranges/serviceips',
+          range: '10.0.0.0/24',
+          allocator: 'table',
+          lastPassAt: '1970-01-01T00:00:00.000Z',
+          used: 2,
+          data: 'AgE=',
+          holds: [
+            {
+              items: ['10.0.0.10'],
+              owner: 'ci',
+              until: '1970-01-01T00:01:00.000Z',
+              takenUpBy: 'any',
+              requestId: 'r1',
+            },
+          ],
+        },
+      ],
+    });
+    expect([...bitsOf(DEMO.ranges[0]?.data ?? new Uint8Array(0))]).toEqual([0, 9]);
+  });
+
+  test('are read with the canonical text of a range', () => {
+    expect(read(JSON.stringify(withRange({ range: '10.0.0.77/24' })))).toMatchObject({
+      clusterRanges: { ranges: [{ range: '10.0.0.0/24' }] },
+    });
+  });
+
+  test.each([
+    {
+      what: 'a later version',
+      file: { ...FILE, apiVersion: 'kube-bootstrap-controller/v2' },
+      expected: refusal('WrongKind'),
+    },
+    { what: 'no cluster', file: { ...FILE, cluster: undefined }, expected: refusal('Malformed', 'cluster is missing') },
+    { what: 'a field that is not known', file: { ...FILE, extra: 1 }, expected: refusal('Malformed', 'extra') },
+    {
+      what: 'a time that is none',
+      file: { ...FILE, exportedAt: 'today' },
+      expected: refusal('Malformed', 'exportedAt'),
+    },
+    { what: 'a negative generation', file: { ...FILE, generation: -1 }, expected: refusal('Malformed', 'generation') },
+    {
+      what: 'ranges that are none',
+      file: { ...FILE, ranges: [1, 2, 3, 4, 5, 6, 7] },
+      expected: refusal('Malformed', 'ranges.0', 'and 2 more faults'),
+    },
+    {
+      what: 'one range twice',
+      file: { ...FILE, ranges: [FILE.ranges[0], FILE.ranges[0]] },
+      expected: refusal('Malformed', 'twice'),
+    },
+    {
+      what: 'a key that is none',
+      file: withRange({ key: 'ranges/other' }),
+      expected: refusal('Malformed', 'ranges.0.key is none of ranges/serviceips'),
+    },
+    { what: 'a range that is none', file: withRange({ range: 'all' }), expected: refusal('Malformed', '"all"') },
+    { what: 'data that is no base64', file: withRange({ data: '!' }), expected: refusal('Malformed', 'base64') },
+    {
+      what: 'data that lost a byte',
+      file: withRange({ data: 'AQ==' }),
+      expected: refusal('Malformed', '2 are used', 'marks 1'),
+    },
+    {
+      what: 'data longer than the range',
+      file: withRange({ range: '10.0.0.0/29' }),
+      expected: refusal('NotInRange', '10.0.0.0/29 has 6 addresses'),
+    },
+    { what: 'a hold of nothing', file: withHold({ items: [] }), expected: refusal('Malformed', 'holds.0.items') },
+    {
+      what: 'a hold of what is free',
+      file: withHold({ items: ['10.0.0.11'] }),
+      expected: refusal('Malformed', '"10.0.0.11"', 'does not mark'),
+    },
+    {
+      what: 'a hold of what is elsewhere',
+      file: withHold({ items: ['fd00::1'] }),
+      expected: refusal('Malformed', '"fd00::1"'),
+    },
+    {
+      what: 'a hold by another text of an address',
+      file: withHold({ items: ['010.0.0.10'] }),
+      expected: refusal('Malformed', '"010.0.0.10"'),
+    },
+    {
+      what: 'an item held twice',
+      file: withHold({ items: ['10.0.0.10', '10.0.0.10'] }),
+      expected: refusal('Malformed', 'two holds'),
+    },
+    {
+      what: 'an owner of 10 KB',
+      file: withHold({ owner: 'x'.repeat(10_240) }),
+      expected: refusal('Malformed', 'can own no hold'),
+    },
+    {
+      what: 'a hold that ended before 1970',
+      file: withHold({ until: '1969-12-31T00:00:00Z' }),
+      expected: refusal('Malformed', 'can not end'),
+    },
+  ])('are refused with $what', ({ file, expected }) => {
+    expect(readExchangeFile(utf8(JSON.stringify(file)))).toEqual(expected);
+  });
+});

@@ -1,0 +1,249 @@
+import { describe, expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import { fromBits } from '../../lib/allocator/snapshot-bytes.ts';
+import { ExchangeError } from '../../lib/exchange/errors.ts';
+import { readExchangeFile } from '../../lib/exchange/exchange-file.ts';
+import type { ObjectMetadata } from '../../lib/exchange/object-meta.ts';
+import { bytesField, integerField, joined } from '../../lib/exchange/protobuf.ts';
+import {
+  MAGIC,
+  type RangeAllocation,
+  rangeAllocationToJson,
+  rangeAllocationToStorage,
+} from '../../lib/exchange/range-allocation.ts';
+import { rangeItems } from '../../lib/exchange/range-items.ts';
+import { bitsBelow, RANGES, read, refusal, SERVICE_IPS, STORED_SERVICE_IPS, utf8 } from './files.ts';
+
+const text = fc.string({ unit: 'grapheme', minLength: 1, maxLength: 20 });
+const labelKey = fc.stringMatching(/^[a-z0-9][a-z0-9./-]{0,20}$/);
+const texts = fc.dictionary(labelKey, text, { minKeys: 1, maxKeys: 3, noNullPrototype: true });
+const time = fc
+  .date({ min: new Date('0001-01-01T00:00:00Z'), max: new Date('9999-12-31T23:59:59Z'), noInvalidDate: true })
+  .map((date) => `${date.toISOString().slice(0, 19)}Z`);
+const metadata: fc.Arbitrary<ObjectMetadata> = fc.record(
+  { name: text, namespace: text, uid: text, creationTimestamp: time, labels: texts, annotations: texts },
+  { requiredKeys: [] },
+);
+const allocations: fc.Arbitrary<RangeAllocation> = RANGES.chain(([range, max]) =>
+  fc.record({ metadata, range: fc.constant(range), data: bitsBelow(max) }),
+);
+
+const ALLOCATION: RangeAllocation = { metadata: {}, range: '10.0.0.0/24', data: fromBits([0, 9]) };
+const STORAGE = rangeAllocationToStorage(ALLOCATION);
+
+describe('A RangeAllocation', () => {
+  test('as an API server keeps it in etcd is read, and written again to the byte', () => {
+    const file = read(STORED_SERVICE_IPS);
+    expect(file).toMatchObject({ kind: 'RangeAllocation', form: 'storage', allocation: { metadata: {} } });
+    if (file.kind !== 'RangeAllocation') throw new Error('another kind');
+    const items = rangeItems(file.allocation.range);
+    if (items instanceof ExchangeError) throw items;
+    expect([...items.in(file.allocation.data)]).toEqual(SERVICE_IPS);
+    expect(Buffer.from(rangeAllocationToStorage(file.allocation))).toEqual(STORED_SERVICE_IPS);
+  });
+
+  test('is the same after a way through etcd, whatever it holds', () => {
+    fc.assert(
+      fc.property(allocations, (allocation) => {
+        const file = read(rangeAllocationToStorage(allocation));
+        expect(file).toEqual({ kind: 'RangeAllocation', form: 'storage', allocation });
+      }),
+    );
+  });
+
+  test('is the same after a way through JSON, whatever it holds', () => {
+    fc.assert(
+      fc.property(allocations, (allocation) => {
+        expect(read(rangeAllocationToJson(allocation))).toEqual({ kind: 'RangeAllocation', form: 'json', allocation });
+      }),
+    );
+  });
+
+  test('is written as JSON that API servers take', () => {
+    expect(JSON.parse(rangeAllocationToJson(ALLOCATION))).toEqual({
+      apiVersion: 'v1',
+      kind: 'RangeAllocation',
+      metadata: {},
+      range: '10.0.0.0/24',
+      data: 'AgE=',
+    });
+  });
+
+  test.each([
+    { what: 'no metadata', fields: {} },
+    { what: 'null metadata', fields: { metadata: null } },
+    { what: 'no creation time', fields: { metadata: { creationTimestamp: null } } },
+    { what: 'metadata that nobody knows', fields: { metadata: { managedFields: [{ manager: 'm' }], futureField: 1 } } },
+    { what: 'fields that nobody knows', fields: { futureField: true } },
+    { what: 'padded data', fields: { data: 'AAACAQ==' } },
+  ])('in JSON may have $what', ({ fields }) => {
+    const object = { apiVersion: 'v1', kind: 'RangeAllocation', range: '10.0.0.0/24', data: 'AgE=', ...fields };
+    expect(read(JSON.stringify(object))).toMatchObject({ allocation: ALLOCATION });
+  });
+
+  test.each([{ data: undefined }, { data: null }, { data: '' }])(
+    'with the data $data has nothing taken',
+    ({ data }) => {
+      const object = { apiVersion: 'v1', kind: 'RangeAllocation', range: '30000-32767', data };
+      expect(read(JSON.stringify(object))).toMatchObject({ allocation: { data: new Uint8Array(0) } });
+    },
+  );
+
+  test('may have been printed by etcdctl, with a newline after it', () => {
+    expect(read(joined(STORAGE, utf8('\n')))).toMatchObject({ allocation: ALLOCATION });
+  });
+
+  test('of another encoder may end with a byte that looks like that newline', () => {
+    const data = fromBits([1, 3]);
+    const raw = joined(bytesField(2, '10.0.0.0/24'), bytesField(3, data));
+    const bytes = envelope(raw);
+    expect(bytes.at(-1)).toBe(0x0a);
+    expect(read(bytes)).toMatchObject({ allocation: { data } });
+  });
+
+  test('keeps what it can of metadata that is written by a later version', () => {
+    const meta = joined(
+      bytesField(1, 'n'),
+      integerField(2047, 5n),
+      bytesField(99, 'new'),
+      bytesField(8, integerField(1, 0n)),
+    );
+    const raw = joined(bytesField(1, meta), bytesField(2, '10.0.0.0/24'), integerField(77, -1n));
+    expect(read(envelope(raw))).toMatchObject({
+      allocation: { metadata: { name: 'n', creationTimestamp: '1970-01-01T00:00:00Z' } },
+    });
+  });
+});
+
+describe('What is no RangeAllocation', () => {
+  const json = (object: object) => utf8(JSON.stringify({ apiVersion: 'v1', kind: 'RangeAllocation', ...object }));
+  const withRange = (range: string, data: string) => json({ range, data });
+
+  test.each([
+    { what: 'nothing', bytes: utf8(''), expected: refusal('UnknownForm', 'empty') },
+    { what: 'text', bytes: utf8('10.0.0.1\n'), expected: refusal('UnknownForm', 'neither JSON nor', 'etcdctl') },
+    { what: 'bytes', bytes: Uint8Array.of(0xff, 0xfe, 0), expected: refusal('UnknownForm') },
+    {
+      what: 'an encrypted object',
+      bytes: utf8('k8s:enc:aescbc:v1:key1:…'),
+      expected: refusal('UnknownForm', 'encrypted'),
+    },
+    { what: 'a JSON list', bytes: utf8('[]'), expected: refusal('UnknownForm') },
+    { what: 'JSON that is cut off', bytes: utf8('{"apiVersion":"v1"'), expected: refusal('Malformed', 'no JSON') },
+    { what: 'JSON without a kind', bytes: utf8('{}'), expected: refusal('WrongKind', 'of no kind') },
+    { what: 'a Secret', bytes: json({ kind: 'Secret' }), expected: refusal('WrongKind', '"v1 Secret"') },
+    { what: 'a kind that is no text', bytes: json({ kind: { a: 1 } }), expected: refusal('WrongKind') },
+    { what: 'a range of another version', bytes: json({ apiVersion: 'v2' }), expected: refusal('WrongKind') },
+    { what: 'one without a range', bytes: json({}), expected: refusal('Malformed', 'range is missing') },
+    { what: 'one with an empty range', bytes: withRange('', ''), expected: refusal('Malformed', 'names no range') },
+    {
+      what: 'a range that is none',
+      bytes: withRange('10.0.0.0/33', ''),
+      expected: refusal('Malformed', '10.0.0.0/33'),
+    },
+    { what: 'ports that are none', bytes: withRange('70000-70001', ''), expected: refusal('Malformed', 'port range') },
+    { what: 'data that is a list', bytes: json({ range: '1-2', data: [1] }), expected: refusal('Malformed', 'data') },
+    { what: 'data that is no base64', bytes: withRange('1-2', 'AgE'), expected: refusal('Malformed', 'base64') },
+    {
+      what: 'labels that are numbers',
+      bytes: json({ range: '1-2', metadata: { labels: { a: 1 } } }),
+      expected: refusal('Malformed', 'metadata.labels.a'),
+    },
+    {
+      what: 'a creation time that is none',
+      bytes: json({ range: '1-2', metadata: { creationTimestamp: 'soon' } }),
+      expected: refusal('Malformed', 'creationTimestamp'),
+    },
+    {
+      what: 'data longer than the range',
+      bytes: withRange('30000-30007', 'AQA='),
+      expected: refusal('NotInRange', 'item 8', '30000-30007 has 8 ports'),
+    },
+    { what: 'data in a range without items', bytes: withRange('10.0.0.0/32', 'AQ=='), expected: refusal('NotInRange') },
+    { what: 'an object that is not in the envelope', bytes: MAGIC, expected: refusal('WrongKind') },
+    {
+      what: 'a stored Secret',
+      bytes: envelope(new Uint8Array(0), 'Secret'),
+      expected: refusal('WrongKind', '"v1 Secret"'),
+    },
+    {
+      what: 'a stored object that is encoded once more',
+      bytes: joined(STORAGE, bytesField(3, 'gzip')),
+      expected: refusal('UnknownForm', 'gzip'),
+    },
+    {
+      what: 'a stored object in JSON',
+      bytes: joined(STORAGE, bytesField(4, 'application/json')),
+      expected: refusal('UnknownForm'),
+    },
+    {
+      what: 'a text where a message should be',
+      bytes: envelope(bytesField(1, 'no message')),
+      expected: refusal('Malformed'),
+    },
+    {
+      what: 'a number where a text should be',
+      bytes: envelope(integerField(2, 7n)),
+      expected: refusal('Malformed', 'field 2'),
+    },
+    {
+      what: 'a text that is no UTF-8',
+      bytes: envelope(bytesField(2, Uint8Array.of(0xc3))),
+      expected: refusal('Malformed', 'UTF-8'),
+    },
+    {
+      what: 'a creation time that is out of all time',
+      bytes: envelope(bytesField(1, bytesField(8, integerField(1, 2n ** 62n)))),
+      expected: refusal('Malformed', 'creationTimestamp'),
+    },
+    {
+      what: 'a length beyond the end',
+      bytes: joined(MAGIC, Uint8Array.of(0x0a, 0x7f, 0)),
+      expected: refusal('Malformed', '126 bytes are missing'),
+    },
+    {
+      what: 'a length of 2^64 - 1',
+      bytes: joined(MAGIC, Uint8Array.of(0x0a, ...Array(9).fill(0xff), 0x01)),
+      expected: refusal('Malformed', 'cut off'),
+    },
+    {
+      what: 'a number of eleven bytes',
+      bytes: joined(MAGIC, new Uint8Array(11).fill(0xff)),
+      expected: refusal('Malformed', '10 bytes'),
+    },
+    { what: 'a field 0', bytes: joined(MAGIC, Uint8Array.of(2, 0)), expected: refusal('Malformed', 'number 0') },
+    { what: 'a group', bytes: joined(MAGIC, Uint8Array.of(0x0b)), expected: refusal('Malformed', 'wire type 3') },
+    { what: '100 MB', bytes: new Uint8Array(100 * 1024 * 1024), expected: refusal('TooLarge', '104857600 bytes') },
+  ])('is refused: $what', ({ bytes, expected }) => {
+    expect(readExchangeFile(bytes)).toEqual(expected);
+  });
+
+  test('is refused, or the whole object, wherever the file is cut off', () => {
+    const whole = read(STORED_SERVICE_IPS);
+    for (let length = 0; length < STORED_SERVICE_IPS.length; length++) {
+      const file = readExchangeFile(STORED_SERVICE_IPS.subarray(0, length));
+      if (!(file instanceof ExchangeError)) expect(file).toEqual(whole);
+    }
+  });
+
+  test('never makes the reader throw, whatever the bytes are', () => {
+    const damaged = fc.tuple(fc.nat(STORAGE.length - 1), fc.nat(255)).map(([at, byte]) => STORAGE.with(at, byte));
+    const garbage = fc.uint8Array({ maxLength: 200 }).map((bytes) => joined(MAGIC, bytes));
+    const json = fc.json().map(utf8);
+    fc.assert(
+      fc.property(fc.oneof(damaged, garbage, json), (bytes) => {
+        readExchangeFile(bytes);
+      }),
+      { numRuns: 1000 },
+    );
+  });
+
+  test('may be nested a hundred thousand times', () => {
+    const deep = `{"apiVersion":"v1","kind":"RangeAllocation","range":"1-2","metadata":{"x":${'['.repeat(1e5)}${']'.repeat(1e5)}}}`;
+    expect(read(deep)).toMatchObject({ allocation: { range: '1-2' } });
+  });
+});
+
+function envelope(raw: Uint8Array, kind = 'RangeAllocation'): Uint8Array {
+  return joined(MAGIC, bytesField(1, joined(bytesField(1, 'v1'), bytesField(2, kind))), bytesField(2, raw));
+}
