@@ -22,6 +22,8 @@ export interface Lease {
    * withdrawal: it said that it was shutting down, and until it falls silent only a 200 brings it back.
    */
   readonly seenDown: boolean;
+  /** What the last probe said (`answered 200`), as far as it was written. For people; at most 200 characters. */
+  readonly lastProbe?: string;
 }
 
 export function isWithdrawn(lease: Lease, nowMs: number): boolean {

@@ -4,8 +4,13 @@ import type { SpecDraft } from './spec-shape.ts';
 
 /** A cluster's name is a key of the table, and part of others. */
 export function nameFaults({ name }: SpecDraft): SpecFault[] {
-  if (name === undefined || /^[a-z0-9-]{1,63}$/.test(name)) return [];
+  if (name === undefined || isClusterName(name)) return [];
   return [fault(['name'], `${quoted(name)} is no cluster name`, 'use a-z, 0-9 and hyphens, at most 63 of them')];
+}
+
+/** Whether a cluster could have the name. */
+export function isClusterName(name: string): boolean {
+  return /^[a-z0-9-]{1,63}$/.test(name);
 }
 
 export function systemNamespaceFaults({ systemNamespaces: names = [] }: SpecDraft): SpecFault[] {

@@ -11,7 +11,10 @@ export function eventFaults({ issues }: ParseError): string {
 
 function faultOf(issue: z.core.$ZodIssue): string {
   const at = issue.path.length === 0 ? 'the event' : issue.path.join('.');
-  if (issue.code === 'unrecognized_keys') return `${issue.keys.map((key) => `"${key}"`).join(', ')} is not known`;
+  if (issue.code === 'unrecognized_keys') {
+    const keys = `${issue.keys.map((key) => `"${key}"`).join(', ')} is not known`;
+    return issue.path.length === 0 ? keys : `${at}: ${keys}`;
+  }
   if (issue.code === 'invalid_type') return `${at} is not of type ${issue.expected}`;
   return `${at} ${issue.message}`;
 }

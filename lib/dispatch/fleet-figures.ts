@@ -49,9 +49,13 @@ function isOverdue(
 ): boolean {
   const record = records[loop];
   if (record !== undefined && record.failuresInARow >= PERIODS) return true;
-  const unrecordedMs = isDueAtEveryTick(loop, entry) ? RECORD_AT_LEAST_EVERY_MS : 0;
-  const patienceMs = PERIODS * entry.intervalSeconds[loop] * 1000 + unrecordedMs;
-  return nowMs - Math.max(sinceMs, record?.lastSuccessAtMs ?? 0) > patienceMs;
+  return nowMs - Math.max(sinceMs, record?.lastSuccessAtMs ?? 0) > patienceMs(loop, entry);
+}
+
+/** How old the last record of a loop may be before something is wrong. */
+export function patienceMs(loop: Loop, { intervalSeconds }: Pick<RosterEntry, 'intervalSeconds'>): number {
+  const unrecordedMs = isDueAtEveryTick(loop, { intervalSeconds }) ? RECORD_AT_LEAST_EVERY_MS : 0;
+  return PERIODS * intervalSeconds[loop] * 1000 + unrecordedMs;
 }
 
 export function figuresOf(standings: readonly Standing[]): Readonly<Record<FleetFigure, number>> {

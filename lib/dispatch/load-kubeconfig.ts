@@ -1,17 +1,28 @@
 import path from 'node:path';
 import type { ClusterSpec } from '../cluster/cluster-spec.ts';
-import { type ApiServerAccess, loadKubeconfigFile, parseKubeconfig } from '../kubernetes/kubeconfig.ts';
+import {
+  type ApiServerAccess,
+  type KubeconfigOptions,
+  loadKubeconfigFile,
+  parseKubeconfig,
+} from '../kubernetes/kubeconfig.ts';
 import type { ReadKubeconfig } from '../secrets/read-kubeconfig.ts';
 import { wordsOf } from '../secrets/stored-kubeconfig.ts';
 
 /** Reads a cluster's kubeconfig anew. Throws a `ClusterError`. */
 export type LoadKubeconfig = (spec: ClusterSpec, signal: AbortSignal) => Promise<ApiServerAccess>;
 
-/** From wherever the spec says. Files are looked for from `folder` on. */
-export function kubeconfigLoader(folder: string, read: ReadKubeconfig): LoadKubeconfig {
+/** From wherever the spec says. Files are looked for from `folder` on; whether they may name plugins is in the options. */
+export function kubeconfigLoader(
+  folder: string,
+  read: ReadKubeconfig,
+  { allowPlugins = false }: Pick<KubeconfigOptions, 'allowPlugins'> = {},
+): LoadKubeconfig {
   return async ({ kubeconfig }, signal) => {
     const options = kubeconfig.context === undefined ? {} : { context: kubeconfig.context };
-    if ('file' in kubeconfig) return loadKubeconfigFile(path.resolve(folder, kubeconfig.file), options);
+    if ('file' in kubeconfig) {
+      return loadKubeconfigFile(path.resolve(folder, kubeconfig.file), { ...options, allowPlugins });
+    }
     const text = await read(kubeconfig, signal);
     return parseKubeconfig(text, `in ${wordsOf(kubeconfig).what}`, options);
   };

@@ -1,8 +1,9 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { ClusterSpec, Loop, Mode } from '../cluster/cluster-spec.ts';
+import type { Finding } from '../cluster/finding.ts';
 import type { EventsReport } from '../kubernetes/write-events.ts';
 import type { PassReport } from '../loops/pass.ts';
-import type { RunRecord } from '../table/run-records.ts';
+import type { RecordedFinding, RunRecord } from '../table/run-records.ts';
 import { describeError } from '../telemetry/describe-error.ts';
 import { isDueAtEveryTick } from './due.ts';
 
@@ -32,6 +33,7 @@ const MAX_FINDINGS = 20;
 export function recordOf(pass: EndedPass, previous: RunRecord | undefined): RunRecord {
   const { passId, mode, startedAtMs, durationMs, report } = pass;
   const failed = pass.errors.length > 0;
+  const findings = report?.findings ?? [];
   const lastSuccessAtMs = failed ? previous?.lastSuccessAtMs : startedAtMs;
   // A pass without a report has learnt nothing that would replace what the last one left to remember.
   const state = report === undefined ? previous?.state : report.state;
@@ -44,13 +46,18 @@ export function recordOf(pass: EndedPass, previous: RunRecord | undefined): RunR
     mode,
     observed,
     counts: report?.counts ?? {},
-    findings: (report?.findings ?? []).slice(0, MAX_FINDINGS).map(({ type, message }) => ({ type, message })),
+    findings: findings.slice(0, MAX_FINDINGS).map(recordedFinding),
     failuresInARow: failed ? (previous?.failuresInARow ?? 0) + 1 : 0,
     events: pass.events?.sightings ?? previous?.events ?? {},
+    ...(findings.length > MAX_FINDINGS && { findingCount: findings.length }),
     ...(failed && { error: describeError(pass.errors[0]) }),
     ...(lastSuccessAtMs !== undefined && { lastSuccessAtMs }),
     ...(state !== undefined && { state }),
   };
+}
+
+function recordedFinding({ type, message, item, service }: Finding): RecordedFinding {
+  return { type, message, ...(item !== undefined && { item }), ...(service !== undefined && { service }) };
 }
 
 /** `observe` as long as no enforcing pass has succeeded since one that only observed. */

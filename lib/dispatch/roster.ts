@@ -32,13 +32,13 @@ export async function readRoster(table: KeyValueTable, whole: number): Promise<R
     unreadable.push(...page.unreadable);
     for (const cluster of page.clusters) {
       if (kept.size < whole) kept.set(cluster.spec.name, cluster);
-      entries.push(entryOf(cluster));
+      entries.push(rosterEntry(cluster));
     }
   }
   return { entries, unreadable, pausedAll, clusters: kept };
 }
 
-function entryOf({ spec, paused, owner, writtenAtMs }: ListedCluster): RosterEntry {
+export function rosterEntry({ spec, paused, owner, writtenAtMs }: ListedCluster): RosterEntry {
   const { name, intervalSeconds, endpoints } = spec;
   return { name, intervalSeconds, publishes: endpoints.reconciler !== 'none', paused, owner, writtenAtMs };
 }

@@ -1,14 +1,12 @@
 import type { LoopDefinition } from '../loops/pass.ts';
 import { claimCluster } from '../table/cluster-registration.ts';
 import type { Pause, RegisteredCluster } from '../table/clusters.ts';
-import type { ReadRunRecord } from '../table/run-records.ts';
-import { readRunRecord, writeRunRecord } from '../table/run-records.ts';
-import { CLOSING_MS, PASS_BUDGET_MS, RECORDING_MS } from './budgets.ts';
+import { readRunRecord } from '../table/run-records.ts';
+import { CLOSING_MS, PASS_BUDGET_MS } from './budgets.ts';
 import { unlessAborted } from './deadline.ts';
 import { isDue, pauseInForce } from './due.ts';
 import type { Invocation } from './invocation.ts';
-import type { EndedPass } from './pass-record.ts';
-import { isWorthRecording, recordOf } from './pass-record.ts';
+import { recordPass } from './record-pass.ts';
 import { runPass } from './run-pass.ts';
 import { countPass, tellPass, tellUnbegun } from './tell-pass.ts';
 
@@ -80,7 +78,7 @@ async function passIfDue(
   };
   const ownedBy = isOwner ? undefined : owner;
   const ran = await runPass(environment, { loop, cluster, previous, startedAtMs, signal, warn, ownedBy });
-  const pass = isOwner ? await recorded(round, cluster, ran, last) : ran;
+  const pass = isOwner ? await recordPass(environment, loop.id, cluster.spec, ran, last) : ran;
   tellPass(telemetry, loop.id, name, pass);
   return pass.errors.length > 0 ? 'failed' : 'succeeded';
 }
@@ -96,27 +94,4 @@ async function ownerOf(
 ): Promise<string | undefined> {
   if (owner !== undefined) return owner.stack;
   return stack === undefined ? undefined : claimCluster(table(signal), spec.name, stack);
-}
-
-/** The pass, failed when its record could not be written: nobody would know of it, nor what it must remember. */
-async function recorded(
-  { loop, environment }: Round,
-  { spec }: RegisteredCluster,
-  pass: EndedPass,
-  last: ReadRunRecord | undefined,
-): Promise<EndedPass> {
-  const record = recordOf(pass, last?.record);
-  if (!isWorthRecording(loop.id, spec, pass, record, last?.record)) return pass;
-  const deadline = environment.startDeadline(RECORDING_MS);
-  try {
-    // When another pass of the loop was faster its record stands, and the next one reads that.
-    await unlessAborted(deadline.signal, () =>
-      writeRunRecord(environment.table(deadline.signal), spec.name, loop.id, record, last?.item),
-    );
-    return pass;
-  } catch (error) {
-    return { ...pass, errors: [...pass.errors, error] };
-  } finally {
-    deadline.cancel();
-  }
 }

@@ -1,6 +1,6 @@
 import type { ApiServerKind } from '../cluster/cluster-spec.ts';
 import { isHeld, isWithdrawn, type Lease } from '../cluster/lease.ts';
-import type { ProbeOutcome } from './probe-outcome.ts';
+import { type ProbeOutcome, shortDetail } from './probe-outcome.ts';
 import { type ExpectedAddress, MISSES_TO_GO, publishedAddresses } from './published-addresses.ts';
 
 export type LeaseChange =
@@ -50,11 +50,11 @@ function probedChange(
   const outcome = observation.outcomes.get(known.address);
   if (outcome === undefined || lease?.source === 'agent') return undefined;
   const verdict = verdictFor(known.kind, outcome);
-  if (verdict === 'ready') return refreshed(known, lease, observation);
-  if (verdict === 'alive') return refreshedUnlessDown(known, lease, observation);
+  if (verdict === 'ready') return refreshed(known, lease, outcome, observation);
+  if (verdict === 'alive') return refreshedUnlessDown(known, lease, outcome, observation);
   if (lease === undefined) return undefined;
   if (isWithdrawn(lease, observation.nowMs)) return seenDownWhileWithdrawn(lease, outcome, observation);
-  return verdict === 'shuttingDown' ? dropped(lease, observation.nowMs) : missed(lease, outcome, observation);
+  return verdict === 'shuttingDown' ? dropped(lease, outcome, observation.nowMs) : missed(lease, outcome, observation);
 }
 
 /** One of several behind a shared address shuts down: whoever is in front of it lives. */
@@ -66,6 +66,7 @@ function verdictFor(kind: ApiServerKind, { verdict }: ProbeOutcome): ProbeOutcom
 function refreshed(
   { address, host }: ExpectedAddress,
   lease: Lease | undefined,
+  outcome: ProbeOutcome,
   { nowMs, leaseMs }: LeaseObservation,
 ): LeaseChange | undefined {
   if (lease !== undefined && isWithdrawn(lease, nowMs) && !lease.seenDown) return undefined;
@@ -77,6 +78,7 @@ function refreshed(
     expiresAtMs: nowMs + leaseMs,
     misses: 0,
     seenDown: false,
+    lastProbe: shortDetail(outcome),
   };
   return { verb: 'put', lease: fresh };
 }
@@ -85,30 +87,33 @@ function refreshed(
 function refreshedUnlessDown(
   known: ExpectedAddress,
   lease: Lease | undefined,
+  outcome: ProbeOutcome,
   observation: LeaseObservation,
 ): LeaseChange | undefined {
   const wasShuttingDown = lease?.seenDown === true && lease.withdrawnUntilMs === undefined;
   if (lease !== undefined && (wasShuttingDown || isWithdrawn(lease, observation.nowMs))) return undefined;
-  return refreshed(known, lease, observation);
+  return refreshed(known, lease, outcome, observation);
 }
 
-function dropped(lease: Lease, nowMs: number): LeaseChange | undefined {
+function dropped(lease: Lease, outcome: ProbeOutcome, nowMs: number): LeaseChange | undefined {
   const { expiresAtMs, misses, seenDown } = lease;
   if (expiresAtMs <= nowMs && misses >= MISSES_TO_GO && seenDown) return undefined;
-  const gone = { expiresAtMs: Math.min(expiresAtMs, nowMs), misses: MISSES_TO_GO, seenDown: true };
+  const gone = {
+    expiresAtMs: Math.min(expiresAtMs, nowMs),
+    misses: MISSES_TO_GO,
+    seenDown: true,
+    lastProbe: shortDetail(outcome),
+  };
   return { verb: 'put', lease: { ...lease, ...gone } };
 }
 
-function missed(
-  lease: Lease,
-  { answered }: ProbeOutcome,
-  { nowMs, firstPass }: LeaseObservation,
-): LeaseChange | undefined {
+function missed(lease: Lease, outcome: ProbeOutcome, { nowMs, firstPass }: LeaseObservation): LeaseChange | undefined {
   if (firstPass && !isHeld(lease, nowMs)) return { verb: 'delete', lease };
   // Silence: the process that said it was shutting down is gone, what answers from now on is another.
-  const seenDown = lease.seenDown && answered;
+  const seenDown = lease.seenDown && outcome.answered;
   if (lease.misses >= MISSES_TO_GO && lease.seenDown === seenDown) return undefined;
-  return { verb: 'put', lease: { ...lease, misses: Math.min(lease.misses + 1, MISSES_TO_GO), seenDown } };
+  const misses = Math.min(lease.misses + 1, MISSES_TO_GO);
+  return { verb: 'put', lease: { ...lease, misses, seenDown, lastProbe: shortDetail(outcome) } };
 }
 
 /** Silence counts as down only when it cannot be our own network: something else answered, or there is nothing else. */
@@ -119,7 +124,8 @@ function seenDownWhileWithdrawn(
 ): LeaseChange | undefined {
   const others = [...outcomes].filter(([address]) => address !== lease.address);
   const proven = outcome.answered || others.length === 0 || others.some(([, { answered }]) => answered);
-  return proven && !lease.seenDown ? { verb: 'put', lease: { ...lease, seenDown: true } } : undefined;
+  if (!proven || lease.seenDown) return undefined;
+  return { verb: 'put', lease: { ...lease, seenDown: true, lastProbe: shortDetail(outcome) } };
 }
 
 /** A lease of ours whose address is no longer in the spec goes at once if another is live; alone it stays till it runs out. */

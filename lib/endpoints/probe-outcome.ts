@@ -20,6 +20,8 @@ export interface ProbeOutcome {
 /** Credentials are not asked of a probe: who refuses one, or asks it to come later, is alive. */
 const ALIVE = new Set([401, 403, 429]);
 
+const LONGEST_DETAIL = 200;
+
 /** A line of `/readyz`, or the answer of `/readyz/shutdown` (`pkg/server/healthz/healthz.go` of k8s.io/apiserver). */
 const SHUTTING_DOWN = /^\[-\]shutdown failed: |^internal server error: process is shutting down/m;
 
@@ -32,6 +34,12 @@ export function probeOutcome(answer: ProbeAnswer): ProbeOutcome {
     case 'status':
       return statusOutcome(answer.status, answer.body);
   }
+}
+
+/** The detail as a lease remembers it: one line, a part of which the server may have written, cut to 200 characters. */
+export function shortDetail({ detail }: ProbeOutcome): string {
+  const line = detail.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]+/gu, ' ').trim();
+  return line.length <= LONGEST_DETAIL ? line : `${line.slice(0, LONGEST_DETAIL - 1).toWellFormed()}…`;
 }
 
 function statusOutcome(status: number, body: string): ProbeOutcome {

@@ -1,4 +1,4 @@
-import type { ClusterSpec } from '../cluster/cluster-spec.ts';
+import type { ClusterSpec, Mode } from '../cluster/cluster-spec.ts';
 import {
   ALL_CLUSTERS,
   CLUSTERS,
@@ -18,7 +18,12 @@ import type { Item, KeyValueTable } from './key-value-table.ts';
 import { specValue } from './stored-spec.ts';
 import { sameValue } from './values.ts';
 
-export interface RegisterOptions extends UpdateOptions {
+export interface ReplaceOptions extends UpdateOptions {
+  /** The generation that somebody looked at and wants to be replaced, or that none was registered. Default: whatever is there. */
+  readonly replaces?: number | 'none';
+}
+
+export interface RegisterOptions extends ReplaceOptions {
   /** Who is to own the cluster, if nobody does yet. Default: the first stack that comes by. */
   readonly stack?: string;
 }
@@ -29,12 +34,12 @@ export interface RegisterOptions extends UpdateOptions {
  * A registration that does not parse is replaced.
  * @returns the cluster as it is now registered.
  * @throws TableError `OwnedElsewhere` for a packaged spec, which is edited in its package alone, and for one that
- * another stack than the given one owns.
+ * another stack than the given one owns; `ChangedMeanwhile`, unless somebody else wrote the same.
  */
 export function registerCluster(
   table: KeyValueTable,
   spec: ClusterSpec,
-  { stack, ...options }: RegisterOptions = {},
+  { stack, replaces, ...options }: RegisterOptions = {},
 ): Promise<RegisteredCluster> {
   return guaranteedUpdate(
     table,
@@ -44,12 +49,13 @@ export function registerCluster(
       const known = current && registrationIn(current);
       const before = known?.cluster;
       const owner = before?.owner ?? (stack === undefined ? undefined : { stack });
-      if (owner?.packaged !== undefined) throw packagedElsewhere(spec.name, owner.stack);
+      if (before !== undefined) refusePackaged(before);
       if (stack !== undefined && owner?.stack !== stack) throw ownedElsewhere(spec.name, owner?.stack);
       const cluster = successor(known, spec, owner);
       if (before !== undefined && sameSpec(before.spec, spec) && sameOwner(before.owner, owner)) {
         return { keep: before };
       }
+      refuseOther(spec.name, before, replaces);
       return { write: clusterContent(cluster), result: cluster };
     },
     options,
@@ -78,8 +84,13 @@ export function successor(
 /**
  * Ends the passes of a cluster. Nothing is changed in the cluster itself, and its ranges, leases and run records stay in
  * the table. @returns whether it was registered.
+ * @throws TableError `OwnedElsewhere` for a packaged spec, `ChangedMeanwhile`.
  */
-export function unregisterCluster(table: KeyValueTable, name: string, options?: UpdateOptions): Promise<boolean> {
+export function unregisterCluster(
+  table: KeyValueTable,
+  name: string,
+  { replaces, ...options }: ReplaceOptions = {},
+): Promise<boolean> {
   return guaranteedUpdate(
     table,
     CLUSTERS,
@@ -87,10 +98,33 @@ export function unregisterCluster(table: KeyValueTable, name: string, options?: 
     (current) => {
       const known = current && decodeRegistration(current);
       if (known?.cluster === undefined) return { keep: false };
+      refusePackaged(known.cluster);
+      refuseOther(name, known.cluster, replaces);
       return { write: tombstoneContent(known.generation), result: true };
     },
     options,
   );
+}
+
+/**
+ * Says whether its passes write, in a new generation unless they did so already.
+ * @returns the cluster as it is now registered; `undefined` when it is not.
+ * @throws TableError `OwnedElsewhere` for a packaged spec.
+ */
+export function setClusterMode(
+  table: KeyValueTable,
+  name: string,
+  mode: Mode,
+  options?: UpdateOptions,
+): Promise<RegisteredCluster | undefined> {
+  const change = (known: RegisteredCluster): Change<RegisteredCluster | undefined> => {
+    refusePackaged(known);
+    if (known.spec.mode === mode) return { keep: known };
+    const { generation } = known;
+    const cluster = successor({ generation, cluster: known }, { ...known.spec, mode }, known.owner);
+    return { write: clusterContent(cluster), result: cluster };
+  };
+  return changeRegistered(table, name, undefined, change, options);
 }
 
 /** Holds one cluster's passes, or with `undefined` lets them go on. @returns whether the cluster is registered. */
@@ -172,10 +206,20 @@ function ownedBy<Result>(stack: string, known: RegisteredCluster, result: Result
   return { write: clusterContent({ ...known, owner: { stack } }), result };
 }
 
-function packagedElsewhere(name: string, stack: string): TableError {
-  return new TableError(
+function refusePackaged({ spec: { name }, owner }: RegisteredCluster): void {
+  if (owner?.packaged === undefined) return;
+  throw new TableError(
     'OwnedElsewhere',
-    `${name} is registered by the cluster.yml of the stack ${stack}: change it there and deploy, or take it out there first.`,
+    `${name} is registered by the cluster.yml of the stack ${owner.stack}: change it there and deploy, or take it out there first.`,
+  );
+}
+
+function refuseOther(name: string, now: RegisteredCluster | undefined, replaces: number | 'none' | undefined): void {
+  if (replaces === undefined || replaces === (now?.generation ?? 'none')) return;
+  const found = now === undefined ? 'is no longer registered' : `is registered in generation ${now.generation} now`;
+  throw new TableError(
+    'ChangedMeanwhile',
+    `${name} ${found}, and was not a moment ago: somebody else changed it. Look at it anew, and try again.`,
   );
 }
 

@@ -30,7 +30,7 @@ export interface RegisteredCluster {
   readonly spec: ClusterSpec;
   /** Grows with every change of the spec. */
   readonly generation: number;
-  /** The generation at which the ranges or the allocator last changed. */
+  /** The generation at which the ranges or the allocator last changed, or an import closed allocation. */
   readonly rangesGeneration: number;
   readonly paused?: Pause;
   /** Absent: the first stack that comes by makes it its own. */
@@ -90,7 +90,8 @@ export async function* clusterPages(table: KeyValueTable): AsyncGenerator<Cluste
   for await (const items of pages) yield clustersIn(items);
 }
 
-function clustersIn(items: readonly Item[]): ClusterList {
+/** What these items of the partition of registrations say. */
+export function clustersIn(items: readonly Item[]): ClusterList {
   const clusters: ListedCluster[] = [];
   const unreadable: { name: string; error: TableError }[] = [];
   let pausedAll: Pause | undefined;

@@ -5,6 +5,8 @@ import { NodeHttpHandler } from '@smithy/node-http-handler';
 export interface DynamoClientOptions {
   /** Default: as the AWS SDK finds it in the environment. */
   readonly region?: string;
+  /** Of the files of the AWS CLI. */
+  readonly profile?: string;
   readonly endpoint?: string;
   readonly credentials?: NonNullable<DynamoDBClientConfig['credentials']>;
   /** Attempts of one call, the first included. Default 3. */
@@ -22,10 +24,11 @@ export interface DynamoClientOptions {
  * deadline of the pass may end it sooner.
  */
 export function createDynamoClient(options: DynamoClientOptions = {}): DynamoDBClient {
-  const { region, endpoint, credentials } = options;
+  const { region, profile, endpoint, credentials } = options;
   const { maxAttempts = 3, maxRetryDelayMs = 1000, connectionTimeoutMs = 500, requestTimeoutMs = 1500 } = options;
   return new DynamoDBClient({
     ...(region !== undefined && { region }),
+    ...(profile !== undefined && { profile }),
     ...(endpoint !== undefined && { endpoint }),
     ...(credentials !== undefined && { credentials }),
     maxAttempts,

@@ -14,7 +14,10 @@ export interface FailedCall {
   readonly deadline?: AbortSignal;
 }
 
-type SdkErrorCode = Exclude<TableErrorCode, 'Contended' | 'OwnedElsewhere' | 'Corrupt' | 'SchemaTooNew'>;
+type SdkErrorCode = Exclude<
+  TableErrorCode,
+  'Contended' | 'OwnedElsewhere' | 'ChangedMeanwhile' | 'Corrupt' | 'SchemaTooNew'
+>;
 
 const THROTTLED = new Set([
   'ProvisionedThroughputExceededException',

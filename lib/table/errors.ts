@@ -16,6 +16,8 @@ export type TableErrorCode =
   | 'Contended'
   /** A registration that another stack owns, or that a stack's cluster.yml makes. */
   | 'OwnedElsewhere'
+  /** A registration is no longer the one that was to be replaced. */
+  | 'ChangedMeanwhile'
   | 'Unexpected';
 
 /** Anything about the table that is not an expected outcome. The message says what failed and what to do next. */

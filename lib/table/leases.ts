@@ -3,7 +3,7 @@ import { guaranteedUpdate, type UpdateOptions } from './guaranteed-update.ts';
 import { fieldsOf } from './item-fields.ts';
 import type { Item, KeyValueTable, NewItem, WriteResult } from './key-value-table.ts';
 
-const PREFIX = 'masterleases/';
+export const LEASES = 'masterleases/';
 const SCHEMA = 1;
 
 /**
@@ -23,8 +23,18 @@ export interface ListedLease {
  * @throws TableError `SchemaTooNew`, `Corrupt`.
  */
 export async function listLeases(table: KeyValueTable, cluster: string): Promise<ListedLease[]> {
-  const items = await table.list(cluster, PREFIX);
+  const items = await table.list(cluster, LEASES);
   return items.map((item) => ({ lease: decodeLease(item), item }));
+}
+
+/** @throws TableError `SchemaTooNew`, `Corrupt`. */
+export async function readLease(
+  table: KeyValueTable,
+  cluster: string,
+  address: string,
+): Promise<ListedLease | undefined> {
+  const item = await table.get(cluster, leaseKey(address));
+  return item && { lease: decodeLease(item), item };
 }
 
 /** Writes a lease over exactly what was listed for its address, `undefined` if there was none. Never skipped. */
@@ -34,7 +44,7 @@ export async function putLease(
   lease: Lease,
   listed: ListedLease | undefined,
 ): Promise<WriteResult<ListedLease>> {
-  const content = { ...leaseContent(lease), cluster, key: PREFIX + lease.address };
+  const content = { ...leaseContent(lease), cluster, key: leaseKey(lease.address) };
   const result = await table.put(content, listed?.item);
   return result.outcome === 'won' ? { outcome: 'won', item: { lease, item: result.item } } : result;
 }
@@ -61,6 +71,8 @@ export interface Withdrawal {
   readonly address: string;
   readonly untilMs: number;
   readonly nowMs: number;
+  /** The server itself goes down with it: what answers next is back, and ends it. */
+  readonly goingDown?: boolean;
 }
 
 /**
@@ -72,16 +84,16 @@ export interface Withdrawal {
 export function withdraw(
   table: KeyValueTable,
   cluster: string,
-  { address, untilMs, nowMs }: Withdrawal,
+  { address, untilMs, nowMs, goingDown = false }: Withdrawal,
   options?: UpdateOptions,
 ): Promise<Lease> {
   return guaranteedUpdate(
     table,
     cluster,
-    PREFIX + address,
+    leaseKey(address),
     (current) => {
       const known = current === undefined ? neverHeld(address) : decodeLease(current);
-      const seenDown = isWithdrawn(known, nowMs) && known.seenDown;
+      const seenDown = goingDown || (isWithdrawn(known, nowMs) && known.seenDown);
       const lease = { ...known, withdrawnUntilMs: untilMs, seenDown };
       return { write: leaseContent(lease), result: lease };
     },
@@ -95,20 +107,26 @@ function neverHeld(address: string): Lease {
 
 /** The item's own expiry only says when it may be swept; whether the lease is held, its value says. */
 function leaseContent(lease: Lease): Omit<NewItem, 'cluster' | 'key'> {
-  const { generation, source, host, expiresAtMs, misses, withdrawnUntilMs, seenDown } = lease;
+  const { generation, source, host, expiresAtMs, misses, withdrawnUntilMs, seenDown, lastProbe } = lease;
   return {
     schema: SCHEMA,
-    value: { generation, source, host, expiresAtMs, misses, withdrawnUntilMs, seenDown },
+    value: { generation, source, host, expiresAtMs, misses, withdrawnUntilMs, seenDown, lastProbe },
     expiresAtMs: Math.max(expiresAtMs, withdrawnUntilMs ?? 0) + REMEMBERED_MS,
   };
 }
 
-function decodeLease(item: Item): Lease {
+export function leaseKey(address: string): string {
+  return LEASES + address;
+}
+
+/** @throws TableError `SchemaTooNew`, `Corrupt`. */
+export function decodeLease(item: Item): Lease {
   const fields = fieldsOf(item, SCHEMA);
   const host = fields.optionalText('host');
   const withdrawnUntilMs = fields.optionalNumber('withdrawnUntilMs');
+  const lastProbe = fields.optionalText('lastProbe');
   return {
-    address: item.key.slice(PREFIX.length),
+    address: item.key.slice(LEASES.length),
     generation: fields.count('generation'),
     source: fields.oneOf('source', ['probe', 'agent']),
     expiresAtMs: fields.number('expiresAtMs'),
@@ -116,5 +134,6 @@ function decodeLease(item: Item): Lease {
     seenDown: fields.flag('seenDown'),
     ...(host !== undefined && { host }),
     ...(withdrawnUntilMs !== undefined && { withdrawnUntilMs }),
+    ...(lastProbe !== undefined && { lastProbe }),
   };
 }

@@ -16,7 +16,16 @@ export interface RunRecord {
   readonly observed: boolean;
   readonly counts: Readonly<Record<string, number>>;
   /** For people, and capped. */
-  readonly findings: readonly { readonly type: FindingType; readonly message: string }[];
+  readonly findings: readonly {
+    readonly type: FindingType;
+    readonly message: string;
+    /** The address or port it is about. */
+    readonly item?: string;
+    /** The Service it is about: `namespace/name`. */
+    readonly service?: string;
+  }[];
+  /** How many there were; absent: those that are kept. */
+  readonly findingCount?: number;
   readonly error?: { readonly code: string; readonly message: string };
   readonly failuresInARow: number;
   readonly lastSuccessAtMs?: number;
@@ -25,6 +34,8 @@ export interface RunRecord {
   /** The loop's own. */
   readonly state?: TableValue;
 }
+
+export type RecordedFinding = RunRecord['findings'][number];
 
 /** A record and the item that holds it: what a write is conditional on. */
 export interface ReadRunRecord {
@@ -35,6 +46,8 @@ export interface ReadRunRecord {
 const SCHEMA = 1;
 const MAX_FINDINGS = 100;
 const MAX_MESSAGE_LENGTH = 500;
+/** More than any address, port or Service takes. */
+const MAX_NAME_LENGTH = 400;
 const MAX_EVENTS = 1000;
 
 /** @throws TableError `SchemaTooNew`, `Corrupt`. */
@@ -43,7 +56,7 @@ export async function readRunRecord(
   cluster: string,
   loop: Loop,
 ): Promise<ReadRunRecord | undefined> {
-  const item = await table.get(cluster, keyOf(loop));
+  const item = await table.get(cluster, runKey(loop));
   return item && { record: decodeRunRecord(item), item };
 }
 
@@ -55,7 +68,7 @@ export async function listRunRecords(table: KeyValueTable, cluster: string): Pro
   try {
     return Object.fromEntries(
       LOOPS.flatMap((loop) => {
-        const item = items.get(keyOf(loop));
+        const item = items.get(runKey(loop));
         return item === undefined ? [] : [[loop, decodeRunRecord(item)]];
       }),
     );
@@ -73,10 +86,10 @@ export function writeRunRecord(
   record: RunRecord,
   previous: Item | undefined,
 ): Promise<WriteResult<Item>> {
-  return table.put({ ...recordContent(record), cluster, key: keyOf(loop) }, previous);
+  return table.put({ ...recordContent(record), cluster, key: runKey(loop) }, previous);
 }
 
-function keyOf(loop: Loop): string {
+export function runKey(loop: Loop): string {
   return `runs/${loop}`;
 }
 
@@ -85,7 +98,7 @@ function recordContent(record: RunRecord): Omit<NewItem, 'cluster' | 'key'> {
   const value = {
     ...plain,
     counts: { ...counts },
-    findings: findings.slice(0, MAX_FINDINGS).map(({ type, message }) => ({ type, message: cut(message) })),
+    findings: findings.slice(0, MAX_FINDINGS).map(cutFinding),
     error: error && { code: error.code, message: cut(error.message) },
     events: latest(events),
   };
@@ -101,12 +114,23 @@ function latest(events: RunRecord['events']): Record<string, { [field: string]: 
   );
 }
 
-function cut(message: string): string {
-  return message.length <= MAX_MESSAGE_LENGTH ? message : `${message.slice(0, MAX_MESSAGE_LENGTH - 1).toWellFormed()}…`;
+function cutFinding({ type, message, item, service }: RecordedFinding): { readonly [field: string]: string } {
+  return {
+    type,
+    message: cut(message),
+    ...(item !== undefined && { item: cut(item, MAX_NAME_LENGTH) }),
+    ...(service !== undefined && { service: cut(service, MAX_NAME_LENGTH) }),
+  };
 }
 
-function decodeRunRecord(item: Item): RunRecord {
+function cut(text: string, length: number = MAX_MESSAGE_LENGTH): string {
+  return text.length <= length ? text : `${text.slice(0, length - 1).toWellFormed()}…`;
+}
+
+/** @throws TableError `SchemaTooNew`, `Corrupt`. */
+export function decodeRunRecord(item: Item): RunRecord {
   const fields = fieldsOf(item, SCHEMA);
+  const findingCount = fields.optionalNumber('findingCount');
   const error = fields.optionalFields('error');
   const lastSuccessAtMs = fields.optionalNumber('lastSuccessAtMs');
   const state = fieldsIn(item.value)?.['state'];
@@ -121,15 +145,23 @@ function decodeRunRecord(item: Item): RunRecord {
     findings: fields.list('findings').map(findingOf),
     failuresInARow: fields.count('failuresInARow'),
     events: fields.each('events', (events, name) => sightingOf(events.fields(name))),
+    ...(findingCount !== undefined && { findingCount }),
     ...(error !== undefined && { error: { code: error.text('code'), message: error.text('message') } }),
     ...(lastSuccessAtMs !== undefined && { lastSuccessAtMs }),
     ...(state !== undefined && { state }),
   };
 }
 
-function findingOf(fields: ItemFields): RunRecord['findings'][number] {
-  // Only shown to people: one of another version's types does no harm.
-  return { type: fields.text('type') as FindingType, message: fields.text('message') };
+function findingOf(fields: ItemFields): RecordedFinding {
+  const item = fields.optionalText('item');
+  const service = fields.optionalText('service');
+  return {
+    // Only shown to people: one of another version's types does no harm.
+    type: fields.text('type') as FindingType,
+    message: fields.text('message'),
+    ...(item !== undefined && { item }),
+    ...(service !== undefined && { service }),
+  };
 }
 
 function sightingOf(fields: ItemFields): EventSighting {

@@ -61,6 +61,9 @@ const refreshed = (generation: number) => [
   { verb: 'put', lease: lease({ generation, expiresAtMs: NOW_MS + LEASE_MS }) },
 ];
 const left = (given: Partial<Lease>) => [{ verb: 'put', lease: lease(given) }];
+/** Whatever is written carries what the probe said. */
+const saying = (answer: ProbeOutcome, changes: ReturnType<typeof left>) =>
+  changes.map(({ verb, lease: written }) => ({ verb, lease: { ...written, lastProbe: answer.detail } }));
 
 describe('what a probe makes of a lease', () => {
   const withdrawn = { withdrawnUntilMs: NOW_MS + 60_000 };
@@ -157,11 +160,12 @@ describe('what a probe makes of a lease', () => {
       refreshed(4),
     ],
   ] as const)('%s', (_name, known, answer, expected) => {
-    expect(decide(known, answer)).toEqual(expected);
+    expect(decide(known, answer)).toEqual(saying(answer, [...expected]));
   });
 
   test('a shared address is never dropped by a shutdown: it lives', () => {
-    expect(decide(lease(), outcome('shuttingDown'), {}, 'shared')).toEqual(refreshed(4));
+    const answer = outcome('shuttingDown');
+    expect(decide(lease(), answer, {}, 'shared')).toEqual(saying(answer, refreshed(4)));
   });
 
   test('a withdrawn server was not seen down by silence that may be our own', () => {
@@ -175,7 +179,7 @@ describe('what a probe makes of a lease', () => {
     expect(decide(lease(withdrawn), outcome('miss'), given)).toEqual([]);
     const answered = { ...given, outcomes: new Map(given.outcomes).set(OTHER, outcome('alive')) };
     expect(decide(lease(withdrawn), outcome('miss'), answered)).toContainEqual(
-      left({ ...withdrawn, seenDown: true })[0],
+      saying(outcome('miss'), left({ ...withdrawn, seenDown: true }))[0],
     );
   });
 
@@ -184,7 +188,17 @@ describe('what a probe makes of a lease', () => {
       [ADDRESS, outcome('miss', true)],
       [OTHER, outcome('miss')],
     ]);
-    expect(decide(lease(withdrawn), outcome('miss'), { outcomes })).toEqual(left({ ...withdrawn, seenDown: true }));
+    expect(decide(lease(withdrawn), outcome('miss'), { outcomes })).toEqual(
+      saying(outcome('miss'), left({ ...withdrawn, seenDown: true })),
+    );
+  });
+
+  test('what the probe said is kept as one short line', () => {
+    const detail = `answered 500: etcd\u001b[31m\n\u2028${'😀'.repeat(150)}`;
+    const [change] = decide(lease(), { ...outcome('miss'), detail });
+    expect(change?.lease.lastProbe).toMatch(/^answered 500: etcd \[31m 😀+\u{fffd}?…$/u);
+    expect(change?.lease.lastProbe?.length).toBeLessThanOrEqual(200);
+    expect(change?.lease.lastProbe?.isWellFormed()).toBe(true);
   });
 
   test("an agent's lease is the agent's", () => {
@@ -248,8 +262,10 @@ describe('leases that go', () => {
   });
 
   test('the start keeps what answers, and what has time left', () => {
-    expect(decide(lease({ expiresAtMs: RUN_OUT }), outcome('ready'), { firstPass: true })).toEqual(refreshed(4));
-    expect(decide(lease(), outcome('miss'), { firstPass: true })).toEqual(left({ misses: 1 }));
+    const [ready, miss] = [outcome('ready'), outcome('miss')];
+    const ranOut = lease({ expiresAtMs: RUN_OUT });
+    expect(decide(ranOut, ready, { firstPass: true })).toEqual(saying(ready, refreshed(4)));
+    expect(decide(lease(), miss, { firstPass: true })).toEqual(saying(miss, left({ misses: 1 })));
   });
 
   test('an item is deleted an hour after it said something last', () => {

@@ -6,8 +6,19 @@ import { text } from 'node:stream/consumers';
 import { ACCOUNT, REGION } from './emulator-aws.ts';
 
 const REPOSITORY = join(import.meta.dirname, '../..');
-/** What `serverless deploy` reads. */
-const DEPLOYED = ['package.json', 'tsconfig.json', 'serverless.yml', 'deploy', 'functions', 'lib', 'tools'];
+/** What `serverless deploy` reads, and `kbctl` runs. */
+const COPIED = [
+  'package.json',
+  'tsconfig.json',
+  'serverless.yml',
+  'cluster.example.yml',
+  'cli',
+  'deploy',
+  'functions',
+  'lib',
+  'local',
+  'tools',
+];
 const COMMAND_TIMEOUT_MS = 180_000;
 
 /** A copy of the repository that a test may write a `cluster.yml` into, and deploy. */
@@ -29,7 +40,7 @@ export interface Ran {
 /** Copies the project. Commands in it know no other AWS than `endpoint`. */
 export function copyProject(endpoint: string): Project {
   const folder = mkdtempSync(join(realpathSync(tmpdir()), 'kube-bootstrap-controller-project-'));
-  for (const name of DEPLOYED) cpSync(join(REPOSITORY, name), join(folder, name), { recursive: true });
+  for (const name of COPIED) cpSync(join(REPOSITORY, name), join(folder, name), { recursive: true });
   symlinkSync(join(REPOSITORY, 'node_modules'), join(folder, 'node_modules'));
   const run = (command: string, args: readonly string[]) => runIn(folder, endpoint, command, args);
   return {

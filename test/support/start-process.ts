@@ -26,7 +26,7 @@ export interface Ended {
 /** Starts it with these arguments; `env` is added to the environment. */
 export function startProcess(args: readonly string[], env: Readonly<Record<string, string>> = {}): StartProcess {
   const { KUBECONFIG: _, ...inherited } = process.env;
-  const command = ['--import', './tools/check-node.mjs', 'local/start.ts', ...args];
+  const command = ['cli/kbctl.mjs', 'run', ...args];
   const child = spawn(process.execPath, command, {
     cwd: REPOSITORY,
     env: { ...inherited, ...env },

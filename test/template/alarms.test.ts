@@ -24,6 +24,9 @@ const METRICS = Object.keys({
   lateTicks: true,
   unreadableTicks: true,
   unqueuedTicks: true,
+  allocations: true,
+  allocationsRefused: true,
+  allocationRetries: true,
   clustersRegistered: true,
   clustersOverdue: true,
   clustersFailing: true,
@@ -98,8 +101,8 @@ describe('what is watched', () => {
   });
 
   test.each([
-    ['cluster-ip-repair', ['duplicate', 'outOfRange', 'invalid']],
-    ['node-port-repair', ['duplicate', 'outOfRange']],
+    ['cluster-ip-repair', ['duplicate', 'outOfRange', 'invalid', 'heldByAnother']],
+    ['node-port-repair', ['duplicate', 'outOfRange', 'heldByAnother']],
     ['kubernetes-service', ['twoOwners']],
   ] as const)('findings of %s that need a person raise an alarm under the counter that counts them', (loop, types) => {
     const watched = alarms

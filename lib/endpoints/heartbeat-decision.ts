@@ -1,0 +1,61 @@
+import { isWithdrawn, type Lease } from '../cluster/lease.ts';
+import type { ProbeOutcome } from './probe-outcome.ts';
+import { MISSES_TO_GO } from './published-addresses.ts';
+
+/** What an API server's own host knows when it is to refresh its lease. */
+export interface HeartbeatObservation {
+  readonly address: string;
+  readonly lease: Lease | undefined;
+  /** What its API server said; undefined when it was not asked, and counts as ready. */
+  readonly outcome: ProbeOutcome | undefined;
+  readonly nowMs: number;
+  readonly leaseMs: number;
+}
+
+export interface HeartbeatDecision {
+  /** `held`: refreshed. `withdrawn`: somebody took it out, and its time is not over. `down`: it was not ready. */
+  readonly state: 'held' | 'withdrawn' | 'down';
+  /** Absent: nothing is to be written. */
+  readonly write?: Lease;
+}
+
+/**
+ * A host refreshes its lease as the kubernetes-service loop does for those that it probes: a 200 brings back what was
+ * taken out, if the server was seen down since; one that says that it shuts down is out at once.
+ */
+export function decideHeartbeat(observation: HeartbeatObservation): HeartbeatDecision {
+  const { lease, outcome, nowMs } = observation;
+  const verdict = outcome?.verdict ?? 'ready';
+  const withdrawn = lease !== undefined && isWithdrawn(lease, nowMs);
+  if (verdict === 'ready' && !(withdrawn && !lease.seenDown)) return refreshed(observation);
+  if (withdrawn) return { state: 'withdrawn', ...(isDown(outcome) && markedDown(lease)) };
+  if (verdict === 'alive' && !(lease?.seenDown === true && lease.withdrawnUntilMs === undefined)) {
+    return refreshed(observation);
+  }
+  return { state: 'down', ...(lease !== undefined && withoutPlace(lease, outcome, nowMs)) };
+}
+
+function isDown(outcome: ProbeOutcome | undefined): boolean {
+  return outcome?.verdict === 'shuttingDown' || outcome?.verdict === 'miss';
+}
+
+function refreshed({ address, lease, nowMs, leaseMs }: HeartbeatObservation): HeartbeatDecision {
+  const generation = (lease?.generation ?? 0) + 1;
+  const expiresAtMs = nowMs + leaseMs;
+  return { state: 'held', write: { address, generation, source: 'agent', expiresAtMs, misses: 0, seenDown: false } };
+}
+
+/** Its next 200 ends the withdrawal. */
+function markedDown(lease: Lease): { readonly write?: Lease } {
+  return lease.seenDown ? {} : { write: { ...lease, seenDown: true } };
+}
+
+function withoutPlace(lease: Lease, outcome: ProbeOutcome | undefined, nowMs: number): { readonly write?: Lease } {
+  if (outcome?.verdict === 'shuttingDown') {
+    if (lease.seenDown && lease.expiresAtMs <= nowMs) return {};
+    const expiresAtMs = Math.min(lease.expiresAtMs, nowMs);
+    return { write: { ...lease, expiresAtMs, misses: MISSES_TO_GO, seenDown: true } };
+  }
+  // Silence: the process that said it was shutting down is gone.
+  return lease.seenDown && outcome?.answered === false ? { write: { ...lease, seenDown: false } } : {};
+}

@@ -1,0 +1,33 @@
+const SECOND_MS = 1000;
+const MINUTE_MS = 60 * SECOND_MS;
+const HOUR_MS = 60 * MINUTE_MS;
+const DAY_MS = 24 * HOUR_MS;
+const YEAR_MS = 365 * DAY_MS;
+
+/** From the largest unit on. `fineBelow`: the age is told with the next smaller unit as long as it is less than this. */
+const UNITS = [
+  { letter: 'y', ms: YEAR_MS, from: 2 * YEAR_MS, fineBelow: 8 * YEAR_MS, finer: { letter: 'd', ms: DAY_MS } },
+  { letter: 'd', ms: DAY_MS, from: 2 * DAY_MS, fineBelow: 8 * DAY_MS, finer: { letter: 'h', ms: HOUR_MS } },
+  { letter: 'h', ms: HOUR_MS, from: 3 * HOUR_MS, fineBelow: 8 * HOUR_MS, finer: { letter: 'm', ms: MINUTE_MS } },
+  { letter: 'm', ms: MINUTE_MS, from: 2 * MINUTE_MS, fineBelow: 10 * MINUTE_MS, finer: { letter: 's', ms: SECOND_MS } },
+] as const;
+
+/**
+ * How long ago, as kubectl's columns tell it: `5s`, `3m20s`, `15m`, `2h`, `4d`. Clocks differ: a second ahead is now, and
+ * more than that is `<invalid>`, as kubectl has it.
+ */
+export function formatAge(ms: number): string {
+  if (ms <= -2 * SECOND_MS) return '<invalid>';
+  const unit = UNITS.find(({ from }) => ms >= from);
+  if (unit === undefined) return `${Math.max(0, Math.trunc(ms / SECOND_MS))}s`;
+  const whole = `${Math.floor(ms / unit.ms)}${unit.letter}`;
+  const rest = Math.floor((ms % unit.ms) / unit.finer.ms);
+  return ms < unit.fineBelow && rest > 0 ? `${whole}${rest}${unit.finer.letter}` : whole;
+}
+
+/** How long something took: `412ms`, `1.2s`, from two minutes on as an age. */
+export function formatDuration(ms: number): string {
+  if (ms < SECOND_MS) return `${Math.max(0, Math.round(ms))}ms`;
+  if (ms >= 2 * MINUTE_MS) return formatAge(ms);
+  return ms < 10 * SECOND_MS ? `${Math.floor(ms / 100) / 10}s` : `${Math.floor(ms / SECOND_MS)}s`;
+}

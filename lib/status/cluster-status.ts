@@ -1,0 +1,181 @@
+import type { AllocatorOfRecord, ApiServerKind, Loop, Mode } from '../cluster/cluster-spec.ts';
+import type { FindingType } from '../cluster/finding.ts';
+import type { Hold } from '../cluster/hold.ts';
+import type { RangeKey } from '../table/ranges.ts';
+
+/**
+ * What a person wants to know of one cluster, as the table has it: what `kbctl status` and the page show. It holds no
+ * credential. Times are milliseconds since 1970.
+ */
+export interface ClusterStatus {
+  readonly name: string;
+  readonly mode: Mode;
+  readonly allocator: AllocatorOfRecord;
+  readonly generation: number;
+  /** The stack whose passes write; absent: nobody's yet. `packaged`: its spec is that stack's cluster.yml. */
+  readonly owner?: { readonly stack: string; readonly packaged: boolean };
+  readonly paused?: PauseStatus;
+  /** The worst of all below. */
+  readonly health: Health;
+  /** What somebody has to look at, the worst first; empty when nothing. */
+  readonly attention: readonly Attention[];
+  readonly apiServers: readonly ApiServerStatus[];
+  /** All four, in the order of LOOPS. */
+  readonly loops: readonly LoopStatus[];
+  /** Those of the spec that were saved, or that a pass has counted, in the order of RANGE_KEYS. */
+  readonly ranges: readonly RangeStatus[];
+  /** Of the last passes. */
+  readonly findings: readonly FindingStatus[];
+  /** What cannot be read, in words: an item that does not parse, or that a later version wrote. */
+  readonly unreadable: readonly string[];
+}
+
+/** `bad`: a person is needed. `warning`: it may mend itself. `unknown`: no pass has told yet. `paused`: held on purpose. */
+export type Health = 'bad' | 'warning' | 'unknown' | 'paused' | 'good';
+
+export interface PauseStatus {
+  readonly untilMs: number;
+  readonly reason: string;
+  readonly by: string;
+  /** The hold on all clusters, not this one's own. */
+  readonly all: boolean;
+}
+
+export interface Attention {
+  readonly level: 'bad' | 'warning';
+  /** A finding type, or `late`, `failing`, `neverRan`, `noLiveLease`, `unreadable`, `almostFull`: what `explain` takes. */
+  readonly word: string;
+  /** One line. */
+  readonly message: string;
+  /** What to do, in one line. */
+  readonly next: string;
+}
+
+export interface ApiServerStatus {
+  /** Canonical text; absent for a host name of the spec that no lease is known of. */
+  readonly address?: string;
+  readonly host?: string;
+  /** Absent: it is not in the spec. */
+  readonly kind?: ApiServerKind;
+  /**
+   * `held`: published, if its loop could write. `withdrawn`: not published before its time, and then not before it
+   * answers. `neverSeen`: no lease.
+   */
+  readonly state: 'held' | 'ranOut' | 'withdrawn' | 'neverSeen';
+  readonly source?: 'probe' | 'agent';
+  /** When the lease runs out, or did. */
+  readonly expiresAtMs?: number;
+  /** Absent where something else was written into the lease since. */
+  readonly refreshedAtMs?: number;
+  readonly withdrawnUntilMs?: number;
+  readonly misses?: number;
+  /** What the last probe said (`answered 200`, `no answer: connect ECONNREFUSED`), where it is known. */
+  readonly lastProbe?: string;
+}
+
+export interface LoopStatus {
+  readonly loop: Loop;
+  /**
+   * `good`: the last pass succeeded. `failing`: it did not. `late`: none was recorded for three intervals and a
+   * minute, as the alarm clusters-overdue has it. `neverRan`. `unknown`: its record cannot be read.
+   */
+  readonly state: 'good' | 'failing' | 'late' | 'neverRan' | 'paused' | 'unknown';
+  readonly intervalSeconds: number;
+  readonly lastPass?: {
+    readonly startedAtMs: number;
+    readonly durationMs: number;
+    readonly outcome: 'succeeded' | 'failed';
+    readonly mode: Mode;
+    readonly counts: Readonly<Record<string, number>>;
+    readonly error?: { readonly code: string; readonly message: string };
+    /** How many it had, also where fewer were kept. */
+    readonly findings: number;
+  };
+  readonly failuresInARow: number;
+  readonly lastSuccessAtMs?: number;
+}
+
+export interface RangeStatus {
+  readonly key: RangeKey;
+  /** `cluster IPs`, `secondary cluster IPs`, `node ports`. */
+  readonly title: string;
+  /** Canonical text: `10.0.0.0/24`, `30000-32767`. */
+  readonly range: string;
+  /** `table`: the record. `apiserver`: a picture of what Services claimed at the last pass. */
+  readonly allocator: AllocatorOfRecord;
+  /**
+   * With `allocator: table`, whether it may be allocated from: not before an enforcing pass of this generation has
+   * saved it. Absent: the API servers allocate, or what is saved was not read.
+   */
+  readonly ready?: boolean;
+  /** Absent: nothing was saved, or it was not read; the figures are those of the last pass. */
+  readonly savedAtMs?: number;
+  readonly capacity: number;
+  readonly used: number;
+  readonly free: number;
+  readonly usedPercent: number;
+  /** Size of the low band that is handed out last. */
+  readonly reserved: number;
+  /** Items with a strike or two: in use without a Service. */
+  readonly leaking: number;
+  /** Items of `holds`. */
+  readonly held: number;
+  /** Distinct items that findings call duplicates. */
+  readonly duplicates: number;
+  /** Those that are not over. */
+  readonly holds: readonly Hold[];
+  /** Absent where no bits are kept (a range that is larger than a bitmap, with `apiserver`), or none were read. */
+  readonly map?: RangeMap;
+}
+
+/** A range as cells of equal size, in order: one item each up to 4,096 cells, buckets of a power of two above. */
+export interface RangeMap {
+  readonly itemsPerCell: number;
+  /** Text of the first item of the first cell: a network's own address, the lowest port. */
+  readonly first: string;
+  /** One letter of CELL_STATES a cell. */
+  readonly cells: string;
+  /** Items in use, of each bucket; absent when a cell is one item. */
+  readonly fill?: readonly number[];
+}
+
+/**
+ * Letters of `RangeMap.cells`; of a bucket's items the first of this list decides:
+ * D duplicate, L leaking, H held, U in use, R free in the reserved band, F free, X not usable (network, broadcast).
+ * A duplicate is what the last pass found, the others are what is saved.
+ */
+export const CELL_STATES = {
+  D: 'duplicate',
+  L: 'leaking',
+  H: 'held',
+  U: 'in use',
+  R: 'reserved',
+  F: 'free',
+  X: 'not usable',
+} as const;
+export type CellState = keyof typeof CELL_STATES;
+
+export interface FindingStatus {
+  readonly loop: Loop;
+  readonly type: FindingType;
+  readonly message: string;
+  /** `namespace/name`. */
+  readonly service?: string;
+  /** The address or port. */
+  readonly item?: string;
+  /** When the pass that saw it began. */
+  readonly seenAtMs: number;
+  /** One line. */
+  readonly mend: string;
+}
+
+/** All clusters of a table. */
+export interface FleetStatus {
+  readonly atMs: number;
+  readonly table: string;
+  readonly pausedAll?: Omit<PauseStatus, 'all'>;
+  /** Those that need a person first, then by name. */
+  readonly clusters: readonly ClusterStatus[];
+  /** Registrations that cannot be read. */
+  readonly unreadable: readonly { readonly name: string; readonly message: string }[];
+}

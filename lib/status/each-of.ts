@@ -1,0 +1,22 @@
+/** Clusters that are read at a time: three lists of each are fewer than the connections of the table's client. */
+export const AT_A_TIME = 16;
+
+/** What `work` makes of each, in their order, so many at a time. The first that throws ends it. */
+export async function eachOf<Element, Result>(
+  elements: readonly Element[],
+  limit: number,
+  work: (element: Element) => Promise<Result>,
+): Promise<Result[]> {
+  const results: Result[] = [];
+  // A worker that throws closes the generator, and with it the work of all.
+  const left = entriesOf(elements);
+  const worker = async () => {
+    for (const [index, element] of left) results[index] = await work(element);
+  };
+  await Promise.all(Array.from({ length: Math.max(1, Math.min(limit, elements.length)) }, worker));
+  return results;
+}
+
+function* entriesOf<Element>(elements: readonly Element[]): Generator<readonly [number, Element]> {
+  yield* elements.entries();
+}

@@ -1,0 +1,142 @@
+import { AllocatorError } from '../allocator/errors.ts';
+import { fromBits, intersect, popCount, union } from '../allocator/snapshot-bytes.ts';
+import type { ClusterSpec, Loop } from '../cluster/cluster-spec.ts';
+import { isOver } from '../cluster/hold.ts';
+import { RANGE_KEYS, type RangeKey } from '../table/ranges.ts';
+import type { RunRecord } from '../table/run-records.ts';
+import type { RangeStatus } from './cluster-status.ts';
+import { drawRange } from './range-map.ts';
+import type { SavedRange, StatusInputs, UnreadableItem } from './status-inputs.ts';
+import { textRange } from './text-range.ts';
+
+/** One range of a spec, and what the figures of its loop call it. */
+interface SpecRange {
+  readonly key: RangeKey;
+  readonly title: string;
+  readonly configured: string;
+  readonly loop: Loop;
+  readonly figure: (name: 'allocated' | 'capacity' | 'mayHaveLeaked' | 'held') => string;
+}
+
+export interface RangeStatuses {
+  readonly ranges: readonly RangeStatus[];
+  readonly unreadable: readonly UnreadableItem[];
+}
+
+/** Those of the spec that were saved, or else counted. */
+export function rangeStatuses(inputs: StatusInputs, nowMs: number): RangeStatuses {
+  const ranges: RangeStatus[] = [];
+  const unreadable: UnreadableItem[] = [];
+  for (const range of rangesOf(inputs.cluster.spec)) {
+    const status = rangeStatus(range, inputs, nowMs);
+    if (status instanceof AllocatorError) {
+      const message = `Item ${inputs.cluster.spec.name}/${range.key} holds a range that does not parse: ${status.message}. It is left as it is; put it right, or remove it to start anew.`;
+      unreadable.push({ key: range.key, message });
+    } else if (status !== undefined) ranges.push(status);
+  }
+  return { ranges, unreadable };
+}
+
+function rangesOf({ serviceClusterIPRanges: [primary, secondary], serviceNodePortRange }: ClusterSpec): SpecRange[] {
+  const { primary: key, secondary: secondaryKey, nodePorts } = RANGE_KEYS;
+  const loop = 'cluster-ip-repair';
+  const figure = (name: string) => name;
+  const secondaryFigure = (name: string) => `secondary${name.charAt(0).toUpperCase()}${name.slice(1)}`;
+  return [
+    { key, title: 'cluster IPs', configured: primary, loop, figure },
+    ...(secondary === undefined
+      ? []
+      : [
+          {
+            key: secondaryKey,
+            title: 'secondary cluster IPs',
+            configured: secondary,
+            loop,
+            figure: secondaryFigure,
+          } as const,
+        ]),
+    { key: nodePorts, title: 'node ports', configured: serviceNodePortRange, loop: 'node-port-repair', figure },
+  ];
+}
+
+function rangeStatus(range: SpecRange, inputs: StatusInputs, nowMs: number): RangeStatus | AllocatorError | undefined {
+  const record = inputs.records[range.loop];
+  const saved = inputs.ranges?.find(({ key }) => key === range.key);
+  const counted = countedStatus(range, inputs, record);
+  if (saved === undefined || (counted !== undefined && isOutdated(range, saved, inputs.cluster.spec))) return counted;
+  return savedStatus(range, saved, inputs, nowMs);
+}
+
+/** No pass writes it any more: another allocates, or draws no picture of a range as large as that of the spec. */
+function isOutdated({ configured }: SpecRange, { stored }: SavedRange, { allocator }: ClusterSpec): boolean {
+  return stored.allocator !== allocator || (allocator === 'apiserver' && stored.range !== configured);
+}
+
+function savedStatus(
+  { key, title, configured, loop }: SpecRange,
+  { stored, savedAtMs }: SavedRange,
+  { cluster, records }: StatusInputs,
+  nowMs: number,
+): RangeStatus | AllocatorError {
+  const range = textRange(key, stored.range || configured);
+  if (range instanceof AllocatorError) return range;
+  const used = popCount(stored.data);
+  const holds = stored.holds.filter((hold) => !isOver(hold, nowMs));
+  const held = intersect(fromBits(range.bitsOf(holds.flatMap(({ items }) => items))), stored.data);
+  const leaking = intersect(union(stored.strikes.once, stored.strikes.twice), stored.data);
+  const duplicates = new Set(range.bitsOf(duplicateItems(records[loop])));
+  return {
+    key,
+    title,
+    range: range.spec,
+    allocator: stored.allocator,
+    ...(cluster.spec.allocator === 'table' && {
+      ready:
+        stored.allocator === 'table' && stored.generation === cluster.rangesGeneration && range.spec === configured,
+    }),
+    savedAtMs,
+    ...figures(used, range.max),
+    reserved: Math.min(range.reserved, range.max),
+    leaking: popCount(leaking),
+    held: popCount(held),
+    duplicates: duplicates.size,
+    holds,
+    ...(range.layout && { map: drawRange(range.layout, { used: stored.data, held, leaking, duplicates }) }),
+  };
+}
+
+/** What the last pass counted, where it came as far as that. */
+function countedStatus(
+  { key, title, configured, figure }: SpecRange,
+  { cluster, ranges }: StatusInputs,
+  record: RunRecord | undefined,
+): RangeStatus | undefined {
+  const used = record?.counts[figure('allocated')];
+  const capacity = record?.counts[figure('capacity')];
+  const range = textRange(key, configured);
+  if (used === undefined || capacity === undefined || range instanceof AllocatorError) return undefined;
+  const { allocator } = cluster.spec;
+  return {
+    key,
+    title,
+    range: range.spec,
+    allocator,
+    ...(allocator === 'table' && ranges !== undefined && { ready: false }),
+    ...figures(used, capacity),
+    reserved: Math.min(range.reserved, range.max),
+    leaking: record?.counts[figure('mayHaveLeaked')] ?? 0,
+    held: record?.counts[figure('held')] ?? 0,
+    duplicates: new Set(range.bitsOf(duplicateItems(record))).size,
+    holds: [],
+  };
+}
+
+/** To a tenth of a per cent and rounded down, as the metric is: only what is full is 100 per cent full. */
+function figures(used: number, capacity: number): Pick<RangeStatus, 'used' | 'capacity' | 'free' | 'usedPercent'> {
+  const usedPercent = capacity > 0 ? Math.floor((used / capacity) * 1000) / 10 : 0;
+  return { used, capacity, free: Math.max(0, capacity - used), usedPercent };
+}
+
+function duplicateItems(record: RunRecord | undefined): string[] {
+  return (record?.findings ?? []).flatMap(({ type, item }) => (type === 'duplicate' ? (item ?? []) : []));
+}

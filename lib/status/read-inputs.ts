@@ -1,0 +1,100 @@
+import { LOOPS } from '../cluster/cluster-spec.ts';
+import type { ListedCluster, Pause } from '../table/clusters.ts';
+import { TableError } from '../table/errors.ts';
+import type { Item, KeyValueTable } from '../table/key-value-table.ts';
+import { decodeLease, LEASES, leaseKey } from '../table/leases.ts';
+import { decodeRange, RANGE_KEYS } from '../table/ranges.ts';
+import { decodeRunRecord, runKey } from '../table/run-records.ts';
+import { AT_A_TIME, eachOf } from './each-of.ts';
+import type { SavedRange, StatusInputs, UnreadableItem } from './status-inputs.ts';
+
+/** `brief` reads no ranges, which are the larger part: their figures are those of the last passes, without a map. */
+export type StatusDetails = 'full' | 'brief';
+
+/** The lists leave out what may be most of a cluster's items: the answers to requests to allocate. */
+export async function readInputs(
+  table: KeyValueTable,
+  cluster: ListedCluster,
+  pausedAll: Pause | undefined,
+  details: StatusDetails,
+): Promise<StatusInputs> {
+  const { name, apiServers } = cluster.spec;
+  const addresses = apiServers.flatMap((server) => ('address' in server ? leaseKey(server.address) : []));
+  const [leases, runs, ranges] = await Promise.all([
+    readItems(table, name, LEASES, addresses),
+    readItems(table, name, 'runs/', LOOPS.map(runKey)),
+    details === 'full' ? readItems(table, name, 'ranges/', Object.values(RANGE_KEYS)) : undefined,
+  ]);
+  const unreadable = [leases, runs, ranges].flatMap((found) => found?.unreadable ?? []);
+  return {
+    cluster,
+    pausedAll,
+    leases: decoded(leases.items, (item) => ({ lease: decodeLease(item), item }), unreadable),
+    records: Object.fromEntries(
+      decoded(
+        runs.items.filter(({ key }) => LOOPS.some((loop) => key === runKey(loop))),
+        (item) => [item.key.slice('runs/'.length), decodeRunRecord(item)],
+        unreadable,
+      ),
+    ),
+    ...(ranges && { ranges: decoded(ranges.items, savedRange, unreadable).flat() }),
+    unreadable,
+  };
+}
+
+interface ReadItems {
+  readonly items: readonly Item[];
+  readonly unreadable: readonly UnreadableItem[];
+}
+
+/** Those with the prefix; when one of them is no item of this program at all, those of the keys that are known. */
+async function readItems(
+  table: KeyValueTable,
+  cluster: string,
+  prefix: string,
+  knownKeys: readonly string[],
+): Promise<ReadItems> {
+  try {
+    return { items: await table.list(cluster, prefix), unreadable: [] };
+  } catch (error) {
+    const unreadable = new Map<string, UnreadableItem>();
+    const tell = (item: UnreadableItem) => unreadable.set(item.message, item);
+    tell(unreadableItem('', error));
+    const items = await eachOf(knownKeys, AT_A_TIME, async (key) => {
+      try {
+        return await table.get(cluster, key);
+      } catch (fault) {
+        tell(unreadableItem(key, fault));
+        return undefined;
+      }
+    });
+    return { items: items.filter((item) => item !== undefined), unreadable: [...unreadable.values()] };
+  }
+}
+
+/** What `decode` makes of the items; those that it cannot read are added to `unreadable`. */
+function decoded<Content>(
+  items: readonly Item[],
+  decode: (item: Item) => Content,
+  unreadable: UnreadableItem[],
+): Content[] {
+  return items.flatMap((item) => {
+    try {
+      return [decode(item)];
+    } catch (error) {
+      unreadable.push(unreadableItem(item.key, error));
+      return [];
+    }
+  });
+}
+
+/** @throws whatever is no fault of an item. */
+function unreadableItem(key: string, error: unknown): UnreadableItem {
+  if (!(error instanceof TableError) || (error.code !== 'Corrupt' && error.code !== 'SchemaTooNew')) throw error;
+  return { key, message: error.message };
+}
+
+function savedRange(item: Item): SavedRange[] {
+  const key = Object.values(RANGE_KEYS).find((known) => known === item.key);
+  return key === undefined ? [] : [{ key, stored: decodeRange(item), savedAtMs: item.updatedAtMs }];
+}

@@ -1,0 +1,75 @@
+import { pauseInForce } from '../dispatch/due.ts';
+import { ALL_CLUSTERS, CLUSTERS, type ClusterList, clustersIn, listClusters } from '../table/clusters.ts';
+import type { KeyValueTable } from '../table/key-value-table.ts';
+import type { ClusterStatus, FleetStatus } from './cluster-status.ts';
+import { AT_A_TIME, eachOf } from './each-of.ts';
+import { readInputs, type StatusDetails } from './read-inputs.ts';
+import { workOutStatus } from './work-out-status.ts';
+
+export interface FleetStatusOptions {
+  /** Only these. Those that are not registered are not in the answer. Default: all. */
+  readonly clusters?: readonly string[];
+  /** Default `full`. */
+  readonly details?: StatusDetails;
+  /** Clusters that are read at a time. Default 16. */
+  readonly concurrency?: number;
+  /** At the start, and after each cluster. */
+  readonly onProgress?: (done: number, total: number) => void;
+}
+
+/**
+ * How one cluster is; `undefined` when none is registered by that name.
+ * @throws TableError when the table does not answer, or the registration or the hold on all clusters cannot be read
+ * (`SchemaTooNew`, `Corrupt`).
+ */
+export async function readClusterStatus(
+  table: KeyValueTable,
+  name: string,
+  nowMs: number,
+  { details = 'full' }: { readonly details?: StatusDetails } = {},
+): Promise<ClusterStatus | undefined> {
+  const { clusters, unreadable, pausedAll } = await readClusters(table, [name]);
+  if (unreadable[0] !== undefined) throw unreadable[0].error;
+  const [cluster] = clusters;
+  return cluster && workOutStatus(await readInputs(table, cluster, pausedAll, details), nowMs);
+}
+
+/**
+ * How the clusters of a table are. One that cannot be read hides no other.
+ * @param tableName for people
+ * @throws TableError when the table does not answer, or the hold on all clusters cannot be read.
+ */
+export async function readFleetStatus(
+  table: KeyValueTable,
+  tableName: string,
+  nowMs: number,
+  { clusters: names, details = 'full', concurrency = AT_A_TIME, onProgress }: FleetStatusOptions = {},
+): Promise<FleetStatus> {
+  const list = names === undefined ? await listClusters(table) : await readClusters(table, names);
+  const total = list.clusters.length;
+  let done = 0;
+  onProgress?.(done, total);
+  const clusters = await eachOf(list.clusters, concurrency, async (cluster) => {
+    const status = workOutStatus(await readInputs(table, cluster, list.pausedAll, details), nowMs);
+    onProgress?.(++done, total);
+    return status;
+  });
+  const pausedAll = pauseInForce([list.pausedAll], nowMs);
+  return {
+    atMs: nowMs,
+    table: tableName,
+    ...(pausedAll && { pausedAll }),
+    clusters: [
+      ...clusters.filter(({ health }) => health === 'bad'),
+      ...clusters.filter(({ health }) => health !== 'bad'),
+    ],
+    unreadable: list.unreadable.map(({ name, error }) => ({ name, message: error.message })),
+  };
+}
+
+/** The registrations of these names, in byte order, and the hold on all. */
+async function readClusters(table: KeyValueTable, names: readonly string[]): Promise<ClusterList> {
+  const keys = [...new Set(names)].filter((name) => name !== '' && name !== ALL_CLUSTERS).sort();
+  const items = await eachOf([ALL_CLUSTERS, ...keys], AT_A_TIME, (key) => table.get(CLUSTERS, key));
+  return clustersIn(items.filter((item) => item !== undefined));
+}

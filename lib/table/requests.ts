@@ -1,0 +1,85 @@
+import type { HoldTerms } from '../cluster/hold.ts';
+import { TableError } from './errors.ts';
+import { fieldsOf, type ItemFields } from './item-fields.ts';
+import type { Item, KeyValueTable, WriteResult } from './key-value-table.ts';
+
+/**
+ * `requests/<id>`: how far a request to allocate or release came. It goes one way, each step a write that is conditional
+ * on the one before:
+ *
+ *     begun ──────────────────► done
+ *       └────► rollingBack ───────┘
+ */
+export type RequestRecord = {
+  /** Of what was asked: the same id with anything else is another request. */
+  readonly fingerprint: string;
+  /** On which terms everything that it takes is held; absent when it takes nothing. */
+  readonly hold?: Omit<HoldTerms, 'requestId'>;
+} & (
+  | { readonly state: 'begun' }
+  /** What was taken is given back, and then this is answered. JSON. */
+  | { readonly state: 'rollingBack'; readonly answer: string }
+  | { readonly state: 'done'; readonly answer: string }
+);
+
+/** A record and the item that holds it: what the next step is conditional on. */
+export interface ReadRequest {
+  readonly record: RequestRecord;
+  readonly item: Item;
+}
+
+const SCHEMA = 1;
+/** From the last step on. */
+const KEPT_MS = 24 * 60 * 60 * 1000;
+
+/** @throws TableError `SchemaTooNew`, `Corrupt`. */
+export async function readRequest(table: KeyValueTable, cluster: string, id: string): Promise<ReadRequest | undefined> {
+  const item = await table.get(cluster, requestKey(id));
+  return item && { record: decodeRequest(item), item };
+}
+
+/** A record counts for a day. The table keeps it longer. */
+export function isKept({ item }: ReadRequest, nowMs: number): boolean {
+  return item.expiresAtMs === undefined || item.expiresAtMs > nowMs;
+}
+
+export function writeRequest(
+  table: KeyValueTable,
+  request: { readonly cluster: string; readonly id: string; readonly nowMs: number },
+  record: RequestRecord,
+  previous: Item | undefined,
+): Promise<WriteResult<Item>> {
+  const { cluster, id, nowMs } = request;
+  const value = { ...record, hold: record.hold && { ...record.hold } };
+  return table.put({ cluster, key: requestKey(id), schema: SCHEMA, value, expiresAtMs: nowMs + KEPT_MS }, previous);
+}
+
+/** @throws TableError `Corrupt`: what the record keeps as its answer is none. */
+export function corruptAnswer({ item }: ReadRequest, cause: unknown): TableError {
+  return new TableError(
+    'Corrupt',
+    `Item ${item.cluster}/${item.key} does not parse: its answer is none. It is left as it is; remove it to start anew.`,
+    { cause },
+  );
+}
+
+function requestKey(id: string): string {
+  return `requests/${id}`;
+}
+
+function decodeRequest(item: Item): RequestRecord {
+  const fields = fieldsOf(item, SCHEMA);
+  const hold = fields.optionalFields('hold');
+  const common = { fingerprint: fields.text('fingerprint'), ...(hold && { hold: holdIn(hold) }) };
+  const state = fields.oneOf('state', ['begun', 'rollingBack', 'done']);
+  return state === 'begun' ? { ...common, state } : { ...common, state, answer: fields.text('answer') };
+}
+
+function holdIn(fields: ItemFields): Omit<HoldTerms, 'requestId'> {
+  const untilMs = fields.optionalNumber('untilMs');
+  return {
+    owner: fields.text('owner'),
+    takenUpBy: fields.oneOf('takenUpBy', ['any', 'owner']),
+    ...(untilMs !== undefined && { untilMs }),
+  };
+}

@@ -1,0 +1,322 @@
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+import { describe, expect, test } from '@jest/globals';
+import { parse } from 'yaml';
+import { AllocatorError } from '../../lib/allocator/errors.ts';
+import type { FindingType } from '../../lib/cluster/finding.ts';
+import type { ServiceClaim } from '../../lib/cluster/kubernetes-objects.ts';
+import type { DispatchErrorCode } from '../../lib/dispatch/errors.ts';
+import type { EndpointsErrorCode } from '../../lib/endpoints/errors.ts';
+import type { ClusterErrorCode } from '../../lib/kubernetes/errors.ts';
+import * as clusterIPs from '../../lib/repair/cluster-ip-findings.ts';
+import type { RepairErrorCode } from '../../lib/repair/errors.ts';
+import * as nodePorts from '../../lib/repair/node-port-findings.ts';
+import type { Attention, LoopStatus } from '../../lib/status/cluster-status.ts';
+import { type Explanation, filledIn } from '../../lib/status/explanation.ts';
+import { EXPLANATIONS, explain, FINDINGS_FOR_PEOPLE, mendingHint, stateHint } from '../../lib/status/explanations.ts';
+import type { TableErrorCode } from '../../lib/table/errors.ts';
+import { findingsPage } from '../../tools/findings-page.ts';
+
+const repository = path.join(import.meta.dirname, '..', '..');
+const read = (file: string) => readFileSync(path.join(repository, file), 'utf8');
+
+/** The compiler holds these lists and the types together. */
+const FINDING_TYPES = Object.keys({
+  leak: true,
+  repair: true,
+  full: true,
+  outOfRange: true,
+  duplicate: true,
+  unknown: true,
+  invalid: true,
+  mayHaveLeaked: true,
+  nothingFree: true,
+  heldByAnother: true,
+  twoOwners: true,
+  oddProbe: true,
+  noLiveLease: true,
+  foreignSlice: true,
+  corruptSnapshot: true,
+  other: true,
+} satisfies Record<FindingType, true>);
+
+const ERROR_CODES = Object.keys({
+  TableMissing: true,
+  AccessDenied: true,
+  Throttled: true,
+  Unavailable: true,
+  DeadlineExceeded: true,
+  ItemTooLarge: true,
+  SchemaTooNew: true,
+  Corrupt: true,
+  Contended: true,
+  OwnedElsewhere: true,
+  ChangedMeanwhile: true,
+  Unexpected: true,
+  Unauthorized: true,
+  Forbidden: true,
+  TlsFailure: true,
+  Expired: true,
+  MalformedReply: true,
+  Rejected: true,
+  BadKubeconfig: true,
+  Full: true,
+  Unknown: true,
+  CorruptSnapshot: true,
+  BadRange: true,
+  OlderSpec: true,
+  NoLiveLease: true,
+  LeaseNotFound: true,
+  Conflict: true,
+  AlreadyExists: true,
+  Invalid: true,
+  NamespaceUnavailable: true,
+  BadEvent: true,
+  BadEnvironment: true,
+  NotRegistered: true,
+} satisfies Record<TableErrorCode | ClusterErrorCode | RepairErrorCode | EndpointsErrorCode | DispatchErrorCode, true>);
+
+/** What is known of a word, which must be something. */
+function known(word: string): Explanation {
+  const found = explain(word);
+  if (!('title' in found)) throw new Error(`nothing is known of ${word}`);
+  return found;
+}
+
+describe('a word', () => {
+  test.each(FINDING_TYPES)('of a finding is explained: %s', (type) => {
+    expect(known(type)).toMatchObject({ word: type, kind: 'finding' });
+  });
+
+  /** These end a pass as a finding, and are explained there. */
+  const asFinding: readonly string[] = ['Full', 'Unknown', 'CorruptSnapshot', 'NoLiveLease'];
+  test.each(ERROR_CODES)('of an error is explained: %s', (code) => {
+    const word = asFinding.includes(code) ? `${code.charAt(0).toLowerCase()}${code.slice(1)}` : code;
+    expect(known(code)).toMatchObject({ word, kind: word === code ? 'error code' : 'finding' });
+  });
+
+  const states: readonly (LoopStatus['state'] | Attention['word'])[] = [
+    'late',
+    'overdue',
+    'failing',
+    'paused',
+    'neverRan',
+    'observing',
+    'unreadable',
+    'almostFull',
+    'ranOut',
+    'withdrawn',
+    'neverSeen',
+  ];
+  test.each(states)('of a state is explained: %s', (state) => {
+    expect(known(state)).toMatchObject({ word: state, kind: 'state' });
+  });
+
+  test.each([
+    ['DUPLICATE', 'duplicate'],
+    [' outofrange ', 'outOfRange'],
+    ['may have leaked', 'mayHaveLeaked'],
+    ['never ran', 'neverRan'],
+    ['never-ran', 'neverRan'],
+    ['only observing for another stack', 'observing'],
+    ['tls_failure', 'TlsFailure'],
+    ['clusteripnotallocated', 'repair'],
+    ['TypeError', 'Unexpected'],
+  ])('may be written %p for %s', (written, word) => {
+    expect(known(written).word).toBe(word);
+  });
+
+  test('that differs from another in case alone is the finding, unless it is written as the error code is', () => {
+    expect(known('Invalid').kind).toBe('error code');
+    expect(['invalid', 'INVALID', 'inValid'].map((word) => known(word).kind)).toEqual([
+      'finding',
+      'finding',
+      'finding',
+    ]);
+  });
+
+  test.each([
+    ['duplicat', 'duplicate'],
+    ['ClusterIPOutOfRage', 'ClusterIPOutOfRange'],
+    ['Forbiden', 'Forbidden'],
+    ['twoOwner', 'twoOwners'],
+    ['palsed', 'paused'],
+  ])('that is misspelt is told the nearest: %s', (written, nearest) => {
+    expect(explain(written)).toEqual({ nearest });
+  });
+
+  test.each(['', 'something quite different', 'x'.repeat(10_000), '42!'])('that is none is told nothing', (word) => {
+    expect(explain(word)).toEqual({});
+  });
+
+  test.each(['__proto__', 'constructor', 'toString'])('of every object is none of these: %s', (word) => {
+    expect(explain(word)).not.toHaveProperty('title');
+  });
+});
+
+describe('an explanation', () => {
+  test.each(EXPLANATIONS.map((one) => [one.word, one] as const))('is whole: %s', (_word, one) => {
+    const { title, what, causes, mending, hint } = one;
+    expect(title).toMatch(/^[A-Z].*[^.]$/);
+    for (const text of [what, ...causes, ...mending.map((step) => step.text)]) expect(text).toMatch(/^[A-Z`].*[.]$/s);
+    expect(causes.length).toBeGreaterThan(0);
+    expect(mending.length).toBeGreaterThan(0);
+    expect(hint).toMatch(/^[^\n]+[^.\n]$/);
+  });
+
+  test('has a word of its own', () => {
+    expect(new Set(EXPLANATIONS.map(({ word }) => word)).size).toBe(EXPLANATIONS.length);
+  });
+
+  /** Issue 5 and 6 name them; the second word where there is one. */
+  const COMMANDS =
+    /^kbctl (status|explain|doctor|logs-query|resume|deregister|--version|get (leases|ranges|runs|findings|holds)|repair (cluster-ip|node-port)|show (ip|port)|release (ip|port)|cluster (apply|get|list|take-over))( |$)/;
+  const ofKbctl = EXPLANATIONS.flatMap(({ mending }) => mending.flatMap(({ commands }) => commands)).filter((command) =>
+    command.startsWith('kbctl'),
+  );
+  test.each([...new Set(ofKbctl)])('names a command of kbctl: %s', (command) => {
+    expect(command).toMatch(COMMANDS);
+  });
+
+  test('names alarms that there are', () => {
+    for (const { alarm } of EXPLANATIONS) if (alarm !== undefined) expect([...alarms.keys()]).toContain(alarm);
+  });
+});
+
+interface Metric {
+  readonly Dimensions: readonly { readonly Name: string; readonly Value: string }[];
+}
+interface Alarm extends Metric {
+  readonly AlarmName: string;
+  readonly Metrics?: readonly { readonly MetricStat?: { readonly Metric: Metric } }[];
+}
+
+/** Each alarm, with the types of findings that it counts. */
+const alarms = new Map(
+  Object.values<{ Properties: Alarm }>(parse(read('deploy/alarms.yml')).Resources).map(({ Properties: alarm }) => {
+    const metrics = alarm.Metrics?.flatMap(({ MetricStat }) => MetricStat?.Metric ?? []) ?? [alarm];
+    const types = metrics.flatMap(({ Dimensions }) =>
+      Dimensions.filter(({ Name }) => Name === 'type').map(({ Value }) => Value),
+    );
+    return [alarm.AlarmName.replace(/^.*\}-/, ''), new Set(types)];
+  }),
+);
+
+describe('a finding for people', () => {
+  const findings = EXPLANATIONS.filter(({ kind }) => kind === 'finding');
+
+  test('is each that an alarm counts, and its explanation names that alarm', () => {
+    const counted = [...alarms].flatMap(([alarm, types]) => [...types].map((type) => `${type}: ${alarm}`));
+    expect(counted.length).toBeGreaterThan(3);
+    const named = findings.filter(({ alarm }) => (alarms.get(alarm ?? '')?.size ?? 0) > 0);
+    expect(named.map(({ word, alarm }) => `${word}: ${alarm}`).toSorted()).toEqual(counted.toSorted());
+    for (const { word } of named) expect(FINDINGS_FOR_PEOPLE).toContain(word);
+  });
+
+  test('is each that another alarm rings for, and none that none does, but for what the status alone tells', () => {
+    const ringing = findings.filter(({ alarm }) => alarm !== undefined).map(({ word }) => word);
+    const statusAlone = alarms.get('findings')?.has('heldByAnother') ? [] : ['heldByAnother'];
+    expect([...FINDINGS_FOR_PEOPLE].toSorted()).toEqual([...ringing, ...statusAlone].toSorted());
+  });
+});
+
+describe("the original's reasons", () => {
+  const service: ServiceClaim = { namespace: 'a', name: 'b', uid: 'c', resourceVersion: '1' } as ServiceClaim;
+  const claimed = { address: '10.0.0.1', family: 'IPv4', range: '10.0.0.0/24' } as const;
+  const cause = new AllocatorError('Full', 'range is full');
+  const written = [
+    clusterIPs.invalidAddress(service, 'x'),
+    clusterIPs.foreignFamily(service, 'fd00::1', 'IPv6'),
+    clusterIPs.addressNotAllocated(service, claimed),
+    clusterIPs.duplicateAddress(service, claimed),
+    clusterIPs.addressOutOfRange(service, claimed),
+    clusterIPs.serviceCidrFull(service, claimed, cause).finding,
+    clusterIPs.unknownAddressError(service, claimed, cause).finding,
+    nodePorts.portNotAllocated(service, 1),
+    nodePorts.duplicatePort(service, 1),
+    nodePorts.portOutOfRange(service, 1, '2-3'),
+    nodePorts.portRangeFull(service, 1, '2-3', cause).finding,
+    nodePorts.unknownPortError(service, 1, cause).finding,
+  ].map(({ type, event }) => ({ type, reason: event?.reason ?? '' }));
+
+  test.each(written)('$reason is explained as $type', ({ type, reason }) => {
+    expect(known(reason).word).toBe(type);
+  });
+
+  test('are those of the events that are written, and no other', () => {
+    const told = EXPLANATIONS.flatMap(({ reasons }) => reasons);
+    expect([...new Set(told)].toSorted()).toEqual([...new Set(written.map(({ reason }) => reason))].toSorted());
+  });
+});
+
+describe('the line that says how to mend it', () => {
+  const cluster = { name: 'prod-1' };
+
+  test.each([
+    {
+      finding: { type: 'duplicate', item: '10.0.0.5', service: 'shop/web' },
+      line: 'kubectl -n shop delete service web, if it is the younger one that claims 10.0.0.5, and create it anew without clusterIP',
+    },
+    {
+      finding: { type: 'duplicate', item: '30080', service: 'shop/web' },
+      line: 'kubectl -n shop delete service web, if it is the younger one that claims 30080, and create it anew without nodePort',
+    },
+    {
+      finding: { type: 'mayHaveLeaked', item: 'fd00::5' },
+      line: 'nothing: a Service takes it up, or the third pass frees it; kbctl show ip prod-1 fd00::5 has its strikes',
+    },
+    {
+      finding: { type: 'heldByAnother', item: '30080', service: 'shop/web' },
+      line: 'kbctl show port prod-1 30080 says for whom it is held; release it, or delete service shop/web and create it anew without nodePort',
+    },
+    {
+      finding: { type: 'foreignSlice', item: 'mine' },
+      line: 'kubectl -n default delete endpointslice mine, if nobody needs it',
+    },
+    { finding: { type: 'of a later version' }, line: 'kbctl doctor prod-1' },
+  ])('names the very thing: $finding.type $finding.item', ({ finding, line }) => {
+    expect(mendingHint(finding, cluster)).toBe(line);
+  });
+
+  test.each(FINDING_TYPES)('is one line that names all, when all is known: %s', (type) => {
+    const line = mendingHint({ type, item: '10.0.0.5', service: 'shop/web' }, cluster);
+    expect(line).not.toMatch(/[<>\n]/);
+  });
+
+  test.each(['$(reboot)', 'a; reboot', "a'b", '-rf', 'a b', 'a\nb', 'a`b`', '<item>', '\u202Eabc', ''])(
+    'never has for the shell what a cluster made up: %j',
+    (name) => {
+      const line = mendingHint({ type: 'duplicate', item: name, service: `${name}/${name}` }, cluster);
+      expect(line).toBe(
+        'kubectl -n <namespace> delete service <name>, if it is the younger one that claims <item>, and create it anew without clusterIP',
+      );
+    },
+  );
+
+  test('of a state and of an error code names the cluster', () => {
+    expect(stateHint('late', cluster)).toBe('see whether the functions run: kbctl doctor prod-1');
+    expect(stateHint('Unavailable', cluster)).toBe('kbctl doctor prod-1 says what is not reached');
+  });
+
+  test('leaves what is not known for the reader', () => {
+    expect(filledIn('kbctl show <kind> <cluster> <item> <other>', { cluster: 'a' })).toBe(
+      'kbctl show <kind> a <item> <other>',
+    );
+  });
+});
+
+describe('docs/findings.md', () => {
+  test('says what the explanations say: npm run docs writes it', () => {
+    expect(read('docs/findings.md')).toBe(findingsPage());
+  });
+
+  test('has a heading for each of its links', () => {
+    const page = findingsPage();
+    const headings = [...page.matchAll(/^### (.+)$/gm)].map(([, title = '']) =>
+      title.toLowerCase().replace(/[()]/g, '').replaceAll(' ', '-'),
+    );
+    const links = [...page.matchAll(/\]\(#([\w-]+)\)/g)].map(([, anchor]) => anchor);
+    expect(links).toEqual(headings);
+    expect(new Set(headings).size).toBe(EXPLANATIONS.length);
+  });
+});

@@ -1,0 +1,136 @@
+import { describe, expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import { fromBits } from '../../lib/allocator/snapshot-bytes.ts';
+import { drawRange, layoutOf, type RangeBits, type RangeLayout } from '../../lib/status/range-map.ts';
+import { ipRange, portRange } from '../support/ranges.ts';
+
+function layout(text: string): RangeLayout {
+  const made = text.includes('/')
+    ? layoutOf(ipRange(text), { before: 1, after: text.includes(':') ? 0 : 1 })
+    : layoutOf(portRange(text), { before: 0, after: 0 });
+  if (made === undefined) throw new Error(`${text} has no usable item`);
+  return made;
+}
+
+interface Marked {
+  readonly used?: readonly number[];
+  readonly held?: readonly number[];
+  readonly leaking?: readonly number[];
+  readonly duplicates?: readonly number[];
+}
+
+function bits({ used = [], held = [], leaking = [], duplicates = [] }: Marked = {}): RangeBits {
+  return { used: fromBits(used), held: fromBits(held), leaking: fromBits(leaking), duplicates };
+}
+
+function count(cells: string, letters: string): number {
+  return [...cells].filter((letter) => letters.includes(letter)).length;
+}
+
+describe('the cells of a range', () => {
+  test.each([
+    { text: '10.0.0.0/24', first: '10.0.0.0', itemsPerCell: 1, cells: `X${'R'.repeat(16)}${'F'.repeat(238)}X` },
+    { text: '10.0.0.8/29', first: '10.0.0.8', itemsPerCell: 1, cells: 'XFFFFFFX' },
+    { text: '10.1.0.0/20', first: '10.1.0.0', itemsPerCell: 1, cells: `X${'R'.repeat(256)}${'F'.repeat(3838)}X` },
+    { text: '10.1.0.0/16', first: '10.1.0.0', itemsPerCell: 16, cells: `${'R'.repeat(17)}${'F'.repeat(4079)}` },
+    { text: '10.16.0.0/12', first: '10.16.0.0', itemsPerCell: 256, cells: `RR${'F'.repeat(4094)}` },
+    { text: 'fd00::/120', first: 'fd00::', itemsPerCell: 1, cells: `X${'R'.repeat(16)}${'F'.repeat(239)}` },
+    { text: 'fd00::/108', first: 'fd00::', itemsPerCell: 16, cells: `${'R'.repeat(17)}${'F'.repeat(4079)}` },
+    { text: '30000-32767', first: '30000', itemsPerCell: 1, cells: `${'R'.repeat(86)}${'F'.repeat(2682)}` },
+    { text: '1-65535', first: '1', itemsPerCell: 16, cells: `${'R'.repeat(8)}${'F'.repeat(4088)}` },
+    { text: '30000-30009', first: '30000', itemsPerCell: 1, cells: 'F'.repeat(10) },
+    { text: '80', first: '80', itemsPerCell: 1, cells: 'F' },
+  ])('of an empty $text begin at $first, $itemsPerCell a cell', ({ text, first, itemsPerCell, cells }) => {
+    const map = drawRange(layout(text), bits());
+    expect(map).toMatchObject({ first, itemsPerCell, cells });
+    expect(map.fill).toEqual(itemsPerCell === 1 ? undefined : Array.from(cells, () => 0));
+  });
+
+  test('of an IPv4 range line up on its octets', () => {
+    const { cells } = drawRange(layout('10.0.0.0/24'), bits({ used: [0, 9, 253] }));
+    expect([...cells].flatMap((letter, at) => (letter === 'U' ? at : []))).toEqual([1, 10, 254]);
+  });
+
+  test('say the worst that is known of an item', () => {
+    const all = { used: [0, 1, 2, 3], held: [1, 2, 3], leaking: [2, 3], duplicates: [3] };
+    expect(drawRange(layout('30000-30005'), bits(all)).cells).toBe('UHLDFF');
+  });
+
+  test('say the worst of a bucket, and how much of it is in use', () => {
+    const map = drawRange(layout('10.1.0.0/16'), bits({ used: [500, 501, 502, 700], leaking: [502] }));
+    expect([map.cells[31], map.cells[43]]).toEqual(['L', 'U']);
+    expect([map.fill?.[31], map.fill?.[43], map.fill?.[44]]).toEqual([3, 1, 0]);
+  });
+
+  test('show nothing of bits beyond the range', () => {
+    expect(drawRange(layout('10.0.0.8/29'), bits({ used: [6, 7, 4_000] })).cells).toBe('XFFFFFFX');
+  });
+
+  test('are none of a range without a usable item', () => {
+    expect(layoutOf(ipRange('10.0.0.0/31'), { before: 1, after: 1 })).toBeUndefined();
+    expect(layoutOf(portRange(''), { before: 0, after: 0 })).toBeUndefined();
+  });
+
+  test('of a /12 that is all taken, held and leaking are drawn', () => {
+    const max = 2 ** 20 - 2;
+    const all = new Uint8Array(2 ** 17).fill(0xff);
+    const map = drawRange(layout('10.16.0.0/12'), { used: all, held: all, leaking: all, duplicates: [] });
+    expect(map.cells).toBe('L'.repeat(4096));
+    expect(map.fill?.reduce((sum, fill) => sum + fill, 0)).toBe(max);
+  });
+});
+
+describe('laws of maps', () => {
+  const SMALL = ['10.0.0.0/24', '10.1.0.0/20', 'fd00::/118', '30000-32767', '80', '10.0.0.8/29'];
+  const LARGE = ['10.1.0.0/16', '10.16.0.0/12', '10.4.0.0/15', '10.2.0.0/19', 'fd00::/112', '1-65535', '20000-30000'];
+
+  /** A range, and which of its items are what: all that is held or leaking is in use. */
+  function marked(texts: readonly string[]) {
+    return fc.constantFrom(...texts).chain((text) => {
+      const placed = layout(text);
+      const item = fc.nat(placed.max - 1);
+      const state = fc.constantFrom('used', 'held', 'leaking', 'duplicate');
+      return fc
+        .uniqueArray(fc.tuple(item, state), { maxLength: 200, selector: ([index]) => index })
+        .map((states) => ({ placed, states }));
+    });
+  }
+
+  function bitsFor(states: readonly (readonly [number, string])[]): RangeBits {
+    const those = (wanted: string) => states.flatMap(([item, state]) => (state === wanted ? item : []));
+    return bits({
+      used: states.map(([item]) => item),
+      held: those('held'),
+      leaking: those('leaking'),
+      duplicates: those('duplicate'),
+    });
+  }
+
+  test('where a cell is an item, the letters count what is in use, held, leaking and taken twice', () => {
+    fc.assert(
+      fc.property(marked(SMALL), ({ placed, states }) => {
+        const { cells } = drawRange(placed, bitsFor(states));
+        const counted = (wanted: string) => states.filter(([, state]) => state === wanted).length;
+        expect(cells).toHaveLength(placed.size);
+        expect(count(cells, 'DLHU')).toBe(states.length);
+        expect(count(cells, 'DLHURF')).toBe(placed.max);
+        expect(count(cells, 'D')).toBe(counted('duplicate'));
+        expect(count(cells, 'L')).toBe(counted('leaking'));
+        expect(count(cells, 'H')).toBe(counted('held'));
+      }),
+    );
+  });
+
+  test('where a cell is a bucket, its fill sums to what is in use, and a letter of use has some', () => {
+    fc.assert(
+      fc.property(marked(LARGE), ({ placed, states }) => {
+        const { cells, fill = [], itemsPerCell } = drawRange(placed, bitsFor(states));
+        expect(cells.length).toBeLessThanOrEqual(4096);
+        expect(cells.length).toBeGreaterThan(2048);
+        expect(Math.ceil(placed.size / itemsPerCell)).toBe(cells.length);
+        expect(fill.reduce((sum, one) => sum + one, 0)).toBe(states.length);
+        expect([...cells].every((letter, at) => 'DLHU'.includes(letter) === (fill[at] ?? 0) > 0)).toBe(true);
+      }),
+    );
+  });
+});

@@ -1,0 +1,195 @@
+import { describe, expect, test } from '@jest/globals';
+import { fromBits } from '../../lib/allocator/snapshot-bytes.ts';
+import type { RangeStatus } from '../../lib/status/cluster-status.ts';
+import type { StatusInputs } from '../../lib/status/status-inputs.ts';
+import { workOutStatus } from '../../lib/status/work-out-status.ts';
+import { RANGE_KEYS } from '../../lib/table/ranges.ts';
+import { aRunRecord, runRecords } from '../support/run-records.ts';
+import { aCluster, aStoredRange, inputs, NOW_MS, statusOf } from './status-support.ts';
+
+const SAVED_AT_MS = NOW_MS - 60_000;
+const { primary, secondary, nodePorts } = RANGE_KEYS;
+
+function saved(key: RangeStatus['key'], stored: ReturnType<typeof aStoredRange>) {
+  return { key, stored, savedAtMs: SAVED_AT_MS };
+}
+
+function counted(counts: Readonly<Record<string, number>>): StatusInputs['records'] {
+  return { ...runRecords(NOW_MS), 'cluster-ip-repair': aRunRecord(NOW_MS, { counts }) };
+}
+
+const first = (count: number) => Array.from({ length: count }, (_, n) => n);
+
+describe('a range that was saved', () => {
+  const hold = { owner: 'team-a', takenUpBy: 'any', items: ['10.0.0.4', '10.0.0.5'] } as const;
+  const over = { ...hold, items: ['10.0.0.6'], untilMs: NOW_MS };
+  const strikes = { once: fromBits([1]), twice: fromBits([2, 200]) };
+  const duplicate = (item: string) => ({ type: 'duplicate' as const, message: `${item} is taken twice`, item });
+  const findings = ['10.0.0.1', '10.0.0.1', '10.9.9.9', 'fd00::1', '30000'].map(duplicate);
+
+  test('is shown with its figures, holds and cells', () => {
+    const { ranges } = statusOf({
+      cluster: aCluster({ allocator: 'table' }),
+      ranges: [saved(primary, aStoredRange(first(7), { allocator: 'table', strikes, holds: [hold, over] }))],
+      records: { ...runRecords(NOW_MS), 'cluster-ip-repair': aRunRecord(NOW_MS, { findings }) },
+    });
+    expect(ranges).toEqual([
+      {
+        key: primary,
+        title: 'cluster IPs',
+        range: '10.0.0.0/24',
+        allocator: 'table',
+        ready: true,
+        savedAtMs: SAVED_AT_MS,
+        capacity: 254,
+        used: 7,
+        free: 247,
+        usedPercent: 2.7,
+        reserved: 16,
+        leaking: 2,
+        held: 2,
+        duplicates: 1,
+        holds: [hold],
+        map: {
+          itemsPerCell: 1,
+          first: '10.0.0.0',
+          cells: `XDLLHHUU${'R'.repeat(9)}${'F'.repeat(238)}X`,
+        },
+      },
+    ]);
+  });
+
+  test('is one of the spec, in the order of their keys', () => {
+    const given = {
+      ranges: [
+        saved(nodePorts, aStoredRange([0], { range: '30000-32767' })),
+        saved(secondary, aStoredRange([0], { range: 'fd00::/112' })),
+        saved(primary, aStoredRange([0])),
+      ],
+    };
+    const dual = aCluster({ serviceClusterIPRanges: ['10.0.0.0/24', 'fd00::/112'] });
+    expect(statusOf({ ...given, cluster: dual }).ranges.map(({ title, range }) => `${title} ${range}`)).toEqual([
+      'cluster IPs 10.0.0.0/24',
+      'secondary cluster IPs fd00::/112',
+      'node ports 30000-32767',
+    ]);
+    expect(statusOf(given).ranges.map(({ title }) => title)).toEqual(['cluster IPs', 'node ports']);
+  });
+
+  test.each([
+    ['for another generation', aStoredRange([0], { allocator: 'table', generation: 1 })],
+    ['for another range', aStoredRange([0], { allocator: 'table', range: '10.0.0.0/25' })],
+    ['as a picture', aStoredRange([0])],
+  ])('%s is not ready to be allocated from', (_, stored) => {
+    const cluster = aCluster({ allocator: 'table' });
+    const [range] = statusOf({ cluster, ranges: [saved(primary, stored)] }).ranges;
+    expect(range).toMatchObject({ ready: false, range: stored.range });
+  });
+
+  test('that does not parse is told, and hides no other', () => {
+    const status = statusOf({
+      ranges: [
+        saved(primary, aStoredRange([0], { range: 'anything' })),
+        saved(nodePorts, aStoredRange([0], { range: '30000-32767' })),
+      ],
+    });
+    expect(status.ranges.map(({ key }) => key)).toEqual([nodePorts]);
+    expect(status.unreadable).toEqual([expect.stringContaining('demo/ranges/serviceips')]);
+    expect(status).toMatchObject({ health: 'bad', attention: [{ word: 'unreadable' }] });
+  });
+
+  test('with more bits than the range has items is full, and not more', () => {
+    const stored = aStoredRange(first(10), { range: '10.0.0.0/29' });
+    const [range] = statusOf({
+      cluster: aCluster({ serviceClusterIPRanges: ['10.0.0.0/29'] }),
+      ranges: [saved(primary, stored)],
+    }).ranges;
+    expect(range).toMatchObject({ used: 10, capacity: 6, free: 0 });
+    expect(range?.map?.cells).toBe('XUUUUUUX');
+  });
+});
+
+describe('a range that was not saved, or not read', () => {
+  const counts = {
+    allocated: 100,
+    free: 900,
+    capacity: 1000,
+    mayHaveLeaked: 3,
+    held: 4,
+    secondaryAllocated: 1,
+    secondaryCapacity: 2,
+  };
+
+  test('is shown as the last pass counted it', () => {
+    const cluster = aCluster({ serviceClusterIPRanges: ['fd00::/64', '10.0.0.0/24'] });
+    const { ranges } = statusOf({ cluster, records: counted(counts) });
+    expect(ranges).toEqual([
+      {
+        key: primary,
+        title: 'cluster IPs',
+        range: 'fd00::/64',
+        allocator: 'apiserver',
+        capacity: 1000,
+        used: 100,
+        free: 900,
+        usedPercent: 10,
+        reserved: 256,
+        leaking: 3,
+        held: 4,
+        duplicates: 0,
+        holds: [],
+      },
+      expect.objectContaining({ key: secondary, used: 1, capacity: 2 }),
+    ]);
+  });
+
+  test('is not shown where no pass came as far as to count it', () => {
+    expect(statusOf({ records: counted({ services: 3 }) }).ranges).toEqual([]);
+  });
+
+  test('is not ready where the table allocates, and not known to be where it was not read', () => {
+    const cluster = aCluster({ allocator: 'table' });
+    expect(statusOf({ cluster, records: counted(counts) }).ranges[0]).toMatchObject({ ready: false });
+    const { ranges: _, ...brief } = inputs({ cluster, records: counted(counts) });
+    expect(workOutStatus(brief, NOW_MS).ranges[0]).not.toHaveProperty('ready');
+  });
+
+  test.each([
+    ['a picture of another range', aStoredRange([0], { range: '10.0.0.0/25' })],
+    ['a record of the time when the table allocated', aStoredRange([0], { allocator: 'table' })],
+  ])('is shown as counted also beside %s', (_, stored) => {
+    const [range] = statusOf({ ranges: [saved(primary, stored)], records: counted(counts) }).ranges;
+    expect(range).toMatchObject({ range: '10.0.0.0/24', used: 100, allocator: 'apiserver' });
+    expect(range?.map).toBeUndefined();
+  });
+});
+
+describe('how full a range is', () => {
+  const full = (allocated: number) => counted({ allocated, capacity: 1000, free: 1000 - allocated });
+
+  test.each([
+    [800, 'good'],
+    [801, 'warning'],
+    [950, 'warning'],
+    [951, 'bad'],
+    [1000, 'bad'],
+  ])('%d of 1000 is %s, as the alarms have it', (allocated, health) => {
+    expect(statusOf({ records: full(allocated) }).health).toBe(health);
+  });
+
+  test('is rounded down to a tenth of a per cent and told with what is free', () => {
+    expect(statusOf({ records: counted({ allocated: 9999, capacity: 10_000 }) }).attention).toMatchObject([
+      { word: 'almostFull', message: 'cluster IPs 10.0.0.0/24: 99.9 % in use, 1 free' },
+    ]);
+  });
+
+  test('is told once, where a finding says that nothing is left', () => {
+    const message = 'nothing is left free in the service CIDR 10.0.0.0/24, which has room for 254';
+    const record = aRunRecord(NOW_MS, {
+      counts: { allocated: 254, capacity: 254 },
+      findings: [{ type: 'nothingFree', message }],
+    });
+    const { attention } = statusOf({ records: { ...runRecords(NOW_MS), 'cluster-ip-repair': record } });
+    expect(attention.map(({ word }) => word)).toEqual(['nothingFree']);
+  });
+});

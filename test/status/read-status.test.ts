@@ -1,0 +1,248 @@
+import { describe, expect, test } from '@jest/globals';
+import { fromBits } from '../../lib/allocator/snapshot-bytes.ts';
+import { readClusterStatus, readFleetStatus } from '../../lib/status/read-status.ts';
+import { pauseAllClusters, registerCluster, unregisterCluster } from '../../lib/table/cluster-registration.ts';
+import { TableError } from '../../lib/table/errors.ts';
+import type { KeyValueTable, TableValue } from '../../lib/table/key-value-table.ts';
+import { refreshLease } from '../../lib/table/leases.ts';
+import { memoryTable } from '../../lib/table/memory-table.ts';
+import { RANGE_KEYS, saveRange } from '../../lib/table/ranges.ts';
+import { writeRunRecord } from '../../lib/table/run-records.ts';
+import { won } from '../contract/key-value-table.ts';
+import { aClusterSpec } from '../support/a-cluster-spec.ts';
+import { AT_ONCE, describeInEachTable } from '../support/each-table.ts';
+import { aRunRecord } from '../support/run-records.ts';
+import { countedWriteIds } from '../support/write-ids.ts';
+import { aStoredRange } from './status-support.ts';
+
+/** The tables of these tests write all at time 0. */
+const NOW_MS = 5_000;
+
+function newTable(): KeyValueTable {
+  return memoryTable({ nowMs: () => 0, newWriteId: countedWriteIds() });
+}
+
+/** A cluster with a lease, two ranges and the record of one pass, and the answer to a request. */
+async function fill(table: KeyValueTable, name = 'demo'): Promise<void> {
+  await registerCluster(table, aClusterSpec({ name }), AT_ONCE);
+  const lease = { address: '10.9.8.7', source: 'probe', expiresAtMs: NOW_MS + 1, seenDown: false } as const;
+  won(await refreshLease(table, name, { ...lease, lastProbe: 'answered 200' }, undefined));
+  const primary = aStoredRange([0, 1], { generation: 1 });
+  won(await saveRange(table, name, RANGE_KEYS.primary, primary, undefined));
+  const ports = aStoredRange([0], { range: '30000-32767', generation: 1 });
+  won(await saveRange(table, name, RANGE_KEYS.nodePorts, ports, undefined));
+  const record = aRunRecord(0, { counts: { allocated: 2, capacity: 254, free: 252 } });
+  won(await writeRunRecord(table, name, 'cluster-ip-repair', record, undefined));
+  await putAnything(table, name, 'requests/1', { answer: 'x' });
+}
+
+async function putAnything(table: KeyValueTable, cluster: string, key: string, value: TableValue): Promise<void> {
+  const previous = await table.get(cluster, key);
+  won(await table.put({ cluster, key, value, schema: 1 }, previous));
+}
+
+/** The same table, with what is asked of it. */
+function watched(table: KeyValueTable, see: (asked: string) => void): KeyValueTable {
+  return {
+    ...table,
+    get: (cluster, key) => {
+      see(`${cluster}/${key}`);
+      return table.get(cluster, key);
+    },
+    list: (cluster, prefix) => {
+      see(`${cluster}/${prefix}*`);
+      return table.list(cluster, prefix);
+    },
+  };
+}
+
+describeInEachTable('The status of a cluster', (open) => {
+  test('is read from its registration, leases, run records and ranges', async () => {
+    const table = await open();
+    await fill(table);
+    const status = await readClusterStatus(table, 'demo', NOW_MS);
+    expect(status).toMatchObject({
+      name: 'demo',
+      health: 'unknown',
+      apiServers: [{ address: '10.9.8.7', state: 'held', refreshedAtMs: 0, lastProbe: 'answered 200' }],
+      ranges: [
+        { key: RANGE_KEYS.primary, used: 2, savedAtMs: 0, map: { itemsPerCell: 1 } },
+        { key: RANGE_KEYS.nodePorts, used: 1, savedAtMs: 0 },
+      ],
+      unreadable: [],
+    });
+    expect(status?.loops.map(({ state }) => state)).toEqual(['neverRan', 'neverRan', 'good', 'neverRan']);
+  });
+
+  test('in brief has the figures of the last pass for its ranges', async () => {
+    const table = await open();
+    await fill(table);
+    const status = await readClusterStatus(table, 'demo', NOW_MS, { details: 'brief' });
+    expect(status?.ranges).toMatchObject([{ key: RANGE_KEYS.primary, used: 2, capacity: 254 }]);
+    expect(status?.ranges[0]).not.toHaveProperty('map');
+  });
+
+  test('tells of each item that does not parse, and of all the others what they say', async () => {
+    const table = await open();
+    await fill(table);
+    await putAnything(table, 'demo', 'masterleases/10.9.8.1', 'text');
+    await putAnything(table, 'demo', 'runs/node-port-repair', { startedAtMs: 'noon' });
+    await putAnything(table, 'demo', RANGE_KEYS.nodePorts, { range: 1 });
+    await putAnything(table, 'demo', 'runs/of-a-later-version', 'text');
+    const status = await readClusterStatus(table, 'demo', NOW_MS);
+    expect(status?.unreadable).toEqual([
+      expect.stringContaining('demo/masterleases/10.9.8.1 does not parse'),
+      expect.stringContaining('demo/runs/node-port-repair does not parse'),
+      expect.stringContaining('demo/ranges/servicenodeports does not parse'),
+    ]);
+    expect(status).toMatchObject({ health: 'bad', apiServers: [{ state: 'held' }], ranges: [{ used: 2 }] });
+    expect(status?.loops.map(({ state }) => state)).toEqual(['neverRan', 'neverRan', 'good', 'unknown']);
+  });
+
+  test.each(['nobody', '', '*'])('is none for the name %p', async (name) => {
+    const table = await open();
+    await fill(table);
+    expect(await readClusterStatus(table, name, NOW_MS)).toBeUndefined();
+  });
+
+  test('is none when it is no longer registered', async () => {
+    const table = await open();
+    await fill(table);
+    await unregisterCluster(table, 'demo', AT_ONCE);
+    expect(await readClusterStatus(table, 'demo', NOW_MS)).toBeUndefined();
+    expect((await readFleetStatus(table, 't', NOW_MS)).clusters).toEqual([]);
+  });
+
+  test('cannot be told when its registration does not parse', async () => {
+    const table = await open();
+    await putAnything(table, '#clusters', 'demo', { generation: 1, spec: 'text' });
+    await expect(readClusterStatus(table, 'demo', NOW_MS)).rejects.toMatchObject({ code: 'Corrupt' });
+  });
+});
+
+describeInEachTable('The status of all clusters', (open) => {
+  test('has those that need a person first, then all by name, and what cannot be read', async () => {
+    const table = await open();
+    for (const name of ['c', 'a', 'b']) await fill(table, name);
+    const record = aRunRecord(0, { findings: [{ type: 'duplicate', message: 'taken twice' }] });
+    won(await writeRunRecord(table, 'c', 'node-port-repair', record, undefined));
+    await putAnything(table, '#clusters', 'd', { generation: 1, spec: 'text' });
+    const fleet = await readFleetStatus(table, 'a-table', NOW_MS);
+    expect(fleet).toMatchObject({ atMs: NOW_MS, table: 'a-table' });
+    expect(fleet.clusters.map(({ name, health }) => `${name} ${health}`)).toEqual(['c bad', 'a unknown', 'b unknown']);
+    expect(fleet.unreadable).toEqual([{ name: 'd', message: expect.stringContaining('#clusters/d') }]);
+    expect(fleet).not.toHaveProperty('pausedAll');
+  });
+
+  test('says that all are paused, and until when', async () => {
+    const table = await open();
+    await fill(table);
+    const pause = { untilMs: NOW_MS + 1, reason: 'an upgrade', by: 'me' };
+    await pauseAllClusters(table, pause, AT_ONCE);
+    const fleet = await readFleetStatus(table, 't', NOW_MS);
+    expect(fleet).toMatchObject({
+      pausedAll: pause,
+      clusters: [{ health: 'paused', paused: { ...pause, all: true } }],
+    });
+    expect(await readFleetStatus(table, 't', NOW_MS + 1)).not.toHaveProperty('pausedAll');
+  });
+
+  test('can be that of some', async () => {
+    const table = await open();
+    for (const name of ['a', 'b', 'c']) await fill(table, name);
+    const { clusters } = await readFleetStatus(table, 't', NOW_MS, { clusters: ['c', 'a', 'nobody', 'a'] });
+    expect(clusters.map(({ name }) => name)).toEqual(['a', 'c']);
+  });
+});
+
+describe('Reading the status', () => {
+  test('of a thousand clusters asks for so many at a time, and tells how far it is', async () => {
+    const table = newTable();
+    const names = Array.from({ length: 1_000 }, (_, n) => `c${String(n).padStart(3, '0')}`);
+    for (const name of names) await registerCluster(table, aClusterSpec({ name }), AT_ONCE);
+    let running = 0;
+    let most = 0;
+    const counting: KeyValueTable = {
+      ...table,
+      list: async (cluster, prefix) => {
+        most = Math.max(most, ++running);
+        await Promise.resolve();
+        running -= 1;
+        return table.list(cluster, prefix);
+      },
+    };
+    const told: [number, number][] = [];
+    const fleet = await readFleetStatus(counting, 't', NOW_MS, {
+      concurrency: 4,
+      onProgress: (done, total) => told.push([done, total]),
+    });
+    expect(fleet.clusters.map(({ name }) => name)).toEqual(names);
+    expect(most).toBeLessThanOrEqual(4 * 3);
+    expect(told).toEqual(Array.from({ length: 1_001 }, (_, done) => [done, 1_000]));
+  });
+
+  test('asks for no answers to requests, and in brief for no ranges', async () => {
+    const table = newTable();
+    await fill(table);
+    const asked: string[] = [];
+    await readClusterStatus(
+      watched(table, (what) => asked.push(what)),
+      'demo',
+      NOW_MS,
+    );
+    const always = ['#clusters/*', '#clusters/demo', 'demo/masterleases/*', 'demo/runs/*'];
+    expect(asked).toEqual([...always, 'demo/ranges/*']);
+    asked.length = 0;
+    await readClusterStatus(
+      watched(table, (what) => asked.push(what)),
+      'demo',
+      NOW_MS,
+      { details: 'brief' },
+    );
+    expect(asked).toEqual(always);
+  });
+
+  test('goes around an item that nobody could have written, as far as keys are known', async () => {
+    const table = newTable();
+    await fill(table);
+    const corrupt = () => {
+      throw new TableError('Corrupt', 'Item demo/ranges/servicenodeports has no readable attribute "value".');
+    };
+    const status = await readClusterStatus(
+      {
+        ...table,
+        list: async (cluster, prefix) => (prefix === 'ranges/' ? corrupt() : table.list(cluster, prefix)),
+        get: async (cluster, key) => (key === RANGE_KEYS.nodePorts ? corrupt() : table.get(cluster, key)),
+      },
+      'demo',
+      NOW_MS,
+    );
+    expect(status?.unreadable).toHaveLength(1);
+    expect(status?.ranges).toMatchObject([{ key: RANGE_KEYS.primary, used: 2 }]);
+  });
+
+  test('ends at the first failure of the table, and asks no more', async () => {
+    const table = newTable();
+    for (const name of ['a', 'b', 'c', 'd', 'e', 'f']) await fill(table, name);
+    const asked: string[] = [];
+    const failing = watched(table, (what) => {
+      asked.push(what);
+      if (what === 'b/runs/*') throw new TableError('Throttled', 'The table is busy.');
+    });
+    const reading = readFleetStatus(failing, 't', NOW_MS, { concurrency: 1 });
+    await expect(reading).rejects.toMatchObject({ code: 'Throttled' });
+    expect(asked.filter((what) => what.startsWith('c/'))).toEqual([]);
+  });
+
+  test('of a range that holds addresses tells of the holds', async () => {
+    const table = newTable();
+    await registerCluster(table, aClusterSpec(), AT_ONCE);
+    const hold = { owner: 'team-a', takenUpBy: 'any', items: ['10.0.0.1'], untilMs: NOW_MS + 1 } as const;
+    const stored = aStoredRange([], { data: fromBits([0]), holds: [hold] });
+    won(await saveRange(table, 'demo', RANGE_KEYS.primary, stored, undefined));
+    const status = await readClusterStatus(table, 'demo', NOW_MS);
+    expect(status?.ranges).toMatchObject([{ held: 1, holds: [hold] }]);
+    const later = await readClusterStatus(table, 'demo', NOW_MS + 1);
+    expect(later?.ranges).toMatchObject([{ held: 0, holds: [], used: 1 }]);
+  });
+});

@@ -1,0 +1,80 @@
+import { fromBits } from '../../lib/allocator/snapshot-bytes.ts';
+import type { ClusterSpec } from '../../lib/cluster/cluster-spec.ts';
+import type { Lease } from '../../lib/cluster/lease.ts';
+import type { StoredRange } from '../../lib/cluster/stored-range.ts';
+import type { ClusterStatus } from '../../lib/status/cluster-status.ts';
+import type { StatusInputs } from '../../lib/status/status-inputs.ts';
+import { workOutStatus } from '../../lib/status/work-out-status.ts';
+import type { ListedCluster } from '../../lib/table/clusters.ts';
+import type { ListedLease } from '../../lib/table/leases.ts';
+import { aClusterSpec } from '../support/a-cluster-spec.ts';
+import { runRecords } from '../support/run-records.ts';
+
+export const NOW_MS = 1_700_000_000_000;
+export const MINUTE_MS = 60_000;
+
+export function aCluster(spec: Partial<ClusterSpec> = {}, rest: Partial<ListedCluster> = {}): ListedCluster {
+  return {
+    spec: aClusterSpec(spec),
+    generation: 3,
+    rangesGeneration: 2,
+    writtenAtMs: NOW_MS - 60 * MINUTE_MS,
+    ...rest,
+  };
+}
+
+/** Refreshed five seconds ago. */
+export function aLease(lease: Partial<Lease> = {}): ListedLease {
+  const address = lease.address ?? '10.9.8.7';
+  const item = {
+    cluster: 'demo',
+    key: `masterleases/${address}`,
+    value: null,
+    writeId: 'w',
+    version: 1,
+    schema: 1,
+    updatedAtMs: NOW_MS - 5_000,
+  };
+  return {
+    lease: {
+      address,
+      generation: 4,
+      source: 'probe',
+      expiresAtMs: NOW_MS + 10_000,
+      misses: 0,
+      seenDown: false,
+      lastProbe: 'answered 200',
+      ...lease,
+    },
+    item,
+  };
+}
+
+export function aStoredRange(taken: readonly number[], rest: Partial<StoredRange> = {}): StoredRange {
+  return {
+    range: '10.0.0.0/24',
+    data: fromBits(taken),
+    allocator: 'apiserver',
+    generation: 2,
+    strikes: { once: new Uint8Array(0), twice: new Uint8Array(0) },
+    holds: [],
+    ...rest,
+  };
+}
+
+/** A cluster that is well: each loop ran ten seconds ago. */
+export function inputs(given: Partial<StatusInputs> = {}): StatusInputs {
+  return {
+    cluster: aCluster(),
+    pausedAll: undefined,
+    leases: [aLease()],
+    records: runRecords(NOW_MS - 10_000),
+    ranges: [],
+    unreadable: [],
+    ...given,
+  };
+}
+
+export function statusOf(given: Partial<StatusInputs> = {}): ClusterStatus {
+  return workOutStatus(inputs(given), NOW_MS);
+}

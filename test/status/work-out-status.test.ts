@@ -1,0 +1,309 @@
+import { describe, expect, test } from '@jest/globals';
+import type { Loop } from '../../lib/cluster/cluster-spec.ts';
+import type { FindingType } from '../../lib/cluster/finding.ts';
+import type { ClusterStatus, LoopStatus } from '../../lib/status/cluster-status.ts';
+import { aRunRecord, runRecords } from '../support/run-records.ts';
+import { aCluster, aLease, inputs, MINUTE_MS, NOW_MS, statusOf } from './status-support.ts';
+
+const NOT_LONG_AGO_MS = NOW_MS - 10_000;
+const ERROR = { code: 'Unavailable', message: 'the API server\ndid not answer' };
+const failed = (startedAtMs: number, failuresInARow: number) =>
+  aRunRecord(startedAtMs, { outcome: 'failed', failuresInARow, error: ERROR, lastSuccessAtMs: startedAtMs - 1 });
+
+function words({ attention }: ClusterStatus): string[] {
+  return attention.map(({ level, word }) => `${level}: ${word}`);
+}
+
+function loopOf(status: ClusterStatus, loop: Loop): LoopStatus | undefined {
+  return status.loops.find((one) => one.loop === loop);
+}
+
+describe('a cluster that is well', () => {
+  test('is good, with all that there is to say of it', () => {
+    const paused = { untilMs: NOW_MS, reason: 'over', by: 'me' };
+    const owner = { stack: 'prod', packaged: { startedAtMs: 1, writtenAtMs: 1 } };
+    const status = statusOf({ cluster: aCluster({}, { paused, owner }) });
+    expect(status).toMatchObject({
+      name: 'demo',
+      mode: 'enforce',
+      allocator: 'apiserver',
+      generation: 3,
+      owner: { stack: 'prod', packaged: true },
+      health: 'good',
+      attention: [],
+      findings: [],
+      unreadable: [],
+    });
+    expect(status.paused).toBeUndefined();
+    expect(status.loops.map(({ loop, state, intervalSeconds }) => [loop, state, intervalSeconds])).toEqual([
+      ['system-namespaces', 'good', 60],
+      ['kubernetes-service', 'good', 10],
+      ['cluster-ip-repair', 'good', 180],
+      ['node-port-repair', 'good', 180],
+    ]);
+    expect(status.loops[0]?.lastPass).toEqual({
+      startedAtMs: NOT_LONG_AGO_MS,
+      durationMs: 12.5,
+      outcome: 'succeeded',
+      mode: 'enforce',
+      counts: {},
+      findings: 0,
+    });
+  });
+
+  test.each([
+    [
+      'only observes',
+      { cluster: aCluster({ mode: 'observe' }), records: runRecords(NOT_LONG_AGO_MS, { mode: 'observe' }) },
+    ],
+    ["is another stack's", { cluster: aCluster({}, { owner: { stack: 'another' } }) }],
+    [
+      'publishes nothing',
+      { cluster: aCluster({ endpoints: { ...aCluster().spec.endpoints, reconciler: 'none' } }), leases: [] },
+    ],
+  ] as const)('is good also when it %s', (_, given) => {
+    expect(statusOf(given)).toMatchObject({ health: 'good', attention: [] });
+  });
+});
+
+describe('a loop', () => {
+  const of = (record: ReturnType<typeof aRunRecord> | undefined) => {
+    const { 'cluster-ip-repair': _, ...others } = runRecords(NOT_LONG_AGO_MS);
+    const status = statusOf({ records: { ...others, ...(record && { 'cluster-ip-repair': record }) } });
+    return { state: loopOf(status, 'cluster-ip-repair')?.state, health: status.health, said: words(status) };
+  };
+
+  test.each([
+    ['that succeeded is good', aRunRecord(NOW_MS - 10 * MINUTE_MS), 'good', 'good', []],
+    [
+      'that was not seen for more than three intervals and a minute is late',
+      aRunRecord(NOW_MS - 10 * MINUTE_MS - 1),
+      'late',
+      'bad',
+      ['bad: late'],
+    ],
+    ['that failed once may mend itself', failed(NOT_LONG_AGO_MS, 1), 'failing', 'warning', ['warning: failing']],
+    ['that failed three times needs a person', failed(NOT_LONG_AGO_MS, 3), 'failing', 'bad', ['bad: failing']],
+    ['that failed, and then nobody ran it, is late', failed(NOW_MS - 20 * MINUTE_MS, 1), 'late', 'bad', ['bad: late']],
+    ['that has long been due and never ran needs a person', undefined, 'neverRan', 'bad', ['bad: neverRan']],
+  ] as const)('%s', (_, record, state, health, said) => {
+    expect(of(record)).toEqual({ state, health, said });
+  });
+
+  test('that is late says since when, and how often it is due', () => {
+    const records = { ...runRecords(NOT_LONG_AGO_MS), 'node-port-repair': aRunRecord(NOW_MS - 120 * MINUTE_MS) };
+    expect(statusOf({ records }).attention).toMatchObject([
+      {
+        message: 'node-port-repair ran 120m ago; it is due every 3m',
+        next: expect.stringContaining('kbctl doctor demo'),
+      },
+    ]);
+  });
+
+  test('that fails says how often and why, in one line', () => {
+    const records = { ...runRecords(NOT_LONG_AGO_MS), 'cluster-ip-repair': failed(NOT_LONG_AGO_MS, 2) };
+    const status = statusOf({ records });
+    expect(status.attention).toMatchObject([
+      { message: 'cluster-ip-repair failed 2 times in a row: Unavailable: the API server did not answer' },
+    ]);
+    expect(loopOf(status, 'cluster-ip-repair')).toMatchObject({ failuresInARow: 2, lastPass: { error: ERROR } });
+  });
+
+  test('of a cluster that was registered a moment ago is not known yet', () => {
+    const status = statusOf({ cluster: aCluster({}, { writtenAtMs: NOW_MS }), records: {}, leases: [] });
+    expect(status).toMatchObject({ health: 'unknown', attention: [] });
+    expect(status.loops.map(({ state }) => state)).toEqual(['neverRan', 'neverRan', 'neverRan', 'neverRan']);
+  });
+
+  test('whose record cannot be read is unknown, and hides nothing of the others', () => {
+    const { 'system-namespaces': _, ...records } = runRecords(NOT_LONG_AGO_MS);
+    const message = 'Item demo/runs/system-namespaces does not parse: it is text.';
+    const status = statusOf({ records, unreadable: [{ key: 'runs/system-namespaces', message }] });
+    expect(status.loops.map(({ state }) => state)).toEqual(['unknown', 'good', 'good', 'good']);
+    expect(status).toMatchObject({
+      health: 'bad',
+      unreadable: [message],
+      attention: [{ word: 'unreadable', message }],
+    });
+  });
+});
+
+describe('a paused cluster', () => {
+  const pause = { untilMs: NOW_MS + MINUTE_MS, reason: 'an upgrade', by: 'me' };
+  const lateRecords = runRecords(NOW_MS - 600 * MINUTE_MS);
+
+  test('is paused, not late, and its leases may run out', () => {
+    const leases = [aLease({ expiresAtMs: NOW_MS - MINUTE_MS, misses: 2 })];
+    const status = statusOf({ cluster: aCluster({}, { paused: pause }), records: lateRecords, leases });
+    expect(status).toMatchObject({ health: 'paused', attention: [], paused: { ...pause, all: false } });
+    expect(new Set(status.loops.map(({ state }) => state))).toEqual(new Set(['paused']));
+  });
+
+  test('is held by the pause of all where there are both', () => {
+    const status = statusOf({ cluster: aCluster({}, { paused: pause }), pausedAll: { ...pause, by: 'you' } });
+    expect(status.paused).toEqual({ ...pause, by: 'you', all: true });
+  });
+
+  test('still tells of what a person must mend, but not of what probes said before', () => {
+    const records = runRecords(NOW_MS, {
+      findings: [
+        { type: 'duplicate', message: 'taken twice' },
+        { type: 'noLiveLease', message: 'nobody answers' },
+      ],
+    });
+    expect(new Set(words(statusOf({ pausedAll: pause, records })))).toEqual(new Set(['bad: duplicate']));
+  });
+});
+
+describe('findings', () => {
+  const found = (...types: readonly FindingType[]) => ({
+    ...runRecords(NOT_LONG_AGO_MS),
+    'cluster-ip-repair': aRunRecord(NOT_LONG_AGO_MS, {
+      findings: types.map((type, n) => ({ type, message: `${type} ${n}`, item: `10.0.0.${n}`, service: 'shop/web' })),
+      findingCount: 40,
+    }),
+  });
+
+  test.each<[FindingType, ClusterStatus['health']]>([
+    ['duplicate', 'bad'],
+    ['outOfRange', 'bad'],
+    ['invalid', 'bad'],
+    ['corruptSnapshot', 'bad'],
+    ['twoOwners', 'bad'],
+    ['nothingFree', 'bad'],
+    ['noLiveLease', 'bad'],
+    ['mayHaveLeaked', 'warning'],
+    ['repair', 'warning'],
+    ['leak', 'warning'],
+    ['foreignSlice', 'good'],
+    ["a later version's" as FindingType, 'warning'],
+  ])('of type %s make a cluster %s', (type, health) => {
+    expect(statusOf({ records: found(type) }).health).toBe(health);
+  });
+
+  test('are listed with Service, address, time and how to mend them', () => {
+    const status = statusOf({ records: found('duplicate') });
+    expect(status.findings).toEqual([
+      {
+        loop: 'cluster-ip-repair',
+        type: 'duplicate',
+        message: 'duplicate 0',
+        item: '10.0.0.0',
+        service: 'shop/web',
+        seenAtMs: NOT_LONG_AGO_MS,
+        mend: expect.stringMatching(/./),
+      },
+    ]);
+    expect(loopOf(status, 'cluster-ip-repair')?.lastPass?.findings).toBe(40);
+  });
+
+  test('of one type are one thing to look at, and the worst are first', () => {
+    const { attention } = statusOf({ records: found('repair', 'duplicate', 'repair', 'duplicate', 'duplicate') });
+    expect(attention.map(({ level, message }) => [level, message])).toEqual([
+      ['bad', 'duplicate 1 (and 2 more)'],
+      ['warning', 'repair 0 (and 1 more)'],
+    ]);
+  });
+});
+
+describe('API servers', () => {
+  const spec = {
+    apiServers: [
+      { address: '10.9.8.7', kind: 'server', probe: { path: '/readyz', authenticate: false } },
+      { host: 'lb.example.com', kind: 'shared', probe: { path: '/readyz', authenticate: false } },
+      { host: 'new.example.com', kind: 'shared', probe: { path: '/readyz', authenticate: false } },
+      { address: '10.9.8.9', kind: 'server', probe: { path: '/readyz', authenticate: false } },
+    ],
+  } as const;
+
+  test('are those of the spec in its order, then leases that it does not name', () => {
+    const leases = [
+      aLease({ address: '10.1.1.1', source: 'agent' }),
+      aLease({ address: '10.9.8.20', host: 'lb.example.com' }),
+      aLease({ address: '10.9.8.21', host: 'lb.example.com' }),
+      aLease({ address: '10.9.8.7', host: 'lb.example.com' }),
+    ];
+    const { apiServers } = statusOf({ cluster: aCluster(spec), leases });
+    expect(apiServers.map(({ address, host, kind, state }) => [address, host, kind, state])).toEqual([
+      ['10.9.8.7', 'lb.example.com', 'server', 'held'],
+      ['10.9.8.20', 'lb.example.com', 'shared', 'held'],
+      ['10.9.8.21', 'lb.example.com', 'shared', 'held'],
+      [undefined, 'new.example.com', 'shared', 'neverSeen'],
+      ['10.9.8.9', undefined, 'server', 'neverSeen'],
+      ['10.1.1.1', undefined, undefined, 'held'],
+    ]);
+  });
+
+  const refreshedAtMs = NOW_MS - 5_000;
+  test.each([
+    ['a lease that was refreshed', {}, { state: 'held', refreshedAtMs, lastProbe: 'answered 200', misses: 0 }],
+    [
+      'a held lease with a miss',
+      { misses: 1, lastProbe: 'no answer: x' },
+      { state: 'held', misses: 1, lastProbe: 'no answer: x' },
+    ],
+    ['a lease that ran out', { expiresAtMs: NOW_MS, misses: 2 }, { state: 'ranOut', expiresAtMs: NOW_MS, misses: 2 }],
+    ['a withdrawn one', { withdrawnUntilMs: NOW_MS + 1 }, { state: 'withdrawn', withdrawnUntilMs: NOW_MS + 1 }],
+    [
+      'one whose withdrawal is over, and that has not answered since',
+      { withdrawnUntilMs: NOW_MS },
+      { state: 'withdrawn' },
+    ],
+    [
+      "an agent's whose withdrawal is over",
+      { source: 'agent', withdrawnUntilMs: NOW_MS },
+      { state: 'held', source: 'agent' },
+    ],
+    [
+      'one that was withdrawn and never held',
+      { generation: 0, expiresAtMs: 0, withdrawnUntilMs: NOW_MS + 1 },
+      { state: 'withdrawn' },
+    ],
+  ] as const)('show %s', (_, lease, shown) => {
+    const [status] = statusOf({ leases: [aLease(lease)] }).apiServers;
+    expect(status).toMatchObject({ address: '10.9.8.7', kind: 'server', ...shown });
+    if (!('refreshedAtMs' in shown)) expect(status?.refreshedAtMs).toBeUndefined();
+    if ('generation' in lease) expect(status?.expiresAtMs).toBeUndefined();
+  });
+
+  test('that do not answer are told of, while another does', () => {
+    const leases = [
+      aLease({ expiresAtMs: NOW_MS - MINUTE_MS, misses: 2, lastProbe: 'no answer: connect ECONNREFUSED' }),
+    ];
+    const { health, attention } = statusOf({ cluster: aCluster(spec), leases });
+    expect(health).toBe('warning');
+    expect(attention.map(({ message }) => message)).toEqual([
+      'API server 10.9.8.7 ran out of its lease 60s ago: no answer: connect ECONNREFUSED',
+      'API server lb.example.com has not answered yet',
+      'API server new.example.com has not answered yet',
+      'API server 10.9.8.9 has not answered yet',
+    ]);
+  });
+
+  test('of which none is live need a person, and each alone is not told of', () => {
+    const records = {
+      ...runRecords(NOT_LONG_AGO_MS),
+      'kubernetes-service': aRunRecord(NOT_LONG_AGO_MS, { counts: { leasesHeld: 0 } }),
+    };
+    expect(words(statusOf({ records, leases: [] }))).toEqual(['bad: noLiveLease']);
+  });
+
+  test('are not told of where no pass looked of late', () => {
+    const records = { ...runRecords(NOT_LONG_AGO_MS), 'kubernetes-service': aRunRecord(NOW_MS - 60 * MINUTE_MS) };
+    expect(words(statusOf({ records, leases: [] }))).toEqual(['bad: late']);
+  });
+});
+
+test('whatever is told has a word, a line and something to do', () => {
+  const { attention } = statusOf({
+    ...inputs({ cluster: aCluster({}, { writtenAtMs: 0 }), leases: [] }),
+    records: { 'system-namespaces': failed(NOT_LONG_AGO_MS, 3), 'node-port-repair': aRunRecord(0) },
+    unreadable: [{ key: '', message: 'An item\ndoes not parse.' }],
+  });
+  expect(attention.length).toBeGreaterThan(3);
+  for (const { word, message, next } of attention) {
+    expect(word).toMatch(/^\w+$/);
+    expect(message).toMatch(/^[^\n]+$/);
+    expect(next).toMatch(/kbctl/);
+  }
+});

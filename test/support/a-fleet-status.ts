@@ -1,0 +1,401 @@
+import { LOOPS } from '../../lib/cluster/cluster-spec.ts';
+import type {
+  ApiServerStatus,
+  CellState,
+  ClusterStatus,
+  FindingStatus,
+  FleetStatus,
+  Health,
+  LoopStatus,
+  RangeMap,
+  RangeStatus,
+} from '../../lib/status/cluster-status.ts';
+
+/** 21 November 2026, 06:15:39 UTC. */
+export const STATUS_AT_MS = Date.UTC(2026, 10, 21, 6, 15, 39);
+
+const INTERVALS = {
+  'system-namespaces': 60,
+  'kubernetes-service': 10,
+  'cluster-ip-repair': 180,
+  'node-port-repair': 180,
+};
+
+const COUNTS = {
+  'system-namespaces': { namespaces: 4 },
+  'kubernetes-service': { addresses: 3, leasesHeld: 3 },
+  'cluster-ip-repair': { services: 118, allocated: 118 },
+  'node-port-repair': { services: 118, allocated: 31 },
+};
+
+export function loopsOf(overrides: Partial<LoopStatus> = {}): LoopStatus[] {
+  return LOOPS.map((loop, index) => ({
+    loop,
+    state: 'good',
+    intervalSeconds: INTERVALS[loop],
+    lastPass: {
+      startedAtMs: STATUS_AT_MS - 4_000 - 21_000 * index,
+      durationMs: 180 + 90 * index,
+      outcome: 'succeeded',
+      mode: 'enforce',
+      counts: COUNTS[loop],
+      findings: 0,
+    },
+    failuresInARow: 0,
+    lastSuccessAtMs: STATUS_AT_MS - 4_000 - 21_000 * index,
+    ...overrides,
+  }));
+}
+
+export function anApiServer(address: string, overrides: Partial<ApiServerStatus> = {}): ApiServerStatus {
+  return {
+    address,
+    kind: 'server',
+    state: 'held',
+    source: 'probe',
+    expiresAtMs: STATUS_AT_MS + 11_000,
+    refreshedAtMs: STATUS_AT_MS - 4_000,
+    misses: 0,
+    lastProbe: 'answered 200',
+    ...overrides,
+  };
+}
+
+/** A number from 0 to 1 for a number, always the same, and in no visible order. */
+function scattered(index: number): number {
+  const once = Math.imul((index + 0x9e3779b9) ^ ((index + 0x9e3779b9) >>> 16), 0x21f0aaad);
+  const twice = Math.imul(once ^ (once >>> 15), 0x735a2d97);
+  return ((twice ^ (twice >>> 15)) >>> 0) / 2 ** 32;
+}
+
+/** Cells of a range with about `share` in use; `marks` puts single letters at numbers of items. */
+function cellsOf(
+  size: number,
+  reserved: number,
+  share: number,
+  marks: Readonly<Record<number, CellState>> = {},
+): string {
+  return Array.from({ length: size }, (_, index) => {
+    if (marks[index] !== undefined) return marks[index];
+    if (scattered(index) < share) return 'U';
+    return index < reserved ? 'R' : 'F';
+  }).join('');
+}
+
+/** Cells put together to buckets as the status does it. */
+function bucketsOf(first: string, cells: string, itemsPerCell: number): RangeMap {
+  if (itemsPerCell === 1) return { itemsPerCell, first, cells };
+  const buckets = Array.from({ length: Math.ceil(cells.length / itemsPerCell) }, (_, index) =>
+    cells.slice(index * itemsPerCell, (index + 1) * itemsPerCell),
+  );
+  return {
+    itemsPerCell,
+    first,
+    cells: buckets.map((bucket) => [...'DLHURFX'].find((letter) => bucket.includes(letter))).join(''),
+    fill: buckets.map((bucket) => [...bucket].filter((letter) => 'DLHU'.includes(letter)).length),
+  };
+}
+
+/** The figures that belong to the cells. */
+export function aRange(
+  range: Pick<RangeStatus, 'key' | 'title' | 'range'>,
+  map: { readonly first: string; readonly cells: string; readonly itemsPerCell?: number },
+  overrides: Partial<RangeStatus> = {},
+): RangeStatus {
+  const count = (letters: string) => [...map.cells].filter((letter) => letters.includes(letter)).length;
+  const capacity = map.cells.length - count('X');
+  const used = count('DLHU');
+  return {
+    ...range,
+    allocator: 'table',
+    ready: true,
+    savedAtMs: STATUS_AT_MS - 46_000,
+    capacity,
+    used,
+    free: capacity - used,
+    usedPercent: (100 * used) / capacity,
+    reserved: 16,
+    leaking: count('L'),
+    held: count('H'),
+    duplicates: count('D'),
+    holds: [],
+    map: bucketsOf(map.first, map.cells, map.itemsPerCell ?? 1),
+    ...overrides,
+  };
+}
+
+const PRIMARY = { key: 'ranges/serviceips', title: 'cluster IPs' } as const;
+const SECONDARY = { key: 'ranges/secondaryserviceips', title: 'secondary cluster IPs' } as const;
+const PORTS = { key: 'ranges/servicenodeports', title: 'node ports' } as const;
+
+/** 10.0.0.0/24 with network, broadcast and reserved band. */
+export function aSlash24(share = 0.45, marks: Readonly<Record<number, CellState>> = {}): RangeStatus {
+  const cells = cellsOf(256, 17, share, { ...marks, 0: 'X', 255: 'X' });
+  return aRange({ ...PRIMARY, range: '10.0.0.0/24' }, { first: '10.0.0.0', cells });
+}
+
+/** 10.96.0.0/16 in 4,096 buckets. */
+export function aSlash16(share = 0.12, marks: Readonly<Record<number, CellState>> = {}): RangeStatus {
+  const inUse = (index: number) => share * (1 + Math.cos(index / 9_000) + (index < 9_000 ? 2 : 0));
+  const cells = Array.from({ length: 65_536 }, (_, index) => {
+    if (index === 0 || index === 65_535) return 'X';
+    return marks[index] ?? (scattered(index) < inUse(index) ? 'U' : index <= 256 ? 'R' : 'F');
+  }).join('');
+  return aRange(
+    { ...PRIMARY, range: '10.96.0.0/16' },
+    { first: '10.96.0.0', cells, itemsPerCell: 16 },
+    { reserved: 256 },
+  );
+}
+
+/** fd00:10:96::/108, of which a bitmap covers 65,536 addresses. */
+export function anIPv6Range(share = 0.05): RangeStatus {
+  const cells = cellsOf(65_536, 257, share, { 0: 'X', 4096: 'L' });
+  const range = { ...SECONDARY, range: 'fd00:10:96::/108' };
+  return aRange(range, { first: 'fd00:10:96::', cells, itemsPerCell: 16 }, { reserved: 256 });
+}
+
+/** 30000-32767. */
+export function nodePorts(share = 0.1, marks: Readonly<Record<number, CellState>> = {}): RangeStatus {
+  const cells = cellsOf(2_768, 86, share, marks);
+  return aRange({ ...PORTS, range: '30000-32767' }, { first: '30000', cells }, { reserved: 86 });
+}
+
+/** A good one with three API servers, a /24 and the node ports. */
+export function aClusterStatus(overrides: Partial<ClusterStatus> = {}): ClusterStatus {
+  return {
+    name: 'demo',
+    mode: 'enforce',
+    allocator: 'table',
+    generation: 3,
+    owner: { stack: 'kube-bootstrap-controller-prod', packaged: false },
+    health: 'good',
+    attention: [],
+    apiServers: ['192.0.2.10', '192.0.2.11', '192.0.2.12'].map((address) => anApiServer(address)),
+    loops: loopsOf(),
+    findings: [],
+    unreadable: [],
+    ...overrides,
+    // Not made where it is not asked for: the maps are what takes time.
+    ranges: overrides.ranges ?? [aSlash24(), nodePorts()],
+  };
+}
+
+export function aFleetStatus(clusters: readonly ClusterStatus[], overrides: Partial<FleetStatus> = {}): FleetStatus {
+  return { atMs: STATUS_AT_MS, table: 'kube-bootstrap-controller-prod', clusters, unreadable: [], ...overrides };
+}
+
+export function aFinding(overrides: Partial<FindingStatus> = {}): FindingStatus {
+  return {
+    loop: 'cluster-ip-repair',
+    type: 'duplicate',
+    message: 'the cluster IP [IPv4]: 10.0.0.37 for service web/checkout has already been allocated to another service',
+    service: 'web/checkout',
+    item: '10.0.0.37',
+    seenAtMs: STATUS_AT_MS - 46_000,
+    mend: 'Delete the younger of the two Services and create it without clusterIP.',
+    ...overrides,
+  };
+}
+
+/** A cluster of every health, with every state of a lease, a loop and a cell among them. */
+export function clustersOfEachKind(): ClusterStatus[] {
+  return [contested(), endpointsDown(), filling(), fresh(), paused(), healthy()];
+}
+
+function contested(): ClusterStatus {
+  return aClusterStatus({
+    name: 'prod-eu-1',
+    health: 'bad',
+    attention: [
+      {
+        level: 'bad',
+        word: 'duplicate',
+        message: '10.0.0.37 is the cluster IP of two Services: web/checkout and batch/reports.',
+        next: 'Delete the younger of the two and create it without clusterIP.',
+      },
+      {
+        level: 'warning',
+        word: 'mayHaveLeaked',
+        message: '3 addresses are taken without a Service.',
+        next: 'Nothing: they are freed after three passes.',
+      },
+    ],
+    ranges: [
+      {
+        ...aSlash24(0.46, { 37: 'D', 90: 'L', 91: 'L', 173: 'L', 200: 'H', 201: 'H', 202: 'H', 203: 'H' }),
+        holds: [
+          {
+            owner: 'migration-7',
+            takenUpBy: 'owner',
+            untilMs: STATUS_AT_MS + 5_400_000,
+            items: ['10.0.0.200', '10.0.0.201', '10.0.0.202', '10.0.0.203'],
+          },
+        ],
+      },
+      nodePorts(0.12, { 80: 'D', 443: 'H' }),
+    ],
+    findings: [
+      aFinding(),
+      aFinding({
+        service: 'batch/reports',
+        message:
+          'the cluster IP [IPv4]: 10.0.0.37 for service batch/reports has already been allocated to another service',
+      }),
+      ...['10.0.0.90', '10.0.0.91', '10.0.0.173'].map((item) => {
+        const message = `the cluster IP: ${item} may have leaked: flagging for later clean up`;
+        const mend = 'Nothing: it is freed after three passes without a Service.';
+        const { service: _, ...rest } = aFinding({ type: 'mayHaveLeaked', item, message, mend });
+        return rest;
+      }),
+    ],
+  });
+}
+
+function endpointsDown(): ClusterStatus {
+  const [namespaces, service, ...repairs] = loopsOf();
+  const failing: LoopStatus = {
+    ...(service ?? never()),
+    state: 'failing',
+    failuresInARow: 7,
+    lastPass: {
+      startedAtMs: STATUS_AT_MS - 9_000,
+      durationMs: 5_004,
+      outcome: 'failed',
+      mode: 'enforce',
+      counts: { addresses: 3, leasesHeld: 0 },
+      error: {
+        code: 'Unavailable',
+        message: 'GET /api/v1/namespaces/default/services/kubernetes: connect ECONNREFUSED 192.0.2.20:6443',
+      },
+      findings: 1,
+    },
+    lastSuccessAtMs: STATUS_AT_MS - 78_000,
+  };
+  return aClusterStatus({
+    name: 'prod-us-2',
+    health: 'bad',
+    allocator: 'apiserver',
+    attention: [
+      {
+        level: 'bad',
+        word: 'noLiveLease',
+        message: 'No API server has answered for 65 s. The endpoints are kept as they were.',
+        next: 'Is the control plane down? Look at what the last probes said.',
+      },
+      {
+        level: 'bad',
+        word: 'failing',
+        message: 'kubernetes-service has failed 7 times in a row: Unavailable.',
+        next: 'Its error says what the API server answered.',
+      },
+    ],
+    apiServers: [
+      anApiServer('192.0.2.20', {
+        state: 'ranOut',
+        expiresAtMs: STATUS_AT_MS - 65_000,
+        refreshedAtMs: STATUS_AT_MS - 80_000,
+        misses: 8,
+        lastProbe: 'no answer: connect ECONNREFUSED 192.0.2.20:6443',
+      }),
+      anApiServer('192.0.2.21', {
+        state: 'withdrawn',
+        withdrawnUntilMs: STATUS_AT_MS + 1_800_000,
+        lastProbe: 'answered 500',
+      }),
+      { host: 'api.us-2.example.com', kind: 'shared', state: 'neverSeen' },
+    ],
+    loops: [namespaces ?? never(), failing, ...repairs],
+    ranges: [aSlash16(0.05), nodePorts(0.03)],
+    findings: [
+      {
+        loop: 'kubernetes-service',
+        type: 'noLiveLease',
+        message: 'no live lease: the endpoints of the kubernetes Service are kept as they were',
+        seenAtMs: STATUS_AT_MS - 9_000,
+        mend: 'Bring an API server back, or correct the probe.',
+      },
+    ],
+  });
+}
+
+function never(): LoopStatus {
+  return { loop: 'kubernetes-service', state: 'neverRan', intervalSeconds: 10, failuresInARow: 0 };
+}
+
+function filling(): ClusterStatus {
+  return aClusterStatus({
+    name: 'edge-ap-3',
+    health: 'warning',
+    allocator: 'apiserver',
+    attention: [
+      {
+        level: 'warning',
+        word: 'almostFull',
+        message: 'cluster IPs 10.0.0.0/24: 94 % in use.',
+        next: 'Widen the range, or delete Services that nobody needs.',
+      },
+      {
+        level: 'warning',
+        word: 'late',
+        message: 'node-port-repair is late: its last pass began 12 min ago.',
+        next: 'Look whether its ticks arrive.',
+      },
+    ],
+    apiServers: [
+      anApiServer('198.51.100.7', { kind: 'shared', host: 'api.ap-3.example.com' }),
+      anApiServer('198.51.100.8', { source: 'agent' }),
+    ],
+    ranges: [aSlash24(0.94), anIPv6Range(), nodePorts(0.02)],
+    loops: loopsOf().map((loop) => (loop.loop === 'node-port-repair' ? { ...loop, state: 'late' } : loop)),
+  });
+}
+
+function fresh(): ClusterStatus {
+  return aClusterStatus({
+    name: 'staging-new',
+    health: 'unknown',
+    mode: 'observe',
+    allocator: 'apiserver',
+    apiServers: [{ address: '203.0.113.5', kind: 'server', state: 'neverSeen' }],
+    ranges: [],
+    loops: loopsOf().map(({ loop, intervalSeconds }) => ({
+      loop,
+      intervalSeconds,
+      state: 'neverRan',
+      failuresInARow: 0,
+    })),
+  });
+}
+
+function paused(): ClusterStatus {
+  return aClusterStatus({
+    name: 'lab-2',
+    health: 'paused',
+    paused: { untilMs: STATUS_AT_MS + 6_600_000, reason: 'control plane moves to new hosts', by: 'jo', all: false },
+    loops: loopsOf({ state: 'paused' }),
+  });
+}
+
+function healthy(): ClusterStatus {
+  return aClusterStatus({ name: 'prod-eu-2', ranges: [aSlash16(), anIPv6Range(0.02), nodePorts(0.06)] });
+}
+
+/** Many, the first of which need a person. */
+export function manyClusters(count: number, bad = 5): ClusterStatus[] {
+  const ranges = [aSlash24(), nodePorts()];
+  return Array.from({ length: count }, (_, index) => {
+    const health: Health = index < bad ? 'bad' : index % 37 === 0 ? 'warning' : 'good';
+    const message = '10.0.0.37 is the cluster IP of two Services.';
+    return aClusterStatus({
+      name: `cluster-${String(index).padStart(4, '0')}`,
+      health,
+      ranges,
+      attention:
+        health === 'good'
+          ? []
+          : [{ level: health === 'bad' ? 'bad' : 'warning', word: 'duplicate', message, next: 'Delete the younger.' }],
+      findings: health === 'good' ? [] : [aFinding()],
+    });
+  });
+}

@@ -1,0 +1,130 @@
+import { type AllocationHandler, allocation } from '../../lib/allocate/allocation.ts';
+import type { Answer } from '../../lib/allocate/answer.ts';
+import type { AllocateRequest } from '../../lib/allocate/request.ts';
+import type { ClusterSpec } from '../../lib/cluster/cluster-spec.ts';
+import { holdsByItem } from '../../lib/cluster/held-items.ts';
+import type { StoredRange } from '../../lib/cluster/stored-range.ts';
+import type { Environment } from '../../lib/dispatch/environment.ts';
+import { rangeItems } from '../../lib/exchange/range-items.ts';
+import { registerCluster } from '../../lib/table/cluster-registration.ts';
+import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
+import { memoryTable } from '../../lib/table/memory-table.ts';
+import { RANGE_KEYS, type RangeKey, readRange, saveRange } from '../../lib/table/ranges.ts';
+import { aClusterSpec } from './a-cluster-spec.ts';
+import { aDispatchWorld } from './dispatch-world.ts';
+import { AT_ONCE } from './each-table.ts';
+import { pickLowest } from './picker.ts';
+import type { RecordingTelemetry } from './recording-telemetry.ts';
+import { countedWriteIds } from './write-ids.ts';
+
+export const CLUSTER = 'demo';
+export const PRIMARY = '10.0.0.0/24';
+export const SECONDARY = 'fd00::/112';
+/** Static: 30000 to 30015. */
+export const PORTS = '30000-30127';
+
+const NONE = new Uint8Array(0);
+
+/** One enforced cluster whose ranges were saved by a pass, and the handler that allocates from them. */
+export interface AllocateWorld {
+  readonly environment: Environment;
+  readonly telemetry: RecordingTelemetry;
+  readonly clock: { nowMs: number };
+  /** Past any fault. */
+  readonly table: KeyValueTable;
+  /** One invocation, through the table that is given, if it is. */
+  ask(request: Partial<AllocateRequest> & object, table?: KeyValueTable): Promise<Answer>;
+  /** The event as it is. */
+  send(event: unknown, table?: KeyValueTable): Promise<Answer>;
+  /** Puts a range into the table, over whatever is there. */
+  store(key: RangeKey, stored: Partial<StoredRange>): Promise<void>;
+  stored(key: RangeKey): Promise<StoredRange>;
+  /** What is taken in all ranges: the text of each item, with the request that holds it, or none. */
+  taken(): Promise<Record<string, string | undefined>>;
+  /** Every item of the table but the registration: what a request may change. */
+  items(): Promise<unknown>;
+}
+
+export interface AllocateWorldOptions {
+  readonly spec?: Partial<ClusterSpec>;
+  readonly table?: KeyValueTable;
+  readonly handler?: AllocationHandler;
+  readonly environment?: Partial<Environment>;
+  /** Default: a clock of the world's own. */
+  readonly clock?: { nowMs: number };
+}
+
+export async function anAllocateWorld(options: AllocateWorldOptions = {}): Promise<AllocateWorld> {
+  const { handler = allocation({ ...AT_ONCE, pick: pickLowest }) } = options;
+  const world = aDispatchWorld(options.environment);
+  const clock = options.clock ?? world.clock;
+  const nowMs = () => clock.nowMs;
+  const table = options.table ?? memoryTable({ nowMs, newWriteId: countedWriteIds() });
+  const spec = aClusterSpec({
+    name: CLUSTER,
+    allocator: 'table',
+    serviceClusterIPRanges: [PRIMARY, SECONDARY],
+    serviceNodePortRange: PORTS,
+    ...options.spec,
+  });
+  await registerCluster(table, spec);
+
+  const store: AllocateWorld['store'] = async (key, changed) => {
+    const previous = await readRange(table, CLUSTER, key);
+    const stored = { ...(previous?.stored ?? emptyRange(rangeOf(spec, key))), ...changed };
+    await saveRange(table, CLUSTER, key, stored, previous?.item);
+  };
+  for (const key of keysOf(spec)) await store(key, {});
+
+  const stored = async (key: RangeKey) => {
+    const read = await readRange(table, CLUSTER, key);
+    if (read === undefined) throw new Error(`expected ${key}`);
+    return read.stored;
+  };
+  const send = (event: unknown, through: KeyValueTable = table) => {
+    const environment = { ...world.environment, nowMs, table: () => through };
+    return handler(event, { getRemainingTimeInMillis: () => 30_000, environment });
+  };
+  return {
+    environment: world.environment,
+    telemetry: world.telemetry,
+    clock,
+    table,
+    send,
+    ask: (request, through) =>
+      send({ requestId: 'r1', cluster: CLUSTER, operation: 'allocate', items: [], ...request }, through),
+    store,
+    stored,
+    taken: async () => {
+      const found: Record<string, string | undefined> = {};
+      for (const key of keysOf(spec)) {
+        const { range, data, holds } = await stored(key);
+        const byItem = holdsByItem(holds);
+        for (const item of itemsIn(range, data)) found[item] = byItem.get(item)?.requestId;
+      }
+      return found;
+    },
+    items: () => table.list(CLUSTER, ''),
+  };
+}
+
+function keysOf({ serviceClusterIPRanges: [, secondary] }: ClusterSpec): RangeKey[] {
+  const { primary, nodePorts } = RANGE_KEYS;
+  return secondary === undefined ? [primary, nodePorts] : [primary, RANGE_KEYS.secondary, nodePorts];
+}
+
+function rangeOf({ serviceClusterIPRanges: [primary, secondary], serviceNodePortRange }: ClusterSpec, key: RangeKey) {
+  if (key === RANGE_KEYS.nodePorts) return serviceNodePortRange;
+  return key === RANGE_KEYS.primary ? primary : (secondary ?? '');
+}
+
+function emptyRange(range: string): StoredRange {
+  const strikes = { once: NONE, twice: NONE };
+  return { range, data: NONE, allocator: 'table', generation: 1, strikes, holds: [] };
+}
+
+function itemsIn(range: string, data: Uint8Array): Iterable<string> {
+  const items = rangeItems(range);
+  if (items instanceof Error) throw items;
+  return items.in(data);
+}

@@ -1,0 +1,72 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { eventually } from './eventually.ts';
+
+const KBCTL = join(import.meta.dirname, '../../cli/kbctl.mjs');
+
+/** What a command came to. */
+export interface Ran {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+export interface KbctlOptions {
+  /** Where it runs: a local table is looked for here. */
+  readonly cwd: string;
+  /** All of its environment, but for PATH and HOME. */
+  readonly env: Readonly<Record<string, string>>;
+  /** What is written to its standard input. Default: nothing. */
+  readonly stdin?: string | Uint8Array;
+}
+
+/** A command that runs. */
+export interface KbctlProcess {
+  readonly child: ChildProcess;
+  stdout(): string;
+  stderr(): string;
+  /** Waits until it wrote something like that, to either stream. */
+  untilItSaid(pattern: RegExp): Promise<void>;
+  /** Sends the signal, if any, and waits for the end. */
+  end(signal?: 'SIGINT' | 'SIGTERM' | 'SIGKILL'): Promise<Ran>;
+}
+
+/** Runs `kbctl` as a process of its own until it ends. */
+export function runKbctl(words: readonly string[], options: KbctlOptions): Promise<Ran> {
+  return startKbctl(words, options).end();
+}
+
+export function startKbctl(words: readonly string[], { cwd, env, stdin = '' }: KbctlOptions): KbctlProcess {
+  const { PATH = '', HOME = '' } = process.env;
+  const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', KBCTL, ...words], {
+    cwd,
+    env: { PATH, HOME, ...env },
+    stdio: ['pipe', 'pipe', 'pipe'],
+  });
+  const said = { stdout: '', stderr: '' };
+  for (const stream of ['stdout', 'stderr'] as const) {
+    child[stream].setEncoding('utf8').on('data', (text: string) => {
+      said[stream] += text;
+    });
+  }
+  // Who does not read it may have ended already.
+  child.stdin.on('error', () => undefined);
+  child.stdin.end(stdin);
+  const closed = once(child, 'close');
+  return {
+    child,
+    stdout: () => said.stdout,
+    stderr: () => said.stderr,
+    untilItSaid: (pattern) =>
+      eventually(() => {
+        const all = said.stdout + said.stderr;
+        if (!pattern.test(all)) throw new Error(`it said nothing like ${pattern}, but\n${all}`);
+      }),
+    async end(signal) {
+      if (signal !== undefined) child.kill(signal);
+      await closed;
+      return { code: child.exitCode, ...said };
+    },
+  };
+}

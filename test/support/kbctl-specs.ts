@@ -1,0 +1,10 @@
+import type { ClusterSpec } from '../../lib/cluster/cluster-spec.ts';
+import { parseClusterSpec } from '../../lib/cluster/parse-cluster-spec.ts';
+import { describeFaults } from '../../lib/cluster/spec-fault.ts';
+
+/** The spec that a text holds. */
+export function specIn(text: string): ClusterSpec {
+  const result = parseClusterSpec(text);
+  if ('faults' in result) throw new Error(describeFaults('the spec of the test', result.faults));
+  return result.spec;
+}

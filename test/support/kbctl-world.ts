@@ -1,0 +1,158 @@
+import { randomInt, randomUUID } from 'node:crypto';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { handler as clusterIpRepair } from '../../functions/cluster-ip-repair.ts';
+import { handler as kubernetesService } from '../../functions/kubernetes-service.ts';
+import { handler as nodePortRepair } from '../../functions/node-port-repair.ts';
+import { handler as systemNamespaces } from '../../functions/system-namespaces.ts';
+import { loadKubeconfigFile } from '../../lib/kubernetes/kubeconfig.ts';
+import { readCluster } from '../../lib/table/clusters.ts';
+import { createTable } from '../../lib/table/dynamodb-create-table.ts';
+import { dynamoDbTable } from '../../lib/table/dynamodb-table.ts';
+import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
+import { localEnvironment } from '../../local/local-environment.ts';
+import { listen } from '../../local/stand-in/http-server.ts';
+import { StandInApiServer } from '../../local/stand-in/stand-in-api-server.ts';
+import { tableAllocation } from '../../local/stand-in/table-allocation.ts';
+import { REGION } from './emulator-aws.ts';
+import { type KbctlProcess, type Ran, runKbctl, startKbctl } from './kbctl-process.ts';
+import { specIn } from './kbctl-specs.ts';
+import { recordingTelemetry } from './recording-telemetry.ts';
+import { testDynamoClient } from './test-dynamo-client.ts';
+
+export const CLUSTER = 'prod-eu-1';
+const TABLE_NAME = 'kube-bootstrap-controller-test';
+const CIDR = '10.0.0.0/24';
+const NODE_PORTS = '30000-32767';
+
+/** A table in "AWS", a cluster's stand-in API server, and a folder with files, for commands that run as processes. */
+export interface KbctlWorld {
+  readonly table: KeyValueTable;
+  /** Of the table. */
+  readonly endpoint: string;
+  readonly standIn: StandInApiServer;
+  /** Of the stand-in. */
+  readonly server: string;
+  readonly folder: string;
+  readonly kubeconfigFile: string;
+  /** The text of a spec of the cluster whose kubeconfig leads to the stand-in; with these fields in place of its own. */
+  spec(fields?: object): string;
+  /** Writes a file into the folder. @returns its path. */
+  file(name: string, content: string | Uint8Array): string;
+  /** Runs it in the folder against the table: `--table` is given unless `env` or words say otherwise. */
+  kbctl(words: readonly string[], options?: WorldOptions): Promise<Ran>;
+  start(words: readonly string[], options?: WorldOptions): KbctlProcess;
+  /** A pass of every loop, in this process. */
+  runAllLoops(): Promise<void>;
+  close(): Promise<void>;
+}
+
+export interface WorldOptions {
+  readonly env?: Readonly<Record<string, string>>;
+  readonly stdin?: string | Uint8Array;
+  /** `false`: without `--table`. */
+  readonly inAws?: boolean;
+}
+
+/** @param endpoint of dynalite, or of an emulator of AWS. */
+export async function openKbctlWorld(endpoint: string): Promise<KbctlWorld> {
+  const folder = mkdtempSync(join(tmpdir(), 'kbctl-'));
+  const tableName = `${TABLE_NAME}-${randomUUID()}`;
+  const client = testDynamoClient(endpoint, { region: REGION });
+  await createTable(client, tableName, { pollMs: 20 });
+  const deadline = new AbortController().signal;
+  const table = dynamoDbTable({ client, tableName, deadline, nowMs: Date.now, newWriteId: randomUUID });
+  const allocation = tableAllocation({
+    table,
+    cluster: CLUSTER,
+    serviceClusterIPRanges: [CIDR],
+    serviceNodePortRange: NODE_PORTS,
+    rangesGeneration: async () => (await readCluster(table, CLUSTER))?.rangesGeneration ?? 1,
+    pick: randomInt,
+  });
+  const standIn = new StandInApiServer({ allocation, nowMs: Date.now, newUid: randomUUID });
+  const listening = await listen(standIn);
+  const file = (name: string, content: string | Uint8Array) => {
+    const path = join(folder, name);
+    writeFileSync(path, content);
+    return path;
+  };
+  const kubeconfigFile = file('kubeconfig', kubeconfigOf(listening.url));
+  const awsEnv = {
+    AWS_ENDPOINT_URL: endpoint,
+    AWS_REGION: REGION,
+    AWS_ACCESS_KEY_ID: 'test',
+    AWS_SECRET_ACCESS_KEY: 'test',
+  };
+  const wordsOf = (words: readonly string[], { inAws = true }: WorldOptions) =>
+    inAws && !words.includes('--table') ? [...words, '--table', tableName] : words;
+  const optionsOf = ({ env = {}, stdin }: WorldOptions) => ({
+    cwd: folder,
+    env: { ...awsEnv, ...env },
+    ...(stdin !== undefined && { stdin }),
+  });
+  const local = localEnvironment({
+    client,
+    loadKubeconfig: () => loadKubeconfigFile(kubeconfigFile),
+    telemetry: recordingTelemetry,
+  });
+  const tableUntil = (signal: AbortSignal) =>
+    dynamoDbTable({ client, tableName, deadline: signal, nowMs: Date.now, newWriteId: randomUUID });
+  const environment = { ...local.environment, table: tableUntil };
+  return {
+    table,
+    endpoint,
+    standIn,
+    runAllLoops: async () => {
+      for (const handler of [systemNamespaces, clusterIpRepair, nodePortRepair, kubernetesService]) {
+        await handler({ force: true }, { environment, getRemainingTimeInMillis: () => 60_000 });
+      }
+    },
+    server: listening.url,
+    folder,
+    kubeconfigFile,
+    spec: (fields = {}) => specText(kubeconfigFile, listening.url, fields),
+    file,
+    kbctl: (words, options = {}) => runKbctl(wordsOf(words, options), optionsOf(options)),
+    start: (words, options = {}) => startKbctl(wordsOf(words, options), optionsOf(options)),
+    close: async () => {
+      await local.close();
+      await listening.close();
+      client.destroy();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+function specText(kubeconfigFile: string, server: string, fields: object): string {
+  const text = JSON.stringify(
+    {
+      name: CLUSTER,
+      mode: 'enforce',
+      allocator: 'table',
+      kubeconfig: { file: kubeconfigFile },
+      apiServers: [{ address: '203.0.113.10', probe: { url: `${server}/readyz` } }],
+      serviceClusterIPRange: CIDR,
+      serviceNodePortRange: NODE_PORTS,
+      // The machine may be busy: a lease is not to run out between two commands.
+      endpoints: { leaseSeconds: 600 },
+      ...fields,
+    },
+    undefined,
+    2,
+  );
+  specIn(text);
+  return text;
+}
+
+function kubeconfigOf(server: string): string {
+  return JSON.stringify({
+    apiVersion: 'v1',
+    kind: 'Config',
+    clusters: [{ name: CLUSTER, cluster: { server } }],
+    users: [{ name: CLUSTER, user: {} }],
+    contexts: [{ name: CLUSTER, context: { cluster: CLUSTER, user: CLUSTER } }],
+    'current-context': CLUSTER,
+  });
+}

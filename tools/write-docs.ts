@@ -1,0 +1,17 @@
+// Writes the pages of docs/ that are made from the code: npm run docs
+import { writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { answerJsonSchema, requestJsonSchema } from '../lib/allocate/json-schemas.ts';
+import { specJsonSchema } from '../lib/cluster/spec-json-schema.ts';
+import { findingsPage } from './findings-page.ts';
+
+const docs = path.join(import.meta.dirname, '..', 'docs');
+
+writeSchema('cluster-spec', specJsonSchema());
+writeSchema('allocate-request', requestJsonSchema());
+writeSchema('allocate-answer', answerJsonSchema());
+writeFileSync(path.join(docs, 'findings.md'), findingsPage());
+
+function writeSchema(name: string, schema: object): void {
+  writeFileSync(path.join(docs, `${name}.schema.json`), `${JSON.stringify(schema, null, 2)}\n`);
+}
