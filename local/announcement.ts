@@ -6,22 +6,28 @@ export interface Announced {
   readonly server: string;
   /** Where its table is kept. */
   readonly tableFolder: string;
-  /** What to try, line by line. */
+  /** URL of its status page, or why there is none. */
+  readonly page?: string;
+  /** What else is to be known, line by line. */
+  readonly notes: readonly string[];
+  /** What to try in another terminal, line by line. */
   readonly hints: readonly string[];
 }
 
 /** Says, before anything is written, whose cluster it is, what the loops may write there, and what to expect. */
-export function announcement(spec: ClusterSpec, { server, tableFolder, hints }: Announced): string[] {
+export function announcement(spec: ClusterSpec, { server, tableFolder, page, notes, hints }: Announced): string[] {
   const { mode, allocator, name } = spec;
   return [
     `cluster ${name} at ${server}`,
+    ...(page === undefined ? [] : [`Status page: ${page}`]),
     `mode ${mode}, allocator ${allocator}`,
     mode === 'observe'
       ? 'Nothing is written to the cluster. Told instead is what would be, where something is missing or wrong:'
       : 'The loops may write, where something is missing or wrong:',
     ...writesOf(spec),
     `Leases, ranges and run records are kept in ${tableFolder}.`,
-    ...hints,
+    ...notes,
+    ...(hints.length === 0 ? [] : ['', 'Try, in another terminal:', ...hints.map((hint) => `  ${hint}`)]),
     '',
     `All loops run now, and then ${intervals(spec)}.`,
     'A pass that has nothing to say is silent; --verbose tells each. Ctrl-C ends it.',
@@ -34,8 +40,13 @@ function intervals({ intervalSeconds }: ClusterSpec): string {
   const bySeconds = Map.groupBy(LOOPS, (loop) => intervalSeconds[loop]);
   return [...bySeconds]
     .sort(([one], [other]) => one - other)
-    .map(([seconds, loops]) => `${loops.join(' and ')} every ${seconds} s`)
+    .map(([seconds, loops]) => `${listed(loops)} every ${seconds} s`)
     .join(', ');
+}
+
+/** `a`, `a and b`, `a, b and c`. */
+function listed(words: readonly string[]): string {
+  return words.length < 2 ? words.join('') : `${words.slice(0, -1).join(', ')} and ${words.at(-1)}`;
 }
 
 function writesOf({ systemNamespaces, serviceClusterIPRanges, endpoints, apiServers, service }: ClusterSpec): string[] {

@@ -15,13 +15,19 @@ export interface RunnerClock {
 /**
  * Invokes every job once, in the order given, and from then on each on its own schedule until the signal aborts. A job
  * never overlaps itself: ticks that pass while it runs are left out. Resolves when the last invocation has ended.
+ * @param beside begins once every job has been invoked, and ends with the signal
  */
-export async function runOnSchedules(jobs: readonly Job[], clock: RunnerClock, signal: AbortSignal): Promise<void> {
+export async function runOnSchedules(
+  jobs: readonly Job[],
+  clock: RunnerClock,
+  signal: AbortSignal,
+  beside: () => Promise<void> = async () => undefined,
+): Promise<void> {
   for (const job of jobs) {
     if (signal.aborted) return;
     await job.invoke(clock.nowMs());
   }
-  await Promise.all(jobs.map((job) => keepInvoking(job, clock, signal)));
+  await Promise.all([...jobs.map((job) => keepInvoking(job, clock, signal)), beside()]);
 }
 
 async function keepInvoking(job: Job, clock: RunnerClock, signal: AbortSignal): Promise<void> {

@@ -1,68 +1,125 @@
 import { randomInt, randomUUID } from 'node:crypto';
-import type { ClusterSpec } from '../lib/cluster/cluster-spec.ts';
+import path from 'node:path';
+import type { ClusterSpec, Loop } from '../lib/cluster/cluster-spec.ts';
 import { parseClusterSpec } from '../lib/cluster/parse-cluster-spec.ts';
 import { describeFaults } from '../lib/cluster/spec-fault.ts';
+import { readCluster } from '../lib/table/clusters.ts';
 import type { KeyValueTable } from '../lib/table/key-value-table.ts';
-import { listen } from './stand-in/http-server.ts';
+import type { RangeAllocations } from '../lib/table/range-allocations.ts';
+import { keepFile } from './keep-file.ts';
+import { ApiServers } from './stand-in/api-servers.ts';
+import type { ServiceAllocation } from './stand-in/service-storage.ts';
 import { StandInApiServer } from './stand-in/stand-in-api-server.ts';
-import { tableAllocation } from './stand-in/table-allocation.ts';
+import { primaryAddresses, type TableAllocationOptions, tableAllocation } from './stand-in/table-allocation.ts';
 
-/** A control plane in this process: a stand-in API server whose Services allocate through the table. */
+/** What embedded clusters differ in. */
+export interface EmbeddedKind {
+  readonly name: string;
+  /** Where its API servers are published. */
+  readonly addresses: readonly [string, ...string[]];
+  readonly serviceClusterIPRange: string;
+  /** Loops that run more often than their schedules, as no spec in a file may say. */
+  readonly intervalSeconds: Partial<Readonly<Record<Loop, number>>>;
+}
+
+/** Addresses of the block for documentation (RFC 5737): they are nobody's. */
+export const EMBEDDED: EmbeddedKind = {
+  name: 'embedded',
+  addresses: ['192.0.2.1'],
+  serviceClusterIPRange: '10.0.0.0/24',
+  intervalSeconds: {},
+};
+
+/** A control plane in this process: stand-in API servers whose Services allocate through the table. */
 export interface EmbeddedCluster {
   readonly spec: ClusterSpec;
   readonly standIn: StandInApiServer;
+  readonly allocation: ServiceAllocation;
+  /** The primary range, in the table. */
+  readonly addresses: Pick<RangeAllocations<string>, 'take'>;
+  readonly apiServers: ApiServers;
+  /** URL of the first API server. */
   readonly server: string;
+  /** What is in the file that the spec names. */
   readonly kubeconfig: string;
   close(): Promise<void>;
 }
 
-const NAME = 'embedded';
-/** Of the block for documentation (RFC 5737): it is nobody's. */
-const ADDRESS = '192.0.2.1';
-
-export async function startEmbeddedCluster(table: KeyValueTable, nowMs: () => number): Promise<EmbeddedCluster> {
-  const ranges = embeddedSpec('http://127.0.0.1');
-  const allocation = tableAllocation({
-    table,
-    cluster: NAME,
-    serviceClusterIPRanges: ranges.serviceClusterIPRanges,
-    serviceNodePortRange: ranges.serviceNodePortRange,
-    rangesGeneration: () => 1,
-    pick: randomInt,
-  });
-  const standIn = new StandInApiServer({ allocation, nowMs, newUid: randomUUID });
-  const listening = await listen(standIn);
-  return {
-    spec: embeddedSpec(listening.url),
-    standIn,
-    server: listening.url,
-    kubeconfig: kubeconfigOf(listening.url),
-    close: listening.close,
-  };
+export interface EmbeddedOptions {
+  readonly kind: EmbeddedKind;
+  readonly table: KeyValueTable;
+  readonly nowMs: () => number;
+  /** Where its kubeconfig goes: absolute. */
+  readonly folder: string;
 }
 
-/** All defaults, but for what is embedded: the table allocates, and the probe goes to this process. */
-function embeddedSpec(server: string): ClusterSpec {
+/** @throws StartError when its kubeconfig cannot be written. */
+export async function startEmbeddedCluster({ kind, table, nowMs, folder }: EmbeddedOptions): Promise<EmbeddedCluster> {
+  const kubeconfigFile = path.join(folder, 'kubeconfig');
+  const { allocation, addresses } = embeddedAllocation(kind, table, nowMs);
+  const standIn = new StandInApiServer({ allocation, nowMs, newUid: randomUUID });
+  const apiServers = await ApiServers.listen(standIn, kind.addresses);
+  const server = apiServers.urlOf(kind.addresses[0]);
+  const kubeconfig = kubeconfigOf(kind.name, server);
+  const takeAway = await keepFile(kubeconfigFile, kubeconfig).catch(async (error: unknown) => {
+    await apiServers.close();
+    throw error;
+  });
+  const close = () => {
+    takeAway();
+    return apiServers.close();
+  };
+  const spec = embeddedSpec(kind, kubeconfigFile, (address) => apiServers.urlOf(address));
+  return { spec, standIn, allocation, addresses, apiServers, server, kubeconfig, close };
+}
+
+/** Where the Services of the cluster get their addresses and ports from. */
+export function embeddedAllocation(
+  kind: EmbeddedKind,
+  table: KeyValueTable,
+  nowMs: () => number,
+): { readonly allocation: ServiceAllocation; readonly addresses: Pick<RangeAllocations<string>, 'take'> } {
+  const { serviceClusterIPRanges, serviceNodePortRange } = embeddedSpec(kind, 'none', () => 'http://127.0.0.1');
+  const options: TableAllocationOptions = {
+    table,
+    cluster: kind.name,
+    serviceClusterIPRanges,
+    serviceNodePortRange,
+    rangesGeneration: async () => (await readCluster(table, kind.name))?.rangesGeneration ?? 1,
+    pick: randomInt,
+    nowMs,
+  };
+  return { allocation: tableAllocation(options), addresses: primaryAddresses(options) };
+}
+
+/** All defaults, but for what is embedded: the table allocates, and probes go to this process. */
+export function embeddedSpec(
+  { name, addresses, serviceClusterIPRange, intervalSeconds }: EmbeddedKind,
+  kubeconfigFile: string,
+  urlOf: (address: string) => string,
+): ClusterSpec {
   const result = parseClusterSpec(
     JSON.stringify({
-      name: NAME,
+      name,
       mode: 'enforce',
       allocator: 'table',
-      kubeconfig: { file: 'embedded' },
-      apiServers: [{ address: ADDRESS, probe: { url: `${server}/readyz` } }],
+      kubeconfig: { file: kubeconfigFile },
+      apiServers: addresses.map((address) => ({ address, probe: { url: `${urlOf(address)}/readyz` } })),
+      serviceClusterIPRange,
     }),
   );
   if ('faults' in result) throw new Error(describeFaults('the embedded spec', result.faults));
-  return result.spec;
+  return { ...result.spec, intervalSeconds: { ...result.spec.intervalSeconds, ...intervalSeconds } };
 }
 
-function kubeconfigOf(server: string): string {
-  return JSON.stringify({
+function kubeconfigOf(name: string, server: string): string {
+  const kubeconfig = {
     apiVersion: 'v1',
     kind: 'Config',
-    clusters: [{ name: NAME, cluster: { server } }],
-    users: [{ name: NAME, user: {} }],
-    contexts: [{ name: NAME, context: { cluster: NAME, user: NAME } }],
-    'current-context': NAME,
-  });
+    clusters: [{ name, cluster: { server } }],
+    users: [{ name, user: {} }],
+    contexts: [{ name, context: { cluster: name, user: name } }],
+    'current-context': name,
+  };
+  return `${JSON.stringify(kubeconfig, undefined, 2)}\n`;
 }

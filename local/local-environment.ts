@@ -40,7 +40,7 @@ export function localEnvironment({ client, loadKubeconfig, telemetry, end }: Loc
 }
 
 /** Deadlines that are over when the signal says so, too, unless it did before they began. */
-function endingWith(end: AbortSignal): StartDeadline {
+export function endingWith(end: AbortSignal): StartDeadline {
   return (ms) => {
     const { signal, cancel } = startDeadline(ms);
     return { signal: end.aborted ? signal : AbortSignal.any([signal, end]), cancel };

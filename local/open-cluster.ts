@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { mkdir, readFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { chooseAdvertiseAddress } from '../lib/cluster/address-choice.ts';
 import type { ClusterSpec } from '../lib/cluster/cluster-spec.ts';
@@ -8,27 +8,45 @@ import { describeFaults } from '../lib/cluster/spec-fault.ts';
 import { type ApiServerAccess, loadKubeconfigFile, parseKubeconfig } from '../lib/kubernetes/kubeconfig.ts';
 import { dynamoDbTable } from '../lib/table/dynamodb-table.ts';
 import type { Announced } from './announcement.ts';
-import { startEmbeddedCluster } from './embedded-cluster.ts';
+import { dataFolder } from './data-folder.ts';
+import { DEMO, type DemoWorld, SPED_UP } from './demo-world.ts';
+import { EMBEDDED, type EmbeddedKind, startEmbeddedCluster } from './embedded-cluster.ts';
 import { readHostNetwork } from './host-network.ts';
 import { TABLE_NAME } from './local-environment.ts';
+import { refuseSecond } from './running.ts';
 import { StartError } from './start-error.ts';
-import type { RealCluster } from './start-options.ts';
-import { startTableServer, type TableServer, tableServerClient } from './table-server.ts';
+import type { RealCluster, StartOptions } from './start-options.ts';
+import { openTableFolder, startTableServer, type TableServer, tableServerClient } from './table-server.ts';
 
 /** The cluster to run on, embedded or real, and its table. */
 export interface OpenCluster extends Announced, AsyncDisposable {
   readonly spec: ClusterSpec;
+  /** URL. */
+  readonly apiServer: string;
+  /** Where it is told that this runs: absolute. */
+  readonly folder: string;
+  readonly kubeconfigFile: string;
   readonly tableServer: TableServer;
   readonly loadKubeconfig: (spec: ClusterSpec) => Promise<ApiServerAccess>;
+  /** What a demo happens to. */
+  readonly demo?: DemoWorld;
 }
 
-export function openCluster(real: RealCluster | undefined): Promise<OpenCluster> {
-  return real === undefined ? openEmbedded() : openReal(real);
+/** @throws StartError when somebody runs with its folder, and when something of it cannot be opened. */
+export function openCluster({ real, demo = false, dataFolder: named }: StartOptions): Promise<OpenCluster> {
+  if (real !== undefined) return openReal(real, named);
+  return demo ? openEmbedded(DEMO, named) : openEmbedded(EMBEDDED, named);
 }
 
-async function openEmbedded(): Promise<OpenCluster> {
+async function openEmbedded(kind: EmbeddedKind, named: string | undefined): Promise<OpenCluster> {
+  const folder = dataFolder(kind.name, named);
+  await refuseSecond(folder);
   const tableServer = await startTableServer();
   const client = tableServerClient(tableServer);
+  const closeTable = async () => {
+    client.destroy();
+    await tableServer.close();
+  };
   const table = dynamoDbTable({
     client,
     tableName: TABLE_NAME,
@@ -36,18 +54,27 @@ async function openEmbedded(): Promise<OpenCluster> {
     nowMs: Date.now,
     newWriteId: randomUUID,
   });
-  const { spec, server, kubeconfig, close } = await startEmbeddedCluster(table, Date.now);
+  const cluster = await startEmbeddedCluster({ kind, table, nowMs: Date.now, folder }).catch(async (error: unknown) => {
+    await closeTable();
+    throw error;
+  });
+  const { spec, server, kubeconfig } = cluster;
+  const isDemo = kind === DEMO;
   return {
     spec,
-    server: `${server} (a stand-in API server in this process)`,
+    apiServer: server,
+    server: `${server} (${isDemo ? 'stand-in API servers' : 'a stand-in API server'} in this process)`,
+    folder,
+    kubeconfigFile: path.join(folder, 'kubeconfig'),
     tableServer,
     tableFolder: 'memory, and end with it',
+    notes: [...(isDemo ? SPED_UP : []), ...notReadNote()],
     hints: hintsFor(server),
     loadKubeconfig: () => parseKubeconfig(kubeconfig, 'of the embedded cluster'),
+    ...(isDemo && { demo: { ...cluster, newUid: randomUUID, nowMs: Date.now } }),
     [Symbol.asyncDispose]: async () => {
-      await close();
-      client.destroy();
-      await tableServer.close();
+      await cluster.close();
+      await closeTable();
     },
   };
 }
@@ -56,30 +83,39 @@ async function openEmbedded(): Promise<OpenCluster> {
 function hintsFor(server: string): string[] {
   const inDefault = `${server}/api/v1/namespaces/default`;
   return [
-    '',
-    'Try, in another terminal:',
-    `  curl ${inDefault}/endpoints/kubernetes`,
-    `  curl -X DELETE ${inDefault}/endpoints/kubernetes     # back within 10 s`,
-    `  curl ${inDefault}/services -d '{"metadata": {"name": "web"}, "spec": {"ports": [{"port": 80}]}}'     # takes an address`,
-    ...(process.env['KUBECONFIG'] === undefined
-      ? []
-      : ['KUBECONFIG is set, and not read: a cluster is named with --kubeconfig FILE and -f cluster.yml.']),
+    `curl ${inDefault}/endpoints/kubernetes`,
+    `curl -X DELETE ${inDefault}/endpoints/kubernetes     # back within 10 s`,
+    `curl ${inDefault}/services -d '{"metadata": {"name": "web"}, "spec": {"ports": [{"port": 80}]}}'     # takes an address`,
   ];
 }
 
-async function openReal({ specFile, kubeconfigFile, context, dataFolder }: RealCluster): Promise<OpenCluster> {
+function notReadNote(): string[] {
+  if (process.env['KUBECONFIG'] === undefined) return [];
+  return ['KUBECONFIG is set, and not read: a cluster is named with --kubeconfig FILE and -f cluster.yml.'];
+}
+
+async function openReal(
+  { specFile, kubeconfigFile, context }: RealCluster,
+  named: string | undefined,
+): Promise<OpenCluster> {
   const written = await readSpec(specFile);
+  // The one that was named here counts, not the one in the spec, which may be where the functions find it.
   const kubeconfig = { file: path.resolve(kubeconfigFile), ...(context !== undefined && { context }) };
   const spec = { ...written, kubeconfig };
   const loadKubeconfig = () => loadKubeconfigFile(kubeconfig.file, { ...kubeconfig, allowPlugins: true });
   const { server } = await orStartError(3, loadKubeconfig());
-  const tableFolder = path.resolve(dataFolder ?? path.join('.kbctl', spec.name));
-  const tableServer = await openFolder(tableFolder);
+  const folder = dataFolder(spec.name, named);
+  await refuseSecond(folder);
+  const tableServer = await openTableFolder(folder);
   return {
     spec,
+    apiServer: server,
     server: `${server} (kubeconfig ${kubeconfig.file}${context === undefined ? '' : `, context ${context}`})`,
+    folder,
+    kubeconfigFile: kubeconfig.file,
     tableServer,
-    tableFolder,
+    tableFolder: folder,
+    notes: [],
     hints: [],
     loadKubeconfig,
     [Symbol.asyncDispose]: () => tableServer.close(),
@@ -96,16 +132,6 @@ async function readSpec(file: string): Promise<ClusterSpec> {
   const result = parseClusterSpec(text, { autoAddress });
   if ('faults' in result) throw new StartError(3, describeFaults(file, result.faults));
   return result.spec;
-}
-
-async function openFolder(folder: string): Promise<TableServer> {
-  try {
-    await mkdir(folder, { recursive: true });
-    return await startTableServer({ path: folder });
-  } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
-    throw new StartError(5, `The table in ${folder} cannot be opened: ${why}. Name another folder with --data.`);
-  }
 }
 
 async function orStartError<T>(exitCode: StartError['exitCode'], attempt: Promise<T>): Promise<T> {

@@ -35,6 +35,11 @@ const SENTENCES: Readonly<Record<string, (entry: string) => Sentence>> = {
   eventErrors: (entry) => ({ text: `could not write an event: ${entry}`, style: 'yellow' }),
 };
 
+/** A time of day, who says it, and what. */
+export function plainLine(nowMs: number, who: string, text: string): string {
+  return `${new Date(nowMs).toISOString().slice(11, 19)}  ${who.padEnd(LOOP_WIDTH)}  ${text}`;
+}
+
 /**
  * One line for each thing that a loop did, found or failed, and none of figures and ids: for one cluster, whose passes
  * somebody watches. What is told again in the same words is cut short, and that trouble is over is said.
@@ -44,8 +49,7 @@ export function plainTelemetry({ nowMs, write, stream = process.stdout }: PlainO
   return ({ loop }): Telemetry => {
     let hasTold = false;
     const say = ({ text, style }: Sentence) => {
-      const time = new Date(nowMs()).toISOString().slice(11, 19);
-      write(`${time}  ${loop.padEnd(LOOP_WIDTH)}  ${style === undefined ? text : styleText(style, text, { stream })}`);
+      write(plainLine(nowMs(), loop, style === undefined ? text : styleText(style, text, { stream })));
     };
     const tell = (level: Level, told: readonly Sentence[]) => {
       const sentences = told.map(({ text }) => text).join('\n');

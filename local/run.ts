@@ -1,36 +1,27 @@
-import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { styleText } from 'node:util';
 import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
-import { handler as clusterIpRepair } from '../functions/cluster-ip-repair.ts';
-import { handler as kubernetesService } from '../functions/kubernetes-service.ts';
-import { handler as nodePortRepair } from '../functions/node-port-repair.ts';
-import { handler as systemNamespaces } from '../functions/system-namespaces.ts';
-import type { ClusterSpec, Loop } from '../lib/cluster/cluster-spec.ts';
-import { SCHEDULE_SECONDS } from '../lib/cluster/schedules.ts';
+import type { ClusterSpec } from '../lib/cluster/cluster-spec.ts';
 import type { Environment } from '../lib/dispatch/environment.ts';
 import { DispatchError } from '../lib/dispatch/errors.ts';
-import type { scheduled } from '../lib/dispatch/scheduled.ts';
 import { registerCluster } from '../lib/table/cluster-registration.ts';
 import { createTable } from '../lib/table/dynamodb-create-table.ts';
 import { TableError } from '../lib/table/errors.ts';
 import type { TelemetryFactory } from '../lib/telemetry/telemetry.ts';
 import { announcement } from './announcement.ts';
-import { type Job, type RunnerClock, runOnSchedules } from './clock-driven-runner.ts';
+import { type RunnerClock, runOnSchedules } from './clock-driven-runner.ts';
+import { playStory, type Stage } from './demo-player.ts';
+import { STORY } from './demo-story.ts';
 import { localEnvironment, TABLE_NAME } from './local-environment.ts';
-import { openCluster } from './open-cluster.ts';
-import { plainTelemetry } from './plain-telemetry.ts';
+import { loopJobs } from './loop-jobs.ts';
+import { type OpenCluster, openCluster } from './open-cluster.ts';
+import { plainLine, plainTelemetry } from './plain-telemetry.ts';
 import { readableTelemetry } from './readable-telemetry.ts';
+import { openPage, type RunHooks } from './run-hooks.ts';
+import { tellRunning } from './running.ts';
 import { StartError } from './start-error.ts';
 import type { StartOptions } from './start-options.ts';
 import { tableServerClient } from './table-server.ts';
-
-/** In the order of the first invocations: namespaces before what lives in them, ranges before what allocates. */
-const HANDLERS: readonly (readonly [Loop, ReturnType<typeof scheduled>])[] = [
-  ['system-namespaces', systemNamespaces],
-  ['cluster-ip-repair', clusterIpRepair],
-  ['node-port-repair', nodePortRepair],
-  ['kubernetes-service', kubernetesService],
-];
 
 const REGISTERING_MS = 10_000;
 
@@ -41,32 +32,91 @@ const ENDING_MS = 5_000;
  * Runs the loops until the end is asked for; passes that are under way then may end, or are given up after five seconds.
  * @throws StartError when it cannot begin.
  */
-export async function run({ verbose, real }: StartOptions, ended: AbortSignal): Promise<void> {
-  const say = (line: string) => process.stdout.write(`${line}\n`);
-  await using cluster = await openCluster(real);
+export async function run(options: StartOptions, ended: AbortSignal, hooks: RunHooks = {}): Promise<void> {
+  const { write: say = toStdout } = hooks;
+  await using cluster = await openCluster(options);
   const client = tableServerClient(cluster.tableServer);
   const { environment, close } = localEnvironment({
     client,
     loadKubeconfig: cluster.loadKubeconfig,
     end: givenUpAfter(ended),
-    telemetry: telemetryOf(verbose, say),
+    telemetry: telemetryOf(options.verbose, say),
   });
   try {
     await register(client, environment, cluster.spec);
-    for (const line of announcement(cluster.spec, cluster)) say(line);
-    let underWay = 0;
-    ended.addEventListener('abort', () => {
-      if (underWay > 0) say(`ending: what is under way has ${ENDING_MS / 1000} s; Ctrl-C once more ends it at once.`);
-    });
-    const counted = (by: 1 | -1) => {
-      underWay += by;
-    };
-    await runOnSchedules(jobs(environment, counted), realClock, ended);
-    say(real === undefined ? 'ended, and the embedded cluster with it.' : 'ended; the endpoints stay as they are.');
+    await runLoops(cluster, environment, { ...hooks, say }, ended);
+    say(options.real === undefined ? `ended, and the ${cluster.spec.name} cluster with it.` : ENDED);
   } finally {
     await close();
     client.destroy();
   }
+}
+
+type Say = (line: string) => void;
+
+const ENDED = 'ended; the endpoints stay as they are.';
+
+function toStdout(line: string): void {
+  process.stdout.write(`${line}\n`);
+}
+
+/** Tells other commands that they run, and where, for as long as they do. */
+async function runLoops(
+  cluster: OpenCluster,
+  environment: Environment,
+  { say, ...hooks }: RunHooks & { readonly say: Say },
+  ended: AbortSignal,
+): Promise<void> {
+  const { spec, demo } = cluster;
+  const page = await openPage(hooks, { table: environment.table, spec, environment });
+  const hints = [...cluster.hints, ...(hooks.hints ?? [])];
+  const announced = { ...cluster, hints, ...(page.announced !== undefined && { page: page.announced }) };
+  try {
+    const callOff = await tellRunning(cluster.folder, factsOf(cluster, page.url));
+    try {
+      for (const line of announcement(spec, announced)) say(line);
+      const toDo = loopJobs(environment, spec, toldAtEnd(ended, say));
+      const story = demo && (() => playStory(STORY, stage(demo, say), ended));
+      await runOnSchedules(toDo, realClock, ended, story);
+    } finally {
+      callOff();
+    }
+  } finally {
+    await page.close();
+  }
+}
+
+function factsOf({ spec, tableServer, apiServer, kubeconfigFile }: OpenCluster, page: string | undefined) {
+  return {
+    pid: process.pid,
+    startedAt: new Date().toISOString(),
+    cluster: spec.name,
+    tableEndpoint: tableServer.endpoint,
+    tableName: TABLE_NAME,
+    apiServer,
+    kubeconfig: kubeconfigFile,
+    ...(page !== undefined && { page }),
+  };
+}
+
+/** Says at the end that it takes a moment, if it does. @returns what is to be told when an invocation begins or ends. */
+function toldAtEnd(ended: AbortSignal, say: Say): (by: 1 | -1) => void {
+  let underWay = 0;
+  ended.addEventListener('abort', () => {
+    if (underWay > 0) say(`ending: what is under way has ${ENDING_MS / 1000} s; Ctrl-C once more ends it at once.`);
+  });
+  return (by) => {
+    underWay += by;
+  };
+}
+
+function stage(world: Stage['world'], say: Say): Stage {
+  const tell: Stage['tell'] = (sentence, kind) => {
+    const stream = process.stdout;
+    if (kind === 'deed') say(plainLine(Date.now(), 'demo:', styleText('bold', sentence, { stream })));
+    else say(plainLine(Date.now(), '', styleText('dim', `-> ${sentence}`, { stream })));
+  };
+  return { world, clock: realClock, tell };
 }
 
 function telemetryOf(verbose: boolean, write: (line: string) => void): TelemetryFactory {
@@ -84,29 +134,6 @@ async function register(client: DynamoDBClient, environment: Environment, spec: 
     if (error instanceof TableError) throw new StartError(5, error.message, { cause: error });
     throw error;
   }
-}
-
-function jobs(environment: Environment, counted: (by: 1 | -1) => void): Job[] {
-  const begun = new Set<Loop>();
-  return HANDLERS.map(([id, handler]) => ({
-    id,
-    everyMs: SCHEDULE_SECONDS[id] * 1000,
-    invoke: async (tickMs) => {
-      // Who starts it wants to see it run, also when its last run has only just ended.
-      const event = begun.has(id) ? scheduledEvent(tickMs) : { force: true };
-      begun.add(id);
-      const endMs = Date.now() + 60_000;
-      const context = { environment, awsRequestId: randomUUID(), getRemainingTimeInMillis: () => endMs - Date.now() };
-      counted(1);
-      // What fails an invocation it has told itself; the next tick tries again.
-      await handler(event, context).catch(() => undefined);
-      counted(-1);
-    },
-  }));
-}
-
-function scheduledEvent(tickMs: number): object {
-  return { 'detail-type': 'Scheduled Event', time: `${new Date(tickMs).toISOString().slice(0, 19)}Z` };
 }
 
 const realClock: RunnerClock = {

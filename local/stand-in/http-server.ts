@@ -9,7 +9,7 @@ export interface ListeningStandIn {
 }
 
 /** Puts a stand-in on a loopback port of its own (`port` 0 takes a free one). */
-export async function listen(standIn: StandInApiServer, port = 0): Promise<ListeningStandIn> {
+export async function listen(standIn: Pick<StandInApiServer, 'handle'>, port = 0): Promise<ListeningStandIn> {
   const server = createServer((request, response) => {
     answer(standIn, request)
       .then(({ status, headers, body }) => response.writeHead(status, headers).end(body))
@@ -30,7 +30,7 @@ export async function listen(standIn: StandInApiServer, port = 0): Promise<Liste
   };
 }
 
-async function answer(standIn: StandInApiServer, request: IncomingMessage) {
+async function answer(standIn: Pick<StandInApiServer, 'handle'>, request: IncomingMessage) {
   const chunks: Buffer[] = [];
   for await (const chunk of request) chunks.push(chunk as Buffer);
   const headers = Object.fromEntries(Object.entries(request.headers).map(([name, value]) => [name, String(value)]));

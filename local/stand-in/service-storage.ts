@@ -1,4 +1,5 @@
 import { isIP } from 'node:net';
+import { HOLD_OWNER_LABEL } from '../../lib/cluster/hold.ts';
 import type { StoredObject } from './object-store.ts';
 import { SERVICES } from './resources.ts';
 import { invalid, StatusError } from './status.ts';
@@ -31,8 +32,9 @@ export type Taken<Item> = { readonly item: Item } | { readonly refusal: 'full' |
 export interface ServiceAllocation {
   /** Families of the configured ranges, the primary first. */
   readonly families: readonly ('IPv4' | 'IPv6')[];
-  takeAddress(family: 'IPv4' | 'IPv6', address: string | undefined): Promise<Taken<string>>;
-  takePort(port: number | undefined): Promise<Taken<number>>;
+  /** What is held is given to a Service that may take it up: by `holdOwner`, the label that says for whom it is held. */
+  takeAddress(family: 'IPv4' | 'IPv6', address: string | undefined, holdOwner?: string): Promise<Taken<string>>;
+  takePort(port: number | undefined, holdOwner?: string): Promise<Taken<number>>;
   giveBackAddress(address: string): Promise<void>;
   giveBackPort(port: number): Promise<void>;
 }
@@ -137,7 +139,7 @@ async function withAddresses(
       continue;
     }
     const family = familyFor(address, allocation);
-    const result = await allocation.takeAddress(family, address);
+    const result = await allocation.takeAddress(family, address, holdOwnerOf(service));
     if (!('item' in result)) throw addressRefused(metadata.name, address, result);
     taken.push(result.item);
     clusterIPs.push(result.item);
@@ -170,7 +172,7 @@ async function withPorts(
   taken: number[],
   allocation: ServiceAllocation,
 ): Promise<Service> {
-  const { spec, metadata } = service;
+  const { spec } = service;
   if (spec.type !== 'NodePort' && spec.type !== 'LoadBalancer') return service;
   const byPort = new Map(
     (spec.ports ?? []).filter(({ nodePort }) => nodePort).map((port) => [port.port, port.nodePort]),
@@ -181,27 +183,35 @@ async function withPorts(
     const isOurs =
       asked !== undefined &&
       (held.includes(asked) || ports.some((other) => other.port === port.port && other.nodePort === asked));
-    const nodePort = isOurs ? asked : await takePort(metadata.name, ports.length, asked, taken, allocation);
+    const nodePort = isOurs ? asked : await takePort(service, ports.length, asked, taken, allocation);
     byPort.set(port.port, nodePort);
     ports.push({ ...port, nodePort });
   }
   return { ...service, spec: { ...spec, ports } };
 }
 
+function holdOwnerOf({ metadata }: Service): string | undefined {
+  return metadata.labels?.[HOLD_OWNER_LABEL];
+}
+
 async function takePort(
-  name: string,
+  service: Service,
   index: number,
   asked: number | undefined,
   taken: number[],
   allocation: ServiceAllocation,
 ): Promise<number> {
-  const result = await allocation.takePort(asked);
+  const result = await allocation.takePort(asked, holdOwnerOf(service));
   if ('item' in result) {
     taken.push(result.item);
     return result.item;
   }
   if (asked === undefined) throw internal(`failed to allocate a nodePort: ${result.message}`);
-  throw invalid(SERVICES, name, `spec.ports[${index}].nodePort: Invalid value: ${asked}: ${result.message}`);
+  throw invalid(
+    SERVICES,
+    service.metadata.name,
+    `spec.ports[${index}].nodePort: Invalid value: ${asked}: ${result.message}`,
+  );
 }
 
 function internal(message: string): StatusError {

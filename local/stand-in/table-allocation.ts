@@ -1,9 +1,9 @@
 import { AllocatorError } from '../../lib/allocator/errors.ts';
 import { ipRangeOf } from '../../lib/allocator/ip-range.ts';
 import { portRangeOf } from '../../lib/allocator/port-range.ts';
-import type { Pick, RangeAllocator } from '../../lib/allocator/range-allocator.ts';
+import type { Pick as PickItem, RangeAllocator } from '../../lib/allocator/range-allocator.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
-import { rangeAllocations } from '../../lib/table/range-allocations.ts';
+import { type RangeAllocations, rangeAllocations } from '../../lib/table/range-allocations.ts';
 import { RANGE_KEYS, type RangeKey } from '../../lib/table/ranges.ts';
 import type { ServiceAllocation, Taken } from './service-storage.ts';
 
@@ -12,28 +12,27 @@ export interface TableAllocationOptions {
   readonly cluster: string;
   readonly serviceClusterIPRanges: readonly string[];
   readonly serviceNodePortRange: string;
-  readonly rangesGeneration: () => number;
-  readonly pick: Pick;
+  /** Asked each time: an import closes allocation, and a pass of the new generation opens it. */
+  readonly rangesGeneration: () => number | Promise<number>;
+  readonly pick: PickItem;
+  /** Default: this machine's. */
+  readonly nowMs?: () => number;
 }
 
 /** What an API server without etcd does: it takes its Services' addresses and ports from the table. */
 export function tableAllocation(options: TableAllocationOptions): ServiceAllocation {
-  const { table, cluster, pick, rangesGeneration } = options;
+  const { pick, nowMs = Date.now } = options;
   const over = <Item>(key: RangeKey, emptyAllocator: () => RangeAllocator<Item>) => {
-    const allocations = () =>
-      rangeAllocations(table, {
-        cluster,
-        key,
-        allocator: 'table',
-        rangesGeneration: rangesGeneration(),
-        emptyAllocator,
-      });
+    const allocations = () => allocationsOver(options, key, emptyAllocator);
     return {
-      take: async (item: Item | undefined) => {
-        if (item === undefined) return taken(await allocations().allocateNext());
-        return taken((await allocations().allocate(item)) ?? { item });
+      take: async (item: Item | undefined, holdOwner?: string) => {
+        const range = await allocations();
+        if (item === undefined) return taken(await range.allocateNext());
+        const takeUp = { nowMs: nowMs(), ...(holdOwner !== undefined && { holdOwner }) };
+        const result = await range.take([{ value: item }], { takeUp });
+        return taken(result.outcome === 'refused' ? result.error : { item: result.items[0] ?? item });
       },
-      giveBack: async (item: Item) => refused(await allocations().release(item)),
+      giveBack: async (item: Item) => refused(await (await allocations()).release(item)),
     };
   };
 
@@ -44,9 +43,9 @@ export function tableAllocation(options: TableAllocationOptions): ServiceAllocat
   const ports = over<number>(RANGE_KEYS.nodePorts, () => usable(portRangeOf(options.serviceNodePortRange, pick)));
   return {
     families: addresses.map(({ family }) => family),
-    takeAddress: async (family, address) => {
+    takeAddress: async (family, address, holdOwner) => {
       const range = addresses.find((candidate) => candidate.family === family);
-      return range?.take(address) ?? { refusal: 'refused', message: `this cluster has no ${family} range` };
+      return range?.take(address, holdOwner) ?? { refusal: 'refused', message: `this cluster has no ${family} range` };
     },
     takePort: ports.take,
     giveBackAddress: async (address) => {
@@ -55,6 +54,22 @@ export function tableAllocation(options: TableAllocationOptions): ServiceAllocat
     },
     giveBackPort: ports.giveBack,
   };
+}
+
+/** The primary range, for whoever takes an address without a Service. */
+export function primaryAddresses(options: TableAllocationOptions): Pick<RangeAllocations<string>, 'take'> {
+  const [primary = ''] = options.serviceClusterIPRanges;
+  const range = () => allocationsOver(options, RANGE_KEYS.primary, () => usable(ipRangeOf(primary, options.pick)));
+  return { take: async (wanted, takeOptions) => (await range()).take(wanted, takeOptions) };
+}
+
+async function allocationsOver<Item>(
+  { table, cluster, rangesGeneration }: TableAllocationOptions,
+  key: RangeKey,
+  emptyAllocator: () => RangeAllocator<Item>,
+): Promise<RangeAllocations<Item>> {
+  const range = { cluster, key, rangesGeneration: await rangesGeneration(), emptyAllocator };
+  return rangeAllocations(table, { ...range, allocator: 'table' });
 }
 
 function taken<Item>(result: { readonly item: Item } | AllocatorError): Taken<Item> {

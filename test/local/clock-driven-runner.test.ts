@@ -1,29 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { type Job, nextTickMs, type RunnerClock, runOnSchedules } from '../../local/clock-driven-runner.ts';
-
-/** A clock that jumps to the earliest sleeper whenever every job sleeps, and aborts at `endMs`. */
-function jumpingClock(endMs: number, sleepers: number) {
-  const ended = new AbortController();
-  let nowMs = 0;
-  let waiting: { untilMs: number; wake: () => void }[] = [];
-  const jump = () => {
-    if (waiting.length < sleepers) return;
-    nowMs = Math.min(...waiting.map(({ untilMs }) => untilMs));
-    if (nowMs >= endMs) ended.abort();
-    const due = waiting.filter(({ untilMs }) => ended.signal.aborted || untilMs <= nowMs);
-    waiting = waiting.filter((sleeper) => !due.includes(sleeper));
-    for (const { wake } of due) wake();
-  };
-  const clock: RunnerClock = {
-    nowMs: () => nowMs,
-    sleepUntil: (untilMs) =>
-      new Promise((wake) => {
-        waiting.push({ untilMs, wake });
-        jump();
-      }),
-  };
-  return { clock, signal: ended.signal };
-}
+import { jumpingClock } from './jumping-clock.ts';
 
 describe('the clock-driven runner', () => {
   test('invokes every job once in the order given, then each at its own multiples', async () => {
@@ -44,6 +21,16 @@ describe('the clock-driven runner', () => {
     expect([0, 1, 9_999, 10_000, 25_000].map((nowMs) => nextTickMs(10_000, nowMs))).toEqual([
       10_000, 10_000, 10_000, 20_000, 30_000,
     ]);
+  });
+
+  test('begins what runs beside the jobs once each of them has been invoked', async () => {
+    const { clock, signal } = jumpingClock(20_000, 2);
+    const calls: string[] = [];
+    const job = (id: string): Job => ({ id, everyMs: 10_000, invoke: async () => void calls.push(id) });
+
+    await runOnSchedules([job('a'), job('b')], clock, signal, async () => void calls.push('beside'));
+
+    expect(calls).toEqual(['a', 'b', 'beside', 'a', 'b']);
   });
 
   test('stops before the next first invocation when it is told to end', async () => {

@@ -1,9 +1,15 @@
+import { randomUUID } from 'node:crypto';
 import { describe, expect, test } from '@jest/globals';
 import { ipRangeOf } from '../../lib/allocator/ip-range.ts';
 import { portRangeOf } from '../../lib/allocator/port-range.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { RANGE_KEYS, type RangeKey, readRange } from '../../lib/table/ranges.ts';
-import type { StandInApiServer } from '../../local/stand-in/stand-in-api-server.ts';
+import { StandInApiServer } from '../../local/stand-in/stand-in-api-server.ts';
+import {
+  primaryAddresses,
+  type TableAllocationOptions,
+  tableAllocation,
+} from '../../local/stand-in/table-allocation.ts';
 import { pickLowest } from '../support/picker.ts';
 import { made } from '../support/ranges.ts';
 import { aTable, readyStandIn } from '../support/stand-in.ts';
@@ -42,6 +48,15 @@ async function takenIn(table: KeyValueTable, key: RangeKey): Promise<readonly (s
   if (refused !== undefined) throw refused;
   return [...range.items()];
 }
+
+const aTableOf = (table: KeyValueTable): TableAllocationOptions => ({
+  table,
+  cluster: 'main',
+  serviceClusterIPRanges: ['10.0.0.0/24'],
+  serviceNodePortRange: '30000-32767',
+  rangesGeneration: () => 1,
+  pick: pickLowest,
+});
 
 describe('Services of an API server that allocates through the table', () => {
   test('a range of 28 bits has 14 addresses for them', async () => {
@@ -124,6 +139,32 @@ describe('Services of an API server that allocates through the table', () => {
     expect(await create(server, 'twice', { type: 'NodePort', ports })).toMatchObject({
       status: 422,
       message: expect.stringContaining('provided port is already allocated'),
+    });
+  });
+
+  describe('of which some are held', () => {
+    const holdOf = (takenUpBy: 'any' | 'owner', untilMs: number) => ({ owner: 'billing', takenUpBy, untilMs }) as const;
+    const label = (owner: string) => ({ labels: { 'kube-bootstrap-controller/hold-owner': owner } });
+
+    test.each<[string, ReturnType<typeof holdOf>, object, number]>([
+      ['to its owner', holdOf('owner', 1_000), label('billing'), 201],
+      ['not to another', holdOf('owner', 1_000), label('sales'), 422],
+      ['not to who names no owner', holdOf('owner', 1_000), {}, 422],
+      ['to anybody where any may', holdOf('any', 1_000), {}, 201],
+    ])('gives what is held %s', async (_, hold, metadata, status) => {
+      const table = aTable();
+      const options = { ...aTableOf(table), nowMs: () => 0 };
+      await readyStandIn({ table });
+      await primaryAddresses(options).take([{ value: '10.0.0.9' }], { hold });
+      const spec = { clusterIP: '10.0.0.9', ports: [{ port: 80 }] };
+      const standIn = new StandInApiServer({
+        allocation: tableAllocation(options),
+        nowMs: () => 0,
+        newUid: randomUUID,
+      });
+      await call(standIn, 'POST', '/api/v1/namespaces', { metadata: { name: 'default' } });
+      const reply = await call(standIn, 'POST', SERVICES, { metadata: { name: 'web', ...metadata }, spec });
+      expect(reply.status).toBe(status);
     });
   });
 

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -7,6 +7,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, jest, tes
 import type { KubernetesObject } from '../../lib/cluster/kubernetes-objects.ts';
 import { dynamoDbTable } from '../../lib/table/dynamodb-table.ts';
 import { TABLE_NAME } from '../../local/local-environment.ts';
+import { readRunning } from '../../local/running.ts';
 import { type ListeningStandIn, listen } from '../../local/stand-in/http-server.ts';
 import { ENDPOINTS } from '../../local/stand-in/resources.ts';
 import type { StandInApiServer } from '../../local/stand-in/stand-in-api-server.ts';
@@ -97,7 +98,8 @@ describe('npm start', () => {
   test('does the main job on an embedded cluster until Ctrl-C, whatever KUBECONFIG says', async () => {
     const elsewhere = await startSilentServer();
     const KUBECONFIG = await file('elsewhere.json', kubeconfigTo(`http://${elsewhere.authority}`));
-    const child = start([], { KUBECONFIG });
+    const data = join(folder, 'embedded');
+    const child = start(['--data', data], { KUBECONFIG });
     await child.untilItSaid(/created endpointslice default\/kubernetes/);
     const server = /cluster embedded at (\S+)/.exec(child.output())?.[1] ?? '';
     const namespaces = await itemsAt(server, '/api/v1/namespaces');
@@ -118,26 +120,45 @@ describe('npm start', () => {
     expect(child.output()).toContain('KUBECONFIG is set, and not read');
 
     await expectCleanEnd(child, 'SIGINT', ENDED_EMBEDDED);
+    expect(await readdir(data)).toEqual([]);
     expect(elsewhere.connections()).toBe(0);
     await elsewhere.close();
+  });
+
+  test('takes the place of one that was killed, and none of one that runs', async () => {
+    const data = join(folder, 'killed');
+    const first = start(['--data', data]);
+    await first.untilItSaid(/created endpointslice/);
+    const second = start(['--data', data]);
+    expect(await second.end()).toMatchObject({ code: 3 });
+    expect(second.output()).toMatch(
+      /^error: embedded is already running \(process \d+, since [^)]+\)\. End that one with Ctrl-C/,
+    );
+
+    await first.kill();
+    expect(await readdir(data)).toEqual(['kubeconfig', 'running.json']);
+    const third = start(['--data', data]);
+    await third.untilItSaid(/created endpointslice/);
+    await expectCleanEnd(third, 'SIGTERM', ENDED_EMBEDDED);
+    expect(await readdir(data)).toEqual([]);
   });
 
   test('that is asked for nonsense says so in one line, and how to get help', async () => {
     const child = start(['--nonsense']);
     expect(await child.end()).toMatchObject({ code: 2 });
-    expect(child.output()).toMatch(/^Unknown option '--nonsense'.*\nTry: npm start -- --help\n$/);
+    expect(child.output()).toMatch(/^error: unknown option '--nonsense'\nTry the same with --help\.\n$/);
   });
 
   test('that is asked for help gives it', async () => {
     const child = start(['--help']);
     expect(await child.end()).toMatchObject({ code: 0 });
-    expect(child.output()).toMatch(/npm start -- --kubeconfig FILE -f cluster\.yml/);
+    expect(child.output()).toMatch(/kbctl run --kubeconfig \S+ -f cluster\.yml/);
   });
 
   test('under a Node that is too old says so in one line', async () => {
     const versions = "{ value: { ...process.versions, node: '20.20.2' } }";
     const pretend = `data:text/javascript,Object.defineProperty(process, 'versions', ${versions})`;
-    const args = ['--import', pretend, '--import', './tools/check-node.mjs', 'local/start.ts'];
+    const args = ['--import', pretend, 'cli/kbctl.mjs', 'run'];
     await expect(promisify(execFile)(process.execPath, args, { cwd: REPOSITORY })).rejects.toMatchObject({
       code: 1,
       stdout: '',
@@ -202,6 +223,16 @@ describe('npm start on a cluster that is named', () => {
 
     standIn.store.remove(ENDPOINTS, standIn.store.get(ENDPOINTS, 'default', 'kubernetes'));
     const second = await startOn(specOf('enforce', listening.url), data);
+    expect(
+      await eventually(async () => (await readRunning(data)) ?? Promise.reject(new Error('nobody'))),
+    ).toMatchObject({
+      cluster: 'demo',
+      apiServer: listening.url,
+      kubeconfig,
+    });
+    const third = await startOn(specOf('enforce', listening.url), data);
+    expect(await third.end()).toMatchObject({ code: 3 });
+    expect(third.output()).toMatch(/^error: demo is already running \(process /);
     await second.untilItSaid(/created endpoints default\/kubernetes: 10\.9\.8\.7/);
     await expectCleanEnd(second, 'SIGTERM');
     expect(second.output()).not.toContain('took lease');
@@ -229,6 +260,8 @@ describe('npm start on a cluster that is named', () => {
       expect(ended).toBe(true);
     });
     expect(await end).toMatchObject({ code: 130 });
+    expect(await readRunning(join(folder, 'hanging'))).toBeUndefined();
+    expect(await readdir(join(folder, 'hanging'))).not.toContain('running.json');
     await silent.close();
   });
 
@@ -243,12 +276,12 @@ describe('npm start on a cluster that is named', () => {
     [
       'a spec that is not there',
       ['-f', 'nowhere.yml', '--kubeconfig', 'k'],
-      /^The spec nowhere\.yml cannot be read \(ENOENT\)/,
+      /^error: The spec nowhere\.yml cannot be read \(ENOENT\)/,
     ],
     [
       'a kubeconfig that is not there',
       ['-f', 'cluster.example.yml', '--kubeconfig', '/nowhere'],
-      /^kubeconfig \/nowhere: cannot be read \(ENOENT\)\. Name a file that exists/,
+      /^error: kubeconfig \/nowhere: cannot be read \(ENOENT\)\. Name a file that exists/,
     ],
   ])('does not begin with %s', async (_, args, says) => {
     const child = start(args);
@@ -263,7 +296,7 @@ describe('npm start on a cluster that is named', () => {
     const child = await startOn(specOf('observe', listening.url), data);
     expect(await child.end()).toMatchObject({ code: 5 });
     expect(child.output()).toBe(
-      `The table in ${data} cannot be opened: another process has it open. Name another folder with --data.\n`,
+      `error: The table in ${data} cannot be opened: another process has it open. Name another folder with --data.\n`,
     );
     await holder.close();
   });

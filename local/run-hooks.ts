@@ -1,0 +1,51 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { ClusterSpec } from '../lib/cluster/cluster-spec.ts';
+import type { Environment } from '../lib/dispatch/environment.ts';
+import type { KeyValueTable } from '../lib/table/key-value-table.ts';
+
+/** A cluster whose loops are about to run. */
+export interface ReadyCluster {
+  /** Its calls are ended by the signal. */
+  readonly table: (signal: AbortSignal) => KeyValueTable;
+  readonly spec: ClusterSpec;
+  readonly environment: Environment;
+}
+
+/** A page that shows the cluster while its loops run. */
+export interface ServedPage {
+  readonly url?: string;
+  close(): Promise<void>;
+}
+
+/** What whoever starts the loops adds to them. */
+export interface RunHooks {
+  /** Begins before the first pass. That it fails is told, and stops nothing. */
+  readonly onReady?: (running: ReadyCluster) => Promise<ServedPage>;
+  /** What else to try in another terminal, line by line. */
+  readonly hints?: readonly string[];
+  /** Takes what is said, a line without its line break. Default: stdout. */
+  readonly write?: (line: string) => void;
+}
+
+/** The page as the announcement names it. */
+export interface Page {
+  /** Absent: none was asked for, or it has no address. */
+  readonly announced?: string;
+  readonly url?: string;
+  close(): Promise<void>;
+}
+
+/** A page that hangs holds nobody up. */
+const CLOSING_MS = 2_000;
+
+export async function openPage({ onReady }: RunHooks, running: ReadyCluster): Promise<Page> {
+  if (onReady === undefined) return { close: async () => undefined };
+  try {
+    const served = await onReady(running);
+    const close = () => Promise.race([served.close().catch(() => undefined), sleep(CLOSING_MS)]).then(() => undefined);
+    return { ...(served.url !== undefined && { url: served.url, announced: served.url }), close };
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    return { announced: `none, because it cannot be served: ${why}`, close: async () => undefined };
+  }
+}

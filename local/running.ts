@@ -1,0 +1,117 @@
+import { readdir, readFile } from 'node:fs/promises';
+import path from 'node:path';
+import { isNativeError } from 'node:util/types';
+import * as z from 'zod/mini';
+import { DATA_ROOT } from './data-folder.ts';
+import { keepFile } from './keep-file.ts';
+import { StartError } from './start-error.ts';
+
+/** A process that runs the loops of a cluster on this machine, and where what it uses is. */
+export interface Running extends RunningFacts {
+  readonly schema: 1;
+  /** Where it says so: absolute. Not in the file itself. */
+  readonly folder: string;
+}
+
+export interface RunningFacts {
+  readonly pid: number;
+  /** ISO 8601. */
+  readonly startedAt: string;
+  readonly cluster: string;
+  /** `http://127.0.0.1:<port>` */
+  readonly tableEndpoint: string;
+  readonly tableName: string;
+  /** URL. */
+  readonly apiServer: string;
+  /** A file: absolute. */
+  readonly kubeconfig: string;
+  /** The status page's URL, when one is served. */
+  readonly page?: string;
+}
+
+const FILE = 'running.json';
+
+const content = z.object({
+  schema: z.literal(1),
+  pid: z.int().check(z.positive()),
+  startedAt: z.iso.datetime(),
+  cluster: z.string(),
+  // Nobody else is asked, whatever somebody writes into the file.
+  tableEndpoint: z.string().check(z.regex(/^http:\/\/127\.0\.0\.1:\d+$/)),
+  tableName: z.string(),
+  apiServer: z.string(),
+  kubeconfig: z.string(),
+  page: z.optional(z.string()),
+});
+
+type Content = z.infer<typeof content>;
+
+/** A table that does not answer within this is none that a command could use. */
+const ANSWER_MS = 2_000;
+
+/** All that run, by the names of their clusters: each has a folder of its own in `dataRoot`. */
+export async function findRunning(dataRoot: string = DATA_ROOT): Promise<Running[]> {
+  const entries = await readdir(dataRoot, { withFileTypes: true }).catch(() => []);
+  const folders = entries.filter((entry) => entry.isDirectory()).map(({ name }) => path.join(dataRoot, name));
+  const found = await Promise.all(folders.map(readRunning));
+  return found.filter((running) => running !== undefined).sort((one, other) => (one.cluster < other.cluster ? -1 : 1));
+}
+
+/** Who runs with this folder. What a process left behind that is gone, or whose table does not answer, is nobody. */
+export async function readRunning(folder: string): Promise<Running | undefined> {
+  const written = contentIn(await readFile(path.join(folder, FILE), 'utf8').catch(() => ''));
+  if (written === undefined || !isThere(written.pid) || !(await answers(written.tableEndpoint))) return undefined;
+  return { ...runningFrom(written), folder: path.resolve(folder) };
+}
+
+/** @throws StartError when somebody runs with this folder. */
+export async function refuseSecond(folder: string): Promise<void> {
+  const running = await readRunning(folder);
+  if (running === undefined) return;
+  const { cluster, pid, startedAt, page } = running;
+  const where = page === undefined ? '' : `, and its status page is ${page}`;
+  throw new StartError(
+    3,
+    `${cluster} is already running (process ${pid}, since ${startedAt}${where}). End that one with Ctrl-C first, or name another folder with --data.`,
+  );
+}
+
+/**
+ * Says in the folder who runs, over what a process that is gone may have left there, until it is called off or this
+ * process exits.
+ * @throws StartError when the folder cannot be written to.
+ */
+export function tellRunning(folder: string, facts: RunningFacts): Promise<() => void> {
+  return keepFile(path.join(folder, FILE), `${JSON.stringify({ schema: 1, ...facts }, undefined, 2)}\n`);
+}
+
+function contentIn(text: string): Content | undefined {
+  try {
+    return content.safeParse(JSON.parse(text)).data;
+  } catch {
+    return undefined;
+  }
+}
+
+function runningFrom({ page, ...written }: Content): Omit<Running, 'folder'> {
+  return { ...written, ...(page !== undefined && { page }) };
+}
+
+function isThere(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch (error) {
+    // It is there, and another user's.
+    return isNativeError(error) && 'code' in error && error.code === 'EPERM';
+  }
+}
+
+/** Whether a table server is there: its port may be another's by now. */
+async function answers(endpoint: string): Promise<boolean> {
+  try {
+    const reply = await fetch(endpoint, { signal: AbortSignal.timeout(ANSWER_MS) });
+    return (await reply.text()).startsWith('healthy: dynamodb');
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,42 @@
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { ApiServers } from '../../local/stand-in/api-servers.ts';
+import { readyStandIn } from '../support/stand-in.ts';
+
+let servers: ApiServers;
+
+beforeEach(async () => {
+  servers = await ApiServers.listen(await readyStandIn(), ['192.0.2.1', '192.0.2.2']);
+});
+
+afterEach(() => servers.close());
+
+const statusOf = async (address: string, path = '/readyz') =>
+  fetch(servers.urlOf(address) + path).then(
+    ({ status }) => status,
+    () => 'silence',
+  );
+
+describe('the API servers of one control plane', () => {
+  test('have a port each, and one store', async () => {
+    expect(servers.urlOf('192.0.2.1')).not.toBe(servers.urlOf('192.0.2.2'));
+    const namespaces = `/api/v1/namespaces`;
+    const body = JSON.stringify({ metadata: { name: 'shop' } });
+    await fetch(servers.urlOf('192.0.2.1') + namespaces, { method: 'POST', body });
+    expect(await statusOf('192.0.2.2', `${namespaces}/shop`)).toBe(200);
+  });
+
+  test('die and return alone, at the port that they had', async () => {
+    const url = servers.urlOf('192.0.2.2');
+    await servers.stop('192.0.2.2');
+    expect([await statusOf('192.0.2.1'), await statusOf('192.0.2.2')]).toEqual([200, 'silence']);
+    await servers.stop('192.0.2.2');
+    await servers.start('192.0.2.2');
+    await servers.start('192.0.2.2');
+    expect(await statusOf('192.0.2.2')).toBe(200);
+    expect(servers.urlOf('192.0.2.2')).toBe(url);
+  });
+
+  test('are known by their addresses', () => {
+    expect(() => servers.urlOf('192.0.2.9')).toThrow('192.0.2.9 is no API server of this control plane');
+  });
+});

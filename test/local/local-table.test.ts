@@ -1,0 +1,110 @@
+import { randomUUID } from 'node:crypto';
+import { mkdir, mkdtemp, readdir, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { createTable } from '../../lib/table/dynamodb-create-table.ts';
+import { dynamoDbTable } from '../../lib/table/dynamodb-table.ts';
+import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
+import { TABLE_NAME } from '../../local/local-environment.ts';
+import { type LocalTable, openLocalTable } from '../../local/local-table.ts';
+import { tellRunning } from '../../local/running.ts';
+import { openTableFolder, startTableServer, type TableServer, tableServerClient } from '../../local/table-server.ts';
+
+let root: string;
+
+beforeAll(async () => {
+  root = await mkdtemp(join(tmpdir(), 'local-table-'));
+});
+
+afterAll(() => rm(root, { recursive: true }));
+
+const tableIn = ({ client, tableName }: Pick<LocalTable, 'client' | 'tableName'>): KeyValueTable =>
+  dynamoDbTable({ client, tableName, deadline: new AbortController().signal, nowMs: Date.now, newWriteId: randomUUID });
+
+/** A table with one item. */
+async function filled(server: TableServer): Promise<void> {
+  const client = tableServerClient(server);
+  await createTable(client, TABLE_NAME, { pollMs: 1 });
+  await tableIn({ client, tableName: TABLE_NAME }).put({ cluster: 'c', key: 'k', value: 7, schema: 1 }, undefined);
+  client.destroy();
+}
+
+async function readIn(folder: string): Promise<unknown> {
+  const table = await openLocalTable({ folder });
+  try {
+    return (await tableIn(table).get('c', 'k'))?.value;
+  } finally {
+    await table.close();
+  }
+}
+
+const facts = ({ endpoint }: TableServer) => ({
+  pid: process.pid,
+  startedAt: '2026-01-02T03:04:05Z',
+  cluster: 'c',
+  tableEndpoint: endpoint,
+  tableName: TABLE_NAME,
+  apiServer: 'http://127.0.0.1:1',
+  kubeconfig: '/k',
+});
+
+describe('a table on this machine', () => {
+  test('is that of the process that runs, which goes on', async () => {
+    const folder = join(root, 'running');
+    const server = await startTableServer();
+    await filled(server);
+    const callOff = await tellRunning(folder, facts(server));
+    expect(await readIn(folder)).toBe(7);
+    const { running, close } = await openLocalTable({ folder });
+    expect(running).toMatchObject({ cluster: 'c', pid: process.pid, folder });
+    await close();
+    expect(await readIn(folder)).toBe(7);
+    callOff();
+    await server.close();
+  });
+
+  test('is the one in the folder where nothing runs, command after command', async () => {
+    const folder = join(root, 'kept');
+    const server = await openTableFolder(folder);
+    await filled(server);
+    await server.close();
+    expect(await readIn(folder)).toBe(7);
+    expect(await readIn(folder)).toBe(7);
+    const table = await openLocalTable({ folder });
+    expect(table.running).toBeUndefined();
+    await table.close();
+  });
+
+  test('is waited for while another command has it open', async () => {
+    const folder = join(root, 'contended');
+    const server = await openTableFolder(folder);
+    await filled(server);
+    await server.close();
+    expect(await Promise.all([readIn(folder), readIn(folder)])).toEqual([7, 7]);
+  });
+
+  test('that another process keeps open is told of', async () => {
+    const folder = join(root, 'locked');
+    const server = await openTableFolder(folder);
+    await expect(openLocalTable({ folder })).rejects.toMatchObject({
+      exitCode: 5,
+      message: `The table in ${folder} cannot be opened: another process has it open. Name another folder with --data.`,
+    });
+    await server.close();
+  });
+
+  test.each([
+    ['where there is no folder', false],
+    ['in an empty folder', true],
+  ])('%s is none, and none is made: it says how to get one', async (_, isThere) => {
+    const folder = join(root, `none-${isThere}`);
+    if (isThere) await mkdir(folder);
+    await expect(openLocalTable({ folder })).rejects.toMatchObject({
+      name: 'StartError',
+      exitCode: 5,
+      message: `There is no table in ${folder}: start it with "npm start" (of a cluster: "npm start -- --kubeconfig FILE -f cluster.yml"), or name one with --table.`,
+    });
+    expect(await readdir(folder).catch(() => 'no folder')).toEqual(isThere ? [] : 'no folder');
+  });
+});

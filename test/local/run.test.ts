@@ -1,0 +1,148 @@
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, jest, test } from '@jest/globals';
+import { loadKubeconfigFile } from '../../lib/kubernetes/kubeconfig.ts';
+import { readCluster } from '../../lib/table/clusters.ts';
+import { dynamoDbTable } from '../../lib/table/dynamodb-table.ts';
+import { openLocalTable } from '../../local/local-table.ts';
+import { run } from '../../local/run.ts';
+import type { RunHooks } from '../../local/run-hooks.ts';
+import { findRunning, readRunning } from '../../local/running.ts';
+import type { StartOptions } from '../../local/start-options.ts';
+import { eventually } from '../support/eventually.ts';
+
+jest.setTimeout(60_000);
+
+let root: string;
+let folders = 0;
+let data: string;
+const ends: (() => Promise<void>)[] = [];
+
+beforeAll(async () => {
+  root = await mkdtemp(join(tmpdir(), 'run-'));
+});
+
+beforeEach(() => {
+  folders += 1;
+  data = join(root, `${folders}`);
+});
+
+afterEach(() => Promise.all(ends.splice(0).map((end) => end())));
+
+afterAll(() => rm(root, { recursive: true }));
+
+interface Begun {
+  readonly said: readonly string[];
+  end(): Promise<void>;
+}
+
+/** Runs in this process until it says that. */
+async function begin(until: RegExp, hooks: RunHooks = {}, options: Partial<StartOptions> = {}): Promise<Begun> {
+  const said: string[] = [];
+  const ended = new AbortController();
+  const write = (line: string) => void said.push(line);
+  const running = run({ verbose: false, dataFolder: data, ...options }, ended.signal, { ...hooks, write });
+  let failure: unknown;
+  running.catch((error: unknown) => {
+    failure = error;
+  });
+  const end = () => {
+    ended.abort();
+    return running;
+  };
+  ends.push(() => end().catch(() => undefined));
+  await eventually(() => {
+    if (failure !== undefined) return;
+    expect(said.join('\n')).toMatch(until);
+  });
+  if (failure !== undefined) throw failure;
+  return { said, end };
+}
+
+const ALL_DONE = /created endpointslice/;
+
+describe('running the loops on an embedded cluster', () => {
+  test('is found from elsewhere: who runs, its table, and through its spec its API server', async () => {
+    const { end } = await begin(ALL_DONE);
+    const running = await readRunning(data);
+    expect(running).toMatchObject({ schema: 1, pid: process.pid, cluster: 'embedded', folder: data });
+    expect(await findRunning(root)).toEqual([running]);
+
+    const { client, tableName, close } = await openLocalTable({ folder: data });
+    const deadline = AbortSignal.timeout(10_000);
+    const table = dynamoDbTable({ client, tableName, deadline, nowMs: Date.now, newWriteId: () => 'none' });
+    const registered = await readCluster(table, 'embedded');
+    const kubeconfig = registered?.spec.kubeconfig;
+    const file = kubeconfig !== undefined && 'file' in kubeconfig ? kubeconfig.file : '';
+    expect(file).toBe(join(data, 'kubeconfig'));
+    const { server } = await loadKubeconfigFile(file);
+    expect(running).toMatchObject({ apiServer: server, kubeconfig: file });
+    expect((await fetch(`${server}/readyz`)).status).toBe(200);
+    await close();
+
+    await end();
+    expect(await readdir(data)).toEqual([]);
+  });
+
+  test('a second time in the same folder is refused, and the first goes on', async () => {
+    await begin(ALL_DONE);
+    const running = await readRunning(data);
+    await expect(begin(ALL_DONE)).rejects.toMatchObject({
+      exitCode: 3,
+      message: `embedded is already running (process ${process.pid}, since ${running?.startedAt}). End that one with Ctrl-C first, or name another folder with --data.`,
+    });
+    expect(await readRunning(data)).toEqual(running);
+    expect((await readFile(join(data, 'kubeconfig'), 'utf8')).includes(running?.apiServer ?? 'none')).toBe(true);
+  });
+
+  test('in another folder stands beside the first', async () => {
+    await begin(ALL_DONE);
+    data = `${data}-other`;
+    await begin(ALL_DONE);
+    expect((await findRunning(root)).map(({ cluster }) => cluster)).toEqual(['embedded', 'embedded']);
+  });
+
+  test('as a demo says what is sped up, and that things happen', async () => {
+    const { said } = await begin(/demo: +6 Services of a shop are made/, {}, { demo: true });
+    const text = said.join('\n');
+    expect(text).toContain('This is a demo: things happen to this cluster');
+    expect(text).toContain('Sped up for it: system-namespaces, cluster-ip-repair, node-port-repair run every 15 s');
+    expect(text).toContain('created endpoints default/kubernetes: 192.0.2.1 192.0.2.2 192.0.2.3');
+    expect(await readRunning(data)).toMatchObject({ cluster: 'demo' });
+  });
+});
+
+describe('a status page beside the loops', () => {
+  test('gets what it shows, is announced near the top, found from elsewhere, and closed at the end', async () => {
+    const calls: string[] = [];
+    const onReady: RunHooks['onReady'] = async ({ table, spec, environment }) => {
+      const registered = await readCluster(table(AbortSignal.timeout(10_000)), spec.name);
+      calls.push(`${registered?.spec.name} ${typeof environment.nowMs()}`);
+      return { url: 'http://127.0.0.1:8080/', close: async () => void calls.push('closed') };
+    };
+    const { said, end } = await begin(ALL_DONE, { onReady, hints: ['npx kbctl status'] });
+    expect(said[1]).toBe('Status page: http://127.0.0.1:8080/');
+    expect(said).toContain('  npx kbctl status');
+    expect(await readRunning(data)).toMatchObject({ page: 'http://127.0.0.1:8080/' });
+    await end();
+    expect(calls).toEqual(['embedded number', 'closed']);
+  });
+
+  test('that cannot be served is told of, and stops nothing', async () => {
+    const onReady = () => Promise.reject(new Error('listen EADDRINUSE: address already in use 127.0.0.1:8080'));
+    const { said, end } = await begin(ALL_DONE, { onReady });
+    expect(said[1]).toBe(
+      'Status page: none, because it cannot be served: listen EADDRINUSE: address already in use 127.0.0.1:8080',
+    );
+    expect(await readRunning(data)).not.toHaveProperty('page');
+    await end();
+  });
+
+  test('that fails at its end does not hold up that of the loops', async () => {
+    const onReady = async () => ({ close: () => Promise.reject(new Error('broken')) });
+    const { said, end } = await begin(ALL_DONE, { onReady });
+    expect(said[1]).toBe('mode enforce, allocator table');
+    await expect(end()).resolves.toBeUndefined();
+  });
+});

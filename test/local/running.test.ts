@@ -1,0 +1,149 @@
+import { once } from 'node:events';
+import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { findRunning, type RunningFacts, readRunning, refuseSecond, tellRunning } from '../../local/running.ts';
+import { startTableServer, type TableServer } from '../../local/table-server.ts';
+import { startSilentServer } from '../support/silent-server.ts';
+
+let root: string;
+let folder: string;
+let folders = 0;
+let server: TableServer;
+let facts: RunningFacts;
+
+beforeAll(async () => {
+  root = await mkdtemp(join(tmpdir(), 'running-'));
+  server = await startTableServer();
+  facts = {
+    pid: process.pid,
+    startedAt: '2026-01-02T03:04:05.678Z',
+    cluster: 'prod-eu-1',
+    tableEndpoint: server.endpoint,
+    tableName: 'a-table',
+    apiServer: 'https://10.0.0.1:6443',
+    kubeconfig: '/etc/kube/config',
+  };
+});
+
+beforeEach(() => {
+  folders += 1;
+  folder = join(root, `case-${folders}`, 'data');
+});
+
+afterAll(async () => {
+  await server.close();
+  await rm(root, { recursive: true });
+});
+
+async function leave(content: object | string, where = folder): Promise<void> {
+  await mkdir(where, { recursive: true });
+  await writeFile(join(where, 'running.json'), typeof content === 'string' ? content : JSON.stringify(content));
+}
+
+/** Of a process that has ended: the highest that Linux gives, which nothing has here. */
+const GONE = 4_194_303;
+
+describe('who runs with a folder', () => {
+  test('is told there, for this user alone, until it is called off', async () => {
+    const callOff = await tellRunning(folder, { ...facts, page: 'http://127.0.0.1:8080/' });
+    expect(await readdir(folder)).toEqual(['running.json']);
+    expect((await stat(join(folder, 'running.json'))).mode & 0o777).toBe(0o600);
+    expect(await readRunning(folder)).toEqual({ schema: 1, ...facts, page: 'http://127.0.0.1:8080/', folder });
+    callOff();
+    expect(await readdir(folder)).toEqual([]);
+    expect(await readRunning(folder)).toBeUndefined();
+  });
+
+  test('is nobody where there is no folder', async () => {
+    expect(await readRunning(folder)).toBeUndefined();
+  });
+
+  test.each<[string, () => object | string]>([
+    ['of a process that is gone', () => ({ schema: 1, ...facts, pid: GONE })],
+    ['whose table does not answer', () => ({ schema: 1, ...facts, tableEndpoint: 'http://127.0.0.1:1' })],
+    ['whose table is on another host', () => ({ schema: 1, ...facts, tableEndpoint: 'http://192.0.2.1:80' })],
+    ['of a layout that is not known', () => ({ schema: 2, ...facts })],
+    ['without what matters', () => ({ schema: 1, pid: process.pid })],
+    ['that is no JSON', () => '{"schema": 1, "pi'],
+    ['that is empty', () => ''],
+  ])('is nobody by a file %s, and whoever comes takes its place', async (_, content) => {
+    await leave(content());
+    expect(await readRunning(folder)).toBeUndefined();
+    await expect(refuseSecond(folder)).resolves.toBeUndefined();
+    const callOff = await tellRunning(folder, facts);
+    expect(await readRunning(folder)).toMatchObject({ cluster: 'prod-eu-1', pid: process.pid });
+    callOff();
+  });
+
+  test('is nobody where another server has the port of its table by now', async () => {
+    const other = createServer((_, response) => response.end('hello')).listen(0, '127.0.0.1');
+    await once(other, 'listening');
+    const { port } = other.address() as AddressInfo;
+    await leave({ schema: 1, ...facts, tableEndpoint: `http://127.0.0.1:${port}` });
+    expect(await readRunning(folder)).toBeUndefined();
+    other.close();
+  });
+
+  test('is nobody where what has the port says nothing', async () => {
+    const silent = await startSilentServer();
+    await leave({ schema: 1, ...facts, tableEndpoint: `http://${silent.authority}` });
+    expect(await readRunning(folder)).toBeUndefined();
+    await silent.close();
+  });
+
+  test('who called off late takes nothing of who came after', async () => {
+    const first = await tellRunning(folder, facts);
+    const second = await tellRunning(folder, { ...facts, startedAt: '2026-01-02T04:00:00.000Z' });
+    first();
+    expect(await readRunning(folder)).toMatchObject({ startedAt: '2026-01-02T04:00:00.000Z' });
+    second();
+  });
+
+  test('a second one is refused, and told of the first', async () => {
+    const callOff = await tellRunning(folder, { ...facts, page: 'http://127.0.0.1:8080/' });
+    await expect(refuseSecond(folder)).rejects.toMatchObject({
+      name: 'StartError',
+      exitCode: 3,
+      message: `prod-eu-1 is already running (process ${process.pid}, since 2026-01-02T03:04:05.678Z, and its status page is http://127.0.0.1:8080/). End that one with Ctrl-C first, or name another folder with --data.`,
+    });
+    callOff();
+  });
+
+  test('cannot be told where nothing can be written, which says what to do', async () => {
+    await leave('');
+    const file = join(folder, 'running.json');
+    await expect(tellRunning(join(file, 'below'), facts)).rejects.toMatchObject({
+      exitCode: 3,
+      message: expect.stringMatching(
+        /below\/running\.json cannot be written \([A-Z]+\): name a folder that can be written to with --data\.$/,
+      ),
+    });
+    expect(await readFile(file, 'utf8')).toBe('');
+  });
+});
+
+describe('who runs under a root folder', () => {
+  test('is everybody who is alive, by the names of their clusters', async () => {
+    const callOffs = [
+      await tellRunning(join(folder, 'one'), { ...facts, cluster: 'zoo' }),
+      await tellRunning(join(folder, 'two'), { ...facts, cluster: 'ape' }),
+    ];
+    await leave({ schema: 1, ...facts, pid: GONE }, join(folder, 'gone'));
+    await mkdir(join(folder, 'empty'));
+    await writeFile(join(folder, 'a-file'), '');
+    const found = await findRunning(folder);
+    expect(found.map(({ cluster, folder: where }) => [cluster, where])).toEqual([
+      ['ape', join(folder, 'two')],
+      ['zoo', join(folder, 'one')],
+    ]);
+    for (const callOff of callOffs) callOff();
+  });
+
+  test('is nobody where there is none', async () => {
+    expect(await findRunning(folder)).toEqual([]);
+  });
+});
