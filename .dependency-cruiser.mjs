@@ -23,6 +23,9 @@ const arrows = {
     'lib/telemetry',
     'lib/loops',
   ],
+  'lib/exchange': ['lib/allocator', 'lib/cluster', 'lib/table'],
+  'lib/status': ['lib/allocator', 'lib/cluster', 'lib/table', 'lib/dispatch'],
+  'lib/allocate': ['lib/allocator', 'lib/cluster', 'lib/table', 'lib/telemetry', 'lib/dispatch'],
   'lib/doctor': [
     'lib/allocator',
     'lib/cluster',
@@ -36,7 +39,7 @@ const arrows = {
     'lib/dispatch',
   ],
   functions: ['lib'],
-  cli: ['lib', 'functions', 'local'],
+  cli: ['lib', 'functions', 'local', 'tools/check-node.mjs'],
   local: ['lib', 'functions'],
 };
 
@@ -55,7 +58,9 @@ const owners = [
 ];
 
 const packagePath = (names) => `(^|/)(node_modules/)?(${names})(/|$)`;
-const anyOf = (folders) => `^(${folders.join('|')})/`;
+/** Folders, or single files. */
+const anyOf = (paths) =>
+  `^(${paths.map((path) => (path.endsWith('.mjs') ? path.replace('.', '\\.') : `${path}/`)).join('|')})`;
 
 const layers = Object.entries(arrows).map(([folder, allowed]) => ({
   name: `arrows-of-${folder.replace('/', '-')}`,

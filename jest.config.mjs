@@ -5,7 +5,13 @@ const common = {
   testEnvironment: 'node',
 };
 
-/** `unit` needs nothing but npm; `conformance` a real kube-apiserver and etcd; `deploy` those and the AWS emulator. */
+/** What `unit` leaves to the other projects. */
+const apart = ['conformance', 'deploy', 'page'].map((folder) => `<rootDir>/test/${folder}/`);
+
+/**
+ * `unit` needs nothing but npm; `conformance` a real kube-apiserver and etcd; `deploy` those and the AWS emulator; `page`
+ * a Chromium.
+ */
 export default {
   reporters: ['default', '<rootDir>/tools/upstream-tests-reporter.ts'],
   projects: [
@@ -13,9 +19,10 @@ export default {
       ...common,
       displayName: 'unit',
       testMatch: ['<rootDir>/test/**/*.test.ts'],
-      testPathIgnorePatterns: ['/node_modules/', '<rootDir>/test/conformance/', '<rootDir>/test/deploy/'],
+      testPathIgnorePatterns: ['/node_modules/', ...apart],
     },
     { ...common, displayName: 'conformance', testMatch: ['<rootDir>/test/conformance/**/*.test.ts'] },
     { ...common, displayName: 'deploy', testMatch: ['<rootDir>/test/deploy/**/*.test.ts'] },
+    { ...common, displayName: 'page', testMatch: ['<rootDir>/test/page/**/*.test.ts'] },
   ],
 };

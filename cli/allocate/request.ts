@@ -1,0 +1,81 @@
+import type { Answer } from '../../lib/allocate/answer.ts';
+import type { AllocateRequest } from '../../lib/allocate/request.ts';
+import { startDeadline } from '../../lib/dispatch/deadline.ts';
+import { TableError } from '../../lib/table/errors.ts';
+import type { TelemetryFactory } from '../../lib/telemetry/telemetry.ts';
+import type { Cli } from '../cli.ts';
+import { CliError } from '../errors.ts';
+import { EXIT, type ExitCode } from '../exit-codes.ts';
+import { plain } from '../terminal.ts';
+import { whateverIsRead } from '../unread-output.ts';
+
+/** A little more than the request gives itself. */
+const LONGEST_MS = 30_000;
+
+/**
+ * Runs a request as the function does, with this person's right on the table. It is not cut off by Ctrl-C: half of it
+ * would have to be taken back.
+ * @throws TableError when nobody can tell how far it came; its message says `whatThen`.
+ */
+export async function runRequest(cli: Cli, request: AllocateRequest, whatThen: string): Promise<Answer> {
+  const { tableUntil } = await cli.openTable();
+  const { nowMs } = cli;
+  const environment = {
+    nowMs,
+    newPassId: () => request.requestId,
+    startDeadline,
+    telemetry: warningsOf(cli),
+    reportingInstance: 'kbctl',
+    table: tableUntil,
+    connect: noApiServer,
+    resolveHost: noApiServer,
+  };
+  const endMs = nowMs() + LONGEST_MS;
+  const { allocation } = await import('../../lib/allocate/allocation.ts');
+  try {
+    return await whateverIsRead(() =>
+      allocation()(request, { environment, getRemainingTimeInMillis: () => endMs - nowMs() }),
+    );
+  } catch (error) {
+    if (!(error instanceof TableError)) throw error;
+    const { code, message } = error.cause instanceof TableError ? error.cause : error;
+    throw new TableError(code, `${message} Nobody can tell how far it came: ${whatThen}`, { cause: error });
+  }
+}
+
+/** Who did what they could not know: the person named what is not, or the cluster is not as it should be. */
+const EXIT_CODES: Readonly<Record<string, ExitCode>> = {
+  BadHold: EXIT.usage,
+  RequestIdTaken: EXIT.usage,
+  MismatchedRange: EXIT.configuration,
+  NoSecondaryRange: EXIT.configuration,
+  NotReady: EXIT.configuration,
+  NotRegistered: EXIT.configuration,
+  ObserveOnly: EXIT.configuration,
+};
+
+/** @returns why it was refused; `undefined` when it was done. */
+export function refusalOf({ items, error, outcome }: Answer, andSo: string): CliError | undefined {
+  if (outcome === 'done') return undefined;
+  const guilty = items.find((item) => item.error !== undefined && item.value !== undefined);
+  const what = guilty?.value === undefined ? '' : `${guilty.value}: `;
+  const { code = '', message = 'it was refused' } = error ?? {};
+  return new CliError(EXIT_CODES[code] ?? EXIT.findings, `${what}${message}. ${andSo}`);
+}
+
+/** What was left behind is told; what was refused is the answer. */
+function warningsOf(cli: Cli): TelemetryFactory {
+  return () => ({
+    log: (level, _, { errors } = {}) => {
+      if (level !== 'warn' || !Array.isArray(errors)) return;
+      for (const error of errors as readonly string[]) cli.output.say(plain(`warning: ${error}`));
+    },
+    count: () => {},
+    sample: () => {},
+    flush: () => {},
+  });
+}
+
+function noApiServer(): never {
+  throw new Error('A request to allocate asks no API server.');
+}

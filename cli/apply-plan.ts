@@ -1,0 +1,86 @@
+import type { ClusterSpec } from '../lib/cluster/cluster-spec.ts';
+import { sameSpec } from '../lib/table/cluster-registration.ts';
+import type { RegisteredCluster } from '../lib/table/clusters.ts';
+import type { TableError } from '../lib/table/errors.ts';
+import { type FieldDifference, specDifference } from './spec-difference.ts';
+import type { SpecFile } from './spec-files.ts';
+
+/** What is to happen to one registration. */
+export type Step =
+  | { readonly action: 'create'; readonly file: SpecFile; readonly unreadable?: TableError }
+  | {
+      readonly action: 'change';
+      readonly file: SpecFile;
+      readonly before: RegisteredCluster;
+      readonly differences: readonly FieldDifference[];
+    }
+  | { readonly action: 'keep'; readonly file: SpecFile; readonly before: RegisteredCluster }
+  | { readonly action: 'remove'; readonly before: RegisteredCluster };
+
+export interface ApplyPlan {
+  /** In the order of the files, then what is to be removed. */
+  readonly steps: readonly Step[];
+  /** Those of the steps that cannot be: what is the cluster.yml of a stack is changed there. */
+  readonly packaged: readonly RegisteredCluster[];
+  /** What is in no file and stays all the same, being packaged. */
+  readonly left: readonly RegisteredCluster[];
+}
+
+/** What is registered under a name, or why that cannot be read. */
+export type Known = RegisteredCluster | TableError | undefined;
+
+/**
+ * @param known what is registered, by name
+ * @param all everything that is registered, when what is in no file is to be removed
+ */
+export function planApply(
+  files: readonly SpecFile[],
+  known: (name: string) => Known,
+  all: readonly RegisteredCluster[] | undefined,
+): ApplyPlan {
+  const planned = files.map((file) => stepFor(file, known(file.spec.name)));
+  const named = new Set(files.map(({ spec }) => spec.name));
+  const unnamed = (all ?? []).filter(({ spec }) => !named.has(spec.name));
+  const removed = unnamed.filter((cluster) => !isPackaged(cluster));
+  return {
+    steps: [...planned, ...removed.map((before): Step => ({ action: 'remove', before }))],
+    packaged: planned.flatMap((step) => (step.action === 'change' && isPackaged(step.before) ? [step.before] : [])),
+    left: unnamed.filter(isPackaged),
+  };
+}
+
+export function nameOf(step: Step): string {
+  return step.action === 'remove' ? step.before.spec.name : step.file.spec.name;
+}
+
+/** As it is told before anything is done. */
+export function intention(step: Step): string {
+  switch (step.action) {
+    case 'create':
+      return step.unreadable === undefined
+        ? `to be created (${summaryOf(step.file.spec)})`
+        : 'to be replaced: what is registered cannot be read';
+    case 'change':
+      return 'to be changed';
+    case 'keep':
+      return 'unchanged';
+    case 'remove':
+      return 'to be removed: it is in no file';
+  }
+}
+
+function stepFor(file: SpecFile, known: Known): Step {
+  if (known === undefined) return { action: 'create', file };
+  if (known instanceof Error) return { action: 'create', file, unreadable: known };
+  if (sameSpec(known.spec, file.spec)) return { action: 'keep', file, before: known };
+  return { action: 'change', file, before: known, differences: specDifference(known.spec, file.spec) };
+}
+
+function isPackaged({ owner }: RegisteredCluster): boolean {
+  return owner?.packaged !== undefined;
+}
+
+function summaryOf({ mode, allocator, serviceClusterIPRanges, apiServers }: ClusterSpec): string {
+  const servers = `${apiServers.length} API ${apiServers.length === 1 ? 'server' : 'servers'}`;
+  return `mode ${mode}, allocator ${allocator}, ${serviceClusterIPRanges.join(',')}, ${servers}`;
+}

@@ -1,0 +1,144 @@
+import { Command } from 'commander';
+import type { Act } from '../act.ts';
+import { type ApplyPlan, nameOf, planApply, type Step } from '../apply-plan.ts';
+import { type Applied, outcomeLine, plainApplied, planLines } from '../apply-report.ts';
+import { applySteps } from '../apply-steps.ts';
+import type { Cli, GlobalOptions } from '../cli.ts';
+import { type ConnectionOptions, checkConnectionOptions, withConnectionOptions } from '../connection-options.ts';
+import { configurationError, usageError } from '../errors.ts';
+import { withExamples } from '../examples.ts';
+import { EXIT, type ExitCode } from '../exit-codes.ts';
+import { lookUp } from '../look-up.ts';
+import { namesOf } from '../names-of.ts';
+import { worst } from '../observed-report.ts';
+import { concluded } from '../one-by-one.ts';
+import { readSpecFiles, type SpecFile } from '../spec-files.ts';
+import { plain } from '../terminal.ts';
+
+interface Options extends GlobalOptions, ConnectionOptions {
+  readonly filename: readonly string[];
+  readonly recursive?: boolean;
+  readonly prune?: boolean;
+  readonly dryRun?: boolean;
+  readonly yes?: boolean;
+  readonly pass: boolean;
+}
+
+const SUMMARY = 'Register clusters as their spec files say, after showing what that changes';
+const DESCRIPTION = `${SUMMARY}.
+
+Every file is checked before anything is written. What differs from the table is shown field by field, and written. Then one observing pass of each loop runs for it, which writes nothing: it shows what the loops would do.`;
+
+/** `kbctl cluster apply -f FILE|DIR|-`. */
+export function clusterApply(act: Act): Command {
+  const command = new Command('apply')
+    .summary(SUMMARY)
+    .description(DESCRIPTION)
+    .requiredOption('-f, --filename <file...>', 'spec files, folders of them (*.yml, *.yaml, *.json), or - for stdin')
+    .option('-R, --recursive', 'with the folders in a folder')
+    .option('--prune', 'remove what is registered and in no file; what a stack packages stays')
+    .option('--dry-run', 'show the difference alone; exit code 1 when there is one')
+    .option('--yes', 'also when --prune removes more than half of all clusters')
+    .option('--no-pass', 'without the observing passes at the end');
+  return withExamples(withConnectionOptions(command).action(act<Options>((cli, _, options) => apply(cli, options))), [
+    'kbctl cluster apply -f cluster.yml --table kube-bootstrap-controller-prod',
+    'kbctl cluster apply -f clusters/ --dry-run',
+    'kbctl cluster apply -f clusters/ --prune',
+  ]);
+}
+
+async function apply(cli: Cli, options: Options): Promise<ExitCode> {
+  checkConnectionOptions(options);
+  const files = await readFiles(cli, options);
+  const plan = await planned(cli, files, options);
+  const toWrite = plan.steps.filter(({ action }) => action !== 'keep');
+  refuseOneForMany(toWrite, options);
+  if (!cli.output.isForPrograms) cli.output.lines(planLines(plan.steps, cli.output.paint));
+  if (options.dryRun) {
+    show(cli, plan, true);
+    return toWrite.length > 0 ? EXIT.findings : EXIT.fine;
+  }
+  if (toWrite.length === 0) {
+    show(cli, plan, false);
+    return EXIT.fine;
+  }
+  return write(cli, plan, toWrite, options);
+}
+
+/** Writes, and looks at what was written; a document is printed wherever it ends. */
+async function write(cli: Cli, plan: ApplyPlan, steps: readonly Step[], options: Options): Promise<ExitCode> {
+  const { progressed, outcomes } = await applySteps(cli, steps, (step, outcome) => {
+    if (!cli.output.isForPrograms) cli.output.lines([plain(outcomeLine(step, outcome))]);
+  });
+  let applied: Applied = { outcomes, observed: new Map() };
+  try {
+    const ended = concluded(cli, progressed, nameOf);
+    if (ended !== undefined) return ended;
+    const refused = [...outcomes.values()].some(({ outcome }) => outcome === 'refused');
+    const code = refused ? EXIT.configuration : EXIT.fine;
+    if (!options.pass) return code;
+    const { observeWritten } = await import('../observe-written.ts');
+    const { observed, exitCode } = await observeWritten(cli, steps, outcomes, options);
+    applied = { outcomes, observed };
+    return worst([exitCode, code]);
+  } finally {
+    show(cli, plan, false, applied);
+  }
+}
+
+function show(cli: Cli, { steps }: ApplyPlan, dryRun: boolean, applied?: Applied): void {
+  if (!cli.output.isForPrograms) return;
+  const { outcomes, observed } = applied ?? { outcomes: new Map(), observed: new Map() };
+  cli.output.document({ kind: 'ClusterApply', dryRun, clusters: plainApplied(steps, { outcomes, observed }) });
+}
+
+async function readFiles(cli: Cli, { filename, recursive = false }: Options): Promise<readonly SpecFile[]> {
+  const { files, faults } = await readSpecFiles(filename, { recursive, stdin: process.stdin });
+  if (faults.length > 0) {
+    for (const line of faults.flatMap((block) => block.split('\n'))) cli.output.say(plain(line));
+    throw configurationError('Nothing was changed: put right what is said above, and apply again.');
+  }
+  if (files.length > 0) return files;
+  const deeper = recursive ? '' : ', and folders in it are left out without -R';
+  throw configurationError(
+    `There is no spec in ${filename.join(', ')}: files of a folder end in .yml, .yaml or .json${deeper}. Nothing was changed.`,
+  );
+}
+
+async function planned(cli: Cli, files: readonly SpecFile[], { prune = false, yes, dryRun }: Options) {
+  const { known, all, unreadable } = await lookUp(cli, files, prune);
+  const plan = planApply(files, known, prune ? all : undefined);
+  if (plan.packaged.length > 0) {
+    for (const { spec, owner } of plan.packaged) {
+      cli.output.say(
+        `${spec.name} is the cluster.yml of the stack ${owner?.stack}: change it there and deploy, or take it over first with "kbctl cluster take-over ${spec.name} --stack STACK".`,
+      );
+    }
+    throw configurationError(`What a stack packages is not changed from here. Nothing was changed.`);
+  }
+  for (const { spec, owner } of plan.left) {
+    cli.output.say(`${spec.name} is in no file and stays: it is the cluster.yml of the stack ${owner?.stack}.`);
+  }
+  for (const name of unreadable) {
+    cli.output.say(
+      `${name} is in no file and stays: its registration cannot be read. "kbctl doctor ${name}" says why.`,
+    );
+  }
+  const removed = plan.steps.filter(({ action }) => action === 'remove').length;
+  if (removed * 2 > all.length && !yes && !dryRun) {
+    const names = namesOf(plan.steps.filter(({ action }) => action === 'remove').map(nameOf));
+    throw usageError(
+      `--prune would remove ${removed} of ${all.length} registered clusters (${names}). If that is meant, say --yes. Nothing was changed.`,
+    );
+  }
+  return plan;
+}
+
+/** One kubeconfig leads to one cluster. */
+function refuseOneForMany(steps: readonly Step[], { kubeconfig, pass, dryRun }: Options): void {
+  const seen = steps.filter(({ action }) => action !== 'remove');
+  if (kubeconfig === undefined || !pass || dryRun || seen.length < 2) return;
+  throw usageError(
+    `--kubeconfig is the way to one cluster, and ${seen.length} are to be written: apply them one by one, or leave it out. Nothing was changed.`,
+  );
+}

@@ -1,0 +1,71 @@
+import { Command } from 'commander';
+import type { ListedCluster, RegisteredCluster } from '../../lib/table/clusters.ts';
+import { listClusters, readPauseOfAll } from '../../lib/table/clusters.ts';
+import type { Act } from '../act.ts';
+import type { Cli } from '../cli.ts';
+import { withExamples } from '../examples.ts';
+import { EXIT } from '../exit-codes.ts';
+import { tellPauseOfAll } from '../pause-words.ts';
+import { plainCluster } from '../plain-cluster.ts';
+import { registeredCluster } from '../registered.ts';
+import type { Column } from '../text-table.ts';
+
+/** `kbctl cluster list` and `kbctl cluster get [CLUSTER]`. */
+export function clusterList(act: Act): Command {
+  const command = new Command('list').description('List the clusters that are registered').action(act(list));
+  return withExamples(command, [
+    'kbctl cluster list --table kube-bootstrap-controller-prod',
+    'kbctl cluster list -o json',
+  ]);
+}
+
+export function clusterGet(act: Act): Command {
+  const command = new Command('get')
+    .description('Show the registration of a cluster, with its whole spec')
+    .argument('[cluster]', 'its name; without it all are listed')
+    .action(act((cli, [name]) => (name === undefined ? list(cli) : get(cli, name))));
+  return withExamples(command, ['kbctl cluster get prod-eu-1', 'kbctl cluster get prod-eu-1 -o yaml']);
+}
+
+async function list(cli: Cli) {
+  const { table, title } = await cli.openTable();
+  const { clusters, unreadable, pausedAll } = await listClusters(table);
+  cli.output.list<ListedCluster>({
+    kind: 'Cluster',
+    items: clusters,
+    columns: columns(cli.nowMs()),
+    plain: plainCluster,
+    none: `No cluster is registered in ${title}.`,
+  });
+  tellPauseOfAll(cli, pausedAll);
+  for (const { name, error } of unreadable) cli.output.say(`${name}: ${error.message}`);
+  return unreadable.length > 0 ? EXIT.findings : EXIT.fine;
+}
+
+async function get(cli: Cli, name: string) {
+  const { table } = await cli.openTable();
+  const cluster = await registeredCluster(table, name);
+  cli.output.object({ kind: 'Cluster', ...plainCluster(cluster) }, () =>
+    cli.output.table(columns(cli.nowMs()), [cluster]),
+  );
+  tellPauseOfAll(cli, await readPauseOfAll(table));
+  return EXIT.fine;
+}
+
+function columns(nowMs: number): Column<RegisteredCluster>[] {
+  return [
+    { title: 'NAME', text: ({ spec }) => spec.name },
+    { title: 'MODE', text: ({ spec }) => spec.mode },
+    { title: 'ALLOCATOR', text: ({ spec }) => spec.allocator },
+    { title: 'GENERATION', text: ({ generation }) => String(generation) },
+    { title: 'OWNER', text: ({ owner }) => owner?.stack ?? '<nobody yet>', shrinks: true },
+    {
+      title: 'PAUSED',
+      text: ({ paused }) => (paused !== undefined && paused.untilMs > nowMs ? paused.reason : ''),
+      shrinks: true,
+    },
+    { title: 'SERVICE RANGES', text: ({ spec }) => spec.serviceClusterIPRanges.join(','), wide: true },
+    { title: 'NODE PORTS', text: ({ spec }) => spec.serviceNodePortRange, wide: true },
+    { title: 'API SERVERS', text: ({ spec }) => String(spec.apiServers.length), wide: true },
+  ];
+}

@@ -1,0 +1,20 @@
+import { Command } from 'commander';
+import { stringify } from 'yaml';
+import { specJsonSchema } from '../../lib/cluster/spec-json-schema.ts';
+import type { Act } from '../act.ts';
+import { withExamples } from '../examples.ts';
+import { EXIT } from '../exit-codes.ts';
+
+/** `kbctl cluster schema`: needs no table. */
+export function clusterSchema(act: Act): Command {
+  const command = new Command('schema')
+    .description('Print the JSON Schema of a cluster spec, for editors: JSON, or YAML with -o yaml')
+    .action(
+      act(async ({ output }) => {
+        const schema = specJsonSchema();
+        output.lines([output.format === 'yaml' ? stringify(schema).trimEnd() : JSON.stringify(schema, undefined, 2)]);
+        return EXIT.fine;
+      }),
+    );
+  return withExamples(command, ['kbctl cluster schema > cluster-spec.schema.json']);
+}

@@ -1,0 +1,86 @@
+import { Command } from 'commander';
+import type { Explanation } from '../../lib/status/explanation.ts';
+import { EXPLANATIONS, explain } from '../../lib/status/explanations.ts';
+import type { Act } from '../act.ts';
+import type { Cli } from '../cli.ts';
+import { usageError } from '../errors.ts';
+import { withExamples } from '../examples.ts';
+import { EXIT } from '../exit-codes.ts';
+import { wrapped } from '../wrap.ts';
+
+const WIDEST = 100;
+
+/** `kbctl explain [WORD]`: needs no table. */
+export function explainCommand(act: Act): Command {
+  const command = new Command('explain')
+    .description('Say what a finding, a state or an error code is, how it comes about, and how to mend it')
+    .argument('[word]', 'a word that status, an event or a log line shows; without it all are listed')
+    .action(act(async (cli, [word]) => (word === undefined ? list(cli) : explainOne(cli, word))));
+  return withExamples(command, [
+    'kbctl explain duplicate',
+    'kbctl explain ClusterIPNotAllocated     # the reason of an event',
+    'kbctl explain                           # all that there is to explain',
+  ]);
+}
+
+function list({ output }: Cli) {
+  output.list<Explanation>({
+    kind: 'Explanation',
+    items: EXPLANATIONS,
+    columns: [
+      { title: 'WORD', text: ({ word }) => word },
+      { title: 'KIND', text: ({ kind }) => kind },
+      { title: 'SERIOUSNESS', text: ({ seriousness }) => seriousness },
+      { title: 'WHAT', text: ({ title }) => title, shrinks: true },
+    ],
+    plain: plainExplanation,
+    none: '',
+  });
+  return EXIT.fine;
+}
+
+function explainOne({ output }: Cli, word: string) {
+  const found = explain(word);
+  if (!('what' in found)) {
+    const next = found.nearest === undefined ? '"kbctl explain" lists all words' : `did you mean ${found.nearest}?`;
+    throw usageError(`Nothing is known of "${word}"; ${next}`);
+  }
+  const width = Math.min(output.columns ?? WIDEST, WIDEST);
+  output.object({ kind: 'Explanation', ...plainExplanation(found) }, () => linesOf(found, width, output.paint));
+  return EXIT.fine;
+}
+
+function linesOf(
+  { word, kind, title, what, causes, mending, seriousness, reasons }: Explanation,
+  width: number,
+  paint: Cli['output']['paint'],
+): string[] {
+  const heading = (text: string) => ['', paint('bold', text)];
+  return [
+    `${paint('bold', word)} (${kind}, ${seriousness}): ${title}`,
+    ...(reasons.length > 0 ? [`Events: ${reasons.join(', ')}`] : []),
+    '',
+    ...wrapped(what, width),
+    ...heading('How it comes about'),
+    ...causes.flatMap((cause) => wrapped(cause, width, '- ')),
+    ...heading('How to mend it'),
+    ...mending.flatMap(({ text, commands }, index) => [
+      ...wrapped(text, width, `${index + 1}. `),
+      ...commands.map((command) => `     ${paint('cyan', command)}`),
+    ]),
+  ];
+}
+
+function plainExplanation({ word, kind, title, what, causes, mending, seriousness, reasons, hint }: Explanation) {
+  return {
+    word,
+    wordKind: kind,
+    title,
+    seriousness,
+    what,
+    causes,
+    mending: mending.map(({ text, commands }) => ({ text, commands })),
+    reasons,
+    hint,
+  };
+}

@@ -1,0 +1,72 @@
+import { Command, Option } from 'commander';
+import { LOOPS, type Loop } from '../../lib/cluster/cluster-spec.ts';
+import { explain } from '../../lib/status/explanations.ts';
+import { logGroupPrefixOf, logsQuery, type WantedLines } from '../../lib/status/logs-query.ts';
+import type { Act } from '../act.ts';
+import type { Cli, GlobalOptions } from '../cli.ts';
+import { parseDuration } from '../durations.ts';
+import { usageError } from '../errors.ts';
+import { withExamples } from '../examples.ts';
+import { EXIT } from '../exit-codes.ts';
+import { registeredCluster } from '../registered.ts';
+
+interface Options extends GlobalOptions {
+  readonly loop?: Loop;
+  readonly since: number;
+  readonly failures?: boolean;
+  readonly finding?: string;
+  readonly stack?: string;
+}
+
+const HOUR_MS = 3_600_000;
+
+/** `kbctl logs-query CLUSTER`. */
+export function logsQueryCommand(act: Act): Command {
+  const command = new Command('logs-query')
+    .description("Print the CloudWatch Logs Insights query that shows a cluster's passes, and the command that runs it")
+    .argument('<cluster>', 'its name')
+    .addOption(new Option('--loop <loop>', 'of one loop; default: all').choices(LOOPS))
+    .option('--since <duration>', 'how far back', parseDuration, 3 * HOUR_MS)
+    .option('--failures', 'failed passes, with their errors')
+    .option('--finding <type>', 'passes that found this, such as duplicate')
+    .option('--stack <name>', 'the stack whose functions log; default: the one that owns the cluster')
+    .action(act<Options>((cli, [cluster = ''], options) => printQuery(cli, cluster, options)));
+  return withExamples(command, [
+    'kbctl logs-query prod-eu-1 --table kube-bootstrap-controller-prod',
+    'kbctl logs-query prod-eu-1 --finding duplicate --since 2d --stack kube-bootstrap-controller-prod',
+  ]);
+}
+
+async function printQuery(cli: Cli, cluster: string, options: Options) {
+  const { loop, since, profile, region, output: _, ...asked } = options;
+  const wanted = wantedLines(asked);
+  const stack = asked.stack ?? (await owningStack(cli, cluster));
+  const { query, logGroups, start, results } = logsQuery({
+    cluster,
+    hours: since / HOUR_MS,
+    wanted,
+    ...(stack !== undefined && { logGroupPrefix: logGroupPrefixOf(stack) }),
+    ...(loop !== undefined && { loop }),
+    ...(profile !== undefined && { profile }),
+    ...(region !== undefined && { region }),
+  });
+  cli.output.object({ kind: 'LogsQuery', query, logGroups, start, results }, () => [query]);
+  if (!cli.output.isForPrograms) {
+    cli.output.say(`\nIn the log groups ${logGroups.join(', ')}; or from here:\n\n${start}\n${results}`);
+  }
+  return EXIT.fine;
+}
+
+function wantedLines({ failures = false, finding }: Pick<Options, 'failures' | 'finding'>): WantedLines {
+  if (failures && finding !== undefined)
+    throw usageError('--failures and --finding ask for different lines: give one.');
+  if (finding === undefined) return { kind: failures ? 'failures' : 'passes' };
+  const known = explain(finding);
+  if ('what' in known && known.kind === 'finding') return { kind: 'findings', type: known.word };
+  throw usageError(`"${finding}" is no type of a finding; "kbctl explain" lists them.`);
+}
+
+async function owningStack(cli: Cli, name: string): Promise<string | undefined> {
+  const { table } = await cli.openTable();
+  return (await registeredCluster(table, name)).owner?.stack;
+}

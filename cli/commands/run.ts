@@ -1,0 +1,90 @@
+import { Command } from 'commander';
+import type { StartOptions } from '../../local/start-options.ts';
+import type { Act } from '../act.ts';
+import type { Cli, GlobalOptions } from '../cli.ts';
+import { usageError } from '../errors.ts';
+import { withExamples } from '../examples.ts';
+import { EXIT } from '../exit-codes.ts';
+import { parsePort } from '../ports.ts';
+
+interface Options extends GlobalOptions {
+  readonly file?: string;
+  readonly kubeconfig?: string;
+  readonly context?: string;
+  readonly demo?: boolean;
+  readonly verbose?: boolean;
+  /** `false`: no page. */
+  readonly page: boolean;
+  readonly port: number;
+}
+
+/** How it is called from where it was called. */
+const KBCTL = process.env['npm_lifecycle_event'] === undefined ? 'kbctl' : 'npx kbctl';
+
+/** `kbctl run`, which is `npm start`. */
+export function runCommand(act: Act): Command {
+  const command = new Command('run')
+    .description('Run the four loops on this machine until Ctrl-C, with a live status page')
+    .option('-f, --file <file>', 'the spec of a cluster (see cluster.example.yml); without it there is an embedded one')
+    .option('--kubeconfig <file>', 'its kubeconfig, in place of the one that the spec names; KUBECONFIG is never read')
+    .option('--context <name>', 'a context of it; default: its current one')
+    .option('--demo', 'the embedded cluster comes to life: in two minutes you see everything that the loops do')
+    .option('--port <port>', 'the port of the status page; default: a free one', parsePort, 0)
+    .option('--no-page', 'without the status page')
+    .option('--verbose', 'also the lines of invocations that did nothing')
+    .action(act<Options>(run));
+  return withExamples(command, [
+    'kbctl run                    # an embedded table and API server: nothing outside this process is touched',
+    'kbctl run --demo',
+    'kbctl run --kubeconfig ~/.kube/prod-eu-1 -f cluster.yml',
+  ]);
+}
+
+async function run(cli: Cli, _: readonly string[], options: Options) {
+  const start = startOptions(options);
+  const [{ run: runLoops }, { servePage }, status] = await Promise.all([
+    import('../../local/run.ts'),
+    import('../page/serve-page.ts'),
+    import('../../lib/status/read-status.ts'),
+  ]);
+  const { nowMs } = cli;
+  await runLoops(start, cli.ended, {
+    hints: [`${KBCTL} status`, `${KBCTL} explain`],
+    ...(options.page && {
+      onReady: ({ table, spec }) =>
+        servePage({
+          port: options.port,
+          nowMs,
+          readFleet: (signal) => status.readFleetStatus(table(signal), `local ${spec.name}`, nowMs()),
+          readCluster: (name, signal) => status.readClusterStatus(table(signal), name, nowMs()),
+        }),
+    }),
+  });
+  return EXIT.fine;
+}
+
+function startOptions({
+  table,
+  file,
+  kubeconfig,
+  context,
+  demo = false,
+  verbose = false,
+  data,
+}: Options): StartOptions {
+  if (table !== undefined)
+    throw usageError('run keeps a table of its own, in a folder: --data names it, --table does not.');
+  const common = { verbose, ...(data !== undefined && { dataFolder: data }) };
+  if (demo && (file ?? kubeconfig ?? context) !== undefined) {
+    throw usageError('--demo is for the embedded cluster alone: leave out --kubeconfig, -f and --context.');
+  }
+  if (file !== undefined && kubeconfig !== undefined) {
+    const real = { specFile: file, kubeconfigFile: kubeconfig, ...(context !== undefined && { context }) };
+    return { ...common, real };
+  }
+  if (file !== undefined) throw usageError('A cluster is named by its kubeconfig: add --kubeconfig FILE.');
+  if (kubeconfig !== undefined)
+    throw usageError('A cluster needs its spec: add -f cluster.yml (see cluster.example.yml).');
+  if (context !== undefined) throw usageError('--context goes with --kubeconfig FILE and -f cluster.yml.');
+  return { ...common, ...(demo && { demo }) };
+}

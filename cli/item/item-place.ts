@@ -1,0 +1,92 @@
+import { AllocatorError } from '../../lib/allocator/errors.ts';
+import { canonicalAddress, familyOf, parseAddress } from '../../lib/allocator/ip-address.ts';
+import { ipNotInRange } from '../../lib/allocator/ip-range.ts';
+import { isUsableIn, parseCidr } from '../../lib/allocator/network.ts';
+import type { ClusterSpec, Loop } from '../../lib/cluster/cluster-spec.ts';
+import { textRange } from '../../lib/status/text-range.ts';
+import { RANGE_KEYS, type RangeKey } from '../../lib/table/ranges.ts';
+import { CliError, configurationError, usageError } from '../errors.ts';
+import { EXIT } from '../exit-codes.ts';
+
+export type ItemKind = 'ip' | 'port';
+
+export const ITEM_NOUNS = {
+  ip: { one: 'cluster IP', several: 'cluster IPs', example: '10.0.0.77' },
+  port: { one: 'node port', several: 'node ports', example: '30080' },
+} as const satisfies Record<ItemKind, { readonly one: string; readonly several: string; readonly example: string }>;
+
+/** The range of a cluster that an address or port belongs to. */
+export interface ItemPlace {
+  readonly kind: ItemKind;
+  /** Canonical. */
+  readonly item: string;
+  readonly key: RangeKey;
+  /** As the spec has it. */
+  readonly range: string;
+  /** The loop that repairs the range. */
+  readonly loop: Loop;
+}
+
+/**
+ * @throws CliError for what is no address or port, and, with the original's words, for one that the cluster does not
+ * have.
+ */
+export function placeOf(spec: ClusterSpec, kind: ItemKind, text: string): ItemPlace {
+  return kind === 'ip' ? placeOfAddress(spec, text) : placeOfPort(spec, text);
+}
+
+/** The number of an item in a range of that text, from 0 on; `undefined` for one that it does not number. */
+export function bitIn(range: string, { key, item }: ItemPlace): number | undefined {
+  const numbered = textRange(key, range);
+  return numbered instanceof AllocatorError ? undefined : numbered.bitsOf([item])[0];
+}
+
+/** Which band of its range `next` takes it from: the static one last. */
+export function bandOf(place: ItemPlace): 'static' | 'dynamic' {
+  const numbered = textRange(place.key, place.range);
+  if (numbered instanceof AllocatorError) throw configurationError(numbered.message);
+  const bit = bitIn(place.range, place);
+  return bit !== undefined && bit < numbered.reserved ? 'static' : 'dynamic';
+}
+
+function placeOfAddress(spec: ClusterSpec, text: string): ItemPlace {
+  const item = canonicalAddress(text);
+  if (item === undefined) throw usageError(`${shown(text)} is no IP address.`);
+  const ranges = spec.serviceClusterIPRanges;
+  const index = ranges.findIndex((range) => parseCidr(range)?.family === familyOf(item));
+  const range = ranges[index];
+  if (range === undefined) {
+    throw new CliError(EXIT.findings, `Cluster ${spec.name} has no ${familyOf(item)} range, but ${ranges.join(', ')}.`);
+  }
+  const key = index === 0 ? RANGE_KEYS.primary : RANGE_KEYS.secondary;
+  const place = { kind: 'ip', item, key, range, loop: 'cluster-ip-repair' } as const;
+  if (!hasAddress(spec, place)) throw new CliError(EXIT.findings, ipNotInRange(item, range).message);
+  return place;
+}
+
+/** API servers that allocate themselves have all of a network, also where a bitmap would end. */
+function hasAddress({ allocator }: ClusterSpec, place: ItemPlace): boolean {
+  if (allocator === 'table') return bitIn(place.range, place) !== undefined;
+  const [network, address] = [parseCidr(place.range), parseAddress(place.item)];
+  return network !== undefined && address !== undefined && isUsableIn(network, address);
+}
+
+function placeOfPort(spec: ClusterSpec, text: string): ItemPlace {
+  const port = /^\d{1,5}$/.test(text) ? Number(text) : 0;
+  if (port < 1 || port > 65_535) throw usageError(`${shown(text)} is no port: it is a number from 1 to 65535.`);
+  const range = spec.serviceNodePortRange;
+  const place = {
+    kind: 'port',
+    item: String(port),
+    key: RANGE_KEYS.nodePorts,
+    range,
+    loop: 'node-port-repair',
+  } as const;
+  if (bitIn(range, place) !== undefined) return place;
+  const message = `provided port is not in the valid range. The range of valid ports is ${range}`;
+  throw new CliError(EXIT.findings, message);
+}
+
+function shown(text: string): string {
+  return JSON.stringify(text.length > 80 ? `${text.slice(0, 80).toWellFormed()}…` : text);
+}

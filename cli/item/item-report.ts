@@ -1,0 +1,105 @@
+import type { ClusterSpec } from '../../lib/cluster/cluster-spec.ts';
+import { type Hold, isOver } from '../../lib/cluster/hold.ts';
+import { formatAge } from '../../lib/status/age.ts';
+import type { Output, Plain } from '../output.ts';
+import { holdEnd, TAKEN_UP_BY, timeLeft } from '../ranges/hold-words.ts';
+import { nameOfKey } from '../ranges/range-words.ts';
+import { plain, type Style } from '../terminal.ts';
+import { wrapped } from '../wrap.ts';
+import type { ItemStatus, Leak } from './item-status.ts';
+
+const WIDEST = 100;
+const STATE_STYLES: Readonly<Record<ItemStatus['state'], Style>> = { free: 'green', taken: 'bold', unknown: 'dim' };
+
+/** For a person. */
+export function itemLines(status: ItemStatus, spec: ClusterSpec, nowMs: number, output: Output): string[] {
+  const { place, state, hold, findings, faults } = status;
+  const width = Math.min(output.columns ?? WIDEST, WIDEST);
+  const line = (title: string, text: string, style?: Style) =>
+    wrapped(plain(text), width, `  ${title.padEnd(9)} `).map((one) =>
+      style === undefined ? one : output.paint(style, one),
+    );
+  return [
+    `${output.paint('bold', place.item)}  ${output.paint(STATE_STYLES[state], stateText(status))}`,
+    ...line('range', rangeText(status)),
+    ...line('written', savedText(status, spec, nowMs)),
+    ...(status.services === undefined ? [] : line('services', status.services.join(', ') || 'none has it')),
+    ...(hold === undefined ? [] : line('hold', holdText(hold, spec, status, nowMs))),
+    ...(status.leak === undefined ? [] : line('leak', leakText(status.leak, status, spec, nowMs), 'yellow')),
+    ...faults.flatMap((fault) => line('wrong', fault, 'red')),
+    ...findings.flatMap(({ type, message }) => line('last pass', `${type}: ${message}`, 'yellow')),
+  ];
+}
+
+/** Whether somebody should look at it. */
+export function needsAttention({ faults, findings }: ItemStatus): boolean {
+  return faults.length > 0 || findings.length > 0;
+}
+
+export function plainItem(status: ItemStatus, cluster: string): { readonly [field: string]: Plain | undefined } {
+  const { place, hold, leak } = status;
+  return {
+    cluster,
+    item: place.item,
+    state: status.state,
+    key: place.key,
+    range: place.range,
+    band: status.band,
+    allocator: status.allocator,
+    ready: status.ready,
+    savedAt: iso(status.savedAtMs),
+    services: status.services === undefined ? undefined : [...status.services],
+    hold: hold && {
+      owner: hold.owner,
+      until: iso(hold.untilMs),
+      takenUpBy: hold.takenUpBy,
+      requestId: hold.requestId,
+    },
+    leak: leak && { strikes: leak.strikes, freedAtEarliest: iso(leak.freedAtEarliestMs) },
+    findings: status.findings.map(({ type, message, service }) => ({ type, message, service })),
+    faults: [...status.faults],
+  };
+}
+
+function stateText({ state, hold, services }: ItemStatus): string {
+  if (state === 'taken' && hold !== undefined && (services ?? []).length === 0) return 'held';
+  return state === 'unknown' ? 'not known' : state;
+}
+
+function rangeText({ place, band }: ItemStatus): string {
+  const when = band === 'static' ? ', which is handed out last' : '';
+  return `${place.range} (${nameOfKey(place.key)}), ${band} band${when}`;
+}
+
+function savedText({ allocator, savedAtMs, ready }: ItemStatus, { name }: ClusterSpec, nowMs: number): string {
+  const age = savedAtMs === undefined ? 'never' : `${formatAge(nowMs - savedAtMs)} ago`;
+  if (allocator === 'apiserver') {
+    return `${age}; the API servers of ${name} allocate, and this is a picture of what Services claimed`;
+  }
+  return ready ? age : `${age}; nothing can be allocated until an enforcing pass has saved the range anew`;
+}
+
+function holdText(hold: Hold, { name }: ClusterSpec, { place }: ItemStatus, nowMs: number): string {
+  const by = `by ${hold.owner}`;
+  const who = `${TAKEN_UP_BY[hold.takenUpBy]} may take it up`;
+  const request = hold.requestId === undefined ? '' : `; request ${hold.requestId}`;
+  if (hold.untilMs === undefined) return `${by}, for good; ${who}${request}`;
+  const end = `${new Date(hold.untilMs).toISOString()} (${holdEnd(hold, nowMs)})`;
+  if (!isOver(hold, nowMs)) return `${by} until ${end}; ${who}${request}`;
+  return `${by}, over since ${end}: the next enforcing pass of ${place.loop} in ${name} that sees no Service with it frees it${request}`;
+}
+
+function leakText({ strikes, freedAtEarliestMs }: Leak, { place }: ItemStatus, { mode }: ClusterSpec, nowMs: number) {
+  const fallen = strikes === 0 ? 'no Service has it' : `${strikes} of 3 strikes as leaked`;
+  if (freedAtEarliestMs === undefined) {
+    return `${fallen}; nothing is freed while passes ${mode === 'observe' ? 'only observe' : 'are paused'}`;
+  }
+  const left = 3 - strikes;
+  const passes = left === 1 ? 'the next pass' : `${left} more passes`;
+  const when = `${new Date(freedAtEarliestMs).toISOString()} (${timeLeft(freedAtEarliestMs - nowMs)} from now)`;
+  return `${fallen}; freed by ${passes} of ${place.loop} without a Service, not before ${when}`;
+}
+
+function iso(ms: number | undefined): string | undefined {
+  return ms === undefined ? undefined : new Date(ms).toISOString();
+}

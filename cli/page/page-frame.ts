@@ -1,0 +1,95 @@
+import { createHash } from 'node:crypto';
+import type { Health } from '../../lib/status/cluster-status.ts';
+import { clipped } from './budget.ts';
+import { type Child, type Html, html, Html as Markup } from './html.ts';
+import { PAGE_CSS } from './page-css.ts';
+import { PAGE_SCRIPT } from './page-script.ts';
+import { PATTERNS } from './patterns.ts';
+import { clock, dayOf, timeOf } from './words.ts';
+
+/** How a page comes to be shown. */
+export interface PageOptions {
+  /** The page asks for itself again, this often. Absent: it is a file. */
+  readonly live?: { readonly pollMs: number };
+  /** The table could not be read since: what is shown is as of then. */
+  readonly trouble?: { readonly message: string; readonly sinceMs: number };
+}
+
+export interface PageParts extends PageOptions {
+  readonly title: string;
+  /** The worst of what is shown: it colours the icon. */
+  readonly health: Health;
+  readonly heading: Child;
+  /** The line below the heading. */
+  readonly about: Child;
+  /** One sentence without ages: where it changes, a screen reader is told. */
+  readonly summary: string;
+  /** When the table was read. */
+  readonly atMs?: number;
+  readonly nav?: Child;
+  readonly main: Child;
+}
+
+const ICON_COLOURS: Record<Health, string> = {
+  bad: '%23b3261e',
+  warning: '%23b26a00',
+  unknown: '%236b7280',
+  paused: '%234d6480',
+  good: '%231e7a46',
+};
+
+/** No request leaves the page but for itself; no style and script but its own run. */
+export function contentSecurityPolicy(live: boolean): string {
+  return [
+    "default-src 'none'",
+    `style-src '${hashOf(PAGE_CSS)}'`,
+    `script-src '${hashOf(PAGE_SCRIPT)}'`,
+    'img-src data:',
+    `connect-src ${live ? "'self'" : "'none'"}`,
+    "base-uri 'none'",
+    "form-action 'none'",
+  ].join('; ');
+}
+
+/** A whole document. */
+export function page(parts: PageParts): string {
+  const { title, health, heading, about, summary, nav, main, live } = parts;
+  return String(html`<!doctype html>
+<html lang="en"${live && html` data-live="${live.pollMs}"`}>
+<head><meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="${contentSecurityPolicy(live !== undefined)}">
+<title>${title}</title><meta name="viewport" content="width=device-width, initial-scale=1"><meta name="color-scheme" content="light dark"><meta name="referrer" content="no-referrer">
+<link rel="icon" href="${icon(health)}"><style>${trusted(PAGE_CSS)}</style></head>
+<body><a class="skip" href="#main">Skip to the clusters</a>${PATTERNS}
+<div id="page"><header>${nav}<div class="title"><h1>${heading}</h1>${live && html`<p id="live" role="status" data-own="">Live</p>`}</div><p class="soft">${about}${asOf(parts)}</p><p id="summary">${summary}</p>${trouble(parts)}</header>
+<main id="main" tabindex="-1">${main}</main></div>
+<footer><p>Nothing on this page changes anything. The same on a terminal: <code>kbctl status</code></p></footer><p id="news" class="sr" role="status"></p><script>${trusted(PAGE_SCRIPT)}</script></body></html>
+`);
+}
+
+function asOf({ atMs }: PageParts): Html | false {
+  if (atMs === undefined) return false;
+  return html`, read ${timeOf(atMs, `${dayOf(atMs)}, ${clock(atMs, atMs)}`)}`;
+}
+
+function trouble({ trouble: told, atMs }: PageParts): Html | false {
+  if (told === undefined) return false;
+  const shown = atMs !== undefined && '; what is shown is from before';
+  return html`<p class="banner" role="alert"><b class="bad">The table cannot be read</b> since ${timeOf(told.sinceMs, clock(told.sinceMs, told.sinceMs))}${shown}: ${clipped(told.message)}</p>`;
+}
+
+function icon(health: Health): string {
+  const square = (x: number, y: number, fill: string) =>
+    `<rect x='${x}' y='${y}' width='6' height='6' rx='1.5' fill='${fill}'/>`;
+  const grey = '%239aa3ad';
+  const squares = square(1, 1, grey) + square(9, 1, grey) + square(1, 9, grey) + square(9, 9, ICON_COLOURS[health]);
+  return `data:image/svg+xml,<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 16 16'>${squares}</svg>`;
+}
+
+function hashOf(text: string): string {
+  return `sha256-${createHash('sha256').update(text).digest('base64')}`;
+}
+
+/** Style and script of ours: they are no markup. */
+function trusted(text: string): Markup {
+  return new Markup(text);
+}

@@ -1,0 +1,112 @@
+import { ITEM_TEXT_SCRIPT } from './item-text-script.ts';
+import { LIVE_SCRIPT } from './live-script.ts';
+
+/** The filter of the table of all clusters. Rows keep their place; those that do not fit are hidden. */
+const FILTER = `
+const find = (selector) => document.querySelector(selector);
+
+function filterRows() {
+  const form = find('#filter');
+  if (!form) return;
+  form.hidden = false;
+  const name = find('#filter-name').value.trim().toLowerCase();
+  const health = find('#filter-health').value;
+  const rows = [...find('#glance').tBodies[0].rows];
+  let shown = 0;
+  for (const row of rows) {
+    const fits = row.cells[0].textContent.toLowerCase().includes(name) && (!health || row.cells[1].className === health);
+    if (row.hidden === fits) row.hidden = !fits;
+    if (fits) shown++;
+  }
+  const text = name || health ? shown + ' of ' + rows.length + ' shown' : '';
+  const count = find('#filter-count');
+  if (count.textContent !== text) count.textContent = text;
+}
+document.addEventListener('input', (event) => event.target.closest('#filter') && filterRows());
+document.addEventListener('submit', (event) => event.preventDefault());
+`;
+
+/** Tells of the cell under the pointer or the cursor. */
+const MAPS = String.raw`
+const cursors = new WeakMap();
+
+function tell(map, index) {
+  const { kind, base, step, cells } = map.dataset;
+  const columns = map.viewBox.baseVal.width;
+  const told = map.closest('.map').querySelector('.told');
+  const cursor = map.querySelector('.at');
+  const inside = index >= 0 && index < Number(cells);
+  cursor.classList.toggle('on', inside);
+  if (!inside) return void (told.textContent = '');
+  cursors.set(map, index);
+  const column = index % columns, row = Math.floor(index / columns);
+  cursor.setAttribute('x', column);
+  cursor.setAttribute('y', row - 0.5);
+  const first = itemText(kind, base, index * step);
+  const last = step > 1 ? ' to ' + itemText(kind, base, (index + 1) * step - 1) : '';
+  const text = first + last + ': ' + stateAt(map, column, row);
+  if (told.textContent !== text) told.textContent = text;
+}
+
+function stateAt(map, column, row) {
+  for (const path of map.querySelectorAll('path')) {
+    for (const [, x, y, length] of path.getAttribute('d').matchAll(/M(\d+) (\d+)h(\d+)/g)) {
+      if (Number(y) === row && column >= x && column < Number(x) + Number(length)) return path.dataset.s;
+    }
+  }
+  return '';
+}
+
+const mapOf = (event) => event.target.closest?.('.map svg[role=img]');
+
+function pointed(event) {
+  const map = mapOf(event);
+  if (!map) return;
+  const box = map.getBoundingClientRect(), { width, height } = map.viewBox.baseVal;
+  const column = Math.floor(((event.clientX - box.left) / box.width) * width);
+  const row = Math.floor(((event.clientY - box.top) / box.height) * height);
+  map.closest('.map').querySelector('.told').removeAttribute('aria-live');
+  tell(map, column >= 0 && column < width ? row * width + column : -1);
+}
+document.addEventListener('pointermove', pointed);
+document.addEventListener('pointerdown', pointed);
+document.addEventListener('pointerout', (event) => {
+  const map = mapOf(event);
+  if (map && map !== document.activeElement && event.pointerType === 'mouse') tell(map, -1);
+});
+document.addEventListener('focusin', (event) => mapOf(event)?.matches(':focus-visible') && tell(mapOf(event), cursors.get(mapOf(event)) ?? 0));
+document.addEventListener('focusout', (event) => mapOf(event) && tell(mapOf(event), -1));
+document.addEventListener('keydown', (event) => {
+  const map = mapOf(event);
+  if (!map) return;
+  const columns = map.viewBox.baseVal.width, last = Number(map.dataset.cells) - 1, at = cursors.get(map) ?? 0;
+  const next = { ArrowLeft: at - 1, ArrowRight: at + 1, ArrowUp: at - columns, ArrowDown: at + columns, Home: 0, End: last }[event.key];
+  if (next === undefined || event.ctrlKey || event.metaKey || event.altKey) return;
+  event.preventDefault();
+  map.closest('.map').querySelector('.told').setAttribute('aria-live', 'polite');
+  tell(map, next < 0 || next > last ? at : next);
+});
+const reachable = () => document.querySelectorAll('.map svg[role=img]').forEach((map) => map.setAttribute('tabindex', '0'));
+`;
+
+/** A link to a cluster opens its details. */
+const DETAILS = `
+function openTarget() {
+  const target = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  if (target?.nodeName === 'DETAILS') { target.open = true; target.scrollIntoView(); }
+}
+addEventListener('hashchange', openTarget);
+document.addEventListener('click', (event) => {
+  if (event.target.closest?.('a')?.hash === location.hash && location.hash) openTarget();
+});
+`;
+
+/** All that the page runs. Without it the page shows the same, but neither filters nor tells of single cells. */
+export const PAGE_SCRIPT = `(() => {
+'use strict';
+${ITEM_TEXT_SCRIPT}${FILTER}${MAPS}${DETAILS}${LIVE_SCRIPT}
+filterRows();
+reachable();
+openTarget();
+})();
+`;

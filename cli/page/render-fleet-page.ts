@@ -1,0 +1,113 @@
+import type { ClusterStatus, FleetStatus, Health } from '../../lib/status/cluster-status.ts';
+import { atAGlance, glanceRows } from './at-a-glance.ts';
+import { needsAPerson } from './attention.ts';
+import { clipped, type Fitted, upTo } from './budget.ts';
+import { foldedDetails } from './cluster-details.ts';
+import { HEALTHS } from './health.ts';
+import { type Child, type Html, html, name } from './html.ts';
+import { type PageOptions, page } from './page-frame.ts';
+import { counted, grouped, relative } from './words.ts';
+
+/** Bytes: what all is, what the parts may take of it at most. Details take what is left. */
+const PAGE_BYTES = 292_000;
+const ATTENTION_BYTES = 40_000;
+const ROWS_BYTES = 190_000;
+/** Of one cluster among others; of the only one. */
+const DETAILS_BYTES = 24_000;
+const ONLY_DETAILS_BYTES = 120_000;
+
+const SUMMARY_WORDS: Record<Health, readonly [one: string, many: string]> = {
+  bad: ['needs a person', 'need a person'],
+  warning: ['has a warning', 'have a warning'],
+  unknown: ['is not known yet', 'are not known yet'],
+  paused: ['is paused', 'are paused'],
+  good: ['is good', 'are good'],
+};
+
+/** The page of all clusters: always under 300 KB. Details that do not fit are a link where the page is live, a command where it is a file. */
+export function renderFleetPage(fleet: FleetStatus, options: PageOptions = {}): string {
+  const live = options.live !== undefined;
+  const anywhere = (cluster: string) => anchor(cluster, live ? clusterPath(cluster) : fragment(cluster));
+  const attention = needsAPerson(fleet, ATTENTION_BYTES, anywhere);
+  const widest = glanceRows(fleet, ROWS_BYTES, anywhere);
+  const frame = Buffer.byteLength(framed(fleet, options, html``));
+  const details = detailsOf(fleet, PAGE_BYTES - frame - attention.bytes - widest.bytes);
+  const detailed = new Set(
+    fleet.clusters.slice(0, fleet.clusters.length - details.left).map((cluster) => cluster.name),
+  );
+
+  const linked = (cluster: string) => {
+    if (detailed.has(cluster)) return anchor(cluster, fragment(cluster));
+    return live ? anchor(cluster, clusterPath(cluster)) : cluster;
+  };
+  const rows =
+    widest.left === 0 ? glanceRows(fleet, ROWS_BYTES, linked) : glanceRows(fleet, ROWS_BYTES, (cluster) => cluster);
+  const main = html`${needsAPerson(fleet, ATTENTION_BYTES, linked)}
+${atAGlance(fleet, rows)}
+${detailsSection(details, live)}`;
+  return framed(fleet, options, main);
+}
+
+function framed(fleet: FleetStatus, options: PageOptions, main: Html): string {
+  const summary = summaryOf(fleet);
+  const bad = countOf(fleet.clusters, 'bad') + fleet.unreadable.length;
+  return page({
+    ...options,
+    title: `${bad > 0 ? `${grouped(bad)} ${SUMMARY_WORDS.bad[bad === 1 ? 0 : 1]}` : 'All clusters'} – ${clipped(fleet.table, 100)}`,
+    health: bad > 0 ? 'bad' : (HEALTHS.find((health) => countOf(fleet.clusters, health) > 0) ?? 'unknown'),
+    nav: html`<p class="eyebrow">kube-bootstrap-controller</p>`,
+    heading: 'Clusters',
+    about: html`Table ${name(clipped(fleet.table, 260))}`,
+    summary,
+    atMs: fleet.atMs,
+    main: html`${pausedAll(fleet)}${main}`,
+  });
+}
+
+function detailsOf(fleet: FleetStatus, bytes: number): Fitted {
+  const only = fleet.clusters.length === 1;
+  const each = only ? ONLY_DETAILS_BYTES : DETAILS_BYTES;
+  return upTo(fleet.clusters, bytes, (cluster) => foldedDetails(cluster, fleet.atMs, each, only));
+}
+
+function detailsSection({ markup, bytes, left }: Fitted, live: boolean): Html | false {
+  if (bytes === 0 && left === 0) return false;
+  const more = live ? 'follow its name in the table above' : html`<code>kbctl page NAME</code> makes a page of one`;
+  return html`<section aria-labelledby="details"><h2 id="details">Details</h2>${markup}${left > 0 && html`<p class="soft">The details of ${counted(left, 'more cluster')} are left out, to keep this page small: ${more}.</p>`}</section>`;
+}
+
+function pausedAll({ pausedAll: pause, atMs }: FleetStatus): Html | false {
+  if (pause === undefined) return false;
+  return html`<p class="banner"><b class="paused">All clusters are paused</b>, ends ${relative(pause.untilMs, atMs)}: ${clipped(pause.reason, 300)} (${name(clipped(pause.by, 80))})</p>`;
+}
+
+/** `2 of 9 clusters need a person, 1 has a warning, 6 are good.` */
+function summaryOf({ clusters, unreadable }: FleetStatus): string {
+  if (clusters.length + unreadable.length === 0) return 'No cluster is registered.';
+  const parts = HEALTHS.flatMap((health) => {
+    const count = countOf(clusters, health) + (health === 'bad' ? unreadable.length : 0);
+    return count === 0 ? [] : [{ count, words: SUMMARY_WORDS[health][count === 1 ? 0 : 1] }];
+  });
+  const [only] = clusters;
+  if (only !== undefined && clusters.length + unreadable.length === 1)
+    return `${only.name} ${SUMMARY_WORDS[only.health][0]}.`;
+  const all = counted(clusters.length + unreadable.length, 'cluster');
+  return `${parts.map(({ count, words }, index) => `${grouped(count)}${index === 0 ? ` of ${all}` : ''} ${words}`).join(', ')}.`;
+}
+
+function countOf(clusters: readonly ClusterStatus[], health: Health): number {
+  return clusters.filter((cluster) => cluster.health === health).length;
+}
+
+function anchor(cluster: string, href: string): Child {
+  return html`<a href="${href}">${cluster}</a>`;
+}
+
+function fragment(cluster: string): string {
+  return `#c-${cluster}`;
+}
+
+/** Relative to the page of all clusters. */
+function clusterPath(cluster: string): string {
+  return `clusters/${encodeURIComponent(cluster.toWellFormed())}`;
+}

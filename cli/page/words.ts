@@ -1,0 +1,69 @@
+import { type Html, html } from './html.ts';
+
+const UNITS = [
+  { unit: 'd', ms: 86_400_000 },
+  { unit: 'h', ms: 3_600_000 },
+  { unit: 'min', ms: 60_000 },
+  { unit: 's', ms: 1_000 },
+] as const;
+
+const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
+
+/** The two largest units at most: `8 s`, `3 min`, `2 h 5 min`, `12 d`. */
+export function span(ms: number): string {
+  const seconds = Math.max(0, Math.floor(ms / 1_000)) * 1_000;
+  const [largest = { unit: 's', ms: 1_000 }, next] = UNITS.slice(UNITS.findIndex((unit) => seconds >= unit.ms));
+  const rest = next === undefined || largest.unit !== 'h' ? 0 : Math.floor((seconds % largest.ms) / next.ms);
+  const first = `${Math.floor(seconds / largest.ms)} ${largest.unit}`;
+  return rest === 0 ? first : `${first} ${rest} ${next?.unit}`;
+}
+
+/** `8 s ago`, `in 12 s`. */
+export function relative(atMs: number, nowMs: number): string {
+  return atMs > nowMs ? `in ${span(atMs - nowMs)}` : `${span(nowMs - atMs)} ago`;
+}
+
+/** `06:15:39 UTC`, with the day where it is another than today. */
+export function clock(atMs: number, nowMs: number): string {
+  const [day = '', time = ''] = isoTime(atMs).split('T');
+  const shown = `${time.slice(0, 8)} UTC`;
+  return isoTime(nowMs).startsWith(day) ? shown : `${dayOf(atMs)}, ${shown}`;
+}
+
+/** `21 Nov 2026`. */
+export function dayOf(atMs: number): string {
+  const [year, month, day] = isoTime(atMs).slice(0, 10).split('-');
+  return `${Number(day)} ${MONTHS[Number(month) - 1]} ${year}`;
+}
+
+/** How long ago or until, with the time for machines. */
+export function when(atMs: number, nowMs: number): Html {
+  return html`<time datetime="${isoTime(atMs)}">${relative(atMs, nowMs)}</time>`;
+}
+
+export function timeOf(atMs: number, text: string): Html {
+  return html`<time datetime="${isoTime(atMs)}">${text}</time>`;
+}
+
+/** `1 finding`, `3 findings`. */
+export function counted(count: number, one: string, many = `${one}s`): string {
+  return `${grouped(count)} ${count === 1 ? one : many}`;
+}
+
+/** `65,534`. */
+export function grouped(count: number): string {
+  return String(count).replace(/\B(?=(\d{3})+(?!\d))/g, ',');
+}
+
+/** `0 %`, `<1 %`, `43 %`: nothing in use and something in use are told apart, and so are full and nearly full. */
+export function percentage(used: number, capacity: number): string {
+  const percent = capacity === 0 ? 0 : (100 * used) / capacity;
+  if (percent > 0 && percent < 1) return '<1 %';
+  return `${percent < 100 ? Math.min(99, Math.round(percent)) : 100} %`;
+}
+
+/** Times from a table may be any number: those that no date can hold are shown as the last that one can. */
+function isoTime(atMs: number): string {
+  const last = 253_402_300_799_000;
+  return `${new Date(Math.min(Math.max(Number.isFinite(atMs) ? atMs : 0, 0), last)).toISOString().slice(0, 19)}Z`;
+}

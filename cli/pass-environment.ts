@@ -1,0 +1,90 @@
+import { randomUUID } from 'node:crypto';
+import path from 'node:path';
+import type { ClusterSpec } from '../lib/cluster/cluster-spec.ts';
+import { ClusterConnections } from '../lib/dispatch/cluster-connections.ts';
+import type { Environment } from '../lib/dispatch/environment.ts';
+import { kubeconfigLoader, kubeconfigPlace, type LoadKubeconfig } from '../lib/dispatch/load-kubeconfig.ts';
+import { dnsHostResolver, dnsLookup } from '../lib/kubernetes/dns-host-resolver.ts';
+import { loadKubeconfigFile } from '../lib/kubernetes/kubeconfig.ts';
+import { kubeconfigReader, type ReadKubeconfig } from '../lib/secrets/read-kubeconfig.ts';
+import type { TelemetryFactory } from '../lib/telemetry/telemetry.ts';
+import { endingWith } from '../local/local-environment.ts';
+import type { Cli } from './cli.ts';
+import { type ConnectionOptions, checkConnectionOptions } from './connection-options.ts';
+import type { OpenTable } from './open-table.ts';
+import { sayingTelemetry } from './saying-telemetry.ts';
+import { plain } from './terminal.ts';
+
+export interface PassEnvironmentOptions extends ConnectionOptions {
+  /** Whose passes these are, for those that write what a stack owns. Default: nobody's, and they only observe it. */
+  readonly stack?: string;
+  /** Where a kubeconfig file that a spec names is looked for. Default: from the working directory on. */
+  readonly folderOf?: (spec: ClusterSpec) => string;
+  /** Default: warnings and errors are said on stderr. */
+  readonly telemetry?: TelemetryFactory;
+}
+
+/** What passes rest on that a person runs from the command line. */
+export interface PassEnvironment {
+  readonly environment: Environment;
+  /** Reads a kubeconfig anew. */
+  readonly loadKubeconfig: LoadKubeconfig;
+  /** Ends every connection. */
+  close(): Promise<void>;
+}
+
+/**
+ * As deployed, with this person's credentials: the kubeconfig is that of the spec, or the one in the options. Which server
+ * is touched is said first. Everything ends with the command.
+ * @throws CliError for options that do not go together.
+ */
+export async function passEnvironment(
+  cli: Cli,
+  { tableUntil }: OpenTable,
+  options: PassEnvironmentOptions = {},
+): Promise<PassEnvironment> {
+  const { nowMs } = cli;
+  const loadKubeconfig = tellingServer(cli, options, loaderOf(cli, options));
+  const connections = new ClusterConnections({ nowMs, loadKubeconfig });
+  const environment: Environment = {
+    nowMs,
+    newPassId: randomUUID,
+    startDeadline: endingWith(cli.signal),
+    telemetry: options.telemetry ?? sayingTelemetry((line) => cli.output.say(line)),
+    reportingInstance: 'kbctl',
+    ...(options.stack !== undefined && { stack: options.stack }),
+    table: tableUntil,
+    connect: (spec, connectOptions) => connections.connect(spec, connectOptions),
+    resolveHost: (signal) => dnsHostResolver(dnsLookup(signal)),
+  };
+  return { environment, loadKubeconfig, close: () => connections.close() };
+}
+
+function loaderOf({ options: { table, region, profile } }: Cli, options: PassEnvironmentOptions): LoadKubeconfig {
+  const { kubeconfig, context, folderOf = () => '.' } = options;
+  if (kubeconfig !== undefined) {
+    const file = path.resolve(kubeconfig);
+    return () => loadKubeconfigFile(file, { ...(context !== undefined && { context }), allowPlugins: true });
+  }
+  checkConnectionOptions(options);
+  const read: ReadKubeconfig = kubeconfigReader({
+    ...(region !== undefined && { region }),
+    ...(profile !== undefined && { profile }),
+  });
+  // A cluster of a local run may be reached as its owner reaches it; functions run no plugin, and neither is one run for them.
+  const allowPlugins = table === undefined;
+  return (spec, signal) => kubeconfigLoader(folderOf(spec), read, { allowPlugins })(spec, signal);
+}
+
+/** Whoever named the wrong one reads it before anything is done there. */
+function tellingServer(cli: Cli, { kubeconfig }: PassEnvironmentOptions, load: LoadKubeconfig): LoadKubeconfig {
+  const told = new Set<string>();
+  return async (spec, signal) => {
+    const access = await load(spec, signal);
+    const place = kubeconfig === undefined ? `kubeconfig from ${kubeconfigPlace(spec)}` : `kubeconfig ${kubeconfig}`;
+    const line = `${spec.name}: ${access.server} (${place}, context ${access.context})`;
+    if (!told.has(line)) cli.output.say(plain(line));
+    told.add(line);
+    return access;
+  };
+}

@@ -1,0 +1,13 @@
+import type { Pause } from '../lib/table/clusters.ts';
+import type { Cli } from './cli.ts';
+import { plain } from './terminal.ts';
+
+export function pausedWords({ untilMs, reason, by }: Pause): string {
+  return `paused until ${new Date(untilMs).toISOString()} by ${by}: ${reason}`;
+}
+
+/** The hold on all holds a cluster whatever is said of it alone: wherever one is shown, it is told. */
+export function tellPauseOfAll(cli: Cli, all: Pause | undefined): void {
+  if (all === undefined || all.untilMs <= cli.nowMs()) return;
+  cli.output.say(plain(`All clusters are ${pausedWords(all)}. "kbctl resume --all" ends that.`));
+}

@@ -1,0 +1,129 @@
+import type { Finding } from '../../lib/cluster/finding.ts';
+import type { EndedPass } from '../../lib/dispatch/pass-record.ts';
+import { mendingHint } from '../../lib/status/explanations.ts';
+import { describeError, errorSentence } from '../../lib/telemetry/describe-error.ts';
+import { exitCodeOf } from '../errors.ts';
+import { EXIT, type ExitCode } from '../exit-codes.ts';
+import type { Output, Plain } from '../output.ts';
+import { plain, type Style } from '../terminal.ts';
+import type { Repaired } from './repair-now.ts';
+
+export interface RepairFacts {
+  readonly cluster: string;
+  readonly loop: string;
+  readonly dryRun: boolean;
+}
+
+const MOST_LINES = 20;
+const EVENT = /^(create|patch) Event /;
+
+type Group = 'freed' | 'entered' | 'found';
+const STYLES: Readonly<Record<Group, Style>> = { freed: 'green', entered: 'green', found: 'yellow' };
+
+/** What the pass changed, or would have, and what is left to do. */
+export function repairLines(facts: RepairFacts, repaired: Repaired, paint: Output['paint']): string[] {
+  const { pass } = repaired;
+  const { cluster, loop } = facts;
+  const observed = pass.mode === 'observe';
+  const findings = pass.report?.findings ?? [];
+  const lines = [
+    ...changesOf(pass).map((change) => (observed ? paint('cyan', `  would ${change}`) : `  ${plain(change)}`)),
+    ...(['freed', 'entered', 'found'] as const).flatMap((group) => groupLines(group, findings, observed, facts, paint)),
+    ...leftLines(repaired),
+    ...pass.errors.map((error) => paint('red', `  failed: ${plain(errorSentence(error))}`)),
+  ];
+  const title = `${cluster} ${loop}: ${titleOf(facts, pass)}`;
+  return [title, ...(lines.length > 0 ? lines : [paint('dim', '  nothing to do')])];
+}
+
+export function plainRepair({ cluster, loop, dryRun }: RepairFacts, { pass, nextStrikeAtMs }: Repaired) {
+  const { passId, mode, startedAtMs, durationMs, report, errors } = pass;
+  const observed = mode === 'observe';
+  const changes = changesOf(pass);
+  return {
+    kind: 'Repair',
+    cluster,
+    loop,
+    dryRun,
+    outcome: errors.length > 0 ? 'failed' : 'succeeded',
+    wrote: !observed,
+    passId,
+    startedAt: new Date(startedAtMs).toISOString(),
+    durationMs,
+    changes: observed ? [] : changes,
+    wouldChange: observed ? changes : [],
+    findings: (report?.findings ?? []).map((finding): Plain => {
+      const { type, message, item, service } = finding;
+      return { type, message, item, service, mend: mendingHint(finding, { name: cluster }) };
+    }),
+    counts: { ...report?.counts },
+    ...(nextStrikeAtMs !== undefined && { nextStrikeAt: new Date(nextStrikeAtMs).toISOString() }),
+    errors: errors.map((error): Plain => ({ ...describeError(error) })),
+  };
+}
+
+export function exitCodeOfRepair({ dryRun }: RepairFacts, pass: EndedPass): ExitCode {
+  const [error] = pass.errors;
+  if (error !== undefined) return exitCodeOf(error) ?? EXIT.findings;
+  const wouldChange = dryRun && pass.wouldWrite.some((description) => !EVENT.test(description));
+  return wouldChange || (pass.report?.findings ?? []).length > 0 ? EXIT.findings : EXIT.fine;
+}
+
+function titleOf({ dryRun }: RepairFacts, { mode, report }: EndedPass): string {
+  const services = report?.counts['services'];
+  const seen = services === undefined ? '' : `, ${services} ${services === 1 ? 'Service' : 'Services'} seen`;
+  if (dryRun) return `what a pass would change now, nothing was written${seen}`;
+  return mode === 'observe' ? `only observed, being in observe${seen}` : `one pass${seen}`;
+}
+
+/** Of events, how many: they say what the findings say. */
+function changesOf({ mode, wouldWrite, report }: EndedPass): string[] {
+  if (mode !== 'observe') return [...(report?.changes ?? [])];
+  const described = [...new Set(wouldWrite)];
+  const events = described.filter((description) => EVENT.test(description)).length;
+  const told = events === 0 ? [] : [`write ${events} ${events === 1 ? 'event' : 'events'}`];
+  return [...described.filter((description) => !EVENT.test(description)), ...told];
+}
+
+function groupOf({ type }: Finding): Group {
+  return type === 'leak' ? 'freed' : type === 'repair' ? 'entered' : 'found';
+}
+
+function groupLines(
+  group: Group,
+  findings: readonly Finding[],
+  observed: boolean,
+  { cluster }: RepairFacts,
+  paint: Output['paint'],
+): string[] {
+  const own = findings.filter((finding) => groupOf(finding) === group);
+  if (own.length === 0) return [];
+  const title = {
+    freed: observed ? 'Would free' : 'Freed',
+    entered: observed ? 'Would enter' : 'Entered',
+    found: 'Found',
+  };
+  const shown = own
+    .slice(0, MOST_LINES)
+    .flatMap((finding) => [
+      `    ${plain(group === 'found' ? `${finding.type}: ${finding.message}` : finding.message)}`,
+      ...(group === 'found' ? [`      to mend it: ${plain(mendingHint(finding, { name: cluster }))}`] : []),
+    ]);
+  const more = own.length - MOST_LINES;
+  return [
+    `  ${paint(STYLES[group], `${title[group]}:`)}`,
+    ...shown,
+    ...(more > 0 ? [`    ... and ${more} more (-o json has them all)`] : []),
+  ];
+}
+
+function leftLines({ pass, nextStrikeAtMs }: Repaired): string[] {
+  const { mayHaveLeaked = 0, secondaryMayHaveLeaked = 0 } = pass.report?.counts ?? {};
+  const left = mayHaveLeaked + secondaryMayHaveLeaked;
+  if (left === 0) return [];
+  const rule = `the third pass in a row that sees ${left === 1 ? 'it' : 'them'} so, and counts, frees ${left === 1 ? 'it' : 'them'}`;
+  const lines = [`  Left: ${left} taken without a Service; ${rule}`];
+  if (nextStrikeAtMs === undefined) return lines;
+  const at = new Date(nextStrikeAtMs).toISOString();
+  return [...lines, `    this pass does not count: the last that did is too near, and the next may not before ${at}`];
+}

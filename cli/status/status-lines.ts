@@ -1,0 +1,175 @@
+import { formatAge, formatDuration } from '../../lib/status/age.ts';
+import type {
+  ApiServerStatus,
+  ClusterStatus,
+  FindingStatus,
+  Health,
+  LoopStatus,
+  RangeStatus,
+} from '../../lib/status/cluster-status.ts';
+import type { Output } from '../output.ts';
+import type { Style } from '../terminal.ts';
+import type { Column } from '../text-table.ts';
+import { wrapped } from '../wrap.ts';
+import { bar } from './bar.ts';
+
+export const HEALTH_STYLES: Readonly<Record<Health, Style>> = {
+  bad: 'red',
+  warning: 'yellow',
+  unknown: 'dim',
+  paused: 'cyan',
+  good: 'green',
+};
+
+const WIDEST = 100;
+/** The first ones say enough; `get findings` has them all. */
+const MOST_FINDINGS = 20;
+
+/** Everything about one cluster, for a person at a terminal. */
+export function statusLines(status: ClusterStatus, nowMs: number, output: Output): string[] {
+  const { apiServers, loops, ranges, findings } = status;
+  const heading = (text: string) => ['', output.paint('bold', text)];
+  const section = <Row>(title: string, rows: readonly Row[], columns: readonly Column<Row>[], none: string) => [
+    ...heading(title),
+    ...(rows.length === 0 ? [none] : output.table(columns, rows)),
+  ];
+  return [
+    ...headLines(status, nowMs, output),
+    ...attentionLines(status, output),
+    ...section('API servers', apiServers, apiServerColumns(nowMs), 'none in the spec'),
+    ...section('Loops', loops, loopColumns(nowMs), ''),
+    ...section('Ranges', ranges, RANGE_COLUMNS, 'none was saved yet'),
+    ...(findings.length === 0
+      ? []
+      : section(
+          `Findings of the last passes (${findings.length})`,
+          findings.slice(0, MOST_FINDINGS),
+          FINDING_COLUMNS,
+          '',
+        )),
+    ...(findings.length > MOST_FINDINGS
+      ? [`... and ${findings.length - MOST_FINDINGS} more: kbctl get findings ${status.name}`]
+      : []),
+  ];
+}
+
+function headLines(status: ClusterStatus, nowMs: number, { paint }: Output): string[] {
+  const { name, health, mode, allocator, generation, owner, paused } = status;
+  const whose =
+    owner === undefined ? 'nobody’s yet' : `of stack ${owner.stack}${owner.packaged ? ' (its cluster.yml)' : ''}`;
+  const head = `${paint('bold', name)}  ${paint(HEALTH_STYLES[health], health)}  ${mode}, allocator ${allocator}, generation ${generation}, ${whose}`;
+  if (paused === undefined) return [head];
+  const all = paused.all ? 'all clusters are ' : '';
+  const until = `${new Date(paused.untilMs).toISOString()} (${formatAge(paused.untilMs - nowMs)} from now)`;
+  return [head, `${all}paused until ${until} by ${paused.by}: ${paused.reason}`];
+}
+
+function attentionLines({ attention }: ClusterStatus, output: Output): string[] {
+  const width = Math.min(output.columns ?? WIDEST, WIDEST);
+  if (attention.length === 0) return [];
+  return [
+    '',
+    output.paint('bold', 'Needs attention'),
+    ...attention.flatMap(({ level, word, message, next }) => [
+      ...wrapped(`${word}: ${message}`, width, level === 'bad' ? '✗ ' : '! ').map((line) =>
+        output.paint(HEALTH_STYLES[level], line),
+      ),
+      ...wrapped(next, width, '  → '),
+    ]),
+  ];
+}
+
+const API_SERVER_STATES: Readonly<Record<ApiServerStatus['state'], string>> = {
+  held: 'held',
+  ranOut: 'ran out',
+  withdrawn: 'withdrawn',
+  neverSeen: 'never seen',
+};
+
+export function apiServerColumns(nowMs: number): Column<ApiServerStatus>[] {
+  return [
+    { title: 'ADDRESS', text: ({ address, host }) => address ?? host ?? '' },
+    { title: 'KIND', text: ({ kind }) => kind ?? 'not in the spec', wide: true },
+    {
+      title: 'LEASE',
+      text: ({ state }) => API_SERVER_STATES[state],
+      style: ({ state }) => (state === 'held' ? 'green' : 'red'),
+    },
+    { title: 'REFRESHED', text: ({ refreshedAtMs }) => ago(refreshedAtMs, nowMs) },
+    { title: 'ENDS', text: (server) => leaseEnd(server, nowMs) },
+    { title: 'MISSES', text: ({ misses }) => String(misses ?? ''), wide: true },
+    { title: 'BY', text: ({ source }) => source ?? '', wide: true },
+    { title: 'LAST PROBE', text: ({ lastProbe }) => lastProbe ?? '', shrinks: true },
+  ];
+}
+
+function leaseEnd({ state, expiresAtMs, withdrawnUntilMs }: ApiServerStatus, nowMs: number): string {
+  if (state === 'withdrawn' && withdrawnUntilMs !== undefined) return `back in ${formatAge(withdrawnUntilMs - nowMs)}`;
+  if (expiresAtMs === undefined || expiresAtMs <= 0) return '';
+  return expiresAtMs > nowMs ? `in ${formatAge(expiresAtMs - nowMs)}` : `${formatAge(nowMs - expiresAtMs)} ago`;
+}
+
+const LOOP_STYLES: Readonly<Record<LoopStatus['state'], Style>> = {
+  good: 'green',
+  failing: 'red',
+  late: 'red',
+  neverRan: 'yellow',
+  paused: 'cyan',
+  unknown: 'dim',
+};
+
+export function loopColumns(nowMs: number): Column<LoopStatus>[] {
+  return [
+    { title: 'LOOP', text: ({ loop }) => loop },
+    {
+      title: 'STATE',
+      text: ({ state }) => (state === 'neverRan' ? 'never ran' : state),
+      style: ({ state }) => LOOP_STYLES[state],
+    },
+    { title: 'LAST PASS', text: ({ lastPass }) => ago(lastPass?.startedAtMs, nowMs) },
+    { title: 'TOOK', text: ({ lastPass }) => (lastPass === undefined ? '' : formatDuration(lastPass.durationMs)) },
+    { title: 'EVERY', text: ({ intervalSeconds }) => formatAge(intervalSeconds * 1000), wide: true },
+    { title: 'SUCCESS', text: ({ lastSuccessAtMs }) => ago(lastSuccessAtMs, nowMs), wide: true },
+    { title: 'FINDINGS', text: ({ lastPass }) => String(lastPass?.findings ?? '') },
+    { title: 'ERROR', text: ({ lastPass }) => errorText(lastPass?.error), shrinks: true },
+  ];
+}
+
+function errorText(error: { readonly code: string; readonly message: string } | undefined): string {
+  return error === undefined ? '' : `${error.code}: ${error.message}`;
+}
+
+export const RANGE_COLUMNS: Column<RangeStatus>[] = [
+  { title: 'RANGE', text: ({ range }) => range },
+  { title: 'OF', text: ({ title }) => title },
+  {
+    title: 'FULL',
+    text: ({ usedPercent }) => bar(usedPercent),
+    style: ({ usedPercent }) => (usedPercent > 95 ? 'red' : usedPercent > 80 ? 'yellow' : undefined),
+  },
+  { title: 'USED', text: ({ used, capacity }) => `${used} of ${capacity}` },
+  { title: 'HELD', text: ({ held }) => String(held) },
+  {
+    title: 'LEAKING',
+    text: ({ leaking }) => String(leaking),
+    style: ({ leaking }) => (leaking > 0 ? 'yellow' : undefined),
+  },
+  {
+    title: 'DUPLICATE',
+    text: ({ duplicates }) => String(duplicates),
+    style: ({ duplicates }) => (duplicates > 0 ? 'red' : undefined),
+  },
+  { title: 'RESERVED', text: ({ reserved }) => String(reserved), wide: true },
+  { title: 'RECORD', text: ({ allocator }) => (allocator === 'table' ? 'this table' : 'the API servers'), wide: true },
+  { title: 'READY', text: ({ ready }) => (ready === undefined ? '' : ready ? 'yes' : 'no'), wide: true },
+];
+
+const FINDING_COLUMNS: Column<FindingStatus>[] = [
+  { title: 'FINDING', text: ({ type }) => type },
+  { title: 'SERVICE', text: ({ service }) => service ?? '' },
+  { title: 'MESSAGE', text: ({ message }) => message, shrinks: true },
+];
+
+export function ago(atMs: number | undefined, nowMs: number): string {
+  return atMs === undefined ? '' : `${formatAge(nowMs - atMs)} ago`;
+}

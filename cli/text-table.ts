@@ -1,0 +1,73 @@
+import stringWidth from 'string-width';
+import { plain, type Style } from './terminal.ts';
+
+/** One column, as kubectl has them. */
+export interface Column<Row> {
+  /** In capitals. */
+  readonly title: string;
+  readonly text: (row: Row) => string;
+  readonly style?: (row: Row) => Style | undefined;
+  /** Only with `-o wide`. */
+  readonly wide?: boolean;
+  /** Gives way first where the terminal is too narrow. */
+  readonly shrinks?: boolean;
+}
+
+export interface TableOptions {
+  readonly wide: boolean;
+  /** Of the terminal; absent: as wide as need be. */
+  readonly columns?: number;
+  readonly paint: (style: Style, text: string) => string;
+}
+
+const GAP = 3;
+const NARROWEST = 12;
+
+/** Lines without borders: titles, and a line a row. */
+export function textTable<Row>(columns: readonly Column<Row>[], rows: readonly Row[], options: TableOptions): string[] {
+  const shown = columns.filter(({ wide = false }) => options.wide || !wide);
+  const cells = rows.map((row) => shown.map(({ text }) => plain(text(row))));
+  const widths = widthsOf(shown, cells, options);
+  const lineOf = (texts: readonly string[], row?: Row) =>
+    texts
+      .map((text, index) => {
+        const cut = cutTo(text, widths[index] ?? text.length);
+        const padding = index === texts.length - 1 ? '' : ' '.repeat((widths[index] ?? 0) - stringWidth(cut) + GAP);
+        const style = row === undefined ? undefined : shown[index]?.style?.(row);
+        return (style === undefined ? cut : options.paint(style, cut)) + padding;
+      })
+      .join('')
+      .trimEnd();
+  return [lineOf(shown.map(({ title }) => title)), ...rows.map((row, index) => lineOf(cells[index] ?? [], row))];
+}
+
+/** What is wider than the terminal is taken from the columns that may shrink, the last first. */
+function widthsOf<Row>(
+  shown: readonly Column<Row>[],
+  cells: readonly (readonly string[])[],
+  { columns }: TableOptions,
+): number[] {
+  const widths = shown.map(({ title }, index) =>
+    cells.reduce((widest, row) => Math.max(widest, stringWidth(row[index] ?? '')), title.length),
+  );
+  if (columns === undefined) return widths;
+  let excess = widths.reduce((sum, width) => sum + width + GAP, -GAP) - columns;
+  for (let index = widths.length - 1; index >= 0 && excess > 0; index--) {
+    if (!shown[index]?.shrinks) continue;
+    const width = widths[index] ?? 0;
+    const narrowed = Math.max(Math.min(width, NARROWEST), width - excess);
+    widths[index] = narrowed;
+    excess -= width - narrowed;
+  }
+  return widths;
+}
+
+function cutTo(text: string, width: number): string {
+  if (stringWidth(text) <= width) return text;
+  let cut = '';
+  for (const { segment } of new Intl.Segmenter().segment(text)) {
+    if (stringWidth(cut + segment) > width - 1) break;
+    cut += segment;
+  }
+  return `${cut}…`;
+}

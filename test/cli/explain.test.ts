@@ -1,0 +1,30 @@
+import { tmpdir } from 'node:os';
+import { describe, expect, jest, test } from '@jest/globals';
+import { runKbctl } from '../support/kbctl-process.ts';
+
+jest.setTimeout(60_000);
+
+/** It asks no table. */
+const explain = (...words: string[]) => runKbctl(['explain', ...words], { cwd: tmpdir(), env: {} });
+
+describe('kbctl explain', () => {
+  test('says what a finding is, how it comes about and how to mend it', async () => {
+    const { code, stdout, stderr } = await explain('ClusterIPAlreadyAllocated');
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    expect(stdout).toMatch(/^duplicate \(finding, needs a person\): /);
+    expect(stdout).toMatch(/How it comes about\n- [\s\S]*How to mend it\n1\. /);
+  });
+
+  test('lists all that there is to explain', async () => {
+    const { stdout } = await explain('-o', 'json');
+    expect(JSON.parse(stdout).items).toContainEqual(expect.objectContaining({ word: 'leak', wordKind: 'finding' }));
+  });
+
+  test('knows what a misspelt word was meant to be', async () => {
+    expect(await explain('duplicat')).toEqual({
+      code: 2,
+      stdout: '',
+      stderr: 'error: Nothing is known of "duplicat"; did you mean duplicate?\n',
+    });
+  });
+});

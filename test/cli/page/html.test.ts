@@ -1,0 +1,59 @@
+import { describe, expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import { escapeText, html, name } from '../../../cli/page/html.ts';
+import { tagsOf } from './tags-of.ts';
+
+const anyText = fc.oneof(
+  fc.string({ unit: 'binary' }),
+  fc.string({
+    unit: fc.constantFrom('<', '>', '"', "'", '&', '=', '/', ' ', '\n', '-', '!', 'a', 'script', '\u202e', '\0'),
+  }),
+  fc.uint16Array().map((units) => String.fromCharCode(...units)),
+);
+
+describe('text that is filled in', () => {
+  test.each([
+    ['markup', '<script>alert(1)</script>', '&lt;script&gt;alert(1)&lt;/script&gt;'],
+    ['quotes', `" onclick='x'`, '&quot; onclick=&#39;x&#39;'],
+    ['an entity', '&lt;', '&amp;lt;'],
+    ['what turns text around', 'a\u202eb', 'a\\u{202e}b'],
+    ['what has no width', 'a\u200bb', 'a\\u{200b}b'],
+    ['a control character', 'a\0b\u0085', 'a\\u{0}b\\u{85}'],
+    ['a line break', 'a\nb', 'a\\nb'],
+    ['half a character', 'a\ud800b', 'a\ufffdb'],
+    ['letters of any script', 'čaj 茶 🍵', 'čaj 茶 🍵'],
+  ])('%s is shown as text', (_, text, markup) => {
+    expect(String(html`<p>${text}</p>`)).toBe(`<p>${markup}</p>`);
+  });
+
+  test('never makes a tag or an attribute', () => {
+    fc.assert(
+      fc.property(anyText, anyText, (title, text) => {
+        expect(tagsOf(String(html`<p title="${title}">${text}<b>${[text, name(title)]}</b></p>`))).toEqual([
+          'p title',
+          'b',
+          'bdi',
+          '/bdi',
+          '/b',
+          '/p',
+        ]);
+      }),
+    );
+  });
+
+  test('can be seen, all of it', () => {
+    fc.assert(fc.property(anyText, (text) => !/[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/u.test(escapeText(text))));
+  });
+});
+
+test('markup in markup stands as it is, and what is not there is nothing', () => {
+  expect(String(html`<ul>${[html`<li>1`, false, undefined, html`<li>${2}`]}</ul>`)).toBe('<ul><li>1<li>2</ul>');
+});
+
+test('an attribute without quotes is a fault of the template', () => {
+  expect(() => html`<p title=${'x'}>`).toThrow('an attribute without quotes: <p title=');
+});
+
+test('bytes are those of UTF-8', () => {
+  expect(html`<p>${'茶'}</p>`.bytes).toBe(10);
+});

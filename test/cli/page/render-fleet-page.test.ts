@@ -1,0 +1,311 @@
+import { describe, expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import { LOOKS } from '../../../cli/page/range-map.ts';
+import { renderClusterPage } from '../../../cli/page/render-cluster-page.ts';
+import { renderFleetPage } from '../../../cli/page/render-fleet-page.ts';
+import { CELL_STATES, type ClusterStatus, type RangeStatus } from '../../../lib/status/cluster-status.ts';
+import {
+  aClusterStatus,
+  aFinding,
+  aFleetStatus,
+  anApiServer,
+  anIPv6Range,
+  aRange,
+  aSlash16,
+  clustersOfEachKind,
+  loopsOf,
+  manyClusters,
+  nodePorts,
+  STATUS_AT_MS,
+} from '../../support/a-fleet-status.ts';
+import { tagsOf } from './tags-of.ts';
+
+const MOST_BYTES = 300_000;
+
+function textOf(page: string): string {
+  return page
+    .replace(/<(style|script|head)>.*?<\/\1>/gs, ' ')
+    .replace(/<[^>]*>/g, ' ')
+    .replace(/\s+/g, ' ');
+}
+
+/** Every text that comes from elsewhere is `text`. */
+function withText(text: string): ClusterStatus {
+  return aClusterStatus({
+    health: 'bad',
+    owner: { stack: text, packaged: true },
+    paused: { untilMs: STATUS_AT_MS + 1, reason: text, by: text, all: true },
+    attention: [{ level: 'bad', word: text, message: text, next: text }],
+    apiServers: [anApiServer(text, { host: text, lastProbe: text }), { host: text, state: 'neverSeen' }],
+    loops: loopsOf({
+      state: 'failing',
+      lastPass: {
+        startedAtMs: 1,
+        durationMs: 1,
+        outcome: 'failed',
+        mode: 'observe',
+        counts: { [text]: 1 },
+        error: { code: text, message: text },
+        findings: 1,
+      },
+    }),
+    ranges: [
+      { ...nodePorts(0.1), title: text, range: text, holds: [{ owner: text, takenUpBy: 'any', items: [text] }] },
+    ],
+    findings: [aFinding({ message: text, service: text, item: text, mend: text })],
+    unreadable: [text],
+  });
+}
+
+/** Each cell another look than the one before: the longest map there is. */
+function worstMap(range: RangeStatus): RangeStatus {
+  const cells = Array.from({ length: 4_096 }, (_, index) => 'ULFDH'.charAt(index % 5)).join('');
+  return {
+    ...range,
+    map: { itemsPerCell: 16, first: '10.96.0.0', cells, fill: Array.from({ length: 4_096 }, (_, index) => index % 17) },
+  };
+}
+
+describe('no text from elsewhere makes a tag or an attribute', () => {
+  const calm = tagsOf(
+    renderFleetPage(aFleetStatus([withText('x')], { table: 'x', unreadable: [{ name: 'x', message: 'x' }] })),
+  );
+
+  test.each([
+    ['a script', '<script>alert(1)</script>'],
+    ['an end of the style', '</style><img src=x onerror=alert(1)>'],
+    ['quotes', `" onmouseover="alert(1)" x='`],
+    ['a comment', '<!--'],
+    ['controls', '\0\u202e\u2028\ud800<'],
+    ['very long', '<b>'.repeat(100_000)],
+  ])('%s', (_, text) => {
+    const fleet = aFleetStatus([withText(text)], { table: text, unreadable: [{ name: text, message: text }] });
+
+    expect(tagsOf(renderFleetPage(fleet))).toEqual(calm);
+  });
+
+  test('nor any other', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary', minLength: 1 }), (text) => {
+        fc.pre(text.trim() !== '' && text !== '__proto__');
+        const page = renderFleetPage(
+          aFleetStatus([withText(text)], { table: text, unreadable: [{ name: text, message: text }] }),
+        );
+        expect(tagsOf(page)).toEqual(calm);
+      }),
+      { numRuns: 50 },
+    );
+  });
+});
+
+describe('the page stays under 300 KB', () => {
+  const long = 'm'.repeat(500);
+  const findings = Array.from({ length: 400 }, (_, index) =>
+    aFinding({ message: `${index} ${long}`, mend: `${index} ${long}` }),
+  );
+  const heavy = {
+    health: 'bad' as const,
+    findings,
+    attention: Array.from({ length: 400 }, () => ({
+      level: 'bad' as const,
+      word: 'duplicate',
+      message: long,
+      next: long,
+    })),
+    apiServers: Array.from({ length: 300 }, () => anApiServer('192.0.2.1', { lastProbe: long })),
+    ranges: [aSlash16(), anIPv6Range(), nodePorts()].map((range) => ({
+      ...worstMap(range),
+      holds: Array.from({ length: 500 }, () => ({
+        owner: 'o'.repeat(63),
+        takenUpBy: 'any' as const,
+        items: Array.from({ length: 300 }, () => '10.96.0.1'),
+      })),
+    })),
+    unreadable: Array.from({ length: 100 }, () => long),
+  };
+  const bidi = '\u202e'.repeat(600);
+
+  test.each([
+    [
+      'with one cluster that has a /16, an IPv6 /108 and ports',
+      () => [aClusterStatus({ ranges: [aSlash16(), anIPv6Range(), nodePorts()] })],
+    ],
+    ['with a cluster of all kinds', () => clustersOfEachKind()],
+    ['with 1,000 clusters', () => manyClusters(1_000)],
+    ['with 1,000 clusters that all need a person', () => manyClusters(1_000, 1_000)],
+    [
+      'with 1,000 clusters of the longest names',
+      () => manyClusters(1_000).map((cluster) => ({ ...cluster, name: cluster.name.padEnd(63, 'x') })),
+    ],
+    ['with 10,000 clusters', () => manyClusters(10_000)],
+    ['with one that has too much of everything', () => [aClusterStatus(heavy)]],
+    [
+      'with 200 that have',
+      () => Array.from({ length: 200 }, (_, index) => aClusterStatus({ ...heavy, name: `heavy-${index}` })),
+    ],
+    ['with one of hostile texts', () => [withText(bidi)]],
+  ])('%s', (_, clusters) => {
+    const fleet = aFleetStatus(clusters());
+    for (const options of [{}, { live: { pollMs: 2_000 } }]) {
+      expect(Buffer.byteLength(renderFleetPage(fleet, options))).toBeLessThan(MOST_BYTES);
+    }
+  });
+
+  test('of one cluster', () => {
+    expect(Buffer.byteLength(renderClusterPage(aClusterStatus(heavy), { atMs: STATUS_AT_MS }))).toBeLessThan(
+      MOST_BYTES,
+    );
+  });
+
+  test('with registrations that cannot be read', () => {
+    const unreadable = Array.from({ length: 1_000 }, (_, index) => ({ name: `broken-${index}`, message: long }));
+
+    expect(Buffer.byteLength(renderFleetPage(aFleetStatus(manyClusters(1_000), { unreadable })))).toBeLessThan(
+      MOST_BYTES,
+    );
+  });
+
+  test('at no more than 150 bytes a row', () => {
+    const rows =
+      renderFleetPage(aFleetStatus(manyClusters(1_000))).match(
+        /<tr><th scope="row">(?:<a href="#c-)?cluster-\d{4}(?:(?!<tr>|<\/table>).)*/gs,
+      ) ?? [];
+
+    expect(rows).toHaveLength(1_000);
+    expect(Math.max(...rows.map((row) => Buffer.byteLength(row)))).toBeLessThanOrEqual(150);
+  });
+});
+
+describe('what is shown', () => {
+  const page = renderFleetPage(aFleetStatus(clustersOfEachKind()));
+  const text = textOf(page);
+
+  test('is the same for the same statuses', () => {
+    expect(renderFleetPage(aFleetStatus(clustersOfEachKind()))).toBe(page);
+  });
+
+  test('begins with how many need a person, and with what those have and what to do', () => {
+    expect(text).toContain(
+      '2 of 6 clusters need a person, 1 has a warning, 1 is not known yet, 1 is paused, 1 is good.',
+    );
+    expect(text.indexOf('Needs a person')).toBeLessThan(text.indexOf('All clusters'));
+    expect(text).toMatch(
+      /Needs a person prod-eu-1 10\.0\.0\.37 is the cluster IP of two Services.*? Delete the younger.*? kbctl explain duplicate/,
+    );
+  });
+
+  test('says when the table was read', () => {
+    expect(page).toContain('read <time datetime="2026-11-21T06:15:39Z">21 Nov 2026, 06:15:39 UTC</time>');
+  });
+
+  test.each([
+    ['health in words', 'edge-ap-3 warning 0 2/2 1 late 93 % enforce apiserver'],
+    [
+      'a lease with what the last probe said',
+      '192.0.2.20 ran out 1 min ago 1 min ago no answer: connect ECONNREFUSED 192.0.2.20:6443 8 misses in a row server',
+    ],
+    ['a withdrawal', '192.0.2.21 withdrawn , ends in 30 min'],
+    [
+      'a failed pass with its error',
+      'Unavailable GET /api/v1/namespaces/default/services/kubernetes: connect ECONNREFUSED 192.0.2.20:6443',
+    ],
+    [
+      'a hold',
+      'migration-7 holds 10.0.0.200, 10.0.0.201, 10.0.0.202, 10.0.0.203 : ends in 1 h 30 min, only Services of the owner may take it up',
+    ],
+    ['what a pass counted', 'every 10 s failing 9 s ago failed 5.0 s addresses 3, leases held 0 7 1 min ago'],
+    ['a pause', 'ends in 1 h 50 min : control plane moves to new hosts ( jo )'],
+    [
+      'a finding with its Service',
+      'web/checkout 10.0.0.37 the cluster IP [IPv4]: 10.0.0.37 for service web/checkout has already been allocated',
+    ],
+  ])('has %s', (_, words) => {
+    expect(text).toContain(words);
+  });
+
+  test('says of an empty table and of a quiet fleet that nobody is needed', () => {
+    expect(textOf(renderFleetPage(aFleetStatus([])))).toContain('There is no cluster in this table yet.');
+    expect(textOf(renderFleetPage(aFleetStatus([aClusterStatus()])))).toContain('Needs a person Nothing does.');
+  });
+
+  test('is of registrations that cannot be read too', () => {
+    const unreadable = [{ name: 'prod-eu-9', message: 'a later version wrote it' }];
+
+    expect(textOf(renderFleetPage(aFleetStatus([], { unreadable })))).toContain(
+      'prod-eu-9 Its registration cannot be read: a later version wrote it',
+    );
+  });
+
+  test('names the pause of all clusters', () => {
+    const pausedAll = { untilMs: STATUS_AT_MS + 60_000, reason: 'maintenance', by: 'jo' };
+
+    expect(textOf(renderFleetPage(aFleetStatus([], { pausedAll })))).toContain(
+      'All clusters are paused , ends in 1 min: maintenance ( jo )',
+    );
+  });
+});
+
+describe('details that do not fit', () => {
+  const clusters = manyClusters(1_000);
+
+  test('are of those that need nobody', () => {
+    const page = renderFleetPage(aFleetStatus(clusters));
+
+    for (const { name } of clusters.slice(0, 3)) expect(page).toContain(`<details id="c-${name}">`);
+    expect(page).not.toContain('<details id="c-cluster-0999">');
+  });
+
+  test('are a command where the page is a file', () => {
+    const page = renderFleetPage(aFleetStatus(clusters));
+
+    expect(textOf(page)).toMatch(
+      /The details of \d+ more clusters are left out, to keep this page small: kbctl page NAME makes a page of one\./,
+    );
+    expect(page).toContain('<tr><th scope="row">cluster-0999<td');
+  });
+
+  test('are a link where it is live', () => {
+    const page = renderFleetPage(aFleetStatus(clusters), { live: { pollMs: 2_000 } });
+
+    expect(page).toContain('<a href="clusters/cluster-0999">cluster-0999</a>');
+    expect(page).toContain('<a href="#c-cluster-0000">cluster-0000</a>');
+  });
+
+  test('no link leads nowhere', () => {
+    const page = renderFleetPage(aFleetStatus(clusters));
+    const ids = new Set([...page.matchAll(/ id="([^"]*)"/g)].map(([, id]) => id));
+
+    for (const [, target] of page.matchAll(/href="#([^"]*)"/g)) expect(ids).toContain(target);
+  });
+});
+
+test('each state of a cell has a pattern, and a word in the legend', () => {
+  const cells = `${Object.keys(CELL_STATES).join('')}${'F'.repeat(57)}`;
+  const range = aRange(
+    { key: 'ranges/servicenodeports', title: 'node ports', range: '30000-30063' },
+    { first: '30000', cells },
+  );
+  const fills = { itemsPerCell: 16, first: '10.0.0.0', cells: 'UUUU', fill: [1, 5, 9, 16] };
+  const page = renderClusterPage(aClusterStatus({ ranges: [range, { ...range, map: fills }] }), { atMs: STATUS_AT_MS });
+
+  for (const [look, word] of Object.entries(LOOKS)) {
+    expect(page).toContain(`<pattern id="p${look}"`);
+    expect(page).toContain(`stroke="url(#p${look})"/></svg>${word} <b>`);
+  }
+});
+
+test('a map says in words what it shows', () => {
+  expect(renderFleetPage(aFleetStatus([clustersOfEachKind()[0] ?? aClusterStatus()]))).toMatch(
+    /aria-label="Map of the cluster IPs 10\.0\.0\.0\/24: \d+ of 254 in use \(\d+ %\), \d+ free, 4 held, duplicate at 10\.0\.0\.37, leaking at 10\.0\.0\.90, 10\.0\.0\.91, 10\.0\.0\.173"/,
+  );
+});
+
+test('the page loads nothing and runs nothing but its own', () => {
+  const page = renderFleetPage(aFleetStatus(clustersOfEachKind()), { live: { pollMs: 2_000 } });
+
+  expect(page).toMatch(
+    /content="default-src &#39;none&#39;; style-src &#39;sha256-[^;]+&#39;; script-src &#39;sha256-[^;]+&#39;; img-src data:; connect-src &#39;self&#39;; base-uri/,
+  );
+  expect([...page.matchAll(/\b(?:src|href)="(?!#|clusters\/|data:)[^"]*"/g)]).toEqual([]);
+  expect(page).not.toMatch(/ style="| on\w+="/);
+});

@@ -1,0 +1,81 @@
+import { expect, test } from '@jest/globals';
+import { SharedRead } from '../../../cli/page/shared-read.ts';
+
+function aRead(answers: readonly (string | Error)[]) {
+  const left = [...answers];
+  const clock = { nowMs: 1_000 };
+  let reads = 0;
+  const shared = new SharedRead(
+    async () => {
+      reads++;
+      const answer = left.shift();
+      if (answer instanceof Error) throw answer;
+      return answer;
+    },
+    { freshMs: 1_000, timeoutMs: 60_000, nowMs: () => clock.nowMs },
+  );
+  return { shared, clock, reads: () => reads };
+}
+
+test('however many ask at a time, it is read once', async () => {
+  const { shared, reads } = aRead(['first', 'second']);
+
+  const known = await Promise.all([shared.get(), shared.get(), shared.get()]);
+
+  expect(known).toEqual(Array(3).fill({ value: { of: 'first', atMs: 1_000 } }));
+  expect(reads()).toBe(1);
+});
+
+test('what was read is read again when it is no longer fresh', async () => {
+  const { shared, clock, reads } = aRead(['first', 'second']);
+  await shared.get();
+
+  clock.nowMs = 1_999;
+  expect(await shared.get()).toEqual({ value: { of: 'first', atMs: 1_000 } });
+  clock.nowMs = 2_000;
+  expect(await shared.get()).toEqual({ value: { of: 'second', atMs: 2_000 } });
+  expect(reads()).toBe(2);
+});
+
+test('while it cannot be read, the last is known, and since when and why', async () => {
+  const { shared, clock } = aRead(['first', new Error('no answer'), new Error('still none'), 'last']);
+  const seen = [];
+  for (const nowMs of [1_000, 2_000, 3_000, 4_000]) {
+    clock.nowMs = nowMs;
+    seen.push(await shared.get());
+  }
+
+  const value = { of: 'first', atMs: 1_000 };
+  expect(seen).toEqual([
+    { value },
+    { value, trouble: { message: 'no answer', sinceMs: 2_000 } },
+    { value, trouble: { message: 'still none', sinceMs: 2_000 } },
+    { value: { of: 'last', atMs: 4_000 } },
+  ]);
+});
+
+test('a failure is not asked for again at once either', async () => {
+  const { shared, reads } = aRead([new Error('no answer'), 'first']);
+
+  await shared.get();
+
+  expect(await shared.get()).toEqual({ trouble: { message: 'no answer', sinceMs: 1_000 } });
+  expect(reads()).toBe(1);
+});
+
+test('a read that never answers is given up when it is ended', async () => {
+  const given: AbortSignal[] = [];
+  const shared = new SharedRead<string>(
+    (signal) => {
+      given.push(signal);
+      return new Promise(() => {});
+    },
+    { freshMs: 0, timeoutMs: 60_000, nowMs: () => 5 },
+  );
+  const asked = shared.get();
+
+  shared.end();
+
+  expect(await asked).toEqual({ trouble: { message: 'the table has not answered in time', sinceMs: 5 } });
+  expect(given.map(({ aborted }) => aborted)).toEqual([true]);
+});

@@ -1,0 +1,67 @@
+import { describe, expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import { clipped, upTo } from '../../../cli/page/budget.ts';
+import { html } from '../../../cli/page/html.ts';
+import { clock, counted, grouped, percentage, relative, span, when } from '../../../cli/page/words.ts';
+
+const AT = Date.UTC(2026, 10, 21, 6, 15, 39);
+
+test.each([
+  [0, '0 s'],
+  [-5, '0 s'],
+  [8_400, '8 s'],
+  [59_999, '59 s'],
+  [60_000, '1 min'],
+  [3_599_000, '59 min'],
+  [7_500_000, '2 h 5 min'],
+  [7_200_000, '2 h'],
+  [86_400_000 * 12 + 3_600_000, '12 d'],
+])('%d ms are %s', (ms, words) => {
+  expect(span(ms)).toBe(words);
+});
+
+test('what is to come is told apart from what was', () => {
+  expect(relative(AT + 12_000, AT)).toBe('in 12 s');
+  expect(relative(AT - 12_000, AT)).toBe('12 s ago');
+  expect(String(when(AT - 60_000, AT))).toBe('<time datetime="2026-11-21T06:14:39Z">1 min ago</time>');
+});
+
+test('the day is named where it is another', () => {
+  expect(clock(AT, AT)).toBe('06:15:39 UTC');
+  expect(clock(AT - 86_400_000, AT)).toBe('20 Nov 2026, 06:15:39 UTC');
+});
+
+test('any number of a table is a time', () => {
+  fc.assert(fc.property(fc.double(), (ms) => String(when(ms, AT)).startsWith('<time datetime="')));
+});
+
+test.each([
+  [0, 254, '0 %'],
+  [1, 65_534, '<1 %'],
+  [109, 254, '43 %'],
+  [65_533, 65_534, '99 %'],
+  [254, 254, '100 %'],
+  [0, 0, '0 %'],
+])('%d of %d is %s', (used, capacity, words) => {
+  expect(percentage(used, capacity)).toBe(words);
+});
+
+test('numbers are grouped, and nouns follow them', () => {
+  expect(grouped(65_534)).toBe('65,534');
+  expect(counted(1, 'finding')).toBe('1 finding');
+  expect(counted(2_000, 'miss', 'misses')).toBe('2,000 misses');
+});
+
+describe('what is long', () => {
+  test('is cut between characters', () => {
+    expect(clipped('a🍵b', 2)).toBe('a…');
+    expect(clipped('short')).toBe('short');
+  });
+
+  test('is rendered as far as the bytes go, and says how much is left', () => {
+    const fitted = upTo(['a', 'b', 'c'], 17, (text) => html`<p>${text}</p>`);
+
+    expect(String(fitted.markup)).toBe('<p>a</p><p>b</p>');
+    expect(fitted).toMatchObject({ bytes: 16, left: 1 });
+  });
+});

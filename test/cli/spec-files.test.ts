@@ -1,0 +1,90 @@
+import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { readSpecFiles } from '../../cli/spec-files.ts';
+
+let folder: string;
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'kbctl-spec-files-'));
+  mkdirSync(join(folder, 'deeper'));
+});
+afterEach(() => {
+  rmSync(folder, { recursive: true, force: true });
+});
+
+function write(name: string, cluster = name.replace(/\W/g, '-')): string {
+  const file = join(folder, name);
+  const spec = { name: cluster, mode: 'observe', kubeconfig: { ssm: '/a' }, apiServers: [{ address: '203.0.113.7' }] };
+  writeFileSync(file, JSON.stringify(spec));
+  return file;
+}
+
+async function read(named: readonly string[], { recursive = false, stdin = '' } = {}) {
+  const { files, faults } = await readSpecFiles(named, { recursive, stdin: Readable.from([Buffer.from(stdin)]) });
+  return { names: files.map(({ spec }) => spec.name), faults, files };
+}
+
+describe('Spec files', () => {
+  test('of a folder are those that end like one, in the order of their names', async () => {
+    for (const name of ['b.yaml', 'a.yml', 'c.json', 'D.YML', 'notes.txt', 'deeper/e.yml'])
+      write(name, name.slice(0, 1).toLowerCase());
+    expect(await read([folder])).toMatchObject({ names: ['d', 'a', 'b', 'c'], faults: [] });
+  });
+
+  test('of folders in it are read when that is asked for', async () => {
+    write('a.yml', 'a');
+    write('deeper/b.yml', 'b');
+    expect(await read([folder], { recursive: true })).toMatchObject({ names: ['a', 'b'], faults: [] });
+  });
+
+  test('know the folder that they are in, and what to be called by', async () => {
+    const file = write('deeper/b.yml', 'b');
+    expect((await read([file])).files).toMatchObject([{ place: file, folder: join(folder, 'deeper') }]);
+  });
+
+  test('that are named twice, or by a link, are read once', async () => {
+    const file = write('a.yml', 'a');
+    symlinkSync(file, join(folder, 'link.yml'));
+    expect(await read([folder, file, file])).toMatchObject({ names: ['a'], faults: [] });
+  });
+
+  test('come from standard input, once', async () => {
+    const stdin = 'name: piped\nmode: observe\nkubeconfig: { ssm: /a }\napiServers: [{ address: 203.0.113.7 }]\n';
+    const { names, files } = await read(['-', '-'], { stdin });
+    expect(names).toEqual(['piped']);
+    expect(files).toMatchObject([{ place: 'standard input', folder: '.' }]);
+  });
+
+  test('may begin with a byte order mark', async () => {
+    const stdin = '\ufeffname: piped\nmode: observe\nkubeconfig: { ssm: /a }\napiServers: [{ address: 203.0.113.7 }]\n';
+    expect((await read(['-'], { stdin })).names).toEqual(['piped']);
+  });
+
+  test('of one name are a fault, that says which', async () => {
+    const files = [write('a.yml', 'same'), write('b.yml', 'same')];
+    expect((await read(files)).faults).toEqual([`${files.join(' and ')} are each the spec of same: a cluster has one`]);
+  });
+
+  test('that are faulty hide no other', async () => {
+    const good = write('good.yml', 'good');
+    writeFileSync(join(folder, 'empty.yml'), '');
+    writeFileSync(join(folder, 'utf16.yml'), '\ufeffname: x\n', 'utf16le');
+    symlinkSync('nowhere', join(folder, 'dead.yml'));
+    const { names, faults } = await read([folder, good]);
+    expect(names).toEqual(['good']);
+    expect(faults).toEqual([
+      expect.stringContaining('dead.yml cannot be read (ENOENT)'),
+      expect.stringMatching(/empty\.yml: 1 fault\n/),
+      expect.stringContaining('utf16.yml is not UTF-8 text'),
+    ]);
+  });
+
+  test('may have names that are no text', async () => {
+    const named = Buffer.concat([Buffer.from(`${folder}/caf`), Buffer.of(0xe9), Buffer.from('.yml')]);
+    renameSync(write('a.yml', 'a'), named);
+    expect(await read([folder])).toMatchObject({ names: ['a'], faults: [] });
+  });
+});

@@ -1,0 +1,315 @@
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { registerCluster } from '../../lib/table/cluster-registration.ts';
+import { listClusters, readCluster } from '../../lib/table/clusters.ts';
+import { registerPackaged } from '../../lib/table/packaged-registration.ts';
+import { SERVICES } from '../../local/stand-in/resources.ts';
+import { aClusterSpec } from '../support/a-cluster-spec.ts';
+import { type FaultProxy, startFaultProxy } from '../support/fault-proxy.ts';
+import type { KbctlProcess, Ran } from '../support/kbctl-process.ts';
+import { specIn } from '../support/kbctl-specs.ts';
+import { CLUSTER, type KbctlWorld } from '../support/kbctl-world.ts';
+
+/** `cluster apply`: what it changes, what it refuses, and what is left when it is interrupted. */
+export function describeClusterApply(world: () => KbctlWorld): void {
+  const apply = (...words: string[]) => world().kbctl(['cluster', 'apply', ...words]);
+  const registeredNames = async () => (await listClusters(world().table)).clusters.map(({ spec }) => spec.name);
+
+  describe('kbctl cluster apply, of one cluster', () => {
+    test('shows what it would create with --dry-run, and creates nothing', async () => {
+      world().file('cluster.yml', world().spec());
+      expect(await apply('-f', 'cluster.yml', '--dry-run')).toEqual({
+        code: 1,
+        stdout: `${CLUSTER}: to be created (mode enforce, allocator table, 10.0.0.0/24, 1 API server)\n`,
+        stderr: '',
+      });
+      expect(await registeredNames()).toEqual([]);
+    });
+
+    test('creates it, and shows what an observing pass of each loop would write', async () => {
+      const { code, stdout, stderr } = await apply('-f', 'cluster.yml');
+      expect({ code, stderr }).toEqual({
+        code: 0,
+        stderr: `${CLUSTER}: ${world().server} (kubeconfig from file ${world().kubeconfigFile}, context ${CLUSTER})\n`,
+      });
+      expect(stdout).toContain(`${CLUSTER} created, generation 1\n`);
+      expect(stdout).toContain('  kubernetes-service  would create Service default/kubernetes\n');
+      expect(stdout).toContain('  node-port-repair    would save ranges/servicenodeports: ');
+    });
+
+    test('wrote nothing but the registration', async () => {
+      expect(world().standIn.store.list(SERVICES, undefined, () => true)).toEqual([]);
+      expect(await world().table.list(CLUSTER, '')).toEqual([]);
+    });
+
+    test('changes nothing the second time', async () => {
+      expect(await apply('-f', 'cluster.yml')).toEqual({ code: 0, stdout: `${CLUSTER}: unchanged\n`, stderr: '' });
+    });
+
+    test('shows each field that differs, from standard input too', async () => {
+      const stdin = world().spec({ mode: 'observe', serviceNodePortRange: '30000-30100' });
+      const ran = await world().kbctl(['cluster', 'apply', '-f', '-', '--no-pass'], { stdin });
+      expect(ran).toEqual({
+        code: 0,
+        stdout: [
+          `${CLUSTER}: to be changed`,
+          '    mode: enforce -> observe',
+          '    serviceNodePortRange: 30000-32767 -> 30000-30100',
+          `${CLUSTER} changed, generation 2`,
+          '',
+        ].join('\n'),
+        stderr: '',
+      });
+    });
+
+    test('is one document for programs', async () => {
+      const { code, stdout } = await apply('-f', 'cluster.yml', '-o', 'json');
+      expect(code).toBe(0);
+      expect(JSON.parse(stdout)).toMatchObject({
+        kind: 'ClusterApply',
+        dryRun: false,
+        clusters: [
+          {
+            name: CLUSTER,
+            file: 'cluster.yml',
+            action: 'change',
+            outcome: 'written',
+            generation: 3,
+            differences: [
+              { field: 'mode', before: 'observe', after: 'enforce' },
+              { field: 'serviceNodePortRange', before: '30000-30100', after: '30000-32767' },
+            ],
+            passes: [
+              { loop: 'system-namespaces', outcome: 'succeeded' },
+              { loop: 'kubernetes-service', outcome: 'succeeded' },
+              { loop: 'cluster-ip-repair', outcome: 'succeeded' },
+              { loop: 'node-port-repair', outcome: 'succeeded' },
+            ],
+          },
+        ],
+      });
+    });
+
+    test('fails with 1 when a pass finds what needs a person, and says how it is mended', async () => {
+      for (const name of ['web', 'web-copy']) world().standIn.store.insert(SERVICES, stored(name));
+      world().file('cluster.yml', world().spec({ maxEventsPerPass: 5 }));
+      const { code, stdout } = await apply('-f', 'cluster.yml');
+      expect(code).toBe(1);
+      expect(stdout).toMatch(/cluster-ip-repair {3}found duplicate: .*10\.0\.0\.77/);
+      expect(stdout).toMatch(/cluster-ip-repair {5}to mend it: /);
+    });
+  });
+
+  describe('kbctl cluster apply, of specs that are not right', () => {
+    beforeAll(() => {
+      const folder = join(world().folder, 'wrong');
+      mkdirSync(join(folder, 'deeper'), { recursive: true });
+      world().file('wrong/ten.yaml', TEN_FAULTS);
+      writeFileSync(join(folder, 'latin.yml'), 'name: caf\xe9\n', 'latin1');
+      world().file('wrong/one.yml', world().spec({ name: 'twice' }));
+      world().file('wrong/two.json', world().spec({ name: 'twice' }));
+      world().file('wrong/notes.txt', 'is no spec');
+      world().file('wrong/deeper/not-read.yml', 'is no spec either');
+    });
+
+    test('lists every fault of every file, and changes nothing', async () => {
+      const { code, stdout, stderr } = await apply('-f', 'wrong', 'cluster.yml');
+      expect({ code, stdout }).toEqual({ code: 3, stdout: '' });
+      expect(stderr).toContain('wrong/ten.yaml: 10 faults\n  1:1   name: "Bad_Name" is no cluster name\n');
+      expect(stderr).toContain('\n  9:1   maxEventsPerPass: -1 is no number of events\n');
+      expect(stderr).toContain('wrong/latin.yml is not UTF-8 text: save it as that\n');
+      expect(stderr).toContain('wrong/one.yml and wrong/two.json are each the spec of twice: a cluster has one\n');
+      expect(stderr).toMatch(/error: Nothing was changed: put right what is said above, and apply again\.\n$/);
+      expect(stderr).not.toMatch(/notes|not-read/);
+      expect(await registeredNames()).toEqual([CLUSTER]);
+    });
+
+    test.each([
+      ['a file that is not there', ['-f', 'nope.yml'], 3, 'nope.yml cannot be read (ENOENT)'],
+      ['a folder without specs', ['-f', '.kube', '--prune'], 3, 'There is no spec in .kube'],
+      ['no file at all', [], 2, "required option '-f, --filename <file...>' not specified"],
+      ['a context of no kubeconfig', ['-f', 'other.yml', '--context', 'x'], 2, '--context goes with --kubeconfig FILE'],
+    ])('says what to do about %s', async (_, words, code, reason) => {
+      mkdirSync(join(world().folder, '.kube'), { recursive: true });
+      world().file('other.yml', world().spec({ name: 'other' }));
+      expect(await apply(...words)).toMatchObject({ code, stdout: '', stderr: expect.stringContaining(reason) });
+      expect(await registeredNames()).toEqual([CLUSTER]);
+    });
+
+    test('does not need a table to say what is wrong with a spec', async () => {
+      const words = ['cluster', 'apply', '-f', 'wrong/ten.yaml', '--table', 'no-such-table'];
+      expect(await world().kbctl(words)).toMatchObject({ code: 3, stderr: expect.stringContaining('10 faults') });
+    });
+
+    test('says which table is missing, and that credentials are', async () => {
+      const missing = await world().kbctl(['cluster', 'apply', '-f', 'cluster.yml', '--table', 'no-such-table']);
+      expect(missing).toMatchObject({ code: 5, stderr: expect.stringContaining('"no-such-table" was not found') });
+      const env = { AWS_ACCESS_KEY_ID: '', AWS_SECRET_ACCESS_KEY: '', AWS_EC2_METADATA_DISABLED: 'true' };
+      const nobody = await world().kbctl(['cluster', 'apply', '-f', 'cluster.yml'], {
+        env: { ...env, HOME: world().folder },
+      });
+      expect(nobody).toMatchObject({ code: 5, stderr: expect.stringContaining('valid AWS credentials') });
+    });
+  });
+
+  describe('kbctl cluster apply, where the cluster cannot be looked at', () => {
+    test('says where it looked for the kubeconfig, and that the registration stands', async () => {
+      mkdirSync(join(world().folder, 'clusters'), { recursive: true });
+      const spec = { name: 'lost', kubeconfig: { file: './not-here' } };
+      world().file('clusters/lost.yml', world().spec(spec));
+      const { code, stdout, stderr } = await apply('-f', 'clusters/lost.yml');
+      expect(code).toBe(3);
+      expect(stdout).toContain(`kubeconfig ${world().folder}/clusters/not-here: cannot be read (ENOENT)`);
+      expect(stdout).toContain('node-port-repair    not run: there is no way to the API server');
+      expect(stderr).toContain('What was written stands');
+      expect(stderr).toContain('name another way for this pass with --kubeconfig FILE');
+      expect((await readCluster(world().table, 'lost'))?.spec.kubeconfig).toEqual(spec.kubeconfig);
+    });
+
+    test('takes another way to it with --kubeconfig', async () => {
+      world().file(
+        'clusters/lost.yml',
+        world().spec({ name: 'lost', maxEventsPerPass: 6, kubeconfig: { file: './x' } }),
+      );
+      const { stdout, stderr } = await apply('-f', 'clusters/lost.yml', '--kubeconfig', 'kubeconfig');
+      expect(stderr).toContain(`lost: ${world().server} (kubeconfig kubeconfig, context ${CLUSTER})`);
+      expect(stdout).toContain('would create Service default/kubernetes');
+    });
+
+    test('fails with 4 when there is no way to the API server', async () => {
+      const kubeconfig = readFileSync(world().kubeconfigFile, 'utf8');
+      world().file('down', kubeconfig.replace('http://', 'https://'));
+      world().file('clusters/lost.yml', world().spec({ name: 'lost', kubeconfig: { file: '../down' } }));
+      const { code, stdout, stderr } = await apply('-f', 'clusters/lost.yml');
+      expect(code).toBe(4);
+      expect(stdout).toContain('lost changed, generation 3\n');
+      expect(stdout).toMatch(/system-namespaces {3}failed: TlsFailure: .*\n {2}kubernetes-service {2}not run: /);
+      expect(stderr).toContain('What was written stands');
+    });
+  });
+
+  describe('kbctl cluster apply --prune', () => {
+    beforeAll(async () => {
+      const packager = { stack: 'a-stack', startedAtMs: 1, nowMs: 1 };
+      await registerPackaged(world().table, specIn(world().spec({ name: 'packaged' })), packager);
+      await registerCluster(world().table, aClusterSpec({ name: 'old' }));
+      mkdirSync(join(world().folder, 'fleet'), { recursive: true });
+      world().file('fleet/cluster.yml', world().spec());
+      world().file('fleet/lost.yml', world().spec({ name: 'lost' }));
+    });
+
+    test('removes what is in no file, and never what a stack packages', async () => {
+      const { code, stdout, stderr } = await apply('-f', 'fleet', '--prune', '--no-pass');
+      expect(code).toBe(0);
+      expect(stdout).toContain('old: to be removed: it is in no file\n');
+      expect(stdout).toContain('old removed; its endpoints stay as they are\n');
+      expect(stderr).toBe('packaged is in no file and stays: it is the cluster.yml of the stack a-stack.\n');
+      expect(await registeredNames()).toEqual(['lost', 'packaged', CLUSTER]);
+    });
+
+    test('removes more than half of all only when that is said', async () => {
+      world().file('packaged.yml', world().spec({ name: 'packaged' }));
+      const few = ['-f', 'packaged.yml', '--prune', '--no-pass'];
+      const { code, stderr } = await apply(...few);
+      expect(code).toBe(2);
+      expect(stderr).toContain('--prune would remove 2 of 3 registered clusters (lost, prod-eu-1)');
+      expect(await registeredNames()).toEqual(['lost', 'packaged', CLUSTER]);
+      expect((await apply(...few, '--yes')).code).toBe(0);
+      expect(await registeredNames()).toEqual(['packaged']);
+    });
+
+    test('refuses to change what a stack packages, and changes nothing else either', async () => {
+      world().file('fleet/packaged.yml', world().spec({ name: 'packaged', mode: 'observe' }));
+      const { code, stderr } = await apply('-f', 'fleet');
+      expect(code).toBe(3);
+      expect(stderr).toContain(
+        'packaged is the cluster.yml of the stack a-stack: change it there and deploy, or take it',
+      );
+      expect(await registeredNames()).toEqual(['packaged']);
+    });
+  });
+
+  describe('kbctl cluster apply, when something comes between', () => {
+    let proxy: FaultProxy | undefined;
+    let generation = 0;
+
+    /** Of three clusters, what happens once the first is written and before the command knows. */
+    const applyThree = async (meanwhile: (running: KbctlProcess) => Promise<unknown>): Promise<Ran> => {
+      generation++;
+      mkdirSync(join(world().folder, 'three'), { recursive: true });
+      for (const name of ['a', 'b', 'c']) {
+        world().file(`three/${name}.yml`, world().spec({ name, maxEventsPerPass: generation }));
+      }
+      proxy = await startFaultProxy(world().endpoint);
+      const env = { AWS_ENDPOINT_URL: proxy.endpoint };
+      proxy.plan('PutItem', { kind: 'dropReply', meanwhile: () => meanwhile(running) });
+      const running = world().start(['cluster', 'apply', '-f', 'three', '--no-pass'], { env });
+      return running.end();
+    };
+    const generations = async () =>
+      (await Promise.all(['a', 'b', 'c'].map((name) => readCluster(world().table, name)))).map(
+        (cluster) => cluster?.spec.maxEventsPerPass,
+      );
+
+    afterEach(async () => {
+      await proxy?.close();
+      proxy = undefined;
+    });
+
+    test('ends at Ctrl-C after the cluster under way, says how far it came, and can be run again', async () => {
+      const { code, stdout, stderr } = await applyThree(async (running) => {
+        running.child.kill('SIGINT');
+        await running.untilItSaid(/Ending after a/);
+      });
+      expect(code).toBe(130);
+      expect(stdout).toMatch(/a created, generation 1\n$/);
+      expect(stderr).toContain('Not done: b, c. The command can simply be run again.\n');
+      expect(await generations()).toEqual([1, undefined, undefined]);
+      const again = await apply('-f', 'three', '--no-pass');
+      expect(again.stdout).toMatch(/^a: unchanged\n[\s\S]*c created, generation 1\n$/);
+    });
+
+    test('leaves what somebody else changed meanwhile as it is, says so, and writes the others', async () => {
+      const theirs = specIn(world().spec({ name: 'b', maxEventsPerPass: 100 }));
+      const { code, stdout } = await applyThree(() => registerCluster(world().table, theirs));
+      expect(code).toBe(3);
+      expect(stdout).toContain('b not written: b is registered in generation 2 now, and was not a moment ago');
+      expect(stdout).toContain('c changed, generation 2\n');
+      expect(await generations()).toEqual([2, 100, 2]);
+    });
+
+    test('is content when somebody else wrote the same', async () => {
+      const same = specIn(world().spec({ name: 'b', maxEventsPerPass: 3 }));
+      const { code } = await applyThree(() => registerCluster(world().table, same));
+      expect(code).toBe(0);
+      expect(await generations()).toEqual([3, 3, 3]);
+    });
+
+    test('writes all of them also when nobody reads its output any more', async () => {
+      await applyThree(async (running) => running.child.stdout?.destroy());
+      expect(await generations()).toEqual([4, 4, 4]);
+    });
+  });
+}
+
+const TEN_FAULTS = `name: Bad_Name
+mode: maybe
+allocater: x
+kubeconfig: {}
+apiServers: [{ address: 127.0.0.1 }, { address: nope }]
+serviceClusterIPRange: 10.0.0.0/33
+serviceNodePortRange: 9-1
+endpoints: { leaseSeconds: -1, reconciler: x }
+maxEventsPerPass: -1
+`;
+
+/** As if restored from a backup: no API server was asked. */
+function stored(name: string) {
+  return {
+    apiVersion: 'v1',
+    kind: 'Service',
+    metadata: { namespace: 'shop', name, uid: `uid-of-${name}`, resourceVersion: '1' },
+    spec: { type: 'ClusterIP', clusterIP: '10.0.0.77', clusterIPs: ['10.0.0.77'], ports: [{ port: 80 }] },
+  };
+}

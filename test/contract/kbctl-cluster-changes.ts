@@ -1,0 +1,179 @@
+import { beforeAll, describe, expect, test } from '@jest/globals';
+import { specJsonSchema } from '../../lib/cluster/spec-json-schema.ts';
+import { registerCluster } from '../../lib/table/cluster-registration.ts';
+import { listClusters, readCluster } from '../../lib/table/clusters.ts';
+import { registerPackaged } from '../../lib/table/packaged-registration.ts';
+import { startFaultProxy } from '../support/fault-proxy.ts';
+import { specIn } from '../support/kbctl-specs.ts';
+import type { KbctlWorld } from '../support/kbctl-world.ts';
+
+/** `cluster set-mode`, `take-over`, `delete` and `schema`. */
+export function describeClusterChanges(world: () => KbctlWorld): void {
+  const cluster = (...words: string[]) => world().kbctl(['cluster', ...words]);
+  const registered = (name: string) => readCluster(world().table, name);
+  const registeredNames = async () => (await listClusters(world().table)).clusters.map(({ spec }) => spec.name);
+
+  beforeAll(async () => {
+    const { table, spec } = world();
+    for (const name of ['a', 'b', 'c']) await registerCluster(table, specIn(spec({ name, mode: 'observe' })));
+    const packager = { stack: 'a-stack', startedAtMs: 1, nowMs: 1 };
+    await registerPackaged(table, specIn(spec({ name: 'packaged' })), packager);
+  });
+
+  describe('kbctl cluster set-mode', () => {
+    test('says with --dry-run what would change, and changes nothing', async () => {
+      expect(await cluster('set-mode', 'enforce', 'a', '--dry-run')).toMatchObject({
+        code: 1,
+        stdout: 'a: mode observe -> enforce, generation 2 (dry run)\n',
+      });
+      expect(await registered('a')).toMatchObject({ generation: 1, spec: { mode: 'observe' } });
+    });
+
+    test('makes a new generation, and says what follows', async () => {
+      const { code, stdout, stderr } = await cluster('set-mode', 'enforce', 'a', 'b', 'a');
+      expect({ code, stdout }).toEqual({
+        code: 0,
+        stdout: 'a: mode observe -> enforce, generation 2\nb: mode observe -> enforce, generation 2\n',
+      });
+      expect(stderr).toContain('Leak strikes start at zero');
+      expect(stderr).toContain('Write mode: enforce into the spec files too');
+      expect(await registered('a')).toMatchObject({ generation: 2, spec: { mode: 'enforce' } });
+    });
+
+    test('changes nothing the second time', async () => {
+      expect(await cluster('set-mode', 'enforce', 'a')).toEqual({
+        code: 0,
+        stdout: 'a: mode enforce already\n',
+        stderr: '',
+      });
+      expect(await registered('a')).toMatchObject({ generation: 2 });
+    });
+
+    test('looks all of them up first, and tells everything that is wrong', async () => {
+      expect(await cluster('set-mode', 'observe', 'a', 'nobody', 'packaged')).toEqual({
+        code: 3,
+        stdout: '',
+        stderr: [
+          'No cluster of the name nobody is registered; registered: a, b, c, packaged',
+          'error: packaged is the cluster.yml of the stack a-stack: write mode: observe there and deploy.',
+          'Nothing was changed.',
+          '',
+        ].join('\n'),
+      });
+      expect(await registered('a')).toMatchObject({ generation: 2 });
+    });
+
+    test('knows two modes', async () => {
+      const { code, stderr } = await cluster('set-mode', 'enforced', 'a');
+      expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining('observe, enforce') });
+    });
+
+    test('ends at Ctrl-C after the cluster under way, and says which were not changed', async () => {
+      const proxy = await startFaultProxy(world().endpoint);
+      try {
+        const interrupt = async () => {
+          running.child.kill('SIGINT');
+          await running.untilItSaid(/Ending after a/);
+        };
+        proxy.plan('PutItem', { kind: 'dropReply', meanwhile: interrupt });
+        const env = { AWS_ENDPOINT_URL: proxy.endpoint };
+        const running = world().start(['cluster', 'set-mode', 'observe', 'a', 'b', 'c'], { env });
+        const { code, stdout, stderr } = await running.end();
+        expect({ code, stdout }).toEqual({ code: 130, stdout: 'a: mode enforce -> observe, generation 3\n' });
+        expect(stderr).toContain('Not done: b, c. The command can simply be run again.\n');
+        expect(await registered('b')).toMatchObject({ generation: 2 });
+      } finally {
+        await proxy.close();
+      }
+    });
+  });
+
+  describe('kbctl cluster take-over', () => {
+    test('makes the stack the owner, also of what another one packages', async () => {
+      expect(await cluster('take-over', 'a', 'packaged', '--stack', 'new-stack')).toEqual({
+        code: 0,
+        stdout: [
+          'a: owned by new-stack, until now by nobody',
+          'packaged: owned by new-stack, until now by a-stack; its spec is a registered one now, and not that of a package',
+          '',
+        ].join('\n'),
+        stderr: '',
+      });
+      expect((await registered('packaged'))?.owner).toEqual({ stack: 'new-stack' });
+      expect(await cluster('take-over', 'a', '--stack', 'new-stack')).toMatchObject({
+        code: 0,
+        stdout: 'a: owned by new-stack already\n',
+      });
+    });
+
+    test.each([
+      [['a'], "required option '--stack <name>' not specified"],
+      [['a', '--stack', 'no stack'], '--stack no stack is no name of a stack'],
+      [['--stack', 'new-stack'], "missing required argument 'cluster'"],
+    ])('is told the stack and the clusters: %j', async (words, reason) => {
+      expect(await cluster('take-over', ...words)).toMatchObject({ code: 2, stderr: expect.stringContaining(reason) });
+    });
+  });
+
+  describe('kbctl cluster delete', () => {
+    beforeAll(async () => {
+      const packager = { stack: 'a-stack', startedAtMs: 1, nowMs: 1 };
+      await registerPackaged(world().table, specIn(world().spec({ name: 'of-a-package' })), packager);
+    });
+
+    test('deletes none when one of them is not there, with the nearest name', async () => {
+      const { code, stderr } = await cluster('delete', 'a', 'packagd');
+      expect(code).toBe(3);
+      expect(stderr).toBe(
+        'error: No cluster of the name packagd is registered; did you mean packaged?\nNothing was changed.\n',
+      );
+      expect(await registeredNames()).toContain('a');
+    });
+
+    test('leaves what a stack packages to its package', async () => {
+      expect(await cluster('delete', 'of-a-package')).toEqual({
+        code: 3,
+        stdout: '',
+        stderr: 'error: of-a-package is the cluster.yml of the stack a-stack: take it out there and deploy.\n',
+      });
+    });
+
+    test('takes no star for all of them, and no name that cannot be one', async () => {
+      for (const name of ['*', '', 'x'.repeat(3000)]) expect((await cluster('delete', name)).code).toBe(3);
+      expect(await registeredNames()).toEqual(['a', 'b', 'c', 'of-a-package', 'packaged']);
+    });
+
+    test('ends the passes, and says what stays', async () => {
+      expect(await cluster('delete', 'a', '--dry-run')).toMatchObject({
+        code: 1,
+        stdout: expect.stringMatching(/^a: deleted.*\(dry run\)\n$/),
+      });
+      expect(await cluster('delete', 'a', 'b')).toEqual({
+        code: 0,
+        stdout: ['a', 'b']
+          .map((name) => `${name}: deleted; its endpoints, and what is in the table of it, stay as they are\n`)
+          .join(''),
+        stderr: '',
+      });
+      expect(await registeredNames()).toEqual(['c', 'of-a-package', 'packaged']);
+    });
+
+    test('is one document for programs', async () => {
+      const { stdout } = await cluster('delete', 'c', '-o', 'json');
+      expect(JSON.parse(stdout)).toEqual({
+        apiVersion: 'kbctl/v1',
+        kind: 'ChangedClusterList',
+        dryRun: false,
+        items: [{ name: 'c', changed: true, deleted: true }],
+      });
+    });
+  });
+
+  describe('kbctl cluster schema', () => {
+    test('prints the JSON Schema without a table', async () => {
+      const { code, stdout } = await world().kbctl(['cluster', 'schema'], { inAws: false });
+      expect(code).toBe(0);
+      expect(JSON.parse(stdout)).toEqual(JSON.parse(JSON.stringify(specJsonSchema())));
+    });
+  });
+}

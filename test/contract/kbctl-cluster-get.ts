@@ -1,0 +1,55 @@
+import { beforeAll, describe, expect, test } from '@jest/globals';
+import { registerCluster } from '../../lib/table/cluster-registration.ts';
+import { specIn } from '../support/kbctl-specs.ts';
+import { CLUSTER, type KbctlWorld } from '../support/kbctl-world.ts';
+
+/** Where the commands look: at dynalite, or at an emulator of AWS. */
+export type GetWorld = () => KbctlWorld;
+
+export function describeClusterGet(world: GetWorld): void {
+  describe('kbctl cluster get and list', () => {
+    beforeAll(async () => {
+      await registerCluster(world().table, specIn(world().spec()));
+    });
+
+    test('list what is registered', async () => {
+      expect(await world().kbctl(['cluster', 'list'])).toEqual({
+        code: 0,
+        stdout: [
+          'NAME        MODE      ALLOCATOR   GENERATION   OWNER          PAUSED',
+          'prod-eu-1   enforce   table       1            <nobody yet>',
+          '',
+        ].join('\n'),
+        stderr: '',
+      });
+    });
+
+    test('print a whole spec as JSON', async () => {
+      const { code, stdout } = await world().kbctl(['cluster', 'get', CLUSTER, '-o', 'json']);
+      expect(code).toBe(0);
+      expect(JSON.parse(stdout)).toMatchObject({
+        apiVersion: 'kbctl/v1',
+        kind: 'Cluster',
+        name: CLUSTER,
+        generation: 1,
+        spec: { mode: 'enforce', serviceClusterIPRanges: ['10.0.0.0/24'] },
+      });
+    });
+
+    test('name the nearest cluster for one that is not registered', async () => {
+      expect(await world().kbctl(['cluster', 'get', 'prod-eu'])).toEqual({
+        code: 3,
+        stdout: '',
+        stderr: 'error: No cluster of the name prod-eu is registered; did you mean prod-eu-1?\n',
+      });
+    });
+
+    test('say so when the table is not there', async () => {
+      const { code, stderr } = await world().kbctl(['cluster', 'list', '--table', 'no-such-table']);
+      expect({ code, stderr }).toEqual({
+        code: 5,
+        stderr: expect.stringContaining('Table "no-such-table" was not found'),
+      });
+    });
+  });
+}

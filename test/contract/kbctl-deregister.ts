@@ -1,0 +1,122 @@
+import { beforeAll, describe, expect, test } from '@jest/globals';
+import { type EndpointsObject, readyAddresses } from '../../lib/endpoints/objects.ts';
+import { registerCluster } from '../../lib/table/cluster-registration.ts';
+import { listLeases } from '../../lib/table/leases.ts';
+import { ENDPOINTS } from '../../local/stand-in/resources.ts';
+import { specIn } from '../support/kbctl-specs.ts';
+import { CLUSTER, type KbctlWorld } from '../support/kbctl-world.ts';
+import { kubeconfigTo } from '../support/kubeconfig-to.ts';
+
+const [FIRST, SECOND, THIRD] = ['203.0.113.10', '203.0.113.20', '203.0.113.30'] as const;
+
+/** `deregister`: an API server is taken out before it is stopped, and what refuses it. */
+export function describeDeregister(world: () => KbctlWorld): void {
+  const deregister = (...words: string[]) => world().kbctl(['deregister', CLUSTER, ...words]);
+  const leases = async () => (await listLeases(world().table, CLUSTER)).map(({ lease }) => lease);
+  const withdrawnUntil = async (address: string) =>
+    (await leases()).find((lease) => lease.address === address)?.withdrawnUntilMs;
+  const published = () =>
+    readyAddresses(world().standIn.store.get(ENDPOINTS, 'default', 'kubernetes') as unknown as EndpointsObject);
+
+  beforeAll(async () => {
+    const probe = { url: `${world().server}/readyz` };
+    const apiServers = [FIRST, SECOND, THIRD].map((address) => ({ address, probe }));
+    await registerCluster(world().table, specIn(world().spec({ apiServers })));
+    await world().runAllLoops();
+  });
+
+  describe('kbctl deregister', () => {
+    test.each([
+      { words: ['203.0.113.11'], says: `203.0.113.11 is no API server of ${CLUSTER}: did you mean 203.0.113.10?` },
+      { words: ['fd00::1'], says: `fd00::1 is no API server of ${CLUSTER}: it has ${FIRST}, ${SECOND}, ${THIRD}` },
+      { words: ['web'], says: '"web" is no IP address: name one published address. Nothing was changed.' },
+    ])('refuses $words', async ({ words, says }) => {
+      const before = await leases();
+      const { code, stdout, stderr } = await deregister(...words);
+      expect({ code, stdout }).toEqual({ code: 3, stdout: '' });
+      expect(stderr).toContain(says);
+      expect(await leases()).toEqual(before);
+    });
+
+    test('names the nearest cluster for one that is unknown', async () => {
+      expect(await world().kbctl(['deregister', 'prod-eu', FIRST])).toMatchObject({
+        code: 3,
+        stderr: 'error: No cluster of the name prod-eu is registered; did you mean prod-eu-1?\n',
+      });
+    });
+
+    test('takes no more than a day for a withdrawal', async () => {
+      expect(await deregister(FIRST, '--for', '25h')).toMatchObject({
+        code: 2,
+        stderr: expect.stringContaining('A withdrawal lasts 24h at most.'),
+      });
+    });
+
+    test('takes the address out of the endpoints, and waits as long as it is told to', async () => {
+      const { code, stdout, stderr } = await deregister(FIRST, '--for', '2h', '--drain', '1s');
+      expect(code).toBe(0);
+      expect(stdout).toMatch(
+        /^203\.0\.113\.10 is out of the endpoints of prod-eu-1, and withdrawn until \S+Z\n {2}updated endpoints default\/kubernetes: /,
+      );
+      expect(stderr).toContain(`${FIRST} is out: 1s more for connections that are open\n`);
+      expect(published()).toEqual([SECOND, THIRD]);
+      expect(await withdrawnUntil(FIRST)).toBeGreaterThan(Date.now() + 3_600_000);
+    });
+
+    test('is safe to repeat, and one document for programs', async () => {
+      const { code, stdout } = await deregister(FIRST, '-o', 'json');
+      expect(code).toBe(0);
+      expect(JSON.parse(stdout)).toEqual({
+        apiVersion: 'kbctl/v1',
+        kind: 'Deregistration',
+        cluster: CLUSTER,
+        address: FIRST,
+        until: expect.stringMatching(/Z$/),
+        stillPublished: false,
+        changes: [],
+        wouldWrite: [],
+      });
+    });
+
+    test('ends the wait for open connections at Ctrl-C', async () => {
+      const running = world().start(['deregister', CLUSTER, FIRST, '--drain', '1h']);
+      await running.untilItSaid(/is out: 3600s more/);
+      const { code, stdout, stderr } = await running.end('SIGINT');
+      expect(code).toBe(130);
+      expect(stderr).toContain('Not waited for any longer: connections may still be open.');
+      expect(stdout).toContain(`${FIRST} is out of the endpoints`);
+    });
+
+    test('withdraws it, and fails, where the API server is not there', async () => {
+      const file = world().file('nowhere', kubeconfigTo('http://127.0.0.1:1'));
+      const running = world().start(['deregister', CLUSTER, SECOND, '--kubeconfig', file]);
+      await running.untilItSaid(/prod-eu-1: http/);
+      const { code, stdout } = await running.end('SIGINT');
+      expect(code).toBe(130);
+      expect(published()).toEqual([SECOND, THIRD]);
+      expect(stdout === '' || stdout.includes('and still published')).toBe(true);
+    });
+
+    test('says that it is still published where the API server forbids to look', async () => {
+      const file = world().file('no-cluster', '{}');
+      const { code, stdout, stderr } = await deregister(SECOND, '--kubeconfig', file);
+      expect(code).toBe(1);
+      expect(stdout).toMatch(/^203\.0\.113\.20 is withdrawn until \S+Z, and still published\n {2}kubeconfig /);
+      expect(stderr).toContain('The kubernetes-service loop takes it out at its next tick.');
+      expect(await withdrawnUntil(SECOND)).toBeGreaterThan(Date.now());
+      await world().runAllLoops();
+      expect(published()).toEqual([THIRD]);
+    });
+
+    test('refuses the last live address, and says how to take it out all the same', async () => {
+      const { code, stderr } = await deregister(THIRD);
+      expect(code).toBe(3);
+      expect(stderr).toMatch(
+        /203\.0\.113\.30 is the last live address of prod-eu-1: .* or say --last-one\. Nothing was/,
+      );
+      expect(published()).toEqual([THIRD]);
+      expect(await deregister(THIRD, '--last-one')).toMatchObject({ code: 0 });
+      expect(world().standIn.store.find(ENDPOINTS, 'default', 'kubernetes')?.['subsets'] ?? []).toEqual([]);
+    });
+  });
+}

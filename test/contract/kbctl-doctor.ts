@@ -1,0 +1,98 @@
+import { describe, expect, test } from '@jest/globals';
+import { registerCluster } from '../../lib/table/cluster-registration.ts';
+import { CLUSTERS } from '../../lib/table/clusters.ts';
+import { specIn } from '../support/kbctl-specs.ts';
+import { CLUSTER, type KbctlWorld } from '../support/kbctl-world.ts';
+import { kubeconfigTo } from '../support/kubeconfig-to.ts';
+import { startSilentServer } from '../support/silent-server.ts';
+
+/** `doctor`: what is well, what is not, and what to do about it. */
+export function describeDoctor(world: () => KbctlWorld): void {
+  describe('kbctl doctor', () => {
+    test('says how to register a cluster where none is', async () => {
+      const { code, stdout } = await world().kbctl(['doctor']);
+      expect(code).toBe(1);
+      expect(stdout).toContain('✓ table: reads, lists, writes and deletes\n✗ clusters: none is registered\n    → ');
+    });
+
+    test('looks at everything of a cluster that is well', async () => {
+      await registerCluster(world().table, specIn(world().spec()));
+      await world().runAllLoops();
+      const { code, stdout, stderr } = await world().kbctl(['doctor', CLUSTER]);
+      expect({ code, stderr }).toEqual({
+        code: 0,
+        stderr: `${CLUSTER}: ${world().server} (kubeconfig from file ${world().kubeconfigFile}, context ${CLUSTER})\n`,
+      });
+      expect(stdout).toContain(`\n\n${CLUSTER}\n✓ spec: mode enforce`);
+      expect(stdout).toContain('✓ passes: every loop succeeded lately\n');
+      expect(stdout).toMatch(/✓ probe: 203\.0\.113\.10, asked at \S+, answered 200\n/);
+      expect(stdout).not.toContain('✗');
+      expect(stdout).not.toContain('queue');
+    });
+
+    test('is one document for programs', async () => {
+      const { stdout } = await world().kbctl(['doctor', '-o', 'json']);
+      expect(JSON.parse(stdout)).toMatchObject({
+        apiVersion: 'kbctl/v1',
+        kind: 'Doctor',
+        ok: true,
+        lines: expect.arrayContaining([
+          { check: 'clusters', level: 'ok', message: '1 are registered' },
+          expect.objectContaining({ cluster: CLUSTER, check: 'service', level: 'ok' }),
+        ]),
+      });
+    });
+
+    test('says what is wrong with an API server that is not there', async () => {
+      const file = world().file('nowhere', kubeconfigTo('http://127.0.0.1:1'));
+      const { code, stdout } = await world().kbctl(['doctor', CLUSTER, '--kubeconfig', file]);
+      expect(code).toBe(1);
+      expect(stdout).toContain('✗ api server: ');
+      expect(stdout).not.toContain('rights');
+    });
+
+    test('ends at Ctrl-C while the API server is silent', async () => {
+      const silent = await startSilentServer();
+      try {
+        const file = world().file('silent', kubeconfigTo(`http://${silent.authority}`));
+        const running = world().start(['doctor', CLUSTER, '--kubeconfig', file]);
+        await running.untilItSaid(/prod-eu-1: http/);
+        expect(await running.end('SIGINT')).toMatchObject({ code: 130, stdout: '' });
+      } finally {
+        await silent.close();
+      }
+    });
+
+    test.each([
+      {
+        words: ['doctor', 'prod-eu'],
+        code: 3,
+        says: 'No cluster of the name prod-eu is registered; did you mean prod-eu-1?',
+      },
+      { words: ['doctor', 'PROD EU'], code: 3, says: 'No cluster of the name PROD EU is registered' },
+      {
+        words: ['doctor', '--kubeconfig', 'x'],
+        code: 2,
+        says: '--kubeconfig is the way to one cluster: name that too.',
+      },
+    ])('refuses $words', async ({ words, code, says }) => {
+      const ran = await world().kbctl(words);
+      expect(ran).toMatchObject({ code, stdout: '' });
+      expect(ran.stderr).toContain(says);
+    });
+
+    test('is a failure for a table that is not there', async () => {
+      const { code, stdout } = await world().kbctl(['doctor', CLUSTER, '--table', 'no-such-table']);
+      expect(code).toBe(1);
+      expect(stdout).toContain('✗ table: Table "no-such-table" was not found');
+    });
+
+    test('tells of a registration that cannot be read', async () => {
+      const content = { cluster: CLUSTERS, key: 'broken', schema: 1, value: 'nothing' };
+      await world().table.put(content, undefined);
+      const { code, stdout } = await world().kbctl(['doctor', 'broken']);
+      expect(code).toBe(1);
+      expect(stdout).toContain('✗ spec: ');
+    });
+  });
+}

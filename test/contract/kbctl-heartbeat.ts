@@ -1,0 +1,228 @@
+import { beforeAll, describe, expect, test } from '@jest/globals';
+import { type EndpointsObject, readyAddresses } from '../../lib/endpoints/objects.ts';
+import { registerCluster, unregisterCluster } from '../../lib/table/cluster-registration.ts';
+import { listLeases, withdraw } from '../../lib/table/leases.ts';
+import { ENDPOINTS } from '../../local/stand-in/resources.ts';
+import { startDateShiftingProxy } from '../support/date-shifting-proxy.ts';
+import { eventually } from '../support/eventually.ts';
+import { startFaultProxy, throttle } from '../support/fault-proxy.ts';
+import type { KbctlProcess } from '../support/kbctl-process.ts';
+import { specIn } from '../support/kbctl-specs.ts';
+import { CLUSTER, type KbctlWorld } from '../support/kbctl-world.ts';
+
+const OWN = '203.0.113.10';
+const OTHER = '203.0.113.20';
+const HELD = /203\.0\.113\.10 holds its lease \(its API server answered 200\)/;
+
+/** `heartbeat`: a lease that a host keeps itself, from its start to its end, and what stands in its way. */
+export function describeHeartbeat(world: () => KbctlWorld): void {
+  const heartbeat = (...words: string[]) => world().kbctl(['heartbeat', CLUSTER, ...words]);
+  const start = (words: readonly string[] = [], endpoint?: string): KbctlProcess => {
+    const env = endpoint === undefined ? {} : { env: { AWS_ENDPOINT_URL: endpoint } };
+    return world().start(['heartbeat', CLUSTER, '--address', OWN, '--every', '1s', ...words], env);
+  };
+  const leaseOf = async (address: string) =>
+    (await listLeases(world().table, CLUSTER)).find(({ lease }) => lease.address === address)?.lease;
+  const published = () =>
+    readyAddresses(world().standIn.store.get(ENDPOINTS, 'default', 'kubernetes') as unknown as EndpointsObject);
+  const register = (fields: object = {}) => {
+    const probe = { url: `${world().server}/readyz` };
+    const apiServers = [
+      { address: OWN, probe },
+      { address: OTHER, probe },
+      { address: '203.0.113.30', kind: 'shared', probe },
+    ];
+    return registerCluster(world().table, specIn(world().spec({ apiServers, ...fields })));
+  };
+
+  beforeAll(async () => {
+    await register();
+  });
+
+  describe('kbctl heartbeat, from start to end', () => {
+    test('holds a lease of its own, which the loops publish and do not probe', async () => {
+      const running = start();
+      await running.untilItSaid(HELD);
+      await world().runAllLoops();
+      expect((await leaseOf(OWN))?.source).toBe('agent');
+      expect(published()).toContain(OWN);
+      const first = (await leaseOf(OWN))?.generation ?? 0;
+      await eventually(async () => {
+        expect((await leaseOf(OWN))?.generation).toBeGreaterThan(first);
+      });
+      const { code, stdout, stderr } = await running.end('SIGTERM');
+      expect({ code, stdout }).toEqual({ code: 0, stdout: '' });
+      expect(stderr).toContain(`${CLUSTER}: heartbeat of ${OWN} every 1s, by leases of 600s, until Ctrl-C.\n`);
+      expect(stderr).toContain(`Ending: ${OWN} is taken out of the endpoints.`);
+      expect(stderr).toContain(`${OWN} is out of the endpoints.\n`);
+    });
+
+    test('left the endpoints at its end, and no tick of the loops brings it back', async () => {
+      expect(published()).not.toContain(OWN);
+      expect(await leaseOf(OWN)).toMatchObject({ source: 'agent', seenDown: true });
+      await world().runAllLoops();
+      expect(published()).not.toContain(OWN);
+    });
+
+    test('comes back at its next start', async () => {
+      const running = start();
+      await running.untilItSaid(HELD);
+      await world().runAllLoops();
+      expect(published()).toContain(OWN);
+      expect(await running.end('SIGINT')).toMatchObject({ code: 0 });
+    });
+
+    test('refreshes once with --once, and stays published', async () => {
+      expect(await heartbeat('--address', OWN, '--once')).toMatchObject({
+        code: 0,
+        stderr: expect.stringMatching(HELD),
+      });
+      await world().runAllLoops();
+      expect(published()).toContain(OWN);
+    });
+
+    test('is not refreshed before the end of a withdrawal that a person asked for', async () => {
+      const nowMs = Date.now();
+      await withdraw(world().table, CLUSTER, { address: OWN, untilMs: nowMs + 3_600_000, nowMs });
+      const { code, stderr } = await heartbeat('--address', OWN, '--once');
+      expect(code).toBe(1);
+      expect(stderr).toMatch(/203\.0\.113\.10 is withdrawn until \S+Z: its lease is not refreshed before/);
+    });
+
+    test('comes back from a withdrawal once its API server went down and answers again', async () => {
+      const running = start();
+      await running.untilItSaid(/is withdrawn until/);
+      world().standIn.ready = false;
+      await eventually(async () => {
+        expect(await leaseOf(OWN)).toMatchObject({ seenDown: true });
+      });
+      world().standIn.ready = true;
+      await running.untilItSaid(HELD);
+      await running.end('SIGKILL');
+    });
+
+    test('lets go of its lease while its API server shuts down', async () => {
+      const running = start();
+      await running.untilItSaid(HELD);
+      world().standIn.ready = false;
+      await running.untilItSaid(
+        /is not refreshed, and its lease runs out \(its API server answered 500: it is shutting/,
+      );
+      expect((await leaseOf(OWN))?.expiresAtMs).toBeLessThanOrEqual(Date.now());
+      world().standIn.ready = true;
+      await running.end('SIGKILL');
+    });
+
+    test('holds no lease for an API server that is not there', async () => {
+      const { code, stderr } = await heartbeat('--address', OWN, '--once', '--readyz', 'http://127.0.0.1:1/readyz');
+      expect({ code, stderr }).toMatchObject({ code: 4 });
+      expect(stderr).toContain(`${OWN} is not refreshed, and its lease runs out (its API server gave no answer: `);
+    });
+
+    test('does without its API server with --no-readyz', async () => {
+      const { code, stderr } = await heartbeat('--address', OWN, '--once', '--no-readyz');
+      expect({ code, stderr }).toEqual({ code: 0, stderr: `${OWN} holds its lease.\n` });
+    });
+  });
+
+  describe('kbctl heartbeat, with a table that has trouble', () => {
+    test('says once that it has, goes on, and says when it is well again', async () => {
+      const proxy = await startFaultProxy(world().endpoint);
+      try {
+        const running = start([], proxy.endpoint);
+        await running.untilItSaid(HELD);
+        proxy.plan('GetItem', ...throttle(6));
+        await running.untilItSaid(/The table is well again/);
+        const { code, stderr } = await running.end('SIGTERM');
+        expect(code).toBe(0);
+        expect(stderr.match(/The table does not answer as it should/g)).toHaveLength(1);
+      } finally {
+        await proxy.close();
+      }
+    });
+
+    test('ends when the cluster is unregistered', async () => {
+      const running = start();
+      await running.untilItSaid(HELD);
+      await unregisterCluster(world().table, CLUSTER);
+      expect(await running.end()).toMatchObject({
+        code: 3,
+        stderr: expect.stringContaining(`${CLUSTER} is no longer registered`),
+      });
+      await register();
+    });
+  });
+
+  describe('kbctl heartbeat, by a clock that is wrong', () => {
+    test.each([
+      { shiftMs: 6_000, says: 's or more behind the table' },
+      { shiftMs: -6_000, says: 's or more ahead of the table' },
+    ])('writes nothing when the table is $shiftMs ms off', async ({ shiftMs, says }) => {
+      const proxy = await startDateShiftingProxy(world().endpoint);
+      const before = await leaseOf(OWN);
+      try {
+        proxy.shiftMs = shiftMs;
+        const { code, stderr } = await start([], proxy.endpoint).end();
+        expect(code).toBe(3);
+        expect(stderr).toContain(says);
+        expect(await leaseOf(OWN)).toEqual(before);
+      } finally {
+        await proxy.close();
+      }
+    });
+
+    test('ends when it becomes wrong', async () => {
+      const proxy = await startDateShiftingProxy(world().endpoint);
+      try {
+        const running = start([], proxy.endpoint);
+        await running.untilItSaid(HELD);
+        proxy.shiftMs = 60_000;
+        expect(await running.end()).toMatchObject({ code: 3, stdout: '' });
+      } finally {
+        await proxy.close();
+      }
+    });
+  });
+
+  describe('kbctl heartbeat, of what has no lease of its own', () => {
+    test.each([
+      {
+        words: ['--address', '203.0.113.11'],
+        code: 3,
+        says: 'did you mean 203.0.113.10? To add it, list it in apiSer',
+      },
+      { words: ['--address', '203.0.113.30'], code: 3, says: 'stands for several API servers' },
+      { words: ['--address', 'here'], code: 2, says: '--address here is no IP address' },
+      {
+        words: ['--address', OWN, '--every', '10m'],
+        code: 2,
+        says: 'at most 400s, or a longer endpoints.leaseSeconds',
+      },
+      { words: ['--address', OWN, '--readyz', '6443'], code: 2, says: 'It is a whole URL' },
+      {
+        words: ['--address', OWN, '--kubeconfig', 'nowhere', '--readyz', 'https://127.0.0.1:1/'],
+        code: 3,
+        says: '--no-readyz',
+      },
+      { words: [], code: 2, says: "required option '--address <ip>' not specified" },
+    ])('refuses $words', async ({ words, code, says }) => {
+      const ran = await heartbeat(...words);
+      expect(ran).toMatchObject({ code, stdout: '' });
+      expect(ran.stderr).toContain(says);
+    });
+
+    test('names the nearest cluster for one that is unknown', async () => {
+      expect(await world().kbctl(['heartbeat', 'prod-eu', '--address', OWN])).toMatchObject({
+        code: 3,
+        stderr: 'error: No cluster of the name prod-eu is registered; did you mean prod-eu-1?\n',
+      });
+    });
+
+    test('refuses a cluster without leases', async () => {
+      await register({ endpoints: { reconciler: 'none' } });
+      const { code, stderr } = await heartbeat('--address', OWN);
+      expect(code).toBe(3);
+      expect(stderr).toContain('publishes no endpoints (endpoints.reconciler: none)');
+    });
+  });
+}

@@ -1,0 +1,102 @@
+import { userInfo } from 'node:os';
+import { beforeAll, describe, expect, test } from '@jest/globals';
+import { registerCluster } from '../../lib/table/cluster-registration.ts';
+import { readCluster, readPauseOfAll } from '../../lib/table/clusters.ts';
+import { specIn } from '../support/kbctl-specs.ts';
+import type { KbctlWorld } from '../support/kbctl-world.ts';
+
+const HOUR_MS = 3_600_000;
+
+/** `pause` and `resume`, of one cluster and of all. */
+export function describePause(world: () => KbctlWorld): void {
+  const kbctl = (...words: string[]) => world().kbctl(words);
+  const pausedOf = async (name: string) => (await readCluster(world().table, name))?.paused;
+
+  beforeAll(async () => {
+    for (const name of ['a', 'b']) await registerCluster(world().table, specIn(world().spec({ name })));
+  });
+
+  describe('kbctl pause', () => {
+    test('holds a cluster for a day when no time is said, in the name of who asks', async () => {
+      const beforeMs = Date.now();
+      const { code, stdout, stderr } = await kbctl('pause', 'a', '--reason', 'an upgrade');
+      const { username } = userInfo();
+      expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+      expect(stdout).toMatch(new RegExp(`^a: paused until \\d{4}-.*Z by ${username}: an upgrade\\n$`));
+      const pause = await pausedOf('a');
+      expect(pause).toMatchObject({ reason: 'an upgrade', by: username });
+      expect(pause?.untilMs).toBeGreaterThanOrEqual(beforeMs + 24 * HOUR_MS);
+    });
+
+    test('holds several for a time, in the name of somebody else', async () => {
+      const { code } = await kbctl('pause', 'a', 'b', '--for', '2h', '--reason', 'more', '--by', 'the night shift');
+      expect(code).toBe(0);
+      for (const name of ['a', 'b']) expect(await pausedOf(name)).toMatchObject({ by: 'the night shift' });
+      expect((await pausedOf('a'))?.untilMs).toBeLessThanOrEqual(Date.now() + 2 * HOUR_MS);
+    });
+
+    test('is shown by cluster list', async () => {
+      expect((await kbctl('cluster', 'list')).stdout).toMatch(/\na .* more\nb .* more\n$/);
+    });
+
+    test('pauses nothing with --dry-run, and says so', async () => {
+      await kbctl('resume', 'b');
+      const { code, stdout } = await kbctl('pause', 'b', '--reason', 'x', '--dry-run');
+      expect({ code, stdout }).toEqual({ code: 1, stdout: expect.stringMatching(/: x \(dry run\)\n$/) });
+      expect(await pausedOf('b')).toBeUndefined();
+    });
+
+    test.each([
+      ['no reason', ['pause', 'a'], "required option '--reason <text>' not specified"],
+      ['an empty reason', ['pause', 'a', '--reason', ' '], '--reason is empty'],
+      ['no clusters', ['pause', '--reason', 'x'], 'Which clusters? Name them, or say --all.'],
+      ['names beside --all', ['pause', 'a', '--all', '--reason', 'x'], '--all is every cluster'],
+      ['a time that is none', ['pause', 'a', '--for', 'soon', '--reason', 'x'], 'A duration is like'],
+      ['a time without end', ['pause', 'a', '--for', '400d', '--reason', 'x'], '--for is at most 366d'],
+      ['nobody to resume', ['resume'], 'Which clusters? Name them, or say --all.'],
+    ])('refuses %s', async (_, words, reason) => {
+      expect(await kbctl(...words)).toMatchObject({ code: 2, stdout: '', stderr: expect.stringContaining(reason) });
+    });
+
+    test('pauses none when one is not there', async () => {
+      const { code, stderr } = await kbctl('pause', 'b', 'c', '--reason', 'x');
+      expect({ code, stderr }).toEqual({ code: 3, stderr: expect.stringContaining('No cluster of the name c') });
+      expect(await pausedOf('b')).toBeUndefined();
+    });
+  });
+
+  describe('kbctl resume', () => {
+    test('lets a cluster go on, once', async () => {
+      expect(await kbctl('resume', 'a', 'b')).toEqual({
+        code: 0,
+        stdout: 'a: goes on\nb: was not paused\n',
+        stderr: '',
+      });
+      expect(await pausedOf('a')).toBeUndefined();
+    });
+  });
+
+  describe('kbctl pause --all', () => {
+    test('holds all, and is told wherever one of them is resumed or shown', async () => {
+      const { stdout } = await kbctl('pause', '--all', '--for', '30m', '--reason', 'a move', '-o', 'json');
+      expect(JSON.parse(stdout)).toMatchObject({ kind: 'PauseOfAll', changed: true, paused: { reason: 'a move' } });
+      expect(await readPauseOfAll(world().table)).toMatchObject({ reason: 'a move' });
+      for (const words of [
+        ['resume', 'a'],
+        ['cluster', 'list'],
+      ]) {
+        const { stderr } = await kbctl(...words);
+        expect(stderr).toMatch(/^All clusters are paused until .*: a move\. "kbctl resume --all" ends that\.\n$/);
+      }
+    });
+
+    test('ends with resume --all, once', async () => {
+      expect((await kbctl('resume', '--all')).stdout).toMatch(/^all clusters: go on/);
+      expect(await readPauseOfAll(world().table)).toBeUndefined();
+      expect(await kbctl('resume', '--all')).toMatchObject({
+        code: 0,
+        stdout: expect.stringMatching(/were not paused as a whole/),
+      });
+    });
+  });
+}

@@ -1,0 +1,219 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { beforeAll, describe, expect, test } from '@jest/globals';
+import { fromBits } from '../../lib/allocator/snapshot-bytes.ts';
+import { rangeAllocationToJson, rangeAllocationToStorage } from '../../lib/exchange/range-allocation.ts';
+import { registerCluster } from '../../lib/table/cluster-registration.ts';
+import { readCluster } from '../../lib/table/clusters.ts';
+import { addressesOf, portsOf } from '../support/kbctl-ranges.ts';
+import { specIn } from '../support/kbctl-specs.ts';
+import { CLUSTER, type KbctlWorld } from '../support/kbctl-world.ts';
+
+const HOUR_MS = 3_600_000;
+
+/** `10.0.0.<number>` for each. */
+const addresses = (...numbers: readonly number[]) => ({
+  metadata: {},
+  range: '10.0.0.0/24',
+  data: fromBits(numbers.map((number) => number - 1)),
+});
+
+/** Export, import and holds of a cluster at work. */
+export function describeRanges(world: () => KbctlWorld): void {
+  const inFolder = (name: string) => join(world().folder, name);
+  const exportRanges = (...words: readonly string[]) => world().kbctl(['export', 'ranges', CLUSTER, ...words]);
+  const importRanges = (...words: readonly string[]) => world().kbctl(['import', 'ranges', CLUSTER, ...words]);
+
+  beforeAll(async () => {
+    await registerCluster(world().table, specIn(world().spec()));
+  });
+
+  describe('kbctl export ranges, before any pass', () => {
+    test('is refused, and says what forces it', async () => {
+      const { code, stdout, stderr } = await exportRanges();
+      expect({ code, stdout }).toEqual({ code: 3, stdout: '' });
+      expect(stderr).toMatch(/^error: ranges\/serviceips is not known to agree with the cluster: .*--force/);
+    });
+
+    test('has nothing to write even by force', async () => {
+      expect(await exportRanges('--force', '--as', 'etcd', '--range', 'serviceips')).toMatchObject({
+        code: 3,
+        stderr: expect.stringContaining('Nothing is stored as serviceips'),
+      });
+    });
+  });
+
+  describe('kbctl get holds', () => {
+    test('says so when nothing is held', async () => {
+      expect(await world().kbctl(['get', 'holds'])).toEqual({ code: 0, stdout: '', stderr: 'Nothing is held.\n' });
+    });
+
+    test('lists what is held, for whom and until when', async () => {
+      await world().runAllLoops();
+      const untilMs = Date.now() + HOUR_MS;
+      const ci = { owner: 'ci', untilMs, takenUpBy: 'any', requestId: 'request-1' } as const;
+      await (await addressesOf(world().table)).take([{ value: '10.0.0.9' }, { value: '10.0.0.10' }], { hold: ci });
+      const forGood = { owner: 'balancer', takenUpBy: 'owner' } as const;
+      await (await portsOf(world().table)).take([{ value: 30080 }], { hold: forGood });
+
+      const { code, stdout } = await world().kbctl(['get', 'holds', CLUSTER]);
+      expect(code).toBe(0);
+      expect(stdout).toMatch(/^RANGE +ITEMS +OWNER +ENDS +TAKEN UP BY\n/);
+      expect(stdout).toMatch(/\n10\.0\.0\.0\/24 +10\.0\.0\.9,10\.0\.0\.10 +ci +in \d+m +any Service\n/);
+      expect(stdout).toMatch(/\n30000-32767 +30080 +balancer +never +Services of the owner\n/);
+      const json = await world().kbctl(['get', 'holds', '-o', 'json']);
+      expect(JSON.parse(json.stdout)).toMatchObject({
+        kind: 'HoldList',
+        items: [
+          {
+            cluster: CLUSTER,
+            key: 'ranges/serviceips',
+            range: '10.0.0.0/24',
+            items: ['10.0.0.9', '10.0.0.10'],
+            owner: 'ci',
+            until: new Date(untilMs).toISOString(),
+            takenUpBy: 'any',
+            requestId: 'request-1',
+          },
+          { key: 'ranges/servicenodeports', items: ['30080'], owner: 'balancer' },
+        ],
+      });
+    });
+  });
+
+  describe('kbctl export ranges', () => {
+    test('prints all ranges with their holds, and says how old they are', async () => {
+      const { code, stdout, stderr } = await exportRanges();
+      expect(code).toBe(0);
+      expect(JSON.parse(stdout)).toMatchObject({
+        kind: 'ClusterRanges',
+        cluster: CLUSTER,
+        ranges: [
+          { key: 'ranges/serviceips', used: 3, holds: [{ owner: 'ci' }] },
+          { key: 'ranges/servicenodeports', used: 1, holds: [{ owner: 'balancer' }] },
+        ],
+      });
+      expect(stderr).toMatch(/^serviceips 10\.0\.0\.0\/24: 3 of 254 taken, 2 held, compared \d+s ago\n/);
+    });
+
+    test('writes what etcd keeps, to the byte, into a file', async () => {
+      const words = ['--range', 'serviceips', '--as', 'etcd', '-f', inFolder('serviceips')];
+      const { code, stdout, stderr } = await exportRanges(...words);
+      expect({ code, stdout }).toEqual({ code: 0, stdout: '' });
+      expect(readFileSync(inFolder('serviceips'))).toEqual(Buffer.from(rangeAllocationToStorage(addresses(1, 9, 10))));
+      expect(stderr).toMatch(/^warning: 2 items of ranges\/serviceips are held/);
+    });
+
+    test('prints the object of Kubernetes', async () => {
+      const { stdout } = await exportRanges('--range', 'serviceips', '--as', 'range-allocation');
+      expect(stdout).toBe(rangeAllocationToJson(addresses(1, 9, 10)));
+    });
+
+    test.each([
+      [
+        'a range that the cluster does not have',
+        ['--range', 'secondaryserviceips'],
+        3,
+        'has no ranges/secondaryservice',
+      ],
+      ['one object for several ranges', ['--as', 'range-allocation'], 2, 'say which with --range'],
+      ['a form that there is not', ['--as', 'xml'], 2, 'Allowed choices are json, range-allocation, etcd'],
+      ['YAML', ['-o', 'yaml'], 2, '--as says its form'],
+      ['a folder that is not there', ['-f', 'no-such-folder/file'], 3, 'cannot be written (ENOENT)'],
+    ])('refuses %s', async (_, words, code, message) => {
+      expect(await exportRanges(...words)).toMatchObject({ code, stderr: expect.stringContaining(message) });
+    });
+
+    test('names the nearest cluster for one that is not registered', async () => {
+      expect(await world().kbctl(['export', 'ranges', 'prod-eu'])).toMatchObject({
+        code: 3,
+        stderr: 'error: No cluster of the name prod-eu is registered; did you mean prod-eu-1?\n',
+      });
+    });
+  });
+
+  describe('kbctl import ranges', () => {
+    const written = () => rangeAllocationToStorage(addresses(1, 9, 77, 78, 79));
+
+    test('shows what it would do in a dry run, and fails with the difference', async () => {
+      world().file('from-etcd', written());
+      const { code, stdout, stderr } = await importRanges('-f', 'from-etcd', '--dry-run');
+      expect({ code, stdout }).toEqual({
+        code: 1,
+        stdout: [
+          'serviceips 10.0.0.0/24',
+          '  to set            3  10.0.0.77-10.0.0.79',
+          '  set already       2  10.0.0.1, 10.0.0.9',
+          '  only here         1  10.0.0.10',
+          '',
+        ].join('\n'),
+      });
+      expect(stderr).toMatch(/^warning: Kubernetes 1\.34 and later no longer write/);
+    });
+
+    test('asks for --yes where there is no terminal, and writes nothing without', async () => {
+      const before = await readCluster(world().table, CLUSTER);
+      const { code, stderr } = await importRanges('-f', '-', ...[]);
+      expect({ code, stderr }).toEqual({ code: 3, stderr: 'error: The file is empty. Export it anew.\n' });
+      expect(await world().kbctl(['import', 'ranges', CLUSTER, '-f', '-'], { stdin: written() })).toMatchObject({
+        code: 2,
+        stderr: expect.stringContaining('say so with --yes. Nothing was changed.'),
+      });
+      expect(await readCluster(world().table, CLUSTER)).toEqual(before);
+    });
+
+    test.each([
+      ['that is cut off', () => written().subarray(0, 60), 'it is cut off'],
+      ['of another range', () => rangeAllocationToJson({ ...addresses(1), range: '10.0.1.0/24' }), 'is of 10.0.1.0/24'],
+      ['that is something else', () => 'a: 1\n', 'neither JSON nor the protobuf'],
+      ['that is far too large', () => new Uint8Array(3 * 1024 * 1024), 'has more than 2 MB'],
+    ])('refuses a file %s', async (_, content, message) => {
+      expect(await importRanges('-f', world().file('bad', content()), '--yes')).toEqual({
+        code: 3,
+        stdout: '',
+        stderr: expect.stringContaining(message),
+      });
+    });
+
+    test('refuses a file that is not there', async () => {
+      expect(await importRanges('-f', 'nowhere')).toMatchObject({
+        code: 3,
+        stderr: expect.stringContaining('nowhere cannot be read (ENOENT)'),
+      });
+    });
+
+    test('imports, and says that allocation is closed and how it opens', async () => {
+      const { code, stdout, stderr } = await importRanges('-f', 'from-etcd', '--yes');
+      expect(code).toBe(0);
+      expect(stdout).toContain('to set            3');
+      expect(stderr).toMatch(/Nothing can be allocated in prod-eu-1 until .* under generation 3\./);
+      expect(stderr).toContain('  kbctl repair cluster-ip prod-eu-1\n  kbctl repair node-port prod-eu-1\n');
+      expect(await (await addressesOf(world().table)).allocateNext()).toMatchObject({ code: 'NotReady' });
+      expect(await exportRanges()).toMatchObject({ code: 3, stderr: expect.stringContaining('imported into') });
+    });
+
+    test('is open again after a pass of both loops, with what was imported', async () => {
+      await world().runAllLoops();
+      const open = await addressesOf(world().table);
+      expect(await open.allocate('10.0.0.78')).toMatchObject({ code: 'AlreadyAllocated' });
+      expect(await open.allocate('10.0.0.80')).toBeUndefined();
+    });
+
+    test('has nothing to import the second time', async () => {
+      // The strikes of a pass in between would be taken away again.
+      const { stdout } = await exportRanges();
+      const again = await world().kbctl(['import', 'ranges', CLUSTER, '-f', '-', '-o', 'json', '--yes'], {
+        stdin: stdout,
+      });
+      expect(again.code).toBe(0);
+      expect(JSON.parse(again.stdout)).toMatchObject({
+        kind: 'RangeImport',
+        cluster: CLUSTER,
+        ranges: [
+          { key: 'ranges/serviceips', toSet: [], onlyHere: [] },
+          { key: 'ranges/servicenodeports', toSet: [] },
+        ],
+      });
+    });
+  });
+}

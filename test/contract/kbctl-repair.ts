@@ -1,0 +1,226 @@
+import { beforeAll, describe, expect, test } from '@jest/globals';
+import { fromBits, union } from '../../lib/allocator/snapshot-bytes.ts';
+import { pauseCluster, registerCluster, takeOverCluster } from '../../lib/table/cluster-registration.ts';
+import { RANGE_KEYS, readRange, saveRange } from '../../lib/table/ranges.ts';
+import { readRunRecord } from '../../lib/table/run-records.ts';
+import { SERVICES } from '../../local/stand-in/resources.ts';
+import { specIn } from '../support/kbctl-specs.ts';
+import { CLUSTER, type KbctlWorld } from '../support/kbctl-world.ts';
+import { kubeconfigTo } from '../support/kubeconfig-to.ts';
+import { startSilentServer } from '../support/silent-server.ts';
+
+const KEY = RANGE_KEYS.primary;
+
+/** `repair`: a pass that a person runs, what a dry run leaves alone, and a corrupt snapshot that is rebuilt. */
+export function describeRepair(world: () => KbctlWorld): void {
+  const repair = (...words: string[]) => world().kbctl(['repair', 'cluster-ip', ...words]);
+  const snapshot = async () => {
+    const read = await readRange(world().table, CLUSTER, KEY);
+    if (read === undefined) throw new Error('no pass has saved the range');
+    return read;
+  };
+  const everything = async () => [
+    await world().table.list(CLUSTER, ''),
+    world().standIn.store.list(SERVICES, undefined, () => true),
+  ];
+  /** Takes 10.0.0.10 without a Service, as a create that was never finished leaves it. */
+  const leak = async () => {
+    const { stored, item } = await snapshot();
+    await saveRange(world().table, CLUSTER, KEY, { ...stored, data: union(stored.data, fromBits([9])) }, item);
+  };
+  const corrupt = async () => {
+    const { item } = await snapshot();
+    await world().table.put({ ...item, value: { range: 'banana' } }, item);
+  };
+
+  describe('kbctl repair', () => {
+    beforeAll(async () => {
+      await registerCluster(world().table, specIn(world().spec()));
+      await world().runAllLoops();
+    });
+
+    test('finds nothing to do in a cluster that is well, and records the pass', async () => {
+      const before = await readRunRecord(world().table, CLUSTER, 'cluster-ip-repair');
+      const { code, stdout } = await repair(CLUSTER);
+      expect({ code, stdout }).toEqual({
+        code: 0,
+        stdout: `${CLUSTER} cluster-ip-repair: one pass, 1 Service seen\n  nothing to do\n`,
+      });
+      const after = await readRunRecord(world().table, CLUSTER, 'cluster-ip-repair');
+      expect(after?.record.startedAtMs).toBeGreaterThan(before?.record.startedAtMs ?? 0);
+    });
+
+    test('does the same for node ports', async () => {
+      const { code, stdout } = await world().kbctl(['repair', 'node-port', CLUSTER]);
+      expect({ code, stdout }).toEqual({
+        code: 0,
+        stdout: `${CLUSTER} node-port-repair: one pass, 1 Service seen\n  nothing to do\n`,
+      });
+    });
+
+    test('names the nearest cluster for one that is unknown', async () => {
+      expect(await repair('prod-eu')).toMatchObject({
+        code: 3,
+        stderr: 'error: No cluster of the name prod-eu is registered; did you mean prod-eu-1?\n',
+      });
+    });
+
+    test('says what a pass would change, and writes nothing anywhere', async () => {
+      await leak();
+      const before = await everything();
+      const { code, stdout } = await repair(CLUSTER, '--dry-run');
+      expect(code).toBe(1);
+      expect(stdout).toContain(
+        'what a pass would change now, nothing was written, 1 Service seen\n  would save ranges/',
+      );
+      expect(stdout).toContain('mayHaveLeaked: the cluster IP 10.0.0.10 may have leaked: flagging for later clean up');
+      expect(stdout).toMatch(/to mend it: \S/);
+      expect(await everything()).toEqual(before);
+    });
+
+    test('strikes once, and says that a pass right after it does not count', async () => {
+      expect((await repair(CLUSTER)).stdout).toContain('Left: 1 taken without a Service');
+      const { code, stdout } = await repair(CLUSTER, '-o', 'json');
+      expect(code).toBe(0);
+      expect(JSON.parse(stdout)).toMatchObject({
+        apiVersion: 'kbctl/v1',
+        kind: 'Repair',
+        cluster: CLUSTER,
+        loop: 'cluster-ip-repair',
+        dryRun: false,
+        outcome: 'succeeded',
+        wrote: true,
+        changes: [],
+        counts: { mayHaveLeaked: 1 },
+        nextStrikeAt: expect.stringMatching(/^\d{4}-.*Z$/),
+      });
+      expect((await repair(CLUSTER)).stdout).toContain('this pass does not count: the last that did is too near');
+    });
+
+    test('frees at the third strike, and says so', async () => {
+      const { stored, item } = await snapshot();
+      const strikes = { once: new Uint8Array(0), twice: fromBits([9]) };
+      await saveRange(world().table, CLUSTER, KEY, { ...stored, strikes }, item);
+      const { code, stdout } = await repair(CLUSTER);
+      expect(code).toBe(1);
+      expect(stdout).toContain('  Freed:\n    the cluster IP 10.0.0.10 appears to have leaked: cleaning up\n');
+    });
+
+    test('enters a Service that the table does not know', async () => {
+      world().standIn.store.insert(SERVICES, stored('web', '10.0.0.77'));
+      const { code, stdout } = await repair(CLUSTER);
+      expect(code).toBe(1);
+      expect(stdout).toMatch(/ {2}Entered:\n.*10\.0\.0\.77.* is not allocated; repairing\n/);
+    });
+
+    test('shows twenty findings and counts the others', async () => {
+      const { store } = world().standIn;
+      const names = Array.from({ length: 25 }, (_, index) => `copy-${index}`);
+      for (const name of names) store.insert(SERVICES, stored(name, '10.0.0.77'));
+      const { stdout } = await repair(CLUSTER);
+      expect(stdout).toContain('    ... and 5 more (-o json has them all)\n');
+      expect(stdout.match(/ {4}duplicate: /g)).toHaveLength(20);
+      for (const name of names) store.remove(SERVICES, store.get(SERVICES, 'shop', name));
+    });
+
+    test('says so and records nothing when the API server is not there', async () => {
+      const before = await everything();
+      const file = world().file('nowhere', kubeconfigTo('http://127.0.0.1:1'));
+      const { code, stdout, stderr } = await repair(CLUSTER, '--kubeconfig', file);
+      expect({ code, stdout }).toEqual({ code: 4, stdout: '' });
+      expect(stderr).toContain('error: unable to refresh the service IP block: ');
+      expect(await everything()).toEqual(before);
+    });
+
+    test('ends at Ctrl-C while the API server is silent', async () => {
+      const silent = await startSilentServer();
+      try {
+        const file = world().file('silent', kubeconfigTo(`http://${silent.authority}`));
+        const running = world().start(['repair', 'cluster-ip', CLUSTER, '--kubeconfig', file]);
+        await running.untilItSaid(/prod-eu-1: http/);
+        expect(await running.end('SIGINT')).toMatchObject({
+          code: 130,
+          stderr: expect.stringContaining('Interrupted before anything was decided: nothing was changed.\n'),
+        });
+      } finally {
+        await silent.close();
+      }
+    });
+
+    test('runs no pass while the cluster is paused, unless it is told to', async () => {
+      const pause = { untilMs: Date.now() + 3_600_000, reason: 'upgrade', by: 'anna' };
+      await pauseCluster(world().table, CLUSTER, pause);
+      const { code, stderr } = await repair(CLUSTER);
+      expect(code).toBe(3);
+      expect(stderr).toMatch(/is paused until \S+ by anna: upgrade\. Nothing was done\. .*--even-if-paused/);
+      expect(await repair(CLUSTER, '--even-if-paused')).toMatchObject({ code: 0 });
+      expect(await repair(CLUSTER, '--dry-run')).toMatchObject({ code: 0 });
+      await pauseCluster(world().table, CLUSTER, undefined);
+    });
+
+    test('acts for the stack that owns the cluster, and says so', async () => {
+      await takeOverCluster(world().table, CLUSTER, 'kbc-prod');
+      world().standIn.store.insert(SERVICES, stored('api', '10.0.0.78'));
+      const { stderr, stdout } = await repair(CLUSTER);
+      expect(stderr).toContain(`For the stack kbc-prod, which owns ${CLUSTER}.\n`);
+      expect(stdout).toContain('saved ranges/serviceips: ');
+    });
+  });
+
+  describe('kbctl repair --rebuild', () => {
+    test('is refused when the snapshot can be read', async () => {
+      const { code, stderr } = await repair(CLUSTER, '--rebuild');
+      expect(code).toBe(3);
+      expect(stderr).toContain(`ranges/serviceips can be read: nothing was rebuilt. "kbctl get ranges ${CLUSTER}"`);
+    });
+
+    test('is what a pass that finds a corrupt snapshot tells people to do', async () => {
+      await corrupt();
+      const { code, stdout } = await repair(CLUSTER);
+      expect(code).toBe(1);
+      expect(stdout).toContain(`to mend it: kbctl repair cluster-ip ${CLUSTER} --rebuild --dry-run`);
+    });
+
+    test('shows with --dry-run what the snapshot would hold', async () => {
+      const before = await everything();
+      const { code, stdout, stderr } = await repair(CLUSTER, '--rebuild', '--dry-run');
+      expect(code).toBe(1);
+      expect(stdout).toContain('would rebuild ranges/serviceips: 3 of 254 taken in 10.0.0.0/24\n');
+      expect(stderr).toContain('What the corrupt snapshot held without a Service would be lost: leaks');
+      expect(await everything()).toEqual(before);
+    });
+
+    test('replaces it by what the Services prove', async () => {
+      const { code, stdout, stderr } = await repair(CLUSTER, '--rebuild');
+      expect({ code, stdout }).toEqual({
+        code: 0,
+        stdout: [
+          `${CLUSTER} cluster-ip-repair: one pass, 3 Services seen`,
+          '  rebuilt ranges/serviceips: 3 of 254 taken in 10.0.0.0/24',
+          '',
+        ].join('\n'),
+      });
+      expect(stderr).toContain('What the corrupt snapshot held without a Service is lost: leaks');
+      expect((await snapshot()).stored).toMatchObject({ range: '10.0.0.0/24', data: fromBits([0, 76, 77]), holds: [] });
+    });
+
+    test('is refused in observe, where nothing is written', async () => {
+      await corrupt();
+      await registerCluster(world().table, specIn(world().spec({ mode: 'observe' })));
+      const { code, stderr } = await repair(CLUSTER, '--rebuild');
+      expect(code).toBe(3);
+      expect(stderr).toContain(`"kbctl cluster set-mode ${CLUSTER} enforce"`);
+      expect((await repair(CLUSTER, '--rebuild', '--dry-run')).stdout).toContain('would rebuild ranges/serviceips');
+    });
+  });
+}
+
+/** As if restored from a backup: no API server was asked. */
+function stored(name: string, clusterIP: string) {
+  return {
+    apiVersion: 'v1',
+    kind: 'Service',
+    metadata: { namespace: 'shop', name, uid: `uid-of-${name}`, resourceVersion: '1' },
+    spec: { type: 'ClusterIP', clusterIP, clusterIPs: [clusterIP], ports: [{ port: 80 }] },
+  };
+}

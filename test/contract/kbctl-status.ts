@@ -1,0 +1,141 @@
+import { beforeAll, describe, expect, test } from '@jest/globals';
+import { registerCluster } from '../../lib/table/cluster-registration.ts';
+import { SERVICES } from '../../local/stand-in/resources.ts';
+import { specIn } from '../support/kbctl-specs.ts';
+import { CLUSTER, type KbctlWorld } from '../support/kbctl-world.ts';
+
+/** `status`, `get` and `logs-query` on a cluster at work, in which then one address is used twice. */
+export function describeStatus(world: () => KbctlWorld): void {
+  describe('kbctl status, before anything ran', () => {
+    test('says how to register a cluster where none is', async () => {
+      const { code, stdout, stderr } = await world().kbctl(['status']);
+      expect({ code, stdout }).toEqual({ code: 0, stdout: '' });
+      expect(stderr).toContain('kbctl cluster apply -f FILE registers one');
+    });
+
+    test('shows a cluster that nobody looks after yet', async () => {
+      await registerCluster(world().table, specIn(world().spec()));
+      const { stdout } = await world().kbctl(['status', CLUSTER]);
+      expect(stdout).toMatch(/203\.0\.113\.10 +never seen/);
+      expect(stdout).toMatch(/cluster-ip-repair +never ran/);
+    });
+  });
+
+  describe('kbctl status, of a cluster at work', () => {
+    beforeAll(async () => {
+      await world().runAllLoops();
+    });
+
+    test('is fine, and shows leases, loops and ranges', async () => {
+      const { code, stdout, stderr } = await world().kbctl(['status', CLUSTER]);
+      expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+      expect(stdout).toContain(`${CLUSTER}  good  enforce, allocator table, generation 1, nobody’s yet`);
+      expect(stdout).toMatch(/203\.0\.113\.10 +held .*answered 200/);
+      expect(stdout).toMatch(/kubernetes-service +good /);
+      expect(stdout).toMatch(/10\.0\.0\.0\/24 +cluster IPs +▏ +0% +\d of 254/);
+      expect(stdout).not.toContain('Needs attention');
+    });
+
+    test('has a line for each cluster when none is named', async () => {
+      const { code, stdout } = await world().kbctl(['status']);
+      expect(code).toBe(0);
+      expect(stdout).toMatch(/^NAME +HEALTH .*\nprod-eu-1 +good +enforce +1\/1 /);
+    });
+
+    test('is one document for programs', async () => {
+      const { stdout } = await world().kbctl(['status', CLUSTER, '-o', 'json']);
+      expect(JSON.parse(stdout)).toMatchObject({
+        apiVersion: 'kbctl/v1',
+        kind: 'ClusterStatus',
+        name: CLUSTER,
+        health: 'good',
+        apiServers: [{ address: '203.0.113.10', state: 'held', lastProbe: 'answered 200' }],
+      });
+    });
+
+    test('is shown again until Ctrl-C, which is its regular end', async () => {
+      const watching = world().start(['status', CLUSTER, '--watch', '--interval', '1s']);
+      await watching.untilItSaid(/(--- [\s\S]*){2}/);
+      expect(await watching.end('SIGINT')).toMatchObject({ code: 0, stderr: '' });
+    });
+
+    test('names the nearest cluster for one that is unknown', async () => {
+      expect(await world().kbctl(['status', 'prod-eu-2'])).toMatchObject({
+        code: 3,
+        stderr: 'error: No cluster of the name prod-eu-2 is registered; did you mean prod-eu-1?\n',
+      });
+    });
+  });
+
+  describe('kbctl get', () => {
+    test.each([
+      ['leases', /^ADDRESS .*\n203\.0\.113\.10 +held/],
+      ['ranges', /^RANGE .*\n10\.0\.0\.0\/24 +cluster IPs/],
+      ['runs', /^LOOP .*\nsystem-namespaces +good/],
+    ])('lists %s', async (what, pattern) => {
+      const { code, stdout } = await world().kbctl(['get', what, CLUSTER]);
+      expect(code).toBe(0);
+      expect(stdout).toMatch(pattern);
+    });
+
+    test('gives lists of all clusters as YAML', async () => {
+      const { stdout } = await world().kbctl(['get', 'leases', '-o', 'yaml']);
+      expect(stdout).toMatch(/^apiVersion: kbctl\/v1\nkind: LeaseList\nitems:\n +- cluster: prod-eu-1\n/);
+    });
+
+    test('finds nothing where nothing is wrong', async () => {
+      expect(await world().kbctl(['get', 'findings', CLUSTER])).toEqual({
+        code: 0,
+        stdout: '',
+        stderr: 'The last passes found nothing wrong.\n',
+      });
+    });
+  });
+
+  describe('when two Services have one address', () => {
+    beforeAll(async () => {
+      for (const name of ['web', 'web-copy']) {
+        world().standIn.store.insert(SERVICES, stored(name));
+      }
+      await world().runAllLoops();
+    });
+
+    test('status says so, says what to do, and fails', async () => {
+      const { code, stdout } = await world().kbctl(['status', CLUSTER]);
+      expect(code).toBe(1);
+      expect(stdout).toMatch(/✗ duplicate: .*10\.0\.0\.77/);
+      expect(stdout).toContain('shop/web-copy');
+    });
+
+    test('get findings names Service and address, and fails', async () => {
+      const { code, stdout } = await world().kbctl(['get', 'findings', '-o', 'json']);
+      expect(code).toBe(1);
+      expect(JSON.parse(stdout).items).toContainEqual(
+        expect.objectContaining({ cluster: CLUSTER, type: 'duplicate', service: 'shop/web-copy', item: '10.0.0.77' }),
+      );
+    });
+  });
+
+  describe('kbctl logs-query', () => {
+    test('prints a query, and the command beside it', async () => {
+      const { code, stdout, stderr } = await world().kbctl(['logs-query', CLUSTER, '--finding', 'Duplicate']);
+      expect(code).toBe(0);
+      expect(stdout).toContain(`| filter cluster = "${CLUSTER}"`);
+      expect(stderr).toContain('aws logs start-query');
+    });
+
+    test('refuses what is no finding', async () => {
+      expect(await world().kbctl(['logs-query', CLUSTER, '--finding', 'late'])).toMatchObject({ code: 2, stdout: '' });
+    });
+  });
+}
+
+/** As if restored from a backup: no API server was asked. */
+function stored(name: string) {
+  return {
+    apiVersion: 'v1',
+    kind: 'Service',
+    metadata: { namespace: 'shop', name, uid: `uid-of-${name}`, resourceVersion: '1' },
+    spec: { type: 'ClusterIP', clusterIP: '10.0.0.77', clusterIPs: ['10.0.0.77'], ports: [{ port: 80 }] },
+  };
+}

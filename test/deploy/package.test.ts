@@ -1,0 +1,92 @@
+import { execFileSync, spawnSync } from 'node:child_process';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { delimiter, dirname, join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
+
+jest.setTimeout(300_000);
+
+const REPOSITORY = join(import.meta.dirname, '../..');
+const { version }: { readonly version: string } = JSON.parse(readFileSync(join(REPOSITORY, 'package.json'), 'utf8'));
+
+/** Where the package is packed, and installed as `npm install --global` does. */
+let folder: string;
+
+beforeAll(() => {
+  folder = mkdtempSync(join(realpathSync(tmpdir()), 'kube-bootstrap-controller-package-'));
+  npm('pack', '--pack-destination', folder);
+  const [tarball = ''] = readdirSync(folder);
+  npm('install', '--global', '--prefix', folder, '--prefer-offline', join(folder, tarball));
+});
+
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+function npm(...args: readonly string[]): void {
+  const options = ['--no-audit', '--no-fund', '--loglevel=error'];
+  execFileSync('npm', [...args, ...options], { cwd: REPOSITORY, encoding: 'utf8', stdio: 'pipe' });
+}
+
+interface Ran {
+  readonly code: number | null;
+  readonly output: string;
+  readonly errors: string;
+}
+
+/** Runs the installed command where nothing of the repository is, under the `node` of that folder. */
+function kbctl(args: readonly string[], nodeFolder: string, nodeOptions = ''): Ran {
+  const { status, stdout, stderr } = spawnSync(join(folder, 'bin/kbctl'), args, {
+    cwd: folder,
+    env: { PATH: [nodeFolder, '/usr/bin', '/bin'].join(delimiter), NODE_OPTIONS: nodeOptions },
+    encoding: 'utf8',
+  });
+  return { code: status, output: stdout, errors: stderr };
+}
+
+describe('the command of the installed package', () => {
+  const current = dirname(process.execPath);
+
+  test('tells its version', () => {
+    expect(kbctl(['--version'], current)).toEqual({ code: 0, output: `${version}\n`, errors: '' });
+  });
+
+  test('tells its usage', () => {
+    expect(kbctl(['--help'], current)).toMatchObject({
+      code: 0,
+      output: expect.stringMatching(/^Usage: kbctl /),
+      errors: '',
+    });
+  });
+
+  const pretence = "Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '20.20.2' } })";
+  const pretend = `--import data:text/javascript,${encodeURIComponent(pretence)}`;
+  test.each([
+    { node: 'one that says that it is 20.20.2', at: current, options: pretend },
+    ...oldNodes().map((at) => ({ node: join(at, 'node'), at, options: '' })),
+  ])('says in one line that Node is too old: $node', ({ at, options }) => {
+    expect(kbctl(['--version'], at, options)).toEqual({
+      code: 1,
+      output: '',
+      errors: expect.stringMatching(/^kube-bootstrap-controller needs Node\.js 22\.19 or later and this is .*\n$/),
+    });
+  });
+});
+
+test('the package holds what the command needs, and none of its sources', () => {
+  const root = join(folder, 'lib/node_modules/kube-bootstrap-controller');
+  const files = readdirSync(root, { recursive: true, encoding: 'utf8' }).filter(
+    (file) => !file.startsWith('node_modules'),
+  );
+  expect(files).toEqual(
+    expect.arrayContaining(['dist/kbctl.mjs', 'dist/kbctl.mjs.map', 'README.md', 'LICENSE', 'CHANGELOG.md']),
+  );
+  expect(files.filter((file) => /\.ts$|^(test|lib|local|functions)/.test(file))).toEqual([]);
+});
+
+/** Folders of the PATH whose `node` is older than what is needed. */
+function oldNodes(): string[] {
+  const folders = (process.env['PATH'] ?? '').split(delimiter).filter((at) => existsSync(join(at, 'node')));
+  return [...new Set(folders.map((at) => realpathSync(at)))].filter((at) => {
+    const { stdout } = spawnSync(join(at, 'node'), ['--version'], { encoding: 'utf8' });
+    return /^v(1\d|20)\./.test(stdout);
+  });
+}

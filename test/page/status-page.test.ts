@@ -1,0 +1,166 @@
+import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import type { BrowserContextOptions } from 'playwright-core';
+import { renderClusterPage } from '../../cli/page/render-cluster-page.ts';
+import { renderFleetPage } from '../../cli/page/render-fleet-page.ts';
+import {
+  aClusterStatus,
+  aFinding,
+  aFleetStatus,
+  anApiServer,
+  clustersOfEachKind,
+  manyClusters,
+  STATUS_AT_MS,
+} from '../support/a-fleet-status.ts';
+import { checkAccessibility, screenshot } from '../support/browser.ts';
+import { type PageViewer, sidewaysScroll, startViewer } from '../support/status-page.ts';
+
+jest.setTimeout(120_000);
+
+let viewer: PageViewer;
+beforeAll(async () => {
+  viewer = await startViewer();
+});
+afterEach(async () => {
+  expect(await viewer.closePages()).toEqual([]);
+});
+afterAll(() => viewer?.close());
+
+const SCREENS: Readonly<Record<string, BrowserContextOptions>> = {
+  light: { colorScheme: 'light', viewport: { width: 1280, height: 900 } },
+  dark: { colorScheme: 'dark', viewport: { width: 1280, height: 900 } },
+  narrow: { colorScheme: 'light', viewport: { width: 360, height: 740 } },
+  'narrow and dark': { colorScheme: 'dark', viewport: { width: 360, height: 740 } },
+};
+
+const PAGES: Readonly<Record<string, () => string>> = {
+  fleet: () => renderFleetPage(aFleetStatus(clustersOfEachKind())),
+  cluster: () =>
+    renderClusterPage(clustersOfEachKind()[1] ?? aClusterStatus(), { atMs: STATUS_AT_MS, live: { pollMs: 60_000 } }),
+  quiet: () => renderFleetPage(aFleetStatus([aClusterStatus()])),
+  empty: () => renderFleetPage(aFleetStatus([])),
+};
+
+describe('all can use', () => {
+  test.each(Object.keys(PAGES).flatMap((page) => Object.keys(SCREENS).map((screen) => [page, screen] as const)))(
+    'the page of the kind %s, %s',
+    async (kind, screen) => {
+      const { page } = await viewer.view(PAGES[kind]?.() ?? '', SCREENS[screen]);
+      for (const details of await page.locator('details').all()) {
+        if ((await details.getAttribute('open')) === null) await details.locator('summary').click();
+      }
+
+      expect(await checkAccessibility(page)).toEqual([]);
+      expect(await sidewaysScroll(page)).toBeLessThanOrEqual(0);
+      await screenshot(page, `${kind}-${screen.replaceAll(' ', '-')}`);
+    },
+  );
+});
+
+test('without JavaScript all is there but the filter', async () => {
+  const { page } = await viewer.view(PAGES['fleet']?.() ?? '', { javaScriptEnabled: false });
+
+  expect(await page.locator('#filter').isVisible()).toBe(false);
+  expect(await page.locator('#glance tbody tr').count()).toBe(6);
+  await page.locator('#c-prod-eu-1 summary').click();
+  expect(await page.locator('#c-prod-eu-1').getByRole('img').first().isVisible()).toBe(true);
+});
+
+test('a link to a cluster opens its details', async () => {
+  const { page } = await viewer.view(PAGES['fleet']?.() ?? '');
+
+  await page.locator('#glance').getByRole('link', { name: 'lab-2' }).click();
+
+  expect(await page.locator('#c-lab-2 .body').isVisible()).toBe(true);
+  expect(await page.locator('#c-prod-eu-2 .body').isVisible()).toBe(false);
+});
+
+test('headings go down one level at a time, and landmarks are there', async () => {
+  const { page } = await viewer.view(PAGES['fleet']?.() ?? '');
+  const levels = await page
+    .locator('h1,h2,h3,h4,h5')
+    .evaluateAll((all) => all.map(({ tagName }) => Number(tagName[1])));
+
+  expect(levels.filter((level, index) => level > (levels[index - 1] ?? 0) + 1)).toEqual([]);
+  for (const role of ['banner', 'main', 'contentinfo', 'search'] as const) {
+    expect(await page.getByRole(role).count()).toBe(1);
+  }
+});
+
+describe('hostile names', () => {
+  const TEXTS = [
+    '<script>globalThis.hacked = true</script>',
+    '"><img src="https://example.com/x.png" onerror="globalThis.hacked = true">',
+    "'-globalThis.hacked-'",
+    '</style></title></textarea><svg onload="globalThis.hacked=true">',
+    'evil\u202egnp.exe\u2066',
+    '\0\u0007\u001b[31m',
+    '{{constructor.constructor("hacked=1")()}}',
+    'w'.repeat(5_000),
+    '\ud800\ufffd',
+  ];
+  const hostile = (text: string) =>
+    aClusterStatus({
+      name: text.slice(0, 100),
+      health: 'bad',
+      attention: [{ level: 'bad', word: text, message: text, next: text }],
+      apiServers: [anApiServer(text, { host: text, lastProbe: text })],
+      findings: [aFinding({ service: text, message: text, item: text, mend: text })],
+      unreadable: [text],
+    });
+
+  test.each(TEXTS.map((text) => [JSON.stringify(text.slice(0, 40)), text] as const))(
+    '%s are text, and break nothing',
+    async (_, text) => {
+      const fleet = aFleetStatus([hostile(text)], { table: text, unreadable: [{ name: text, message: text }] });
+      const { page } = await viewer.view(renderFleetPage(fleet, { live: { pollMs: 60_000 } }), SCREENS['narrow']);
+
+      expect(await page.evaluate(() => 'hacked' in globalThis)).toBe(false);
+      expect(await page.locator('script').count()).toBe(1);
+      expect(await page.locator('img, iframe, object, form, [onload], [onerror], [style]').count()).toBe(0);
+      expect(await sidewaysScroll(page)).toBeLessThanOrEqual(0);
+      expect(await checkAccessibility(page)).toEqual([]);
+    },
+  );
+
+  test('what is shown is what was written, its unseen parts made visible', async () => {
+    const { page } = await viewer.view(renderFleetPage(aFleetStatus([hostile('a<b>\u202ec')])));
+
+    expect(await page.getByRole('article').getByRole('heading').textContent()).toBe('a<b>\\u{202e}c');
+  });
+});
+
+describe('1,000 clusters', () => {
+  const markup = renderFleetPage(aFleetStatus(manyClusters(1_000)));
+
+  test('can be found by name and by health', async () => {
+    const { page } = await viewer.view(markup);
+    const visible = page.locator('#glance tbody tr:visible');
+    expect(await visible.count()).toBe(1_000);
+
+    await page.getByLabel('Name').fill('-09');
+    expect(await visible.count()).toBe(100);
+    expect(await page.locator('#filter-count').textContent()).toBe('100 of 1000 shown');
+    await page.getByLabel('Health').selectOption('warning');
+    expect(await visible.count()).toBe(3);
+    await page.getByLabel('Name').fill('no such');
+    expect(await visible.count()).toBe(0);
+    await page.getByLabel('Name').fill('');
+    await page.getByLabel('Health').selectOption('');
+    expect(await visible.count()).toBe(1_000);
+  });
+
+  test('are no more than 20,000 elements', async () => {
+    const { page } = await viewer.view(markup);
+
+    expect(await page.locator('*').count()).toBeLessThan(20_000);
+  });
+
+  test('are no wider than the window, and can be used by all', async () => {
+    const { page } = await viewer.view(markup, SCREENS['narrow']);
+    expect(await sidewaysScroll(page)).toBeLessThanOrEqual(0);
+
+    // Of a tenth of them: each row is like the next, and looking at all takes long.
+    const { page: tenth } = await viewer.view(renderFleetPage(aFleetStatus(manyClusters(100))), SCREENS['narrow']);
+    expect(await checkAccessibility(tenth)).toEqual([]);
+  });
+});

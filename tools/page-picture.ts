@@ -1,0 +1,40 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { renderFleetPage } from '../cli/page/render-fleet-page.ts';
+import { writePage } from '../cli/page/write-page.ts';
+import { aFleetStatus, clustersOfEachKind } from '../test/support/a-fleet-status.ts';
+import { startBrowser } from '../test/support/browser.ts';
+import { withPalette } from './palette-png.ts';
+
+/** Takes the picture of the status page that README.md shows. Made by hand, when the page looks different. */
+const PICTURE = join(import.meta.dirname, '../docs/status-page.png');
+const WIDTH = 1_080;
+/** More than the page has, so that nothing scrolls. */
+const HEIGHT = 4_000;
+const MOST_BYTES = 150_000;
+
+const folder = await mkdtemp(join(tmpdir(), 'page-picture-'));
+const browser = await startBrowser();
+try {
+  const file = join(folder, 'page.html');
+  await writePage(file, renderFleetPage(aFleetStatus(clustersOfEachKind())));
+  const { page } = await browser.open(pathToFileURL(file).href, {
+    viewport: { width: WIDTH, height: HEIGHT },
+    colorScheme: 'light',
+  });
+  await page.locator('details summary').first().click();
+  // Down to the end of the first map: what follows is more of the same.
+  const end = await page.locator('.legend').first().boundingBox();
+  if (end === null) throw new Error('the first cluster of the demonstration has no map');
+  const clip = { x: 0, y: 0, width: WIDTH, height: end.y + end.height + 20 };
+  const picture = withPalette(await page.screenshot({ clip }));
+  if (picture.length > MOST_BYTES)
+    throw new Error(`the picture would have ${picture.length} bytes: show less of the page`);
+  await writeFile(PICTURE, picture);
+  console.log(`${PICTURE}: ${picture.length} bytes`);
+} finally {
+  await browser.close();
+  await rm(folder, { recursive: true });
+}
