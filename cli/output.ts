@@ -81,7 +81,8 @@ export class Output {
   /** Of the terminal; absent where the output goes elsewhere. */
   get columns(): number | undefined {
     const { isTTY = false, columns } = this.terminal.out;
-    return isTTY ? columns : undefined;
+    // One that does not tell its width says 0.
+    return isTTY && columns !== 0 ? columns : undefined;
   }
 
   #write(text: string): void {

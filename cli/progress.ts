@@ -9,11 +9,13 @@ export interface Progress {
 }
 
 export function startProgress(stream: OutStream, text: string): Progress {
+  // A terminal that does not tell its width (`docker exec -t`, `script`) says 0, which the spinner would divide by.
+  const isShown = stream.isTTY === true && stream.columns !== 0;
   const spinner = ora({
     text,
     stream,
-    isEnabled: stream.isTTY === true,
-    isSilent: stream.isTTY !== true,
+    isEnabled: isShown,
+    isSilent: !isShown,
     discardStdin: false,
   });
   spinner.start();

@@ -6,5 +6,5 @@ export function knownInstead(address: string, { apiServers }: ClusterSpec, lease
   const named = apiServers.map((server) => ('address' in server ? server.address : server.host));
   const known = [...new Set([...named, ...leased])];
   const nearest = nearestName(address, known);
-  return nearest === undefined ? `it has ${known.join(', ')}` : `did you mean ${nearest}?`;
+  return nearest === undefined ? `it has ${known.join(', ')}.` : `did you mean ${nearest}?`;
 }

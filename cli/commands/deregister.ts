@@ -4,6 +4,7 @@ import { describeError } from '../../lib/telemetry/describe-error.ts';
 import type { Act } from '../act.ts';
 import type { Cli, GlobalOptions } from '../cli.ts';
 import { type ConnectionOptions, withConnectionOptions } from '../connection-options.ts';
+import { drainFor } from '../drain.ts';
 import { parseDuration } from '../durations.ts';
 import { configurationError } from '../errors.ts';
 import { withExamples } from '../examples.ts';
@@ -123,27 +124,6 @@ async function told(cli: Cli, { name, address, result, wouldWrite }: Told, { dra
   }
   if (cli.ended.aborted) return EXIT.interrupted;
   return stillPublished || (drain !== undefined && !drained) ? EXIT.findings : EXIT.fine;
-}
-
-/** Counts down on a terminal. @returns whether the time was over, and nobody ended it before. */
-async function drainFor(cli: Cli, address: string, drainMs: number): Promise<boolean> {
-  const { setTimeout: sleep } = await import('node:timers/promises');
-  const endsAtMs = performance.now() + drainMs;
-  const leftMs = () => endsAtMs - performance.now();
-  const text = () => `${plain(address)} is out: ${Math.ceil(leftMs() / 1000)}s more for connections that are open`;
-  if (cli.output.terminal.err.isTTY !== true) cli.output.say(text());
-  const progress = cli.progress(text());
-  try {
-    while (leftMs() > 0 && !cli.signal.aborted) {
-      progress.tell(text());
-      await sleep(Math.min(1_000, leftMs()), undefined, { signal: cli.signal }).catch(() => undefined);
-    }
-  } finally {
-    progress.end();
-  }
-  if (!cli.signal.aborted) return true;
-  cli.output.say('Not waited for any longer: connections may still be open.');
-  return false;
 }
 
 async function refusal(

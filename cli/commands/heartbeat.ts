@@ -1,4 +1,5 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
+import type { Heartbeat } from '../../lib/loops/heartbeat.ts';
 import type { Act } from '../act.ts';
 import type { Cli, GlobalOptions } from '../cli.ts';
 import { type ConnectionOptions, withConnectionOptions } from '../connection-options.ts';
@@ -20,7 +21,7 @@ const DESCRIPTION = `Keep the lease of this host's API server, in place of being
 
 Runs on the API server's own host. Asks the API server whether it is ready and refreshes its lease in the table, by this
 host's clock as the table's corrects it. At its end (Ctrl-C, SIGTERM) the address is taken out of the endpoints, as an API
-server does it itself; the next start brings it back. Whose lease was kept by its host is not probed for an hour after.`;
+server does it itself; the next start brings it back. Without one, it is probed again two hours later.`;
 
 /** `kbctl heartbeat CLUSTER --address auto|IP`. */
 export function heartbeatCommand(act: Act): Command {
@@ -49,20 +50,26 @@ export function heartbeatCommand(act: Act): Command {
 
 async function run(cli: Cli, name: string, options: Options): Promise<ExitCode> {
   if (cli.output.isForPrograms) throw usageError('heartbeat prints no data: leave out -o.');
-  const [opened, { serverClock }, { ownAddress, ownServer }, agent, { readyzOf }, { passEnvironment }] =
-    await Promise.all([
-      cli.openTable(),
-      import('../../lib/table/server-clock.ts'),
-      import('../heartbeat/own-server.ts'),
-      import('../heartbeat/agent.ts'),
-      import('../heartbeat/readyz.ts'),
-      import('../pass-environment.ts'),
-    ]);
+  const [
+    opened,
+    { serverClock },
+    { ownAddress, ownServer },
+    { keepLease, refreshOnce, refuseSkew },
+    { readyzOf },
+    { passEnvironment },
+  ] = await Promise.all([
+    cli.openTable(),
+    import('../../lib/table/server-clock.ts'),
+    import('../heartbeat/own-server.ts'),
+    import('../heartbeat/agent.ts'),
+    import('../heartbeat/readyz.ts'),
+    import('../pass-environment.ts'),
+  ]);
   const address = ownAddress(options.address);
   const clock = serverClock(opened.client, cli.nowMs);
   const { spec } = await registeredCluster(opened.table, name);
   const server = ownServer(spec, address, options.every);
-  agent.refuseSkew(clock);
+  refuseSkew(clock);
 
   const { kubeconfig, context, readyz } = options;
   const { environment, loadKubeconfig, close } = await passEnvironment(cli, opened, {
@@ -76,11 +83,11 @@ async function run(cli: Cli, name: string, options: Options): Promise<ExitCode> 
     const ask = readyz === false ? undefined : await readyzOf(asking, cli.signal);
     const { tableUntil } = opened;
     const kept = { cluster: name, address, everyMs: options.every, tableUntil, clock, say, ...(ask && { ask }) };
-    if (options.once) return await once(kept, agent, cli);
+    if (options.once) return exitCodeOnce(await refreshOnce(kept, cli.signal));
     say(
       `${name}: heartbeat of ${address} every ${options.every / 1000}s, by leases of ${spec.endpoints.leaseSeconds}s, until Ctrl-C.`,
     );
-    if (!(await agent.keepLease(kept, cli.signal))) return EXIT.fine;
+    if (!(await keepLease(kept, cli.signal))) return EXIT.fine;
     const { deregisterSelf } = await import('../heartbeat/deregister-self.ts');
     return await deregisterSelf({ environment: { ...environment, nowMs: clock.nowMs }, cluster: name, address, say });
   } finally {
@@ -88,15 +95,9 @@ async function run(cli: Cli, name: string, options: Options): Promise<ExitCode> 
   }
 }
 
-async function once(
-  options: Parameters<typeof import('../heartbeat/agent.ts').beat>[0],
-  { beat, sentenceOf }: typeof import('../heartbeat/agent.ts'),
-  cli: Cli,
-): Promise<ExitCode> {
-  const came = await beat(options, cli.signal);
-  options.say(`${options.address} ${sentenceOf(came)}`);
-  if (came.state === 'held') return EXIT.fine;
-  return came.state === 'down' ? EXIT.apiServer : EXIT.findings;
+function exitCodeOnce(state: Heartbeat['state']): ExitCode {
+  if (state === 'held') return EXIT.fine;
+  return state === 'down' ? EXIT.apiServer : EXIT.findings;
 }
 
 function parseUrl(text: string): string {

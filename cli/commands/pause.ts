@@ -1,4 +1,3 @@
-import { userInfo } from 'node:os';
 import { Command, Option } from 'commander';
 import { pauseAllClusters, pauseCluster } from '../../lib/table/cluster-registration.ts';
 import { type Pause, type RegisteredCluster, readPauseOfAll } from '../../lib/table/clusters.ts';
@@ -12,6 +11,7 @@ import { EXIT, type ExitCode } from '../exit-codes.ts';
 import { pausedWords, tellPauseOfAll } from '../pause-words.ts';
 import { plainPause } from '../plain-cluster.ts';
 import { plain } from '../terminal.ts';
+import { userName } from '../user-name.ts';
 
 interface ResumeOptions extends GlobalOptions {
   readonly all?: boolean;
@@ -123,13 +123,4 @@ async function holdAll(cli: Cli, { dryRun = false }: ResumeOptions, pause: Pause
 
 function held({ paused: _, ...cluster }: RegisteredCluster, pause: Pause | undefined): RegisteredCluster {
   return { ...cluster, ...(pause !== undefined && { paused: pause }) };
-}
-
-function userName(): string {
-  try {
-    return userInfo().username;
-  } catch {
-    // A user without an entry, as in a container.
-    return `user ${process.getuid?.() ?? 'unknown'}`;
-  }
 }

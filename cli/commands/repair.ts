@@ -10,6 +10,7 @@ import { withExamples } from '../examples.ts';
 import { EXIT, type ExitCode } from '../exit-codes.ts';
 import { pausedWords } from '../pause-words.ts';
 import { registeredCluster } from '../registered.ts';
+import type { Repaired } from '../repair/repair-now.ts';
 import { plain } from '../terminal.ts';
 
 interface Options extends GlobalOptions, ConnectionOptions {
@@ -80,10 +81,13 @@ async function repair(cli: Cli, kind: Kind, name: string, options: Options): Pro
   });
   const progress = cli.progress('listing Services');
   const counting = countingServices(environment, (services) => progress.tell(`${services} Services so far`));
-  const repaired = await repairNow(counting, { cluster, loop, keys: kind.keys, dryRun }).finally(async () => {
+  let repaired: Repaired;
+  try {
+    repaired = await repairNow(counting, { cluster, loop, keys: kind.keys, dryRun });
+  } finally {
     progress.end();
     await close();
-  });
+  }
   const { pass } = repaired;
   if (pass.report === undefined) return notRun(cli, name, pass.errors[0]);
 

@@ -45,8 +45,14 @@ export async function keepLease(options: AgentOptions, ended: AbortSignal): Prom
   return everHeld;
 }
 
-/** @throws CliError when there is no lease to keep any more, or no clock to keep it by; TableError. */
-export async function beat(options: AgentOptions, ended: AbortSignal): Promise<Heartbeat> {
+/** One refresh, and no more. @throws CliError when there is no lease to keep, or no clock to keep it by; TableError. */
+export async function refreshOnce(options: AgentOptions, ended: AbortSignal): Promise<Heartbeat['state']> {
+  const came = await beat(options, ended);
+  options.say(plain(`${options.address} ${sentenceOf(came)}`));
+  return came.state;
+}
+
+async function beat(options: AgentOptions, ended: AbortSignal): Promise<Heartbeat> {
   const { cluster: name, address, everyMs, tableUntil, clock, ask } = options;
   const cluster = await readRegistered(options, ended);
   ownServer(cluster.spec, address, everyMs);
@@ -108,7 +114,7 @@ function teller({ address, say }: AgentOptions): (came: Came) => void {
   };
 }
 
-export function sentenceOf({ state, outcome, withdrawnUntilMs }: Heartbeat): string {
+function sentenceOf({ state, outcome, withdrawnUntilMs }: Heartbeat): string {
   const said = outcome === undefined ? '' : ` (its API server ${saying(outcome.detail)})`;
   switch (state) {
     case 'held':

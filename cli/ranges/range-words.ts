@@ -1,7 +1,7 @@
 import { bitsOf, popCount } from '../../lib/allocator/snapshot-bytes.ts';
 import { ExchangeError } from '../../lib/exchange/errors.ts';
 import { rangeItems } from '../../lib/exchange/range-items.ts';
-import { RANGE_KEYS, type RangeKey } from '../../lib/table/ranges.ts';
+import type { RangeKey } from '../../lib/table/ranges.ts';
 
 /** How ranges are named on the command line: as in etcd. */
 export const RANGE_NAMES = ['serviceips', 'secondaryserviceips', 'servicenodeports'] as const;
@@ -16,10 +16,6 @@ export function keyOf(name: RangeName): RangeKey {
 
 export function nameOfKey(key: RangeKey): string {
   return key.slice(PREFIX.length);
-}
-
-export function isOfPorts(key: RangeKey): boolean {
-  return key === RANGE_KEYS.nodePorts;
 }
 
 /** The items of a range whose bits are set. */

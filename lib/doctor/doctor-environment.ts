@@ -7,8 +7,8 @@ import { kubeconfigReader } from '../secrets/read-kubeconfig.ts';
 export interface DoctorEnvironment {
   /** Reads it anew each time: whoever has just corrected it wants to know. */
   readonly loadKubeconfig: LoadKubeconfig;
-  readonly queueUrls: readonly string[];
-  readonly queueDepth: QueueDepth;
+  /** Absent, as on a person's machine: which there are is not known, and none is looked at. */
+  readonly queues?: { readonly urls: readonly string[]; readonly depth: QueueDepth };
 }
 
 /** `TICK_QUEUE_URLS` names the queues of the ticks, with commas between; without it there are none. */
@@ -17,7 +17,9 @@ export function doctorEnvironmentFrom(variables: Readonly<Record<string, string 
   const endpointIsSet = Boolean(variables['AWS_ENDPOINT_URL'] ?? variables['AWS_ENDPOINT_URL_SQS']);
   return {
     loadKubeconfig: kubeconfigLoader(folder, kubeconfigReader()),
-    queueUrls: (variables['TICK_QUEUE_URLS'] ?? '').split(',').filter((url) => url !== ''),
-    queueDepth: sqsQueueDepth(createSqsClient({ endpointIsSet })),
+    queues: {
+      urls: (variables['TICK_QUEUE_URLS'] ?? '').split(',').filter((url) => url !== ''),
+      depth: sqsQueueDepth(createSqsClient({ endpointIsSet })),
+    },
   };
 }

@@ -59,9 +59,12 @@ async function linesOf(
   const { signal } = whole;
   try {
     const table = environment.table(signal);
+    const { queues } = doctor;
     const [ofTable, ofQueues] = await Promise.all([
       looked('table', () => unlessAborted(signal, () => lookAtTable(table, environment.nowMs()))),
-      looked('queue', () => unlessAborted(signal, () => lookAtQueues(doctor.queueUrls, doctor.queueDepth, signal))),
+      queues === undefined
+        ? []
+        : looked('queue', () => unlessAborted(signal, () => lookAtQueues(queues.urls, queues.depth, signal))),
     ]);
     const common = [...ofTable, ...ofQueues];
     if (ofTable.some(({ level }) => level === 'fail')) return common;
@@ -95,13 +98,14 @@ async function chosen(
       warn(
         'clusters',
         `all are paused until ${until} by ${pausedAll.by}: ${pausedAll.reason}`,
-        'Wait, or end it: npm run register -- --table TABLE --resume --all',
+        'Wait, or end it: kbctl resume --all',
       ),
     );
   }
   for (const { name: cluster, error } of broken) lines.push({ cluster, ...failed('spec', error) });
   if (found.length + broken.length > 0) {
-    if (name === undefined) lines.unshift(ok('clusters', `${found.length + broken.length} are registered`));
+    const count = found.length + broken.length;
+    if (name === undefined) lines.unshift(ok('clusters', count === 1 ? '1 is registered' : `${count} are registered`));
     return { clusters: found, lines };
   }
   const fix = 'Put cluster.yml beside serverless.yml and deploy; its first pass registers it';

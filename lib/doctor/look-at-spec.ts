@@ -17,7 +17,7 @@ export function lookAtSpec(
   const lines = [
     ok(
       'spec',
-      `mode ${mode}, allocator ${allocator}, ${apiServers.length} API servers, endpoints by ${endpoints.reconciler}`,
+      `mode ${mode}, allocator ${allocator}, ${apiServers.length} API ${apiServers.length === 1 ? 'server' : 'servers'}, endpoints by ${endpoints.reconciler}`,
     ),
   ];
   if (mode === 'observe') {
@@ -27,13 +27,13 @@ export function lookAtSpec(
   }
   if (owner !== undefined && stack !== undefined && owner.stack !== stack) {
     const message = `it belongs to the stack ${owner.stack}: this one (${stack}) only observes it`;
-    const fix = `To let this one write: npm run register -- --table TABLE --take-over ${stack} ${spec.name}`;
+    const fix = `To let this one write: kbctl cluster take-over ${spec.name} --stack ${stack}`;
     lines.push(warn('spec', message, fix));
   }
   if (paused !== undefined && paused.untilMs > nowMs) {
     const until = new Date(paused.untilMs).toISOString();
     const message = `its passes are paused until ${until} by ${paused.by}: ${paused.reason}`;
-    lines.push(warn('spec', message, `Wait, or end it: npm run register -- --table TABLE --resume ${spec.name}`));
+    lines.push(warn('spec', message, `Wait, or end it: kbctl resume ${spec.name}`));
   }
   const alone = apiServers.length === 1 && apiServers.every((server) => server.kind === 'server');
   if (alone && endpoints.reconciler !== 'none') {

@@ -3,7 +3,7 @@ import type { RepairJob } from './repair-job.ts';
 import type { RangeAtStart } from './repair-read.ts';
 
 /** There is nothing to rebuild, and nothing was written. */
-export class NotCorruptError extends Error {
+class NotCorruptError extends Error {
   override readonly name = 'NotCorruptError';
   readonly code = 'NotCorrupt';
 }

@@ -1,8 +1,8 @@
-import { fromTemporaryCredentials } from '@aws-sdk/credential-providers';
+import { fromNodeProviderChain, fromTemporaryCredentials } from '@aws-sdk/credential-providers';
 import { parameterStore } from './parameter-store.ts';
 import { assumeFailure, noRegion, noText, readFailure } from './read-failures.ts';
 import { secretsManager } from './secrets-manager.ts';
-import type { Credentials, StoreClient, StoreClientOptions, StoreTimes } from './store-client.ts';
+import type { Credentials, StoreClient, StoreClientOptions, StorePlace, StoreTimes } from './store-client.ts';
 import { storeClientOptions } from './store-client.ts';
 import { nameOf, regionIn, type StoredKubeconfig } from './stored-kubeconfig.ts';
 
@@ -17,10 +17,10 @@ const LONGEST_READ_MS = 5_000;
 
 /**
  * Reads kubeconfigs from Secrets Manager and Parameter Store. Clients and the credentials of roles are kept; what is
- * read is not. Region, endpoint and own credentials are the AWS SDK's business.
+ * read is not. Region and own credentials, unless they are named, and endpoint are the AWS SDK's business.
  */
-export function kubeconfigReader(times: StoreTimes = {}): ReadKubeconfig {
-  const shared = storeClientOptions(times);
+export function kubeconfigReader(options: StoreTimes & StorePlace = {}): ReadKubeconfig {
+  const shared = storeClientOptions(options);
   const roles = keptBy((roleArn: string) => roleCredentials(roleArn, shared));
   const clients = keptBy((key: string) => openClient(JSON.parse(key), shared, roles));
   return async (stored, signal) => {
@@ -65,12 +65,11 @@ function openClient(
   return kind === 'ssm' ? parameterStore(options) : secretsManager(options);
 }
 
-function roleCredentials(
-  roleArn: string,
-  { requestHandler, maxAttempts, retryStrategy }: StoreClientOptions,
-): Credentials {
+function roleCredentials(roleArn: string, { credentials: _, ...clientConfig }: StoreClientOptions): Credentials {
+  const { profile } = clientConfig;
   const params = { RoleArn: roleArn, RoleSessionName: SESSION_NAME, DurationSeconds: SESSION_SECONDS };
-  const ask = fromTemporaryCredentials({ params, clientConfig: { requestHandler, maxAttempts, retryStrategy } });
+  const own = profile === undefined ? {} : { masterCredentials: fromNodeProviderChain({ profile }) };
+  const ask = fromTemporaryCredentials({ params, clientConfig, ...own });
   let kept: Awaited<ReturnType<Credentials>> | undefined;
   return async () => {
     const endsMs = kept?.expiration?.getTime() ?? 0;

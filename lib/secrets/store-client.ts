@@ -25,11 +25,17 @@ export interface StoreTimes {
   readonly requestTimeoutMs?: number;
 }
 
-export interface StoreClientOptions {
+/** Where stores are and as whom they are asked. Default: as the AWS SDK finds it in the environment. */
+export interface StorePlace {
+  readonly region?: string;
+  /** Of the files of the AWS CLI. */
+  readonly profile?: string;
+}
+
+export interface StoreClientOptions extends StorePlace {
   readonly maxAttempts: number;
   readonly retryStrategy: StandardRetryStrategy;
   readonly requestHandler: NodeHttpHandler;
-  readonly region?: string;
   readonly credentials?: Credentials;
 }
 
@@ -39,10 +45,12 @@ const LONGEST_WAIT_MS = 200;
  * By default a call is over within about 3.2 s whatever happens: what cannot be reached is told before a pass has used
  * up its time.
  */
-export function storeClientOptions(times: StoreTimes): StoreClientOptions {
-  const { maxAttempts = 2, connectionTimeoutMs = 1_000, requestTimeoutMs = 1_500 } = times;
+export function storeClientOptions(options: StoreTimes & StorePlace): StoreClientOptions {
+  const { maxAttempts = 2, connectionTimeoutMs = 1_000, requestTimeoutMs = 1_500, region, profile } = options;
   const backoff = { setDelayBase: () => {}, computeNextBackoffDelay: () => Math.random() * LONGEST_WAIT_MS };
   return {
+    ...(region !== undefined && { region }),
+    ...(profile !== undefined && { profile }),
     maxAttempts,
     retryStrategy: new StandardRetryStrategy({ maxAttempts, backoff }),
     requestHandler: new NodeHttpHandler({

@@ -31,6 +31,7 @@ export function createDynamoClient(options: DynamoClientOptions = {}): DynamoDBC
     ...(profile !== undefined && { profile }),
     ...(endpoint !== undefined && { endpoint }),
     ...(credentials !== undefined && { credentials }),
+    logger: QUIET,
     maxAttempts,
     retryMode: 'standard',
     retryStrategy: new StandardRetryStrategy({ maxAttempts, backoff: cappedBackoff(maxRetryDelayMs) }),
@@ -43,6 +44,12 @@ export function createDynamoClient(options: DynamoClientOptions = {}): DynamoDBC
     }),
   });
 }
+
+/**
+ * Without the two that the SDK tells every call: for a logger that throws it away it would copy each item first, field by
+ * field.
+ */
+const QUIET = { trace() {}, debug() {}, warn() {} } as unknown as NonNullable<DynamoDBClientConfig['logger']>;
 
 /** The SDK's exponential wait with full jitter, but never longer than `maxMs`: throttles alone would ask for seconds. */
 function cappedBackoff(maxMs: number) {

@@ -71,7 +71,7 @@ export interface Withdrawal {
   readonly address: string;
   readonly untilMs: number;
   readonly nowMs: number;
-  /** The server itself goes down with it: what answers next is back, and ends it. */
+  /** The server itself goes down, and gives its lease up: what answers next is back, and ends the withdrawal. */
   readonly goingDown?: boolean;
 }
 
@@ -94,7 +94,8 @@ export function withdraw(
     (current) => {
       const known = current === undefined ? neverHeld(address) : decodeLease(current);
       const seenDown = goingDown || (isWithdrawn(known, nowMs) && known.seenDown);
-      const lease = { ...known, withdrawnUntilMs: untilMs, seenDown };
+      const expiresAtMs = goingDown ? Math.min(known.expiresAtMs, nowMs) : known.expiresAtMs;
+      const lease = { ...known, expiresAtMs, withdrawnUntilMs: untilMs, seenDown };
       return { write: leaseContent(lease), result: lease };
     },
     options,

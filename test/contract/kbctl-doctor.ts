@@ -37,7 +37,7 @@ export function describeDoctor(world: () => KbctlWorld): void {
         kind: 'Doctor',
         ok: true,
         lines: expect.arrayContaining([
-          { check: 'clusters', level: 'ok', message: '1 are registered' },
+          { check: 'clusters', level: 'ok', message: '1 is registered' },
           expect.objectContaining({ cluster: CLUSTER, check: 'service', level: 'ok' }),
         ]),
       });

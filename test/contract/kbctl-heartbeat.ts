@@ -1,4 +1,4 @@
-import { beforeAll, describe, expect, test } from '@jest/globals';
+import { afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { type EndpointsObject, readyAddresses } from '../../lib/endpoints/objects.ts';
 import { registerCluster, unregisterCluster } from '../../lib/table/cluster-registration.ts';
 import { listLeases, withdraw } from '../../lib/table/leases.ts';
@@ -16,10 +16,13 @@ const HELD = /203\.0\.113\.10 holds its lease \(its API server answered 200\)/;
 
 /** `heartbeat`: a lease that a host keeps itself, from its start to its end, and what stands in its way. */
 export function describeHeartbeat(world: () => KbctlWorld): void {
+  const started: KbctlProcess[] = [];
   const heartbeat = (...words: string[]) => world().kbctl(['heartbeat', CLUSTER, ...words]);
   const start = (words: readonly string[] = [], endpoint?: string): KbctlProcess => {
     const env = endpoint === undefined ? {} : { env: { AWS_ENDPOINT_URL: endpoint } };
-    return world().start(['heartbeat', CLUSTER, '--address', OWN, '--every', '1s', ...words], env);
+    const running = world().start(['heartbeat', CLUSTER, '--address', OWN, '--every', '1s', ...words], env);
+    started.push(running);
+    return running;
   };
   const leaseOf = async (address: string) =>
     (await listLeases(world().table, CLUSTER)).find(({ lease }) => lease.address === address)?.lease;
@@ -37,6 +40,11 @@ export function describeHeartbeat(world: () => KbctlWorld): void {
 
   beforeAll(async () => {
     await register();
+  });
+
+  afterEach(async () => {
+    world().standIn.ready = true;
+    await Promise.all(started.splice(0).map((running) => running.end('SIGKILL')));
   });
 
   describe('kbctl heartbeat, from start to end', () => {
@@ -98,7 +106,6 @@ export function describeHeartbeat(world: () => KbctlWorld): void {
       });
       world().standIn.ready = true;
       await running.untilItSaid(HELD);
-      await running.end('SIGKILL');
     });
 
     test('lets go of its lease while its API server shuts down', async () => {
@@ -109,8 +116,6 @@ export function describeHeartbeat(world: () => KbctlWorld): void {
         /is not refreshed, and its lease runs out \(its API server answered 500: it is shutting/,
       );
       expect((await leaseOf(OWN))?.expiresAtMs).toBeLessThanOrEqual(Date.now());
-      world().standIn.ready = true;
-      await running.end('SIGKILL');
     });
 
     test('holds no lease for an API server that is not there', async () => {

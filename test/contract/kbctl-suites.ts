@@ -1,37 +1,47 @@
 import { afterAll, beforeAll, describe } from '@jest/globals';
 import { type KbctlWorld, openKbctlWorld } from '../support/kbctl-world.ts';
+import { describeAllocate } from './kbctl-allocate.ts';
 import { describeClusterApply } from './kbctl-cluster-apply.ts';
 import { describeClusterChanges } from './kbctl-cluster-changes.ts';
 import { describeClusterGet } from './kbctl-cluster-get.ts';
+import { describeDeregister } from './kbctl-deregister.ts';
+import { describeDoctor } from './kbctl-doctor.ts';
+import { describeHeartbeat } from './kbctl-heartbeat.ts';
 import { describePause } from './kbctl-pause.ts';
 import { describeRanges } from './kbctl-ranges.ts';
+import { describeRepair } from './kbctl-repair.ts';
+import { describeShow } from './kbctl-show.ts';
 import { describeStatus } from './kbctl-status.ts';
 
-/** Every command as a process, each suite in a world of its own. */
-const SUITES: readonly ((world: () => KbctlWorld) => void)[] = [
-  describeClusterGet,
-  describeClusterApply,
-  describeClusterChanges,
-  describePause,
-  describeStatus,
-  describeRanges,
-];
+type Suite = (world: () => KbctlWorld) => void;
 
-/** @param endpoint where the tables are; asked once the tests run. */
-export function describeKbctl(endpoint: () => string): void {
-  for (const suite of SUITES) {
-    describe('in a world of its own', () => {
-      let world: KbctlWorld;
+/** Every command as a process, in groups that can be run side by side. */
+const SUITES = {
+  clusters: [describeClusterGet, describeClusterApply, describeClusterChanges, describePause],
+  looking: [describeStatus, describeShow, describeDoctor],
+  ranges: [describeRanges, describeAllocate, describeRepair],
+  'API servers': [describeHeartbeat, describeDeregister],
+} satisfies Readonly<Record<string, readonly Suite[]>>;
 
-      beforeAll(async () => {
-        world = await openKbctlWorld(endpoint());
-      });
+export type SuiteGroup = keyof typeof SUITES;
+export const SUITE_GROUPS = Object.keys(SUITES) as readonly SuiteGroup[];
 
-      afterAll(async () => {
-        await world?.close();
-      });
+/**
+ * The suites of a group, each in a world of its own.
+ * @param endpoint where the tables are; asked once the tests run.
+ */
+export function describeKbctl(group: SuiteGroup, endpoint: () => string): void {
+  describe.each(SUITES[group].map((suite: Suite) => ({ suite })))('in a world of its own', ({ suite }) => {
+    let world: KbctlWorld;
 
-      suite(() => world);
+    beforeAll(async () => {
+      world = await openKbctlWorld(endpoint());
     });
-  }
+
+    afterAll(async () => {
+      await world?.close();
+    });
+
+    suite(() => world);
+  });
 }

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, jest } from '@jest/globals';
-import { describeKbctl } from '../contract/kbctl-suites.ts';
+import { describeKbctl, SUITE_GROUPS } from '../contract/kbctl-suites.ts';
 import { type Emulator, startEmulator } from '../support/emulator.ts';
 
 jest.setTimeout(120_000);
@@ -15,5 +15,7 @@ describe('kbctl, on an emulator of AWS', () => {
     await emulator?.stop();
   });
 
-  describeKbctl(() => emulator.recorder.endpoint);
+  describe.each(SUITE_GROUPS)('%s', (group) => {
+    describeKbctl(group, () => emulator.recorder.endpoint);
+  });
 });

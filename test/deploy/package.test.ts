@@ -1,8 +1,10 @@
-import { execFileSync, spawnSync } from 'node:child_process';
+import { execFileSync, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { eventually } from '../support/eventually.ts';
 
 jest.setTimeout(300_000);
 
@@ -55,6 +57,29 @@ describe('the command of the installed package', () => {
       output: expect.stringMatching(/^Usage: kbctl /),
       errors: '',
     });
+  });
+
+  test('runs the loops with all that they need, and other commands find them', async () => {
+    const env = { PATH: [current, '/usr/bin', '/bin'].join(delimiter) };
+    const child = spawn(join(folder, 'bin/kbctl'), ['run'], { cwd: folder, env, stdio: ['ignore', 'pipe', 'inherit'] });
+    const ended = once(child, 'exit');
+    let said = '';
+    child.stdout.setEncoding('utf8').on('data', (text: string) => {
+      said += text;
+    });
+    try {
+      await eventually(() => expect(said).toContain('created endpoints default/kubernetes: 192.0.2.1'));
+      const [, page = ''] = /^Status page: (\S+)$/m.exec(said) ?? [];
+      expect(await (await fetch(page)).text()).toContain('embedded');
+      expect(kbctl(['status', 'embedded'], current)).toMatchObject({
+        code: 0,
+        output: expect.stringMatching(/^embedded +good /),
+        errors: '',
+      });
+    } finally {
+      child.kill('SIGINT');
+    }
+    expect(await ended).toEqual([0, null]);
   });
 
   const pretence = "Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '20.20.2' } })";

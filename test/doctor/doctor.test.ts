@@ -28,8 +28,7 @@ function kubeconfigFor(url: string): string {
 
 const healthy: DoctorEnvironment = {
   loadKubeconfig: () => parseKubeconfig(kubeconfigFor(server.url), 'of the test'),
-  queueUrls: ['https://sqs.eu-test-1.amazonaws.com/123/ticks'],
-  queueDepth: async () => 0,
+  queues: { urls: ['https://sqs.eu-test-1.amazonaws.com/123/ticks'], depth: async () => 0 },
 };
 
 async function aWorld(): Promise<DispatchWorld> {
@@ -165,10 +164,10 @@ describe('the doctor', () => {
 
 describe('its environment', () => {
   test('names the queues with commas between, or none', () => {
-    expect(doctorEnvironmentFrom({ TICK_QUEUE_URLS: 'https://a/1,https://a/2' }).queueUrls).toEqual([
+    expect(doctorEnvironmentFrom({ TICK_QUEUE_URLS: 'https://a/1,https://a/2' }).queues?.urls).toEqual([
       'https://a/1',
       'https://a/2',
     ]);
-    expect(doctorEnvironmentFrom({}).queueUrls).toEqual([]);
+    expect(doctorEnvironmentFrom({}).queues?.urls).toEqual([]);
   });
 });

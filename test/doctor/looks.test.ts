@@ -257,8 +257,8 @@ describe('the spec', () => {
     const fixes = lines.flatMap((line) => ('fix' in line ? [line.fix] : []));
     expect(fixes).toEqual(
       expect.arrayContaining([
-        expect.stringContaining('npm run register -- --table TABLE --take-over ours demo'),
-        expect.stringContaining('npm run register -- --table TABLE --resume demo'),
+        expect.stringContaining('kbctl cluster take-over demo --stack ours'),
+        expect.stringContaining('kbctl resume demo'),
       ]),
     );
   });

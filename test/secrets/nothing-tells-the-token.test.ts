@@ -140,7 +140,7 @@ async function everythingTold(secret: string): Promise<string> {
   const answers: unknown[] = [];
   for (const handler of [...HANDLERS, ...HANDLERS]) answers.push(await handler({ force: true }, context));
   answers.push(await deregister({ cluster: 'of-parameter-store', address: '10.9.8.7' }, context));
-  const look = doctor(() => ({ loadKubeconfig, queueUrls: [], queueDepth: async () => 0 }));
+  const look = doctor(() => ({ loadKubeconfig }));
   answers.push(await look({}, context));
   await connections.close();
   const partitions = ['#clusters', '#doctor', 'of-secrets-manager', 'of-parameter-store'];

@@ -1,4 +1,7 @@
-import { afterEach, describe, expect, test } from '@jest/globals';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { kubeconfigReader } from '../../lib/secrets/read-kubeconfig.ts';
 import type { StoredKubeconfig } from '../../lib/secrets/stored-kubeconfig.ts';
 import {
@@ -70,6 +73,45 @@ describe('a kubeconfig that is kept in AWS', () => {
       ['AmazonSSM.GetParameter', 'KEY-OF-reader'],
     ]);
     expect(calls[0]?.body).toMatchObject({ RoleArn: role, RoleSessionName: 'kube-bootstrap-controller' });
+  });
+});
+
+describe('a person who reads it', () => {
+  const file = 'AWS_SHARED_CREDENTIALS_FILE';
+  const before = process.env[file];
+  let folder: string;
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), 'aws-profile-'));
+    process.env[file] = join(folder, 'credentials');
+    writeFileSync(process.env[file], '[mine]\naws_access_key_id = MINE\naws_secret_access_key = my-secret-key\n');
+  });
+  afterEach(() => {
+    if (before === undefined) delete process.env[file];
+    else process.env[file] = before;
+    rmSync(folder, { recursive: true });
+  });
+
+  /** Until the fake AWS stops: beside a profile they are a doubt, which the SDK tells. */
+  const withoutKeys = () => {
+    for (const name of ['AWS_ACCESS_KEY_ID', 'AWS_SECRET_ACCESS_KEY']) delete process.env[name];
+  };
+
+  test('may name a profile and a region, for roles too', async () => {
+    const { calls } = await anAws(echo);
+    withoutKeys();
+    const read = kubeconfigReader({ maxAttempts: 1, profile: 'mine', region: 'eu-test-2' });
+    for (const stored of [secret, { ...parameter, roleArn: role }]) await read(stored, never);
+    expect(calls.map(({ action, accessKey }) => [action, accessKey])).toEqual([
+      ['secretsmanager.GetSecretValue', 'MINE'],
+      ['AssumeRole', 'MINE'],
+      ['AmazonSSM.GetParameter', 'KEY-OF-reader'],
+    ]);
+    await aws?.stop();
+    await anAws(() => awsError('ResourceNotFoundException'));
+    withoutKeys();
+    await expect(kubeconfigReader({ profile: 'mine', region: 'eu-test-2' })(secret, never)).rejects.toThrow(
+      'eu-test-2',
+    );
   });
 });
 

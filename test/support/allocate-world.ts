@@ -12,7 +12,6 @@ import { memoryTable } from '../../lib/table/memory-table.ts';
 import { RANGE_KEYS, type RangeKey, readRange, saveRange } from '../../lib/table/ranges.ts';
 import { aClusterSpec } from './a-cluster-spec.ts';
 import { aDispatchWorld } from './dispatch-world.ts';
-import { AT_ONCE } from './each-table.ts';
 import { pickLowest } from './picker.ts';
 import type { RecordingTelemetry } from './recording-telemetry.ts';
 import { countedWriteIds } from './write-ids.ts';
@@ -55,7 +54,7 @@ export interface AllocateWorldOptions {
 }
 
 export async function anAllocateWorld(options: AllocateWorldOptions = {}): Promise<AllocateWorld> {
-  const { handler = allocation({ ...AT_ONCE, pick: pickLowest }) } = options;
+  const { handler = allocation({ pause: () => Promise.resolve(), pick: pickLowest }) } = options;
   const world = aDispatchWorld(options.environment);
   const clock = options.clock ?? world.clock;
   const nowMs = () => clock.nowMs;

@@ -16,7 +16,7 @@ export interface ConsoleBlock {
 }
 
 /** Every fenced block of a page, by its language. */
-interface FencedBlock {
+export interface FencedBlock {
   readonly language: string;
   /** Of the fence. */
   readonly line: number;
@@ -42,7 +42,7 @@ export function fenceLanguages(text: string): string[] {
   return fencedBlocks(text).map(({ language }) => language);
 }
 
-function fencedBlocks(text: string): FencedBlock[] {
+export function fencedBlocks(text: string): FencedBlock[] {
   const blocks: FencedBlock[] = [];
   let open: { indent: number; language: string; line: number; lines: string[] } | undefined;
   for (const [index, line] of text.split('\n').entries()) {
@@ -60,7 +60,7 @@ function fencedBlocks(text: string): FencedBlock[] {
 }
 
 /** A command begins with `$ ` and goes on in lines that begin with `> `, or after a backslash. */
-function commandsOf(page: string, fence: number, lines: readonly string[]): ConsoleCommand[] {
+export function commandsOf(page: string, fence: number, lines: readonly string[]): ConsoleCommand[] {
   const commands: { at: string; command: string; output: string[] }[] = [];
   for (const [index, line] of lines.entries()) {
     const last = commands.at(-1);
@@ -93,12 +93,49 @@ export function saysThat(printed: string, expected: readonly string[]): boolean 
   return true;
 }
 
+/**
+ * Whether what was printed is what the page says, line by line and nothing besides. `...` stands for anything in a line,
+ * and alone for any lines; how long something is ago or took, times, ids and loopback ports are as they come.
+ */
+export function isWhatIsPrinted(printed: string, expected: readonly string[]): boolean {
+  const linesOf = (lines: readonly string[]) => lines.map((line) => line.trimEnd()).filter((line) => line !== '');
+  const source = linesOf(expected).map((line) => (isGap(line) ? '(?:.*\n)*?' : `${lineSource(line)}\n`));
+  const text = linesOf(printed.split('\n')).map((line) => `${line}\n`);
+  return new RegExp(`^${source.join('')}$`).test(text.join(''));
+}
+
+const isGap = (line: string) => line.trim() === '...';
+
+/** Of these, others of their kind are as good. */
+const VARIES: readonly RegExp[] = [
+  /\.\.\./,
+  /\d{4}-\d{2}-\d{2}T[\d:.]+Z/,
+  /\d\d:\d\d:\d\d/,
+  /[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}/,
+  /127\.0\.0\.1:\d+/,
+  /(?<![\w.])(?:\d+(?:\.\d+)?(?:ms|s|m|h|d))+(?!\w)/,
+];
+const VARYING = new RegExp(`(${VARIES.map(({ source }) => source).join('|')})`);
+
+function lineSource(line: string): string {
+  return line
+    .split(VARYING)
+    .map((part, index) => {
+      if (index % 2 === 0) return quoted(part).replace(/ {2,}/g, ' {2,}');
+      if (part === '...') return '.*';
+      return VARIES.find((kind) => new RegExp(`^(?:${kind.source})$`).test(part))?.source ?? quoted(part);
+    })
+    .join('');
+}
+
+const quoted = (text: string) => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
+
 function isLike(line: string, pattern: string): boolean {
   const parts = pattern.split(/(\.\.\.|…|\d+(?:\.\d+)?)/);
   const source = parts.map((part) => {
     if (part === '...' || part === '…') return '.*';
     if (/^\d/.test(part)) return '[\\d.]+';
-    return part.replace(/[.*+?^${}()|[\]\\]/g, '\\$&').replace(/\s+/g, '\\s+');
+    return quoted(part).replace(/\s+/g, '\\s+');
   });
   return new RegExp(`^${source.join('')}$`).test(line);
 }

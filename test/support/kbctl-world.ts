@@ -13,6 +13,7 @@ import { dynamoDbTable } from '../../lib/table/dynamodb-table.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { localEnvironment } from '../../local/local-environment.ts';
 import { listen } from '../../local/stand-in/http-server.ts';
+import type { ServiceAllocation } from '../../local/stand-in/service-storage.ts';
 import { StandInApiServer } from '../../local/stand-in/stand-in-api-server.ts';
 import { tableAllocation } from '../../local/stand-in/table-allocation.ts';
 import { REGION } from './emulator-aws.ts';
@@ -29,6 +30,7 @@ const NODE_PORTS = '30000-32767';
 /** A table in "AWS", a cluster's stand-in API server, and a folder with files, for commands that run as processes. */
 export interface KbctlWorld {
   readonly table: KeyValueTable;
+  readonly tableName: string;
   /** Of the table. */
   readonly endpoint: string;
   readonly standIn: StandInApiServer;
@@ -44,8 +46,19 @@ export interface KbctlWorld {
   kbctl(words: readonly string[], options?: WorldOptions): Promise<Ran>;
   start(words: readonly string[], options?: WorldOptions): KbctlProcess;
   /** A pass of every loop, in this process. */
-  runAllLoops(): Promise<void>;
+  runAllLoops(options?: PassesOptions): Promise<void>;
+  /** From now on Services get their addresses and ports from there, as after a restart with other flags. */
+  allocateBy(allocation: ServiceAllocation): void;
+  /** From the table, within this range. */
+  tableAllocation(serviceClusterIPRange: string): ServiceAllocation;
   close(): Promise<void>;
+}
+
+export interface PassesOptions {
+  /** By a clock that is so much behind. Default: 0. */
+  readonly agoMs?: number;
+  /** Whose passes they are. Default: those of a developer's machine. */
+  readonly stack?: string;
 }
 
 export interface WorldOptions {
@@ -63,14 +76,16 @@ export async function openKbctlWorld(endpoint: string): Promise<KbctlWorld> {
   await createTable(client, tableName, { pollMs: 20 });
   const deadline = new AbortController().signal;
   const table = dynamoDbTable({ client, tableName, deadline, nowMs: Date.now, newWriteId: randomUUID });
-  const allocation = tableAllocation({
-    table,
-    cluster: CLUSTER,
-    serviceClusterIPRanges: [CIDR],
-    serviceNodePortRange: NODE_PORTS,
-    rangesGeneration: async () => (await readCluster(table, CLUSTER))?.rangesGeneration ?? 1,
-    pick: randomInt,
-  });
+  const allocationFrom = (serviceClusterIPRange: string) =>
+    tableAllocation({
+      table,
+      cluster: CLUSTER,
+      serviceClusterIPRanges: [serviceClusterIPRange],
+      serviceNodePortRange: NODE_PORTS,
+      rangesGeneration: async () => (await readCluster(table, CLUSTER))?.rangesGeneration ?? 1,
+      pick: randomInt,
+    });
+  const allocation = { ...allocationFrom(CIDR) };
   const standIn = new StandInApiServer({ allocation, nowMs: Date.now, newUid: randomUUID });
   const listening = await listen(standIn);
   const file = (name: string, content: string | Uint8Array) => {
@@ -97,14 +112,22 @@ export async function openKbctlWorld(endpoint: string): Promise<KbctlWorld> {
     loadKubeconfig: () => loadKubeconfigFile(kubeconfigFile),
     telemetry: recordingTelemetry,
   });
-  const tableUntil = (signal: AbortSignal) =>
-    dynamoDbTable({ client, tableName, deadline: signal, nowMs: Date.now, newWriteId: randomUUID });
-  const environment = { ...local.environment, table: tableUntil };
+  const environmentOf = ({ stack }: PassesOptions, nowMs: () => number) => ({
+    ...local.environment,
+    ...(stack !== undefined && { stack }),
+    nowMs,
+    table: (signal: AbortSignal) =>
+      dynamoDbTable({ client, tableName, deadline: signal, nowMs, newWriteId: randomUUID }),
+  });
   return {
     table,
+    tableName,
     endpoint,
     standIn,
-    runAllLoops: async () => {
+    allocateBy: (other) => void Object.assign(allocation, other),
+    tableAllocation: allocationFrom,
+    runAllLoops: async (options = {}) => {
+      const environment = environmentOf(options, () => Date.now() - (options.agoMs ?? 0));
       for (const handler of [systemNamespaces, clusterIpRepair, nodePortRepair, kubernetesService]) {
         await handler({ force: true }, { environment, getRemainingTimeInMillis: () => 60_000 });
       }

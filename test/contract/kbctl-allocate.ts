@@ -1,0 +1,171 @@
+import { beforeAll, describe, expect, test } from '@jest/globals';
+import { registerCluster } from '../../lib/table/cluster-registration.ts';
+import { addressesOf, portsOf } from '../support/kbctl-ranges.ts';
+import { specIn } from '../support/kbctl-specs.ts';
+import { CLUSTER, type KbctlWorld } from '../support/kbctl-world.ts';
+
+/** `allocate` and `release` on a cluster at work. */
+export function describeAllocate(world: () => KbctlWorld): void {
+  const allocate = (...words: readonly string[]) => world().kbctl(['allocate', ...words]);
+  const release = (...words: readonly string[]) => world().kbctl(['release', ...words]);
+  const register = (fields?: object) => registerCluster(world().table, specIn(world().spec(fields)));
+  const lookUp = async (address: string) => (await addressesOf(world().table)).lookUp(address);
+
+  describe('kbctl allocate, before any pass', () => {
+    test('is refused in the words of the original', async () => {
+      await register();
+      expect(await allocate('ip', CLUSTER)).toEqual({
+        code: 3,
+        stdout: '',
+        stderr: 'error: cannot allocate resources of type serviceipallocations at this time. Nothing was allocated.\n',
+      });
+    });
+  });
+
+  describe('kbctl allocate', () => {
+    beforeAll(async () => {
+      await world().runAllLoops();
+    });
+
+    test('prints an address that is free, and says for whom and until when it is held', async () => {
+      const { code, stdout, stderr } = await allocate('ip', CLUSTER, '--owner', 'ci');
+      expect(code).toBe(0);
+      expect(stdout).toMatch(/^10\.0\.0\.\d+\n$/);
+      expect(stderr).toMatch(/^Held for ci until \S+Z \(15m from now\)\.\n$/);
+      expect(await lookUp(stdout.trim())).toMatchObject({ taken: true, hold: { owner: 'ci', takenUpBy: 'any' } });
+    });
+
+    test('takes the values that are named, in their canonical form and order', async () => {
+      const words = ['--hold', 'forever', '--owner', 'migration', '--taken-up-by', 'owner'];
+      expect(await allocate('ip', CLUSTER, '::ffff:10.0.0.10', '10.0.0.9', ...words)).toEqual({
+        code: 0,
+        stdout: '10.0.0.10\n10.0.0.9\n',
+        stderr: 'Held for migration for good.\n',
+      });
+      const hold = { owner: 'migration', takenUpBy: 'owner', items: ['10.0.0.10', '10.0.0.9'] };
+      expect(await lookUp('10.0.0.9')).toMatchObject({ hold });
+    });
+
+    test('takes all or nothing, and says which one is taken', async () => {
+      expect(await allocate('ip', CLUSTER, '10.0.0.11', '10.0.0.9')).toEqual({
+        code: 1,
+        stdout: '',
+        stderr: 'error: 10.0.0.9: provided IP is already allocated. Nothing was allocated.\n',
+      });
+      expect(await lookUp('10.0.0.11')).toMatchObject({ taken: false });
+    });
+
+    test('gives programs the whole answer, of ports as well', async () => {
+      const { code, stdout } = await allocate('port', CLUSTER, '--count', '3', '--hold', '1h', '-o', 'json');
+      expect(code).toBe(0);
+      const { items, ...answer } = JSON.parse(stdout);
+      expect(answer).toMatchObject({ apiVersion: 'kbctl/v1', kind: 'Allocation', cluster: CLUSTER, outcome: 'done' });
+      const ports = items.map(({ value }: { readonly value: number }) => value);
+      expect(new Set(ports).size).toBe(3);
+      expect(await (await portsOf(world().table)).heldBy(answer.requestId)).toEqual(ports);
+    });
+
+    test('takes nothing twice for one request id, also some time later', async () => {
+      const words = ['ip', CLUSTER, '--hold', '1h', '--owner', 'ci', '--request-id', 'once'];
+      const first = await allocate(...words);
+      const again = await allocate(...words);
+      expect(again).toMatchObject({ code: 0, stdout: first.stdout, stderr: expect.stringContaining('Done before') });
+      expect(await allocate(...words, '--count', '2')).toMatchObject({
+        code: 2,
+        stderr: expect.stringContaining('the requestId once is that of another request'),
+      });
+    });
+
+    test('takes nothing in a dry run', async () => {
+      expect(await allocate('ip', CLUSTER, '10.0.0.12', '--dry-run')).toEqual({
+        code: 0,
+        stdout: '10.0.0.12\n',
+        stderr: expect.stringContaining('Dry run: nothing was taken.'),
+      });
+      expect(await lookUp('10.0.0.12')).toMatchObject({ taken: false });
+    });
+
+    test('is told when the range is full', async () => {
+      expect(await allocate('ip', CLUSTER, '--count', '256')).toEqual({
+        code: 1,
+        stdout: '',
+        stderr: 'error: range is full. Nothing was allocated.\n',
+      });
+    });
+
+    test.each<[string, string[], number, string]>([
+      ['a value outside', ['10.0.1.1'], 1, 'the provided IP (10.0.1.1) is not in the valid range.'],
+      ['what is no address', ['web'], 2, '"web" is no IP address.'],
+      ['an owner of 10 KB', ['--owner', 'x'.repeat(10_240)], 2, 'can own no hold: an owner is 1 to 63 of'],
+      ['a count beside values', ['10.0.0.20', '--count', '2'], 2, '--count is for whichever cluster IPs are free'],
+      ['a count of none', ['--count', '0'], 2, 'It is a number from 1 to 256.'],
+      ['a duration that is none', ['--hold', 'soon'], 2, 'For good is "forever".'],
+      ['an id that is none', ['--request-id', 'a/b'], 2, '--request-id is 1 to 63 of'],
+      ['a second range where there is none', ['--secondary'], 3, 'it has no secondaryserviceips'],
+    ])('refuses %s', async (_, words, code, message) => {
+      const ran = await allocate('ip', CLUSTER, ...words);
+      expect(ran).toMatchObject({ code, stdout: '', stderr: expect.stringContaining(message) });
+    });
+
+    test('names the nearest cluster for one that is not registered', async () => {
+      expect(await allocate('ip', 'prod-eu')).toMatchObject({
+        code: 3,
+        stderr: 'error: No cluster of the name prod-eu is registered; did you mean prod-eu-1?\n',
+      });
+    });
+  });
+
+  describe('kbctl release', () => {
+    test('gives back what is held, once no Service has it, and leaves what is free', async () => {
+      expect(await release('ip', CLUSTER, '10.0.0.9', '10.0.0.200')).toEqual({
+        code: 0,
+        stdout: '10.0.0.9 released\n10.0.0.200 was free\n',
+        stderr: expect.stringContaining(world().server),
+      });
+      const found = await lookUp('10.0.0.9');
+      expect(found).toMatchObject({ taken: false });
+      expect(found).not.toHaveProperty('hold');
+    });
+
+    test('releases what a Service has after a yes alone', async () => {
+      expect(await release('ip', CLUSTER, '10.0.0.1')).toMatchObject({
+        code: 2,
+        stdout: '',
+        stderr: expect.stringMatching(/10\.0\.0\.1 is that of Service default\/kubernetes\.\nerror: .*--yes/),
+      });
+      expect(await lookUp('10.0.0.1')).toMatchObject({ taken: true });
+      const released = await release('ip', CLUSTER, '10.0.0.1', '--yes', '-o', 'json');
+      expect(released.code).toBe(0);
+      expect(JSON.parse(released.stdout)).toMatchObject({
+        kind: 'Release',
+        items: [{ range: 'serviceips', value: '10.0.0.1', outcome: 'released' }],
+      });
+    });
+
+    test.each([
+      ['a port outside', 'port', '80', 1, 'provided port is not in the valid range'],
+      ['what is no port', 'port', 'web', 2, '"web" is no port'],
+    ])('refuses %s', async (_, kind, value, code, message) => {
+      expect(await release(kind, CLUSTER, value)).toMatchObject({ code, stderr: expect.stringContaining(message) });
+    });
+  });
+
+  describe('where this table does not allocate', () => {
+    test.each([
+      ['the API servers do', { allocator: 'apiserver' }, 'its own API servers allocate and release, not this table'],
+      ['passes only observe', { mode: 'observe' }, 'nothing is allocated or released until its spec says'],
+    ])('nothing is allocated or released because %s', async (_, fields, message) => {
+      await register(fields);
+      for (const words of [
+        ['allocate', 'ip', CLUSTER],
+        ['release', 'ip', CLUSTER, '10.0.0.10'],
+      ]) {
+        expect(await world().kbctl(words)).toMatchObject({
+          code: 3,
+          stdout: '',
+          stderr: expect.stringContaining(message),
+        });
+      }
+    });
+  });
+}

@@ -1,0 +1,168 @@
+import { beforeAll, describe, expect, test } from '@jest/globals';
+import { registerCluster } from '../../lib/table/cluster-registration.ts';
+import { SERVICES } from '../../local/stand-in/resources.ts';
+import { addressesOf } from '../support/kbctl-ranges.ts';
+import { specIn } from '../support/kbctl-specs.ts';
+import { CLUSTER, type KbctlWorld } from '../support/kbctl-world.ts';
+
+const HOUR_MS = 3_600_000;
+
+/** `show ip` and `show port` on a cluster at work. */
+export function describeShow(world: () => KbctlWorld): void {
+  const show = (...words: readonly string[]) => world().kbctl(['show', ...words]);
+  const register = (fields?: object) => registerCluster(world().table, specIn(world().spec(fields)));
+
+  describe('kbctl show, before any pass', () => {
+    test('says that nothing can be allocated yet', async () => {
+      await register();
+      const { code, stdout } = await show('ip', CLUSTER, '10.0.0.77', '--no-services');
+      expect(code).toBe(0);
+      expect(stdout).toMatch(/^10\.0\.0\.77 {2}not known\n/);
+      expect(stdout).toContain('written   never; nothing can be allocated until');
+    });
+  });
+
+  describe('kbctl show ip', () => {
+    beforeAll(async () => {
+      await world().runAllLoops();
+    });
+
+    test('names the Service that has an address, which the API server tells', async () => {
+      const { code, stdout, stderr } = await show('ip', CLUSTER, '10.0.0.1');
+      expect(code).toBe(0);
+      expect(stdout).toMatch(/^10\.0\.0\.1 {2}taken\n +range +10\.0\.0\.0\/24 \(serviceips\), static band/);
+      expect(stdout).toMatch(/\n +services +default\/kubernetes\n/);
+      expect(stderr).toContain(`${CLUSTER}: ${world().server} (kubeconfig from file`);
+    });
+
+    test('says that an address is free, and takes any text of it', async () => {
+      const { code, stdout } = await show('ip', CLUSTER, '::ffff:10.0.0.200', '-o', 'json');
+      expect(code).toBe(0);
+      expect(JSON.parse(stdout)).toMatchObject({
+        apiVersion: 'kbctl/v1',
+        kind: 'ClusterIP',
+        cluster: CLUSTER,
+        item: '10.0.0.200',
+        state: 'free',
+        key: 'ranges/serviceips',
+        band: 'dynamic',
+        ready: true,
+        services: [],
+        findings: [],
+        faults: [],
+      });
+    });
+
+    test('tells of a hold, and asks no API server when it is told so', async () => {
+      const untilMs = Date.now() + HOUR_MS;
+      const hold = { owner: 'ci', untilMs, takenUpBy: 'owner' } as const;
+      await (await addressesOf(world().table)).take([{ value: '10.0.0.9' }], { hold });
+      const { code, stdout, stderr } = await show('ip', CLUSTER, '10.0.0.9', '--no-services');
+      expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+      expect(stdout).toMatch(/^10\.0\.0\.9 {2}held\n/);
+      expect(stdout).toContain(`by ci until ${new Date(untilMs).toISOString()} (in `);
+      expect(stdout).toContain('Services of the owner may take it up');
+      expect(stdout).not.toContain('services');
+    });
+
+    test('tells how near a leak is to being freed', async () => {
+      await (await addressesOf(world().table)).allocate('10.0.0.50');
+      await world().runAllLoops();
+      const { code, stdout } = await show('ip', CLUSTER, '10.0.0.50');
+      // The pass before has found it.
+      expect(code).toBe(1);
+      expect(stdout).toMatch(/leak +1 of 3 strikes as leaked; freed by 2 more passes of cluster-ip-repair/);
+      expect(stdout).toMatch(/last pass mayHaveLeaked: the cluster IP 10\.0\.0\.50 may have leaked/);
+    });
+
+    test('fails when two Services have it', async () => {
+      for (const name of ['web', 'web-copy']) world().standIn.store.insert(SERVICES, stored(name));
+      const { code, stdout } = await show('ip', CLUSTER, '10.0.0.77');
+      expect(code).toBe(1);
+      expect(stdout).toMatch(/services +shop\/web, shop\/web-copy\n/);
+      expect(stdout).toContain('it is claimed 2 times, and may be once');
+      expect(stdout).toContain('the table does not know');
+    });
+
+    test('goes on with what the table knows when the API server does not answer, and fails by that', async () => {
+      const kubeconfig = world().file('dead', JSON.stringify(kubeconfigOf('http://127.0.0.1:9')));
+      const { code, stdout, stderr } = await show('ip', CLUSTER, '10.0.0.1', '--kubeconfig', kubeconfig);
+      expect(code).toBe(4);
+      expect(stderr).toContain('The API server did not tell which Services there are: http://127.0.0.1:9');
+      expect(stdout).toMatch(/^10\.0\.0\.1 {2}taken\n/);
+    });
+
+    test.each([
+      [
+        'an address outside',
+        '10.0.1.1',
+        1,
+        'the provided IP (10.0.1.1) is not in the valid range. The range of valid IPs is',
+      ],
+      ['the broadcast address', '10.0.0.255', 1, 'the provided IP (10.0.0.255) is not in the valid range.'],
+      ['another family', 'fd00::1', 1, `Cluster ${CLUSTER} has no IPv6 range, but 10.0.0.0/24.`],
+      ['what is no address', 'web', 2, '"web" is no IP address.'],
+    ])('refuses %s', async (_, value, code, message) => {
+      expect(await show('ip', CLUSTER, value)).toEqual({
+        code,
+        stdout: '',
+        stderr: expect.stringContaining(`error: ${message}`),
+      });
+    });
+
+    test('names the nearest cluster for one that is not registered', async () => {
+      expect(await show('ip', 'prod-eu', '10.0.0.1')).toMatchObject({
+        code: 3,
+        stderr: 'error: No cluster of the name prod-eu is registered; did you mean prod-eu-1?\n',
+      });
+    });
+  });
+
+  describe('kbctl show port', () => {
+    test('says that a port is free', async () => {
+      const { code, stdout } = await show('port', CLUSTER, '30080');
+      expect(code).toBe(0);
+      expect(stdout).toMatch(/^30080 {2}free\n +range +30000-32767 \(servicenodeports\), static band/);
+    });
+
+    test.each([
+      ['a port outside', '80', 1, 'provided port is not in the valid range. The range of valid ports is 30000-32767'],
+      ['what is no port', '99999', 2, '"99999" is no port: it is a number from 1 to 65535.'],
+    ])('refuses %s', async (_, value, code, message) => {
+      expect(await show('port', CLUSTER, value)).toMatchObject({ code, stderr: `error: ${message}\n` });
+    });
+  });
+
+  describe('kbctl show, where the API servers allocate', () => {
+    test('tells what Services claim, and says that the table is a picture', async () => {
+      await register({ allocator: 'apiserver' });
+      const { stdout } = await show('ip', CLUSTER, '10.0.0.1');
+      expect(stdout).toMatch(/^10\.0\.0\.1 {2}taken\n/);
+      expect(stdout).toContain('never; the API servers of prod-eu-1 allocate');
+      await world().runAllLoops();
+      const { stdout: drawn } = await show('ip', CLUSTER, '10.0.0.1', '--no-services');
+      expect(drawn).toMatch(/^10\.0\.0\.1 {2}taken\n/);
+    });
+  });
+}
+
+/** As if restored from a backup: no API server was asked. */
+function stored(name: string) {
+  return {
+    apiVersion: 'v1',
+    kind: 'Service',
+    metadata: { namespace: 'shop', name, uid: `uid-of-${name}`, resourceVersion: '1' },
+    spec: { type: 'ClusterIP', clusterIP: '10.0.0.77', clusterIPs: ['10.0.0.77'], ports: [{ port: 80 }] },
+  };
+}
+
+function kubeconfigOf(server: string) {
+  return {
+    apiVersion: 'v1',
+    kind: 'Config',
+    clusters: [{ name: 'c', cluster: { server } }],
+    users: [{ name: 'u', user: {} }],
+    contexts: [{ name: 'c', context: { cluster: 'c', user: 'u' } }],
+    'current-context': 'c',
+  };
+}

@@ -1,0 +1,56 @@
+import { once } from 'node:events';
+import { createServer } from 'node:https';
+import type { AdmissionHandler } from '../../lib/admission/admission.ts';
+import type { Environment } from '../../lib/dispatch/environment.ts';
+import type { Authority } from './certificates.ts';
+
+/** A handler behind HTTPS on the loopback, in the place of a function URL. */
+export interface AdmissionServer {
+  readonly close: () => Promise<void>;
+  /** Bodies of the requests that it answered. */
+  readonly reviews: { readonly request: { readonly uid: string; readonly operation: string } }[];
+}
+
+export async function startAdmissionServer(
+  handler: AdmissionHandler,
+  { environment, authority, port }: { environment: Environment; authority: Authority; port: number },
+): Promise<AdmissionServer> {
+  const reviews: AdmissionServer['reviews'] = [];
+  const server = createServer(authority.issue(['127.0.0.1']), async (request, response) => {
+    const chunks: Buffer[] = [];
+    for await (const chunk of request) chunks.push(chunk);
+    const body = Buffer.concat(chunks).toString();
+    if (body !== '') reviews.push(JSON.parse(body));
+    const url = new URL(request.url ?? '/', 'https://127.0.0.1');
+    const event = urlEvent(
+      { method: request.method ?? '', path: url.pathname, query: url.search.slice(1) },
+      { headers: request.headers, body },
+    );
+    const reply = await handler(event, { environment, getRemainingTimeInMillis: () => 30_000 });
+    response.writeHead(reply.statusCode, reply.headers).end(reply.body);
+  });
+  server.listen(port, '127.0.0.1');
+  await once(server, 'listening');
+  const close = async () => {
+    server.close();
+    server.closeAllConnections();
+    await once(server, 'close');
+  };
+  return { reviews, close };
+}
+
+/** As a function URL sends it (payload format 2.0), as far as it is read. */
+export function urlEvent(
+  { method = 'POST', path = '/demo', query = '' }: { method?: string; path?: string; query?: string },
+  { headers = {}, body = '' }: { headers?: Readonly<Record<string, unknown>>; body?: string },
+): object {
+  return {
+    version: '2.0',
+    rawPath: path,
+    rawQueryString: query,
+    headers,
+    requestContext: { http: { method, path } },
+    ...(body !== '' && { body }),
+    isBase64Encoded: false,
+  };
+}

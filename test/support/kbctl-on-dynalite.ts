@@ -1,0 +1,20 @@
+import { afterAll, beforeAll, describe } from '@jest/globals';
+import { startTableServer, type TableServer } from '../../local/table-server.ts';
+import { describeKbctl, type SuiteGroup } from '../contract/kbctl-suites.ts';
+
+/** Commands as processes, against a DynamoDB in this one. */
+export function describeOnDynalite(group: SuiteGroup): void {
+  describe(`kbctl and ${group}, on dynalite`, () => {
+    let server: TableServer;
+
+    beforeAll(async () => {
+      server = await startTableServer();
+    });
+
+    afterAll(async () => {
+      await server.close();
+    });
+
+    describeKbctl(group, () => server.endpoint);
+  });
+}

@@ -1,0 +1,160 @@
+import { execFile } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { chmodSync, mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { registerCluster } from '../../lib/table/cluster-registration.ts';
+import { ApiServers } from '../../local/stand-in/api-servers.ts';
+import { ENDPOINTS, SERVICES } from '../../local/stand-in/resources.ts';
+import { asService, type ServiceAllocation } from '../../local/stand-in/service-storage.ts';
+import { emulatedAws } from './emulator-project.ts';
+import { specIn } from './kbctl-specs.ts';
+import { CLUSTER, type KbctlWorld, openKbctlWorld } from './kbctl-world.ts';
+
+/** The three API servers of the cluster. */
+const ADDRESSES = ['203.0.113.10', '203.0.113.11', '203.0.113.12'] as const;
+/** One that the cluster gets for another: it runs from the beginning. */
+const NEW_ADDRESS = '203.0.113.13';
+/** Whose passes run. */
+const STACK = 'kube-bootstrap-controller-prod';
+/** More than the lease of a {@link KbctlWorld}. */
+const LONG_AGO_MS = 700_000;
+
+const KBCTL = join(import.meta.dirname, '../../cli/kbctl.mjs');
+const ENDPOINTS_LIST = '/api/v1/namespaces/default/endpoints';
+const ENDPOINTS_PATH = `${ENDPOINTS_LIST}/kubernetes`;
+
+/** A control plane that something happens to, and a shell beside it. */
+export interface TaskWorld extends Pick<KbctlWorld, 'standIn' | 'table' | 'allocateBy' | 'tableAllocation'> {
+  readonly apiServers: Pick<ApiServers, 'start' | 'stop'>;
+  /** API servers as the spec names them. */
+  listed(...addresses: string[]): readonly object[];
+  /** Writes `prod-eu-1.yml`, with these fields in place of its own. */
+  writeSpec(fields?: object): void;
+  /** Writes it, registers what it says, and runs every loop: so long ago that leases from then have run out. */
+  begin(fields?: object): Promise<void>;
+  /** As if nobody had ever looked after the cluster. */
+  forget(): Promise<void>;
+  /** Every loop runs. `agoMs`: by a clock that is so much behind. */
+  tick(agoMs?: number): Promise<void>;
+  /** Every loop runs twice: whoever is not there is missed twice. */
+  wait(): Promise<void>;
+  /** As it comes out of a backup: nothing validates it, and nothing allocates what it claims. */
+  restoreService(name: string, clusterIP: string, spec?: object): void;
+  /** @throws Error when the API server does not do it. */
+  call(method: string, path: string, body?: object, manager?: string): Promise<void>;
+  /** Somebody else publishes these: writes over the Endpoints, or makes them where there are none. */
+  publish(manager: string, addresses: readonly string[]): Promise<void>;
+  /** In a shell with `kbctl` on the path, on the table of this world. Never fails. */
+  run(command: string): Promise<{ readonly code: number; readonly output: string }>;
+  close(): Promise<void>;
+}
+
+/** @param endpoint of the table server. */
+export async function openTaskWorld(endpoint: string): Promise<TaskWorld> {
+  const world = await openKbctlWorld(endpoint);
+  const { standIn, folder, table } = world;
+  const apiServers = await ApiServers.listen(standIn, [...ADDRESSES, NEW_ADDRESS]);
+  const listed = (...addresses: string[]) =>
+    addresses.map((address) => ({ address, probe: { url: `${apiServers.urlOf(address)}/readyz` } }));
+  const usual = { allocator: 'apiserver', apiServers: listed(...ADDRESSES) };
+  const specText = (fields: object) => world.spec({ ...usual, ...fields });
+  const writeSpec = (fields: object = {}): void => {
+    world.file('prod-eu-1.yml', specText(fields));
+  };
+  const call = async (method: string, path: string, body?: object, manager = 'kubectl') => {
+    const text = body === undefined ? {} : { body: JSON.stringify(body) };
+    const { status, body: answer } = await standIn.handle({
+      method,
+      path,
+      headers: { 'user-agent': manager },
+      ...text,
+    });
+    if (status >= 300) throw new Error(`${method} ${path} was answered ${status}: ${answer}`);
+  };
+  world.allocateBy(ownAllocation());
+  putKbctlOnPath(world);
+  return {
+    standIn,
+    table,
+    allocateBy: world.allocateBy,
+    tableAllocation: world.tableAllocation,
+    apiServers,
+    listed,
+    writeSpec,
+    call,
+    tick: (agoMs = 0) => world.runAllLoops({ agoMs, stack: STACK }),
+    async begin(fields = {}) {
+      writeSpec(fields);
+      await registerCluster(table, specIn(specText(fields)));
+      await world.runAllLoops({ agoMs: LONG_AGO_MS, stack: STACK });
+      await call('POST', '/api/v1/namespaces', { metadata: { name: 'shop' } });
+    },
+    async forget() {
+      const items = [...(await table.list(CLUSTER, '')), ...(await table.list('#clusters', ''))];
+      for (const item of items) await table.delete(item);
+      await call('DELETE', ENDPOINTS_PATH);
+    },
+    async wait() {
+      for (const agoMs of [10_000, 0]) await world.runAllLoops({ agoMs, stack: STACK });
+    },
+    restoreService(name, clusterIP, spec = {}) {
+      const metadata = { namespace: 'shop', name, uid: randomUUID() };
+      const claims = { clusterIP, clusterIPs: [clusterIP], ports: [{ port: 80 }], ...spec };
+      standIn.store.insert(SERVICES, asService({ apiVersion: 'v1', kind: 'Service', metadata, spec: claims }));
+    },
+    async publish(manager, addresses) {
+      const body = { ...endpoints, subsets: [subsetOf(addresses)] };
+      const isThere = standIn.store.find(ENDPOINTS, 'default', 'kubernetes') !== undefined;
+      await (isThere ? call('PUT', ENDPOINTS_PATH, body, manager) : call('POST', ENDPOINTS_LIST, body, manager));
+    },
+    run: (command) => runIn(folder, endpoint, command),
+    async close() {
+      await apiServers.close();
+      await world.close();
+    },
+  };
+}
+
+/** As API servers do that allocate by themselves: here they find everything free, and the same each time. */
+function ownAllocation(): ServiceAllocation {
+  let next = 20;
+  return {
+    families: ['IPv4'],
+    takeAddress: async (_family, address) => ({ item: address ?? `10.0.0.${next++}` }),
+    takePort: async (port) => ({ item: port ?? 30_100 + next++ }),
+    giveBackAddress: async () => undefined,
+    giveBackPort: async () => undefined,
+  };
+}
+
+const endpoints = {
+  apiVersion: 'v1',
+  kind: 'Endpoints',
+  metadata: {
+    name: 'kubernetes',
+    namespace: 'default',
+    labels: { 'endpointslice.kubernetes.io/skip-mirror': 'true' },
+  },
+};
+
+function subsetOf(addresses: readonly string[]) {
+  return { addresses: addresses.map((ip) => ({ ip })), ports: [{ name: 'https', port: 6443, protocol: 'TCP' }] };
+}
+
+/** `kbctl` as an alias would be that names the table. */
+function putKbctlOnPath({ file, folder, tableName }: KbctlWorld): void {
+  mkdirSync(join(folder, 'bin'));
+  const node = `"${process.execPath}" --disable-warning=ExperimentalWarning`;
+  const path = file('bin/kbctl', `#!/bin/sh\nexec ${node} "${KBCTL}" "$@" --table ${tableName}\n`);
+  chmodSync(path, 0o755);
+}
+
+function runIn(cwd: string, endpoint: string, command: string): Promise<{ code: number; output: string }> {
+  const path = `${join(cwd, 'bin')}:${process.env['PATH'] ?? ''}`;
+  const env = { PATH: path, HOME: cwd, ...emulatedAws(endpoint, 'test') };
+  return new Promise((resolve) => {
+    execFile('bash', ['-c', `exec 2>&1\n${command}`], { cwd, env }, (error, output) => {
+      resolve({ code: typeof error?.code === 'number' ? error.code : error === null ? 0 : -1, output });
+    });
+  });
+}

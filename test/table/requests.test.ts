@@ -1,0 +1,34 @@
+import { expect, test } from '@jest/globals';
+import { isKept, type RequestRecord, readRequest, writeRequest } from '../../lib/table/requests.ts';
+import { won } from '../contract/key-value-table.ts';
+import { describeInEachTable } from '../support/each-table.ts';
+
+const DAY_MS = 24 * 60 * 60 * 1000;
+const at = (nowMs: number) => ({ cluster: 'c', id: 'r1', nowMs });
+
+describeInEachTable('The record of a request', (open) => {
+  test.each<RequestRecord>([
+    { fingerprint: 'f', state: 'begun' },
+    { fingerprint: 'f', state: 'begun', hold: { owner: 'a', takenUpBy: 'any', untilMs: 5 } },
+    { fingerprint: 'f', state: 'rollingBack', hold: { owner: 'a', takenUpBy: 'owner' }, answer: '{}' },
+    { fingerprint: 'f', state: 'done', answer: '{}' },
+  ])('is read as it was written: %j', async (record) => {
+    const table = await open();
+    expect(await readRequest(table, 'c', 'r1')).toBeUndefined();
+    const item = won(await writeRequest(table, at(0), record, undefined));
+    expect(item.key).toBe('requests/r1');
+    expect(await readRequest(table, 'c', 'r1')).toEqual({ record, item });
+  });
+
+  test('counts for a day from its last step on, and is written over only by who has read it', async () => {
+    const table = await open();
+    const begun = { fingerprint: 'f', state: 'begun' } as const;
+    const first = won(await writeRequest(table, at(10), begun, undefined));
+    expect(await writeRequest(table, at(10), begun, undefined)).toEqual({ outcome: 'lost' });
+    const done = { fingerprint: 'f', state: 'done', answer: '{}' } as const;
+    const item = won(await writeRequest(table, at(20), done, first));
+    expect(await writeRequest(table, at(20), done, first)).toEqual({ outcome: 'lost' });
+    const read = { record: done, item };
+    expect([19, 20].map((ms) => isKept(read, DAY_MS + ms))).toEqual([true, false]);
+  });
+});

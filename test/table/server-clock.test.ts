@@ -1,0 +1,79 @@
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import * as fc from 'fast-check';
+import { dynamoDbTable } from '../../lib/table/dynamodb-table.ts';
+import { correctionBy, type DatedReply, serverClock } from '../../lib/table/server-clock.ts';
+import { startTableServer, type TableServer } from '../../local/table-server.ts';
+import { type DateShiftingProxy, startDateShiftingProxy } from '../support/date-shifting-proxy.ts';
+import { testDynamoClient } from '../support/test-dynamo-client.ts';
+
+/** The date is that of the second in which it was written. */
+function reply(sentAtMs: number, receivedAtMs: number, dateMs: number): DatedReply {
+  return { sentAtMs, receivedAtMs, dateMs };
+}
+
+describe('the correction by the dates of replies', () => {
+  test.each([
+    { name: 'no reply proves nothing', replies: [], correctionMs: 0 },
+    { name: 'a date of the same second agrees', replies: [reply(5_100, 5_200, 5_000)], correctionMs: 0 },
+    { name: 'a reply that took long proves little', replies: [reply(5_100, 9_900, 8_000)], correctionMs: 0 },
+    {
+      name: 'a date after it was received is a clock behind',
+      replies: [reply(5_100, 5_200, 9_000)],
+      correctionMs: 3_800,
+    },
+    { name: 'a second that was over is a clock ahead', replies: [reply(5_100, 5_200, 1_000)], correctionMs: -3_100 },
+    {
+      name: 'what one reply proves, a later one does not take back',
+      replies: [reply(5_100, 5_200, 6_000), reply(6_900, 6_950, 7_000)],
+      correctionMs: 800,
+    },
+    {
+      name: 'of replies that contradict one another, the last counts',
+      replies: [reply(5_100, 5_200, 60_000), reply(61_100, 61_200, 61_000)],
+      correctionMs: 0,
+    },
+  ])('$name', ({ replies, correctionMs }) => {
+    expect(correctionBy(replies)).toBe(correctionMs);
+  });
+
+  test('is never further off than the second that a date leaves open', () => {
+    const aReply = fc.record({ atMs: fc.nat(1e9), waitMs: fc.nat(50), answerMs: fc.nat(50) });
+    fc.assert(
+      fc.property(fc.integer({ min: -1e6, max: 1e6 }), fc.array(aReply, { minLength: 1 }), (aheadMs, times) => {
+        const replies = times.map(({ atMs, waitMs, answerMs }) => {
+          const writtenAtMs = atMs + waitMs + aheadMs;
+          return reply(atMs, atMs + waitMs + answerMs, Math.floor(writtenAtMs / 1000) * 1000);
+        });
+        expect(Math.abs(correctionBy(replies) - aheadMs)).toBeLessThanOrEqual(1_050);
+        expect(Math.abs(correctionBy(replies))).toBeLessThanOrEqual(Math.abs(aheadMs));
+      }),
+    );
+  });
+});
+
+describe('the clock of a table in DynamoDB', () => {
+  let server: TableServer;
+  let proxy: DateShiftingProxy;
+
+  beforeEach(async () => {
+    server = await startTableServer();
+    proxy = await startDateShiftingProxy(server.endpoint);
+  });
+
+  afterEach(async () => {
+    await proxy.close();
+    await server.close();
+  });
+
+  test('is seen in every reply, a refusal too, and puts right the clock of the host', async () => {
+    const client = testDynamoClient(proxy.endpoint);
+    const clock = serverClock(client, () => 0);
+    expect({ now: clock.nowMs(), correction: clock.correctionMs() }).toEqual({ now: 0, correction: 0 });
+    proxy.shiftMs = -Date.now() + 90_000;
+    const own = { tableName: 'none', nowMs: () => 0, newWriteId: () => 'id' };
+    const table = dynamoDbTable({ ...own, client, deadline: new AbortController().signal });
+    await expect(table.get('demo', 'key')).rejects.toMatchObject({ code: 'TableMissing' });
+    expect(Math.round(clock.nowMs() / 10_000)).toBe(9);
+    client.destroy();
+  });
+});
