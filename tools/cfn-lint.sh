@@ -25,4 +25,4 @@ lint default
 lint everything table=some-table vpcSubnetIds=subnet-0123456789abcdef0,subnet-0123456789abcdef1 \
   vpcSecurityGroupIds=sg-0123456789abcdef0 alarmTopicArn=arn:aws:sns:us-east-1:123456789012:on-call \
   kmsKeyArn=arn:aws:kms:us-east-1:123456789012:key/11111111-2222-3333-4444-555555555555 \
-  assumableRoleArns=arn:aws:iam::210987654321:role/kubeconfigs clusterDimension=true logRetentionDays=7
+  assumableRoleArns=arn:aws:iam::210987654321:role/kubeconfigs clusterDimension=true logRetentionDays=7 admission=on

@@ -10,12 +10,16 @@ import { readZip } from './read-zip.mjs';
 
 const MOST_KB = 600;
 const LAYER_MODULE = 'nodejs/allocator.mjs';
+/** Packaged only where a parameter turns them on. */
+const OFF_BY_DEFAULT = new Set(['admission']);
 /** Needed on a developer's machine alone, or in the layer. */
 const NOT_IN_A_BUNDLE =
   /node_modules\/(dynalite|classic-level|level|jest|fast-check)\/|\/(local|test|cli|lib\/allocator)\//;
 
 const root = path.join(import.meta.dirname, '..');
-const functions = readdirSync(path.join(root, 'functions')).map((file) => path.basename(file, '.ts'));
+const functions = readdirSync(path.join(root, 'functions'))
+  .map((file) => path.basename(file, '.ts'))
+  .filter((name) => isPackaged(name) || !OFF_BY_DEFAULT.has(name));
 const hasCluster = existsSync(path.join(root, 'cluster.yml'));
 let faults = 0;
 
@@ -41,6 +45,10 @@ for (const name of functions) {
   }
   if (files.has('cluster.yml') !== hasCluster) fault(name, hasCluster ? 'has no cluster.yml' : 'has a cluster.yml');
   console.log(`${name}: ${kilobytes} KB gzipped, ${start(name, bundle)}`);
+}
+
+function isPackaged(name) {
+  return existsSync(path.join(root, '.serverless', `${name}.zip`));
 }
 
 function packaged(name) {

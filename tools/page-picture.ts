@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { renderFleetPage } from '../cli/page/render-fleet-page.ts';
-import { writePage } from '../cli/page/write-page.ts';
+import { writeWhole } from '../cli/write-whole.ts';
 import { aFleetStatus, clustersOfEachKind } from '../test/support/a-fleet-status.ts';
 import { startBrowser } from '../test/support/browser.ts';
 import { withPalette } from './palette-png.ts';
@@ -19,7 +19,7 @@ const folder = await mkdtemp(join(tmpdir(), 'page-picture-'));
 const browser = await startBrowser();
 try {
   const file = join(folder, 'page.html');
-  await writePage(file, renderFleetPage(aFleetStatus(clustersOfEachKind())));
+  await writeWhole(file, renderFleetPage(aFleetStatus(clustersOfEachKind())));
   const { page } = await browser.open(pathToFileURL(file).href, {
     viewport: { width: WIDTH, height: HEIGHT },
     colorScheme: 'light',

@@ -12,7 +12,37 @@ export interface FailedCall {
   /** `undefined` when none is set. */
   readonly region: string | undefined;
   readonly deadline?: AbortSignal;
+  readonly asker?: Asker;
 }
+
+/** Whose calls fail, and who is told what to do next. Default: a pass, which another one follows. */
+export type Asker = 'pass' | 'person';
+
+interface WhatNext {
+  /** Nobody knows how it is now. */
+  readonly lookAnew: string;
+  readonly tryAgain: string;
+  readonly timeWasOver: string;
+  /** Nothing answered at all. */
+  readonly wayOut: (region: string) => string;
+}
+
+const NEXT: Readonly<Record<Asker, WhatNext>> = {
+  pass: {
+    lookAnew: 'the next pass reads anew',
+    tryAgain: 'the next pass tries again',
+    timeWasOver: 'at the deadline of its pass',
+    // On a private network that is most often a way that is missing.
+    wayOut: (region) =>
+      ` In a VPC, DynamoDB is reached through a gateway endpoint for com.amazonaws.${region}.dynamodb in the route tables of the subnets.`,
+  },
+  person: {
+    lookAnew: 'run the command again',
+    tryAgain: 'run the command again in a moment',
+    timeWasOver: 'when its time was over',
+    wayOut: (region) => ` Is this machine online, and is ${region} the name of a region?`,
+  },
+};
 
 type SdkErrorCode = Exclude<
   TableErrorCode,
@@ -49,7 +79,8 @@ export function tableErrorOf(error: unknown, call: FailedCall): TableError {
 }
 
 function messageOf(code: SdkErrorCode, name: string, error: unknown, call: FailedCall): string {
-  const { action, tableName, region } = call;
+  const { action, tableName, region, asker = 'pass' } = call;
+  const next = NEXT[asker];
   if (region === undefined) return `${action} failed: no AWS region is set; set AWS_REGION.`;
   const what = `${action} on table "${tableName}" in region ${region}`;
   const failed = `${what} failed (${shownName(error, name)}, attempts: ${attemptsOf(error) ?? 'unknown'})`;
@@ -64,21 +95,16 @@ function messageOf(code: SdkErrorCode, name: string, error: unknown, call: Faile
     case 'ItemTooLarge':
       return `${what} was refused: the item is larger than the 400 KB that the table takes.`;
     case 'Throttled':
-      return `${failed}: ${outcome}the next pass tries again; if it stays so, raise the capacity limits of the table or of the account.`;
+      return `${failed}: ${outcome}${next.tryAgain}; if it stays so, raise the capacity limits of the table or of the account.`;
     case 'Unavailable':
-      return `${failed}: ${outcome}the next pass reads anew.${statusOf(error) === undefined ? wayOut(region) : ''}`;
+      return `${failed}: ${outcome}${next.lookAnew}.${statusOf(error) === undefined ? next.wayOut(region) : ''}`;
     case 'DeadlineExceeded':
-      return `${what} was given up at the deadline of its pass: ${outcome}the next pass reads anew.`;
+      return `${what} was given up ${next.timeWasOver}: ${outcome}${next.lookAnew}.`;
     case 'Unexpected':
       return name === 'ValidationException'
         ? `${what} was refused as invalid: the keys of the table must be "cluster" (partition) and "key" (sort), both text.`
         : `${what} failed with ${name}: the cause says more.`;
   }
-}
-
-/** Nothing answered at all: on a private network that is most often a way that is missing. */
-function wayOut(region: string): string {
-  return ` In a VPC, DynamoDB is reached through a gateway endpoint for com.amazonaws.${region}.dynamodb in the route tables of the subnets.`;
 }
 
 export function isFailedCondition(error: unknown): boolean {

@@ -8,6 +8,7 @@ import {
   type QueryCommandOutput,
 } from '@aws-sdk/client-dynamodb';
 import {
+  type Asker,
   attemptsOf,
   isFailedCondition,
   isRefusal,
@@ -28,6 +29,8 @@ export interface DynamoDbTableOptions {
   readonly deadline: AbortSignal;
   readonly nowMs: () => number;
   readonly newWriteId: () => string;
+  /** Who reads the messages of its errors. Default: `pass`. */
+  readonly asker?: Asker;
 }
 
 const IS_ABSENT = { ConditionExpression: 'attribute_not_exists(writeId)' };
@@ -40,11 +43,18 @@ function isStill({ writeId }: Item) {
 }
 
 /** The table in DynamoDB, bound to one pass. */
-export function dynamoDbTable({ client, tableName, deadline, nowMs, newWriteId }: DynamoDbTableOptions): KeyValueTable {
+export function dynamoDbTable({
+  client,
+  tableName,
+  deadline,
+  nowMs,
+  newWriteId,
+  asker = 'pass',
+}: DynamoDbTableOptions): KeyValueTable {
   const bound = { abortSignal: deadline };
 
   const toTableError = async (error: unknown, action: TableAction): Promise<TableError> =>
-    tableErrorOf(error, { action, tableName, region: await regionOf(client), deadline });
+    tableErrorOf(error, { action, tableName, region: await regionOf(client), deadline, asker });
 
   const call = async <T>(action: TableAction, request: () => Promise<T>): Promise<T> => {
     try {

@@ -35,7 +35,7 @@ export interface RangeAllocations<Item> {
   take(wanted: readonly Wanted<Item>[], options?: TakeOptions): Promise<Taken<Item>>;
   /**
    * Releases items with their holds. With `requestId` only what that request still holds: the rest has other owners by
-   * now. Says what it released, without what was free before.
+   * now. Says what it released, in canonical form and without what was free before.
    */
   giveBack(
     items: readonly Item[],

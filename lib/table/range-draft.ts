@@ -78,9 +78,9 @@ export class RangeDraft<Item> {
   }
 
   /** With its hold. */
-  release(item: Item): void {
-    this.takeUp(item);
+  release(item: Item): { readonly item: Item } {
     this.#allocator.release(item);
+    return this.takeUp(item);
   }
 
   /** Instead of whatever held them. */

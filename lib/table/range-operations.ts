@@ -54,22 +54,20 @@ export function takeAll<Item>(
     items[index] = now.item;
     taken.push(now.item);
   }
-  if (taken.length === 0) return { outcome: 'taken', items };
-  if (hold !== undefined) draft.hold(inOrder(items, taken), hold);
+  if (taken.length === 0 || hold === undefined) return { outcome: 'taken', items };
+  draft.hold(inOrder(items, taken), hold);
   return tooManyHolds(draft) ?? { outcome: 'taken', items };
 }
 
-/** Those of the items that were taken; with a request id, that it holds. */
+/** Those of the items that were taken, in their canonical form; with a request id, that it holds. */
 export function releaseAll<Item>(
   draft: RangeDraft<Item>,
   items: readonly Item[],
   requestId: string | undefined,
 ): readonly Item[] {
-  return items.filter((item) => {
-    if (requestId !== undefined && draft.holdOn(item)?.requestId !== requestId) return false;
-    if (!draft.has(item)) return false;
-    draft.release(item);
-    return true;
+  return items.flatMap((item) => {
+    if (requestId !== undefined && draft.holdOn(item)?.requestId !== requestId) return [];
+    return draft.has(item) ? draft.release(item).item : [];
   });
 }
 

@@ -32,6 +32,7 @@ export async function startAdmissionServer(
   server.listen(port, '127.0.0.1');
   await once(server, 'listening');
   const close = async () => {
+    if (!server.listening) return;
     server.close();
     server.closeAllConnections();
     await once(server, 'close');

@@ -18,9 +18,9 @@ import { countedWriteIds } from './write-ids.ts';
 
 export const CLUSTER = 'demo';
 export const PRIMARY = '10.0.0.0/24';
-export const SECONDARY = 'fd00::/112';
+const SECONDARY = 'fd00::/112';
 /** Static: 30000 to 30015. */
-export const PORTS = '30000-30127';
+const PORTS = '30000-30127';
 
 const NONE = new Uint8Array(0);
 

@@ -84,6 +84,7 @@ function sequence(...parts: readonly Buffer[]): Buffer {
 
 function der(tag: number, content: Buffer): Buffer {
   const { length } = content;
-  const header = length < 128 ? [tag, length] : [tag, 0x82, length >> 8, length & 0xff];
+  const longer = length < 256 ? [0x81, length] : [0x82, length >> 8, length & 0xff];
+  const header = length < 128 ? [tag, length] : [tag, ...longer];
   return Buffer.concat([Buffer.from(header), content]);
 }

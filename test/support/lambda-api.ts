@@ -9,10 +9,12 @@ export interface LambdaApi {
   close(): Promise<void>;
 }
 
+type Functions = Readonly<Record<string, (event: unknown) => Promise<unknown>>>;
+
 const INVOKE = /^\/2015-03-31\/functions\/([^/]+)\/invocations$/;
 
 /** What a handler throws is answered as Lambda's own runtime does. */
-export async function startLambdaApi(functions: Readonly<Record<string, (event: unknown) => Promise<unknown>>>) {
+export async function startLambdaApi(functions: Functions): Promise<LambdaApi> {
   const answer = async (request: IncomingMessage, response: ServerResponse) => {
     const [, name = ''] = INVOKE.exec(request.url ?? '') ?? [];
     const invoke = functions[decodeURIComponent(name)];
@@ -21,12 +23,11 @@ export async function startLambdaApi(functions: Readonly<Record<string, (event: 
       return;
     }
     const event = await json(request);
-    try {
-      response.writeHead(200).end(JSON.stringify(await invoke(event)));
-    } catch (error) {
-      const { name: errorType, message: errorMessage } = error instanceof Error ? error : new Error(String(error));
-      response.writeHead(200, { 'x-amz-function-error': 'Unhandled' }).end(JSON.stringify({ errorType, errorMessage }));
-    }
+    const answered = await invoke(event).then(
+      (value) => ({ headers: {}, value }),
+      (error: unknown) => ({ headers: { 'x-amz-function-error': 'Unhandled' }, value: errorOf(error) }),
+    );
+    response.writeHead(200, answered.headers).end(JSON.stringify(answered.value));
   };
   const server = createServer((request, response) => {
     answer(request, response).catch((error: unknown) => response.writeHead(500).end(String(error)));
@@ -34,7 +35,7 @@ export async function startLambdaApi(functions: Readonly<Record<string, (event: 
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
-  const api: LambdaApi = {
+  return {
     endpoint: `http://127.0.0.1:${port}`,
     async close() {
       server.closeAllConnections();
@@ -42,5 +43,9 @@ export async function startLambdaApi(functions: Readonly<Record<string, (event: 
       await once(server, 'close');
     },
   };
-  return api;
+}
+
+function errorOf(error: unknown): object {
+  const { name: errorType, message: errorMessage } = error instanceof Error ? error : new Error(String(error));
+  return { errorType, errorMessage };
 }

@@ -13,6 +13,7 @@ import { RANGE_KEYS, readRange, roomForHolds, saveRange, sizeOfHolds } from '../
 import { won } from '../contract/key-value-table.ts';
 import { AT_ONCE, describeInEachTable } from '../support/each-table.ts';
 import { pickLowest } from '../support/picker.ts';
+import { ipRange } from '../support/ranges.ts';
 import { countedWriteIds } from '../support/write-ids.ts';
 
 const KEY = RANGE_KEYS.nodePorts;
@@ -348,6 +349,21 @@ describe('Holds take what the bitmaps of their range leave, and 64 KB at most', 
     expect(await allocations.take(['next'], { hold: aHold(many) })).toMatchObject({ outcome: 'taken' });
   });
 
+  test('and Services are given what they need where a range that became a larger one has more than it has room for', async () => {
+    const table = memoryTable({ nowMs: () => 0, newWriteId: countedWriteIds() });
+    const large = '10.0.0.0/12';
+    const carried = Array.from({ length: 150 }, (_, index) => ({ ...aHold(index), items: [`10.0.0.${index + 1}`] }));
+    expect(sizeOfHolds(carried)).toBeGreaterThan(roomForHolds(ipRange(large).max));
+    const data = fromBits(carried.keys());
+    won(await saveRange(table, 'c', KEY, { ...EMPTY, range: large, data, holds: carried }, undefined));
+    const allocations = rangeAllocations(table, { ...RANGE, emptyAllocator: () => ipRange(large) }, AT_ONCE);
+    expect(await allocations.allocateNext()).toMatchObject({ item: expect.any(String) });
+    const takeUp = { nowMs: 0 };
+    expect(await allocations.take([{ value: '10.0.0.1' }], { takeUp })).toMatchObject({ outcome: 'taken' });
+    const refusal = await allocations.take(['next'], { hold: aHold(150) });
+    expect(refusal).toMatchObject({ outcome: 'refused', error: { code: 'HoldsFull' } });
+  });
+
   test('and a thousand ports on the same terms are fewer than that', async () => {
     const table = memoryTable({ nowMs: () => 0, newWriteId: countedWriteIds() });
     won(await saveRange(table, 'c', KEY, { ...EMPTY, range: WIDE }, undefined));
@@ -359,6 +375,13 @@ describe('Holds take what the bitmaps of their range leave, and 64 KB at most', 
     });
     expect(await saved(table)).toEqual({ ...EMPTY, range: WIDE });
   });
+});
+
+test('What is given back is named in its canonical form, however it was written', async () => {
+  const table = await newTable({ range: 'fd00::/120', data: fromBits([4]) });
+  const allocations = rangeAllocations(table, { ...RANGE, emptyAllocator: () => ipRange('fd00::/120') }, AT_ONCE);
+  expect(await allocations.giveBack(['FD00:0::5', 'fd00::5', 'fd00::6'])).toEqual({ released: ['fd00::5'] });
+  expect(await takenIn(table)).toEqual([]);
 });
 
 async function itemsOf<Item>(held: Promise<readonly Item[] | Error>): Promise<readonly Item[]> {

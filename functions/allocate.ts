@@ -1,0 +1,3 @@
+import { allocation } from '../lib/allocate/allocation.ts';
+
+export const handler = allocation();

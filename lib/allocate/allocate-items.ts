@@ -1,0 +1,91 @@
+import { AllocatorError } from '../allocator/errors.ts';
+import { type HoldTerms, isOver } from '../cluster/hold.ts';
+import { TableError } from '../table/errors.ts';
+import { type Answer, type AnsweredItem, done, type Refusal, refused, shownHold } from './answer.ts';
+import type { Job } from './job.ts';
+import type { AllocateRequest } from './request.ts';
+
+/** How long what is taken is held when a request says nothing else. */
+const HOLD_MS = 15 * 60 * 1000;
+
+export type Terms = Omit<HoldTerms, 'requestId'>;
+
+/** On which terms everything of a request is held, whoever finishes it and when. */
+export function termsOf({ requestId, hold }: AllocateRequest, nowMs: number): Terms {
+  const { owner = requestId, until, takenUpBy = 'any' } = hold ?? {};
+  if (until === 'forever') return { owner, takenUpBy };
+  return { owner, takenUpBy, untilMs: until === undefined ? nowMs + HOLD_MS : Date.parse(until) };
+}
+
+/** Why nothing is allocated on these terms any more. */
+export function holdIsOver(terms: Terms, nowMs: number): Refusal | undefined {
+  if (!isOver(terms, nowMs)) return undefined;
+  const [until, now] = [terms.untilMs ?? nowMs, nowMs].map((ms) => new Date(ms).toISOString());
+  return { code: 'BadHold', message: `the hold was to end at ${until}, and it is ${now}: ask for one that ends later` };
+}
+
+/**
+ * Takes in every range what this request does not hold yet. The answer is not settled by this: refused, everything that
+ * it did take is to be given back.
+ */
+export async function takeItems({ request, wanted, ranges, nowMs }: Job, terms: Terms): Promise<Answer> {
+  const hold = { ...terms, requestId: request.requestId };
+  const shown = shownHold(terms);
+  const items: AnsweredItem[] = [];
+  for (const each of ranges) {
+    const over = holdIsOver(terms, nowMs());
+    if (over !== undefined) return refused(request, wanted, over);
+    const values = each.wanted.map(({ value }) => value);
+    const taken = await each.range.take(values, hold);
+    if (taken.outcome === 'refused') {
+      const fault = taken.index === undefined ? undefined : each.wanted[taken.index]?.index;
+      return refused(request, wanted, taken.error, (index) => index === fault);
+    }
+    for (const [place, { index }] of each.wanted.entries()) {
+      const value = taken.items[place];
+      if (value !== undefined) items[index] = { range: each.name, value, outcome: 'allocated', hold: shown };
+    }
+  }
+  const over = holdIsOver(terms, nowMs());
+  return over === undefined ? done(request, items) : refused(request, wanted, over);
+}
+
+/** Gives back everything that this request holds. False when a range does not let go of it now. */
+export async function giveBackAll(job: Job, terms: Terms | undefined): Promise<boolean> {
+  return giveBackBut(job, terms, []);
+}
+
+/**
+ * After another invocation settled the answer: gives back what this one took too late to be part of it. What cannot be
+ * given back stays until its hold ends.
+ */
+export async function giveBackRest(job: Job, terms: Terms | undefined, answer: Answer): Promise<void> {
+  try {
+    await giveBackBut(job, terms, answer.outcome === 'done' ? answer.items : []);
+  } catch (error) {
+    if (!(error instanceof TableError)) throw error;
+    job.tell(error);
+  }
+}
+
+async function giveBackBut(
+  { request, ranges, nowMs }: Job,
+  terms: Terms | undefined,
+  kept: readonly AnsweredItem[],
+): Promise<boolean> {
+  // What is over waits for the pass that has seen the Services, and is freed by it.
+  if (terms === undefined || isOver(terms, nowMs())) return true;
+  const { requestId } = request;
+  let all = true;
+  for (const { name, range } of ranges) {
+    const own = new Set(kept.filter((item) => item.range === name).map(({ value }) => value));
+    const held = await range.heldBy(requestId);
+    if (held instanceof AllocatorError) {
+      all = false;
+      continue;
+    }
+    const rest = held.filter((value) => !own.has(value));
+    if ((await range.giveBack(rest, { requestId })) instanceof AllocatorError) all = false;
+  }
+  return all;
+}

@@ -1,0 +1,129 @@
+import { randomInt } from 'node:crypto';
+import type { Pick } from '../allocator/range-allocator.ts';
+import type { Invocation } from '../dispatch/invocation.ts';
+import { type InvocationContext, invoked } from '../dispatch/invoked.ts';
+import { TableError } from '../table/errors.ts';
+import type { KeyValueTable } from '../table/key-value-table.ts';
+import { unwrittenTable } from '../table/unwritten-table.ts';
+import { errorSentence } from '../telemetry/describe-error.ts';
+import { type Answer, type Refusal, refused } from './answer.ts';
+import { wantedRanges } from './job.ts';
+import { lookUpItems } from './look-up-items.ts';
+import { openCluster } from './open-cluster.ts';
+import { openRange } from './open-range.ts';
+import { Patience } from './patience.ts';
+import { type AllocateRequest, parseRequest, wantedOf } from './request.ts';
+import { settleRequest } from './settle-request.ts';
+
+export interface AllocationOptions {
+  /** Waits so long for others who change the same range. */
+  readonly pause?: (ms: number) => Promise<void>;
+  /** Which free item is given. Default: any, at random. */
+  readonly pick?: Pick;
+}
+
+export type AllocationHandler = (event: unknown, context: InvocationContext) => Promise<Answer>;
+
+/** The function ends at 30 s. */
+const LONGEST_MS = 25_000;
+const CLOSING_MS = 1_000;
+
+/** What ends the attempts of an invocation to change a range is its time. */
+const ATTEMPTS = 1_000;
+
+/** The handler of those who allocate, release and look up through the table. A refusal is an answer. */
+export function allocation({ pause, pick = randomInt }: AllocationOptions = {}): AllocationHandler {
+  const patience = new Patience(pause);
+  return (event, context) =>
+    invoked('allocate', context, async (invocation) => {
+      const request = parseRequest(event);
+      const { environment, remainingMs } = invocation;
+      const budgetMs = Math.max(0, Math.min(LONGEST_MS, remainingMs() - CLOSING_MS));
+      const deadline = environment.startDeadline(budgetMs);
+      const told: Told = { retries: 0, errors: [] };
+      const wait = () => {
+        told.retries += 1;
+        return patience.lost();
+      };
+      try {
+        if (request.operation !== 'lookUp') await patience.begin();
+        const options = { pick, update: { attempts: ATTEMPTS, wait } };
+        const answer = await answerOf(request, invocation, deadline.signal, options, told);
+        if (request.operation !== 'lookUp') patience.won();
+        tell(invocation, answer, told);
+        return answer;
+      } catch (error) {
+        throw error instanceof TableError ? notFinished(request, error) : error;
+      } finally {
+        deadline.cancel();
+      }
+    });
+}
+
+/** What the log line and the metrics say beside the answer. */
+interface Told {
+  retries: number;
+  readonly errors: string[];
+}
+
+async function answerOf(
+  request: AllocateRequest,
+  { environment }: Invocation,
+  signal: AbortSignal,
+  options: Parameters<typeof openRange>[3],
+  told: Told,
+): Promise<Answer> {
+  const { nowMs, stack } = environment;
+  const wanted = wantedOf(request);
+  const refuse = (refusal: Refusal, range?: string) =>
+    refused(request, wanted, refusal, (index) => wanted[index]?.range === range);
+  const stored = environment.table(signal);
+  const cluster = await openCluster(stored, request, stack);
+  if ('code' in cluster) return refuse(cluster);
+  const table = request.dryRun === true ? dry(stored, nowMs) : stored;
+  const ranges = wantedRanges(wanted, (name) => openRange(table, cluster, name, options));
+  if ('refusal' in ranges) return refuse(ranges.refusal, ranges.range);
+  const leftBehind = (error: TableError) => void told.errors.push(errorSentence(error));
+  const job = { request, wanted, ranges, table, nowMs, tell: leftBehind };
+  const dryRun = request.dryRun === true && { dryRun: true as const };
+  if (request.operation === 'lookUp') return { ...(await lookUpItems(job)), ...dryRun };
+  const { answer, replayed } = await settleRequest(job);
+  return { ...answer, ...(replayed && { replayed }), ...dryRun };
+}
+
+/** What would be written is kept for the rest of the invocation alone. */
+function dry(table: KeyValueTable, nowMs: () => number): KeyValueTable {
+  let writes = 0;
+  return unwrittenTable(table, { nowMs, newWriteId: () => `dry-${++writes}` });
+}
+
+function tell({ telemetry }: Invocation, answer: Answer, { retries, errors }: Told): void {
+  const { cluster, requestId, operation, outcome, items, error, replayed = false, dryRun = false } = answer;
+  const level = outcome === 'done' && errors.length === 0 ? 'info' : 'warn';
+  telemetry.log(level, `allocate: ${outcome}`, {
+    cluster,
+    request: requestId,
+    operation,
+    items: items.length,
+    retries,
+    ...(error !== undefined && { reason: `${error.code}: ${error.message}` }),
+    ...(replayed && { replayed }),
+    ...(dryRun && { dryRun }),
+    ...(errors.length > 0 && { errors }),
+  });
+  telemetry.count('allocationRetries', retries, { cluster });
+  if (replayed || dryRun) return;
+  const allocated = items.filter((item) => item.outcome === 'allocated').length;
+  telemetry.count('allocations', allocated, { cluster });
+  if (error !== undefined) telemetry.count('allocationsRefused', 1, { type: error.code, cluster });
+}
+
+/** Lambda's caller gets name and message of what is thrown, and so the message begins with the code. */
+function notFinished({ requestId, operation, dryRun }: AllocateRequest, error: TableError): TableError {
+  const { code, message } = error;
+  const again =
+    operation === 'lookUp' || dryRun === true
+      ? 'invoke it again'
+      : 'invoke it again with the same requestId: it goes on where this ended';
+  return new TableError(code, `${code}: request ${requestId} was not finished, ${again}. ${message}`, { cause: error });
+}

@@ -1,0 +1,73 @@
+import * as z from 'zod/mini';
+import type { HoldTerms } from '../cluster/hold.ts';
+import { type AllocateRequest, RANGE_NAMES, type WantedItem } from './request.ts';
+
+const error = z.strictObject({ code: z.string(), message: z.string() });
+
+const hold = z.strictObject({
+  owner: z.string(),
+  until: z.string(),
+  takenUpBy: z.enum(['any', 'owner']),
+  requestId: z.optional(z.string()),
+});
+
+const item = z.strictObject({
+  range: z.enum(RANGE_NAMES),
+  value: z.optional(z.union([z.string(), z.int()])),
+  outcome: z.enum(['allocated', 'released', 'unknown', 'taken', 'free', 'notInRange', 'refused']),
+  hold: z.optional(hold),
+  strikes: z.optional(z.int()),
+  band: z.optional(z.enum(['static', 'dynamic'])),
+  error: z.optional(error),
+});
+
+/** What callers get, and what is kept for who asks again. */
+export const answerShape = z.strictObject({
+  requestId: z.string(),
+  cluster: z.string(),
+  operation: z.enum(['allocate', 'release', 'lookUp']),
+  outcome: z.enum(['done', 'refused']),
+  items: z.array(item),
+  error: z.optional(error),
+  replayed: z.optional(z.literal(true)),
+  dryRun: z.optional(z.literal(true)),
+});
+
+export type Answer = z.infer<typeof answerShape>;
+export type AnsweredItem = z.infer<typeof item>;
+
+/** Why a request is refused. Codes and words of allocators are the original's where it has any. */
+export interface Refusal {
+  readonly code: string;
+  readonly message: string;
+}
+
+type Asked = Pick<AllocateRequest, 'requestId' | 'cluster' | 'operation'>;
+
+export function done({ requestId, cluster, operation }: Asked, items: readonly AnsweredItem[]): Answer {
+  return { requestId, cluster, operation, outcome: 'done', items: [...items] };
+}
+
+/** Nothing was done with any of them. `isItsFault` says which of them it is about, if it is about one. */
+export function refused(
+  asked: Asked,
+  wanted: readonly WantedItem[],
+  refusal: Refusal,
+  isItsFault: (index: number) => boolean = () => false,
+): Answer {
+  const error = errorOf(refusal);
+  const items = wanted.map((each, index): AnsweredItem => {
+    return { ...each, outcome: 'refused', ...(isItsFault(index) && { error }) };
+  });
+  return { ...done(asked, items), outcome: 'refused', error };
+}
+
+/** Code and message alone, of whatever has them. */
+export function errorOf({ code, message }: Refusal): Refusal {
+  return { code, message };
+}
+
+export function shownHold({ owner, untilMs, takenUpBy, requestId }: HoldTerms): NonNullable<AnsweredItem['hold']> {
+  const until = untilMs === undefined ? 'forever' : new Date(untilMs).toISOString();
+  return { owner, until, takenUpBy, ...(requestId !== undefined && { requestId }) };
+}

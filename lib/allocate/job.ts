@@ -1,0 +1,60 @@
+import type { AllocatorError } from '../allocator/errors.ts';
+import type { TableError } from '../table/errors.ts';
+import type { KeyValueTable } from '../table/key-value-table.ts';
+import type { Refusal } from './answer.ts';
+import type { OpenRange } from './open-range.ts';
+import type { AllocateRequest, ItemValue, RangeName, WantedItem } from './request.ts';
+
+/** One request with what it needs. */
+export interface Job {
+  readonly request: AllocateRequest;
+  readonly wanted: readonly WantedItem[];
+  /** One after the other, always in the same order. */
+  readonly ranges: readonly WantedRange[];
+  readonly table: KeyValueTable;
+  readonly nowMs: () => number;
+  /** Takes what could not be given back after the answer was settled: it stays until its hold ends. */
+  readonly tell: (error: TableError) => void;
+}
+
+/** A range with what is wanted of it. */
+export interface WantedRange {
+  readonly name: RangeName;
+  readonly range: OpenRange;
+  readonly wanted: readonly PlacedItem[];
+}
+
+export interface PlacedItem {
+  /** Its place in the request and in the answer. */
+  readonly index: number;
+  readonly value: ItemValue | undefined;
+}
+
+/** Groups what is wanted by range. The refusal of a range that the cluster has not comes with the items it is about. */
+export function wantedRanges(
+  wanted: readonly WantedItem[],
+  open: (name: RangeName) => OpenRange | Refusal,
+): readonly WantedRange[] | { readonly refusal: Refusal; readonly range: RangeName } {
+  const placed = wanted.map(({ range, value }, index) => ({ range, index, value }));
+  const ranges: WantedRange[] = [];
+  for (const [name, items] of Map.groupBy(placed, ({ range }) => range)) {
+    const range = open(name);
+    if ('code' in range) return { refusal: range, range: name };
+    ranges.push({ name, range, wanted: items.map(({ index, value }) => ({ index, value })) });
+  }
+  return ranges.toSorted((one, other) => (one.name < other.name ? -1 : 1));
+}
+
+/** What each of the ranges says, or the first refusal. */
+export async function askEach<Said>(
+  ranges: readonly WantedRange[],
+  ask: (range: WantedRange) => Promise<Said | AllocatorError>,
+): Promise<readonly Said[] | AllocatorError> {
+  const said = await Promise.all(ranges.map(ask));
+  const answers: Said[] = [];
+  for (const each of said) {
+    if (each instanceof Error) return each;
+    answers.push(each);
+  }
+  return answers;
+}

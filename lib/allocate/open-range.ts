@@ -1,0 +1,92 @@
+import { AllocatorError } from '../allocator/errors.ts';
+import { ipRangeOf } from '../allocator/ip-range.ts';
+import { portRangeOf } from '../allocator/port-range.ts';
+import type { Pick, RangeAllocator } from '../allocator/range-allocator.ts';
+import type { HoldTerms } from '../cluster/hold.ts';
+import type { RegisteredCluster } from '../table/clusters.ts';
+import type { UpdateOptions } from '../table/guaranteed-update.ts';
+import type { KeyValueTable } from '../table/key-value-table.ts';
+import { rangeAllocations } from '../table/range-allocations.ts';
+import type { LookedUp } from '../table/range-draft.ts';
+import type { Taken } from '../table/range-operations.ts';
+import { RANGE_KEYS, type RangeKey } from '../table/ranges.ts';
+import type { Refusal } from './answer.ts';
+import type { ItemValue, RangeName } from './request.ts';
+
+/** A range of a cluster, its items as requests name them. Refusals are returned; what is thrown is a `TableError`. */
+export interface OpenRange {
+  /** Takes what of it the request of the hold does not hold yet: all of it, or nothing more. */
+  take(wanted: readonly (ItemValue | undefined)[], hold: HoldTerms): Promise<Taken<ItemValue>>;
+  giveBack(
+    values: readonly ItemValue[],
+    options?: { readonly requestId: string },
+  ): Promise<{ readonly released: readonly ItemValue[] } | AllocatorError>;
+  heldBy(requestId: string): Promise<readonly ItemValue[] | AllocatorError>;
+  lookUp(values: readonly ItemValue[]): Promise<readonly LookedUp[] | AllocatorError>;
+  /** The value in its canonical form, or that it is not in the range. */
+  itemOf(value: ItemValue): ItemValue | AllocatorError;
+}
+
+export interface OpenRangeOptions {
+  readonly pick: Pick;
+  readonly update: UpdateOptions;
+}
+
+const KEYS: Readonly<Record<RangeName, RangeKey>> = {
+  serviceips: RANGE_KEYS.primary,
+  secondaryserviceips: RANGE_KEYS.secondary,
+  servicenodeports: RANGE_KEYS.nodePorts,
+};
+
+/** The range of that name, as the cluster's spec has it now. */
+export function openRange(
+  table: KeyValueTable,
+  { spec, rangesGeneration }: RegisteredCluster,
+  name: RangeName,
+  { pick, update }: OpenRangeOptions,
+): OpenRange | Refusal {
+  const configured = { cluster: spec.name, key: KEYS[name], allocator: spec.allocator, rangesGeneration };
+  if (name === 'servicenodeports') {
+    const emptyAllocator = () => allocatorOf(portRangeOf(spec.serviceNodePortRange, pick));
+    return withValues({ ...configured, emptyAllocator }, Number, table, update);
+  }
+  const [primary, secondary] = spec.serviceClusterIPRanges;
+  const cidr = name === 'serviceips' ? primary : secondary;
+  if (cidr === undefined) {
+    return {
+      code: 'NoSecondaryRange',
+      message: `cluster ${spec.name} has one range of cluster IPs, ${primary}: it has no secondaryserviceips`,
+    };
+  }
+  return withValues({ ...configured, emptyAllocator: () => allocatorOf(ipRangeOf(cidr, pick)) }, String, table, update);
+}
+
+/** The range of a spec, which was validated. */
+function allocatorOf<Item>(made: RangeAllocator<Item> | AllocatorError): RangeAllocator<Item> {
+  if (made instanceof AllocatorError) throw made;
+  return made;
+}
+
+function withValues<Item extends ItemValue>(
+  range: Parameters<typeof rangeAllocations<Item>>[1],
+  itemOf: (value: ItemValue) => Item,
+  table: KeyValueTable,
+  update: UpdateOptions,
+): OpenRange {
+  const allocations = rangeAllocations(table, range, update);
+  return {
+    take: (wanted, hold) => {
+      const items = wanted.map((value) => (value === undefined ? 'next' : { value: itemOf(value) }));
+      return allocations.take(items, { hold, again: true });
+    },
+    giveBack: (values, options) => allocations.giveBack(values.map(itemOf), options),
+    heldBy: (requestId) => allocations.heldBy(requestId),
+    lookUp: (values) => allocations.lookUpEach(values.map(itemOf)),
+    itemOf: (value) => {
+      const allocator = range.emptyAllocator();
+      const item = allocator.itemOf(String(value));
+      // What is in the range is not refused by an empty one.
+      return item ?? allocator.allocate(itemOf(value)) ?? value;
+    },
+  };
+}

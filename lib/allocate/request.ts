@@ -1,0 +1,129 @@
+import { createHash } from 'node:crypto';
+import * as z from 'zod/mini';
+import { HOLD_OWNER } from '../cluster/hold.ts';
+import { DispatchError } from '../dispatch/errors.ts';
+import { clusterName, eventFaults } from '../dispatch/event-faults.ts';
+
+/** As the table names them, without `ranges/`. */
+export const RANGE_NAMES = ['serviceips', 'secondaryserviceips', 'servicenodeports'] as const;
+export type RangeName = (typeof RANGE_NAMES)[number];
+
+/** An address as text, a port as a number. */
+export type ItemValue = string | number;
+
+/**
+ * The most addresses and ports of one request. So many IPv6 addresses of 39 letters, held by one request with the longest
+ * names, fit the 12 KB that the largest range has for its holds.
+ */
+export const MOST_ITEMS = 256;
+
+/** More than any address has, leading zeros and all. */
+const LONGEST_VALUE = 64;
+const MOST_FAULTS = 20;
+
+const NO_VALUE = 'is neither the text of an address nor the number of a port';
+const NO_END = 'is neither "forever" nor a time such as 2026-01-31T12:00:00Z';
+const NAME_SYNTAX = 'is not 1 to 63 of A-Z, a-z, 0-9, "-", "_" and ".", a letter or digit first and last';
+const name = z.string().check(z.regex(HOLD_OWNER, NAME_SYNTAX));
+
+const item = z
+  .strictObject({
+    range: z.enum(RANGE_NAMES, `is none of ${RANGE_NAMES.join(', ')}`),
+    value: z.optional(
+      z.union([z.string().check(z.minLength(1, NO_VALUE), z.maxLength(LONGEST_VALUE, NO_VALUE)), z.int()], NO_VALUE),
+    ),
+    next: z.optional(z.literal(true, 'is not true')),
+    count: z.optional(z.int().check(z.gte(1, 'is below 1'), z.lte(MOST_ITEMS, `is above ${MOST_ITEMS}`))),
+  })
+  .check(({ value, issues }) => {
+    for (const fault of itemFaults(value)) issues.push({ code: 'custom', input: value, ...fault });
+  });
+
+const hold = z.strictObject({
+  owner: name,
+  until: z.optional(z.union([z.literal('forever'), z.iso.datetime({ offset: true, error: NO_END })], NO_END)),
+  takenUpBy: z.optional(z.enum(['any', 'owner'], 'is neither any nor owner')),
+});
+
+/** The event, as callers send it. */
+export const requestShape = z
+  .strictObject({
+    requestId: name,
+    cluster: clusterName,
+    operation: z.enum(['allocate', 'release', 'lookUp'], 'is none of allocate, release, lookUp'),
+    items: z.array(item).check(z.minLength(1, 'is empty')),
+    hold: z.optional(hold),
+    dryRun: z.optional(z.boolean()),
+  })
+  .check(({ value, issues }) => {
+    for (const fault of requestFaults(value)) issues.push({ code: 'custom', input: value, ...fault });
+  });
+
+export type AllocateRequest = z.infer<typeof requestShape>;
+
+/** One address or port that is asked for. Without a value: whichever the range gives. */
+export interface WantedItem {
+  readonly range: RangeName;
+  readonly value?: ItemValue;
+}
+
+/** @throws DispatchError `BadEvent` with every fault, each with its path. */
+export function parseRequest(event: unknown): AllocateRequest {
+  const parsed = requestShape.safeParse(event);
+  if (parsed.success) return parsed.data;
+  const { issues } = parsed.error;
+  const more = issues.length > MOST_FAULTS ? `; and ${issues.length - MOST_FAULTS} more` : '';
+  throw new DispatchError(
+    'BadEvent',
+    `The event is no request of docs/allocate-request.schema.json: ${eventFaults({ issues: issues.slice(0, MOST_FAULTS) })}${more}`,
+  );
+}
+
+/** One for each address and port, in the order asked. */
+export function wantedOf({ items }: Pick<AllocateRequest, 'items'>): readonly WantedItem[] {
+  return items.flatMap(({ range, value, count = 1 }) =>
+    value === undefined ? Array<WantedItem>(count).fill({ range }) : [{ range, value }],
+  );
+}
+
+/** The same for what asks for the same, however it is written down. */
+export function fingerprintOf({ operation, items, hold: terms }: AllocateRequest): string {
+  const asked = items.map(({ range, value, count = 1 }) => [range, value ?? null, count]);
+  const held = terms === undefined ? null : [terms.owner, terms.until ?? null, terms.takenUpBy ?? 'any'];
+  return createHash('sha256')
+    .update(JSON.stringify([operation, asked, held]))
+    .digest('base64url');
+}
+
+interface Fault {
+  readonly message: string;
+  readonly path: (string | number)[];
+}
+
+function itemFaults({ range, value, next, count }: z.infer<typeof item>): Fault[] {
+  if ((value === undefined) === (next === undefined)) {
+    return [{ message: 'has not one of "value" and "next": say which address or port, or that any will do', path: [] }];
+  }
+  const faults: Fault[] = [];
+  if (value !== undefined && (typeof value === 'number') !== (range === 'servicenodeports')) {
+    const wanted = range === 'servicenodeports' ? 'the number of a port' : 'the text of an address';
+    faults.push({ message: `is not ${wanted}`, path: ['value'] });
+  }
+  if (value !== undefined && count !== undefined) faults.push({ message: 'is for "next" alone', path: ['count'] });
+  return faults;
+}
+
+function requestFaults({ operation, items, hold: terms }: AllocateRequest): Fault[] {
+  const faults: Fault[] = [];
+  const many = items.reduce((sum, { count = 1 }) => sum + count, 0);
+  if (many > MOST_ITEMS) {
+    const message = `asks for ${many} addresses and ports, and ${MOST_ITEMS} is the most: make several requests of it, each with an id of its own`;
+    faults.push({ message, path: ['items'] });
+  }
+  if (operation === 'allocate') return faults;
+  if (terms !== undefined) faults.push({ message: 'is for "allocate" alone', path: ['hold'] });
+  for (const [index, { next }] of items.entries()) {
+    if (next !== undefined) faults.push({ message: 'is for "allocate" alone', path: ['items', index, 'next'] });
+  }
+  return faults;
+}

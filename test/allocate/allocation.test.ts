@@ -1,0 +1,518 @@
+import { describe, expect, test } from '@jest/globals';
+import { answerShape } from '../../lib/allocate/answer.ts';
+import { answerJsonSchema } from '../../lib/allocate/json-schemas.ts';
+import type { AllocateRequest } from '../../lib/allocate/request.ts';
+import { fromBits } from '../../lib/allocator/snapshot-bytes.ts';
+import { registerCluster } from '../../lib/table/cluster-registration.ts';
+import { clusterContent, readCluster } from '../../lib/table/clusters.ts';
+import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
+import { RANGE_KEYS } from '../../lib/table/ranges.ts';
+import { won } from '../contract/key-value-table.ts';
+import { aClusterSpec } from '../support/a-cluster-spec.ts';
+import { type AllocateWorld, anAllocateWorld, CLUSTER } from '../support/allocate-world.ts';
+import { describeInEachTable } from '../support/each-table.ts';
+import { schemaFaults } from '../support/json-schema-check.ts';
+
+const IP = 'serviceips';
+const IPV6 = 'secondaryserviceips';
+const PORT = 'servicenodeports';
+const ip = (value: string) => ({ range: IP, value }) as const;
+const port = (value: number) => ({ range: PORT, value }) as const;
+const NEXT_IP = { range: IP, next: true } as const;
+const UNTIL = '2026-01-01T12:15:00.000Z';
+const HELD = { owner: 'r1', until: UNTIL, takenUpBy: 'any' };
+const MINUTE_MS = 60_000;
+
+const release = (...items: AllocateRequest['items']) => ({ operation: 'release', items }) as const;
+
+/** Each address of the range as taken, without a hold. */
+async function fill(world: AllocateWorld, but: readonly number[] = []): Promise<void> {
+  const bits = Array.from({ length: 254 }, (_, bit) => bit).filter((bit) => !but.includes(bit));
+  await world.store(RANGE_KEYS.primary, { data: fromBits(bits) });
+}
+
+function countingWrites(table: KeyValueTable) {
+  const writes: string[] = [];
+  const through: KeyValueTable = {
+    ...table,
+    put: (content, previous) => {
+      writes.push(content.key);
+      return table.put(content, previous);
+    },
+  };
+  return { through, writes };
+}
+
+describeInEachTable('A request to allocate', (open) => {
+  test('takes in every range what is asked for, with one write for each, and answers in the order asked', async () => {
+    const world = await anAllocateWorld({ table: await open() });
+    const { through, writes } = countingWrites(world.table);
+    const items = [
+      port(30_001),
+      { range: IPV6, next: true },
+      ip('10.0.0.1'),
+      { range: PORT, next: true, count: 2 },
+    ] as const;
+    expect(await world.ask({ items: [...items] }, through)).toEqual({
+      requestId: 'r1',
+      cluster: CLUSTER,
+      operation: 'allocate',
+      outcome: 'done',
+      items: [
+        { range: PORT, value: 30_001, outcome: 'allocated', hold: HELD },
+        { range: IPV6, value: 'fd00::101', outcome: 'allocated', hold: HELD },
+        { range: IP, value: '10.0.0.1', outcome: 'allocated', hold: HELD },
+        { range: PORT, value: 30_016, outcome: 'allocated', hold: HELD },
+        { range: PORT, value: 30_017, outcome: 'allocated', hold: HELD },
+      ],
+    });
+    expect(writes).toEqual([
+      'requests/r1',
+      RANGE_KEYS.secondary,
+      RANGE_KEYS.primary,
+      RANGE_KEYS.nodePorts,
+      'requests/r1',
+    ]);
+    expect(await world.taken()).toEqual({
+      '10.0.0.1': 'r1',
+      'fd00::101': 'r1',
+      '30001': 'r1',
+      '30016': 'r1',
+      '30017': 'r1',
+    });
+  });
+
+  test('holds for whom it says, until when it says, and names addresses canonically', async () => {
+    const world = await anAllocateWorld({ table: await open() });
+    const hold = { owner: 'team-a', until: '2026-02-01T00:00:00+01:00', takenUpBy: 'owner' } as const;
+    expect(await world.ask({ items: [{ range: IPV6, value: 'FD00:0::0:7' }], hold })).toMatchObject({
+      items: [{ value: 'fd00::7', hold: { owner: 'team-a', until: '2026-01-31T23:00:00.000Z', takenUpBy: 'owner' } }],
+    });
+    expect((await world.stored(RANGE_KEYS.secondary)).holds).toEqual([
+      {
+        owner: 'team-a',
+        untilMs: Date.parse('2026-01-31T23:00:00Z'),
+        takenUpBy: 'owner',
+        requestId: 'r1',
+        items: ['fd00::7'],
+      },
+    ]);
+  });
+
+  test('holds for good when it says so', async () => {
+    const world = await anAllocateWorld({ table: await open() });
+    const hold = { owner: 'team-a', until: 'forever' } as const;
+    expect(await world.ask({ items: [NEXT_IP], hold })).toMatchObject({ items: [{ hold: { until: 'forever' } }] });
+    expect((await world.stored(RANGE_KEYS.primary)).holds[0]).not.toHaveProperty('untilMs');
+  });
+
+  test('that is sent again is answered the same and writes nothing, until a day has passed', async () => {
+    const world = await anAllocateWorld({ table: await open() });
+    const first = await world.ask({ items: [NEXT_IP] });
+    await world.ask({ requestId: 'r2', ...release(ip('10.0.0.17')) });
+    const before = await world.items();
+    world.clock.nowMs += 24 * 60 * MINUTE_MS - 1;
+    expect(await world.ask({ items: [NEXT_IP] })).toEqual({ ...first, replayed: true });
+    expect(await world.items()).toEqual(before);
+    world.clock.nowMs += 1;
+    expect(await world.ask({ items: [NEXT_IP] })).not.toHaveProperty('replayed');
+  });
+
+  test('is refused whole, in the original’s words, and gives back what it had taken', async () => {
+    const world = await anAllocateWorld({ table: await open() });
+    await world.store(RANGE_KEYS.nodePorts, { data: fromBits([1]) });
+    expect(await world.ask({ items: [NEXT_IP, port(30_002), port(30_001)] })).toEqual({
+      requestId: 'r1',
+      cluster: CLUSTER,
+      operation: 'allocate',
+      outcome: 'refused',
+      items: [
+        { range: IP, outcome: 'refused' },
+        { range: PORT, value: 30_002, outcome: 'refused' },
+        {
+          range: PORT,
+          value: 30_001,
+          outcome: 'refused',
+          error: { code: 'AlreadyAllocated', message: 'provided port is already allocated' },
+        },
+      ],
+      error: { code: 'AlreadyAllocated', message: 'provided port is already allocated' },
+    });
+    expect(await world.taken()).toEqual({ '30001': undefined });
+    // The refusal is the answer to this id, also when the port is free by now.
+    await world.store(RANGE_KEYS.nodePorts, { data: fromBits([]) });
+    expect(await world.ask({ items: [NEXT_IP, port(30_002), port(30_001)] })).toMatchObject({
+      outcome: 'refused',
+      replayed: true,
+    });
+  });
+});
+
+describe('A request to allocate is refused', () => {
+  test.each<[string, Partial<AllocateRequest>, string, string]>([
+    [
+      'a value outside its range',
+      { items: [ip('10.0.1.1')] },
+      'NotInRange',
+      'the provided IP (10.0.1.1) is not in the valid range. The range of valid IPs is 10.0.0.0/24',
+    ],
+    [
+      'what is no address',
+      { items: [ip('ten')] },
+      'NotInRange',
+      'the provided IP (ten) is not in the valid range. The range of valid IPs is 10.0.0.0/24',
+    ],
+    [
+      'a port outside its range',
+      { items: [port(80)] },
+      'NotInRange',
+      'provided port is not in the valid range. The range of valid ports is 30000-30127',
+    ],
+    [
+      'a value twice',
+      { items: [ip('10.0.0.1'), ip('10.0.0.1')] },
+      'AlreadyAllocated',
+      'provided IP is already allocated',
+    ],
+    [
+      'a hold that was over a moment ago',
+      { items: [NEXT_IP], hold: { owner: 'a', until: '2026-01-01T12:00:00Z' } },
+      'BadHold',
+      'the hold was to end at 2026-01-01T12:00:00.000Z, and it is 2026-01-01T12:00:00.000Z: ask for one that ends later',
+    ],
+  ])('%s', async (_, request, code, message) => {
+    const world = await anAllocateWorld();
+    const answer = await world.ask(request);
+    expect(answer).toMatchObject({ outcome: 'refused', error: { code, message } });
+    expect(await world.taken()).toEqual({});
+  });
+
+  test('when the range is full, and nothing of what it asked for is taken', async () => {
+    const world = await anAllocateWorld();
+    await fill(world, [9]);
+    const answer = await world.ask({ items: [{ ...NEXT_IP, count: 2 }] });
+    expect(answer).toMatchObject({
+      outcome: 'refused',
+      items: [{ outcome: 'refused' }, { outcome: 'refused', error: { code: 'Full', message: 'range is full' } }],
+      error: { code: 'Full', message: 'range is full' },
+    });
+    expect(answer.items[0]).not.toHaveProperty('error');
+    expect((await world.stored(RANGE_KEYS.primary)).holds).toEqual([]);
+  });
+
+  test.each<[string, Parameters<typeof anAllocateWorld>[0], Partial<AllocateRequest>, string, string]>([
+    [
+      'no cluster of the name',
+      {},
+      { cluster: 'dem' },
+      'NotRegistered',
+      'no cluster of the name dem is registered; did you mean demo?',
+    ],
+    ['no cluster at all like it', {}, { cluster: 'xyz' }, 'NotRegistered', 'no cluster of the name xyz is registered'],
+    [
+      'the cluster’s own API servers allocate',
+      { spec: { allocator: 'apiserver' } },
+      {},
+      'NotReady',
+      'cluster demo has "allocator: apiserver": its own API servers allocate and release, not this table',
+    ],
+    [
+      'the cluster is only observed',
+      { spec: { mode: 'observe' } },
+      {},
+      'ObserveOnly',
+      'cluster demo has "mode: observe": nothing is allocated or released until its spec says "mode: enforce"',
+    ],
+    [
+      'there is no secondary range',
+      { spec: { serviceClusterIPRanges: ['10.0.0.0/24'] } },
+      { items: [{ range: IPV6, next: true }] },
+      'NoSecondaryRange',
+      'cluster demo has one range of cluster IPs, 10.0.0.0/24: it has no secondaryserviceips',
+    ],
+  ])('when %s, and nothing is written', async (_, options, request, code, message) => {
+    const world = await anAllocateWorld(options);
+    const before = await world.items();
+    const answer = await world.ask({ items: [NEXT_IP], ...request });
+    expect(answer).toMatchObject({ outcome: 'refused', items: [{ outcome: 'refused' }], error: { code, message } });
+    expect(await world.items()).toEqual(before);
+  });
+
+  test('when another stack owns the cluster, and nothing is written', async () => {
+    const world = await anAllocateWorld({ environment: { stack: 'ours' } });
+    await ownedBy(world, 'theirs');
+    const before = await world.items();
+    expect(await world.ask({ items: [NEXT_IP] })).toMatchObject({
+      outcome: 'refused',
+      error: {
+        code: 'OtherStack',
+        message: 'cluster demo belongs to the stack theirs: invoke the allocate function of that one',
+      },
+    });
+    expect(await world.items()).toEqual(before);
+    await ownedBy(world, 'ours');
+    expect(await world.ask({ items: [NEXT_IP] })).toMatchObject({ outcome: 'done' });
+  });
+
+  test.each([
+    { of: IP, words: 'serviceipallocations' },
+    { of: PORT, words: 'servicenodeportallocations' },
+  ] as const)('until a pass has saved $of, and its id is free for the next try', async ({ of, words }) => {
+    const world = await anAllocateWorld();
+    await registerCluster(world.table, aClusterSpec({ allocator: 'table', serviceClusterIPRanges: ['10.1.0.0/24'] }));
+    const request = { items: [{ range: of, next: true }] } as const;
+    expect(await world.ask({ ...request, items: [...request.items] })).toMatchObject({
+      outcome: 'refused',
+      error: { code: 'NotReady', message: `cannot allocate resources of type ${words} at this time` },
+    });
+    await world.store(RANGE_KEYS.primary, { range: '10.1.0.0/24', generation: 2 });
+    await world.store(RANGE_KEYS.nodePorts, { range: '30000-32767', generation: 2 });
+    expect(await world.ask({ ...request, items: [...request.items] })).toMatchObject({ outcome: 'done' });
+  });
+
+  test('under an id that another request had within a day', async () => {
+    const world = await anAllocateWorld();
+    await world.ask({ items: [NEXT_IP] });
+    const before = await world.items();
+    for (const other of [{ items: [NEXT_IP, NEXT_IP] }, release(ip('10.0.0.17'))]) {
+      expect(await world.ask({ ...other, items: [...other.items] })).toMatchObject({
+        outcome: 'refused',
+        error: { code: 'RequestIdTaken', message: expect.stringMatching(/that of another request to cluster demo/) },
+      });
+    }
+    expect(await world.items()).toEqual(before);
+  });
+
+  test('under an id that still holds something after its day, so that nobody is given what was given', async () => {
+    const world = await anAllocateWorld();
+    await world.ask({ items: [NEXT_IP], hold: { owner: 'a', until: 'forever' } });
+    world.clock.nowMs += 25 * 60 * MINUTE_MS;
+    const before = await world.items();
+    expect(await world.ask({ items: [NEXT_IP], hold: { owner: 'a', until: 'forever' } })).toMatchObject({
+      outcome: 'refused',
+      error: { code: 'RequestIdTaken', message: expect.stringMatching(/still holds something in cluster demo/) },
+    });
+    expect(await world.items()).toEqual(before);
+  });
+});
+
+async function ownedBy(world: AllocateWorld, stack: string): Promise<void> {
+  const cluster = await readCluster(world.table, CLUSTER);
+  const previous = await world.table.get('#clusters', CLUSTER);
+  if (cluster === undefined) throw new Error('expected a cluster');
+  const content = clusterContent({ ...cluster, owner: { stack } });
+  won(await world.table.put({ ...content, cluster: '#clusters', key: CLUSTER }, previous));
+}
+
+describeInEachTable('A request to release', (open) => {
+  test('frees what is taken, with its hold, and leaves what is free or in no range as it is', async () => {
+    const world = await anAllocateWorld({ table: await open() });
+    await world.store(RANGE_KEYS.nodePorts, { data: fromBits([1, 2]) });
+    await world.ask({ items: [ip('10.0.0.1')] });
+    const items = [ip('10.0.0.1'), port(30_001), port(30_003), port(80), port(30_001)];
+    expect(await world.ask({ requestId: 'r2', ...release(...items) })).toEqual({
+      requestId: 'r2',
+      cluster: CLUSTER,
+      operation: 'release',
+      outcome: 'done',
+      items: [
+        { range: IP, value: '10.0.0.1', outcome: 'released' },
+        { range: PORT, value: 30_001, outcome: 'released' },
+        { range: PORT, value: 30_003, outcome: 'free' },
+        { range: PORT, value: 80, outcome: 'notInRange' },
+        { range: PORT, value: 30_001, outcome: 'free' },
+      ],
+    });
+    expect(await world.taken()).toEqual({ '30002': undefined });
+  });
+
+  test('that is sent again is answered the same, and clears nothing of who has it by now', async () => {
+    const world = await anAllocateWorld({ table: await open() });
+    await world.ask({ items: [ip('10.0.0.1')] });
+    const first = await world.ask({ requestId: 'r2', ...release(ip('10.0.0.1')) });
+    await world.ask({ requestId: 'r3', items: [ip('10.0.0.1')] });
+    expect(await world.ask({ requestId: 'r2', ...release(ip('10.0.0.1')) })).toEqual({ ...first, replayed: true });
+    expect(await world.taken()).toEqual({ '10.0.0.1': 'r3' });
+  });
+});
+
+test('A request to release is refused in the words of the range that cannot, and says what was released', async () => {
+  const world = await anAllocateWorld();
+  await world.store(RANGE_KEYS.primary, { data: fromBits([0]) });
+  const losing: KeyValueTable = {
+    ...world.table,
+    put: async (content, previous) => {
+      const written = await world.table.put(content, previous);
+      if (content.key === RANGE_KEYS.primary) await world.store(RANGE_KEYS.nodePorts, { range: '30000-30063' });
+      return written;
+    },
+  };
+  expect(await world.ask(release(ip('10.0.0.1'), port(30_001)), losing)).toMatchObject({
+    outcome: 'refused',
+    items: [
+      { value: '10.0.0.1', outcome: 'released' },
+      { value: 30_001, outcome: 'refused', error: { code: 'MismatchedRange' } },
+    ],
+    error: { code: 'MismatchedRange', message: 'the provided range does not match the current range' },
+  });
+});
+
+describe('A request to look up', () => {
+  test('says how each stands, and writes nothing', async () => {
+    const world = await anAllocateWorld();
+    await world.ask({ items: [ip('10.0.0.1')], hold: { owner: 'team-a', until: 'forever', takenUpBy: 'owner' } });
+    await world.store(RANGE_KEYS.nodePorts, {
+      data: fromBits([17]),
+      strikes: { once: fromBits([17]), twice: fromBits([]) },
+    });
+    const before = await world.items();
+    const items = [port(30_017), ip('010.0.0.1'), ip('10.0.0.2'), ip('10.0.0.255'), port(80)];
+    expect(await world.ask({ requestId: 'r2', operation: 'lookUp', items })).toEqual({
+      requestId: 'r2',
+      cluster: CLUSTER,
+      operation: 'lookUp',
+      outcome: 'done',
+      items: [
+        { range: PORT, value: 30_017, outcome: 'taken', strikes: 1, band: 'dynamic' },
+        {
+          range: IP,
+          value: '10.0.0.1',
+          outcome: 'taken',
+          strikes: 0,
+          band: 'static',
+          hold: { owner: 'team-a', until: 'forever', takenUpBy: 'owner', requestId: 'r1' },
+        },
+        { range: IP, value: '10.0.0.2', outcome: 'free', strikes: 0, band: 'static' },
+        {
+          range: IP,
+          value: '10.0.0.255',
+          outcome: 'notInRange',
+          error: {
+            code: 'NotInRange',
+            message: 'the provided IP (10.0.0.255) is not in the valid range. The range of valid IPs is 10.0.0.0/24',
+          },
+        },
+        {
+          range: PORT,
+          value: 80,
+          outcome: 'notInRange',
+          error: {
+            code: 'NotInRange',
+            message: 'provided port is not in the valid range. The range of valid ports is 30000-30127',
+          },
+        },
+      ],
+    });
+    expect(await world.items()).toEqual(before);
+  });
+
+  test('is answered where the cluster is only observed, and refused where the table allocates nothing', async () => {
+    const observed = await anAllocateWorld({ spec: { mode: 'observe' } });
+    const request = { operation: 'lookUp', items: [ip('10.0.0.1')] } as const;
+    expect(await observed.ask({ ...request, items: [...request.items] })).toMatchObject({ outcome: 'done' });
+    const foreign = await anAllocateWorld({ spec: { allocator: 'apiserver' } });
+    expect(await foreign.ask({ ...request, items: [...request.items] })).toMatchObject({
+      outcome: 'refused',
+      error: { code: 'NotReady' },
+    });
+  });
+});
+
+describe('A dry run', () => {
+  test.each<[string, Partial<AllocateRequest>]>([
+    ['of a request that is done', { items: [NEXT_IP, ip('10.0.0.1')] }],
+    ['of a request that is refused', { items: [NEXT_IP, ip('10.0.1.1')] }],
+    ['of a release', release(ip('10.0.0.3'))],
+  ])('%s answers as it would, and writes nothing', async (_, request) => {
+    const world = await anAllocateWorld();
+    await world.store(RANGE_KEYS.primary, { data: fromBits([2]) });
+    const before = await world.items();
+    const tried = await world.ask({ ...request, dryRun: true });
+    expect(await world.items()).toEqual(before);
+    expect(tried).toEqual({ ...(await world.ask(request)), dryRun: true });
+  });
+
+  test('of a request that was answered says what was answered', async () => {
+    const world = await anAllocateWorld();
+    const answer = await world.ask({ items: [NEXT_IP] });
+    expect(await world.ask({ items: [NEXT_IP], dryRun: true })).toEqual({ ...answer, replayed: true, dryRun: true });
+  });
+});
+
+describe('What an invocation tells', () => {
+  test('is one line and the metrics of what it allocated', async () => {
+    const world = await anAllocateWorld();
+    await world.ask({ items: [{ ...NEXT_IP, count: 2 }] });
+    expect(world.telemetry.invocations).toEqual([{ loop: 'allocate' }]);
+    expect(world.telemetry.lines).toEqual([
+      {
+        level: 'info',
+        message: 'allocate: done',
+        fields: { cluster: CLUSTER, request: 'r1', operation: 'allocate', items: 2, retries: 0 },
+      },
+    ]);
+    expect(world.telemetry.counters).toEqual({ allocations: 2, allocationRetries: 0 });
+  });
+
+  test('counts refusals by their code, and neither what is told again nor what is only tried', async () => {
+    const world = await anAllocateWorld();
+    const request = { items: [ip('10.0.1.1')] };
+    await world.ask({ ...request, dryRun: true });
+    await world.ask(request);
+    await world.ask(request);
+    const fields = { cluster: CLUSTER, request: 'r1', operation: 'allocate', items: 1, retries: 0 };
+    const reason = expect.stringMatching(/^NotInRange: the provided IP \(10\.0\.1\.1\) is not in the valid range/);
+    expect(world.telemetry.lines).toEqual(
+      [{ dryRun: true }, {}, { replayed: true }].map((how) => ({
+        level: 'warn',
+        message: 'allocate: refused',
+        fields: { ...fields, reason, ...how },
+      })),
+    );
+    expect(world.telemetry.counters).toEqual({
+      allocations: 0,
+      allocationRetries: 0,
+      'allocationsRefused{type=NotInRange}': 1,
+    });
+  });
+
+  test('of an event that is none is the fault, and never all of the event', async () => {
+    const world = await anAllocateWorld();
+    await expect(world.send({ owner: 'x'.repeat(10_240) })).rejects.toMatchObject({ code: 'BadEvent' });
+    expect(world.telemetry.lines).toMatchObject([{ level: 'error', message: 'invocation failed' }]);
+    expect(JSON.stringify(world.telemetry.lines).length).toBeLessThan(2_000);
+  });
+});
+
+describe('Every answer', () => {
+  test.each<[string, Partial<AllocateRequest>]>([
+    ['done', { items: [NEXT_IP, port(30_001)] }],
+    ['refused', { items: [NEXT_IP, port(80)] }],
+    ['tried', { items: [NEXT_IP], dryRun: true }],
+    ['released', release(ip('10.0.0.9'), port(80))],
+    ['looked up', { operation: 'lookUp', items: [ip('10.0.0.9'), port(80)] }],
+    ['to a cluster that is none', { cluster: 'none', items: [NEXT_IP] }],
+  ])('%s is one of docs/allocate-answer.schema.json, and is read back as it was kept', async (_, request) => {
+    const world = await anAllocateWorld();
+    for (const answer of [await world.ask(request), await world.ask(request)]) {
+      expect(schemaFaults(answerJsonSchema(), answer)).toEqual([]);
+      expect(answerShape.parse(JSON.parse(JSON.stringify(answer)))).toEqual(answer);
+    }
+  });
+});
+
+test('A request that holds more than a range has room for is refused, and keeps its id to itself', async () => {
+  const world = await anAllocateWorld();
+  const holds = Array.from({ length: 120 }, (_, index) => ({
+    owner: `${index}`.padEnd(63, 'o'),
+    takenUpBy: 'any' as const,
+    requestId: 'x'.repeat(500),
+    items: [String(30_000 + index)],
+  }));
+  await world.store(RANGE_KEYS.nodePorts, { data: fromBits(holds.keys()), holds });
+  expect(await world.ask({ items: [NEXT_IP, { range: PORT, next: true }] })).toMatchObject({
+    outcome: 'refused',
+    error: { code: 'HoldsFull', message: expect.stringMatching(/have room for 65536: release some/) },
+  });
+  expect(await world.taken()).not.toHaveProperty(['10.0.0.17']);
+});

@@ -1,0 +1,218 @@
+import { describe, expect, test } from '@jest/globals';
+import type { Answer } from '../../lib/allocate/answer.ts';
+import type { AllocateRequest } from '../../lib/allocate/request.ts';
+import { fromBits } from '../../lib/allocator/snapshot-bytes.ts';
+import { TableError } from '../../lib/table/errors.ts';
+import type { KeyValueTable, WriteResult } from '../../lib/table/key-value-table.ts';
+import { RANGE_KEYS } from '../../lib/table/ranges.ts';
+import { type AllocateWorld, anAllocateWorld } from '../support/allocate-world.ts';
+import { repairPass } from './repair-after.ts';
+
+const HOLD_MS = 15 * 60_000;
+
+const IP = { range: 'serviceips', value: '10.0.0.1' } as const;
+const NEXT = [
+  { range: 'serviceips', next: true },
+  { range: 'secondaryserviceips', next: true, count: 2 },
+] as const;
+
+interface Subject {
+  readonly what: string;
+  readonly request: Partial<AllocateRequest>;
+  readonly outcome: Answer['outcome'];
+  /** Calls of the table that one invocation makes. */
+  readonly calls: number;
+}
+
+const subjects: Subject[] = [
+  {
+    what: 'an allocation in three ranges',
+    request: { items: [IP, ...NEXT, { range: 'servicenodeports', value: 30_002 }] },
+    outcome: 'done',
+    // Cluster, record and ranges; begun; each range read and written; done.
+    calls: 1 + 4 + 1 + 6 + 1,
+  },
+  {
+    what: 'an allocation that the last range refuses',
+    request: { items: [IP, ...NEXT, { range: 'servicenodeports', value: 30_001 }] },
+    outcome: 'refused',
+    // As above, but that the last range is only read; rolling back; what is held, and that given back; done.
+    calls: 1 + 4 + 1 + 5 + 1 + 7 + 1,
+  },
+];
+
+/** How the one call ends that goes wrong. What has a reply of its own is for writes alone. */
+const ENDS = {
+  'before it happened': 'before',
+  'after it happened': 'after',
+  'before it happens, which it does when the request is answered': 'late',
+  'with a reply that says nothing, after it happened': 'unclearAfter',
+  'with a reply that says nothing, before it happened': 'unclearBefore',
+} as const;
+type End = (typeof ENDS)[keyof typeof ENDS];
+
+interface Faulty {
+  readonly table: KeyValueTable;
+  readonly happened: () => boolean;
+  /** What was under way arrives. */
+  readonly arrive: () => Promise<unknown>;
+}
+
+/** The table, whose call with the number `at` ends like that; from then on the process makes none. */
+function faulty(table: KeyValueTable, at: number, end: End): Faulty {
+  let calls = 0;
+  let late: () => Promise<unknown> = () => Promise.resolve();
+  const fault = () => new TableError('Unavailable', 'the reply was lost');
+
+  const call = async <T>(work: () => Promise<T>): Promise<T> => {
+    const isHere = calls++ === at;
+    if (isHere && end === 'late') late = work;
+    if (isHere && end !== 'after') throw fault();
+    const result = await work();
+    if (isHere) throw fault();
+    return result;
+  };
+  const write = async <T>(work: () => Promise<WriteResult<T>>): Promise<WriteResult<T>> => {
+    if (calls !== at || !end.startsWith('unclear')) return call(work);
+    calls++;
+    if (end === 'unclearAfter') await work();
+    return { outcome: 'unclear' };
+  };
+  return {
+    table: {
+      get: (cluster, key) => call(() => table.get(cluster, key)),
+      list: (cluster, prefix) => call(() => table.list(cluster, prefix)),
+      put: (content, previous) => write(() => table.put(content, previous)),
+      delete: (previous) => write(() => table.delete(previous)),
+    },
+    happened: () => calls > at,
+    arrive: () => late(),
+  };
+}
+
+async function aWorld(): Promise<AllocateWorld> {
+  const world = await anAllocateWorld();
+  await world.store(RANGE_KEYS.nodePorts, { data: fromBits([1]) });
+  return world;
+}
+
+const BEFORE = { '30001': undefined };
+
+/** What the table has to say when this is the answer. */
+function takenBy({ outcome, items }: Answer): Record<string, string | undefined> {
+  if (outcome === 'refused') return BEFORE;
+  return { ...BEFORE, ...Object.fromEntries(items.map(({ value }) => [String(value), 'r1'])) };
+}
+
+describe.each(subjects)('$what', ({ request, outcome, calls }) => {
+  describe.each(Object.entries(ENDS))('of which a call ends %s', (_, end) => {
+    /** Whether there was a call of that number. */
+    const each = async (check: (world: AllocateWorld, at: Faulty) => Promise<void>): Promise<number> => {
+      for (let at = 0; ; at++) {
+        const world = await aWorld();
+        const through = faulty(world.table, at, end);
+        await world.ask(request, through.table).catch((error: unknown) => {
+          expect(error).toBeInstanceOf(TableError);
+          expect(error).toMatchObject({
+            message: expect.stringMatching(
+              /^(Unavailable|Contended): request r1 was not finished, invoke it again with the same requestId: it goes on where this ended\. /,
+            ),
+          });
+        });
+        if (!through.happened()) return at;
+        await check(world, through);
+      }
+    };
+
+    test('and that is sent again is whole or not at all, with one answer, and takes nothing twice', async () => {
+      const made = await each(async (world, { arrive }) => {
+        const answer = await world.ask(request);
+        expect(answer.outcome).toBe(outcome);
+        expect(await world.taken()).toEqual(takenBy(answer));
+        await arrive();
+        expect(await world.taken()).toEqual(takenBy(answer));
+        expect(await world.ask(request)).toEqual({ ...answer, replayed: true });
+        expect(await world.taken()).toEqual(takenBy(answer));
+      });
+      expect(made).toBe(calls);
+    });
+
+    test('and that is never sent again holds nothing after the end of its hold and one pass', async () => {
+      await each(async (world, { arrive }) => {
+        await arrive();
+        world.clock.nowMs += HOLD_MS;
+        await repairPass(world);
+        expect(await world.taken()).toEqual(BEFORE);
+      });
+    });
+
+    test('and that is sent again when its hold is over is refused, and the pass frees what it left', async () => {
+      await each(async (world) => {
+        const begun = await world.table.get('demo', 'requests/r1');
+        world.clock.nowMs += HOLD_MS;
+        const answer = await world.ask(request);
+        const isUnfinished = begun !== undefined && !/done|rollingBack/.test(JSON.stringify(begun.value));
+        if (isUnfinished) expect(answer).toMatchObject({ outcome: 'refused', error: { code: 'BadHold' } });
+        else expect(answer.outcome).toBe(outcome);
+        await repairPass(world);
+        expect(await world.taken()).toEqual(begun === undefined && outcome === 'done' ? takenBy(answer) : BEFORE);
+      });
+    });
+  });
+});
+
+describe('a release in three ranges', () => {
+  const items: AllocateRequest['items'] = [
+    IP,
+    { range: 'secondaryserviceips', value: 'fd00::1' },
+    { range: 'servicenodeports', value: 30_001 },
+  ];
+  const request = { operation: 'release', items } as const;
+
+  /** Everything that it is to release is taken. */
+  const taken = async () => {
+    const world = await anAllocateWorld();
+    for (const key of Object.values(RANGE_KEYS)) {
+      await world.store(key, { data: fromBits(key === RANGE_KEYS.nodePorts ? [1] : [0]) });
+    }
+    return world;
+  };
+
+  /** Somebody else takes whatever is free of it by now. */
+  const takeWhatIsFree = async (world: AllocateWorld): Promise<AllocateRequest['items']> => {
+    const looked = await world.ask({ requestId: 'r2', operation: 'lookUp', items });
+    const free = items.filter((_, index) => looked.items[index]?.outcome === 'free');
+    if (free.length > 0) await world.ask({ requestId: 'r3', items: free });
+    return free;
+  };
+
+  /** Whether there was a call of that number. */
+  const ends = async (at: number, end: End): Promise<boolean> => {
+    const world = await taken();
+    const { table, happened, arrive } = faulty(world.table, at, end);
+    const first = await world.ask(request, table).catch(() => undefined);
+    if (!happened()) return false;
+    await arrive();
+    const hasBegun = (await world.table.get('demo', 'requests/r1')) !== undefined;
+    const others = hasBegun ? await takeWhatIsFree(world) : [];
+
+    const answer = await world.ask(request);
+    expect(answer.outcome).toBe('done');
+    if (first !== undefined) expect(answer).toEqual({ ...first, replayed: true });
+    const isUnsure = first === undefined && hasBegun && answer.replayed !== true;
+    if (isUnsure) expect(answer.items.map(({ outcome }) => outcome)).toEqual(['unknown', 'unknown', 'unknown']);
+    const now = await world.taken();
+    for (const { value } of others) expect(now).toHaveProperty([String(value)], 'r3');
+    return true;
+  };
+
+  test.each(Object.entries(ENDS))(
+    'of which a call ends %s is done when it is sent again, and frees nothing that somebody else has by now',
+    async (_, end) => {
+      let calls = 0;
+      while (await ends(calls, end)) calls++;
+      // Cluster, record and ranges; begun; each range read and written; done.
+      expect(calls).toBe(1 + 4 + 1 + 6 + 1);
+    },
+  );
+});

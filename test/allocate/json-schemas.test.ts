@@ -1,0 +1,23 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from '@jest/globals';
+import { answerJsonSchema, requestJsonSchema } from '../../lib/allocate/json-schemas.ts';
+
+const docs = join(import.meta.dirname, '../../docs');
+
+test.each([
+  { name: 'allocate-request', schema: requestJsonSchema() },
+  { name: 'allocate-answer', schema: answerJsonSchema() },
+])('docs/$name.schema.json is what the code says today: npm run docs writes it', ({ name, schema }) => {
+  expect(JSON.parse(readFileSync(join(docs, `${name}.schema.json`), 'utf8'))).toEqual(schema);
+});
+
+test('the codes that the schema of answers names are those that an answer can have', () => {
+  const { error } = answerJsonSchema()['properties'] as Record<string, { description: string }>;
+  const told = error?.description.match(/\b[A-Z][A-Za-z]+\b/g)?.slice(1) ?? [];
+  const written = ['answer', 'allocate-items', 'open-cluster', 'open-range', 'settle-request']
+    .map((file) => readFileSync(join(docs, `../lib/allocate/${file}.ts`), 'utf8'))
+    .flatMap((text) => [...text.matchAll(/code: '(\w+)'/g)].map(([, code = '']) => code));
+  const ofAllocators = ['Full', 'AlreadyAllocated', 'NotInRange', 'NotReady', 'MismatchedRange', 'HoldsFull'];
+  expect([...told].sort()).toEqual([...new Set([...ofAllocators, ...written])].sort());
+});

@@ -1,0 +1,25 @@
+import { clusterIpRepair } from '../../lib/loops/cluster-ip-repair.ts';
+import { nodePortRepair } from '../../lib/loops/node-port-repair.ts';
+import { readCluster } from '../../lib/table/clusters.ts';
+import { listing } from '../repair/repair-cluster.ts';
+import { type AllocateWorld, CLUSTER } from '../support/allocate-world.ts';
+import { aPassContext } from '../support/pass-context.ts';
+
+/** One pass of both repair loops, in a cluster without Services. */
+export async function repairPass({ table, clock }: AllocateWorld): Promise<void> {
+  const cluster = await readCluster(table, CLUSTER);
+  if (cluster === undefined) throw new Error('expected a cluster');
+  for (const loop of [clusterIpRepair, nodePortRepair]) {
+    const context = aPassContext({
+      kubernetes: listing(() => []),
+      spec: cluster.spec,
+      rangesGeneration: cluster.rangesGeneration,
+      table,
+      nowMs: () => clock.nowMs,
+      firstPass: false,
+      previousMode: 'enforce',
+    });
+    const { errors } = await loop.run(context);
+    if (errors[0] !== undefined) throw errors[0];
+  }
+}

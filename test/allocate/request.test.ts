@@ -1,0 +1,175 @@
+import { describe, expect, test } from '@jest/globals';
+import { requestJsonSchema } from '../../lib/allocate/json-schemas.ts';
+import { fingerprintOf, parseRequest, wantedOf } from '../../lib/allocate/request.ts';
+import { schemaFaults } from '../support/json-schema-check.ts';
+
+const NEXT = { range: 'serviceips', next: true };
+const good = { requestId: 'r1', cluster: 'demo', operation: 'allocate', items: [NEXT] };
+const schema = requestJsonSchema();
+
+function faultOf(event: unknown): string {
+  try {
+    parseRequest(event);
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'BadEvent') return error.message;
+    throw error;
+  }
+  throw new Error('expected a fault');
+}
+
+describe('A request', () => {
+  test.each([
+    ['for any address', good],
+    ['for any three ports', { ...good, items: [{ range: 'servicenodeports', next: true, count: 3 }] }],
+    ['for an address by its text', { ...good, items: [{ range: 'secondaryserviceips', value: 'fd00::1' }] }],
+    ['for a port by its number', { ...good, items: [{ range: 'servicenodeports', value: 30_080 }] }],
+    ['with an id of 63 letters', { ...good, requestId: 'x'.repeat(63) }],
+    ['with an owner', { ...good, hold: { owner: 'team-a' } }],
+    ['with a hold until a time', { ...good, hold: { owner: 'a', until: '2026-01-31T12:00:00Z', takenUpBy: 'owner' } }],
+    ['with a time of another zone', { ...good, hold: { owner: 'a', until: '2026-01-31T12:00:00.5+01:00' } }],
+    ['with a hold for good', { ...good, hold: { owner: 'a', until: 'forever' } }],
+    ['for 256 addresses', { ...good, items: [{ ...NEXT, count: 256 }] }],
+    ['to release', { ...good, operation: 'release', items: [{ range: 'serviceips', value: '10.0.0.1' }] }],
+    ['that only tries', { ...good, dryRun: true }],
+  ])('%s is one', (_, event) => {
+    expect(parseRequest(event)).toEqual(event);
+    expect(schemaFaults(schema, event)).toEqual([]);
+  });
+
+  test.each<[string, unknown, string]>([
+    ['no object', 'allocate', 'the event is not of type object'],
+    ['nothing', null, 'the event is not of type object'],
+    ['without an id', { ...good, requestId: undefined }, 'requestId is not of type string'],
+    ['with an id of 64 letters', { ...good, requestId: 'x'.repeat(64) }, 'requestId is not 1 to 63 of A-Z'],
+    ['with a slash in its id', { ...good, requestId: 'a/b' }, 'requestId is not 1 to 63 of A-Z'],
+    ['with another operation', { ...good, operation: 'take' }, 'operation is none of allocate, release, lookUp'],
+    ['with another range', { ...good, items: [{ range: 'ips', next: true }] }, 'items.0.range is none of serviceips'],
+    ['with nothing wanted', { ...good, items: [] }, 'items is empty'],
+    ['with an item that says nothing', { ...good, items: [{ range: 'serviceips' }] }, 'items.0 has not one of "value"'],
+    [
+      'with an item that says both',
+      { ...good, items: [{ ...NEXT, value: '10.0.0.1' }] },
+      'items.0 has not one of "value" and "next"',
+    ],
+    ['with next: false', { ...good, items: [{ range: 'serviceips', next: false }] }, 'items.0.next is not true'],
+    [
+      'with a port as text',
+      { ...good, items: [{ range: 'servicenodeports', value: '30080' }] },
+      'items.0.value is not the number of a port',
+    ],
+    [
+      'with an address as a number',
+      { ...good, items: [{ range: 'serviceips', value: 1 }] },
+      'items.0.value is not the text of an address',
+    ],
+    [
+      'with a port of a fraction',
+      { ...good, items: [{ range: 'servicenodeports', value: 1.5 }] },
+      'items.0.value is neither the text of an address nor the number of a port',
+    ],
+    [
+      'with an address of 10 KB',
+      { ...good, items: [{ range: 'serviceips', value: '1'.repeat(10_240) }] },
+      'items.0.value is neither the text of an address nor the number of a port',
+    ],
+    ['with a count of none', { ...good, items: [{ ...NEXT, count: 0 }] }, 'items.0.count is below 1'],
+    ['with a count of 257', { ...good, items: [{ ...NEXT, count: 257 }] }, 'items.0.count is above 256'],
+    ['with a field that is none', { ...good, owner: 'a' }, '"owner" is not known'],
+    [
+      'with a field of an item that is none',
+      { ...good, items: [{ ...NEXT, port: 1 }] },
+      'items.0: "port" is not known',
+    ],
+    ['with an owner of 10 KB', { ...good, hold: { owner: 'x'.repeat(10_240) } }, 'hold.owner is not 1 to 63 of A-Z'],
+    ['with a hold of nobody', { ...good, hold: {} }, 'hold.owner is not of type string'],
+    [
+      'with a hold until tomorrow',
+      { ...good, hold: { owner: 'a', until: 'tomorrow' } },
+      'hold.until is neither "forever" nor a time such as 2026-01-31T12:00:00Z',
+    ],
+    ['with a hold for some', { ...good, hold: { owner: 'a', takenUpBy: 'some' } }, 'hold.takenUpBy is neither any nor'],
+    ['for a name that no cluster has', { ...good, cluster: '#clusters' }, 'cluster is not the name of a cluster'],
+  ])('%s is refused', (_, event, fault) => {
+    expect(faultOf(event)).toContain(`docs/allocate-request.schema.json: ${fault}`);
+    expect(schemaFaults(schema, JSON.parse(JSON.stringify(event)))).not.toEqual([]);
+  });
+
+  test.each<[string, unknown, string]>([
+    [
+      'for 1,000 items',
+      { ...good, items: Array(1_000).fill(NEXT) },
+      'items asks for 1000 addresses and ports, and 256 is the most',
+    ],
+    [
+      'for 200 twice',
+      {
+        ...good,
+        items: [
+          { ...NEXT, count: 200 },
+          { ...NEXT, count: 200 },
+        ],
+      },
+      'items asks for 400 addresses and ports, and 256 is the most',
+    ],
+    ['to release any', { ...good, operation: 'release' }, 'items.0.next is for "allocate" alone'],
+    [
+      'to release with a hold',
+      { ...good, operation: 'release', items: [{ range: 'serviceips', value: '1.2.3.4' }], hold: { owner: 'a' } },
+      'hold is for "allocate" alone',
+    ],
+    [
+      'for a value several times',
+      { ...good, items: [{ range: 'serviceips', value: '10.0.0.1', count: 2 }] },
+      'items.0.count is for "next" alone',
+    ],
+  ])('%s is refused, which no schema can say', (_, event, fault) => {
+    expect(faultOf(event)).toContain(fault);
+  });
+
+  test('is told all its faults, and of very many the first', () => {
+    expect(faultOf({ operation: 'take', items: [{}] })).toMatch(
+      /requestId is not.*; cluster is not.*; operation is none.*; items\.0\.range is none/,
+    );
+    const many = faultOf({ ...good, items: Array(5_000).fill({ range: 'x' }) });
+    expect(many).toMatch(/items\.19\.range [^;]*; and 4980 more$/);
+    expect(many.length).toBeLessThan(2_000);
+  });
+});
+
+test('What is wanted is one item for each address and port, in the order asked', () => {
+  const items = [
+    { range: 'servicenodeports', next: true, count: 2 },
+    { range: 'serviceips', value: '10.0.0.1' },
+  ] as const;
+  expect(wantedOf({ items: [...items] })).toEqual([
+    { range: 'servicenodeports' },
+    { range: 'servicenodeports' },
+    { range: 'serviceips', value: '10.0.0.1' },
+  ]);
+});
+
+describe('The fingerprint of a request', () => {
+  const of = (changed: object) => fingerprintOf(parseRequest({ ...good, hold: { owner: 'a' }, ...changed }));
+
+  test.each([
+    [
+      'the order of its fields',
+      { hold: { takenUpBy: 'any', owner: 'a' }, items: [{ next: true, range: 'serviceips' }] },
+    ],
+    ['a default that is said', { items: [{ ...NEXT, count: 1 }] }],
+    ['whether it only tries', { dryRun: true }],
+  ])('is the same whatever %s', (_, changed) => {
+    expect(of(changed)).toBe(of({}));
+  });
+
+  test.each([
+    ['operation', { operation: 'release', items: [{ range: 'serviceips', value: '10.0.0.1' }], hold: undefined }],
+    ['count', { items: [{ ...NEXT, count: 2 }] }],
+    ['range', { items: [{ ...NEXT, range: 'servicenodeports' }] }],
+    ['owner', { hold: { owner: 'b' } }],
+    ['end', { hold: { owner: 'a', until: 'forever' } }],
+    ['taker', { hold: { owner: 'a', takenUpBy: 'owner' } }],
+  ])('is another for another %s', (_, changed) => {
+    expect(of(changed)).not.toBe(of({}));
+  });
+});

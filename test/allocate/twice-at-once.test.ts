@@ -1,0 +1,147 @@
+import { describe, expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import type { Answer } from '../../lib/allocate/answer.ts';
+import type { AllocateRequest } from '../../lib/allocate/request.ts';
+import { fromBits } from '../../lib/allocator/snapshot-bytes.ts';
+import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
+import { RANGE_KEYS } from '../../lib/table/ranges.ts';
+import { Cut, cutTable } from '../repair/faults.ts';
+import { type AllocateWorld, anAllocateWorld } from '../support/allocate-world.ts';
+import { repairPass } from './repair-after.ts';
+
+const HOLD_MS = 15 * 60_000;
+
+/** The table whose every call happens when the scheduler says so. */
+function stepping(table: KeyValueTable, scheduler: fc.Scheduler): KeyValueTable {
+  const step = <T>(call: () => Promise<T>) => scheduler.schedule(Promise.resolve()).then(call);
+  return {
+    get: (cluster, key) => step(() => table.get(cluster, key)),
+    list: (cluster, prefix) => step(() => table.list(cluster, prefix)),
+    put: (content, previous) => step(() => table.put(content, previous)),
+    delete: (previous) => step(() => table.delete(previous)),
+  };
+}
+
+/** All addresses of the /24 are taken but the first few of its dynamic band. */
+async function withFree(free: number): Promise<AllocateWorld> {
+  const world = await anAllocateWorld();
+  const bits = Array.from({ length: 254 }, (_, bit) => bit).filter((bit) => bit < 16 || bit >= 16 + free);
+  await world.store(RANGE_KEYS.primary, { data: fromBits(bits) });
+  return world;
+}
+
+const held = async (world: AllocateWorld, id: string) =>
+  Object.entries(await world.taken())
+    .filter(([, requestId]) => requestId === id)
+    .map(([item]) => item)
+    .sort();
+const valuesIn = ({ outcome, items }: Answer) =>
+  outcome === 'refused' ? [] : items.map(({ value }) => String(value)).sort();
+const plain = ({ replayed: _, ...answer }: Answer) => answer;
+
+const anItem = fc.constantFrom<AllocateRequest['items'][number]>(
+  { range: 'serviceips', next: true },
+  { range: 'serviceips', next: true, count: 2 },
+  { range: 'serviceips', value: '10.0.0.17' },
+  { range: 'servicenodeports', next: true },
+  { range: 'servicenodeports', value: 30_001 },
+);
+const someItems = fc.array(anItem, { minLength: 1, maxLength: 3 });
+
+describe('The same request at once', () => {
+  test('beside another has one answer and holds just what it says, whoever comes first at each step', async () => {
+    const property = fc.asyncProperty(
+      fc.scheduler(),
+      someItems,
+      someItems,
+      fc.integer({ min: 0, max: 4 }),
+      async (scheduler, items, others, free) => {
+        const world = await withFree(free);
+        const table = stepping(world.table, scheduler);
+        const asked = [
+          ...[1, 2, 3].map(() => world.ask({ items }, table)),
+          world.ask({ requestId: 'r2', items: others }, table),
+        ];
+        const [first, second, third, other] = await scheduler.waitFor(Promise.all(asked));
+        if (first === undefined || second === undefined || third === undefined || other === undefined) return;
+        expect(plain(second)).toEqual(plain(first));
+        expect(plain(third)).toEqual(plain(first));
+        // At most one of them settled it: the others say so.
+        expect([first, second, third].filter(({ replayed }) => replayed !== true).length).toBeLessThanOrEqual(1);
+        expect(await held(world, 'r1')).toEqual(valuesIn(first));
+        expect(await held(world, 'r2')).toEqual(valuesIn(other));
+        expect(plain(await world.ask({ items }))).toEqual(plain(first));
+      },
+    );
+    await fc.assert(property, { numRuns: 400 });
+  });
+
+  test('of which one ends in the middle has one answer, and nothing outlives its hold and a pass', async () => {
+    const property = fc.asyncProperty(
+      fc.scheduler(),
+      someItems,
+      fc.integer({ min: 0, max: 4 }),
+      fc.integer({ min: 0, max: 20 }),
+      fc.constantFrom('before' as const, 'after' as const),
+      async (scheduler, items, free, at, when) => {
+        const world = await withFree(free);
+        const before = await world.taken();
+        const table = stepping(world.table, scheduler);
+        const ends = world.ask({ items }, cutTable(table, new Cut(at, when))).catch(() => undefined);
+        const answers = await scheduler.waitFor(Promise.all([ends, world.ask({ items }, table)]));
+        const again = plain(await world.ask({ items }));
+        for (const answer of answers) if (answer !== undefined) expect(plain(answer)).toEqual(again);
+        const mine = await held(world, 'r1');
+        expect(mine).toEqual(expect.arrayContaining(valuesIn(again)));
+        world.clock.nowMs += HOLD_MS;
+        await repairPass(world);
+        // No Service took anything up.
+        expect(await held(world, 'r1')).toEqual([]);
+        expect(Object.keys(await world.taken()).length).toBeLessThanOrEqual(Object.keys(before).length);
+      },
+    );
+    await fc.assert(property, { numRuns: 400 });
+  });
+
+  test('to release has one answer, and frees nothing that somebody took after it', async () => {
+    const release: Partial<AllocateRequest> = {
+      operation: 'release',
+      items: [
+        { range: 'serviceips', value: '10.0.0.17' },
+        { range: 'servicenodeports', value: 30_001 },
+      ],
+    };
+    const property = fc.asyncProperty(fc.scheduler(), async (scheduler) => {
+      const world = await withFree(0);
+      const table = stepping(world.table, scheduler);
+      const [first, second] = await scheduler.waitFor(
+        Promise.all([world.ask(release, table), world.ask(release, table)]),
+      );
+      if (first === undefined || second === undefined) return;
+      expect(plain(second)).toEqual(plain(first));
+      expect(await world.taken()).not.toHaveProperty(['10.0.0.17']);
+      await world.ask({ requestId: 'r2', items: [{ range: 'serviceips', value: '10.0.0.17' }] });
+      expect(plain(await world.ask(release))).toEqual(plain(first));
+      expect(await held(world, 'r2')).toEqual(['10.0.0.17']);
+    });
+    await fc.assert(property, { numRuns: 200 });
+  });
+});
+
+test('Of two requests for the last free address one has it, and the other is told that the range is full', async () => {
+  const property = fc.asyncProperty(fc.scheduler(), async (scheduler) => {
+    const world = await withFree(1);
+    const table = stepping(world.table, scheduler);
+    const items: AllocateRequest['items'] = [{ range: 'serviceips', next: true }];
+    const answers = await scheduler.waitFor(
+      Promise.all(['r1', 'r2'].map((requestId) => world.ask({ requestId, items }, table))),
+    );
+    expect(answers.map(({ outcome }) => outcome).sort()).toEqual(['done', 'refused']);
+    expect(answers.find(({ outcome }) => outcome === 'refused')?.error).toEqual({
+      code: 'Full',
+      message: 'range is full',
+    });
+    expect(answers.flatMap(valuesIn)).toEqual(['10.0.0.17']);
+  });
+  await fc.assert(property, { numRuns: 100 });
+});

@@ -1,0 +1,100 @@
+import { execFile, execFileSync } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, beforeEach, describe, expect, jest, test } from '@jest/globals';
+import { fromBits } from '../../lib/allocator/snapshot-bytes.ts';
+import { TableError } from '../../lib/table/errors.ts';
+import { RANGE_KEYS } from '../../lib/table/ranges.ts';
+import { type AllocateWorld, anAllocateWorld, CLUSTER } from '../support/allocate-world.ts';
+import { emulatedAws } from '../support/emulator-project.ts';
+import { type LambdaApi, startLambdaApi } from '../support/lambda-api.ts';
+
+jest.setTimeout(180_000);
+
+const FUNCTION = 'kube-bootstrap-controller-dev-allocate';
+const examples = join(import.meta.dirname, '../../examples');
+
+let folder: string;
+let python: string;
+let api: LambdaApi;
+let world: AllocateWorld;
+/** Fails the next invocation in the middle. */
+let fails = false;
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'kube-bootstrap-controller-examples-'));
+  const install = join(import.meta.dirname, 'install-emulator.sh');
+  python = join(execFileSync('bash', [install, '--folder'], { encoding: 'utf8' }).trim(), 'bin/python');
+  execFileSync('bash', [join(import.meta.dirname, 'build-examples.sh'), join(folder, 'allocate')]);
+  api = await startLambdaApi({ [FUNCTION]: (event) => world.send(event, fails ? unavailable() : world.table) });
+});
+
+afterAll(async () => {
+  await api?.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+beforeEach(async () => {
+  fails = false;
+  world = await anAllocateWorld();
+});
+
+const unavailable = () => ({
+  ...world.table,
+  put: () => Promise.reject(new TableError('Throttled', 'the table is busy')),
+});
+
+interface Ran {
+  readonly code: number;
+  readonly output: string;
+  readonly errors: string;
+}
+
+async function run(command: string, args: readonly string[]): Promise<Ran> {
+  const env = { PATH: process.env['PATH'], HOME: folder, ...emulatedAws(api.endpoint, 'test') };
+  try {
+    const { stdout, stderr } = await promisify(execFile)(command, args, { env, encoding: 'utf8' });
+    return { code: 0, output: stdout, errors: stderr };
+  } catch (error) {
+    const { code = 1, stdout = '', stderr = '' } = error as { code?: number; stdout?: string; stderr?: string };
+    return { code, output: stdout, errors: stderr };
+  }
+}
+
+describe.each<{ language: string; call: (requestId: string) => Promise<Ran> }>([
+  {
+    language: 'Go',
+    call: (requestId) => run(join(folder, 'allocate'), [FUNCTION, CLUSTER, requestId]),
+  },
+  {
+    language: 'Python',
+    call: (requestId) => run(python, [join(examples, 'allocate.py'), FUNCTION, CLUSTER, requestId]),
+  },
+])('the caller in $language', ({ call }) => {
+  const GIVEN = 'serviceips 10.0.0.17\nservicenodeports 30016\nservicenodeports 30017\n';
+
+  test('is given what it asks for, and the same again under the same id', async () => {
+    expect(await call('one')).toEqual({ code: 0, output: GIVEN, errors: '' });
+    expect(await call('one')).toEqual({ code: 0, output: GIVEN, errors: '' });
+    expect(await world.taken()).toEqual({ '10.0.0.17': 'one', '30016': 'one', '30017': 'one' });
+  });
+
+  test('ends with the refusal', async () => {
+    await world.store(RANGE_KEYS.primary, { data: fromBits(Array(254).keys()) });
+    expect(await call('one')).toEqual({ code: 1, output: '', errors: 'Full: range is full\n' });
+  });
+
+  test('ends with what to do when the function could not finish, and does it', async () => {
+    fails = true;
+    expect(await call('one')).toEqual({
+      code: 1,
+      output: '',
+      errors:
+        'Throttled: request one was not finished, invoke it again with the same requestId: it goes on where this ended. the table is busy\n',
+    });
+    fails = false;
+    expect(await call('one')).toEqual({ code: 0, output: GIVEN, errors: '' });
+  });
+});

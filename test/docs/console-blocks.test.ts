@@ -1,0 +1,33 @@
+import { describe, expect, test } from '@jest/globals';
+import { isWhatIsPrinted } from '../support/console-blocks.ts';
+
+const LEASES = 'ADDRESS   ENDS\n10.0.0.1   in 9m58s\n';
+
+describe('a page says what is printed', () => {
+  test.each([
+    ['to the letter', 'nothing to do\n', ['nothing to do']],
+    ['with other ages, and columns that are wider for it', LEASES, ['ADDRESS  ENDS', '10.0.0.1  in 14s']],
+    ['with other times', 'until 2026-11-21T08:22:12.891Z\n', ['until 2026-01-01T00:00:00Z']],
+    ['with other ports of this machine', 'at http://127.0.0.1:34009/', ['at http://127.0.0.1:1/']],
+    ['where ... stands for the rest of a line', 'prod-eu-1: http://a (b)\n', ['prod-eu-1: ...']],
+    ['where ... stands for lines', 'a\nb\nc\nd\n', ['a', '...', 'd']],
+    ['where ... stands for no line', 'a\nd\n', ['a', '...', 'd']],
+    ['without its empty lines', 'a\n\nb\n', ['a', 'b']],
+  ])('%s', (_title, printed, page) => {
+    expect(isWhatIsPrinted(printed, page)).toBe(true);
+  });
+});
+
+describe('a page that is stale', () => {
+  test.each([
+    ['shows another number', '3 Services seen\n', ['4 Services seen']],
+    ['shows another address', '10.0.0.1\n', ['10.0.0.2']],
+    ['lacks a line at the end', 'a\nb\n', ['a']],
+    ['lacks a line between', 'a\nb\nc\n', ['a', 'c']],
+    ['has a line too much', 'a\n', ['a', 'b']],
+    ['shows nothing where something comes', 'a\n', []],
+    ['has another age where none is', 'none\n', ['4s ago']],
+  ])('%s', (_title, printed, page) => {
+    expect(isWhatIsPrinted(printed, page)).toBe(false);
+  });
+});

@@ -1,0 +1,92 @@
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
+import { consoleBlocks, fencedBlocks, isWhatIsPrinted, saysThat } from '../support/console-blocks.ts';
+import { eventually } from '../support/eventually.ts';
+
+// Commands are processes of their own, on a machine that does other things.
+jest.setTimeout(60_000);
+
+const REPOSITORY = join(import.meta.dirname, '../..');
+const text = readFileSync(join(REPOSITORY, 'README.md'), 'utf8');
+const blocks = fencedBlocks(text);
+const INSTALL_AND_START = 'npm ci && npm start';
+
+let folder: string;
+let start: ReturnType<typeof spawn>;
+let said = '';
+
+/* A clone, but for its folder: what runs in the repository itself at the moment is another run. */
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'clone-'));
+  for (const name of ['cli', 'package.json']) symlinkSync(join(REPOSITORY, name), join(folder, name));
+  mkdirSync(join(folder, 'node_modules/.bin'), { recursive: true });
+  symlinkSync(join(REPOSITORY, 'cli/kbctl.mjs'), join(folder, 'node_modules/.bin/kbctl'));
+  start = spawn('npm', ['start'], {
+    cwd: folder,
+    env: environment(),
+    stdio: ['ignore', 'pipe', 'pipe'],
+    detached: true,
+  });
+  for (const stream of [start.stdout, start.stderr]) {
+    stream?.setEncoding('utf8').on('data', (chunk: string) => {
+      said += chunk;
+    });
+  }
+});
+
+afterAll(async () => {
+  const ended = start.exitCode === null ? once(start, 'exit') : undefined;
+  // npm with what it started.
+  if (start.pid !== undefined && ended !== undefined) process.kill(-start.pid, 'SIGINT');
+  await ended;
+  rmSync(folder, { recursive: true });
+});
+
+test('npm start says what README.md shows', async () => {
+  const at = blocks.findIndex(({ lines }) => lines.join('\n') === INSTALL_AND_START);
+  const shown = blocks[at + 1]?.lines ?? [];
+  await eventually(() => {
+    if (shown.length === 0 || !saysThat(said, shown)) throw new Error(`it says\n${said}`);
+  });
+});
+
+test('kbctl beside it prints what README.md shows', async () => {
+  for (const { commands } of consoleBlocks('README.md', text)) {
+    for (const { at, command, output } of commands) {
+      // A moment after the start the first passes are under way.
+      await eventually(async () => {
+        const printed = await run(command);
+        if (!isWhatIsPrinted(printed, output)) throw new Error(`${at}: it prints\n${printed}`);
+      });
+    }
+  }
+});
+
+test('README.md has fewer than 150 lines, and its two commands come first', () => {
+  expect(text.trimEnd().split('\n').length).toBeLessThan(150);
+  const commands = blocks.map(({ lines }) => lines.join('\n')).filter((block) => block.startsWith('np'));
+  expect(commands.slice(0, 2)).toEqual([INSTALL_AND_START, 'npm test']);
+});
+
+function run(command: string): Promise<string> {
+  return new Promise((resolve) => {
+    execFile('bash', ['-c', `exec 2>&1\n${command}`], { cwd: folder, env: environment() }, (_error, output) => {
+      resolve(output);
+    });
+  });
+}
+
+/** Without what npm itself said to this process. */
+function environment(): Record<string, string> {
+  const { PATH = '', HOME = '' } = process.env;
+  return {
+    PATH: `${dirname(process.execPath)}:${PATH}`,
+    HOME,
+    npm_config_loglevel: 'error',
+    npm_config_update_notifier: 'false',
+  };
+}

@@ -1,0 +1,58 @@
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { startTableServer, type TableServer } from '../../local/table-server.ts';
+import { fencedBlocks, pages } from '../support/console-blocks.ts';
+import { openTaskWorld, type TaskWorld } from '../support/task-world.ts';
+import { playBlock } from './play-page.ts';
+import { STORIES } from './task-stories.ts';
+
+// Each command is a process of its own, on a machine that does other things.
+jest.setTimeout(120_000);
+
+const FOLDER = 'docs/tasks/';
+const INDEX = `${FOLDER}README.md`;
+const texts = pages(join(import.meta.dirname, '../..'));
+const tasks = [...texts].filter(([page]) => page.startsWith(FOLDER) && page !== INDEX);
+
+let server: TableServer;
+
+beforeAll(async () => {
+  server = await startTableServer();
+});
+
+afterAll(async () => {
+  await server.close();
+});
+
+test('each page by task has a story, and each story a page', () => {
+  expect(tasks.map(([page]) => page.slice(FOLDER.length)).sort()).toEqual(Object.keys(STORIES).sort());
+});
+
+test('the index names every page', () => {
+  const named = [...(texts.get(INDEX) ?? '').matchAll(/\]\(([a-z-]+\.md)\)/g)].map(([, page]) => page);
+  expect(named.toSorted()).toEqual(Object.keys(STORIES).sort());
+});
+
+describe.each(Object.entries(STORIES))('docs/tasks/%s', (page, story) => {
+  let world: TaskWorld;
+
+  beforeAll(async () => {
+    world = await openTaskWorld(server.endpoint);
+    await story.begins(world);
+  });
+
+  afterAll(async () => {
+    await world?.close();
+  });
+
+  test('what it shows at a prompt is what comes, from the first command to the last', async () => {
+    const path = `${FOLDER}${page}`;
+    for (const block of fencedBlocks(texts.get(path) ?? '')) await playBlock(path, block, story, world);
+  });
+
+  test('every command of its story is in it', () => {
+    const text = texts.get(`${FOLDER}${page}`) ?? '';
+    const told = [...Object.keys(story.elsewhere ?? {}), ...Object.keys(story.after ?? {})];
+    expect(told.filter((command) => !text.includes(command))).toEqual([]);
+  });
+});

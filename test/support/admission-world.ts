@@ -1,0 +1,78 @@
+import { type AdmissionOptions, admission } from '../../lib/admission/admission.ts';
+import type { HttpReply } from '../../lib/admission/http.ts';
+import type { PatchOperation } from '../../lib/admission/patch.ts';
+import type { RefusalStatus } from '../../lib/admission/refusals.ts';
+import type { AdmissionSettings } from '../../lib/admission/settings.ts';
+import type { Environment } from '../../lib/dispatch/environment.ts';
+import type { ReadSecretText } from '../../lib/secrets/read-secret-text.ts';
+import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
+import { aReview, type ReviewFields } from './admission-review.ts';
+import { urlEvent } from './admission-server.ts';
+import { type AllocateWorld, type AllocateWorldOptions, anAllocateWorld } from './allocate-world.ts';
+import { pickLowest } from './picker.ts';
+
+export const TOKEN = 'the-token-of-demo-that-nobody-guesses';
+
+/** What an API server reads of an answer. */
+export interface Answered {
+  readonly uid: string;
+  readonly allowed: boolean;
+  readonly patch?: readonly PatchOperation[];
+  readonly status?: RefusalStatus;
+}
+
+/** One enforced cluster whose ranges were saved by a pass, and the handler behind the URL. */
+export interface AdmissionWorld
+  extends Pick<AllocateWorld, 'telemetry' | 'clock' | 'table' | 'store' | 'stored' | 'taken' | 'items'> {
+  /** One review, through the table that is given, if it is. */
+  readonly ask: (fields?: ReviewFields, table?: KeyValueTable) => Promise<Answered>;
+  /** The answer to any request. */
+  readonly send: (request: Sent, table?: KeyValueTable) => Promise<HttpReply>;
+}
+
+export interface Sent {
+  readonly method?: string;
+  readonly path?: string;
+  readonly query?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string;
+}
+
+export interface AdmissionWorldOptions extends Pick<AllocateWorldOptions, 'spec' | 'environment'> {
+  readonly settings?: Partial<AdmissionSettings>;
+  readonly readTokens?: ReadSecretText;
+  readonly wait?: AdmissionOptions['wait'];
+}
+
+export const AUTHORIZED = { authorization: `Bearer ${TOKEN}` };
+
+export async function anAdmissionWorld(options: AdmissionWorldOptions = {}): Promise<AdmissionWorld> {
+  const { spec, environment = {}, settings, wait = () => Promise.resolve() } = options;
+  const { readTokens = async () => ({ outcome: 'read', text: TOKEN }) } = options;
+  const world = await anAllocateWorld({ environment, ...(spec && { spec }) });
+  const handler = admission({
+    settings: {
+      onFailure: 'refuse',
+      deadlineMs: 8_000,
+      tokenStore: 'secretsManager',
+      secretsPrefix: 'p/',
+      ...settings,
+    },
+    readTokens,
+    pick: pickLowest,
+    wait,
+  });
+  const send: AdmissionWorld['send'] = (sent, table = world.table) => {
+    const { headers = AUTHORIZED, body = '' } = sent;
+    const environmentOfThis: Environment = { ...world.environment, table: () => table };
+    const context = { environment: environmentOfThis, getRemainingTimeInMillis: () => 30_000 };
+    return handler(urlEvent(sent, { headers, body }), context);
+  };
+  const ask: AdmissionWorld['ask'] = async (fields, table) => {
+    const { body } = await send({ body: JSON.stringify(aReview(fields)) }, table);
+    const { patch, ...response } = JSON.parse(body).response;
+    return patch === undefined ? response : { ...response, patch: JSON.parse(Buffer.from(patch, 'base64').toString()) };
+  };
+  const { telemetry, clock, table, store, stored, taken, items } = world;
+  return { telemetry, clock, table, store, stored, taken, items, ask, send };
+}
