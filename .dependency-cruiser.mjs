@@ -26,6 +26,7 @@ const arrows = {
   'lib/exchange': ['lib/allocator', 'lib/cluster', 'lib/table'],
   'lib/status': ['lib/allocator', 'lib/cluster', 'lib/table', 'lib/dispatch'],
   'lib/allocate': ['lib/allocator', 'lib/cluster', 'lib/table', 'lib/telemetry', 'lib/dispatch'],
+  'lib/admission': ['lib/allocator', 'lib/cluster', 'lib/table', 'lib/secrets', 'lib/telemetry', 'lib/dispatch'],
   'lib/doctor': [
     'lib/allocator',
     'lib/cluster',

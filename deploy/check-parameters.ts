@@ -29,6 +29,11 @@ const RULES: Readonly<Record<string, Rule>> = {
     fix: 'write ARNs of roles, with commas and no spaces, or leave it out',
   },
   tickConcurrency: { of: /^([2-9]|[1-9]\d|[1-9]\d\d|1000)$/, fix: 'write a number from 2 to 1000' },
+  admission: { of: /^(on|off)$/, fix: 'write on or off' },
+  admissionOnFailure: { of: /^(refuse|allow)$/, fix: 'write refuse or allow' },
+  admissionDeadlineSeconds: { of: /^([1-9]|1\d|2[0-8])$/, fix: 'write a number of seconds from 1 to 28' },
+  admissionTokenStore: { of: /^(secretsManager|ssm)$/, fix: 'write secretsManager or ssm' },
+  admissionConcurrency: { of: /^(none|[1-9]\d{0,3})$/, fix: 'write a number from 1 to 9999, or none' },
   runbook: { of: /^\S+$/, fix: 'write the address of the page docs/runbook.md' },
 };
 

@@ -1,6 +1,6 @@
 // What packaging and deploying do besides what serverless.yml says: check the parameters and cluster.yml, build the
 // allocator layer, stamp the deployment, go on with a table that an earlier stack left behind, and leave out the parts
-// that the parameters turn off.
+// and the function that the parameters turn off.
 import '../tools/check-node.mjs';
 import path from 'node:path';
 import { buildAllocatorLayer } from './allocator-layer.mjs';
@@ -9,12 +9,16 @@ export default class DeploymentPlugin {
   constructor(serverless, options, { log }) {
     const { service, serviceDir } = serverless;
 
-    const check = async () => {
+    const inForce = async () => {
       // Only now, as an older Node could not read these, and is told so above.
-      const { parameterFaults, parametersInForce } = await import('./check-parameters.ts');
+      const { parametersInForce } = await import('./check-parameters.ts');
+      return parametersInForce(serverless.configurationInput.params, service.provider.stage, options.param);
+    };
+
+    const check = async () => {
+      const { parameterFaults } = await import('./check-parameters.ts');
       const { clusterFileFaults } = await import('./check-cluster-file.ts');
-      const given = serverless.configurationInput.params;
-      const parameters = parametersInForce(given, service.provider.stage, options.param);
+      const parameters = await inForce();
       const faults = [parameterFaults(parameters), clusterFileFaults(path.join(serviceDir, 'cluster.yml'))];
       const told = faults.filter((text) => text !== undefined).join('\n');
       if (told !== '') throw new serverless.classes.Error(told, 'BAD_INPUT');
@@ -40,7 +44,9 @@ export default class DeploymentPlugin {
     };
 
     this.hooks = {
-      initialize: () => {
+      initialize: async () => {
+        const { applyAdmission } = await import('./admission-function.ts');
+        applyAdmission(service.functions, await inForce());
         // osls would ask CloudFormation for the last layer, even if it only packages, and not upload one that is the
         // same; but a rollback needs the layer of its own deployment.
         const layers = serverless.pluginManager.plugins.find((plugin) => 'compareWithLastLayer' in plugin);

@@ -25,7 +25,7 @@ export async function openLocalTable({ folder }: { readonly folder: string }): P
   if (!(await holdsTable(folder))) {
     throw new StartError(
       5,
-      `There is no table in ${folder}: start it with "npm start" (of a cluster: "npm start -- --kubeconfig FILE -f cluster.yml"), or name one with --table.`,
+      `There is no table in ${folder}: start one with "kbctl run" (of a cluster: "kbctl run --kubeconfig FILE -f cluster.yml"), or name one with --table.`,
     );
   }
   const server = await openTableFolder(folder).catch(async (error: unknown) => {

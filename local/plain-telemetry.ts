@@ -31,6 +31,8 @@ const SENTENCES: Readonly<Record<string, (entry: string) => Sentence>> = {
   changes: (entry) => ({ text: entry }),
   wouldWrite: (entry) => ({ text: `would ${entry}`, style: 'cyan' }),
   findings: (entry) => ({ text: `found ${entry}`, style: 'yellow' }),
+  // There is one cluster, and nobody has to be told its name.
+  fullest: (entry) => ({ text: `a range fills up: ${entry.slice(entry.lastIndexOf(': ') + 2)}`, style: 'yellow' }),
   errors: (entry) => ({ text: `failed: ${entry}`, style: 'red' }),
   eventErrors: (entry) => ({ text: `could not write an event: ${entry}`, style: 'yellow' }),
 };

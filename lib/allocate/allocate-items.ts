@@ -1,6 +1,8 @@
 import { AllocatorError } from '../allocator/errors.ts';
+import { holdOn } from '../cluster/held-items.ts';
 import { type HoldTerms, isOver } from '../cluster/hold.ts';
 import { TableError } from '../table/errors.ts';
+import type { RequestRecord } from '../table/requests.ts';
 import { type Answer, type AnsweredItem, done, type Refusal, refused, shownHold } from './answer.ts';
 import type { Job } from './job.ts';
 import type { AllocateRequest } from './request.ts';
@@ -9,6 +11,7 @@ import type { AllocateRequest } from './request.ts';
 const HOLD_MS = 15 * 60 * 1000;
 
 export type Terms = Omit<HoldTerms, 'requestId'>;
+type Begun = Pick<RequestRecord, 'hold' | 'takesUp'>;
 
 /** On which terms everything of a request is held, whoever finishes it and when. */
 export function termsOf({ requestId, hold }: AllocateRequest, nowMs: number): Terms {
@@ -28,7 +31,11 @@ export function holdIsOver(terms: Terms, nowMs: number): Refusal | undefined {
  * Takes in every range what this request does not hold yet. The answer is not settled by this: refused, everything that
  * it did take is to be given back.
  */
-export async function takeItems({ request, wanted, ranges, nowMs }: Job, terms: Terms): Promise<Answer> {
+export async function takeItems(
+  { request, wanted, ranges, nowMs }: Job,
+  terms: Terms,
+  takesUp: Begun['takesUp'],
+): Promise<Answer> {
   const hold = { ...terms, requestId: request.requestId };
   const shown = shownHold(terms);
   const items: AnsweredItem[] = [];
@@ -36,7 +43,9 @@ export async function takeItems({ request, wanted, ranges, nowMs }: Job, terms: 
     const over = holdIsOver(terms, nowMs());
     if (over !== undefined) return refused(request, wanted, over);
     const values = each.wanted.map(({ value }) => value);
-    const taken = await each.range.take(values, hold);
+    const from = takesUp?.[each.name] ?? [];
+    const takeUp = request.takeUp && { ...request.takeUp, nowMs: nowMs(), from };
+    const taken = await each.range.take(values, { hold, ...(takeUp && { takeUp }) });
     if (taken.outcome === 'refused') {
       const fault = taken.index === undefined ? undefined : each.wanted[taken.index]?.index;
       return refused(request, wanted, taken.error, (index) => index === fault);
@@ -51,17 +60,17 @@ export async function takeItems({ request, wanted, ranges, nowMs }: Job, terms: 
 }
 
 /** Gives back everything that this request holds. False when a range does not let go of it now. */
-export async function giveBackAll(job: Job, terms: Terms | undefined): Promise<boolean> {
-  return giveBackBut(job, terms, []);
+export async function giveBackAll(job: Job, begun: Begun): Promise<boolean> {
+  return giveBackBut(job, begun, []);
 }
 
 /**
  * After another invocation settled the answer: gives back what this one took too late to be part of it. What cannot be
  * given back stays until its hold ends.
  */
-export async function giveBackRest(job: Job, terms: Terms | undefined, answer: Answer): Promise<void> {
+export async function giveBackRest(job: Job, begun: Begun, answer: Answer): Promise<void> {
   try {
-    await giveBackBut(job, terms, answer.outcome === 'done' ? answer.items : []);
+    await giveBackBut(job, begun, answer.outcome === 'done' ? answer.items : []);
   } catch (error) {
     if (!(error instanceof TableError)) throw error;
     job.tell(error);
@@ -70,22 +79,25 @@ export async function giveBackRest(job: Job, terms: Terms | undefined, answer: A
 
 async function giveBackBut(
   { request, ranges, nowMs }: Job,
-  terms: Terms | undefined,
+  { hold, takesUp }: Begun,
   kept: readonly AnsweredItem[],
 ): Promise<boolean> {
-  // What is over waits for the pass that has seen the Services, and is freed by it.
-  if (terms === undefined || isOver(terms, nowMs())) return true;
+  if (hold === undefined) return true;
+  // What is over waits for the pass that has seen the Services, and is freed by it. What was held before is held so again.
+  const isFreed = !isOver(hold, nowMs());
   const { requestId } = request;
   let all = true;
   for (const { name, range } of ranges) {
+    const former = takesUp?.[name] ?? [];
+    if (!isFreed && former.length === 0) continue;
     const own = new Set(kept.filter((item) => item.range === name).map(({ value }) => value));
     const held = await range.heldBy(requestId);
     if (held instanceof AllocatorError) {
       all = false;
       continue;
     }
-    const rest = held.filter((value) => !own.has(value));
-    if ((await range.giveBack(rest, { requestId })) instanceof AllocatorError) all = false;
+    const rest = held.filter((value) => !own.has(value) && (isFreed || holdOn(former, String(value)) !== undefined));
+    if ((await range.giveBack(rest, { requestId, former })) instanceof AllocatorError) all = false;
   }
   return all;
 }

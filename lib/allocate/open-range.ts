@@ -8,7 +8,7 @@ import type { UpdateOptions } from '../table/guaranteed-update.ts';
 import type { KeyValueTable } from '../table/key-value-table.ts';
 import { rangeAllocations } from '../table/range-allocations.ts';
 import type { LookedUp } from '../table/range-draft.ts';
-import type { Taken } from '../table/range-operations.ts';
+import type { GiveBackOptions, Taken, TakeUp } from '../table/range-operations.ts';
 import { RANGE_KEYS, type RangeKey } from '../table/ranges.ts';
 import type { Refusal } from './answer.ts';
 import type { ItemValue, RangeName } from './request.ts';
@@ -16,10 +16,13 @@ import type { ItemValue, RangeName } from './request.ts';
 /** A range of a cluster, its items as requests name them. Refusals are returned; what is thrown is a `TableError`. */
 export interface OpenRange {
   /** Takes what of it the request of the hold does not hold yet: all of it, or nothing more. */
-  take(wanted: readonly (ItemValue | undefined)[], hold: HoldTerms): Promise<Taken<ItemValue>>;
+  take(
+    wanted: readonly (ItemValue | undefined)[],
+    options: { readonly hold: HoldTerms; readonly takeUp?: TakeUp },
+  ): Promise<Taken<ItemValue>>;
   giveBack(
     values: readonly ItemValue[],
-    options?: { readonly requestId: string },
+    options?: GiveBackOptions,
   ): Promise<{ readonly released: readonly ItemValue[] } | AllocatorError>;
   heldBy(requestId: string): Promise<readonly ItemValue[] | AllocatorError>;
   lookUp(values: readonly ItemValue[]): Promise<readonly LookedUp[] | AllocatorError>;
@@ -75,9 +78,9 @@ function withValues<Item extends ItemValue>(
 ): OpenRange {
   const allocations = rangeAllocations(table, range, update);
   return {
-    take: (wanted, hold) => {
+    take: (wanted, options) => {
       const items = wanted.map((value) => (value === undefined ? 'next' : { value: itemOf(value) }));
-      return allocations.take(items, { hold, again: true });
+      return allocations.take(items, { ...options, again: true });
     },
     giveBack: (values, options) => allocations.giveBack(values.map(itemOf), options),
     heldBy: (requestId) => allocations.heldBy(requestId),

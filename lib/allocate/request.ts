@@ -45,6 +45,8 @@ const hold = z.strictObject({
   takenUpBy: z.optional(z.enum(['any', 'owner'], 'is neither any nor owner')),
 });
 
+const takeUp = z.strictObject({ holdOwner: z.optional(name) });
+
 /** The event, as callers send it. */
 export const requestShape = z
   .strictObject({
@@ -53,6 +55,7 @@ export const requestShape = z
     operation: z.enum(['allocate', 'release', 'lookUp'], 'is none of allocate, release, lookUp'),
     items: z.array(item).check(z.minLength(1, 'is empty')),
     hold: z.optional(hold),
+    takeUp: z.optional(takeUp),
     dryRun: z.optional(z.boolean()),
   })
   .check(({ value, issues }) => {
@@ -87,11 +90,11 @@ export function wantedOf({ items }: Pick<AllocateRequest, 'items'>): readonly Wa
 }
 
 /** The same for what asks for the same, however it is written down. */
-export function fingerprintOf({ operation, items, hold: terms }: AllocateRequest): string {
+export function fingerprintOf({ operation, items, hold: terms, takeUp: service }: AllocateRequest): string {
   const asked = items.map(({ range, value, count = 1 }) => [range, value ?? null, count]);
   const held = terms === undefined ? null : [terms.owner, terms.until ?? null, terms.takenUpBy ?? 'any'];
   return createHash('sha256')
-    .update(JSON.stringify([operation, asked, held]))
+    .update(JSON.stringify([operation, asked, held, ...(service === undefined ? [] : [service.holdOwner ?? null])]))
     .digest('base64url');
 }
 
@@ -113,7 +116,7 @@ function itemFaults({ range, value, next, count }: z.infer<typeof item>): Fault[
   return faults;
 }
 
-function requestFaults({ operation, items, hold: terms }: AllocateRequest): Fault[] {
+function requestFaults({ operation, items, hold: terms, takeUp: service }: AllocateRequest): Fault[] {
   const faults: Fault[] = [];
   const many = items.reduce((sum, { count = 1 }) => sum + count, 0);
   if (many > MOST_ITEMS) {
@@ -122,6 +125,7 @@ function requestFaults({ operation, items, hold: terms }: AllocateRequest): Faul
   }
   if (operation === 'allocate') return faults;
   if (terms !== undefined) faults.push({ message: 'is for "allocate" alone', path: ['hold'] });
+  if (service !== undefined) faults.push({ message: 'is for "allocate" alone', path: ['takeUp'] });
   for (const [index, { next }] of items.entries()) {
     if (next !== undefined) faults.push({ message: 'is for "allocate" alone', path: ['items', index, 'next'] });
   }

@@ -13,6 +13,7 @@ import { type Answer, answerShape, type Refusal, refused } from './answer.ts';
 import { askEach, type Job } from './job.ts';
 import { releasedOrNot, releaseItems } from './release-items.ts';
 import { fingerprintOf } from './request.ts';
+import { holdsToTakeUp } from './take-up.ts';
 
 export interface Settled {
   readonly answer: Answer;
@@ -34,7 +35,7 @@ export async function settleRequest(job: Job): Promise<Settled> {
   for (;;) {
     const { record } = current;
     if (record.state === 'done') {
-      if (!isOurs && mayHold) await giveBackRest(job, record.hold, answerIn(current, record.answer));
+      if (!isOurs && mayHold) await giveBackRest(job, record, answerIn(current, record.answer));
       return { answer: answerIn(current, record.answer), replayed: !isOurs };
     }
     let next: RequestRecord;
@@ -43,7 +44,7 @@ export async function settleRequest(job: Job): Promise<Settled> {
       mayHold = record.hold !== undefined;
     } else {
       // What does not let go now is given back by who asks again, or when its hold ends.
-      if (!(await giveBackAll(job, record.hold))) return { answer: answerIn(current, record.answer), replayed: false };
+      if (!(await giveBackAll(job, record))) return { answer: answerIn(current, record.answer), replayed: false };
       next = { ...record, state: 'done' };
       mayHold = false;
     }
@@ -76,10 +77,13 @@ async function begin(job: Job): Promise<Begun | { readonly answer: Answer }> {
   const terms = takes ? termsOf(request, nowMs()) : undefined;
   const over = terms && holdIsOver(terms, nowMs());
   if (over !== undefined) return refuse(over);
+  const takesUp = request.takeUp && (await holdsToTakeUp(job, request.takeUp.holdOwner));
+  if (takesUp instanceof AllocatorError) return refuse(takesUp);
   const record: RequestRecord = {
     fingerprint: fingerprintOf(request),
     state: 'begun',
     ...(terms !== undefined && { hold: terms }),
+    ...(takesUp !== undefined && { takesUp }),
   };
   const begun = await step(job, record, found);
   return begun.isOurs ? begun : follow(begun.current);
@@ -91,7 +95,7 @@ async function goOn(job: Job, { state: _, ...record }: RequestRecord, isOurs: bo
     const answer = isOurs ? await releaseItems(job) : releasedOrNot(job);
     return { ...record, state: 'done', answer: JSON.stringify(answer) };
   }
-  const answer = await takeItems(job, record.hold);
+  const answer = await takeItems(job, record.hold, record.takesUp);
   const state = answer.outcome === 'done' ? 'done' : 'rollingBack';
   return { ...record, state, answer: JSON.stringify(answer) };
 }

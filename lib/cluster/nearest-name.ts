@@ -1,5 +1,13 @@
-/** The known name that `name` was probably meant to be: at most a third of its letters away, in any case. */
+/** With fewer letters nobody can tell what is meant. */
+const SHORTEST_BEGINNING = 3;
+
+/**
+ * The known name that `name` was probably meant to be: the only one that begins so, or one that is at most a third of its
+ * letters away, in any case.
+ */
 export function nearestName(name: string, known: readonly string[]): string | undefined {
+  const [only, ...others] = known.filter((candidate) => candidate.toLowerCase().startsWith(name.toLowerCase()));
+  if (only !== undefined && others.length === 0 && name.length >= SHORTEST_BEGINNING) return only;
   const [best] = known
     .map((candidate) => ({ candidate, distance: editDistance(name.toLowerCase(), candidate.toLowerCase()) }))
     .filter(({ candidate, distance }) => distance <= Math.ceil(candidate.length / 3))

@@ -1,4 +1,5 @@
 import type { Finding } from '../cluster/finding.ts';
+import type { Lease } from '../cluster/lease.ts';
 import { afterWrite, type ContestState, contestStateFrom, judgeContest } from '../endpoints/contested-writes.ts';
 import { foreignSlice, noLiveLease, twoOwners } from '../endpoints/endpoint-findings.ts';
 import { EndpointsError } from '../endpoints/errors.ts';
@@ -61,18 +62,23 @@ async function readSlices({ kubernetes }: PassContext): Promise<EndpointSliceObj
   return unlabelled === undefined ? slices : [...slices, unlabelled];
 }
 
+interface Observed extends EndpointsObservation {
+  readonly leases: readonly Lease[];
+  readonly nowMs: number;
+}
+
 /** The leases are listed anew: somebody may have deregistered while this pass probed and read. */
 async function observe(
   { spec, table, nowMs }: PassContext,
   { expected }: LeasesRefreshed,
   current: EndpointsObject | undefined,
   slices: readonly EndpointSliceObject[],
-): Promise<EndpointsObservation & { readonly nowMs: number }> {
+): Promise<Observed> {
   const leases = (await listLeases(table, spec.name)).map(({ lease }) => lease);
   const decidedAtMs = nowMs();
   const live = publishedAddresses(leases, expected, decidedAtMs);
   const gone = goneAddresses(leases, live, spec.endpoints.reconciler, decidedAtMs);
-  return { spec, current, slice: slices.find(isNamedAsOurs), live, gone, nowMs: decidedAtMs };
+  return { spec, current, slice: slices.find(isNamedAsOurs), live, gone, leases, nowMs: decidedAtMs };
 }
 
 interface Published {
@@ -84,13 +90,13 @@ interface Published {
 
 async function publish(
   { spec, kubernetes, state }: PassContext,
-  observation: EndpointsObservation & { readonly nowMs: number },
-  leases: LeasesRefreshed,
+  observation: Observed,
+  { outcomes }: LeasesRefreshed,
 ): Promise<Published> {
   const before = contestStateFrom(state);
   const decision = planEndpoints(observation);
   if (decision.outcome === 'refused') {
-    const finding = noLiveLease(leases.outcomes);
+    const finding = noLiveLease({ cluster: spec.name, outcomes, ...observation });
     return { findings: [finding], error: new EndpointsError('NoLiveLease', finding.message), state: before };
   }
   if (decision.outcome === 'nothing') return { findings: [], state: before };
@@ -108,7 +114,7 @@ async function publish(
 }
 
 function judged(
-  observation: EndpointsObservation & { readonly nowMs: number },
+  observation: Observed,
   decision: EndpointsDecision,
   before: ContestState,
 ) {

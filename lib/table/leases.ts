@@ -102,6 +102,30 @@ export function withdraw(
   );
 }
 
+/**
+ * Ends a withdrawal now, as if its time were over: the next good answer publishes the address again.
+ * @returns until when it would have lasted; `undefined`: it is not withdrawn, and nothing is written.
+ * @throws TableError `Contended` when others kept winning or the outcome is unclear.
+ */
+export function endWithdrawal(
+  table: KeyValueTable,
+  cluster: string,
+  { address, nowMs }: { readonly address: string; readonly nowMs: number },
+  options?: UpdateOptions,
+): Promise<number | undefined> {
+  return guaranteedUpdate<number | undefined>(
+    table,
+    cluster,
+    leaseKey(address),
+    (current) => {
+      const known = current && decodeLease(current);
+      if (known === undefined || !isWithdrawn(known, nowMs)) return { keep: undefined };
+      return { write: leaseContent({ ...known, withdrawnUntilMs: nowMs }), result: known.withdrawnUntilMs };
+    },
+    options,
+  );
+}
+
 function neverHeld(address: string): Lease {
   return { address, generation: 0, source: 'probe', expiresAtMs: 0, misses: 0, seenDown: false };
 }

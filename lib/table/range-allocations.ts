@@ -5,6 +5,7 @@ import { type Change, guaranteedUpdate, type UpdateOptions } from './guaranteed-
 import type { KeyValueTable, Item as TableItem } from './key-value-table.ts';
 import { type LookedUp, RangeDraft } from './range-draft.ts';
 import {
+  type GiveBackOptions,
   type Held,
   holdAll,
   itemsHeldBy,
@@ -34,12 +35,12 @@ export interface RangeAllocations<Item> {
    */
   take(wanted: readonly Wanted<Item>[], options?: TakeOptions): Promise<Taken<Item>>;
   /**
-   * Releases items with their holds. With `requestId` only what that request still holds: the rest has other owners by
-   * now. Says what it released, in canonical form and without what was free before.
+   * Releases items with their holds. Says what it released, in canonical form and without what was free before, or is
+   * held as it was.
    */
   giveBack(
     items: readonly Item[],
-    options?: { readonly requestId?: string },
+    options?: GiveBackOptions,
   ): Promise<{ readonly released: readonly Item[] } | AllocatorError>;
   /** What is held under this request. */
   heldBy(requestId: string): Promise<readonly Item[] | AllocatorError>;
@@ -67,13 +68,13 @@ export function rangeAllocations<Item>(
     return asRefused(await update((draft) => takeAll(draft, wanted, takeOptions)));
   };
 
-  const giveBack: RangeAllocations<Item>['giveBack'] = async (items, { requestId } = {}) => {
+  const giveBack: RangeAllocations<Item>['giveBack'] = async (items, giveBackOptions = {}) => {
     const refusal = refusalOfMode(range);
     if (refusal !== undefined) return refusal;
     const allocator = range.emptyAllocator();
     const inRange = items.filter((item) => allocator.indexOf(item) !== undefined);
     if (inRange.length === 0) return { released: [] };
-    return update((draft) => ({ released: releaseAll(draft, inRange, requestId) }));
+    return update((draft) => ({ released: releaseAll(draft, inRange, giveBackOptions) }));
   };
 
   return {

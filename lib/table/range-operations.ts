@@ -1,5 +1,6 @@
 import { AllocatorError } from '../allocator/errors.ts';
-import { type HoldTerms, isOver, mayTakeUp } from '../cluster/hold.ts';
+import { holdOn } from '../cluster/held-items.ts';
+import { type Hold, type HoldTerms, isOver, mayTakeUp, sameTerms } from '../cluster/hold.ts';
 import type { RangeDraft } from './range-draft.ts';
 import { roomForHolds, sizeOfHolds } from './ranges.ts';
 
@@ -14,11 +15,24 @@ export interface TakeOptions {
    * what is missing is taken. A request that always asks for the same never has more than that, however often it asks.
    */
   readonly again?: boolean;
-  /**
-   * For a Service: a value that is held and that it may take up is taken as well, and its hold ends. A hold that is
-   * over is not taken up: another Service may have done that, and only a pass knows.
-   */
-  readonly takeUp?: { readonly holdOwner?: string; readonly nowMs: number };
+  /** For a Service: a value that is held and that it may take up is taken as well, and its hold ends. */
+  readonly takeUp?: TakeUp;
+}
+
+/** A hold that is over is not taken up: another Service may have done that, and only a pass knows. */
+export interface TakeUp {
+  /** The label of the Service, if it has one. */
+  readonly holdOwner?: string;
+  readonly nowMs: number;
+  /** Only what is held on these very terms still. Default: on any. */
+  readonly from?: readonly Hold[];
+}
+
+export interface GiveBackOptions {
+  /** Only what this request still holds: the rest has other owners by now. */
+  readonly requestId?: string;
+  /** What was held like this is not freed, but held so again. */
+  readonly former?: readonly Hold[];
 }
 
 /** Nothing was changed. */
@@ -59,15 +73,19 @@ export function takeAll<Item>(
   return tooManyHolds(draft) ?? { outcome: 'taken', items };
 }
 
-/** Those of the items that were taken, in their canonical form; with a request id, that it holds. */
+/** Those of the items that are free by this, in their canonical form. */
 export function releaseAll<Item>(
   draft: RangeDraft<Item>,
   items: readonly Item[],
-  requestId: string | undefined,
+  { requestId, former = [] }: GiveBackOptions,
 ): readonly Item[] {
   return items.flatMap((item) => {
     if (requestId !== undefined && draft.holdOn(item)?.requestId !== requestId) return [];
-    return draft.has(item) ? draft.release(item).item : [];
+    if (!draft.has(item)) return [];
+    const before = holdOn(former, textOf(draft, item));
+    if (before === undefined) return draft.release(item).item;
+    draft.hold([item], before);
+    return [];
   });
 }
 
@@ -114,12 +132,20 @@ function inOrder<Item>(items: readonly Item[], taken: readonly Item[]): readonly
 function takeValue<Item>(
   draft: RangeDraft<Item>,
   value: Item,
-  takeUp: TakeOptions['takeUp'],
+  takeUp: TakeUp | undefined,
 ): { readonly item: Item } | AllocatorError {
   const hold = takeUp && draft.holdOn(value);
   if (takeUp === undefined || hold === undefined) return draft.allocate(value);
-  const isTakenUp = !isOver(hold, takeUp.nowMs) && mayTakeUp(hold, takeUp.holdOwner);
+  const { holdOwner, nowMs, from } = takeUp;
+  const expected = from === undefined ? hold : holdOn(from, textOf(draft, value));
+  const isTheSame = expected !== undefined && sameTerms(hold, expected);
+  const isTakenUp = isTheSame && !isOver(hold, nowMs) && mayTakeUp(hold, holdOwner);
   return isTakenUp ? draft.takeUp(value) : draft.allocate(value);
+}
+
+/** As holds name it. */
+function textOf<Item>(draft: RangeDraft<Item>, item: Item): string {
+  return String(draft.itemOf(String(item)) ?? item);
 }
 
 function notHeld(item: unknown, owner: string): AllocatorError {

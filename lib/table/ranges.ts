@@ -91,7 +91,7 @@ export function sizeOfHolds(holds: readonly Hold[]): number {
   return storedSize(holdsValue(holds));
 }
 
-function holdsValue(holds: readonly Hold[]): readonly TableValue[] {
+export function holdsValue(holds: readonly Hold[]): readonly TableValue[] {
   return holds.map((hold) => ({ ...termsOf(hold), items: hold.items }));
 }
 
@@ -114,7 +114,7 @@ export function decodeRange(item: Item): StoredRange {
   };
 }
 
-function holdOf(fields: ItemFields): Hold {
+export function holdOf(fields: ItemFields): Hold {
   const untilMs = fields.optionalNumber('untilMs');
   const requestId = fields.optionalText('requestId');
   return {

@@ -1,7 +1,8 @@
-import type { HoldTerms } from '../cluster/hold.ts';
+import type { Hold, HoldTerms } from '../cluster/hold.ts';
 import { TableError } from './errors.ts';
 import { fieldsOf, type ItemFields } from './item-fields.ts';
 import type { Item, KeyValueTable, WriteResult } from './key-value-table.ts';
+import { holdOf, holdsValue } from './ranges.ts';
 
 /**
  * `requests/<id>`: how far a request to allocate or release came. It goes one way, each step a write that is conditional
@@ -15,6 +16,10 @@ export type RequestRecord = {
   readonly fingerprint: string;
   /** On which terms everything that it takes is held; absent when it takes nothing. */
   readonly hold?: Omit<HoldTerms, 'requestId'>;
+  /**
+   * By the name of the range, the holds that it takes up, as they were before; absent when it takes up none by its nature.
+   */
+  readonly takesUp?: Readonly<Record<string, readonly Hold[]>>;
 } & (
   | { readonly state: 'begun' }
   /** What was taken is given back, and then this is answered. JSON. */
@@ -50,7 +55,13 @@ export function writeRequest(
   previous: Item | undefined,
 ): Promise<WriteResult<Item>> {
   const { cluster, id, nowMs } = request;
-  const value = { ...record, hold: record.hold && { ...record.hold } };
+  const { hold, takesUp = {} } = record;
+  const byRange = Object.entries(takesUp).map(([range, holds]) => [range, holdsValue(holds)] as const);
+  const value = {
+    ...record,
+    hold: hold && { ...hold },
+    takesUp: record.takesUp && Object.fromEntries(byRange),
+  };
   return table.put({ cluster, key: requestKey(id), schema: SCHEMA, value, expiresAtMs: nowMs + KEPT_MS }, previous);
 }
 
@@ -70,7 +81,13 @@ function requestKey(id: string): string {
 function decodeRequest(item: Item): RequestRecord {
   const fields = fieldsOf(item, SCHEMA);
   const hold = fields.optionalFields('hold');
-  const common = { fingerprint: fields.text('fingerprint'), ...(hold && { hold: holdIn(hold) }) };
+  const takesUp =
+    fields.optionalFields('takesUp') && fields.each('takesUp', (ranges, name) => ranges.list(name).map(holdOf));
+  const common = {
+    fingerprint: fields.text('fingerprint'),
+    ...(hold && { hold: holdIn(hold) }),
+    ...(takesUp && { takesUp }),
+  };
   const state = fields.oneOf('state', ['begun', 'rollingBack', 'done']);
   return state === 'begun' ? { ...common, state } : { ...common, state, answer: fields.text('answer') };
 }

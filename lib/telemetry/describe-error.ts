@@ -15,7 +15,10 @@ export function describeError(error: unknown): ErrorDescription {
     const message = causeMessage(cause);
     if (!messages.some((said) => said.includes(message))) messages.push(message);
   }
-  return { code: codeOf(error), message: redact(messages.join(': ')).slice(0, MAX_MESSAGE_LENGTH) };
+  const last = messages.pop() ?? '';
+  // What is gone on with ends no sentence.
+  const whole = [...messages.map((message) => message.replace(/\.$/, '')), last].join(': ');
+  return { code: codeOf(error), message: redact(whole).slice(0, MAX_MESSAGE_LENGTH) };
 }
 
 /** `Code: message: message of the cause`. */

@@ -23,6 +23,12 @@ export type CounterName =
   | 'unreadableTicks'
   /** Ticks that could not be queued. */
   | 'unqueuedTicks'
+  /** Addresses and ports that requests were given. */
+  | 'allocations'
+  /** Requests to allocate, release or look up that were refused, by the code of the refusal. */
+  | 'allocationsRefused'
+  /** Writes of ranges by requests that others came before, and that were tried again. */
+  | 'allocationRetries'
   | FleetFigure;
 
 /** What only all clusters of a stack together can say, worked out once a minute: their `Maximum` over time counts. */

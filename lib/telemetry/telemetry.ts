@@ -24,7 +24,7 @@ export interface Telemetry {
 
 /** What an invocation's every line and metric carries. */
 export interface InvocationLabels {
-  readonly loop: Loop | 'deregister' | 'doctor';
+  readonly loop: Loop | 'deregister' | 'doctor' | 'allocate' | 'admission';
   /** Lambda's own id of the invocation. */
   readonly requestId?: string;
 }

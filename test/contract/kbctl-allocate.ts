@@ -127,6 +127,14 @@ export function describeAllocate(world: () => KbctlWorld): void {
       expect(found).not.toHaveProperty('hold');
     });
 
+    test('says what it would release, and asks and releases nothing, with --dry-run', async () => {
+      expect(await release('ip', CLUSTER, '10.0.0.1', '--dry-run')).toEqual({
+        code: 0,
+        stdout: '10.0.0.1 released (dry run)\n',
+        stderr: 'Dry run: nothing was released. Whether Services have it was not asked.\n',
+      });
+    });
+
     test('releases what a Service has after a yes alone', async () => {
       expect(await release('ip', CLUSTER, '10.0.0.1')).toMatchObject({
         code: 2,

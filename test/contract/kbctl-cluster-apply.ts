@@ -149,7 +149,9 @@ export function describeClusterApply(world: () => KbctlWorld): void {
       const nobody = await world().kbctl(['cluster', 'apply', '-f', 'cluster.yml'], {
         env: { ...env, HOME: world().folder },
       });
-      expect(nobody).toMatchObject({ code: 5, stderr: expect.stringContaining('valid AWS credentials') });
+      expect(nobody).toMatchObject({ code: 3, stderr: expect.stringContaining('There are no valid AWS credentials') });
+      const nowhere = await world().kbctl(['cluster', 'list'], { env: { AWS_REGION: '', HOME: world().folder } });
+      expect(nowhere).toMatchObject({ code: 3, stderr: expect.stringContaining('No AWS region is set') });
     });
   });
 

@@ -118,5 +118,31 @@ export function describeDeregister(world: () => KbctlWorld): void {
       expect(await deregister(THIRD, '--last-one')).toMatchObject({ code: 0 });
       expect(world().standIn.store.find(ENDPOINTS, 'default', 'kubernetes')?.['subsets'] ?? []).toEqual([]);
     });
+
+    test('takes a wrong one back, so that the next tick publishes it again', async () => {
+      const { code, stdout, stderr } = await deregister(THIRD, '--undo');
+      expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+      expect(stdout).toBe(
+        `${THIRD} is withdrawn from ${CLUSTER} no longer: the next tick publishes it again, if it answers\n`,
+      );
+      const shown = await world().kbctl(['get', 'leases', CLUSTER]);
+      expect(shown.stdout).toMatch(/203\.0\.113\.30 +withdrawn +when it answers/);
+      await world().runAllLoops();
+      expect(published()).toEqual([THIRD]);
+      expect(JSON.parse((await deregister(THIRD, '--undo', '-o', 'json')).stdout)).toEqual({
+        apiVersion: 'kbctl/v1',
+        kind: 'WithdrawalEnd',
+        cluster: CLUSTER,
+        address: THIRD,
+      });
+    });
+
+    test.each([
+      { words: ['203.0.113.11', '--undo'], code: 3, says: `203.0.113.11 is no API server of ${CLUSTER}: did you mean` },
+      { words: ['web', '--undo'], code: 3, says: '"web" is no IP address' },
+      { words: [FIRST, '--undo', '--drain', '1s'], code: 2, says: "'--undo' cannot be used with option '--drain" },
+    ])('does not take back $words', async ({ words, code, says }) => {
+      expect(await deregister(...words)).toMatchObject({ code, stdout: '', stderr: expect.stringContaining(says) });
+    });
   });
 }

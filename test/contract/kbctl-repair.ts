@@ -209,7 +209,7 @@ export function describeRepair(world: () => KbctlWorld): void {
       await registerCluster(world().table, specIn(world().spec({ mode: 'observe' })));
       const { code, stderr } = await repair(CLUSTER, '--rebuild');
       expect(code).toBe(3);
-      expect(stderr).toContain(`"kbctl cluster set-mode ${CLUSTER} enforce"`);
+      expect(stderr).toContain(`"kbctl cluster set-mode enforce ${CLUSTER}"`);
       expect((await repair(CLUSTER, '--rebuild', '--dry-run')).stdout).toContain('would rebuild ranges/serviceips');
     });
   });

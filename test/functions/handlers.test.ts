@@ -1,4 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
+import { handler as allocate } from '../../functions/allocate.ts';
 import { handler as clusterIpRepair } from '../../functions/cluster-ip-repair.ts';
 import { handler as deregister } from '../../functions/deregister.ts';
 import { handler as kubernetesService } from '../../functions/kubernetes-service.ts';
@@ -23,6 +24,12 @@ describe('the functions', () => {
     const { environment } = aDispatchWorld();
     const context = { getRemainingTimeInMillis: () => 25_000, environment };
     await expect(deregister({}, context)).rejects.toMatchObject({ code: 'BadEvent' });
+  });
+
+  test('allocate asks for a request', async () => {
+    const { environment } = aDispatchWorld();
+    const context = { getRemainingTimeInMillis: () => 30_000, environment };
+    await expect(allocate({}, context)).rejects.toMatchObject({ code: 'BadEvent' });
   });
 
   test('system-namespaces makes the namespaces of a cluster', async () => {

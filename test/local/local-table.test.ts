@@ -103,7 +103,7 @@ describe('a table on this machine', () => {
     await expect(openLocalTable({ folder })).rejects.toMatchObject({
       name: 'StartError',
       exitCode: 5,
-      message: `There is no table in ${folder}: start it with "npm start" (of a cluster: "npm start -- --kubeconfig FILE -f cluster.yml"), or name one with --table.`,
+      message: `There is no table in ${folder}: start one with "kbctl run" (of a cluster: "kbctl run --kubeconfig FILE -f cluster.yml"), or name one with --table.`,
     });
     expect(await readdir(folder).catch(() => 'no folder')).toEqual(isThere ? [] : 'no folder');
   });

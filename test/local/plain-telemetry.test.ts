@@ -37,6 +37,7 @@ describe('plain telemetry', () => {
 
   test.each<[string, Fields, string]>([
     ['what would be written', { wouldWrite: ['create Namespace a'] }, 'would create Namespace a'],
+    ['how full a range is', { fullest: ['demo: 93.5 per cent'] }, 'a range fills up: 93.5 per cent'],
     ['what was found', { findings: ['leak: 10.0.0.7 has no Service'] }, 'found leak: 10.0.0.7 has no Service'],
     ['what failed', { errors: ['Forbidden: no rights'] }, 'failed: Forbidden: no rights'],
     ['an event that was not written', { eventErrors: ['Forbidden: no'] }, 'could not write an event: Forbidden: no'],

@@ -80,6 +80,20 @@ describe('a pass over a range with holds', () => {
     expect((await cluster.stored(PORTS))?.holds).toEqual([]);
   });
 
+  test('of a Service that has what is held for another tells what ends the hold and frees nothing', async () => {
+    const cluster = new RepairCluster();
+    const holds = [{ ...ANY, takenUpBy: 'owner' as const, items: ['30001'] }];
+    await cluster.store(PORTS, { range: '30000-32767', data: fromBits([1]), holds });
+    const service = withNodePorts('a', 30_001);
+    cluster.services = [service];
+    const { findings } = await cluster.pass(nodePortRepair);
+    const [, owner = ''] = /label it "kube-bootstrap-controller\/hold-owner: (.+?)"/.exec(findings[0]?.message ?? '') ?? [];
+    expect(findings[0]?.message).not.toMatch(/release/);
+    cluster.services = [{ ...service, holdOwner: owner }];
+    expect(await cluster.pass(nodePortRepair)).toMatchObject({ findings: [], counts: { held: 0 } });
+    expect(await cluster.stored(PORTS)).toMatchObject({ data: fromBits([1]), holds: [] });
+  });
+
   test('judges a hold by the time before it read the range', async () => {
     const cluster = new RepairCluster();
     const holds = [{ ...ANY, untilMs: cluster.nowMs + 1, items: ['30001'] }];

@@ -107,7 +107,7 @@ describe('what is held', () => {
       {
         type: 'heldByAnother',
         message:
-          'the node port 30002 for service a/s is held by team-a for Services with the label "kube-bootstrap-controller/hold-owner: team-a", which this one has not; label the service, recreate it, or release the hold',
+          'the node port 30002 for service a/s is held by team-a, and this one has not its label; label it "kube-bootstrap-controller/hold-owner: team-a", whereupon the next pass ends the hold, or recreate it',
         item: '30002',
         service: 'a/s',
       },

@@ -263,11 +263,11 @@ describe('the line that says how to mend it', () => {
     },
     {
       finding: { type: 'mayHaveLeaked', item: 'fd00::5' },
-      line: 'nothing: a Service takes it up, or the third pass frees it; kbctl show ip prod-1 fd00::5 has its strikes',
+      line: 'nothing to do: a Service takes it up, or the third pass frees it; kbctl show ip prod-1 fd00::5 has its strikes',
     },
     {
       finding: { type: 'heldByAnother', item: '30080', service: 'shop/web' },
-      line: 'kbctl show port prod-1 30080 says for whom it is held; release it, or delete service shop/web and create it anew without nodePort',
+      line: 'kbctl show port prod-1 30080 says for whom it is held; label service shop/web with that as kube-bootstrap-controller/hold-owner, or delete it and create it anew without nodePort',
     },
     {
       finding: { type: 'foreignSlice', item: 'mine' },

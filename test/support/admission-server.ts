@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer } from 'node:https';
 import type { AdmissionHandler } from '../../lib/admission/admission.ts';
 import type { Environment } from '../../lib/dispatch/environment.ts';
@@ -16,18 +17,18 @@ export async function startAdmissionServer(
   { environment, authority, port }: { environment: Environment; authority: Authority; port: number },
 ): Promise<AdmissionServer> {
   const reviews: AdmissionServer['reviews'] = [];
-  const server = createServer(authority.issue(['127.0.0.1']), async (request, response) => {
-    const chunks: Buffer[] = [];
-    for await (const chunk of request) chunks.push(chunk);
-    const body = Buffer.concat(chunks).toString();
+  const answer = async (request: IncomingMessage, response: ServerResponse) => {
+    const body = Buffer.concat(await request.toArray()).toString();
     if (body !== '') reviews.push(JSON.parse(body));
     const url = new URL(request.url ?? '/', 'https://127.0.0.1');
-    const event = urlEvent(
-      { method: request.method ?? '', path: url.pathname, query: url.search.slice(1) },
-      { headers: request.headers, body },
-    );
+    const asked = { method: request.method ?? '', path: url.pathname, query: url.search.slice(1) };
+    const event = urlEvent(asked, { headers: request.headers, body });
     const reply = await handler(event, { environment, getRemainingTimeInMillis: () => 30_000 });
     response.writeHead(reply.statusCode, reply.headers).end(reply.body);
+  };
+  const server = createServer(authority.issue(['127.0.0.1']), (request, response) => {
+    // Whoever hangs up hears nothing.
+    answer(request, response).catch(() => response.destroy());
   });
   server.listen(port, '127.0.0.1');
   await once(server, 'listening');

@@ -44,7 +44,7 @@ export interface AdmissionWorldOptions extends Pick<AllocateWorldOptions, 'spec'
   readonly wait?: AdmissionOptions['wait'];
 }
 
-export const AUTHORIZED = { authorization: `Bearer ${TOKEN}` };
+const AUTHORIZED = { authorization: `Bearer ${TOKEN}` };
 
 export async function anAdmissionWorld(options: AdmissionWorldOptions = {}): Promise<AdmissionWorld> {
   const { spec, environment = {}, settings, wait = () => Promise.resolve() } = options;

@@ -46,15 +46,19 @@ export async function packageService(options: PackagingOptions = {}) {
       await readFile(path.join(packaged, 'cloudformation-template-update-stack.json'), 'utf8'),
     );
     const archive = async (name: string) => (bundle ? readFile(path.join(packaged, `${name}.zip`)) : undefined);
-    const names = [
-      'allocator',
-      ...Object.keys(parse(await readFile(path.join(folder, 'serverless.yml'), 'utf8')).functions),
-    ];
+    const names = ['allocator', ...handlersIn(template)];
     const archives = new Map(await Promise.all(names.map(async (name) => [name, await archive(name)] as const)));
     return { template, archives };
   } finally {
     await rm(folder, { recursive: true });
   }
+}
+
+function handlersIn({ Resources }: Template): string[] {
+  const handlers = Object.values(Resources).flatMap(({ Type, Properties }) =>
+    Type === 'AWS::Lambda::Function' ? [String(Properties.Handler)] : [],
+  );
+  return handlers.map((handler) => path.basename(handler, '.handler'));
 }
 
 /** The template is the same, whatever the functions' zips hold. */

@@ -7,9 +7,10 @@ import { CLOSING_MS, LISTING_MS, PASS_BUDGET_MS } from '../../lib/dispatch/budge
 import { packageService, type Resource, type Template } from './package-service.ts';
 
 const STACK = 'kube-bootstrap-controller-dev';
-const NAMES = readdirSync(path.join(import.meta.dirname, '..', '..', 'functions')).map((file) =>
-  path.basename(file, '.ts'),
-);
+/** But for the one that is off by default: admission.test.ts is about that. */
+const NAMES = readdirSync(path.join(import.meta.dirname, '..', '..', 'functions'))
+  .map((file) => path.basename(file, '.ts'))
+  .filter((name) => name !== 'admission');
 
 const EVERYTHING = {
   table: 'my-table',
@@ -90,6 +91,7 @@ const READS_KUBECONFIGS = [
   'secretsmanager:GetSecretValue on arn:aws:secretsmanager:HERE:secret:kube-bootstrap-controller/*',
   'ssm:GetParameter on arn:aws:ssm:HERE:parameter/kube-bootstrap-controller/*',
 ];
+const READS_NO_KUBECONFIG = new Set(['allocate']);
 const QUEUES = {
   'system-namespaces': 'SystemNamespacesQueue',
   'kubernetes-service': 'KubernetesServiceQueue',
@@ -254,6 +256,19 @@ describe('roles', () => {
     expect(granted(byDefault, 'deregister')).toEqual(allowed.sort());
   });
 
+  test('allocate may log and use the table, and nothing else: it reaches no cluster', () => {
+    const allowed = [...logsOf('allocate'), ...tableActions('GetItem', 'PutItem', 'Query')];
+    expect(granted(byDefault, 'allocate')).toEqual(allowed.sort());
+  });
+
+  test('whoever may invoke the functions is for IAM to say: none has a URL or a policy of its own', () => {
+    for (const type of ['AWS::Lambda::Url', 'AWS::ApiGateway::RestApi', 'AWS::ApiGatewayV2::Api']) {
+      expect(ofType(byDefault, type)).toEqual([]);
+    }
+    const invokers = ofType(byDefault, 'AWS::Lambda::Permission').map(({ Properties }) => Properties.Principal);
+    expect(invokers).toEqual(LOOPS.map(() => 'events.amazonaws.com'));
+  });
+
   test('doctor may also delete what it wrote to prove the table, and ask how long the queues are', () => {
     const table = tableActions('GetItem', 'PutItem', 'Query', 'DeleteItem');
     const queues = Object.values(QUEUES).map((queue) => `sqs:GetQueueAttributes on ${queue}.Arn`);
@@ -262,7 +277,7 @@ describe('roles', () => {
     );
   });
 
-  test.each(NAMES)('parameters let %s decrypt with one key, assume the named roles, and be in a network', (name) => {
+  test.each(NAMES)('parameters let %s reach kubeconfigs, if it needs any, and be in a network', (name) => {
     const added = granted(everything, name).filter((line) => /^-?(kms|sts|ec2):/.test(line));
     const interfaces = [
       'AssignPrivateIpAddresses',
@@ -272,12 +287,15 @@ describe('roles', () => {
       'DescribeSubnets',
       'UnassignPrivateIpAddresses',
     ];
-    expect(added).toEqual([
-      ...interfaces.map((action) => `-ec2:${action} on *`),
-      ...interfaces.map((action) => `ec2:${action} on *`),
+    const forKubeconfigs = [
       `kms:Decrypt on ${EVERYTHING.kmsKeyArn}`,
       'sts:AssumeRole on arn:aws:iam::210987654321:role/a',
       'sts:AssumeRole on arn:aws:iam::210987654321:role/b',
+    ];
+    expect(added).toEqual([
+      ...interfaces.map((action) => `-ec2:${action} on *`),
+      ...interfaces.map((action) => `ec2:${action} on *`),
+      ...(READS_NO_KUBECONFIG.has(name) ? [] : forKubeconfigs),
     ]);
   });
 

@@ -170,7 +170,7 @@ test('a port that is taken is said, with what to do', async () => {
   const port = Number(new URL(server.url).port);
 
   await expect(serve({ port })).rejects.toThrow(
-    /^the page cannot be served at port \d+: .*EADDRINUSE.*\. Choose another port, or 0 for a free one$/,
+    /^The page cannot be served at port \d+ \(EADDRINUSE\): choose another, or 0 for a free one\.$/,
   );
 });
 

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { readSpecFiles } from '../../cli/spec-files.ts';
+import { readSpecFiles } from '../../../cli/apply/spec-files.ts';
 
 let folder: string;
 

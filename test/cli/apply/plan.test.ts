@@ -1,10 +1,10 @@
 import { describe, expect, test } from '@jest/globals';
-import { intention, type Known, nameOf, planApply } from '../../cli/apply-plan.ts';
-import type { SpecFile } from '../../cli/spec-files.ts';
-import type { ClusterSpec } from '../../lib/cluster/cluster-spec.ts';
-import type { RegisteredCluster } from '../../lib/table/clusters.ts';
-import { TableError } from '../../lib/table/errors.ts';
-import { aClusterSpec } from '../support/a-cluster-spec.ts';
+import { intention, type Known, nameOf, planApply } from '../../../cli/apply/plan.ts';
+import type { SpecFile } from '../../../cli/apply/spec-files.ts';
+import type { ClusterSpec } from '../../../lib/cluster/cluster-spec.ts';
+import type { RegisteredCluster } from '../../../lib/table/clusters.ts';
+import { TableError } from '../../../lib/table/errors.ts';
+import { aClusterSpec } from '../../support/a-cluster-spec.ts';
 
 const PACKAGED = { owner: { stack: 'prod', packaged: { startedAtMs: 1, writtenAtMs: 1 } } };
 

@@ -1,0 +1,3 @@
+import { admission } from '../lib/admission/admission.ts';
+
+export const handler = admission();

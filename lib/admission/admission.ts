@@ -1,0 +1,176 @@
+import { randomInt } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Pick } from '../allocator/range-allocator.ts';
+import { unlessAborted } from '../dispatch/deadline.ts';
+import { DispatchError } from '../dispatch/errors.ts';
+import type { Invocation } from '../dispatch/invocation.ts';
+import { type InvocationContext, invoked } from '../dispatch/invoked.ts';
+import { type ReadSecretText, secretTextReader } from '../secrets/read-secret-text.ts';
+import { readCluster } from '../table/clusters.ts';
+import { TableError } from '../table/errors.ts';
+import { errorSentence } from '../telemetry/describe-error.ts';
+import { admit, type Verdict } from './admit.ts';
+import {
+  type AdmissionHttpRequest,
+  type HttpReply,
+  httpReply,
+  httpRequestIn,
+  jsonReply,
+  unauthorized,
+} from './http.ts';
+import { unavailable } from './refusals.ts';
+import { type Review, type ReviewResponse, reviewIn, reviewReply } from './review.ts';
+import { type AdmissionSettings, admissionSettings, tokensNameOf } from './settings.ts';
+import { tellFault, tellOther, tellVerdict } from './tell.ts';
+import { ClusterTokens, type TokenCheck } from './tokens.ts';
+
+export interface AdmissionOptions {
+  /** Default: as the environment of this process says. */
+  readonly settings?: AdmissionSettings;
+  /** Default: from AWS. */
+  readonly readTokens?: ReadSecretText;
+  /** Which free item is given. Default: any, at random. */
+  readonly pick?: Pick;
+  /** Waits after attempt number 0, 1, 2 ... to change a range was lost to another writer. Default: at random. */
+  readonly wait?: (attempt: number) => Promise<void>;
+}
+
+export type AdmissionHandler = (event: unknown, context: InvocationContext) => Promise<HttpReply>;
+
+/** A range is one item, and of those who change it at the same time one wins. What ends an answer is its time. */
+const ATTEMPTS = 1_000;
+/** Whoever has lost often waits less than who comes new, or it would lose until its time is over. */
+const WAITS_MS = [120, 100, 80, 60, 40];
+/** Kept of what the API server waits, for the way there and back. */
+const WAY_MS = 500;
+const CLOSING_MS = 1_000;
+/** After the deadline, to give back. */
+const GIVING_BACK_MS = 400;
+
+/**
+ * The handler behind the function URL: `POST /<cluster>` with a review of `admission.k8s.io/v1` and that cluster's token.
+ * What nobody has proven to have asked gets no more than a status; whoever has gets a review with an answer, in time.
+ */
+export function admission(options: AdmissionOptions = {}): AdmissionHandler {
+  let known: { readonly settings: AdmissionSettings; readonly tokens: ClusterTokens } | undefined;
+  return (event, context) =>
+    invoked('admission', context, async (invocation) => {
+      known ??= open(options, invocation);
+      const request = httpRequestIn(event);
+      if ('statusCode' in request) return tellFault(invocation, request, undefined, 'not a request for a review');
+      const { settings, tokens } = known;
+      const waitedMs = (request.timeoutMs ?? Number.POSITIVE_INFINITY) - WAY_MS;
+      const budgetMs = Math.max(0, Math.min(settings.deadlineMs, waitedMs, invocation.remainingMs() - CLOSING_MS));
+      const deadline = invocation.environment.startDeadline(budgetMs);
+      const closing = invocation.environment.startDeadline(budgetMs + GIVING_BACK_MS);
+      const work: Work = { invocation, settings, options, signal: deadline.signal, closing: closing.signal };
+      try {
+        return await answer(request, tokens, work);
+      } finally {
+        deadline.cancel();
+        closing.cancel();
+      }
+    });
+}
+
+interface Work {
+  readonly invocation: Invocation;
+  readonly settings: AdmissionSettings;
+  readonly options: AdmissionOptions;
+  readonly signal: AbortSignal;
+  readonly closing: AbortSignal;
+}
+
+function open(options: AdmissionOptions, { environment }: Invocation) {
+  const settings = options.settings ?? admissionSettings(process.env);
+  const read = options.readTokens ?? secretTextReader(settings.tokenStore);
+  const nameOf = (cluster: string) => tokensNameOf(settings, cluster);
+  return { settings, tokens: new ClusterTokens({ read, nameOf, nowMs: environment.nowMs }) };
+}
+
+async function answer(request: AdmissionHttpRequest, tokens: ClusterTokens, work: Work): Promise<HttpReply> {
+  const { invocation } = work;
+  const { cluster, token } = request;
+  const check = await checked(tokens, cluster, token, work);
+  if (check.outcome === 'wrong') return tellFault(invocation, unauthorized(), cluster, 'wrong token');
+  if (check.outcome === 'unknown') {
+    return tellFault(invocation, httpReply(503, 'unavailable'), cluster, `${check.reason}`);
+  }
+  const body = request.body();
+  if (typeof body !== 'string') return tellFault(invocation, body, cluster, 'a body that is too large');
+  const review = reviewIn(body);
+  if ('fault' in review) return tellFault(invocation, httpReply(400, review.fault), cluster, review.fault);
+  if ('other' in review) {
+    tellOther(invocation, cluster, review);
+    return jsonReply(reviewReply(review.uid, { allowed: true }));
+  }
+  const { verdict, retries } = await judge(cluster, review, work);
+  tellVerdict(invocation, cluster, review, verdict, retries);
+  if (verdict.outcome === 'notRegistered') return unauthorized();
+  return jsonReply(reviewReply(review.uid, responseOf(verdict, work.settings)));
+}
+
+async function checked(tokens: ClusterTokens, cluster: string, token: string, work: Work): Promise<TokenCheck> {
+  const { invocation, signal } = work;
+  const isRegistered = async (name: string) =>
+    (await readCluster(invocation.environment.table(signal), name)) !== undefined;
+  try {
+    return await unlessAborted(signal, () => tokens.check(cluster, token, signal, isRegistered));
+  } catch (error) {
+    if (!(error instanceof TableError || error instanceof DispatchError)) throw error;
+    return { outcome: 'unknown', reason: errorSentence(error) };
+  }
+}
+
+async function judge(
+  cluster: string,
+  review: Review,
+  { invocation, options, signal, closing }: Work,
+): Promise<{ readonly verdict: Verdict; readonly retries: number }> {
+  const { environment, telemetry } = invocation;
+  const { pick = randomInt, wait = shorterEachTime } = options;
+  let retries = 0;
+  const update = {
+    attempts: ATTEMPTS,
+    wait: (attempt: number) => {
+      retries += 1;
+      return wait(attempt);
+    },
+  };
+  const tell = (error: TableError) => {
+    telemetry.log('warn', 'admission: not given back', { cluster, errors: [errorSentence(error)] });
+  };
+  const { nowMs, stack } = environment;
+  const tables = { table: environment.table(signal), closingTable: environment.table(closing) };
+  try {
+    const admitted = () => admit(cluster, review, { ...tables, stack, pick, update, nowMs, tell });
+    return { verdict: await unlessAborted(closing, admitted), retries };
+  } catch (error) {
+    if (!(error instanceof TableError || error instanceof DispatchError)) throw error;
+    return { verdict: { outcome: 'failed', code: error.code, message: errorSentence(error) }, retries };
+  }
+}
+
+function responseOf(verdict: Verdict, { onFailure }: AdmissionSettings): ReviewResponse {
+  switch (verdict.outcome) {
+    case 'allocated':
+      return { allowed: true, patch: verdict.patch };
+    case 'refused':
+      return { allowed: false, status: verdict.status };
+    case 'failed':
+      return onFailure === 'allow' ? { allowed: true } : { allowed: false, status: unavailable(toldOf(verdict.code)) };
+    case 'leftAlone':
+    case 'observed':
+    case 'notRegistered':
+      return { allowed: true };
+  }
+}
+
+/** Users of the cluster need not know what its table is called; the log has the rest. */
+function toldOf(code: string): string {
+  return `no address or port can be taken from the table now (${code}): try again, or ask who runs this cluster`;
+}
+
+async function shorterEachTime(attempt: number): Promise<void> {
+  await sleep(Math.random() * (WAITS_MS[attempt] ?? WAITS_MS.at(-1) ?? 0));
+}

@@ -1,0 +1,82 @@
+import { familyOf, type IPFamily } from '../allocator/ip-address.ts';
+import { HEADLESS, type ServiceSpec, sameTexts } from './service.ts';
+
+/** The families of a Service that will be, one for each of its ClusterIPs, and the ClusterIPs that it has. */
+export interface Families {
+  readonly families: readonly IPFamily[];
+  readonly clusterIPs: readonly string[];
+}
+
+const POLICIES = ['SingleStack', 'PreferDualStack', 'RequireDualStack'];
+
+/**
+ * Decides as the registry does (`initIPFamilyFields` of `pkg/registry/core/service/storage/alloc.go`) what is neither
+ * headless nor an ExternalName. `configured` are the families of the cluster's ranges, the primary first.
+ * @returns undefined for what the registry will refuse by itself.
+ */
+export function familiesOf(
+  after: ServiceSpec,
+  before: ServiceSpec | undefined,
+  configured: readonly IPFamily[],
+): Families | undefined {
+  if (before !== undefined && keepsPreferredStacks(after, before)) {
+    return { families: after.ipFamilies.filter(isFamily), clusterIPs: after.clusterIPs };
+  }
+  const policy = after.ipFamilyPolicy ?? before?.ipFamilyPolicy ?? 'SingleStack';
+  if (!isWellFormed(after, policy)) return undefined;
+  const spec = before === undefined ? after : reduced(after, before, policy);
+  if (spec === undefined || !fitsPolicy(spec, policy, configured)) return undefined;
+  const { clusterIPs, ipFamilies } = spec;
+  const named = [...ipFamilies, ...clusterIPs.slice(ipFamilies.length).map(familyOf)].filter(isFamily);
+  if (!named.every((family) => configured.includes(family))) return undefined;
+  const families = named.length === 0 ? configured.slice(0, 1) : named;
+  const other = configured.find((family) => family !== families[0]);
+  const isUpgraded = policy !== 'SingleStack' && families.length === 1 && other !== undefined;
+  return { families: isUpgraded ? [...families, other] : families, clusterIPs };
+}
+
+/** A Service that prefers two stacks stays as it is when the cluster changes from one to two, or back. */
+export function keepsPreferredStacks(after: ServiceSpec, before: ServiceSpec): boolean {
+  return (
+    after.type === before.type &&
+    after.ipFamilyPolicy === 'PreferDualStack' &&
+    (before.ipFamilyPolicy ?? 'PreferDualStack') === 'PreferDualStack' &&
+    sameTexts(after.clusterIPs, before.clusterIPs) &&
+    sameTexts(after.ipFamilies, before.ipFamilies)
+  );
+}
+
+/** As far as the registry looks before it allocates (`ValidateServiceClusterIPsRelatedFields`). */
+function isWellFormed({ clusterIP, clusterIPs, ipFamilies }: ServiceSpec, policy: string): boolean {
+  if ((clusterIPs[0] ?? '') !== clusterIP || clusterIPs.length > 2) return false;
+  if (clusterIPs.includes(HEADLESS)) return false;
+  if (!ipFamilies.every(isFamily) || new Set(ipFamilies).size < ipFamilies.length) return false;
+  const actual = clusterIPs.map(familyOf);
+  if (actual.includes(undefined) || new Set(actual).size < actual.length) return false;
+  return POLICIES.includes(policy) && actual.every((family, index) => family === (ipFamilies[index] ?? family));
+}
+
+function fitsPolicy(spec: ServiceSpec, policy: string, configured: readonly IPFamily[]): boolean {
+  if (policy === 'SingleStack') return spec.clusterIPs.length < 2 && spec.ipFamilies.length < 2;
+  return policy !== 'RequireDualStack' || configured.length === 2;
+}
+
+/** Back to one stack: naming the policy is enough, and nothing else is. */
+function reduced(after: ServiceSpec, before: ServiceSpec, policy: string): ServiceSpec | undefined {
+  if (policy !== 'SingleStack') return isReduced(after, before) ? undefined : after;
+  const { clusterIPs, ipFamilies } = after;
+  return {
+    ...after,
+    clusterIPs: sameTexts(clusterIPs, before.clusterIPs) ? clusterIPs.slice(0, 1) : clusterIPs,
+    ipFamilies: sameTexts(ipFamilies, before.ipFamilies) ? ipFamilies.slice(0, 1) : ipFamilies,
+  };
+}
+
+function isReduced(after: ServiceSpec, before: ServiceSpec): boolean {
+  const isShorter = (one: readonly string[], other: readonly string[]) => one.length > 0 && one.length < other.length;
+  return isShorter(after.clusterIPs, before.clusterIPs) || isShorter(after.ipFamilies, before.ipFamilies);
+}
+
+function isFamily(text: string | undefined): text is IPFamily {
+  return text === 'IPv4' || text === 'IPv6';
+}

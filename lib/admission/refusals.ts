@@ -1,0 +1,68 @@
+import type { AllocatorError } from '../allocator/errors.ts';
+import type { WantedPort } from './node-ports.ts';
+import type { Plan, WantedAddress } from './plan.ts';
+
+/** A `Status` of `meta/v1`, as the API server passes it on to its client. */
+export interface RefusalStatus {
+  readonly status: 'Failure';
+  readonly code: number;
+  readonly reason: string;
+  readonly message: string;
+  readonly details?: {
+    readonly name?: string;
+    readonly kind?: 'Service';
+    readonly causes: readonly {
+      readonly reason?: 'FieldValueInvalid';
+      readonly message: string;
+      readonly field?: string;
+    }[];
+  };
+}
+
+/*
+ * The registry's refusals, to the letter (`pkg/registry/core/service/storage/alloc.go`, and `NewInvalid` and
+ * `NewInternalError` of `apimachinery/pkg/api/errors`).
+ */
+
+export function addressRefusal(name: string, plan: Plan, wanted: WantedAddress, error: AllocatorError): RefusalStatus {
+  if (wanted.value === undefined && error.code === 'Full') {
+    return internalError(`failed to allocate a serviceIP for Service ${JSON.stringify(name)}: ${error.message}`);
+  }
+  const what = wanted.value === undefined ? 'failed to allocate IP' : `failed to allocate IP ${wanted.value}`;
+  return invalid(name, 'spec.clusterIPs', JSON.stringify(plan.clusterIPs), `${what}: ${error.message}`);
+}
+
+export function portRefusal(name: string, { value, at }: WantedPort, error: AllocatorError): RefusalStatus {
+  if (at === 'healthCheck') {
+    const what = value === undefined ? 'a HealthCheck NodePort 0' : `requested HealthCheck NodePort ${value}`;
+    return internalError(`failed to allocate ${what}: ${error.message}`);
+  }
+  if (value === undefined) return internalError(`failed to allocate a nodePort: ${error.message}`);
+  return invalid(name, `spec.ports[${at[0] ?? 0}].nodePort`, String(value), error.message);
+}
+
+/** When nobody could say whether there is an address: whoever asked is to ask again. */
+export function unavailable(message: string): RefusalStatus {
+  return { status: 'Failure', code: 503, reason: 'ServiceUnavailable', message };
+}
+
+function invalid(name: string, field: string, value: string, detail: string): RefusalStatus {
+  const body = `Invalid value: ${value}: ${detail}`;
+  return {
+    status: 'Failure',
+    code: 422,
+    reason: 'Invalid',
+    message: `Service ${JSON.stringify(name)} is invalid: ${field}: ${body}`,
+    details: { name, kind: 'Service', causes: [{ reason: 'FieldValueInvalid', message: body, field }] },
+  };
+}
+
+function internalError(message: string): RefusalStatus {
+  return {
+    status: 'Failure',
+    code: 500,
+    reason: 'InternalError',
+    message: `Internal error occurred: ${message}`,
+    details: { causes: [{ message }] },
+  };
+}

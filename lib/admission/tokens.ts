@@ -1,0 +1,101 @@
+import { createHash, timingSafeEqual } from 'node:crypto';
+import type { ReadSecretText } from '../secrets/read-secret-text.ts';
+
+/** `unknown`: nobody can tell now, because the tokens cannot be read. The reason is for the log. */
+export type TokenCheck =
+  | { readonly outcome: 'right' | 'wrong' }
+  | { readonly outcome: 'unknown'; readonly reason: string };
+
+type Ask = (cluster: string) => Promise<boolean>;
+
+export interface TokensOptions {
+  readonly read: ReadSecretText;
+  /** The name under which a cluster's tokens are kept. */
+  readonly nameOf: (cluster: string) => string;
+  readonly nowMs: () => number;
+}
+
+interface Kept {
+  /** Digests of the tokens: all of one length. */
+  readonly digests: readonly Buffer[];
+  readonly readAtMs: number;
+}
+
+/** As long as a token is believed without looking again. */
+const KEEP_MS = 5 * 60_000;
+/** A store that fails does not lock out who was let in before, for as long. */
+const KEEP_THROUGH_FAILURE_MS = 15 * 60_000;
+/** A token that is not among those that are kept may be new; but whoever guesses does not make the store read. */
+const LOOK_AGAIN_MS = 10_000;
+const MOST_KEPT = 1_000;
+
+/** One now, and one to change to. */
+const MOST_TOKENS = 2;
+const TOKEN = /^[\x21-\x7e]{32,512}$/;
+
+/** The tokens by which API servers prove themselves. Each cluster has its own: one that leaks opens no other. */
+export class ClusterTokens {
+  readonly #options: TokensOptions;
+  readonly #kept = new Map<string, Kept>();
+
+  constructor(options: TokensOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Takes as long for a wrong token as for a right one. `isRegistered` is asked before tokens are read: whoever makes up
+   * names of clusters does not make the store read.
+   */
+  async check(cluster: string, token: string, signal: AbortSignal, isRegistered: Ask): Promise<TokenCheck> {
+    if (!TOKEN.test(token)) return { outcome: 'wrong' };
+    const kept = this.#kept.get(cluster);
+    const age = kept === undefined ? Number.POSITIVE_INFINITY : this.#options.nowMs() - kept.readAtMs;
+    if (kept !== undefined && age < KEEP_MS) {
+      if (isAmong(token, kept.digests)) return { outcome: 'right' };
+      if (age < LOOK_AGAIN_MS) return { outcome: 'wrong' };
+    }
+    if (kept === undefined && !(await isRegistered(cluster))) return { outcome: 'wrong' };
+    const digests = await this.#read(cluster, signal);
+    if (!Array.isArray(digests)) {
+      const mayStill = kept !== undefined && age < KEEP_THROUGH_FAILURE_MS && isAmong(token, kept.digests);
+      return mayStill ? { outcome: 'right' } : { outcome: 'unknown', reason: String(digests) };
+    }
+    this.#keep(cluster, digests);
+    return { outcome: isAmong(token, digests) ? 'right' : 'wrong' };
+  }
+
+  /** Or why there are none. */
+  async #read(cluster: string, signal: AbortSignal): Promise<Buffer[] | string> {
+    const name = this.#options.nameOf(cluster);
+    const found = await this.#options.read(name, signal);
+    if (found.outcome === 'absent') return [];
+    if (found.outcome === 'failed') return `${name} cannot be read: ${found.reason}`;
+    const tokens = tokensIn(found.text);
+    return tokens?.map(digestOf) ?? `${name} is not one or two tokens of 32 letters or more, a line each`;
+  }
+
+  #keep(cluster: string, digests: readonly Buffer[]): void {
+    this.#kept.delete(cluster);
+    this.#kept.set(cluster, { digests, readAtMs: this.#options.nowMs() });
+    const [oldest] = this.#kept.keys();
+    if (this.#kept.size > MOST_KEPT && oldest !== undefined) this.#kept.delete(oldest);
+  }
+}
+
+function tokensIn(text: string): readonly string[] | undefined {
+  const lines = text.split('\n').map((line) => line.trim());
+  const tokens = lines.filter((line) => line !== '');
+  const areRight = tokens.length > 0 && tokens.length <= MOST_TOKENS && tokens.every((token) => TOKEN.test(token));
+  return areRight ? tokens : undefined;
+}
+
+function isAmong(token: string, digests: readonly Buffer[]): boolean {
+  const digest = digestOf(token);
+  let found = false;
+  for (const each of digests) found = timingSafeEqual(digest, each) || found;
+  return found;
+}
+
+function digestOf(token: string): Buffer {
+  return createHash('sha256').update(token).digest();
+}

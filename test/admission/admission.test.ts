@@ -1,0 +1,560 @@
+import { describe, expect, test } from '@jest/globals';
+import { admission } from '../../lib/admission/admission.ts';
+import { admissionSettings } from '../../lib/admission/settings.ts';
+import { HOLD_OWNER_LABEL } from '../../lib/cluster/hold.ts';
+import { DispatchError } from '../../lib/dispatch/errors.ts';
+import { registerCluster, takeOverCluster } from '../../lib/table/cluster-registration.ts';
+import { TableError, type TableErrorCode } from '../../lib/table/errors.ts';
+import type { KeyValueTable, NewItem } from '../../lib/table/key-value-table.ts';
+import { RANGE_KEYS } from '../../lib/table/ranges.ts';
+import { aClusterSpec } from '../support/a-cluster-spec.ts';
+import type { ReviewFields, SpecFields } from '../support/admission-review.ts';
+import { type AdmissionWorld, anAdmissionWorld, TOKEN } from '../support/admission-world.ts';
+import { aDispatchWorld } from '../support/dispatch-world.ts';
+
+/* Given are the lowest free items of the dynamic bands: 10.0.0.17, fd00::101, 30016. */
+
+const NODE_PORT: ReviewFields = { spec: { type: 'NodePort' } };
+const BOTH = { type: 'NodePort', ipFamilyPolicy: 'RequireDualStack' };
+
+const set = (address: string) => [
+  { op: 'add', path: '/spec/clusterIP', value: address },
+  { op: 'add', path: '/spec/clusterIPs', value: [address] },
+];
+const port = (nodePort: number) => ({ op: 'add', path: '/spec/ports/0/nodePort', value: nodePort });
+
+async function takenIn(world: AdmissionWorld): Promise<readonly string[]> {
+  return Object.keys(await world.taken()).sort();
+}
+
+/** Puts of these keys fail so. */
+function failing(
+  table: KeyValueTable,
+  fails: (item: NewItem) => boolean,
+  code: TableErrorCode = 'Throttled',
+): KeyValueTable {
+  return {
+    ...table,
+    put: async (item, previous) => {
+      if (fails(item)) throw new TableError(code, 'the test says so');
+      return table.put(item, previous);
+    },
+  };
+}
+
+describe('a Service', () => {
+  test('is given an address and a node port, which are taken', async () => {
+    const world = await anAdmissionWorld();
+    expect(await world.ask(NODE_PORT)).toEqual({
+      uid: 'u-1',
+      allowed: true,
+      patchType: 'JSONPatch',
+      patch: [...set('10.0.0.17'), port(30_016)],
+    });
+    expect(await takenIn(world)).toEqual(['10.0.0.17', '30016']);
+    expect(world.telemetry.lines).toEqual([
+      {
+        level: 'info',
+        message: 'admission: allocated',
+        fields: {
+          cluster: 'demo',
+          request: 'u-1',
+          operation: 'CREATE',
+          service: 'default/web',
+          clusterIPs: ['10.0.0.17'],
+          nodePorts: ['30016'],
+          retries: 0,
+        },
+      },
+    ]);
+    expect(world.telemetry.counters).toEqual({ allocations: 2, allocationRetries: 0 });
+    expect(world.telemetry.flushes.count).toBe(1);
+  });
+
+  test('is given an address of each family, in its order', async () => {
+    const world = await anAdmissionWorld();
+    const { patch } = await world.ask({ spec: { ipFamilyPolicy: 'PreferDualStack', ipFamilies: ['IPv6'] } });
+    expect(patch).toContainEqual({ op: 'add', path: '/spec/clusterIPs', value: ['fd00::101', '10.0.0.17'] });
+  });
+
+  test('is given what it asks for, and keeps it as it wrote it', async () => {
+    const world = await anAdmissionWorld();
+    const spec = {
+      clusterIP: '010.0.0.5',
+      clusterIPs: ['010.0.0.5'],
+      type: 'NodePort',
+      ports: [{ port: 80, nodePort: 30_001 }],
+    };
+    expect(await world.ask({ spec })).toEqual({ uid: 'u-1', allowed: true });
+    expect(await takenIn(world)).toEqual(['10.0.0.5', '30001']);
+  });
+
+  test('that needs nothing is allowed without a look at the table', async () => {
+    const world = await anAdmissionWorld();
+    const unreachable = { ...world.table, get: () => Promise.reject(new TableError('Unavailable', 'nobody is there')) };
+    await world.send({ body: '{}' }); // its token is known from here on
+    for (const spec of [{ clusterIP: 'None' }, { type: 'ExternalName', ports: [] }]) {
+      expect(await world.ask({ spec }, unreachable)).toEqual({ uid: 'u-1', allowed: true });
+    }
+    const settled = { clusterIP: '10.0.0.5', clusterIPs: ['10.0.0.5'] };
+    expect(
+      await world.ask({ spec: { ...settled, selector: { a: 'b' } }, oldSpec: settled }, unreachable),
+    ).toMatchObject({
+      allowed: true,
+    });
+  });
+
+  test('that drops its address or port is allowed, and both stay taken until a pass frees them', async () => {
+    const world = await anAdmissionWorld();
+    await world.ask(NODE_PORT);
+    const oldSpec = { ...BOTH, clusterIP: '10.0.0.17', ports: [{ port: 80, nodePort: 30_016 }] };
+    expect(await world.ask({ spec: { type: 'ExternalName', ports: [] }, oldSpec })).toMatchObject({ allowed: true });
+    expect(await takenIn(world)).toEqual(['10.0.0.17', '30016']);
+  });
+});
+
+describe('asked again', () => {
+  test('with what it was given, a Service is left as it is: by its name, or by the first address where it has none yet', async () => {
+    for (const name of [{ name: 'web' }, { generateName: 'web-' }]) {
+      const world = await anAdmissionWorld();
+      await world.ask({ ...name, ...NODE_PORT });
+      const spec = {
+        type: 'NodePort',
+        clusterIP: '10.0.0.17',
+        clusterIPs: ['10.0.0.17'],
+        ports: [{ port: 80, nodePort: 30_016 }],
+      };
+      expect(await world.ask({ ...name, uid: 'u-2', spec })).toEqual({ uid: 'u-2', allowed: true });
+      expect(await takenIn(world)).toEqual(['10.0.0.17', '30016']);
+    }
+  });
+
+  test('what else it lacks by then is added', async () => {
+    const world = await anAdmissionWorld();
+    await world.ask({ spec: {} });
+    const spec = { type: 'NodePort', clusterIP: '10.0.0.17', clusterIPs: ['10.0.0.17'] };
+    expect(await world.ask({ uid: 'u-2', spec })).toMatchObject({ patch: [port(30_016)] });
+  });
+
+  test('the same name is given the same: one that fails and comes again takes nothing more', async () => {
+    const world = await anAdmissionWorld();
+    const first = await world.ask(NODE_PORT);
+    for (const uid of ['u-1', 'u-2', 'u-3'])
+      expect((await world.ask({ ...NODE_PORT, uid })).patch).toEqual(first.patch);
+    expect(await takenIn(world)).toEqual(['10.0.0.17', '30016']);
+  });
+
+  test('after two minutes it is another matter', async () => {
+    const world = await anAdmissionWorld();
+    await world.ask({});
+    world.clock.nowMs += 120_000;
+    expect(await world.ask({})).toMatchObject({ patch: set('10.0.0.18') });
+    expect(await world.ask({ spec: { clusterIP: '10.0.0.17' } })).toMatchObject({ allowed: false });
+  });
+
+  test.each<[string, ReviewFields]>([
+    ['of another name', { name: 'copy' }],
+    ['of another namespace', { namespace: 'other' }],
+    ['without a name', { generateName: 'web' }],
+  ])('a Service %s is refused what it copied', async (_what, whose) => {
+    const world = await anAdmissionWorld();
+    await world.ask(NODE_PORT);
+    const { status } = await world.ask({ ...whose, spec: { clusterIP: '10.0.0.17', clusterIPs: ['10.0.0.17'] } });
+    expect(status).toMatchObject({ code: 422 });
+  });
+
+  test('Services whose names are yet to be made are not mistaken for one another', async () => {
+    const world = await anAdmissionWorld();
+    const generateName = 'web-';
+    expect(await world.ask({ generateName })).toMatchObject({ patch: set('10.0.0.17') });
+    expect(await world.ask({ generateName })).toMatchObject({ patch: set('10.0.0.18') });
+  });
+});
+
+describe('refused, in the words of the original, is', () => {
+  const invalid = (field: string, value: string, detail: string) => ({
+    status: 'Failure',
+    code: 422,
+    reason: 'Invalid',
+    message: `Service "web" is invalid: ${field}: Invalid value: ${value}: ${detail}`,
+    details: {
+      name: 'web',
+      kind: 'Service',
+      causes: [{ reason: 'FieldValueInvalid', message: `Invalid value: ${value}: ${detail}`, field }],
+    },
+  });
+  const internal = (message: string) => ({
+    status: 'Failure',
+    code: 500,
+    reason: 'InternalError',
+    message: `Internal error occurred: ${message}`,
+    details: { causes: [{ message }] },
+  });
+  const everyAddress = new Uint8Array(32).fill(255);
+  everyAddress[0] = 0x3f;
+
+  test.each<[string, SpecFields, object]>([
+    [
+      'an address that is taken',
+      { clusterIP: '10.0.0.5' },
+      invalid('spec.clusterIPs', '["10.0.0.5"]', 'failed to allocate IP 10.0.0.5: provided IP is already allocated'),
+    ],
+    [
+      'one that is taken beside any other',
+      { clusterIP: '10.0.0.5', ipFamilyPolicy: 'RequireDualStack' },
+      invalid('spec.clusterIPs', '["10.0.0.5",""]', 'failed to allocate IP 10.0.0.5: provided IP is already allocated'),
+    ],
+    [
+      'one that is outside',
+      { clusterIP: '10.9.0.5' },
+      invalid(
+        'spec.clusterIPs',
+        '["10.9.0.5"]',
+        'failed to allocate IP 10.9.0.5: the provided IP (10.9.0.5) is not in the valid range. The range of valid IPs is 10.0.0.0/24',
+      ),
+    ],
+    [
+      'a node port that is taken',
+      {
+        type: 'NodePort',
+        ports: [
+          { name: 'a', port: 1 },
+          { name: 'b', port: 2, nodePort: 30_001 },
+        ],
+      },
+      invalid('spec.ports[1].nodePort', '30001', 'provided port is already allocated'),
+    ],
+    [
+      'one that is asked for twice',
+      {
+        type: 'NodePort',
+        ports: [
+          { name: 'a', port: 1, nodePort: 30_002 },
+          { name: 'b', port: 2, nodePort: 30_002 },
+        ],
+      },
+      invalid('spec.ports[1].nodePort', '30002', 'provided port is already allocated'),
+    ],
+    [
+      'one that is outside',
+      { type: 'NodePort', ports: [{ port: 1, nodePort: 80 }] },
+      invalid(
+        'spec.ports[0].nodePort',
+        '80',
+        'provided port is not in the valid range. The range of valid ports is 30000-30127',
+      ),
+    ],
+    [
+      'a port for health checks that is taken',
+      { type: 'LoadBalancer', externalTrafficPolicy: 'Local', healthCheckNodePort: 30_001 },
+      internal('failed to allocate requested HealthCheck NodePort 30001: provided port is already allocated'),
+    ],
+  ])('%s', async (_what, spec, status) => {
+    const world = await anAdmissionWorld();
+    await world.ask({
+      name: 'other',
+      spec: { type: 'NodePort', clusterIP: '10.0.0.5', ports: [{ port: 1, nodePort: 30_001 }] },
+    });
+    const before = await takenIn(world);
+    expect(await world.ask({ spec })).toEqual({ uid: 'u-1', allowed: false, status });
+    expect(await takenIn(world)).toEqual(before);
+    expect(world.telemetry.lines.at(-1)).toMatchObject({ level: 'warn', message: 'admission: refused' });
+  });
+
+  test('any address, when there is none left', async () => {
+    const world = await anAdmissionWorld();
+    await world.store(RANGE_KEYS.primary, { data: everyAddress });
+    expect((await world.ask({})).status).toEqual(
+      internal('failed to allocate a serviceIP for Service "web": range is full'),
+    );
+  });
+
+  test('any node port, and the addresses that were taken first are given back', async () => {
+    const world = await anAdmissionWorld();
+    await world.store(RANGE_KEYS.nodePorts, { data: new Uint8Array(16).fill(255) });
+    expect((await world.ask({ spec: BOTH })).status).toEqual(internal('failed to allocate a nodePort: range is full'));
+    const left = await takenIn(world);
+    expect(left.filter((item) => !/^\d+$/.test(item))).toEqual([]);
+  });
+});
+
+describe('what is held', () => {
+  const held = (takenUpBy: 'any' | 'owner', untilMs?: number) => ({
+    data: Uint8Array.of(0b10000),
+    holds: [{ items: ['10.0.0.5'], owner: 'team-a', takenUpBy, ...(untilMs !== undefined && { untilMs }) }],
+  });
+  const spec = { clusterIP: '10.0.0.5' };
+
+  test.each<[string, ReturnType<typeof held>, Readonly<Record<string, string>>, boolean]>([
+    ['by the Service of its owner', held('owner'), { [HOLD_OWNER_LABEL]: 'team-a' }, true],
+    ['by any, if it is for any', held('any'), {}, true],
+    ['not by another, if it is for its owner', held('owner'), { [HOLD_OWNER_LABEL]: 'team-b' }, false],
+    ['not once it is over', held('any', 1), {}, false],
+  ])('is taken up %s', async (_what, stored, labels, allowed) => {
+    const world = await anAdmissionWorld();
+    await world.store(RANGE_KEYS.primary, stored);
+    expect(await world.ask({ spec, labels })).toMatchObject({ allowed });
+    const { holds } = await world.stored(RANGE_KEYS.primary);
+    expect(holds).toHaveLength(allowed ? 0 : 1);
+    expect(await takenIn(world)).toContain('10.0.0.5');
+  });
+
+  test('and stays taken when something else of the Service is refused: a pass frees it', async () => {
+    const world = await anAdmissionWorld();
+    await world.store(RANGE_KEYS.primary, held('any'));
+    expect(await world.ask({ spec: { ...spec, type: 'NodePort', ports: [{ port: 1, nodePort: 1 }] } })).toMatchObject({
+      allowed: false,
+    });
+    expect(await takenIn(world)).toEqual(['10.0.0.5']);
+  });
+});
+
+describe('nothing is written', () => {
+  test('in a dry run, which is given values and told what is refused', async () => {
+    const world = await anAdmissionWorld();
+    await world.ask({ name: 'other' });
+    const before = await world.items();
+    expect(await world.ask({ ...NODE_PORT, dryRun: true })).toMatchObject({
+      patch: [...set('10.0.0.18'), port(30_016)],
+    });
+    expect(await world.ask({ dryRun: true, spec: { clusterIP: '10.0.0.17' } })).toMatchObject({ allowed: false });
+    expect(await world.items()).toEqual(before);
+    expect(world.telemetry.counters['allocations']).toBe(1);
+  });
+
+  test('with mode: observe, which tells what it would have come to', async () => {
+    const world = await anAdmissionWorld({ spec: { mode: 'observe' } });
+    const before = await world.items();
+    expect(await world.ask(NODE_PORT)).toEqual({ uid: 'u-1', allowed: true });
+    expect(await world.items()).toEqual(before);
+    expect(world.telemetry.lines).toMatchObject([
+      {
+        message: 'admission: observed',
+        fields: { wouldBe: 'allocated', clusterIPs: ['10.0.0.17'], nodePorts: ['30016'] },
+      },
+    ]);
+  });
+
+  test('with allocator: apiserver, whose API servers allocate', async () => {
+    const world = await anAdmissionWorld({ spec: { allocator: 'apiserver' } });
+    const before = await world.items();
+    expect(await world.ask(NODE_PORT)).toEqual({ uid: 'u-1', allowed: true });
+    expect(await world.items()).toEqual(before);
+    expect(world.telemetry.lines).toMatchObject([{ fields: { reason: 'allocator: apiserver' } }]);
+  });
+});
+
+describe('when the table can give nothing', () => {
+  const RANGES = (item: NewItem) => item.key.startsWith('ranges/');
+  const unavailable = { status: 'Failure', code: 503, reason: 'ServiceUnavailable' };
+
+  test.each<[string, string, (world: AdmissionWorld) => Promise<KeyValueTable>]>([
+    ['it throttles', 'Throttled', async ({ table }) => failing(table, RANGES)],
+    [
+      'it cannot be reached',
+      'Unavailable',
+      async ({ table }) => ({
+        ...table,
+        get: async (cluster, key) => {
+          if (key.startsWith('ranges/')) throw new TableError('Unavailable', 'nobody is there');
+          return table.get(cluster, key);
+        },
+      }),
+    ],
+    [
+      'what was given cannot be recorded',
+      'Throttled',
+      async ({ table }) => failing(table, ({ key }) => key.startsWith('admissions/')),
+    ],
+    [
+      'no pass has saved the ranges',
+      'NotReady',
+      async ({ table }) => {
+        await registerCluster(table, aClusterSpec({ allocator: 'table', serviceClusterIPRanges: ['10.1.0.0/24'] }));
+        return table;
+      },
+    ],
+    [
+      'the cluster is another stack’s',
+      'OtherStack',
+      async ({ table }) => {
+        await takeOverCluster(table, 'demo', 'other');
+        return table;
+      },
+    ],
+  ])(
+    'because %s, the Service is refused or allowed as the stack says, and nothing stays taken',
+    async (_what, code, spoil) => {
+      for (const onFailure of ['refuse', 'allow'] as const) {
+        const world = await anAdmissionWorld({ settings: { onFailure }, environment: { stack: 'mine' } });
+        await world.send({ body: '{}' });
+        const answer = await world.ask(NODE_PORT, await spoil(world));
+        expect(answer).toMatchObject(
+          onFailure === 'allow' ? { allowed: true } : { allowed: false, status: unavailable },
+        );
+        expect(answer).not.toHaveProperty('patch');
+        expect(await takenIn(world)).toEqual([]);
+        expect(world.telemetry.lines.at(-1)).toMatchObject({ level: 'warn', message: 'admission: failed' });
+        expect(world.telemetry.counters[`allocationsRefused{type=${code}}`]).toBe(1);
+      }
+    },
+  );
+
+  test('users are told no more than the code', async () => {
+    const world = await anAdmissionWorld();
+    const { status } = await world.ask({}, failing(world.table, RANGES));
+    expect(status?.message).toContain('(Throttled)');
+    expect(status?.message).not.toContain('the test says so');
+  });
+
+  test('what fails in the second range gives back what was taken in the first', async () => {
+    const world = await anAdmissionWorld();
+    await world.ask(
+      { spec: BOTH },
+      failing(world.table, ({ key }) => key === RANGE_KEYS.nodePorts),
+    );
+    expect(await takenIn(world)).toEqual([]);
+  });
+
+  test('what cannot be given back is told, and is for a pass to free', async () => {
+    const world = await anAdmissionWorld();
+    let writes = 0;
+    const { status } = await world.ask(
+      { spec: BOTH },
+      failing(world.table, () => ++writes > 1),
+    );
+    expect(status).toMatchObject(unavailable);
+    expect(await takenIn(world)).toEqual(['10.0.0.17']);
+    expect(world.telemetry.lines.map(({ message }) => message)).toEqual([
+      'admission: not given back',
+      'admission: failed',
+    ]);
+  });
+
+  test('an answer comes before the API server stops waiting: by its own word, or the stack’s', async () => {
+    const deadlines: number[] = [];
+    const startDeadline = (ms: number) => {
+      deadlines.push(ms);
+      return { signal: new AbortController().signal, cancel: () => undefined };
+    };
+    const world = await anAdmissionWorld({ environment: { startDeadline } });
+    for (const query of ['', 'timeout=3s', 'timeout=30s', 'timeout=x']) await world.send({ query, body: '{}' });
+    expect(deadlines.filter((_, index) => index % 2 === 0)).toEqual([8_000, 2_500, 8_000, 8_000]);
+  });
+
+  test('when time is over before the tokens are there, nothing is answered', async () => {
+    const over = AbortSignal.abort(new DispatchError('DeadlineExceeded', 'the test says so'));
+    const startDeadline = () => ({ signal: over, cancel: () => undefined });
+    const world = await anAdmissionWorld({ environment: { startDeadline } });
+    expect(await world.send({ body: '{}' })).toMatchObject({ statusCode: 503 });
+  });
+
+  test('an attempt that is lost to another is tried again', async () => {
+    const world = await anAdmissionWorld();
+    let lost = 0;
+    const contended: KeyValueTable = {
+      ...world.table,
+      put: async (item, previous) =>
+        RANGES(item) && ++lost <= 30 ? { outcome: 'lost' } : world.table.put(item, previous),
+    };
+    expect(await world.ask({}, contended)).toMatchObject({ patch: set('10.0.0.17') });
+    expect(world.telemetry.counters['allocationRetries']).toBe(30);
+  });
+});
+
+describe('whoever asks', () => {
+  const body = JSON.stringify({});
+
+  test.each<[string, Parameters<AdmissionWorld['send']>[0], number]>([
+    ['without a token', { headers: {}, body }, 401],
+    ['with another token', { headers: { authorization: `Bearer ${TOKEN.slice(0, -1)}!` }, body }, 401],
+    ['with a token that is none', { headers: { authorization: 'Bearer x' }, body }, 401],
+    ['with another scheme', { headers: { authorization: `Basic ${TOKEN}` }, body }, 401],
+    ['for a cluster that there is not', { path: '/other', body }, 401],
+    ['for no cluster', { path: '/', body }, 404],
+    ['for a path below one', { path: '/demo/x', body }, 404],
+    ['for a name that is none', { path: '/DEMO%00', body }, 404],
+    ['by another method', { method: 'GET' }, 405],
+    ['with no body', {}, 400],
+    ['with no JSON', { body: '{"apiVersion":' }, 400],
+    ['with what nests deeply', { body: `${'['.repeat(200_000)}${']'.repeat(200_000)}` }, 400],
+    ['with another version', { body: '{"apiVersion":"admission.k8s.io/v1beta1","kind":"AdmissionReview"}' }, 400],
+    ['with another kind', { body: '{"apiVersion":"admission.k8s.io/v1","kind":"Status"}' }, 400],
+    ['with no request', { body: '{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview"}' }, 400],
+    ['with more than 6 MB', { body: `"${'a'.repeat(6 * 1024 * 1024)}"` }, 413],
+  ])('%s gets a status and no hint', async (_what, sent, statusCode) => {
+    const world = await anAdmissionWorld();
+    const reply = await world.send(sent);
+    expect(reply.statusCode).toBe(statusCode);
+    expect(reply.body).not.toContain(TOKEN);
+    expect(JSON.stringify(world.telemetry.lines)).not.toContain(TOKEN.slice(0, -1));
+    expect(world.telemetry.lines).toHaveLength(1);
+    if (statusCode === 401) expect(reply).toEqual(await world.send({ headers: {} }));
+  });
+
+  test.each<[string, object]>([
+    ['a Service that is none', { object: 'x' }],
+    ['a Service with ports that are none', { object: { metadata: {}, spec: { ports: [{ port: 'http' }] } } }],
+    ['an update without the old one', { operation: 'UPDATE', object: { metadata: {} } }],
+  ])('%s is told what is wrong', async (_what, fields) => {
+    const world = await anAdmissionWorld();
+    const kind = { group: '', version: 'v1', kind: 'Service' };
+    const request = { uid: 'u', kind, operation: 'CREATE', ...fields };
+    const reply = await world.send({
+      body: JSON.stringify({ apiVersion: 'admission.k8s.io/v1', kind: 'AdmissionReview', request }),
+    });
+    expect(reply).toMatchObject({ statusCode: 400, body: expect.stringMatching(/^request\.|of request\./) });
+  });
+
+  test.each([
+    ['a Pod', { kind: { group: '', version: 'v1', kind: 'Pod' }, operation: 'CREATE' }],
+    ['a deletion', { kind: { group: '', version: 'v1', kind: 'Service' }, operation: 'DELETE' }],
+    ['a status', { kind: { group: '', version: 'v1', kind: 'Service' }, operation: 'UPDATE', subResource: 'status' }],
+  ])('about %s gets leave', async (_what, fields) => {
+    const world = await anAdmissionWorld();
+    const request = { uid: 'u', ...fields };
+    const reply = await world.send({
+      body: JSON.stringify({ apiVersion: 'admission.k8s.io/v1', kind: 'AdmissionReview', request }),
+    });
+    expect(JSON.parse(reply.body)).toMatchObject({ response: { uid: 'u', allowed: true } });
+  });
+
+  test('is not answered while tokens cannot be read', async () => {
+    const world = await anAdmissionWorld({ readTokens: async () => ({ outcome: 'failed', reason: 'AccessDenied' }) });
+    expect(await world.send({ body })).toMatchObject({ statusCode: 503 });
+    expect(world.telemetry.lines).toMatchObject([
+      { fields: { reason: 'p/admission/demo cannot be read: AccessDenied' } },
+    ]);
+  });
+
+  test('an event of something else fails the invocation', async () => {
+    const handler = admission({
+      settings: { onFailure: 'refuse', deadlineMs: 1, tokenStore: 'ssm', secretsPrefix: 'p/' },
+    });
+    const context = { getRemainingTimeInMillis: () => 1, environment: aDispatchWorld().environment };
+    await expect(handler({ source: 'aws.events' }, context)).rejects.toMatchObject({ code: 'BadEvent' });
+  });
+});
+
+describe('the environment', () => {
+  const variables = {
+    ADMISSION_ON_FAILURE: 'allow',
+    ADMISSION_DEADLINE_SECONDS: '5',
+    ADMISSION_TOKEN_STORE: 'ssm',
+    SECRETS_PREFIX: 'p/',
+  };
+
+  test('says how a stack answers', () => {
+    const settings = { onFailure: 'allow', deadlineMs: 5_000, tokenStore: 'ssm', secretsPrefix: 'p/' };
+    expect(admissionSettings(variables)).toEqual(settings);
+  });
+
+  test.each([
+    ['ADMISSION_ON_FAILURE', 'ignore'],
+    ['ADMISSION_DEADLINE_SECONDS', '30'],
+    ['ADMISSION_TOKEN_STORE', undefined],
+    ['SECRETS_PREFIX', ''],
+  ])('%s is not %p', (name, value) => {
+    expect(() => admissionSettings({ ...variables, [name]: value })).toThrow(name);
+  });
+});

@@ -1,0 +1,99 @@
+import { describe, expect, test } from '@jest/globals';
+import { tokensNameOf } from '../../lib/admission/settings.ts';
+import { ClusterTokens } from '../../lib/admission/tokens.ts';
+import type { SecretText } from '../../lib/secrets/read-secret-text.ts';
+
+const OLD = 'an-old-token-of-thirty-two-letters-or-more';
+const NEW = 'a-new-token-of-thirty-two-letters-or-more';
+
+/** Tokens of clusters by name, which a test may change, and what was read. */
+function aWorld(texts: Record<string, SecretText | string>) {
+  const clock = { nowMs: 1_000_000 };
+  const reads: string[] = [];
+  const tokens = new ClusterTokens({
+    nameOf: (cluster) => `p/admission/${cluster}`,
+    nowMs: () => clock.nowMs,
+    read: async (name) => {
+      reads.push(name);
+      const found = texts[name.replace('p/admission/', '')] ?? { outcome: 'absent' };
+      return typeof found === 'string' ? { outcome: 'read', text: found } : found;
+    },
+  });
+  const check = async (token: string, cluster = 'demo') =>
+    (await tokens.check(cluster, token, new AbortController().signal, async (name) => name in texts)).outcome;
+  return { clock, reads, check, texts };
+}
+
+describe('the tokens of a cluster', () => {
+  test('one or two are right, a line each', async () => {
+    const { check } = aWorld({ demo: `${NEW}\n  ${OLD}  \n\n`, other: `${OLD}\r\n` });
+    expect([await check(NEW), await check(OLD), await check(OLD, 'other')]).toEqual(['right', 'right', 'right']);
+  });
+
+  test('that of one cluster opens no other', async () => {
+    const { check } = aWorld({ demo: NEW, other: OLD });
+    expect([await check(NEW, 'other'), await check(OLD, 'demo')]).toEqual(['wrong', 'wrong']);
+  });
+
+  test.each([
+    ['nothing', ' \n'],
+    ['too short a token', 'short'],
+    ['three', `${NEW}\n${OLD}\n${NEW}x`],
+    ['one with a space', `${NEW} ${OLD}`],
+  ])('%s is no way in', async (_what, text) => {
+    const { check } = aWorld({ demo: text });
+    expect(await check(NEW)).toBe('unknown');
+  });
+
+  test('what is wrong by its looks, or for no cluster, is read nowhere', async () => {
+    const { check, reads } = aWorld({ demo: NEW });
+    expect([await check('short'), await check(NEW, 'made-up'), await check('a'.repeat(600))]).toEqual([
+      'wrong',
+      'wrong',
+      'wrong',
+    ]);
+    expect(reads).toEqual([]);
+  });
+
+  test('are read once in five minutes, and at most once in ten seconds for wrong ones', async () => {
+    const { check, reads, clock } = aWorld({ demo: NEW });
+    for (let asked = 0; asked < 3; asked++) await check(NEW);
+    for (let asked = 0; asked < 3; asked++) await check(OLD);
+    expect(reads).toHaveLength(1);
+    clock.nowMs += 10_000;
+    for (let asked = 0; asked < 3; asked++) await check(OLD);
+    expect(reads).toHaveLength(2);
+    clock.nowMs += 300_000;
+    await check(NEW);
+    expect(reads).toHaveLength(3);
+  });
+
+  test('a new one is let in soon after it is written', async () => {
+    const { check, clock, texts } = aWorld({ demo: OLD });
+    await check(OLD);
+    texts['demo'] = `${NEW}\n${OLD}`;
+    clock.nowMs += 10_000;
+    expect([await check(NEW), await check(OLD)]).toEqual(['right', 'right']);
+    texts['demo'] = NEW;
+    clock.nowMs += 300_000;
+    expect([await check(NEW), await check(OLD)]).toEqual(['right', 'wrong']);
+  });
+
+  test('a store that fails locks out nobody for a quarter of an hour', async () => {
+    const { check, clock, texts } = aWorld({ demo: NEW });
+    await check(NEW);
+    texts['demo'] = { outcome: 'failed', reason: 'ThrottlingException' };
+    clock.nowMs += 300_000;
+    expect([await check(NEW), await check(OLD)]).toEqual(['right', 'unknown']);
+    clock.nowMs += 600_000;
+    expect(await check(NEW)).toBe('unknown');
+  });
+
+  test.each([
+    ['secretsManager', 'p/admission/demo'],
+    ['ssm', '/p/admission/demo'],
+  ] as const)('are kept in %s as %s', (tokenStore, name) => {
+    const settings = { onFailure: 'refuse', deadlineMs: 1, tokenStore, secretsPrefix: 'p/' } as const;
+    expect(tokensNameOf(settings, 'demo')).toBe(name);
+  });
+});

@@ -1,0 +1,39 @@
+import { describe, expect, test } from '@jest/globals';
+import { type Column, textTable } from '../../cli/text-table.ts';
+
+interface Row {
+  readonly name: string;
+  readonly size: string;
+  readonly about: string;
+}
+
+const COLUMNS: readonly Column<Row>[] = [
+  { title: 'NAME', text: ({ name }) => name },
+  { title: 'SIZE', text: ({ size }) => size, yields: true },
+  { title: 'AGE', text: () => '5s', yields: true },
+  { title: 'ID', text: () => '7', wide: true },
+  { title: 'ABOUT', text: ({ about }) => about, shrinks: true },
+];
+const ROWS: readonly Row[] = [{ name: '茶', size: '10', about: 'a text that is longer than its column' }];
+
+const table = (columns?: number, wide = false) =>
+  textTable(COLUMNS, ROWS, { wide, paint: (_, text) => text, ...(columns !== undefined && { columns }) });
+
+describe('a table', () => {
+  test('is as wide as need be where nobody says how wide', () => {
+    expect(table()).toEqual(['NAME   SIZE   AGE   ABOUT', '茶     10     5s    a text that is longer than its column']);
+  });
+
+  test('has all columns when they were asked for', () => {
+    expect(table(undefined, true)[0]).toBe('NAME   SIZE   AGE   ID   ABOUT');
+  });
+
+  test.each([
+    { columns: 40, title: 'NAME   SIZE   AGE   ABOUT', row: '茶     10     5s    a text that is long…' },
+    { columns: 30, title: 'NAME   AGE   ABOUT', row: '茶     5s    a text that is l…' },
+    { columns: 20, title: 'NAME   ABOUT', row: '茶     a text that …' },
+    { columns: 10, title: 'NAME   ABOUT', row: '茶     a text that…' },
+  ])('of $columns columns first cuts text, then leaves out columns', ({ columns, title, row }) => {
+    expect(table(columns)).toEqual([title, row]);
+  });
+});

@@ -1,0 +1,337 @@
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
+import { parse, stringify } from 'yaml';
+import { admission } from '../../lib/admission/admission.ts';
+import { ipRangeFromSnapshot } from '../../lib/allocator/ip-range.ts';
+import { portRangeFromSnapshot } from '../../lib/allocator/port-range.ts';
+import { startDeadline } from '../../lib/dispatch/deadline.ts';
+import { RANGE_KEYS, type RangeKey, readRange } from '../../lib/table/ranges.ts';
+import { type AdmissionServer, startAdmissionServer } from '../support/admission-server.ts';
+import { untilBootstrapped } from '../support/bootstrapped.ts';
+import { makeAuthority } from '../support/certificates.ts';
+import { type Etcd, type KubeApiserver, startEtcd, startKubeApiserver } from '../support/control-plane.ts';
+import { aDispatchWorld, type DispatchWorld } from '../support/dispatch-world.ts';
+import { eventually } from '../support/eventually.ts';
+import { CLUSTER, type Handlers, startHandlers } from '../support/handlers.ts';
+import { pickLowest } from '../support/picker.ts';
+import { made } from '../support/ranges.ts';
+import { freePort } from '../support/server-process.ts';
+
+jest.setTimeout(240_000);
+
+interface ServiceSpec {
+  readonly type?: string;
+  readonly clusterIP?: string;
+  readonly clusterIPs?: readonly string[];
+  readonly ipFamilies?: readonly string[];
+  readonly ipFamilyPolicy?: string;
+  readonly ports?: readonly { readonly port: number; readonly nodePort?: number }[];
+  readonly healthCheckNodePort?: number;
+  readonly [field: string]: unknown;
+}
+interface Service {
+  readonly metadata: { readonly name: string };
+  readonly spec: ServiceSpec;
+}
+interface Reply {
+  readonly status: number;
+  readonly body: Service & { readonly message?: string; readonly reason?: string };
+}
+
+const RANGES = ['10.96.0.0/20', 'fd00:10:96::/112'] as const;
+const TOKEN = 'only-the-api-server-of-this-test-knows-it';
+const services = '/api/v1/namespaces/default/services';
+const shipped = path.join(import.meta.dirname, '..', '..', 'deploy');
+
+let folder: string;
+let etcd: Etcd;
+let apiserver: KubeApiserver;
+let handlers: Handlers;
+let world: DispatchWorld;
+let webhook: AdmissionServer;
+
+/* In order, each from where the one before ended. */
+beforeAll(async () => {
+  folder = await mkdtemp(path.join(tmpdir(), 'kube-bootstrap-controller-admission-'));
+  const port = await freePort('127.0.0.1');
+  etcd = await startEtcd();
+  apiserver = await startKubeApiserver({
+    etcd,
+    serviceClusterIPRange: RANGES.join(),
+    extraArgs: [`--admission-control-config-file=${await admissionConfig(port)}`],
+  });
+  await untilBootstrapped(apiserver);
+  handlers = await startHandlers({
+    kubeconfigFile: apiserver.kubeconfigFile,
+    spec: { allocator: 'table', serviceClusterIPRange: RANGES.join(), apiServers: [{ address: '10.9.8.7' }] },
+  });
+  await bothRepairs();
+  world = aDispatchWorld({ nowMs: Date.now, startDeadline, table: () => handlers.table });
+  const authority = makeAuthority('admission of the test');
+  const handler = admission({
+    settings: { onFailure: 'refuse', deadlineMs: 28_000, tokenStore: 'secretsManager', secretsPrefix: 'test/' },
+    readTokens: async () => ({ outcome: 'read', text: TOKEN }),
+  });
+  webhook = await startAdmissionServer(handler, { environment: world.environment, authority, port });
+  await installWebhook(`https://127.0.0.1:${port}/${CLUSTER}`, authority.ca);
+});
+
+afterAll(async () => {
+  await handlers?.close();
+  await etcd?.stop();
+  await webhook?.close();
+  if (folder !== undefined) await rm(folder, { recursive: true });
+});
+
+/** The files of deploy/ for the API server, with the paths and the host of this test. */
+async function admissionConfig(port: number): Promise<string> {
+  const file = (name: string) => path.join(folder, name);
+  const config = parse(await readFile(path.join(shipped, 'admission-config.yaml'), 'utf8'));
+  config.plugins[0].configuration.kubeConfigFile = file('kubeconfig.yaml');
+  const kubeconfig = parse(await readFile(path.join(shipped, 'admission-kubeconfig.yaml'), 'utf8'));
+  kubeconfig.users[0].name = `127.0.0.1:${port}`;
+  kubeconfig.users[0].user.tokenFile = file('token');
+  await writeFile(file('token'), `${TOKEN}\n`);
+  await writeFile(file('kubeconfig.yaml'), stringify(kubeconfig));
+  await writeFile(file('config.yaml'), stringify(config));
+  return file('config.yaml');
+}
+
+/** Returns once the API server asks it. */
+async function installWebhook(url: string, ca: string): Promise<void> {
+  const configuration = parse(await readFile(path.join(shipped, 'admission-webhook.yaml'), 'utf8'));
+  configuration.webhooks[0].timeoutSeconds = 30;
+  configuration.webhooks[0].clientConfig = { url, caBundle: Buffer.from(ca).toString('base64') };
+  const group = '/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations';
+  expect(await apiserver.request('POST', group, configuration)).toMatchObject({ status: 201 });
+  await eventually(async () => {
+    const { body: told } = await create('probe', {}, '?dryRun=All');
+    if (webhook.reviews.length === 0) throw new Error(`the API server does not ask the webhook: ${told.message}`);
+  });
+}
+
+function create(name: string, spec: ServiceSpec, query = ''): Promise<Reply> {
+  const body = { metadata: { name }, spec: { ports: [{ port: 80 }], ...spec } };
+  return apiserver.request('POST', `${services}${query}`, body);
+}
+
+async function bothRepairs() {
+  return [await handlers.run('cluster-ip-repair'), await handlers.run('node-port-repair')];
+}
+
+/** What the table says is taken, of one range. */
+async function takenIn(key: RangeKey): Promise<readonly string[]> {
+  const { stored } = (await readRange(handlers.table, CLUSTER, key)) ?? {};
+  if (stored === undefined) throw new Error(`${key} was never saved`);
+  const range =
+    key === RANGE_KEYS.nodePorts
+      ? made(portRangeFromSnapshot(stored, pickLowest))
+      : made(ipRangeFromSnapshot(stored, pickLowest));
+  return [...range.items()].map(String);
+}
+
+async function listed(): Promise<readonly Service[]> {
+  const { body } = await apiserver.request<{ items: Service[] }>('GET', services);
+  return body.items;
+}
+
+function nodePortsOf({ spec }: Service): string[] {
+  const numbers = [...(spec.ports ?? []).map(({ nodePort }) => nodePort), spec.healthCheckNodePort];
+  return numbers.filter((number) => number !== undefined && number !== 0).map(String);
+}
+
+function verdicts(outcome: string) {
+  return world.telemetry.lines.filter(({ message }) => message === `admission: ${outcome}`);
+}
+
+test('a new Service gets its address and node port from the table, and the API server takes them', async () => {
+  const reply = await create('web', { type: 'NodePort' });
+
+  expect(reply.status).toBe(201);
+  const { clusterIP = '', ports = [] } = reply.body.spec;
+  expect(verdicts('allocated').at(-1)?.fields).toMatchObject({
+    cluster: CLUSTER,
+    service: 'default/web',
+    clusterIPs: [clusterIP],
+    nodePorts: [String(ports[0]?.nodePort)],
+  });
+  expect(await takenIn(RANGE_KEYS.primary)).toContain(clusterIP);
+  expect(await takenIn(RANGE_KEYS.nodePorts)).toContain(String(ports[0]?.nodePort));
+});
+
+test('a dry run is given values, and changes nothing', async () => {
+  const before = [await takenIn(RANGE_KEYS.primary), await takenIn(RANGE_KEYS.nodePorts)];
+
+  const reply = await create('dry', { type: 'NodePort' }, '?dryRun=All');
+
+  expect(reply).toMatchObject({ status: 201, body: { spec: { clusterIP: expect.stringMatching(/^10\.96\./) } } });
+  expect([await takenIn(RANGE_KEYS.primary), await takenIn(RANGE_KEYS.nodePorts)]).toEqual(before);
+});
+
+test('an address that is taken is refused in the words of the API server itself', async () => {
+  const [, address = ''] = await takenIn(RANGE_KEYS.primary);
+  const told = `Service "copy" is invalid: spec.clusterIPs: Invalid value: ["${address}"]: failed to allocate IP ${address}: provided IP is already allocated`;
+
+  expect(await create('copy', { clusterIP: address })).toMatchObject({
+    status: 422,
+    body: { reason: 'Invalid', message: expect.stringContaining(told) },
+  });
+
+  const removed = await withoutWebhook(() => create('copy', { clusterIP: address }));
+  expect(removed.body.message).toBe(told);
+});
+
+test('so is a node port', async () => {
+  const [port = ''] = await takenIn(RANGE_KEYS.nodePorts);
+  const told = `Service "copy" is invalid: spec.ports[0].nodePort: Invalid value: ${port}: provided port is already allocated`;
+  const spec = { type: 'NodePort', ports: [{ port: 80, nodePort: Number(port) }] };
+  const before = await takenIn(RANGE_KEYS.primary);
+
+  expect(await create('copy', spec)).toMatchObject({
+    status: 422,
+    body: { reason: 'Invalid', message: expect.stringContaining(told) },
+  });
+
+  expect((await withoutWebhook(() => create('copy', spec))).body.message).toBe(told);
+  expect(await takenIn(RANGE_KEYS.primary)).toEqual(before);
+});
+
+/** What the API server does by itself. */
+async function withoutWebhook(work: () => Promise<Reply>): Promise<Reply> {
+  const name = 'zz-kube-bootstrap-controller';
+  const group = `/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/${name}`;
+  const { body } = await apiserver.request<{ webhooks: object[] }>('GET', group);
+  const [hook] = body.webhooks;
+  const selecting = async (namespaceSelector: object) => {
+    const patch = { webhooks: [{ ...hook, namespaceSelector }] };
+    expect(await apiserver.request('PATCH', group, patch)).toMatchObject({ status: 200 });
+  };
+  await selecting({ matchLabels: { nobody: 'has-it' } });
+  try {
+    return await eventually(async () => {
+      const asked = webhook.reviews.length;
+      const reply = await work();
+      if (webhook.reviews.length > asked) throw new Error('the API server still asks the webhook');
+      return reply;
+    });
+  } finally {
+    await selecting({});
+    await eventually(async () => {
+      const asked = webhook.reviews.length;
+      await create('probe', {}, '?dryRun=All');
+      if (webhook.reviews.length === asked) throw new Error('the API server does not ask the webhook again yet');
+    });
+  }
+}
+
+test('a Service that is changed to NodePort gets a port, and one that is changed back is left alone', async () => {
+  expect(await create('plain', {})).toMatchObject({ status: 201 });
+
+  const changed: Reply = await apiserver.request('PATCH', `${services}/plain`, { spec: { type: 'NodePort' } });
+
+  const nodePort = String(changed.body.spec.ports?.[0]?.nodePort);
+  expect(await takenIn(RANGE_KEYS.nodePorts)).toContain(nodePort);
+  expect(verdicts('allocated').at(-1)?.fields).toMatchObject({
+    operation: 'UPDATE',
+    nodePorts: [nodePort],
+    clusterIPs: [],
+  });
+  const back = await apiserver.request('PATCH', `${services}/plain`, { spec: { type: 'ClusterIP' } });
+  expect(back).toMatchObject({ status: 200, body: { spec: { ports: [{ port: 80 }] } } });
+  expect(await takenIn(RANGE_KEYS.nodePorts)).toContain(nodePort);
+});
+
+test('dual stack gets an address of each family, at once or when it is asked for later', async () => {
+  const both = await create('both', { ipFamilyPolicy: 'PreferDualStack', ipFamilies: ['IPv6'] });
+  expect(both.body.spec.ipFamilies).toEqual(['IPv6', 'IPv4']);
+  expect(await create('later', {})).toMatchObject({ status: 201 });
+  const later: Reply = await apiserver.request('PATCH', `${services}/later`, {
+    spec: { ipFamilyPolicy: 'RequireDualStack' },
+  });
+  expect(later).toMatchObject({ status: 200, body: { spec: { ipFamilies: ['IPv4', 'IPv6'] } } });
+
+  const taken = [...(await takenIn(RANGE_KEYS.primary)), ...(await takenIn(RANGE_KEYS.secondary))];
+  expect(taken).toEqual(
+    expect.arrayContaining([...(both.body.spec.clusterIPs ?? []), ...(later.body.spec.clusterIPs ?? [])]),
+  );
+});
+
+test('a load balancer gets a port for health checks, and ports that share a number share a node port', async () => {
+  const ports = ['TCP', 'UDP'].map((protocol) => ({ name: protocol.toLowerCase(), port: 53, protocol }));
+  const reply = await create('dns', { type: 'LoadBalancer', externalTrafficPolicy: 'Local', ports });
+
+  expect(reply.status).toBe(201);
+  const [tcp, udp, health] = nodePortsOf(reply.body);
+  expect(tcp).toBe(udp);
+  expect(await takenIn(RANGE_KEYS.nodePorts)).toEqual(expect.arrayContaining([tcp, health]));
+});
+
+test('what gets no address is not sent, and neither is a change of labels alone', async () => {
+  const before = webhook.reviews.length;
+
+  await create('headless', { clusterIP: 'None' });
+  await create('elsewhere', { type: 'ExternalName', externalName: 'example.com', ports: [] });
+  await apiserver.request('PATCH', `${services}/web`, { metadata: { labels: { a: 'b' } } });
+
+  expect(webhook.reviews.length).toBe(before);
+});
+
+test('called a second time with what it gave the first time, it leaves that as it is', async () => {
+  const group = '/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations';
+  const { body } = await apiserver.request<{ webhooks: object[] }>('GET', `${group}/zz-kube-bootstrap-controller`);
+  const again = { metadata: { name: 'zzz-the-same-again' }, webhooks: body.webhooks };
+  expect(await apiserver.request('POST', group, again)).toMatchObject({ status: 201 });
+  await eventually(async () => {
+    const asked = webhook.reviews.length;
+    await create('probe', {}, '?dryRun=All');
+    if (webhook.reviews.length !== asked + 2) throw new Error('the API server does not ask twice yet');
+  });
+
+  expect(await create('twice', { type: 'NodePort' })).toMatchObject({ status: 201 });
+  const generated = { metadata: { generateName: 'twice-' }, spec: { type: 'NodePort', ports: [{ port: 80 }] } };
+  expect(await apiserver.request('POST', services, generated)).toMatchObject({ status: 201 });
+  expect(await apiserver.request('POST', services, generated)).toMatchObject({ status: 201 });
+
+  expect(await apiserver.request('DELETE', `${group}/zzz-the-same-again`)).toMatchObject({ status: 200 });
+});
+
+test('a thousand Services of twenty clients at once: no address or port twice, and the table agrees', async () => {
+  const indexes = Array.from({ length: 1_000 }, (_, index) => index).values();
+  const statuses: number[] = [];
+  const client = async () => {
+    for (const index of indexes) statuses.push((await create(`s${index}`, { type: 'NodePort' })).status);
+  };
+  await Promise.all(Array.from({ length: 20 }, client));
+  expect(verdicts('failed').map(({ fields }) => fields['reason'])).toEqual([]);
+  expect(statuses.filter((status) => status !== 201)).toEqual([]);
+
+  const all = await listed();
+  const addresses = all.flatMap(({ spec }) => spec.clusterIPs ?? []).filter((address) => address !== 'None');
+  expect(new Set(addresses).size).toBe(addresses.length);
+  const [ofTable, secondary] = [await takenIn(RANGE_KEYS.primary), await takenIn(RANGE_KEYS.secondary)];
+  expect(new Set([...ofTable, ...secondary])).toEqual(new Set(addresses));
+  const created = all.filter(({ metadata }) => /^s\d+$/.test(metadata.name));
+  const ports = created.flatMap(nodePortsOf);
+  expect(new Set(ports).size).toBe(1_000);
+  expect(await takenIn(RANGE_KEYS.nodePorts)).toEqual(expect.arrayContaining(ports));
+});
+
+test('and a pass of either repair finds nothing but the one port that was dropped', async () => {
+  const [ips, ports] = await bothRepairs();
+  expect(ips).toMatchObject({ findings: [], errors: [] });
+  expect(ports).toMatchObject({ findings: [expect.stringMatching(/^mayHaveLeaked: .* may have leaked/)], errors: [] });
+});
+
+test('where nothing answers, no Service is made, but headless ones and changes that need nothing are', async () => {
+  await webhook.close();
+
+  expect(await create('alone', {})).toMatchObject({
+    status: 500,
+    body: { message: expect.stringContaining('failed calling webhook "services.kube-bootstrap-controller.io"') },
+  });
+  expect(await create('headless-alone', { clusterIP: 'None' })).toMatchObject({ status: 201 });
+  const labelled = await apiserver.request('PATCH', `${services}/web`, { metadata: { labels: { c: 'd' } } });
+  expect(labelled).toMatchObject({ status: 200 });
+});

@@ -1,0 +1,118 @@
+import { describe, expect, test } from '@jest/globals';
+import { deregister } from '../../lib/loops/deregister.ts';
+import { undoDeregister } from '../../lib/loops/undo-deregister.ts';
+import { endWithdrawal } from '../../lib/table/leases.ts';
+import { AT_ONCE } from '../support/each-table.ts';
+import { aServer, EndpointsWorld, READY, SILENT } from '../support/endpoints-world.ts';
+
+const [A, B] = ['10.0.0.1', '10.0.0.2'] as const;
+const HOUR_MS = 3_600_000;
+
+async function withdrawn(): Promise<EndpointsWorld> {
+  const world = new EndpointsWorld([aServer(A), aServer(B)]).answer(READY, A, B);
+  await world.tick();
+  await withdraw(world);
+  return world;
+}
+
+const withdraw = ({ spec, table, cluster, nowMs }: EndpointsWorld) =>
+  deregister({ spec, table, kubernetes: cluster.port, address: B, nowMs: () => nowMs });
+
+function undo({ spec, table, nowMs }: EndpointsWorld, address: string = B) {
+  return undoDeregister({ spec, table, address, nowMs: () => nowMs });
+}
+
+describe('undoing that an address was deregistered', () => {
+  test('lets the next tick publish it again', async () => {
+    const world = await withdrawn();
+    expect(await undo(world)).toEqual({ outcome: 'undone', address: B, wasUntilMs: world.nowMs + HOUR_MS });
+    expect(world.published()).toEqual([A]);
+    await world.tick();
+    expect(world.published()).toEqual([A, B]);
+    expect(await world.lease(B)).not.toHaveProperty('withdrawnUntilMs');
+  });
+
+  test('publishes no server before it answers, whatever is left of its lease', async () => {
+    const world = await withdrawn();
+    await world.setLease({ address: B, expiresAtMs: world.nowMs + HOUR_MS });
+    await undo(world);
+    await world.answer(SILENT, B).tick();
+    expect(world.published()).toEqual([A]);
+    await world.answer(READY, B).tick();
+    expect(world.published()).toEqual([A, B]);
+  });
+
+  test('brings back the last one, whose endpoints were emptied', async () => {
+    const world = new EndpointsWorld([aServer(B)]).answer(READY, B);
+    await world.tick();
+    const { spec, table, cluster } = world;
+    await deregister({ spec, table, kubernetes: cluster.port, address: B, nowMs: () => world.nowMs, lastOne: true });
+    expect(world.published()).toEqual([]);
+    await undo(world);
+    await world.tick();
+    expect(world.published()).toEqual([B]);
+  });
+
+  test('changes nothing when it is repeated', async () => {
+    const world = await withdrawn();
+    await undo(world);
+    const before = await world.lease(B);
+    expect(await undo(world)).toEqual({ outcome: 'notWithdrawn', address: B });
+    expect(await world.lease(B)).toEqual(before);
+  });
+
+  test('counts for a server of an agent too', async () => {
+    const world = await withdrawn();
+    await world.setLease({ address: B, source: 'agent' });
+    await undo(world);
+    await world.tick(5_000);
+    expect(world.published()).toEqual([A, B]);
+  });
+
+  test.each([
+    { name: 'a text that is no address', address: 'server-1', result: { outcome: 'notAnAddress' } },
+    { name: 'an address that nobody knows', address: '192.0.2.1', result: { outcome: 'notRegistered' } },
+    { name: 'one that was not withdrawn', address: A, result: { outcome: 'notWithdrawn', address: A } },
+  ])('says so of $name', async ({ address, result }) => {
+    expect(await undo(await withdrawn(), address)).toEqual(result);
+  });
+});
+
+describe('undoing while others write', () => {
+  test('wins over a pass that had listed the lease before: it is withdrawn no longer', async () => {
+    const world = await withdrawn();
+    world.whileProbing = async () => {
+      world.whileProbing = undefined;
+      await undo(world);
+    };
+    await world.answer(SILENT, B).tick();
+    expect(await world.lease(B)).toMatchObject({ withdrawnUntilMs: world.nowMs, seenDown: false });
+    await world.answer(READY, B).tick();
+    expect(world.published()).toEqual([A, B]);
+  });
+
+  test('reads anew what a pass wrote since it read, and keeps it', async () => {
+    const world = await withdrawn();
+    const { table, spec } = world;
+    let raced = false;
+    const racing: typeof table = {
+      ...table,
+      get: async (...words) => {
+        const item = await table.get(...words);
+        if (!raced) await world.setLease({ address: B, seenDown: true });
+        raced = true;
+        return item;
+      },
+    };
+    const ended = await endWithdrawal(racing, spec.name, { address: B, nowMs: world.nowMs }, AT_ONCE);
+    expect(ended).toBe(world.nowMs + HOUR_MS);
+    expect(await world.lease(B)).toMatchObject({ withdrawnUntilMs: world.nowMs, seenDown: true });
+  });
+
+  test('of a withdrawal that is renewed at the same time leaves one or the other, whole', async () => {
+    const world = await withdrawn();
+    await Promise.all([undo(world), withdraw(world)]);
+    const until = (await world.lease(B))?.withdrawnUntilMs;
+    expect([world.nowMs, world.nowMs + HOUR_MS]).toContain(until);
+  });
+});
