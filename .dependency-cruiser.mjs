@@ -23,7 +23,7 @@ const arrows = {
     'lib/telemetry',
     'lib/loops',
   ],
-  'lib/exchange': ['lib/allocator', 'lib/cluster', 'lib/table'],
+  'lib/exchange': ['lib/allocator', 'lib/cluster', 'lib/table', 'lib/dispatch'],
   'lib/status': ['lib/allocator', 'lib/cluster', 'lib/table', 'lib/dispatch'],
   'lib/allocate': ['lib/allocator', 'lib/cluster', 'lib/table', 'lib/telemetry', 'lib/dispatch'],
   'lib/admission': ['lib/allocator', 'lib/cluster', 'lib/table', 'lib/secrets', 'lib/telemetry', 'lib/dispatch'],

@@ -53,7 +53,7 @@ function onceOpened(options: GlobalOptions, signal: AbortSignal) {
   let opening: Promise<OpenTable> | undefined;
   return {
     open: async () => {
-      opening ??= openTable(options);
+      opening ??= openTable(options, signal);
       const opened = await opening;
       return { ...opened, table: opened.tableUntil(signal) };
     },

@@ -16,6 +16,11 @@ export function withConnectionOptions(command: Command): Command {
     .option('--context <name>', 'a context of --kubeconfig; default: its current one');
 }
 
+/** These two of all the options of a command. */
+export function connectionOf({ kubeconfig, context }: ConnectionOptions): ConnectionOptions {
+  return { ...(kubeconfig !== undefined && { kubeconfig }), ...(context !== undefined && { context }) };
+}
+
 /** @throws CliError for options that do not go together: before anything is done, best of all. */
 export function checkConnectionOptions({ kubeconfig, context }: ConnectionOptions): void {
   if (context !== undefined && kubeconfig === undefined) {

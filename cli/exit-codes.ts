@@ -12,3 +12,8 @@ export const EXIT = {
 } as const;
 
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
+
+/** The one that a command of several parts ends with. */
+export function worst(codes: readonly ExitCode[]): ExitCode {
+  return codes.toSorted((one, other) => other - one)[0] ?? EXIT.fine;
+}

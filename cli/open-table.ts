@@ -1,10 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
+import { unlessAborted } from '../lib/dispatch/deadline.ts';
 import { createDynamoClient } from '../lib/table/dynamodb-client.ts';
+import type { Asker } from '../lib/table/dynamodb-errors.ts';
 import { dynamoDbTable } from '../lib/table/dynamodb-table.ts';
 import type { KeyValueTable } from '../lib/table/key-value-table.ts';
 import { findRunning } from '../local/running.ts';
-import { usageError } from './errors.ts';
+import { configurationError, usageError } from './errors.ts';
+import { plain } from './terminal.ts';
 
 /** Where the table is. Without any of these: that of the `kbctl run` in this folder. */
 export interface TableOptions {
@@ -27,8 +30,9 @@ export interface OpenTable {
   close(): Promise<void>;
 }
 
-export async function openTable(options: TableOptions): Promise<OpenTable> {
-  if (options.table !== undefined) return openInAws(options.table, options);
+/** @param signal ends the search for credentials. */
+export async function openTable(options: TableOptions, signal: AbortSignal): Promise<OpenTable> {
+  if (options.table !== undefined) return openInAws(options.table, options, signal);
   if (options.profile !== undefined || options.region !== undefined) {
     throw usageError('--profile and --region go with --table NAME: which table in AWS?');
   }
@@ -36,10 +40,14 @@ export async function openTable(options: TableOptions): Promise<OpenTable> {
   // It carries a whole table server, which no command on AWS waits for.
   const { openLocalTable } = await import('../local/local-table.ts');
   const { client, tableName, close } = await openLocalTable({ folder });
-  return opened(client, tableName, `the local table in ${folder}`, close);
+  return opened({ client, tableName, title: `the local table in ${folder}`, close }, 'localPerson');
 }
 
-async function openInAws(tableName: string, { profile, region, data }: TableOptions): Promise<OpenTable> {
+async function openInAws(
+  tableName: string,
+  { profile, region, data }: TableOptions,
+  signal: AbortSignal,
+): Promise<OpenTable> {
   if (data !== undefined) throw usageError('--table names a table in AWS and --data a local one: give one of them.');
   const client = createDynamoClient({
     ...(profile !== undefined && { profile }),
@@ -48,13 +56,43 @@ async function openInAws(tableName: string, { profile, region, data }: TableOpti
     connectionTimeoutMs: 3_000,
     requestTimeoutMs: 5_000,
   });
-  return opened(client, tableName, `table ${tableName}`, async () => client.destroy());
+  await refuseWithoutAccess(client, profile ?? process.env['AWS_PROFILE'], signal);
+  return opened({ client, tableName, title: `table ${tableName}`, close: async () => client.destroy() }, 'person');
 }
 
-function opened(client: DynamoDBClient, tableName: string, title: string, close: () => Promise<void>): OpenTable {
+/**
+ * What the AWS CLI would find wrong before it asked anybody.
+ * @throws CliError without a region, and without credentials.
+ */
+async function refuseWithoutAccess(
+  { config }: DynamoDBClient,
+  profile: string | undefined,
+  signal: AbortSignal,
+): Promise<void> {
+  const ofProfile = profile === undefined ? '' : ` in the profile ${plain(profile)}`;
+  await config.region().catch(() => {
+    throw configurationError(
+      `No AWS region is set${ofProfile}, or none of a region's form: name it with --region, or set AWS_REGION.`,
+    );
+  });
+  // What the SDK says of it is not repeated: it may quote what it found.
+  await unlessAborted(signal, () => config.credentials()).catch(() => {
+    if (signal.aborted) {
+      throw configurationError(
+        'The time was over before AWS credentials were found: look at what finds them, or give it a longer --timeout.',
+      );
+    }
+    throw configurationError(
+      `There are no valid AWS credentials${ofProfile}: name a profile that has some with --profile, or sign in as for the AWS CLI ("aws sts get-caller-identity" tries it).`,
+    );
+  });
+}
+
+function opened(found: Omit<OpenTable, 'tableUntil'>, asker: Asker): OpenTable {
+  const { client, tableName } = found;
   const tableUntil = (deadline: AbortSignal) =>
-    dynamoDbTable({ client, tableName, deadline, nowMs: Date.now, newWriteId: randomUUID });
-  return { client, tableName, title, tableUntil, close };
+    dynamoDbTable({ client, tableName, deadline, nowMs: Date.now, newWriteId: randomUUID, asker });
+  return { ...found, tableUntil };
 }
 
 /** Which local table is meant where none is named: the one that is running, or the one that there is. */

@@ -60,7 +60,7 @@ export class Output {
 
   document({ kind, ...fields }: { readonly kind: string; readonly [field: string]: Plain | undefined }): void {
     const whole = { apiVersion: API_VERSION, kind, ...fields };
-    this.#write(this.format === 'yaml' ? stringify(whole) : `${JSON.stringify(whole, undefined, 2)}\n`);
+    this.#write(this.format === 'yaml' ? yamlOf(whole) : `${JSON.stringify(whole, undefined, 2)}\n`);
   }
 
   table<Row>(columns: readonly Column<Row>[], rows: readonly Row[]): string[] {
@@ -97,4 +97,9 @@ export class Output {
       ...(columns !== undefined && this.format !== 'wide' && { columns }),
     };
   }
+}
+
+/** Times and the like are quoted, as kubectl does it: a reader of YAML 1.1 would take them for something else than text. */
+function yamlOf(document: object): string {
+  return stringify(document, { version: '1.1' });
 }

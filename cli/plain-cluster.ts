@@ -1,6 +1,9 @@
 import type { Pause, RegisteredCluster } from '../lib/table/clusters.ts';
 import type { Plain } from './output.ts';
 
+/** Whose a cluster is that no stack's passes have made their own. */
+export const NO_STACK_YET = 'no stack yet';
+
 /** A registration as `-o json` has it. */
 export function plainCluster({ spec, generation, rangesGeneration, paused, owner }: RegisteredCluster) {
   return {

@@ -42,7 +42,7 @@ export function program(act: Act): Command {
     .option('--data <folder>', 'the folder of a local run; default: the one that is running in .kbctl')
     .option('--timeout <duration>', 'give up after this time, such as 30s', parseDuration)
     .option('--debug', 'with the stack of an error')
-    .configureHelp({ showGlobalOptions: true })
+    .configureHelp({ showGlobalOptions: true, minWidthToWrap: 24 })
     .showHelpAfterError('Try the same with --help.')
     .addHelpText('after', EXIT_CODES)
     .addCommand(clusterCommand(act))
@@ -77,7 +77,7 @@ function settleAlike(command: Command): void {
   for (const subcommand of command.commands) {
     subcommand.copyInheritedSettings(command);
     // In a list of commands the first line says enough.
-    subcommand.summary(subcommand.description().split('\n', 1)[0] ?? '');
+    if (subcommand.summary() === '') subcommand.summary(subcommand.description().split('\n', 1)[0] ?? '');
     settleAlike(subcommand);
   }
 }

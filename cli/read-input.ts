@@ -1,5 +1,6 @@
 import { createReadStream } from 'node:fs';
 import { configurationError } from './errors.ts';
+import { failureCode } from './failure-code.ts';
 
 export interface ReadInputOptions {
   readonly mostBytes: number;
@@ -22,8 +23,9 @@ export async function readInput(name: string, { mostBytes, what, stdin }: ReadIn
       if (bytes > mostBytes) break;
     }
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? String(error.code) : String(error);
-    throw configurationError(`${name} cannot be read (${code}): name a file that exists and that you may read.`);
+    throw configurationError(
+      `${name} cannot be read (${failureCode(error)}): name a file that exists and that you may read.`,
+    );
   }
   if (bytes <= mostBytes) return Buffer.concat(chunks);
   const place = name === '-' ? 'The standard input' : name;

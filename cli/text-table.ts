@@ -11,6 +11,8 @@ export interface Column<Row> {
   readonly wide?: boolean;
   /** Gives way first where the terminal is too narrow. */
   readonly shrinks?: boolean;
+  /** Left out where it is too narrow all the same, the first such column first; `-o wide` leaves out none. */
+  readonly yields?: boolean;
 }
 
 export interface TableOptions {
@@ -28,6 +30,14 @@ export function textTable<Row>(columns: readonly Column<Row>[], rows: readonly R
   const shown = columns.filter(({ wide = false }) => options.wide || !wide);
   const cells = rows.map((row) => shown.map(({ text }) => plain(text(row))));
   const widths = widthsOf(shown, cells, options);
+  const yielding = shown.find(({ yields = false }) => yields);
+  if (yielding !== undefined && options.columns !== undefined && totalOf(widths) > options.columns) {
+    return textTable(
+      shown.filter((column) => column !== yielding),
+      rows,
+      options,
+    );
+  }
   const lineOf = (texts: readonly string[], row?: Row) =>
     texts
       .map((text, index) => {
@@ -51,7 +61,7 @@ function widthsOf<Row>(
     cells.reduce((widest, row) => Math.max(widest, stringWidth(row[index] ?? '')), title.length),
   );
   if (columns === undefined) return widths;
-  let excess = widths.reduce((sum, width) => sum + width + GAP, -GAP) - columns;
+  let excess = totalOf(widths) - columns;
   for (let index = widths.length - 1; index >= 0 && excess > 0; index--) {
     if (!shown[index]?.shrinks) continue;
     const width = widths[index] ?? 0;
@@ -60,6 +70,10 @@ function widthsOf<Row>(
     excess -= width - narrowed;
   }
   return widths;
+}
+
+function totalOf(widths: readonly number[]): number {
+  return widths.reduce((sum, width) => sum + width + GAP, -GAP);
 }
 
 function cutTo(text: string, width: number): string {

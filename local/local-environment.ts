@@ -1,11 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
-import type { ClusterSpec } from '../lib/cluster/cluster-spec.ts';
 import { ClusterConnections } from '../lib/dispatch/cluster-connections.ts';
 import { type StartDeadline, startDeadline } from '../lib/dispatch/deadline.ts';
 import type { Environment } from '../lib/dispatch/environment.ts';
+import type { LoadKubeconfig } from '../lib/dispatch/load-kubeconfig.ts';
 import { dnsHostResolver, dnsLookup } from '../lib/kubernetes/dns-host-resolver.ts';
-import type { ApiServerAccess } from '../lib/kubernetes/kubeconfig.ts';
 import { dynamoDbTable } from '../lib/table/dynamodb-table.ts';
 import type { TelemetryFactory } from '../lib/telemetry/telemetry.ts';
 
@@ -13,7 +12,7 @@ export const TABLE_NAME = 'kube-bootstrap-controller';
 
 export interface LocalEnvironmentOptions {
   readonly client: DynamoDBClient;
-  readonly loadKubeconfig: (spec: ClusterSpec) => Promise<ApiServerAccess>;
+  readonly loadKubeconfig: LoadKubeconfig;
   readonly telemetry: TelemetryFactory;
   /** Aborts when every pass that is still under way has to end; to record that, they have their time. Default: never. */
   readonly end?: AbortSignal;

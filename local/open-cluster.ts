@@ -5,7 +5,8 @@ import { chooseAdvertiseAddress } from '../lib/cluster/address-choice.ts';
 import type { ClusterSpec } from '../lib/cluster/cluster-spec.ts';
 import { parseClusterSpec } from '../lib/cluster/parse-cluster-spec.ts';
 import { describeFaults } from '../lib/cluster/spec-fault.ts';
-import { type ApiServerAccess, loadKubeconfigFile, parseKubeconfig } from '../lib/kubernetes/kubeconfig.ts';
+import type { LoadKubeconfig } from '../lib/dispatch/load-kubeconfig.ts';
+import { loadKubeconfigFile, parseKubeconfig } from '../lib/kubernetes/kubeconfig.ts';
 import { dynamoDbTable } from '../lib/table/dynamodb-table.ts';
 import type { Announced } from './announcement.ts';
 import { dataFolder } from './data-folder.ts';
@@ -27,7 +28,8 @@ export interface OpenCluster extends Announced, AsyncDisposable {
   readonly folder: string;
   readonly kubeconfigFile: string;
   readonly tableServer: TableServer;
-  readonly loadKubeconfig: (spec: ClusterSpec) => Promise<ApiServerAccess>;
+  /** The way that was named when it was started. */
+  readonly loadKubeconfig: LoadKubeconfig;
   /** What a demo happens to. */
   readonly demo?: DemoWorld;
 }

@@ -3,6 +3,8 @@ import type { Fields, FieldValue, Level, Telemetry, TelemetryFactory } from '../
 
 export interface PlainOptions {
   readonly nowMs: () => number;
+  /** The cluster that nobody has to be told the name of. Default: all. */
+  readonly own?: string;
   /** Takes one line without its line break. */
   readonly write: (line: string) => void;
   /** Colours; `styleText` itself honours NO_COLOR and a stream that is no terminal. */
@@ -31,7 +33,7 @@ const SENTENCES: Readonly<Record<string, (entry: string) => Sentence>> = {
   changes: (entry) => ({ text: entry }),
   wouldWrite: (entry) => ({ text: `would ${entry}`, style: 'cyan' }),
   findings: (entry) => ({ text: `found ${entry}`, style: 'yellow' }),
-  // There is one cluster, and nobody has to be told its name.
+  // The name of the cluster is said before it, where it has to be.
   fullest: (entry) => ({ text: `a range fills up: ${entry.slice(entry.lastIndexOf(': ') + 2)}`, style: 'yellow' }),
   errors: (entry) => ({ text: `failed: ${entry}`, style: 'red' }),
   eventErrors: (entry) => ({ text: `could not write an event: ${entry}`, style: 'yellow' }),
@@ -44,31 +46,37 @@ export function plainLine(nowMs: number, who: string, text: string): string {
 
 /**
  * One line for each thing that a loop did, found or failed, and none of figures and ids: for one cluster, whose passes
- * somebody watches. What is told again in the same words is cut short, and that trouble is over is said.
+ * somebody watches, and others beside it, which are named. What is told again in the same words is cut short, and that trouble is over is said.
  */
-export function plainTelemetry({ nowMs, write, stream = process.stdout }: PlainOptions): TelemetryFactory {
-  const lastTold = new Map<string, Told>();
+export function plainTelemetry({ nowMs, own, write, stream = process.stdout }: PlainOptions): TelemetryFactory {
+  /** By loop, and by the name of the cluster where it is another. */
+  const lastTold = new Map<string, Map<string, Told>>();
   return ({ loop }): Telemetry => {
+    const toldOf = lastTold.get(loop) ?? new Map<string, Told>();
+    lastTold.set(loop, toldOf);
     let hasTold = false;
     const say = ({ text, style }: Sentence) => {
       write(plainLine(nowMs(), loop, style === undefined ? text : styleText(style, text, { stream })));
     };
-    const tell = (level: Level, told: readonly Sentence[]) => {
+    const tell = (level: Level, told: readonly Sentence[], other: string) => {
       const sentences = told.map(({ text }) => text).join('\n');
-      if (lastTold.get(loop)?.sentences === sentences) say({ text: 'as before', style: 'dim' });
-      else told.forEach(say);
-      lastTold.set(loop, { sentences, trouble: level !== 'info' });
+      const sayOf = ({ text, ...sentence }: Sentence) => say({ ...sentence, text: `${other}${text}` });
+      if (toldOf.get(other)?.sentences === sentences) sayOf({ text: 'as before', style: 'dim' });
+      else told.forEach(sayOf);
+      toldOf.set(other, { sentences, trouble: level !== 'info' });
       hasTold = true;
     };
     const tellEnd = ({ passes, failed }: Fields) => {
       if (hasTold || passes === 0 || failed !== 0) return;
-      if (lastTold.get(loop)?.trouble) say({ text: 'all is well again', style: 'green' });
-      lastTold.delete(loop);
+      if ([...toldOf.values()].some(({ trouble }) => trouble)) say({ text: 'all is well again', style: 'green' });
+      toldOf.clear();
     };
     return {
       log: (level: Level, message: string, fields: Fields = {}) => {
         const told = sentencesOf(level, message, fields);
-        if (told.length > 0) tell(level, told);
+        const { cluster } = fields;
+        const isOther = own !== undefined && typeof cluster === 'string' && cluster !== own;
+        if (told.length > 0) tell(level, told, isOther ? `${cluster}: ` : '');
         else if (message === 'invocation ended') tellEnd(fields);
       },
       count: () => {},

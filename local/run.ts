@@ -12,6 +12,7 @@ import { announcement } from './announcement.ts';
 import { type RunnerClock, runOnSchedules } from './clock-driven-runner.ts';
 import { playStory, type Stage } from './demo-player.ts';
 import { STORY } from './demo-story.ts';
+import { kubeconfigOfEach } from './kubeconfig-of-each.ts';
 import { localEnvironment, TABLE_NAME } from './local-environment.ts';
 import { loopJobs } from './loop-jobs.ts';
 import { type OpenCluster, openCluster } from './open-cluster.ts';
@@ -38,9 +39,9 @@ export async function run(options: StartOptions, ended: AbortSignal, hooks: RunH
   const client = tableServerClient(cluster.tableServer);
   const { environment, close } = localEnvironment({
     client,
-    loadKubeconfig: cluster.loadKubeconfig,
+    loadKubeconfig: kubeconfigOfEach(cluster),
     end: givenUpAfter(ended),
-    telemetry: telemetryOf(options.verbose, say),
+    telemetry: telemetryOf(options.verbose, cluster.spec.name, say),
   });
   try {
     await register(client, environment, cluster.spec);
@@ -119,11 +120,11 @@ function stage(world: Stage['world'], say: Say): Stage {
   return { world, clock: realClock, tell };
 }
 
-function telemetryOf(verbose: boolean, write: (line: string) => void): TelemetryFactory {
+function telemetryOf(verbose: boolean, own: string, write: (line: string) => void): TelemetryFactory {
   const nowMs = Date.now;
   return verbose
     ? (labels) => readableTelemetry({ ...labels, nowMs, verbose, write })
-    : plainTelemetry({ nowMs, write });
+    : plainTelemetry({ nowMs, own, write });
 }
 
 async function register(client: DynamoDBClient, environment: Environment, spec: ClusterSpec): Promise<void> {

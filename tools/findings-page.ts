@@ -1,10 +1,15 @@
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
 import type { Explanation } from '../lib/status/explanation.ts';
 import { EXPLANATIONS } from '../lib/status/explanations.ts';
+
+const TASKS = path.join(import.meta.dirname, '..', 'docs', 'tasks');
 
 const INTRODUCTION = `# Findings, states and error codes
 
 What \`kbctl status\`, the status page, logs and events say, one word a section: what it is, how it comes about (the most likely
 first), how to mend it. \`kbctl explain <word>\` tells the same, and takes a reason of an event too.
+[Reading a finding](tasks/reading-a-finding.md) leads from a finding to its end.
 
 - **needs a person**: it does not end by itself.
 - **mends itself**: a later pass ends it, or what caused it does.
@@ -25,7 +30,7 @@ const KINDS = [
     kind: 'error code',
     title: 'Error codes',
     about:
-      'Why a pass failed. `Full`, `Unknown`, `CorruptSnapshot` and `NoLiveLease` end a pass too: they are explained as findings.',
+      'Why a pass failed, or a request to allocate was refused. `Full`, `Unknown`, `CorruptSnapshot` and `NoLiveLease` end a pass too: they are explained as findings.',
   },
 ] as const;
 
@@ -42,21 +47,27 @@ function part({ kind, title, about }: (typeof KINDS)[number]): string[] {
 }
 
 function section(one: Explanation): string {
-  const { title, what, causes, mending, seriousness, reasons, alarm } = one;
+  const { title, what, causes, mending, seriousness, reasons, alarm, task } = one;
   const reported = reasons.length === 0 ? [] : [`Events: ${reasons.map((reason) => `\`${reason}\``).join(', ')}.`];
   const rings = alarm === undefined ? [] : [`Alarm: [${alarm}](runbook.md#${alarm}).`];
+  const leads = task === undefined ? [] : [`By task: [${taskTitle(task)}](tasks/${task}.md).`];
   const steps = mending.map(({ text, commands }, index) =>
     [`${index + 1}. ${text}`, ...(commands.length === 0 ? [] : [fenced(commands)])].join('\n\n'),
   );
   return [
     `### ${headingOf(one)}`,
     `**${title}** (${seriousness}). ${what}`,
-    ...[[...reported, ...rings].join(' ')].filter((line) => line !== ''),
+    ...[[...reported, ...rings, ...leads].join(' ')].filter((line) => line !== ''),
     `How it comes about:`,
     causes.map((cause) => `- ${cause}`).join('\n'),
     'How to mend it:',
     `${steps.join('\n\n')}\n`,
   ].join('\n\n');
+}
+
+function taskTitle(task: string): string {
+  const [heading = ''] = readFileSync(path.join(TASKS, `${task}.md`), 'utf8').split('\n');
+  return heading.replace(/^# /, '');
 }
 
 function fenced(commands: readonly string[]): string {

@@ -55,12 +55,23 @@ const EXIT_CODES: Readonly<Record<string, ExitCode>> = {
 };
 
 /** @returns why it was refused; `undefined` when it was done. */
-export function refusalOf({ items, error, outcome }: Answer, andSo: string): CliError | undefined {
+export function refusalOf({ cluster, items, error, outcome }: Answer, andSo: string): CliError | undefined {
   if (outcome === 'done') return undefined;
   const guilty = items.find((item) => item.error !== undefined && item.value !== undefined);
   const what = guilty?.value === undefined ? '' : `${guilty.value}: `;
   const { code = '', message = 'it was refused' } = error ?? {};
-  return new CliError(EXIT_CODES[code] ?? EXIT.findings, `${what}${message}. ${andSo}`);
+  const next = isUnsaved(code, message) ? ` ${passFirst(cluster, items[0]?.range)}` : '';
+  return new CliError(EXIT_CODES[code] ?? EXIT.findings, `${what}${message}. ${andSo}${next}`);
+}
+
+/** The original's words name no next step: its API servers repair by themselves. */
+function isUnsaved(code: string, message: string): boolean {
+  return code === 'MismatchedRange' || (code === 'NotReady' && message.endsWith(' at this time'));
+}
+
+function passFirst(cluster: string, range: string | undefined): string {
+  const loop = range === 'servicenodeports' ? 'node-port' : 'cluster-ip';
+  return `An enforcing pass has to save the range first: wait for the next one, or run "kbctl repair ${loop} ${cluster}".`;
 }
 
 /** What was left behind is told; what was refused is the answer. */

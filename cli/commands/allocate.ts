@@ -85,7 +85,8 @@ async function allocate(cli: Cli, asked: Asked, options: Options): Promise<ExitC
   const { table } = await cli.openTable();
   const { spec } = await registeredCluster(table, asked.name);
   const { requestId = `kbctl-${randomUUID()}` } = options;
-  const untilMs = await holdEndMs(table, asked.name, options, cli.nowMs());
+  const nowMs = cli.nowMs();
+  const untilMs = await holdEndMs(table, asked.name, options, nowMs);
   const request: AllocateRequest = {
     requestId,
     cluster: spec.name,
@@ -104,7 +105,7 @@ async function allocate(cli: Cli, asked: Asked, options: Options): Promise<ExitC
   const refusal = refusalOf(answer, 'Nothing was allocated.');
   if (refusal !== undefined) throw refusal;
   if (!output.isForPrograms) output.lines(answer.items.map(({ value }) => String(value)));
-  output.say(heldText(answer, cli.nowMs()));
+  output.say(heldText(answer, nowMs));
   return EXIT.fine;
 }
 

@@ -1,18 +1,17 @@
 import { Command } from 'commander';
 import type { Act } from '../act.ts';
-import { type ApplyPlan, nameOf, planApply, type Step } from '../apply-plan.ts';
-import { type Applied, outcomeLine, plainApplied, planLines } from '../apply-report.ts';
-import { applySteps } from '../apply-steps.ts';
+import { lookUp } from '../apply/look-up.ts';
+import { type ApplyPlan, nameOf, planApply, type Step } from '../apply/plan.ts';
+import { type Applied, outcomeLine, plainApplied, planLines } from '../apply/report.ts';
+import { readSpecFiles, type SpecFile } from '../apply/spec-files.ts';
+import { applySteps } from '../apply/steps.ts';
 import type { Cli, GlobalOptions } from '../cli.ts';
 import { type ConnectionOptions, checkConnectionOptions, withConnectionOptions } from '../connection-options.ts';
 import { configurationError, usageError } from '../errors.ts';
 import { withExamples } from '../examples.ts';
-import { EXIT, type ExitCode } from '../exit-codes.ts';
-import { lookUp } from '../look-up.ts';
+import { EXIT, type ExitCode, worst } from '../exit-codes.ts';
 import { namesOf } from '../names-of.ts';
-import { worst } from '../observed-report.ts';
 import { concluded } from '../one-by-one.ts';
-import { readSpecFiles, type SpecFile } from '../spec-files.ts';
 import { plain } from '../terminal.ts';
 
 interface Options extends GlobalOptions, ConnectionOptions {
@@ -77,7 +76,7 @@ async function write(cli: Cli, plan: ApplyPlan, steps: readonly Step[], options:
     const refused = [...outcomes.values()].some(({ outcome }) => outcome === 'refused');
     const code = refused ? EXIT.configuration : EXIT.fine;
     if (!options.pass) return code;
-    const { observeWritten } = await import('../observe-written.ts');
+    const { observeWritten } = await import('../apply/observe-written.ts');
     const { observed, exitCode } = await observeWritten(cli, steps, outcomes, options);
     applied = { outcomes, observed };
     return worst([exitCode, code]);

@@ -26,10 +26,10 @@ export function clusterDelete(act: Act): Command {
   return withExamples(command, ['kbctl cluster delete prod-eu-1', 'kbctl cluster delete test-1 test-2 --dry-run']);
 }
 
-async function deleteClusters(cli: Cli, names: readonly (string | undefined)[], options: Options): Promise<ExitCode> {
+async function deleteClusters(cli: Cli, names: readonly string[], options: Options): Promise<ExitCode> {
   const { exitCode } = await changeClusters(
     cli,
-    names.filter((name) => name !== undefined),
+    names,
     {
       refusal: ({ spec, owner }) =>
         owner?.packaged === undefined

@@ -1,14 +1,21 @@
 import { Command } from 'commander';
+import { stringify } from 'yaml';
+import { writtenSpec } from '../../lib/cluster/written-spec.ts';
 import type { ListedCluster, RegisteredCluster } from '../../lib/table/clusters.ts';
 import { listClusters, readPauseOfAll } from '../../lib/table/clusters.ts';
 import type { Act } from '../act.ts';
-import type { Cli } from '../cli.ts';
+import type { Cli, GlobalOptions } from '../cli.ts';
+import { usageError } from '../errors.ts';
 import { withExamples } from '../examples.ts';
 import { EXIT } from '../exit-codes.ts';
 import { tellPauseOfAll } from '../pause-words.ts';
-import { plainCluster } from '../plain-cluster.ts';
+import { NO_STACK_YET, plainCluster } from '../plain-cluster.ts';
 import { registeredCluster } from '../registered.ts';
 import type { Column } from '../text-table.ts';
+
+interface Options extends GlobalOptions {
+  readonly asFile?: boolean;
+}
 
 /** `kbctl cluster list` and `kbctl cluster get [CLUSTER]`. */
 export function clusterList(act: Act): Command {
@@ -23,8 +30,19 @@ export function clusterGet(act: Act): Command {
   const command = new Command('get')
     .description('Show the registration of a cluster, with its whole spec')
     .argument('[cluster]', 'its name; without it all are listed')
-    .action(act((cli, [name]) => (name === undefined ? list(cli) : get(cli, name))));
-  return withExamples(command, ['kbctl cluster get prod-eu-1', 'kbctl cluster get prod-eu-1 -o yaml']);
+    .option('--as-file', 'its spec alone, as "kbctl cluster apply -f" takes it; what has its default is left out')
+    .action(
+      act<Options>((cli, [name], { asFile = false }) => {
+        if (name !== undefined) return asFile ? printFile(cli, name) : get(cli, name);
+        if (asFile) throw usageError('--as-file is of one cluster: name it.');
+        return list(cli);
+      }),
+    );
+  return withExamples(command, [
+    'kbctl cluster get prod-eu-1',
+    'kbctl cluster get prod-eu-1 -o yaml',
+    'kbctl cluster get prod-eu-1 --as-file > cluster.yml',
+  ]);
 }
 
 async function list(cli: Cli) {
@@ -52,13 +70,22 @@ async function get(cli: Cli, name: string) {
   return EXIT.fine;
 }
 
+async function printFile({ openTable, output }: Cli, name: string) {
+  const { table } = await openTable();
+  const written = writtenSpec((await registeredCluster(table, name)).spec);
+  const text =
+    output.format === 'json' ? JSON.stringify(written, undefined, 2) : stringify(written, { version: '1.1' });
+  output.lines([text.trimEnd()]);
+  return EXIT.fine;
+}
+
 function columns(nowMs: number): Column<RegisteredCluster>[] {
   return [
     { title: 'NAME', text: ({ spec }) => spec.name },
     { title: 'MODE', text: ({ spec }) => spec.mode },
     { title: 'ALLOCATOR', text: ({ spec }) => spec.allocator },
-    { title: 'GENERATION', text: ({ generation }) => String(generation) },
-    { title: 'OWNER', text: ({ owner }) => owner?.stack ?? '<nobody yet>', shrinks: true },
+    { title: 'GENERATION', text: ({ generation }) => String(generation), yields: true },
+    { title: 'OWNER', text: ({ owner }) => owner?.stack ?? NO_STACK_YET, shrinks: true },
     {
       title: 'PAUSED',
       text: ({ paused }) => (paused !== undefined && paused.untilMs > nowMs ? paused.reason : ''),

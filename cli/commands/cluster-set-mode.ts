@@ -36,15 +36,10 @@ export function clusterSetMode(act: Act): Command {
   ]);
 }
 
-async function setMode(
-  cli: Cli,
-  mode: Mode,
-  names: readonly (string | undefined)[],
-  options: Options,
-): Promise<ExitCode> {
+async function setMode(cli: Cli, mode: Mode, names: readonly string[], options: Options): Promise<ExitCode> {
   const { any, exitCode } = await changeClusters(
     cli,
-    names.filter((name) => name !== undefined),
+    names,
     {
       refusal: ({ spec, owner }) =>
         owner?.packaged === undefined || spec.mode === mode
@@ -62,7 +57,7 @@ async function setMode(
     },
     options,
   );
-  if (any) {
+  if (any && !options.dryRun) {
     for (const line of WHAT_FOLLOWS[mode]) cli.output.say(line);
     cli.output.say(`Write mode: ${mode} into the spec files too, or the next "kbctl cluster apply" sets it back.`);
   }

@@ -29,7 +29,7 @@ export function clusterTakeOver(act: Act): Command {
   return withExamples(command, ['kbctl cluster take-over prod-eu-1 --stack kube-bootstrap-controller-prod']);
 }
 
-async function takeOver(cli: Cli, names: readonly (string | undefined)[], options: Options): Promise<ExitCode> {
+async function takeOver(cli: Cli, names: readonly string[], options: Options): Promise<ExitCode> {
   const { stack } = options;
   // As CloudFormation names stacks: another could never come by.
   if (!/^[A-Za-z][A-Za-z0-9-]{0,127}$/.test(stack)) {
@@ -39,7 +39,7 @@ async function takeOver(cli: Cli, names: readonly (string | undefined)[], option
   }
   const { exitCode } = await changeClusters(
     cli,
-    names.filter((name) => name !== undefined),
+    names,
     {
       next: (cluster) => (cluster.owner?.stack === stack ? cluster : { ...cluster, owner: { stack } }),
       write: (table, name) => takeOverCluster(table, name, stack),

@@ -3,7 +3,7 @@ import type { DeregistrationResult } from '../../lib/dispatch/deregister-address
 import { describeError } from '../../lib/telemetry/describe-error.ts';
 import type { Act } from '../act.ts';
 import type { Cli, GlobalOptions } from '../cli.ts';
-import { type ConnectionOptions, withConnectionOptions } from '../connection-options.ts';
+import { type ConnectionOptions, connectionOf, withConnectionOptions } from '../connection-options.ts';
 import { drainFor } from '../drain.ts';
 import { parseDuration } from '../durations.ts';
 import { configurationError } from '../errors.ts';
@@ -16,6 +16,7 @@ interface Options extends GlobalOptions, ConnectionOptions {
   readonly for: number;
   readonly drain?: number;
   readonly lastOne?: boolean;
+  readonly undo?: boolean;
 }
 
 type Deregistered = Extract<DeregistrationResult, { outcome: 'deregistered' }>;
@@ -42,26 +43,31 @@ export function deregisterCommand(act: Act): Command {
         .default(HOUR_MS, '1h'),
     )
     .option('--drain <duration>', 'once it is out, wait so long for connections that are still open', parseDuration)
-    .option('--last-one', 'also when no other API server is live: the Service has no endpoints then');
+    .option('--last-one', 'also when no other API server is live: the Service has no endpoints then')
+    .addOption(
+      new Option('--undo', 'end its withdrawal: the next tick publishes it again, if it answers').conflicts([
+        'for',
+        'drain',
+        'lastOne',
+      ]),
+    );
   const action = act<Options>((cli, [name = '', address = ''], options) => run(cli, name, address, options));
   return withExamples(withConnectionOptions(command).action(action), [
     'kbctl deregister prod-eu-1 203.0.113.10',
     'kbctl deregister prod-eu-1 203.0.113.10 --drain 60s && systemctl stop kube-apiserver',
+    'kbctl deregister prod-eu-1 203.0.113.10 --undo',
   ]);
 }
 
 async function run(cli: Cli, name: string, address: string, options: Options): Promise<ExitCode> {
   const opened = await cli.openTable();
   const { spec } = await registeredCluster(opened.table, name);
+  if (options.undo) return (await import('../deregister/undo.ts')).undo(cli, opened.table, spec, address);
   const [{ passEnvironment }, { deregisterAddress }] = await Promise.all([
     import('../pass-environment.ts'),
     import('../../lib/dispatch/deregister-address.ts'),
   ]);
-  const { kubeconfig, context } = options;
-  const { environment, close } = await passEnvironment(cli, opened, {
-    ...(kubeconfig !== undefined && { kubeconfig }),
-    ...(context !== undefined && { context }),
-  });
+  const { environment, close } = await passEnvironment(cli, opened, connectionOf(options));
   const asked = { cluster: name, address, untilMinutes: options.for / 60_000, lastOne: options.lastOne };
   const deadline = environment.startDeadline(LONGEST_MS);
   const telemetry = environment.telemetry({ loop: 'deregister' });

@@ -1,7 +1,7 @@
 import { Command } from 'commander';
 import type { Act } from '../act.ts';
 import type { Cli, GlobalOptions } from '../cli.ts';
-import { type ConnectionOptions, withConnectionOptions } from '../connection-options.ts';
+import { type ConnectionOptions, connectionOf, withConnectionOptions } from '../connection-options.ts';
 import { usageError } from '../errors.ts';
 import { withExamples } from '../examples.ts';
 import { EXIT, type ExitCode } from '../exit-codes.ts';
@@ -33,8 +33,7 @@ export function doctorCommand(act: Act): Command {
 }
 
 async function run(cli: Cli, name: string | undefined, options: Options): Promise<ExitCode> {
-  const { kubeconfig, context } = options;
-  if (kubeconfig !== undefined && name === undefined) {
+  if (options.kubeconfig !== undefined && name === undefined) {
     throw usageError('--kubeconfig is the way to one cluster: name that too.');
   }
   const opened = await cli.openTable();
@@ -45,8 +44,7 @@ async function run(cli: Cli, name: string | undefined, options: Options): Promis
     import('../doctor-report.ts'),
   ]);
   const { environment, loadKubeconfig, close } = await passEnvironment(cli, opened, {
-    ...(kubeconfig !== undefined && { kubeconfig }),
-    ...(context !== undefined && { context }),
+    ...connectionOf(options),
     // What it would tell is in the lines.
     telemetry: () => ({ log: () => {}, count: () => {}, sample: () => {}, flush: () => {} }),
   });

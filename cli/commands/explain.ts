@@ -30,7 +30,7 @@ function list({ output }: Cli) {
     columns: [
       { title: 'WORD', text: ({ word }) => word },
       { title: 'KIND', text: ({ kind }) => kind },
-      { title: 'SERIOUSNESS', text: ({ seriousness }) => seriousness },
+      { title: 'SERIOUSNESS', text: ({ seriousness }) => seriousness, yields: true },
       { title: 'WHAT', text: ({ title }) => title, shrinks: true },
     ],
     plain: plainExplanation,

@@ -1,4 +1,3 @@
-import { writeFile } from 'node:fs/promises';
 import { Command, Option } from 'commander';
 import { popCount } from '../../lib/allocator/snapshot-bytes.ts';
 import { clusterRangesToJson } from '../../lib/exchange/cluster-ranges.ts';
@@ -16,6 +15,7 @@ import { unlessRefused } from '../ranges/exchange-refused.ts';
 import { keyOf, nameOfKey, RANGE_NAMES, type RangeName } from '../ranges/range-words.ts';
 import { registeredCluster } from '../registered.ts';
 import { plain } from '../terminal.ts';
+import { writeWhole } from '../write-whole.ts';
 
 const FORMS = ['json', 'range-allocation', 'etcd'] as const;
 
@@ -70,7 +70,7 @@ async function exportTo(cli: Cli, cluster: string, options: Options): Promise<Ex
   const exported = unlessRefused(withForceNamed(result));
   const { content, warnings } = written(exported, options);
   if (options.filename === undefined) output.terminal.out.write(content);
-  else await writeTo(options.filename, content);
+  else await writeWhole(options.filename, content);
   for (const warning of [...exported.warnings, ...warnings]) output.say(plain(`warning: ${warning}`));
   for (const line of toldOf(exported)) output.say(plain(line));
   return EXIT.fine;
@@ -106,15 +106,6 @@ function written(
   const { allocation, warnings } = asRangeAllocation(only);
   const content = as === 'etcd' ? rangeAllocationToStorage(allocation) : rangeAllocationToJson(allocation);
   return { content, warnings };
-}
-
-async function writeTo(file: string, content: string | Uint8Array): Promise<void> {
-  try {
-    await writeFile(file, content);
-  } catch (error) {
-    const code = error instanceof Error && 'code' in error ? String(error.code) : String(error);
-    throw configurationError(`${file} cannot be written (${code}): name a file in a folder that you may write to.`);
-  }
 }
 
 /** What somebody wants to know of the copy once it is older. */

@@ -1,7 +1,6 @@
 import { Command } from 'commander';
 import type { Hold } from '../../lib/cluster/hold.ts';
 import type { ClusterStatus, FindingStatus, LoopStatus, RangeStatus } from '../../lib/status/cluster-status.ts';
-import { readClusterStatus, readFleetStatus } from '../../lib/status/read-status.ts';
 import { type StatusJson, statusJson } from '../../lib/status/status-json.ts';
 import type { Act } from '../act.ts';
 import type { Cli } from '../cli.ts';
@@ -9,7 +8,7 @@ import { withExamples } from '../examples.ts';
 import { EXIT } from '../exit-codes.ts';
 import type { Plain } from '../output.ts';
 import { holdEnd, TAKEN_UP_BY } from '../ranges/hold-words.ts';
-import { notRegistered } from '../registered.ts';
+import { statusOf, statusOfAll } from '../read-status.ts';
 import { ago, apiServerColumns, loopColumns, RANGE_COLUMNS } from '../status/status-lines.ts';
 import type { Column } from '../text-table.ts';
 
@@ -35,7 +34,7 @@ const FINDINGS: Part<FindingStatus> = {
     { title: 'FINDING', text: ({ type }) => type },
     { title: 'SERVICE', text: ({ service }) => service ?? '' },
     { title: 'ITEM', text: ({ item }) => item ?? '' },
-    { title: 'SEEN', text: ({ seenAtMs }) => ago(seenAtMs, nowMs) },
+    { title: 'SEEN', text: ({ seenAtMs }) => ago(seenAtMs, nowMs), yields: true },
     { title: 'LOOP', text: ({ loop }) => loop, wide: true },
     { title: 'MESSAGE', text: ({ message }) => message, shrinks: true },
     { title: 'MEND', text: ({ mend }) => mend, wide: true },
@@ -89,7 +88,7 @@ const PARTS = {
   runs: {
     kind: 'Run',
     plural: 'runs',
-    description: 'The last pass of each loop',
+    description: 'The last recorded pass of each loop; while nothing happens, one a minute is recorded',
     columns: loopColumns,
     rows: ({ loops }: ClusterStatus): readonly LoopStatus[] => loops,
     plainRows: ({ loops }: StatusJson) => loops,
@@ -144,17 +143,6 @@ function ofRow<Row>({ text, style, ...column }: Column<Row>): Column<InCluster<R
 }
 
 async function statusesOf(cli: Cli, name: string | undefined): Promise<readonly ClusterStatus[]> {
-  const { table, tableName } = await cli.openTable();
-  if (name !== undefined) {
-    const status = await readClusterStatus(table, name, cli.nowMs());
-    if (status === undefined) throw await notRegistered(table, name);
-    return [status];
-  }
-  const progress = cli.progress('reading clusters');
-  try {
-    const onProgress = (done: number, total: number) => progress.tell(`read ${done} of ${total} clusters`);
-    return (await readFleetStatus(table, tableName, cli.nowMs(), { onProgress })).clusters;
-  } finally {
-    progress.end();
-  }
+  const nowMs = cli.nowMs();
+  return name === undefined ? (await statusOfAll(cli, nowMs)).clusters : [await statusOf(cli, name, nowMs)];
 }

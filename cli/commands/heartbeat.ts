@@ -2,7 +2,7 @@ import { Command, InvalidArgumentError, Option } from 'commander';
 import type { Heartbeat } from '../../lib/loops/heartbeat.ts';
 import type { Act } from '../act.ts';
 import type { Cli, GlobalOptions } from '../cli.ts';
-import { type ConnectionOptions, withConnectionOptions } from '../connection-options.ts';
+import { type ConnectionOptions, connectionOf, withConnectionOptions } from '../connection-options.ts';
 import { parseDuration } from '../durations.ts';
 import { usageError } from '../errors.ts';
 import { withExamples } from '../examples.ts';
@@ -71,11 +71,8 @@ async function run(cli: Cli, name: string, options: Options): Promise<ExitCode> 
   const server = ownServer(spec, address, options.every);
   refuseSkew(clock);
 
-  const { kubeconfig, context, readyz } = options;
-  const { environment, loadKubeconfig, close } = await passEnvironment(cli, opened, {
-    ...(kubeconfig !== undefined && { kubeconfig }),
-    ...(context !== undefined && { context }),
-  });
+  const { readyz } = options;
+  const { environment, loadKubeconfig, close } = await passEnvironment(cli, opened, connectionOf(options));
   const say = (line: string) => cli.output.say(line);
   try {
     const url = readyz === undefined || readyz === false ? {} : { url: readyz };

@@ -26,7 +26,7 @@ export function logsQueryCommand(act: Act): Command {
     .description("Print the CloudWatch Logs Insights query that shows a cluster's passes, and the command that runs it")
     .argument('<cluster>', 'its name')
     .addOption(new Option('--loop <loop>', 'of one loop; default: all').choices(LOOPS))
-    .option('--since <duration>', 'how far back', parseDuration, 3 * HOUR_MS)
+    .addOption(new Option('--since <duration>', 'how far back').argParser(parseDuration).default(3 * HOUR_MS, '3h'))
     .option('--failures', 'failed passes, with their errors')
     .option('--finding <type>', 'passes that found this, such as duplicate')
     .option('--stack <name>', 'the stack whose functions log; default: the one that owns the cluster')

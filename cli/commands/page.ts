@@ -1,6 +1,5 @@
 import { Command } from 'commander';
-import type { FleetStatus } from '../../lib/status/cluster-status.ts';
-import { readClusterStatus, readFleetStatus } from '../../lib/status/read-status.ts';
+import { readClusterStatus } from '../../lib/status/read-status.ts';
 import type { Act } from '../act.ts';
 import type { Cli, GlobalOptions } from '../cli.ts';
 import { usageError } from '../errors.ts';
@@ -10,14 +9,15 @@ import { readForLivePage } from '../page/read-for-page.ts';
 import { renderClusterPage } from '../page/render-cluster-page.ts';
 import { renderFleetPage } from '../page/render-fleet-page.ts';
 import { servePage } from '../page/serve-page.ts';
-import { writePage } from '../page/write-page.ts';
 import { parsePort } from '../ports.ts';
-import { notRegistered } from '../registered.ts';
+import { statusOf, statusOfAll } from '../read-status.ts';
+import { registeredCluster } from '../registered.ts';
+import { writeWhole } from '../write-whole.ts';
 
 interface Options extends GlobalOptions {
   readonly serve?: boolean;
   readonly port?: number;
-  readonly file?: string;
+  readonly filename?: string;
 }
 
 const DEFAULT_FILE = 'status.html';
@@ -27,7 +27,7 @@ export function pageCommand(act: Act): Command {
   const command = new Command('page')
     .description('Write the status page to a file, or serve it live to this machine')
     .argument('[cluster]', 'of one cluster alone; default: all')
-    .option('-f, --file <file>', `where to; - is stdout; default: ${DEFAULT_FILE}`)
+    .option('-f, --filename <file>', `where to; - is stdout; default: ${DEFAULT_FILE}`)
     .option('--serve', 'serve it at a loopback address until Ctrl-C')
     .option('--port <port>', 'with --serve; default: a free one', parsePort)
     .action(
@@ -40,13 +40,17 @@ export function pageCommand(act: Act): Command {
   ]);
 }
 
-async function write(cli: Cli, name: string | undefined, { file = DEFAULT_FILE, port }: Options) {
+async function write(cli: Cli, name: string | undefined, { filename: file = DEFAULT_FILE, port }: Options) {
   if (port !== undefined) throw usageError('--port goes with --serve.');
-  const page = name === undefined ? renderFleetPage(await readFleet(cli)) : await clusterPage(cli, name);
+  const atMs = cli.nowMs();
+  const page =
+    name === undefined
+      ? renderFleetPage(await statusOfAll(cli, atMs))
+      : renderClusterPage(await statusOf(cli, name, atMs), { atMs });
   if (file === '-') {
     cli.output.lines([page]);
   } else {
-    await writePage(file, page);
+    await writeWhole(file, page);
     cli.output.say(
       `Wrote ${file}, ${Math.ceil(Buffer.byteLength(page) / 1024)} KB: it shows what the table said just now.`,
     );
@@ -54,31 +58,10 @@ async function write(cli: Cli, name: string | undefined, { file = DEFAULT_FILE, 
   return EXIT.fine;
 }
 
-async function clusterPage(cli: Cli, name: string): Promise<string> {
-  const { table } = await cli.openTable();
-  const atMs = cli.nowMs();
-  const status = await readClusterStatus(table, name, atMs);
-  if (status === undefined) throw await notRegistered(table, name);
-  return renderClusterPage(status, { atMs });
-}
-
-async function readFleet(cli: Cli): Promise<FleetStatus> {
-  const { table, tableName } = await cli.openTable();
-  const progress = cli.progress('reading clusters');
-  try {
-    const onProgress = (done: number, total: number) => progress.tell(`read ${done} of ${total} clusters`);
-    return await readFleetStatus(table, tableName, cli.nowMs(), { onProgress });
-  } finally {
-    progress.end();
-  }
-}
-
-async function serve(cli: Cli, name: string | undefined, { file, port = 0 }: Options) {
-  if (file !== undefined) throw usageError('A page is written to a file or served: give --file or --serve.');
+async function serve(cli: Cli, name: string | undefined, { filename: file, port = 0 }: Options) {
+  if (file !== undefined) throw usageError('A page is written to a file or served: give --filename or --serve.');
   const { tableName, tableUntil, table, title } = await cli.openTable();
-  if (name !== undefined && (await readClusterStatus(table, name, cli.nowMs())) === undefined) {
-    throw await notRegistered(table, name);
-  }
+  if (name !== undefined) await registeredCluster(table, name);
   const page = await servePage({
     port,
     nowMs: cli.nowMs,

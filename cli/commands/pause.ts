@@ -77,11 +77,10 @@ function pauseOf(cli: Cli, { for: forMs, reason, by = userName() }: PauseOptions
 /** @param pause `undefined`: they go on. */
 async function hold(
   cli: Cli,
-  operands: readonly (string | undefined)[],
+  names: readonly string[],
   options: ResumeOptions,
   pause: Pause | undefined,
 ): Promise<ExitCode> {
-  const names = operands.filter((name) => name !== undefined);
   if (options.all && names.length > 0) throw usageError('--all is every cluster: leave the names out, or --all.');
   if (options.all) return holdAll(cli, options, pause);
   if (names.length === 0) throw usageError('Which clusters? Name them, or say --all.');

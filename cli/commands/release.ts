@@ -18,6 +18,7 @@ import { registeredCluster } from '../registered.ts';
 import { plain } from '../terminal.ts';
 
 interface Options extends GlobalOptions, ConnectionOptions {
+  readonly dryRun?: boolean;
   readonly yes?: boolean;
 }
 
@@ -39,6 +40,7 @@ function releaseItems(act: Act, kind: ItemKind): Command {
     )
     .argument('<cluster>', 'its name; its spec says "allocator: table"')
     .argument('<value...>', `${several} to release; what is free stays free`)
+    .option('--dry-run', 'release nothing, and say what would be')
     .option('--yes', 'whoever has them: neither the API server nor you are asked');
   return withExamples(
     withConnectionOptions(command).action(
@@ -66,7 +68,8 @@ async function release(cli: Cli, { kind, name, values }: Asked, options: Options
   const places = values.map((value) => placeOf(spec, kind, value));
   // Elsewhere than in this table there is nothing to release, which the answer says.
   const isHere = spec.allocator === 'table' && spec.mode === 'enforce';
-  if (!options.yes && isHere && !(await isFreeToGo(cli, spec, places, options))) return EXIT.findings;
+  if (!options.yes && !options.dryRun && isHere && !(await isFreeToGo(cli, spec, places, options)))
+    return EXIT.findings;
 
   const request: AllocateRequest = {
     requestId: `kbctl-${randomUUID()}`,
@@ -76,12 +79,15 @@ async function release(cli: Cli, { kind, name, values }: Asked, options: Options
       range: nameOfKey(key) as RangeName,
       value: kind === 'port' ? Number(item) : item,
     })),
+    ...(options.dryRun && { dryRun: true }),
   };
   const answer = await runRequest(cli, request, `"kbctl show ${kind} ${name} ${places[0]?.item}" says how it is.`);
   if (output.isForPrograms) output.document({ kind: 'Release', ...answer });
   const refusal = refusalOf(answer, 'Not all was released.');
   if (refusal !== undefined) throw refusal;
-  if (!output.isForPrograms) output.lines(answer.items.map(releasedLine));
+  if (!output.isForPrograms)
+    output.lines(answer.items.map((item) => `${releasedLine(item)}${options.dryRun ? ' (dry run)' : ''}`));
+  if (options.dryRun) output.say('Dry run: nothing was released. Whether Services have it was not asked.');
   return EXIT.fine;
 }
 

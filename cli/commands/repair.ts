@@ -4,7 +4,7 @@ import { type RegisteredCluster, readPauseOfAll } from '../../lib/table/clusters
 import { RANGE_KEYS, type RangeKey } from '../../lib/table/ranges.ts';
 import type { Act } from '../act.ts';
 import type { Cli, GlobalOptions } from '../cli.ts';
-import { type ConnectionOptions, withConnectionOptions } from '../connection-options.ts';
+import { type ConnectionOptions, connectionOf, withConnectionOptions } from '../connection-options.ts';
 import { configurationError } from '../errors.ts';
 import { withExamples } from '../examples.ts';
 import { EXIT, type ExitCode } from '../exit-codes.ts';
@@ -73,10 +73,8 @@ async function repair(cli: Cli, kind: Kind, name: string, options: Options): Pro
   ]);
   const loop = loopFor(kind.word, rebuild);
   const stack = cluster.owner?.stack;
-  const { kubeconfig, context } = options;
   const { environment, close } = await passEnvironment(cli, opened, {
-    ...(kubeconfig !== undefined && { kubeconfig }),
-    ...(context !== undefined && { context }),
+    ...connectionOf(options),
     ...(stack !== undefined && { stack }),
   });
   const progress = cli.progress('listing Services');
@@ -120,7 +118,7 @@ function heedMode(cli: Cli, { spec, owner }: RegisteredCluster, { dryRun, rebuil
   if (dryRun) return;
   if (spec.mode === 'observe' && rebuild) {
     throw configurationError(
-      `${spec.name} is in observe, in which nothing is written: show with --dry-run what would be, or let its passes write with "kbctl cluster set-mode ${spec.name} enforce".`,
+      `${spec.name} is in observe, in which nothing is written: show with --dry-run what would be, or let its passes write with "kbctl cluster set-mode enforce ${spec.name}".`,
     );
   }
   if (spec.mode === 'observe') {

@@ -1,6 +1,7 @@
 import { Command } from 'commander';
 import type { StartOptions } from '../../local/start-options.ts';
 import type { Act } from '../act.ts';
+import { calledAs } from '../called-as.ts';
 import type { Cli, GlobalOptions } from '../cli.ts';
 import { usageError } from '../errors.ts';
 import { withExamples } from '../examples.ts';
@@ -8,7 +9,7 @@ import { EXIT } from '../exit-codes.ts';
 import { parsePort } from '../ports.ts';
 
 interface Options extends GlobalOptions {
-  readonly file?: string;
+  readonly filename?: string;
   readonly kubeconfig?: string;
   readonly context?: string;
   readonly demo?: boolean;
@@ -18,14 +19,14 @@ interface Options extends GlobalOptions {
   readonly port: number;
 }
 
-/** How it is called from where it was called. */
-const KBCTL = process.env['npm_lifecycle_event'] === undefined ? 'kbctl' : 'npx kbctl';
-
 /** `kbctl run`, which is `npm start`. */
 export function runCommand(act: Act): Command {
   const command = new Command('run')
     .description('Run the four loops on this machine until Ctrl-C, with a live status page')
-    .option('-f, --file <file>', 'the spec of a cluster (see cluster.example.yml); without it there is an embedded one')
+    .option(
+      '-f, --filename <file>',
+      'the spec of a cluster (see cluster.example.yml); without it there is an embedded one',
+    )
     .option('--kubeconfig <file>', 'its kubeconfig, in place of the one that the spec names; KUBECONFIG is never read')
     .option('--context <name>', 'a context of it; default: its current one')
     .option('--demo', 'the embedded cluster comes to life: in two minutes you see everything that the loops do')
@@ -48,8 +49,9 @@ async function run(cli: Cli, _: readonly string[], options: Options) {
     import('../../lib/status/read-status.ts'),
   ]);
   const { nowMs } = cli;
+  const kbctl = calledAs(process.argv[1] ?? '', process.env);
   await runLoops(start, cli.ended, {
-    hints: [`${KBCTL} status`, `${KBCTL} explain`],
+    hints: ['status', 'explain'].map((command) => `${kbctl} ${command}`),
     ...(options.page && {
       onReady: ({ table, spec }) =>
         servePage({
@@ -65,7 +67,7 @@ async function run(cli: Cli, _: readonly string[], options: Options) {
 
 function startOptions({
   table,
-  file,
+  filename: file,
   kubeconfig,
   context,
   demo = false,

@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Command } from 'commander';
-import type { ClusterStatus, FleetStatus } from '../../lib/status/cluster-status.ts';
-import { readClusterStatus, readFleetStatus } from '../../lib/status/read-status.ts';
+import { Command, Option } from 'commander';
+import type { ClusterStatus } from '../../lib/status/cluster-status.ts';
 import { fleetJson, statusJson } from '../../lib/status/status-json.ts';
 import type { Act } from '../act.ts';
 import type { Cli, GlobalOptions } from '../cli.ts';
@@ -10,7 +9,7 @@ import { usageError } from '../errors.ts';
 import { withExamples } from '../examples.ts';
 import { EXIT, type ExitCode } from '../exit-codes.ts';
 import type { Plain } from '../output.ts';
-import { notRegistered } from '../registered.ts';
+import { statusOf, statusOfAll } from '../read-status.ts';
 import { fleetColumns } from '../status/fleet-columns.ts';
 import { statusLines } from '../status/status-lines.ts';
 
@@ -28,7 +27,9 @@ export function statusCommand(act: Act): Command {
     .description('Show what is known of a cluster: leases, last passes, ranges, findings, and what needs attention')
     .argument('[cluster]', 'its name; without it there is a line for each cluster')
     .option('-w, --watch', 'show it again and again until Ctrl-C')
-    .option('--interval <duration>', 'how often, with --watch', parseDuration, 2_000)
+    .addOption(
+      new Option('--interval <duration>', 'how often, with --watch').argParser(parseDuration).default(2_000, '2s'),
+    )
     .action(act<Options>((cli, [name], options) => (options.watch ? watch(cli, name, options) : show(cli, name))));
   return withExamples(command, [
     'kbctl status --table kube-bootstrap-controller-prod',
@@ -43,28 +44,17 @@ async function show(cli: Cli, name: string | undefined): Promise<ExitCode> {
 }
 
 async function showCluster(cli: Cli, name: string): Promise<ExitCode> {
-  const { table } = await cli.openTable();
   const nowMs = cli.nowMs();
-  const status = await readClusterStatus(table, name, nowMs);
-  if (status === undefined) throw await notRegistered(table, name);
+  const status = await statusOf(cli, name, nowMs);
   const document = { kind: 'ClusterStatus', ...(statusJson(status) as unknown as Record<string, Plain>) };
   cli.output.object(document, () => statusLines(status, nowMs, cli.output));
   return exitCodeFor([status]);
 }
 
 async function showFleet(cli: Cli): Promise<ExitCode> {
-  const { table, tableName, title } = await cli.openTable();
+  const { title } = await cli.openTable();
   const nowMs = cli.nowMs();
-  const progress = cli.progress('reading clusters');
-  let fleet: FleetStatus;
-  try {
-    fleet = await readFleetStatus(table, tableName, nowMs, {
-      details: 'brief',
-      onProgress: (done, total) => progress.tell(`read ${done} of ${total} clusters`),
-    });
-  } finally {
-    progress.end();
-  }
+  const fleet = await statusOfAll(cli, nowMs, 'brief');
   const { output } = cli;
   if (output.isForPrograms) {
     output.document({ kind: 'FleetStatus', ...(fleetJson(fleet) as unknown as Record<string, Plain>) });

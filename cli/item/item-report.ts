@@ -71,12 +71,19 @@ function rangeText({ place, band }: ItemStatus): string {
   return `${place.range} (${nameOfKey(place.key)}), ${band} band${when}`;
 }
 
-function savedText({ allocator, savedAtMs, ready }: ItemStatus, { name }: ClusterSpec, nowMs: number): string {
+function savedText(
+  { allocator, savedAtMs, ready, place }: ItemStatus,
+  { name, mode }: ClusterSpec,
+  nowMs: number,
+): string {
   const age = savedAtMs === undefined ? 'never' : `${formatAge(nowMs - savedAtMs)} ago`;
   if (allocator === 'apiserver') {
     return `${age}; the API servers of ${name} allocate, and this is a picture of what Services claimed`;
   }
-  return ready ? age : `${age}; nothing can be allocated until an enforcing pass has saved the range anew`;
+  if (ready) return age;
+  const command = `kbctl repair ${place.loop.replace(/-repair$/, '')} ${name}`;
+  const how = mode === 'enforce' ? `: wait for the next, or run "${command}"` : ', and its passes only observe';
+  return `${age}; nothing can be allocated until an enforcing pass has saved the range anew${how}`;
 }
 
 function holdText(hold: Hold, { name }: ClusterSpec, { place }: ItemStatus, nowMs: number): string {

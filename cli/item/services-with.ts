@@ -5,7 +5,7 @@ import { listAllServices } from '../../lib/kubernetes/service-list.ts';
 import { nodePortsOf } from '../../lib/repair/node-ports-of.ts';
 import { describeError } from '../../lib/telemetry/describe-error.ts';
 import type { Cli } from '../cli.ts';
-import type { ConnectionOptions } from '../connection-options.ts';
+import { type ConnectionOptions, connectionOf } from '../connection-options.ts';
 import { exitCodeOf } from '../errors.ts';
 import type { ExitCode } from '../exit-codes.ts';
 import { plain } from '../terminal.ts';
@@ -30,10 +30,7 @@ export async function servicesWith(
   options: ConnectionOptions,
 ): Promise<readonly (readonly string[])[] | NotTold> {
   const { passEnvironment } = await import('../pass-environment.ts');
-  const { environment, close } = await passEnvironment(cli, await cli.openTable(), {
-    ...(options.kubeconfig !== undefined && { kubeconfig: options.kubeconfig }),
-    ...(options.context !== undefined && { context: options.context }),
-  });
+  const { environment, close } = await passEnvironment(cli, await cli.openTable(), connectionOf(options));
   const { signal, cancel } = environment.startDeadline(LONGEST_MS);
   const progress = cli.progress('asking the API server for Services');
   try {

@@ -1,4 +1,5 @@
 import type { ClusterStatus } from '../../lib/status/cluster-status.ts';
+import { NO_STACK_YET } from '../plain-cluster.ts';
 import { apiServersSection } from './api-servers.ts';
 import { attentionList } from './attention.ts';
 import { clipped, upTo } from './budget.ts';
@@ -38,7 +39,7 @@ export function figuresOf({ apiServers, findings }: ClusterStatus): string {
 function facts(cluster: ClusterStatus, nowMs: number): Html {
   const { mode, allocator, generation, owner, paused } = cluster;
   const fact = (term: string, told: Child) => html`<div><dt>${term}<dd>${told}</div>`;
-  return html`<dl class="facts">${fact('Mode', mode === 'observe' ? 'observe: writes nothing' : mode)}${fact('Allocator', allocator === 'table' ? 'the table' : 'its API servers')}${fact('Generation', generation)}${fact('Owner', owner === undefined ? 'nobody yet' : [clipped(owner.stack, 120), owner.packaged && ' (its cluster.yml)'])}${paused !== undefined && fact('Paused', pause(paused, nowMs))}</dl>`;
+  return html`<dl class="facts">${fact('Mode', mode === 'observe' ? 'observe: writes nothing' : mode)}${fact('Allocator', allocator === 'table' ? 'the table' : 'its API servers')}${fact('Generation', generation)}${fact('Owner', owner === undefined ? NO_STACK_YET : [clipped(owner.stack, 120), owner.packaged && ' (its cluster.yml)'])}${paused !== undefined && fact('Paused', pause(paused, nowMs))}</dl>`;
 }
 
 function pause({ untilMs, reason, by, all }: NonNullable<ClusterStatus['paused']>, nowMs: number): Child {

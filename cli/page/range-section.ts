@@ -19,7 +19,7 @@ export function rangeSection(range: RangeStatus, nowMs: number, bytes: number): 
   const wide = map !== undefined && layoutOf(map).columns === WIDE_COLUMNS;
   return html`<section class="range${wide && ' wide'}"><h4>${capital(clipped(range.title, 80))} <code>${clipped(range.range, 80)}</code></h4>
 <p class="figures">${bar(range)}<span><b>${percentage(range.used, range.capacity)}</b> in use: ${grouped(range.used)} of ${grouped(range.capacity)}</span>${figures(range).map((figure) => html`<span>${figure}</span>`)}</p>
-<p class="soft">${record(range, nowMs)}</p>
+<p class="soft">${record(range, nowMs)}${range.specRange !== undefined && html` The spec says <code>${clipped(range.specRange, 80)}</code>, which no pass has counted yet.`}</p>
 ${map === undefined ? html`<p class="soft">No map: the bits of this range are not kept, or were not read.</p>` : rangeMap(range, map)}${holds(range, nowMs, bytes)}</section>`;
 }
 

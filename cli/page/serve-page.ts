@@ -2,6 +2,7 @@ import { createServer, type IncomingMessage, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { ClusterStatus, FleetStatus } from '../../lib/status/cluster-status.ts';
 import { configurationError } from '../errors.ts';
+import { failureCode } from '../failure-code.ts';
 import { answerPageRequest, type PageSources } from './page-requests.ts';
 import { SharedRead, type SharedReadOptions } from './shared-read.ts';
 
@@ -102,9 +103,8 @@ async function listening(server: Server, host: string, port: number): Promise<vo
       server.listen(port, host, resolve);
     });
   } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
     throw configurationError(
-      `the page cannot be served at port ${port}: ${why}. Choose another port, or 0 for a free one`,
+      `The page cannot be served at port ${port} (${failureCode(error)}): choose another, or 0 for a free one.`,
       { cause: error },
     );
   }

@@ -18,9 +18,9 @@ export function span(ms: number): string {
   return rest === 0 ? first : `${first} ${rest} ${next?.unit}`;
 }
 
-/** `8 s ago`, `in 12 s`. */
+/** `8 s ago`, `in 12 s`. What was written while the page was being read is no second ahead. */
 export function relative(atMs: number, nowMs: number): string {
-  return atMs > nowMs ? `in ${span(atMs - nowMs)}` : `${span(nowMs - atMs)} ago`;
+  return atMs >= nowMs + 1_000 ? `in ${span(atMs - nowMs)}` : `${span(nowMs - atMs)} ago`;
 }
 
 /** `06:15:39 UTC`, with the day where it is another than today. */

@@ -7,9 +7,13 @@ export function holdEnd(hold: HoldTerms, nowMs: number): string {
   return isOver(hold, nowMs) ? `${formatAge(nowMs - hold.untilMs)} ago` : `in ${timeLeft(hold.untilMs - nowMs)}`;
 }
 
-/** To the nearest second, so that what was just asked for an hour is told as one. */
+const SECOND_MS = 1000;
+const MINUTE_MS = 60 * SECOND_MS;
+
+/** To the nearest second or minute, so that what was asked for an hour a moment ago is told as one. */
 export function timeLeft(ms: number): string {
-  return formatAge(Math.round(ms / 1000) * 1000);
+  const unitMs = ms < 10 * MINUTE_MS ? SECOND_MS : MINUTE_MS;
+  return formatAge(Math.round(ms / unitMs) * unitMs);
 }
 
 export const TAKEN_UP_BY: Readonly<Record<Hold['takenUpBy'], string>> = {

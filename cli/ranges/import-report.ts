@@ -48,7 +48,7 @@ function rangeLines(plan: ImportPlan, paint: Output['paint']): string[] {
     ...plan.holds.map(holdLine),
     ...(plan.holdsLeftOut === 0
       ? []
-      : [`  ${plan.holdsLeftOut} held items of the file are not held here: taken already, or their hold is over`]),
+      : [`  held in the file and not here: ${plan.holdsLeftOut}, taken already or with a hold that is over`]),
   ];
 }
 

@@ -1,3 +1,5 @@
+import type { RangeStatus } from '../../lib/status/cluster-status.ts';
+
 const CELLS = 10;
 /** Eighths of a cell. */
 const PARTS = ['', '▏', '▎', '▍', '▌', '▋', '▊', '▉'] as const;
@@ -7,5 +9,11 @@ export function bar(percent: number): string {
   const eighths = Math.round((Math.min(Math.max(percent, 0), 100) / 100) * CELLS * 8);
   const shown = percent <= 0 ? 0 : percent >= 100 ? CELLS * 8 : Math.min(Math.max(eighths, 1), CELLS * 8 - 1);
   const drawn = '█'.repeat(Math.floor(shown / 8)) + PARTS[shown % 8];
-  return `${drawn.padEnd(CELLS)} ${String(Math.floor(percent)).padStart(3)}%`;
+  const text = percent > 0 && percent < 1 ? '<1' : String(Math.floor(percent));
+  return `${drawn.padEnd(CELLS)} ${text.padStart(3)}%`;
+}
+
+/** Of many, a few are less than the tenth of a per cent that the figure is rounded to. */
+export function shownPercent({ usedPercent, used, capacity }: RangeStatus): number {
+  return usedPercent === 0 && used > 0 ? (100 * used) / capacity : usedPercent;
 }

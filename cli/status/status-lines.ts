@@ -8,10 +8,11 @@ import type {
   RangeStatus,
 } from '../../lib/status/cluster-status.ts';
 import type { Output } from '../output.ts';
+import { NO_STACK_YET } from '../plain-cluster.ts';
 import type { Style } from '../terminal.ts';
 import type { Column } from '../text-table.ts';
 import { wrapped } from '../wrap.ts';
-import { bar } from './bar.ts';
+import { bar, shownPercent } from './bar.ts';
 
 export const HEALTH_STYLES: Readonly<Record<Health, Style>> = {
   bad: 'red',
@@ -21,6 +22,7 @@ export const HEALTH_STYLES: Readonly<Record<Health, Style>> = {
   good: 'green',
 };
 
+const MINUTE_MS = 60_000;
 const WIDEST = 100;
 /** The first ones say enough; `get findings` has them all. */
 const MOST_FINDINGS = 20;
@@ -56,7 +58,7 @@ export function statusLines(status: ClusterStatus, nowMs: number, output: Output
 function headLines(status: ClusterStatus, nowMs: number, { paint }: Output): string[] {
   const { name, health, mode, allocator, generation, owner, paused } = status;
   const whose =
-    owner === undefined ? 'nobody’s yet' : `of stack ${owner.stack}${owner.packaged ? ' (its cluster.yml)' : ''}`;
+    owner === undefined ? `of ${NO_STACK_YET}` : `of stack ${owner.stack}${owner.packaged ? ' (its cluster.yml)' : ''}`;
   const head = `${paint('bold', name)}  ${paint(HEALTH_STYLES[health], health)}  ${mode}, allocator ${allocator}, generation ${generation}, ${whose}`;
   if (paused === undefined) return [head];
   const all = paused.all ? 'all clusters are ' : '';
@@ -95,7 +97,7 @@ export function apiServerColumns(nowMs: number): Column<ApiServerStatus>[] {
       text: ({ state }) => API_SERVER_STATES[state],
       style: ({ state }) => (state === 'held' ? 'green' : 'red'),
     },
-    { title: 'REFRESHED', text: ({ refreshedAtMs }) => ago(refreshedAtMs, nowMs) },
+    { title: 'REFRESHED', text: ({ refreshedAtMs }) => ago(refreshedAtMs, nowMs), yields: true },
     { title: 'ENDS', text: (server) => leaseEnd(server, nowMs) },
     { title: 'MISSES', text: ({ misses }) => String(misses ?? ''), wide: true },
     { title: 'BY', text: ({ source }) => source ?? '', wide: true },
@@ -104,7 +106,9 @@ export function apiServerColumns(nowMs: number): Column<ApiServerStatus>[] {
 }
 
 function leaseEnd({ state, expiresAtMs, withdrawnUntilMs }: ApiServerStatus, nowMs: number): string {
-  if (state === 'withdrawn' && withdrawnUntilMs !== undefined) return `back in ${formatAge(withdrawnUntilMs - nowMs)}`;
+  if (state === 'withdrawn' && withdrawnUntilMs !== undefined) {
+    return withdrawnUntilMs > nowMs ? `back in ${formatAge(withdrawnUntilMs - nowMs)}` : 'when it answers';
+  }
   if (expiresAtMs === undefined || expiresAtMs <= 0) return '';
   return expiresAtMs > nowMs ? `in ${formatAge(expiresAtMs - nowMs)}` : `${formatAge(nowMs - expiresAtMs)} ago`;
 }
@@ -126,8 +130,12 @@ export function loopColumns(nowMs: number): Column<LoopStatus>[] {
       text: ({ state }) => (state === 'neverRan' ? 'never ran' : state),
       style: ({ state }) => LOOP_STYLES[state],
     },
-    { title: 'LAST PASS', text: ({ lastPass }) => ago(lastPass?.startedAtMs, nowMs) },
-    { title: 'TOOK', text: ({ lastPass }) => (lastPass === undefined ? '' : formatDuration(lastPass.durationMs)) },
+    { title: 'LAST PASS', text: (loop) => lastPassAgo([loop], nowMs) },
+    {
+      title: 'TOOK',
+      text: ({ lastPass }) => (lastPass === undefined ? '' : formatDuration(lastPass.durationMs)),
+      yields: true,
+    },
     { title: 'EVERY', text: ({ intervalSeconds }) => formatAge(intervalSeconds * 1000), wide: true },
     { title: 'SUCCESS', text: ({ lastSuccessAtMs }) => ago(lastSuccessAtMs, nowMs), wide: true },
     { title: 'FINDINGS', text: ({ lastPass }) => String(lastPass?.findings ?? '') },
@@ -135,20 +143,32 @@ export function loopColumns(nowMs: number): Column<LoopStatus>[] {
   ];
 }
 
+/** When the latest was. A pass that nothing came of is recorded once a minute, however often there is one: which was the last is not known. */
+export function lastPassAgo(loops: readonly LoopStatus[], nowMs: number): string {
+  const starts = loops.flatMap(({ lastPass }) => lastPass?.startedAtMs ?? []);
+  const isOneOfMany = ({ state, intervalSeconds, lastPass }: LoopStatus) =>
+    state === 'good' && intervalSeconds * 1000 < MINUTE_MS && nowMs - (lastPass?.startedAtMs ?? 0) < MINUTE_MS;
+  if (loops.some(isOneOfMany)) return '<1m ago';
+  return starts.length === 0 ? '' : ago(Math.max(...starts), nowMs);
+}
+
 function errorText(error: { readonly code: string; readonly message: string } | undefined): string {
   return error === undefined ? '' : `${error.code}: ${error.message}`;
 }
 
 export const RANGE_COLUMNS: Column<RangeStatus>[] = [
-  { title: 'RANGE', text: ({ range }) => range },
-  { title: 'OF', text: ({ title }) => title },
+  {
+    title: 'RANGE',
+    text: ({ range, specRange }) => (specRange === undefined ? range : `${range} (not yet ${specRange})`),
+  },
+  { title: 'OF', text: ({ title }) => title, yields: true },
   {
     title: 'FULL',
-    text: ({ usedPercent }) => bar(usedPercent),
+    text: (range) => bar(shownPercent(range)),
     style: ({ usedPercent }) => (usedPercent > 95 ? 'red' : usedPercent > 80 ? 'yellow' : undefined),
   },
-  { title: 'USED', text: ({ used, capacity }) => `${used} of ${capacity}` },
-  { title: 'HELD', text: ({ held }) => String(held) },
+  { title: 'USED', text: ({ used, capacity }) => `${used} of ${capacity}`, yields: true },
+  { title: 'HELD', text: ({ held }) => String(held), yields: true },
   {
     title: 'LEAKING',
     text: ({ leaking }) => String(leaking),

@@ -59,8 +59,7 @@ export function admission(options: AdmissionOptions = {}): AdmissionHandler {
       const request = httpRequestIn(event);
       if ('statusCode' in request) return tellFault(invocation, request, undefined, 'not a request for a review');
       const { settings, tokens } = known;
-      const waitedMs = (request.timeoutMs ?? Number.POSITIVE_INFINITY) - WAY_MS;
-      const budgetMs = Math.max(0, Math.min(settings.deadlineMs, waitedMs, invocation.remainingMs() - CLOSING_MS));
+      const budgetMs = budgetOf(request, settings, invocation);
       const deadline = invocation.environment.startDeadline(budgetMs);
       const closing = invocation.environment.startDeadline(budgetMs + GIVING_BACK_MS);
       const work: Work = { invocation, settings, options, signal: deadline.signal, closing: closing.signal };
@@ -71,6 +70,17 @@ export function admission(options: AdmissionOptions = {}): AdmissionHandler {
         closing.cancel();
       }
     });
+}
+
+/** For an answer: as long as the API server waits yet, and this function may run. */
+function budgetOf(
+  { timeoutMs = Number.POSITIVE_INFINITY, cameAtMs }: AdmissionHttpRequest,
+  { deadlineMs }: AdmissionSettings,
+  { environment, remainingMs }: Invocation,
+): number {
+  // Clocks differ a little.
+  const waitedMs = cameAtMs === undefined ? 0 : Math.max(0, environment.nowMs() - cameAtMs);
+  return Math.max(0, Math.min(deadlineMs, timeoutMs - waitedMs - WAY_MS, remainingMs() - CLOSING_MS));
 }
 
 interface Work {

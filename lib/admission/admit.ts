@@ -1,9 +1,9 @@
 import type { AllocatorErrorCode } from '../allocator/errors.ts';
 import { canonicalAddress, type IPFamily } from '../allocator/ip-address.ts';
 import type { Pick } from '../allocator/range-allocator.ts';
-import { type GivenTo, givenLately, NO_ITEMS, recordGiven } from '../table/admissions.ts';
+import { type GivenTo, givenLately, isUnrecorded, NO_ITEMS, recordGiven } from '../table/admissions.ts';
 import { type RegisteredCluster, readCluster } from '../table/clusters.ts';
-import type { TableError } from '../table/errors.ts';
+import { TableError } from '../table/errors.ts';
 import type { UpdateOptions } from '../table/guaranteed-update.ts';
 import type { KeyValueTable } from '../table/key-value-table.ts';
 import { unwrittenTable } from '../table/unwritten-table.ts';
@@ -74,8 +74,9 @@ async function allocate(
 ): Promise<Verdict> {
   const { table, closingTable, nowMs, update, tell } = options;
   const { service } = review;
+  const { name } = cluster.spec;
   const known = givenTo(review, firstNamed(plan));
-  const lately = known === undefined ? NO_ITEMS : await givenLately(table, cluster.spec.name, known, nowMs());
+  const lately = known === undefined ? NO_ITEMS : await givenLately(table, name, known, nowMs());
   const taken = await takeFor(plan, {
     ranges: openRanges(table, cluster, options),
     closing: openRanges(closingTable, cluster, options),
@@ -87,15 +88,27 @@ async function allocate(
   if (taken.outcome === 'refused') return refusalOf(service.metadata.name, plan, taken);
   const { items, fresh } = taken;
   const to = givenTo(review, items.addresses[0] ?? items.ports[0]);
-  try {
-    if (to !== undefined && fresh.addresses.length + fresh.ports.length > 0) {
-      await recordGiven(table, cluster.spec.name, to, fresh, nowMs(), update);
+  if (to !== undefined && fresh.addresses.length + fresh.ports.length > 0) {
+    try {
+      await recordGiven(table, name, to, fresh, nowMs(), update);
+    } catch (error) {
+      const isFree = await orTell(tell, () => isUnrecorded(closingTable, name, to, fresh, nowMs(), update));
+      if (isFree) await taken.undo();
+      throw error;
     }
-  } catch (error) {
-    await taken.undo();
-    throw error;
   }
   return { outcome: 'allocated', patch: patchOf(plan, items, service.spec), items };
+}
+
+/** What cannot be found out is told, and what was taken stays taken: a pass frees it. */
+async function orTell(tell: AdmitOptions['tell'], find: () => Promise<boolean>): Promise<boolean> {
+  try {
+    return await find();
+  } catch (error) {
+    if (!(error instanceof TableError)) throw error;
+    tell(error);
+    return false;
+  }
 }
 
 function refusalOf(name: string, plan: Plan, { error, address, port }: Refusal): Verdict {

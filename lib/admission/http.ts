@@ -9,7 +9,7 @@ const urlEvent = z.object({
   headers: z.record(z.string(), z.string()),
   body: z.optional(z.string()),
   isBase64Encoded: z._default(z.boolean(), false),
-  requestContext: z.object({ http: z.object({ method: z.string() }) }),
+  requestContext: z.object({ http: z.object({ method: z.string() }), timeEpoch: z.optional(z.number()) }),
 });
 type UrlEvent = z.infer<typeof urlEvent>;
 
@@ -27,6 +27,8 @@ export interface AdmissionHttpRequest {
   readonly body: () => string | HttpReply;
   /** How long the API server waits, as it says itself. */
   readonly timeoutMs: number | undefined;
+  /** When its request came in, which may have waited for a function that starts. */
+  readonly cameAtMs: number | undefined;
 }
 
 /** An API server takes objects of 3 MB; a review carries two, and each a little larger as JSON. */
@@ -48,7 +50,8 @@ export function httpRequestIn(event: unknown): AdmissionHttpRequest | HttpReply 
     return { ...httpReply(405, 'method not allowed'), headers: { allow: 'POST' } };
   const token = bearerTokenIn(headers);
   if (token === undefined) return unauthorized();
-  return { cluster, token, timeoutMs: timeoutIn(rawQueryString), body: () => bodyOf(parsed.data) };
+  const { timeEpoch: cameAtMs } = requestContext;
+  return { cluster, token, timeoutMs: timeoutIn(rawQueryString), cameAtMs, body: () => bodyOf(parsed.data) };
 }
 
 export function httpReply(statusCode: number, text: string): HttpReply {
@@ -74,8 +77,8 @@ function bodyOf({ body = '', isBase64Encoded }: UrlEvent): string | HttpReply {
   return isBase64Encoded ? Buffer.from(body, 'base64').toString() : body;
 }
 
-/** `timeout=10s`, in whole seconds. */
+/** `timeout=10s`, in whole seconds, one at least. */
 function timeoutIn(query: string): number | undefined {
-  const [, seconds] = /^(\d{1,3})s$/.exec(new URLSearchParams(query).get('timeout') ?? '') ?? [];
+  const [, seconds] = /^([1-9]\d{0,2})s$/.exec(new URLSearchParams(query).get('timeout') ?? '') ?? [];
   return seconds === undefined ? undefined : Number(seconds) * 1000;
 }

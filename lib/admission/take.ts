@@ -1,5 +1,7 @@
 import { AllocatorError } from '../allocator/errors.ts';
 import { canonicalAddress, familyOf } from '../allocator/ip-address.ts';
+import { holdOn } from '../cluster/held-items.ts';
+import type { Hold } from '../cluster/hold.ts';
 import type { GivenItems } from '../table/admissions.ts';
 import { TableError } from '../table/errors.ts';
 import type { RangeAllocations } from '../table/range-allocations.ts';
@@ -12,7 +14,7 @@ export interface TakeOptions {
   readonly ranges: ClusterRanges;
   /** The same, for a little longer: to give back what was taken when time is over. */
   readonly closing: ClusterRanges;
-  /** What this Service was given a moment ago is its own still. */
+  /** What this Service was given a moment ago, which is its own as long as it stays taken and nobody holds it. */
   readonly lately: GivenItems;
   readonly holdOwner: string | undefined;
   readonly nowMs: () => number;
@@ -110,12 +112,13 @@ async function takeFrom<Item>(
   wants: Wants<Item>,
   { holdOwner, nowMs }: TakeOptions,
 ): Promise<Taken<Item> | Refused> {
-  const items = ownItems(wants);
+  const found = await lookUp(range, wants);
+  if (found instanceof AllocatorError) return { error: found };
+  const { own, holds } = found;
+  const items = ownItems({ ...wants, own });
   const missing = [...wants.values.keys()].filter((place) => items[place] === undefined);
-  const values = missing.flatMap((place) => wants.values[place] ?? []);
-  const held = await heldAmong(range, values);
-  if (held instanceof AllocatorError) return { error: held };
-  const takeUp = { nowMs: nowMs(), ...(holdOwner !== undefined && { holdOwner }) };
+  // Only what is held as it was seen to be: what is held since must not be given back as if it had been free.
+  const takeUp = { nowMs: nowMs(), from: holds, ...(holdOwner !== undefined && { holdOwner }) };
   const wanted = missing.map((place) => {
     const value = wants.values[place];
     return value === undefined ? 'next' : { value };
@@ -127,7 +130,7 @@ async function takeFrom<Item>(
   }
   for (const [place, item] of taken.items.entries()) items[missing[place] ?? -1] = item;
   // Given back, what was held would be free: it stays taken, and a pass frees it.
-  const free = taken.items.filter((item) => !held.includes(item));
+  const free = taken.items.filter((item) => holdOn(holds, String(item)) === undefined);
   return { items: items.filter((item) => item !== undefined), fresh: taken.items, undo: () => closing.giveBack(free) };
 }
 
@@ -144,17 +147,26 @@ function ownItems<Item>({ values, own, named }: Wants<Item>): (Item | undefined)
   });
 }
 
-async function heldAmong<Item>(
+/**
+ * What this Service was given and is still its own: it may have been released since, or the range be another. And the
+ * holds on what it asks for.
+ */
+async function lookUp<Item>(
   range: RangeAllocations<Item>,
-  values: readonly Item[],
-): Promise<readonly Item[] | AllocatorError> {
-  if (values.length === 0) return [];
-  const found = await range.lookUpEach(values);
+  { values, own }: Wants<Item>,
+): Promise<{ readonly own: readonly Item[]; readonly holds: readonly Hold[] } | AllocatorError> {
+  const given = [...new Set(own)];
+  const asked = values.filter((value) => value !== undefined);
+  if (given.length + asked.length === 0) return { own: [], holds: [] };
+  const found = await range.lookUpEach([...given, ...asked]);
   if (found instanceof AllocatorError) return found;
-  return values.filter((_, index) => {
-    const each = found[index];
-    return each?.inRange === true && each.hold !== undefined;
-  });
+  return {
+    own: given.filter((_, index) => {
+      const each = found[index];
+      return each?.inRange === true && each.taken && each.hold === undefined;
+    }),
+    holds: found.slice(given.length).flatMap((each) => (each.inRange && each.hold ? [each.hold] : [])),
+  };
 }
 
 /** The last first. */

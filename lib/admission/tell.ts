@@ -3,6 +3,9 @@ import type { Verdict } from './admit.ts';
 import type { HttpReply } from './http.ts';
 import type { OtherReview, Review } from './review.ts';
 
+/** Nobody has checked a Service's name by now: it may be as long as its object. */
+const LONGEST_TEXT = 1_000;
+
 /** One line for what is no review that was asked by who may. Nothing of the token is in it. */
 export function tellFault(
   { telemetry }: Invocation,
@@ -12,7 +15,8 @@ export function tellFault(
 ): HttpReply {
   const { statusCode } = reply;
   telemetry.log('warn', 'admission: not answered', { cluster, statusCode, reason });
-  telemetry.count('allocationsRefused', 1, { type: `Http${statusCode}`, ...(cluster !== undefined && { cluster }) });
+  // Not by cluster: names that strangers make up would each become a series, which costs money.
+  telemetry.count('allocationsRefused', 1, { type: `Http${statusCode}` });
   return reply;
 }
 
@@ -34,7 +38,7 @@ export function tellVerdict(
     cluster,
     request: uid,
     operation,
-    service: `${namespace}/${name === '' ? `${generateName}*` : name}`,
+    service: shortened(`${namespace}/${name === '' ? `${generateName}*` : name}`),
     ...(dryRun && { dryRun }),
     ...fieldsOf(verdict),
     retries,
@@ -53,7 +57,7 @@ function fieldsOf(verdict: Verdict): Readonly<Record<string, string | readonly s
     case 'allocated':
       return { clusterIPs: verdict.items.addresses, nodePorts: verdict.items.ports.map(String) };
     case 'refused':
-      return { reason: verdict.status.message };
+      return { reason: shortened(verdict.status.message) };
     case 'failed':
       return { reason: `${verdict.code}: ${verdict.message}` };
     case 'leftAlone':
@@ -63,4 +67,8 @@ function fieldsOf(verdict: Verdict): Readonly<Record<string, string | readonly s
     case 'notRegistered':
       return {};
   }
+}
+
+function shortened(text: string): string {
+  return text.length > LONGEST_TEXT ? `${text.slice(0, LONGEST_TEXT).toWellFormed()}…` : text;
 }

@@ -16,16 +16,22 @@ export interface TokensOptions {
 }
 
 interface Kept {
-  /** Digests of the tokens: all of one length. */
+  /** Digests of the tokens, all of one length, and when they were read. None: they never were. */
   readonly digests: readonly Buffer[];
   readonly readAtMs: number;
+  /** When they were last looked for, and why in vain. */
+  readonly lookedAtMs: number;
+  readonly fault?: string;
 }
 
 /** As long as a token is believed without looking again. */
 const KEEP_MS = 5 * 60_000;
 /** A store that fails does not lock out who was let in before, for as long. */
 const KEEP_THROUGH_FAILURE_MS = 15 * 60_000;
-/** A token that is not among those that are kept may be new; but whoever guesses does not make the store read. */
+/**
+ * A token that is not among those that are kept may be new, and a store that failed may answer again; but whoever guesses
+ * does not make the store read.
+ */
 const LOOK_AGAIN_MS = 10_000;
 const MOST_KEPT = 1_000;
 
@@ -48,24 +54,35 @@ export class ClusterTokens {
    */
   async check(cluster: string, token: string, signal: AbortSignal, isRegistered: Ask): Promise<TokenCheck> {
     if (!TOKEN.test(token)) return { outcome: 'wrong' };
-    const kept = this.#kept.get(cluster);
-    const age = kept === undefined ? Number.POSITIVE_INFINITY : this.#options.nowMs() - kept.readAtMs;
-    if (kept !== undefined && age < KEEP_MS) {
-      if (isAmong(token, kept.digests)) return { outcome: 'right' };
-      if (age < LOOK_AGAIN_MS) return { outcome: 'wrong' };
-    }
-    if (kept === undefined && !(await isRegistered(cluster))) return { outcome: 'wrong' };
+    const known = this.#kept.get(cluster);
+    if (known === undefined && !(await isRegistered(cluster))) return { outcome: 'wrong' };
+    const kept = known === undefined || this.#isToLook(known, token) ? await this.#look(cluster, signal) : known;
+    const isKnown = isAmong(token, kept.digests);
+    if (kept.fault === undefined) return { outcome: isKnown ? 'right' : 'wrong' };
+    const mayStill = isKnown && this.#options.nowMs() - kept.readAtMs < KEEP_THROUGH_FAILURE_MS;
+    return mayStill ? { outcome: 'right' } : { outcome: 'unknown', reason: kept.fault };
+  }
+
+  #isToLook({ digests, readAtMs, lookedAtMs }: Kept, token: string): boolean {
+    const nowMs = this.#options.nowMs();
+    return nowMs - lookedAtMs >= LOOK_AGAIN_MS && (nowMs - readAtMs >= KEEP_MS || !isAmong(token, digests));
+  }
+
+  async #look(cluster: string, signal: AbortSignal): Promise<Kept> {
     const digests = await this.#read(cluster, signal);
-    if (!Array.isArray(digests)) {
-      const mayStill = kept !== undefined && age < KEEP_THROUGH_FAILURE_MS && isAmong(token, kept.digests);
-      return mayStill ? { outcome: 'right' } : { outcome: 'unknown', reason: String(digests) };
-    }
-    this.#keep(cluster, digests);
-    return { outcome: isAmong(token, digests) ? 'right' : 'wrong' };
+    const lookedAtMs = this.#options.nowMs();
+    const before = this.#kept.get(cluster) ?? { digests: [], readAtMs: Number.NEGATIVE_INFINITY };
+    const kept: Kept =
+      typeof digests === 'string'
+        ? { ...before, lookedAtMs, fault: digests }
+        : { digests, readAtMs: lookedAtMs, lookedAtMs };
+    // Time that was over says nothing of the store: who comes next looks.
+    if (!signal.aborted) this.#keep(cluster, kept);
+    return kept;
   }
 
   /** Or why there are none. */
-  async #read(cluster: string, signal: AbortSignal): Promise<Buffer[] | string> {
+  async #read(cluster: string, signal: AbortSignal): Promise<readonly Buffer[] | string> {
     const name = this.#options.nameOf(cluster);
     const found = await this.#options.read(name, signal);
     if (found.outcome === 'absent') return [];
@@ -74,9 +91,9 @@ export class ClusterTokens {
     return tokens?.map(digestOf) ?? `${name} is not one or two tokens of 32 letters or more, a line each`;
   }
 
-  #keep(cluster: string, digests: readonly Buffer[]): void {
+  #keep(cluster: string, kept: Kept): void {
     this.#kept.delete(cluster);
-    this.#kept.set(cluster, { digests, readAtMs: this.#options.nowMs() });
+    this.#kept.set(cluster, kept);
     const [oldest] = this.#kept.keys();
     if (this.#kept.size > MOST_KEPT && oldest !== undefined) this.#kept.delete(oldest);
   }

@@ -6,6 +6,7 @@ import type { RequestRecord } from '../table/requests.ts';
 import { type Answer, type AnsweredItem, done, type Refusal, refused, shownHold } from './answer.ts';
 import type { Job } from './job.ts';
 import type { AllocateRequest } from './request.ts';
+import { takeUpNow } from './take-up.ts';
 
 /** How long what is taken is held when a request says nothing else. */
 const HOLD_MS = 15 * 60 * 1000;
@@ -43,9 +44,7 @@ export async function takeItems(
     const over = holdIsOver(terms, nowMs());
     if (over !== undefined) return refused(request, wanted, over);
     const values = each.wanted.map(({ value }) => value);
-    const from = takesUp?.[each.name] ?? [];
-    const takeUp = request.takeUp && { ...request.takeUp, nowMs: nowMs(), from };
-    const taken = await each.range.take(values, { hold, ...(takeUp && { takeUp }) });
+    const taken = await each.range.take(values, { hold, ...takeUpNow(request, nowMs(), takesUp?.[each.name]) });
     if (taken.outcome === 'refused') {
       const fault = taken.index === undefined ? undefined : each.wanted[taken.index]?.index;
       return refused(request, wanted, taken.error, (index) => index === fault);

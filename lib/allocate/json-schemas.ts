@@ -23,11 +23,16 @@ const REQUEST_WORDS: Readonly<Record<string, string>> = {
   'hold.until': 'When it ends, or "forever". Default: 15 minutes from now.',
   'hold.takenUpBy':
     'Any Service that has the address or port, or only one whose label kube-bootstrap-controller/hold-owner is the owner. Default: any.',
+  takeUp:
+    'Only to allocate, and for a Service: values that are held, and that this Service may take up, are allocated as well, and are held for this request from then on. Say it in every request for a Service: what such a request took is not for another to take up.',
+  'takeUp.holdOwner':
+    'The label kube-bootstrap-controller/hold-owner of the Service. Absent: it has none, and may have what any Service may.',
   dryRun: 'Answers as it would, and writes nothing.',
 };
 
 const ANSWER_WORDS: Readonly<Record<string, string>> = {
-  outcome: 'refused: nothing was allocated. What failed in the middle is no answer, but an error of the function.',
+  outcome:
+    'refused: nothing was allocated. Of a release over several ranges one can refuse, and another have released: each item says which. What failed in the middle is no answer, but an error of the function.',
   items: 'One for each address and port, in the order in which they were asked for.',
   'items[].value': 'Absent where any was asked for and none was given.',
   'items[].outcome':

@@ -74,19 +74,21 @@ async function begin(job: Job): Promise<Begun | { readonly answer: Answer }> {
     const there = await read(job);
     return there !== undefined && isKept(there, nowMs()) ? follow(there) : refuse(idStillHolds(job));
   }
-  const terms = takes ? termsOf(request, nowMs()) : undefined;
-  const over = terms && holdIsOver(terms, nowMs());
-  if (over !== undefined) return refuse(over);
-  const takesUp = request.takeUp && (await holdsToTakeUp(job, request.takeUp.holdOwner));
-  if (takesUp instanceof AllocatorError) return refuse(takesUp);
-  const record: RequestRecord = {
-    fingerprint: fingerprintOf(request),
-    state: 'begun',
-    ...(terms !== undefined && { hold: terms }),
-    ...(takesUp !== undefined && { takesUp }),
-  };
+  const record = await firstRecord(job);
+  if ('code' in record) return refuse(record);
   const begun = await step(job, record, found);
   return begun.isOurs ? begun : follow(begun.current);
+}
+
+async function firstRecord(job: Job): Promise<RequestRecord | Refusal> {
+  const { request, nowMs } = job;
+  const begun = { fingerprint: fingerprintOf(request), state: 'begun' } as const;
+  if (request.operation !== 'allocate') return begun;
+  const hold = termsOf(request, nowMs());
+  const over = holdIsOver(hold, nowMs());
+  if (over !== undefined || request.takeUp === undefined) return over ?? { ...begun, hold };
+  const takesUp = await holdsToTakeUp(job, request.takeUp.holdOwner);
+  return takesUp instanceof AllocatorError ? takesUp : { ...begun, hold, takesUp };
 }
 
 /** The end of what was begun, or that it is to be rolled back. */

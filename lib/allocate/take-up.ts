@@ -1,8 +1,10 @@
 import { AllocatorError } from '../allocator/errors.ts';
 import { termsOf, withHold } from '../cluster/held-items.ts';
 import { type Hold, type HoldTerms, isOver, mayTakeUp } from '../cluster/hold.ts';
+import type { TakeUp } from '../table/range-operations.ts';
 import { type RequestRecord, readRequest } from '../table/requests.ts';
 import type { Job, WantedRange } from './job.ts';
+import type { AllocateRequest } from './request.ts';
 
 /**
  * The holds that a request for a Service may take up, as they are before it begins. They are taken up only as they are
@@ -22,6 +24,17 @@ export async function holdsToTakeUp(
     byRange[each.name] = allowed.filter((_, index) => others[index] === false);
   }
   return byRange;
+}
+
+/** As ranges take it: only what is held as it was. */
+export function takeUpNow(
+  { takeUp }: Pick<AllocateRequest, 'takeUp'>,
+  nowMs: number,
+  from: readonly Hold[] = [],
+): { readonly takeUp?: TakeUp } {
+  if (takeUp === undefined) return {};
+  const { holdOwner } = takeUp;
+  return { takeUp: { nowMs, from, ...(holdOwner !== undefined && { holdOwner }) } };
 }
 
 /** On what is wanted by its value. */

@@ -5,15 +5,32 @@ import { REFUSAL } from './lease-endpoints.ts';
 import { type EndpointSliceObject, KUBERNETES_SERVICE, MANAGED_BY_LABEL } from './objects.ts';
 import type { ProbeOutcome } from './probe-outcome.ts';
 
-const UNREACHED =
-  'The endpoints stay as they are. Start an API server, or make its probe URL reachable from here (apiServers[].probe)';
+const UNREACHED = 'Start an API server, or make its probe URL reachable from here (apiServers[].probe)';
 
-/** The original's refusal, and why nobody is there to publish: what each address answered. */
-export function noLiveLease(outcomes: ReadonlyMap<string, ProbeOutcome>): Finding {
-  const answers = [...outcomes].map(([address, { detail }]) => `${address} ${detail}`);
+/** What is known of a cluster none of whose addresses may be published. */
+export interface NobodyLive {
+  readonly cluster: string;
+  readonly outcomes: ReadonlyMap<string, ProbeOutcome>;
+  /** By address: until when, as text. */
+  readonly withdrawn: ReadonlyMap<string, string>;
+}
+
+/** The original's refusal, and what keeps each address out: until when it is withdrawn, or what it answered. */
+export function noLiveLease({ cluster, outcomes, withdrawn }: NobodyLive): Finding {
+  const unheard = [...outcomes].filter(([address]) => !withdrawn.has(address));
+  const [first] = withdrawn.keys();
+  const reasons = [
+    ...[...withdrawn].map(([address, until]) => `${address} is withdrawn until ${until}`),
+    ...unheard.map(([address, { detail }]) => `${address} ${detail}`),
+  ];
+  const remedies = [
+    'The endpoints stay as they are',
+    ...(first === undefined ? [] : [`"kbctl deregister ${cluster} ${first} --undo" ends a withdrawal`]),
+    ...(unheard.length > 0 ? [UNREACHED] : []),
+  ];
   const why =
-    answers.length > 0
-      ? `${answers.join('; ')}. ${UNREACHED}`
+    reasons.length > 0
+      ? `${reasons.join('; ')}. ${remedies.join('. ')}`
       : 'no address is known to probe. Name the API servers in the spec (apiServers)';
   return { type: 'noLiveLease', message: `${REFUSAL}: ${why}` };
 }

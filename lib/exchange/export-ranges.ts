@@ -1,5 +1,6 @@
 import type { Loop } from '../cluster/cluster-spec.ts';
 import { type Hold, isOver } from '../cluster/hold.ts';
+import { RECORD_AT_LEAST_EVERY_MS } from '../dispatch/pass-record.ts';
 import { type RegisteredCluster, readCluster } from '../table/clusters.ts';
 import type { KeyValueTable } from '../table/key-value-table.ts';
 import { RANGE_KEYS, type RangeKey, type ReadRange, readRange } from '../table/ranges.ts';
@@ -113,7 +114,9 @@ function refusalOf({ registered, key, record, read, nowMs }: Judged): ExchangeEr
     );
   }
   const ageMs = nowMs - lastPassAtMs;
-  if (ageMs > MOST_INTERVALS * spec.intervalSeconds[loopOf(key)] * 1000) {
+  const intervalMs = spec.intervalSeconds[loopOf(key)] * 1000;
+  // Of a loop that runs more often than once a minute, a quiet pass is not recorded each time.
+  if (ageMs > Math.max(MOST_INTERVALS * intervalMs, intervalMs + RECORD_AT_LEAST_EVERY_MS)) {
     return notCurrent(key, `the last pass of ${loopOf(key)} that succeeded is ${Math.round(ageMs / 1000)} s old`);
   }
   if (read.stored.allocator !== 'table' || read.stored.generation !== rangesGeneration) {

@@ -1,5 +1,5 @@
 import type { Finding } from '../cluster/finding.ts';
-import type { Lease } from '../cluster/lease.ts';
+import { isWithdrawn, type Lease } from '../cluster/lease.ts';
 import { afterWrite, type ContestState, contestStateFrom, judgeContest } from '../endpoints/contested-writes.ts';
 import { foreignSlice, noLiveLease, twoOwners } from '../endpoints/endpoint-findings.ts';
 import { EndpointsError } from '../endpoints/errors.ts';
@@ -96,7 +96,7 @@ async function publish(
   const before = contestStateFrom(state);
   const decision = planEndpoints(observation);
   if (decision.outcome === 'refused') {
-    const finding = noLiveLease({ cluster: spec.name, outcomes, ...observation });
+    const finding = noLiveLease({ cluster: spec.name, outcomes, withdrawn: withdrawals(observation) });
     return { findings: [finding], error: new EndpointsError('NoLiveLease', finding.message), state: before };
   }
   if (decision.outcome === 'nothing') return { findings: [], state: before };
@@ -113,11 +113,16 @@ async function publish(
   return { findings, written, state: after };
 }
 
-function judged(
-  observation: Observed,
-  decision: EndpointsDecision,
-  before: ContestState,
-) {
+function withdrawals({ leases, nowMs }: Observed): ReadonlyMap<string, string> {
+  return new Map(
+    leases.flatMap((lease) => {
+      const { address, withdrawnUntilMs = 0 } = lease;
+      return isWithdrawn(lease, nowMs) ? [[address, new Date(withdrawnUntilMs).toISOString()]] : [];
+    }),
+  );
+}
+
+function judged(observation: Observed, decision: EndpointsDecision, before: ContestState) {
   const { spec, current, slice, live, nowMs } = observation;
   const facts = {
     wanted: JSON.stringify([live, endpointPorts(spec)]),

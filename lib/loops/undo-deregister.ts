@@ -16,7 +16,8 @@ export type UndoResult =
   | { readonly outcome: 'undone'; readonly address: string; readonly wasUntilMs: number }
   /** Its time is over, or nobody withdrew it. */
   | { readonly outcome: 'notWithdrawn'; readonly address: string }
-  | { readonly outcome: 'notAnAddress' | 'notRegistered' };
+  | { readonly outcome: 'notAnAddress' }
+  | { readonly outcome: 'notRegistered' };
 
 /**
  * Takes back that an address was deregistered. Only the table is written: the next tick of the kubernetes-service loop,

@@ -73,7 +73,7 @@ function heldByAnother<Item>(noun: string, { text, hold }: HeldItem<Item>, claim
   const label = `${HOLD_OWNER_LABEL}: ${hold.owner}`;
   return {
     type: 'heldByAnother',
-    message: `the ${noun} ${text} for service ${service} is held by ${hold.owner} for Services with the label "${label}", which this one has not; label the service, recreate it, or release the hold`,
+    message: `the ${noun} ${text} for service ${service} is held by ${hold.owner}, and this one has not its label; label it "${label}", whereupon the next pass ends the hold, or recreate it`,
     item: text,
     service,
   };

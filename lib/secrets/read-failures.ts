@@ -22,12 +22,10 @@ const NOT_AUTHENTICATED = new Set([
   'UnrecognizedClientException',
 ]);
 
-export function noRegion(stored: StoredKubeconfig, cause: unknown): ClusterError {
+/** The AWS SDK's own words for it add nothing. */
+export function noRegion(stored: StoredKubeconfig): ClusterError {
   const { what } = wordsOf(stored);
-  return bad(
-    `The kubeconfig in ${what} cannot be read: no AWS region is set. Set AWS_REGION, or name it by its ARN.`,
-    cause,
-  );
+  return bad(`The kubeconfig in ${what} cannot be read: no AWS region is set. Set AWS_REGION, or name it by its ARN.`);
 }
 
 export function noText(stored: StoredKubeconfig, region: string): ClusterError {

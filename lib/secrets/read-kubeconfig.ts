@@ -28,8 +28,8 @@ export function kubeconfigReader(options: StoreTimes & StorePlace = {}): ReadKub
     const { roleArn } = stored;
     const kind = 'ssm' in stored ? 'ssm' : 'secretsManager';
     const client = clients(JSON.stringify({ kind, ...(region && { region }), ...(roleArn && { roleArn }) }));
-    const where = await client.region().catch((error: unknown) => {
-      throw noRegion(stored, error);
+    const where = await client.region().catch(() => {
+      throw noRegion(stored);
     });
     const ends = AbortSignal.any([signal, AbortSignal.timeout(LONGEST_READ_MS)]);
     // Asked for apart, so that a role that cannot be taken on is not told as a secret that cannot be read.

@@ -62,30 +62,52 @@ function aboutUnreadable({ inputs, unreadable }: Known): Attention[] {
 }
 
 /** Nobody is live, or some of the spec are not. Where no pass looked of late, leases say nothing. */
-function aboutLeases({ inputs, standing, apiServers, findings, nowMs }: Known): Attention[] {
+function aboutLeases(known: Known): Attention[] {
+  const { inputs, standing, apiServers, findings, nowMs } = known;
   const { spec } = inputs.cluster;
   const loop = standing.loops.find((status) => status.loop === 'kubernetes-service');
   if (spec.endpoints.reconciler === 'none' || findings.some(({ type }) => type === 'noLiveLease')) return [];
   if (standing.withoutLiveLease) {
-    const message = 'no API server holds a lease; the endpoints are kept as they were';
-    return [{ level: 'bad', word: 'noLiveLease', message, next: stateHint('noLiveLease', spec) }];
+    const why = apiServers.map((server) => `; ${notLive(server, nowMs)}`).join('');
+    const message = oneLine(`no API server holds a lease; the endpoints are kept as they were${why}`);
+    return [{ level: 'bad', word: 'noLiveLease', message, next: noLiveLeaseHint(known) }];
   }
   if (loop?.state !== 'good' && loop?.state !== 'failing') return [];
   return apiServers.flatMap((server): Attention[] => {
-    const { state, kind, expiresAtMs, lastProbe } = server;
+    const { state, kind } = server;
     if (kind === undefined || (state !== 'ranOut' && state !== 'neverSeen')) return [];
-    const what =
-      state === 'neverSeen'
-        ? 'has not answered yet'
-        : `ran out of its lease ${formatAge(nowMs - (expiresAtMs ?? nowMs))} ago`;
-    const why = lastProbe === undefined ? '' : `: ${lastProbe}`;
-    const message = oneLine(`API server ${server.address ?? server.host} ${what}${why}`);
+    const message = oneLine(`API server ${notLive(server, nowMs)}`);
     return [{ level: 'warning', word: state, message, next: stateHint(state, spec) }];
   });
 }
 
+/** Its address, and what keeps it out. */
+function notLive(server: ApiServerStatus, nowMs: number): string {
+  const { address, host, state, expiresAtMs, withdrawnUntilMs = 0, lastProbe } = server;
+  const name = address ?? host;
+  if (state === 'withdrawn' && withdrawnUntilMs > nowMs) {
+    return `${name} is withdrawn until ${new Date(withdrawnUntilMs).toISOString()}`;
+  }
+  const why = lastProbe === undefined ? '' : `: ${lastProbe}`;
+  if (state === 'withdrawn') return `${name} has not answered since its withdrawal ended${why}`;
+  if (state === 'neverSeen') return `${name} has not answered yet${why}`;
+  return `${name} ran out of its lease ${formatAge(nowMs - (expiresAtMs ?? nowMs))} ago${why}`;
+}
+
+/** Where everybody is withdrawn, nothing has to be reached: the withdrawals are to end. */
+function noLiveLeaseHint({ inputs, apiServers, nowMs }: Known): string {
+  const withdrawn = apiServers.filter(
+    ({ state, withdrawnUntilMs = 0 }) => state === 'withdrawn' && withdrawnUntilMs > nowMs,
+  );
+  const [first] = withdrawn;
+  const { spec } = inputs.cluster;
+  if (first?.address === undefined || withdrawn.length < apiServers.length) return stateHint('noLiveLease', spec);
+  return `kbctl deregister ${spec.name} ${first.address} --undo ends a withdrawal; the endpoints stay as they are`;
+}
+
 /** One for each type that a loop found. */
-function aboutFindings({ standing, findings }: Known): Attention[] {
+function aboutFindings(known: Known): Attention[] {
+  const { standing, findings } = known;
   const groups = Map.groupBy(findings, ({ loop, type }) => `${loop} ${type}`).values();
   return [...groups].flatMap((alike): Attention[] => {
     const [first] = alike;
@@ -93,7 +115,8 @@ function aboutFindings({ standing, findings }: Known): Attention[] {
     const level = levelOf(first.type);
     const others = alike.length === 1 ? '' : ` (and ${alike.length - 1} more)`;
     const message = oneLine(`${first.message}${others}`);
-    return level === undefined ? [] : [{ level, word: first.type, message, next: first.mend }];
+    const next = first.type === 'noLiveLease' ? noLiveLeaseHint(known) : first.mend;
+    return level === undefined ? [] : [{ level, word: first.type, message, next }];
   });
 }
 

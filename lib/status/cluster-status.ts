@@ -101,6 +101,8 @@ export interface RangeStatus {
   readonly title: string;
   /** Canonical text: `10.0.0.0/24`, `30000-32767`. */
   readonly range: string;
+  /** What the spec says, where it is another: no pass has counted that yet. */
+  readonly specRange?: string;
   /** `table`: the record. `apiserver`: a picture of what Services claimed at the last pass. */
   readonly allocator: AllocatorOfRecord;
   /**

@@ -16,7 +16,7 @@ export const ENDPOINT_FINDINGS = {
       'Something between here and the API servers does not let the probes through: a security group, a route, a firewall.',
       'The certificate does not carry the address that is probed (`probe.serverName`), or is of another CA than the kubeconfig has.',
       '`/readyz` is not open to anonymous, and the proxy in front answers 404 or a redirect (`probe.path`, `probe.authenticate`).',
-      'Every address is withdrawn by `deregister`. It ends at the time that was asked for, at most a day.',
+      'Every address is withdrawn by `deregister`. It ends at the time that was asked for, at most a day, or with `kbctl deregister <cluster> <address> --undo`.',
       'The spec names no API server that is there: `apiServers` is old.',
     ],
     mending: [
@@ -53,6 +53,7 @@ export const ENDPOINT_FINDINGS = {
       step('It is over when ten minutes have gone by without a write of the other.', 'kbctl get findings <cluster>'),
     ],
     seriousness: 'needs a person',
+    task: 'moving-from-the-built-in-reconciler',
     alarm: 'two-owners',
     hint: 'start every API server with --endpoint-reconciler-type=none, or let one of two stacks observe',
   },

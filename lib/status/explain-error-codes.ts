@@ -129,7 +129,7 @@ const OF_THE_TABLE = {
     causes: ['Many Services are being created, with `allocator: table`.', 'Two passes of one loop ran at once.'],
     mending: [NOTHING],
     ...PASSES,
-    hint: 'nothing: the next pass reads anew',
+    hint: 'nothing to do: the next pass reads anew',
   },
   OwnedElsewhere: {
     title: 'The registration belongs to another stack',
@@ -241,7 +241,7 @@ const OF_THE_API_SERVER = {
       step('If it stays, give the repair functions more `memorySize`, or find out why the API server is slow.'),
     ],
     ...PASSES,
-    hint: 'nothing: the next pass starts the list over',
+    hint: 'nothing to do: the next pass starts the list over',
   },
   MalformedReply: {
     title: 'Something answered that is no Kubernetes API server',
@@ -321,7 +321,7 @@ const OF_THE_LOOPS = {
       step('If it stays, see who registers the cluster, and with what.', 'kbctl cluster get <cluster>'),
     ],
     ...PASSES,
-    hint: 'nothing: the next pass reads the spec anew',
+    hint: 'nothing to do: the next pass reads the spec anew',
   },
   Conflict: {
     title: 'Somebody else changed an object first',
@@ -332,7 +332,7 @@ const OF_THE_LOOPS = {
     ],
     mending: [NOTHING],
     ...PASSES,
-    hint: 'nothing: the next pass reads anew',
+    hint: 'nothing to do: the next pass reads anew',
   },
   AlreadyExists: {
     title: 'Somebody else made an object first',
@@ -340,7 +340,7 @@ const OF_THE_LOOPS = {
     causes: ['The cluster is starting, and an API server makes the same objects.'],
     mending: [NOTHING],
     ...PASSES,
-    hint: 'nothing: the next pass reads anew',
+    hint: 'nothing to do: the next pass reads anew',
   },
   Invalid: {
     title: 'The API server refused an object as invalid',
@@ -371,7 +371,7 @@ const OF_THE_LOOPS = {
       step('Or make it yourself.', 'kubectl create namespace default'),
     ],
     ...PASSES,
-    hint: 'nothing: the loop system-namespaces makes it; else kubectl create namespace default',
+    hint: 'nothing to do: the loop system-namespaces makes it; else kubectl create namespace default',
   },
   LeaseNotFound: {
     title: 'There is no lease of that address',

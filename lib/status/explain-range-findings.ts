@@ -59,6 +59,7 @@ export const RANGE_FINDINGS = {
       ),
     ],
     seriousness: 'needs a person',
+    task: 'address-conflict',
     reasons: ['ClusterIPAlreadyAllocated', 'PortAlreadyAllocated'],
     alarm: 'findings',
     hint: 'kubectl -n <namespace> delete service <name>, if it is the younger one that claims <item>, and create it anew without <field>',
@@ -127,19 +128,14 @@ export const RANGE_FINDINGS = {
     mending: [
       step('See who holds it, and until when.', 'kbctl show ip <cluster> <item>', 'kbctl show port <cluster> <item>'),
       step(
-        'If it was held for this very Service, say so. The next pass ends the hold.',
+        'If it was held for this very Service, or nobody needs the hold, label the Service. The next pass ends the hold, and the label may go. Do not release what a Service has: until the next pass it could be given to another.',
         'kubectl -n <namespace> label service <name> kube-bootstrap-controller/hold-owner=<owner>',
-      ),
-      step(
-        'If nobody needs the hold, end it.',
-        'kbctl release ip <cluster> <item>',
-        'kbctl release port <cluster> <item>',
       ),
       ANEW,
     ],
     seriousness: 'needs a person',
     alarm: 'findings',
-    hint: 'kbctl show <kind> <cluster> <item> says for whom it is held; release it, or delete service <namespace>/<name> and create it anew without <field>',
+    hint: 'kbctl show <kind> <cluster> <item> says for whom it is held; label service <namespace>/<name> with that as kube-bootstrap-controller/hold-owner, or delete it and create it anew without <field>',
   },
   full: {
     title: 'A range is full, and a Service that claims an item of it cannot be entered',
@@ -150,6 +146,7 @@ export const RANGE_FINDINGS = {
     ],
     mending: [HOW_FULL, step('Delete Services that nobody needs.'), WIDER_RANGE, SET_THE_RANGE],
     seriousness: 'needs a person',
+    task: 'full-range',
     reasons: ['ServiceCIDRFull', 'PortRangeFull'],
     alarm: 'clusters-failing',
     hint: 'delete Services that nobody needs, or widen the range: kbctl get ranges <cluster>',
@@ -168,6 +165,7 @@ export const RANGE_FINDINGS = {
       SET_THE_RANGE,
     ],
     seriousness: 'needs a person',
+    task: 'full-range',
     alarm: 'range-nearly-full',
     hint: 'delete Services that nobody needs, or widen the range: kbctl get ranges <cluster>',
   },
@@ -234,7 +232,7 @@ export const RANGE_FINDINGS = {
     ],
     seriousness: 'mends itself',
     reasons: ['ClusterIPNotAllocated', 'PortNotAllocated'],
-    hint: 'nothing: an enforcing pass enters it',
+    hint: 'nothing to do: an enforcing pass enters it',
   },
   mayHaveLeaked: {
     title: 'Something is recorded as taken, and no Service has it',
@@ -254,7 +252,7 @@ export const RANGE_FINDINGS = {
       ),
     ],
     seriousness: 'mends itself',
-    hint: 'nothing: a Service takes it up, or the third pass frees it; kbctl show <kind> <cluster> <item> has its strikes',
+    hint: 'nothing to do: a Service takes it up, or the third pass frees it; kbctl show <kind> <cluster> <item> has its strikes',
   },
   leak: {
     title: 'Something that no Service has was freed',
@@ -273,6 +271,6 @@ export const RANGE_FINDINGS = {
       ),
     ],
     seriousness: 'mends itself',
-    hint: 'nothing: it is free again',
+    hint: 'nothing to do: it is free again',
   },
 } as const satisfies Readonly<Record<string, Entry>>;

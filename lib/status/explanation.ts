@@ -22,6 +22,8 @@ export interface Explanation {
   readonly seriousness: Seriousness;
   /** Reasons of the original's events that tell of it. */
   readonly reasons: readonly string[];
+  /** The page of docs/tasks that leads through it: `address-conflict`. */
+  readonly task?: string;
   /** The alarm that rings for it, as docs/runbook.md names it. */
   readonly alarm?: string;
   /** What to do, in one line. It may have {@link Facts} in angle brackets. */

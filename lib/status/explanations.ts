@@ -3,6 +3,7 @@ import { nearestName } from '../cluster/nearest-name.ts';
 import { ENDPOINT_FINDINGS } from './explain-endpoint-findings.ts';
 import { ERROR_CODES } from './explain-error-codes.ts';
 import { RANGE_FINDINGS } from './explain-range-findings.ts';
+import { REFUSALS } from './explain-refusals.ts';
 import { STATE_NAMES, STATES } from './explain-states.ts';
 import { type Entry, type Explanation, filledIn } from './explanation.ts';
 
@@ -10,7 +11,9 @@ const FINDINGS = { ...RANGE_FINDINGS, ...ENDPOINT_FINDINGS } satisfies Readonly<
 
 const findings = Object.entries<Entry>(FINDINGS).map(([word, entry]) => explanation('finding', word, entry));
 const states = Object.entries<Entry>(STATES).map(([word, entry]) => explanation('state', word, entry));
-const codes = Object.entries<Entry>(ERROR_CODES).map(([word, entry]) => explanation('error code', word, entry));
+const codes = Object.entries<Entry>({ ...ERROR_CODES, ...REFUSALS }).map(([word, entry]) =>
+  explanation('error code', word, entry),
+);
 
 /** All of them: findings, then states, then error codes. */
 export const EXPLANATIONS: readonly Explanation[] = [...findings, ...states, ...codes];

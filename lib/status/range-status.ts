@@ -62,7 +62,7 @@ function rangesOf({ serviceClusterIPRanges: [primary, secondary], serviceNodePor
 function rangeStatus(range: SpecRange, inputs: StatusInputs, nowMs: number): RangeStatus | AllocatorError | undefined {
   const record = inputs.records[range.loop];
   const saved = inputs.ranges?.find(({ key }) => key === range.key);
-  const counted = countedStatus(range, inputs, record);
+  const counted = countedStatus(range, inputs, record, saved);
   if (saved === undefined || (counted !== undefined && isOutdated(range, saved, inputs.cluster.spec))) return counted;
   return savedStatus(range, saved, inputs, nowMs);
 }
@@ -89,6 +89,7 @@ function savedStatus(
     key,
     title,
     range: range.spec,
+    ...(range.spec !== configured && { specRange: configured }),
     allocator: stored.allocator,
     ...(cluster.spec.allocator === 'table' && {
       ready:
@@ -105,16 +106,18 @@ function savedStatus(
   };
 }
 
-/** What the last pass counted, where it came as far as that. */
+/** What the last pass counted, where it came as far as that, and not under a spec that said another range. */
 function countedStatus(
   { key, title, configured, figure }: SpecRange,
   { cluster, ranges }: StatusInputs,
   record: RunRecord | undefined,
+  saved: SavedRange | undefined,
 ): RangeStatus | undefined {
   const used = record?.counts[figure('allocated')];
   const capacity = record?.counts[figure('capacity')];
   const range = textRange(key, configured);
   if (used === undefined || capacity === undefined || range instanceof AllocatorError) return undefined;
+  if (capacity !== range.max || isCountOf(key, saved, { configured, capacity })) return undefined;
   const { allocator } = cluster.spec;
   return {
     key,
@@ -129,6 +132,17 @@ function countedStatus(
     duplicates: new Set(range.bitsOf(duplicateItems(record))).size,
     holds: [],
   };
+}
+
+/** Of two ranges of one size, a pass that counts the spec's also draws it: it counted the one that is saved. */
+function isCountOf(
+  key: RangeKey,
+  saved: SavedRange | undefined,
+  { configured, capacity }: { readonly configured: string; readonly capacity: number },
+): boolean {
+  if (saved === undefined || saved.stored.range === configured) return false;
+  const range = textRange(key, saved.stored.range);
+  return !(range instanceof AllocatorError) && range.max === capacity;
 }
 
 /** To a tenth of a per cent and rounded down, as the metric is: only what is full is 100 per cent full. */

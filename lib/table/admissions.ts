@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { guaranteedUpdate, type UpdateOptions } from './guaranteed-update.ts';
 import { fieldsOf } from './item-fields.ts';
-import type { Item, KeyValueTable } from './key-value-table.ts';
+import type { Item, KeyValueTable, NewItem } from './key-value-table.ts';
 
 /** Addresses and ports that a Service was given by admission. */
 export interface GivenItems {
@@ -54,13 +54,41 @@ export async function recordGiven(
 ): Promise<void> {
   const untilMs = nowMs + LATELY_MS;
   const change = (current: Item | undefined) => {
-    const given = [...givenIn(current, nowMs), { addresses, ports, untilMs }].map((each) => ({
-      ...each,
-      ports: each.ports.map(String),
-    }));
-    return { write: { schema: SCHEMA, value: { given }, expiresAtMs: untilMs }, result: undefined };
+    return {
+      write: contentOf([...givenIn(current, nowMs), { addresses, ports, untilMs }], untilMs),
+      result: undefined,
+    };
   };
   await guaranteedUpdate(table, cluster, keyOf(to), change, options);
+}
+
+/**
+ * After `recordGiven` failed: whether nobody was told of these items by the record, nor will be. What is recorded stays
+ * so, as another review of this Service may have read it. @throws TableError when nobody can tell.
+ */
+export async function isUnrecorded(
+  table: KeyValueTable,
+  cluster: string,
+  to: GivenTo,
+  { addresses, ports }: GivenItems,
+  nowMs: number,
+  options?: UpdateOptions,
+): Promise<boolean> {
+  const untilMs = nowMs + LATELY_MS;
+  const isAmong = (given: Given) =>
+    given.addresses.some((address) => addresses.includes(address)) || given.ports.some((port) => ports.includes(port));
+  const change = (current: Item | undefined) => {
+    const given = givenIn(current, nowMs);
+    if (given.some(isAmong)) return { keep: false };
+    // A write that is under way yet is conditional on what was there before this one.
+    return { write: contentOf([...given, { ...NO_ITEMS, untilMs }], untilMs), result: true };
+  };
+  return guaranteedUpdate(table, cluster, keyOf(to), change, options);
+}
+
+function contentOf(given: readonly Given[], expiresAtMs: number): Omit<NewItem, 'cluster' | 'key'> {
+  const texts = given.map((each) => ({ ...each, ports: each.ports.map(String) }));
+  return { schema: SCHEMA, value: { given: texts }, expiresAtMs };
 }
 
 function givenIn(item: Item | undefined, nowMs: number): readonly Given[] {

@@ -15,8 +15,11 @@ export interface FailedCall {
   readonly asker?: Asker;
 }
 
-/** Whose calls fail, and who is told what to do next. Default: a pass, which another one follows. */
-export type Asker = 'pass' | 'person';
+/**
+ * Whose calls fail, and who is told what to do next. Default: a pass, which another one follows. `localPerson`: one whose
+ * table is that of a run on the same machine.
+ */
+export type Asker = 'pass' | 'person' | 'localPerson';
 
 interface WhatNext {
   /** Nobody knows how it is now. */
@@ -26,6 +29,12 @@ interface WhatNext {
   /** Nothing answered at all. */
   readonly wayOut: (region: string) => string;
 }
+
+const FOR_PERSON = {
+  lookAnew: 'run the command again',
+  tryAgain: 'run the command again in a moment',
+  timeWasOver: 'when its time was over',
+};
 
 const NEXT: Readonly<Record<Asker, WhatNext>> = {
   pass: {
@@ -37,11 +46,10 @@ const NEXT: Readonly<Record<Asker, WhatNext>> = {
       ` In a VPC, DynamoDB is reached through a gateway endpoint for com.amazonaws.${region}.dynamodb in the route tables of the subnets.`,
   },
   person: {
-    lookAnew: 'run the command again',
-    tryAgain: 'run the command again in a moment',
-    timeWasOver: 'when its time was over',
+    ...FOR_PERSON,
     wayOut: (region) => ` Is this machine online, and is ${region} the name of a region?`,
   },
+  localPerson: { ...FOR_PERSON, wayOut: () => ' The run whose table it is may have ended: "kbctl run" starts one.' },
 };
 
 type SdkErrorCode = Exclude<

@@ -11,6 +11,7 @@ import { aClusterSpec } from '../support/a-cluster-spec.ts';
 import type { ReviewFields, SpecFields } from '../support/admission-review.ts';
 import { type AdmissionWorld, anAdmissionWorld, TOKEN } from '../support/admission-world.ts';
 import { aDispatchWorld } from '../support/dispatch-world.ts';
+import { recordingTelemetry } from '../support/recording-telemetry.ts';
 
 /* Given are the lowest free items of the dynamic bands: 10.0.0.17, fd00::101, 30016. */
 
@@ -364,7 +365,10 @@ describe('when the table can give nothing', () => {
     [
       'what was given cannot be recorded',
       'Throttled',
-      async ({ table }) => failing(table, ({ key }) => key.startsWith('admissions/')),
+      async ({ table }) => {
+        let failed = 0;
+        return failing(table, ({ key }) => key.startsWith('admissions/') && ++failed === 1);
+      },
     ],
     [
       'no pass has saved the ranges',
@@ -399,6 +403,12 @@ describe('when the table can give nothing', () => {
       }
     },
   );
+
+  test('the log says no more of a name than it may have: nobody has looked at it by now', async () => {
+    const world = await anAdmissionWorld();
+    await world.ask({ name: 'x'.repeat(100_000), spec: { clusterIP: '10.9.0.5' } });
+    expect(JSON.stringify(world.telemetry.lines).length).toBeLessThan(3_000);
+  });
 
   test('users are told no more than the code', async () => {
     const world = await anAdmissionWorld();
@@ -438,8 +448,22 @@ describe('when the table can give nothing', () => {
       return { signal: new AbortController().signal, cancel: () => undefined };
     };
     const world = await anAdmissionWorld({ environment: { startDeadline } });
-    for (const query of ['', 'timeout=3s', 'timeout=30s', 'timeout=x']) await world.send({ query, body: '{}' });
-    expect(deadlines.filter((_, index) => index % 2 === 0)).toEqual([8_000, 2_500, 8_000, 8_000]);
+    for (const query of ['', 'timeout=3s', 'timeout=30s', 'timeout=x', 'timeout=0s'])
+      await world.send({ query, body: '{}' });
+    expect(deadlines.filter((_, index) => index % 2 === 0)).toEqual([8_000, 2_500, 8_000, 8_000, 8_000]);
+  });
+
+  test('what an API server waited before the function began is counted', async () => {
+    const deadlines: number[] = [];
+    const startDeadline = (ms: number) => {
+      deadlines.push(ms);
+      return { signal: new AbortController().signal, cancel: () => undefined };
+    };
+    const world = await anAdmissionWorld({ environment: { startDeadline } });
+    for (const cameAgoMs of [1_200, -50, 60_000]) {
+      await world.send({ query: 'timeout=5s', cameAtMs: world.clock.nowMs - cameAgoMs, body: '{}' });
+    }
+    expect(deadlines.filter((_, index) => index % 2 === 0)).toEqual([3_300, 4_500, 0]);
   });
 
   test('when time is over before the tokens are there, nothing is answered', async () => {
@@ -490,6 +514,15 @@ describe('whoever asks', () => {
     expect(JSON.stringify(world.telemetry.lines)).not.toContain(TOKEN.slice(0, -1));
     expect(world.telemetry.lines).toHaveLength(1);
     if (statusCode === 401) expect(reply).toEqual(await world.send({ headers: {} }));
+  });
+
+  test('makes up names of clusters that become no series of metrics', async () => {
+    const labels: object[] = [];
+    const telemetry = { ...recordingTelemetry(), count: (_name: string, _by: number, of = {}) => void labels.push(of) };
+    const world = await anAdmissionWorld({ environment: { telemetry: () => telemetry } });
+    for (const path of ['/demo', '/made-up', '/DEMO']) await world.send({ path, headers: {}, body });
+    await world.send({ path: '/made-up', body });
+    expect(labels).toEqual(['Http401', 'Http401', 'Http404', 'Http401'].map((type) => ({ type })));
   });
 
   test.each<[string, object]>([

@@ -89,6 +89,34 @@ describe('the tokens of a cluster', () => {
     expect(await check(NEW)).toBe('unknown');
   });
 
+  test('a store that fails is asked once in ten seconds, whoever asks and however often', async () => {
+    const { check, clock, texts, reads } = aWorld({ demo: { outcome: 'failed', reason: 'ThrottlingException' } });
+    for (let asked = 0; asked < 3; asked++) expect(await check(NEW)).toBe('unknown');
+    expect(reads).toHaveLength(1);
+    clock.nowMs += 10_000;
+    texts['demo'] = NEW;
+    expect(await check(NEW)).toBe('right');
+    texts['demo'] = 'no token';
+    clock.nowMs += 300_000;
+    for (const token of [OLD, NEW, OLD, NEW]) await check(token);
+    expect(reads).toHaveLength(3);
+    expect([await check(NEW), await check(OLD)]).toEqual(['right', 'unknown']);
+  });
+
+  test('a look that ran out of its own time keeps nobody else from looking', async () => {
+    const controller = new AbortController();
+    const answers: SecretText[] = [
+      { outcome: 'failed', reason: 'AbortError' },
+      { outcome: 'read', text: NEW },
+    ];
+    const read = async () => answers.shift() ?? { outcome: 'absent' as const };
+    const tokens = new ClusterTokens({ read, nameOf: (cluster) => cluster, nowMs: () => 0 });
+    controller.abort();
+    const check = (signal: AbortSignal) => tokens.check('demo', NEW, signal, async () => true);
+    expect(await check(controller.signal)).toMatchObject({ outcome: 'unknown' });
+    expect(await check(new AbortController().signal)).toEqual({ outcome: 'right' });
+  });
+
   test.each([
     ['secretsManager', 'p/admission/demo'],
     ['ssm', '/p/admission/demo'],

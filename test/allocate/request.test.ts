@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { describe, expect, test } from '@jest/globals';
 import { requestJsonSchema } from '../../lib/allocate/json-schemas.ts';
 import { fingerprintOf, parseRequest, wantedOf } from '../../lib/allocate/request.ts';
@@ -30,6 +31,8 @@ describe('A request', () => {
     ['with a hold for good', { ...good, hold: { owner: 'a', until: 'forever' } }],
     ['for 256 addresses', { ...good, items: [{ ...NEXT, count: 256 }] }],
     ['to release', { ...good, operation: 'release', items: [{ range: 'serviceips', value: '10.0.0.1' }] }],
+    ['for a Service', { ...good, takeUp: {} }],
+    ['for a Service with a label', { ...good, takeUp: { holdOwner: 'team-a' } }],
     ['that only tries', { ...good, dryRun: true }],
   ])('%s is one', (_, event) => {
     expect(parseRequest(event)).toEqual(event);
@@ -88,6 +91,13 @@ describe('A request', () => {
       'hold.until is neither "forever" nor a time such as 2026-01-31T12:00:00Z',
     ],
     ['with a hold for some', { ...good, hold: { owner: 'a', takenUpBy: 'some' } }, 'hold.takenUpBy is neither any nor'],
+    [
+      'for a Service of 10 KB',
+      { ...good, takeUp: { holdOwner: 'x'.repeat(10_240) } },
+      'takeUp.holdOwner is not 1 to 63',
+    ],
+    ['that just takes up', { ...good, takeUp: true }, 'takeUp is not of type object'],
+    ['for a Service of another label', { ...good, takeUp: { owner: 'a' } }, 'takeUp: "owner" is not known'],
     ['for a name that no cluster has', { ...good, cluster: '#clusters' }, 'cluster is not the name of a cluster'],
   ])('%s is refused', (_, event, fault) => {
     expect(faultOf(event)).toContain(`docs/allocate-request.schema.json: ${fault}`);
@@ -116,6 +126,11 @@ describe('A request', () => {
       'to release with a hold',
       { ...good, operation: 'release', items: [{ range: 'serviceips', value: '1.2.3.4' }], hold: { owner: 'a' } },
       'hold is for "allocate" alone',
+    ],
+    [
+      'to release for a Service',
+      { ...good, operation: 'release', items: [{ range: 'serviceips', value: '1.2.3.4' }], takeUp: {} },
+      'takeUp is for "allocate" alone',
     ],
     [
       'for a value several times',
@@ -168,8 +183,20 @@ describe('The fingerprint of a request', () => {
     ['range', { items: [{ ...NEXT, range: 'servicenodeports' }] }],
     ['owner', { hold: { owner: 'b' } }],
     ['end', { hold: { owner: 'a', until: 'forever' } }],
+    ['Service', { takeUp: {} }],
     ['taker', { hold: { owner: 'a', takenUpBy: 'owner' } }],
   ])('is another for another %s', (_, changed) => {
     expect(of(changed)).not.toBe(of({}));
+  });
+
+  test('is another for a Service with another label', () => {
+    const labels = [{}, { holdOwner: 'a' }, { holdOwner: 'b' }].map((takeUp) => of({ takeUp }));
+    expect(new Set(labels).size).toBe(3);
+  });
+
+  test('is of a request without takeUp what it was before there was any: records are kept for a day', () => {
+    expect(of({})).toBe(
+      createHash('sha256').update('["allocate",[["serviceips",null,1]],["a",null,"any"]]').digest('base64url'),
+    );
   });
 });

@@ -3,24 +3,13 @@ import fc from 'fast-check';
 import type { Answer } from '../../lib/allocate/answer.ts';
 import type { AllocateRequest } from '../../lib/allocate/request.ts';
 import { fromBits } from '../../lib/allocator/snapshot-bytes.ts';
-import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { RANGE_KEYS } from '../../lib/table/ranges.ts';
 import { Cut, cutTable } from '../repair/faults.ts';
 import { type AllocateWorld, anAllocateWorld } from '../support/allocate-world.ts';
 import { repairPass } from './repair-after.ts';
+import { stepping } from './stepping-table.ts';
 
 const HOLD_MS = 15 * 60_000;
-
-/** The table whose every call happens when the scheduler says so. */
-function stepping(table: KeyValueTable, scheduler: fc.Scheduler): KeyValueTable {
-  const step = <T>(call: () => Promise<T>) => scheduler.schedule(Promise.resolve()).then(call);
-  return {
-    get: (cluster, key) => step(() => table.get(cluster, key)),
-    list: (cluster, prefix) => step(() => table.list(cluster, prefix)),
-    put: (content, previous) => step(() => table.put(content, previous)),
-    delete: (previous) => step(() => table.delete(previous)),
-  };
-}
 
 /** All addresses of the /24 are taken but the first few of its dynamic band. */
 async function withFree(free: number): Promise<AllocateWorld> {

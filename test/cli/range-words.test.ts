@@ -27,6 +27,8 @@ describe('a hold', () => {
   test.each([
     ['never', undefined, 'never'],
     ['in an hour, to the second', 3_599_700, 'in 60m'],
+    ['in an hour, to the minute', 3_595_000, 'in 60m'],
+    ['in five minutes, to the second', 299_700, 'in 5m'],
     ['at once', 0, '0s ago'],
     ['before', -5_000, '5s ago'],
   ])('ends %s', (_, untilMs, text) => {

@@ -17,7 +17,7 @@ export function describeClusterGet(world: GetWorld): void {
         code: 0,
         stdout: [
           'NAME        MODE      ALLOCATOR   GENERATION   OWNER          PAUSED',
-          'prod-eu-1   enforce   table       1            <nobody yet>',
+          'prod-eu-1   enforce   table       1            no stack yet',
           '',
         ].join('\n'),
         stderr: '',
@@ -36,12 +36,37 @@ export function describeClusterGet(world: GetWorld): void {
       });
     });
 
+    test('print a spec as a file, which changes nothing when it is applied again', async () => {
+      for (const format of ['table', 'yaml', 'json']) {
+        const { code, stdout } = await world().kbctl(['cluster', 'get', CLUSTER, '--as-file', '-o', format]);
+        expect(code).toBe(0);
+        expect(specIn(stdout)).toEqual(specIn(world().spec()));
+        const file = world().file(`lost-${format}.yml`, stdout);
+        const applied = await world().kbctl(['cluster', 'apply', '-f', file, '--dry-run']);
+        expect(applied).toMatchObject({ code: 0, stdout: expect.stringContaining('unchanged') });
+      }
+    });
+
+    test('print no file of all clusters', async () => {
+      expect(await world().kbctl(['cluster', 'get', '--as-file'])).toMatchObject({
+        code: 2,
+        stdout: '',
+        stderr: expect.stringContaining('--as-file is of one cluster: name it.'),
+      });
+    });
+
     test('name the nearest cluster for one that is not registered', async () => {
       expect(await world().kbctl(['cluster', 'get', 'prod-eu'])).toEqual({
         code: 3,
         stdout: '',
         stderr: 'error: No cluster of the name prod-eu is registered; did you mean prod-eu-1?\n',
       });
+    });
+
+    test('tell a person, and not a pass, what to do when nothing answers', async () => {
+      const env = { AWS_ENDPOINT_URL: 'http://127.0.0.1:1' };
+      const { code, stderr } = await world().kbctl(['cluster', 'list'], { env });
+      expect({ code, stderr }).toEqual({ code: 5, stderr: expect.stringContaining('run the command again') });
     });
 
     test('say so when the table is not there', async () => {

@@ -29,10 +29,10 @@ export function describeStatus(world: () => KbctlWorld): void {
     test('is fine, and shows leases, loops and ranges', async () => {
       const { code, stdout, stderr } = await world().kbctl(['status', CLUSTER]);
       expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
-      expect(stdout).toContain(`${CLUSTER}  good  enforce, allocator table, generation 1, nobody’s yet`);
+      expect(stdout).toContain(`${CLUSTER}  good  enforce, allocator table, generation 1, of no stack yet`);
       expect(stdout).toMatch(/203\.0\.113\.10 +held .*answered 200/);
       expect(stdout).toMatch(/kubernetes-service +good /);
-      expect(stdout).toMatch(/10\.0\.0\.0\/24 +cluster IPs +▏ +0% +\d of 254/);
+      expect(stdout).toMatch(/10\.0\.0\.0\/24 +cluster IPs +▏ +<1% +\d of 254/);
       expect(stdout).not.toContain('Needs attention');
     });
 
@@ -65,6 +65,14 @@ export function describeStatus(world: () => KbctlWorld): void {
         stderr: 'error: No cluster of the name prod-eu-2 is registered; did you mean prod-eu-1?\n',
       });
     });
+  });
+
+  test.each([
+    ['status', '2s'],
+    ['logs-query', '3h'],
+  ])('kbctl %s --help says its defaults as a person gives them: %s', async (command, text) => {
+    const { stdout } = await world().kbctl([command, '--help'], { inAws: false });
+    expect(stdout).toContain(`(default: ${text})`);
   });
 
   describe('kbctl get', () => {

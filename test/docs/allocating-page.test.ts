@@ -71,7 +71,7 @@ test('each request is answered as the page shows', async () => {
   );
   const world = await theCluster();
   for (const { request, answer } of exchanges) expect(await world.send(request)).toEqual(answer);
-  expect(exchanges).toHaveLength(4);
+  expect(exchanges).toHaveLength(5);
 });
 
 test('its policy lets a caller invoke this one function', () => {

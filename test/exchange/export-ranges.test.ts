@@ -16,6 +16,7 @@ import { memoryTable } from '../../lib/table/memory-table.ts';
 import { RANGE_KEYS, readRange } from '../../lib/table/ranges.ts';
 import { type RunRecord, readRunRecord, writeRunRecord } from '../../lib/table/run-records.ts';
 import { withAddresses, withNodePorts } from '../repair/services.ts';
+import { aClusterSpec } from '../support/a-cluster-spec.ts';
 import { AT_ONCE } from '../support/each-table.ts';
 import { countedWriteIds } from '../support/write-ids.ts';
 import { read, refusal } from './files.ts';
@@ -49,8 +50,8 @@ async function record(table: KeyValueTable, loop: Loop, fields: Partial<RunRecor
 }
 
 /** A cluster after a pass of both loops a minute ago. */
-async function passed(table: KeyValueTable): Promise<void> {
-  await pass(table, await register(table), SERVICES);
+async function passed(table: KeyValueTable, spec = SPEC): Promise<void> {
+  await pass(table, await register(table, spec), SERVICES);
   for (const loop of ['cluster-ip-repair', 'node-port-repair'] as const) {
     await record(table, loop, { lastSuccessAtMs: NOW_MS - 60_000 });
   }
@@ -226,6 +227,15 @@ describe('An export is refused', () => {
     const keys = [RANGE_KEYS.secondary];
     expect(await exportRanges(table, CLUSTER, { nowMs: NOW_MS, keys, force: true })).toEqual(refusal('OtherRange'));
     expect((await exported(table, { force: true })).clusterRanges.ranges).toEqual([]);
+  });
+
+  test('not while the record of a loop that runs every quarter of a minute may be a minute old', async () => {
+    const table = newTable();
+    await passed(table, { ...SPEC, intervalSeconds: { ...aClusterSpec().intervalSeconds, 'cluster-ip-repair': 15 } });
+    await record(table, 'cluster-ip-repair', { lastSuccessAtMs: NOW_MS - 75_000 });
+    expect((await exported(table)).agesMs).toEqual([75_000, 60_000]);
+    await record(table, 'cluster-ip-repair', { lastSuccessAtMs: NOW_MS - 75_001 });
+    expect(await exportRanges(table, CLUSTER, { nowMs: NOW_MS })).toEqual(refusal('NotCurrent', '75 s old'));
   });
 
   test('not after exactly two intervals, nor by a clock that is behind', async () => {

@@ -52,6 +52,17 @@ describe('plain telemetry', () => {
     ]);
   });
 
+  test('names each cluster but its own, and compares each with itself', () => {
+    const lines: string[] = [];
+    const factory = plainTelemetry({ nowMs: () => 0, own: 'demo', write: (line) => lines.push(line.slice(30)) });
+    const change = { changes: ['created a'] };
+    for (let tick = 0; tick < 2; tick++) {
+      const { log } = factory({ loop: 'system-namespaces' });
+      for (const cluster of ['demo', 'other']) log('info', 'pass succeeded', { cluster, ...change });
+    }
+    expect(lines).toEqual(['created a', 'other: created a', 'as before', 'other: as before']);
+  });
+
   test('tells once what was found and is why the pass failed', () => {
     const findings = ['noLiveLease: nobody answers', 'oddProbe: teapot'];
     expect(written([['error', 'pass failed', { findings, errors: ['NoLiveLease: nobody answers'] }]])).toEqual([

@@ -104,7 +104,7 @@ describe('a tick of the kubernetes-service loop', () => {
   });
 
   test('says of each address what keeps it out when some are withdrawn, and how to end that', async () => {
-    const world = await settled([aServer(A), aServer(B)]);
+    const world = await settled(new EndpointsWorld([aServer(A), aServer(B)]).answer(READY, A, B));
     const withdrawnUntilMs = world.nowMs + 3_600_000;
     await world.setLease({ address: A, withdrawnUntilMs });
     await world.setLease({ address: B, expiresAtMs: world.nowMs, misses: 2 });

@@ -1,8 +1,9 @@
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import { parse } from 'yaml';
-import { AllocatorError } from '../../lib/allocator/errors.ts';
+import { answerJsonSchema } from '../../lib/allocate/json-schemas.ts';
+import { AllocatorError, type AllocatorErrorCode } from '../../lib/allocator/errors.ts';
 import type { FindingType } from '../../lib/cluster/finding.ts';
 import type { ServiceClaim } from '../../lib/cluster/kubernetes-objects.ts';
 import type { DispatchErrorCode } from '../../lib/dispatch/errors.ts';
@@ -76,6 +77,24 @@ const ERROR_CODES = Object.keys({
   NotRegistered: true,
 } satisfies Record<TableErrorCode | ClusterErrorCode | RepairErrorCode | EndpointsErrorCode | DispatchErrorCode, true>);
 
+/** Of allocators. What does not parse is told as the error of who read it. */
+const ALLOCATOR_CODES = Object.keys({
+  Full: true,
+  AlreadyAllocated: true,
+  NotInRange: true,
+  MismatchedRange: true,
+  NotReady: true,
+  BadHold: true,
+  NotHeld: true,
+  HoldsFull: true,
+} satisfies Record<Exclude<AllocatorErrorCode, 'Unparsable'>, true>);
+
+/** Of requests, as the schema of their answers names them. */
+function refusalCodes(): readonly string[] {
+  const { error } = answerJsonSchema()['properties'] as Record<string, { readonly description: string }>;
+  return error?.description.split(': ')[1]?.match(/[A-Z]\w+/g) ?? [];
+}
+
 /** What is known of a word, which must be something. */
 function known(word: string): Explanation {
   const found = explain(word);
@@ -92,6 +111,11 @@ describe('a word', () => {
   const asFinding: readonly string[] = ['Full', 'Unknown', 'CorruptSnapshot', 'NoLiveLease'];
   test.each(ERROR_CODES)('of an error is explained: %s', (code) => {
     const word = asFinding.includes(code) ? `${code.charAt(0).toLowerCase()}${code.slice(1)}` : code;
+    expect(known(code)).toMatchObject({ word, kind: word === code ? 'error code' : 'finding' });
+  });
+
+  test.each([...new Set([...ALLOCATOR_CODES, ...refusalCodes()])])('of a refusal is explained: %s', (code) => {
+    const word = asFinding.includes(code) ? code.toLowerCase() : code;
     expect(known(code)).toMatchObject({ word, kind: word === code ? 'error code' : 'finding' });
   });
 
@@ -170,7 +194,7 @@ describe('an explanation', () => {
 
   /** Issue 5 and 6 name them; the second word where there is one. */
   const COMMANDS =
-    /^kbctl (status|explain|doctor|logs-query|resume|deregister|--version|get (leases|ranges|runs|findings|holds)|repair (cluster-ip|node-port)|show (ip|port)|release (ip|port)|cluster (apply|get|list|take-over))( |$)/;
+    /^kbctl (status|explain|doctor|logs-query|resume|deregister|--version|get (leases|ranges|runs|findings|holds)|repair (cluster-ip|node-port)|show (ip|port)|release (ip|port)|cluster (apply|get|list|set-mode|take-over))( |$)/;
   const ofKbctl = EXPLANATIONS.flatMap(({ mending }) => mending.flatMap(({ commands }) => commands)).filter((command) =>
     command.startsWith('kbctl'),
   );
@@ -308,6 +332,12 @@ describe('the line that says how to mend it', () => {
 describe('docs/findings.md', () => {
   test('says what the explanations say: npm run docs writes it', () => {
     expect(read('docs/findings.md')).toBe(findingsPage());
+  });
+
+  test('leads to each page of docs/tasks that is there, and to no other', () => {
+    const links = [...findingsPage().matchAll(/\]\(tasks\/([\w-]+\.md)\)/g)].map(([, file = '']) => file);
+    const pages = readdirSync(path.join(repository, 'docs/tasks')).filter((file) => file !== 'README.md');
+    expect([...new Set(links)].sort()).toEqual(pages.sort());
   });
 
   test('has a heading for each of its links', () => {

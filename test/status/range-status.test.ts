@@ -112,34 +112,34 @@ describe('a range that was saved', () => {
 describe('a range that was not saved, or not read', () => {
   const counts = {
     allocated: 100,
-    free: 900,
-    capacity: 1000,
+    free: 154,
+    capacity: 254,
     mayHaveLeaked: 3,
     held: 4,
     secondaryAllocated: 1,
-    secondaryCapacity: 2,
+    secondaryCapacity: 65_535,
   };
 
   test('is shown as the last pass counted it', () => {
-    const cluster = aCluster({ serviceClusterIPRanges: ['fd00::/64', '10.0.0.0/24'] });
+    const cluster = aCluster({ serviceClusterIPRanges: ['10.0.0.0/24', 'fd00::/112'] });
     const { ranges } = statusOf({ cluster, records: counted(counts) });
     expect(ranges).toEqual([
       {
         key: primary,
         title: 'cluster IPs',
-        range: 'fd00::/64',
+        range: '10.0.0.0/24',
         allocator: 'apiserver',
-        capacity: 1000,
+        capacity: 254,
         used: 100,
-        free: 900,
-        usedPercent: 10,
-        reserved: 256,
+        free: 154,
+        usedPercent: 39.3,
+        reserved: 16,
         leaking: 3,
         held: 4,
         duplicates: 0,
         holds: [],
       },
-      expect.objectContaining({ key: secondary, used: 1, capacity: 2 }),
+      expect.objectContaining({ key: secondary, used: 1, capacity: 65_535 }),
     ]);
   });
 
@@ -164,8 +164,42 @@ describe('a range that was not saved, or not read', () => {
   });
 });
 
+describe('a range that the spec has changed since', () => {
+  const wider = aCluster({ serviceClusterIPRanges: ['10.0.0.0/22'] });
+  const before = counted({ allocated: 100, capacity: 254 });
+
+  test.each([
+    { name: 'wider', cluster: wider },
+    { name: 'elsewhere', cluster: aCluster({ serviceClusterIPRanges: ['10.1.0.0/24'] }) },
+    { name: 'wider, which the table allocates', cluster: aCluster({ ...wider.spec, allocator: 'table' }) },
+  ])('to be $name keeps its own name and figures, until a pass has counted the new one', ({ cluster }) => {
+    const [specRange] = cluster.spec.serviceClusterIPRanges;
+    const ranges = [saved(primary, aStoredRange(first(100), { allocator: cluster.spec.allocator }))];
+    const status = statusOf({ cluster, ranges, records: before });
+    expect(status.ranges).toMatchObject([{ range: '10.0.0.0/24', specRange, used: 100, capacity: 254 }]);
+  });
+
+  test('is not shown with the figures of before where no range was read', () => {
+    const { ranges: _, ...brief } = inputs({ cluster: wider, records: before });
+    expect(workOutStatus(brief, NOW_MS).ranges).toEqual([]);
+  });
+
+  test('is shown as counted once a pass has, also where it is too large for a picture', () => {
+    const cluster = aCluster({ serviceClusterIPRanges: ['10.0.0.0/8'] });
+    const ranges = [saved(primary, aStoredRange(first(100)))];
+    const [range] = statusOf({ cluster, ranges, records: counted({ allocated: 101, capacity: 2 ** 24 - 2 }) }).ranges;
+    expect(range).toMatchObject({ range: '10.0.0.0/8', used: 101 });
+    expect(range).not.toHaveProperty('specRange');
+  });
+});
+
 describe('how full a range is', () => {
-  const full = (allocated: number) => counted({ allocated, capacity: 1000, free: 1000 - allocated });
+  /** A thousand node ports. */
+  const cluster = aCluster({ serviceNodePortRange: '30000-30999' });
+  const full = (allocated: number) => ({
+    ...runRecords(NOW_MS),
+    'node-port-repair': aRunRecord(NOW_MS, { counts: { allocated, capacity: 1000, free: 1000 - allocated } }),
+  });
 
   test.each([
     [800, 'good'],
@@ -174,12 +208,14 @@ describe('how full a range is', () => {
     [951, 'bad'],
     [1000, 'bad'],
   ])('%d of 1000 is %s, as the alarms have it', (allocated, health) => {
-    expect(statusOf({ records: full(allocated) }).health).toBe(health);
+    expect(statusOf({ cluster, records: full(allocated) }).health).toBe(health);
   });
 
   test('is rounded down to a tenth of a per cent and told with what is free', () => {
-    expect(statusOf({ records: counted({ allocated: 9999, capacity: 10_000 }) }).attention).toMatchObject([
-      { word: 'almostFull', message: 'cluster IPs 10.0.0.0/24: 99.9 % in use, 1 free' },
+    const large = aCluster({ serviceClusterIPRanges: ['10.0.0.0/16'] });
+    const records = counted({ allocated: 65_533, capacity: 65_534 });
+    expect(statusOf({ cluster: large, records }).attention).toMatchObject([
+      { word: 'almostFull', message: 'cluster IPs 10.0.0.0/16: 99.9 % in use, 1 free' },
     ]);
   });
 

@@ -288,6 +288,34 @@ describe('API servers', () => {
     expect(words(statusOf({ records, leases: [] }))).toEqual(['bad: noLiveLease']);
   });
 
+  test.each([
+    {
+      name: 'says of one that is withdrawn until when, and how to end that',
+      lease: aLease({ withdrawnUntilMs: NOW_MS + MINUTE_MS }),
+      message: `10.9.8.7 is withdrawn until ${new Date(NOW_MS + MINUTE_MS).toISOString()}`,
+      next: 'kbctl deregister demo 10.9.8.7 --undo ends a withdrawal; the endpoints stay as they are',
+    },
+    {
+      name: 'says of one whose withdrawal is over what it answers',
+      lease: aLease({ withdrawnUntilMs: NOW_MS - 1, lastProbe: 'answered 503' }),
+      message: '10.9.8.7 has not answered since its withdrawal ended: answered 503',
+      next: 'kbctl doctor demo says why no API server is reached; the endpoints stay as they are',
+    },
+  ])('of which none is live $name', ({ lease, message, next }) => {
+    const found = { findings: [{ type: 'noLiveLease', message: 'refused' }] } as const;
+    const loop = (record: object) => ({
+      ...runRecords(NOT_LONG_AGO_MS),
+      'kubernetes-service': aRunRecord(NOT_LONG_AGO_MS, record),
+    });
+    const [said] = statusOf({ records: loop({ counts: { leasesHeld: 0 } }), leases: [lease] }).attention;
+    expect(said).toMatchObject({
+      message: `no API server holds a lease; the endpoints are kept as they were; ${message}`,
+      next,
+    });
+    const [finding] = statusOf({ records: loop(found), leases: [lease] }).attention;
+    expect(finding).toMatchObject({ word: 'noLiveLease', next });
+  });
+
   test('are not told of where no pass looked of late', () => {
     const records = { ...runRecords(NOT_LONG_AGO_MS), 'kubernetes-service': aRunRecord(NOW_MS - 60 * MINUTE_MS) };
     expect(words(statusOf({ records, leases: [] }))).toEqual(['bad: late']);

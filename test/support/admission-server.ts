@@ -41,9 +41,16 @@ export async function startAdmissionServer(
   return { reviews, close };
 }
 
+interface AskedOfUrl {
+  readonly method?: string;
+  readonly path?: string;
+  readonly query?: string;
+  readonly cameAtMs?: number;
+}
+
 /** As a function URL sends it (payload format 2.0), as far as it is read. */
 export function urlEvent(
-  { method = 'POST', path = '/demo', query = '' }: { method?: string; path?: string; query?: string },
+  { method = 'POST', path = '/demo', query = '', cameAtMs }: AskedOfUrl,
   { headers = {}, body = '' }: { headers?: Readonly<Record<string, unknown>>; body?: string },
 ): object {
   return {
@@ -51,7 +58,7 @@ export function urlEvent(
     rawPath: path,
     rawQueryString: query,
     headers,
-    requestContext: { http: { method, path } },
+    requestContext: { http: { method, path }, ...(cameAtMs !== undefined && { timeEpoch: cameAtMs }) },
     ...(body !== '' && { body }),
     isBase64Encoded: false,
   };

@@ -36,6 +36,7 @@ export interface Sent {
   readonly query?: string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string;
+  readonly cameAtMs?: number;
 }
 
 export interface AdmissionWorldOptions extends Pick<AllocateWorldOptions, 'spec' | 'environment'> {

@@ -256,6 +256,31 @@ describe('What is held', () => {
     expect(await over(table).take(values(30_001), { takeUp })).toMatchObject({ error: { code: 'AlreadyAllocated' } });
   });
 
+  test('is taken up on the very terms that were seen alone', async () => {
+    const table = await newTable(held);
+    const [hold] = held.holds;
+    if (hold === undefined) throw new Error('expected a hold');
+    const takeUp = { holdOwner: 'team-a', nowMs: 0 };
+    for (const from of [[], [{ ...hold, untilMs: 901 }], [{ ...hold, items: ['30099'] }]]) {
+      const refused = await over(table).take(values(30_001), { takeUp: { ...takeUp, from } });
+      expect(refused).toMatchObject({ error: { code: 'AlreadyAllocated' } });
+    }
+    const from = [hold];
+    expect(await over(table).take(values(30_001), { takeUp: { ...takeUp, from } })).toMatchObject({ outcome: 'taken' });
+  });
+
+  test('is there again when what took it up is given back, in one write with what was free before', async () => {
+    const table = await newTable(held);
+    const takeUp = { holdOwner: 'team-a', nowMs: 0 };
+    const hold = { owner: 'a-service', takenUpBy: 'any', requestId: 'r9' } as const;
+    await over(table).take(values(30_001, 30_009), { takeUp, hold });
+    const given = await over(table).giveBack([30_001, 30_009], { requestId: 'r9', former: held.holds });
+    expect(given).toEqual({ released: [30_009] });
+    const { holds, data } = await saved(table);
+    expect(data).toEqual(held.data);
+    expect(holds).toEqual(held.holds);
+  });
+
   test('is held on by its owner, and stays with the request that took it', async () => {
     const table = await newTable({ ...held, strikes: { once: fromBits([1, 2]), twice: NONE } });
     const terms = { owner: 'team-a', takenUpBy: 'any' } as const;

@@ -10,6 +10,15 @@ describeInEachTable('The record of a request', (open) => {
   test.each<RequestRecord>([
     { fingerprint: 'f', state: 'begun' },
     { fingerprint: 'f', state: 'begun', hold: { owner: 'a', takenUpBy: 'any', untilMs: 5 } },
+    {
+      fingerprint: 'f',
+      state: 'begun',
+      hold: { owner: 'a', takenUpBy: 'any' },
+      takesUp: {
+        serviceips: [{ owner: 'b', takenUpBy: 'owner', untilMs: 5, requestId: 'r0', items: ['10.0.0.1', '10.0.0.2'] }],
+        servicenodeports: [],
+      },
+    },
     { fingerprint: 'f', state: 'rollingBack', hold: { owner: 'a', takenUpBy: 'owner' }, answer: '{}' },
     { fingerprint: 'f', state: 'done', answer: '{}' },
   ])('is read as it was written: %j', async (record) => {

@@ -1,6 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { fleetColumns } from '../../../cli/status/fleet-columns.ts';
 import { RANGE_COLUMNS } from '../../../cli/status/status-lines.ts';
+import type { ClusterStatus } from '../../../lib/status/cluster-status.ts';
 import { aClusterStatus, aSlash24, STATUS_AT_MS } from '../../support/a-fleet-status.ts';
 
 describe('the line of a cluster', () => {
@@ -16,10 +17,50 @@ describe('the line of a cluster', () => {
   });
 });
 
+describe('the columns of a cluster', () => {
+  const cell = (name: string, status: Partial<ClusterStatus>) =>
+    fleetColumns(STATUS_AT_MS)
+      .find(({ title }) => title === name)
+      ?.text(aClusterStatus(status));
+
+  test('show the fullest range, however little is in use', () => {
+    const ranges = [
+      { ...aSlash24(), used: 0, usedPercent: 0 },
+      { ...aSlash24(), used: 1, capacity: 2_768, usedPercent: 0 },
+    ];
+    expect(cell('FULLEST', { ranges })).toMatch(/^▏ +<1%$/);
+  });
+
+  test.each([
+    { name: 'one of many, of which one a minute is recorded', loop: {}, ageMs: 39_000, shown: '<1m ago' },
+    { name: 'one that is late', loop: {}, ageMs: 61_000, shown: '61s ago' },
+    { name: 'one that failed', loop: { state: 'failing' }, ageMs: 39_000, shown: '39s ago' },
+    { name: 'one of a loop that is rarely due', loop: { intervalSeconds: 60 }, ageMs: 39_000, shown: '39s ago' },
+  ] as const)('show when the last pass was: $name', ({ loop, ageMs, shown }) => {
+    const lastPass = {
+      startedAtMs: STATUS_AT_MS - ageMs,
+      durationMs: 5,
+      outcome: 'succeeded',
+      mode: 'enforce',
+      counts: {},
+      findings: 0,
+    } as const;
+    const status = { loop: 'kubernetes-service', state: 'good', intervalSeconds: 10, failuresInARow: 0 } as const;
+    expect(cell('LAST PASS', { loops: [{ ...status, lastPass, ...loop }] })).toBe(shown);
+  });
+});
+
 describe('the line of a range', () => {
   test('shows that something is in use, however little', () => {
     const column = RANGE_COLUMNS.find(({ title }) => title === 'FULL');
-    expect(column?.text({ ...aSlash24(), used: 1, capacity: 2_768, usedPercent: 0 })).toMatch(/^▏ +0%$/);
+    expect(column?.text({ ...aSlash24(), used: 1, capacity: 2_768, usedPercent: 0 })).toMatch(/^▏ +<1%$/);
     expect(column?.text({ ...aSlash24(), used: 0, capacity: 2_768, usedPercent: 0 })).toMatch(/^ +0%$/);
+  });
+
+  test('names the range that its figures are of, also where the spec says another', () => {
+    const column = RANGE_COLUMNS.find(({ title }) => title === 'RANGE');
+    expect(column?.text({ ...aSlash24(), range: '10.0.0.0/24', specRange: '10.0.0.0/22' })).toBe(
+      '10.0.0.0/24 (not yet 10.0.0.0/22)',
+    );
   });
 });

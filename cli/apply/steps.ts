@@ -1,12 +1,12 @@
-import { registerCluster, unregisterCluster } from '../lib/table/cluster-registration.ts';
-import { TableError } from '../lib/table/errors.ts';
-import type { KeyValueTable } from '../lib/table/key-value-table.ts';
-import { nameOf, type Step } from './apply-plan.ts';
-import type { Outcome } from './apply-report.ts';
-import type { Cli } from './cli.ts';
-import { exitCodeOf } from './errors.ts';
-import { EXIT } from './exit-codes.ts';
-import { oneByOne, type Progressed } from './one-by-one.ts';
+import { registerCluster, unregisterCluster } from '../../lib/table/cluster-registration.ts';
+import { TableError } from '../../lib/table/errors.ts';
+import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
+import type { Cli } from '../cli.ts';
+import { exitCodeOf } from '../errors.ts';
+import { EXIT } from '../exit-codes.ts';
+import { oneByOne, type Progressed } from '../one-by-one.ts';
+import { nameOf, type Step } from './plan.ts';
+import type { Outcome } from './report.ts';
 
 /**
  * Writes the steps one after the other, each only over what its difference was shown for. What somebody else changed

@@ -1,10 +1,10 @@
-import { FINDINGS_FOR_PEOPLE, mendingHint } from '../lib/status/explanations.ts';
-import { describeError, errorSentence } from '../lib/telemetry/describe-error.ts';
-import { exitCodeOf } from './errors.ts';
-import { EXIT, type ExitCode } from './exit-codes.ts';
+import { FINDINGS_FOR_PEOPLE, mendingHint } from '../../lib/status/explanations.ts';
+import { describeError, errorSentence } from '../../lib/telemetry/describe-error.ts';
+import { exitCodeOf } from '../errors.ts';
+import { EXIT, type ExitCode, worst } from '../exit-codes.ts';
+import type { Output, Plain } from '../output.ts';
+import { plain, type Style } from '../terminal.ts';
 import { isNoWayIn, type Observed } from './observed.ts';
-import type { Output, Plain } from './output.ts';
-import { plain, type Style } from './terminal.ts';
 
 /** What the observing passes of one cluster saw, for a person. */
 export function observedLines(name: string, observed: readonly Observed[], paint: Output['paint']): string[] {
@@ -43,11 +43,6 @@ export function exitCodeOfObserved(observed: readonly Observed[]): ExitCode {
     ...(findings.some(({ type }) => FINDINGS_FOR_PEOPLE.has(type)) ? [EXIT.findings] : []),
   ]);
   return worst(codes);
-}
-
-/** The one that a command of several parts ends with. */
-export function worst(codes: readonly ExitCode[]): ExitCode {
-  return codes.toSorted((one, other) => other - one)[0] ?? EXIT.fine;
 }
 
 interface Sentence {

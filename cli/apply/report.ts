@@ -1,11 +1,11 @@
-import type { RegisteredCluster } from '../lib/table/clusters.ts';
-import { describeError } from '../lib/telemetry/describe-error.ts';
-import { intention, nameOf, type Step } from './apply-plan.ts';
+import type { RegisteredCluster } from '../../lib/table/clusters.ts';
+import { describeError } from '../../lib/telemetry/describe-error.ts';
+import type { Output, Plain } from '../output.ts';
+import { plain, type Style } from '../terminal.ts';
 import type { Observed } from './observed.ts';
 import { plainObserved } from './observed-report.ts';
-import type { Output, Plain } from './output.ts';
+import { intention, nameOf, type Step } from './plan.ts';
 import { differenceLine } from './spec-difference.ts';
-import { plain, type Style } from './terminal.ts';
 
 /** What became of a step. Absent: nothing was begun. */
 export type Outcome =

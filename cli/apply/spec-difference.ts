@@ -1,5 +1,5 @@
-import type { ClusterSpec } from '../lib/cluster/cluster-spec.ts';
-import type { Plain } from './output.ts';
+import type { ClusterSpec } from '../../lib/cluster/cluster-spec.ts';
+import type { Plain } from '../output.ts';
 
 /** One field in which two specs differ, named as a spec file has it. */
 export interface FieldDifference {

@@ -1,15 +1,15 @@
-import { concurrently } from '../lib/dispatch/concurrently.ts';
-import type { RegisteredCluster } from '../lib/table/clusters.ts';
-import { nameOf, type Step } from './apply-plan.ts';
-import type { Outcome } from './apply-report.ts';
-import type { Cli } from './cli.ts';
-import type { ConnectionOptions } from './connection-options.ts';
-import { EXIT, type ExitCode } from './exit-codes.ts';
-import { namesOf } from './names-of.ts';
+import { concurrently } from '../../lib/dispatch/concurrently.ts';
+import type { RegisteredCluster } from '../../lib/table/clusters.ts';
+import type { Cli } from '../cli.ts';
+import type { ConnectionOptions } from '../connection-options.ts';
+import { EXIT, type ExitCode, worst } from '../exit-codes.ts';
+import { namesOf } from '../names-of.ts';
+import { passEnvironment } from '../pass-environment.ts';
 import type { Observed } from './observed.ts';
-import { exitCodeOfObserved, observedLines, worst } from './observed-report.ts';
+import { exitCodeOfObserved, observedLines } from './observed-report.ts';
 import { observeOnce } from './observing-pass.ts';
-import { passEnvironment } from './pass-environment.ts';
+import { nameOf, type Step } from './plan.ts';
+import type { Outcome } from './report.ts';
 
 /** Clusters at a time. */
 const AT_ONCE = 8;
@@ -82,7 +82,9 @@ function tellWhatStands(
   exitCode: ExitCode,
 ): void {
   if (exitCode < EXIT.configuration) return;
-  cli.output.say('What was written stands: the functions run their own passes, by their own way to the API servers.');
+  cli.output.say(
+    `What was written stands: ${cli.options.table === undefined ? '"kbctl run" runs its' : 'the functions run their'} own passes, by their own way to the API servers.`,
+  );
   const failed = targets.filter(
     ({ cluster }) => exitCodeOfObserved(observed.get(cluster.spec.name) ?? []) > EXIT.findings,
   );

@@ -1,10 +1,10 @@
 import { readdir, readFile, realpath, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { buffer } from 'node:stream/consumers';
-import { isNativeError } from 'node:util/types';
-import type { ClusterSpec } from '../lib/cluster/cluster-spec.ts';
-import { parseClusterSpec } from '../lib/cluster/parse-cluster-spec.ts';
-import { describeFaults } from '../lib/cluster/spec-fault.ts';
+import type { ClusterSpec } from '../../lib/cluster/cluster-spec.ts';
+import { parseClusterSpec } from '../../lib/cluster/parse-cluster-spec.ts';
+import { describeFaults } from '../../lib/cluster/spec-fault.ts';
+import { failureCode } from '../failure-code.ts';
 
 /** A spec, and the file that it was read from. */
 export interface SpecFile {
@@ -109,7 +109,7 @@ async function readSource(
 }
 
 function unreadable(place: string, error: unknown): Faulty {
-  const code = isNativeError(error) && 'code' in error ? String(error.code) : String(error);
+  const code = failureCode(error);
   if (code === 'ERR_ENCODING_INVALID_ENCODED_DATA') return { fault: `${place} is not UTF-8 text: save it as that` };
   return { fault: `${place} cannot be read (${code}): name a file that exists and that you may read` };
 }

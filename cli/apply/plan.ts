@@ -1,7 +1,7 @@
-import type { ClusterSpec } from '../lib/cluster/cluster-spec.ts';
-import { sameSpec } from '../lib/table/cluster-registration.ts';
-import type { RegisteredCluster } from '../lib/table/clusters.ts';
-import type { TableError } from '../lib/table/errors.ts';
+import type { ClusterSpec } from '../../lib/cluster/cluster-spec.ts';
+import { sameSpec } from '../../lib/table/cluster-registration.ts';
+import type { RegisteredCluster } from '../../lib/table/clusters.ts';
+import type { TableError } from '../../lib/table/errors.ts';
 import { type FieldDifference, specDifference } from './spec-difference.ts';
 import type { SpecFile } from './spec-files.ts';
 

@@ -1,8 +1,8 @@
-import { concurrently } from '../lib/dispatch/concurrently.ts';
-import { listClusters, type RegisteredCluster, readCluster } from '../lib/table/clusters.ts';
-import { TableError } from '../lib/table/errors.ts';
-import type { Known } from './apply-plan.ts';
-import type { Cli } from './cli.ts';
+import { concurrently } from '../../lib/dispatch/concurrently.ts';
+import { listClusters, type RegisteredCluster, readCluster } from '../../lib/table/clusters.ts';
+import { TableError } from '../../lib/table/errors.ts';
+import type { Cli } from '../cli.ts';
+import type { Known } from './plan.ts';
 import type { SpecFile } from './spec-files.ts';
 
 export interface LookedUp {

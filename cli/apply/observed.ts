@@ -1,6 +1,6 @@
-import type { Loop } from '../lib/cluster/cluster-spec.ts';
-import type { Finding } from '../lib/cluster/finding.ts';
-import { TableError } from '../lib/table/errors.ts';
+import type { Loop } from '../../lib/cluster/cluster-spec.ts';
+import type { Finding } from '../../lib/cluster/finding.ts';
+import { TableError } from '../../lib/table/errors.ts';
 
 /** What one observing pass came to. */
 export interface Observed {

@@ -1,0 +1,27 @@
+import type { ClusterSpec } from '../lib/cluster/cluster-spec.ts';
+import { kubeconfigLoader, type LoadKubeconfig } from '../lib/dispatch/load-kubeconfig.ts';
+import type { ReadKubeconfig } from '../lib/secrets/read-kubeconfig.ts';
+
+/** The cluster that was started, and the way to it that was named then. */
+export interface StartedCluster {
+  readonly spec: Pick<ClusterSpec, 'name'>;
+  readonly loadKubeconfig: LoadKubeconfig;
+}
+
+/**
+ * The ways to all clusters of a local table: to the one that was started as it was named, and to those that were applied
+ * beside it as their own specs say, with files looked for from the working directory on.
+ */
+export function kubeconfigOfEach({ spec: { name }, loadKubeconfig }: StartedCluster): LoadKubeconfig {
+  const ofOthers = kubeconfigLoader('.', readStored(), { allowPlugins: true });
+  return (spec, signal) => (spec.name === name ? loadKubeconfig(spec, signal) : ofOthers(spec, signal));
+}
+
+/** The SDKs of AWS are loaded for a kubeconfig that is kept there alone. */
+function readStored(): ReadKubeconfig {
+  let reader: Promise<ReadKubeconfig> | undefined;
+  return async (stored, signal) => {
+    reader ??= import('../lib/secrets/read-kubeconfig.ts').then(({ kubeconfigReader }) => kubeconfigReader());
+    return (await reader)(stored, signal);
+  };
+}

@@ -1,0 +1,227 @@
+import { describe, expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import type { Answer } from '../../lib/allocate/answer.ts';
+import type { AllocateRequest } from '../../lib/allocate/request.ts';
+import { fromBits } from '../../lib/allocator/snapshot-bytes.ts';
+import type { Hold } from '../../lib/cluster/hold.ts';
+import { TableError } from '../../lib/table/errors.ts';
+import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
+import { RANGE_KEYS } from '../../lib/table/ranges.ts';
+import { type AllocateWorld, anAllocateWorld } from '../support/allocate-world.ts';
+import { ENDS, type Faulty, faulty } from './faulty-table.ts';
+import { repairPass } from './repair-after.ts';
+import { stepping } from './stepping-table.ts';
+
+const HOLD_MS = 15 * 60_000;
+const IP = { range: 'serviceips', value: '10.0.0.1' } as const;
+const NEXT_PORT = { range: 'servicenodeports', next: true } as const;
+const TAKEN_PORT = { range: 'servicenodeports', value: 30_001 } as const;
+
+/** Of a person, for good, for whom it may concern. */
+const FORMER: Hold = { owner: 'team-a', takenUpBy: 'any', requestId: 'kbctl-1', items: ['10.0.0.1', '10.0.0.2'] };
+
+/** Two addresses are held, and a port is taken. */
+async function aWorld(former: Hold = FORMER): Promise<AllocateWorld> {
+  const world = await anAllocateWorld();
+  await world.store(RANGE_KEYS.primary, { data: fromBits([0, 1]), holds: [former] });
+  await world.store(RANGE_KEYS.nodePorts, { data: fromBits([1]) });
+  return world;
+}
+
+/** Who holds each address: the owner and until when. */
+async function holders({ stored }: AllocateWorld): Promise<Record<string, readonly unknown[]>> {
+  const { holds } = await stored(RANGE_KEYS.primary);
+  return Object.fromEntries(
+    holds.flatMap(({ items, owner, untilMs, takenUpBy, requestId }) =>
+      items.map((item) => [item, [owner, untilMs, takenUpBy, requestId]]),
+    ),
+  );
+}
+
+const AS_IT_WAS = { '10.0.0.1': 'kbctl-1', '10.0.0.2': 'kbctl-1', '30001': undefined };
+const BEFORE = await holders(await aWorld());
+
+describe('A request for a Service', () => {
+  test('takes up what is held, under a hold of its own, and leaves the rest of the former hold', async () => {
+    const world = await aWorld();
+    expect(await world.ask({ items: [IP, NEXT_PORT], takeUp: {} })).toMatchObject({
+      outcome: 'done',
+      items: [
+        { value: '10.0.0.1', outcome: 'allocated', hold: { owner: 'r1', takenUpBy: 'any' } },
+        { value: 30_016, outcome: 'allocated' },
+      ],
+    });
+    expect(await world.taken()).toEqual({ ...AS_IT_WAS, '10.0.0.1': 'r1', '30016': 'r1' });
+  });
+
+  test('is answered the same when it is sent again, and takes nothing twice', async () => {
+    const world = await aWorld();
+    const request = { items: [IP], takeUp: {} };
+    const answer = await world.ask(request);
+    const before = await world.items();
+    expect(await world.ask(request)).toEqual({ ...answer, replayed: true });
+    expect(await world.ask({ items: [IP] })).toMatchObject({ error: { code: 'RequestIdTaken' } });
+    expect(await world.items()).toEqual(before);
+  });
+
+  test.each<[string, Partial<Hold>, AllocateRequest['takeUp'], string]>([
+    ['the owner’s takes up what is the owner’s', { takenUpBy: 'owner' }, { holdOwner: 'team-a' }, 'done'],
+    ['another’s does not', { takenUpBy: 'owner' }, { holdOwner: 'team-b' }, 'refused'],
+    ['nobody’s does not', { takenUpBy: 'owner' }, {}, 'refused'],
+    ['any takes up what is for any', { takenUpBy: 'any' }, { holdOwner: 'team-b' }, 'done'],
+    ['none takes up what is over', { untilMs: Date.parse('2026-01-01T12:00:00Z') }, {}, 'refused'],
+    ['what is none takes up nothing', {}, undefined, 'refused'],
+  ])('of which %s', async (_, terms, takeUp, outcome) => {
+    const world = await aWorld({ ...FORMER, ...terms });
+    const before = await holders(world);
+    const answer = await world.ask({ items: [IP], ...(takeUp && { takeUp }) });
+    expect(answer.outcome).toBe(outcome);
+    if (outcome === 'done') return;
+    expect(answer.error).toMatchObject({ code: 'AlreadyAllocated', message: 'provided IP is already allocated' });
+    expect(await holders(world)).toEqual(before);
+  });
+
+  test('takes up nothing that another request took for its Service, which may not be there yet', async () => {
+    const world = await aWorld();
+    await world.ask({ items: [{ range: 'serviceips', value: '10.0.0.9' }], takeUp: {} });
+    await world.ask({ requestId: 'r2', items: [{ range: 'serviceips', value: '10.0.0.10' }] });
+    const ask = (requestId: string, value: string) =>
+      world.ask({ requestId, items: [{ range: 'serviceips', value }], takeUp: {} });
+    expect(await ask('r3', '10.0.0.9')).toMatchObject({ error: { code: 'AlreadyAllocated' } });
+    expect(await ask('r4', '10.0.0.10')).toMatchObject({ outcome: 'done' });
+    expect(await ask('r5', '10.0.0.10')).toMatchObject({ error: { code: 'AlreadyAllocated' } });
+  });
+
+  test('does not take up what was prolonged while it ran', async () => {
+    const world = await aWorld();
+    const prolonging: KeyValueTable = {
+      ...world.table,
+      put: async (content, previous) => {
+        if (content.key === 'requests/r1' && previous === undefined) {
+          await world.store(RANGE_KEYS.primary, { holds: [{ ...FORMER, untilMs: world.clock.nowMs + 5 * HOLD_MS }] });
+        }
+        return world.table.put(content, previous);
+      },
+    };
+    const answer = await world.ask({ items: [IP], takeUp: {} }, prolonging);
+    expect(answer).toMatchObject({ outcome: 'refused', error: { code: 'AlreadyAllocated' } });
+    expect((await world.stored(RANGE_KEYS.primary)).holds).toMatchObject([{ untilMs: expect.any(Number) }]);
+  });
+
+  test('that is refused leaves the former hold as it was', async () => {
+    const world = await aWorld();
+    expect(await world.ask({ items: [IP, TAKEN_PORT], takeUp: {} })).toMatchObject({ outcome: 'refused' });
+    expect(await holders(world)).toEqual(BEFORE);
+    expect(await world.taken()).toEqual(AS_IT_WAS);
+  });
+
+  test.each<[string, AllocateRequest['items']]>([
+    ['done', [IP, NEXT_PORT]],
+    ['refused', [IP, TAKEN_PORT]],
+  ])('that is only tried answers as it would when it is %s, and writes nothing', async (outcome, items) => {
+    const world = await aWorld();
+    const before = await world.items();
+    const tried = await world.ask({ items, takeUp: {}, dryRun: true });
+    expect(await world.items()).toEqual(before);
+    expect(tried).toEqual({ ...(await world.ask({ items, takeUp: {} })), dryRun: true });
+    expect(tried.outcome).toBe(outcome);
+  });
+});
+
+describe.each<{ readonly what: string; readonly items: AllocateRequest['items']; readonly outcome: Answer['outcome'] }>(
+  [
+    { what: 'that is done', items: [IP, NEXT_PORT, { range: 'secondaryserviceips', next: true }], outcome: 'done' },
+    {
+      what: 'that the last range refuses',
+      items: [IP, TAKEN_PORT, { range: 'secondaryserviceips', next: true }],
+      outcome: 'refused',
+    },
+  ],
+)('A request for a Service $what', ({ items, outcome }) => {
+  const request = { items, takeUp: {} };
+
+  describe.each(Object.entries(ENDS))('of which a call ends %s', (_, end) => {
+    const each = async (check: (world: AllocateWorld, at: Faulty) => Promise<void>): Promise<void> => {
+      for (let at = 0; ; at++) {
+        const world = await aWorld();
+        const through = faulty(world.table, at, end);
+        await world.ask(request, through.table).catch((error: unknown) => expect(error).toBeInstanceOf(TableError));
+        if (!through.happened()) return;
+        await check(world, through);
+      }
+    };
+    const settled = async (world: AllocateWorld, answer: Answer) => {
+      if (answer.outcome === 'done') return expect(await world.taken()).toMatchObject({ '10.0.0.1': 'r1' });
+      expect(await holders(world)).toEqual(BEFORE);
+      expect(await world.taken()).toEqual(AS_IT_WAS);
+    };
+
+    test('and that is sent again has taken it up, or left the former hold as it was', async () => {
+      await each(async (world, { arrive }) => {
+        const answer = await world.ask(request);
+        expect(answer.outcome).toBe(outcome);
+        await settled(world, answer);
+        await arrive();
+        await settled(world, answer);
+      });
+    });
+
+    test('and that is sent again when its own hold is over leaves the former hold as it was, if it is refused', async () => {
+      await each(async (world) => {
+        world.clock.nowMs += HOLD_MS;
+        const answer = await world.ask(request);
+        if (answer.outcome === 'refused') expect(await holders(world)).toEqual(BEFORE);
+        await repairPass(world);
+        if (answer.outcome === 'refused') expect(await world.taken()).toMatchObject({ '10.0.0.1': 'kbctl-1' });
+      });
+    });
+
+    test('and that is never sent again leaves the former hold, or the address free after its own hold', async () => {
+      await each(async (world, { arrive }) => {
+        await arrive();
+        world.clock.nowMs += HOLD_MS;
+        await repairPass(world);
+        const { '10.0.0.1': holder, ...rest } = await world.taken();
+        expect(['kbctl-1', undefined]).toContain(holder);
+        expect(rest).toEqual({ '10.0.0.2': 'kbctl-1', '30001': undefined });
+        if (holder === undefined) expect(await world.taken()).not.toHaveProperty(['10.0.0.1']);
+      });
+    });
+  });
+});
+
+test('Of two Services that name what is held one has it at most, whoever comes first at each step; else it is held as it was', async () => {
+  const more = fc.constantFrom<AllocateRequest['items']>(
+    [],
+    [NEXT_PORT],
+    [TAKEN_PORT],
+    [{ range: 'serviceips', next: true }],
+  );
+  const property = fc.asyncProperty(
+    fc.scheduler(),
+    more,
+    more,
+    fc.boolean(),
+    async (scheduler, mine, others, isFull) => {
+      const world = await aWorld();
+      if (isFull) await world.store(RANGE_KEYS.primary, { data: fromBits(Array(254).keys()) });
+      const table = stepping(world.table, scheduler);
+      const request = { items: [IP, ...mine], takeUp: {} };
+      const [first, second, other] = await scheduler.waitFor(
+        Promise.all([
+          world.ask(request, table),
+          world.ask(request, table),
+          world.ask({ requestId: 'r2', items: [IP, ...others], takeUp: {} }, table),
+        ]),
+      );
+      if (first === undefined || second === undefined || other === undefined) return;
+      expect(second.outcome).toBe(first.outcome);
+      const has = [first, other].filter((answer) => answer.outcome === 'done').map(({ requestId }) => requestId);
+      expect(has.length).toBeLessThanOrEqual(1);
+      const { '10.0.0.1': holder, ...rest } = await holders(world);
+      expect(holder?.at(-1)).toBe(has[0] ?? 'kbctl-1');
+      expect(rest).toMatchObject({ '10.0.0.2': BEFORE['10.0.0.2'] });
+    },
+  );
+  await fc.assert(property, { numRuns: 300 });
+});

@@ -1,0 +1,78 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { handler as kubernetesService } from '../../functions/kubernetes-service.ts';
+import { parseKubeconfig } from '../../lib/kubernetes/kubeconfig.ts';
+import { registerCluster } from '../../lib/table/cluster-registration.ts';
+import { createTable } from '../../lib/table/dynamodb-create-table.ts';
+import { readRunRecord } from '../../lib/table/run-records.ts';
+import { kubeconfigOfEach } from '../../local/kubeconfig-of-each.ts';
+import { localEnvironment, TABLE_NAME } from '../../local/local-environment.ts';
+import { type ListeningStandIn, listen } from '../../local/stand-in/http-server.ts';
+import { ENDPOINTS } from '../../local/stand-in/resources.ts';
+import type { StandInApiServer } from '../../local/stand-in/stand-in-api-server.ts';
+import { startTableServer, type TableServer, tableServerClient } from '../../local/table-server.ts';
+import { specIn } from '../support/kbctl-specs.ts';
+import { kubeconfigTo } from '../support/kubeconfig-to.ts';
+import { recordingTelemetry } from '../support/recording-telemetry.ts';
+import { readyStandIn } from '../support/stand-in.ts';
+
+interface Cluster {
+  readonly standIn: StandInApiServer;
+  readonly listening: ListeningStandIn;
+}
+
+let folder: string;
+let tableServer: TableServer;
+let started: Cluster;
+let beside: Cluster;
+
+const cluster = async (): Promise<Cluster> => {
+  const standIn = await readyStandIn();
+  return { standIn, listening: await listen(standIn) };
+};
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'each-'));
+  tableServer = await startTableServer();
+  [started, beside] = await Promise.all([cluster(), cluster()]);
+});
+
+afterAll(async () => {
+  await Promise.all([started.listening.close(), beside.listening.close(), tableServer.close()]);
+  await rm(folder, { recursive: true });
+});
+
+test('a local run keeps a cluster that was applied beside its own, and each at its own API server', async () => {
+  const file = join(folder, 'beside.kubeconfig');
+  await writeFile(file, kubeconfigTo(beside.listening.url));
+  const specOf = (name: string, address: string, { listening: { url } }: Cluster, kubeconfig: object) =>
+    specIn(
+      JSON.stringify({ name, mode: 'enforce', kubeconfig, apiServers: [{ address, probe: { url: `${url}/readyz` } }] }),
+    );
+  const own = specOf('started', '192.0.2.1', started, { file: 'not this one' });
+  const client = tableServerClient(tableServer);
+  await createTable(client, TABLE_NAME, { pollMs: 1 });
+  const loadKubeconfig = kubeconfigOfEach({
+    spec: own,
+    loadKubeconfig: () => parseKubeconfig(kubeconfigTo(started.listening.url), 'that was named'),
+  });
+  const { environment, close } = localEnvironment({ client, loadKubeconfig, telemetry: recordingTelemetry });
+  const table = environment.table(new AbortController().signal);
+  await registerCluster(table, own);
+  await registerCluster(table, specOf('beside', '192.0.2.9', beside, { file }));
+
+  const scheduled = { 'detail-type': 'Scheduled Event', time: '2026-01-02T03:04:00Z' };
+  await kubernetesService(scheduled, { environment, getRemainingTimeInMillis: () => 60_000 });
+
+  const published = ({ standIn }: Cluster) => standIn.store.find(ENDPOINTS, 'default', 'kubernetes');
+  const only = (ip: string) => ({ subsets: [{ addresses: [{ ip }] }] });
+  expect(published(started)).toMatchObject(only('192.0.2.1'));
+  expect(published(beside)).toMatchObject(only('192.0.2.9'));
+  expect(await readRunRecord(table, 'beside', 'kubernetes-service')).toMatchObject({
+    record: { outcome: 'succeeded' },
+  });
+  await close();
+  client.destroy();
+});
