@@ -43,9 +43,10 @@ export function runCommand(act: Act): Command {
 
 async function run(cli: Cli, _: readonly string[], options: Options) {
   const start = startOptions(options);
-  const [{ run: runLoops }, { servePage }, status] = await Promise.all([
+  const [{ run: runLoops }, { servePage }, { readForLivePage }, { readClusterStatus }] = await Promise.all([
     import('../../local/run.ts'),
     import('../page/serve-page.ts'),
+    import('../page/read-for-page.ts'),
     import('../../lib/status/read-status.ts'),
   ]);
   const { nowMs } = cli;
@@ -57,8 +58,8 @@ async function run(cli: Cli, _: readonly string[], options: Options) {
         servePage({
           port: options.port,
           nowMs,
-          readFleet: (signal) => status.readFleetStatus(table(signal), `local ${spec.name}`, nowMs()),
-          readCluster: (name, signal) => status.readClusterStatus(table(signal), name, nowMs()),
+          readFleet: (signal) => readForLivePage(table(signal), `local ${spec.name}`, nowMs()),
+          readCluster: (name, signal) => readClusterStatus(table(signal), name, nowMs()),
         }),
     }),
   });

@@ -6,7 +6,8 @@ import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 const MOST_WITH_MAPS = 50;
 
 /** All clusters for a page that is read anew as long as somebody looks at it. */
-export async function readForLivePage(table: KeyValueTable, tableName: string, nowMs: number): Promise<FleetStatus> {
-  const brief = await readFleetStatus(table, tableName, nowMs, { details: 'brief' });
-  return brief.clusters.length > MOST_WITH_MAPS ? brief : readFleetStatus(table, tableName, nowMs);
+export function readForLivePage(table: KeyValueTable, tableName: string, nowMs: number): Promise<FleetStatus> {
+  return readFleetStatus(table, tableName, nowMs, {
+    details: (clusters) => (clusters > MOST_WITH_MAPS ? 'brief' : 'full'),
+  });
 }

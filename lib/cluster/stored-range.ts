@@ -23,3 +23,5 @@ export interface LeakStrikes {
   /** When and by which pass the last strike fell; absent when none ever did. */
   readonly last?: { readonly atMs: number; readonly passId: string };
 }
+
+export const NO_STRIKES: LeakStrikes = { once: new Uint8Array(0), twice: new Uint8Array(0) };

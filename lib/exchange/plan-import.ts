@@ -1,7 +1,7 @@
 import { intersect, popCount, subtract, union } from '../allocator/snapshot-bytes.ts';
 import { withHold } from '../cluster/held-items.ts';
 import { type Hold, isOver } from '../cluster/hold.ts';
-import type { LeakStrikes, StoredRange } from '../cluster/stored-range.ts';
+import { NO_STRIKES, type StoredRange } from '../cluster/stored-range.ts';
 import { roomForHolds, sizeOfHolds } from '../table/ranges.ts';
 import type { ExportedRange } from './cluster-ranges.ts';
 import { ExchangeError } from './errors.ts';
@@ -33,7 +33,6 @@ export interface ImportPlan {
 }
 
 const NOTHING = new Uint8Array(0);
-const NO_STRIKES: LeakStrikes = { once: NOTHING, twice: NOTHING };
 
 /**
  * What it takes to have everything in `stored` that `incoming` has: bits are set and never cleared, leak strikes of

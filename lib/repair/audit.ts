@@ -1,10 +1,9 @@
 import type { RangeAllocator, RangeSnapshot } from '../allocator/range-allocator.ts';
 import { popCount, subtract } from '../allocator/snapshot-bytes.ts';
 import type { Finding } from '../cluster/finding.ts';
-import type { StoredRange } from '../cluster/stored-range.ts';
+import { NO_STRIKES, type StoredRange } from '../cluster/stored-range.ts';
 import { nothingFree, type RangeWords, sameRange } from './compare.ts';
 import type { Ledger } from './ledger.ts';
-import { NO_STRIKES } from './strikes.ts';
 
 /** A picture of more bits is not kept. */
 const MOST_PICTURED_BITS = 65_536;

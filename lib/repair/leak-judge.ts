@@ -1,8 +1,8 @@
 import { fromBits, hasBit } from '../allocator/snapshot-bytes.ts';
 import type { Finding } from '../cluster/finding.ts';
-import type { LeakStrikes } from '../cluster/stored-range.ts';
+import { type LeakStrikes, NO_STRIKES } from '../cluster/stored-range.ts';
 import type { Rebuild } from './rebuild.ts';
-import { mayStrike, NO_STRIKES, strikesAt, type Turn } from './strikes.ts';
+import { mayStrike, strikesAt, type Turn } from './strikes.ts';
 
 /** The strike that frees an item (`numRepairsBeforeLeakCleanup` of the original). */
 const LAST_STRIKE = 3;

@@ -1,4 +1,4 @@
-import type { LeakStrikes } from '../cluster/stored-range.ts';
+import { type LeakStrikes, NO_STRIKES } from '../cluster/stored-range.ts';
 
 /** The pass that judges: strikes fall once a pass, and not faster than passes are due. */
 export interface Turn {
@@ -9,8 +9,6 @@ export interface Turn {
   /** Passes only observed since strikes were counted: they count from zero. */
   readonly fromZero: boolean;
 }
-
-export const NO_STRIKES: LeakStrikes = { once: new Uint8Array(0), twice: new Uint8Array(0) };
 
 /** The strikes that this pass goes on from. */
 export function strikesAt({ fromZero, passId, nowMs, intervalMs }: Turn, stored: LeakStrikes): LeakStrikes {

@@ -9,8 +9,8 @@ import { workOutStatus } from './work-out-status.ts';
 export interface FleetStatusOptions {
   /** Only these. Those that are not registered are not in the answer. Default: all. */
   readonly clusters?: readonly string[];
-  /** Default `full`. */
-  readonly details?: StatusDetails;
+  /** Default `full`. May depend on how many clusters there are. */
+  readonly details?: StatusDetails | ((clusters: number) => StatusDetails);
   /** Clusters that are read at a time. Default 16. */
   readonly concurrency?: number;
   /** At the start, and after each cluster. */
@@ -47,10 +47,11 @@ export async function readFleetStatus(
 ): Promise<FleetStatus> {
   const list = names === undefined ? await listClusters(table) : await readClusters(table, names);
   const total = list.clusters.length;
+  const ofEach = typeof details === 'function' ? details(total) : details;
   let done = 0;
   onProgress?.(done, total);
   const clusters = await eachOf(list.clusters, concurrency, async (cluster) => {
-    const status = workOutStatus(await readInputs(table, cluster, list.pausedAll, details), nowMs);
+    const status = workOutStatus(await readInputs(table, cluster, list.pausedAll, ofEach), nowMs);
     onProgress?.(++done, total);
     return status;
   });

@@ -92,7 +92,7 @@ export function describeClusterApply(world: () => KbctlWorld): void {
     });
 
     test('fails with 1 when a pass finds what needs a person, and says how it is mended', async () => {
-      for (const name of ['web', 'web-copy']) world().standIn.store.insert(SERVICES, stored(name));
+      for (const name of ['web', 'web-copy']) world().restore(name, '10.0.0.77');
       world().file('cluster.yml', world().spec({ maxEventsPerPass: 5 }));
       const { code, stdout } = await apply('-f', 'cluster.yml');
       expect(code).toBe(1);
@@ -305,13 +305,3 @@ serviceNodePortRange: 9-1
 endpoints: { leaseSeconds: -1, reconciler: x }
 maxEventsPerPass: -1
 `;
-
-/** As if restored from a backup: no API server was asked. */
-function stored(name: string) {
-  return {
-    apiVersion: 'v1',
-    kind: 'Service',
-    metadata: { namespace: 'shop', name, uid: `uid-of-${name}`, resourceVersion: '1' },
-    spec: { type: 'ClusterIP', clusterIP: '10.0.0.77', clusterIPs: ['10.0.0.77'], ports: [{ port: 80 }] },
-  };
-}

@@ -107,7 +107,7 @@ export function describeRepair(world: () => KbctlWorld): void {
     });
 
     test('enters a Service that the table does not know', async () => {
-      world().standIn.store.insert(SERVICES, stored('web', '10.0.0.77'));
+      world().restore('web', '10.0.0.77');
       const { code, stdout } = await repair(CLUSTER);
       expect(code).toBe(1);
       expect(stdout).toMatch(/ {2}Entered:\n.*10\.0\.0\.77.* is not allocated; repairing\n/);
@@ -116,7 +116,7 @@ export function describeRepair(world: () => KbctlWorld): void {
     test('shows twenty findings and counts the others', async () => {
       const { store } = world().standIn;
       const names = Array.from({ length: 25 }, (_, index) => `copy-${index}`);
-      for (const name of names) store.insert(SERVICES, stored(name, '10.0.0.77'));
+      for (const name of names) world().restore(name, '10.0.0.77');
       const { stdout } = await repair(CLUSTER);
       expect(stdout).toContain('    ... and 5 more (-o json has them all)\n');
       expect(stdout.match(/ {4}duplicate: /g)).toHaveLength(20);
@@ -160,7 +160,7 @@ export function describeRepair(world: () => KbctlWorld): void {
 
     test('acts for the stack that owns the cluster, and says so', async () => {
       await takeOverCluster(world().table, CLUSTER, 'kbc-prod');
-      world().standIn.store.insert(SERVICES, stored('api', '10.0.0.78'));
+      world().restore('api', '10.0.0.78');
       const { stderr, stdout } = await repair(CLUSTER);
       expect(stderr).toContain(`For the stack kbc-prod, which owns ${CLUSTER}.\n`);
       expect(stdout).toContain('saved ranges/serviceips: ');
@@ -213,14 +213,4 @@ export function describeRepair(world: () => KbctlWorld): void {
       expect((await repair(CLUSTER, '--rebuild', '--dry-run')).stdout).toContain('would rebuild ranges/serviceips');
     });
   });
-}
-
-/** As if restored from a backup: no API server was asked. */
-function stored(name: string, clusterIP: string) {
-  return {
-    apiVersion: 'v1',
-    kind: 'Service',
-    metadata: { namespace: 'shop', name, uid: `uid-of-${name}`, resourceVersion: '1' },
-    spec: { type: 'ClusterIP', clusterIP, clusterIPs: [clusterIP], ports: [{ port: 80 }] },
-  };
 }

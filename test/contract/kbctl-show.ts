@@ -1,9 +1,9 @@
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { registerCluster } from '../../lib/table/cluster-registration.ts';
-import { SERVICES } from '../../local/stand-in/resources.ts';
 import { addressesOf } from '../support/kbctl-ranges.ts';
 import { specIn } from '../support/kbctl-specs.ts';
 import { CLUSTER, type KbctlWorld } from '../support/kbctl-world.ts';
+import { kubeconfigTo } from '../support/kubeconfig-to.ts';
 
 const HOUR_MS = 3_600_000;
 
@@ -76,7 +76,7 @@ export function describeShow(world: () => KbctlWorld): void {
     });
 
     test('fails when two Services have it', async () => {
-      for (const name of ['web', 'web-copy']) world().standIn.store.insert(SERVICES, stored(name));
+      for (const name of ['web', 'web-copy']) world().restore(name, '10.0.0.77');
       const { code, stdout } = await show('ip', CLUSTER, '10.0.0.77');
       expect(code).toBe(1);
       expect(stdout).toMatch(/services +shop\/web, shop\/web-copy\n/);
@@ -85,7 +85,7 @@ export function describeShow(world: () => KbctlWorld): void {
     });
 
     test('goes on with what the table knows when the API server does not answer, and fails by that', async () => {
-      const kubeconfig = world().file('dead', JSON.stringify(kubeconfigOf('http://127.0.0.1:9')));
+      const kubeconfig = world().file('dead', kubeconfigTo('http://127.0.0.1:9'));
       const { code, stdout, stderr } = await show('ip', CLUSTER, '10.0.0.1', '--kubeconfig', kubeconfig);
       expect(code).toBe(4);
       expect(stderr).toContain('The API server did not tell which Services there are: http://127.0.0.1:9');
@@ -144,25 +144,4 @@ export function describeShow(world: () => KbctlWorld): void {
       expect(drawn).toMatch(/^10\.0\.0\.1 {2}taken\n/);
     });
   });
-}
-
-/** As if restored from a backup: no API server was asked. */
-function stored(name: string) {
-  return {
-    apiVersion: 'v1',
-    kind: 'Service',
-    metadata: { namespace: 'shop', name, uid: `uid-of-${name}`, resourceVersion: '1' },
-    spec: { type: 'ClusterIP', clusterIP: '10.0.0.77', clusterIPs: ['10.0.0.77'], ports: [{ port: 80 }] },
-  };
-}
-
-function kubeconfigOf(server: string) {
-  return {
-    apiVersion: 'v1',
-    kind: 'Config',
-    clusters: [{ name: 'c', cluster: { server } }],
-    users: [{ name: 'u', user: {} }],
-    contexts: [{ name: 'c', context: { cluster: 'c', user: 'u' } }],
-    'current-context': 'c',
-  };
 }

@@ -1,6 +1,5 @@
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { registerCluster } from '../../lib/table/cluster-registration.ts';
-import { SERVICES } from '../../local/stand-in/resources.ts';
 import { specIn } from '../support/kbctl-specs.ts';
 import { CLUSTER, type KbctlWorld } from '../support/kbctl-world.ts';
 
@@ -103,7 +102,7 @@ export function describeStatus(world: () => KbctlWorld): void {
   describe('when two Services have one address', () => {
     beforeAll(async () => {
       for (const name of ['web', 'web-copy']) {
-        world().standIn.store.insert(SERVICES, stored(name));
+        world().restore(name, '10.0.0.77');
       }
       await world().runAllLoops();
     });
@@ -136,14 +135,4 @@ export function describeStatus(world: () => KbctlWorld): void {
       expect(await world().kbctl(['logs-query', CLUSTER, '--finding', 'late'])).toMatchObject({ code: 2, stdout: '' });
     });
   });
-}
-
-/** As if restored from a backup: no API server was asked. */
-function stored(name: string) {
-  return {
-    apiVersion: 'v1',
-    kind: 'Service',
-    metadata: { namespace: 'shop', name, uid: `uid-of-${name}`, resourceVersion: '1' },
-    spec: { type: 'ClusterIP', clusterIP: '10.0.0.77', clusterIPs: ['10.0.0.77'], ports: [{ port: 80 }] },
-  };
 }

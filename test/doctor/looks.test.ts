@@ -1,4 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
+import { LOOPS } from '../../lib/cluster/cluster-spec.ts';
 import { endLine, lookAtApiServer, lookAtKubeconfig, lookAtName } from '../../lib/doctor/look-at-access.ts';
 import { lookAtOwners } from '../../lib/doctor/look-at-owners.ts';
 import { lookAtPasses } from '../../lib/doctor/look-at-passes.ts';
@@ -12,11 +13,12 @@ import { type CredentialEnd, credentialEnds } from '../../lib/kubernetes/credent
 import type { ApiServerAccess } from '../../lib/kubernetes/kubeconfig.ts';
 import type { ProbeReply } from '../../lib/kubernetes/probe.ts';
 import { memoryTable } from '../../lib/table/memory-table.ts';
-import { writeRunRecord } from '../../lib/table/run-records.ts';
+import { type RunRecord, writeRunRecord } from '../../lib/table/run-records.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';
 import { anEndpoints, aSlice } from '../support/an-endpoints.ts';
 import { makeAuthority } from '../support/certificates.ts';
 import { memoryCluster } from '../support/memory-cluster.ts';
+import { aRunRecord } from '../support/run-records.ts';
 import { countedWriteIds } from '../support/write-ids.ts';
 
 const NOW_MS = Date.parse('2026-01-01T12:00:00Z');
@@ -285,24 +287,10 @@ describe('the spec', () => {
 });
 
 describe('the passes', () => {
-  const LOOPS = ['system-namespaces', 'kubernetes-service', 'cluster-ip-repair', 'node-port-repair'] as const;
-  async function afterPasses(overrides: object) {
+  async function afterPasses(overrides: Partial<RunRecord>) {
     const table = aTable();
     for (const loop of LOOPS) {
-      const record = {
-        passId: 'p',
-        startedAtMs: NOW_MS - 60_000,
-        durationMs: 1,
-        outcome: 'succeeded',
-        mode: 'enforce',
-        observed: false,
-        counts: {},
-        findings: [],
-        failuresInARow: 0,
-        lastSuccessAtMs: NOW_MS - 60_000,
-        events: {},
-        ...(loop === 'kubernetes-service' && overrides),
-      } as const;
+      const record = aRunRecord(NOW_MS - 60_000, loop === 'kubernetes-service' ? overrides : {});
       await writeRunRecord(table, 'demo', loop, record, undefined);
     }
     return lookAtPasses(aClusterSpec(), table, NOW_MS);
@@ -316,7 +304,7 @@ describe('the passes', () => {
     expect(await lookAtPasses(aClusterSpec(), aTable(), NOW_MS)).toMatchObject(LOOPS.map(() => ({ level: 'warn' })));
   });
 
-  test.each([
+  test.each<{ title: string; overrides: Partial<RunRecord>; message: string }>([
     {
       title: 'that fail tell why',
       overrides: { failuresInARow: 3, error: { code: 'Forbidden', message: 'no' } },

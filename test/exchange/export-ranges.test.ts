@@ -18,6 +18,7 @@ import { type RunRecord, readRunRecord, writeRunRecord } from '../../lib/table/r
 import { withAddresses, withNodePorts } from '../repair/services.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';
 import { AT_ONCE } from '../support/each-table.ts';
+import { aRunRecord } from '../support/run-records.ts';
 import { countedWriteIds } from '../support/write-ids.ts';
 import { read, refusal } from './files.ts';
 import { addressesOf, CLUSTER, fileOf, NOW_MS, pass, register, registered, SPEC, stateOf } from './import-world.ts';
@@ -32,21 +33,8 @@ function newTable(): KeyValueTable {
 
 /** What dispatch writes after a pass that succeeded. */
 async function record(table: KeyValueTable, loop: Loop, fields: Partial<RunRecord> = {}): Promise<void> {
-  const succeeded: RunRecord = {
-    passId: 'p',
-    startedAtMs: NOW_MS,
-    durationMs: 1,
-    outcome: 'succeeded',
-    mode: 'enforce',
-    observed: false,
-    counts: {},
-    findings: [],
-    failuresInARow: 0,
-    lastSuccessAtMs: NOW_MS,
-    events: {},
-  };
   const previous = await readRunRecord(table, CLUSTER, loop);
-  await writeRunRecord(table, CLUSTER, loop, { ...succeeded, ...fields }, previous?.item);
+  await writeRunRecord(table, CLUSTER, loop, aRunRecord(NOW_MS, fields), previous?.item);
 }
 
 /** A cluster after a pass of both loops a minute ago. */

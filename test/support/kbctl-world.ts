@@ -13,6 +13,7 @@ import { dynamoDbTable } from '../../lib/table/dynamodb-table.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { localEnvironment } from '../../local/local-environment.ts';
 import { listen } from '../../local/stand-in/http-server.ts';
+import { SERVICES } from '../../local/stand-in/resources.ts';
 import type { ServiceAllocation } from '../../local/stand-in/service-storage.ts';
 import { StandInApiServer } from '../../local/stand-in/stand-in-api-server.ts';
 import { tableAllocation } from '../../local/stand-in/table-allocation.ts';
@@ -45,6 +46,8 @@ export interface KbctlWorld {
   /** Runs it in the folder against the table: `--table` is given unless `env` or words say otherwise. */
   kbctl(words: readonly string[], options?: WorldOptions): Promise<Ran>;
   start(words: readonly string[], options?: WorldOptions): KbctlProcess;
+  /** Puts a Service of the namespace shop into the store as if from a backup: no API server is asked. */
+  restore(name: string, clusterIP: string): void;
   /** A pass of every loop, in this process. */
   runAllLoops(options?: PassesOptions): Promise<void>;
   /** From now on Services get their addresses and ports from there, as after a restart with other flags. */
@@ -126,6 +129,7 @@ export async function openKbctlWorld(endpoint: string): Promise<KbctlWorld> {
     standIn,
     allocateBy: (other) => void Object.assign(allocation, other),
     tableAllocation: allocationFrom,
+    restore: (name, clusterIP) => void standIn.store.insert(SERVICES, restoredService(name, clusterIP)),
     runAllLoops: async (options = {}) => {
       const environment = environmentOf(options, () => Date.now() - (options.agoMs ?? 0));
       for (const handler of [systemNamespaces, clusterIpRepair, nodePortRepair, kubernetesService]) {
@@ -167,6 +171,15 @@ function specText(kubeconfigFile: string, server: string, fields: object): strin
   );
   specIn(text);
   return text;
+}
+
+function restoredService(name: string, clusterIP: string) {
+  return {
+    apiVersion: 'v1',
+    kind: 'Service',
+    metadata: { namespace: 'shop', name, uid: `uid-of-${name}`, resourceVersion: '1' },
+    spec: { type: 'ClusterIP', clusterIP, clusterIPs: [clusterIP], ports: [{ port: 80 }] },
+  };
 }
 
 function kubeconfigOf(server: string): string {

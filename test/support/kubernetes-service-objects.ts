@@ -7,7 +7,8 @@ export const SERVICE_PATH = `${DEFAULT_NAMESPACE}/services/kubernetes`;
 export const ENDPOINTS_PATH = `${DEFAULT_NAMESPACE}/endpoints/kubernetes`;
 export const SLICE_PATH = '/apis/discovery.k8s.io/v1/namespaces/default/endpointslices/kubernetes';
 
-const KINDS = [
+/** Collections of all that the loops may write. */
+export const KINDS = [
   '/api/v1/namespaces',
   '/api/v1/services',
   '/api/v1/endpoints',
