@@ -1,8 +1,9 @@
 import { setTimeout as timer } from 'node:timers/promises';
+import { boundedText } from '../cluster/bounded-text.ts';
 import { ClusterError } from './errors.ts';
 import { describeNetworkError, networkFaultOf } from './network-fault.ts';
 import type { CallSite } from './replies.ts';
-import { oneLine, statusOf } from './replies.ts';
+import { statusOf } from './replies.ts';
 import type { ApiReply, ApiRequest, Transport } from './transport.ts';
 
 export interface CallOptions {
@@ -128,7 +129,7 @@ function networkFailure({ server, purpose }: CallSite, cause: unknown): Failure 
 function serverFailure({ server, purpose }: CallSite, reply: ApiReply): Failure {
   const status = statusOf(reply);
   const throttled = reply.status === 429;
-  const said = `${server} answered ${reply.status} to "${purpose}"${status.message && `: ${oneLine(status.message)}`}`;
+  const said = `${server} answered ${reply.status} to "${purpose}"${status.message && `: ${boundedText(status.message)}`}`;
   const remedy = throttled
     ? 'It has too much to do: give this user a priority level of its own, or longer intervals in the cluster spec.'
     : 'The next pass tries again; if this repeats, look at the API server and its etcd.';

@@ -1,3 +1,4 @@
+import { boundedText } from '../cluster/bounded-text.ts';
 import type { Json, KubernetesObject, ServiceClaim } from '../cluster/kubernetes-objects.ts';
 import type { Answer, ApiCall, CallOptions } from './api-calls.ts';
 import { apiCalls } from './api-calls.ts';
@@ -5,7 +6,7 @@ import type { ClusterPort, CreateResult, DeleteResult, Kind, ObjectRef, UpdateRe
 import { ClusterError } from './errors.ts';
 import { listIn, objectIn, updateResult } from './object-replies.ts';
 import type { CallSite } from './replies.ts';
-import { isNotServed, isRecord, jsonOf, malformed, oneLine, refused, statusOf } from './replies.ts';
+import { isNotServed, isRecord, jsonOf, malformed, refused, statusOf } from './replies.ts';
 import { collectionPath, describeRef, objectPath, RESOURCES, refOf } from './resources.ts';
 import { servicePages } from './service-list.ts';
 import type { ApiRequest } from './transport.ts';
@@ -101,12 +102,12 @@ class ApiServerCluster implements ClusterPort {
       return { outcome: 'alreadyExists' };
     }
     if (reply.status === 422) {
-      return { outcome: 'invalid', message: oneLine(message) };
+      return { outcome: 'invalid', message: boundedText(message) };
     }
     const terminating = causes.includes('NamespaceTerminating') || message.includes('because it is being terminated');
     const missing = reason === 'NotFound' && detailsKind === 'namespaces';
     if ((reply.status === 403 && terminating) || (reply.status === 404 && missing)) {
-      return { outcome: 'namespaceUnavailable', message: oneLine(message) };
+      return { outcome: 'namespaceUnavailable', message: boundedText(message) };
     }
     throw refused(site, reply);
   }

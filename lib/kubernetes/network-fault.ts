@@ -1,4 +1,6 @@
 import { isNativeError } from 'node:util/types';
+import { boundedText } from '../cluster/bounded-text.ts';
+
 /** What a failed request says about the request. */
 export type NetworkFault =
   /** The certificate did not verify, or there was no TLS to talk. Nothing was sent. */
@@ -46,10 +48,11 @@ export function networkFaultOf(error: unknown): NetworkFault {
 /** One line for a message: the innermost code and text, without the stack. */
 export function describeNetworkError(error: unknown): string {
   if (!isNativeError(error)) {
-    return String(error);
+    return boundedText(error);
   }
   const [code] = codesOf(error).slice(-1);
   const text = error.message === '' && isNativeError(error.cause) ? error.cause.message : error.message;
-  const line = (text === '' ? error.name : text).split('\n', 1)[0] ?? '';
+  // A certificate's names are its server's words, and part of the message.
+  const line = boundedText((text === '' ? error.name : text).split('\n', 1)[0]);
   return code === undefined || line.includes(code) ? line : `${line} (${code})`;
 }

@@ -1,7 +1,8 @@
+import { boundedText } from '../cluster/bounded-text.ts';
 import type { KubernetesObject } from '../cluster/kubernetes-objects.ts';
 import type { Kind, ObjectRef, UpdateResult } from './cluster-port.ts';
 import type { CallSite, JsonRecord } from './replies.ts';
-import { isRecord, jsonOf, malformed, oneLine, recordAt, refused, statusOf, textAt } from './replies.ts';
+import { isRecord, jsonOf, malformed, recordAt, refused, statusOf, textAt } from './replies.ts';
 import { RESOURCES } from './resources.ts';
 import type { ApiReply } from './transport.ts';
 
@@ -19,7 +20,7 @@ export function updateResult<T extends KubernetesObject>(
     return { outcome: 'notFound' };
   }
   if (reply.status === 422) {
-    return { outcome: 'invalid', message: oneLine(message) };
+    return { outcome: 'invalid', message: boundedText(message) };
   }
   return { outcome: 'updated', object: objectIn<T>(reply, ref, site) };
 }
@@ -34,7 +35,7 @@ export function objectIn<T extends KubernetesObject>(reply: ApiReply, ref: Objec
     throw malformed(site, 'no JSON object, or not all of it');
   }
   if (body['kind'] !== ref.kind || body['apiVersion'] !== RESOURCES[ref.kind].apiVersion) {
-    throw malformed(site, `${String(body['kind'])} of ${String(body['apiVersion'])}`);
+    throw malformed(site, `${boundedText(body['kind'])} of ${boundedText(body['apiVersion'])}`);
   }
   const metadata = recordAt(body, 'metadata');
   if (metadata['name'] !== ref.name || metadata['namespace'] !== ref.namespace || !metadata['resourceVersion']) {

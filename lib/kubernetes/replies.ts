@@ -1,3 +1,4 @@
+import { boundedText } from '../cluster/bounded-text.ts';
 import { ClusterError } from './errors.ts';
 import { readStatus } from './service-protobuf.ts';
 import type { ApiReply } from './transport.ts';
@@ -91,12 +92,6 @@ export function isNotServed(reply: ApiReply): boolean {
   );
 }
 
-/** One line, cut: the message of a server goes into a log line. */
-export function oneLine(message: string): string {
-  const line = message.replace(/\s+/g, ' ').trim();
-  return line.length > 300 ? `${line.slice(0, 300)}…` : line;
-}
-
 /** Where a call went and what for, for its messages: `https://10.0.0.1:6443`, `get Service default/kubernetes`. */
 export interface CallSite {
   readonly server: string;
@@ -115,7 +110,7 @@ export function malformed({ server, purpose }: CallSite, problem: string, cause?
 /** The error for a reply with a status that its caller does not expect. */
 export function refused({ server, purpose }: CallSite, reply: ApiReply): ClusterError {
   const status = statusOf(reply);
-  const said = `${server} answered ${reply.status} to "${purpose}"${status.message && `: ${oneLine(status.message)}`}`;
+  const said = `${server} answered ${reply.status} to "${purpose}"${status.message && `: ${boundedText(status.message)}`}`;
   const error = (code: ClusterError['code'], remedy: string) => new ClusterError(code, `${said}. ${remedy}`);
   if (reply.status === 401) {
     return error(
@@ -138,7 +133,7 @@ export function refused({ server, purpose }: CallSite, reply: ApiReply): Cluster
   if (status.reason === '') {
     return malformed(
       { server, purpose },
-      `status ${reply.status} without a Status object (${oneLine(status.message) || 'empty'})`,
+      `status ${reply.status} without a Status object (${boundedText(status.message) || 'empty'})`,
     );
   }
   return error('Rejected', 'Nothing was changed; what it says has to be corrected before the next pass can do better.');

@@ -1,3 +1,4 @@
+import { boundedText } from '../cluster/bounded-text.ts';
 import { HOLD_OWNER_LABEL } from '../cluster/hold.ts';
 import type { ServiceClaim } from '../cluster/kubernetes-objects.ts';
 import { MalformedProtobuf, ProtobufReader } from './protobuf-reader.ts';
@@ -42,7 +43,7 @@ function openEnvelope(bytes: Uint8Array, kind: 'ServiceList' | 'Status'): Protob
       reader.skip();
     }
   }
-  throw new MalformedProtobuf(`it is no v1 ${kind}${found === '' ? '' : `, but ${found}`}`);
+  throw new MalformedProtobuf(`it is no v1 ${kind}${found === '' ? '' : `, but ${boundedText(found)}`}`);
 }
 
 function readTypeMeta(reader: ProtobufReader): string {

@@ -7,6 +7,9 @@ export interface ErrorDescription {
 }
 
 const MAX_CAUSES = 4;
+const MAX_PARTS = 10;
+const MAX_STACK_LINES = 20;
+const MAX_CODE_LENGTH = 100;
 const MAX_MESSAGE_LENGTH = 1000;
 
 export function describeError(error: unknown): ErrorDescription {
@@ -18,7 +21,7 @@ export function describeError(error: unknown): ErrorDescription {
   const last = messages.pop() ?? '';
   // What is gone on with ends no sentence.
   const whole = [...messages.map((message) => message.replace(/\.$/, '')), last].join(': ');
-  return { code: codeOf(error), message: redact(whole).slice(0, MAX_MESSAGE_LENGTH) };
+  return { code: codeOf(error), message: redact(whole.slice(0, MAX_MESSAGE_LENGTH)) };
 }
 
 /** `Code: message: message of the cause`. */
@@ -32,19 +35,24 @@ export function stackOfFault(error: unknown): readonly string[] | undefined {
   if (!(error instanceof Error) || 'code' in error || error.stack === undefined) return undefined;
   return error.stack
     .split('\n')
+    .slice(-MAX_STACK_LINES)
     .filter((line) => /^\s+at /.test(line))
     .map((line) => line.trim());
 }
 
 function codeOf(error: unknown): string {
   if (!(error instanceof Error)) return 'Unexpected';
-  return 'code' in error && typeof error.code === 'string' ? error.code : error.name;
+  const code = 'code' in error && typeof error.code === 'string' ? error.code : error.name;
+  return code.slice(0, MAX_CODE_LENGTH);
 }
 
+/** Cut before anything searches it: it may hold what a server sent, of any length. */
 function ownMessage(error: unknown): string {
   if (!(error instanceof Error)) return `something that is not an error was thrown: ${typeof error}`;
-  if (error.message === '' && error instanceof AggregateError) return error.errors.map(ownMessage).join(', ');
-  return error.message;
+  if (error.message === '' && error instanceof AggregateError) {
+    return error.errors.slice(0, MAX_PARTS).map(ownMessage).join(', ');
+  }
+  return error.message.slice(0, MAX_MESSAGE_LENGTH);
 }
 
 /** A parser's message quotes what it could not parse, which may be a kubeconfig: its first line, or its name, is enough. */

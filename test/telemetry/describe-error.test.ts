@@ -1,4 +1,4 @@
-import { describe, expect, test } from '@jest/globals';
+import { describe, expect, jest, test } from '@jest/globals';
 import { ClusterError } from '../../lib/kubernetes/errors.ts';
 import { describeError, errorSentence, stackOfFault } from '../../lib/telemetry/describe-error.ts';
 
@@ -74,8 +74,18 @@ describe('describeError', () => {
     });
   });
 
-  test('a message without end is cut', () => {
-    expect(describeError(new Error('x'.repeat(5000))).message).toHaveLength(1000);
+  test('a message without end is cut before any pattern searches it', () => {
+    const searched: number[] = [];
+    const replace = RegExp.prototype[Symbol.replace];
+    const spy = jest.spyOn(RegExp.prototype, Symbol.replace).mockImplementation(function (this: RegExp, text, by) {
+      searched.push(text.length);
+      return Reflect.apply(replace, this, [text, by]);
+    });
+    const message = 'eyJa-'.repeat(2_000);
+    const described = describeError(new Error(message, { cause: new Error(`${message}!`) }));
+    spy.mockRestore();
+    expect(described.message).toHaveLength(1000);
+    expect(Math.max(...searched)).toBe(1000);
   });
 });
 
