@@ -13,6 +13,8 @@ const apart = ['conformance', 'deploy', 'page'].map((folder) => `<rootDir>/test/
  * a Chromium.
  */
 export default {
+  // By default one core would be left idle, half of a small machine.
+  maxWorkers: '100%',
   reporters: ['default', '<rootDir>/tools/upstream-tests-reporter.ts'],
   projects: [
     {

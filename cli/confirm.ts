@@ -2,27 +2,18 @@ import { createInterface } from 'node:readline';
 import type { Cli } from './cli.ts';
 import { usageError } from './errors.ts';
 
-/** Who may answer. */
-type Answering = AsyncIterable<Uint8Array> & NodeJS.ReadableStream & { readonly isTTY?: boolean };
-
 export interface Confirming {
   /** Said beforehand. */
   readonly yes?: boolean;
-  /** Default: the standard input. */
-  readonly stdin?: Answering;
 }
 
 /**
  * Asks on a terminal; anything but yes is no. Elsewhere nobody can be asked, so that it has to be said beforehand.
  * @throws CliError where that was not done.
  */
-export async function confirmed(
-  cli: Cli,
-  question: string,
-  { yes = false, stdin = process.stdin }: Confirming,
-): Promise<boolean> {
+export async function confirmed(cli: Cli, question: string, { yes = false }: Confirming): Promise<boolean> {
   if (yes) return true;
-  const { err } = cli.output.terminal;
+  const { in: stdin, err } = cli.output.terminal;
   if (!stdin.isTTY || !err.isTTY) {
     throw usageError(`${question} Where nobody can be asked, say so with --yes. Nothing was changed.`);
   }

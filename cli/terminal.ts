@@ -1,11 +1,15 @@
 import type { Writable } from 'node:stream';
 import { stripVTControlCharacters, styleText } from 'node:util';
 
-/** Where a command writes: data on `out`, everything else on `err`. */
+/** Where a command reads and writes: data on `out`, everything else on `err`. */
 export interface Terminal {
+  readonly in: InStream;
   readonly out: OutStream;
   readonly err: OutStream;
 }
+
+/** A stream as `process.stdin` is one. */
+export type InStream = NodeJS.ReadableStream & AsyncIterable<Uint8Array> & { readonly isTTY?: boolean };
 
 /** A stream as `process.stdout` is one. */
 export type OutStream = Writable & { readonly isTTY?: boolean; readonly columns?: number };

@@ -92,7 +92,7 @@ function show(cli: Cli, { steps }: ApplyPlan, dryRun: boolean, applied?: Applied
 }
 
 async function readFiles(cli: Cli, { filename, recursive = false }: Options): Promise<readonly SpecFile[]> {
-  const { files, faults } = await readSpecFiles(filename, { recursive, stdin: process.stdin });
+  const { files, faults } = await readSpecFiles(filename, { recursive, stdin: cli.output.terminal.in });
   if (faults.length > 0) {
     for (const line of faults.flatMap((block) => block.split('\n'))) cli.output.say(plain(line));
     throw configurationError('Nothing was changed: put right what is said above, and apply again.');

@@ -55,7 +55,7 @@ function importRangesOf(act: Act): Command {
 async function importFrom(cli: Cli, cluster: string, { filename, dryRun = false, yes }: Options): Promise<ExitCode> {
   const { output } = cli;
   const what = 'a file of ranges';
-  const bytes = await readInput(filename, { mostBytes: MOST_BYTES, what, stdin: process.stdin });
+  const bytes = await readInput(filename, { mostBytes: MOST_BYTES, what, stdin: cli.output.terminal.in });
   const file = unlessRefused(readExchangeFile(bytes));
   const { table, tableUntil } = await cli.openTable();
   await registeredCluster(table, cluster);

@@ -4,7 +4,8 @@ import { actor } from '../../cli/act.ts';
 import { candidatesFor } from '../../cli/completion/candidates.ts';
 import { program } from '../../cli/program.ts';
 
-const unused = { terminal: { out: process.stdout, err: process.stderr }, ended: new AbortController().signal };
+const terminal = { in: process.stdin, out: process.stdout, err: process.stderr };
+const unused = { terminal, ended: new AbortController().signal };
 const kbctl = program(actor({ ...unused, nowMs: () => 0, exit: () => undefined }));
 
 const wordsAfter = (...typed: string[]) => candidatesFor(kbctl, typed).words.map(({ word }) => word);

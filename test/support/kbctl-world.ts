@@ -18,7 +18,8 @@ import type { ServiceAllocation } from '../../local/stand-in/service-storage.ts'
 import { StandInApiServer } from '../../local/stand-in/stand-in-api-server.ts';
 import { tableAllocation } from '../../local/stand-in/table-allocation.ts';
 import { REGION } from './emulator-aws.ts';
-import { type KbctlProcess, type Ran, runKbctl, startKbctl } from './kbctl-process.ts';
+import { callKbctl } from './kbctl-in-process.ts';
+import { type KbctlProcess, type Ran, startKbctl } from './kbctl-process.ts';
 import { specIn } from './kbctl-specs.ts';
 import { recordingTelemetry } from './recording-telemetry.ts';
 import { testDynamoClient } from './test-dynamo-client.ts';
@@ -43,8 +44,9 @@ export interface KbctlWorld {
   spec(fields?: object): string;
   /** Writes a file into the folder. @returns its path. */
   file(name: string, content: string | Uint8Array): string;
-  /** Runs it in the folder against the table: `--table` is given unless `env` or words say otherwise. */
+  /** Runs it in this process, in the folder and against the table: `--table` is given unless `env` or words say otherwise. */
   kbctl(words: readonly string[], options?: WorldOptions): Promise<Ran>;
+  /** The same as a process of its own, for what signals do. */
   start(words: readonly string[], options?: WorldOptions): KbctlProcess;
   /** Puts a Service of the namespace shop into the store as if from a backup: no API server is asked. */
   restore(name: string, clusterIP: string): void;
@@ -141,7 +143,7 @@ export async function openKbctlWorld(endpoint: string): Promise<KbctlWorld> {
     kubeconfigFile,
     spec: (fields = {}) => specText(kubeconfigFile, listening.url, fields),
     file,
-    kbctl: (words, options = {}) => runKbctl(wordsOf(words, options), optionsOf(options)),
+    kbctl: (words, options = {}) => callKbctl(wordsOf(words, options), optionsOf(options)),
     start: (words, options = {}) => startKbctl(wordsOf(words, options), optionsOf(options)),
     close: async () => {
       await local.close();

@@ -1,0 +1,52 @@
+import { type Command, CommanderError } from 'commander';
+import { describeError } from '../lib/telemetry/describe-error.ts';
+import { actor, type Surroundings } from './act.ts';
+import { exitCodeOf } from './errors.ts';
+import { EXIT, type ExitCode } from './exit-codes.ts';
+import { program } from './program.ts';
+import { type OutStream, plain, styled, type Terminal } from './terminal.ts';
+
+/** Runs one command line, and writes what failed to `terminal.err`. */
+export async function runKbctl(words: readonly string[], surroundings: Omit<Surroundings, 'exit'>): Promise<ExitCode> {
+  const { terminal, ended } = surroundings;
+  let code: ExitCode = EXIT.fine;
+  const command = program(
+    actor({
+      ...surroundings,
+      exit: (given) => {
+        code = given;
+      },
+    }),
+  );
+  settle(command, terminal);
+  try {
+    await command.parseAsync([...words], { from: 'user' });
+    return code;
+  } catch (error) {
+    if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.fine : EXIT.usage;
+    if (ended.aborted) return EXIT.interrupted;
+    return reportError(error, terminal.err, words.includes('--debug'));
+  }
+}
+
+/** Every command throws instead of ending the process, and writes to the terminal. commander asks each of its commands. */
+function settle(command: Command, terminal: Terminal): void {
+  const { out, err } = terminal;
+  command.exitOverride().configureOutput({
+    writeOut: (text) => out.write(text),
+    writeErr: (text) => err.write(text),
+    getOutHelpWidth: () => (out.isTTY ? (out.columns ?? 80) : 80),
+    getErrHelpWidth: () => (err.isTTY ? (err.columns ?? 80) : 80),
+  });
+  for (const subcommand of command.commands) settle(subcommand, terminal);
+}
+
+function reportError(error: unknown, stream: OutStream, debug: boolean): ExitCode {
+  const code = exitCodeOf(error);
+  // What a person can put right says all of it in its own message.
+  const { message } = describeError(code !== undefined && error instanceof Error ? new Error(error.message) : error);
+  const lines = message.split('\n').map(plain).join('\n');
+  stream.write(`${styled(stream, 'red', 'error:')} ${lines}\n`);
+  if (error instanceof Error && (debug || code === undefined)) stream.write(`${error.stack}\n`);
+  return code ?? EXIT.findings;
+}
