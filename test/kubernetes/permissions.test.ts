@@ -29,7 +29,7 @@ describe('deploy/rbac.yaml', () => {
 
   test('binds each role to its one service account', () => {
     const account = { kind: 'ServiceAccount', name: 'kube-bootstrap-controller', namespace: 'kube-system' };
-    const bindings = objects.filter(({ kind }) => kind.endsWith('Binding'));
+    const bindings = objects.filter(({ kind }) => kind.endsWith('RoleBinding'));
     const apiGroup = 'rbac.authorization.k8s.io';
     expect(bindings).toMatchObject([
       { kind: 'RoleBinding', roleRef: { apiGroup, kind: 'Role' }, subjects: [account] },

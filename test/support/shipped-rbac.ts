@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { parseAllDocuments } from 'yaml';
 import { type KubeApiserver, kubeconfig } from './control-plane.ts';
 import { eventually } from './eventually.ts';
+import { rawRequests } from './raw-requests.ts';
 
 export interface RbacObject {
   readonly apiVersion: string;
@@ -38,6 +39,7 @@ export async function applyShippedRbac(apiserver: KubeApiserver): Promise<{ kube
   const path = `${collectionOf(account)}/${account.metadata.name}/token`;
   const { status } = await create<{ status: { token: string } }>(apiserver, path, request);
   await eventually(() => expectHeeded(apiserver, objects, account));
+  await eventually(() => expectPolicyHeeded(apiserver, status.token));
   const { url, ca } = apiserver;
   return { kubeconfigYaml: kubeconfig({ url, ca, token: status.token }), token: status.token };
 }
@@ -54,6 +56,18 @@ async function expectHeeded(
     const path = '/apis/authorization.k8s.io/v1/subjectaccessreviews';
     const { status } = await create<{ status: { allowed: boolean } }>(apiserver, path, review);
     if (!status.allowed) throw new Error(`${user} may not yet ${JSON.stringify(resourceAttributes)}`);
+  }
+}
+
+/** A policy, too, is known to its API server a moment after it was made. */
+async function expectPolicyHeeded({ url, caFile }: KubeApiserver, token: string): Promise<void> {
+  const { request, close } = rawRequests({ url, caFile, token });
+  try {
+    const namespace = { metadata: { name: 'not-of-the-loops' } };
+    const reply = await request('POST', '/api/v1/namespaces?dryRun=All', namespace);
+    if (reply.status !== 403) throw new Error(`the policy does not yet refuse a namespace: ${JSON.stringify(reply)}`);
+  } finally {
+    await close();
   }
 }
 
@@ -75,5 +89,6 @@ async function create<T>(apiserver: KubeApiserver, path: string, body: object): 
 
 function collectionOf({ apiVersion, kind, metadata: { namespace } }: RbacObject): string {
   const group = apiVersion.includes('/') ? `/apis/${apiVersion}` : `/api/${apiVersion}`;
-  return `${group}${namespace === undefined ? '' : `/namespaces/${namespace}`}/${kind.toLowerCase()}s`;
+  const plural = `${kind.toLowerCase()}s`.replace(/ys$/, 'ies');
+  return `${group}${namespace === undefined ? '' : `/namespaces/${namespace}`}/${plural}`;
 }
