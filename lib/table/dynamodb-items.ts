@@ -10,10 +10,10 @@ const SWEEP_DELAY_MS = 60 * 60 * 1000;
 
 /** The attributes of an item. `ttl` is for the table's own sweeping and is never read back. */
 export function attributesOf(item: Item): Attributes {
-  const { cluster, key, value, writeId, version, schema, updatedAtMs, expiresAtMs } = item;
+  const { cluster, key, value, writeId, earlierWrites, version, schema, updatedAtMs, expiresAtMs } = item;
   return {
     ...keyOf(item),
-    ...attributesOfFields({ value, writeId, version, schema }),
+    ...attributesOfFields({ value, writeId, earlierWrites, version, schema }),
     updatedAt: { S: new Date(updatedAtMs).toISOString() },
     ...(expiresAtMs !== undefined && {
       expiresAtMs: { N: String(expiresAtMs) },
@@ -50,6 +50,7 @@ export function itemFrom(attributes: Attributes): Item {
   };
   const value = valueFrom(fields.get('value'));
   if (value === undefined) throw corrupt('value');
+  const earlierWrites = fields.get('earlierWrites')?.B;
   const updatedAtMs = Date.parse(text('updatedAt'));
   if (Number.isNaN(updatedAtMs)) throw corrupt('updatedAt');
   return {
@@ -57,6 +58,7 @@ export function itemFrom(attributes: Attributes): Item {
     key: text('key'),
     value,
     writeId: text('writeId'),
+    ...(earlierWrites !== undefined && { earlierWrites: new Uint8Array(earlierWrites) }),
     version: number('version'),
     schema: number('schema'),
     updatedAtMs,

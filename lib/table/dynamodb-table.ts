@@ -17,8 +17,9 @@ import {
   tableErrorOf,
 } from './dynamodb-errors.ts';
 import { attributesOf, itemFrom, keyOf } from './dynamodb-items.ts';
+import { provenOutcome } from './earlier-writes.ts';
 import type { TableError } from './errors.ts';
-import type { Item, KeyValueTable, WriteResult } from './key-value-table.ts';
+import type { Item, KeyValueTable } from './key-value-table.ts';
 import { itemOf } from './stored-item.ts';
 
 export interface DynamoDbTableOptions {
@@ -40,6 +41,29 @@ function isStill({ writeId }: Item) {
     ConditionExpression: 'writeId = :previous',
     ExpressionAttributeValues: { ':previous': { S: writeId } },
   };
+}
+
+/**
+ * Keeps the client from sending a create again unless the table refused it: if an attempt whose reply was lost did create
+ * the item, and another writer deleted it since, the next attempt would create it again.
+ */
+function sendOnce(command: PutItemCommand): void {
+  command.middlewareStack.add(
+    (next) => {
+      let unclear: unknown;
+      return async (request) => {
+        if (unclear !== undefined) throw unclear;
+        try {
+          return await next(request);
+        } catch (error) {
+          if (!isRefusal(error)) unclear = error;
+          throw error;
+        }
+      };
+    },
+    // After the middleware that makes the attempts.
+    { step: 'finalizeRequest', priority: 'low', name: 'sendOnce' },
+  );
 }
 
 /** The table in DynamoDB, bound to one pass. */
@@ -101,28 +125,27 @@ export function dynamoDbTable({
    * What became of a write that did not answer with success.
    *
    * A single attempt that the table refused did not happen. After several, an earlier one may have been won and its
-   * reply lost, so the item is read back and `isOurs` looks for this write's own trace. Finding the previous item still
-   * there does not make it a lost write: an attempt may be under way yet and arrive later. So the failure itself is
-   * thrown, and nobody goes on as if the write had never been made.
+   * reply lost, so the item is read back: it remembers its last writes. If `written` is among them, it was won; if the
+   * previous write is and `written` is not, another one took its place for good. Finding the previous item still there
+   * does not make it a lost write: an attempt may be under way and arrive later. The failure itself is thrown then.
    */
-  const settle = async <Written>(
+  const settle = async (
     error: unknown,
     action: TableAction,
-    target: { readonly cluster: string; readonly key: string },
+    { cluster, key, writeId }: Pick<Item, 'cluster' | 'key'> & { readonly writeId?: string },
     previous: Item | undefined,
-    wonBy: (there: Item | undefined) => WriteResult<Written> | undefined,
-  ): Promise<WriteResult<Written>> => {
+  ): Promise<'won' | 'lost' | 'unclear'> => {
     const certain = attemptsOf(error) === 1 && isRefusal(error);
-    if (isFailedCondition(error) && certain) return { outcome: 'lost' };
+    if (isFailedCondition(error) && certain) return 'lost';
     const failure = isFailedCondition(error) ? undefined : await toTableError(error, action);
     if (failure !== undefined && (certain || deadline.aborted)) throw failure;
-    const there = await get(target.cluster, target.key).catch((unreadable: unknown) => {
+    const there = await get(cluster, key).catch((unreadable: unknown) => {
       throw failure ?? unreadable;
     });
-    const won = wonBy(there);
-    if (won !== undefined) return won;
+    const proven = provenOutcome(there, previous, writeId);
+    if (proven !== undefined) return proven;
     if (failure !== undefined && there?.writeId === previous?.writeId) throw failure;
-    return { outcome: 'unclear' };
+    return 'unclear';
   };
 
   return {
@@ -138,22 +161,21 @@ export function dynamoDbTable({
 
     put: async (content, previous) => {
       const item = itemOf(content, previous, newWriteId(), nowMs());
-      const won: WriteResult<Item> = { outcome: 'won', item };
       const command = new PutItemCommand({
         TableName: tableName,
         Item: attributesOf(item),
         ...(previous === undefined ? IS_ABSENT : isStill(previous)),
       });
+      if (previous === undefined) sendOnce(command);
       try {
         deadline.throwIfAborted();
         await client.send(command, bound);
-        return won;
       } catch (error) {
         // Every retry carries the same item, and with it the same writeId.
-        return settle(error, 'dynamodb:PutItem', item, previous, (there) =>
-          there?.writeId === item.writeId ? won : undefined,
-        );
+        const outcome = await settle(error, 'dynamodb:PutItem', item, previous);
+        if (outcome !== 'won') return { outcome };
       }
+      return { outcome: 'won', item };
     },
 
     delete: async (previous) => {
@@ -161,11 +183,13 @@ export function dynamoDbTable({
       try {
         deadline.throwIfAborted();
         await client.send(command, bound);
-        return { outcome: 'won', item: undefined };
       } catch (error) {
-        // A delete leaves no trace: that the item is gone may be somebody else's doing.
-        return settle(error, 'dynamodb:DeleteItem', previous, previous, () => undefined);
+        // A delete leaves no trace: that the item is gone may be the work of another writer.
+        const { cluster, key } = previous;
+        const outcome = await settle(error, 'dynamodb:DeleteItem', { cluster, key }, previous);
+        if (outcome !== 'won') return { outcome };
       }
+      return { outcome: 'won', item: undefined };
     },
   };
 }

@@ -15,6 +15,11 @@ export interface Item<Value extends TableValue = TableValue> {
   readonly value: Value;
   /** Identity of the write that left this item. Conditions compare this, never `version`. */
   readonly writeId: string;
+  /**
+   * Traces of the writes before that one, the latest last, 64 at most: what a write whose reply was lost is found by.
+   * Absent: there was none before, or an older version wrote last.
+   */
+  readonly earlierWrites?: Uint8Array;
   /** Counts writes, for people. It starts again at 1 when an item is made anew. */
   readonly version: number;
   /** Layout of `value`; code reads its own and the one before. */
@@ -33,8 +38,8 @@ export interface NewItem {
 }
 
 /**
- * `won`: this write is in the table. `lost`: it is not, somebody else's is (or, for a delete, the item is not the one
- * that was read). `unclear`: a reply was lost and what is there now proves neither; the caller ends and reads anew.
+ * `won`: this write happened; another may have followed. `lost`: it did not and never will, since the item is no longer
+ * the one that was read. `unclear`: a reply was lost and what is there now proves neither; the caller ends and reads anew.
  */
 export type WriteResult<Written> =
   | { readonly outcome: 'won'; readonly item: Written }

@@ -1,3 +1,4 @@
+import { writesUpTo } from './earlier-writes.ts';
 import type { Item, NewItem } from './key-value-table.ts';
 import { storedForm } from './values.ts';
 
@@ -9,6 +10,7 @@ export function itemOf(content: NewItem, previous: Item | undefined, writeId: st
     key,
     value: storedForm(value),
     writeId,
+    ...(previous !== undefined && { earlierWrites: writesUpTo(previous) }),
     version: (previous?.version ?? 0) + 1,
     schema,
     updatedAtMs: nowMs,

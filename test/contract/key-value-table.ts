@@ -61,6 +61,21 @@ export function describeKeyValueTable(name: string, { open }: TableUnderTest): v
         expect(await open().get(cluster, 'a')).toEqual(second);
       });
 
+      test('keeps six bytes for each of the last 64 writes before, the latest last', async () => {
+        const cluster = newCluster();
+        let item = await put(cluster, 'a', 0);
+        expect(item).not.toHaveProperty('earlierWrites');
+        let before = '';
+        for (let count = 1; count <= 66; count++) {
+          item = await put(cluster, 'a', count, item);
+          const traces = Buffer.from(item.earlierWrites ?? []).toString('hex');
+          expect(traces).toHaveLength(Math.min(count, 64) * 12);
+          expect(traces.slice(0, -12)).toBe(before.slice(count > 64 ? 12 : 0));
+          before = traces;
+        }
+        expect(await open().get(cluster, 'a')).toEqual(item);
+      });
+
       test('is lost when somebody else wrote the item since it was read', async () => {
         const cluster = newCluster();
         const first = await put(cluster, 'a', 1);

@@ -36,12 +36,12 @@ function openTable(client: typeof direct, deadline = new AbortController().signa
 
 describeKeyValueTable('DynamoDB table', { open: (deadline) => openTable(direct, deadline) });
 
-describe('DynamoDB item', () => {
-  const attributesOf = async (cluster: string, key: string) => {
-    const Key = { cluster: { S: cluster }, key: { S: key } };
-    return (await direct.send(new GetItemCommand({ TableName: TABLE, Key }))).Item;
-  };
+async function attributesOf(cluster: string, key: string) {
+  const Key = { cluster: { S: cluster }, key: { S: key } };
+  return (await direct.send(new GetItemCommand({ TableName: TABLE, Key }))).Item;
+}
 
+describe('DynamoDB item', () => {
   test('has the documented attributes, its sweeping due in whole seconds an hour after it expired', async () => {
     const cluster = newCluster();
     const value = { generation: 1 };
@@ -139,20 +139,56 @@ describe('DynamoDB table behind a bad network', () => {
       expect(await valueThere()).toBe('ours');
     });
 
-    test('whose reply was lost, and that somebody else wrote over before the retry, is unclear', async () => {
+    test.each([1, 64])(
+      'whose reply was lost, and that %i others followed before the retry, was won',
+      async (others) => {
+        const previous = await putNew();
+        const meanwhile = async () => {
+          for (let count = 0; count < others; count++) await overwrite();
+        };
+        proxy.plan('PutItem', { kind: 'dropReply', meanwhile });
+        won(await table.put(ours(), previous));
+        expect(await valueThere()).toBe('theirs');
+      },
+    );
+
+    test('whose reply was lost, and that 65 others followed before the retry, is unclear', async () => {
       const previous = await putNew();
-      proxy.plan('PutItem', { kind: 'dropReply', meanwhile: overwrite });
+      const meanwhile = async () => {
+        for (let count = 0; count < 65; count++) await overwrite();
+      };
+      proxy.plan('PutItem', { kind: 'dropReply', meanwhile });
       expect(await table.put(ours(), previous)).toEqual({ outcome: 'unclear' });
+    });
+
+    test('that was refused, in a reply that was lost, is lost', async () => {
+      const previous = await putNew();
+      await overwrite();
+      proxy.plan('PutItem', { kind: 'dropReply' });
+      expect(await table.put(ours(), previous)).toEqual({ outcome: 'lost' });
       expect(await valueThere()).toBe('theirs');
     });
 
-    test('that made an item, lost its reply and was deleted before the retry makes it anew and was won', async () => {
+    test('whose reply was lost, and that a version without traces followed, is unclear', async () => {
+      const previous = await putNew();
+      const meanwhile = async () => {
+        const { earlierWrites: _, ...older } = (await attributesOf(cluster, 'a')) ?? {};
+        const Item = { ...older, writeId: { S: 'of-an-older-version' } };
+        await direct.send(new PutItemCommand({ TableName: TABLE, Item }));
+        await overwrite();
+      };
+      proxy.plan('PutItem', { kind: 'dropReply', meanwhile });
+      expect(await table.put(ours(), previous)).toEqual({ outcome: 'unclear' });
+    });
+
+    test('that made an item, lost its reply and was deleted meanwhile does not make it again', async () => {
       const remove = async () => {
         const there = await competitor().get(cluster, 'a');
         if (there !== undefined) won(await competitor().delete(there));
       };
       proxy.plan('PutItem', { kind: 'dropReply', meanwhile: remove });
-      won(await table.put(ours(), undefined));
+      await expect(table.put(ours(), undefined)).rejects.toMatchObject({ code: 'Unavailable' });
+      expect(await valueThere()).toBeUndefined();
     });
 
     test('that was never seen by the table is made by its retry', async () => {
@@ -193,11 +229,12 @@ describe('DynamoDB table behind a bad network', () => {
       expect(await valueThere()).toBe('old');
     });
 
-    test('that failed while somebody else wrote the item is unclear', async () => {
+    test('that was done by its last attempt, and written over before it was read back, was won', async () => {
       const previous = await putNew();
       proxy.plan('PutItem', { kind: 'dropRequest' }, { kind: 'dropRequest' });
       proxy.plan('PutItem', { kind: 'dropReply', meanwhile: overwrite });
-      expect(await table.put(ours(), previous)).toEqual({ outcome: 'unclear' });
+      won(await table.put(ours(), previous));
+      expect(await valueThere()).toBe('theirs');
     });
 
     test('whose failure cannot be read back either throws the first failure', async () => {
@@ -266,6 +303,14 @@ describe('DynamoDB table behind a bad network', () => {
       proxy.plan('DeleteItem', { kind: 'dropReply', meanwhile: () => putNew('new') });
       expect(await table.delete(previous)).toEqual({ outcome: 'unclear' });
       expect(await valueThere()).toBe('new');
+    });
+
+    test('that was refused, in a reply that was lost, is lost', async () => {
+      const previous = await putNew();
+      await overwrite();
+      proxy.plan('DeleteItem', { kind: 'dropReply' });
+      expect(await table.delete(previous)).toEqual({ outcome: 'lost' });
+      expect(await valueThere()).toBe('theirs');
     });
 
     test('of which no attempt was seen is Unavailable', async () => {
