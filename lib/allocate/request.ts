@@ -11,10 +11,7 @@ export type RangeName = (typeof RANGE_NAMES)[number];
 /** An address as text, a port as a number. */
 export type ItemValue = string | number;
 
-/**
- * The most addresses and ports of one request. So many IPv6 addresses of 39 letters, held by one request with the longest
- * names, fit the 12 KB that the largest range has for its holds.
- */
+/** The most addresses and ports of one request: with IPv6 addresses and the longest names, a sixth of the room for holds. */
 export const MOST_ITEMS = 256;
 
 /** More than any address has, leading zeros and all. */

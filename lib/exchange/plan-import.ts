@@ -2,7 +2,7 @@ import { intersect, popCount, subtract, union } from '../allocator/snapshot-byte
 import { withHold } from '../cluster/held-items.ts';
 import { type Hold, isOver } from '../cluster/hold.ts';
 import { NO_STRIKES, type StoredRange } from '../cluster/stored-range.ts';
-import { roomForHolds, sizeOfHolds } from '../table/ranges.ts';
+import { MOST_HOLD_BYTES, type RangeKey, sizeOfHolds } from '../table/ranges.ts';
 import type { ExportedRange } from './cluster-ranges.ts';
 import { ExchangeError } from './errors.ts';
 import { rangeItems } from './range-items.ts';
@@ -56,7 +56,7 @@ export function planImport(
   const struck = intersect(incoming.data, union(strikes.once, strikes.twice));
   const { taken, leftOut } = holdsTaken(incoming, toSet, nowMs);
   const nextHolds = taken.reduce((all, { items, ...terms }) => withHold(all, items, terms), holds);
-  const full = taken.length > 0 ? holdsFull(incoming, nextHolds) : undefined;
+  const full = taken.length > 0 ? holdsFull(incoming.key, nextHolds) : undefined;
   if (full !== undefined) return full;
   return {
     key: incoming.key,
@@ -128,15 +128,12 @@ function heldItems(holds: readonly Hold[]): number {
 }
 
 /** Why the holds do not fit; undefined when they do. */
-function holdsFull({ key, range }: IncomingRange, holds: readonly Hold[]): ExchangeError | undefined {
-  const items = rangeItems(range);
-  if (items instanceof ExchangeError) return items;
+function holdsFull(key: RangeKey, holds: readonly Hold[]): ExchangeError | undefined {
   const bytes = sizeOfHolds(holds);
-  const room = roomForHolds(items.max);
-  if (bytes <= room) return undefined;
+  if (bytes <= MOST_HOLD_BYTES) return undefined;
   return new ExchangeError(
     'HoldsFull',
-    `With the holds of the file, ${key} would have ${bytes} bytes of holds, and ${room} is the most: release holds here or there, or take them out of the file, and import again.`,
+    `With the holds of the file, ${key} would have ${bytes} bytes of holds, and ${MOST_HOLD_BYTES} is the most: release holds here or there, or take them out of the file, and import again.`,
   );
 }
 

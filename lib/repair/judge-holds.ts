@@ -1,6 +1,6 @@
 import type { Finding } from '../cluster/finding.ts';
 import { withoutHolds } from '../cluster/held-items.ts';
-import { HOLD_OWNER_LABEL, type Hold, isOver, mayTakeUp } from '../cluster/hold.ts';
+import { HOLD_OWNER_LABEL, type Hold, isSurelyOver, mayTakeUp } from '../cluster/hold.ts';
 import type { ServiceClaim } from '../cluster/kubernetes-objects.ts';
 import type { HeldItem } from './held-items.ts';
 import type { Rebuild } from './rebuild.ts';
@@ -31,7 +31,8 @@ export interface JudgedHolds {
 
 /**
  * What becomes of the holds, after every claim was entered. What goes on being held is entered into the rebuilt range.
- * A hold that was over before the range was read is freed at once: a Service that was to take it up exists by then.
+ * A hold that was over, by every clock, before the range was read is freed at once: a Service that was to take it up
+ * exists by then.
  * @param noun names an item: `cluster IP`
  * @param nowMs when the pass began, before it read the range
  */
@@ -65,7 +66,7 @@ export function judgeHolds<Item>({ stored, rebuilt, held }: Rebuild<Item>, noun:
 }
 
 function endsNow<Item>({ hold }: HeldItem<Item>, claimedBy: ServiceClaim | undefined, nowMs: number): boolean {
-  return isOver(hold, nowMs) || (claimedBy !== undefined && mayTakeUp(hold, claimedBy.holdOwner));
+  return isSurelyOver(hold, nowMs) || (claimedBy !== undefined && mayTakeUp(hold, claimedBy.holdOwner));
 }
 
 function heldByAnother<Item>(noun: string, { text, hold }: HeldItem<Item>, claimedBy: ServiceClaim): Finding {

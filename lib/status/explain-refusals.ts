@@ -94,7 +94,7 @@ const OF_RANGES = {
   },
   HoldsFull: {
     title: 'A range has no room for more holds',
-    what: 'The holds of a range have 64 KB in the table, in the very largest ranges 12 KB. Nothing was allocated.',
+    what: 'The holds of a range have 64 KB in the table. Nothing was allocated.',
     causes: ['Many holds of one item each, or for long.', 'Holds that nobody came for.'],
     mending: [
       HOLDS,

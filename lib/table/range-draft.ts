@@ -38,11 +38,6 @@ export class RangeDraft<Item> {
     this.#holds = stored.holds;
   }
 
-  /** Items of the range. */
-  get max(): number {
-    return this.#allocator.max;
-  }
-
   get holds(): readonly Hold[] {
     return this.#holds;
   }

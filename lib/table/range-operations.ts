@@ -2,7 +2,7 @@ import { AllocatorError } from '../allocator/errors.ts';
 import { holdOn } from '../cluster/held-items.ts';
 import { type Hold, type HoldTerms, isOver, mayTakeUp, sameTerms } from '../cluster/hold.ts';
 import type { RangeDraft } from './range-draft.ts';
-import { roomForHolds, sizeOfHolds } from './ranges.ts';
+import { MOST_HOLD_BYTES, sizeOfHolds } from './ranges.ts';
 
 /** What is asked of a range: this value, or whichever it gives. */
 export type Wanted<Item> = { readonly value: Item } | 'next';
@@ -154,11 +154,10 @@ function notHeld(item: unknown, owner: string): AllocatorError {
 
 function tooManyHolds(draft: RangeDraft<unknown>): Refused | undefined {
   const bytes = sizeOfHolds(draft.holds);
-  const room = roomForHolds(draft.max);
-  if (bytes <= room) return undefined;
+  if (bytes <= MOST_HOLD_BYTES) return undefined;
   const error = new AllocatorError(
     'HoldsFull',
-    `the holds of this range would take ${bytes} bytes and have room for ${room}: release some, let some end, or hold fewer items`,
+    `the holds of this range would take ${bytes} bytes and have room for ${MOST_HOLD_BYTES}: release some, let some end, or hold fewer items`,
   );
   return { outcome: 'refused', error };
 }

@@ -1,6 +1,7 @@
+import { trimmed } from '../allocator/snapshot-bytes.ts';
 import { termsOf } from '../cluster/held-items.ts';
 import type { Hold } from '../cluster/hold.ts';
-import type { StoredRange } from '../cluster/stored-range.ts';
+import type { LeakStrikes, StoredRange } from '../cluster/stored-range.ts';
 import { changesNothing } from './guaranteed-update.ts';
 import { fieldsOf, type ItemFields } from './item-fields.ts';
 import type { Item, KeyValueTable, NewItem, TableValue, WriteResult } from './key-value-table.ts';
@@ -57,8 +58,9 @@ export async function saveRange(
 }
 
 export function rangeContent(stored: StoredRange): Omit<NewItem, 'cluster' | 'key'> {
-  const { range, data, allocator, generation, strikes, holds } = stored;
-  const { once, twice, last } = strikes;
+  const { range, data, allocator, generation, holds } = stored;
+  const room = MOST_ITEM_BYTES - OTHER_BYTES - data.length - sizeOfHolds(holds);
+  const { once, twice, last } = strikesThatFit(stored.strikes, room);
   return {
     schema: SCHEMA,
     value: {
@@ -75,15 +77,21 @@ export function rangeContent(stored: StoredRange): Omit<NewItem, 'cluster' | 'ke
 const MOST_ITEM_BYTES = 400 * 1024;
 /** All of the item but bitmaps and holds. */
 const OTHER_BYTES = 4 * 1024;
-/** More would make each write of the range dear: a write costs by the KB. */
-const MOST_HOLD_BYTES = 64 * 1024;
+/**
+ * How many bytes holds may take in the item of their range: enough for each address of a /24 to be held by a request of
+ * its own. More would make each write of the range dear: a write costs by the KB.
+ */
+export const MOST_HOLD_BYTES = 64 * 1024;
 
 /**
- * How many bytes holds may take in the item of a range of `max` items: what its three bitmaps leave, and 64 KB at most,
- * so that each address of a /24 can be held by a request of its own. A /12 leaves 12 KB.
+ * The strikes that fit beside everything else. In a /12 that leaks all over they may not: the items that lose theirs,
+ * with the highest numbers, are struck again by a later pass. Those with two strikes are freed first, which makes room.
  */
-export function roomForHolds(max: number): number {
-  return Math.min(MOST_HOLD_BYTES, MOST_ITEM_BYTES - OTHER_BYTES - 3 * Math.ceil(max / 8));
+function strikesThatFit({ once, twice, last }: LeakStrikes, room: number): LeakStrikes {
+  const fitting = (bits: Uint8Array, bytes: number) =>
+    bits.length <= bytes ? bits : trimmed(bits.subarray(bits.length - Math.max(0, bytes)));
+  const most = fitting(twice, room);
+  return { twice: most, once: fitting(once, room - most.length), ...(last && { last }) };
 }
 
 /** How many bytes holds take in the item of their range. */

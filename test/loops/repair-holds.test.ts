@@ -4,7 +4,7 @@ import { PortRange, portRangeOf } from '../../lib/allocator/port-range.ts';
 import { bitsOf, fromBits, hasBit } from '../../lib/allocator/snapshot-bytes.ts';
 import type { FindingType } from '../../lib/cluster/finding.ts';
 import { holdOn, holdsByItem } from '../../lib/cluster/held-items.ts';
-import { type HoldTerms, isOver } from '../../lib/cluster/hold.ts';
+import { HOLD_END_MARGIN_MS, type HoldTerms, isSurelyOver } from '../../lib/cluster/hold.ts';
 import type { ServiceClaim } from '../../lib/cluster/kubernetes-objects.ts';
 import type { StoredRange } from '../../lib/cluster/stored-range.ts';
 import { clusterIpRepair } from '../../lib/loops/cluster-ip-repair.ts';
@@ -25,7 +25,7 @@ const ANY: HoldTerms = { owner: 'team-a', takenUpBy: 'any' };
 describe('a pass over a range with holds', () => {
   test('counts what is held, for each range, and says what it freed', async () => {
     const cluster = new RepairCluster({ serviceClusterIPRanges: ['10.0.0.0/24', 'fd00::/112'] });
-    const over = { ...ANY, untilMs: cluster.nowMs };
+    const over = { ...ANY, untilMs: cluster.nowMs - HOLD_END_MARGIN_MS };
     await cluster.store(PRIMARY, {
       range: '10.0.0.0/24',
       data: fromBits([0, 1, 2]),
@@ -54,7 +54,7 @@ describe('a pass over a range with holds', () => {
 
   test('that only observes tells what it would write, and leaves every hold as it is', async () => {
     const cluster = new RepairCluster({ mode: 'observe' });
-    const holds = [{ ...ANY, untilMs: cluster.nowMs, items: ['30001'] }];
+    const holds = [{ ...ANY, untilMs: cluster.nowMs - HOLD_END_MARGIN_MS, items: ['30001'] }];
     await cluster.store(PORTS, { range: '30000-32767', data: fromBits([1]), holds });
     const before = await cluster.table.get('test', PORTS);
     expect(await cluster.pass(nodePortRepair)).toMatchObject({ changes: [], counts: { holdsEnded: 1 } });
@@ -97,7 +97,7 @@ describe('a pass over a range with holds', () => {
 
   test('judges a hold by the time before it read the range', async () => {
     const cluster = new RepairCluster();
-    const holds = [{ ...ANY, untilMs: cluster.nowMs + 1, items: ['30001'] }];
+    const holds = [{ ...ANY, untilMs: cluster.nowMs + 1 - HOLD_END_MARGIN_MS, items: ['30001'] }];
     await cluster.store(PORTS, { range: '30000-32767', data: fromBits([1]), holds });
     const kubernetes = listing(() => {
       cluster.nowMs += 10;
@@ -345,14 +345,16 @@ class World {
   /** Held, over, and without a Service. */
   async #overItems(): Promise<number[]> {
     const read = await readRange(this.#table, 'test', PORTS);
-    const held = [...holdsByItem(read?.stored.holds ?? [])].filter(([, hold]) => isOver(hold, this.cluster.nowMs));
+    const held = [...holdsByItem(read?.stored.holds ?? [])].filter(([, hold]) =>
+      isSurelyOver(hold, this.cluster.nowMs),
+    );
     return held.map(([item]) => Number(item)).filter((port) => !this.#live.includes(port));
   }
 
   async #expectFreed(over: readonly number[], atMs: number): Promise<void> {
     const { data, holds } = await this.#stored();
     expect(over.filter((port) => hasBit(data, port - 30_000))).toEqual([]);
-    expect(holds.filter((hold) => isOver(hold, atMs))).toEqual([]);
+    expect(holds.filter((hold) => isSurelyOver(hold, atMs))).toEqual([]);
   }
 
   /** Nobody does anything any more: leaks have their three passes, and holds their time. */

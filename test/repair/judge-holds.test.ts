@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { bitsOf, fromBits } from '../../lib/allocator/snapshot-bytes.ts';
-import type { Hold, HoldTerms } from '../../lib/cluster/hold.ts';
+import { HOLD_END_MARGIN_MS, type Hold, type HoldTerms } from '../../lib/cluster/hold.ts';
 import type { ServiceClaim } from '../../lib/cluster/kubernetes-objects.ts';
 import type { StoredRange } from '../../lib/cluster/stored-range.ts';
 import { type Comparison, compareRange, sameRange } from '../../lib/repair/compare.ts';
@@ -9,7 +9,9 @@ import { ipRange, made, portRange } from '../support/ranges.ts';
 import { storedRange } from './repair-cluster.ts';
 import { service } from './services.ts';
 
-const NOW = 1_000;
+const NOW = 1_000_000;
+/** The latest end of a hold that is over by every clock. */
+const OVER = NOW - HOLD_END_MARGIN_MS;
 const RANGE = '30000-30009';
 const NONE = new Uint8Array(0);
 const ANY: HoldTerms = { owner: 'team-a', takenUpBy: 'any', untilMs: NOW + 1, requestId: 'r1' };
@@ -45,6 +47,7 @@ const shown = ({ next, findings, counts }: Comparison) => ({
 describe('what is held', () => {
   test.each<{ name: string; terms: HoldTerms }>([
     { name: 'until later', terms: ANY },
+    { name: 'until now, by a clock that may be ahead of its owner’s', terms: { ...ANY, untilMs: OVER + 1 } },
     { name: 'for good', terms: { owner: 'team-a', takenUpBy: 'owner' } },
   ])('$name and has no Service stays taken, without a strike or a word', ({ terms }) => {
     const holds = [{ ...terms, items: ['30002', '30004'] }];
@@ -61,7 +64,7 @@ describe('what is held', () => {
 
   test('is freed at once when its hold is over and no Service has it, beside leaks that get their strike', () => {
     const holds = [
-      { ...ANY, untilMs: NOW, items: ['30002', '30004'] },
+      { ...ANY, untilMs: OVER, items: ['30002', '30004'] },
       { ...ANY, items: ['30005'] },
     ];
     const decided = compared({ holds, stored: { data: fromBits([2, 4, 5, 6]) } });
@@ -79,7 +82,7 @@ describe('what is held', () => {
   test.each<{ name: string; terms: HoldTerms; by: ServiceClaim }>([
     { name: 'any Service', terms: ANY, by: service('s') },
     { name: 'a Service of its owner', terms: OWNERS, by: owners },
-    { name: 'a Service of another when the hold is over', terms: { ...OWNERS, untilMs: NOW }, by: service('s') },
+    { name: 'a Service of another when the hold is over', terms: { ...OWNERS, untilMs: OVER }, by: service('s') },
   ])('is taken up by $name: the hold ends and the rest of it goes on', ({ terms, by }) => {
     const holds = [
       { ...terms, untilMs: NOW + 1, items: ['30005'] },
@@ -134,7 +137,7 @@ describe('what is held', () => {
   test('goes over to another range by its address, and what that has no room for is told of and dropped', () => {
     const holds = [
       { ...ANY, items: ['30002', '30008'] },
-      { ...ANY, untilMs: NOW, items: ['30003', '30009'] },
+      { ...ANY, untilMs: OVER, items: ['30003', '30009'] },
     ];
     const decided = compared({ holds, range: '30005-30014' });
     expect(shown(decided)).toEqual({

@@ -9,7 +9,7 @@ import type { ConfiguredRange } from '../../lib/table/configured-range.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { memoryTable } from '../../lib/table/memory-table.ts';
 import { rangeAllocations } from '../../lib/table/range-allocations.ts';
-import { RANGE_KEYS, readRange, roomForHolds, saveRange, sizeOfHolds } from '../../lib/table/ranges.ts';
+import { MOST_HOLD_BYTES, RANGE_KEYS, readRange, saveRange, sizeOfHolds } from '../../lib/table/ranges.ts';
 import { won } from '../contract/key-value-table.ts';
 import { AT_ONCE, describeInEachTable } from '../support/each-table.ts';
 import { pickLowest } from '../support/picker.ts';
@@ -321,15 +321,7 @@ describe('What is held', () => {
   });
 });
 
-describe('Holds take what the bitmaps of their range leave, and 64 KB at most', () => {
-  test.each([
-    { of: 'a /24', max: 254, bytes: 65_536 },
-    { of: 'a /13', max: 524_286, bytes: 65_536 },
-    { of: 'a /12', max: 1_048_574, bytes: 12_288 },
-  ])('$of has room for $bytes bytes', ({ max, bytes }) => {
-    expect(roomForHolds(max)).toBe(bytes);
-  });
-
+describe('Holds take 64 KB at most', () => {
   /** Each with an owner of its own, and so a hold of its own. */
   function ownHolds(many: number): Hold[] {
     return Array.from({ length: many }, (_, index) => ({
@@ -351,12 +343,12 @@ describe('Holds take what the bitmaps of their range leave, and 64 KB at most', 
       untilMs: Date.UTC(9999, 0),
       items: ['255.255.255.255'],
     }));
-    expect(sizeOfHolds(longest)).toBeLessThan(roomForHolds(254));
+    expect(sizeOfHolds(longest)).toBeLessThan(MOST_HOLD_BYTES);
   });
 
   test('and one more is refused whole, while what needs no hold is still given', async () => {
     let many = 1;
-    while (sizeOfHolds(ownHolds(many + 1)) <= roomForHolds(2768)) many++;
+    while (sizeOfHolds(ownHolds(many + 1)) <= MOST_HOLD_BYTES) many++;
     const data = fromBits(Array.from({ length: many }, (_, index) => 16 + index));
     const table = memoryTable({ nowMs: () => 0, newWriteId: countedWriteIds() });
     const full = { ...EMPTY, range: WIDE, data, holds: ownHolds(many) };
@@ -372,21 +364,6 @@ describe('Holds take what the bitmaps of their range leave, and 64 KB at most', 
     expect(await allocations.allocateNext()).toMatchObject({ item: expect.any(Number) });
     expect(await allocations.release(30_016)).toBeUndefined();
     expect(await allocations.take(['next'], { hold: aHold(many) })).toMatchObject({ outcome: 'taken' });
-  });
-
-  test('and Services are given what they need where a range that became a larger one has more than it has room for', async () => {
-    const table = memoryTable({ nowMs: () => 0, newWriteId: countedWriteIds() });
-    const large = '10.0.0.0/12';
-    const carried = Array.from({ length: 150 }, (_, index) => ({ ...aHold(index), items: [`10.0.0.${index + 1}`] }));
-    expect(sizeOfHolds(carried)).toBeGreaterThan(roomForHolds(ipRange(large).max));
-    const data = fromBits(carried.keys());
-    won(await saveRange(table, 'c', KEY, { ...EMPTY, range: large, data, holds: carried }, undefined));
-    const allocations = rangeAllocations(table, { ...RANGE, emptyAllocator: () => ipRange(large) }, AT_ONCE);
-    expect(await allocations.allocateNext()).toMatchObject({ item: expect.any(String) });
-    const takeUp = { nowMs: 0 };
-    expect(await allocations.take([{ value: '10.0.0.1' }], { takeUp })).toMatchObject({ outcome: 'taken' });
-    const refusal = await allocations.take(['next'], { hold: aHold(150) });
-    expect(refusal).toMatchObject({ outcome: 'refused', error: { code: 'HoldsFull' } });
   });
 
   test('and a thousand ports on the same terms are fewer than that', async () => {

@@ -1,10 +1,10 @@
 import { describe, expect, test } from '@jest/globals';
-import { fromBits } from '../../lib/allocator/snapshot-bytes.ts';
+import { equalBits, fromBits } from '../../lib/allocator/snapshot-bytes.ts';
 import type { StoredRange } from '../../lib/cluster/stored-range.ts';
 import type { KeyValueTable, TableValue } from '../../lib/table/key-value-table.ts';
 import { memoryTable } from '../../lib/table/memory-table.ts';
 import { observeRanges } from '../../lib/table/observe-ranges.ts';
-import { RANGE_KEYS, readRange, saveRange } from '../../lib/table/ranges.ts';
+import { MOST_HOLD_BYTES, RANGE_KEYS, readRange, saveRange, sizeOfHolds } from '../../lib/table/ranges.ts';
 import { won } from '../contract/key-value-table.ts';
 import { describeInEachTable } from '../support/each-table.ts';
 import { countedWriteIds } from '../support/write-ids.ts';
@@ -61,6 +61,25 @@ describeInEachTable('A stored range', (open) => {
     const table = await open();
     const item = won(await saveRange(table, 'c', KEY, stored, undefined));
     expect(await readRange(table, 'c', KEY)).toEqual({ stored, item });
+  });
+
+  test('that became a /12 fits with all the holds it brought and every other address leaking: the highest lose a strike', async () => {
+    const holds = Array.from({ length: 700 }, (_, index) => ({
+      ...{ owner: `team-${index}`, takenUpBy: 'any' as const, requestId: 'r'.repeat(30) },
+      items: [`10.0.${index >> 8}.${index & 255}`],
+    }));
+    expect(sizeOfHolds(holds)).toBeGreaterThan(60_000);
+    expect(sizeOfHolds(holds)).toBeLessThan(MOST_HOLD_BYTES);
+    const all = new Uint8Array(2 ** 17).fill(0xff);
+    const strikes = { once: all.map((byte) => byte & 0x55), twice: all.map((byte) => byte & 0xaa) };
+    const table = await open();
+    won(await saveRange(table, 'c', KEY, { ...UNSTRUCK, range: '10.0.0.0/12', data: all, strikes, holds }, undefined));
+    const { stored } = await readItem(table);
+    expect({ ...stored, strikes: undefined }).toMatchObject({ data: all, holds });
+    expect(equalBits(stored.strikes.twice, strikes.twice)).toBe(true);
+    const { length } = stored.strikes.once;
+    expect(length).toBeGreaterThan(60_000);
+    expect(equalBits(stored.strikes.once, strikes.once.subarray(2 ** 17 - length))).toBe(true);
   });
 });
 
