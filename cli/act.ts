@@ -4,6 +4,7 @@ import { EXIT, type ExitCode } from './exit-codes.ts';
 import { type OpenTable, openTable } from './open-table.ts';
 import { Output } from './output.ts';
 import { startProgress } from './progress.ts';
+import { measureClock, refuseSkew, skewWords } from './skew.ts';
 import type { Terminal } from './terminal.ts';
 
 /**
@@ -24,6 +25,7 @@ export interface Surroundings {
   readonly terminal: Terminal;
   /** Aborts at Ctrl-C. */
   readonly ended: AbortSignal;
+  /** This host's clock. */
   readonly nowMs: () => number;
   /** Takes the exit code of the command that ran. */
   readonly exit: (code: ExitCode) => void;
@@ -35,27 +37,54 @@ export function actor({ terminal, ended, nowMs, exit }: Surroundings): Act {
       const options = this.optsWithGlobals() as Parameters<typeof work>[2];
       const time = options.timeout === undefined ? [] : [AbortSignal.timeout(options.timeout)];
       const signal = AbortSignal.any([ended, ...time]);
-      await using table = onceOpened(options, signal);
+      const output = new Output(options.output, terminal);
+      await using opener = tableOpener({ options, signal, nowMs, output });
       const cli: Cli = {
-        output: new Output(options.output, terminal),
+        output,
         options,
         signal,
         ended,
-        nowMs,
-        openTable: table.open,
+        nowMs: async () => (await opener.openTable()).clock.nowMs(),
+        openTable: opener.openTable,
+        openForWriting: opener.openForWriting,
+        openUnmeasured: opener.openUnmeasured,
         progress: (text) => startProgress(terminal.err, text),
       };
       exit(ended.aborted ? EXIT.interrupted : await work(cli, this.processedArgs.flat(), options));
     };
 }
 
-function onceOpened(options: GlobalOptions, signal: AbortSignal) {
+interface Opening extends Pick<Cli, 'options' | 'signal' | 'output'>, Pick<Surroundings, 'nowMs'> {}
+
+/** Opens the table once, and measures its clock once. */
+function tableOpener({ options, signal, nowMs, output }: Opening) {
   let opening: Promise<OpenTable> | undefined;
+  let measuring: Promise<void> | undefined;
+  const openUnmeasured = async () => {
+    opening ??= openTable(options, signal, nowMs);
+    const opened = await opening;
+    return { ...opened, table: opened.tableUntil(signal) };
+  };
+  const measured = async () => {
+    const opened = await openUnmeasured();
+    measuring ??= measureClock(opened.table);
+    await measuring;
+    return opened;
+  };
+  let warned = false;
   return {
-    open: async () => {
-      opening ??= openTable(options, signal);
-      const opened = await opening;
-      return { ...opened, table: opened.tableUntil(signal) };
+    openUnmeasured,
+    openTable: async () => {
+      const opened = await measured();
+      const words = skewWords(opened.clock);
+      if (words !== undefined && !warned) output.say(`warning: ${words}, by which times are shown here.`);
+      warned = true;
+      return opened;
+    },
+    openForWriting: async () => {
+      const opened = await measured();
+      refuseSkew(opened.clock);
+      return opened;
     },
     [Symbol.asyncDispose]: async () => {
       const opened = await opening?.catch(() => undefined);

@@ -11,6 +11,11 @@ export interface GlobalOptions extends TableOptions {
   readonly debug?: boolean;
 }
 
+export interface CommandTable extends OpenTable {
+  /** Its calls end with the command. */
+  readonly table: KeyValueTable;
+}
+
 /** What a command works with. */
 export interface Cli {
   readonly output: Output;
@@ -19,8 +24,13 @@ export interface Cli {
   readonly signal: AbortSignal;
   /** Aborts at Ctrl-C alone: for what runs until then. */
   readonly ended: AbortSignal;
-  readonly nowMs: () => number;
-  /** The table that the options name, opened once; what says why there is none is thrown. */
-  openTable(): Promise<OpenTable & { readonly table: KeyValueTable }>;
+  /** The time of the table's clock. Opens the table. */
+  readonly nowMs: () => Promise<number>;
+  /** The table that the options name, opened once, with its clock measured. @throws CliError, TableError */
+  openTable(): Promise<CommandTable>;
+  /** The same, to write or end what time decides: a lease, a hold, a withdrawal. @throws CliError by a clock that is wrong. */
+  openForWriting(): Promise<CommandTable>;
+  /** The same before any reply: its clock is still this host's. */
+  openUnmeasured(): Promise<CommandTable>;
   progress(text: string): Progress;
 }

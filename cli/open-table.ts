@@ -5,6 +5,7 @@ import { createDynamoClient } from '../lib/table/dynamodb-client.ts';
 import type { Asker } from '../lib/table/dynamodb-errors.ts';
 import { dynamoDbTable } from '../lib/table/dynamodb-table.ts';
 import type { KeyValueTable } from '../lib/table/key-value-table.ts';
+import { type ServerClock, serverClock } from '../lib/table/server-clock.ts';
 import { findRunning } from '../local/running.ts';
 import { configurationError, usageError } from './errors.ts';
 import { plain } from './terminal.ts';
@@ -21,8 +22,9 @@ export interface TableOptions {
 
 /** A table, and what else is known of where it is. */
 export interface OpenTable {
-  readonly client: DynamoDBClient;
   readonly tableName: string;
+  /** The only clock of a command: this host's, corrected by the replies of the table so far. */
+  readonly clock: ServerClock;
   /** For people: `table kbc-prod in eu-central-1`, `the local table of embedded`. */
   readonly title: string;
   /** Its calls are ended by the signal. */
@@ -30,9 +32,12 @@ export interface OpenTable {
   close(): Promise<void>;
 }
 
-/** @param signal ends the search for credentials. */
-export async function openTable(options: TableOptions, signal: AbortSignal): Promise<OpenTable> {
-  if (options.table !== undefined) return openInAws(options.table, options, signal);
+/**
+ * @param signal ends the search for credentials.
+ * @param nowMs this host's clock.
+ */
+export async function openTable(options: TableOptions, signal: AbortSignal, nowMs: () => number): Promise<OpenTable> {
+  if (options.table !== undefined) return openInAws(options.table, options, { signal, nowMs });
   if (options.profile !== undefined || options.region !== undefined) {
     throw usageError('--profile and --region go with --table NAME: which table in AWS?');
   }
@@ -40,13 +45,13 @@ export async function openTable(options: TableOptions, signal: AbortSignal): Pro
   // It carries a whole table server, which no command on AWS waits for.
   const { openLocalTable } = await import('../local/local-table.ts');
   const { client, tableName, close } = await openLocalTable({ folder });
-  return opened({ client, tableName, title: `the local table in ${folder}`, close }, 'localPerson');
+  return opened({ client, tableName, title: `the local table in ${folder}`, close }, 'localPerson', nowMs);
 }
 
 async function openInAws(
   tableName: string,
   { profile, region, data }: TableOptions,
-  signal: AbortSignal,
+  { signal, nowMs }: { readonly signal: AbortSignal; readonly nowMs: () => number },
 ): Promise<OpenTable> {
   if (data !== undefined) throw usageError('--table names a table in AWS and --data a local one: give one of them.');
   const client = createDynamoClient({
@@ -57,7 +62,11 @@ async function openInAws(
     requestTimeoutMs: 5_000,
   });
   await refuseWithoutAccess(client, profile ?? process.env['AWS_PROFILE'], signal);
-  return opened({ client, tableName, title: `table ${tableName}`, close: async () => client.destroy() }, 'person');
+  return opened(
+    { client, tableName, title: `table ${tableName}`, close: async () => client.destroy() },
+    'person',
+    nowMs,
+  );
 }
 
 /**
@@ -88,11 +97,16 @@ async function refuseWithoutAccess(
   });
 }
 
-function opened(found: Omit<OpenTable, 'tableUntil'>, asker: Asker): OpenTable {
-  const { client, tableName } = found;
+interface Found extends Omit<OpenTable, 'tableUntil' | 'clock'> {
+  readonly client: DynamoDBClient;
+}
+
+function opened({ client, ...found }: Found, asker: Asker, nowMs: () => number): OpenTable {
+  const { tableName } = found;
+  const clock = serverClock(client, nowMs);
   const tableUntil = (deadline: AbortSignal) =>
-    dynamoDbTable({ client, tableName, deadline, nowMs: Date.now, newWriteId: randomUUID, asker });
-  return { ...found, tableUntil };
+    dynamoDbTable({ client, tableName, deadline, nowMs: clock.nowMs, newWriteId: randomUUID, asker });
+  return { ...found, clock, tableUntil };
 }
 
 /** Which local table is meant where none is named: the one that is running, or the one that there is. */

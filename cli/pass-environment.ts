@@ -40,14 +40,15 @@ export interface PassEnvironment {
  */
 export async function passEnvironment(
   cli: Cli,
-  { tableUntil }: OpenTable,
+  { tableUntil, clock }: OpenTable,
   options: PassEnvironmentOptions = {},
 ): Promise<PassEnvironment> {
-  const { nowMs } = cli;
+  const { nowMs, skewMs } = clock;
   const loadKubeconfig = tellingServer(cli, options, loaderOf(cli, options));
   const connections = new ClusterConnections({ nowMs, loadKubeconfig });
   const environment: Environment = {
     nowMs,
+    skewMs,
     newPassId: randomUUID,
     startDeadline: endingWith(cli.signal),
     telemetry: options.telemetry ?? sayingTelemetry((line) => cli.output.say(line)),

@@ -7,7 +7,7 @@ export function pausedWords({ untilMs, reason, by }: Pause): string {
 }
 
 /** The hold on all holds a cluster whatever is said of it alone: wherever one is shown, it is told. */
-export function tellPauseOfAll(cli: Cli, all: Pause | undefined): void {
-  if (all === undefined || all.untilMs <= cli.nowMs()) return;
-  cli.output.say(plain(`All clusters are ${pausedWords(all)}. "kbctl resume --all" ends that.`));
+export function tellPauseOfAll({ output }: Cli, all: Pause | undefined, nowMs: number): void {
+  if (all === undefined || all.untilMs <= nowMs) return;
+  output.say(plain(`All clusters are ${pausedWords(all)}. "kbctl resume --all" ends that.`));
 }

@@ -18,8 +18,8 @@ const LONGEST_MS = 30_000;
  * @throws TableError when nobody can tell how far it came; its message says `whatThen`.
  */
 export async function runRequest(cli: Cli, request: AllocateRequest, whatThen: string): Promise<Answer> {
-  const { tableUntil } = await cli.openTable();
-  const { nowMs } = cli;
+  const { tableUntil, clock } = await cli.openTable();
+  const { nowMs } = clock;
   const environment = {
     nowMs,
     newPassId: () => request.requestId,

@@ -82,10 +82,10 @@ async function allocate(cli: Cli, asked: Asked, options: Options): Promise<ExitC
   const { output } = cli;
   refuseWhatDoesNotFit(asked, options);
   const owner = options.owner === undefined ? ownerFrom() : checkedOwner(options.owner);
-  const { table } = await cli.openTable();
+  const { table, clock } = options.dryRun ? await cli.openTable() : await cli.openForWriting();
   const { spec } = await registeredCluster(table, asked.name);
   const { requestId = `kbctl-${randomUUID()}` } = options;
-  const nowMs = cli.nowMs();
+  const nowMs = clock.nowMs();
   const untilMs = await holdEndMs(table, asked.name, options, nowMs);
   const request: AllocateRequest = {
     requestId,

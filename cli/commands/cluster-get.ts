@@ -46,27 +46,27 @@ export function clusterGet(act: Act): Command {
 }
 
 async function list(cli: Cli) {
-  const { table, title } = await cli.openTable();
+  const { table, title, clock } = await cli.openTable();
   const { clusters, unreadable, pausedAll } = await listClusters(table);
   cli.output.list<ListedCluster>({
     kind: 'Cluster',
     items: clusters,
-    columns: columns(cli.nowMs()),
+    columns: columns(clock.nowMs()),
     plain: plainCluster,
     none: `No cluster is registered in ${title}.`,
   });
-  tellPauseOfAll(cli, pausedAll);
+  tellPauseOfAll(cli, pausedAll, clock.nowMs());
   for (const { name, error } of unreadable) cli.output.say(`${name}: ${error.message}`);
   return unreadable.length > 0 ? EXIT.findings : EXIT.fine;
 }
 
 async function get(cli: Cli, name: string) {
-  const { table } = await cli.openTable();
+  const { table, clock } = await cli.openTable();
   const cluster = await registeredCluster(table, name);
   cli.output.object({ kind: 'Cluster', ...plainCluster(cluster) }, () =>
-    cli.output.table(columns(cli.nowMs()), [cluster]),
+    cli.output.table(columns(clock.nowMs()), [cluster]),
   );
-  tellPauseOfAll(cli, await readPauseOfAll(table));
+  tellPauseOfAll(cli, await readPauseOfAll(table), clock.nowMs());
   return EXIT.fine;
 }
 

@@ -49,7 +49,7 @@ export function completeCommand(act: Act, root: () => Command): Command {
 /** None, where they cannot be read in a moment: whoever types is told nothing of it. */
 async function clusterNames(cli: Cli): Promise<readonly string[]> {
   try {
-    const { tableUntil } = await cli.openTable();
+    const { tableUntil } = await cli.openUnmeasured();
     const { clusters } = await listClusters(tableUntil(AbortSignal.timeout(NAMES_MS)));
     return clusters.map(({ spec }) => spec.name);
   } catch {

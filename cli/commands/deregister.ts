@@ -60,9 +60,9 @@ export function deregisterCommand(act: Act): Command {
 }
 
 async function run(cli: Cli, name: string, address: string, options: Options): Promise<ExitCode> {
-  const opened = await cli.openTable();
+  const opened = await cli.openForWriting();
   const { spec } = await registeredCluster(opened.table, name);
-  if (options.undo) return (await import('../deregister/undo.ts')).undo(cli, opened.table, spec, address);
+  if (options.undo) return (await import('../deregister/undo.ts')).undo(cli, opened, spec, address);
   const [{ passEnvironment }, { deregisterAddress }] = await Promise.all([
     import('../pass-environment.ts'),
     import('../../lib/dispatch/deregister-address.ts'),

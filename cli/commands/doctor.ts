@@ -36,7 +36,7 @@ async function run(cli: Cli, name: string | undefined, options: Options): Promis
   if (options.kubeconfig !== undefined && name === undefined) {
     throw usageError('--kubeconfig is the way to one cluster: name that too.');
   }
-  const opened = await cli.openTable();
+  const opened = await cli.openUnmeasured();
   if (name !== undefined) await refuseUnknown(cli, name);
   const [{ doctor }, { passEnvironment }, { doctorLines, plainDoctor }] = await Promise.all([
     import('../../lib/doctor/doctor.ts'),
@@ -67,7 +67,7 @@ async function run(cli: Cli, name: string | undefined, options: Options): Promis
 
 /** Where the table cannot be read, that is what the doctor says. */
 async function refuseUnknown(cli: Cli, name: string): Promise<void> {
-  const { table } = await cli.openTable();
+  const { table } = await cli.openUnmeasured();
   const { CLUSTERS } = await import('../../lib/table/clusters.ts');
   const item = await table.get(CLUSTERS, name).catch(() => 'unreadable');
   if (item === undefined) throw await notRegistered(table, name);

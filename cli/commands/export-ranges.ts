@@ -63,7 +63,7 @@ async function exportTo(cli: Cli, cluster: string, options: Options): Promise<Ex
   const { table } = await cli.openTable();
   await registeredCluster(table, cluster);
   const result = await exportRanges(table, cluster, {
-    nowMs: cli.nowMs(),
+    nowMs: await cli.nowMs(),
     ...(options.range !== undefined && { keys: [keyOf(options.range)] }),
     force: options.force === true,
   });

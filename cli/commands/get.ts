@@ -113,7 +113,8 @@ function part<Row>(act: Act, { kind, plural, description, columns, rows, plainRo
     .argument('[cluster]', 'its name; default: all')
     .action(
       act(async (cli, [name]) => {
-        const statuses = await statusesOf(cli, name);
+        const nowMs = await cli.nowMs();
+        const statuses = await statusesOf(cli, name, nowMs);
         const items = statuses.flatMap((status): InCluster<Row>[] => {
           const plains = plainRows(statusJson(status));
           return rows(status).map((row, index) => ({ cluster: status.name, row, plain: plains[index] ?? {} }));
@@ -123,7 +124,7 @@ function part<Row>(act: Act, { kind, plural, description, columns, rows, plainRo
           items,
           columns: [
             ...(name === undefined ? [{ title: 'CLUSTER', text: ({ cluster }: InCluster<Row>) => cluster }] : []),
-            ...columns(cli.nowMs()).map((column) => ofRow(column)),
+            ...columns(nowMs).map((column) => ofRow(column)),
           ],
           plain: ({ cluster, plain }) => ({ cluster, ...(plain as Record<string, Plain>) }),
           none,
@@ -142,7 +143,6 @@ function ofRow<Row>({ text, style, ...column }: Column<Row>): Column<InCluster<R
   };
 }
 
-async function statusesOf(cli: Cli, name: string | undefined): Promise<readonly ClusterStatus[]> {
-  const nowMs = cli.nowMs();
+async function statusesOf(cli: Cli, name: string | undefined, nowMs: number): Promise<readonly ClusterStatus[]> {
   return name === undefined ? (await statusOfAll(cli, nowMs)).clusters : [await statusOf(cli, name, nowMs)];
 }

@@ -50,33 +50,25 @@ export function heartbeatCommand(act: Act): Command {
 
 async function run(cli: Cli, name: string, options: Options): Promise<ExitCode> {
   if (cli.output.isForPrograms) throw usageError('heartbeat prints no data: leave out -o.');
-  const [
-    opened,
-    { serverClock },
-    { ownAddress, ownServer },
-    { keepLease, refreshOnce, refuseSkew },
-    { readyzOf },
-    { passEnvironment },
-  ] = await Promise.all([
-    cli.openTable(),
-    import('../../lib/table/server-clock.ts'),
-    import('../heartbeat/own-server.ts'),
-    import('../heartbeat/agent.ts'),
-    import('../heartbeat/readyz.ts'),
-    import('../pass-environment.ts'),
-  ]);
+  const [opened, { ownAddress, ownServer }, { keepLease, refreshOnce }, { readyzOf }, { passEnvironment }] =
+    await Promise.all([
+      cli.openForWriting(),
+      import('../heartbeat/own-server.ts'),
+      import('../heartbeat/agent.ts'),
+      import('../heartbeat/readyz.ts'),
+      import('../pass-environment.ts'),
+    ]);
   const address = ownAddress(options.address);
-  const clock = serverClock(opened.client, cli.nowMs);
+  const { clock } = opened;
   const { spec } = await registeredCluster(opened.table, name);
   const server = ownServer(spec, address, options.every);
-  refuseSkew(clock);
 
   const { readyz } = options;
   const { environment, loadKubeconfig, close } = await passEnvironment(cli, opened, connectionOf(options));
   const say = (line: string) => cli.output.say(line);
   try {
     const url = readyz === undefined || readyz === false ? {} : { url: readyz };
-    const asking = { spec, server, ...url, loadKubeconfig, nowMs: cli.nowMs };
+    const asking = { spec, server, ...url, loadKubeconfig, nowMs: clock.nowMs };
     const ask = readyz === false ? undefined : await readyzOf(asking, cli.signal);
     const { tableUntil } = opened;
     const kept = { cluster: name, address, everyMs: options.every, tableUntil, clock, say, ...(ask && { ask }) };
@@ -86,7 +78,7 @@ async function run(cli: Cli, name: string, options: Options): Promise<ExitCode> 
     );
     if (!(await keepLease(kept, cli.signal))) return EXIT.fine;
     const { deregisterSelf } = await import('../heartbeat/deregister-self.ts');
-    return await deregisterSelf({ environment: { ...environment, nowMs: clock.nowMs }, cluster: name, address, say });
+    return await deregisterSelf({ environment, cluster: name, address, say });
   } finally {
     await close();
   }

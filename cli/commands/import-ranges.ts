@@ -57,9 +57,9 @@ async function importFrom(cli: Cli, cluster: string, { filename, dryRun = false,
   const what = 'a file of ranges';
   const bytes = await readInput(filename, { mostBytes: MOST_BYTES, what, stdin: cli.output.terminal.in });
   const file = unlessRefused(readExchangeFile(bytes));
-  const { table, tableUntil } = await cli.openTable();
+  const { table, tableUntil, clock } = dryRun ? await cli.openTable() : await cli.openForWriting();
   await registeredCluster(table, cluster);
-  const preview = unlessRefused(await previewImport(table, cluster, file, cli.nowMs()));
+  const preview = unlessRefused(await previewImport(table, cluster, file, clock.nowMs()));
   if (!output.isForPrograms) output.lines(importLines(preview, output.paint));
   for (const warning of preview.warnings) output.say(plain(`warning: ${warning}`));
   const show = (fields: object) => {
@@ -77,7 +77,7 @@ async function importFrom(cli: Cli, cluster: string, { filename, dryRun = false,
   const { written, opensAtGeneration } = unlessRefused(
     await whateverIsRead(() =>
       // Once it has begun it is not cut off.
-      importRanges(tableUntil(AbortSignal.timeout(IMPORT_MS)), cluster, file, { nowMs: cli.nowMs() }),
+      importRanges(tableUntil(AbortSignal.timeout(IMPORT_MS)), cluster, file, { nowMs: clock.nowMs() }),
     ),
   );
   show({ written, opensAtGeneration });

@@ -42,7 +42,7 @@ export function pageCommand(act: Act): Command {
 
 async function write(cli: Cli, name: string | undefined, { filename: file = DEFAULT_FILE, port }: Options) {
   if (port !== undefined) throw usageError('--port goes with --serve.');
-  const atMs = cli.nowMs();
+  const atMs = await cli.nowMs();
   const page =
     name === undefined
       ? renderFleetPage(await statusOfAll(cli, atMs))
@@ -60,13 +60,13 @@ async function write(cli: Cli, name: string | undefined, { filename: file = DEFA
 
 async function serve(cli: Cli, name: string | undefined, { filename: file, port = 0 }: Options) {
   if (file !== undefined) throw usageError('A page is written to a file or served: give --filename or --serve.');
-  const { tableName, tableUntil, table, title } = await cli.openTable();
+  const { tableName, tableUntil, table, title, clock } = await cli.openTable();
   if (name !== undefined) await registeredCluster(table, name);
   const page = await servePage({
     port,
-    nowMs: cli.nowMs,
-    readFleet: (signal) => readForLivePage(tableUntil(signal), tableName, cli.nowMs()),
-    readCluster: (cluster, signal) => readClusterStatus(tableUntil(signal), cluster, cli.nowMs()),
+    nowMs: clock.nowMs,
+    readFleet: (signal) => readForLivePage(tableUntil(signal), tableName, clock.nowMs()),
+    readCluster: (cluster, signal) => readClusterStatus(tableUntil(signal), cluster, clock.nowMs()),
   });
   const url = name === undefined ? page.url : new URL(`clusters/${name}`, page.url).href;
   cli.output.lines([url]);

@@ -47,7 +47,7 @@ export function pauseCommand(act: Act): Command {
     .option('--by <name>', 'who holds them; default: your name on this machine')
     .option('--all', 'every cluster of the table, also those that are registered later')
     .option('--dry-run', 'change nothing, and say what would be; exit code 1 when anything would')
-    .action(act<PauseOptions>((cli, names, options) => hold(cli, names, options, pauseOf(cli, options))));
+    .action(act<PauseOptions>((cli, names, options) => hold(cli, names, options, checkedTerms(options))));
   return withExamples(command, [
     'kbctl pause prod-eu-1 --for 2h --reason "an upgrade of the control plane"',
     'kbctl pause --all --for 30m --reason "the table is restored"',
@@ -65,25 +65,31 @@ export function resumeCommand(act: Act): Command {
   return withExamples(command, ['kbctl resume prod-eu-1', 'kbctl resume --all']);
 }
 
-function pauseOf(cli: Cli, { for: forMs, reason, by = userName() }: PauseOptions): Pause {
+interface Terms extends Omit<Pause, 'untilMs'> {
+  readonly forMs: number;
+}
+
+function checkedTerms({ for: forMs, reason, by = userName() }: PauseOptions): Terms {
   if (forMs > LONGEST_MS) throw usageError('--for is at most 366d: to end the passes of a cluster, delete it.');
   for (const [option, text] of Object.entries({ reason, by })) {
     if (text.trim() === '') throw usageError(`--${option} is empty: say something that helps whoever wonders.`);
     if (text.length > LONGEST_TEXT) throw usageError(`--${option} is longer than ${LONGEST_TEXT} characters.`);
   }
-  return { untilMs: cli.nowMs() + forMs, reason, by };
+  return { forMs, reason, by };
 }
 
-/** @param pause `undefined`: they go on. */
+/** @param terms `undefined`: they go on. */
 async function hold(
   cli: Cli,
   names: readonly string[],
   options: ResumeOptions,
-  pause: Pause | undefined,
+  terms: Terms | undefined,
 ): Promise<ExitCode> {
   if (options.all && names.length > 0) throw usageError('--all is every cluster: leave the names out, or --all.');
+  if (!options.all && names.length === 0) throw usageError('Which clusters? Name them, or say --all.');
+  // A brake works by any clock: what it writes is corrected.
+  const pause = terms && pauseFrom(terms, await cli.nowMs());
   if (options.all) return holdAll(cli, options, pause);
-  if (names.length === 0) throw usageError('Which clusters? Name them, or say --all.');
   const { exitCode } = await changeClusters(
     cli,
     names,
@@ -97,9 +103,13 @@ async function hold(
     },
     options,
   );
-  const { table } = await cli.openTable();
-  tellPauseOfAll(cli, await readPauseOfAll(table));
+  const { table, clock } = await cli.openTable();
+  tellPauseOfAll(cli, await readPauseOfAll(table), clock.nowMs());
   return exitCode;
+}
+
+function pauseFrom({ forMs, reason, by }: Terms, nowMs: number): Pause {
+  return { untilMs: nowMs + forMs, reason, by };
 }
 
 async function holdAll(cli: Cli, { dryRun = false }: ResumeOptions, pause: Pause | undefined): Promise<ExitCode> {

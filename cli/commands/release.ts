@@ -63,7 +63,7 @@ async function release(cli: Cli, { kind, name, values }: Asked, options: Options
       `${values.length} values are to be released, and ${MOST_ITEMS} is the most: use several commands.`,
     );
   }
-  const { table } = await cli.openTable();
+  const { table } = options.dryRun ? await cli.openTable() : await cli.openForWriting();
   const { spec } = await registeredCluster(table, name);
   const places = values.map((value) => placeOf(spec, kind, value));
   // Elsewhere than in this table there is nothing to release, which the answer says.

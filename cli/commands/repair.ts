@@ -60,7 +60,7 @@ function kindCommand(act: Act, kind: Kind): Command {
 
 async function repair(cli: Cli, kind: Kind, name: string, options: Options): Promise<ExitCode> {
   const { dryRun = false, rebuild = false } = options;
-  const opened = await cli.openTable();
+  const opened = dryRun ? await cli.openTable() : await cli.openForWriting();
   const cluster = await registeredCluster(opened.table, name);
   await heedPause(cli, kind, cluster, options);
   heedMode(cli, cluster, options);
@@ -102,7 +102,7 @@ async function repair(cli: Cli, kind: Kind, name: string, options: Options): Pro
 async function heedPause(cli: Cli, { word }: Kind, cluster: RegisteredCluster, options: Options): Promise<void> {
   const { table } = await cli.openTable();
   const { name } = cluster.spec;
-  const pause = pauseInForce([await readPauseOfAll(table), cluster.paused], cli.nowMs());
+  const pause = pauseInForce([await readPauseOfAll(table), cluster.paused], await cli.nowMs());
   if (pause === undefined) return;
   const paused = plain(`${name} is ${pausedWords(pause)}`);
   if (options.dryRun || options.evenIfPaused) {

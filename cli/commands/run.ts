@@ -41,7 +41,7 @@ export function runCommand(act: Act): Command {
   ]);
 }
 
-async function run(cli: Cli, _: readonly string[], options: Options) {
+async function run({ ended }: Cli, _: readonly string[], options: Options) {
   const start = startOptions(options);
   const [{ run: runLoops }, { servePage }, { readForLivePage }, { readClusterStatus }] = await Promise.all([
     import('../../local/run.ts'),
@@ -49,9 +49,10 @@ async function run(cli: Cli, _: readonly string[], options: Options) {
     import('../page/read-for-page.ts'),
     import('../../lib/status/read-status.ts'),
   ]);
-  const { nowMs } = cli;
+  // Its table is in this process, with the same clock.
+  const nowMs = Date.now;
   const kbctl = calledAs(process.argv[1] ?? '', process.env);
-  await runLoops(start, cli.ended, {
+  await runLoops(start, ended, {
     hints: ['status', 'explain'].map((command) => `${kbctl} ${command}`),
     ...(options.page && {
       onReady: ({ table, spec }) =>

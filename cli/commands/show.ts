@@ -52,7 +52,7 @@ async function show(cli: Cli, { kind, name, value }: Asked, options: Options): P
   // What is read of the table after the Services is at least as new as they are.
   const asked = options.services ? await servicesWith(cli, cluster.spec, [place], options) : undefined;
   const [services] = asked !== undefined && !('exitCode' in asked) ? asked : [];
-  const nowMs = cli.nowMs();
+  const nowMs = await cli.nowMs();
   const facts = await readItemFacts(table, cluster, place, nowMs);
   const status = workOutItem({ ...facts, ...(services && { services }) }, nowMs);
   cli.output.object({ kind: kind === 'ip' ? 'ClusterIP' : 'NodePort', ...plainItem(status, name) }, () =>

@@ -44,7 +44,7 @@ async function show(cli: Cli, name: string | undefined): Promise<ExitCode> {
 }
 
 async function showCluster(cli: Cli, name: string): Promise<ExitCode> {
-  const nowMs = cli.nowMs();
+  const nowMs = await cli.nowMs();
   const status = await statusOf(cli, name, nowMs);
   const document = { kind: 'ClusterStatus', ...(statusJson(status) as unknown as Record<string, Plain>) };
   cli.output.object(document, () => statusLines(status, nowMs, cli.output));
@@ -53,7 +53,7 @@ async function showCluster(cli: Cli, name: string): Promise<ExitCode> {
 
 async function showFleet(cli: Cli): Promise<ExitCode> {
   const { title } = await cli.openTable();
-  const nowMs = cli.nowMs();
+  const nowMs = await cli.nowMs();
   const fleet = await statusOfAll(cli, nowMs, 'brief');
   const { output } = cli;
   if (output.isForPrograms) {
@@ -83,7 +83,7 @@ async function watch(cli: Cli, name: string | undefined, { interval }: Options):
   const redraws = output.terminal.out.isTTY === true;
   while (!cli.signal.aborted) {
     if (redraws) output.terminal.out.write(REDRAW);
-    else output.lines([`--- ${new Date(cli.nowMs()).toISOString()}`]);
+    else output.lines([`--- ${new Date(await cli.nowMs()).toISOString()}`]);
     try {
       await show(cli, name);
     } catch (error) {

@@ -1,16 +1,20 @@
 import type { ClusterSpec } from '../../lib/cluster/cluster-spec.ts';
 import { type UndoResult, undoDeregister } from '../../lib/loops/undo-deregister.ts';
-import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { listLeases } from '../../lib/table/leases.ts';
-import type { Cli } from '../cli.ts';
+import type { Cli, CommandTable } from '../cli.ts';
 import { configurationError } from '../errors.ts';
 import { EXIT, type ExitCode } from '../exit-codes.ts';
 import { plain } from '../terminal.ts';
 import { knownInstead } from '../unknown-address.ts';
 
 /** `kbctl deregister CLUSTER ADDRESS --undo`: only the table is written, and the loop does the rest. */
-export async function undo(cli: Cli, table: KeyValueTable, spec: ClusterSpec, text: string): Promise<ExitCode> {
-  const result = await undoDeregister({ spec, table, address: text, nowMs: cli.nowMs });
+export async function undo(
+  cli: Cli,
+  { table, clock }: CommandTable,
+  spec: ClusterSpec,
+  text: string,
+): Promise<ExitCode> {
+  const result = await undoDeregister({ spec, table, address: text, nowMs: clock.nowMs });
   if (result.outcome === 'notAnAddress') {
     throw configurationError(`"${plain(text)}" is no IP address: name one published address. Nothing was changed.`);
   }

@@ -5,6 +5,7 @@ import { TableError } from '../../lib/table/errors.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import type { ServerClock } from '../../lib/table/server-clock.ts';
 import { configurationError } from '../errors.ts';
+import { refuseSkew } from '../skew.ts';
 import { plain } from '../terminal.ts';
 import { ownServer } from './own-server.ts';
 import type { AskReadyz } from './readyz.ts';
@@ -20,8 +21,6 @@ export interface AgentOptions {
   readonly say: (line: string) => void;
 }
 
-/** Beyond this the clock is not to be worked with, corrected or not. */
-const MOST_SKEW_MS = 2_000;
 /** What did not go well is tried again sooner than it would be due. */
 const RETRY_MS = 1_000;
 const SHORTEST_BEAT_MS = 2_000;
@@ -74,15 +73,6 @@ async function readRegistered({ cluster, tableUntil }: AgentOptions, ended: Abor
   const registered = await readCluster(tableUntil(signal), cluster);
   if (registered !== undefined) return registered;
   throw configurationError(`${cluster} is no longer registered: its leases are kept no more, and run out.`);
-}
-
-export function refuseSkew({ correctionMs }: ServerClock): void {
-  const aheadMs = -correctionMs();
-  if (Math.abs(aheadMs) <= MOST_SKEW_MS) return;
-  const seconds = (Math.abs(aheadMs) / 1000).toFixed(1);
-  throw configurationError(
-    `The clock of this host is ${seconds} s or more ${aheadMs > 0 ? 'ahead of' : 'behind'} the table's, and 2 s is the most: no lease is written by it. Set it right, with chronyd or timedatectl, and start again.`,
-  );
 }
 
 type Came = Heartbeat | { readonly state: 'trouble'; readonly error: TableError };

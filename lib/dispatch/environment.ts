@@ -35,6 +35,8 @@ export interface Packaged {
 /** Everything outside that an invocation rests on. Made once per warm function. */
 export interface Environment {
   readonly nowMs: () => number;
+  /** How far the clock of this host is ahead of the table's, as far as its replies prove. Absent: it is not measured. */
+  readonly skewMs?: () => number;
   readonly newPassId: () => string;
   readonly startDeadline: StartDeadline;
   readonly telemetry: TelemetryFactory;

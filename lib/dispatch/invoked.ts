@@ -1,5 +1,6 @@
+import { MOST_SKEW_MS } from '../table/server-clock.ts';
 import { errorSentence } from '../telemetry/describe-error.ts';
-import type { InvocationLabels } from '../telemetry/telemetry.ts';
+import type { InvocationLabels, Telemetry } from '../telemetry/telemetry.ts';
 import type { Environment } from './environment.ts';
 import type { Invocation } from './invocation.ts';
 import { processEnvironment } from './process-environment.ts';
@@ -27,6 +28,15 @@ export async function invoked<Result>(
     telemetry.log('error', 'invocation failed', { errors: [errorSentence(error)] });
     throw error;
   } finally {
+    reportSkew(environment, telemetry);
     telemetry.flush();
   }
+}
+
+/** Only a clock that is wrong has a line and a metric. */
+function reportSkew({ skewMs = () => 0 }: Environment, telemetry: Telemetry): void {
+  const aheadMs = skewMs();
+  if (Math.abs(aheadMs) <= MOST_SKEW_MS) return;
+  telemetry.log('error', "the clock differs from the table's", { skewMs: aheadMs });
+  telemetry.count('clockSkewed', 1);
 }

@@ -6,6 +6,7 @@ import { sqsQueue } from '../queue/sqs-queue.ts';
 import { kubeconfigReader } from '../secrets/read-kubeconfig.ts';
 import { createDynamoClient } from '../table/dynamodb-client.ts';
 import { dynamoDbTable } from '../table/dynamodb-table.ts';
+import { serverClock } from '../table/server-clock.ts';
 import { powertoolsTelemetry } from '../telemetry/powertools.ts';
 import { ClusterConnections } from './cluster-connections.ts';
 import { startDeadline } from './deadline.ts';
@@ -39,9 +40,11 @@ export function environmentFrom(variables: Variables): Environment {
   const folder = variables['LAMBDA_TASK_ROOT'] ?? process.cwd();
   const nowMs = Date.now;
   const client = createDynamoClient();
+  const { skewMs } = serverClock(client, nowMs);
   const clusters = new ClusterConnections({ nowMs, loadKubeconfig: kubeconfigLoader(folder, kubeconfigReader()) });
   return {
     nowMs,
+    skewMs,
     newPassId: randomUUID,
     startDeadline,
     telemetry: (labels) => powertoolsTelemetry(labels, { clusterDimension }),

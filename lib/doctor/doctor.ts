@@ -9,6 +9,7 @@ import { type InvocationContext, invoked } from '../dispatch/invoked.ts';
 import { listClusters, type RegisteredCluster } from '../table/clusters.ts';
 import { type DoctorEnvironment, doctorEnvironmentFrom } from './doctor-environment.ts';
 import { type DoctorLine, fail, failed, looked, ok, warn } from './line.ts';
+import { lookAtClock } from './look-at-clock.ts';
 import { lookAtCluster } from './look-at-cluster.ts';
 import { lookAtQueues } from './look-at-queues.ts';
 import { lookAtTable } from './look-at-table.ts';
@@ -66,7 +67,9 @@ async function linesOf(
         ? []
         : looked('queue', () => unlessAborted(signal, () => lookAtQueues(queues.urls, queues.depth, signal))),
     ]);
-    const common = [...ofTable, ...ofQueues];
+    const skewMs = environment.skewMs?.();
+    const ofClock = skewMs === undefined ? [] : lookAtClock(skewMs);
+    const common = [...ofTable, ...ofClock, ...ofQueues];
     if (ofTable.some(({ level }) => level === 'fail')) return common;
     const { clusters, lines } = await unlessAborted(signal, () => chosen(name, invocation, signal));
     const byName = new Map(clusters.map(({ spec }) => [spec.name, [] as readonly DoctorLine[]]));

@@ -3,6 +3,7 @@ import { describeError } from '../telemetry/describe-error.ts';
 /** What is looked at. */
 export type Check =
   | 'table'
+  | 'clock'
   | 'clusters'
   | 'queue'
   | 'spec'

@@ -8,20 +8,22 @@ export interface DatedReply {
   readonly receivedAtMs: number;
 }
 
-/** This host's clock, put right by the table's. */
+/** This host's clock, corrected by the table's. */
 export interface ServerClock {
   readonly nowMs: () => number;
-  /** How far the table's clock is ahead, as far as its dates prove; 0 when they agree with this host's. */
-  readonly correctionMs: () => number;
+  /** How far this host's clock is ahead of the table's, as far as the dates prove; 0 when they agree. */
+  readonly skewMs: () => number;
 }
+
+/** Beyond this a host's clock is wrong: a function reports it, and `kbctl` writes nothing that time decides. */
+export const MOST_SKEW_MS = 2_000;
 
 /** As many narrow a correction down to a few milliseconds. */
 const REPLIES_KEPT = 20;
 
-/** Looks at the `Date` of every reply that the client gets from now on. */
+/** Reads the `Date` of every reply that the client gets from now on. */
 export function serverClock(client: DynamoDBClient, nowMs: () => number): ServerClock {
   let replies: readonly DatedReply[] = [];
-  const correctionMs = () => correctionBy(replies);
   client.middlewareStack.add(
     (next) => async (args) => {
       const sentAtMs = nowMs();
@@ -35,7 +37,7 @@ export function serverClock(client: DynamoDBClient, nowMs: () => number): Server
     // Next to the connection: each attempt is measured by itself.
     { step: 'deserialize', priority: 'low', name: 'serverClock' },
   );
-  return { correctionMs, nowMs: () => nowMs() + correctionMs() };
+  return { skewMs: () => 0 - correctionBy(replies), nowMs: () => nowMs() + correctionBy(replies) };
 }
 
 /**

@@ -17,6 +17,8 @@ export type CounterName =
   | 'eventsDropped'
   /** Passes whose kubeconfig has a token or client certificate in the last third of its life. */
   | 'credentialsEnding'
+  /** Invocations by a clock that is more than 2 s off the table's. */
+  | 'clockSkewed'
   /** Ticks that came later than an interval and were dropped. */
   | 'lateTicks'
   /** Messages that are no ticks of this version and loop. */

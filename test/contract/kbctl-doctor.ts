@@ -12,7 +12,9 @@ export function describeDoctor(world: () => KbctlWorld): void {
     test('says how to register a cluster where none is', async () => {
       const { code, stdout } = await world().kbctl(['doctor']);
       expect(code).toBe(1);
-      expect(stdout).toContain('✓ table: reads, lists, writes and deletes\n✗ clusters: none is registered\n    → ');
+      expect(stdout).toContain(
+        "✓ table: reads, lists, writes and deletes\n✓ clock: agrees with the table's\n✗ clusters: none is registered\n    → ",
+      );
     });
 
     test('looks at everything of a cluster that is well', async () => {

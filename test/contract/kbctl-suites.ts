@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe } from '@jest/globals';
 import { type KbctlWorld, openKbctlWorld } from '../support/kbctl-world.ts';
 import { describeAllocate } from './kbctl-allocate.ts';
+import { describeClock } from './kbctl-clock.ts';
 import { describeClusterApply } from './kbctl-cluster-apply.ts';
 import { describeClusterChanges } from './kbctl-cluster-changes.ts';
 import { describeClusterGet } from './kbctl-cluster-get.ts';
@@ -20,7 +21,7 @@ const SUITES = {
   clusters: [describeClusterGet, describeClusterApply, describeClusterChanges, describePause],
   looking: [describeStatus, describeShow, describeDoctor],
   ranges: [describeRanges, describeAllocate, describeRepair],
-  'API servers': [describeHeartbeat, describeDeregister],
+  'API servers': [describeHeartbeat, describeDeregister, describeClock],
 } satisfies Readonly<Record<string, readonly Suite[]>>;
 
 export type SuiteGroup = keyof typeof SUITES;

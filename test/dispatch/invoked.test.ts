@@ -27,6 +27,17 @@ describe('the handler of a loop', () => {
     expect(world.telemetry.lines[0]).toMatchObject({ message: 'invocation ended', fields: { lateMs: 1_500 } });
   });
 
+  test.each([2_001, -960_000])('reports that its clock is %d ms ahead of the table', async (skewMs) => {
+    const world = aDispatchWorld({ skewMs: () => skewMs });
+    await handler({}, contextOf(world));
+    expect(world.telemetry.lines).toContainEqual({
+      level: 'error',
+      message: "the clock differs from the table's",
+      fields: { skewMs },
+    });
+    expect(world.telemetry.counters).toMatchObject({ clockSkewed: 1 });
+  });
+
   test('respects the time that its function has left', async () => {
     const world = aDispatchWorld();
     await world.register({ name: 'a' });

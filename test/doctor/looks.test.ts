@@ -1,6 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { LOOPS } from '../../lib/cluster/cluster-spec.ts';
 import { endLine, lookAtApiServer, lookAtKubeconfig, lookAtName } from '../../lib/doctor/look-at-access.ts';
+import { lookAtClock } from '../../lib/doctor/look-at-clock.ts';
 import { lookAtOwners } from '../../lib/doctor/look-at-owners.ts';
 import { lookAtPasses } from '../../lib/doctor/look-at-passes.ts';
 import { lookAtProbes } from '../../lib/doctor/look-at-probes.ts';
@@ -51,6 +52,17 @@ describe('the table', () => {
     const table = aTable();
     await table.put({ cluster: '#doctor', key: 'probe', value: { atMs: 1 }, schema: 1 }, undefined);
     expect(await lookAtTable(table, NOW_MS)).toEqual([expect.objectContaining({ level: 'ok' })]);
+  });
+});
+
+describe('the clock', () => {
+  test.each([
+    { skewMs: 0, level: 'ok', message: "agrees with the table's" },
+    { skewMs: -2_000, level: 'ok', message: "agrees with the table's" },
+    { skewMs: 2_100, level: 'fail', message: "is 2.1 s ahead of the table's or more" },
+    { skewMs: -960_000, level: 'fail', message: "is 960.0 s behind the table's or more" },
+  ])('is $level when it is $skewMs ms ahead', ({ skewMs, level, message }) => {
+    expect(lookAtClock(skewMs)).toEqual([expect.objectContaining({ check: 'clock', level, message })]);
   });
 });
 

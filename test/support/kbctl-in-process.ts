@@ -7,13 +7,18 @@ export interface Called extends Ran {
   readonly output: string;
 }
 
+export interface CallOptions extends KbctlOptions {
+  /** How far the clock of its host is ahead. Default: 0. */
+  readonly aheadMs?: number;
+}
+
 let last: Promise<unknown> = Promise.resolve();
 
 /**
  * Runs `kbctl` in this process, as a process of its own would: with this environment, in this folder. One command at a
  * time, since a process has one of each.
  */
-export function callKbctl(words: readonly string[], options: KbctlOptions): Promise<Called> {
+export function callKbctl(words: readonly string[], options: CallOptions): Promise<Called> {
   const result = last.then(() => call(words, options));
   last = result.catch(() => undefined);
   return result;
@@ -24,7 +29,7 @@ interface Written {
   readonly chunk: Buffer;
 }
 
-async function call(words: readonly string[], { cwd, env, stdin = '' }: KbctlOptions): Promise<Called> {
+async function call(words: readonly string[], { cwd, env, stdin = '', aheadMs = 0 }: CallOptions): Promise<Called> {
   const written: Written[] = [];
   const { PATH = '', HOME = '' } = process.env;
   const restore = replaceEnvironment({ PATH, HOME, ...env }, cwd);
@@ -36,7 +41,7 @@ async function call(words: readonly string[], { cwd, env, stdin = '' }: KbctlOpt
         err: collector('err', written),
       },
       ended: new AbortController().signal,
-      nowMs: Date.now,
+      nowMs: () => Date.now() + aheadMs,
     });
     const textOf = (chunks: readonly Written[]) => Buffer.concat(chunks.map(({ chunk }) => chunk)).toString('utf8');
     const [stdout, stderr] = (['out', 'err'] as const).map((to) => textOf(written.filter((each) => each.to === to)));

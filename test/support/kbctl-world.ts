@@ -71,6 +71,8 @@ export interface WorldOptions {
   readonly stdin?: string | Uint8Array;
   /** `false`: without `--table`. */
   readonly inAws?: boolean;
+  /** Of `kbctl` in this process: how far the clock of its host is ahead. */
+  readonly aheadMs?: number;
 }
 
 /** @param endpoint of dynalite, or of an emulator of AWS. */
@@ -107,9 +109,10 @@ export async function openKbctlWorld(endpoint: string): Promise<KbctlWorld> {
   };
   const wordsOf = (words: readonly string[], { inAws = true }: WorldOptions) =>
     inAws && !words.includes('--table') ? [...words, '--table', tableName] : words;
-  const optionsOf = ({ env = {}, stdin }: WorldOptions) => ({
+  const optionsOf = ({ env = {}, stdin, aheadMs = 0 }: WorldOptions) => ({
     cwd: folder,
     env: { ...awsEnv, ...env },
+    aheadMs,
     ...(stdin !== undefined && { stdin }),
   });
   const local = localEnvironment({

@@ -21,6 +21,7 @@ const METRICS = Object.keys({
   failures: true,
   eventsDropped: true,
   credentialsEnding: true,
+  clockSkewed: true,
   lateTicks: true,
   unreadableTicks: true,
   unqueuedTicks: true,

@@ -1,0 +1,57 @@
+import { beforeAll, describe, expect, test } from '@jest/globals';
+import { registerCluster } from '../../lib/table/cluster-registration.ts';
+import { readPauseOfAll } from '../../lib/table/clusters.ts';
+import { specIn } from '../support/kbctl-specs.ts';
+import { CLUSTER, type KbctlWorld } from '../support/kbctl-world.ts';
+
+const QUARTER_MS = 16 * 60_000;
+const ADDRESS = '203.0.113.10';
+
+/** Every command that writes what time decides, run where the clock of its host is wrong. */
+export function describeClock(world: () => KbctlWorld): void {
+  const stored = () => world().table.list(CLUSTER, '');
+
+  beforeAll(async () => {
+    await registerCluster(world().table, specIn(world().spec()));
+    await world().runAllLoops();
+    world().file('ranges.json', (await world().kbctl(['export', 'ranges', CLUSTER])).stdout);
+  });
+
+  describe('kbctl, where the clock of the host is wrong', () => {
+    test.each([
+      { aheadMs: QUARTER_MS, words: ['repair', 'cluster-ip', CLUSTER] },
+      { aheadMs: -QUARTER_MS, words: ['allocate', 'ip', CLUSTER] },
+      { aheadMs: -QUARTER_MS, words: ['release', 'ip', CLUSTER, '10.0.0.9', '--yes'] },
+      { aheadMs: -QUARTER_MS, words: ['deregister', CLUSTER, ADDRESS, '--last-one'] },
+      { aheadMs: QUARTER_MS, words: ['deregister', CLUSTER, ADDRESS, '--undo'] },
+      { aheadMs: 3_500, words: ['heartbeat', CLUSTER, '--address', ADDRESS, '--once'] },
+      { aheadMs: -QUARTER_MS, words: ['import', 'ranges', CLUSTER, '-f', 'ranges.json', '--yes'] },
+    ])('refuses to write: $words', async ({ aheadMs, words }) => {
+      const before = await stored();
+      const { code, stdout, stderr } = await world().kbctl(words, { aheadMs });
+      expect({ code, stdout }).toEqual({ code: 3, stdout: '' });
+      const how = aheadMs > 0 ? 'ahead of' : 'behind';
+      expect(stderr).toMatch(new RegExp(`The clock of this host is \\d+\\.\\d s or more ${how} the table's`));
+      expect(await stored()).toEqual(before);
+    });
+
+    test('pauses until a time of the table, as a brake works by any clock', async () => {
+      const beforeMs = Date.now();
+      const words = ['pause', '--all', '--for', '1m', '--reason', 'x'];
+      const { code, stderr } = await world().kbctl(words, { aheadMs: -QUARTER_MS });
+      expect({ code, stderr }).toEqual({ code: 0, stderr: expect.stringMatching(/^warning: The clock of this host/) });
+      const untilMs = (await readPauseOfAll(world().table))?.untilMs ?? 0;
+      expect(untilMs - beforeMs).toBeGreaterThan(57_000);
+    });
+
+    test('shows ages by the time of the table', async () => {
+      const { stdout } = await world().kbctl(['get', 'leases', CLUSTER], { aheadMs: QUARTER_MS });
+      expect(stdout).not.toMatch(/\dm ago/);
+    });
+
+    test('fails the doctor', async () => {
+      const { code, stdout } = await world().kbctl(['doctor', CLUSTER], { aheadMs: -QUARTER_MS });
+      expect({ code, stdout }).toEqual({ code: 1, stdout: expect.stringContaining("s behind the table's or more") });
+    });
+  });
+}
