@@ -26,6 +26,18 @@ export function lossyDynamo(loses: number): { readonly client: DynamoDBClient; r
     if (Item !== undefined) items.set(idOf(Item), Item);
   };
 
+  const putLosing = async (input: PutItemCommand['input']): Promise<void> => {
+    lost += 1;
+    try {
+      put(input, 1);
+    } catch {
+      // This reply is lost, too.
+    }
+    // Others come first.
+    for (let turn = 0; turn < 10; turn++) await new Promise(setImmediate);
+    put(input, 2);
+  };
+
   const send = async (command: unknown): Promise<object> => {
     await new Promise(setImmediate);
     if (command instanceof GetItemCommand) {
@@ -34,22 +46,11 @@ export function lossyDynamo(loses: number): { readonly client: DynamoDBClient; r
     }
     if (!(command instanceof PutItemCommand)) throw new Error('not a command of this table');
     const isOver = command.input.ExpressionAttributeValues !== undefined;
-    if (isOver) puts += 1;
-    if (!isOver || puts % loses !== 0) {
-      put(command.input, 1);
-      return {};
-    }
-    lost += 1;
-    try {
-      put(command.input, 1);
-    } catch {
-      // This reply is lost, too.
-    }
-    // Others come first.
-    for (let turn = 0; turn < 10; turn++) await new Promise(setImmediate);
-    put(command.input, 2);
+    if (isOver && ++puts % loses === 0) await putLosing(command.input);
+    else put(command.input, 1);
     return {};
   };
+
   return {
     client: { send, config: { region: async () => 'eu-test-1' } } as unknown as DynamoDBClient,
     lost: () => lost,
