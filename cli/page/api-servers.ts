@@ -27,7 +27,7 @@ function withdrawal({ withdrawnUntilMs, state }: ApiServerStatus, nowMs: number)
 }
 
 function probe({ source, lastProbe, misses = 0 }: ApiServerStatus): Child {
-  if (source === 'agent') return 'none: its own host refreshes the lease';
+  if (source === 'agent' && lastProbe === undefined) return 'none: its own host refreshes the lease';
   const missed = misses > 0 && html` <small>${counted(misses, 'miss', 'misses')} in a row</small>`;
   return [lastProbe === undefined ? '–' : clipped(lastProbe, 300), missed];
 }

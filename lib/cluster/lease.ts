@@ -7,14 +7,16 @@ export interface Lease {
   readonly address: string;
   /** Grows with each refresh, as the original's does. */
   readonly generation: number;
-  /** `probe`: refreshed by the kubernetes-service loop. `agent`: by the API server's own host, and never probed. */
+  /** `probe`: refreshed by the kubernetes-service loop. `agent`: by the API server's own host. */
   readonly source: 'probe' | 'agent';
   /** The host name whose record this address was, if it came from one. */
   readonly host?: string;
   /** The lease is held while this is later than now. */
   readonly expiresAtMs: number;
-  /** Probes missed in a row since the last refresh. */
+  /** Probes missed in a row since the last refresh, as far as they prove anything of the server. */
   readonly misses: number;
+  /** When the last of them was counted. Absent in items of versions that did not date misses. */
+  readonly missedAtMs?: number;
   /** Deregistered: not published before this, whatever the probe says. */
   readonly withdrawnUntilMs?: number;
   /**
@@ -28,6 +30,11 @@ export interface Lease {
 
 export function isWithdrawn(lease: Lease, nowMs: number): boolean {
   return lease.withdrawnUntilMs !== undefined && lease.withdrawnUntilMs > nowMs;
+}
+
+/** As long as its agent refreshes a lease, or has withdrawn it, no probe decides. */
+export function isKeptByAgent(lease: Lease, nowMs: number): boolean {
+  return lease.source === 'agent' && (lease.expiresAtMs > nowMs || isWithdrawn(lease, nowMs));
 }
 
 /** A lease is held iff it has not run out and is not withdrawn. */

@@ -66,7 +66,6 @@ function passContext(
     passId,
     nowMs,
     pause: (ms) => pause(environment.startDeadline(ms), signal),
-    firstPass: previous === undefined,
     ...(mode !== undefined && { previousMode: mode }),
     state: previous?.state,
     wouldWrite,

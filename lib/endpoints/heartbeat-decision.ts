@@ -54,7 +54,7 @@ function withoutPlace(lease: Lease, outcome: ProbeOutcome | undefined, nowMs: nu
   if (outcome?.verdict === 'shuttingDown') {
     if (lease.seenDown && lease.expiresAtMs <= nowMs) return {};
     const expiresAtMs = Math.min(lease.expiresAtMs, nowMs);
-    return { write: { ...lease, expiresAtMs, misses: MISSES_TO_GO, seenDown: true } };
+    return { write: { ...lease, expiresAtMs, misses: MISSES_TO_GO, missedAtMs: nowMs, seenDown: true } };
   }
   // Silence: the process that said it was shutting down is gone.
   return lease.seenDown && outcome?.answered === false ? { write: { ...lease, seenDown: false } } : {};

@@ -1,7 +1,7 @@
 import type { ApiServerKind } from '../cluster/cluster-spec.ts';
-import { isHeld, isWithdrawn, type Lease } from '../cluster/lease.ts';
+import { isHeld, isKeptByAgent, isWithdrawn, type Lease } from '../cluster/lease.ts';
 import { type ProbeOutcome, shortDetail } from './probe-outcome.ts';
-import { type ExpectedAddress, MISSES_TO_GO, publishedAddresses } from './published-addresses.ts';
+import { type ExpectedAddress, hasMissedTwice, MISSES_TO_GO, publishedAddresses } from './published-addresses.ts';
 
 export type LeaseChange =
   | { readonly verb: 'put'; readonly lease: Lease }
@@ -17,12 +17,13 @@ export interface LeaseObservation {
   readonly hosts: readonly string[];
   readonly nowMs: number;
   readonly leaseMs: number;
-  /** The cluster's start: what ran out and does not answer goes without a second probe. */
-  readonly firstPass: boolean;
+  readonly intervalMs: number;
 }
 
 /** An item that says nothing any more is deleted an hour after its lease or its withdrawal ended. */
 const FORGET_AFTER_MS = 3_600_000;
+/** A miss that is older says nothing of what was in between. */
+const INTERVALS_TO_MISS_AGAIN = 3;
 
 /** Every change that a tick makes to the leases: at most one an address, nothing that changes nothing. */
 export function decideLeases(observation: LeaseObservation): LeaseChange[] {
@@ -38,7 +39,11 @@ export function decideLeases(observation: LeaseObservation): LeaseChange[] {
     ...refreshes.map(({ lease }) => lease.address),
     ...departures.map(({ address }) => address),
   ]);
-  const forgotten = leases.filter((lease) => !changed.has(lease.address) && isForgotten(lease, observation.nowMs));
+  const published = publishedAddresses(leases, expected, observation.nowMs);
+  const forgotten = leases.filter(
+    (lease) =>
+      !changed.has(lease.address) && !published.includes(lease.address) && isForgotten(lease, observation.nowMs),
+  );
   return [...refreshes, ...[...departures, ...forgotten].map((lease) => ({ verb: 'delete' as const, lease }))];
 }
 
@@ -48,7 +53,7 @@ function probedChange(
   observation: LeaseObservation,
 ): LeaseChange | undefined {
   const outcome = observation.outcomes.get(known.address);
-  if (outcome === undefined || lease?.source === 'agent') return undefined;
+  if (outcome === undefined || (lease !== undefined && isKeptByAgent(lease, observation.nowMs))) return undefined;
   const verdict = verdictFor(known.kind, outcome);
   if (verdict === 'ready') return refreshed(known, lease, outcome, observation);
   if (verdict === 'alive') return refreshedUnlessDown(known, lease, outcome, observation);
@@ -101,31 +106,83 @@ function dropped(lease: Lease, outcome: ProbeOutcome, nowMs: number): LeaseChang
   const gone = {
     expiresAtMs: Math.min(expiresAtMs, nowMs),
     misses: MISSES_TO_GO,
+    missedAtMs: nowMs,
     seenDown: true,
     lastProbe: shortDetail(outcome),
   };
   return { verb: 'put', lease: { ...lease, ...gone } };
 }
 
-function missed(lease: Lease, outcome: ProbeOutcome, { nowMs, firstPass }: LeaseObservation): LeaseChange | undefined {
-  if (firstPass && !isHeld(lease, nowMs)) return { verb: 'delete', lease };
+/** Writes a miss that counts, and the last answer of an address that is remembered although its lease ran out. */
+function missed(lease: Lease, outcome: ProbeOutcome, observation: LeaseObservation): LeaseChange | undefined {
+  const { nowMs } = observation;
   // Silence: the process that said it was shutting down is gone, what answers from now on is another.
-  const seenDown = lease.seenDown && outcome.answered;
-  if (lease.misses >= MISSES_TO_GO && lease.seenDown === seenDown) return undefined;
-  const misses = Math.min(lease.misses + 1, MISSES_TO_GO);
-  return { verb: 'put', lease: { ...lease, misses, seenDown, lastProbe: shortDetail(outcome) } };
+  const seenDown = lease.seenDown && (outcome.answered || !provesSilence(lease, observation));
+  const counted = provesMiss(lease, outcome, observation) ? missesWith(lease, observation) : undefined;
+  const remembered = !isHeld(lease, nowMs) && !hasMissedTwice(lease);
+  const noted = remembered && lease.lastProbe !== shortDetail(outcome);
+  if (counted === undefined && lease.seenDown === seenDown && !noted) return undefined;
+  const misses = counted !== undefined && { misses: counted, missedAtMs: nowMs };
+  return { verb: 'put', lease: { ...lease, ...misses, seenDown, lastProbe: shortDetail(outcome) } };
 }
 
-/** Silence counts as down only when it cannot be our own network: something else answered, or there is nothing else. */
+/** The misses in a row with this one; undefined when it says nothing new, or comes too soon after the last one. */
+function missesWith(lease: Lease, { nowMs, intervalMs }: LeaseObservation): number | undefined {
+  if (hasMissedTwice(lease) && lease.expiresAtMs <= nowMs) return undefined;
+  const sinceMs = nowMs - (lease.missedAtMs ?? Number.NEGATIVE_INFINITY);
+  if (lease.misses === 0 || Math.abs(sinceMs) > INTERVALS_TO_MISS_AGAIN * intervalMs) return 1;
+  return sinceMs < intervalMs / 2 ? undefined : Math.min(lease.misses + 1, MISSES_TO_GO);
+}
+
+/**
+ * Silence may be our own network's, unless another address answered in this tick. Of an agent that stopped refreshing
+ * its lease, another agent that did not is proof enough: the lease ran out without any probe.
+ */
+function provesMiss(lease: Lease, { answered }: ProbeOutcome, { outcomes, leases, nowMs }: LeaseObservation): boolean {
+  if (answered || isAnyAnswered(outcomes)) return true;
+  return lease.source === 'agent' && leases.some((other) => other.source === 'agent' && isHeld(other, nowMs));
+}
+
+/** Where there is no other address to ask, silence is all that a server that went down will ever give. */
+function provesSilence(lease: Lease, { outcomes }: LeaseObservation): boolean {
+  return isAnyAnswered(outcomes) || [...outcomes.keys()].every((address) => address === lease.address);
+}
+
+export function isAnyAnswered(outcomes: ReadonlyMap<string, ProbeOutcome>): boolean {
+  return [...outcomes.values()].some(({ answered }) => answered);
+}
+
 function seenDownWhileWithdrawn(
   lease: Lease,
   outcome: ProbeOutcome,
-  { outcomes }: LeaseObservation,
+  observation: LeaseObservation,
 ): LeaseChange | undefined {
-  const others = [...outcomes].filter(([address]) => address !== lease.address);
-  const proven = outcome.answered || others.length === 0 || others.some(([, { answered }]) => answered);
-  if (!proven || lease.seenDown) return undefined;
+  if (lease.seenDown || !(outcome.answered || provesSilence(lease, observation))) return undefined;
   return { verb: 'put', lease: { ...lease, seenDown: true, lastProbe: shortDetail(outcome) } };
+}
+
+/**
+ * An address that is published although it has no lease, as in the first pass over an adopted cluster or after the table
+ * lost an item: it is remembered as one whose lease ran out now, and two misses remove it.
+ */
+export function rememberedLease(
+  { address, kind, host }: ExpectedAddress,
+  { outcomes, nowMs }: Pick<LeaseObservation, 'outcomes' | 'nowMs'>,
+): Lease | undefined {
+  const outcome = outcomes.get(address);
+  if (outcome !== undefined && verdictFor(kind, outcome) === 'shuttingDown') return undefined;
+  const missed = outcome !== undefined && (outcome.answered || isAnyAnswered(outcomes));
+  return {
+    address,
+    generation: 1,
+    source: 'probe',
+    ...(host !== undefined && { host }),
+    expiresAtMs: nowMs,
+    misses: missed ? 1 : 0,
+    ...(missed && { missedAtMs: nowMs }),
+    seenDown: false,
+    ...(outcome && { lastProbe: shortDetail(outcome) }),
+  };
 }
 
 /** A lease of ours whose address is no longer in the spec goes at once if another is live; alone it stays till it runs out. */

@@ -9,7 +9,7 @@ export interface ExpectedAddress {
   readonly host?: string;
 }
 
-/** An address goes when its lease ran out *and* so many probes in a row missed. */
+/** An address is removed when so many probes in a row missed, the last of them after its lease ran out. */
 export const MISSES_TO_GO = 2;
 
 /** What the spec names, and what the leases know of its host names. */
@@ -25,9 +25,8 @@ export function knownAddresses(apiServers: readonly ApiServerSpec[], leases: rea
 }
 
 /**
- * Addresses to publish, in byte order. What is probed keeps its place after its lease ran out until it missed twice,
- * so that no outage of ours removes a healthy server; an agent's lease, and an address that left the spec, go by
- * expiry alone.
+ * Addresses to publish, in byte order. An address that is probed stays after its lease ran out until it missed twice,
+ * so that no outage of ours removes a healthy server; an address that is not in the spec is removed by expiry alone.
  */
 export function publishedAddresses(
   leases: readonly Lease[],
@@ -36,7 +35,7 @@ export function publishedAddresses(
 ): string[] {
   const probed = new Set(expected.map(({ address }) => address));
   return leases
-    .filter((lease) => isPublished(lease, probed.has(lease.address) && lease.source === 'probe', nowMs))
+    .filter((lease) => isPublished(lease, probed.has(lease.address), nowMs))
     .map(({ address }) => address)
     .sort((one, other) => (one < other ? -1 : 1));
 }
@@ -55,8 +54,13 @@ export function goneAddresses(
   return leases.filter((lease) => !live.includes(lease.address) && saidSo(lease)).map(({ address }) => address);
 }
 
+/** Misses that were counted while the lease was valid, and without a date since, prove nothing of the time after it. */
+export function hasMissedTwice({ misses, missedAtMs, expiresAtMs }: Lease): boolean {
+  return misses >= MISSES_TO_GO && (missedAtMs === undefined || missedAtMs >= expiresAtMs);
+}
+
 function isPublished(lease: Lease, probed: boolean, nowMs: number): boolean {
   // Its first answer after a withdrawal takes the mark away: until then a lease that is left of before says nothing.
-  if (lease.source === 'probe' && lease.withdrawnUntilMs !== undefined) return false;
-  return isHeld(lease, nowMs) || (probed && lease.generation > 0 && lease.misses < MISSES_TO_GO);
+  if (lease.withdrawnUntilMs !== undefined) return lease.source === 'agent' && isHeld(lease, nowMs);
+  return isHeld(lease, nowMs) || (probed && lease.generation > 0 && !hasMissedTwice(lease));
 }

@@ -1,5 +1,5 @@
 import type { Finding } from '../cluster/finding.ts';
-import { isWithdrawn, type Lease } from '../cluster/lease.ts';
+import { isHeld, isWithdrawn, type Lease } from '../cluster/lease.ts';
 import { afterWrite, type ContestState, contestStateFrom, judgeContest } from '../endpoints/contested-writes.ts';
 import { foreignSlice, noLiveLease, twoOwners } from '../endpoints/endpoint-findings.ts';
 import { EndpointsError } from '../endpoints/errors.ts';
@@ -9,6 +9,7 @@ import {
   type EndpointSliceObject,
   type EndpointsObject,
   KUBERNETES_SERVICE,
+  readyAddresses,
   SERVICE_NAME_LABEL,
   type ServiceObject,
 } from '../endpoints/objects.ts';
@@ -19,7 +20,7 @@ import type { TableValue } from '../table/key-value-table.ts';
 import { listLeases } from '../table/leases.ts';
 import { ensureService, SERVICE_REF, type ServiceEnsured } from './ensure-service.ts';
 import type { LoopDefinition, PassContext, PassReport } from './pass.ts';
-import { type LeasesRefreshed, refreshLeases } from './refresh-leases.ts';
+import { type LeasesRefreshed, refreshLeases, rememberPublished } from './refresh-leases.ts';
 import { ENDPOINTS_REF, type EndpointsWritten, SLICE_REF, writeEndpoints } from './write-endpoints.ts';
 
 /**
@@ -35,12 +36,13 @@ async function run(context: PassContext): Promise<PassReport> {
     const service = await ensureService(context, await kubernetes.get<ServiceObject>(SERVICE_REF));
     return reportOf(context, service, { changes: [], findings: [], counts: {} });
   }
-  const leases = await refreshLeases(context);
+  const refreshed = await refreshLeases(context);
   const [currentService, current, slices] = await Promise.all([
     kubernetes.get<ServiceObject>(SERVICE_REF),
     kubernetes.get<EndpointsObject>(ENDPOINTS_REF),
     readSlices(context),
   ]);
+  const leases = await rememberPublished(context, refreshed, readyAddresses(current));
   const observation = await observe(context, leases, current, slices);
   // All is read: from here on it is written.
   const service = await ensureService(context, currentService);
@@ -67,16 +69,20 @@ interface Observed extends EndpointsObservation {
   readonly nowMs: number;
 }
 
-/** The leases are listed anew: somebody may have deregistered while this pass probed and read. */
+/**
+ * The leases are listed again: an address may have been deregistered while this pass probed and read. Where no lease is
+ * valid nothing is live, although addresses are remembered: the pass is refused and the endpoints stay.
+ */
 async function observe(
   { spec, table, nowMs }: PassContext,
-  { expected }: LeasesRefreshed,
+  { expected }: Pick<LeasesRefreshed, 'expected'>,
   current: EndpointsObject | undefined,
   slices: readonly EndpointSliceObject[],
 ): Promise<Observed> {
   const leases = (await listLeases(table, spec.name)).map(({ lease }) => lease);
   const decidedAtMs = nowMs();
-  const live = publishedAddresses(leases, expected, decidedAtMs);
+  const isAnyHeld = leases.some((lease) => isHeld(lease, decidedAtMs));
+  const live = isAnyHeld ? publishedAddresses(leases, expected, decidedAtMs) : [];
   const gone = goneAddresses(leases, live, spec.endpoints.reconciler, decidedAtMs);
   return { spec, current, slice: slices.find(isNamedAsOurs), live, gone, leases, nowMs: decidedAtMs };
 }
@@ -91,7 +97,7 @@ interface Published {
 async function publish(
   { spec, kubernetes, state }: PassContext,
   observation: Observed,
-  { outcomes }: LeasesRefreshed,
+  { outcomes }: Pick<LeasesRefreshed, 'outcomes'>,
 ): Promise<Published> {
   const before = contestStateFrom(state);
   const decision = planEndpoints(observation);

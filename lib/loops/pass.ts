@@ -18,8 +18,6 @@ export interface PassContext {
   readonly nowMs: () => number;
   /** For what the API server does by itself a moment later. The pass's deadline ends it. */
   readonly pause: (ms: number) => Promise<void>;
-  /** No run record exists: this pass is the cluster's start for its loop. */
-  readonly firstPass: boolean;
   /**
    * `observe` when any pass has only observed since the last enforcing one that succeeded: what was counted before is
    * stale. Absent on the first pass.

@@ -16,6 +16,8 @@ export interface ProbedAddress extends ExpectedAddress {
 export interface ResolvedAddresses {
   readonly addresses: readonly ProbedAddress[];
   readonly findings: readonly Finding[];
+  /** Host names whose look-up failed. */
+  readonly unresolved: readonly string[];
 }
 
 /**
@@ -33,7 +35,11 @@ export async function resolveAddresses(
     .flatMap(({ addresses }) => addresses)
     .sort((one, other) => Number('host' in one) - Number('host' in other));
   for (const address of named) if (!byAddress.has(address.address)) byAddress.set(address.address, address);
-  return { addresses: [...byAddress.values()], findings: resolved.flatMap(({ findings }) => findings) };
+  return {
+    addresses: [...byAddress.values()],
+    findings: resolved.flatMap(({ findings }) => findings),
+    unresolved: resolved.flatMap(({ unresolved }) => unresolved),
+  };
 }
 
 async function resolveServer(
@@ -44,7 +50,8 @@ async function resolveServer(
 ): Promise<ResolvedAddresses> {
   if ('address' in server) {
     const { address, kind } = server;
-    return { addresses: [{ address, kind, target: targetOf(address, server.probe, spec) }], findings: [] };
+    const target = targetOf(address, server.probe, spec);
+    return { addresses: [{ address, kind, target }], findings: [], unresolved: [] };
   }
   const { host } = server;
   const probe = { ...server.probe, serverName: server.probe.serverName ?? host };
@@ -55,7 +62,7 @@ async function resolveServer(
 
   const known = leases.filter((lease) => lease.source === 'probe' && lease.host === host).map(({ address }) => address);
   const message = `the look-up of ${host} failed; what was known stays: ${known.join(' ') || 'nothing'}`;
-  return { addresses: probed(known), findings: [{ type: 'other', message, item: host }] };
+  return { addresses: probed(known), findings: [{ type: 'other', message, item: host }], unresolved: [host] };
 }
 
 function publishable(
@@ -70,7 +77,8 @@ function publishable(
     const message = `${host} stands for ${record}, which no Endpoints may publish; correct its DNS records`;
     return { type: 'other', message, item: record };
   });
-  return { addresses: probed(records.filter((record) => isFit(record) && familyOf(record) === family)), findings };
+  const fit = records.filter((record) => isFit(record) && familyOf(record) === family);
+  return { addresses: probed(fit), findings, unresolved: [] };
 }
 
 function isFit(record: string): boolean {
@@ -89,15 +97,11 @@ export function targetOf(address: string, probe: ProbeSpec, spec: ClusterSpec): 
   };
 }
 
-/** All at once. Who refreshes a lease itself is not asked. */
+/** Probes all at once, by address. */
 export async function probeAddresses(
   addresses: readonly ProbedAddress[],
-  leases: readonly Lease[],
   probe: Prober,
 ): Promise<ReadonlyMap<string, ProbeOutcome>> {
-  const agents = new Set(leases.filter(({ source }) => source === 'agent').map(({ address }) => address));
-  const outcomes = addresses
-    .filter(({ address }) => !agents.has(address))
-    .map(async ({ address, target }) => [address, probeOutcome(await probe(target))] as const);
+  const outcomes = addresses.map(async ({ address, target }) => [address, probeOutcome(await probe(target))] as const);
   return new Map(await Promise.all(outcomes));
 }

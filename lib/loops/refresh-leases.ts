@@ -1,12 +1,12 @@
 import type { Finding } from '../cluster/finding.ts';
-import { isWithdrawn, type Lease } from '../cluster/lease.ts';
+import { isKeptByAgent, isWithdrawn, type Lease } from '../cluster/lease.ts';
 import { oddProbes } from '../endpoints/endpoint-findings.ts';
-import { decideLeases, type LeaseChange } from '../endpoints/lease-decisions.ts';
+import { decideLeases, isAnyAnswered, type LeaseChange, rememberedLease } from '../endpoints/lease-decisions.ts';
 import type { ProbeOutcome } from '../endpoints/probe-outcome.ts';
 import type { ExpectedAddress } from '../endpoints/published-addresses.ts';
 import { type ListedLease, listLeases, putLease, removeLease } from '../table/leases.ts';
 import type { PassContext } from './pass.ts';
-import { probeAddresses, resolveAddresses } from './probe-addresses.ts';
+import { type ProbedAddress, probeAddresses, resolveAddresses } from './probe-addresses.ts';
 
 export interface LeasesRefreshed {
   readonly expected: readonly ExpectedAddress[];
@@ -14,6 +14,10 @@ export interface LeasesRefreshed {
   /** Leases taken, dropped, given back or removed. A refresh, and a miss, are not told. */
   readonly changes: readonly string[];
   readonly findings: readonly Finding[];
+  /** Addresses that had a lease before the probes, or have one since. */
+  readonly leased: ReadonlySet<string>;
+  /** Host names whose look-up failed. */
+  readonly unresolved: readonly string[];
 }
 
 /**
@@ -21,15 +25,16 @@ export interface LeasesRefreshed {
  * listed before the probes: whoever wrote meanwhile, a deregistration above all, wins.
  */
 export async function refreshLeases(context: PassContext): Promise<LeasesRefreshed> {
-  const { spec, table, firstPass, nowMs } = context;
+  const { spec, table, nowMs } = context;
   const listed = await listLeases(table, spec.name);
   const leases = listed.map(({ lease }) => lease);
-  const { addresses: expected, findings } = await resolveAddresses(spec, context.resolveHost, leases);
-  const outcomes = await probeAddresses(expected, leases, context.probe);
+  const { addresses: expected, findings, unresolved } = await resolveAddresses(spec, context.resolveHost, leases);
+  const outcomes = await askAddresses(context, expected, leases);
   const hosts = spec.apiServers.flatMap((server) => ('host' in server ? server.host : []));
   const leaseMs = spec.endpoints.leaseSeconds * 1000;
+  const intervalMs = spec.intervalSeconds['kubernetes-service'] * 1000;
   const observedAtMs = nowMs();
-  const decided = decideLeases({ leases, expected, outcomes, hosts, nowMs: observedAtMs, leaseMs, firstPass });
+  const decided = decideLeases({ leases, expected, outcomes, hosts, nowMs: observedAtMs, leaseMs, intervalMs });
   const told = await Promise.all(
     decided.map(async (change) => {
       const before = listed.find(({ lease }) => lease.address === change.lease.address);
@@ -37,8 +42,60 @@ export async function refreshLeases(context: PassContext): Promise<LeasesRefresh
       return won ? describeChange(change, before?.lease, outcomes.get(change.lease.address), observedAtMs) : undefined;
     }),
   );
-  const changes = told.filter((line) => line !== undefined);
-  return { expected, outcomes, changes, findings: [...findings, ...oddProbes(outcomes)] };
+  return {
+    expected,
+    outcomes,
+    changes: told.filter((line) => line !== undefined),
+    findings: [...findings, ...oddProbes(outcomes)],
+    leased: new Set([...leases, ...decided.map(({ lease }) => lease)].map(({ address }) => address)),
+    unresolved,
+  };
+}
+
+/** An agent's server is asked only as a witness: whether the silence of all the others is theirs, or our own network's. */
+async function askAddresses(
+  { probe, nowMs }: PassContext,
+  expected: readonly ProbedAddress[],
+  leases: readonly Lease[],
+): Promise<ReadonlyMap<string, ProbeOutcome>> {
+  const kept = new Set(leases.filter((lease) => isKeptByAgent(lease, nowMs())).map(({ address }) => address));
+  const outcomes = await probeAddresses(
+    expected.filter(({ address }) => !kept.has(address)),
+    probe,
+  );
+  if (outcomes.size === 0 || isAnyAnswered(outcomes)) return outcomes;
+  const witnesses = await probeAddresses(
+    expected.filter(({ address }) => kept.has(address)),
+    probe,
+  );
+  return new Map([...outcomes, ...witnesses]);
+}
+
+/**
+ * Remembers what is published without a lease, so that one lost probe does not remove it. Where a look-up failed, the
+ * address may be of that host.
+ */
+export async function rememberPublished(
+  { spec, table, nowMs }: PassContext,
+  { expected, outcomes, leased, unresolved, ...rest }: LeasesRefreshed,
+  published: readonly string[],
+): Promise<Pick<LeasesRefreshed, 'expected' | 'outcomes' | 'changes' | 'findings'>> {
+  const [host] = unresolved;
+  const found = published
+    .filter((address) => !leased.has(address))
+    .flatMap((address): ExpectedAddress[] => {
+      const known = expected.find((other) => other.address === address);
+      if (known !== undefined) return [known];
+      return host === undefined ? [] : [{ address, kind: 'shared', host }];
+    });
+  const told = await Promise.all(
+    found.map(async (address) => {
+      const lease = rememberedLease(address, { outcomes, nowMs: nowMs() });
+      if (lease === undefined || (await putLease(table, spec.name, lease, undefined)).outcome !== 'won') return [];
+      return [`remembered ${lease.address}, which is published: ${lease.lastProbe ?? `${host} was not resolved`}`];
+    }),
+  );
+  return { ...rest, expected: [...expected, ...found], outcomes, changes: [...rest.changes, ...told.flat()] };
 }
 
 async function applyChange(

@@ -31,7 +31,8 @@ export function apiServerStatuses(
 function leaseStatus({ lease, item }: ListedLease, kind: ApiServerKind | undefined, nowMs: number): ApiServerStatus {
   const { address, host, source, expiresAtMs, misses, generation, withdrawnUntilMs, lastProbe } = lease;
   const wasHeld = generation > 0;
-  const untouched = wasHeld && misses === 0 && withdrawnUntilMs === undefined;
+  // Afterwards the item is written for other reasons: for what its probe answered.
+  const untouched = wasHeld && expiresAtMs > nowMs && misses === 0 && withdrawnUntilMs === undefined;
   return {
     address,
     ...(host !== undefined && { host }),
@@ -42,7 +43,7 @@ function leaseStatus({ lease, item }: ListedLease, kind: ApiServerKind | undefin
     ...(untouched && { refreshedAtMs: item.updatedAtMs }),
     ...(withdrawnUntilMs !== undefined && { withdrawnUntilMs }),
     misses,
-    ...(source === 'probe' && lastProbe !== undefined && { lastProbe }),
+    ...(lastProbe !== undefined && { lastProbe }),
   };
 }
 

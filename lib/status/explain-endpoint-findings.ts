@@ -10,7 +10,7 @@ export const LEASES = step(
 export const ENDPOINT_FINDINGS = {
   noLiveLease: {
     title: 'No API server answers',
-    what: 'No API server of the cluster has answered its probe for as long as a lease lasts, and twice in a row. The endpoints are not emptied: they stay as they were, so that clients go on trying what was there.',
+    what: 'No API server of the cluster has answered its probe for as long as a lease lasts. The endpoints are not emptied: they stay as they were, so that clients go on trying what was there.',
     causes: [
       'The control plane is down. Then this is a symptom, and ends by itself with the first answer.',
       'Something between here and the API servers does not let the probes through: a security group, a route, a firewall.',

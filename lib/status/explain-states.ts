@@ -145,7 +145,7 @@ export const STATES = {
   },
   ranOut: {
     title: 'The lease of an API server ran out',
-    what: 'It did not answer for as long as a lease lasts, and missed two probes in a row. Its address is not published. The first good answer brings it back.',
+    what: 'It did not answer for as long as a lease lasts. Its address is removed when it has missed two probes in a row while another API server answered; until then it stays published. The first good answer brings it back.',
     causes: [
       'The API server is down, or was taken away.',
       'Its address is not reached from where the passes run.',

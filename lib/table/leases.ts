@@ -56,7 +56,7 @@ export async function putLease(
 export function refreshLease(
   table: KeyValueTable,
   cluster: string,
-  lease: Omit<Lease, 'generation' | 'misses'>,
+  lease: Omit<Lease, 'generation' | 'misses' | 'missedAtMs'>,
   listed: ListedLease | undefined,
 ): Promise<WriteResult<ListedLease>> {
   const generation = (listed?.lease.generation ?? 0) + 1;
@@ -132,11 +132,11 @@ function neverHeld(address: string): Lease {
 
 /** The item's own expiry only says when it may be swept; whether the lease is held, its value says. */
 function leaseContent(lease: Lease): Omit<NewItem, 'cluster' | 'key'> {
-  const { generation, source, host, expiresAtMs, misses, withdrawnUntilMs, seenDown, lastProbe } = lease;
+  const { address: _, ...value } = lease;
   return {
     schema: SCHEMA,
-    value: { generation, source, host, expiresAtMs, misses, withdrawnUntilMs, seenDown, lastProbe },
-    expiresAtMs: Math.max(expiresAtMs, withdrawnUntilMs ?? 0) + REMEMBERED_MS,
+    value,
+    expiresAtMs: Math.max(lease.expiresAtMs, lease.withdrawnUntilMs ?? 0) + REMEMBERED_MS,
   };
 }
 
@@ -148,6 +148,7 @@ export function leaseKey(address: string): string {
 export function decodeLease(item: Item): Lease {
   const fields = fieldsOf(item, SCHEMA);
   const host = fields.optionalText('host');
+  const missedAtMs = fields.optionalNumber('missedAtMs');
   const withdrawnUntilMs = fields.optionalNumber('withdrawnUntilMs');
   const lastProbe = fields.optionalText('lastProbe');
   return {
@@ -158,6 +159,7 @@ export function decodeLease(item: Item): Lease {
     misses: fields.count('misses'),
     seenDown: fields.flag('seenDown'),
     ...(host !== undefined && { host }),
+    ...(missedAtMs !== undefined && { missedAtMs }),
     ...(withdrawnUntilMs !== undefined && { withdrawnUntilMs }),
     ...(lastProbe !== undefined && { lastProbe }),
   };

@@ -16,7 +16,6 @@ export async function repairPass({ table, clock }: AllocateWorld): Promise<void>
       rangesGeneration: cluster.rangesGeneration,
       table,
       nowMs: () => clock.nowMs,
-      firstPass: false,
       previousMode: 'enforce',
     });
     const { errors } = await loop.run(context);

@@ -78,7 +78,7 @@ describe('a heartbeat', () => {
   });
 
   test('of a server that says it is shutting down lets go at once', () => {
-    const gone = { ...held, expiresAtMs: NOW, misses: 2, seenDown: true };
+    const gone = { ...held, expiresAtMs: NOW, misses: 2, missedAtMs: NOW, seenDown: true };
     expect(decide(held, SHUTTING_DOWN)).toEqual({ state: 'down', write: gone });
   });
 

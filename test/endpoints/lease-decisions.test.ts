@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import type { ApiServerKind } from '../../lib/cluster/cluster-spec.ts';
 import type { Lease } from '../../lib/cluster/lease.ts';
-import { decideLeases, type LeaseObservation } from '../../lib/endpoints/lease-decisions.ts';
+import { decideLeases, type LeaseObservation, rememberedLease } from '../../lib/endpoints/lease-decisions.ts';
 import type { ProbeOutcome } from '../../lib/endpoints/probe-outcome.ts';
 import {
   type ExpectedAddress,
@@ -13,6 +13,7 @@ import {
 
 const NOW_MS = 100_000_000;
 const LEASE_MS = 15_000;
+const INTERVAL_MS = 10_000;
 const HOUR_MS = 3_600_000;
 const ADDRESS = '10.0.0.1';
 const OTHER = '10.0.0.2';
@@ -37,7 +38,7 @@ function expecting(kind: ApiServerKind = 'server', address = ADDRESS): ExpectedA
   return { address, kind };
 }
 
-/** One address of the spec and the answer of its probe. */
+/** One address of the spec and the answer of its probe; another address answers. */
 function decide(
   known: Lease | undefined,
   answer: ProbeOutcome,
@@ -47,16 +48,26 @@ function decide(
   return decideLeases({
     leases: known === undefined ? [] : [known],
     expected: [expecting(kind)],
-    outcomes: new Map([[ADDRESS, answer]]),
+    outcomes: new Map([
+      [ADDRESS, answer],
+      [OTHER, outcome('ready')],
+    ]),
     hosts: [],
     nowMs: NOW_MS,
     leaseMs: LEASE_MS,
-    firstPass: false,
+    intervalMs: INTERVAL_MS,
     ...given,
   });
 }
 
+/** An outage of ours. */
+const silent = new Map([
+  [ADDRESS, outcome('miss')],
+  [OTHER, outcome('miss')],
+]);
+
 const RUN_OUT = NOW_MS - 1;
+const missed = (misses: number, agoMs = 0) => ({ misses, missedAtMs: NOW_MS - agoMs });
 const refreshed = (generation: number) => [
   { verb: 'put', lease: lease({ generation, expiresAtMs: NOW_MS + LEASE_MS }) },
 ];
@@ -81,14 +92,38 @@ describe('what a probe makes of a lease', () => {
       outcome('ready'),
       refreshed(4),
     ],
-    ['a held lease and a miss: the miss is counted', lease(), outcome('miss'), left({ misses: 1 })],
-    ['a second miss is counted', lease({ misses: 1 }), outcome('miss'), left({ misses: 2 })],
-    ['a third miss says nothing new', lease({ misses: 2 }), outcome('miss'), []],
+    ['a held lease and a miss: the miss is counted', lease(), outcome('miss'), left(missed(1))],
+    ['a second miss is counted', lease(missed(1, INTERVAL_MS)), outcome('miss'), left(missed(2))],
+    ['a second miss is counted from half an interval on', lease(missed(1, 5_000)), outcome('miss'), left(missed(2))],
+    ['a second delivery of one tick is not counted', lease(missed(1, 4_999)), outcome('miss'), []],
+    ['a miss three intervals ago is in a row', lease(missed(1, 30_000)), outcome('miss'), left(missed(2))],
+    ['an older miss is forgotten', lease(missed(1, 30_001)), outcome('miss'), left(missed(1))],
+    ['a miss without a date is forgotten', lease({ misses: 1 }), outcome('miss'), left(missed(1))],
+    ['a miss of a clock far ahead is forgotten', lease(missed(1, -30_001)), outcome('miss'), left(missed(1))],
+    ['a third miss is dated while the lease is valid', lease(missed(2, 10_000)), outcome('miss'), left(missed(2))],
+    [
+      'two misses before the lease ran out are followed by one after it',
+      lease({ ...missed(2, 10_000), expiresAtMs: RUN_OUT }),
+      outcome('miss'),
+      left({ ...missed(2), expiresAtMs: RUN_OUT }),
+    ],
+    [
+      'two misses long before the lease ran out are forgotten',
+      lease({ ...missed(2, 30_001), expiresAtMs: RUN_OUT }),
+      outcome('miss'),
+      left({ ...missed(1), expiresAtMs: RUN_OUT }),
+    ],
+    [
+      'a removed address that misses again: nothing new',
+      lease({ ...missed(2, HOUR_MS / 2), expiresAtMs: NOW_MS - HOUR_MS / 2 }),
+      outcome('miss'),
+      [],
+    ],
     [
       'a held lease and a shutdown: it is dropped at once',
       lease(),
       outcome('shuttingDown'),
-      left({ expiresAtMs: NOW_MS, misses: 2, seenDown: true }),
+      left({ ...missed(2), expiresAtMs: NOW_MS, seenDown: true }),
     ],
     [
       'a dropped lease and a shutdown: nothing new',
@@ -201,9 +236,51 @@ describe('what a probe makes of a lease', () => {
     expect(change?.lease.lastProbe?.isWellFormed()).toBe(true);
   });
 
-  test("an agent's lease is the agent's", () => {
-    expect(decide(lease({ source: 'agent' }), outcome('ready'))).toEqual([]);
-    expect(decide(lease({ source: 'agent', expiresAtMs: RUN_OUT }), outcome('miss'))).toEqual([]);
+  test.each([
+    ['is valid', { expiresAtMs: NOW_MS + 1 }],
+    ['is withdrawn', { expiresAtMs: RUN_OUT, withdrawnUntilMs: NOW_MS + 1, seenDown: true }],
+  ])("an agent's lease that %s is the agent's", (_name, given) => {
+    expect(decide(lease({ source: 'agent', ...given }), outcome('ready'))).toEqual([]);
+    expect(decide(lease({ source: 'agent', ...given }), outcome('miss'))).toEqual([]);
+  });
+
+  test("an agent's lease that ran out is one that is probed", () => {
+    const [ready, miss] = [outcome('ready'), outcome('miss')];
+    const known = lease({ source: 'agent', expiresAtMs: RUN_OUT });
+    expect(decide(known, ready)).toEqual(saying(ready, refreshed(4)));
+    expect(decide(known, miss)).toEqual(saying(miss, [{ verb: 'put', lease: { ...known, ...missed(1) } }]));
+  });
+
+  test.each([
+    ['a silent address', 'probe', [], 0],
+    ['a silent address beside an agent', 'probe', ['agent'], 0],
+    ['of an agent that stopped', 'agent', [], 0],
+    ['of an agent that stopped beside one that did not', 'agent', ['agent'], 1],
+  ] as const)('where no API server answers, %s has misses: %s %s %i', (_name, source, others, misses) => {
+    const known = lease({ source, expiresAtMs: RUN_OUT });
+    const leases = [known, ...others.map((other) => lease({ address: '10.0.0.3', source: other }))];
+    expect(decide(undefined, outcome('miss'), { leases, outcomes: silent })).toMatchObject([{ lease: { misses } }]);
+  });
+
+  test('an error is a miss, whether or not another API server answers', () => {
+    const outcomes = new Map([[ADDRESS, outcome('miss', true)]]);
+    expect(decide(lease(), outcome('miss'), { outcomes })).toMatchObject([{ lease: missed(1) }]);
+  });
+
+  test('what is published without a lease is remembered, unless it shuts down', () => {
+    const remember = (answer: ProbeOutcome, other: ProbeOutcome, kind: ApiServerKind = 'server') => {
+      const outcomes = new Map([
+        [ADDRESS, answer],
+        [OTHER, other],
+      ]);
+      return rememberedLease(expecting(kind), { outcomes, nowMs: NOW_MS });
+    };
+    const [ready, miss, shutsDown] = [outcome('ready'), outcome('miss'), outcome('shuttingDown')];
+    const remembered = { address: ADDRESS, generation: 1, source: 'probe', expiresAtMs: NOW_MS, seenDown: false };
+    expect(remember(miss, ready)).toEqual({ ...remembered, ...missed(1), lastProbe: 'miss' });
+    expect(remember(miss, miss)).toEqual({ ...remembered, misses: 0, lastProbe: 'miss' });
+    expect(remember(shutsDown, ready)).toBeUndefined();
+    expect(remember(shutsDown, ready, 'shared')).toMatchObject(remembered);
   });
 
   test('the host name that an address is a record of is kept with it', () => {
@@ -256,18 +333,6 @@ describe('leases that go', () => {
     expect(decide(known, outcome('ready'), late)).toContainEqual({ verb: 'delete', lease: known });
   });
 
-  test('the start forgets a lease that ran out and does not answer', () => {
-    const known = lease({ expiresAtMs: RUN_OUT });
-    expect(decide(known, outcome('miss'), { firstPass: true })).toEqual([{ verb: 'delete', lease: known }]);
-  });
-
-  test('the start keeps what answers, and what has time left', () => {
-    const [ready, miss] = [outcome('ready'), outcome('miss')];
-    const ranOut = lease({ expiresAtMs: RUN_OUT });
-    expect(decide(ranOut, ready, { firstPass: true })).toEqual(saying(ready, refreshed(4)));
-    expect(decide(lease(), miss, { firstPass: true })).toEqual(saying(miss, left({ misses: 1 })));
-  });
-
   test('an item is deleted an hour after it said something last', () => {
     const dead = lease({ expiresAtMs: NOW_MS - HOUR_MS, misses: 2 });
     expect(decide(dead, outcome('miss'))).toEqual([{ verb: 'delete', lease: dead }]);
@@ -275,6 +340,8 @@ describe('leases that go', () => {
     expect(decide(agent, outcome('miss'))).toEqual([{ verb: 'delete', lease: agent }]);
     const withdrawnLater = { ...dead, withdrawnUntilMs: NOW_MS - 1 };
     expect(decide(withdrawnLater, outcome('miss'))).toEqual([]);
+    const remembered = { ...dead, misses: 0, lastProbe: 'miss' };
+    expect(decide(remembered, outcome('miss'), { outcomes: silent })).toEqual([]);
   });
 });
 
@@ -297,7 +364,12 @@ describe('which addresses are published', () => {
       lease({ generation: 0, expiresAtMs: 0, withdrawnUntilMs: NOW_MS }),
       false,
     ],
-    ["an agent's, run out", lease({ source: 'agent', expiresAtMs: RUN_OUT }), false],
+    ["an agent's, run out", lease({ source: 'agent', expiresAtMs: RUN_OUT }), true],
+    ["an agent's, run out and two misses", lease({ source: 'agent', expiresAtMs: RUN_OUT, misses: 2 }), false],
+    ["an agent's, withdrawn", lease({ source: 'agent', withdrawnUntilMs: NOW_MS + 1 }), false],
+    ["an agent's that left the spec, run out", lease({ address: OTHER, source: 'agent', expiresAtMs: RUN_OUT }), false],
+    ['two misses before it ran out', lease({ ...missed(2, 10_000), expiresAtMs: RUN_OUT }), true],
+    ['two misses, the last after it ran out', lease({ ...missed(2), expiresAtMs: RUN_OUT }), false],
     ["an agent's, held", lease({ source: 'agent' }), true],
     ['left the spec, held', lease({ address: OTHER }), true],
     ['left the spec, run out', lease({ address: OTHER, expiresAtMs: RUN_OUT }), false],

@@ -71,7 +71,6 @@ export function passOf(
       table,
       passId: `pass-${passes}`,
       nowMs: () => NOW_MS,
-      firstPass: false,
     }),
   );
 }

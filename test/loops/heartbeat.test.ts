@@ -33,12 +33,15 @@ describe('a host that keeps its own lease', () => {
     expect(world.probed.map(({ url }) => url)).toEqual([`https://${A}:6443/readyz`]);
   });
 
-  test('is gone once its lease ran out, whatever its API server would say to a probe', async () => {
+  test('is probed from when its lease ran out until its next beat', async () => {
     const world = aWorld().answer(READY, A, B);
     await beat(world);
     await world.tick();
     await world.tick();
-    expect(world.published()).toEqual([A]);
+    expect([world.published(), (await world.lease(B))?.source]).toEqual([[A, B], 'probe']);
+    await beat(world);
+    await world.tick();
+    expect([world.probed.length, (await world.lease(B))?.source]).toEqual([1, 'agent']);
   });
 
   test('is gone at the next tick when its server says that it shuts down, and back with a 200', async () => {
@@ -53,13 +56,13 @@ describe('a host that keeps its own lease', () => {
     expect(world.published()).toEqual([A, B]);
   });
 
-  test('gives its lease up at its end, stays out for hours, and comes back with its next beat', async () => {
+  test('gives its lease up at its end, stays out for an hour, and comes back with its next beat', async () => {
     const world = aWorld().answer(READY, A, B);
     await beat(world, { leaseMs: 24 * 3_600_000 });
     await world.tick();
     expect(await goDown(world)).toMatchObject({ outcome: 'deregistered', stillPublished: false });
     await world.tick();
-    await world.tick(3_600_000);
+    await world.tick(3_580_000);
     expect(world.published()).toEqual([A]);
     await goDown(world);
     expect((await beat(world)).state).toBe('held');
@@ -67,13 +70,12 @@ describe('a host that keeps its own lease', () => {
     expect(world.published()).toEqual([A, B]);
   });
 
-  test('is probed again when its host has not been heard of for hours', async () => {
+  test('is probed again after its withdrawal ended, when its host does not refresh its lease', async () => {
     const world = aWorld().answer(READY, A, B);
     await beat(world);
     await world.tick();
     await goDown(world);
-    await world.tick(2 * 3_600_000 + 10_000);
-    await world.tick();
+    await world.tick(3_600_000);
     expect(world.published()).toEqual([A, B]);
     expect((await world.lease(B))?.source).toBe('probe');
   });

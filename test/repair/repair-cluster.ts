@@ -40,7 +40,6 @@ export class RepairCluster {
       table: this.table,
       passId,
       nowMs: () => this.nowMs,
-      firstPass: false,
       previousMode: 'enforce',
       state: undefined,
       wouldWrite: (line) => void this.wouldWrite.push(line),

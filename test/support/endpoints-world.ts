@@ -46,7 +46,6 @@ export class EndpointsWorld {
   /** Runs while a pass probes: what happens meanwhile. */
   whileProbing: (() => Promise<unknown>) | undefined;
   #state: TableValue | undefined;
-  #firstPass = true;
 
   constructor(apiServers: readonly ApiServerSpec[], spec: Partial<ClusterSpec> = {}) {
     this.spec = aClusterSpec({ apiServers, ...spec });
@@ -73,7 +72,6 @@ export class EndpointsWorld {
     this.probed.length = 0;
     const report = await kubernetesService.run({ ...this.#context(), ...context });
     this.#state = report.state;
-    this.#firstPass = false;
     return report;
   }
 
@@ -112,7 +110,6 @@ export class EndpointsWorld {
       spec: this.spec,
       table: this.table,
       nowMs: () => this.nowMs,
-      firstPass: this.#firstPass,
       state: this.#state,
       resolveHost: async (host) => this.records.get(host),
       probe: async (target) => {

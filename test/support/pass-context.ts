@@ -4,7 +4,7 @@ import type { PassContext } from '../../lib/loops/pass.ts';
 import { memoryTable } from '../../lib/table/memory-table.ts';
 import { aClusterSpec } from './a-cluster-spec.ts';
 
-/** The context of an enforcing first pass, but for what a test cares about. */
+/** The context of an enforcing pass, but for what a test cares about. */
 export function aPassContext(
   given: { kubernetes: ClusterPort; spec?: Partial<ClusterSpec> } & Partial<Omit<PassContext, 'spec' | 'kubernetes'>>,
 ): PassContext {
@@ -19,7 +19,6 @@ export function aPassContext(
     passId: 'pass',
     nowMs,
     pause: () => Promise.resolve(),
-    firstPass: true,
     state: undefined,
     wouldWrite: () => {},
     ...rest,

@@ -45,6 +45,7 @@ describeInEachTable('Leases', (open) => {
       host: 'lb.example.com',
       expiresAtMs: NOW_MS,
       misses: 2,
+      missedAtMs: NOW_MS - 1,
       withdrawnUntilMs: NOW_MS + 1,
       seenDown: true,
       lastProbe: 'answered 503: etcd',

@@ -1,0 +1,220 @@
+import { describe, expect, test } from '@jest/globals';
+import { anEndpoints } from '../support/an-endpoints.ts';
+import { aHost, aServer, EndpointsWorld, READY, SHUTTING_DOWN, SILENT } from '../support/endpoints-world.ts';
+
+const [A, B, C] = ['10.0.0.1', '10.0.0.2', '10.0.0.3'] as const;
+const HOST = 'api.example.com';
+const DAY_MS = 24 * 3_600_000;
+
+function threeServers(): EndpointsWorld {
+  return new EndpointsWorld([aServer(A), aServer(B), aServer(C)]).answer(READY, A, B, C);
+}
+
+async function settled(world = threeServers()): Promise<EndpointsWorld> {
+  await world.tick();
+  return world;
+}
+
+describe('an outage of our own network removes no healthy server', () => {
+  test('when only one server answers in the first tick after it', async () => {
+    const world = await settled();
+    world.answer(SILENT, A, B, C);
+    for (let tick = 0; tick < 5; tick++) await world.tick();
+    await world.answer(READY, A).tick();
+    expect(world.published()).toEqual([A, B, C]);
+    await world.answer(READY, B, C).tick();
+    expect(world.published()).toEqual([A, B, C]);
+  });
+
+  test('when it lasts longer than any lease item is kept', async () => {
+    const world = await settled();
+    world.answer(SILENT, A, B, C);
+    for (const afterMs of [10_000, 10_000, 3_700_000, DAY_MS + 3_700_000, 10_000]) await world.tick(afterMs);
+    await world.answer(READY, A).tick();
+    expect(world.published()).toEqual([A, B, C]);
+  });
+
+  test('when the first pass finds leases that ran out and no server answers', async () => {
+    const world = threeServers().answer(SILENT, A, B, C);
+    for (const address of [A, B, C]) await world.setLease({ address, expiresAtMs: world.nowMs - 60_000 });
+    world.cluster.place(anEndpoints([A, B, C]));
+    await world.tick();
+    await world.answer(READY, A).tick();
+    expect(world.published()).toEqual([A, B, C]);
+  });
+
+  test('but is reported as soon as no lease is valid, in each pass', async () => {
+    const world = await settled();
+    world.answer(SILENT, A, B, C);
+    expect(await world.tick()).toMatchObject({ errors: [], counts: { leasesHeld: 3 } });
+    for (let tick = 0; tick < 3; tick++) {
+      const report = await world.tick();
+      expect(report).toMatchObject({ errors: [{ code: 'NoLiveLease' }], counts: { leasesHeld: 0 } });
+      expect(report.findings).toMatchObject([{ type: 'noLiveLease' }]);
+    }
+    expect(world.cluster.writes).toEqual([]);
+    expect(await world.lease(B)).toMatchObject({ misses: 0, lastProbe: 'no answer: connect ECONNREFUSED' });
+  });
+
+  test('and a cluster of one API server has its endpoints after any outage', async () => {
+    const world = await settled(new EndpointsWorld([aServer(A)]).answer(READY, A));
+    world.answer(SILENT, A);
+    for (const afterMs of [10_000, 10_000, 7_200_000, 10_000]) await world.tick(afterMs);
+    expect(world.published()).toEqual([A]);
+    await world.answer(READY, A).tick();
+    expect(world.published()).toEqual([A]);
+  });
+
+  test('nor lets an API server return that said that it shuts down', async () => {
+    const world = await settled();
+    await world.answer(SHUTTING_DOWN, B).tick();
+    world.answer(SILENT, A, B, C);
+    await world.tick();
+    const refused = { kind: 'status', status: 403, body: '' } as const;
+    await world.answer(READY, A, C).answer(refused, B).tick();
+    expect(world.published()).toEqual([A, C]);
+  });
+});
+
+describe('two misses in a row', () => {
+  test('are two intervals, and not two deliveries of one tick', async () => {
+    const world = await settled();
+    await world.answer(SILENT, B).tick(20_000);
+    await world.tick(300);
+    expect(world.published()).toEqual([A, B, C]);
+    await world.tick(9_700);
+    expect(world.published()).toEqual([A, C]);
+  });
+
+  test('are no more than three intervals apart', async () => {
+    const world = await settled();
+    await world.answer(SILENT, B).tick();
+    await world.tick(31_000);
+    expect(world.published()).toEqual([A, B, C]);
+    await world.tick();
+    expect(world.published()).toEqual([A, C]);
+  });
+
+  test('that were counted while the lease was valid count only with one after it', async () => {
+    const world = await settled(threeServers().endpoints({ leaseSeconds: 60 }));
+    world.answer(SILENT, B);
+    await world.tick();
+    await world.tick();
+    await world.tick(3_600_000);
+    expect(world.published()).toEqual([A, B, C]);
+    await world.tick();
+    expect(world.published()).toEqual([A, C]);
+  });
+
+  test('of a server that answers with an error count, whether or not another server answers', async () => {
+    const world = await settled(new EndpointsWorld([aServer(A), aServer(B)]).answer(READY, A, B));
+    world.answer({ kind: 'status', status: 503, body: '' }, A, B);
+    for (let tick = 0; tick < 2; tick++) await world.tick();
+    await world.answer(READY, A).tick();
+    expect(world.published()).toEqual([A]);
+  });
+
+  test('that an older version counted, without a date, keep a removed address removed', async () => {
+    const world = await settled();
+    await world.setLease({ address: B, expiresAtMs: world.nowMs, misses: 2 });
+    await world.answer(SILENT, B).tick();
+    expect(world.published()).toEqual([A, C]);
+  });
+});
+
+describe('a published address without a lease', () => {
+  test('stays after one lost probe in the first pass over an adopted cluster', async () => {
+    const world = threeServers().answer(SILENT, B);
+    world.cluster.place(anEndpoints([A, B]));
+    const report = await world.tick();
+    expect(world.published()).toEqual([A, B, C]);
+    expect(report.changes).toContain(`remembered ${B}, which is published: no answer: connect ECONNREFUSED`);
+    await world.tick();
+    expect(world.published()).toEqual([A, C]);
+  });
+
+  test('stays after one lost probe when the table lost its lease', async () => {
+    const world = await settled();
+    const listed = await world.table.list(world.spec.name, 'masterleases/');
+    for (const item of listed) await world.table.delete(item);
+    await world.answer(SILENT, B, C).tick();
+    expect(world.published()).toEqual([A, B, C]);
+    await world.answer(READY, B).tick();
+    expect(world.published()).toEqual([A, B]);
+  });
+
+  test('is removed at once when it says that it shuts down, or is not in the spec', async () => {
+    const world = threeServers().answer(SHUTTING_DOWN, B);
+    world.cluster.place(anEndpoints([A, B, C, '10.0.0.4']));
+    await world.tick();
+    expect(world.published()).toEqual([A, C]);
+  });
+
+  test('stays while the host name that may stand for it is not resolved', async () => {
+    const world = new EndpointsWorld([aHost(HOST), aServer(C)]).answer(READY, C);
+    world.cluster.place(anEndpoints([A, C]));
+    await world.tick();
+    await world.tick();
+    expect(world.published()).toEqual([A, C]);
+    world.records.set(HOST, [B]);
+    await world.answer(READY, B).tick();
+    expect(world.published()).toEqual([B, C]);
+  });
+});
+
+describe('an API server whose agent died', () => {
+  async function agentOf(address: string, world = threeServers()): Promise<EndpointsWorld> {
+    await world.setLease({ address, source: 'agent', expiresAtMs: world.nowMs + 25_000 });
+    await world.tick();
+    await world.tick();
+    return world;
+  }
+
+  test('stays as long as it answers its probe', async () => {
+    const world = await agentOf(B);
+    expect(world.probed.map(({ url }) => new URL(url).hostname)).toEqual([A, C]);
+    for (let tick = 0; tick < 4; tick++) {
+      await world.tick();
+      expect(world.published()).toEqual([A, B, C]);
+    }
+    expect(await world.lease(B)).toMatchObject({ source: 'probe', lastProbe: 'answered 200' });
+  });
+
+  test('is removed after two missed probes', async () => {
+    const world = await agentOf(B);
+    await world.answer(SILENT, B).tick();
+    expect(world.published()).toEqual([A, B, C]);
+    await world.tick();
+    expect(world.published()).toEqual([A, C]);
+  });
+
+  test('is removed where no probe reaches any API server, as long as another agent refreshes its lease', async () => {
+    const world = threeServers().answer(SILENT, A, B, C);
+    for (const address of [A, C]) await world.setLease({ address, source: 'agent', expiresAtMs: world.nowMs + DAY_MS });
+    await agentOf(B, world);
+    await world.tick();
+    expect(world.published()).toEqual([A, B, C]);
+    await world.tick();
+    expect(world.published()).toEqual([A, C]);
+  });
+
+  test('stays while its withdrawal lasts where the agent put it', async () => {
+    const world = await agentOf(B);
+    const withdrawnUntilMs = world.nowMs + 3_600_000;
+    await world.setLease({ address: B, expiresAtMs: world.nowMs, withdrawnUntilMs, seenDown: true });
+    for (let tick = 0; tick < 3; tick++) await world.tick();
+    expect(world.published()).toEqual([A, C]);
+    expect(world.probed).toHaveLength(2);
+  });
+
+  test('is a witness: a silent server beside agents alone is removed if one of them answers', async () => {
+    const world = threeServers();
+    for (const address of [B, C]) await world.setLease({ address, source: 'agent', expiresAtMs: world.nowMs + DAY_MS });
+    await world.tick();
+    expect(world.probed).toHaveLength(1);
+    world.answer(SILENT, A);
+    for (let tick = 0; tick < 2; tick++) await world.tick();
+    expect(world.published()).toEqual([B, C]);
+    expect(await world.lease(B)).toMatchObject({ source: 'agent', misses: 0 });
+  });
+});
