@@ -5,6 +5,7 @@ import { type CredentialEnd, credentialEnds, endsSoon } from '../kubernetes/cred
 import { ClusterError } from '../kubernetes/errors.ts';
 import { httpsProber } from '../kubernetes/https-prober.ts';
 import type { ApiServerAccess } from '../kubernetes/kubeconfig.ts';
+import { BytesInFlight } from '../kubernetes/reply-bounds.ts';
 import type { Transport } from '../kubernetes/transport.ts';
 import { ApiServerConnections } from '../kubernetes/transport.ts';
 import { tellOnce } from '../kubernetes/warnings.ts';
@@ -40,6 +41,7 @@ const MOST_KNOWN = 1_000;
 export class ClusterConnections {
   readonly #options: ClusterConnectionsOptions;
   readonly #connections = new ApiServerConnections();
+  readonly #inFlight = new BytesInFlight();
   readonly #known = new Map<string, Known>();
 
   constructor(options: ClusterConnectionsOptions) {
@@ -54,7 +56,14 @@ export class ClusterConnections {
     const userAgent = `kube-bootstrap-controller/${VERSION} (${loop})`;
     const transport = this.#renewing(opening, opened, kept !== undefined);
     const { sleep } = this.#options;
-    const call = { transport, server: access.server, deadline: signal, ...(sleep !== undefined && { sleep }) };
+    const inFlight = this.#inFlight;
+    const call = {
+      transport,
+      server: access.server,
+      deadline: signal,
+      inFlight,
+      ...(sleep !== undefined && { sleep }),
+    };
     return {
       kubernetes: clusterPort({ ...call, userAgent, warn: warnOnce }),
       probe: httpsProber({ access, deadline: signal, userAgent }),

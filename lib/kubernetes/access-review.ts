@@ -30,7 +30,7 @@ export function selfReview(options: CallOptions & { readonly userAgent: string }
       const site = { server: options.server, purpose: 'get its version' };
       const reply = await call({ method: 'GET', path: '/version', headers }, site.purpose);
       if (reply.status !== 200) throw refused(site, reply);
-      const body = jsonOf(reply);
+      const body = jsonOf(reply, site);
       const version = isRecord(body) ? textAt(body, 'gitVersion') : '';
       if (version === '') throw malformed(site, 'no version');
       return version;
@@ -46,7 +46,7 @@ export function selfReview(options: CallOptions & { readonly userAgent: string }
       const content = { ...headers, 'content-type': 'application/json' };
       const reply = await call({ method: 'POST', path, headers: content, body }, site.purpose);
       if (reply.status !== 201 && reply.status !== 200) throw refused(site, reply);
-      const answer = jsonOf(reply);
+      const answer = jsonOf(reply, site);
       const status = isRecord(answer) ? recordAt(answer, 'status') : {};
       if (typeof status['allowed'] !== 'boolean') throw malformed(site, 'no review');
       return status['allowed'];

@@ -3,8 +3,9 @@ import { boundedText } from '../cluster/bounded-text.ts';
 import { ClusterError } from './errors.ts';
 import { describeNetworkError, networkFaultOf } from './network-fault.ts';
 import type { CallSite } from './replies.ts';
-import { statusOf } from './replies.ts';
-import type { ApiReply, ApiRequest, Transport } from './transport.ts';
+import { statusOf, tooLarge } from './replies.ts';
+import { BytesInFlight, OverBound, readWhole } from './reply-bounds.ts';
+import type { ApiReply, ApiRequest, OpenReply, Transport } from './transport.ts';
 
 export interface CallOptions {
   readonly transport: Transport;
@@ -16,13 +17,17 @@ export interface CallOptions {
   readonly sleep?: (ms: number, signal: AbortSignal) => Promise<unknown>;
   /** From 0 to 1, for the jitter of the waits. Default: `Math.random`. */
   readonly random?: () => number;
-  /** Bounds each try, beside the deadline. Default 10 s. */
+  /** Bounds each try, beside the deadline. Default 10 s; 60 s for one that is streamed. */
   readonly tryTimeoutMs?: number;
   /** Default 5. */
   readonly tries?: number;
+  /** What replies of all API servers take up until they are whole. Default: this port counts alone. */
+  readonly inFlight?: BytesInFlight;
 }
 
 export interface Answer extends ApiReply {
+  /** Of a streamed request that succeeded, whose `body` is empty. Throws a `ClusterError` when it does not come whole. */
+  readonly stream?: AsyncIterable<Uint8Array>;
   /** An earlier try may have been carried out although its reply was lost. */
   readonly afterLostReply: boolean;
 }
@@ -33,6 +38,9 @@ const FIRST_WAIT_MS = 200;
 const LONGEST_WAIT_MS = 5_000;
 /** A server that wants more patience than this gets it from the next pass. */
 const LONGEST_RETRY_AFTER_MS = 10_000;
+const TRY_MS = 10_000;
+/** Half of what a repair pass may take. */
+const STREAM_MS = 60_000;
 
 interface Failure {
   readonly error: ClusterError;
@@ -50,12 +58,12 @@ interface Failure {
  * Answers any reply from 200 to 499 but 429. Throws `Throttled`, `Unavailable`, `TlsFailure`, `DeadlineExceeded`.
  */
 export function apiCalls(options: CallOptions): ApiCall {
-  const { deadline, server, tries = 5, random = Math.random } = options;
+  const { deadline, server, tries = 5, random = Math.random, inFlight = new BytesInFlight() } = options;
   const sleep = options.sleep ?? ((ms: number, signal: AbortSignal) => timer(ms, undefined, { signal }));
   return async (request, purpose) => {
     let afterLostReply = false;
     for (let attempt = 1; ; attempt += 1) {
-      const outcome = await tryOnce(options, request, { server, purpose });
+      const outcome = await tryOnce({ ...options, inFlight }, request, { server, purpose });
       if (!('error' in outcome)) {
         return { ...outcome, afterLostReply };
       }
@@ -72,20 +80,42 @@ export function apiCalls(options: CallOptions): ApiCall {
   };
 }
 
-async function tryOnce(options: CallOptions, request: ApiRequest, site: CallSite): Promise<ApiReply | Failure> {
-  const { deadline, transport, tryTimeoutMs = 10_000 } = options;
+type Reply = Omit<Answer, 'afterLostReply'>;
+
+async function tryOnce(
+  { deadline, transport, inFlight, tryTimeoutMs }: CallOptions & { readonly inFlight: BytesInFlight },
+  request: ApiRequest,
+  site: CallSite,
+): Promise<Reply | Failure> {
   if (deadline.aborted) {
     return outOfTime(site, deadline.reason);
   }
-  const timeout = AbortSignal.timeout(tryTimeoutMs);
-  try {
-    const reply = await transport(request, AbortSignal.any([deadline, timeout]));
-    return reply.status === 429 || reply.status >= 500 ? serverFailure(site, reply) : reply;
-  } catch (error) {
+  const limitMs = tryTimeoutMs ?? (request.streamed ? STREAM_MS : TRY_MS);
+  const timeout = AbortSignal.timeout(limitMs);
+  const failureOf = (error: unknown): Failure => {
     if (deadline.aborted) {
       return outOfTime(site, error);
     }
-    return timeout.aborted ? noAnswer(site, tryTimeoutMs, error) : networkFailure(site, error);
+    return timeout.aborted ? noAnswer(site, limitMs, error) : networkFailure(site, error);
+  };
+  try {
+    const reply = await transport(request, AbortSignal.any([deadline, timeout]));
+    if (request.streamed && reply.status === 200) {
+      return { ...reply, body: new Uint8Array(), stream: arriving(reply.body, failureOf) };
+    }
+    const whole = { ...reply, body: await readWhole(reply.body, site.server, inFlight) };
+    return reply.status === 429 || reply.status >= 500 ? serverFailure(site, whole) : whole;
+  } catch (error) {
+    return failureOf(error);
+  }
+}
+
+/** Nothing is tried again from here: what came already was used. */
+async function* arriving(body: OpenReply['body'], failureOf: (error: unknown) => Failure): AsyncGenerator<Uint8Array> {
+  try {
+    yield* body;
+  } catch (error) {
+    throw failureOf(error).error;
   }
 }
 
@@ -97,15 +127,19 @@ function outOfTime({ server, purpose }: CallSite, cause: unknown): Failure {
   return { error, mayHaveHappened: true, again: false, retryAfterMs: 0 };
 }
 
-function noAnswer({ server, purpose }: CallSite, tryTimeoutMs: number, cause: unknown): Failure {
-  const message = `${server} did not answer "${purpose}" within ${tryTimeoutMs} ms. Look at the API server, or at the network between.`;
+function noAnswer({ server, purpose }: CallSite, limitMs: number, cause: unknown): Failure {
+  const message = `${server} did not answer "${purpose}" within ${limitMs} ms. Look at the API server, or at the network between.`;
   const error = new ClusterError('Unavailable', message, { cause });
   return { error, mayHaveHappened: true, again: true, retryAfterMs: 0 };
 }
 
-function networkFailure({ server, purpose }: CallSite, cause: unknown): Failure {
+function networkFailure(site: CallSite, cause: unknown): Failure {
+  const { server, purpose } = site;
   if (cause instanceof ClusterError) {
     return { error: cause, mayHaveHappened: false, again: false, retryAfterMs: 0 };
+  }
+  if (cause instanceof OverBound) {
+    return { error: tooLarge(site, cause), mayHaveHappened: true, again: false, retryAfterMs: 0 };
   }
   const fault = networkFaultOf(cause);
   const what = describeNetworkError(cause);

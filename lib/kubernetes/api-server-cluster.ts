@@ -3,12 +3,11 @@ import type { Json, KubernetesObject, ServiceClaim } from '../cluster/kubernetes
 import type { Answer, ApiCall, CallOptions } from './api-calls.ts';
 import { apiCalls } from './api-calls.ts';
 import type { ClusterPort, CreateResult, DeleteResult, Kind, ObjectRef, UpdateResult } from './cluster-port.ts';
-import { ClusterError } from './errors.ts';
 import { listIn, objectIn, updateResult } from './object-replies.ts';
 import type { CallSite } from './replies.ts';
 import { isNotServed, isRecord, jsonOf, malformed, refused, statusOf } from './replies.ts';
 import { collectionPath, describeRef, objectPath, RESOURCES, refOf } from './resources.ts';
-import { servicePages } from './service-list.ts';
+import { listedServices } from './service-list.ts';
 import type { ApiRequest } from './transport.ts';
 import { warningsOf } from './warnings.ts';
 
@@ -17,16 +16,10 @@ export interface ClusterPortOptions extends CallOptions {
   readonly userAgent: string;
   /** Told what the API server warns of. Wrap it in `tellOnce`. */
   readonly warn?: (text: string) => void;
-  /** Objects a page in `list`. Default 500. */
-  readonly pageLimit?: number;
-  /** Services a page in `services`. Default 2,000. */
-  readonly servicePageLimit?: number;
 }
 
 /** Who wrote a field, in `metadata.managedFields`. */
 export const FIELD_MANAGER = 'kube-bootstrap-controller';
-
-const LISTS_STARTED = 3;
 
 /** The cluster port of one API server, for one pass. */
 export function clusterPort(options: ClusterPortOptions): ClusterPort {
@@ -44,7 +37,7 @@ class ApiServerCluster implements ClusterPort {
 
   async get<T extends KubernetesObject>(ref: ObjectRef): Promise<T | undefined> {
     const site = this.#site(`get ${describeRef(ref)}`);
-    const reply = await this.#send('GET', objectPath(ref), site.purpose);
+    const reply = await this.#send({ method: 'GET', path: objectPath(ref) }, site.purpose);
     if (reply.status === 404 && (statusOf(reply).reason === 'NotFound' || isNotServed(reply))) {
       return undefined;
     }
@@ -53,47 +46,16 @@ class ApiServerCluster implements ClusterPort {
 
   async list<T extends KubernetesObject>(kind: Kind, namespace?: string, labelSelector?: string): Promise<T[]> {
     const site = this.#site(`list ${RESOURCES[kind].plural}${namespace === undefined ? '' : ` in ${namespace}`}`);
-    for (let started = 1; ; started += 1) {
-      try {
-        return await this.#listOnce<T>(kind, collectionPath(kind, namespace), labelSelector, site);
-      } catch (error) {
-        if (started === LISTS_STARTED || !(error instanceof ClusterError && error.code === 'Expired')) {
-          throw error;
-        }
-      }
-    }
-  }
-
-  async #listOnce<T extends KubernetesObject>(
-    kind: Kind,
-    path: string,
-    labelSelector: string | undefined,
-    site: CallSite,
-  ): Promise<T[]> {
-    const items: T[] = [];
-    const query = new URLSearchParams({ limit: String(this.#options.pageLimit ?? 500) });
-    if (labelSelector !== undefined) {
-      query.set('labelSelector', labelSelector);
-    }
-    for (;;) {
-      const reply = await this.#send('GET', `${path}?${query}`, site.purpose);
-      const page = listIn<T>(reply, kind, site);
-      items.push(...page.items);
-      if (page.continueToken === '') {
-        return items;
-      }
-      if (page.continueToken === query.get('continue')) {
-        throw malformed(site, 'a page that continues with itself');
-      }
-      query.set('continue', page.continueToken);
-    }
+    const path = collectionPath(kind, namespace);
+    const query = labelSelector === undefined ? '' : `?${new URLSearchParams({ labelSelector })}`;
+    return listIn<T>(await this.#send({ method: 'GET', path: `${path}${query}` }, site.purpose), kind, site);
   }
 
   async create<T extends KubernetesObject>(object: T): Promise<CreateResult<T>> {
     const ref = refOf(object);
     const site = this.#site(`create ${describeRef(ref)}`);
     const path = `${collectionPath(ref.kind, ref.namespace)}?fieldManager=${FIELD_MANAGER}`;
-    const reply = await this.#send('POST', path, site.purpose, JSON.stringify(object));
+    const reply = await this.#send({ method: 'POST', path: path, body: JSON.stringify(object) }, site.purpose);
     if (reply.status === 200 || reply.status === 201) {
       return { outcome: 'created', object: objectIn<T>(reply, ref, site) };
     }
@@ -120,14 +82,14 @@ class ApiServerCluster implements ClusterPort {
     }
     const site = this.#site(`update ${describeRef(ref)}`);
     const path = `${objectPath(ref)}?fieldManager=${FIELD_MANAGER}`;
-    const reply = await this.#send('PUT', path, site.purpose, JSON.stringify(object));
+    const reply = await this.#send({ method: 'PUT', path: path, body: JSON.stringify(object) }, site.purpose);
     return updateResult<T>(reply, ref, site);
   }
 
   async mergePatch<T extends KubernetesObject>(ref: ObjectRef, patch: Json): Promise<UpdateResult<T>> {
     const site = this.#site(`patch ${describeRef(ref)}`);
     const path = `${objectPath(ref)}?fieldManager=${FIELD_MANAGER}`;
-    const reply = await this.#send('PATCH', path, site.purpose, JSON.stringify(patch));
+    const reply = await this.#send({ method: 'PATCH', path: path, body: JSON.stringify(patch) }, site.purpose);
     return updateResult<T>(reply, ref, site);
   }
 
@@ -139,9 +101,12 @@ class ApiServerCluster implements ClusterPort {
     }
     const site = this.#site(`delete ${describeRef(ref)}`);
     const body = { apiVersion: 'v1', kind: 'DeleteOptions', preconditions: { uid, resourceVersion } };
-    const reply = await this.#send('DELETE', objectPath(ref), site.purpose, JSON.stringify(body));
+    const reply = await this.#send(
+      { method: 'DELETE', path: objectPath(ref), body: JSON.stringify(body) },
+      site.purpose,
+    );
     if (reply.status === 200 || reply.status === 202) {
-      if (!isRecord(jsonOf(reply))) {
+      if (!isRecord(jsonOf(reply, site))) {
         throw malformed(site, 'no JSON object, or not all of it');
       }
       return 'deleted';
@@ -159,28 +124,19 @@ class ApiServerCluster implements ClusterPort {
   async *services(): AsyncGenerator<ServiceClaim> {
     const site = this.#site('list services');
     const path = collectionPath('Service', undefined);
-    const page = (query: string, accept: string) =>
-      this.#send('GET', `${path}?${query}`, site.purpose, undefined, accept);
-    for await (const services of servicePages(page, site, this.#options.servicePageLimit ?? 2_000)) {
-      yield* services;
-    }
+    const open = (accept: string) => this.#send({ method: 'GET', path, streamed: true }, site.purpose, accept);
+    yield* listedServices(open, site);
   }
 
   #site(purpose: string): CallSite {
     return { server: this.#options.server, purpose };
   }
 
-  async #send(
-    method: ApiRequest['method'],
-    path: string,
-    purpose: string,
-    body?: string,
-    accept = 'application/json',
-  ): Promise<Answer> {
-    const type = method === 'PATCH' ? 'application/merge-patch+json' : 'application/json';
-    const content = body === undefined ? {} : { 'content-type': type };
+  async #send(request: Omit<ApiRequest, 'headers'>, purpose: string, accept = 'application/json'): Promise<Answer> {
+    const type = request.method === 'PATCH' ? 'application/merge-patch+json' : 'application/json';
+    const content = request.body === undefined ? {} : { 'content-type': type };
     const headers = { accept, 'user-agent': this.#options.userAgent, ...content };
-    const reply = await this.#call({ method, path, headers, ...(body !== undefined && { body }) }, purpose);
+    const reply = await this.#call({ ...request, headers }, purpose);
     for (const warning of warningsOf(reply)) {
       this.#options.warn?.(warning);
     }

@@ -32,7 +32,7 @@ export type DeleteResult = 'deleted' | 'conflict' | 'notFound';
  */
 export interface ClusterPort {
   get<T extends KubernetesObject>(ref: ObjectRef): Promise<T | undefined>;
-  /** All pages. `labelSelector` as in the API: `kubernetes.io/service-name=kubernetes`. */
+  /** A list that fits in one small reply. `labelSelector` as in the API: `kubernetes.io/service-name=kubernetes`. */
   list<T extends KubernetesObject>(kind: Kind, namespace: string | undefined, labelSelector?: string): Promise<T[]>;
   /** `object` must carry apiVersion, kind and metadata. */
   create<T extends KubernetesObject>(object: T): Promise<CreateResult<T>>;
@@ -43,9 +43,8 @@ export interface ClusterPort {
   /** Deletes exactly the object that was read: `object.metadata` must carry uid and resourceVersion. */
   delete(object: KubernetesObject): Promise<DeleteResult>;
   /**
-   * Every Service of the cluster, once, from one consistent snapshot, in the order of the API. Pages are fetched as the
-   * consumer goes. When the snapshot ends in the middle (410) the call fails with code `Expired`: the consumer must
-   * drop what it has and start over (`listAllServices` does).
+   * Every Service of the cluster, once, from one consistent snapshot, in the order of the API, while the list arrives.
+   * When it does not come whole the iteration throws: the consumer must drop what it has, which proves nothing.
    */
   services(): AsyncIterable<ServiceClaim>;
 }

@@ -10,10 +10,10 @@ export type ClusterErrorCode =
   /** The certificate did not verify, or is for another name. */
   | 'TlsFailure'
   | 'DeadlineExceeded'
-  /** 410: a list's snapshot is gone. */
-  | 'Expired'
-  /** The reply is not what the API promises: not JSON, another kind, half a page. */
+  /** The reply is not what the API promises: not JSON, another kind, half a list. */
   | 'MalformedReply'
+  /** The reply, or what it contains, is larger than a pass accepts. */
+  | 'ReplyTooLarge'
   /** 4xx that no caller expects (400, 405, 406, 422 on a patch ...). */
   | 'Rejected'
   /** The kubeconfig is missing, does not parse, or asks for something that is refused. */

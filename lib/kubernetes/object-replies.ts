@@ -2,7 +2,7 @@ import { boundedText } from '../cluster/bounded-text.ts';
 import type { KubernetesObject } from '../cluster/kubernetes-objects.ts';
 import type { Kind, ObjectRef, UpdateResult } from './cluster-port.ts';
 import type { CallSite, JsonRecord } from './replies.ts';
-import { isRecord, jsonOf, malformed, recordAt, refused, statusOf, textAt } from './replies.ts';
+import { isRecord, jsonOf, malformed, PART_OF_A_LIST, recordAt, refused, statusOf, textAt } from './replies.ts';
 import { RESOURCES } from './resources.ts';
 import type { ApiReply } from './transport.ts';
 
@@ -30,7 +30,7 @@ export function objectIn<T extends KubernetesObject>(reply: ApiReply, ref: Objec
   if (reply.status !== 200 && reply.status !== 201) {
     throw refused(site, reply);
   }
-  const body = jsonOf(reply);
+  const body = jsonOf(reply, site);
   if (!isRecord(body)) {
     throw malformed(site, 'no JSON object, or not all of it');
   }
@@ -45,11 +45,11 @@ export function objectIn<T extends KubernetesObject>(reply: ApiReply, ref: Objec
 }
 
 /** The items of a JSON list say neither kind nor apiVersion: they are put back, so that an item can be written again. */
-export function listIn<T extends KubernetesObject>(reply: ApiReply, kind: Kind, site: CallSite) {
+export function listIn<T extends KubernetesObject>(reply: ApiReply, kind: Kind, site: CallSite): T[] {
   if (reply.status !== 200) {
     throw refused(site, reply);
   }
-  const body = jsonOf(reply);
+  const body = jsonOf(reply, site);
   const { apiVersion } = RESOURCES[kind];
   if (!isRecord(body) || body['kind'] !== `${kind}List` || body['apiVersion'] !== apiVersion) {
     throw malformed(site, `no ${apiVersion} ${kind}List, or not all of it`);
@@ -58,10 +58,10 @@ export function listIn<T extends KubernetesObject>(reply: ApiReply, kind: Kind, 
   if (!Array.isArray(items) || !items.every((item) => isRecord(item) && textAt(recordAt(item, 'metadata'), 'name'))) {
     throw malformed(site, 'a list whose items have no names');
   }
-  return {
-    items: items.map((item: JsonRecord) => asObject<T>({ apiVersion, kind, ...item })),
-    continueToken: textAt(recordAt(body, 'metadata'), 'continue'),
-  };
+  if (textAt(recordAt(body, 'metadata'), 'continue') !== '') {
+    throw malformed(site, PART_OF_A_LIST);
+  }
+  return items.map((item: JsonRecord) => asObject<T>({ apiVersion, kind, ...item }));
 }
 
 function asObject<T extends KubernetesObject>(checked: JsonRecord): T {

@@ -1,3 +1,5 @@
+import { OverBound } from './reply-bounds.ts';
+
 /** The bytes are cut off, or are no protobuf. */
 export class MalformedProtobuf extends Error {
   override readonly name = 'MalformedProtobuf';
@@ -5,7 +7,7 @@ export class MalformedProtobuf extends Error {
 
 const VARINT = 0;
 const FIXED64 = 1;
-const BYTES = 2;
+export const BYTES = 2;
 const FIXED32 = 5;
 
 /**
@@ -18,10 +20,10 @@ export class ProtobufReader {
   #end: number;
   #wireType = VARINT;
 
-  constructor(bytes: Uint8Array, start = 0) {
-    this.#bytes = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  constructor(bytes: Uint8Array, start = 0, end = bytes.byteLength) {
+    this.#bytes = Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
     this.#at = start;
-    this.#end = bytes.byteLength;
+    this.#end = end;
   }
 
   /** The number of the next field, or 0 at the end of the message. */
@@ -44,8 +46,12 @@ export class ProtobufReader {
     return this.#varint() | 0;
   }
 
-  text(): string {
+  /** Throws `OverBound` for a text of more than `longest` bytes. */
+  text(longest = Number.POSITIVE_INFINITY): string {
     const end = this.#lengthEnd();
+    if (end - this.#at > longest) {
+      throw new OverBound(`a text of more than ${longest} bytes in a field for a name or an address`);
+    }
     const text = this.#bytes.toString('utf8', this.#at, end);
     this.#at = end;
     return text;
@@ -85,21 +91,12 @@ export class ProtobufReader {
 
   /** The low 32 bits, unsigned; the high ones (negative numbers have them) are passed over. */
   #varint(): number {
-    let value = 0;
-    for (let shift = 0; shift < 70; shift += 7) {
-      if (this.#at >= this.#end) {
-        throw new MalformedProtobuf('it is cut off within a number');
-      }
-      const byte = this.#bytes[this.#at] ?? 0;
-      this.#at += 1;
-      if (shift < 32) {
-        value |= (byte & 0x7f) << shift;
-      }
-      if (byte < 0x80) {
-        return value >>> 0;
-      }
+    const number = varintAt(this.#bytes, this.#at, this.#end);
+    if (number === undefined) {
+      throw new MalformedProtobuf('it is cut off within a number');
     }
-    throw new MalformedProtobuf('a number is longer than 10 bytes');
+    this.#at = number.end;
+    return number.value;
   }
 
   #lengthEnd(): number {
@@ -120,4 +117,48 @@ export class ProtobufReader {
       throw new MalformedProtobuf(`a field has the wire type ${this.#wireType} instead of ${wireType}`);
     }
   }
+}
+
+/** `undefined`: it does not end before `end`. */
+function varintAt(bytes: Uint8Array, at: number, end = bytes.length) {
+  let value = 0;
+  for (let shift = 0; shift < 70; shift += 7) {
+    const next = at + shift / 7;
+    if (next >= end) return undefined;
+    const byte = bytes[next] ?? 0;
+    if (shift < 32) {
+      value |= (byte & 0x7f) << shift;
+    }
+    if (byte < 0x80) {
+      return { value: value >>> 0, end: next + 1 };
+    }
+  }
+  throw new MalformedProtobuf('a number is longer than 10 bytes');
+}
+
+/** A field in the bytes of a message that is still arriving. */
+export interface FieldPlace {
+  readonly field: number;
+  readonly wireType: number;
+  /** Of its value. */
+  readonly start: number;
+  /** May lie beyond the bytes that are there. */
+  readonly end: number;
+}
+
+/** The field that begins at `at`; `undefined` when too few bytes are there to know its length. Throws `MalformedProtobuf`. */
+export function fieldAt(bytes: Uint8Array, at: number): FieldPlace | undefined {
+  const tag = varintAt(bytes, at);
+  if (tag === undefined) return undefined;
+  const field = tag.value >>> 3;
+  const wireType = tag.value & 7;
+  if (field === 0) throw new MalformedProtobuf('a field has the number 0');
+  if (wireType === FIXED64 || wireType === FIXED32) {
+    return { field, wireType, start: tag.end, end: tag.end + (wireType === FIXED64 ? 8 : 4) };
+  }
+  if (wireType !== VARINT && wireType !== BYTES) throw new MalformedProtobuf(`a field has the wire type ${wireType}`);
+  const number = varintAt(bytes, tag.end);
+  if (number === undefined) return undefined;
+  if (wireType === VARINT) return { field, wireType, start: tag.end, end: number.end };
+  return { field, wireType, start: number.end, end: number.end + number.value };
 }

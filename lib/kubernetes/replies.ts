@@ -1,7 +1,8 @@
 import { boundedText } from '../cluster/bounded-text.ts';
 import { ClusterError } from './errors.ts';
-import { readStatus } from './service-protobuf.ts';
-import type { ApiReply } from './transport.ts';
+import { readStatus } from './protobuf-status.ts';
+import { OverBound, parseBoundedJson } from './reply-bounds.ts';
+import type { ApiReply, OpenReply } from './transport.ts';
 
 /** The `Status` of a reply that is no success. */
 export interface ApiStatus {
@@ -40,18 +41,18 @@ function listAt(record: JsonRecord, field: string): readonly unknown[] {
   return Array.isArray(value) ? value : [];
 }
 
-export function isProtobuf(reply: ApiReply): boolean {
+export function isProtobuf(reply: Pick<OpenReply, 'headers'>): boolean {
   return (reply.headers['content-type'] ?? '').startsWith('application/vnd.kubernetes.protobuf');
 }
 
 const text = new TextDecoder('utf-8');
 
-/** `undefined`: not JSON. */
-export function jsonOf(reply: ApiReply): unknown {
+/** `undefined`: not JSON. Throws `ReplyTooLarge`. */
+export function jsonOf(reply: ApiReply, site: CallSite): unknown {
   try {
-    return JSON.parse(text.decode(reply.body));
-  } catch {
-    return undefined;
+    return parseBoundedJson(reply.body);
+  } catch (error) {
+    throw error instanceof OverBound ? tooLarge(site, error) : error;
   }
 }
 
@@ -59,14 +60,15 @@ const NO_STATUS: ApiStatus = { reason: '', message: '', detailsKind: '', causes:
 
 /** Never throws: what is no Status comes with an empty reason and the start of its text as message. */
 export function statusOf(reply: ApiReply): ApiStatus {
-  if (isProtobuf(reply)) {
-    try {
-      return { ...NO_STATUS, ...readStatus(reply.body) };
-    } catch {
-      return NO_STATUS;
-    }
+  try {
+    return isProtobuf(reply) ? { ...NO_STATUS, ...readStatus(reply.body) } : statusIn(reply);
+  } catch {
+    return NO_STATUS;
   }
-  const body = jsonOf(reply);
+}
+
+function statusIn(reply: ApiReply): ApiStatus {
+  const body = parseBoundedJson(reply.body);
   if (!isRecord(body) || body['kind'] !== 'Status') {
     return { ...NO_STATUS, message: text.decode(reply.body.subarray(0, 200)) };
   }
@@ -98,12 +100,24 @@ export interface CallSite {
   readonly purpose: string;
 }
 
+/** Lists are requested without a limit. */
+export const PART_OF_A_LIST = 'a part of the list where all of it was requested';
+
 export function malformed({ server, purpose }: CallSite, problem: string, cause?: unknown): ClusterError {
   return new ClusterError(
     'MalformedReply',
     `${server} answered "${purpose}" with what no Kubernetes API server sends: ${problem}. ` +
       'Check that the server URL in the kubeconfig is an API server and that nothing in between changes its replies.',
     cause === undefined ? undefined : { cause },
+  );
+}
+
+export function tooLarge({ server, purpose }: CallSite, cause: OverBound): ClusterError {
+  return new ClusterError(
+    'ReplyTooLarge',
+    `The reply of ${server} to "${purpose}" has ${cause.message}, which is more than is read. The pass ends and changes nothing. ` +
+      'Check that the server URL in the kubeconfig is an API server, and remove or split the object if it is real.',
+    { cause },
   );
 }
 
@@ -120,9 +134,6 @@ export function refused({ server, purpose }: CallSite, reply: ApiReply): Cluster
   }
   if (reply.status === 403) {
     return error('Forbidden', 'Grant this to the user or service account of the kubeconfig.');
-  }
-  if (reply.status === 410) {
-    return error('Expired', 'The list has to be started over; the next pass does.');
   }
   if (isNotServed(reply)) {
     return error(

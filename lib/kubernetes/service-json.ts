@@ -1,8 +1,11 @@
 import { HOLD_OWNER_LABEL } from '../cluster/hold.ts';
 import type { ServiceClaim } from '../cluster/kubernetes-objects.ts';
+import { JsonItems } from './json-items.ts';
 import type { JsonRecord } from './replies.ts';
 import { isRecord } from './replies.ts';
-import type { ServicePage } from './service-protobuf.ts';
+import { OverBound, parseBoundedJson } from './reply-bounds.ts';
+import type { ListMeta, ServiceListReader } from './service-list-reader.ts';
+import { LONGEST_CLAIM_TEXT, MOST_CLUSTER_IPS, MOST_PORTS } from './service-list-reader.ts';
 
 /** The JSON is not what a list of Services looks like. */
 export class MalformedServiceList extends Error {
@@ -23,12 +26,15 @@ function record(value: unknown, where: string): JsonRecord {
   return value;
 }
 
-function list(value: unknown, where: string): readonly unknown[] {
+function list(value: unknown, where: string, most: number): readonly unknown[] {
   if (value === undefined || value === null) {
     return [];
   }
   if (!Array.isArray(value)) {
     throw wrong(where, 'list');
+  }
+  if (value.length > most) {
+    throw new OverBound(`a Service with more than ${most} of ${where}`);
   }
   return value;
 }
@@ -36,6 +42,9 @@ function list(value: unknown, where: string): readonly unknown[] {
 function text(value: unknown, where: string): string {
   if (value !== undefined && typeof value !== 'string') {
     throw wrong(where, 'text');
+  }
+  if (value !== undefined && value.length > LONGEST_CLAIM_TEXT) {
+    throw new OverBound(`a Service with a ${where} of more than ${LONGEST_CLAIM_TEXT} characters`);
   }
   return value ?? '';
 }
@@ -63,8 +72,8 @@ function claimOf(item: unknown): ServiceClaim {
     resourceVersion: text(metadata['resourceVersion'], 'metadata.resourceVersion'),
     type: text(spec['type'], 'spec.type'),
     clusterIP: text(spec['clusterIP'], 'spec.clusterIP'),
-    clusterIPs: list(spec['clusterIPs'], 'spec.clusterIPs').map((ip) => text(ip, 'a clusterIP')),
-    ports: list(spec['ports'], 'spec.ports').map((port) => {
+    clusterIPs: list(spec['clusterIPs'], 'spec.clusterIPs', MOST_CLUSTER_IPS).map((ip) => text(ip, 'a clusterIP')),
+    ports: list(spec['ports'], 'spec.ports', MOST_PORTS).map((port) => {
       const fields = record(port, 'a port');
       return { protocol: text(fields['protocol'], 'protocol'), nodePort: whole(fields['nodePort'], 'nodePort') };
     }),
@@ -73,20 +82,23 @@ function claimOf(item: unknown): ServiceClaim {
   };
 }
 
-/** `body` as parsed. Throws `MalformedServiceList`. */
-export function serviceListFromJson(body: unknown): ServicePage {
-  if (
-    !isRecord(body) ||
-    body['kind'] !== 'ServiceList' ||
-    body['apiVersion'] !== 'v1' ||
-    !Array.isArray(body['items'])
-  ) {
-    throw new MalformedServiceList('it is no v1 ServiceList, or not all of it');
+/** A list of Services in JSON, which a server sends that has no protobuf. */
+export class JsonServiceList implements ServiceListReader {
+  readonly #items = new JsonItems();
+
+  push(chunk: Uint8Array): ServiceClaim[] {
+    return this.#items.push(chunk).map((item) => claimOf(parseBoundedJson(item)));
   }
-  const metadata = record(body['metadata'], 'metadata');
-  return {
-    services: body['items'].map(claimOf),
-    resourceVersion: text(metadata['resourceVersion'], 'metadata.resourceVersion'),
-    continueToken: text(metadata['continue'], 'metadata.continue'),
-  };
+
+  end(): ListMeta {
+    const body = this.#items.end();
+    if (!isRecord(body) || body['kind'] !== 'ServiceList' || body['apiVersion'] !== 'v1') {
+      throw new MalformedServiceList('it is no v1 ServiceList, or not all of it');
+    }
+    const metadata = record(body['metadata'], 'metadata');
+    return {
+      resourceVersion: text(metadata['resourceVersion'], 'metadata.resourceVersion'),
+      continueToken: text(metadata['continue'], 'metadata.continue'),
+    };
+  }
 }

@@ -1,96 +1,70 @@
 import type { ServiceClaim } from '../cluster/kubernetes-objects.ts';
 import type { Answer } from './api-calls.ts';
 import type { ClusterPort } from './cluster-port.ts';
-import { ClusterError } from './errors.ts';
 import { MalformedProtobuf } from './protobuf-reader.ts';
 import type { CallSite } from './replies.ts';
-import { isProtobuf, jsonOf, malformed, refused } from './replies.ts';
-import { MalformedServiceList, serviceListFromJson } from './service-json.ts';
-import type { ServicePage } from './service-protobuf.ts';
-import { readServiceList } from './service-protobuf.ts';
-
-/** GET with the given query and Accept header. */
-export type ListCall = (query: string, accept: string) => Promise<Answer>;
+import { isProtobuf, malformed, PART_OF_A_LIST, refused, tooLarge } from './replies.ts';
+import { OverBound } from './reply-bounds.ts';
+import { JsonServiceList, MalformedServiceList } from './service-json.ts';
+import type { ServiceListReader } from './service-list-reader.ts';
+import { ProtobufServiceList } from './service-protobuf.ts';
 
 const PROTOBUF_OR_JSON = 'application/vnd.kubernetes.protobuf, application/json';
-const START_OVER = 'The list has to be started over; the next pass does.';
 const JSON_ONLY = 'application/json';
+const LARGEST_LIST_BYTES = 256 * 1024 * 1024;
+const MOST_SERVICES = 200_000;
 
 /**
- * The Services of a cluster, page by page. The first page is asked for without a resourceVersion: a list from the
- * watch cache may be behind a Service that has its address already. Throws `Expired` when the server no longer has the
- * list's snapshot.
+ * The Services of a cluster in one list without a limit, read while it arrives. It is requested without a
+ * resourceVersion: an answer that may be stale could miss a Service that has its address already.
+ * @param list GET with the given Accept header
  */
-export async function* servicePages(list: ListCall, site: CallSite, limit: number): AsyncGenerator<ServiceClaim[]> {
-  let accept = PROTOBUF_OR_JSON;
-  let query = `limit=${limit}`;
-  let resourceVersion: string | undefined;
-  let previousToken = '';
-  for (;;) {
-    let reply = await list(query, accept);
-    if (reply.status === 406) {
-      accept = JSON_ONLY;
-      reply = await list(query, accept);
-    }
-    const page = pageOf(reply, site);
-    if (page.continueToken !== '' && page.continueToken === previousToken) {
-      throw malformed(site, 'a page that continues with itself');
-    }
-    if (resourceVersion !== undefined && resourceVersion !== page.resourceVersion) {
-      throw new ClusterError(
-        'Expired',
-        `${site.server} went on with another snapshot in "${site.purpose}". ${START_OVER}`,
-      );
-    }
-    yield page.services;
-    if (page.continueToken === '') {
-      return;
-    }
-    ({ resourceVersion, continueToken: previousToken } = page);
-    query = `limit=${limit}&continue=${encodeURIComponent(page.continueToken)}`;
+export async function* listedServices(
+  list: (accept: string) => Promise<Answer>,
+  site: CallSite,
+): AsyncGenerator<ServiceClaim> {
+  let reply = await list(PROTOBUF_OR_JSON);
+  if (reply.status === 406) {
+    reply = await list(JSON_ONLY);
   }
-}
-
-function pageOf(reply: Answer, site: CallSite): ServicePage {
-  if (reply.status !== 200) {
+  if (reply.stream === undefined) {
     throw refused(site, reply);
   }
-  const page = decoded(reply, site);
-  if (page.resourceVersion === '') {
-    throw malformed(site, 'a list without a resourceVersion');
-  }
-  const nameless = page.services.find((service) => service.name === '' || service.namespace === '');
-  if (nameless !== undefined) {
-    throw malformed(site, 'a Service without a name or a namespace');
-  }
-  return page;
-}
-
-function decoded(reply: Answer, site: CallSite): ServicePage {
+  const reader = isProtobuf(reply) ? new ProtobufServiceList() : new JsonServiceList();
   try {
-    return isProtobuf(reply) ? readServiceList(reply.body) : serviceListFromJson(jsonOf(reply));
+    yield* servicesIn(reply.stream, reader);
+    const { resourceVersion, continueToken } = reader.end();
+    if (resourceVersion === '') throw malformed(site, 'a list without a resourceVersion');
+    if (continueToken !== '') throw malformed(site, PART_OF_A_LIST);
   } catch (error) {
+    if (error instanceof OverBound) throw tooLarge(site, error);
     const known = error instanceof MalformedProtobuf || error instanceof MalformedServiceList;
     throw known ? malformed(site, error.message, error) : error;
   }
 }
 
-/**
- * Every Service of the cluster. A list whose snapshot ended in the middle is dropped and started over, three times in
- * all; then the call throws `Expired`.
- */
-export async function listAllServices(port: Pick<ClusterPort, 'services'>, tries = 3): Promise<ServiceClaim[]> {
-  for (let attempt = 1; ; attempt += 1) {
-    const services: ServiceClaim[] = [];
-    try {
-      for await (const service of port.services()) {
-        services.push(service);
+async function* servicesIn(stream: AsyncIterable<Uint8Array>, reader: ServiceListReader): AsyncGenerator<ServiceClaim> {
+  let bytes = 0;
+  let services = 0;
+  for await (const chunk of stream) {
+    bytes += chunk.length;
+    if (bytes > LARGEST_LIST_BYTES) throw new OverBound(`more than ${LARGEST_LIST_BYTES / 1024 / 1024} MiB`);
+    for (const service of reader.push(chunk)) {
+      services += 1;
+      if (services > MOST_SERVICES) throw new OverBound(`more than ${MOST_SERVICES} Services`);
+      if (service.name === '' || service.namespace === '') {
+        throw new MalformedServiceList('a Service without a name or a namespace');
       }
-      return services;
-    } catch (error) {
-      if (attempt >= tries || !(error instanceof ClusterError && error.code === 'Expired')) {
-        throw error;
-      }
+      yield service;
     }
   }
+}
+
+/** Every Service of the cluster, for a command that shows some of them. A pass reads them one by one. */
+export async function listAllServices(port: Pick<ClusterPort, 'services'>): Promise<ServiceClaim[]> {
+  const services: ServiceClaim[] = [];
+  for await (const service of port.services()) {
+    services.push(service);
+  }
+  return services;
 }

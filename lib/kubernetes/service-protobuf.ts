@@ -1,78 +1,116 @@
 import { boundedText } from '../cluster/bounded-text.ts';
 import { HOLD_OWNER_LABEL } from '../cluster/hold.ts';
 import type { ServiceClaim } from '../cluster/kubernetes-objects.ts';
-import { MalformedProtobuf, ProtobufReader } from './protobuf-reader.ts';
-
-/** One page of Services. */
-export interface ServicePage {
-  readonly services: ServiceClaim[];
-  /** Of the whole list; the same on each of its pages. */
-  readonly resourceVersion: string;
-  /** Empty on the last page. */
-  readonly continueToken: string;
-}
-
-/** The fields of a `Status` that a client acts on. Absent texts are empty, absent numbers 0. */
-export interface StatusFields {
-  readonly message: string;
-  readonly reason: string;
-  readonly code: number;
-  readonly retryAfterSeconds: number;
-}
-
-/** `k8s\0`, before every protobuf body of the API. */
-const MAGIC = [0x6b, 0x38, 0x73, 0x00];
+import { BYTES, type FieldPlace, fieldAt, MalformedProtobuf, ProtobufReader } from './protobuf-reader.ts';
+import { MAGIC, notOfTheApi, readTypeMeta } from './protobuf-status.ts';
+import { LARGEST_OBJECT_BYTES, OverBound } from './reply-bounds.ts';
+import type { ListMeta, ServiceListReader } from './service-list-reader.ts';
+import { LONGEST_CLAIM_TEXT, MOST_CLUSTER_IPS, MOST_PORTS } from './service-list-reader.ts';
 
 // Field numbers: k8s.io/api/core/v1/generated.proto, k8s.io/apimachinery/pkg/apis/meta/v1/generated.proto and
 // k8s.io/apimachinery/pkg/runtime/generated.proto.
 
-/** Opens the `runtime.Unknown` around every message, and stands in its `raw`. */
-function openEnvelope(bytes: Uint8Array, kind: 'ServiceList' | 'Status'): ProtobufReader {
-  if (MAGIC.some((byte, index) => bytes[index] !== byte)) {
-    throw new MalformedProtobuf('it does not start as protobuf of the Kubernetes API does');
+const KIND = 'v1 ServiceList';
+const TYPE_META = 1;
+const RAW = 2;
+const LIST_META = 1;
+const ITEM = 2;
+
+/** Where the reader is: before the magic bytes, in the `runtime.Unknown`, in the `ServiceList` that is its `raw`, after it. */
+type Place = 'start' | 'envelope' | 'list' | 'rest';
+
+/**
+ * A list of Services in protobuf. Bytes are kept until a field of the list is whole, and a Service is such a field; the
+ * fields of other kinds are passed over.
+ */
+export class ProtobufServiceList implements ServiceListReader {
+  #place: Place = 'start';
+  #kind = '';
+  /** Bytes of the `ServiceList` that are still to come. */
+  #left = 0;
+  #meta: ListMeta = { resourceVersion: '', continueToken: '' };
+  #services: ServiceClaim[] = [];
+  #waiting: Uint8Array[] = [];
+  #waitingBytes = 0;
+  /** So many bytes must be there before reading can go on. */
+  #needed = MAGIC.length;
+
+  push(chunk: Uint8Array): ServiceClaim[] {
+    this.#waiting.push(chunk);
+    this.#waitingBytes += chunk.length;
+    if (this.#waitingBytes < this.#needed) return [];
+
+    const bytes = Buffer.concat(this.#waiting);
+    let at = 0;
+    for (let next = this.#step(bytes, at); next !== undefined; next = this.#step(bytes, at)) at = next;
+    this.#waiting = [bytes.subarray(at)];
+    this.#waitingBytes = bytes.length - at;
+    const services = this.#services;
+    this.#services = [];
+    return services;
   }
-  const reader = new ProtobufReader(bytes, MAGIC.length);
-  let found = '';
-  for (let field = reader.nextField(); field !== 0; field = reader.nextField()) {
-    if (field === 1) {
-      found = readTypeMeta(reader);
-    } else if (field === 2 && found === `v1 ${kind}`) {
-      reader.enter();
-      return reader;
-    } else {
-      reader.skip();
-    }
+
+  end(): ListMeta {
+    if (this.#place === 'start') throw notOfTheApi();
+    if (this.#place !== 'rest') throw this.#kind === KIND || this.#waitingBytes > 0 ? cutOff() : otherKind(this.#kind);
+    if (this.#waitingBytes > 0) throw cutOff();
+    return this.#meta;
   }
-  throw new MalformedProtobuf(`it is no v1 ${kind}${found === '' ? '' : `, but ${boundedText(found)}`}`);
+
+  /** Where the next step begins; `undefined` when more bytes are needed first. */
+  #step(bytes: Buffer, at: number): number | undefined {
+    if (this.#place !== 'start') return this.#field(bytes, at);
+    if (bytes.length < MAGIC.length) return this.#wait(MAGIC.length);
+    if (MAGIC.some((byte, index) => bytes[index] !== byte)) throw notOfTheApi();
+    this.#place = 'envelope';
+    return MAGIC.length;
+  }
+
+  #field(bytes: Buffer, at: number): number | undefined {
+    const head = fieldAt(bytes, at);
+    if (head === undefined) return this.#wait(bytes.length - at + 1);
+    if (this.#place !== 'list' && head.field === RAW && head.wireType === BYTES) return this.#enterList(head);
+    const size = head.end - at;
+    if (this.#place === 'list' && size > this.#left)
+      throw new MalformedProtobuf('a field goes beyond the end of its list');
+    if (size > LARGEST_OBJECT_BYTES) throw new OverBound('an item of more than 2 MiB');
+    if (head.end > bytes.length) return this.#wait(size);
+    const reader = new ProtobufReader(bytes, at, head.end);
+    reader.nextField();
+    if (this.#place === 'list') this.#readList(reader, head.field, size);
+    else if (head.field === TYPE_META) this.#kind = readTypeMeta(reader);
+    return head.end;
+  }
+
+  #wait(bytes: number): undefined {
+    this.#needed = bytes;
+  }
+
+  #enterList({ start, end }: FieldPlace): number {
+    if (this.#place === 'rest') throw new MalformedProtobuf('it has two lists');
+    if (this.#kind !== KIND) throw otherKind(this.#kind);
+    this.#left = end - start;
+    this.#place = this.#left === 0 ? 'rest' : 'list';
+    return start;
+  }
+
+  #readList(reader: ProtobufReader, field: number, size: number): void {
+    if (field === LIST_META) this.#meta = readListMeta(reader);
+    else if (field === ITEM) this.#services.push(readService(reader));
+    this.#left -= size;
+    if (this.#left === 0) this.#place = 'rest';
+  }
 }
 
-function readTypeMeta(reader: ProtobufReader): string {
-  let apiVersion = '';
-  let kind = '';
-  const outer = reader.enter();
-  for (let field = reader.nextField(); field !== 0; field = reader.nextField()) {
-    if (field === 1) apiVersion = reader.text();
-    else if (field === 2) kind = reader.text();
-    else reader.skip();
-  }
-  reader.leave(outer);
-  return `${apiVersion} ${kind}`;
+function otherKind(found: string): MalformedProtobuf {
+  return new MalformedProtobuf(`it is no ${KIND}${found === '' ? '' : `, but ${boundedText(found)}`}`);
 }
 
-/** Throws `MalformedProtobuf`. */
-export function readServiceList(bytes: Uint8Array): ServicePage {
-  const reader = openEnvelope(bytes, 'ServiceList');
-  const services: ServiceClaim[] = [];
-  let meta = { resourceVersion: '', continueToken: '' };
-  for (let field = reader.nextField(); field !== 0; field = reader.nextField()) {
-    if (field === 1) meta = readListMeta(reader);
-    else if (field === 2) services.push(readService(reader));
-    else reader.skip();
-  }
-  return { services, ...meta };
+function cutOff(): MalformedProtobuf {
+  return new MalformedProtobuf('it is cut off');
 }
 
-function readListMeta(reader: ProtobufReader) {
+function readListMeta(reader: ProtobufReader): ListMeta {
   let resourceVersion = '';
   let continueToken = '';
   const outer = reader.enter();
@@ -113,10 +151,10 @@ function readMeta(reader: ProtobufReader): Meta {
   let holdOwner: string | undefined;
   const outer = reader.enter();
   for (let field = reader.nextField(); field !== 0; field = reader.nextField()) {
-    if (field === 1) name = reader.text();
-    else if (field === 3) namespace = reader.text();
-    else if (field === 5) uid = reader.text();
-    else if (field === 6) resourceVersion = reader.text();
+    if (field === 1) name = reader.text(LONGEST_CLAIM_TEXT);
+    else if (field === 3) namespace = reader.text(LONGEST_CLAIM_TEXT);
+    else if (field === 5) uid = reader.text(LONGEST_CLAIM_TEXT);
+    else if (field === 6) resourceVersion = reader.text(LONGEST_CLAIM_TEXT);
     else if (field === 11) holdOwner = readHoldOwner(reader) ?? holdOwner;
     else reader.skip();
   }
@@ -132,7 +170,7 @@ function readHoldOwner(reader: ProtobufReader): string | undefined {
   const outer = reader.enter();
   for (let field = reader.nextField(); field !== 0; field = reader.nextField()) {
     if (field === 1) isHoldOwner = reader.isText(HOLD_OWNER);
-    else if (field === 2 && isHoldOwner) value = reader.text();
+    else if (field === 2 && isHoldOwner) value = reader.text(LONGEST_CLAIM_TEXT);
     else reader.skip();
   }
   reader.leave(outer);
@@ -148,11 +186,14 @@ function readSpec(reader: ProtobufReader) {
   const outer = reader.enter();
   for (let field = reader.nextField(); field !== 0; field = reader.nextField()) {
     if (field === 1) ports.push(readPort(reader));
-    else if (field === 3) clusterIP = reader.text();
-    else if (field === 4) type = reader.text();
+    else if (field === 3) clusterIP = reader.text(LONGEST_CLAIM_TEXT);
+    else if (field === 4) type = reader.text(LONGEST_CLAIM_TEXT);
     else if (field === 12) healthCheckNodePort = reader.int32();
-    else if (field === 18) clusterIPs.push(reader.text());
+    else if (field === 18) clusterIPs.push(reader.text(LONGEST_CLAIM_TEXT));
     else reader.skip();
+    if (ports.length > MOST_PORTS) throw new OverBound(`a Service with more than ${MOST_PORTS} ports`);
+    if (clusterIPs.length > MOST_CLUSTER_IPS)
+      throw new OverBound(`a Service with more than ${MOST_CLUSTER_IPS} clusterIPs`);
   }
   reader.leave(outer);
   return { type, clusterIP, clusterIPs, ports, healthCheckNodePort };
@@ -163,38 +204,10 @@ function readPort(reader: ProtobufReader) {
   let nodePort = 0;
   const outer = reader.enter();
   for (let field = reader.nextField(); field !== 0; field = reader.nextField()) {
-    if (field === 2) protocol = reader.text();
+    if (field === 2) protocol = reader.text(LONGEST_CLAIM_TEXT);
     else if (field === 5) nodePort = reader.int32();
     else reader.skip();
   }
   reader.leave(outer);
   return { protocol, nodePort };
-}
-
-/** Throws `MalformedProtobuf`. */
-export function readStatus(bytes: Uint8Array): StatusFields {
-  const reader = openEnvelope(bytes, 'Status');
-  let message = '';
-  let reason = '';
-  let code = 0;
-  let retryAfterSeconds = 0;
-  for (let field = reader.nextField(); field !== 0; field = reader.nextField()) {
-    if (field === 3) message = reader.text();
-    else if (field === 4) reason = reader.text();
-    else if (field === 5) retryAfterSeconds = readRetryAfter(reader);
-    else if (field === 6) code = reader.int32();
-    else reader.skip();
-  }
-  return { message, reason, code, retryAfterSeconds };
-}
-
-function readRetryAfter(reader: ProtobufReader): number {
-  let seconds = 0;
-  const outer = reader.enter();
-  for (let field = reader.nextField(); field !== 0; field = reader.nextField()) {
-    if (field === 5) seconds = reader.int32();
-    else reader.skip();
-  }
-  reader.leave(outer);
-  return seconds;
 }

@@ -5,30 +5,43 @@ import type { ApiServerAccess } from './kubeconfig.ts';
 
 export interface ApiRequest {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
-  /** With the query, `/api/v1/services?limit=2000`. */
+  /** With the query, `/api/v1/services?fieldManager=me`. */
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string;
+  /** The body of a 200 is passed on while it arrives, and is not read whole. */
+  readonly streamed?: true;
 }
 
-export interface ApiReply {
+interface ReplyHead {
   readonly status: number;
   /** Names in lower case; what was sent several times is joined by `, `. */
   readonly headers: Readonly<Record<string, string>>;
+}
+
+/** A reply whose body is still arriving. The body must be read, or its iteration ended. */
+export interface OpenReply extends ReplyHead {
+  readonly body: AsyncIterable<Uint8Array> | Iterable<Uint8Array>;
+}
+
+/** A reply that was read whole. */
+export interface ApiReply extends ReplyHead {
   readonly body: Uint8Array;
 }
 
 /**
  * One HTTP exchange with an API server; the credential is the transport's own business. Answers whatever the status
- * is; throws when there is no whole reply, and as soon as the signal is aborted.
+ * is. Throws when no reply comes; so does its body when it does not come whole. The signal ends both at once.
  */
-export type Transport = (request: ApiRequest, signal: AbortSignal) => Promise<ApiReply>;
+export type Transport = (request: ApiRequest, signal: AbortSignal) => Promise<OpenReply>;
 
 /** Idle connections outlive two ticks of the endpoints loop, and are given up before load balancers (60 s) drop them. */
 const KEEP_ALIVE_MS = 30_000;
 const CONNECT_TIMEOUT_MS = 5_000;
+/** A reply that stands still for so long will not go on. */
+const SILENCE_MS = 20_000;
+const LARGEST_HEADERS = 16 * 1024;
 const CONNECTIONS_PER_SERVER = 4;
-const LARGEST_REPLY = 256 * 1024 * 1024;
 const MOST_POOLS = 100;
 
 function agentFor(access: ApiServerAccess): Agent {
@@ -36,7 +49,8 @@ function agentFor(access: ApiServerAccess): Agent {
     allowH2: false,
     connections: CONNECTIONS_PER_SERVER,
     keepAliveTimeout: KEEP_ALIVE_MS,
-    maxResponseSize: LARGEST_REPLY,
+    maxHeaderSize: LARGEST_HEADERS,
+    bodyTimeout: SILENCE_MS,
     connect: { ...access.tls(), timeout: CONNECT_TIMEOUT_MS },
   });
 }
@@ -72,8 +86,7 @@ function transportOver(agent: Agent, access: ApiServerAccess): Transport {
         body: body ?? null,
         signal,
       });
-      const bytes = await reply.body.bytes();
-      return { status: reply.statusCode, headers: joined(reply.headers), body: bytes };
+      return { status: reply.statusCode, headers: joined(reply.headers), body: reply.body };
     });
 }
 

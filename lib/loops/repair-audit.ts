@@ -22,10 +22,9 @@ export async function auditApiserver<Item>(
   context: PassContext,
   ranges: readonly RangeAtStart[],
 ): Promise<PassReport> {
-  const { walk, entered, aborted } = await walkServices(context.kubernetes, job.words.cannotList, () => {
-    const entries = ranges.map((range) => ({ range, ledger: emptyLedger(job, range) }));
-    return { walk: job.startWalk(entries.map(({ ledger }) => ledger)), entered: entries };
-  });
+  const entered = ranges.map((range) => ({ range, ledger: emptyLedger(job, range) }));
+  const walk = job.startWalk(entered.map(({ ledger }) => ledger));
+  const aborted = await walkServices(context.kubernetes, job.words.cannotList, walk);
   const counts = { services: walk.services };
   if (aborted !== undefined) return { changes: [], findings: walk.findings, counts, errors: [aborted] };
 

@@ -40,10 +40,9 @@ export async function repairTable<Item>(
     recorded.push(restored);
   }
 
-  const { walk, entered, aborted } = await walkServices(context.kubernetes, job.words.cannotList, () => {
-    const entries = recorded.map(({ range, ...record }) => ({ range, rebuild: emptyRebuild(job, range, record) }));
-    return { walk: job.startWalk(entries.map(({ rebuild }) => rebuild)), entered: entries };
-  });
+  const entered = recorded.map(({ range, ...record }) => ({ range, rebuild: emptyRebuild(job, range, record) }));
+  const walk = job.startWalk(entered.map(({ rebuild }) => rebuild));
+  const aborted = await walkServices(context.kubernetes, job.words.cannotList, walk);
   const counts = { services: walk.services };
   if (aborted !== undefined) return { changes: [], findings: walk.findings, counts, errors: [aborted] };
 

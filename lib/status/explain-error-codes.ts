@@ -232,20 +232,9 @@ const OF_THE_API_SERVER = {
     ...FAILS,
     hint: 'put the right CA, or a server URL that the certificate carries, into the kubeconfig',
   },
-  Expired: {
-    title: 'A list of Services could not be read to its end (410)',
-    what: 'The snapshot that its pages are of was gone before the last, three times. Half a list proves nothing, so that nothing was repaired.',
-    causes: ['The list takes longer than the API server keeps a snapshot: etcd was compacted meanwhile.'],
-    mending: [
-      NOTHING,
-      step('If it stays, give the repair functions more `memorySize`, or find out why the API server is slow.'),
-    ],
-    ...PASSES,
-    hint: 'nothing to do: the next pass starts the list over',
-  },
   MalformedReply: {
     title: 'Something answered that is no Kubernetes API server',
-    what: 'The answer was not what the API promises: no JSON, another kind of object, half a page.',
+    what: 'The answer was not what the API promises: no JSON, another kind of object, half a list.',
     causes: [
       'The server URL of the kubeconfig leads to something else: a load balancer, a login page, another service.',
       'A proxy in between changes answers.',
@@ -256,6 +245,22 @@ const OF_THE_API_SERVER = {
     ],
     ...FAILS,
     hint: 'correct the server URL in the kubeconfig',
+  },
+  ReplyTooLarge: {
+    title: 'An API server sent more than a pass accepts',
+    what:
+      'A pass accepts 2 MiB for an object, and for the list of Services 256 MiB, 200,000 Services, and 65,536 ports and 16 cluster IPs in each. ' +
+      'Above that the pass stops reading and changes nothing, so that one API server cannot use up the memory of the function. Other clusters are not affected.',
+    causes: [
+      'The server URL of the kubeconfig leads to something that is no API server, or to one that means harm.',
+      'An object has annotations or a list of ports that no API server would store.',
+    ],
+    mending: [
+      step('Compare the size with that of a direct request.', "kubectl get --raw '/api/v1/services' | wc -c"),
+      step('Remove the object that is too large, or correct the server URL in the kubeconfig.'),
+    ],
+    ...FAILS,
+    hint: 'remove the object that is too large, or correct the server URL in the kubeconfig',
   },
   Rejected: {
     title: 'The API server refused a request as wrong',

@@ -39,7 +39,7 @@ const VERSION = { major: '1', minor: '36', gitVersion: 'v1.36.3-stand-in', platf
 
 /**
  * An API server in this process: the kinds that the loops touch, with the outcomes that a real one gives (resource
- * versions and conflicts, paging and 410, Status errors, allocation on create). It has no other API, no watch, no
+ * versions and conflicts, Status errors, allocation on create). It has no other API, no watch, no pages, no
  * authentication, and keeps nothing. It passes the contract suite that the real kube-apiserver passes.
  */
 export class StandInApiServer {
@@ -104,16 +104,11 @@ export class StandInApiServer {
 
   #list({ target: { resource, namespace }, query }: Call): object {
     const matches = labelMatcher(query.get('labelSelector') ?? '');
-    const all = () => this.store.list(resource, namespace, matches);
-    const page = this.store.page(all, Number(query.get('limit') ?? 0), query.get('continue') ?? undefined);
     return {
       kind: `${resource.kind}List`,
       apiVersion: resource.apiVersion,
-      metadata: {
-        resourceVersion: page.resourceVersion,
-        ...(page.continue !== undefined && { continue: page.continue, remainingItemCount: page.remaining }),
-      },
-      items: page.items,
+      metadata: { resourceVersion: this.store.version },
+      items: this.store.list(resource, namespace, matches),
     };
   }
 

@@ -188,37 +188,3 @@ test.each(LOOPS)('a pass of %s waits as long as a 429 asks for, and then does it
   expect(await world.tick(loop)).toEqual({ passes: 1, failed: 0, skipped: 0 });
   expect(world.waitsMs).toEqual([3_000]);
 });
-
-describe('a list that is lost in the middle (410)', () => {
-  const listing = LOOPS.filter((loop) => loop !== 'system-namespaces');
-
-  beforeEach(async () => {
-    for (const name of ['one', 'two']) {
-      await world.cluster.post('/api/v1/namespaces/default/services', {
-        metadata: { name },
-        spec: { ports: [{ port: 80 }] },
-      });
-      await world.cluster.post('/apis/discovery.k8s.io/v1/namespaces/default/endpointslices', {
-        metadata: { name, labels: { 'kubernetes.io/service-name': 'kubernetes' } },
-        addressType: 'IPv4',
-        endpoints: [],
-      });
-    }
-  });
-
-  test.each(listing)('is started over by %s, which then does its work', async (loop) => {
-    world.cluster.loseListsInTheMiddle(1);
-    const before = await world.state();
-    expect(await world.tick(loop)).toEqual({ passes: 1, failed: 0, skipped: 0 });
-    expect(await world.state()).not.toEqual(before);
-  });
-
-  test.each(listing)('fails a pass of %s when it is lost every time, and changes nothing', (loop) =>
-    expectFailureAndRecovery(loop, {
-      when: '',
-      happens: ({ cluster }) => cluster.loseListsInTheMiddle(Number.POSITIVE_INFINITY),
-      code: 'Expired',
-      says: /answered 410.*The list has to be started over; the next pass does/,
-    }),
-  );
-});

@@ -118,7 +118,6 @@ describe.each<[string, (request: SeenRequest) => Reaction, string, RegExp]>([
 describe.each<[string, Reaction]>([
   ['500', failure(500, 'InternalError', 'etcdserver: request timed out')],
   ['503 without a Status', { status: 503, body: 'upstream connect error' }],
-  ['a reply that is cut off', { cutOff: { ...service, padding: 'x'.repeat(5_000) } }],
   ['a connection that is dropped', { reset: true }],
 ])('%s', (_, reaction) => {
   test.each(calls)('is tried five times by %s, and is Unavailable then', async (_name, call) => {
@@ -131,6 +130,15 @@ describe.each<[string, Reaction]>([
     expect(waits).toEqual([100, 200, 400, 800]);
   });
 });
+
+test.each(calls.filter(([name]) => name !== 'services'))(
+  'a reply that is cut off is requested five times by %s, and is Unavailable then',
+  async (_name, call) => {
+    const { port, server } = await portTo(() => ({ cutOff: { ...service, padding: 'x'.repeat(5_000) } }));
+    await expect(call(port)).rejects.toMatchObject({ code: 'Unavailable' });
+    expect(server.requests).toHaveLength(5);
+  },
+);
 
 describe('a reply of the wrong kind', () => {
   test.each<[string, (port: ClusterPort) => Promise<unknown>, object]>([
@@ -272,62 +280,43 @@ describe('a server that is not there', () => {
   });
 });
 
-describe('a list that ends in the middle', () => {
-  const page = (continueToken: string, resourceVersion = '9') => ({
-    body: {
-      apiVersion: 'v1',
-      kind: 'ServiceList',
-      metadata: { resourceVersion, continue: continueToken },
-      items: [service],
-    },
-  });
-  const expired = failure(410, 'Expired', 'The provided continue parameter is too old', {});
-
-  test('is started over', async () => {
-    const { port, server } = await portTo(
-      (_, index) => [page('a'), expired, page('b'), page('')][index] ?? { reset: true },
-    );
-    await expect(listAllServices(port)).resolves.toHaveLength(2);
-    expect(server.requests.map(({ path }) => new URL(path, server.url).searchParams.get('continue'))).toEqual([
-      null,
-      'a',
-      null,
-      'b',
-    ]);
-    expect(server.requests.every(({ path }) => !path.includes('resourceVersion'))).toBe(true);
+describe('a list of Services that does not come whole', () => {
+  const whole = JSON.stringify({
+    apiVersion: 'v1',
+    kind: 'ServiceList',
+    metadata: { resourceVersion: '9' },
+    items: Array.from({ length: 100 }, (_, index) => ({ metadata: { name: `s-${index}`, namespace: 'default' } })),
   });
 
-  test('is given up after three starts', async () => {
-    const { port, server } = await portTo((request) => (request.path.includes('continue') ? expired : page('a')));
-    await expect(listAllServices(port)).rejects.toMatchObject({ code: 'Expired' });
-    expect(server.requests).toHaveLength(6);
-    await expect(port.list('Service', 'default')).rejects.toMatchObject({ code: 'Expired' });
-    expect(server.requests).toHaveLength(12);
-  });
-
-  test('is not gone on with from another snapshot', async () => {
-    const { port } = await portTo((request) => (request.path.includes('continue') ? page('', '10') : page('a')));
-    await expect(listAllServices(port)).rejects.toMatchObject({ code: 'Expired' });
-  });
-
-  test('is no list when a page goes on with itself', async () => {
-    const { port } = await portTo(() => page('a'));
-    await expect(listAllServices(port)).rejects.toMatchObject({ code: 'MalformedReply' });
-    await expect(port.list('Service', 'default')).rejects.toMatchObject({ code: 'MalformedReply' });
-  });
-
-  test('is told to the consumer as Expired, who has to drop what came', async () => {
-    const { port } = await portTo((_, index) => (index === 0 ? page('a') : expired));
+  test('is not requested again, and is told to the consumer, who has to drop what came', async () => {
+    const { port, server } = await portTo(() => ({ cutOff: JSON.parse(whole) }));
     const seen: string[] = [];
     const reading = async () => {
-      for await (const claim of port.services()) {
-        seen.push(claim.name);
-      }
+      for await (const claim of port.services()) seen.push(claim.name);
     };
-    await expect(reading()).rejects.toMatchObject({
-      code: 'Expired',
-      message: expect.stringContaining('started over'),
-    });
-    expect(seen).toEqual(['kubernetes']);
+    await expect(reading()).rejects.toMatchObject({ code: 'Unavailable', message: expect.stringMatching(/broke off/) });
+    expect(seen[0]).toBe('s-0');
+    expect(server.requests).toHaveLength(1);
   });
+
+  test('is malformed when the server ends it early by itself', async () => {
+    const { port } = await portTo(() => ({
+      headers: { 'content-type': 'application/json' },
+      body: whole.slice(0, whole.lastIndexOf('},{') + 1),
+    }));
+    await expect(listAllServices(port)).rejects.toMatchObject({ code: 'MalformedReply' });
+  });
+
+  test.each(calls.filter(([name]) => name === 'list' || name === 'services'))(
+    'is malformed for %s when it is a part of what was requested',
+    async (_name, call) => {
+      const metadata = { resourceVersion: '9', continue: 'to/ken' };
+      const { port, server } = await portTo(() => ({ body: { ...okOf('ServiceList').body, metadata } }));
+      await expect(call(port)).rejects.toMatchObject({
+        code: 'MalformedReply',
+        message: expect.stringMatching(/a part of the list where all of it was requested/),
+      });
+      expect(server.requests.map(({ path }) => path)).toEqual([expect.not.stringMatching(/limit|continue/)]);
+    },
+  );
 });

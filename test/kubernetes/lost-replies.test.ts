@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { clusterPort } from '../../lib/kubernetes/api-server-cluster.ts';
-import type { ApiReply, ApiRequest } from '../../lib/kubernetes/transport.ts';
+import type { ApiRequest, OpenReply } from '../../lib/kubernetes/transport.ts';
 
 const service = {
   apiVersion: 'v1',
@@ -9,15 +9,15 @@ const service = {
 };
 const ref = { kind: 'Service', namespace: 'default', name: 'kubernetes' } as const;
 
-function reply(status: number, body: object): ApiReply {
-  return { status, headers: { 'content-type': 'application/json' }, body: Buffer.from(JSON.stringify(body)) };
+function reply(status: number, body: object): OpenReply {
+  return { status, headers: { 'content-type': 'application/json' }, body: [Buffer.from(JSON.stringify(body))] };
 }
 
-function failed(code: number, reason: string): ApiReply {
+function failed(code: number, reason: string): OpenReply {
   return reply(code, { kind: 'Status', apiVersion: 'v1', code, reason, message: reason });
 }
 
-function portAnswering(...answers: readonly (ApiReply | Error)[]) {
+function portAnswering(...answers: readonly (OpenReply | Error)[]) {
   const requests: ApiRequest[] = [];
   const port = clusterPort({
     transport: async (request) => {

@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { parseKubeconfig } from '../../lib/kubernetes/kubeconfig.ts';
-import { ApiServerConnections } from '../../lib/kubernetes/transport.ts';
+import { BytesInFlight, readWhole } from '../../lib/kubernetes/reply-bounds.ts';
+import { ApiServerConnections, type OpenReply } from '../../lib/kubernetes/transport.ts';
 import { tellOnce, warningsOf } from '../../lib/kubernetes/warnings.ts';
 import { startFaultServer } from '../support/api-fault-server.ts';
 import { eventually } from '../support/eventually.ts';
@@ -36,6 +37,10 @@ async function serverAndConnections() {
   return { server, connections, kubeconfig };
 }
 
+async function text(body: OpenReply['body']): Promise<string> {
+  return new TextDecoder().decode(await readWhole(body, 'the test', new BytesInFlight()));
+}
+
 describe('a transport', () => {
   test('sends the request as it is and gives the whole reply', async () => {
     const { server, connections, kubeconfig } = await serverAndConnections();
@@ -43,7 +48,7 @@ describe('a transport', () => {
     const headers = { 'content-type': 'application/json', accept: 'a/b' };
     const reply = await transport({ method: 'PUT', path: '/api/v1/x?y=z', headers, body: '{"a":"é"}' }, signal);
     expect(reply).toMatchObject({ status: 202, headers: { 'x-odd': 'yes' } });
-    expect(new TextDecoder().decode(reply.body)).toBe('done');
+    expect(await text(reply.body)).toBe('done');
     expect(server.requests[0]).toMatchObject({ method: 'PUT', path: '/api/v1/x?y=z', headers, body: '{"a":"é"}' });
   });
 

@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { parseKubeconfig } from '../../lib/kubernetes/kubeconfig.ts';
+import { BytesInFlight, readWhole } from '../../lib/kubernetes/reply-bounds.ts';
 import { ApiServerConnections, type Transport } from '../../lib/kubernetes/transport.ts';
 import { listen } from '../../local/stand-in/http-server.ts';
 import { clusterPortContract } from '../contract/cluster-port.ts';
@@ -36,7 +37,10 @@ describe('what the stand-in API server refuses', () => {
       { method, path, headers, ...(body !== undefined && { body }) },
       new AbortController().signal,
     );
-    return { status: reply.status, text: new TextDecoder().decode(reply.body) };
+    return {
+      status: reply.status,
+      text: new TextDecoder().decode(await readWhole(reply.body, 'the test', new BytesInFlight())),
+    };
   };
 
   test.each([

@@ -1,12 +1,11 @@
 import { describe, expect, test } from '@jest/globals';
 import { fromBits } from '../../lib/allocator/snapshot-bytes.ts';
-import { ClusterError } from '../../lib/kubernetes/errors.ts';
 import { clusterIpRepair } from '../../lib/loops/cluster-ip-repair.ts';
 import { nodePortRepair } from '../../lib/loops/node-port-repair.ts';
 import { RANGE_KEYS } from '../../lib/table/ranges.ts';
-import { lists, tableWith } from '../repair/faults.ts';
+import { tableWith } from '../repair/faults.ts';
 import { countsByType, RepairCluster } from '../repair/repair-cluster.ts';
-import { service, withAddresses, withNodePorts } from '../repair/services.ts';
+import { withAddresses, withNodePorts } from '../repair/services.ts';
 
 const { primary: PRIMARY, nodePorts: NODE_PORTS } = RANGE_KEYS;
 const RANGE = '10.0.0.0/24';
@@ -64,19 +63,6 @@ describe('an audit', () => {
     const cluster = new RepairCluster({ allocator: 'apiserver' });
     const table = tableWith(cluster.table, { put: async () => ({ outcome: 'lost' }) });
     expect(await cluster.pass(clusterIpRepair, { table })).toMatchObject({ changes: [], errors: [] });
-  });
-
-  test('starts its list over as a repair does', async () => {
-    const cluster = new RepairCluster({ allocator: 'apiserver' });
-    const one = withAddresses('s', '10.0.0.5');
-    const kubernetes = lists(
-      { services: [one], error: new ClusterError('Expired', 'too old') },
-      { services: [one, service('t')] },
-    );
-    expect(await cluster.pass(clusterIpRepair, { kubernetes })).toMatchObject({
-      findings: [],
-      counts: { services: 2, allocated: 1 },
-    });
   });
 
   test('under an older spec than the stored picture ends without a write', async () => {

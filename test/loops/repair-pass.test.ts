@@ -5,14 +5,12 @@ import { clusterIpRepair } from '../../lib/loops/cluster-ip-repair.ts';
 import { nodePortRepair } from '../../lib/loops/node-port-repair.ts';
 import { TableError, type TableErrorCode } from '../../lib/table/errors.ts';
 import { RANGE_KEYS } from '../../lib/table/ranges.ts';
-import { lists, tableWith } from '../repair/faults.ts';
+import { brokenList, tableWith } from '../repair/faults.ts';
 import { countsByType, INTERVAL_MS, listing, RepairCluster } from '../repair/repair-cluster.ts';
 import { withAddresses, withNodePorts } from '../repair/services.ts';
 
 const { primary: PRIMARY, secondary: SECONDARY, nodePorts: NODE_PORTS } = RANGE_KEYS;
 const RANGE = '10.0.0.0/24';
-
-const expired = new ClusterError('Expired', 'the list is too old');
 
 describe('the list of Services', () => {
   test('is read after the ranges', async () => {
@@ -32,26 +30,14 @@ describe('the list of Services', () => {
     expect(calls).toEqual([PRIMARY, SECONDARY, 'services']);
   });
 
-  test('is started over when its snapshot ends, and what the first one said is dropped', async () => {
+  test('that does not come to its end proves nothing', async () => {
     const cluster = new RepairCluster();
-    const kubernetes = lists(
-      { services: [withAddresses('kept', '10.0.0.5'), withAddresses('gone', '10.0.0.6')], error: expired },
-      { services: [withAddresses('kept', '10.0.0.5')] },
-    );
-    const report = await cluster.pass(clusterIpRepair, { kubernetes });
-    expect(countsByType(report)).toEqual({ repair: 1 });
-    expect(report.counts).toMatchObject({ services: 1, allocated: 1 });
-    expect((await cluster.stored(PRIMARY))?.data).toEqual(fromBits([4]));
-  });
-
-  test('is given up when its snapshot ends three times', async () => {
-    const cluster = new RepairCluster();
-    const half = { services: [withAddresses('s', '10.0.0.5')], error: expired };
-    const kubernetes = lists(half, half, half, { services: [] });
+    const cause = new ClusterError('Unavailable', 'it broke off');
+    const kubernetes = brokenList([withAddresses('s', '10.0.0.5')], cause);
     await expect(cluster.pass(clusterIpRepair, { kubernetes })).rejects.toMatchObject({
-      code: 'Expired',
-      message: 'unable to refresh the service IP block: the list is too old',
-      cause: expired,
+      code: 'Unavailable',
+      message: 'unable to refresh the service IP block: it broke off',
+      cause,
     });
     expect(await cluster.stored(PRIMARY)).toBeUndefined();
   });
@@ -62,7 +48,7 @@ describe('the list of Services', () => {
   ])('fails the pass of $loop.id in the words of the original', async ({ loop, message }) => {
     const cluster = new RepairCluster();
     const error = new ClusterError('Unavailable', 'no answer');
-    const kubernetes = lists({ services: [withAddresses('s', '10.0.0.5')], error });
+    const kubernetes = brokenList([withAddresses('s', '10.0.0.5')], error);
     await expect(cluster.pass(loop, { kubernetes })).rejects.toMatchObject({ code: 'Unavailable', message });
   });
 });

@@ -44,10 +44,10 @@ export function cutTable(table: KeyValueTable, cut: Cut): KeyValueTable {
 
 /** A list that can be cut at every Service. */
 export function cutServices(services: readonly ServiceClaim[], cut: Cut): ClusterPort {
-  return listing(() => pages(services, cut));
+  return listing(() => each(services, cut));
 }
 
-async function* pages(services: readonly ServiceClaim[], cut: Cut): AsyncGenerator<ServiceClaim> {
+async function* each(services: readonly ServiceClaim[], cut: Cut): AsyncGenerator<ServiceClaim> {
   for (const service of services) yield await cut.call(async () => service);
   await cut.call(async () => undefined);
 }
@@ -63,13 +63,10 @@ export function tableWith(table: KeyValueTable, changed: Partial<KeyValueTable>)
   };
 }
 
-/** One list of Services after another; each ends as it says. After the last comes the first again. */
-export function lists(...all: { services: readonly ServiceClaim[]; error?: Error }[]): ClusterPort {
-  let next = 0;
-  async function* list() {
-    const { services, error } = all[next++ % all.length] ?? { services: [] };
+/** A list of Services that breaks off after these. */
+export function brokenList(services: readonly ServiceClaim[], error: Error): ClusterPort {
+  return listing(async function* list() {
     yield* services;
-    if (error !== undefined) throw error;
-  }
-  return listing(list);
+    throw error;
+  });
 }

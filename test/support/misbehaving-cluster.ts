@@ -17,8 +17,6 @@ export interface MisbehavingCluster {
   readonly kubeconfigFile: string;
   /** What it does instead of answering; `undefined` from `react` lets it answer. Probes are always answered. */
   misbehave(react: (request: SeenRequest) => Reaction | undefined): void;
-  /** Lists come one object a page, and the first `times` of them that have a second page have lost it by then. */
-  loseListsInTheMiddle(times: number): void;
   /** Another kubeconfig; `undefined` removes the file. */
   writeKubeconfig(text: string | undefined): Promise<void>;
   /** The right one, with these fields changed. */
@@ -35,18 +33,10 @@ export async function startMisbehavingCluster(): Promise<MisbehavingCluster> {
   const authority = makeAuthority('the cluster');
   const standIn = await readyStandIn();
   let fault: (request: SeenRequest) => Reaction | undefined = () => undefined;
-  let listsToLose = 0;
-  let shortPages = false;
 
   const answer = async (request: SeenRequest): Promise<Reaction> => {
-    const path = shortPages ? request.path.replace(/limit=\d+/, 'limit=1') : request.path;
     const headers = Object.fromEntries(Object.entries(request.headers).map(([name, value]) => [name, String(value)]));
-    const reply = await standIn.handle({ ...request, path, headers });
-    if (listsToLose > 0 && /"continue":/.test(reply.body)) {
-      listsToLose -= 1;
-      standIn.store.compact();
-    }
-    return reply;
+    return standIn.handle({ ...request, headers });
   };
   const react = (request: SeenRequest): Reaction | Promise<Reaction> => {
     if (request.path.startsWith('/readyz')) return answer(request);
@@ -63,15 +53,10 @@ export async function startMisbehavingCluster(): Promise<MisbehavingCluster> {
     misbehave: (told) => {
       fault = told;
     },
-    loseListsInTheMiddle: (times) => {
-      listsToLose = times;
-      shortPages = true;
-    },
     writeKubeconfig: (text) => (text === undefined ? rm(kubeconfigFile) : writeFile(kubeconfigFile, text)),
     kubeconfig: (change = {}) => kubeconfigTo(server, authority, change),
     mend: async () => {
       fault = () => undefined;
-      listsToLose = 0;
       await writeFile(kubeconfigFile, cluster.kubeconfig());
     },
     objects: () => objectsIn(standIn),

@@ -57,6 +57,6 @@ export function transportTo(standIn: StandInApiServer): Transport {
   return async (request, signal) => {
     signal.throwIfAborted();
     const { status, headers, body } = await standIn.handle(request);
-    return { status, headers, body: new TextEncoder().encode(body) };
+    return { status, headers, body: [new TextEncoder().encode(body)] };
   };
 }

@@ -1,0 +1,107 @@
+/** More came than is accepted. The text completes "it has ...". */
+export class OverBound extends Error {
+  override readonly name = 'OverBound';
+}
+
+/** No object that the loops read comes near it: etcd stores 1.5 MiB of one at most. */
+export const LARGEST_OBJECT_BYTES = 2 * 1024 * 1024;
+const DEEPEST_JSON = 64;
+const MOST_JSON_VALUES = 250_000;
+/** Half of what a small function has beside its code. */
+const IN_FLIGHT_BYTES = 32 * 1024 * 1024;
+
+/**
+ * The bytes of replies that a process holds until they are whole, of all API servers together. One server's replies
+ * cannot take the room of the others: over the limit, only a server with less than an even share gets more.
+ */
+export class BytesInFlight {
+  readonly #limit: number;
+  readonly #held = new Map<string, number>();
+  #total = 0;
+
+  constructor(limit = IN_FLIGHT_BYTES) {
+    this.#limit = limit;
+  }
+
+  /** Throws `OverBound`, and adds nothing then. */
+  add(server: string, bytes: number): void {
+    const held = (this.#held.get(server) ?? 0) + bytes;
+    const servers = this.#held.size + (this.#held.has(server) ? 0 : 1);
+    if (this.#total + bytes > this.#limit && held > this.#limit / servers) {
+      throw new OverBound('more bytes than this process has room for while other replies arrive');
+    }
+    this.#held.set(server, held);
+    this.#total += bytes;
+  }
+
+  remove(server: string, bytes: number): void {
+    const held = (this.#held.get(server) ?? 0) - bytes;
+    if (held > 0) this.#held.set(server, held);
+    else this.#held.delete(server);
+    this.#total -= bytes;
+  }
+}
+
+/** Reads a body to its end. Throws `OverBound` as soon as it is too large, and whatever the body throws. */
+export async function readWhole(
+  body: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
+  server: string,
+  inFlight: BytesInFlight,
+): Promise<Uint8Array> {
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  try {
+    for await (const chunk of body) {
+      if (length + chunk.length > LARGEST_OBJECT_BYTES) {
+        throw new OverBound(`more than ${LARGEST_OBJECT_BYTES / 1024 / 1024} MiB`);
+      }
+      inFlight.add(server, chunk.length);
+      length += chunk.length;
+      chunks.push(chunk);
+    }
+    return Buffer.concat(chunks);
+  } finally {
+    inFlight.remove(server, length);
+  }
+}
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+const COMMA = 0x2c;
+
+/**
+ * Parses JSON that came from a server. `undefined`: it is not JSON. Throws `OverBound` before it makes anything of a
+ * text that is nested deeper, or has more values, than any object of the API.
+ */
+export function parseBoundedJson(bytes: Uint8Array): unknown {
+  let depth = 0;
+  let values = 0;
+  let inText = false;
+  for (let at = 0; at < bytes.length; at += 1) {
+    const byte = bytes[at];
+    if (inText) {
+      if (byte === BACKSLASH) at += 1;
+      else inText = byte !== QUOTE;
+    } else if (byte === QUOTE) inText = true;
+    else if (byte === COMMA) values += 1;
+    else if (opens(byte)) {
+      depth += 1;
+      values += 1;
+    } else if (closes(byte)) depth -= 1;
+    if (depth > DEEPEST_JSON) throw new OverBound(`JSON that is nested deeper than ${DEEPEST_JSON}`);
+    if (values > MOST_JSON_VALUES) throw new OverBound(`JSON of more than ${MOST_JSON_VALUES} values`);
+  }
+  try {
+    return JSON.parse(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8'));
+  } catch {
+    return undefined;
+  }
+}
+
+function opens(byte: number | undefined): boolean {
+  return byte === 0x7b || byte === 0x5b;
+}
+
+function closes(byte: number | undefined): boolean {
+  return byte === 0x7d || byte === 0x5d;
+}
