@@ -15,6 +15,8 @@ const apart = ['conformance', 'deploy', 'page'].map((folder) => `<rootDir>/test/
 export default {
   // By default one core would be left idle, half of a small machine.
   maxWorkers: '100%',
+  // No test waits for it: it ends one that hangs, also on a machine that is busy with something else.
+  testTimeout: 60_000,
   reporters: ['default', '<rootDir>/tools/upstream-tests-reporter.ts'],
   projects: [
     {

@@ -1,13 +1,11 @@
 import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
-import { afterAll, beforeAll, describe, jest } from '@jest/globals';
+import { afterAll, beforeAll, describe } from '@jest/globals';
 import { createTable } from '../../lib/table/dynamodb-create-table.ts';
 import { dynamoDbTable } from '../../lib/table/dynamodb-table.ts';
 import { startTableServer, type TableServer } from '../../local/table-server.ts';
 import { testFiftyCallers } from '../support/fifty-callers.ts';
 import { testDynamoClient } from '../support/test-dynamo-client.ts';
 import { countedWriteIds } from '../support/write-ids.ts';
-
-jest.setTimeout(60_000);
 
 const TABLE = 'kube-bootstrap-controller';
 

@@ -1,8 +1,6 @@
 import { tmpdir } from 'node:os';
-import { describe, expect, jest, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import { runKbctl } from '../support/kbctl-process.ts';
-
-jest.setTimeout(60_000);
 
 /** It asks no table. */
 const explain = (...words: string[]) => runKbctl(['explain', ...words], { cwd: tmpdir(), env: {} });

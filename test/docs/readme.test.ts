@@ -3,12 +3,11 @@ import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { consoleBlocks, fencedBlocks, isWhatIsPrinted, saysThat } from '../support/console-blocks.ts';
 import { eventually } from '../support/eventually.ts';
 
 // Commands are processes of their own, on a machine that does other things.
-jest.setTimeout(60_000);
 
 const REPOSITORY = join(import.meta.dirname, '../..');
 const text = readFileSync(join(REPOSITORY, 'README.md'), 'utf8');

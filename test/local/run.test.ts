@@ -1,7 +1,7 @@
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, jest, test } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { loadKubeconfigFile } from '../../lib/kubernetes/kubeconfig.ts';
 import { readCluster } from '../../lib/table/clusters.ts';
 import { dynamoDbTable } from '../../lib/table/dynamodb-table.ts';
@@ -11,8 +11,6 @@ import type { RunHooks } from '../../local/run-hooks.ts';
 import { findRunning, readRunning } from '../../local/running.ts';
 import type { StartOptions } from '../../local/start-options.ts';
 import { eventually } from '../support/eventually.ts';
-
-jest.setTimeout(60_000);
 
 let root: string;
 let folders = 0;

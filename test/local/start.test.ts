@@ -3,7 +3,7 @@ import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, jest, test } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import type { KubernetesObject } from '../../lib/cluster/kubernetes-objects.ts';
 import { dynamoDbTable } from '../../lib/table/dynamodb-table.ts';
 import { TABLE_NAME } from '../../local/local-environment.ts';
@@ -17,8 +17,6 @@ import { startSilentServer } from '../support/silent-server.ts';
 import { readyStandIn } from '../support/stand-in.ts';
 import { objectsIn } from '../support/stand-in-objects.ts';
 import { type StartProcess, startProcess } from '../support/start-process.ts';
-
-jest.setTimeout(60_000);
 
 const REPOSITORY = join(import.meta.dirname, '../..');
 const ENDED = /\nended; the endpoints stay as they are\.\n$/;

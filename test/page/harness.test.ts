@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { readFileSync, rmSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import {
   checkAccessibility,
   screenshot,
@@ -11,8 +11,6 @@ import {
   type WatchedPage,
 } from '../support/browser.ts';
 import { eventually } from '../support/eventually.ts';
-
-jest.setTimeout(60_000);
 
 /** Bodies of pages, by their paths. */
 const PAGES: Readonly<Record<string, string>> = {

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, beforeEach, expect, jest, test } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { type PageServer, servePage } from '../../cli/page/serve-page.ts';
 import type { ClusterStatus } from '../../lib/status/cluster-status.ts';
 import {
@@ -12,8 +12,6 @@ import {
 } from '../support/a-fleet-status.ts';
 import { eventually } from '../support/eventually.ts';
 import { type PageViewer, startViewer } from '../support/status-page.ts';
-
-jest.setTimeout(60_000);
 
 let viewer: PageViewer;
 let server: PageServer;

@@ -1,11 +1,9 @@
-import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import type { Locator, Page } from 'playwright-core';
 import { renderClusterPage } from '../../cli/page/render-cluster-page.ts';
 import type { RangeStatus } from '../../lib/status/cluster-status.ts';
 import { aClusterStatus, anIPv6Range, aSlash16, aSlash24, nodePorts, STATUS_AT_MS } from '../support/a-fleet-status.ts';
 import { type PageViewer, startViewer } from '../support/status-page.ts';
-
-jest.setTimeout(60_000);
 
 let viewer: PageViewer;
 beforeAll(async () => {

@@ -2,8 +2,9 @@ import { Readable, Writable } from 'node:stream';
 import { runKbctl } from '../../cli/run-kbctl.ts';
 import type { KbctlOptions, Ran } from './kbctl-process.ts';
 
-/** `output` has both streams, in the order in which they were written. */
-export interface Called extends Ran {
+export interface Called {
+  readonly ran: Ran;
+  /** Both streams, in the order in which they were written. */
   readonly output: string;
 }
 
@@ -45,7 +46,7 @@ async function call(words: readonly string[], { cwd, env, stdin = '', aheadMs = 
     });
     const textOf = (chunks: readonly Written[]) => Buffer.concat(chunks.map(({ chunk }) => chunk)).toString('utf8');
     const [stdout, stderr] = (['out', 'err'] as const).map((to) => textOf(written.filter((each) => each.to === to)));
-    return { code, stdout: stdout ?? '', stderr: stderr ?? '', output: textOf(written) };
+    return { ran: { code, stdout: stdout ?? '', stderr: stderr ?? '' }, output: textOf(written) };
   } finally {
     restore();
   }

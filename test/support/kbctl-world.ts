@@ -146,7 +146,7 @@ export async function openKbctlWorld(endpoint: string): Promise<KbctlWorld> {
     kubeconfigFile,
     spec: (fields = {}) => specText(kubeconfigFile, listening.url, fields),
     file,
-    kbctl: (words, options = {}) => callKbctl(wordsOf(words, options), optionsOf(options)),
+    kbctl: async (words, options = {}) => (await callKbctl(wordsOf(words, options), optionsOf(options))).ran,
     start: (words, options = {}) => startKbctl(wordsOf(words, options), optionsOf(options)),
     close: async () => {
       await local.close();

@@ -115,8 +115,8 @@ export async function openTaskWorld(endpoint: string): Promise<TaskWorld> {
       if (!PLAIN_KBCTL.test(command)) return runIn(folder, endpoint, command);
       const [, ...words] = command.trim().split(/ +/);
       const env = emulatedAws(endpoint, 'test');
-      const { code, output } = await callKbctl([...words, '--table', world.tableName], { cwd: folder, env });
-      return { code: code ?? -1, output };
+      const { ran, output } = await callKbctl([...words, '--table', world.tableName], { cwd: folder, env });
+      return { code: ran.code ?? -1, output };
     },
     async close() {
       await apiServers.close();
