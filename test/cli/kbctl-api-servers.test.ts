@@ -1,4 +1,3 @@
-import { jest } from '@jest/globals';
 import { describeOnDynalite } from '../support/kbctl-on-dynalite.ts';
 
 // Each command is a process of its own, on a machine that does other things.
