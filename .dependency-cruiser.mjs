@@ -50,11 +50,9 @@ const pure = '^lib/(allocator|cluster|repair|endpoints)/';
 /** Packages that open connections, and the only folder of what is deployed that may import each. */
 const owners = [
   { name: 'aws-sdk-only-in-its-adapters', packages: '@aws-sdk|@smithy', folder: 'lib/(table|secrets|queue)' },
-  {
-    name: 'kubernetes-client-only-in-kubernetes',
-    packages: '@kubernetes/client-node|undici',
-    folder: 'lib/kubernetes',
-  },
+  { name: 'undici-only-in-kubernetes', packages: 'undici', folder: 'lib/kubernetes' },
+  // It runs the plugins of a kubeconfig: no function may hold it.
+  { name: 'kubernetes-client-only-in-local', packages: '@kubernetes/client-node', folder: 'local' },
   { name: 'powertools-only-in-telemetry', packages: '@aws-lambda-powertools', folder: 'lib/telemetry' },
 ];
 

@@ -8,6 +8,7 @@ import { dnsHostResolver, dnsLookup } from '../lib/kubernetes/dns-host-resolver.
 import { loadKubeconfigFile } from '../lib/kubernetes/kubeconfig.ts';
 import { kubeconfigReader, type ReadKubeconfig } from '../lib/secrets/read-kubeconfig.ts';
 import type { TelemetryFactory } from '../lib/telemetry/telemetry.ts';
+import { runPlugin } from '../local/kubeconfig-plugins.ts';
 import { endingWith } from '../local/local-environment.ts';
 import type { Cli } from './cli.ts';
 import { type ConnectionOptions, checkConnectionOptions } from './connection-options.ts';
@@ -65,7 +66,7 @@ function loaderOf({ options: { table, region, profile } }: Cli, options: PassEnv
   const { kubeconfig, context, folderOf = () => '.' } = options;
   if (kubeconfig !== undefined) {
     const file = path.resolve(kubeconfig);
-    return () => loadKubeconfigFile(file, { ...(context !== undefined && { context }), allowPlugins: true });
+    return () => loadKubeconfigFile(file, { ...(context !== undefined && { context }), runPlugin });
   }
   checkConnectionOptions(options);
   const read: ReadKubeconfig = kubeconfigReader({
@@ -73,8 +74,8 @@ function loaderOf({ options: { table, region, profile } }: Cli, options: PassEnv
     ...(profile !== undefined && { profile }),
   });
   // A cluster of a local run may be reached as its owner reaches it; functions run no plugin, and neither is one run for them.
-  const allowPlugins = table === undefined;
-  return (spec, signal) => kubeconfigLoader(folderOf(spec), read, { allowPlugins })(spec, signal);
+  const plugins = table === undefined ? { runPlugin } : {};
+  return (spec, signal) => kubeconfigLoader(folderOf(spec), read, plugins)(spec, signal);
 }
 
 /** Whoever named the wrong one reads it before anything is done there. */

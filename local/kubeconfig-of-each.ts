@@ -1,6 +1,7 @@
 import type { ClusterSpec } from '../lib/cluster/cluster-spec.ts';
 import { kubeconfigLoader, type LoadKubeconfig } from '../lib/dispatch/load-kubeconfig.ts';
 import type { ReadKubeconfig } from '../lib/secrets/read-kubeconfig.ts';
+import { runPlugin } from './kubeconfig-plugins.ts';
 
 /** The cluster that was started, and the way to it that was named then. */
 export interface StartedCluster {
@@ -13,7 +14,7 @@ export interface StartedCluster {
  * beside it as their own specs say, with files looked for from the working directory on.
  */
 export function kubeconfigOfEach({ spec: { name }, loadKubeconfig }: StartedCluster): LoadKubeconfig {
-  const ofOthers = kubeconfigLoader('.', readStored(), { allowPlugins: true });
+  const ofOthers = kubeconfigLoader('.', readStored(), { runPlugin });
   return (spec, signal) => (spec.name === name ? loadKubeconfig(spec, signal) : ofOthers(spec, signal));
 }
 

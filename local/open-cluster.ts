@@ -13,6 +13,7 @@ import { dataFolder } from './data-folder.ts';
 import { DEMO, type DemoWorld, SPED_UP } from './demo-world.ts';
 import { EMBEDDED, type EmbeddedKind, startEmbeddedCluster } from './embedded-cluster.ts';
 import { readHostNetwork } from './host-network.ts';
+import { runPlugin } from './kubeconfig-plugins.ts';
 import { TABLE_NAME } from './local-environment.ts';
 import { refuseSecond } from './running.ts';
 import { StartError } from './start-error.ts';
@@ -104,7 +105,7 @@ async function openReal(
   // The one that was named here counts, not the one in the spec, which may be where the functions find it.
   const kubeconfig = { file: path.resolve(kubeconfigFile), ...(context !== undefined && { context }) };
   const spec = { ...written, kubeconfig };
-  const loadKubeconfig = () => loadKubeconfigFile(kubeconfig.file, { ...kubeconfig, allowPlugins: true });
+  const loadKubeconfig = () => loadKubeconfigFile(kubeconfig.file, { ...kubeconfig, runPlugin });
   const { server } = await orStartError(3, loadKubeconfig());
   const folder = dataFolder(spec.name, named);
   await refuseSecond(folder);

@@ -12,9 +12,9 @@ const MOST_KB = 600;
 const LAYER_MODULE = 'nodejs/allocator.mjs';
 /** Packaged only where a parameter turns them on. */
 const OFF_BY_DEFAULT = new Set(['admission']);
-/** Needed on a developer's machine alone, or in the layer. */
+/** Needed on a developer's machine alone, or in the layer. client-node runs the plugins of a kubeconfig. */
 const NOT_IN_A_BUNDLE =
-  /node_modules\/(dynalite|classic-level|level|jest|fast-check)\/|\/(local|test|cli|lib\/allocator)\//;
+  /node_modules\/(@kubernetes|openid-client|dynalite|classic-level|level|jest|fast-check)\/|\/(local|test|cli|lib\/allocator)\//;
 
 const root = path.join(import.meta.dirname, '..');
 const functions = readdirSync(path.join(root, 'functions'))

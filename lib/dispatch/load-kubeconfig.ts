@@ -12,16 +12,16 @@ import { wordsOf } from '../secrets/stored-kubeconfig.ts';
 /** Reads a cluster's kubeconfig anew. Throws a `ClusterError`. */
 export type LoadKubeconfig = (spec: ClusterSpec, signal: AbortSignal) => Promise<ApiServerAccess>;
 
-/** From wherever the spec says. Files are looked for from `folder` on; whether they may name plugins is in the options. */
+/** From wherever the spec says. Files are looked for from `folder` on, and they alone may name plugins, where one is run. */
 export function kubeconfigLoader(
   folder: string,
   read: ReadKubeconfig,
-  { allowPlugins = false }: Pick<KubeconfigOptions, 'allowPlugins'> = {},
+  plugins: Pick<KubeconfigOptions, 'runPlugin'> = {},
 ): LoadKubeconfig {
   return async ({ kubeconfig }, signal) => {
     const options = kubeconfig.context === undefined ? {} : { context: kubeconfig.context };
     if ('file' in kubeconfig) {
-      return loadKubeconfigFile(path.resolve(folder, kubeconfig.file), { ...options, allowPlugins });
+      return loadKubeconfigFile(path.resolve(folder, kubeconfig.file), { ...options, ...plugins });
     }
     const text = await read(kubeconfig, signal);
     return parseKubeconfig(text, `in ${wordsOf(kubeconfig).what}`, options);

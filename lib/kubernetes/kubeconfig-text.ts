@@ -1,8 +1,8 @@
-import { resolve } from 'node:path';
-import { isNativeError } from 'node:util/types';
-import { KubeConfig } from '@kubernetes/client-node';
-import { LineCounter, parseDocument } from 'yaml';
+import { type Document, isScalar, LineCounter, parseDocument, visit } from 'yaml';
+import type * as z from 'zod/mini';
+import { boundedText } from '../cluster/bounded-text.ts';
 import { ClusterError } from './errors.ts';
+import { type Kubeconfig, kubeconfigShape } from './kubeconfig-shape.ts';
 
 export interface KubeconfigSource {
   /** For messages. */
@@ -11,69 +11,99 @@ export interface KubeconfigSource {
   readonly folder?: string;
 }
 
+/** A secret of Secrets Manager has at most so many bytes; a file of a person may hold many clusters. */
+const LONGEST_STORED_TEXT = 64 * 1024;
+export const LONGEST_FILE = 1024 * 1024;
+
+const LIST_OF_FIELDS = 'docs/kubeconfig-secret.md lists what a kubeconfig may contain';
+const WRITE_AGAIN = 'Write it again, for example with kubectl config view --raw';
+
 /** `problem` and `remedy` never quote a value of the kubeconfig other than names of its entries. */
 export function badKubeconfig(source: KubeconfigSource, problem: string, remedy: string): ClusterError {
   return new ClusterError('BadKubeconfig', `${source.name}: ${problem}. ${remedy}.`);
 }
 
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
+/**
+ * Reads a kubeconfig that holds nothing but fields of a kubeconfig, and plugins only where they are allowed. No other
+ * reader sees the text. Throws a `ClusterError` with code `BadKubeconfig`.
+ */
+export function readKubeconfig(text: string, source: KubeconfigSource, allowPlugins: boolean): Kubeconfig {
+  const longest = source.folder === undefined ? LONGEST_STORED_TEXT : LONGEST_FILE;
+  if (text.length > longest) {
+    throw badKubeconfig(source, `is longer than ${longest} characters`, 'Keep the cluster that is used, and no other');
+  }
+  const parsed = kubeconfigShape.safeParse(yamlValue(text, source));
+  if (!parsed.success) {
+    throw shapeFault(parsed.error.issues, source);
+  }
+  if (!allowPlugins) {
+    refusePlugins(parsed.data, source);
+  }
+  return parsed.data;
 }
 
-/** client-node's own parser quotes the text around a fault, which may be a key. Here only the place is told. */
+/** A parser's message quotes the text around a fault, which may be a key: only the place and the kind are reported. */
 function yamlValue(text: string, source: KubeconfigSource): unknown {
   const lines = new LineCounter();
-  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false });
-  const [fault] = document.errors;
-  if (fault === undefined) {
-    return document.toJS();
-  }
-  const where = `line ${lines.linePos(fault.pos[0]).line}: ${fault.code}`;
-  throw badKubeconfig(source, `is not YAML (${where})`, 'Write it anew, for example with kubectl config view --raw');
-}
-
-/** client-node knows `tokenFile` only as an auth provider, and passes over the finer kinds of impersonation. */
-function translatedUser(entry: unknown, source: KubeconfigSource): unknown {
-  if (!isRecord(entry) || !isRecord(entry['user'])) {
-    return entry;
-  }
-  const user = entry['user'];
-  const finer = ['as-groups', 'as-uid', 'as-user-extra'].find((field) => user[field] !== undefined);
-  if (finer !== undefined) {
-    const problem = `user "${String(entry['name'])}" has ${finer}, which is not supported`;
-    throw badKubeconfig(source, problem, 'Give the user itself the rights that it needs');
-  }
-  if (typeof user['tokenFile'] !== 'string') {
-    return entry;
-  }
-  if (source.folder === undefined) {
-    throw badKubeconfig(source, 'names a token file, and there are no files beside it', 'Embed the token itself');
-  }
-  const tokenFile = resolve(source.folder, user['tokenFile']);
-  return { ...entry, user: { ...user, 'auth-provider': { name: 'tokenFile', config: { tokenFile } } } };
-}
-
-/** Throws a `ClusterError` with code `BadKubeconfig`. */
-export function kubeConfigFromText(text: string, source: KubeconfigSource): KubeConfig {
-  const value = yamlValue(text, source);
-  if (!isRecord(value) || !Array.isArray(value['clusters']) || !Array.isArray(value['contexts'])) {
-    throw badKubeconfig(source, 'is not a kubeconfig: clusters or contexts are missing', 'Name a file of kind Config');
-  }
-  const users = Array.isArray(value['users']) ? value['users'].map((user) => translatedUser(user, source)) : [];
-  const config = new KubeConfig();
   try {
-    config.loadFromString(JSON.stringify({ ...value, users }));
+    // Its own check for keys that are there twice takes quadratic time.
+    const options = { lineCounter: lines, prettyErrors: false, stringKeys: true, uniqueKeys: false } as const;
+    const document = parseDocument(text, { ...options, logLevel: 'error' });
+    const [fault] = [...document.errors, ...document.warnings, ...keysTwice(document)];
+    if (fault !== undefined) {
+      throw notYaml(source, `line ${lines.linePos(fault.pos[0]).line}: ${fault.code}`);
+    }
+    return document.toJS({ maxAliasCount: 0 });
   } catch (error) {
-    // client-node names a field, such as `clusters[0].cluster.server is missing`; it has seen no syntax error.
-    const field = isNativeError(error) ? error.message : 'unreadable';
-    throw badKubeconfig(
-      source,
-      `is not a kubeconfig: ${field}`,
-      'Write it anew, for example with kubectl config view --raw',
-    );
+    if (error instanceof ClusterError) throw error;
+    throw notYaml(source, 'aliases or deep nesting, which no kubeconfig needs');
   }
-  if (source.folder !== undefined) {
-    config.makePathsAbsolute(source.folder);
+}
+
+function notYaml(source: KubeconfigSource, detail: string): ClusterError {
+  return badKubeconfig(source, `is not YAML (${detail})`, WRITE_AGAIN);
+}
+
+function keysTwice(document: Document) {
+  const faults: { code: 'DUPLICATE_KEY'; pos: readonly [number] }[] = [];
+  visit(document, {
+    Map: (_, { items }) => {
+      const seen = new Set<unknown>();
+      for (const { key } of items) {
+        if (!isScalar(key)) continue;
+        if (seen.has(key.value)) faults.push({ code: 'DUPLICATE_KEY', pos: [key.range?.[0] ?? 0] });
+        seen.add(key.value);
+      }
+    },
+  });
+  return faults;
+}
+
+function shapeFault([issue]: readonly z.core.$ZodIssue[], source: KubeconfigSource): ClusterError {
+  const at = (issue?.path ?? []).map((step) => (typeof step === 'number' ? `[${step}]` : `.${String(step)}`)).join('');
+  const place = at.replace('.', '');
+  if (issue?.code === 'unrecognized_keys') {
+    const problem = `${place || 'its top level'} has ${fieldName(issue.keys[0])}, which is not a field of a kubeconfig`;
+    return badKubeconfig(source, problem, `Remove it: ${LIST_OF_FIELDS}`);
   }
-  return config;
+  if (issue === undefined || issue.path.length < 2) {
+    const problem = 'is not a kubeconfig: clusters, contexts or users are missing or are not lists';
+    return badKubeconfig(source, problem, 'Name a file of kind Config');
+  }
+  return badKubeconfig(source, `is not a kubeconfig: ${place} is missing or has the wrong type`, WRITE_AGAIN);
+}
+
+/** What does not look like the name of a field may be a value at the wrong place. */
+function fieldName(key: string | undefined): string {
+  return key !== undefined && /^[A-Za-z-]{1,40}$/.test(key) ? key : 'a key';
+}
+
+function refusePlugins({ users }: Kubeconfig, source: KubeconfigSource): void {
+  for (const { name, user } of users ?? []) {
+    const plugin = user?.exec ? 'an exec plugin' : user?.['auth-provider'] ? 'an auth-provider plugin' : undefined;
+    if (plugin !== undefined) {
+      const problem = `user "${boundedText(name, 60)}" is logged in by ${plugin}, which is not run here`;
+      throw badKubeconfig(source, problem, 'Use a token or a client certificate');
+    }
+  }
 }

@@ -1,12 +1,12 @@
 import { X509Certificate } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
-import type { RequestOptions } from 'node:https';
+import { createReadStream } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { createSecureContext } from 'node:tls';
 import { isNativeError } from 'node:util/types';
-import type { Cluster, KubeConfig, User } from '@kubernetes/client-node';
+import { boundedText } from '../cluster/bounded-text.ts';
+import type { Kubeconfig, KubeconfigCluster, KubeconfigUser } from './kubeconfig-shape.ts';
 import type { KubeconfigSource } from './kubeconfig-text.ts';
-import { badKubeconfig, kubeConfigFromText } from './kubeconfig-text.ts';
+import { badKubeconfig, LONGEST_FILE, readKubeconfig } from './kubeconfig-text.ts';
 
 /** As `node:tls` takes it. */
 export interface TlsMaterial {
@@ -35,21 +35,31 @@ export interface ApiServerAccess {
   readonly authHeaders: () => Promise<Readonly<Record<string, string>>>;
 }
 
+/** What a plugin gives. */
+export interface PluginCredential {
+  readonly token?: string;
+  readonly cert?: string | Buffer;
+  readonly key?: string | Buffer;
+}
+
+/** Runs the `exec` or auth-provider plugin of one user. Throws what the plugin reports. */
+export type RunPlugin = (server: string, user: KubeconfigUser) => () => Promise<PluginCredential>;
+
 export interface KubeconfigOptions {
   /** Default: the kubeconfig's current-context. */
   readonly context?: string;
-  /** Run the `exec` or auth-provider plugin that the kubeconfig names. Only for a command line that a person started. */
-  readonly allowPlugins?: boolean;
+  /** Allows plugins. Only for a command line that a person started: no function holds the code that runs one. */
+  readonly runPlugin?: RunPlugin;
 }
 
 /** Reads a kubeconfig from a file. Throws a `ClusterError` with code `BadKubeconfig`. */
 export async function loadKubeconfigFile(file: string, options: KubeconfigOptions = {}): Promise<ApiServerAccess> {
-  const name = `kubeconfig ${file}`;
-  const text = await readFile(file, 'utf8').catch((error: unknown) => {
-    const code = isNativeError(error) && 'code' in error ? String(error.code) : 'unknown error';
-    throw badKubeconfig({ name }, `cannot be read (${code})`, 'Name a file that exists and that this user may read');
+  const source = { name: `kubeconfig ${file}`, folder: dirname(resolve(file)) };
+  const text = await readWhole(file).catch((error: unknown) => {
+    const problem = `cannot be read (${codeOf(error)})`;
+    throw badKubeconfig(source, problem, 'Name a file that exists and that this user may read');
   });
-  return accessFrom(text, { name, folder: dirname(resolve(file)) }, options);
+  return accessFrom(text.toString(), source, options);
 }
 
 /**
@@ -64,147 +74,177 @@ export async function parseKubeconfig(
   return accessFrom(text, { name: `kubeconfig ${name}` }, options);
 }
 
+/** One byte more than is accepted, of a file that may have no end. */
+async function readWhole(file: string): Promise<Buffer> {
+  return Buffer.concat(await createReadStream(file, { end: LONGEST_FILE }).toArray());
+}
+
+function codeOf(error: unknown): string {
+  return isNativeError(error) && 'code' in error ? String(error.code) : 'unknown error';
+}
+
 async function accessFrom(
   text: string,
   source: KubeconfigSource,
-  options: KubeconfigOptions,
+  { context: wanted, runPlugin }: KubeconfigOptions,
 ): Promise<ApiServerAccess> {
-  const config = kubeConfigFromText(text, source);
-  const { context, cluster, user } = chosenContext(config, source, options.context);
-  refuseUnsupported(cluster, user, source, options.allowPlugins === true);
-  const url = serverUrl(cluster, user, source);
-  const credential = async (): Promise<RequestOptions> =>
-    url.protocol === 'http:' ? {} : clientNodeOptions(config, source);
-  const first = await credential();
-  const tls = tlsMaterial(first, source);
-  const headers = headersOf(first);
+  const config = readKubeconfig(text, source, runPlugin !== undefined);
+  const chosen = chosenContext(config, source, wanted);
+  refuseUnsupported(chosen, source);
+  const url = serverUrl(chosen, source);
+  const { user } = chosen;
+  const plugin = hasPlugin(user) ? runPlugin?.(url.origin, user) : undefined;
+  const ask = async () => {
+    const given = await plugin?.().catch((error: unknown) => {
+      const problem = `the plugin of its user failed: ${boundedText(isNativeError(error) ? error.message : 'unknown error')}`;
+      throw badKubeconfig(source, problem, 'Run the plugin by hand to see why');
+    });
+    return { headers: await headersOf(chosen, given, source), ...given };
+  };
+  const first = await ask();
+  const tls = await tlsMaterial(chosen, first, source);
   return {
     server: url.origin,
-    basePath: url.pathname.replace(/\/+$/, ''),
-    context,
+    basePath: url.pathname.replace(/\/$/, ''),
+    context: chosen.context,
     skipTlsVerify: !tls.rejectUnauthorized,
     tls: () => tls,
-    authHeaders: isDynamic(user) ? async () => headersOf(await credential()) : async () => headers,
+    authHeaders: plugin || user.tokenFile ? async () => (await ask()).headers : async () => first.headers,
   };
 }
 
-function chosenContext(config: KubeConfig, source: KubeconfigSource, wanted: string | undefined) {
-  const contexts = config.getContexts();
-  const choices = `It has: ${contexts.map((context) => context.name).join(', ') || 'none'}`;
-  const name = wanted ?? config.getCurrentContext();
-  if (typeof name !== 'string' || name === '') {
+interface Chosen {
+  /** Its name, as that of the others. */
+  readonly context: string;
+  readonly clusterName: string;
+  readonly cluster: KubeconfigCluster;
+  readonly userName: string;
+  readonly user: KubeconfigUser;
+}
+
+function chosenContext(config: Kubeconfig, source: KubeconfigSource, wanted: string | undefined): Chosen {
+  const { contexts, clusters, users, 'current-context': current } = config;
+  const choices = `It has: ${boundedText(contexts.map(({ name }) => name).join(', ')) || 'none'}`;
+  const name = wanted ?? current;
+  if (!name) {
     throw badKubeconfig(source, 'has no current-context', `Name a context. ${choices}`);
   }
-  const context = contexts.find((candidate) => candidate.name === name);
+  const context = contexts.find((candidate) => candidate.name === name)?.context;
   if (context === undefined) {
-    throw badKubeconfig(source, `has no context "${name}"`, `Name one that it has. ${choices}`);
+    throw badKubeconfig(source, `has no context "${boundedText(name, 60)}"`, `Name one that it has. ${choices}`);
   }
-  config.setCurrentContext(name);
-  const cluster = config.getClusters().find((candidate) => candidate.name === context.cluster);
-  const user = config.getUsers().find((candidate) => candidate.name === context.user);
+  const cluster = clusters.find((candidate) => candidate.name === context.cluster)?.cluster;
+  const user = users?.find((candidate) => candidate.name === context.user);
   if (cluster === undefined || user === undefined) {
-    const missing = cluster === undefined ? `cluster "${context.cluster}"` : `user "${context.user}"`;
-    const problem = `context "${name}" asks for ${missing}, which is not there`;
+    const missing = cluster === undefined ? `cluster "${context.cluster}"` : `user "${context.user ?? ''}"`;
+    const problem = `context "${boundedText(name, 60)}" asks for ${boundedText(missing, 80)}, which is not there`;
     throw badKubeconfig(source, problem, `Add it, or name another context. ${choices}`);
   }
-  return { context: name, cluster, user };
+  const names = { context: name, clusterName: boundedText(context.cluster, 60), userName: boundedText(user.name, 60) };
+  return { ...names, cluster, user: user.user ?? {} };
 }
 
-/** Whether the credential has to be asked for anew from time to time. */
-function isDynamic(user: User): boolean {
-  return Boolean(user.exec ?? user.authProvider);
+function hasPlugin(user: KubeconfigUser): boolean {
+  return Boolean(user.exec ?? user['auth-provider']);
 }
 
-function refuseUnsupported(cluster: Cluster, user: User, source: KubeconfigSource, allowPlugins: boolean): void {
+function refuseUnsupported({ clusterName, cluster, userName, user }: Chosen, source: KubeconfigSource): void {
   const refuse = (problem: string, remedy: string): never => {
     throw badKubeconfig(source, problem, remedy);
   };
-  if (isDynamic(user) && user.authProvider?.name !== 'tokenFile' && !allowPlugins) {
-    const plugin = user.exec ? 'an exec plugin' : 'an auth-provider plugin';
-    refuse(
-      `user "${user.name}" is logged in by ${plugin}, which is not run here`,
-      'Use a token or a client certificate',
-    );
+  const finer = (['as-groups', 'as-uid', 'as-user-extra'] as const).find((field) => user[field] !== undefined);
+  if (finer !== undefined) {
+    refuse(`user "${userName}" has ${finer}, which is not supported`, 'Give the user itself the rights that it needs');
   }
-  if (cluster.proxyUrl) {
-    refuse(
-      `cluster "${cluster.name}" has a proxy-url, which is not supported`,
-      'Name a server that is reached directly',
-    );
+  if (cluster['proxy-url']) {
+    const remedy = 'Name a server that is reached directly';
+    refuse(`cluster "${clusterName}" has a proxy-url, which is not supported`, remedy);
   }
-  if (cluster.skipTLSVerify && (cluster.caData || cluster.caFile)) {
-    refuse(`cluster "${cluster.name}" has a CA and insecure-skip-tls-verify`, 'Remove insecure-skip-tls-verify');
+  const hasCa = Boolean(cluster['certificate-authority-data'] || cluster['certificate-authority']);
+  if (cluster['insecure-skip-tls-verify'] && hasCa) {
+    refuse(`cluster "${clusterName}" has a CA and insecure-skip-tls-verify`, 'Remove insecure-skip-tls-verify');
   }
-  if (source.folder === undefined && (cluster.caFile || user.certFile || user.keyFile)) {
-    refuse(
-      'names certificate files, and there are no files beside it',
-      'Embed them: kubectl config view --raw --flatten',
-    );
+  if (source.folder !== undefined) return;
+  if (user.tokenFile) {
+    refuse('names a token file, and there are no files beside it', 'Embed the token itself');
+  }
+  if (cluster['certificate-authority'] || user['client-certificate'] || user['client-key']) {
+    const remedy = 'Embed them: kubectl config view --raw --flatten';
+    refuse('names certificate files, and there are no files beside it', remedy);
   }
 }
 
-function serverUrl(cluster: Cluster, user: User, source: KubeconfigSource): URL {
+function serverUrl({ clusterName, cluster, user }: Chosen, source: KubeconfigSource): URL {
   const url = URL.parse(cluster.server);
-  if (url === null || !['https:', 'http:'].includes(url.protocol) || url.username !== '' || url.search !== '') {
-    const problem = `the server of cluster "${cluster.name}" is not the URL of an API server`;
+  if (url === null || !['https:', 'http:'].includes(url.protocol) || url.username + url.password + url.search !== '') {
+    const problem = `the server of cluster "${clusterName}" is not the URL of an API server`;
     throw badKubeconfig(source, problem, 'Write it like https://10.0.0.1:6443');
   }
-  const { token, username, certData, certFile, impersonateUser } = user;
-  if (url.protocol === 'http:' && (token || username || certData || certFile || impersonateUser || isDynamic(user))) {
-    const problem = `cluster "${cluster.name}" is reached over http://, which would show the credential to everyone`;
+  const { token, tokenFile, username, as, 'client-certificate': file, 'client-certificate-data': data } = user;
+  if (url.protocol === 'http:' && (token || tokenFile || username || as || file || data || hasPlugin(user))) {
+    const problem = `cluster "${clusterName}" is reached over http://, which would show the credential to everyone`;
     throw badKubeconfig(source, problem, 'Use https://, or a user without a credential');
   }
   return url;
 }
 
-async function clientNodeOptions(config: KubeConfig, source: KubeconfigSource): Promise<RequestOptions> {
-  const options: RequestOptions = {};
-  try {
-    await config.applyToHTTPSOptions(options);
-  } catch (error) {
-    const problem = isNativeError(error) ? (error.message.split('\n', 1)[0] ?? '') : 'unknown error';
-    throw badKubeconfig(source, `its certificates or credential cannot be had: ${problem}`, 'Correct what it names');
+/** In client-go's order: a token file before a token, and a token before what a plugin gives. */
+async function headersOf(
+  { userName, user }: Chosen,
+  given: PluginCredential | undefined,
+  source: KubeconfigSource,
+): Promise<Record<string, string>> {
+  const inFile = user.tokenFile ? (await fileBeside(user.tokenFile, source)).toString() : undefined;
+  const token = (inFile ?? (user.token || given?.token || '')).trim();
+  const as = user.as ?? '';
+  // The printable characters of ASCII. Anything else would fail each request, or end the header.
+  if (!/^[!-~]*$/.test(token) || !/^[ -~]*$/.test(as)) {
+    const problem = `the token of user "${userName}" (or its "as") has a space, line break or other character that no HTTP header carries`;
+    throw badKubeconfig(source, problem, 'Write it in one line, as it was issued');
   }
-  return options;
+  const basic = user.username ? Buffer.from(`${user.username}:${user.password ?? ''}`).toString('base64') : '';
+  return {
+    ...(basic && { Authorization: `Basic ${basic}` }),
+    ...(token && { Authorization: `Bearer ${token}` }),
+    ...(as && { 'Impersonate-User': as }),
+  };
 }
 
-function headersOf({ headers, auth }: RequestOptions): Record<string, string> {
-  const result: Record<string, string> = {};
-  if (typeof auth === 'string') {
-    result['Authorization'] = `Basic ${Buffer.from(auth).toString('base64')}`;
-  }
-  for (const [name, value] of Object.entries(headers ?? {})) {
-    result[name] = String(value).trim();
-  }
-  return result;
+/** The data where there is some, else the file. */
+async function pem(data: string | null | undefined, file: string | null | undefined, source: KubeconfigSource) {
+  if (data) return Buffer.from(data, 'base64');
+  return file ? fileBeside(file, source) : undefined;
 }
 
-function textOrBuffer(value: unknown): string | Buffer | undefined {
-  return (typeof value === 'string' && value !== '') || Buffer.isBuffer(value) ? value : undefined;
+async function fileBeside(file: string, source: KubeconfigSource): Promise<Buffer> {
+  const whole = resolve(source.folder ?? '.', file);
+  return readWhole(whole).catch((error: unknown) => {
+    throw badKubeconfig(source, `the file ${whole} cannot be read (${codeOf(error)})`, 'Correct what it names');
+  });
 }
 
-function tlsMaterial(options: RequestOptions, source: KubeconfigSource): TlsMaterial {
-  const ca = textOrBuffer(options.ca);
-  const cert = textOrBuffer(options.cert);
-  const key = textOrBuffer(options.key);
+async function tlsMaterial(
+  { cluster, user }: Chosen,
+  given: PluginCredential,
+  source: KubeconfigSource,
+): Promise<TlsMaterial> {
+  const ca = await pem(cluster['certificate-authority-data'], cluster['certificate-authority'], source);
+  const cert = given.cert ?? (await pem(user['client-certificate-data'], user['client-certificate'], source));
+  const key = given.key ?? (await pem(user['client-key-data'], user['client-key'], source));
   try {
     if (ca !== undefined) {
       new X509Certificate(ca);
     }
     createSecureContext({ ...(cert && { cert }), ...(key && { key }) });
   } catch (error) {
-    const which = isNativeError(error) && 'code' in error ? String(error.code) : 'unreadable';
-    throw badKubeconfig(
-      source,
-      `its CA, client certificate or key does not parse (${which})`,
-      'Embed PEM files as base64',
-    );
+    const problem = `its CA, client certificate or key does not parse (${codeOf(error)})`;
+    throw badKubeconfig(source, problem, 'Embed PEM files as base64');
   }
   return {
     ...(ca && { ca }),
     ...(cert && { cert }),
     ...(key && { key }),
-    ...(options.servername && { servername: options.servername }),
-    rejectUnauthorized: options.rejectUnauthorized !== false,
+    ...(cluster['tls-server-name'] && { servername: cluster['tls-server-name'] }),
+    rejectUnauthorized: !cluster['insecure-skip-tls-verify'],
   };
 }

@@ -5,6 +5,7 @@ import { inspect } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { stringify } from 'yaml';
 import { loadKubeconfigFile, parseKubeconfig } from '../../lib/kubernetes/kubeconfig.ts';
+import { runPlugin } from '../../local/kubeconfig-plugins.ts';
 import { makeAuthority } from '../support/certificates.ts';
 
 const authority = makeAuthority('the CA of a test');
@@ -128,7 +129,7 @@ describe('a kubeconfig file', () => {
       code: 'BadKubeconfig',
       message: expect.stringMatching(/exec plugin.*Use a token/),
     });
-    const access = await loadKubeconfigFile(file, { allowPlugins: true });
+    const access = await loadKubeconfigFile(file, { runPlugin });
     await expect(access.authHeaders()).resolves.toEqual({ Authorization: `Bearer ${SECRET}` });
   });
 

@@ -1,0 +1,144 @@
+import { existsSync } from 'node:fs';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { inspect } from 'node:util';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { stringify } from 'yaml';
+import { loadKubeconfigFile, parseKubeconfig } from '../../lib/kubernetes/kubeconfig.ts';
+
+const SECRET = 'a-file-of-the-function';
+let folder: string;
+let proof: string;
+let secretFile: string;
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'hostile-'));
+  proof = join(folder, 'executed');
+  secretFile = join(folder, 'secret');
+  await writeFile(secretFile, SECRET);
+});
+
+afterAll(() => rm(folder, { recursive: true }));
+
+function kubeconfig(users: readonly object[], cluster: object = {}): string {
+  return stringify({
+    clusters: [{ name: 'one', cluster: { server: 'https://10.0.0.1:6443', ...cluster } }],
+    contexts: [{ name: 'here', context: { cluster: 'one', user: 'admin' } }],
+    'current-context': 'here',
+    users,
+  });
+}
+
+const admin = (user: object) => [{ name: 'admin', user }];
+const touch = () => ({ command: '/bin/sh', args: ['-c', `echo pwned > ${proof}; echo '{"status":{"token":"x"}}'`] });
+
+describe('a kubeconfig that is stored cannot execute a command or read a file', () => {
+  test.each<[string, () => readonly object[]]>([
+    ['exec', () => admin({ exec: touch() })],
+    [
+      'exec beside an auth provider of the name tokenFile',
+      () => admin({ exec: touch(), 'auth-provider': { name: 'tokenFile' } }),
+    ],
+    ['exec beside a token', () => admin({ exec: touch(), token: 'x' })],
+    [
+      'exec in the configuration of an auth provider',
+      () => admin({ 'auth-provider': { name: 'tokenFile', config: { exec: touch() } } }),
+    ],
+    [
+      'an auth provider of the name exec',
+      () => admin({ 'auth-provider': { name: 'exec', config: { exec: touch() } } }),
+    ],
+    [
+      'the command of an auth provider',
+      () =>
+        admin({
+          'auth-provider': { name: 'gcp', config: { 'cmd-path': '/bin/sh', 'cmd-args': `-c "touch ${proof}"` } },
+        }),
+    ],
+    [
+      'a token file in the configuration of an auth provider',
+      () => admin({ 'auth-provider': { name: 'tokenFile', config: { tokenFile: secretFile } } }),
+    ],
+    ['token-file, which no API server knows', () => admin({ 'token-file': secretFile })],
+    ['tokenFile', () => admin({ tokenFile: secretFile })],
+    [
+      'the user twice, the second one with exec',
+      () => [
+        { name: 'admin', user: { token: 'x' } },
+        { name: 'admin', user: { exec: touch() } },
+      ],
+    ],
+    ['exec of a user that is not used', () => [...admin({ token: 'x' }), { name: 'other', user: { exec: touch() } }]],
+  ])('by %s', async (_, users) => {
+    const outcome: unknown = await parseKubeconfig(kubeconfig(users()), 'of a tenant').then(
+      (access) => access.authHeaders(),
+      (error: unknown) => error,
+    );
+    expect(existsSync(proof)).toBe(false);
+    expect(inspect(outcome, { depth: 9 })).not.toContain(SECRET);
+    expect(outcome).toMatchObject({ code: 'BadKubeconfig' });
+  });
+
+  test('by a field that the check sees otherwise than the reader', async () => {
+    const twice = kubeconfig(admin({ exec: null })).replace('exec: null', 'exec: null\n      exec: {command: /bin/sh}');
+    await expect(parseKubeconfig(twice, 'of a tenant')).rejects.toMatchObject({ code: 'BadKubeconfig' });
+    const inherited = kubeconfig(admin({ '<<': { exec: touch() } }));
+    await expect(parseKubeconfig(inherited, 'of a tenant')).rejects.toMatchObject({ code: 'BadKubeconfig' });
+  });
+});
+
+describe('a kubeconfig that wastes time or memory is refused in a sentence', () => {
+  const bomb = (levels: number) =>
+    Array.from(
+      { length: levels },
+      (_, level) => `a${level + 1}: &a${level + 1} [${Array(9).fill(`*a${level}`).join(', ')}]`,
+    );
+  test.each([
+    ['aliases that multiply', ['a0: &a0 [x]', ...bomb(9), kubeconfig(admin({ token: '*a9' }))].join('\n')],
+    ['deep nesting', `clusters: ${'['.repeat(20_000)}`],
+    ['65 KiB of text', `${kubeconfig(admin({ token: 'x' }))}# ${'x'.repeat(65 * 1024)}`],
+    ['a billion keys', Array.from({ length: 7_000 }, (_, key) => `k${key}: 1`).join('\n')],
+  ])('%s', async (_, text) => {
+    const error: unknown = await parseKubeconfig(text, 'of a tenant').catch((reason: unknown) => reason);
+    expect(error).toMatchObject({
+      code: 'BadKubeconfig',
+      message: expect.stringMatching(/^kubeconfig of a tenant: .+\. .+\.$/),
+    });
+    expect(String(error).length).toBeLessThan(600);
+  });
+
+  test('a file without end', async () => {
+    await expect(loadKubeconfigFile('/dev/zero')).rejects.toMatchObject({
+      code: 'BadKubeconfig',
+      message: expect.stringContaining('is longer than'),
+    });
+  });
+});
+
+describe('a credential that no HTTP header can carry is refused when it is loaded', () => {
+  test.each([
+    ['a token of two lines', { token: `${SECRET}\nX-Remote-User: admin` }],
+    ['a token with a space', { token: `${SECRET} x` }],
+    ['an impersonated user of two lines', { token: 'x', as: `${SECRET}\r\nX: y` }],
+  ])('%s', async (_, user) => {
+    const error: unknown = await parseKubeconfig(kubeconfig(admin(user)), 'of a tenant').catch(
+      (reason: unknown) => reason,
+    );
+    expect(error).toMatchObject({ code: 'BadKubeconfig', message: expect.stringMatching(/user "admin".*line break/) });
+    expect(inspect(error, { depth: 9 })).not.toContain(SECRET);
+  });
+
+  test('a token file of two lines', async () => {
+    const file = join(folder, 'two-lines');
+    await writeFile(file, `${SECRET}\nsecond\n`);
+    const config = join(folder, 'config');
+    await writeFile(config, kubeconfig(admin({ tokenFile: file })));
+    await expect(loadKubeconfigFile(config)).rejects.toMatchObject({ code: 'BadKubeconfig' });
+  });
+
+  test('the line break at the end of a token is none of it', async () => {
+    const access = await parseKubeconfig(kubeconfig(admin({ token: 'abc\n' })), 'of a tenant');
+    await expect(access.authHeaders()).resolves.toEqual({ Authorization: 'Bearer abc' });
+  });
+});
