@@ -45,7 +45,14 @@ const violations = [
   {
     name: 'a client in a loop',
     files: { 'lib/loops/shortcut.ts': "import { Agent } from 'undici';\nexport const agent = new Agent();\n" },
-    told: 'kubernetes-client-only-in-kubernetes: lib/loops/shortcut.ts',
+    told: 'undici-only-in-kubernetes: lib/loops/shortcut.ts',
+  },
+  {
+    name: 'the code that runs the plugins of a kubeconfig in a function',
+    files: {
+      'functions/shortcut.ts': "import { KubeConfig } from '@kubernetes/client-node';\nexport const k = KubeConfig;\n",
+    },
+    told: 'kubernetes-client-only-in-local: functions/shortcut.ts',
   },
   {
     name: 'an SDK that is only named as a type',
