@@ -1,6 +1,6 @@
 import { observeOnly } from '../kubernetes/observe-only.ts';
 import type { PassContext } from '../loops/pass.ts';
-import type { RegisteredCluster } from '../table/clusters.ts';
+import { type RegisteredCluster, readCluster } from '../table/clusters.ts';
 import { observeRanges } from '../table/observe-ranges.ts';
 import { unwrittenTable } from '../table/unwritten-table.ts';
 import { pause, unlessAborted } from './deadline.ts';
@@ -50,7 +50,7 @@ function passContext(
   { kubernetes, probe }: ClusterAccess,
   wouldWrite: (description: string) => void,
 ): PassContext {
-  const { spec, rangesGeneration } = cluster;
+  const { spec, generation, rangesGeneration } = cluster;
   const owners = environment.table(signal);
   const { nowMs, newPassId } = environment;
   const table = ownedBy === undefined ? owners : unwrittenTable(owners, { nowMs, newWriteId: newPassId });
@@ -58,6 +58,7 @@ function passContext(
   const mode = previousMode(previous);
   return {
     spec,
+    isSpecCurrent: async () => (await readCluster(owners, spec.name))?.generation === generation,
     rangesGeneration,
     table: observing && spec.allocator === 'table' ? observeRanges(table, wouldWrite) : table,
     kubernetes: observing ? observeOnly(kubernetes, wouldWrite) : kubernetes,

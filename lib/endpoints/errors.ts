@@ -1,6 +1,8 @@
 export type EndpointsErrorCode =
   /** Publishing nobody is refused. */
   | 'NoLiveLease'
+  /** The spec was changed after the pass began. */
+  | 'OlderSpec'
   | 'LeaseNotFound'
   /** Somebody else wrote or deleted the object after it was read. */
   | 'Conflict'

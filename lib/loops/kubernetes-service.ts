@@ -20,7 +20,8 @@ import type { TableValue } from '../table/key-value-table.ts';
 import { listLeases } from '../table/leases.ts';
 import { ensureService, SERVICE_REF, type ServiceEnsured } from './ensure-service.ts';
 import type { LoopDefinition, PassContext, PassReport } from './pass.ts';
-import { type LeasesRefreshed, refreshLeases, rememberPublished } from './refresh-leases.ts';
+import { type LeasesObserved, refreshLeases, rememberPublished } from './refresh-leases.ts';
+import { takeOutWithdrawn } from './take-out-address.ts';
 import { ENDPOINTS_REF, type EndpointsWritten, SLICE_REF, writeEndpoints } from './write-endpoints.ts';
 
 /**
@@ -43,7 +44,11 @@ async function run(context: PassContext): Promise<PassReport> {
     readSlices(context),
   ]);
   const leases = await rememberPublished(context, refreshed, readyAddresses(current));
-  const observation = await observe(context, leases, current, slices);
+  const [observation, isCurrent] = await Promise.all([
+    observe(context, leases, current, slices),
+    context.isSpecCurrent(),
+  ]);
+  if (!isCurrent) return endedByNewerSpec(context, leases);
   // All is read: from here on it is written.
   const service = await ensureService(context, currentService);
   if (!service.exists) return reportOf(context, service, { ...leases, counts: {} });
@@ -52,6 +57,14 @@ async function run(context: PassContext): Promise<PassReport> {
   const findings = [...leases.findings, ...slices.flatMap(foreignSlice), ...published.findings];
   const counts = { addresses: leases.expected.length, leasesHeld: observation.live.length };
   return reportOf(context, service, { ...published, changes: leases.changes, findings, counts });
+}
+
+/** What this pass would publish is what a newer spec may just have changed. */
+function endedByNewerSpec({ spec, state }: PassContext, { changes, findings }: LeasesObserved): PassReport {
+  const what = `the spec of cluster ${spec.name} was changed, or the cluster unregistered, while this pass ran`;
+  const message = `${what}: nothing was written to the cluster, and the next pass reads the spec again`;
+  const errors = [new EndpointsError('OlderSpec', message)];
+  return { changes, findings, counts: {}, errors, ...(state !== undefined && { state }) };
 }
 
 /** Without its label the slice of ours is in no list: then it is read by its name. */
@@ -75,7 +88,7 @@ interface Observed extends EndpointsObservation {
  */
 async function observe(
   { spec, table, nowMs }: PassContext,
-  { expected }: Pick<LeasesRefreshed, 'expected'>,
+  { expected }: LeasesObserved,
   current: EndpointsObject | undefined,
   slices: readonly EndpointSliceObject[],
 ): Promise<Observed> {
@@ -90,15 +103,12 @@ async function observe(
 interface Published {
   readonly findings: readonly Finding[];
   readonly written?: EndpointsWritten;
-  readonly error?: EndpointsError;
+  readonly error?: Error;
   readonly state?: ContestState;
 }
 
-async function publish(
-  { spec, kubernetes, state }: PassContext,
-  observation: Observed,
-  { outcomes }: Pick<LeasesRefreshed, 'outcomes'>,
-): Promise<Published> {
+async function publish(context: PassContext, observation: Observed, { outcomes }: LeasesObserved): Promise<Published> {
+  const { spec, kubernetes, state } = context;
   const before = contestStateFrom(state);
   const decision = planEndpoints(observation);
   if (decision.outcome === 'refused') {
@@ -116,7 +126,10 @@ async function publish(
   // What was only to be written, or not at all, is not what anybody could put back.
   const ours = spec.mode === 'enforce' && written.error === undefined;
   const after = ours ? afterWrite(verdict, { ...facts, versions: versionsOf(written) }) : verdict.state;
-  return { findings, written, state: after };
+  if (spec.mode === 'observe') return { findings, written, state: after };
+  const { changes, error } = await takeOutWithdrawn(context, observation, written);
+  const all = { ...written, changes: [...written.changes, ...changes] };
+  return { findings, written: all, ...(error && { error }), state: after };
 }
 
 function withdrawals({ leases, nowMs }: Observed): ReadonlyMap<string, string> {

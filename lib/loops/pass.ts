@@ -8,6 +8,8 @@ import type { KeyValueTable, TableValue } from '../table/key-value-table.ts';
 /** Everything one pass may use. Ports are bound to the pass's deadline and, in `observe`, write nothing. */
 export interface PassContext {
   readonly spec: ClusterSpec;
+  /** Reads whether the registration still has this spec. A spec that was applied since is for the next pass. */
+  readonly isSpecCurrent: () => Promise<boolean>;
   /** The spec's generation at which its ranges or its allocator last changed; stamped on ranges. */
   readonly rangesGeneration: number;
   readonly table: KeyValueTable;

@@ -8,12 +8,15 @@ import { type ListedLease, listLeases, putLease, removeLease } from '../table/le
 import type { PassContext } from './pass.ts';
 import { type ProbedAddress, probeAddresses, resolveAddresses } from './probe-addresses.ts';
 
-export interface LeasesRefreshed {
+export interface LeasesObserved {
   readonly expected: readonly ExpectedAddress[];
   readonly outcomes: ReadonlyMap<string, ProbeOutcome>;
   /** Leases taken, dropped, given back or removed. A refresh, and a miss, are not told. */
   readonly changes: readonly string[];
   readonly findings: readonly Finding[];
+}
+
+interface LeasesRefreshed extends LeasesObserved {
   /** Addresses that had a lease before the probes, or have one since. */
   readonly leased: ReadonlySet<string>;
   /** Host names whose look-up failed. */
@@ -79,7 +82,7 @@ export async function rememberPublished(
   { spec, table, nowMs }: PassContext,
   { expected, outcomes, leased, unresolved, ...rest }: LeasesRefreshed,
   published: readonly string[],
-): Promise<Pick<LeasesRefreshed, 'expected' | 'outcomes' | 'changes' | 'findings'>> {
+): Promise<LeasesObserved> {
   const [host] = unresolved;
   const found = published
     .filter((address) => !leased.has(address))

@@ -1,5 +1,5 @@
 import type { ClusterSpec } from '../cluster/cluster-spec.ts';
-import type { Lease } from '../cluster/lease.ts';
+import { isWithdrawn, type Lease } from '../cluster/lease.ts';
 import { sliceAddresses } from '../endpoints/endpoint-slice.ts';
 import type { EndpointsError } from '../endpoints/errors.ts';
 import { endpointPorts } from '../endpoints/kubernetes-service.ts';
@@ -18,7 +18,7 @@ import type { ClusterPort } from '../kubernetes/cluster-port.ts';
 import { ClusterError } from '../kubernetes/errors.ts';
 import type { KeyValueTable } from '../table/key-value-table.ts';
 import { listLeases } from '../table/leases.ts';
-import { ENDPOINTS_REF, SLICE_REF, writeEndpoints } from './write-endpoints.ts';
+import { ENDPOINTS_REF, type EndpointsWritten, SLICE_REF, writeEndpoints } from './write-endpoints.ts';
 
 export interface TakeOutRequest {
   readonly spec: ClusterSpec;
@@ -58,6 +58,33 @@ export async function takeOutAddress(request: TakeOutRequest, address: string): 
     if (!(error instanceof ClusterError)) throw error;
     return { stillPublished: true, changes, error };
   }
+}
+
+/**
+ * Removes what was deregistered while a tick that had decided to add it wrote: `deregister` did not find the address in
+ * the endpoints, and reported that it is not published. Leases are listed only after a write that added an address.
+ */
+export async function takeOutWithdrawn(
+  request: TakeOutRequest,
+  { current, slice }: Pick<EndpointsObservation, 'current' | 'slice'>,
+  written: Pick<EndpointsWritten, 'endpoints' | 'slice'>,
+): Promise<Pick<AddressTakenOut, 'changes' | 'error'>> {
+  const before = [readyAddresses(current), sliceAddresses(slice)];
+  const after = new Set([...readyAddresses(written.endpoints), ...sliceAddresses(written.slice)]);
+  const added = [...after].filter((address) => !before.every((addresses) => addresses.includes(address)));
+  if (added.length === 0) return { changes: [] };
+  const leases = (await listLeases(request.table, request.spec.name)).map(({ lease }) => lease);
+  const withdrawn = leases.filter((lease) => added.includes(lease.address) && isWithdrawn(lease, request.nowMs()));
+  // Endpoints that were empty before become empty again: the last address may go only with a word of its own.
+  const lastOne = readyAddresses(current).length === 0;
+  const changes: string[] = [];
+  let error: AddressTakenOut['error'];
+  for (const { address } of withdrawn) {
+    const taken = await takeOutAddress({ ...request, lastOne }, address);
+    changes.push(...taken.changes);
+    error ??= taken.error;
+  }
+  return { changes, ...(error && { error }) };
 }
 
 /** Addresses that stay published when this one goes. */

@@ -315,7 +315,7 @@ const OF_THE_LOOPS = {
   },
   OlderSpec: {
     title: 'The spec was changed while the pass ran',
-    what: 'The range was saved under a newer spec, or for another range or allocator, than this pass knows. Nothing was written.',
+    what: 'The spec was applied, or a range saved under another one, after the pass had read its own. Nothing was written to the cluster or the range.',
     causes: [
       'The spec was applied a moment ago.',
       'Two stacks with different specs of one cluster use the table.',

@@ -3,7 +3,7 @@ import type { EventDraft, Finding } from '../../lib/cluster/finding.ts';
 import { dispatch } from '../../lib/dispatch/dispatch.ts';
 import { ClusterError } from '../../lib/kubernetes/errors.ts';
 import type { LoopDefinition, PassContext, PassReport } from '../../lib/loops/pass.ts';
-import { registerCluster } from '../../lib/table/cluster-registration.ts';
+import { registerCluster, unregisterCluster } from '../../lib/table/cluster-registration.ts';
 import { TableError } from '../../lib/table/errors.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';
 import type { DispatchWorld } from '../support/dispatch-world.ts';
@@ -69,6 +69,23 @@ describe('what a pass is given', () => {
       state: { backOffUntilMs: 7 },
       previousMode: 'enforce',
     });
+  });
+
+  test('a pass reads whether its spec was changed, or the cluster unregistered, since it began', async () => {
+    const world = await aWorldOfOne();
+    const seen: boolean[] = [];
+    await pass(world, async ({ isSpecCurrent }) => {
+      seen.push(await isSpecCurrent());
+      await registerCluster(
+        world.table,
+        aClusterSpec({ endpoints: { ...aClusterSpec().endpoints, leaseSeconds: 60 } }),
+      );
+      seen.push(await isSpecCurrent());
+      await unregisterCluster(world.table, 'demo');
+      seen.push(await isSpecCurrent());
+      return aReport();
+    });
+    expect(seen).toEqual([true, false, false]);
   });
 
   test('a pass that failed leaves what the one before it left', async () => {

@@ -1,7 +1,9 @@
 import { describe, expect, test } from '@jest/globals';
 import { REFUSAL } from '../../lib/endpoints/lease-endpoints.ts';
 import { MANAGED_BY_LABEL, SERVICE_NAME_LABEL } from '../../lib/endpoints/objects.ts';
+import type { ClusterPort } from '../../lib/kubernetes/cluster-port.ts';
 import { observeOnly } from '../../lib/kubernetes/observe-only.ts';
+import { deregister } from '../../lib/loops/deregister.ts';
 import { SLICE_REF } from '../../lib/loops/write-endpoints.ts';
 import { anEndpoints, aSlice, HTTPS } from '../support/an-endpoints.ts';
 import { aHost, aServer, EndpointsWorld, READY, SHUTTING_DOWN, SILENT } from '../support/endpoints-world.ts';
@@ -324,6 +326,56 @@ describe('what happens while a tick is at work', () => {
     await world.tick();
     expect(world.published()).toEqual([A, C]);
     expect(await world.lease(B)).toMatchObject({ withdrawnUntilMs: expect.any(Number) });
+  });
+
+  test('an address that is deregistered after the decision to add it is removed again', async () => {
+    const world = await settled(threeServers().answer(SILENT, C));
+    world.answer(READY, C);
+    let gone: unknown;
+    const { port } = world.cluster;
+    const kubernetes: ClusterPort = {
+      ...port,
+      update: async (object) => {
+        gone ??= await deregister({ ...world, kubernetes: port, address: C, nowMs: () => world.nowMs });
+        return port.update(object);
+      },
+    };
+    const report = await world.tick(10_000, { kubernetes });
+    expect(gone).toMatchObject({ outcome: 'deregistered', stillPublished: false });
+    expect([world.published(), world.inSlice()]).toEqual([
+      [A, B],
+      [A, B],
+    ]);
+    expect(report.changes).toContain(`updated endpoints default/kubernetes: ${A} ${B}`);
+  });
+
+  test('the last address that is deregistered after the decision to add it is removed again', async () => {
+    const world = await settled(new EndpointsWorld([aServer(A)]).answer(READY, A));
+    const ask = { ...world, kubernetes: world.cluster.port, address: A, nowMs: () => world.nowMs, lastOne: true };
+    await deregister({ ...ask, goingDown: true });
+    const { port } = world.cluster;
+    const kubernetes: ClusterPort = {
+      ...port,
+      update: async (object) => {
+        if (object.kind === 'Endpoints') await deregister(ask);
+        return port.update(object);
+      },
+    };
+    await world.tick(10_000, { kubernetes });
+    expect([world.published(), world.inSlice()]).toEqual([[], []]);
+  });
+
+  test('a pass whose spec was changed meanwhile neither returns a removed address nor removes a new one', async () => {
+    const world = await settled(new EndpointsWorld([aServer(A), aServer(B)]).answer(READY, A, B, C));
+    const older = { spec: world.spec, isSpecCurrent: async () => false };
+    world.spec = { ...world.spec, apiServers: [aServer(A), aServer(C)] };
+    await world.tick();
+    expect(world.published()).toEqual([A, C]);
+    const report = await world.tick(0, older);
+    expect([world.published(), world.cluster.writes]).toEqual([[A, C], []]);
+    expect(report).toMatchObject({ errors: [{ code: 'OlderSpec' }] });
+    await world.tick();
+    expect(world.published()).toEqual([A, C]);
   });
 
   test('Endpoints that somebody changed after they were read are not overwritten', async () => {

@@ -16,6 +16,7 @@ export function aPassContext(
     table: memoryTable({ nowMs, newWriteId: () => 'write' }),
     probe: () => Promise.resolve({ kind: 'silence', message: 'nobody is asked' }),
     resolveHost: () => Promise.resolve(undefined),
+    isSpecCurrent: () => Promise.resolve(true),
     passId: 'pass',
     nowMs,
     pause: () => Promise.resolve(),
