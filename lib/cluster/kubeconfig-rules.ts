@@ -27,11 +27,11 @@ export function kubeconfigFaults({ kubeconfig }: SpecDraft): SpecFault[] {
 function nameFaults(store: Store, name: string | undefined): SpecFault[] {
   if (name === undefined) return [];
   if (store === 'secretsManager' && !SECRET_NAME.test(name) && !SECRET_ARN.test(name)) {
-    const fix = 'write one such as kube-bootstrap-controller/prod-eu-1, or the ARN of the secret';
+    const fix = 'write one such as kube-bootstrap-controller/dev/prod-eu-1, or the ARN of the secret';
     return [fault([AT, store], `${JSON.stringify(name)} is no name of a secret`, fix)];
   }
   if (store === 'ssm' && !PARAMETER_NAME.test(name) && !PARAMETER_ARN.test(name)) {
-    const fix = 'write one such as /kube-bootstrap-controller/prod-eu-1, or the ARN of the parameter';
+    const fix = 'write one such as /kube-bootstrap-controller/dev/prod-eu-1, or the ARN of the parameter';
     return [fault([AT, store], `${JSON.stringify(name)} is no name of a parameter`, fix)];
   }
   return [];

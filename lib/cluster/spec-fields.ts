@@ -55,11 +55,11 @@ export const SPEC_FIELDS: Readonly<Record<string, SpecField>> = {
   'kubeconfig.secretsManager': {
     description:
       'A kubeconfig in a secret of AWS Secrets Manager: a name, looked for in the region and account of the functions, or an ARN.',
-    examples: ['kube-bootstrap-controller/prod-eu-1'],
+    examples: ['kube-bootstrap-controller/dev/prod-eu-1'],
   },
   'kubeconfig.ssm': {
     description: 'A kubeconfig in a parameter of AWS Systems Manager, a SecureString: a name, or an ARN.',
-    examples: ['/kube-bootstrap-controller/prod-eu-1'],
+    examples: ['/kube-bootstrap-controller/dev/prod-eu-1'],
   },
   'kubeconfig.roleArn': {
     description:

@@ -28,7 +28,7 @@ export function kubeconfigLoader(
   };
 }
 
-/** `file /etc/kube/config`, `secret kube-bootstrap-controller/prod-eu-1`. */
+/** `file /etc/kube/config`, `secret kube-bootstrap-controller/dev/prod-eu-1`. */
 export function kubeconfigPlace({ kubeconfig }: ClusterSpec): string {
   return 'file' in kubeconfig ? `file ${kubeconfig.file}` : wordsOf(kubeconfig).what;
 }

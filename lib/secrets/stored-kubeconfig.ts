@@ -5,7 +5,7 @@ export type StoredKubeconfig = Exclude<KubeconfigSpec, { readonly file: string }
 
 /** What the messages about one say. */
 export interface StoreWords {
-  /** `secret kube-bootstrap-controller/prod-eu-1`, `parameter /kube-bootstrap-controller/prod-eu-1`. */
+  /** `secret kube-bootstrap-controller/dev/prod-eu-1`, `parameter /kube-bootstrap-controller/dev/prod-eu-1`. */
   readonly what: string;
   /** As IAM names what reads it. */
   readonly action: 'secretsmanager:GetSecretValue' | 'ssm:GetParameter';

@@ -192,7 +192,7 @@ const OF_THE_API_SERVER = {
       step(
         'Make a new token, and put the kubeconfig in the place of the old one, as docs/kubeconfig-secret.md says. It is read within five minutes, without a deployment.',
         'kubectl create token kube-bootstrap-controller -n kube-system --duration=2160h',
-        'aws secretsmanager put-secret-value --secret-id kube-bootstrap-controller/<cluster> --secret-string file://<cluster>.kubeconfig',
+        'aws secretsmanager put-secret-value --secret-id kube-bootstrap-controller/<stage>/<cluster> --secret-string file://<cluster>.kubeconfig',
       ),
       DOCTOR,
     ],

@@ -65,7 +65,7 @@ function controlPlane(name: string): ControlPlane {
 
 /** Registers a cluster of the table's own, and puts its kubeconfig where the spec says. */
 async function register(name: string, kubeconfigYaml: string, fields: object): Promise<void> {
-  const secretsManager = `kube-bootstrap-controller/${name}`;
+  const secretsManager = `kube-bootstrap-controller/dev/${name}`;
   await world.putSecret(secretsManager, kubeconfigYaml);
   const text = JSON.stringify({ name, mode: 'enforce', kubeconfig: { secretsManager }, ...fields });
   const result = parseClusterSpec(text);

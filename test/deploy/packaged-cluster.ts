@@ -6,7 +6,7 @@ import { applyShippedRbac } from '../support/shipped-rbac.ts';
 import { type World, writeClusterFile } from './world.ts';
 
 export const CLUSTER = 'prod';
-export const SECRET = 'kube-bootstrap-controller/prod';
+export const SECRET = 'kube-bootstrap-controller/dev/prod';
 export const [FIRST, SECOND] = ['10.9.8.7', '10.9.8.8'] as const;
 
 /** A control plane of two API servers. */

@@ -7,7 +7,7 @@ export interface Statement {
   readonly Effect: 'Allow' | 'Deny';
   readonly Action: OneOrMore;
   readonly Resource: OneOrMore;
-  readonly Condition?: object;
+  readonly Condition?: Readonly<Record<string, Readonly<Record<string, OneOrMore>>>>;
 }
 
 /** What every identity may do. */
@@ -19,15 +19,26 @@ export function notGranted(calls: readonly AwsCall[], statements: readonly State
   return [...new Set(missing.map(({ caller, action, resource }) => `${caller} called ${action} on ${resource}`))];
 }
 
-/** Conditions are taken as met: the emulator has no keys and no networks that they could be about. */
-export function isGranted({ action, resource }: Omit<AwsCall, 'caller'>, statements: readonly Statement[]): boolean {
+/** @param call its `leadingKey` is the partition of a table; other conditions, and that of a call without one, are met. */
+export function isGranted(
+  { action, resource, leadingKey }: Omit<AwsCall, 'caller'> & { readonly leadingKey?: string },
+  statements: readonly Statement[],
+): boolean {
   if (NEEDS_NO_GRANT.has(action)) return true;
   const concerning = statements.filter(
     (statement) =>
       some(statement.Action, (pattern) => matches(pattern.toLowerCase(), action.toLowerCase())) &&
-      some(statement.Resource, (pattern) => matches(pattern, resource) || isSecretOfThatName(pattern, resource)),
+      some(statement.Resource, (pattern) => matches(pattern, resource) || isSecretOfThatName(pattern, resource)) &&
+      (leadingKey === undefined || isForPartition(statement, leadingKey)),
   );
   return concerning.length > 0 && concerning.every(({ Effect }) => Effect === 'Allow');
+}
+
+function isForPartition({ Condition = {} }: Statement, leadingKey: string): boolean {
+  const patternsOf = (operator: string) => Condition[`ForAllValues:${operator}`]?.['dynamodb:LeadingKeys'];
+  const [equals, notLike] = ['StringEquals', 'StringNotLike'].map(patternsOf);
+  const isLike = (pattern: string) => matches(pattern, leadingKey);
+  return (equals === undefined || some(equals, isLike)) && (notLike === undefined || !some(notLike, isLike));
 }
 
 /**

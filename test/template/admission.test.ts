@@ -34,7 +34,7 @@ function actionsOf(template: Template): readonly string[] {
 describe('the admission function', () => {
   test('is not there by default, nor is anything of it', () => {
     expect(admissionIn(off)).toEqual({});
-    expect(JSON.stringify(off)).not.toContain('admission');
+    expect(JSON.stringify(off)).not.toContain('-admission');
   });
 
   test('has a URL that AWS lets everybody call, in both of the ways that it asks for', () => {
@@ -75,6 +75,11 @@ describe('the admission function', () => {
     expect(role).toContain(':secret:clusters/admission/*');
     expect(role).toContain(':parameter/clusters/admission/*');
     expect(role).not.toContain('clusters/*');
+    const writes = admissionIn(on)['AdmissionRole']?.Properties.Policies[1].PolicyDocument.Statement[1];
+    expect(writes).toMatchObject({
+      Action: ['dynamodb:PutItem'],
+      Condition: { 'ForAllValues:StringNotLike': { 'dynamodb:LeadingKeys': '#*' } },
+    });
   });
 
   test('is in the network that parameters name, and decrypts with their key', () => {

@@ -12,7 +12,7 @@ import { packageService } from './package-service.ts';
 const CLUSTER = `
 name: demo
 mode: observe
-kubeconfig: { secretsManager: kube-bootstrap-controller/demo }
+kubeconfig: { secretsManager: kube-bootstrap-controller/dev/demo }
 apiServers: [{ address: 203.0.113.10 }]
 `;
 

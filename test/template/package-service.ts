@@ -23,6 +23,7 @@ export interface Template {
 
 export interface PackagingOptions {
   readonly parameters?: Readonly<Record<string, string>>;
+  readonly stage?: string;
   /** A `cluster.yml` beside `serverless.yml`. */
   readonly clusterFile?: string;
   /** Whether the code is bundled too, which takes most of the time. */
@@ -31,7 +32,7 @@ export interface PackagingOptions {
 
 /** `serverless package` in a copy of the sources, without a network: the template and, by name, what is packaged. */
 export async function packageService(options: PackagingOptions = {}) {
-  const { parameters = {}, clusterFile, bundle = false } = options;
+  const { parameters = {}, stage = 'dev', clusterFile, bundle = false } = options;
   const folder = await mkdtemp(path.join(os.tmpdir(), 'package-'));
   try {
     await Promise.all(
@@ -40,7 +41,7 @@ export async function packageService(options: PackagingOptions = {}) {
     await symlink(path.join(repository, 'node_modules'), path.join(folder, 'node_modules'));
     if (clusterFile !== undefined) await writeFile(path.join(folder, 'cluster.yml'), clusterFile);
     if (!bundle) await leaveOutCode(folder);
-    await serverlessPackage(folder, parameters);
+    await serverlessPackage(folder, stage, parameters);
     const packaged = path.join(folder, '.serverless');
     const template: Template = JSON.parse(
       await readFile(path.join(packaged, 'cloudformation-template-update-stack.json'), 'utf8'),
@@ -70,7 +71,11 @@ async function leaveOutCode(folder: string): Promise<void> {
   await writeFile(file, stringify(service));
 }
 
-async function serverlessPackage(folder: string, parameters: Readonly<Record<string, string>>): Promise<void> {
+async function serverlessPackage(
+  folder: string,
+  stage: string,
+  parameters: Readonly<Record<string, string>>,
+): Promise<void> {
   const program = path.join(repository, 'node_modules', 'serverless', 'bin', 'serverless.js');
   const given = Object.entries(parameters).flatMap(([name, value]) => ['--param', `${name}=${value}`]);
   const env = {
@@ -80,7 +85,10 @@ async function serverlessPackage(folder: string, parameters: Readonly<Record<str
     AWS_ACCESS_KEY_ID: 'none',
     AWS_SECRET_ACCESS_KEY: 'none',
   };
-  const running = promisify(execFile)(process.execPath, [program, 'package', ...given], { cwd: folder, env });
+  const running = promisify(execFile)(process.execPath, [program, 'package', '--stage', stage, ...given], {
+    cwd: folder,
+    env,
+  });
   running.child.stdin?.end();
   await running;
 }

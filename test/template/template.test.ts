@@ -4,6 +4,7 @@ import { beforeAll, describe, expect, test } from '@jest/globals';
 import { LOOPS } from '../../lib/cluster/cluster-spec.ts';
 import { SCHEDULE_SECONDS } from '../../lib/cluster/schedules.ts';
 import { CLOSING_MS, LISTING_MS, PASS_BUDGET_MS } from '../../lib/dispatch/budgets.ts';
+import { isGranted } from '../support/emulator-policy.ts';
 import { packageService, type Resource, type Template } from './package-service.ts';
 
 const STACK = 'kube-bootstrap-controller-dev';
@@ -32,7 +33,11 @@ let everything: Template;
 let nothing: Template;
 
 beforeAll(async () => {
-  const packaged = await Promise.all([{}, EVERYTHING, NOTHING].map((parameters) => packageService({ parameters })));
+  const packaged = await Promise.all([
+    packageService(),
+    packageService({ parameters: EVERYTHING }),
+    packageService({ parameters: NOTHING, stage: 'prod' }),
+  ]);
   [byDefault, everything, nothing] = packaged.map(({ template }) => template) as [Template, Template, Template];
 }, 120_000);
 
@@ -73,6 +78,14 @@ function granted(template: Template, name: string): readonly string[] {
     .sort();
 }
 
+function mayWrite(template: Template, name: string, leadingKey: string, operation: string): boolean {
+  const { Policies } = byReference(template, functionOf(template, name).Properties.Role).Properties;
+  const statements = Policies.flatMap((policy: Resource['Properties']) => policy.PolicyDocument.Statement).map(
+    (statement: Resource['Properties']) => ({ ...statement, Resource: textsOf(statement.Resource) }),
+  );
+  return isGranted({ action: `dynamodb:${operation}`, resource: TABLE, leadingKey }, statements);
+}
+
 function textsOf(resources: Resource['Properties']): string[] {
   if (!Array.isArray(resources)) return resources['Fn::Split'][1].split(',');
   return resources.map((resource) =>
@@ -88,8 +101,12 @@ function textsOf(resources: Resource['Properties']): string[] {
 
 const TABLE = `arn:aws:dynamodb:HERE:table/${STACK}`;
 const READS_KUBECONFIGS = [
-  'secretsmanager:GetSecretValue on arn:aws:secretsmanager:HERE:secret:kube-bootstrap-controller/*',
-  'ssm:GetParameter on arn:aws:ssm:HERE:parameter/kube-bootstrap-controller/*',
+  'secretsmanager:GetSecretValue on arn:aws:secretsmanager:HERE:secret:kube-bootstrap-controller/dev/*',
+  'ssm:GetParameter on arn:aws:ssm:HERE:parameter/kube-bootstrap-controller/dev/*',
+  ...['secretsmanager:GetSecretValue', 'ssm:GetParameter'].flatMap((action) => [
+    `-${action} on arn:aws:secretsmanager:HERE:secret:kube-bootstrap-controller/dev/admission/*`,
+    `-${action} on arn:aws:ssm:HERE:parameter/kube-bootstrap-controller/dev/admission/*`,
+  ]),
 ];
 const READS_NO_KUBECONFIG = new Set(['allocate']);
 const QUEUES = {
@@ -277,6 +294,27 @@ describe('roles', () => {
     );
   });
 
+  test.each([
+    ['allocate', 'prod', '#clusters'],
+    ['deregister', 'prod', '#clusters'],
+    ['kubernetes-service', 'prod', '#clusters', 'DeleteItem'],
+    ['doctor', '#doctor', 'prod'],
+    ['doctor', '#doctor', 'prod', 'DeleteItem'],
+  ])('%s may write the partition %s and not %s', (name, allowed, refused, operation = 'PutItem') => {
+    expect(mayWrite(byDefault, name, allowed, operation)).toBe(true);
+    expect(mayWrite(byDefault, name, refused, operation)).toBe(false);
+  });
+
+  test.each(LOOPS)('%s may claim a cluster for its stack', (loop) => {
+    expect(mayWrite(byDefault, loop, '#clusters', 'PutItem')).toBe(true);
+  });
+
+  test('another stage reads neither the kubeconfigs nor the table of this one', () => {
+    const roles = JSON.stringify(ofType(nothing, 'AWS::IAM::Role'));
+    expect(roles).toContain(':secret:kube-bootstrap-controller/prod/*');
+    expect(roles).not.toMatch(/kube-bootstrap-controller(-|\/)(dev|\*)/);
+  });
+
   test.each(NAMES)('parameters let %s reach kubeconfigs, if it needs any, and be in a network', (name) => {
     const added = granted(everything, name).filter((line) => /^-?(kms|sts|ec2):/.test(line));
     const interfaces = [
@@ -311,7 +349,8 @@ describe('roles', () => {
   test('only the functions themselves are denied the network interfaces, not Lambda in their name', () => {
     const { Policies } = byReference(everything, functionOf(everything, 'deregister').Properties.Role).Properties;
     const statements = Policies.flatMap((policy: Resource['Properties']) => policy.PolicyDocument.Statement);
-    for (const { Effect, Condition } of statements) {
+    for (const { Effect, Action, Condition } of statements) {
+      if (!Action[0].startsWith('ec2:')) continue;
       if (Effect === 'Deny') expect(Condition.ArnLike).toHaveProperty(['lambda:SourceFunctionArn']);
       else expect(Condition).toBeUndefined();
     }
