@@ -1,5 +1,5 @@
 import type { Finding } from '../../lib/cluster/finding.ts';
-import type { EndedPass } from '../../lib/dispatch/pass-record.ts';
+import { type EndedPass, unlistedCount } from '../../lib/dispatch/pass-record.ts';
 import { mendingHint } from '../../lib/status/explanations.ts';
 import { describeError, errorSentence } from '../../lib/telemetry/describe-error.ts';
 import { exitCodeOf } from '../errors.ts';
@@ -26,9 +26,11 @@ export function repairLines(facts: RepairFacts, repaired: Repaired, paint: Outpu
   const { cluster, loop } = facts;
   const observed = pass.mode === 'observe';
   const findings = pass.report?.findings ?? [];
+  const unlisted = unlistedCount(pass.report);
   const lines = [
     ...changesOf(pass).map((change) => (observed ? paint('cyan', `  would ${change}`) : `  ${plain(change)}`)),
     ...(['freed', 'entered', 'found'] as const).flatMap((group) => groupLines(group, findings, observed, facts, paint)),
+    ...(unlisted > 0 ? [paint('yellow', `  and ${unlisted} more findings, which are not listed`)] : []),
     ...leftLines(repaired),
     ...pass.errors.map((error) => paint('red', `  failed: ${plain(errorSentence(error))}`)),
   ];
@@ -56,6 +58,7 @@ export function plainRepair({ cluster, loop, dryRun }: RepairFacts, { pass, next
       const { type, message, item, service } = finding;
       return { type, message, item, service, mend: mendingHint(finding, { name: cluster }) };
     }),
+    unlistedFindings: unlistedCount(report),
     counts: { ...report?.counts },
     ...(nextStrikeAtMs !== undefined && { nextStrikeAt: new Date(nextStrikeAtMs).toISOString() }),
     errors: errors.map((error): Plain => ({ ...describeError(error) })),

@@ -34,6 +34,7 @@ export function recordOf(pass: EndedPass, previous: RunRecord | undefined): RunR
   const { passId, mode, startedAtMs, durationMs, report } = pass;
   const failed = pass.errors.length > 0;
   const findings = report?.findings ?? [];
+  const findingCount = findings.length + unlistedCount(report);
   const lastSuccessAtMs = failed ? previous?.lastSuccessAtMs : startedAtMs;
   // A pass without a report has learnt nothing that would replace what the last one left to remember.
   const state = report === undefined ? previous?.state : report.state;
@@ -49,11 +50,16 @@ export function recordOf(pass: EndedPass, previous: RunRecord | undefined): RunR
     findings: findings.slice(0, MAX_FINDINGS).map(recordedFinding),
     failuresInARow: failed ? (previous?.failuresInARow ?? 0) + 1 : 0,
     events: pass.events?.sightings ?? previous?.events ?? {},
-    ...(findings.length > MAX_FINDINGS && { findingCount: findings.length }),
+    ...(findingCount > MAX_FINDINGS && { findingCount }),
     ...(failed && { error: describeError(pass.errors[0]) }),
     ...(lastSuccessAtMs !== undefined && { lastSuccessAtMs }),
     ...(state !== undefined && { state }),
   };
+}
+
+/** Findings of a pass that are only counted. */
+export function unlistedCount(report: PassReport | undefined): number {
+  return [...(report?.unlisted?.values() ?? [])].reduce((sum, count) => sum + count, 0);
 }
 
 function recordedFinding({ type, message, item, service }: Finding): RecordedFinding {

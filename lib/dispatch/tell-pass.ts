@@ -1,4 +1,6 @@
 import type { Loop } from '../cluster/cluster-spec.ts';
+import type { FindingType } from '../cluster/finding.ts';
+import type { PassReport } from '../loops/pass.ts';
 import { errorSentence, stackOfFault } from '../telemetry/describe-error.ts';
 import { failedPassCounter, findingCounter, samplesOf } from '../telemetry/metrics.ts';
 import type { Fields, Level, Telemetry } from '../telemetry/telemetry.ts';
@@ -21,15 +23,21 @@ export function tellPass(telemetry: Telemetry, loop: Loop, cluster: string, pass
       telemetry.log('warn', 'range filling up', { cluster, fullest: [`${cluster}: ${value} per cent`] });
     }
   }
-  for (const { type } of report?.findings ?? []) {
+  for (const [type, found] of foundByType(report)) {
     const { name, labels } = findingCounter(loop, type);
-    telemetry.count(name, 1, { ...labels, cluster });
+    telemetry.count(name, found, { ...labels, cluster });
   }
   if (pass.credentialEndsSoon) telemetry.count('credentialsEnding', 1, { cluster });
   if (events !== undefined && events.dropped > 0) telemetry.count('eventsDropped', events.dropped, { cluster });
   if (isNews(pass)) {
     telemetry.log(levelOf(pass), failed ? 'pass failed' : 'pass succeeded', { cluster, ...fieldsOf(pass) });
   }
+}
+
+function foundByType(report: PassReport | undefined): ReadonlyMap<FindingType, number> {
+  const counts = new Map(report?.unlisted);
+  for (const { type } of report?.findings ?? []) counts.set(type, (counts.get(type) ?? 0) + 1);
+  return counts;
 }
 
 /** A pass that could not even begin. */

@@ -1,5 +1,5 @@
 import type { ClusterSpec, Loop, Mode } from '../cluster/cluster-spec.ts';
-import type { Finding } from '../cluster/finding.ts';
+import type { Finding, FindingType } from '../cluster/finding.ts';
 import type { ClusterPort } from '../kubernetes/cluster-port.ts';
 import type { Prober } from '../kubernetes/probe.ts';
 import type { HostResolver } from '../kubernetes/resolve-host.ts';
@@ -36,6 +36,8 @@ export interface PassReport {
   /** One line for each write made (`created namespace kube-system`), as a person would say it. */
   readonly changes: readonly string[];
   readonly findings: readonly Finding[];
+  /** Findings beyond those: too many to list each. */
+  readonly unlisted?: ReadonlyMap<FindingType, number>;
   /** Figures for the run record and the log line: `services`, `allocated`, `leasesHeld` ... */
   readonly counts: Readonly<Record<string, number>>;
   /** Failures that did not stop the pass (one namespace of four). Any makes the pass a failed one. */

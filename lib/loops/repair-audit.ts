@@ -26,7 +26,8 @@ export async function auditApiserver<Item>(
   const walk = job.startWalk(entered.map(({ ledger }) => ledger));
   const aborted = await walkServices(context.kubernetes, job.words.cannotList, walk);
   const counts = { services: walk.services };
-  if (aborted !== undefined) return { changes: [], findings: walk.findings, counts, errors: [aborted] };
+  const { listed, unlisted } = walk.findings;
+  if (aborted !== undefined) return { changes: [], findings: listed, unlisted, counts, errors: [aborted] };
 
   const audited = entered.map(({ range, ledger }) => ({
     range,
@@ -37,8 +38,9 @@ export async function auditApiserver<Item>(
   return {
     changes,
     errors: [...corrupt.map((error) => reworded(job.words.cannotRead, error)), ...errors],
+    unlisted,
     findings: [
-      ...walk.findings,
+      ...listed,
       ...audited.flatMap(({ audit }) => audit.findings),
       ...corrupt.map(({ message }): Finding => ({ type: 'corruptSnapshot', message })),
     ],

@@ -44,7 +44,8 @@ export async function repairTable<Item>(
   const walk = job.startWalk(entered.map(({ rebuild }) => rebuild));
   const aborted = await walkServices(context.kubernetes, job.words.cannotList, walk);
   const counts = { services: walk.services };
-  if (aborted !== undefined) return { changes: [], findings: walk.findings, counts, errors: [aborted] };
+  const { listed, unlisted } = walk.findings;
+  if (aborted !== undefined) return { changes: [], findings: listed, unlisted, counts, errors: [aborted] };
 
   const turn = turnOf(job, context, startedAtMs);
   const decided = entered.map(({ range, rebuild }) => ({
@@ -53,7 +54,8 @@ export async function repairTable<Item>(
   }));
   return {
     ...(await apply(job, context, decided)),
-    findings: [...walk.findings, ...decided.flatMap(({ comparison }) => comparison.findings)],
+    unlisted,
+    findings: [...listed, ...decided.flatMap(({ comparison }) => comparison.findings)],
     counts: { ...counts, ...figures(decided.map(({ comparison }) => comparison.counts)) },
   };
 }

@@ -1,7 +1,6 @@
 import type { AllocatorError } from '../allocator/errors.ts';
 import { canonicalAddress, familyOf, type IPFamily } from '../allocator/ip-address.ts';
 import { parseCidr } from '../allocator/network.ts';
-import type { Finding } from '../cluster/finding.ts';
 import type { ServiceClaim } from '../cluster/kubernetes-objects.ts';
 import {
   addressNotAllocated,
@@ -14,6 +13,7 @@ import {
   unknownAddressError,
 } from './cluster-ip-findings.ts';
 import { RepairError } from './errors.ts';
+import { FindingList } from './finding-list.ts';
 import type { ClaimResult, Ledger, Walk } from './ledger.ts';
 import type { Abort } from './service-finding.ts';
 
@@ -27,7 +27,7 @@ export function clusterIpWalk(ledgers: readonly Ledger<string>[]): Walk {
 
 class ClusterIpWalk implements Walk {
   readonly #ledgers: ReadonlyMap<IPFamily, Ledger<string>>;
-  readonly findings: Finding[] = [];
+  readonly findings = new FindingList();
   services = 0;
 
   constructor(ledgers: ReadonlyMap<IPFamily, Ledger<string>>) {

@@ -1,8 +1,8 @@
 import type { AllocatorError } from '../allocator/errors.ts';
 import type { RangeAllocator } from '../allocator/range-allocator.ts';
-import type { Finding } from '../cluster/finding.ts';
 import type { ServiceClaim } from '../cluster/kubernetes-objects.ts';
 import type { RepairError } from './errors.ts';
+import type { FindingList } from './finding-list.ts';
 
 /** An empty range of the text; an error when the text is no range. */
 export type MakeRange<Item> = (text: string) => RangeAllocator<Item> | AllocatorError;
@@ -22,5 +22,5 @@ export interface Walk {
   /** An error ends the walk and the pass: nothing may be saved. */
   see(service: ServiceClaim): RepairError | undefined;
   readonly services: number;
-  readonly findings: readonly Finding[];
+  readonly findings: FindingList;
 }

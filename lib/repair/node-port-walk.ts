@@ -1,7 +1,7 @@
 import type { AllocatorError } from '../allocator/errors.ts';
-import type { Finding } from '../cluster/finding.ts';
 import type { ServiceClaim } from '../cluster/kubernetes-objects.ts';
 import { RepairError } from './errors.ts';
+import { FindingList } from './finding-list.ts';
 import type { Ledger, Walk } from './ledger.ts';
 import {
   duplicatePort,
@@ -24,7 +24,7 @@ export function nodePortWalk([ledger, ...others]: readonly Ledger<number>[]): Wa
 
 class NodePortWalk implements Walk {
   readonly #ledger: Ledger<number>;
-  readonly findings: Finding[] = [];
+  readonly findings = new FindingList();
   services = 0;
 
   constructor(ledger: Ledger<number>) {

@@ -214,6 +214,18 @@ describe('what a pass found', () => {
     expect(record?.findingCount).toBe(25);
   });
 
+  test('is counted, too, where a pass no longer lists it', async () => {
+    const world = await aWorldOfOne();
+    const unlisted = new Map([['invalid', 7] as const, ['repair', 3] as const]);
+    const findings = Array.from({ length: 25 }, () => found);
+    await pass(world, () => aReport({ findings, unlisted }), 'cluster-ip-repair');
+    expect((await world.recordOf('demo', 'cluster-ip-repair'))?.findingCount).toBe(35);
+    expect(world.telemetry.counters).toMatchObject({
+      'apiserver_clusterip_repair_ip_errors_total{type=repair}': 28,
+      'apiserver_clusterip_repair_ip_errors_total{type=invalid}': 7,
+    });
+  });
+
   test('counts its sightings from pass to pass', async () => {
     const world = await aWorldOfOne();
     await pass(world, () => aReport({ findings: [found] }), 'node-port-repair');

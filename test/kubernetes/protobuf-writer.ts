@@ -32,6 +32,17 @@ export function envelope(apiVersion: string, kind: string, raw: Buffer): Buffer 
   return Buffer.concat([Buffer.from('k8s\0', 'latin1'), unknown]);
 }
 
+/** The envelope until where `raw` begins, which is said to be of this length. */
+export function envelopeStart(apiVersion: string, kind: string, rawLength: number): Buffer {
+  const typeMeta = message([1, message([1, apiVersion], [2, kind])]);
+  return Buffer.concat([Buffer.from('k8s\0', 'latin1'), typeMeta, fieldStart(2, rawLength)]);
+}
+
+/** Tag and length of a field whose bytes follow. */
+export function fieldStart(field: number, length: number): Buffer {
+  return Buffer.concat([varint(field * 8 + 2), varint(length)]);
+}
+
 export function serviceList(
   services: readonly ServiceClaim[],
   { resourceVersion = '9', continueToken = '' } = {},

@@ -78,13 +78,13 @@ describe('a walk over cluster IPs', () => {
   test.each(outcomes)('$name', ({ address, answer, type, reason, action, note, message }) => {
     const walk = clusterIpWalk([answering('10.0.0.0/24', answer)]);
     expect(walk.see(withAddresses('s', address))).toBeUndefined();
-    expect(walk.findings).toMatchObject([{ type, message, event: { reason, action, note } }]);
+    expect(walk.findings.listed).toMatchObject([{ type, message, event: { reason, action, note } }]);
   });
 
   test('an event regards the Service as it was listed', () => {
     const walk = clusterIpWalk([answering('10.0.0.0/24', 'notRecorded')]);
     walk.see(service('s', { clusterIP: '10.0.0.5', clusterIPs: ['10.0.0.5'], uid: 'u', resourceVersion: '7' }));
-    expect(walk.findings[0]?.event?.regarding).toEqual({
+    expect(walk.findings.listed[0]?.event?.regarding).toEqual({
       apiVersion: 'v1',
       kind: 'Service',
       namespace: 'a',
@@ -94,11 +94,21 @@ describe('a walk over cluster IPs', () => {
     });
   });
 
+  test('lists its first findings, and counts the others by their type', () => {
+    const walk = clusterIpWalk([answering('10.0.0.0/24', 'notRecorded')]);
+    for (let at = 0; at < 1_000; at += 1) walk.see(withAddresses(`s-${at}`, 'bad', 'worse', '10.0.0.5'));
+    expect(walk.findings.listed).toHaveLength(1_000);
+    expect([...walk.findings.unlisted]).toEqual([
+      ['invalid', 1_333],
+      ['repair', 667],
+    ]);
+  });
+
   test('each address of a Service is claimed of the range of its family', () => {
     const [ipv4, ipv6] = [answering('10.0.0.0/24', 'recorded'), answering('fd00::/112', 'recorded')];
     const walk = clusterIpWalk([ipv6, ipv4]);
     walk.see(withAddresses('both', '10.0.0.5', 'fd00::5'));
-    expect([ipv4.claims, ipv6.claims, walk.findings]).toEqual([['10.0.0.5'], ['fd00::5'], []]);
+    expect([ipv4.claims, ipv6.claims, walk.findings.listed]).toEqual([['10.0.0.5'], ['fd00::5'], []]);
   });
 
   test('an IPv4-mapped address is claimed of the IPv4 range', () => {
@@ -106,7 +116,7 @@ describe('a walk over cluster IPs', () => {
     const walk = clusterIpWalk([ipv4, ipv6]);
     walk.see(withAddresses('mapped', '::ffff:10.0.0.6'));
     expect(ipv4.claims).toHaveLength(1);
-    expect(walk.findings).toMatchObject([{ type: 'repair', item: '10.0.0.6' }]);
+    expect(walk.findings.listed).toMatchObject([{ type: 'repair', item: '10.0.0.6' }]);
   });
 
   test.each([
@@ -117,7 +127,7 @@ describe('a walk over cluster IPs', () => {
     const ledger = answering('10.0.0.0/24', 'recorded');
     const walk = clusterIpWalk([ledger]);
     walk.see(service('s', { clusterIP, clusterIPs }));
-    expect([ledger.claims, walk.findings, walk.services]).toEqual([[], [], 1]);
+    expect([ledger.claims, walk.findings.listed, walk.services]).toEqual([[], [], 1]);
   });
 
   test('an allocator that says that it is full ends the walk', () => {
@@ -127,7 +137,7 @@ describe('a walk over cluster IPs', () => {
       code: 'Full',
       message: `the service CIDR 10.0.0.0/24 ${why}`,
     });
-    expect(walk.findings).toMatchObject([
+    expect(walk.findings.listed).toMatchObject([
       {
         type: 'full',
         message: `the service CIDR 10.0.0.0/24 ${why}`,
@@ -154,7 +164,7 @@ describe('a walk over cluster IPs', () => {
   test('the event of an unknown error does not tell the error', () => {
     const walk = clusterIpWalk([answering('fd00::/112', refusal('NotReady', 'test error'))]);
     walk.see(withAddresses('s', 'fd00::5'));
-    expect(walk.findings).toMatchObject([
+    expect(walk.findings.listed).toMatchObject([
       {
         type: 'unknown',
         event: {

@@ -62,7 +62,7 @@ describe('a walk over node ports', () => {
   test.each(outcomes)('$name', ({ answer, type, reason, note, message }) => {
     const walk = nodePortWalk([{ spec: '100-200', claim: () => answer }]);
     const aborted = walk.see(withNodePorts('s', 111));
-    expect(walk.findings).toMatchObject([
+    expect(walk.findings.listed).toMatchObject([
       { type, message, item: '111', event: { reason, action: 'PortAllocation', note } },
     ]);
     expect(aborted?.message).toBe(ABORTS.includes(type) ? message : undefined);
@@ -71,7 +71,7 @@ describe('a walk over node ports', () => {
   test('a port that is recorded is no finding', () => {
     const walk = nodePortWalk([{ spec: '100-200', claim: () => 'recorded' }]);
     walk.see(withNodePorts('s', 111));
-    expect(walk).toMatchObject({ services: 1, findings: [] });
+    expect(walk).toMatchObject({ services: 1, findings: { listed: [] } });
   });
 
   test('nothing is claimed after the walk has ended', () => {

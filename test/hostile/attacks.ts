@@ -1,0 +1,183 @@
+import { gzipSync } from 'node:zlib';
+import { envelopeStart, fieldStart, message } from '../kubernetes/protobuf-writer.ts';
+
+/** One way to answer every request: what goes over the wire, headers and all. */
+export interface Attack {
+  readonly name: string;
+  readonly wire: () => Iterable<Buffer>;
+  /** It waits so long between two pieces. */
+  readonly everyMs?: number;
+  /** How a call for an object ends, and one for the list of Services. */
+  readonly ends: { readonly get: string; readonly services: string };
+}
+
+const MIB = 1024 * 1024;
+const JSON_TYPE = 'application/json';
+const PROTOBUF_TYPE = 'application/vnd.kubernetes.protobuf';
+const LIST_START = '{"kind":"ServiceList","apiVersion":"v1","metadata":{"resourceVersion":"9"},"items":[';
+const BAD_SERVICE = {
+  metadata: { name: 's', namespace: 'default' },
+  spec: { clusterIP: 'bad', clusterIPs: ['bad', 'worse'] },
+};
+const TOO_LARGE = { get: 'ReplyTooLarge', services: 'ReplyTooLarge' };
+const MALFORMED = { get: 'MalformedReply', services: 'MalformedReply' };
+const UNAVAILABLE = { get: 'Unavailable', services: 'Unavailable' };
+
+function head(type: string, more: readonly string[] = ['connection: close'], status = '200 OK'): Buffer {
+  return Buffer.from([`HTTP/1.1 ${status}`, `content-type: ${type}`, ...more, '', ''].join('\r\n'));
+}
+
+/** 64 KiB of the piece, for ever. */
+function* endless(piece: Buffer | string): Generator<Buffer> {
+  const bytes = Buffer.from(piece);
+  const many = Buffer.concat(Array.from({ length: Math.ceil(65_536 / bytes.length) }, () => bytes));
+  for (;;) yield many;
+}
+
+function* following(...parts: readonly (Buffer | string | Iterable<Buffer>)[]): Generator<Buffer> {
+  for (const part of parts) {
+    if (typeof part === 'string' || Buffer.isBuffer(part)) yield Buffer.from(part);
+    else yield* part;
+  }
+}
+
+/** A list of Services in protobuf that says it is 2 GiB long. */
+function protobufList(...parts: readonly (Buffer | Iterable<Buffer>)[]): Generator<Buffer> {
+  const meta = message([1, message([2, '9'])]);
+  return following(head(PROTOBUF_TYPE), envelopeStart('v1', 'ServiceList', 2 ** 31 - 1), meta, ...parts);
+}
+
+function statusOf(code: string, messageBytes: number): Generator<Buffer> {
+  const body = { kind: 'Status', apiVersion: 'v1', code: Number(code.slice(0, 3)), reason: 'Forbidden' };
+  const text = JSON.stringify({ ...body, message: 'Bearer '.repeat(messageBytes / 7) });
+  return following(head(JSON_TYPE, [`content-length: ${text.length}`], code), text);
+}
+
+const BAD_PROTOBUF_SERVICE = message([
+  2,
+  message([1, message([1, 's'], [3, 'default'])], [2, message([3, 'bad'], [18, 'bad'], [18, 'worse'])]),
+]);
+
+export const ATTACKS: readonly Attack[] = [
+  {
+    name: 'a reply of 256 MiB',
+    wire: () => following(head(JSON_TYPE, [`content-length: ${256 * MIB}`]), endless(' ')),
+    ends: TOO_LARGE,
+  },
+  { name: 'a body without an end', wire: () => following(head(JSON_TYPE), endless(' ')), ends: TOO_LARGE },
+  {
+    name: '10 MB of [[[',
+    wire: () => following(head(JSON_TYPE), '['.repeat(10 * MIB)),
+    ends: TOO_LARGE,
+  },
+  {
+    name: 'an object that is nested a million times',
+    wire: () => following(head(JSON_TYPE), '{"a":'.repeat(MIB / 5)),
+    ends: TOO_LARGE,
+  },
+  {
+    name: 'an object of half a million values',
+    wire: () => following(head(JSON_TYPE), `{"a":[${'{},'.repeat(500_000)}0]}`),
+    ends: { get: 'ReplyTooLarge', services: 'MalformedReply' },
+  },
+  { name: 'a refusal with a message of 4 MB', wire: () => statusOf('403 Forbidden', 4 * MIB), ends: TOO_LARGE },
+  { name: 'a failure with a message of 4 MB', wire: () => statusOf('500 Internal', 4 * MIB), ends: TOO_LARGE },
+  {
+    name: 'a refusal with a message of 1 MB',
+    wire: () => statusOf('403 Forbidden', MIB),
+    ends: { get: 'Forbidden', services: 'Forbidden' },
+  },
+  {
+    name: 'Services with bad addresses without an end',
+    wire: () => protobufList(endless(BAD_PROTOBUF_SERVICE)),
+    ends: TOO_LARGE,
+  },
+  {
+    name: 'Services with bad addresses without an end, in JSON',
+    wire: () => following(head(JSON_TYPE), LIST_START, endless(`${JSON.stringify(BAD_SERVICE)},`)),
+    ends: TOO_LARGE,
+  },
+  {
+    name: 'a Service with 8 million ports',
+    wire: () => protobufList(fieldStart(2, 16_000_000), endless(message([1, '']))),
+    ends: TOO_LARGE,
+  },
+  {
+    name: 'a Service with half a million ports in 1 MB',
+    wire: () => {
+      const ports = Buffer.concat([fieldStart(2, 1_000_000), Buffer.alloc(1_000_000, message([1, '']))]);
+      return protobufList(fieldStart(2, ports.length), ports);
+    },
+    ends: { get: 'MalformedReply', services: 'ReplyTooLarge' },
+  },
+  {
+    name: 'a Service with a thousand cluster IPs',
+    wire: () =>
+      protobufList(message([2, message([2, message(...Array.from({ length: 1_000 }, () => [18, 'bad'] as const))])])),
+    ends: { get: 'MalformedReply', services: 'ReplyTooLarge' },
+  },
+  {
+    name: 'a Service with a cluster IP of 1 MB',
+    wire: () => protobufList(message([2, message([2, message([18, 'x'.repeat(MIB)])])])),
+    ends: { get: 'MalformedReply', services: 'ReplyTooLarge' },
+  },
+  {
+    name: 'a list that breaks off between two Services',
+    wire: () => protobufList(BAD_PROTOBUF_SERVICE),
+    ends: MALFORMED,
+  },
+  {
+    name: 'a reply that is shorter than its headers say',
+    wire: () => following(head(JSON_TYPE, ['content-length: 100000']), LIST_START),
+    ends: UNAVAILABLE,
+  },
+  {
+    name: 'a reply that is longer than its headers say',
+    wire: () => following(head(JSON_TYPE, ['content-length: 20']), LIST_START),
+    ends: MALFORMED,
+  },
+  {
+    name: 'a chunk that is longer than it says',
+    wire: () => following(head(JSON_TYPE, ['transfer-encoding: chunked']), '5\r\n', LIST_START),
+    ends: UNAVAILABLE,
+  },
+  {
+    name: 'a gzip bomb',
+    wire: () =>
+      following(
+        head(JSON_TYPE, ['content-encoding: gzip', 'connection: close']),
+        gzipSync(Buffer.alloc(8 * MIB, 0x20)),
+      ),
+    ends: MALFORMED,
+  },
+  {
+    name: 'headers without an end',
+    wire: () => following('HTTP/1.1 200 OK\r\n', endless(`x-more: ${'x'.repeat(100)}\r\n`)),
+    ends: UNAVAILABLE,
+  },
+  {
+    name: 'hundreds of warnings',
+    wire: () =>
+      following(
+        head(JSON_TYPE, [
+          'connection: close',
+          ...Array.from({ length: 300 }, (_, n) => `warning: 299 - "${n} forged"`),
+        ]),
+        '{}',
+      ),
+    ends: MALFORMED,
+  },
+  {
+    name: 'interim replies without an end',
+    wire: () => endless('HTTP/1.1 103 Early Hints\r\n\r\n'),
+    everyMs: 1,
+    ends: UNAVAILABLE,
+  },
+  {
+    name: 'a byte from time to time',
+    wire: () => following(head(JSON_TYPE), ...Array.from(LIST_START.padEnd(100_000))),
+    everyMs: 5,
+    ends: UNAVAILABLE,
+  },
+  { name: 'silence', wire: () => [Buffer.from('H'), Buffer.from('T')], everyMs: 3_600_000, ends: UNAVAILABLE },
+];

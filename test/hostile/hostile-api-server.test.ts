@@ -1,0 +1,82 @@
+import { afterEach, describe, expect, test } from '@jest/globals';
+import { clusterPort } from '../../lib/kubernetes/api-server-cluster.ts';
+import type { ClusterPort } from '../../lib/kubernetes/cluster-port.ts';
+import { parseKubeconfig } from '../../lib/kubernetes/kubeconfig.ts';
+import { BytesInFlight, readWhole } from '../../lib/kubernetes/reply-bounds.ts';
+import { listAllServices } from '../../lib/kubernetes/service-list.ts';
+import { ApiServerConnections } from '../../lib/kubernetes/transport.ts';
+import { kubeconfigTo } from '../support/kubeconfig-to.ts';
+import { ATTACKS, type Attack } from './attacks.ts';
+import { startHostileApiServer } from './hostile-api-server.ts';
+
+const MIB = 1024 * 1024;
+const CALLS = {
+  get: (port: ClusterPort) => port.get({ kind: 'Service', namespace: 'default', name: 'kubernetes' }),
+  services: listAllServices,
+};
+
+let stops: (() => Promise<void>)[] = [];
+
+afterEach(async () => {
+  const ending = stops.reverse();
+  stops = [];
+  for (const stop of ending) await stop();
+});
+
+async function portTo(attack: Attack) {
+  const server = await startHostileApiServer(attack);
+  const connections = new ApiServerConnections();
+  stops = [server.stop, () => connections.close()];
+  const port = clusterPort({
+    transport: connections.transport(await parseKubeconfig(kubeconfigTo(server.url), 'of the test')),
+    server: server.url,
+    deadline: new AbortController().signal,
+    userAgent: 'test',
+    sleep: async () => undefined,
+    ...(attack.everyMs !== undefined && { tryTimeoutMs: 20 }),
+  });
+  return { server, port };
+}
+
+describe.each(ATTACKS)('$name', (attack) => {
+  test.each(['get', 'services'] as const)('ends the call %s with its code and a short message', async (name) => {
+    const { server, port } = await portTo(attack);
+    const error: unknown = await CALLS[name](port).catch((thrown: unknown) => thrown);
+    expect(error).toMatchObject({ name: 'ClusterError', code: attack.ends[name] });
+    expect(String(error).length).toBeLessThan(1_000);
+    // What the sockets of this machine hold is sent, too.
+    expect(server.sent()).toBeLessThan(64 * MIB);
+  });
+});
+
+describe('bytes in flight', () => {
+  const LIMIT = 100;
+
+  test('of one API server may take all the room that nobody else uses', () => {
+    const inFlight = new BytesInFlight(LIMIT);
+    inFlight.add('one', 100);
+    expect(() => inFlight.add('one', 1)).toThrow('more bytes than this process has room for');
+    inFlight.remove('one', 50);
+    expect(() => inFlight.add('one', 50)).not.toThrow();
+  });
+
+  test('of a greedy API server do not keep another one from its share', () => {
+    const inFlight = new BytesInFlight(LIMIT);
+    inFlight.add('greedy', 100);
+    expect(() => inFlight.add('modest', 50)).not.toThrow();
+    expect(() => inFlight.add('greedy', 1)).toThrow();
+    expect(() => inFlight.add('modest', 1)).toThrow();
+  });
+
+  test('are given back when a reply is whole, and when it fails', async () => {
+    const inFlight = new BytesInFlight(LIMIT);
+    await readWhole([Buffer.alloc(100)], 'one', inFlight);
+    await expect(readWhole(broken(), 'one', inFlight)).rejects.toThrow('broken');
+    expect(() => inFlight.add('one', 100)).not.toThrow();
+  });
+});
+
+function* broken(): Generator<Uint8Array> {
+  yield Buffer.alloc(60);
+  throw new Error('broken');
+}
