@@ -29,6 +29,7 @@ const RULES: Readonly<Record<string, Rule>> = {
     fix: 'write ARNs of roles, with commas and no spaces, or leave it out',
   },
   tickConcurrency: { of: /^([2-9]|[1-9]\d|[1-9]\d\d|1000)$/, fix: 'write a number from 2 to 1000' },
+  clustersPerTick: { of: /^([1-9]|1[0-6])$/, fix: 'write a number from 1 to 16' },
   admission: { of: /^(on|off)$/, fix: 'write on or off' },
   admissionOnFailure: { of: /^(refuse|allow)$/, fix: 'write refuse or allow' },
   admissionDeadlineSeconds: { of: /^([1-9]|1\d|2[0-8])$/, fix: 'write a number of seconds from 1 to 28' },

@@ -15,7 +15,6 @@ import type { NamedVisit, Summary } from './summary.ts';
 import { summaryOf, withoutPass } from './summary.ts';
 import { tellFleet } from './tell-fleet.ts';
 import { tellUnbegun } from './tell-pass.ts';
-import { CLUSTERS_PER_TICK } from './tick-plan.ts';
 import { type OpenCluster, type Round, visitCluster } from './visit-cluster.ts';
 
 /** What an invocation came to, for its line in the log. */
@@ -134,8 +133,8 @@ async function onRequest(
 }
 
 function rosterInTime(invocation: Invocation): Promise<Roster> {
-  const { environment } = invocation;
-  return listInTime(invocation, (signal) => readRoster(environment.table(signal), CLUSTERS_PER_TICK));
+  const { table, clustersPerTick = CONCURRENT_PASSES } = invocation.environment;
+  return listInTime(invocation, (signal) => readRoster(table(signal), clustersPerTick));
 }
 
 async function listInTime<Listed>(
@@ -167,8 +166,9 @@ async function visitAll(
   clusters: readonly { readonly name: string }[],
   roster?: Pick<Roster, 'clusters'>,
 ): Promise<NamedVisit[]> {
+  const { clustersPerTick = CONCURRENT_PASSES } = round.environment;
   const visits: NamedVisit[] = [];
-  await concurrently(clusters, CONCURRENT_PASSES, async ({ name }) => {
+  await concurrently(clusters, clustersPerTick, async ({ name }) => {
     const known = roster?.clusters.get(name);
     const open: OpenCluster = async (signal) => known ?? (await readCluster(round.environment.table(signal), name));
     visits.push({ name, visit: await visitCluster(round, name, open) });

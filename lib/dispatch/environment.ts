@@ -46,6 +46,8 @@ export interface Environment {
   readonly stack?: string;
   /** This loop's ticks. Absent: none are queued, and the schedule's own are all there is. */
   readonly tickQueue?: MessageQueue;
+  /** Clusters of one message, and passes at the same time. 1: no two clusters share a process at once. Default 16. */
+  readonly clustersPerTick?: number;
   /** Absent: nothing of a package is registered or taken out. */
   readonly packaged?: Packaged;
   /** The table, its calls ended by the signal. */

@@ -8,6 +8,7 @@ import { createDynamoClient } from '../table/dynamodb-client.ts';
 import { dynamoDbTable } from '../table/dynamodb-table.ts';
 import { serverClock } from '../table/server-clock.ts';
 import { powertoolsTelemetry } from '../telemetry/powertools.ts';
+import { CONCURRENT_PASSES } from './budgets.ts';
 import { ClusterConnections } from './cluster-connections.ts';
 import { startDeadline } from './deadline.ts';
 import type { Environment } from './environment.ts';
@@ -27,7 +28,7 @@ export function processEnvironment(): Environment {
 
 /**
  * `TABLE_NAME` names the table, `STACK` the stack that owns its clusters, `REPORTING_INSTANCE` who events are reported
- * by, `TICK_QUEUE_URL` this loop's queue if it has one; `CLUSTER_DIMENSION` is `true` for metrics by cluster. Region,
+ * by, `TICK_QUEUE_URL` this loop's queue if it has one, `CLUSTERS_PER_TICK` how many clusters share a message (16); `CLUSTER_DIMENSION` is `true` for metrics by cluster. Region,
  * endpoint and credentials are the AWS SDK's business, the log level is that of Powertools (`POWERTOOLS_LOG_LEVEL`).
  * `cluster.yml` and kubeconfig files are looked for beside the function's code.
  */
@@ -51,6 +52,7 @@ export function environmentFrom(variables: Variables): Environment {
     reportingInstance,
     stack,
     ...(queueUrl !== undefined && queueUrl !== '' && { tickQueue: queueAt(queueUrl, variables) }),
+    clustersPerTick: Number(variables['CLUSTERS_PER_TICK'] ?? CONCURRENT_PASSES),
     packaged: { startedAtMs: nowMs(), spec: once(() => readPackagedSpec(folder)) },
     table: (deadline) => dynamoDbTable({ client, tableName, deadline, nowMs, newWriteId: randomUUID }),
     connect: (spec, options) => clusters.connect(spec, options),

@@ -1,6 +1,6 @@
 import type { Loop } from '../cluster/cluster-spec.ts';
 import { errorSentence } from '../telemetry/describe-error.ts';
-import { CLOSING_MS, QUEUEING_MS } from './budgets.ts';
+import { CLOSING_MS, CONCURRENT_PASSES, QUEUEING_MS } from './budgets.ts';
 import type { Invocation } from './invocation.ts';
 import { someOf } from './some-of.ts';
 import { isFleet, planTicks, type Ticking } from './tick-plan.ts';
@@ -23,9 +23,9 @@ export async function queueTicks<Cluster extends Ticking>(
   dueAtMs: number,
   { environment, telemetry, remainingMs }: Invocation,
 ): Promise<HandedOut<Cluster>> {
-  const { tickQueue, nowMs } = environment;
+  const { tickQueue, nowMs, clustersPerTick = CONCURRENT_PASSES } = environment;
   if (tickQueue === undefined) return { own: clusters, queued: 0 };
-  const ticks = planTicks(loop, clusters, { dueAtMs, nowMs: nowMs() });
+  const ticks = planTicks(loop, clusters, { dueAtMs, nowMs: nowMs(), clustersPerTick });
   if (ticks.length === 0) return { own: clusters, queued: 0 };
 
   const deadline = environment.startDeadline(Math.min(QUEUEING_MS, Math.max(0, remainingMs() - CLOSING_MS)));
@@ -37,7 +37,7 @@ export async function queueTicks<Cluster extends Ticking>(
       telemetry.log('error', 'ticks not queued', { ticks: unsent.length, errors: someOf(errors) });
     }
     const leftHere = new Set(unsent.flatMap(({ message: { tick, isFirst } }) => (isFirst ? tick.clusters : [])));
-    const own = isFleet(clusters) ? clusters.filter(({ name }) => leftHere.has(name)) : clusters;
+    const own = isFleet(clusters, clustersPerTick) ? clusters.filter(({ name }) => leftHere.has(name)) : clusters;
     return { own, queued: ticks.length - unsent.length };
   } finally {
     deadline.cancel();

@@ -1,11 +1,7 @@
 import type { Loop } from '../cluster/cluster-spec.ts';
 import { SCHEDULE_SECONDS } from '../cluster/schedules.ts';
 import type { OutgoingMessage } from '../queue/message-queue.ts';
-import { CONCURRENT_PASSES } from './budgets.ts';
 import { type TickMessage, tickBody } from './tick-message.ts';
-
-/** All of a message's passes run at the same time, so that one cluster that hangs holds up no other. */
-export const CLUSTERS_PER_TICK = CONCURRENT_PASSES;
 
 /** The finest that a schedule can be. */
 const SCHEDULE_MS = 60_000;
@@ -23,23 +19,26 @@ export interface PlannedTick extends OutgoingMessage {
 }
 
 /** Whether there are more clusters than one invocation runs at the same time. */
-export function isFleet(clusters: readonly unknown[]): boolean {
-  return clusters.length > CLUSTERS_PER_TICK;
+export function isFleet(clusters: readonly unknown[], clustersPerTick: number): boolean {
+  return clusters.length > clustersPerTick;
+}
+
+interface PlanOptions {
+  readonly dueAtMs: number;
+  readonly nowMs: number;
+  readonly clustersPerTick: number;
 }
 
 /**
  * What the minute's invocation queues: the ticks until the next minute, and in a fleet the one that is due now as well,
  * before the others. A time that has passed is left out, because the tick of now is nearer.
  */
-export function planTicks(
-  loop: Loop,
-  clusters: readonly Ticking[],
-  { dueAtMs, nowMs }: { readonly dueAtMs: number; readonly nowMs: number },
-): PlannedTick[] {
-  const first = isFleet(clusters) ? ticksAt(loop, nowMs, clusters, nowMs) : [];
+export function planTicks(loop: Loop, clusters: readonly Ticking[], options: PlanOptions): PlannedTick[] {
+  const { dueAtMs, nowMs, clustersPerTick } = options;
+  const first = isFleet(clusters, clustersPerTick) ? ticksAt(loop, nowMs, clusters, options) : [];
   const frequent = clusters.filter(({ intervalSeconds }) => intervalSeconds[loop] * 1000 < SCHEDULE_MS);
   const later = laterTimes(loop, Math.min(dueAtMs, nowMs)).filter((atMs) => atMs > nowMs);
-  return [...first, ...later.flatMap((atMs) => ticksAt(loop, atMs, frequent, nowMs))];
+  return [...first, ...later.flatMap((atMs) => ticksAt(loop, atMs, frequent, options))];
 }
 
 function laterTimes(loop: Loop, fromMs: number): number[] {
@@ -49,10 +48,15 @@ function laterTimes(loop: Loop, fromMs: number): number[] {
   return times;
 }
 
-function ticksAt(loop: Loop, dueAtMs: number, clusters: readonly Ticking[], nowMs: number): PlannedTick[] {
+function ticksAt(
+  loop: Loop,
+  dueAtMs: number,
+  clusters: readonly Ticking[],
+  { nowMs, clustersPerTick }: PlanOptions,
+): PlannedTick[] {
   const ticks: PlannedTick[] = [];
-  for (let start = 0; start < clusters.length; start += CLUSTERS_PER_TICK) {
-    const names = clusters.slice(start, start + CLUSTERS_PER_TICK).map(({ name }) => name);
+  for (let start = 0; start < clusters.length; start += clustersPerTick) {
+    const names = clusters.slice(start, start + clustersPerTick).map(({ name }) => name);
     const tick: TickMessage = { loop, dueAtMs, clusters: names };
     const delaySeconds = Math.ceil((dueAtMs - nowMs) / 1000);
     ticks.push({ tick, body: tickBody(tick), delaySeconds, isFirst: dueAtMs === nowMs });

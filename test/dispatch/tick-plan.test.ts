@@ -1,10 +1,11 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { LOOPS } from '../../lib/cluster/cluster-spec.ts';
-import { CLUSTERS_PER_TICK, planTicks } from '../../lib/dispatch/tick-plan.ts';
+import { planTicks } from '../../lib/dispatch/tick-plan.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';
 
 const MINUTE = Date.parse('2026-01-01T12:00:00Z');
+const AT = { dueAtMs: MINUTE, nowMs: MINUTE, clustersPerTick: 16 };
 const { intervalSeconds } = aClusterSpec();
 
 function clusters(count: number) {
@@ -24,47 +25,50 @@ describe('planTicks', () => {
     { name: 'so late that ticks have passed', lateMs: 25_000, due: [30, 40, 50], delays: [5, 15, 25] },
     { name: 'later than a minute', lateMs: 70_000, due: [], delays: [] },
   ])('the endpoints loop has five more ticks in the minute; an event $name', ({ lateMs, due, delays }) => {
-    const plan = planTicks('kubernetes-service', clusters(2), { dueAtMs: MINUTE, nowMs: MINUTE + lateMs });
+    const plan = planTicks('kubernetes-service', clusters(2), { ...AT, nowMs: MINUTE + lateMs });
     expect(dueSeconds(plan)).toEqual(due);
     expect(plan.map(({ delaySeconds }) => delaySeconds)).toEqual(delays);
     expect(plan.every(({ isFirst }) => !isFirst)).toBe(true);
   });
 
   test('an event from ahead of the clock does not make ticks come later than the minute', () => {
-    const plan = planTicks('kubernetes-service', clusters(1), { dueAtMs: MINUTE + 900_000, nowMs: MINUTE });
+    const plan = planTicks('kubernetes-service', clusters(1), { ...AT, dueAtMs: MINUTE + 900_000 });
     expect(dueSeconds(plan)).toEqual([10, 20, 30, 40, 50]);
   });
 
   test.each(LOOPS.filter((loop) => loop !== 'kubernetes-service'))('%s has none, but for a fleet', (loop) => {
-    const at = { dueAtMs: MINUTE, nowMs: MINUTE };
-    expect(planTicks(loop, clusters(CLUSTERS_PER_TICK), at)).toEqual([]);
-    const plan = planTicks(loop, clusters(CLUSTERS_PER_TICK + 1), at);
+    expect(planTicks(loop, clusters(AT.clustersPerTick), AT)).toEqual([]);
+    const plan = planTicks(loop, clusters(AT.clustersPerTick + 1), AT);
     expect(plan.map(({ tick, isFirst, delaySeconds }) => [tick.clusters.length, isFirst, delaySeconds])).toEqual([
-      [CLUSTERS_PER_TICK, true, 0],
+      [AT.clustersPerTick, true, 0],
       [1, true, 0],
     ]);
   });
 
   test('clusters that are due once a minute have no ticks between', () => {
     const seldom = { name: 'seldom', intervalSeconds: { ...intervalSeconds, 'kubernetes-service': 60 } };
-    const plan = planTicks('kubernetes-service', [...clusters(1), seldom], { dueAtMs: MINUTE, nowMs: MINUTE });
+    const plan = planTicks('kubernetes-service', [...clusters(1), seldom], AT);
     expect(new Set(plan.flatMap(({ tick }) => tick.clusters))).toEqual(new Set(['c-0']));
   });
 
   test('no clusters, no ticks', () => {
-    expect(planTicks('kubernetes-service', [], { dueAtMs: MINUTE, nowMs: MINUTE })).toEqual([]);
+    expect(planTicks('kubernetes-service', [], AT)).toEqual([]);
   });
 
   test('every cluster is in exactly one message of each time, and no message holds more than run at once', () => {
     fc.assert(
-      fc.property(fc.nat(200), fc.nat(59_999), (count, lateMs) => {
-        const plan = planTicks('kubernetes-service', clusters(count), { dueAtMs: MINUTE, nowMs: MINUTE + lateMs });
+      fc.property(fc.nat(200), fc.nat(59_999), fc.integer({ min: 1, max: 16 }), (count, lateMs, clustersPerTick) => {
+        const plan = planTicks('kubernetes-service', clusters(count), {
+          ...AT,
+          clustersPerTick,
+          nowMs: MINUTE + lateMs,
+        });
         const names = clusters(count).map(({ name }) => name);
         for (const ticks of Map.groupBy(plan, ({ tick }) => tick.dueAtMs).values()) {
           expect(ticks.flatMap(({ tick }) => tick.clusters)).toEqual(names);
         }
         for (const { tick, delaySeconds } of plan) {
-          expect(tick.clusters.length).toBeLessThanOrEqual(CLUSTERS_PER_TICK);
+          expect(tick.clusters.length).toBeLessThanOrEqual(clustersPerTick);
           expect(delaySeconds).toBeGreaterThanOrEqual(0);
           expect(delaySeconds).toBeLessThanOrEqual(60);
         }

@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
+import { CONCURRENT_PASSES } from '../../lib/dispatch/budgets.ts';
 import { dispatch } from '../../lib/dispatch/dispatch.ts';
 import type { Environment } from '../../lib/dispatch/environment.ts';
 import type { Summary } from '../../lib/dispatch/summary.ts';
-import { CLUSTERS_PER_TICK } from '../../lib/dispatch/tick-plan.ts';
 import type { LoopDefinition, PassContext, PassReport } from '../../lib/loops/pass.ts';
 import { pauseCluster, unregisterCluster } from '../../lib/table/cluster-registration.ts';
 import { TableError } from '../../lib/table/errors.ts';
@@ -11,7 +11,7 @@ import { aDispatchWorld, aReport } from '../support/dispatch-world.ts';
 import type { MemoryQueue } from '../support/memory-queue.ts';
 import { downQueue, memoryQueue, queueEvent } from '../support/memory-queue.ts';
 
-const FLEET = Array.from({ length: CLUSTERS_PER_TICK * 2 + 3 }, (_, index) => `c-${String(index).padStart(2, '0')}`);
+const FLEET = Array.from({ length: CONCURRENT_PASSES * 2 + 3 }, (_, index) => `c-${String(index).padStart(2, '0')}`);
 
 let world: DispatchWorld;
 let queue: MemoryQueue;
@@ -121,6 +121,28 @@ describe('a fleet', () => {
     },
   );
 
+  test.each([
+    ['a queue', () => queue.queue],
+    ['a queue that is down', () => downQueue],
+  ])('of hostile tenants, with %s, never has two clusters in one process at once', async (_what, tickQueue) => {
+    const alone = { clustersPerTick: 1 };
+    await world.register(...FLEET.map((name) => ({ name })));
+    let running = 0;
+    const together: number[] = [];
+    const pass = async () => {
+      running += 1;
+      together.push(running);
+      await new Promise(setImmediate);
+      running -= 1;
+      return aReport();
+    };
+    scripts = Object.fromEntries(FLEET.map((name) => [name, pass]));
+    await invoke(schedule(), { ...alone, tickQueue: tickQueue() });
+    for (const event of queue.receive()) await invoke(event, alone);
+    expect(ran.toSorted()).toEqual(FLEET);
+    expect(new Set(together)).toEqual(new Set([1]));
+  });
+
   test('without a queue is done by the schedule alone', async () => {
     await world.register(...FLEET.map((name) => ({ name })));
     const { tickQueue: _, ...environment } = { ...world.environment, tickQueue: undefined };
@@ -157,7 +179,7 @@ describe('a queue that is down', () => {
       return downQueue.send(refused, signal);
     };
     await invoke(schedule(), { tickQueue: { send } });
-    expect(ran).toEqual(FLEET.slice(CLUSTERS_PER_TICK, CLUSTERS_PER_TICK * 2));
+    expect(ran).toEqual(FLEET.slice(CONCURRENT_PASSES, CONCURRENT_PASSES * 2));
     for (const event of queue.receive()) await invoke(event);
     expect(ran.toSorted()).toEqual(FLEET);
   });

@@ -51,6 +51,7 @@ describe('parameters', () => {
     ['a flag that is none', { alarms: 'yes' }, 'alarms: is "yes"; write true or false'],
     ['a prefix like a path', { secretsPrefix: '/clusters/' }, 'without a "/" before it'],
     ['too little concurrency', { tickConcurrency: '1' }, 'write a number from 2 to 1000'],
+    ['a message without clusters', { clustersPerTick: '0' }, 'write a number from 1 to 16'],
   ])('%s is a fault', (_what, given: Parameters, told) => {
     expect(parameterFaults({ ...defaults, ...given })).toMatch(/^parameters: 1 fault\n/);
     expect(parameterFaults({ ...defaults, ...given })).toContain(told);

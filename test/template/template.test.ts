@@ -25,6 +25,7 @@ const EVERYTHING = {
   clusterDimension: 'true',
   secretsPrefix: 'clusters/',
   tickConcurrency: '50',
+  clustersPerTick: '1',
 };
 const NOTHING = { alarms: 'false', dashboard: 'false' };
 
@@ -232,6 +233,11 @@ describe('ticks', () => {
       expect(Properties).not.toHaveProperty('RedrivePolicy');
     },
   );
+
+  test.each(LOOPS)('a parameter keeps the clusters of %s in processes of their own', (loop) => {
+    expect(functionOf(byDefault, loop).Properties.Environment.Variables.CLUSTERS_PER_TICK).toBe('16');
+    expect(functionOf(everything, loop).Properties.Environment.Variables.CLUSTERS_PER_TICK).toBe('1');
+  });
 
   test('a parameter says how many ticks of a loop run at the same time', () => {
     for (const { Properties } of ofType(everything, 'AWS::Lambda::EventSourceMapping')) {
