@@ -8,6 +8,7 @@ import type { KeyValueTable } from '../lib/table/key-value-table.ts';
 import type { RangeAllocations } from '../lib/table/range-allocations.ts';
 import { keepFile } from './keep-file.ts';
 import { ApiServers } from './stand-in/api-servers.ts';
+import { curlConfigOf, kubeconfigOf, newIdentity } from './stand-in/identity.ts';
 import type { ServiceAllocation } from './stand-in/service-storage.ts';
 import { StandInApiServer } from './stand-in/stand-in-api-server.ts';
 import { primaryAddresses, type TableAllocationOptions, tableAllocation } from './stand-in/table-allocation.ts';
@@ -42,6 +43,8 @@ export interface EmbeddedCluster {
   readonly server: string;
   /** What is in the file that the spec names. */
   readonly kubeconfig: string;
+  /** Options of curl that let it in: a file. */
+  readonly curlConfigFile: string;
   close(): Promise<void>;
 }
 
@@ -51,26 +54,40 @@ export interface EmbeddedOptions {
   readonly nowMs: () => number;
   /** Where its kubeconfig goes: absolute. */
   readonly folder: string;
+  /** Its API servers ask for it. */
+  readonly key: string;
 }
 
-/** @throws StartError when its kubeconfig cannot be written. */
-export async function startEmbeddedCluster({ kind, table, nowMs, folder }: EmbeddedOptions): Promise<EmbeddedCluster> {
-  const kubeconfigFile = path.join(folder, 'kubeconfig');
+/** @throws StartError when its files cannot be written. */
+export async function startEmbeddedCluster(options: EmbeddedOptions): Promise<EmbeddedCluster> {
+  const { kind, table, nowMs, folder, key } = options;
   const { allocation, addresses } = embeddedAllocation(kind, table, nowMs);
   const standIn = new StandInApiServer({ allocation, nowMs, newUid: randomUUID });
-  const apiServers = await ApiServers.listen(standIn, kind.addresses);
+  const identity = newIdentity(key);
+  const apiServers = await ApiServers.listen(standIn, identity, kind.addresses);
   const server = apiServers.urlOf(kind.addresses[0]);
-  const kubeconfig = kubeconfigOf(kind.name, server);
-  const takeAway = await keepFile(kubeconfigFile, kubeconfig).catch(async (error: unknown) => {
-    await apiServers.close();
-    throw error;
-  });
+  const kubeconfig = kubeconfigOf(kind.name, server, identity);
+  const [kubeconfigFile, curlConfigFile, caFile] = ['kubeconfig', 'curl', 'ca.pem'].map((name) =>
+    path.join(folder, name),
+  ) as [string, string, string];
+  const files = {
+    [kubeconfigFile]: kubeconfig,
+    [curlConfigFile]: curlConfigOf(identity, caFile),
+    [caFile]: identity.ca,
+  };
+  const takeAways: (() => void)[] = [];
   const close = () => {
-    takeAway();
+    for (const takeAway of takeAways) takeAway();
     return apiServers.close();
   };
+  try {
+    for (const [file, text] of Object.entries(files)) takeAways.push(await keepFile(file, text));
+  } catch (error) {
+    await close();
+    throw error;
+  }
   const spec = embeddedSpec(kind, kubeconfigFile, (address) => apiServers.urlOf(address));
-  return { spec, standIn, allocation, addresses, apiServers, server, kubeconfig, close };
+  return { spec, standIn, allocation, addresses, apiServers, server, kubeconfig, curlConfigFile, close };
 }
 
 /** Where the Services of the cluster get their addresses and ports from. */
@@ -110,16 +127,4 @@ export function embeddedSpec(
   );
   if ('faults' in result) throw new Error(describeFaults('the embedded spec', result.faults));
   return { ...result.spec, intervalSeconds: { ...result.spec.intervalSeconds, ...intervalSeconds } };
-}
-
-function kubeconfigOf(name: string, server: string): string {
-  const kubeconfig = {
-    apiVersion: 'v1',
-    kind: 'Config',
-    clusters: [{ name, cluster: { server } }],
-    users: [{ name, user: {} }],
-    contexts: [{ name, context: { cluster: name, user: name } }],
-    'current-context': name,
-  };
-  return `${JSON.stringify(kubeconfig, undefined, 2)}\n`;
 }

@@ -2,6 +2,7 @@ import { stat } from 'node:fs/promises';
 import path from 'node:path';
 import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { TABLE_NAME } from './local-environment.ts';
+import { newRunKey } from './local-request.ts';
 import { type Running, readRunning } from './running.ts';
 import { StartError } from './start-error.ts';
 import { openTableFolder, tableServerClient } from './table-server.ts';
@@ -28,7 +29,7 @@ export async function openLocalTable({ folder }: { readonly folder: string }): P
       `There is no table in ${folder}: start one with "kbctl run" (of a cluster: "kbctl run --kubeconfig FILE -f cluster.yml"), or name one with --table.`,
     );
   }
-  const server = await openTableFolder(folder).catch(async (error: unknown) => {
+  const server = await openTableFolder(folder, newRunKey()).catch(async (error: unknown) => {
     // It may have begun to run just now.
     const begun = await readRunning(folder);
     if (begun === undefined) throw error;
@@ -44,7 +45,7 @@ export async function openLocalTable({ folder }: { readonly folder: string }): P
 }
 
 function tableOf(running: Running): LocalTable {
-  const client = tableServerClient({ endpoint: running.tableEndpoint });
+  const client = tableServerClient({ endpoint: running.tableEndpoint, key: running.key });
   return { client, tableName: running.tableName, running, close: async () => client.destroy() };
 }
 

@@ -11,10 +11,11 @@ import { dynamoDbTable } from '../lib/table/dynamodb-table.ts';
 import type { Announced } from './announcement.ts';
 import { dataFolder } from './data-folder.ts';
 import { DEMO, type DemoWorld, SPED_UP } from './demo-world.ts';
-import { EMBEDDED, type EmbeddedKind, startEmbeddedCluster } from './embedded-cluster.ts';
+import { EMBEDDED, type EmbeddedCluster, type EmbeddedKind, startEmbeddedCluster } from './embedded-cluster.ts';
 import { readHostNetwork } from './host-network.ts';
 import { runPlugin } from './kubeconfig-plugins.ts';
 import { TABLE_NAME } from './local-environment.ts';
+import { newRunKey } from './local-request.ts';
 import { refuseSecond } from './running.ts';
 import { StartError } from './start-error.ts';
 import type { RealCluster, StartOptions } from './start-options.ts';
@@ -44,7 +45,8 @@ export function openCluster({ real, demo = false, dataFolder: named }: StartOpti
 async function openEmbedded(kind: EmbeddedKind, named: string | undefined): Promise<OpenCluster> {
   const folder = dataFolder(kind.name, named);
   await refuseSecond(folder);
-  const tableServer = await startTableServer();
+  const key = newRunKey();
+  const tableServer = await startTableServer({ key });
   const client = tableServerClient(tableServer);
   const closeTable = async () => {
     client.destroy();
@@ -57,7 +59,8 @@ async function openEmbedded(kind: EmbeddedKind, named: string | undefined): Prom
     nowMs: Date.now,
     newWriteId: randomUUID,
   });
-  const cluster = await startEmbeddedCluster({ kind, table, nowMs: Date.now, folder }).catch(async (error: unknown) => {
+  const options = { kind, table, nowMs: Date.now, folder, key };
+  const cluster = await startEmbeddedCluster(options).catch(async (error: unknown) => {
     await closeTable();
     throw error;
   });
@@ -72,7 +75,7 @@ async function openEmbedded(kind: EmbeddedKind, named: string | undefined): Prom
     tableServer,
     tableFolder: 'memory, and end with it',
     notes: [...(isDemo ? SPED_UP : []), ...notReadNote()],
-    hints: hintsFor(server),
+    hints: hintsFor(cluster, path.join(folder, 'kubeconfig')),
     loadKubeconfig: () => parseKubeconfig(kubeconfig, 'of the embedded cluster'),
     ...(isDemo && { demo: { ...cluster, newUid: randomUUID, nowMs: Date.now } }),
     [Symbol.asyncDispose]: async () => {
@@ -82,14 +85,23 @@ async function openEmbedded(kind: EmbeddedKind, named: string | undefined): Prom
   };
 }
 
-/** What shows best what the loops are for. */
-function hintsFor(server: string): string[] {
-  const inDefault = `${server}/api/v1/namespaces/default`;
+/** Commands that show what the loops are for. The key of the run is in the files that they name. */
+function hintsFor({ server, curlConfigFile }: EmbeddedCluster, kubeconfigFile: string): string[] {
+  const curl = `curl -K ${shellWord(curlConfigFile)} ${server}`;
+  const inDefault = '/api/v1/namespaces/default';
   return [
-    `curl ${inDefault}/endpoints/kubernetes`,
-    `curl -X DELETE ${inDefault}/endpoints/kubernetes     # back within 10 s`,
-    `curl ${inDefault}/services -d '{"metadata": {"name": "web"}, "spec": {"ports": [{"port": 80}]}}'     # takes an address`,
+    `${curl}${inDefault}/endpoints/kubernetes`,
+    `${curl}${inDefault}/endpoints/kubernetes -X DELETE     # back within 10 s`,
+    `${curl}${inDefault}/services -d '{"metadata": {"name": "web"}, "spec": {"ports": [{"port": 80}]}}'     # takes an address`,
+    `kubectl --kubeconfig ${shellWord(kubeconfigFile)} get --raw ${inDefault}/services`,
   ];
+}
+
+/** A path as a shell reads it, from the working directory on where it is below it. */
+function shellWord(file: string): string {
+  const relative = path.relative('.', file);
+  const shown = relative.startsWith('..') ? file : relative;
+  return /^[\w./-]+$/.test(shown) ? shown : `'${shown.replaceAll("'", "'\\''")}'`;
 }
 
 function notReadNote(): string[] {
@@ -109,7 +121,7 @@ async function openReal(
   const { server } = await orStartError(3, loadKubeconfig());
   const folder = dataFolder(spec.name, named);
   await refuseSecond(folder);
-  const tableServer = await openTableFolder(folder);
+  const tableServer = await openTableFolder(folder, newRunKey());
   return {
     spec,
     apiServer: server,

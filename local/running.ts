@@ -4,6 +4,7 @@ import { isNativeError } from 'node:util/types';
 import * as z from 'zod/mini';
 import { DATA_ROOT } from './data-folder.ts';
 import { keepFile } from './keep-file.ts';
+import { tableAuthorization } from './local-request.ts';
 import { StartError } from './start-error.ts';
 
 /** A process that runs the loops of a cluster on this machine, and where what it uses is. */
@@ -21,6 +22,8 @@ export interface RunningFacts {
   /** `http://127.0.0.1:<port>` */
   readonly tableEndpoint: string;
   readonly tableName: string;
+  /** Of this run: its table and its API server ask for it. */
+  readonly key: string;
   /** URL. */
   readonly apiServer: string;
   /** A file: absolute. */
@@ -39,6 +42,7 @@ const content = z.object({
   // Nobody else is asked, whatever somebody writes into the file.
   tableEndpoint: z.string().check(z.regex(/^http:\/\/127\.0\.0\.1:\d+$/)),
   tableName: z.string(),
+  key: z.string().check(z.regex(/^[\w-]{43}$/)),
   apiServer: z.string(),
   kubeconfig: z.string(),
   page: z.optional(z.string()),
@@ -60,7 +64,7 @@ export async function findRunning(dataRoot: string = DATA_ROOT): Promise<Running
 /** Who runs with this folder. What a process left behind that is gone, or whose table does not answer, is nobody. */
 export async function readRunning(folder: string): Promise<Running | undefined> {
   const written = contentIn(await readFile(path.join(folder, FILE), 'utf8').catch(() => ''));
-  if (written === undefined || !isThere(written.pid) || !(await answers(written.tableEndpoint))) return undefined;
+  if (written === undefined || !isThere(written.pid) || !(await answers(written))) return undefined;
   return { ...runningFrom(written), folder: path.resolve(folder) };
 }
 
@@ -107,9 +111,10 @@ function isThere(pid: number): boolean {
 }
 
 /** Whether a table server is there: its port may be another's by now. */
-async function answers(endpoint: string): Promise<boolean> {
+async function answers({ tableEndpoint, key }: Content): Promise<boolean> {
   try {
-    const reply = await fetch(endpoint, { signal: AbortSignal.timeout(ANSWER_MS) });
+    const headers = tableAuthorization(key);
+    const reply = await fetch(tableEndpoint, { headers, redirect: 'error', signal: AbortSignal.timeout(ANSWER_MS) });
     return (await reply.text()).startsWith('healthy: dynamodb');
   } catch {
     return false;

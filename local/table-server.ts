@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { mkdir } from 'node:fs/promises';
+import type { RequestListener } from 'node:http';
 import { createRequire } from 'node:module';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -7,12 +8,19 @@ import { isNativeError } from 'node:util/types';
 import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import dynalite from 'dynalite';
 import { createDynamoClient } from '../lib/table/dynamodb-client.ts';
+import { type LocalRules, refusalOf, tableKeyOf } from './local-request.ts';
 import { StartError } from './start-error.ts';
 
-/** A DynamoDB in this process. */
-export interface TableServer {
+/** Where a table server is, and the key that it asks for. */
+export interface TableAccess {
   /** `http://127.0.0.1:<port>` */
   readonly endpoint: string;
+  /** The access key id of every caller. */
+  readonly key: string;
+}
+
+/** A DynamoDB in this process. */
+export interface TableServer extends TableAccess {
   /** Ends it, and every connection to it. */
   close(): Promise<void>;
 }
@@ -25,19 +33,37 @@ const OPEN_PAUSE_MS = 150;
  * Starts on a free port of the loopback. Tables are kept in the folder `path` when it is given, else in memory.
  * @throws Error when the folder cannot be opened, above all because another process has it open.
  */
-export async function startTableServer({ path }: { readonly path?: string } = {}): Promise<TableServer> {
+export async function startTableServer({
+  key,
+  path,
+}: {
+  readonly key: string;
+  readonly path?: string;
+}): Promise<TableServer> {
   if (path !== undefined) await proveThatItOpens(path);
   const server = dynalite({ ...(path !== undefined && { path }), createTableMs: 0, deleteTableMs: 0 });
-  // It answers a request that its sender gives up by an exception that nobody could catch.
-  server.on('request', (request) => {
+  const [dynaliteAnswers] = server.listeners('request') as [RequestListener];
+  server.removeAllListeners('request');
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const host = `127.0.0.1:${(server.address() as AddressInfo).port}`;
+  server.on('request', (request, response) => {
+    const refusal = refusalOf(request, { ...RULES, host, key });
+    if (refusal !== undefined) {
+      const { status, message } = refusal;
+      // The connection ends: the body of the request is not read.
+      response.writeHead(status, { 'content-type': AWS_JSON, connection: 'close' });
+      response.end(JSON.stringify({ __type: 'com.amazon.coral.service#AccessDeniedException', message }));
+      return;
+    }
+    dynaliteAnswers(request, response);
+    // It answers a request that its sender gives up by an exception that cannot be caught.
     request.removeAllListeners('error');
     request.on('error', () => undefined);
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
   return {
-    endpoint: `http://127.0.0.1:${port}`,
+    endpoint: `http://${host}`,
+    key,
     close: () =>
       new Promise((resolve, reject) => {
         server.close((error) => (error ? reject(error) : resolve()));
@@ -46,12 +72,16 @@ export async function startTableServer({ path }: { readonly path?: string } = {}
   };
 }
 
-/** A client of it: it takes any credentials, and none of the environment's are sent to it. */
-export function tableServerClient({ endpoint }: Pick<TableServer, 'endpoint'>): DynamoDBClient {
+const AWS_JSON = 'application/x-amz-json-1.0';
+
+const RULES: Omit<LocalRules, 'host' | 'key'> = { keyOf: tableKeyOf, mediaTypes: [AWS_JSON] };
+
+/** A client of it: none of the environment's credentials are sent to it. */
+export function tableServerClient({ endpoint, key }: TableAccess): DynamoDBClient {
   return createDynamoClient({
     endpoint,
     region: 'local',
-    credentials: { accessKeyId: 'local', secretAccessKey: 'local' },
+    credentials: { accessKeyId: key, secretAccessKey: 'local' },
   });
 }
 
@@ -59,11 +89,11 @@ export function tableServerClient({ endpoint }: Pick<TableServer, 'endpoint'>): 
  * Starts on the table in a folder, which is made where there is none.
  * @throws StartError when it cannot be opened.
  */
-export async function openTableFolder(folder: string): Promise<TableServer> {
+export async function openTableFolder(folder: string, key: string): Promise<TableServer> {
   for (let tries = 1; ; tries++) {
     try {
       await mkdir(folder, { recursive: true });
-      return await startTableServer({ path: folder });
+      return await startTableServer({ key, path: folder });
     } catch (error) {
       const why = error instanceof Error ? error.message : String(error);
       if (why !== IN_USE || tries === OPEN_TRIES) {

@@ -34,7 +34,7 @@ interface Measured {
   readonly latenciesMs: readonly number[];
 }
 
-const server = await startTableServer();
+const server = await startTableServer({ key: 'test' });
 const client = tableServerClient(server);
 await createTable(client, TABLE_NAME, { pollMs: 5 });
 let retries = 0;

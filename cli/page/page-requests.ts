@@ -10,6 +10,7 @@ export interface PageRequest {
   /** Path with query. */
   readonly url: string;
   readonly host: string | undefined;
+  readonly origin: string | undefined;
 }
 
 export interface PageReply {
@@ -42,6 +43,7 @@ const HEADERS = {
 export async function answerPageRequest(request: PageRequest, sources: PageSources): Promise<PageReply> {
   if (!isOurHost(request.host, sources.port))
     return refusal(421, 'This page is for this machine alone: open it at its 127.0.0.1 address.');
+  if (request.origin !== undefined) return refusal(403, 'This page is for no other page to read.');
   if (request.method !== 'GET' && request.method !== 'HEAD') {
     const refused = refusal(405, 'Nothing on this page can be changed.');
     return { ...refused, headers: { ...refused.headers, allow: 'GET, HEAD' } };

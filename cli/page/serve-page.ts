@@ -89,7 +89,7 @@ function sharedReads({ readFleet, readCluster }: PageServerOptions, options: Sha
 }
 
 function asked({ method = 'GET', url = '/', headers }: IncomingMessage) {
-  return { method, url, host: headers.host };
+  return { method, url, host: headers.host, origin: headers.origin };
 }
 
 function portOf(server: Server): number {

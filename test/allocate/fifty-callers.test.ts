@@ -14,7 +14,7 @@ describe('Over a DynamoDB in this process', () => {
   let client: DynamoDBClient;
 
   beforeAll(async () => {
-    server = await startTableServer();
+    server = await startTableServer({ key: 'test' });
     client = testDynamoClient(server.endpoint);
     await createTable(client, TABLE, { pollMs: 1 });
   });

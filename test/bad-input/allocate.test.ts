@@ -40,7 +40,7 @@ let ask: (event: unknown) => Promise<Answer>;
 let runOut: () => void;
 
 beforeAll(async () => {
-  server = await startTableServer();
+  server = await startTableServer({ key: 'test' });
   direct = testDynamoClient(server.endpoint);
 });
 

@@ -23,7 +23,7 @@ let tableName: string;
 let world: MisbehavingWorld;
 
 beforeAll(async () => {
-  server = await startTableServer();
+  server = await startTableServer({ key: 'test' });
   direct = testDynamoClient(server.endpoint);
 });
 

@@ -79,7 +79,7 @@ async function untilPublished(): Promise<void> {
 
 /** How often the lease of the API server was written into the table of that folder. */
 async function leaseGeneration(path: string): Promise<number | undefined> {
-  const server = await startTableServer({ path });
+  const server = await startTableServer({ key: 'test', path });
   const client = tableServerClient(server);
   try {
     const deadline = AbortSignal.timeout(10_000);

@@ -37,7 +37,7 @@ describe('At a prompt', () => {
   let world: TaskWorld;
 
   beforeAll(async () => {
-    server = await startTableServer();
+    server = await startTableServer({ key: 'test' });
     world = await openTaskWorld(server.endpoint);
     await story.begins(world);
   });

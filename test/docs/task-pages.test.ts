@@ -17,7 +17,7 @@ const tasks = [...texts].filter(([page]) => page.startsWith(FOLDER) && page !== 
 let server: TableServer;
 
 beforeAll(async () => {
-  server = await startTableServer();
+  server = await startTableServer({ key: 'test' });
 });
 
 afterAll(async () => {

@@ -6,28 +6,22 @@ import { ClusterError } from '../../lib/kubernetes/errors.ts';
 import { parseKubeconfig } from '../../lib/kubernetes/kubeconfig.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { type ListeningStandIn, listen } from '../../local/stand-in/http-server.ts';
+import { kubeconfigOf } from '../../local/stand-in/identity.ts';
+import type { StandInApiServer } from '../../local/stand-in/stand-in-api-server.ts';
 import { aDispatchWorld, type DispatchWorld } from '../support/dispatch-world.ts';
-import { readyStandIn } from '../support/stand-in.ts';
+import { IDENTITY, readyStandIn } from '../support/stand-in.ts';
+import { objectsIn } from '../support/stand-in-objects.ts';
 
+let standIn: StandInApiServer;
 let server: ListeningStandIn;
 beforeAll(async () => {
-  server = await listen(await readyStandIn());
+  standIn = await readyStandIn();
+  server = await listen(standIn, IDENTITY);
 });
 afterAll(() => server.close());
 
-function kubeconfigFor(url: string): string {
-  return JSON.stringify({
-    apiVersion: 'v1',
-    kind: 'Config',
-    clusters: [{ name: 'stand-in', cluster: { server: url } }],
-    users: [{ name: 'nobody', user: {} }],
-    contexts: [{ name: 'stand-in', context: { cluster: 'stand-in', user: 'nobody' } }],
-    'current-context': 'stand-in',
-  });
-}
-
 const healthy: DoctorEnvironment = {
-  loadKubeconfig: () => parseKubeconfig(kubeconfigFor(server.url), 'of the test'),
+  loadKubeconfig: () => parseKubeconfig(kubeconfigOf('stand-in', server.url, IDENTITY), 'of the test'),
   queues: { urls: ['https://sqs.eu-test-1.amazonaws.com/123/ticks'], depth: async () => 0 },
 };
 
@@ -78,9 +72,9 @@ describe('the doctor', () => {
   });
 
   test('changes nothing in a cluster', async () => {
-    const before = await fetch(`${server.url}/api/v1/namespaces`).then((reply) => reply.text());
+    const before = await objectsIn(standIn);
     await ask(await aWorld(), {});
-    expect(await fetch(`${server.url}/api/v1/namespaces`).then((reply) => reply.text())).toBe(before);
+    expect(await objectsIn(standIn)).toEqual(before);
   });
 
   test('one cluster whose kubeconfig cannot be read is told as that, and the other is looked at', async () => {
@@ -107,11 +101,11 @@ describe('the doctor', () => {
       await aWorld(),
       { cluster: 'two' },
       {
-        loadKubeconfig: () => parseKubeconfig(kubeconfigFor('http://127.0.0.1:1'), 'of the test'),
+        loadKubeconfig: () => parseKubeconfig(kubeconfigOf('stand-in', 'https://127.0.0.1:1', IDENTITY), 'of the test'),
       },
     );
     expect(lines.filter(({ level }) => level === 'fail')).toMatchObject([
-      { check: 'api server', message: expect.stringContaining('http://127.0.0.1:1 could not be reached') },
+      { check: 'api server', message: expect.stringContaining('https://127.0.0.1:1 could not be reached') },
     ]);
     expect(lines.some(({ check }) => check === 'rights')).toBe(false);
   });

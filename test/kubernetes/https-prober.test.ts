@@ -2,10 +2,10 @@ import { afterEach, describe, expect, test } from '@jest/globals';
 import { stringify } from 'yaml';
 import { httpsProber } from '../../lib/kubernetes/https-prober.ts';
 import { parseKubeconfig } from '../../lib/kubernetes/kubeconfig.ts';
+import type { CertifiedKey } from '../../local/stand-in/certificates.ts';
+import { makeAuthority } from '../../local/stand-in/certificates.ts';
 import type { Reaction } from '../support/api-fault-server.ts';
 import { startFaultServer } from '../support/api-fault-server.ts';
-import type { CertifiedKey } from '../support/certificates.ts';
-import { makeAuthority } from '../support/certificates.ts';
 import { startSilentServer } from '../support/silent-server.ts';
 
 const authority = makeAuthority('the cluster');

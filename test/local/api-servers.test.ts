@@ -1,17 +1,18 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { ApiServers } from '../../local/stand-in/api-servers.ts';
-import { readyStandIn } from '../support/stand-in.ts';
+import { askLocal } from '../support/ask-local.ts';
+import { IDENTITY, readyStandIn } from '../support/stand-in.ts';
 
 let servers: ApiServers;
 
 beforeEach(async () => {
-  servers = await ApiServers.listen(await readyStandIn(), ['192.0.2.1', '192.0.2.2']);
+  servers = await ApiServers.listen(await readyStandIn(), IDENTITY, ['192.0.2.1', '192.0.2.2']);
 });
 
 afterEach(() => servers.close());
 
 const statusOf = async (address: string, path = '/readyz') =>
-  fetch(servers.urlOf(address) + path).then(
+  askLocal(servers.urlOf(address) + path).then(
     ({ status }) => status,
     () => 'silence',
   );
@@ -21,7 +22,7 @@ describe('the API servers of one control plane', () => {
     expect(servers.urlOf('192.0.2.1')).not.toBe(servers.urlOf('192.0.2.2'));
     const namespaces = `/api/v1/namespaces`;
     const body = JSON.stringify({ metadata: { name: 'shop' } });
-    await fetch(servers.urlOf('192.0.2.1') + namespaces, { method: 'POST', body });
+    await askLocal(servers.urlOf('192.0.2.1') + namespaces, { method: 'POST', body });
     expect(await statusOf('192.0.2.2', `${namespaces}/shop`)).toBe(200);
   });
 

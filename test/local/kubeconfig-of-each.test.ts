@@ -10,13 +10,13 @@ import { readRunRecord } from '../../lib/table/run-records.ts';
 import { kubeconfigOfEach } from '../../local/kubeconfig-of-each.ts';
 import { localEnvironment, TABLE_NAME } from '../../local/local-environment.ts';
 import { type ListeningStandIn, listen } from '../../local/stand-in/http-server.ts';
+import { kubeconfigOf } from '../../local/stand-in/identity.ts';
 import { ENDPOINTS } from '../../local/stand-in/resources.ts';
 import type { StandInApiServer } from '../../local/stand-in/stand-in-api-server.ts';
 import { startTableServer, type TableServer, tableServerClient } from '../../local/table-server.ts';
 import { specIn } from '../support/kbctl-specs.ts';
-import { kubeconfigTo } from '../support/kubeconfig-to.ts';
 import { recordingTelemetry } from '../support/recording-telemetry.ts';
-import { readyStandIn } from '../support/stand-in.ts';
+import { IDENTITY, readyStandIn } from '../support/stand-in.ts';
 
 interface Cluster {
   readonly standIn: StandInApiServer;
@@ -30,12 +30,12 @@ let beside: Cluster;
 
 const cluster = async (): Promise<Cluster> => {
   const standIn = await readyStandIn();
-  return { standIn, listening: await listen(standIn) };
+  return { standIn, listening: await listen(standIn, IDENTITY) };
 };
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'each-'));
-  tableServer = await startTableServer();
+  tableServer = await startTableServer({ key: 'test' });
   [started, beside] = await Promise.all([cluster(), cluster()]);
 });
 
@@ -46,7 +46,7 @@ afterAll(async () => {
 
 test('a local run keeps a cluster that was applied beside its own, and each at its own API server', async () => {
   const file = join(folder, 'beside.kubeconfig');
-  await writeFile(file, kubeconfigTo(beside.listening.url));
+  await writeFile(file, kubeconfigOf('beside', beside.listening.url, IDENTITY));
   const specOf = (name: string, address: string, { listening: { url } }: Cluster, kubeconfig: object) =>
     specIn(
       JSON.stringify({ name, mode: 'enforce', kubeconfig, apiServers: [{ address, probe: { url: `${url}/readyz` } }] }),
@@ -56,7 +56,7 @@ test('a local run keeps a cluster that was applied beside its own, and each at i
   await createTable(client, TABLE_NAME, { pollMs: 1 });
   const loadKubeconfig = kubeconfigOfEach({
     spec: own,
-    loadKubeconfig: () => parseKubeconfig(kubeconfigTo(started.listening.url), 'that was named'),
+    loadKubeconfig: () => parseKubeconfig(kubeconfigOf('started', started.listening.url, IDENTITY), 'that was named'),
   });
   const { environment, close } = localEnvironment({ client, loadKubeconfig, telemetry: recordingTelemetry });
   const table = environment.table(new AbortController().signal);

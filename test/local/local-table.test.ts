@@ -7,10 +7,12 @@ import { createTable } from '../../lib/table/dynamodb-create-table.ts';
 import { dynamoDbTable } from '../../lib/table/dynamodb-table.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { TABLE_NAME } from '../../local/local-environment.ts';
+import { newRunKey } from '../../local/local-request.ts';
 import { type LocalTable, openLocalTable } from '../../local/local-table.ts';
 import { tellRunning } from '../../local/running.ts';
 import { openTableFolder, startTableServer, type TableServer, tableServerClient } from '../../local/table-server.ts';
 
+const KEY = newRunKey();
 let root: string;
 
 beforeAll(async () => {
@@ -39,12 +41,13 @@ async function readIn(folder: string): Promise<unknown> {
   }
 }
 
-const facts = ({ endpoint }: TableServer) => ({
+const facts = ({ endpoint, key }: TableServer) => ({
   pid: process.pid,
   startedAt: '2026-01-02T03:04:05Z',
   cluster: 'c',
   tableEndpoint: endpoint,
   tableName: TABLE_NAME,
+  key,
   apiServer: 'http://127.0.0.1:1',
   kubeconfig: '/k',
 });
@@ -52,7 +55,7 @@ const facts = ({ endpoint }: TableServer) => ({
 describe('a table on this machine', () => {
   test('is that of the process that runs, which goes on', async () => {
     const folder = join(root, 'running');
-    const server = await startTableServer();
+    const server = await startTableServer({ key: KEY });
     await filled(server);
     const callOff = await tellRunning(folder, facts(server));
     expect(await readIn(folder)).toBe(7);
@@ -66,7 +69,7 @@ describe('a table on this machine', () => {
 
   test('is the one in the folder where nothing runs, command after command', async () => {
     const folder = join(root, 'kept');
-    const server = await openTableFolder(folder);
+    const server = await openTableFolder(folder, KEY);
     await filled(server);
     await server.close();
     expect(await readIn(folder)).toBe(7);
@@ -78,7 +81,7 @@ describe('a table on this machine', () => {
 
   test('is waited for while another command has it open', async () => {
     const folder = join(root, 'contended');
-    const server = await openTableFolder(folder);
+    const server = await openTableFolder(folder, KEY);
     await filled(server);
     await server.close();
     expect(await Promise.all([readIn(folder), readIn(folder)])).toEqual([7, 7]);
@@ -86,7 +89,7 @@ describe('a table on this machine', () => {
 
   test('that another process keeps open is told of', async () => {
     const folder = join(root, 'locked');
-    const server = await openTableFolder(folder);
+    const server = await openTableFolder(folder, KEY);
     await expect(openLocalTable({ folder })).rejects.toMatchObject({
       exitCode: 5,
       message: `The table in ${folder} cannot be opened: another process has it open. Name another folder with --data.`,

@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { newRunKey } from '../../local/local-request.ts';
 import { findRunning, type RunningFacts, readRunning, refuseSecond, tellRunning } from '../../local/running.ts';
 import { startTableServer, type TableServer } from '../../local/table-server.ts';
 import { startSilentServer } from '../support/silent-server.ts';
@@ -17,13 +18,14 @@ let facts: RunningFacts;
 
 beforeAll(async () => {
   root = await mkdtemp(join(tmpdir(), 'running-'));
-  server = await startTableServer();
+  server = await startTableServer({ key: newRunKey() });
   facts = {
     pid: process.pid,
     startedAt: '2026-01-02T03:04:05.678Z',
     cluster: 'prod-eu-1',
     tableEndpoint: server.endpoint,
     tableName: 'a-table',
+    key: server.key,
     apiServer: 'https://10.0.0.1:6443',
     kubeconfig: '/etc/kube/config',
   };

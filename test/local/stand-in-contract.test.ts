@@ -3,8 +3,9 @@ import { parseKubeconfig } from '../../lib/kubernetes/kubeconfig.ts';
 import { BytesInFlight, readWhole } from '../../lib/kubernetes/reply-bounds.ts';
 import { ApiServerConnections, type Transport } from '../../lib/kubernetes/transport.ts';
 import { listen } from '../../local/stand-in/http-server.ts';
+import { kubeconfigOf } from '../../local/stand-in/identity.ts';
 import { clusterPortContract } from '../contract/cluster-port.ts';
-import { readyStandIn, transportTo } from '../support/stand-in.ts';
+import { IDENTITY, readyStandIn, transportTo } from '../support/stand-in.ts';
 
 clusterPortContract({
   name: 'the stand-in API server in this process',
@@ -14,9 +15,11 @@ clusterPortContract({
 clusterPortContract({
   name: 'the stand-in API server over HTTP',
   setUp: async () => {
-    const server = await listen(await readyStandIn());
+    const server = await listen(await readyStandIn(), IDENTITY);
     const connections = new ApiServerConnections();
-    const transport = connections.transport(await parseKubeconfig(kubeconfigFor(server.url), 'of the test'));
+    const transport = connections.transport(
+      await parseKubeconfig(kubeconfigOf('stand-in', server.url, IDENTITY), 'of the test'),
+    );
     const tearDown = async () => {
       await connections.close();
       await server.close();
@@ -61,14 +64,3 @@ describe('what the stand-in API server refuses', () => {
     await expect(call(method, path, body)).resolves.toEqual({ status, text: expect.stringContaining(text) });
   });
 });
-
-function kubeconfigFor(server: string): string {
-  return JSON.stringify({
-    apiVersion: 'v1',
-    kind: 'Config',
-    clusters: [{ name: 'stand-in', cluster: { server } }],
-    users: [{ name: 'nobody', user: {} }],
-    contexts: [{ name: 'stand-in', context: { cluster: 'stand-in', user: 'nobody' } }],
-    'current-context': 'stand-in',
-  });
-}

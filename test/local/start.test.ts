@@ -7,14 +7,16 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import type { KubernetesObject } from '../../lib/cluster/kubernetes-objects.ts';
 import { dynamoDbTable } from '../../lib/table/dynamodb-table.ts';
 import { TABLE_NAME } from '../../local/local-environment.ts';
-import { readRunning } from '../../local/running.ts';
+import { type RunningFacts, readRunning } from '../../local/running.ts';
 import { type ListeningStandIn, listen } from '../../local/stand-in/http-server.ts';
+import { kubeconfigOf } from '../../local/stand-in/identity.ts';
 import { ENDPOINTS } from '../../local/stand-in/resources.ts';
 import type { StandInApiServer } from '../../local/stand-in/stand-in-api-server.ts';
 import { startTableServer, tableServerClient } from '../../local/table-server.ts';
+import { askLocal } from '../support/ask-local.ts';
 import { eventually } from '../support/eventually.ts';
 import { startSilentServer } from '../support/silent-server.ts';
-import { readyStandIn } from '../support/stand-in.ts';
+import { IDENTITY, readyStandIn } from '../support/stand-in.ts';
 import { objectsIn } from '../support/stand-in-objects.ts';
 import { type StartProcess, startProcess } from '../support/start-process.ts';
 
@@ -67,14 +69,14 @@ function specOf(mode: 'observe' | 'enforce', probe: string): object {
   };
 }
 
-async function itemsAt(server: string, path: string): Promise<readonly KubernetesObject[]> {
-  const { items } = (await (await fetch(server + path)).json()) as { items: readonly KubernetesObject[] };
-  return items;
+async function itemsAt({ apiServer, key }: RunningFacts, path: string): Promise<readonly KubernetesObject[]> {
+  const { body } = await askLocal(apiServer + path, { key });
+  return (JSON.parse(body) as { items: readonly KubernetesObject[] }).items;
 }
 
 /** What the table in that folder holds of the cluster. */
 async function keysIn(data: string): Promise<string[]> {
-  const server = await startTableServer({ path: data });
+  const server = await startTableServer({ key: 'test', path: data });
   const client = tableServerClient(server);
   try {
     const deadline = AbortSignal.timeout(10_000);
@@ -99,7 +101,8 @@ describe('npm start', () => {
     const data = join(folder, 'embedded');
     const child = start(['--data', data], { KUBECONFIG });
     await child.untilItSaid(/created endpointslice default\/kubernetes/);
-    const server = /cluster embedded at (\S+)/.exec(child.output())?.[1] ?? '';
+    const server = await readRunning(data);
+    if (server === undefined) throw new Error('it does not run');
     const namespaces = await itemsAt(server, '/api/v1/namespaces');
     expect(namespaces.map(({ metadata }) => metadata.name)).toEqual([
       'default',
@@ -134,7 +137,7 @@ describe('npm start', () => {
     );
 
     await first.kill();
-    expect(await readdir(data)).toEqual(['kubeconfig', 'running.json']);
+    expect(await readdir(data)).toEqual(['ca.pem', 'curl', 'kubeconfig', 'running.json']);
     const third = start(['--data', data]);
     await third.untilItSaid(/created endpointslice/);
     await expectCleanEnd(third, 'SIGTERM', ENDED_EMBEDDED);
@@ -174,8 +177,8 @@ describe('npm start on a cluster that is named', () => {
 
   beforeEach(async () => {
     standIn = await readyStandIn();
-    listening = await listen(standIn);
-    kubeconfig = await file('kubeconfig.json', kubeconfigTo(listening.url));
+    listening = await listen(standIn, IDENTITY);
+    kubeconfig = await file('kubeconfig.json', kubeconfigOf('it', listening.url, IDENTITY));
   });
 
   afterEach(() => listening.close());
@@ -290,7 +293,7 @@ describe('npm start on a cluster that is named', () => {
 
   test('does not begin with a table that another process has open', async () => {
     const data = join(folder, 'open');
-    const holder = await startTableServer({ path: data });
+    const holder = await startTableServer({ key: 'test', path: data });
     const child = await startOn(specOf('observe', listening.url), data);
     expect(await child.end()).toMatchObject({ code: 5 });
     expect(child.output()).toBe(

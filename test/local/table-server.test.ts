@@ -7,6 +7,7 @@ import { dynamoDbTable } from '../../lib/table/dynamodb-table.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { startTableServer, tableServerClient } from '../../local/table-server.ts';
 
+const KEY = 'the-key';
 let folder: string;
 
 beforeAll(async () => {
@@ -17,7 +18,7 @@ afterAll(() => rm(folder, { recursive: true }));
 
 /** What `use` makes of the table of a server that is started for it. */
 async function withTable<T>(path: string | undefined, use: (table: KeyValueTable) => Promise<T>): Promise<T> {
-  const server = await startTableServer(path === undefined ? {} : { path });
+  const server = await startTableServer({ key: KEY, ...(path !== undefined && { path }) });
   const client = tableServerClient(server);
   try {
     await createTable(client, 'a-table', { pollMs: 1 });
@@ -45,7 +46,7 @@ describe('a table server', () => {
     const path = join(folder, 'open');
     await withTable(path, async (table) => {
       await putOne(table);
-      await expect(startTableServer({ path })).rejects.toThrow('another process has it open');
+      await expect(startTableServer({ key: KEY, path })).rejects.toThrow('another process has it open');
       expect(await getOne(table)).toBe(7);
     });
     expect(await withTable(path, getOne)).toBe(7);
@@ -54,6 +55,6 @@ describe('a table server', () => {
   test('does not start on what is no folder, and says why', async () => {
     const path = join(folder, 'file');
     await writeFile(path, '');
-    await expect(startTableServer({ path })).rejects.toThrow(/Not a directory|exists/i);
+    await expect(startTableServer({ key: KEY, path })).rejects.toThrow(/Not a directory|exists/i);
   });
 });

@@ -7,6 +7,9 @@ import { type BrowserContext, type BrowserContextOptions, chromium, type Page } 
 
 const REPOSITORY = join(import.meta.dirname, '../..');
 const SCREENSHOTS = join(REPOSITORY, '.cache/page');
+/** A name that an attacker points to this machine after its page was loaded (DNS rebinding). */
+export const REBOUND_HOST = 'rebound.test';
+
 /** Root has no sandbox; and whatever is asked for, nothing leaves this machine. */
 const ARGUMENTS = [
   '--no-sandbox',
@@ -16,13 +19,15 @@ const ARGUMENTS = [
   '--disable-background-networking',
   '--disable-component-update',
   '--disable-sync',
-  '--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost',
+  `--host-resolver-rules=MAP ${REBOUND_HOST} 127.0.0.1, MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost`,
 ];
 
 /** A Chromium without a window. It ends with this process. */
 export interface TestBrowser {
   /** Opens a page in a profile of its own, and returns when it is loaded. */
   open(url: string, options?: BrowserContextOptions): Promise<WatchedPage>;
+  /** Opens a hostile page: its requests are let out, and any certificate satisfies it. */
+  visit(url: string): Promise<Page>;
   close(): Promise<void>;
 }
 
@@ -54,6 +59,12 @@ export async function startBrowser(): Promise<TestBrowser> {
         await context.close();
         throw error;
       }
+    },
+    visit: async (url) => {
+      const context = await browser.newContext({ ignoreHTTPSErrors: true });
+      const page = await context.newPage();
+      await page.goto(url);
+      return page;
     },
     close: () => browser.close(),
   };

@@ -24,7 +24,7 @@ export function describeInEachTable(name: string, define: (open: () => Promise<K
     let tables = 0;
 
     beforeAll(async () => {
-      server = await startTableServer();
+      server = await startTableServer({ key: 'test' });
       client = testDynamoClient(server.endpoint);
     });
 

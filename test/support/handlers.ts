@@ -78,7 +78,7 @@ export async function startHandlers(options: HandlersOptions): Promise<Handlers>
   let fields = options.spec;
   let aheadMs = 0;
   const nowMs = () => clock() + aheadMs;
-  const tableServer = await startTableServer();
+  const tableServer = await startTableServer({ key: 'test' });
   const client = tableServerClient(tableServer);
   const openTable = (deadline: AbortSignal) =>
     dynamoDbTable({ client, tableName: TABLE_NAME, deadline, nowMs, newWriteId: randomUUID });

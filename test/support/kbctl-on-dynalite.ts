@@ -8,7 +8,7 @@ export function describeOnDynalite(group: SuiteGroup): void {
     let server: TableServer;
 
     beforeAll(async () => {
-      server = await startTableServer();
+      server = await startTableServer({ key: 'test' });
     });
 
     afterAll(async () => {

@@ -13,6 +13,7 @@ import { dynamoDbTable } from '../../lib/table/dynamodb-table.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { localEnvironment } from '../../local/local-environment.ts';
 import { listen } from '../../local/stand-in/http-server.ts';
+import { kubeconfigOf } from '../../local/stand-in/identity.ts';
 import { SERVICES } from '../../local/stand-in/resources.ts';
 import type { ServiceAllocation } from '../../local/stand-in/service-storage.ts';
 import { StandInApiServer } from '../../local/stand-in/stand-in-api-server.ts';
@@ -22,6 +23,7 @@ import { callKbctl } from './kbctl-in-process.ts';
 import { type KbctlProcess, type Ran, startKbctl } from './kbctl-process.ts';
 import { specIn } from './kbctl-specs.ts';
 import { recordingTelemetry } from './recording-telemetry.ts';
+import { IDENTITY } from './stand-in.ts';
 import { testDynamoClient } from './test-dynamo-client.ts';
 
 export const CLUSTER = 'prod-eu-1';
@@ -94,13 +96,13 @@ export async function openKbctlWorld(endpoint: string): Promise<KbctlWorld> {
     });
   const allocation = { ...allocationFrom(CIDR) };
   const standIn = new StandInApiServer({ allocation, nowMs: Date.now, newUid: randomUUID });
-  const listening = await listen(standIn);
+  const listening = await listen(standIn, IDENTITY);
   const file = (name: string, content: string | Uint8Array) => {
     const path = join(folder, name);
     writeFileSync(path, content);
     return path;
   };
-  const kubeconfigFile = file('kubeconfig', kubeconfigOf(listening.url));
+  const kubeconfigFile = file('kubeconfig', kubeconfigOf(CLUSTER, listening.url, IDENTITY));
   const awsEnv = {
     AWS_ENDPOINT_URL: endpoint,
     AWS_REGION: REGION,
@@ -185,15 +187,4 @@ function restoredService(name: string, clusterIP: string) {
     metadata: { namespace: 'shop', name, uid: `uid-of-${name}`, resourceVersion: '1' },
     spec: { type: 'ClusterIP', clusterIP, clusterIPs: [clusterIP], ports: [{ port: 80 }] },
   };
-}
-
-function kubeconfigOf(server: string): string {
-  return JSON.stringify({
-    apiVersion: 'v1',
-    kind: 'Config',
-    clusters: [{ name: CLUSTER, cluster: { server } }],
-    users: [{ name: CLUSTER, user: {} }],
-    contexts: [{ name: CLUSTER, context: { cluster: CLUSTER, user: CLUSTER } }],
-    'current-context': CLUSTER,
-  });
 }

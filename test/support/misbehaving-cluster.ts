@@ -1,9 +1,9 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { type Authority, makeAuthority } from '../../local/stand-in/certificates.ts';
 import type { StandInApiServer } from '../../local/stand-in/stand-in-api-server.ts';
 import { type FaultServer, type Reaction, type SeenRequest, startFaultServer } from './api-fault-server.ts';
-import { type Authority, makeAuthority } from './certificates.ts';
 import { readyStandIn } from './stand-in.ts';
 import { objectsIn } from './stand-in-objects.ts';
 

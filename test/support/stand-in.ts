@@ -4,11 +4,15 @@ import { readCluster } from '../../lib/table/clusters.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { memoryTable } from '../../lib/table/memory-table.ts';
 import { RANGE_KEYS, saveRange } from '../../lib/table/ranges.ts';
+import { newIdentity } from '../../local/stand-in/identity.ts';
 import { StandInApiServer } from '../../local/stand-in/stand-in-api-server.ts';
 import { tableAllocation } from '../../local/stand-in/table-allocation.ts';
 import { seededPick } from './picker.ts';
 
 const EMPTY = new Uint8Array();
+
+/** How stand-ins know their callers. */
+export const IDENTITY = newIdentity('test');
 
 export const aTable = (): KeyValueTable => memoryTable({ nowMs: () => 0, newWriteId: randomUUID });
 

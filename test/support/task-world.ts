@@ -10,6 +10,7 @@ import { emulatedAws } from './emulator-project.ts';
 import { callKbctl } from './kbctl-in-process.ts';
 import { specIn } from './kbctl-specs.ts';
 import { CLUSTER, type KbctlWorld, openKbctlWorld } from './kbctl-world.ts';
+import { IDENTITY } from './stand-in.ts';
 
 /** The three API servers of the cluster. */
 const ADDRESSES = ['203.0.113.10', '203.0.113.11', '203.0.113.12'] as const;
@@ -57,7 +58,7 @@ export interface TaskWorld extends Pick<KbctlWorld, 'standIn' | 'table' | 'alloc
 export async function openTaskWorld(endpoint: string): Promise<TaskWorld> {
   const world = await openKbctlWorld(endpoint);
   const { standIn, folder, table } = world;
-  const apiServers = await ApiServers.listen(standIn, [...ADDRESSES, NEW_ADDRESS]);
+  const apiServers = await ApiServers.listen(standIn, IDENTITY, [...ADDRESSES, NEW_ADDRESS]);
   const listed = (...addresses: string[]) =>
     addresses.map((address) => ({ address, probe: { url: `${apiServers.urlOf(address)}/readyz` } }));
   const usual = { allocator: 'apiserver', apiServers: listed(...ADDRESSES) };

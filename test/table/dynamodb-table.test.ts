@@ -20,7 +20,7 @@ let dynalite: TableServer;
 let direct: ReturnType<typeof testDynamoClient>;
 
 beforeAll(async () => {
-  dynalite = await startTableServer();
+  dynalite = await startTableServer({ key: 'test' });
   direct = testDynamoClient(dynalite.endpoint);
   await createTable(direct, TABLE, { pollMs: 1 });
 });
@@ -441,7 +441,7 @@ describe('createTable', () => {
 test('a table in a folder is there again after a restart', async () => {
   const folder = await mkdtemp(path.join(tmpdir(), 'table-'));
   const run = async <T>(work: (table: KeyValueTable) => Promise<T>): Promise<T> => {
-    const server = await startTableServer({ path: folder });
+    const server = await startTableServer({ key: 'test', path: folder });
     const client = testDynamoClient(server.endpoint);
     await createTable(client, TABLE, { pollMs: 1 });
     const result = await work(openTable(client));

@@ -28,7 +28,7 @@ let sound: KeyValueTable;
 let range: ConfiguredRange<string>;
 
 beforeAll(async () => {
-  dynalite = await startTableServer();
+  dynalite = await startTableServer({ key: 'test' });
   proxy = await startFaultProxy(dynalite.endpoint);
   clients = [proxy, dynalite].map(({ endpoint }) => testDynamoClient(endpoint));
   const [viaProxy, direct] = clients.map((client) =>

@@ -56,7 +56,7 @@ describe('the clock of a table in DynamoDB', () => {
   let proxy: DateShiftingProxy;
 
   beforeEach(async () => {
-    server = await startTableServer();
+    server = await startTableServer({ key: 'test' });
     proxy = await startDateShiftingProxy(server.endpoint);
   });
 

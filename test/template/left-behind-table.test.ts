@@ -13,7 +13,7 @@ describe('a table that is there before the stack', () => {
   let client: DynamoDBClient;
 
   beforeAll(async () => {
-    server = await startTableServer();
+    server = await startTableServer({ key: 'test' });
     client = testDynamoClient(server.endpoint);
     await createTable(client, NAME, { pollMs: 1 });
     const id = { AttributeName: 'id' };

@@ -1,9 +1,8 @@
-import { request } from 'node:http';
-import { text } from 'node:stream/consumers';
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { type PageServer, type PageServerOptions, servePage } from '../../../cli/page/serve-page.ts';
 import type { FleetStatus } from '../../../lib/status/cluster-status.ts';
 import { aClusterStatus, aFleetStatus, clustersOfEachKind } from '../../support/a-fleet-status.ts';
+import { askLocal } from '../../support/ask-local.ts';
 
 const FLEET = aFleetStatus(clustersOfEachKind());
 const open: PageServer[] = [];
@@ -18,23 +17,8 @@ async function serve(options: Partial<PageServerOptions> = {}): Promise<PageServ
   return server;
 }
 
-interface Answer {
-  readonly status: number;
-  readonly headers: NodeJS.Dict<string | string[]>;
-  readonly body: string;
-}
-
-/** Unlike fetch, with any method and Host header. */
-function ask({ url }: PageServer, path: string, { method = 'GET', host = new URL(url).host } = {}): Promise<Answer> {
-  const { hostname, port } = new URL(url);
-  return new Promise((resolve, reject) => {
-    const asked = request({ hostname, port, path, method, headers: { host } }, (response) => {
-      const { statusCode: status = 0, headers } = response;
-      text(response).then((body) => resolve({ status, headers, body }), reject);
-    });
-    asked.once('error', reject).end();
-  });
-}
+const ask = ({ url }: PageServer, path: string, { method = 'GET', host = new URL(url).host } = {}) =>
+  askLocal(`${url.slice(0, -1)}${path}`, { method, headers: { host, authorization: undefined } });
 
 test('all clusters are at /, and each at its own path', async () => {
   const server = await serve();
@@ -106,6 +90,14 @@ describe('a host name that is not this machine', () => {
 
     expect(await ask(server, '/', { host: `localhost:${new URL(server.url).port}` })).toMatchObject({ status: 200 });
   });
+});
+
+test.each(['https://evil.example', 'null'])('a page of the origin %s learns nothing', async (origin) => {
+  const { url } = await serve();
+
+  const answer = await askLocal(url, { headers: { origin } });
+  expect(answer.status).toBe(403);
+  expect(answer.body).not.toContain('prod-eu-1');
 });
 
 test('no other site frames, reads or keeps the page', async () => {

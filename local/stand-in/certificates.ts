@@ -12,7 +12,7 @@ export interface Authority {
   readonly issue: (names: readonly string[]) => CertifiedKey;
 }
 
-/** A certificate authority for one test: made in memory, with keys that are nowhere else. */
+/** A certificate authority for one run: made in memory, with keys that are nowhere else. */
 export function makeAuthority(commonName: string): Authority {
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   const name = distinguishedName(commonName);

@@ -1,0 +1,75 @@
+import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
+
+/** What a request to a server of this process must carry to be answered. */
+export interface LocalRules {
+  /** The address that the server listens at: `127.0.0.1:<port>`. */
+  readonly host: string;
+  /** The random key of this run. */
+  readonly key: string;
+  /** Returns the key that a request carries, if any. */
+  readonly keyOf: (request: IncomingMessage) => string | undefined;
+  /** Media types of bodies. */
+  readonly mediaTypes: readonly string[];
+  /** Paths that are read without the key. Default: none. */
+  readonly isPublic?: (path: string) => boolean;
+}
+
+export interface Refusal {
+  readonly status: 401 | 403 | 415 | 421;
+  readonly message: string;
+}
+
+/** Returns a key that no other user of this machine and no web page can guess. */
+export function newRunKey(): string {
+  return randomBytes(32).toString('base64url');
+}
+
+/**
+ * Returns why a request is refused, before its body is read; `undefined` lets it through. Loopback is no boundary: every
+ * web page that is open in a browser on this machine and every other user of it can connect. A page that posts sends its
+ * `Origin`; a page whose name was pointed here (DNS rebinding) sends its own `Host`; neither can send the key, which
+ * is in files that only this user reads.
+ */
+export function refusalOf(request: IncomingMessage, rules: LocalRules): Refusal | undefined {
+  const { method = '', url = '/', headers } = request;
+  if (headers.origin !== undefined) return { status: 403, message: 'Requests from web pages are refused.' };
+  if (headers.host !== rules.host) return { status: 421, message: `Send the request to ${rules.host}.` };
+  const isPublic = method === 'GET' && rules.isPublic?.(url) === true;
+  if (!isPublic && !isSame(rules.keyOf(request), rules.key)) {
+    return { status: 401, message: 'Send the key of this run. Only the user who started it can read it.' };
+  }
+  if (hasBody(request) && !rules.mediaTypes.includes(mediaTypeOf(headers['content-type']))) {
+    return { status: 415, message: `Send the body as ${rules.mediaTypes.join(' or ')}.` };
+  }
+  return undefined;
+}
+
+function hasBody({ method = '', headers }: IncomingMessage): boolean {
+  const { 'content-length': length = '0', 'transfer-encoding': encoding } = headers;
+  return ['POST', 'PUT', 'PATCH'].includes(method) || encoding !== undefined || length !== '0';
+}
+
+function mediaTypeOf(header = ''): string {
+  return header.split(';', 1)[0]?.trim().toLowerCase() ?? '';
+}
+
+/** Takes the same time wherever two keys differ. */
+function isSame(given: string | undefined, key: string): boolean {
+  const digest = (text: string) => createHash('sha256').update(text).digest();
+  return given !== undefined && timingSafeEqual(digest(given), digest(key));
+}
+
+/**
+ * Returns the key in a request to the table server: the access key id. dynalite checks no signature, and none is needed,
+ * because only a caller that can read this user's files knows the key. A signature would also keep the key from being sent
+ * and the body from being changed, against an attacker on the network path: the loopback has none.
+ */
+export function tableKeyOf({ headers: { authorization = '' } }: IncomingMessage): string | undefined {
+  return /^AWS4-HMAC-SHA256 Credential=([^/,\s]+)\//.exec(authorization)?.[1];
+}
+
+/** Returns the header with which {@link tableKeyOf} finds that key. */
+export function tableAuthorization(key: string): { readonly authorization: string } {
+  return { authorization: `AWS4-HMAC-SHA256 Credential=${key}/` };
+}

@@ -1,0 +1,120 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { type ListeningStandIn, listen } from '../../local/stand-in/http-server.ts';
+import { NAMESPACES } from '../../local/stand-in/resources.ts';
+import type { StandInApiServer } from '../../local/stand-in/stand-in-api-server.ts';
+import { startTableServer, type TableServer } from '../../local/table-server.ts';
+import { type Asking, askLocal } from '../support/ask-local.ts';
+import { IDENTITY, readyStandIn } from '../support/stand-in.ts';
+
+const WRONG_KEY = 'a key that was guessed';
+
+describe('the stand-in API server', () => {
+  let standIn: StandInApiServer;
+  let server: ListeningStandIn;
+
+  beforeAll(async () => {
+    standIn = await readyStandIn();
+    server = await listen(standIn, IDENTITY);
+  });
+  afterAll(() => server.close());
+
+  const namespaces = () => `${server.url}/api/v1/namespaces`;
+  const names = () => standIn.store.list(NAMESPACES, undefined, () => true).map(({ metadata }) => metadata.name);
+  const create = (name: string, asking: Asking) =>
+    askLocal(namespaces(), { method: 'POST', body: JSON.stringify({ metadata: { name } }), ...asking });
+
+  test.each<[string, number, Asking]>([
+    ['from a web page', 403, { headers: { origin: 'https://evil.example' } }],
+    ['from a page of its own host', 403, { headers: { origin: 'https://127.0.0.1' } }],
+    ['from a page that is a file', 403, { headers: { origin: 'null' } }],
+    ['under another host name, as after DNS rebinding', 421, { headers: { host: 'evil.example' } }],
+    ['under localhost', 421, { headers: { host: 'localhost' } }],
+    ['without the key', 401, { headers: { authorization: undefined } }],
+    ['with a wrong key', 401, { key: WRONG_KEY }],
+    ['with the key as a password', 401, { headers: { authorization: `Basic ${btoa(`test:${IDENTITY.key}`)}` } }],
+    ['as a form would send it', 415, { headers: { 'content-type': 'application/x-www-form-urlencoded' } }],
+    ['as plain text', 415, { headers: { 'content-type': 'text/plain' } }],
+    ['as no type at all', 415, { headers: { 'content-type': undefined } }],
+  ])('refuses a write %s', async (_, status, asking) => {
+    const answer = await create('attacked', asking);
+    expect(answer).toMatchObject({ status, body: expect.stringMatching(/^\{"kind":"Status".*"code":\d+\}$/) });
+    expect(answer.headers).not.toHaveProperty('access-control-allow-origin');
+    expect(names()).not.toContain('attacked');
+  });
+
+  test.each<[string, number, Asking]>([
+    ['a read without the key', 401, { headers: { authorization: undefined } }],
+    ['a preflight request', 403, { method: 'OPTIONS', headers: { origin: 'https://evil.example' } }],
+    ['a deletion without the key', 401, { method: 'DELETE', headers: { authorization: undefined } }],
+  ])('refuses %s', async (_, status, asking) => {
+    expect((await askLocal(`${namespaces()}/default`, asking)).status).toBe(status);
+  });
+
+  test('lets in a caller with the key, with the JSON types of clients', async () => {
+    expect(await create('allowed', { headers: { 'content-type': 'application/json; charset=utf-8' } })).toMatchObject({
+      status: 201,
+    });
+    const patch = { method: 'PATCH', body: '{}', headers: { 'content-type': 'application/merge-patch+json' } };
+    expect(await askLocal(`${namespaces()}/allowed`, patch)).toMatchObject({ status: 200 });
+    expect(names()).toContain('allowed');
+  });
+
+  test('answers health and version without the key, as a real one does, and nothing that only begins so', async () => {
+    const anonymous = { headers: { authorization: undefined } };
+    const statuses = ['/readyz', '/livez?verbose', '/version', '/readyz/../api/v1/namespaces', '/versions'].map(
+      async (path) => (await askLocal(server.url + path, anonymous)).status,
+    );
+    expect(await Promise.all(statuses)).toEqual([200, 200, 200, 401, 401]);
+  });
+});
+
+describe('a table server', () => {
+  const KEY = 'the-key';
+  let server: TableServer;
+
+  beforeAll(async () => {
+    server = await startTableServer({ key: KEY });
+  });
+  afterAll(() => server.close());
+
+  const signedBy = (key: string) =>
+    `AWS4-HMAC-SHA256 Credential=${key}/20260102/local/dynamodb/aws4_request, SignedHeaders=host, Signature=0`;
+  const listTables = (headers: Asking['headers'] = {}) =>
+    askLocal(server.endpoint, {
+      method: 'POST',
+      body: '{}',
+      headers: {
+        'content-type': 'application/x-amz-json-1.0',
+        'x-amz-target': 'DynamoDB_20120810.ListTables',
+        'x-amz-date': '20260102T030405Z',
+        authorization: signedBy(KEY),
+        ...headers,
+      },
+    });
+
+  test.each<[string, number, Asking['headers']]>([
+    ['from a web page', 403, { origin: 'https://evil.example' }],
+    ['under another host name, as after DNS rebinding', 421, { host: 'evil.example' }],
+    ['without a signature', 401, { authorization: undefined }],
+    ['by any other access key', 401, { authorization: signedBy(WRONG_KEY) }],
+    ['whose access key only begins like that', 401, { authorization: signedBy(`${KEY}-and-more`) }],
+    ['as plain text', 415, { 'content-type': 'text/plain' }],
+    ['as the JSON that a page may send after a preflight request', 415, { 'content-type': 'application/json' }],
+  ])('refuses a request %s', async (_, status, headers) => {
+    const answer = await listTables(headers);
+    expect(answer).toMatchObject({ status, body: expect.stringContaining('AccessDeniedException') });
+    expect(answer.headers).not.toHaveProperty('access-control-allow-origin');
+  });
+
+  test('refuses a preflight request and a signature in the address', async () => {
+    const origin = 'https://evil.example';
+    expect((await askLocal(server.endpoint, { method: 'OPTIONS', headers: { origin } })).status).toBe(403);
+    const query = `?X-Amz-Algorithm=AWS4-HMAC-SHA256&X-Amz-Credential=${KEY}/20260102/local/dynamodb/aws4_request`;
+    const inAddress = { method: 'POST', body: '{}', headers: { authorization: undefined } };
+    expect((await askLocal(`${server.endpoint}/${query}`, inAddress)).status).toBe(401);
+  });
+
+  test('lets in a caller with the key', async () => {
+    expect(await listTables()).toMatchObject({ status: 200, body: '{"TableNames":[]}' });
+  });
+});

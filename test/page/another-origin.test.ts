@@ -1,0 +1,127 @@
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
+import { dynamoDbTable } from '../../lib/table/dynamodb-table.ts';
+import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
+import { type LocalTable, openLocalTable } from '../../local/local-table.ts';
+import { run } from '../../local/run.ts';
+import { type Running, readRunning } from '../../local/running.ts';
+import { askLocal } from '../support/ask-local.ts';
+import { REBOUND_HOST, startBrowser, type TestBrowser } from '../support/browser.ts';
+import { eventually } from '../support/eventually.ts';
+
+jest.setTimeout(60_000);
+
+let folder: string;
+let attacker: Server;
+let browser: TestBrowser;
+let local: LocalTable;
+let table: KeyValueTable;
+let running: Running;
+let loops: Promise<void>;
+const ended = new AbortController();
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'another-origin-'));
+  const said: string[] = [];
+  loops = run({ verbose: false, dataFolder: folder }, ended.signal, { write: (line) => void said.push(line) });
+  await eventually(() => expect(said.join('\n')).toContain('created endpointslice'));
+  running = (await readRunning(folder)) ?? (await Promise.reject(new Error('it does not run')));
+  local = await openLocalTable({ folder });
+  const { client, tableName } = local;
+  const deadline = new AbortController().signal;
+  table = dynamoDbTable({ client, tableName, deadline, nowMs: Date.now, newWriteId: () => 'none' });
+  attacker = createServer((_, response) =>
+    response.writeHead(200, { 'content-type': 'text/html' }).end('<h1>Hello'),
+  ).listen(0, '127.0.0.1');
+  await once(attacker, 'listening');
+  browser = await startBrowser();
+});
+
+afterAll(async () => {
+  await browser?.close();
+  attacker?.closeAllConnections();
+  attacker?.close();
+  await local?.close();
+  ended.abort();
+  await loops;
+  await rm(folder, { recursive: true });
+});
+
+interface Sent {
+  readonly method?: 'POST';
+  readonly mode?: 'cors' | 'no-cors';
+  readonly headers?: Record<string, string>;
+  readonly body?: string;
+}
+
+type Requests = [string, Sent][];
+
+/** Runs in the page: what each request came to, `unreadable` where the browser shows the page no answer. */
+async function sendAll(requests: Requests): Promise<string[]> {
+  return Promise.all(
+    requests.map(([url, init]) =>
+      fetch(url, init).then(
+        (reply) => (reply.type === 'opaque' ? 'unreadable' : `${reply.status}`),
+        () => 'unreadable',
+      ),
+    ),
+  );
+}
+
+test('a page of another origin, and one behind DNS rebinding, neither writes to a local run nor reads of it', async () => {
+  const page = await browser.visit(`http://127.0.0.1:${(attacker.address() as AddressInfo).port}/`);
+  const item = { cluster: { S: '#clusters' }, key: { S: 'evil' }, value: { M: {} }, schema: { N: '1' } };
+  const awsHeaders = {
+    'x-amz-target': 'DynamoDB_20120810.PutItem',
+    'x-amz-date': '20260102T030405Z',
+    authorization:
+      'AWS4-HMAC-SHA256 Credential=a/20260102/local/dynamodb/aws4_request, SignedHeaders=host, Signature=0',
+  };
+  const put = (contentType: string): Sent => ({
+    method: 'POST',
+    headers: { ...awsHeaders, 'content-type': contentType },
+    body: JSON.stringify({ TableName: running.tableName, Item: item }),
+  });
+  const create = (mode: 'cors' | 'no-cors'): Sent => ({
+    method: 'POST',
+    mode,
+    headers: { 'content-type': mode === 'no-cors' ? 'text/plain' : 'application/json' },
+    body: JSON.stringify({ metadata: { name: 'evil' } }),
+  });
+  const { tableEndpoint, apiServer } = running;
+  const rebound = (url: string) => url.replace('127.0.0.1', REBOUND_HOST);
+
+  const came = await page.evaluate(sendAll, [
+    [tableEndpoint, put('application/json')],
+    [tableEndpoint, put('application/x-amz-json-1.0')],
+    [rebound(tableEndpoint), put('application/json')],
+    [tableEndpoint, { mode: 'no-cors' }],
+    [`${apiServer}/api/v1/namespaces`, create('no-cors')],
+    [`${apiServer}/api/v1/namespaces`, create('cors')],
+    [rebound(`${apiServer}/api/v1/namespaces`), create('no-cors')],
+    [`${apiServer}/api/v1/namespaces`, {}],
+  ] as Requests);
+
+  expect(came).toEqual(Array(8).fill('unreadable'));
+  expect(await table.get('#clusters', 'evil')).toBeUndefined();
+  const { body } = await askLocal(`${apiServer}/api/v1/namespaces`, { key: running.key });
+  expect(body).toContain('kube-system');
+  expect(body).not.toContain('evil');
+});
+
+test('a page whose own host name was pointed to the API server reads and writes nothing', async () => {
+  const page = await browser.visit(running.apiServer.replace('127.0.0.1', REBOUND_HOST));
+
+  expect(await page.content()).toContain('Send the request to 127.0.0.1:');
+  expect(
+    await page.evaluate(sendAll, [
+      ['/version', {}],
+      ['/api/v1/namespaces', { method: 'POST' }],
+    ] as Requests),
+  ).toEqual(['421', '403']);
+});
