@@ -39,9 +39,11 @@ export function actor({ terminal, ended, nowMs, exit }: Surroundings): Act {
       const signal = AbortSignal.any([ended, ...time]);
       const output = new Output(options.output, terminal);
       await using opener = tableOpener({ options, signal, nowMs, output });
+      const operands: string[] = this.processedArgs.flat();
       const cli: Cli = {
         output,
         options,
+        operands,
         signal,
         ended,
         nowMs: async () => (await opener.openTable()).clock.nowMs(),
@@ -50,7 +52,7 @@ export function actor({ terminal, ended, nowMs, exit }: Surroundings): Act {
         openUnmeasured: opener.openUnmeasured,
         progress: (text) => startProgress(terminal.err, text),
       };
-      exit(ended.aborted ? EXIT.interrupted : await work(cli, this.processedArgs.flat(), options));
+      exit(ended.aborted ? EXIT.interrupted : await work(cli, operands, options));
     };
 }
 

@@ -20,6 +20,8 @@ export interface CommandTable extends OpenTable {
 export interface Cli {
   readonly output: Output;
   readonly options: GlobalOptions;
+  /** What the person named beside options, such as a cluster. */
+  readonly operands: readonly string[];
   /** Aborts at Ctrl-C and when `--timeout` is over: every call ends with it. */
   readonly signal: AbortSignal;
   /** Aborts at Ctrl-C alone: for what runs until then. */

@@ -19,7 +19,10 @@ import { plain } from './terminal.ts';
 export interface PassEnvironmentOptions extends ConnectionOptions {
   /** Whose passes these are, for those that write what a stack owns. Default: nobody's, and they only observe it. */
   readonly stack?: string;
-  /** Where a kubeconfig file that a spec names is looked for. Default: from the working directory on. */
+  /**
+   * Where a kubeconfig file that a spec names is looked for, for specs in files of this person. Default: the specs are in
+   * the table, and files are looked for from the working directory on.
+   */
   readonly folderOf?: (spec: ClusterSpec) => string;
   /** Default: warnings and errors are said on stderr. */
   readonly telemetry?: TelemetryFactory;
@@ -62,8 +65,9 @@ export async function passEnvironment(
   return { environment, loadKubeconfig, close: () => connections.close() };
 }
 
-function loaderOf({ options: { table, region, profile } }: Cli, options: PassEnvironmentOptions): LoadKubeconfig {
-  const { kubeconfig, context, folderOf = () => '.' } = options;
+function loaderOf(cli: Cli, options: PassEnvironmentOptions): LoadKubeconfig {
+  const { table, region, profile } = cli.options;
+  const { kubeconfig, context, folderOf } = options;
   if (kubeconfig !== undefined) {
     const file = path.resolve(kubeconfig);
     return () => loadKubeconfigFile(file, { ...(context !== undefined && { context }), runPlugin });
@@ -73,9 +77,13 @@ function loaderOf({ options: { table, region, profile } }: Cli, options: PassEnv
     ...(region !== undefined && { region }),
     ...(profile !== undefined && { profile }),
   });
-  // A cluster of a local run may be reached as its owner reaches it; functions run no plugin, and neither is one run for them.
-  const plugins = table === undefined ? { runPlugin } : {};
-  return (spec, signal) => kubeconfigLoader(folderOf(spec), read, plugins)(spec, signal);
+  return (spec, signal) => {
+    // A table may hold clusters of other writers: only one that this person named, or whose file is here, may run a
+    // plugin on this machine. The functions run none, so that none runs for their clusters either.
+    const isNamed = cli.operands.includes(spec.name) || folderOf !== undefined;
+    const plugins = table === undefined && isNamed ? { runPlugin } : {};
+    return kubeconfigLoader(folderOf?.(spec) ?? '.', read, plugins)(spec, signal);
+  };
 }
 
 /** Whoever named the wrong one reads it before anything is done there. */

@@ -1,7 +1,6 @@
 import type { ClusterSpec } from '../lib/cluster/cluster-spec.ts';
 import { kubeconfigLoader, type LoadKubeconfig } from '../lib/dispatch/load-kubeconfig.ts';
 import type { ReadKubeconfig } from '../lib/secrets/read-kubeconfig.ts';
-import { runPlugin } from './kubeconfig-plugins.ts';
 
 /** The cluster that was started, and the way to it that was named then. */
 export interface StartedCluster {
@@ -11,10 +10,11 @@ export interface StartedCluster {
 
 /**
  * The ways to all clusters of a local table: to the one that was started as it was named, and to those that were applied
- * beside it as their own specs say, with files looked for from the working directory on.
+ * beside it as their own specs say, with files looked for from the working directory on. Those are found in the table,
+ * where another writer may have put them: no credential plugin runs for them.
  */
 export function kubeconfigOfEach({ spec: { name }, loadKubeconfig }: StartedCluster): LoadKubeconfig {
-  const ofOthers = kubeconfigLoader('.', readStored(), { runPlugin });
+  const ofOthers = kubeconfigLoader('.', readStored());
   return (spec, signal) => (spec.name === name ? loadKubeconfig(spec, signal) : ofOthers(spec, signal));
 }
 

@@ -1,9 +1,10 @@
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { registerCluster } from '../../lib/table/cluster-registration.ts';
 import { listClusters, readCluster } from '../../lib/table/clusters.ts';
 import { registerPackaged } from '../../lib/table/packaged-registration.ts';
+import { kubeconfigOf, newIdentity } from '../../local/stand-in/identity.ts';
 import { SERVICES } from '../../local/stand-in/resources.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';
 import { type FaultProxy, startFaultProxy } from '../support/fault-proxy.ts';
@@ -180,8 +181,7 @@ export function describeClusterApply(world: () => KbctlWorld): void {
     });
 
     test('fails with 4 when there is no way to the API server', async () => {
-      const kubeconfig = readFileSync(world().kubeconfigFile, 'utf8');
-      world().file('down', kubeconfig.replace('http://', 'https://'));
+      world().file('down', kubeconfigOf(CLUSTER, world().server, newIdentity('of another CA')));
       world().file('clusters/lost.yml', world().spec({ name: 'lost', kubeconfig: { file: '../down' } }));
       const { code, stdout, stderr } = await apply('-f', 'clusters/lost.yml');
       expect(code).toBe(4);

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -75,4 +76,21 @@ test('a local run keeps a cluster that was applied beside its own, and each at i
   });
   await close();
   client.destroy();
+});
+
+test('a local run executes no plugin for a cluster that was put into its table', async () => {
+  const marker = join(folder, 'the-plugin-ran');
+  const file = join(folder, 'hostile.kubeconfig');
+  const exec = { apiVersion: 'client.authentication.k8s.io/v1', command: '/bin/sh', args: ['-c', `touch ${marker}`] };
+  const content = JSON.parse(kubeconfigOf('hostile', started.listening.url, IDENTITY)) as Record<string, unknown>;
+  await writeFile(file, JSON.stringify({ ...content, users: [{ name: 'hostile', user: { exec } }] }));
+  const apiServers = [{ address: '192.0.2.8' }];
+  const hostile = specIn(JSON.stringify({ name: 'hostile', mode: 'enforce', kubeconfig: { file }, apiServers }));
+  const load = kubeconfigOfEach({
+    spec: { name: 'started' },
+    loadKubeconfig: () => Promise.reject(new Error('not it')),
+  });
+
+  await expect(load(hostile, new AbortController().signal)).rejects.toMatchObject({ code: 'BadKubeconfig' });
+  expect(existsSync(marker)).toBe(false);
 });

@@ -11,10 +11,10 @@ export interface DateShiftingProxy {
 }
 
 export async function startDateShiftingProxy(target: string): Promise<DateShiftingProxy> {
-  const { hostname, port } = new URL(target);
+  const { host, hostname, port } = new URL(target);
   const server = createServer((incoming, outgoing) => {
     const { method, url: path, headers } = incoming;
-    const forwarded = ask({ hostname, port, method, path, headers }, (reply) => {
+    const forwarded = ask({ hostname, port, method, path, headers: { ...headers, host } }, (reply) => {
       outgoing.sendDate = false;
       const date = new Date(Date.now() + proxy.shiftMs).toUTCString();
       outgoing.writeHead(reply.statusCode ?? 502, { ...reply.headers, date });

@@ -1,0 +1,71 @@
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeEach, describe, expect, test } from '@jest/globals';
+import type { Cli } from '../../cli/cli.ts';
+import type { OpenTable } from '../../cli/open-table.ts';
+import { type PassEnvironmentOptions, passEnvironment } from '../../cli/pass-environment.ts';
+import { specIn } from '../support/kbctl-specs.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'plugins-'));
+const marker = join(folder, 'the-plugin-ran');
+const kubeconfig = join(folder, 'kubeconfig');
+const CREDENTIAL = '{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential","status":{"token":"t"}}';
+const exec = {
+  apiVersion: 'client.authentication.k8s.io/v1',
+  interactiveMode: 'Never',
+  command: '/bin/sh',
+  args: ['-c', `touch ${marker}; echo '${CREDENTIAL}'`],
+};
+
+writeFileSync(
+  kubeconfig,
+  JSON.stringify({
+    clusters: [{ name: 'c', cluster: { server: 'https://127.0.0.1:1' } }],
+    users: [{ name: 'u', user: { exec } }],
+    contexts: [{ name: 'c', context: { cluster: 'c', user: 'u' } }],
+    'current-context': 'c',
+  }),
+);
+
+beforeEach(() => rmSync(marker, { force: true }));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+const spec = specIn(
+  JSON.stringify({
+    name: 'lab',
+    mode: 'observe',
+    kubeconfig: { file: kubeconfig },
+    apiServers: [{ address: '10.9.8.7' }],
+  }),
+);
+
+async function load(operands: readonly string[], table: string | undefined, options: PassEnvironmentOptions) {
+  const cli = {
+    operands,
+    options: { output: 'table', ...(table !== undefined && { table }) },
+    output: { say: () => undefined },
+    signal: new AbortController().signal,
+    nowMs: Date.now,
+  } as unknown as Cli;
+  const clock = { nowMs: Date.now, skewMs: () => 0 };
+  const { loadKubeconfig, close } = await passEnvironment(cli, { clock } as unknown as OpenTable, options);
+  await loadKubeconfig(spec, cli.signal)
+    .then((access) => access.authHeaders())
+    .catch(() => undefined);
+  await close();
+}
+
+describe('the credential plugin of a kubeconfig that a cluster names', () => {
+  test.each<[string, boolean, readonly string[], string | undefined, PassEnvironmentOptions]>([
+    ['does not run for a cluster that was only found in a table', false, [], undefined, {}],
+    ['does not run when another cluster was named', false, ['prod'], undefined, {}],
+    ['does not run for a cluster of the functions, even when it was named', false, ['lab'], 'kbc-prod', {}],
+    ['runs for a cluster that was named', true, ['lab'], undefined, {}],
+    ['runs for a cluster whose spec is in a file of this person', true, [], undefined, { folderOf: () => '/' }],
+    ['runs for a kubeconfig that was named', true, [], 'kbc-prod', { kubeconfig }],
+  ])('%s', async (_, runs, operands, table, options) => {
+    await load(operands, table, options);
+    expect(existsSync(marker)).toBe(runs);
+  });
+});
