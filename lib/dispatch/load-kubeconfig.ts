@@ -16,16 +16,21 @@ export type LoadKubeconfig = (spec: ClusterSpec, signal: AbortSignal) => Promise
 export function kubeconfigLoader(
   folder: string,
   read: ReadKubeconfig,
-  plugins: Pick<KubeconfigOptions, 'runPlugin'> = {},
+  { refuseLocal = false, ...plugins }: Pick<KubeconfigOptions, 'runPlugin' | 'refuseLocal'> = {},
 ): LoadKubeconfig {
   return async ({ kubeconfig }, signal) => {
-    const options = kubeconfig.context === undefined ? {} : { context: kubeconfig.context };
+    const options = { refuseLocal, ...(kubeconfig.context !== undefined && { context: kubeconfig.context }) };
     if ('file' in kubeconfig) {
       return loadKubeconfigFile(path.resolve(folder, kubeconfig.file), { ...options, ...plugins });
     }
     const text = await read(kubeconfig, signal);
     return parseKubeconfig(text, `in ${wordsOf(kubeconfig).what}`, options);
   };
+}
+
+/** Lambda sets this for every function. Elsewhere an API server of this machine is what a person wants to reach. */
+export function isLambda(variables: Readonly<Record<string, string | undefined>>): boolean {
+  return variables['AWS_LAMBDA_RUNTIME_API'] !== undefined;
 }
 
 /** `file /etc/kube/config`, `secret kube-bootstrap-controller/dev/prod-eu-1`. */

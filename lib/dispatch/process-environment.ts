@@ -13,7 +13,7 @@ import { ClusterConnections } from './cluster-connections.ts';
 import { startDeadline } from './deadline.ts';
 import type { Environment } from './environment.ts';
 import { DispatchError } from './errors.ts';
-import { kubeconfigLoader } from './load-kubeconfig.ts';
+import { isLambda, kubeconfigLoader } from './load-kubeconfig.ts';
 import { readPackagedSpec } from './packaged-spec.ts';
 
 type Variables = Readonly<Record<string, string | undefined>>;
@@ -42,7 +42,10 @@ export function environmentFrom(variables: Variables): Environment {
   const nowMs = Date.now;
   const client = createDynamoClient();
   const { skewMs } = serverClock(client, nowMs);
-  const clusters = new ClusterConnections({ nowMs, loadKubeconfig: kubeconfigLoader(folder, kubeconfigReader()) });
+  const clusters = new ClusterConnections({
+    nowMs,
+    loadKubeconfig: kubeconfigLoader(folder, kubeconfigReader(), { refuseLocal: isLambda(variables) }),
+  });
   return {
     nowMs,
     skewMs,

@@ -1,4 +1,4 @@
-import { kubeconfigLoader, type LoadKubeconfig } from '../dispatch/load-kubeconfig.ts';
+import { isLambda, kubeconfigLoader, type LoadKubeconfig } from '../dispatch/load-kubeconfig.ts';
 import { type QueueDepth, sqsQueueDepth } from '../queue/queue-depth.ts';
 import { createSqsClient } from '../queue/sqs-client.ts';
 import { kubeconfigReader } from '../secrets/read-kubeconfig.ts';
@@ -16,7 +16,7 @@ export function doctorEnvironmentFrom(variables: Readonly<Record<string, string 
   const folder = variables['LAMBDA_TASK_ROOT'] ?? process.cwd();
   const endpointIsSet = Boolean(variables['AWS_ENDPOINT_URL'] ?? variables['AWS_ENDPOINT_URL_SQS']);
   return {
-    loadKubeconfig: kubeconfigLoader(folder, kubeconfigReader()),
+    loadKubeconfig: kubeconfigLoader(folder, kubeconfigReader(), { refuseLocal: isLambda(variables) }),
     queues: {
       urls: (variables['TICK_QUEUE_URLS'] ?? '').split(',').filter((url) => url !== ''),
       depth: sqsQueueDepth(createSqsClient({ endpointIsSet })),

@@ -2,6 +2,7 @@ import type { Dispatcher } from 'undici';
 import { Client } from 'undici';
 import { heedSignal } from './heed-signal.ts';
 import type { ApiServerAccess, TlsMaterial } from './kubeconfig.ts';
+import { isLocalHost, localRefused } from './local-addresses.ts';
 import { describeNetworkError, networkFaultOf } from './network-fault.ts';
 import type { ProbeReply, Prober, ProbeTarget } from './probe.ts';
 
@@ -42,11 +43,15 @@ async function ask(
   signal: AbortSignal,
 ): Promise<ProbeReply> {
   const url = new URL(target.url);
-  const authenticated = target.authenticate && !access.skipTlsVerify && url.protocol === 'https:';
+  if (access.lookup !== undefined && isLocalHost(url)) throw localRefused(url.host);
+  const authenticated = mayAuthenticate(target, url, access) && !access.skipTlsVerify && url.protocol === 'https:';
   const client = new Client(url.origin, {
     allowH2: false,
     pipelining: 0,
-    connect: connectOptions(access.tls(), target, authenticated),
+    connect: {
+      ...connectOptions(access.tls(), target, authenticated),
+      ...(access.lookup && { lookup: access.lookup }),
+    },
   });
   try {
     const headers = { 'user-agent': userAgent, ...(authenticated ? await credential(access) : {}) };
@@ -55,6 +60,10 @@ async function ask(
   } finally {
     await client.destroy();
   }
+}
+
+function mayAuthenticate({ authenticate }: ProbeTarget, { hostname }: URL, { server }: ApiServerAccess): boolean {
+  return authenticate === 'atKubeconfigHost' ? hostname === new URL(server).hostname : authenticate;
 }
 
 function connectOptions(

@@ -1,5 +1,6 @@
 import { X509Certificate } from 'node:crypto';
 import { createReadStream } from 'node:fs';
+import type { LookupFunction } from 'node:net';
 import { dirname, resolve } from 'node:path';
 import { createSecureContext } from 'node:tls';
 import { isNativeError } from 'node:util/types';
@@ -7,6 +8,7 @@ import { boundedText } from '../cluster/bounded-text.ts';
 import type { Kubeconfig, KubeconfigCluster, KubeconfigUser } from './kubeconfig-shape.ts';
 import type { KubeconfigSource } from './kubeconfig-text.ts';
 import { badKubeconfig, LONGEST_FILE, readKubeconfig } from './kubeconfig-text.ts';
+import { isLocalHost, localRefused, remoteLookup } from './local-addresses.ts';
 
 /** As `node:tls` takes it. */
 export interface TlsMaterial {
@@ -30,6 +32,8 @@ export interface ApiServerAccess {
   readonly context: string;
   /** The kubeconfig says not to verify the server's certificate. To be logged by whoever uses it. */
   readonly skipTlsVerify: boolean;
+  /** In a function: a host is connected to only where this finds it. */
+  readonly lookup?: LookupFunction;
   readonly tls: () => TlsMaterial;
   /** Throws a `ClusterError` with code `BadKubeconfig` when a token file or plugin gives nothing. */
   readonly authHeaders: () => Promise<Readonly<Record<string, string>>>;
@@ -50,6 +54,8 @@ export interface KubeconfigOptions {
   readonly context?: string;
   /** Allows plugins. Only for a command line that a person started: no function holds the code that runs one. */
   readonly runPlugin?: RunPlugin;
+  /** Refuses loopback, link-local and metadata addresses, also those that a name stands for. */
+  readonly refuseLocal?: boolean;
 }
 
 /** Reads a kubeconfig from a file. Throws a `ClusterError` with code `BadKubeconfig`. */
@@ -86,12 +92,13 @@ function codeOf(error: unknown): string {
 async function accessFrom(
   text: string,
   source: KubeconfigSource,
-  { context: wanted, runPlugin }: KubeconfigOptions,
+  { context: wanted, runPlugin, refuseLocal = false }: KubeconfigOptions,
 ): Promise<ApiServerAccess> {
   const config = readKubeconfig(text, source, runPlugin !== undefined);
   const chosen = chosenContext(config, source, wanted);
   refuseUnsupported(chosen, source);
   const url = serverUrl(chosen, source);
+  if (refuseLocal && isLocalHost(url)) throw localRefused(`${source.name}: ${url.host}`);
   const { user } = chosen;
   const plugin = hasPlugin(user) ? runPlugin?.(url.origin, user) : undefined;
   const ask = async () => {
@@ -108,6 +115,7 @@ async function accessFrom(
     basePath: url.pathname.replace(/\/$/, ''),
     context: chosen.context,
     skipTlsVerify: !tls.rejectUnauthorized,
+    ...(refuseLocal && { lookup: remoteLookup }),
     tls: () => tls,
     authHeaders: plugin || user.tokenFile ? async () => (await ask()).headers : async () => first.headers,
   };

@@ -10,8 +10,8 @@ export interface ProbeTarget {
   readonly url: string;
   /** TLS server name when it is not the URL's host. */
   readonly serverName?: string;
-  /** Send the kubeconfig's credential. */
-  readonly authenticate: boolean;
+  /** Send the kubeconfig's credential; to a host that the spec does not name, only where it is the kubeconfig's. */
+  readonly authenticate: boolean | 'atKubeconfigHost';
 }
 
 export type Prober = (target: ProbeTarget) => Promise<ProbeReply>;

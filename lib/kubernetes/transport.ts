@@ -51,7 +51,7 @@ function agentFor(access: ApiServerAccess): Agent {
     keepAliveTimeout: KEEP_ALIVE_MS,
     maxHeaderSize: LARGEST_HEADERS,
     bodyTimeout: SILENCE_MS,
-    connect: { ...access.tls(), timeout: CONNECT_TIMEOUT_MS },
+    connect: { ...access.tls(), ...(access.lookup && { lookup: access.lookup }), timeout: CONNECT_TIMEOUT_MS },
   });
 }
 

@@ -93,8 +93,14 @@ export function targetOf(address: string, probe: ProbeSpec, spec: ClusterSpec): 
   return {
     url: url ?? `https://${authority}${path}`,
     ...(serverName !== undefined && { serverName }),
-    authenticate,
+    authenticate: authenticate && (url === undefined || isHostOf(spec, url) || 'atKubeconfigHost'),
   };
+}
+
+/** Its certificate alone says nothing: the cluster's CA may sign those of nodes and Services, too. */
+function isHostOf({ apiServers }: ClusterSpec, url: string): boolean {
+  const host = new URL(url).hostname.replace(/^\[|\]$/g, '');
+  return apiServers.some((server) => ('address' in server ? server.address : server.host) === host);
 }
 
 /** Probes all at once, by address. */

@@ -1,9 +1,12 @@
 import { readFileSync } from 'node:fs';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import { environmentFrom } from '../../lib/dispatch/process-environment.ts';
 import { VERSION } from '../../lib/dispatch/version.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';
+import { kubeconfigTo } from '../support/kubeconfig-to.ts';
 
 const complete = {
   TABLE_NAME: 'clusters',
@@ -25,6 +28,20 @@ describe('the environment of a deployed function', () => {
       code: 'BadKubeconfig',
       message: expect.stringContaining('/var/task/none.yml'),
     });
+  });
+
+  test('refuses a kubeconfig of its own machine in Lambda alone', async () => {
+    const folder = await mkdtemp(path.join(tmpdir(), 'task-'));
+    await writeFile(path.join(folder, 'kubeconfig'), kubeconfigTo('http://127.0.0.1:9001'));
+    const options = { loop: 'system-namespaces', signal: new AbortController().signal, warn: () => {} } as const;
+    const open = (variables: object) =>
+      environmentFrom({ ...complete, LAMBDA_TASK_ROOT: folder, ...variables }).connect(
+        aClusterSpec({ kubeconfig: { file: 'kubeconfig' } }),
+        options,
+      );
+    await expect(open({ AWS_LAMBDA_RUNTIME_API: '127.0.0.1:9001' })).rejects.toMatchObject({ code: 'BadKubeconfig' });
+    await expect(open({})).resolves.toMatchObject({ kubernetes: expect.anything() });
+    await rm(folder, { recursive: true });
   });
 
   test.each([

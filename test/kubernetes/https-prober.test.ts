@@ -10,6 +10,7 @@ import { startSilentServer } from '../support/silent-server.ts';
 
 const authority = makeAuthority('the cluster');
 const certified = authority.issue(['127.0.0.1']);
+const base64 = (text: string) => Buffer.from(text).toString('base64');
 let stops: (() => Promise<void>)[] = [];
 
 afterEach(async () => {
@@ -19,15 +20,22 @@ afterEach(async () => {
 
 async function serverAnd(
   react: () => Reaction,
-  set: { tls?: CertifiedKey; cluster?: object; user?: object; deadline?: AbortSignal; timeoutMs?: number } = {},
+  set: {
+    tls?: CertifiedKey;
+    server?: string;
+    cluster?: object;
+    user?: object;
+    deadline?: AbortSignal;
+    timeoutMs?: number;
+  } = {},
 ) {
   const server = await startFaultServer(react, set.tls ?? certified);
   stops.push(server.stop);
-  const ca = { 'certificate-authority-data': Buffer.from(authority.ca).toString('base64') };
+  const ca = { 'certificate-authority-data': base64(authority.ca) };
   const kubeconfig = stringify({
     'current-context': 'it',
     contexts: [{ name: 'it', context: { cluster: 'it', user: 'it' } }],
-    clusters: [{ name: 'it', cluster: { server: 'https://10.0.0.1:6443', ...(set.cluster ?? ca) } }],
+    clusters: [{ name: 'it', cluster: { server: set.server ?? 'https://10.0.0.1:6443', ...(set.cluster ?? ca) } }],
     users: [{ name: 'it', user: set.user ?? { token: 'secret' } }],
   });
   const probe = httpsProber({
@@ -80,6 +88,21 @@ describe('the credential', () => {
     const { probe, target, server } = await serverAnd(() => ({ body: 'ok' }));
     await probe(target);
     await probe({ ...target, authenticate: true });
+    expect(server.requests.map(({ headers }) => headers['authorization'])).toEqual([undefined, 'Bearer secret']);
+  });
+
+  test('is sent to a host that the spec does not name only when it is that of the kubeconfig', async () => {
+    const { probe, target, server } = await serverAnd(() => ({ body: 'ok' }), {
+      user: {
+        'client-certificate-data': base64(certified.cert),
+        'client-key-data': base64(certified.key),
+        token: 'secret',
+      },
+    });
+    const authenticate = 'atKubeconfigHost';
+    await expect(probe({ ...target, authenticate })).resolves.toMatchObject({ status: 200 });
+    const own = await serverAnd(() => ({ body: 'ok' }), { server: server.url });
+    await own.probe({ ...target, authenticate });
     expect(server.requests.map(({ headers }) => headers['authorization'])).toEqual([undefined, 'Bearer secret']);
   });
 

@@ -153,10 +153,28 @@ describe('a tick of the kubernetes-service loop', () => {
     world.records.set(HOST, [C]);
     await world.tick();
     expect(world.probed).toEqual([
-      { url: 'https://127.0.0.1:7443/livez', serverName: 'kubernetes', authenticate: true },
+      { url: 'https://127.0.0.1:7443/livez', serverName: 'kubernetes', authenticate: 'atKubeconfigHost' },
       { url: 'https://[fd00::1]:6443/healthz', authenticate: false },
       { url: `https://${C}:6443/readyz`, serverName: HOST, authenticate: false },
     ]);
+  });
+
+  test.each([
+    { url: undefined, authenticate: true },
+    { url: `https://${A}:7443/livez`, authenticate: true },
+    { url: 'https://[fd00:0:0::1]:7443/livez', authenticate: true },
+    { url: `https://${HOST}/livez`, authenticate: true },
+    { url: 'https://tenant.example.com/livez', authenticate: 'atKubeconfigHost' },
+  ])('sends the credential to a host of the spec: $url', async ({ url, authenticate }) => {
+    const probe = { path: '/readyz', authenticate: true, ...(url !== undefined && { url }) };
+    const none = { path: '/readyz', authenticate: false };
+    const world = new EndpointsWorld([
+      { address: A, kind: 'server', probe },
+      { address: 'fd00::1', kind: 'server', probe: none },
+      aHost(HOST),
+    ]);
+    await world.tick();
+    expect(world.probed[0]).toMatchObject({ authenticate });
   });
 
   test('tells an answer that no API server gives, and counts it as a miss', async () => {
