@@ -38,19 +38,21 @@ export async function refreshLeases(context: PassContext): Promise<LeasesRefresh
   const intervalMs = spec.intervalSeconds['kubernetes-service'] * 1000;
   const observedAtMs = nowMs();
   const decided = decideLeases({ leases, expected, outcomes, hosts, nowMs: observedAtMs, leaseMs, intervalMs });
-  const told = await Promise.all(
+  const applied = await Promise.all(
     decided.map(async (change) => {
-      const before = listed.find(({ lease }) => lease.address === change.lease.address);
-      const won = await applyChange(context, change, before);
-      return won ? describeChange(change, before?.lease, outcomes.get(change.lease.address), observedAtMs) : undefined;
+      const { lease } = change;
+      const before = listed.find((other) => other.lease.address === lease.address);
+      if (!(await applyChange(context, change, before))) return [];
+      return [{ lease, told: describeChange(change, before?.lease, outcomes.get(lease.address), observedAtMs) }];
     }),
   );
+  const won = applied.flat();
   return {
     expected,
     outcomes,
-    changes: told.filter((line) => line !== undefined),
+    changes: won.flatMap(({ told }) => told ?? []),
     findings: [...findings, ...oddProbes(outcomes)],
-    leased: new Set([...leases, ...decided.map(({ lease }) => lease)].map(({ address }) => address)),
+    leased: new Set([...leases, ...won.map(({ lease }) => lease)].map(({ address }) => address)),
     unresolved,
   };
 }

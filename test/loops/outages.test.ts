@@ -123,6 +123,20 @@ describe('two misses in a row', () => {
 });
 
 describe('a published address without a lease', () => {
+  test('stays when the first pass over an adopted cluster cannot write its lease', async () => {
+    const world = threeServers();
+    world.cluster.place(anEndpoints([A, B, C]));
+    const { put } = world.table;
+    let isLost = true;
+    const unclearOnce: typeof put = async (content, previous) => {
+      if (!isLost || content.key !== `masterleases/${B}`) return put(content, previous);
+      isLost = false;
+      return { outcome: 'unclear' };
+    };
+    await world.tick(10_000, { table: { ...world.table, put: unclearOnce } });
+    expect(world.published()).toEqual([A, B, C]);
+  });
+
   test('stays after one lost probe in the first pass over an adopted cluster', async () => {
     const world = threeServers().answer(SILENT, B);
     world.cluster.place(anEndpoints([A, B]));
