@@ -1,0 +1,95 @@
+// Audits package-lock.json without a network: hashes, origins, licences, install scripts, versions known to be bad.
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+
+export interface LockedPackage {
+  readonly version?: string;
+  readonly integrity?: string;
+  readonly resolved?: string;
+  readonly link?: boolean;
+  readonly license?: string;
+  readonly hasInstallScript?: boolean;
+  readonly deprecated?: string;
+  readonly optional?: boolean;
+  readonly os?: string | readonly string[];
+  readonly cpu?: string | readonly string[];
+  readonly libc?: string | readonly string[];
+}
+
+export interface Lock {
+  readonly packages: Readonly<Record<string, LockedPackage>>;
+}
+
+export interface AuditRules {
+  /** `allowScripts` of package.json. */
+  readonly allowScripts: Readonly<Record<string, boolean>>;
+  /** Names with the versions that were published by a thief. */
+  readonly knownBad: Readonly<Record<string, readonly string[]>>;
+}
+
+const REGISTRY = 'https://registry.npmjs.org/';
+/** The only package that is a folder of this repository. */
+const OWN_FOLDER = 'tools/node24';
+const LICENCES = new Set([
+  ...['0BSD', 'Apache-2.0', 'BSD-2-Clause', 'BSD-3-Clause', 'BlueOak-1.0.0', 'CC0-1.0', 'ISC', 'MIT', 'MIT-0'],
+  ...['PSF-2.0', 'Python-2.0', 'Unlicense'],
+  // Data of browsers, and the checker of the status page: used in development, not distributed.
+  ...['CC-BY-4.0', 'MPL-2.0'],
+]);
+
+/** Returns a line for each fault of the lock, and how many packages of other platforms it has no hash of. */
+export function auditLock({ packages }: Lock, rules: AuditRules): { faults: readonly string[]; unhashed: number } {
+  const entries = Object.entries(packages).filter(([at]) => at !== '' && at !== OWN_FOLDER);
+  const scripted = new Set(entries.filter(([, { hasInstallScript }]) => hasInstallScript).map(([at]) => nameOf(at)));
+  const unneeded = Object.keys(rules.allowScripts).filter((name) => !scripted.has(name));
+  return {
+    faults: [
+      ...entries.flatMap(([at, locked]) => faultsOf(at, locked, rules).map((fault) => `${at}: ${fault}`)),
+      ...unneeded.map((name) => `allowScripts: ${name} has no install script`),
+    ],
+    unhashed: entries.filter(([, locked]) => locked.integrity === undefined && isOfOtherPlatform(locked)).length,
+  };
+}
+
+function faultsOf(at: string, locked: LockedPackage, { allowScripts, knownBad }: AuditRules): string[] {
+  const { version = '', integrity, resolved, link = false, license, hasInstallScript = false, deprecated } = locked;
+  if (link) return resolved === OWN_FOLDER ? [] : [`is the folder ${resolved}, and only ${OWN_FOLDER} may be one`];
+  const faults: string[] = [];
+  const isUnpublished = integrity === undefined && isOfOtherPlatform(locked);
+  if (!isUnpublished && !/^sha512-[\w+/]{86}==$/.test(integrity ?? '')) faults.push('has no SHA-512 hash');
+  if (resolved !== undefined && !resolved.startsWith(REGISTRY)) faults.push(`comes from ${resolved}`);
+  if (!isUnpublished && !isAllowed(license)) faults.push(`has the licence ${license}, which is not on the list`);
+  if (hasInstallScript && !(nameOf(at) in allowScripts)) faults.push('has an install script that allowScripts omits');
+  if (deprecated !== undefined) faults.push(`is deprecated: ${deprecated}`);
+  if (knownBad[nameOf(at)]?.includes(version)) faults.push(`${version} is known to be malicious`);
+  return faults;
+}
+
+/** Of `MIT OR GPL-3.0` one is enough, of `Apache-2.0 AND MIT` each is needed. */
+function isAllowed(license = ''): boolean {
+  const choices = license.replace(/[()]/g, '').split(' OR ');
+  return choices.some((choice) => choice.split(' AND ').every((one) => LICENCES.has(one)));
+}
+
+/** CI and the functions run on Linux with glibc. npm knows the hashes of what the registry of the lock's author had. */
+function isOfOtherPlatform({ optional = false, os, cpu, libc }: LockedPackage): boolean {
+  const excludes = (values: LockedPackage['os'], ours: readonly string[]) =>
+    values !== undefined && ![values].flat().some((value) => ours.includes(value));
+  return optional && (excludes(os, ['linux']) || excludes(cpu, ['x64', 'arm64']) || excludes(libc, ['glibc']));
+}
+
+function nameOf(at: string): string {
+  return at.slice(at.lastIndexOf('node_modules/') + 'node_modules/'.length);
+}
+
+if (import.meta.main) {
+  const read = (name: string) => JSON.parse(readFileSync(path.join(import.meta.dirname, name), 'utf8'));
+  const { asOf, versions }: { asOf: string; versions: AuditRules['knownBad'] } = read('known-bad-versions.json');
+  const lock: Lock = read('../package-lock.json');
+  const rules = { allowScripts: read('../package.json').allowScripts, knownBad: versions };
+  const { faults, unhashed } = auditLock(lock, rules);
+  for (const fault of faults) console.error(fault);
+  const about = `${Object.keys(lock.packages).length} packages, known-bad versions as of ${asOf}`;
+  console.log(`audit: ${faults.length} faults in ${about}; ${unhashed} packages of other platforms have no hash`);
+  if (faults.length > 0) process.exitCode = 1;
+}
