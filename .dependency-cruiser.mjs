@@ -39,9 +39,19 @@ const arrows = {
     'lib/loops',
     'lib/dispatch',
   ],
+  'lib/environment': [
+    'lib/cluster',
+    'lib/table',
+    'lib/kubernetes',
+    'lib/secrets',
+    'lib/queue',
+    'lib/telemetry',
+    'lib/dispatch',
+    'lib/doctor',
+  ],
   functions: ['lib'],
-  cli: ['lib', 'functions', 'local', 'tools/check-node.mjs'],
-  local: ['lib', 'functions'],
+  cli: ['lib', 'local', 'tools/check-node.mjs'],
+  local: ['lib'],
 };
 
 /** No I/O, no clock and no randomness in these: their only packages compute. */

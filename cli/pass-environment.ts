@@ -1,10 +1,8 @@
-import { randomUUID } from 'node:crypto';
 import path from 'node:path';
 import type { ClusterSpec } from '../lib/cluster/cluster-spec.ts';
-import { ClusterConnections } from '../lib/dispatch/cluster-connections.ts';
 import type { Environment } from '../lib/dispatch/environment.ts';
 import { kubeconfigLoader, kubeconfigPlace, type LoadKubeconfig } from '../lib/dispatch/load-kubeconfig.ts';
-import { dnsHostResolver, dnsLookup } from '../lib/kubernetes/dns-host-resolver.ts';
+import { createEnvironment } from '../lib/environment/create-environment.ts';
 import { loadKubeconfigFile } from '../lib/kubernetes/kubeconfig.ts';
 import { kubeconfigReader, type ReadKubeconfig } from '../lib/secrets/read-kubeconfig.ts';
 import type { TelemetryFactory } from '../lib/telemetry/telemetry.ts';
@@ -49,20 +47,17 @@ export async function passEnvironment(
 ): Promise<PassEnvironment> {
   const { nowMs, skewMs } = clock;
   const loadKubeconfig = tellingServer(cli, options, loaderOf(cli, options));
-  const connections = new ClusterConnections({ nowMs, loadKubeconfig });
-  const environment: Environment = {
+  const { environment, close } = createEnvironment({
     nowMs,
     skewMs,
-    newPassId: randomUUID,
+    loadKubeconfig,
     startDeadline: endingWith(cli.signal),
     telemetry: options.telemetry ?? sayingTelemetry((line) => cli.output.say(line)),
     reportingInstance: 'kbctl',
     ...(options.stack !== undefined && { stack: options.stack }),
     table: tableUntil,
-    connect: (spec, connectOptions) => connections.connect(spec, connectOptions),
-    resolveHost: (signal) => dnsHostResolver(dnsLookup(signal)),
-  };
-  return { environment, loadKubeconfig, close: () => connections.close() };
+  });
+  return { environment, loadKubeconfig, close };
 }
 
 function loaderOf(cli: Cli, options: PassEnvironmentOptions): LoadKubeconfig {

@@ -1,3 +1,4 @@
 import { admission } from '../lib/admission/admission.ts';
+import { deployed } from '../lib/environment/process-environment.ts';
 
-export const handler = admission();
+export const handler = deployed(admission());

@@ -1,3 +1,4 @@
 import { allocation } from '../lib/allocate/allocation.ts';
+import { deployed } from '../lib/environment/process-environment.ts';
 
-export const handler = allocation();
+export const handler = deployed(allocation());

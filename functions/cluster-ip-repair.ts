@@ -1,4 +1,5 @@
 import { scheduled } from '../lib/dispatch/scheduled.ts';
+import { deployed } from '../lib/environment/process-environment.ts';
 import { clusterIpRepair } from '../lib/loops/cluster-ip-repair.ts';
 
-export const handler = scheduled(clusterIpRepair);
+export const handler = deployed(scheduled(clusterIpRepair));

@@ -1,3 +1,4 @@
 import { deregistration } from '../lib/dispatch/deregistration.ts';
+import { deployed } from '../lib/environment/process-environment.ts';
 
-export const handler = deregistration();
+export const handler = deployed(deregistration());

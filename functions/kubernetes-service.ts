@@ -1,4 +1,5 @@
 import { scheduled } from '../lib/dispatch/scheduled.ts';
+import { deployed } from '../lib/environment/process-environment.ts';
 import { kubernetesService } from '../lib/loops/kubernetes-service.ts';
 
-export const handler = scheduled(kubernetesService);
+export const handler = deployed(scheduled(kubernetesService));

@@ -1,4 +1,5 @@
 import { scheduled } from '../lib/dispatch/scheduled.ts';
+import { deployed } from '../lib/environment/process-environment.ts';
 import { nodePortRepair } from '../lib/loops/node-port-repair.ts';
 
-export const handler = scheduled(nodePortRepair);
+export const handler = deployed(scheduled(nodePortRepair));

@@ -1,4 +1,5 @@
 import { scheduled } from '../lib/dispatch/scheduled.ts';
+import { deployed } from '../lib/environment/process-environment.ts';
 import { systemNamespaces } from '../lib/loops/system-namespaces.ts';
 
-export const handler = scheduled(systemNamespaces);
+export const handler = deployed(scheduled(systemNamespaces));

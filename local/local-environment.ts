@@ -1,10 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
-import { ClusterConnections } from '../lib/dispatch/cluster-connections.ts';
 import { type StartDeadline, startDeadline } from '../lib/dispatch/deadline.ts';
 import type { Environment } from '../lib/dispatch/environment.ts';
 import type { LoadKubeconfig } from '../lib/dispatch/load-kubeconfig.ts';
-import { dnsHostResolver, dnsLookup } from '../lib/kubernetes/dns-host-resolver.ts';
+import { createEnvironment } from '../lib/environment/create-environment.ts';
 import { dynamoDbTable } from '../lib/table/dynamodb-table.ts';
 import type { TelemetryFactory } from '../lib/telemetry/telemetry.ts';
 
@@ -23,19 +22,14 @@ export function localEnvironment({ client, loadKubeconfig, telemetry, end }: Loc
   readonly environment: Environment;
   readonly close: () => Promise<void>;
 } {
-  const nowMs = Date.now;
-  const connections = new ClusterConnections({ nowMs, loadKubeconfig });
-  const environment: Environment = {
-    nowMs,
-    newPassId: randomUUID,
-    startDeadline: end === undefined ? startDeadline : endingWith(end),
+  return createEnvironment({
+    loadKubeconfig,
     telemetry,
+    ...(end !== undefined && { startDeadline: endingWith(end) }),
     reportingInstance: 'local',
-    table: (deadline) => dynamoDbTable({ client, tableName: TABLE_NAME, deadline, nowMs, newWriteId: randomUUID }),
-    connect: (spec, options) => connections.connect(spec, options),
-    resolveHost: (signal) => dnsHostResolver(dnsLookup(signal)),
-  };
-  return { environment, close: () => connections.close() };
+    table: (deadline) =>
+      dynamoDbTable({ client, tableName: TABLE_NAME, deadline, nowMs: Date.now, newWriteId: randomUUID }),
+  });
 }
 
 /** Deadlines that are over when the signal says so, too, unless it did before they began. */

@@ -1,21 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import { handler as clusterIpRepair } from '../functions/cluster-ip-repair.ts';
-import { handler as kubernetesService } from '../functions/kubernetes-service.ts';
-import { handler as nodePortRepair } from '../functions/node-port-repair.ts';
-import { handler as systemNamespaces } from '../functions/system-namespaces.ts';
 import type { ClusterSpec, Loop } from '../lib/cluster/cluster-spec.ts';
 import { SCHEDULE_SECONDS } from '../lib/cluster/schedules.ts';
 import type { Environment } from '../lib/dispatch/environment.ts';
-import type { scheduled } from '../lib/dispatch/scheduled.ts';
+import { LOOP_HANDLERS } from '../lib/dispatch/loop-handlers.ts';
 import type { Job } from './clock-driven-runner.ts';
-
-/** In the order of the first invocations: namespaces before what lives in them, ranges before what allocates. */
-const HANDLERS: readonly (readonly [Loop, ReturnType<typeof scheduled>])[] = [
-  ['system-namespaces', systemNamespaces],
-  ['cluster-ip-repair', clusterIpRepair],
-  ['node-port-repair', nodePortRepair],
-  ['kubernetes-service', kubernetesService],
-];
 
 /** As long as a schedule's invocation may take. */
 const INVOCATION_MS = 60_000;
@@ -31,7 +19,7 @@ export function loopJobs(
 ): Job[] {
   const { nowMs } = environment;
   const begun = new Set<Loop>();
-  return HANDLERS.map(([id, handler]) => ({
+  return (Object.entries(LOOP_HANDLERS) as [Loop, (typeof LOOP_HANDLERS)[Loop]][]).map(([id, handler]) => ({
     id,
     everyMs: Math.min(SCHEDULE_SECONDS[id], intervalSeconds[id]) * 1000,
     invoke: async (tickMs) => {

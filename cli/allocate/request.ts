@@ -1,6 +1,6 @@
 import type { Answer } from '../../lib/allocate/answer.ts';
 import type { AllocateRequest } from '../../lib/allocate/request.ts';
-import { startDeadline } from '../../lib/dispatch/deadline.ts';
+import { createEnvironment } from '../../lib/environment/create-environment.ts';
 import { TableError } from '../../lib/table/errors.ts';
 import type { TelemetryFactory } from '../../lib/telemetry/telemetry.ts';
 import type { Cli } from '../cli.ts';
@@ -20,16 +20,13 @@ const LONGEST_MS = 30_000;
 export async function runRequest(cli: Cli, request: AllocateRequest, whatThen: string): Promise<Answer> {
   const { tableUntil, clock } = await cli.openTable();
   const { nowMs } = clock;
-  const environment = {
+  const { environment } = createEnvironment({
     nowMs,
-    newPassId: () => request.requestId,
-    startDeadline,
     telemetry: warningsOf(cli),
     reportingInstance: 'kbctl',
     table: tableUntil,
-    connect: noApiServer,
-    resolveHost: noApiServer,
-  };
+    loadKubeconfig: noApiServer,
+  });
   const endMs = nowMs() + LONGEST_MS;
   const { allocation } = await import('../../lib/allocate/allocation.ts');
   try {

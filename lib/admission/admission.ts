@@ -4,7 +4,7 @@ import type { Pick } from '../allocator/range-allocator.ts';
 import { unlessAborted } from '../dispatch/deadline.ts';
 import { DispatchError } from '../dispatch/errors.ts';
 import type { Invocation } from '../dispatch/invocation.ts';
-import { type InvocationContext, invoked } from '../dispatch/invoked.ts';
+import { type Handler, invoked } from '../dispatch/invoked.ts';
 import { type ReadSecretText, secretTextReader } from '../secrets/read-secret-text.ts';
 import { readCluster } from '../table/clusters.ts';
 import { TableError } from '../table/errors.ts';
@@ -35,7 +35,7 @@ export interface AdmissionOptions {
   readonly wait?: (attempt: number) => Promise<void>;
 }
 
-export type AdmissionHandler = (event: unknown, context: InvocationContext) => Promise<HttpReply>;
+export type AdmissionHandler = Handler<HttpReply>;
 
 /** A range is one item, and of those who change it at the same time one wins. What ends an answer is its time. */
 const ATTEMPTS = 1_000;

@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto';
 import type { Pick } from '../allocator/range-allocator.ts';
 import type { Invocation } from '../dispatch/invocation.ts';
-import { type InvocationContext, invoked } from '../dispatch/invoked.ts';
+import { type Handler, invoked } from '../dispatch/invoked.ts';
 import { TableError } from '../table/errors.ts';
 import type { KeyValueTable } from '../table/key-value-table.ts';
 import { unwrittenTable } from '../table/unwritten-table.ts';
@@ -22,7 +22,7 @@ export interface AllocationOptions {
   readonly pick?: Pick;
 }
 
-export type AllocationHandler = (event: unknown, context: InvocationContext) => Promise<Answer>;
+export type AllocationHandler = Handler<Answer>;
 
 /** The function ends at 30 s. */
 const LONGEST_MS = 25_000;

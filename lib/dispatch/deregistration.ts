@@ -8,8 +8,7 @@ import { type DeregistrationRequest, type DeregistrationResult, deregisterAddres
 import { DispatchError } from './errors.ts';
 import { eventFaults } from './event-faults.ts';
 import type { Invocation } from './invocation.ts';
-import type { InvocationContext } from './invoked.ts';
-import { invoked } from './invoked.ts';
+import { type Handler, invoked } from './invoked.ts';
 
 /** As the original waits for its endpoints to go: twice the interval of the endpoints loop. */
 const LONGEST_MS = 20_000;
@@ -27,13 +26,11 @@ export type DeregistrationAnswer =
   | (Omit<Extract<DeregisterResult, { outcome: 'deregistered' }>, 'error'> & { readonly error?: ErrorDescription })
   | Exclude<DeregistrationResult, { outcome: 'deregistered' }>;
 
-export type DeregistrationHandler = (event: unknown, context: InvocationContext) => Promise<DeregistrationAnswer>;
-
 /**
  * The handler of what drains an API server: withdraws one address, and answers when the endpoints list it no longer, or
  * with `stillPublished` when time is over. Safe to repeat. A refusal is an answer.
  */
-export function deregistration(): DeregistrationHandler {
+export function deregistration(): Handler<DeregistrationAnswer> {
   return (event, context) => invoked('deregister', context, (invocation) => answer(parse(event), invocation));
 }
 

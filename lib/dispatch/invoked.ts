@@ -3,24 +3,27 @@ import { errorSentence } from '../telemetry/describe-error.ts';
 import type { InvocationLabels, Telemetry } from '../telemetry/telemetry.ts';
 import type { Environment } from './environment.ts';
 import type { Invocation } from './invocation.ts';
-import { processEnvironment } from './process-environment.ts';
 
 /** What is used of Lambda's context. */
-export interface InvocationContext {
+export interface LambdaContext {
   readonly getRemainingTimeInMillis: () => number;
   readonly awsRequestId?: string;
-  /** Whoever calls a handler in its own process may bring the environment along. */
-  readonly environment?: Environment;
 }
 
-/** Runs a handler's work with the environment of this process, tells what failed it, and writes its metrics. */
+/** Lambda's context, and what the invocation rests on. */
+export interface InvocationContext extends LambdaContext {
+  readonly environment: Environment;
+}
+
+export type Handler<Answer> = (event: unknown, context: InvocationContext) => Promise<Answer>;
+
+/** Runs a handler's work, logs what failed it, and writes its metrics. */
 export async function invoked<Result>(
   loop: InvocationLabels['loop'],
   context: InvocationContext,
   work: (invocation: Invocation) => Promise<Result>,
 ): Promise<Result> {
-  const environment = context.environment ?? processEnvironment();
-  const { awsRequestId: requestId } = context;
+  const { awsRequestId: requestId, environment } = context;
   const telemetry = environment.telemetry({ loop, ...(requestId !== undefined && { requestId }) });
   try {
     return await work({ environment, telemetry, remainingMs: () => context.getRemainingTimeInMillis() });

@@ -5,9 +5,9 @@ import { unlessAborted } from '../dispatch/deadline.ts';
 import { DispatchError } from '../dispatch/errors.ts';
 import { clusterName, eventFaults } from '../dispatch/event-faults.ts';
 import type { Invocation } from '../dispatch/invocation.ts';
-import { type InvocationContext, invoked } from '../dispatch/invoked.ts';
+import { type Handler, invoked } from '../dispatch/invoked.ts';
 import { listClusters, type RegisteredCluster } from '../table/clusters.ts';
-import { type DoctorEnvironment, doctorEnvironmentFrom } from './doctor-environment.ts';
+import type { DoctorEnvironment } from './doctor-environment.ts';
 import { type DoctorLine, fail, failed, looked, ok, warn } from './line.ts';
 import { lookAtClock } from './look-at-clock.ts';
 import { lookAtCluster } from './look-at-cluster.ts';
@@ -28,9 +28,7 @@ const CLUSTER_MS = 20_000;
 const request = z.strictObject({ cluster: z.optional(clusterName) });
 
 /** The handler of whoever wants to know why it does not work: looks at everything, and changes nothing in a cluster. */
-export function doctor(
-  environmentOf: () => DoctorEnvironment = () => doctorEnvironmentFrom(process.env),
-): (event: unknown, context: InvocationContext) => Promise<DoctorAnswer> {
+export function doctor(environmentOf: () => DoctorEnvironment): Handler<DoctorAnswer> {
   return (event, context) =>
     invoked('doctor', context, async (invocation) => {
       const parsed = request.safeParse(event ?? {});

@@ -3,7 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { handler as kubernetesService } from '../../functions/kubernetes-service.ts';
+import { LOOP_HANDLERS } from '../../lib/dispatch/loop-handlers.ts';
 import { parseKubeconfig } from '../../lib/kubernetes/kubeconfig.ts';
 import { registerCluster } from '../../lib/table/cluster-registration.ts';
 import { createTable } from '../../lib/table/dynamodb-create-table.ts';
@@ -65,7 +65,7 @@ test('a local run keeps a cluster that was applied beside its own, and each at i
   await registerCluster(table, specOf('beside', '192.0.2.9', beside, { file }));
 
   const scheduled = { 'detail-type': 'Scheduled Event', time: '2026-01-02T03:04:00Z' };
-  await kubernetesService(scheduled, { environment, getRemainingTimeInMillis: () => 60_000 });
+  await LOOP_HANDLERS['kubernetes-service'](scheduled, { environment, getRemainingTimeInMillis: () => 60_000 });
 
   const published = ({ standIn }: Cluster) => standIn.store.find(ENDPOINTS, 'default', 'kubernetes');
   const only = (ip: string) => ({ subsets: [{ addresses: [{ ip }] }] });

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { handler } from '../../functions/allocate.ts';
+import { allocation } from '../../lib/allocate/allocation.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { anAllocateWorld } from './allocate-world.ts';
 
@@ -10,7 +10,7 @@ const ADDRESSES = 254;
 export function testFiftyCallers(open: () => Promise<KeyValueTable>): void {
   test('Fifty callers at once are given each address of a /24 once, and the 255th is told that it is full', async () => {
     const clock = { nowMs: Date.now() };
-    const world = await anAllocateWorld({ table: await open(), handler, clock });
+    const world = await anAllocateWorld({ table: await open(), handler: allocation(), clock });
     let asked = 0;
     const ask = (count: number) => {
       asked += 1;

@@ -1,14 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import { handler as clusterIpRepair } from '../../functions/cluster-ip-repair.ts';
-import { handler as kubernetesService } from '../../functions/kubernetes-service.ts';
-import { handler as nodePortRepair } from '../../functions/node-port-repair.ts';
-import { handler as systemNamespaces } from '../../functions/system-namespaces.ts';
 import { LOOPS, type Loop } from '../../lib/cluster/cluster-spec.ts';
 import { parseClusterSpec } from '../../lib/cluster/parse-cluster-spec.ts';
 import { describeFaults } from '../../lib/cluster/spec-fault.ts';
 import { startDeadline } from '../../lib/dispatch/deadline.ts';
 import type { Environment } from '../../lib/dispatch/environment.ts';
-import type { scheduled } from '../../lib/dispatch/scheduled.ts';
+import { LOOP_HANDLERS } from '../../lib/dispatch/loop-handlers.ts';
 import type { Summary } from '../../lib/dispatch/summary.ts';
 import { loadKubeconfigFile } from '../../lib/kubernetes/kubeconfig.ts';
 import { registerCluster } from '../../lib/table/cluster-registration.ts';
@@ -64,13 +60,6 @@ export interface Handlers {
   readonly table: KeyValueTable;
   close(): Promise<void>;
 }
-
-const HANDLERS: Readonly<Record<Loop, ReturnType<typeof scheduled>>> = {
-  'system-namespaces': systemNamespaces,
-  'kubernetes-service': kubernetesService,
-  'cluster-ip-repair': clusterIpRepair,
-  'node-port-repair': nodePortRepair,
-};
 
 /** Starts a table, registers the cluster and invokes nothing yet. */
 export async function startHandlers(options: HandlersOptions): Promise<Handlers> {
@@ -136,7 +125,7 @@ export async function runAllLoops(handlers: Handlers): Promise<Invoked[]> {
 
 async function invoke(environment: Environment, loop: Loop, event: object): Promise<Invoked> {
   const told = recordingTelemetry();
-  const summary = await HANDLERS[loop](event, {
+  const summary = await LOOP_HANDLERS[loop](event, {
     environment: { ...environment, telemetry: () => told },
     getRemainingTimeInMillis: () => 60_000,
   });

@@ -2,10 +2,7 @@ import { randomInt, randomUUID } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { handler as clusterIpRepair } from '../../functions/cluster-ip-repair.ts';
-import { handler as kubernetesService } from '../../functions/kubernetes-service.ts';
-import { handler as nodePortRepair } from '../../functions/node-port-repair.ts';
-import { handler as systemNamespaces } from '../../functions/system-namespaces.ts';
+import { LOOP_HANDLERS } from '../../lib/dispatch/loop-handlers.ts';
 import { loadKubeconfigFile } from '../../lib/kubernetes/kubeconfig.ts';
 import { readCluster } from '../../lib/table/clusters.ts';
 import { createTable } from '../../lib/table/dynamodb-create-table.ts';
@@ -139,7 +136,7 @@ export async function openKbctlWorld(endpoint: string): Promise<KbctlWorld> {
     restore: (name, clusterIP) => void standIn.store.insert(SERVICES, restoredService(name, clusterIP)),
     runAllLoops: async (options = {}) => {
       const environment = environmentOf(options, () => Date.now() - (options.agoMs ?? 0));
-      for (const handler of [systemNamespaces, clusterIpRepair, nodePortRepair, kubernetesService]) {
+      for (const handler of Object.values(LOOP_HANDLERS)) {
         await handler({ force: true }, { environment, getRemainingTimeInMillis: () => 60_000 });
       }
     },

@@ -1,13 +1,9 @@
-import { handler as clusterIpRepair } from '../../functions/cluster-ip-repair.ts';
-import { handler as kubernetesService } from '../../functions/kubernetes-service.ts';
-import { handler as nodePortRepair } from '../../functions/node-port-repair.ts';
-import { handler as systemNamespaces } from '../../functions/system-namespaces.ts';
 import type { ClusterSpec, Loop } from '../../lib/cluster/cluster-spec.ts';
-import { ClusterConnections } from '../../lib/dispatch/cluster-connections.ts';
 import { startDeadline } from '../../lib/dispatch/deadline.ts';
 import type { Environment } from '../../lib/dispatch/environment.ts';
-import type { scheduled } from '../../lib/dispatch/scheduled.ts';
+import { LOOP_HANDLERS } from '../../lib/dispatch/loop-handlers.ts';
 import type { Summary } from '../../lib/dispatch/summary.ts';
+import { ClusterConnections } from '../../lib/environment/cluster-connections.ts';
 import { loadKubeconfigFile } from '../../lib/kubernetes/kubeconfig.ts';
 import { registerCluster } from '../../lib/table/cluster-registration.ts';
 import type { Item, KeyValueTable } from '../../lib/table/key-value-table.ts';
@@ -19,13 +15,6 @@ import { type RecordingTelemetry, recordingTelemetry } from './recording-telemet
 import { countedWriteIds } from './write-ids.ts';
 
 export const CLUSTER = 'demo';
-
-const HANDLERS: Readonly<Record<Loop, ReturnType<typeof scheduled>>> = {
-  'system-namespaces': systemNamespaces,
-  'kubernetes-service': kubernetesService,
-  'cluster-ip-repair': clusterIpRepair,
-  'node-port-repair': nodePortRepair,
-};
 
 /** A table, bound to a deadline if it is given one. */
 export type OpenTable = (deadline?: AbortSignal) => KeyValueTable;
@@ -109,7 +98,7 @@ export async function aMisbehavingWorld({ spec = {}, tables }: WorldOptions = {}
     tick: (loop) => {
       clock.nowMs += specOf({}).intervalSeconds[loop] * 1000;
       const event = { 'detail-type': 'Scheduled Event', time: new Date(clock.nowMs).toISOString() };
-      return HANDLERS[loop](event, { environment, getRemainingTimeInMillis: () => 60_000 });
+      return LOOP_HANDLERS[loop](event, { environment, getRemainingTimeInMillis: () => 60_000 });
     },
     runOut: deadlines.runOut,
     record: async (loop) => (await readRunRecord(table, CLUSTER, loop))?.record,

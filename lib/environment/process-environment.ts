@@ -1,5 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import { dnsHostResolver, dnsLookup } from '../kubernetes/dns-host-resolver.ts';
+import { CONCURRENT_PASSES } from '../dispatch/budgets.ts';
+import type { Environment } from '../dispatch/environment.ts';
+import { DispatchError } from '../dispatch/errors.ts';
+import type { Handler, LambdaContext } from '../dispatch/invoked.ts';
+import { isLambda, kubeconfigLoader } from '../dispatch/load-kubeconfig.ts';
+import { readPackagedSpec } from '../dispatch/packaged-spec.ts';
 import type { MessageQueue } from '../queue/message-queue.ts';
 import { createSqsClient } from '../queue/sqs-client.ts';
 import { sqsQueue } from '../queue/sqs-queue.ts';
@@ -8,28 +13,32 @@ import { createDynamoClient } from '../table/dynamodb-client.ts';
 import { dynamoDbTable } from '../table/dynamodb-table.ts';
 import { serverClock } from '../table/server-clock.ts';
 import { powertoolsTelemetry } from '../telemetry/powertools.ts';
-import { CONCURRENT_PASSES } from './budgets.ts';
-import { ClusterConnections } from './cluster-connections.ts';
-import { startDeadline } from './deadline.ts';
-import type { Environment } from './environment.ts';
-import { DispatchError } from './errors.ts';
-import { isLambda, kubeconfigLoader } from './load-kubeconfig.ts';
-import { readPackagedSpec } from './packaged-spec.ts';
+import { createEnvironment } from './create-environment.ts';
 
 type Variables = Readonly<Record<string, string | undefined>>;
 
-let ofThisProcess: Environment | undefined;
-
-/** The environment of a deployed function, made at its first invocation. Throws a `DispatchError` of code `BadEnvironment`. */
-export function processEnvironment(): Environment {
-  ofThisProcess ??= environmentFrom(process.env);
-  return ofThisProcess;
+/**
+ * Makes a function's entry point of its handler. Its environment is made at its first invocation, which fails with a
+ * `DispatchError` of code `BadEnvironment` where a variable is missing.
+ */
+export function deployed<Answer>(
+  handler: Handler<Answer>,
+): (event: unknown, context: LambdaContext) => Promise<Answer> {
+  const environmentOf = once(() => environmentFrom(process.env));
+  return async (event, context) => {
+    const { awsRequestId } = context;
+    return handler(event, {
+      environment: environmentOf(),
+      getRemainingTimeInMillis: () => context.getRemainingTimeInMillis(),
+      ...(awsRequestId !== undefined && { awsRequestId }),
+    });
+  };
 }
 
 /**
  * `TABLE_NAME` names the table, `STACK` the stack that owns its clusters, `REPORTING_INSTANCE` who events are reported
- * by, `TICK_QUEUE_URL` this loop's queue if it has one, `CLUSTERS_PER_TICK` how many clusters share a message (16); `CLUSTER_DIMENSION` is `true` for metrics by cluster. Region,
- * endpoint and credentials are the AWS SDK's business, the log level is that of Powertools (`POWERTOOLS_LOG_LEVEL`).
+ * by, `TICK_QUEUE_URL` this loop's queue if it has one, `CLUSTERS_PER_TICK` how many clusters share a message (16);
+ * `CLUSTER_DIMENSION` is `true` for metrics by cluster. Region, endpoint and credentials are the AWS SDK's business, the log level is that of Powertools (`POWERTOOLS_LOG_LEVEL`).
  * `cluster.yml` and kubeconfig files are looked for beside the function's code.
  */
 export function environmentFrom(variables: Variables): Environment {
@@ -42,15 +51,10 @@ export function environmentFrom(variables: Variables): Environment {
   const nowMs = Date.now;
   const client = createDynamoClient();
   const { skewMs } = serverClock(client, nowMs);
-  const clusters = new ClusterConnections({
-    nowMs,
-    loadKubeconfig: kubeconfigLoader(folder, kubeconfigReader(), { refuseLocal: isLambda(variables) }),
-  });
-  return {
+  const { environment } = createEnvironment({
     nowMs,
     skewMs,
-    newPassId: randomUUID,
-    startDeadline,
+    loadKubeconfig: kubeconfigLoader(folder, kubeconfigReader(), { refuseLocal: isLambda(variables) }),
     telemetry: (labels) => powertoolsTelemetry(labels, { clusterDimension }),
     reportingInstance,
     stack,
@@ -58,9 +62,8 @@ export function environmentFrom(variables: Variables): Environment {
     clustersPerTick: Number(variables['CLUSTERS_PER_TICK'] ?? CONCURRENT_PASSES),
     packaged: { startedAtMs: nowMs(), spec: once(() => readPackagedSpec(folder)) },
     table: (deadline) => dynamoDbTable({ client, tableName, deadline, nowMs, newWriteId: randomUUID }),
-    connect: (spec, options) => clusters.connect(spec, options),
-    resolveHost: (signal) => dnsHostResolver(dnsLookup(signal)),
-  };
+  });
+  return environment;
 }
 
 function queueAt(url: string, variables: Variables): MessageQueue {

@@ -1,4 +1,7 @@
 import type { ClusterSpec } from '../cluster/cluster-spec.ts';
+import type { ClusterAccess, ConnectOptions } from '../dispatch/environment.ts';
+import type { LoadKubeconfig } from '../dispatch/load-kubeconfig.ts';
+import { VERSION } from '../dispatch/version.ts';
 import type { CallOptions } from '../kubernetes/api-calls.ts';
 import { clusterPort } from '../kubernetes/api-server-cluster.ts';
 import { type CredentialEnd, credentialEnds, endsSoon } from '../kubernetes/credential-end.ts';
@@ -9,9 +12,6 @@ import { BytesInFlight } from '../kubernetes/reply-bounds.ts';
 import type { Transport } from '../kubernetes/transport.ts';
 import { ApiServerConnections } from '../kubernetes/transport.ts';
 import { tellOnce } from '../kubernetes/warnings.ts';
-import type { ClusterAccess, ConnectOptions } from './environment.ts';
-import type { LoadKubeconfig } from './load-kubeconfig.ts';
-import { VERSION } from './version.ts';
 
 export interface ClusterConnectionsOptions {
   readonly nowMs: () => number;

@@ -1,0 +1,19 @@
+import type { Loop } from '../cluster/cluster-spec.ts';
+import { clusterIpRepair } from '../loops/cluster-ip-repair.ts';
+import { kubernetesService } from '../loops/kubernetes-service.ts';
+import { nodePortRepair } from '../loops/node-port-repair.ts';
+import { systemNamespaces } from '../loops/system-namespaces.ts';
+import type { Handler } from './invoked.ts';
+import { scheduled } from './scheduled.ts';
+import type { Summary } from './summary.ts';
+
+/**
+ * Every loop's handler, for a process that runs all of them. In the order of the first invocations: namespaces before
+ * what lives in them, ranges before what allocates.
+ */
+export const LOOP_HANDLERS: Readonly<Record<Loop, Handler<Summary>>> = {
+  'system-namespaces': scheduled(systemNamespaces),
+  'cluster-ip-repair': scheduled(clusterIpRepair),
+  'node-port-repair': scheduled(nodePortRepair),
+  'kubernetes-service': scheduled(kubernetesService),
+};

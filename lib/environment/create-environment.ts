@@ -1,0 +1,30 @@
+import { randomUUID } from 'node:crypto';
+import { startDeadline } from '../dispatch/deadline.ts';
+import type { Environment } from '../dispatch/environment.ts';
+import type { LoadKubeconfig } from '../dispatch/load-kubeconfig.ts';
+import { dnsHostResolver, dnsLookup } from '../kubernetes/dns-host-resolver.ts';
+import { ClusterConnections } from './cluster-connections.ts';
+
+/** What differs between a deployed function, a local run and a command: everything else is the same for all of them. */
+export interface EnvironmentParts
+  extends Omit<Environment, 'newPassId' | 'connect' | 'resolveHost' | 'nowMs' | 'startDeadline'>,
+    Partial<Pick<Environment, 'nowMs' | 'startDeadline'>> {
+  readonly loadKubeconfig: LoadKubeconfig;
+}
+
+/** Puts together what an invocation rests on. `close` ends every connection to API servers. */
+export function createEnvironment({ loadKubeconfig, nowMs = Date.now, ...parts }: EnvironmentParts): {
+  readonly environment: Environment;
+  readonly close: () => Promise<void>;
+} {
+  const connections = new ClusterConnections({ nowMs, loadKubeconfig });
+  const environment: Environment = {
+    startDeadline,
+    newPassId: randomUUID,
+    ...parts,
+    nowMs,
+    connect: (spec, options) => connections.connect(spec, options),
+    resolveHost: (signal) => dnsHostResolver(dnsLookup(signal)),
+  };
+  return { environment, close: () => connections.close() };
+}
