@@ -85,7 +85,8 @@ export const SPEC_FIELDS: Readonly<Record<string, SpecField>> = {
     examples: ['203.0.113.10', '2001:db8::10'],
   },
   'apiServers[].host': {
-    description: 'A DNS name whose every A and AAAA record is published. No scheme, no port; always of kind shared.',
+    description:
+      'A DNS name whose every A and AAAA record is published, up to 32. No scheme, no port; always of kind shared.',
     maxLength: 253,
     examples: ['api.prod-eu-1.example.com'],
   },

@@ -66,6 +66,7 @@ function passContext(
     resolveHost: environment.resolveHost(signal),
     passId,
     nowMs,
+    startBudget: environment.startDeadline,
     pause: (ms) => pause(environment.startDeadline(ms), signal),
     ...(mode !== undefined && { previousMode: mode }),
     state: previous?.state,

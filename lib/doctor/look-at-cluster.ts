@@ -63,7 +63,7 @@ export async function lookAtCluster(cluster: RegisteredCluster, looking: Looking
       look('api server', () => lookAtApiServer(access, review)),
       look('probe', async () => {
         const leases = (await listLeases(environment.table(signal), spec.name)).map(({ lease }) => lease);
-        return lookAtProbes(spec, leases, { probe, resolveHost });
+        return lookAtProbes(spec, leases, { probe, resolveHost, signal });
       }),
     ]);
     const reached = [...known, ...kubeconfig, ...name, ...server, ...probes];

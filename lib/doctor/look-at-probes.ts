@@ -1,28 +1,41 @@
 import type { ClusterSpec } from '../cluster/cluster-spec.ts';
 import type { Lease } from '../cluster/lease.ts';
-import { probeOutcome } from '../endpoints/probe-outcome.ts';
+import type { ProbeOutcome } from '../endpoints/probe-outcome.ts';
 import type { Prober } from '../kubernetes/probe.ts';
 import type { HostResolver } from '../kubernetes/resolve-host.ts';
-import { type ProbedAddress, resolveAddresses } from '../loops/probe-addresses.ts';
+import { type ProbedAddress, probeAddresses, resolveAddresses } from '../loops/probe-addresses.ts';
 import { type DoctorLine, fail, ok, warn } from './line.ts';
+
+interface Probing {
+  readonly probe: Prober;
+  readonly resolveHost: HostResolver;
+  /** Ends the probes: what was not probed by then has no line. */
+  readonly signal: AbortSignal;
+}
 
 /** Each address that may be published, asked as the kubernetes-service loop asks it. */
 export async function lookAtProbes(
   spec: ClusterSpec,
   leases: readonly Lease[],
-  { probe, resolveHost }: { readonly probe: Prober; readonly resolveHost: HostResolver },
+  { probe, resolveHost, signal }: Probing,
 ): Promise<readonly DoctorLine[]> {
   const { addresses, findings } = await resolveAddresses(spec, resolveHost, leases);
   const names = findings.map(({ message }) =>
     fail('dns', message, 'Correct the DNS records, or the host in apiServers'),
   );
-  return [...names, ...(await Promise.all(addresses.map((address) => lookAtAddress(address, probe))))];
+  const outcomes = await probeAddresses(addresses, probe, signal);
+  return [
+    ...names,
+    ...addresses.flatMap((address) => {
+      const outcome = outcomes.get(address.address);
+      return outcome === undefined ? [] : [aboutAddress(address, outcome)];
+    }),
+  ];
 }
 
-async function lookAtAddress({ address, target }: ProbedAddress, probe: Prober): Promise<DoctorLine> {
-  const reply = await probe(target);
-  const { verdict, detail } = probeOutcome(reply);
-  const message = `${address}, asked at ${target.url}, ${reply.kind === 'status' ? '' : 'gave '}${detail}`;
+function aboutAddress({ address, target }: ProbedAddress, outcome: ProbeOutcome): DoctorLine {
+  const { verdict, detail, answered, odd } = outcome;
+  const message = `${address}, asked at ${target.url}, ${answered ? '' : 'gave '}${detail}`;
   if (verdict === 'ready') return ok('probe', message);
   if (verdict === 'alive') {
     const fix =
@@ -30,7 +43,9 @@ async function lookAtAddress({ address, target }: ProbedAddress, probe: Prober):
     return warn('probe', message, fix);
   }
   if (verdict === 'shuttingDown') return warn('probe', message, 'Wait for it to come back');
-  return fail('probe', message, REMEDIES[reply.kind]);
+  if (verdict === 'unknown') return warn('probe', message, 'Ask again');
+  if (answered) return fail('probe', message, REMEDIES.status);
+  return fail('probe', message, odd ? REMEDIES.tlsFailure : REMEDIES.silence);
 }
 
 const REMEDIES = {

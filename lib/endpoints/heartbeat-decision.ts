@@ -57,5 +57,7 @@ function withoutPlace(lease: Lease, outcome: ProbeOutcome | undefined, nowMs: nu
     return { write: { ...lease, expiresAtMs, misses: MISSES_TO_GO, missedAtMs: nowMs, seenDown: true } };
   }
   // Silence: the process that said it was shutting down is gone.
-  return lease.seenDown && outcome?.answered === false ? { write: { ...lease, seenDown: false } } : {};
+  return lease.seenDown && outcome?.verdict === 'miss' && !outcome.answered
+    ? { write: { ...lease, seenDown: false } }
+    : {};
 }

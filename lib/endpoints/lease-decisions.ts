@@ -55,6 +55,7 @@ function probedChange(
   const outcome = observation.outcomes.get(known.address);
   if (outcome === undefined || (lease !== undefined && isKeptByAgent(lease, observation.nowMs))) return undefined;
   const verdict = verdictFor(known.kind, outcome);
+  if (verdict === 'unknown') return undefined;
   if (verdict === 'ready') return refreshed(known, lease, outcome, observation);
   if (verdict === 'alive') return refreshedUnlessDown(known, lease, outcome, observation);
   if (lease === undefined) return undefined;
@@ -171,7 +172,7 @@ export function rememberedLease(
 ): Lease | undefined {
   const outcome = outcomes.get(address);
   if (outcome !== undefined && verdictFor(kind, outcome) === 'shuttingDown') return undefined;
-  const missed = outcome !== undefined && (outcome.answered || isAnyAnswered(outcomes));
+  const missed = outcome?.verdict === 'miss' && (outcome.answered || isAnyAnswered(outcomes));
   return {
     address,
     generation: 1,

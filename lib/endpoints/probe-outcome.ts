@@ -2,14 +2,15 @@
 export type ProbeAnswer =
   | { readonly kind: 'status'; readonly status: number; readonly body: string }
   | { readonly kind: 'tlsFailure'; readonly message: string }
-  | { readonly kind: 'silence'; readonly message: string };
+  | { readonly kind: 'silence'; readonly message: string }
+  | { readonly kind: 'unknown'; readonly message: string };
 
 /**
  * What an answer says of the server. `ready` and `alive` refresh a lease, but only `ready` brings back what was taken
- * out; `odd` is a miss that somebody should look at.
+ * out; `unknown` changes nothing; `odd` is a miss that a person should check.
  */
 export interface ProbeOutcome {
-  readonly verdict: 'ready' | 'alive' | 'shuttingDown' | 'miss';
+  readonly verdict: 'ready' | 'alive' | 'shuttingDown' | 'miss' | 'unknown';
   readonly odd: boolean;
   /** A server spoke, so that the way to it is open. */
   readonly answered: boolean;
@@ -29,6 +30,8 @@ export function probeOutcome(answer: ProbeAnswer): ProbeOutcome {
   switch (answer.kind) {
     case 'silence':
       return { verdict: 'miss', odd: false, answered: false, detail: `no answer: ${answer.message}` };
+    case 'unknown':
+      return { verdict: 'unknown', odd: false, answered: false, detail: `not known: ${answer.message}` };
     case 'tlsFailure':
       return { verdict: 'miss', odd: true, answered: false, detail: `TLS failed: ${answer.message}` };
     case 'status':

@@ -3,6 +3,7 @@ import { Client } from 'undici';
 import { heedSignal } from './heed-signal.ts';
 import type { ApiServerAccess, TlsMaterial } from './kubeconfig.ts';
 import { isLocalHost, localRefused } from './local-addresses.ts';
+import { measureLag } from './loop-lag.ts';
 import { describeNetworkError, networkFaultOf } from './network-fault.ts';
 import type { ProbeReply, Prober, ProbeTarget } from './probe.ts';
 
@@ -13,27 +14,44 @@ export interface HttpsProberOptions {
   readonly userAgent: string;
   /** Bounds each probe, beside the deadline. Default and most: 3 s. */
   readonly timeoutMs?: number;
+  /** Begins to measure the lag of our own event loop. Default: by a timer. */
+  readonly measureLag?: () => () => number;
 }
 
 const LONGEST_PROBE_MS = 3_000;
+/** With less the answer of a server that lives is received in time, in the rest of the 3 s. */
+const LATE_MS = 500;
 const LONGEST_BODY = 4_096;
 
 /**
  * Asks with the kubeconfig's CA, and with its credential only where the target wants it and the certificate is
  * verified. Each probe has a connection of its own: that the server still accepts one is part of the question, and a
- * kept connection that was dropped on the way would pass for silence.
+ * kept connection that was dropped on the way would pass for silence. A timeout is no silence of the server where the
+ * pass ended it, or where this process was busy meanwhile, as with the long reply of another cluster.
  */
-export function httpsProber({ access, deadline, userAgent, timeoutMs }: HttpsProberOptions): Prober {
-  const limitMs = Math.min(timeoutMs ?? LONGEST_PROBE_MS, LONGEST_PROBE_MS);
-  return async (target) => {
-    const signal = AbortSignal.any([deadline, AbortSignal.timeout(limitMs)]);
+export function httpsProber({ access, deadline, userAgent, ...options }: HttpsProberOptions): Prober {
+  const limitMs = Math.min(options.timeoutMs ?? LONGEST_PROBE_MS, LONGEST_PROBE_MS);
+  const startLag = options.measureLag ?? measureLag;
+  return async (target, given) => {
+    const end = given === undefined ? deadline : AbortSignal.any([deadline, given]);
+    const signal = AbortSignal.any([end, AbortSignal.timeout(limitMs)]);
+    const worstLag = startLag();
     try {
       return await heedSignal(signal, () => ask(target, access, userAgent, signal));
     } catch (error) {
-      const message = signal.aborted ? `no answer within ${limitMs} ms` : describeNetworkError(error);
-      return { kind: networkFaultOf(error) === 'tls' ? 'tlsFailure' : 'silence', message };
+      if (end.aborted) return { kind: 'unknown', message: 'the time of the pass for probes was over' };
+      if (signal.aborted) return timedOut(limitMs, worstLag());
+      return { kind: networkFaultOf(error) === 'tls' ? 'tlsFailure' : 'silence', message: describeNetworkError(error) };
+    } finally {
+      worstLag();
     }
   };
+}
+
+function timedOut(limitMs: number, lagMs: number): ProbeReply {
+  if (lagMs < LATE_MS) return { kind: 'silence', message: `no answer within ${limitMs} ms` };
+  const message = `this process was busy for ${Math.round(lagMs)} ms while it waited for the answer`;
+  return { kind: 'unknown', message };
 }
 
 async function ask(

@@ -3,7 +3,9 @@ export type ProbeReply =
   | { readonly kind: 'status'; readonly status: number /** At most 4 KB. */; readonly body: string }
   | { readonly kind: 'tlsFailure'; readonly message: string }
   /** Refused, reset, no route, DNS, timeout. */
-  | { readonly kind: 'silence'; readonly message: string };
+  | { readonly kind: 'silence'; readonly message: string }
+  /** This process was too late to receive an answer, or stopped waiting: nothing is known of the server. */
+  | { readonly kind: 'unknown'; readonly message: string };
 
 export interface ProbeTarget {
   /** Whole URL, `https://10.0.0.1:6443/readyz`. */
@@ -14,4 +16,5 @@ export interface ProbeTarget {
   readonly authenticate: boolean | 'atKubeconfigHost';
 }
 
-export type Prober = (target: ProbeTarget) => Promise<ProbeReply>;
+/** `signal`: the time for probes, beside that of a single one. */
+export type Prober = (target: ProbeTarget, signal?: AbortSignal) => Promise<ProbeReply>;

@@ -1,2 +1,5 @@
-/** Every A and AAAA record of a host name, canonical texts. `undefined`: the look-up failed, which says nothing. */
-export type HostResolver = (host: string) => Promise<readonly string[] | undefined>;
+/**
+ * Every A and AAAA record of a host name, canonical texts. `undefined`: the look-up failed, or the signal ended it, which
+ * says nothing.
+ */
+export type HostResolver = (host: string, signal?: AbortSignal) => Promise<readonly string[] | undefined>;

@@ -18,6 +18,8 @@ export interface PassContext {
   readonly resolveHost: HostResolver;
   readonly passId: string;
   readonly nowMs: () => number;
+  /** A part of the pass's time. Cancelled when it is not needed any more, or the process waits for its end. */
+  readonly startBudget: (ms: number) => { readonly signal: AbortSignal; readonly cancel: () => void };
   /** For what the API server does by itself a moment later. The pass's deadline ends it. */
   readonly pause: (ms: number) => Promise<void>;
   /**

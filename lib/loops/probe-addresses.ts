@@ -8,6 +8,11 @@ import type { ExpectedAddress } from '../endpoints/published-addresses.ts';
 import type { Prober, ProbeTarget } from '../kubernetes/probe.ts';
 import type { HostResolver } from '../kubernetes/resolve-host.ts';
 
+/** A name server may answer with thousands: each record costs a probe, a lease and a place in the Endpoints. */
+const RECORDS_OF_A_HOST = 32;
+/** An invocation runs at most 16 passes at a time, so that a process has at most 256 probes under way. */
+const PROBES_AT_ONCE = 16;
+
 /** An address of the spec, and where to ask for it. */
 export interface ProbedAddress extends ExpectedAddress {
   readonly target: ProbeTarget;
@@ -72,13 +77,17 @@ function publishable(
   probed: (addresses: readonly string[]) => ProbedAddress[],
 ): ResolvedAddresses {
   const family = familyOf(spec.serviceClusterIPRanges[0].split('/')[0] ?? '');
-  const unfit = records.filter((record) => !isFit(record));
+  const unfit = records.filter((record) => !isFit(record)).slice(0, RECORDS_OF_A_HOST);
   const findings = unfit.map((record): Finding => {
     const message = `${host} stands for ${record}, which no Endpoints may publish; correct its DNS records`;
     return { type: 'other', message, item: record };
   });
   const fit = records.filter((record) => isFit(record) && familyOf(record) === family);
-  return { addresses: probed(fit), findings, unresolved: [] };
+  if (fit.length > RECORDS_OF_A_HOST) {
+    const message = `${host} stands for ${fit.length} addresses; the first ${RECORDS_OF_A_HOST} are probed and published`;
+    findings.push({ type: 'other', message, item: host });
+  }
+  return { addresses: probed(fit.slice(0, RECORDS_OF_A_HOST)), findings, unresolved: [] };
 }
 
 function isFit(record: string): boolean {
@@ -103,11 +112,28 @@ function isHostOf({ apiServers }: ClusterSpec, url: string): boolean {
   return apiServers.some((server) => ('address' in server ? server.address : server.host) === host);
 }
 
-/** Probes all at once, by address. */
+/**
+ * Probes up to 16 addresses at a time until the signal aborts. Outcomes by address, in the order given; an address whose
+ * turn did not come has none.
+ */
 export async function probeAddresses(
   addresses: readonly ProbedAddress[],
   probe: Prober,
+  signal: AbortSignal,
 ): Promise<ReadonlyMap<string, ProbeOutcome>> {
-  const outcomes = addresses.map(async ({ address, target }) => [address, probeOutcome(await probe(target))] as const);
-  return new Map(await Promise.all(outcomes));
+  const found = new Map<string, ProbeOutcome>();
+  const turns = addresses.values();
+  const takeTurns = async () => {
+    for (const { address, target } of turns) {
+      if (signal.aborted) return;
+      found.set(address, probeOutcome(await probe(target, signal)));
+    }
+  };
+  await Promise.all(Array.from({ length: PROBES_AT_ONCE }, takeTurns));
+  return new Map(
+    addresses.flatMap(({ address }) => {
+      const outcome = found.get(address);
+      return outcome === undefined ? [] : [[address, outcome] as const];
+    }),
+  );
 }

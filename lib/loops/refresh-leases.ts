@@ -4,9 +4,14 @@ import { oddProbes } from '../endpoints/endpoint-findings.ts';
 import { decideLeases, isAnyAnswered, type LeaseChange, rememberedLease } from '../endpoints/lease-decisions.ts';
 import type { ProbeOutcome } from '../endpoints/probe-outcome.ts';
 import type { ExpectedAddress } from '../endpoints/published-addresses.ts';
+import type { HostResolver } from '../kubernetes/resolve-host.ts';
 import { type ListedLease, listLeases, putLease, removeLease } from '../table/leases.ts';
 import type { PassContext } from './pass.ts';
 import { type ProbedAddress, probeAddresses, resolveAddresses } from './probe-addresses.ts';
+
+/** Of the 9 s of a pass. A silent probe takes 3 s. */
+const LOOK_UPS_MS = 2_000;
+const PROBES_MS = 3_500;
 
 export interface LeasesObserved {
   readonly expected: readonly ExpectedAddress[];
@@ -31,8 +36,7 @@ export async function refreshLeases(context: PassContext): Promise<LeasesRefresh
   const { spec, table, nowMs } = context;
   const listed = await listLeases(table, spec.name);
   const leases = listed.map(({ lease }) => lease);
-  const { addresses: expected, findings, unresolved } = await resolveAddresses(spec, context.resolveHost, leases);
-  const outcomes = await askAddresses(context, expected, leases);
+  const { addresses: expected, findings, unresolved, outcomes } = await lookAtAddresses(context, leases);
   const hosts = spec.apiServers.flatMap((server) => ('host' in server ? server.host : []));
   const leaseMs = spec.endpoints.leaseSeconds * 1000;
   const intervalMs = spec.intervalSeconds['kubernetes-service'] * 1000;
@@ -57,21 +61,38 @@ export async function refreshLeases(context: PassContext): Promise<LeasesRefresh
   };
 }
 
+/** Look-ups and probes share a time that leaves the rest of the pass for its reads and writes. */
+async function lookAtAddresses(context: PassContext, leases: readonly Lease[]) {
+  const all = context.startBudget(LOOK_UPS_MS + PROBES_MS);
+  const lookUps = context.startBudget(LOOK_UPS_MS);
+  try {
+    const resolveHost: HostResolver = (host) => context.resolveHost(host, lookUps.signal);
+    const resolved = await resolveAddresses(context.spec, resolveHost, leases);
+    return { ...resolved, outcomes: await askAddresses(context, resolved.addresses, leases, all.signal) };
+  } finally {
+    all.cancel();
+    lookUps.cancel();
+  }
+}
+
 /** An agent's server is asked only as a witness: whether the silence of all the others is theirs, or our own network's. */
 async function askAddresses(
   { probe, nowMs }: PassContext,
   expected: readonly ProbedAddress[],
   leases: readonly Lease[],
+  signal: AbortSignal,
 ): Promise<ReadonlyMap<string, ProbeOutcome>> {
   const kept = new Set(leases.filter((lease) => isKeptByAgent(lease, nowMs())).map(({ address }) => address));
   const outcomes = await probeAddresses(
     expected.filter(({ address }) => !kept.has(address)),
     probe,
+    signal,
   );
   if (outcomes.size === 0 || isAnyAnswered(outcomes)) return outcomes;
   const witnesses = await probeAddresses(
     expected.filter(({ address }) => kept.has(address)),
     probe,
+    signal,
   );
   return new Map([...outcomes, ...witnesses]);
 }

@@ -154,11 +154,13 @@ describe('the way to the API server', () => {
     { reply: { kind: 'status', status: 500, body: '[-]shutdown failed: x' }, level: 'warn', fix: expect.any(String) },
     { reply: { kind: 'status', status: 503, body: '' }, level: 'fail', fix: expect.stringContaining('probe.path') },
     { reply: { kind: 'tlsFailure', message: 'x' }, level: 'fail', fix: expect.stringContaining('serverName') },
+    { reply: { kind: 'unknown', message: 'x' }, level: 'warn', fix: 'Ask again' },
     { reply: { kind: 'silence', message: 'x' }, level: 'fail', fix: expect.stringContaining('firewall') },
   ])('a probe that gets $reply is a line of level $level', async ({ reply, level, fix }) => {
     const lines = await lookAtProbes(aClusterSpec(), [], {
       probe: async () => reply,
       resolveHost: async () => undefined,
+      signal: new AbortController().signal,
     });
     expect(lines).toMatchObject([{ check: 'probe', level, ...(fix !== undefined && { fix }) }]);
     expect(lines[0]?.message).toContain('10.9.8.7, asked at https://10.9.8.7:6443/readyz');

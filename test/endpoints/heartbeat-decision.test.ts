@@ -10,6 +10,7 @@ const READY = answer(200);
 const UNAUTHORIZED = answer(401);
 const BROKEN = answer(503);
 const SHUTTING_DOWN = answer(500, '[-]shutdown failed: reason withheld\n');
+const UNKNOWN: ProbeAnswer = { kind: 'unknown', message: 'this process was busy' };
 const SILENCE: ProbeAnswer = { kind: 'silence', message: 'connect ECONNREFUSED' };
 
 const held: Lease = {
@@ -69,6 +70,8 @@ describe('a heartbeat', () => {
 
   test.each([
     { name: 'silence lets the lease run out', lease: held, said: SILENCE },
+    { name: 'an answer that is not known lets the lease run out', lease: held, said: UNKNOWN },
+    { name: 'an answer that is not known changes no mark', lease: saidGoodbye, said: UNKNOWN },
     { name: 'a failed check lets the lease run out', lease: held, said: BROKEN },
     { name: 'silence takes no lease', lease: undefined, said: SILENCE },
     { name: 'a 401 brings back nobody who said that it shuts down', lease: saidGoodbye, said: UNAUTHORIZED },

@@ -32,4 +32,13 @@ describe('the addresses of a host', () => {
   ])('%s', async (_, ipv4, ipv6, expected) => {
     await expect(resolver(ipv4, ipv6)('api.example.com')).resolves.toEqual(expected);
   });
+
+  test('are unknown when no name server answers before the time for look-ups is over', async () => {
+    const never = () => new Promise<never>(() => {});
+    const resolve = dnsHostResolver({ resolve4: never as never, resolve6: never as never });
+    await expect(resolve('api.example.com', AbortSignal.abort())).resolves.toBeUndefined();
+    const end = new AbortController();
+    setImmediate(() => end.abort());
+    await expect(resolve('api.example.com', end.signal)).resolves.toBeUndefined();
+  });
 });

@@ -27,6 +27,7 @@ async function serverAnd(
     user?: object;
     deadline?: AbortSignal;
     timeoutMs?: number;
+    lagMs?: number;
   } = {},
 ) {
   const server = await startFaultServer(react, set.tls ?? certified);
@@ -43,6 +44,7 @@ async function serverAnd(
     deadline: set.deadline ?? new AbortController().signal,
     userAgent: 'test',
     ...(set.timeoutMs !== undefined && { timeoutMs: set.timeoutMs }),
+    measureLag: () => () => set.lagMs ?? 0,
   });
   const target = { url: `${server.url}/readyz?verbose`, authenticate: false };
   return { server, probe, target };
@@ -160,18 +162,39 @@ describe('silence', () => {
     expect(silent.connections()).toBe(1);
   });
 
-  test('is no answer before the end of the pass', async () => {
-    const deadline = new AbortController();
-    const react = (): Reaction => {
-      setImmediate(() => deadline.abort());
-      return { hang: true };
-    };
-    const { probe, target } = await serverAnd(react, { deadline: deadline.signal });
+  test('is no answer in the time of a probe, also where our own event loop was a little late', async () => {
+    const { probe, target } = await serverAnd(() => ({ hang: true }), { timeoutMs: 50, lagMs: 499 });
+    await expect(probe(target)).resolves.toMatchObject({ kind: 'silence' });
+  });
+
+  test('is a refused connection, however late our own event loop was', async () => {
+    const { probe, target, server } = await serverAnd(() => ({}), { lagMs: 2_000 });
+    await server.stop();
+    stops = [];
     await expect(probe(target)).resolves.toMatchObject({ kind: 'silence' });
   });
 
   test('is a URL that is none', async () => {
     const { probe } = await serverAnd(() => ({}));
     await expect(probe({ url: 'not a URL', authenticate: false })).resolves.toMatchObject({ kind: 'silence' });
+  });
+});
+
+describe('a probe that says nothing of the server', () => {
+  test('ran into its timeout while our own event loop was late', async () => {
+    const { probe, target } = await serverAnd(() => ({ hang: true }), { timeoutMs: 50, lagMs: 500 });
+    const message = 'this process was busy for 500 ms while it waited for the answer';
+    await expect(probe(target)).resolves.toEqual({ kind: 'unknown', message });
+  });
+
+  test.each(['pass', 'time for probes'])('was ended by the end of the %s', async (which) => {
+    const end = new AbortController();
+    const react = (): Reaction => {
+      setImmediate(() => end.abort());
+      return { hang: true };
+    };
+    const { probe, target } = await serverAnd(react, which === 'pass' ? { deadline: end.signal } : {});
+    const reply = await probe(target, which === 'pass' ? undefined : end.signal);
+    expect(reply).toEqual({ kind: 'unknown', message: 'the time of the pass for probes was over' });
   });
 });

@@ -1,4 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
+import { PASS_BUDGET_MS } from '../../lib/dispatch/budgets.ts';
+import type { HostResolver } from '../../lib/kubernetes/resolve-host.ts';
+import type { PassContext } from '../../lib/loops/pass.ts';
 import { anEndpoints } from '../support/an-endpoints.ts';
 import { aHost, aServer, EndpointsWorld, READY, SHUTTING_DOWN, SILENT } from '../support/endpoints-world.ts';
 
@@ -173,6 +176,77 @@ describe('a published address without a lease', () => {
     world.records.set(HOST, [B]);
     await world.answer(READY, B).tick();
     expect(world.published()).toEqual([B, C]);
+  });
+});
+
+describe('slow name servers and many records', () => {
+  const records = (many: number) => Array.from({ length: many }, (_, n) => `10.0.${n >> 8}.${n & 255}`).sort();
+
+  function budgets(world: EndpointsWorld, spent: (ms: number) => boolean) {
+    const asked: number[] = [];
+    const startBudget = (ms: number) => {
+      asked.push(ms);
+      return { signal: spent(ms) ? AbortSignal.abort() : new AbortController().signal, cancel: () => {} };
+    };
+    const tick = (context: Partial<PassContext> = {}) => world.tick(10_000, { startBudget, ...context });
+    return { asked, tick };
+  }
+
+  test('leave time for probes, and for the reads and writes after them', async () => {
+    const world = await settled(new EndpointsWorld([aHost(HOST), aServer(C)]).answer(READY, C));
+    const { asked, tick } = budgets(world, (ms) => ms < 3_000);
+    const resolveHost: HostResolver = (_host, signal) =>
+      new Promise((resolve) => {
+        if (signal?.aborted) resolve(undefined);
+      });
+    const report = await tick({ resolveHost });
+    expect(report.findings).toMatchObject([{ item: HOST }]);
+    expect(world.published()).toEqual([C]);
+    const [all = 0, lookUps = 0] = asked;
+    expect(all).toBeLessThanOrEqual(PASS_BUDGET_MS['kubernetes-service'] - 3_000);
+    expect(all - lookUps).toBeGreaterThanOrEqual(3_000);
+  });
+
+  test('and what is not probed when the time for probes is over is neither refreshed nor missed', async () => {
+    const world = await settled();
+    const { tick } = budgets(world, () => true);
+    for (let pass = 0; pass < 4; pass++) await tick();
+    expect([world.probed, await world.lease(B)]).toMatchObject([[], { misses: 0, lastProbe: 'answered 200' }]);
+    expect(world.published()).toEqual([A, B, C]);
+  });
+
+  test('a probe that says nothing of the server is neither an answer nor a miss', async () => {
+    const world = await settled();
+    world.answer({ kind: 'unknown', message: 'this process was busy' }, B);
+    for (let pass = 0; pass < 4; pass++) await world.tick();
+    expect(await world.lease(B)).toMatchObject({ misses: 0, lastProbe: 'answered 200' });
+    expect(world.published()).toEqual([A, B, C]);
+  });
+
+  test('of one host come to at most 32 addresses, which is reported', async () => {
+    const world = new EndpointsWorld([aHost(HOST)]).answer(READY, ...records(3_000));
+    world.records.set(HOST, records(3_000));
+    const report = await world.tick();
+    expect([world.probed.length, world.published().length]).toEqual([32, 32]);
+    expect(report.findings).toMatchObject([{ type: 'other', item: HOST, message: expect.stringContaining('3000') }]);
+    world.records.set(HOST, ['127.0.0.1', ...records(3_000).map((record) => record.replace('10.', '169.254.'))]);
+    expect((await world.tick()).findings.length).toBeLessThan(40);
+  });
+
+  test('come to at most 16 probes of a pass at a time', async () => {
+    const world = new EndpointsWorld([aHost(HOST)]);
+    world.records.set(HOST, records(32));
+    let [now, most] = [0, 0];
+    await world.tick(10_000, {
+      probe: async () => {
+        now += 1;
+        most = Math.max(most, now);
+        await Promise.resolve();
+        now -= 1;
+        return SILENT;
+      },
+    });
+    expect(most).toBe(16);
   });
 });
 

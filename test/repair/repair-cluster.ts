@@ -34,7 +34,10 @@ export class RepairCluster {
 
   context(changed: Partial<PassContext> = {}): PassContext {
     const passId = `pass-${++this.#passes}`;
-    const context: Omit<PassContext, 'kubernetes' | 'probe' | 'resolveHost' | 'isSpecCurrent' | 'pause'> = {
+    const context: Omit<
+      PassContext,
+      'kubernetes' | 'probe' | 'resolveHost' | 'isSpecCurrent' | 'startBudget' | 'pause'
+    > = {
       spec: this.spec,
       rangesGeneration: this.rangesGeneration,
       table: this.table,

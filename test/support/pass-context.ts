@@ -19,6 +19,7 @@ export function aPassContext(
     isSpecCurrent: () => Promise.resolve(true),
     passId: 'pass',
     nowMs,
+    startBudget: () => ({ signal: new AbortController().signal, cancel: () => {} }),
     pause: () => Promise.resolve(),
     state: undefined,
     wouldWrite: () => {},
