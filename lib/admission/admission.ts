@@ -20,6 +20,7 @@ import {
 } from './http.ts';
 import { unavailable } from './refusals.ts';
 import { type Review, type ReviewResponse, reviewIn, reviewReply } from './review.ts';
+import { suffix } from './service-name.ts';
 import { type AdmissionSettings, admissionSettings, tokensNameOf } from './settings.ts';
 import { tellFault, tellOther, tellVerdict } from './tell.ts';
 import { ClusterTokens, type TokenCheck } from './tokens.ts';
@@ -31,6 +32,8 @@ export interface AdmissionOptions {
   readonly readTokens?: ReadSecretText;
   /** Which free item is given. Default: any, at random. */
   readonly pick?: Pick;
+  /** The end of a generated name. Default: five letters at random. */
+  readonly newSuffix?: () => string;
   /** Waits after attempt number 0, 1, 2 ... to change a range was lost to another writer. Default: at random. */
   readonly wait?: (attempt: number) => Promise<void>;
 }
@@ -138,7 +141,7 @@ async function judge(
   { invocation, options, signal, closing }: Work,
 ): Promise<{ readonly verdict: Verdict; readonly retries: number }> {
   const { environment, telemetry } = invocation;
-  const { pick = randomInt, wait = shorterEachTime } = options;
+  const { pick = randomInt, newSuffix = () => suffix(randomInt), wait = shorterEachTime } = options;
   let retries = 0;
   const update = {
     attempts: ATTEMPTS,
@@ -153,7 +156,7 @@ async function judge(
   const { nowMs, stack } = environment;
   const tables = { table: environment.table(signal), closingTable: environment.table(closing) };
   try {
-    const admitted = () => admit(cluster, review, { ...tables, stack, pick, update, nowMs, tell });
+    const admitted = () => admit(cluster, review, { ...tables, stack, pick, newSuffix, update, nowMs, tell });
     return { verdict: await unlessAborted(closing, admitted), retries };
   } catch (error) {
     if (!(error instanceof TableError || error instanceof DispatchError)) throw error;

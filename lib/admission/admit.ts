@@ -1,18 +1,18 @@
 import type { AllocatorErrorCode } from '../allocator/errors.ts';
-import { canonicalAddress, type IPFamily } from '../allocator/ip-address.ts';
+import type { IPFamily } from '../allocator/ip-address.ts';
 import type { Pick } from '../allocator/range-allocator.ts';
-import { type GivenTo, givenLately, isUnrecorded, NO_ITEMS, recordGiven } from '../table/admissions.ts';
 import { type RegisteredCluster, readCluster } from '../table/clusters.ts';
-import { TableError } from '../table/errors.ts';
+import type { TableError } from '../table/errors.ts';
 import type { UpdateOptions } from '../table/guaranteed-update.ts';
 import type { KeyValueTable } from '../table/key-value-table.ts';
 import { unwrittenTable } from '../table/unwritten-table.ts';
 import { type PatchOperation, patchOf, type TakenItems } from './patch.ts';
 import { isEmpty, type Plan, planOf } from './plan.ts';
 import { configuredFamilies, openRanges } from './ranges.ts';
-import { addressRefusal, portRefusal, type RefusalStatus } from './refusals.ts';
+import { addressRefusal, portRefusal, type RefusalStatus, tooMany, tooManyPortsRefusal } from './refusals.ts';
 import type { Review } from './review.ts';
 import { holdOwnerOf } from './service.ts';
+import { NAME, nameOf, namePatch } from './service-name.ts';
 import { type TakeResult, takeFor } from './take.ts';
 
 export type Verdict =
@@ -33,12 +33,17 @@ export interface AdmitOptions {
   readonly stack: string | undefined;
   readonly pick: Pick;
   readonly update: UpdateOptions;
+  /** The end of a generated name: new each time. */
+  readonly newSuffix: () => string;
   readonly nowMs: () => number;
   readonly tell: (error: TableError) => void;
 }
 
 /** The refusals that are about what was asked; any other is about the table, and another time may be better. */
 const ABOUT_THE_REQUEST: ReadonlySet<AllocatorErrorCode> = new Set(['AlreadyAllocated', 'NotInRange', 'Full'] as const);
+
+/** Node ports of one review: as many as a request to allocate may have. */
+const MOST_PORTS = 256;
 
 type Refusal = Extract<TakeResult, { outcome: 'refused' }>;
 
@@ -72,46 +77,29 @@ async function allocate(
   plan: Plan,
   options: AdmitOptions,
 ): Promise<Verdict> {
-  const { table, closingTable, nowMs, update, tell } = options;
-  const { service } = review;
-  const { name } = cluster.spec;
-  const known = givenTo(review, firstNamed(plan));
-  const lately = known === undefined ? NO_ITEMS : await givenLately(table, name, known, nowMs());
+  const { table, closingTable, nowMs, tell } = options;
+  const { service, namespace, operation } = review;
+  const name = nameOf(service, options.newSuffix);
+  if (!NAME.test(name) || !NAME.test(namespace))
+    return { outcome: 'leftAlone', reason: 'a name that no Service can have' };
+  if (plan.ports.length > MOST_PORTS) return tooManyPorts(name, plan.ports.length);
+  const holdOwner = holdOwnerOf(service);
   const taken = await takeFor(plan, {
     ranges: openRanges(table, cluster, options),
     closing: openRanges(closingTable, cluster, options),
-    lately,
-    holdOwner: holdOwnerOf(service),
-    nowMs,
+    to: { namespace, name },
+    isNew: operation === 'CREATE',
+    takeUp: { nowMs: nowMs(), ...(holdOwner !== undefined && { holdOwner }) },
     tell,
   });
-  if (taken.outcome === 'refused') return refusalOf(service.metadata.name, plan, taken);
-  const { items, fresh } = taken;
-  const to = givenTo(review, items.addresses[0] ?? items.ports[0]);
-  if (to !== undefined && fresh.addresses.length + fresh.ports.length > 0) {
-    try {
-      await recordGiven(table, name, to, fresh, nowMs(), update);
-    } catch (error) {
-      const isFree = await orTell(tell, () => isUnrecorded(closingTable, name, to, fresh, nowMs(), update));
-      if (isFree) await taken.undo();
-      throw error;
-    }
-  }
-  return { outcome: 'allocated', patch: patchOf(plan, items, service.spec), items };
-}
-
-/** What cannot be found out is told, and what was taken stays taken: a pass frees it. */
-async function orTell(tell: AdmitOptions['tell'], find: () => Promise<boolean>): Promise<boolean> {
-  try {
-    return await find();
-  } catch (error) {
-    if (!(error instanceof TableError)) throw error;
-    tell(error);
-    return false;
-  }
+  if (taken.outcome === 'refused') return refusalOf(name, plan, taken);
+  const { items } = taken;
+  return { outcome: 'allocated', patch: [...namePatch(service, name), ...patchOf(plan, items, service.spec)], items };
 }
 
 function refusalOf(name: string, plan: Plan, { error, address, port }: Refusal): Verdict {
+  if (error.code === 'TooManyUnclaimed')
+    return { outcome: 'refused', code: error.code, status: tooMany(error.message) };
   if (ABOUT_THE_REQUEST.has(error.code)) {
     const { code } = error;
     if (address !== undefined) return { outcome: 'refused', code, status: addressRefusal(name, plan, address, error) };
@@ -120,16 +108,8 @@ function refusalOf(name: string, plan: Plan, { error, address, port }: Refusal):
   return { outcome: 'failed', code: error.code, message: error.message };
 }
 
-/** Whose the items are. A Service whose name the API server is yet to make is known by the first of them. */
-function givenTo({ namespace, service, operation }: Review, first: string | number | undefined): GivenTo | undefined {
-  const { name, generateName } = service.metadata;
-  if (name !== '' || operation === 'UPDATE') return { namespace, name };
-  return first === undefined ? undefined : { namespace, generateName, first };
-}
-
-function firstNamed({ addresses: [address], ports: [port] }: Plan): string | number | undefined {
-  if (address === undefined) return port?.value;
-  return address.value && (canonicalAddress(address.value) ?? address.value);
+function tooManyPorts(name: string, count: number): Verdict {
+  return { outcome: 'refused', code: 'TooManyPorts', status: tooManyPortsRefusal(name, count, MOST_PORTS) };
 }
 
 /** Writes are seen by the rest of the invocation alone. */

@@ -1,4 +1,5 @@
 import type { IPFamily } from '../allocator/ip-address.ts';
+import { mayBeAccepted } from './accepted.ts';
 import { asRead, completeNew, completeUpdate } from './complete-spec.ts';
 import { familiesOf, keepsPreferredStacks } from './ip-families.ts';
 import { healthCheckPort, newNodePorts, updatedNodePorts, type WantedPort } from './node-ports.ts';
@@ -32,7 +33,7 @@ const NOTHING: Plan = { clusterIPs: [], addresses: [], ports: [], named: { addre
 export function planOf(sent: ServiceSpec, stored: ServiceSpec | undefined, configured: readonly IPFamily[]): Plan {
   const before = stored && asRead(stored);
   const after = before === undefined ? completeNew(sent) : completeUpdate(sent, before);
-  if (!hasClusterIP(after) || isHeadless(after)) return NOTHING;
+  if (!hasClusterIP(after) || isHeadless(after) || !mayBeAccepted(after)) return NOTHING;
   const addresses = wantedAddresses(after, before, configured);
   const ports = before === undefined ? newNodePorts(after) : updatedNodePorts(after, before);
   if (addresses === undefined || ports === undefined) return NOTHING;

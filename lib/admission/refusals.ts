@@ -12,7 +12,7 @@ export interface RefusalStatus {
     readonly name?: string;
     readonly kind?: 'Service';
     readonly causes: readonly {
-      readonly reason?: 'FieldValueInvalid';
+      readonly reason?: 'FieldValueInvalid' | 'FieldValueTooMany';
       readonly message: string;
       readonly field?: string;
     }[];
@@ -41,19 +41,37 @@ export function portRefusal(name: string, { value, at }: WantedPort, error: Allo
   return invalid(name, `spec.ports[${at[0] ?? 0}].nodePort`, String(value), error.message);
 }
 
+/** In the words of the API for a list that is too long. */
+export function tooManyPortsRefusal(name: string, count: number, most: number): RefusalStatus {
+  return invalidField(name, 'spec.ports', 'FieldValueTooMany', `Too many: ${count}: must have at most ${most} items`);
+}
+
+/** The client is to try again after a repair pass. */
+export function tooMany(message: string): RefusalStatus {
+  return { status: 'Failure', code: 429, reason: 'TooManyRequests', message };
+}
+
 /** When nobody could say whether there is an address: whoever asked is to ask again. */
 export function unavailable(message: string): RefusalStatus {
   return { status: 'Failure', code: 503, reason: 'ServiceUnavailable', message };
 }
 
 function invalid(name: string, field: string, value: string, detail: string): RefusalStatus {
-  const body = `Invalid value: ${value}: ${detail}`;
+  return invalidField(name, field, 'FieldValueInvalid', `Invalid value: ${value}: ${detail}`);
+}
+
+function invalidField(
+  name: string,
+  field: string,
+  reason: 'FieldValueInvalid' | 'FieldValueTooMany',
+  body: string,
+): RefusalStatus {
   return {
     status: 'Failure',
     code: 422,
     reason: 'Invalid',
     message: `Service ${JSON.stringify(name)} is invalid: ${field}: ${body}`,
-    details: { name, kind: 'Service', causes: [{ reason: 'FieldValueInvalid', message: body, field }] },
+    details: { name, kind: 'Service', causes: [{ reason, message: body, field }] },
   };
 }
 

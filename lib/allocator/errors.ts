@@ -13,7 +13,9 @@ export type AllocatorErrorCode =
   /** A hold was to be changed that is not there, or is another owner's. */
   | 'NotHeld'
   /** The range has no room for more holds. */
-  | 'HoldsFull';
+  | 'HoldsFull'
+  /** Admission gave more than is safe before a pass has seen it in Services. */
+  | 'TooManyUnclaimed';
 
 /** An expected refusal of an allocator; returned, not thrown. Messages are the original's where it has one. */
 export class AllocatorError extends Error {

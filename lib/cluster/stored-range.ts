@@ -1,5 +1,6 @@
 import type { RangeSnapshot } from '../allocator/range-allocator.ts';
 import type { AllocatorOfRecord } from './cluster-spec.ts';
+import type { Given } from './given.ts';
 import type { Hold } from './hold.ts';
 
 /**
@@ -14,6 +15,8 @@ export interface StoredRange extends RangeSnapshot {
   readonly strikes: LeakStrikes;
   /** What is taken without a Service, and by whom. Every item of them is in `data`; none is in two. */
   readonly holds: readonly Hold[];
+  /** What admission gave and no pass has seen in a Service. All of it is in `data`; no item is in two. Absent: nothing. */
+  readonly given?: readonly Given[];
 }
 
 /** Items seen taken but without a Service: in one counted pass, or in two. The third frees them. */

@@ -1,5 +1,7 @@
-import { bitsOf, equalBits, fromBits, subtract } from '../allocator/snapshot-bytes.ts';
+import { isDeepStrictEqual } from 'node:util';
+import { bitsOf, equalBits, fromBits, hasBit, subtract } from '../allocator/snapshot-bytes.ts';
 import type { Finding } from '../cluster/finding.ts';
+import { type Given, keepGiven } from '../cluster/given.ts';
 import { sameHolds } from '../cluster/held-items.ts';
 import type { StoredRange } from '../cluster/stored-range.ts';
 import { bitOf } from './held-items.ts';
@@ -60,12 +62,15 @@ export function compareRange<Item>(
   const judge = new LeakJudge(rebuild, words.item, turn);
   for (const { item, bit } of leftovers(rebuild, proved)) judge.judge(item, bit);
 
+  const snapshot = rebuilt.snapshot();
+  const given = stored?.range === snapshot.range ? unseenOf(stored, snapshot.data, proved) : [];
   const next: StoredRange = {
-    ...rebuilt.snapshot(),
+    ...snapshot,
     allocator: 'table',
     generation,
     strikes: judge.strikes,
     holds,
+    ...(given.length > 0 && { given }),
   };
   return {
     findings: [...findings, ...judge.findings, ...nothingFree(words, rebuilt)],
@@ -89,6 +94,11 @@ export function nothingFree(
   return [{ type: 'nothingFree', message }];
 }
 
+/** What admission gave, of what is taken still and no Service was seen with. */
+export function unseenOf({ given = [] }: StoredRange, data: Uint8Array, proved: Uint8Array): readonly Given[] {
+  return keepGiven(given, (bit) => hasBit(data, bit) && !hasBit(proved, bit));
+}
+
 /** Whether two stored ranges say the same, however their bits are padded. */
 export function sameRange(one: StoredRange, other: StoredRange): boolean {
   return (
@@ -99,7 +109,8 @@ export function sameRange(one: StoredRange, other: StoredRange): boolean {
     equalBits(one.strikes.once, other.strikes.once) &&
     equalBits(one.strikes.twice, other.strikes.twice) &&
     sameTurn(one.strikes.last, other.strikes.last) &&
-    sameHolds(one.holds, other.holds)
+    sameHolds(one.holds, other.holds) &&
+    isDeepStrictEqual(one.given, other.given)
   );
 }
 

@@ -2,7 +2,7 @@ import { fromBits, intersect, subtract, union } from '../allocator/snapshot-byte
 import { holdsByItem, withoutHolds } from '../cluster/held-items.ts';
 import { sameTerms } from '../cluster/hold.ts';
 import type { StoredRange } from '../cluster/stored-range.ts';
-import { type Comparison, sameTurn } from './compare.ts';
+import { type Comparison, sameTurn, unseenOf } from './compare.ts';
 
 /** Why what a pass decided can not be put onto the newest stored range. */
 export type MergeRefusal = 'otherRange' | 'newerSpec' | 'otherAllocator';
@@ -80,9 +80,11 @@ function judgementHolds(newest: StoredRange, read: StoredRange | undefined): rea
 function withProved(range: StoredRange, generation: number, proved: Uint8Array): StoredRange {
   const data = union(range.data, proved);
   const leftover = subtract(data, proved);
+  const { given: _, ...rest } = range;
   const { once, twice } = range.strikes;
   const strikes = { ...range.strikes, once: intersect(once, leftover), twice: intersect(twice, leftover) };
-  return { ...range, generation, data, strikes };
+  const given = unseenOf(range, data, proved);
+  return { ...rest, generation, data, strikes, ...(given.length > 0 && { given }) };
 }
 
 function difference(one: Uint8Array, other: Uint8Array): Uint8Array {

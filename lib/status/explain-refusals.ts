@@ -104,6 +104,25 @@ const OF_RANGES = {
     ...PERSON,
     hint: 'release what nobody needs: kbctl get holds <cluster>',
   },
+  TooManyUnclaimed: {
+    title: 'New Services were given too much of a range since the last pass',
+    what: 'The admission webhook gives the new Services of a namespace no more of a range than is left for all other namespaces, until a repair pass has seen the Services. The Service was refused with status 429. Nothing was allocated.',
+    causes: [
+      'Services that their cluster refuses after the webhook, for example by a quota, are created again and again.',
+      'Many Services are created at once in a small range.',
+      'Repair passes do not run.',
+    ],
+    mending: [
+      step(
+        'Wait for the next pass, or run one.',
+        'kbctl repair cluster-ip <cluster>',
+        'kbctl repair node-port <cluster>',
+      ),
+      step('See in the audit log of the API server which Services of the namespace are refused.'),
+    ],
+    ...PASSES,
+    hint: 'wait for the next repair pass, or run one: kbctl repair cluster-ip <cluster>, or node-port',
+  },
 } as const satisfies Readonly<Record<string, Entry>>;
 
 /** Why a request is not begun. `NotRegistered` is explained with the error codes. */

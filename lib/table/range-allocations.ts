@@ -4,6 +4,7 @@ import { type ConfiguredRange, notReady, refusalOfItems, refusalOfMode, refusalO
 import { type Change, guaranteedUpdate, type UpdateOptions } from './guaranteed-update.ts';
 import type { KeyValueTable, Item as TableItem } from './key-value-table.ts';
 import { type LookedUp, RangeDraft } from './range-draft.ts';
+import { type GivenItems, type GiveOptions, giveAll, takeBack, type Undo } from './range-giving.ts';
 import {
   type GiveBackOptions,
   type Held,
@@ -42,6 +43,10 @@ export interface RangeAllocations<Item> {
     items: readonly Item[],
     options?: GiveBackOptions,
   ): Promise<{ readonly released: readonly Item[] } | AllocatorError>;
+  /** Gives a new or changed Service what it lacks, and remembers it until a pass has seen it in the Service. */
+  give(wanted: readonly Wanted<Item>[], options: GiveOptions<Item>): Promise<GivenItems<Item>>;
+  /** Releases what a review was given, if no other review of that Service was answered since. */
+  takeBack(undo: Undo<Item>): Promise<void>;
   /** What is held under this request. */
   heldBy(requestId: string): Promise<readonly Item[] | AllocatorError>;
   lookUp(item: Item): Promise<LookedUp | AllocatorError>;
@@ -80,6 +85,17 @@ export function rangeAllocations<Item>(
   return {
     take,
     giveBack,
+
+    give: async (wanted, giveOptions) => {
+      const values = wanted.map((each) => (each === 'next' ? undefined : each.value));
+      const refusal = refusedWithout(range, undefined, values);
+      if (refusal !== undefined) return refusal;
+      return asRefused(await update((draft) => giveAll(draft, wanted, giveOptions)));
+    },
+
+    takeBack: async (undo) => {
+      await update((draft) => takeBack(draft, undo));
+    },
 
     allocate: async (item) => {
       const taken = await take([{ value: item }]);

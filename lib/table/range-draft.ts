@@ -1,6 +1,7 @@
 import type { AllocatorError } from '../allocator/errors.ts';
 import type { RangeAllocator } from '../allocator/range-allocator.ts';
 import { fromBits, hasBit, subtract } from '../allocator/snapshot-bytes.ts';
+import { type Given, keepGiven, withGiven } from '../cluster/given.ts';
 import { holdsByItem, withHold, withoutHolds } from '../cluster/held-items.ts';
 import type { Hold, HoldTerms } from '../cluster/hold.ts';
 import type { StoredRange } from '../cluster/stored-range.ts';
@@ -20,8 +21,8 @@ export type LookedUp =
     };
 
 /**
- * A stored range while one operation changes it. Whatever is done to an item clears its strikes: they belong to one
- * allocation, and the next owner of an address starts without any.
+ * A stored range while one operation changes it. Whatever is done to an item clears its strikes, and that admission gave
+ * it: both belong to one allocation, and the next owner of an address starts without any.
  */
 export class RangeDraft<Item> {
   readonly #stored: StoredRange;
@@ -30,6 +31,7 @@ export class RangeDraft<Item> {
   readonly #touched = new Set<number>();
   #holds: readonly Hold[];
   #byItem: Map<string, Hold> | undefined;
+  #gave: Given | undefined;
 
   /** `allocator` has what `stored` says is taken. */
   constructor(stored: StoredRange, allocator: RangeAllocator<Item>) {
@@ -42,16 +44,28 @@ export class RangeDraft<Item> {
     return this.#holds;
   }
 
+  get free(): number {
+    return this.#allocator.free;
+  }
+
+  /** What admission had given of it. */
+  get given(): readonly Given[] {
+    return this.#stored.given ?? [];
+  }
+
   /** What is to be stored; undefined when nothing was done. */
   get changed(): StoredRange | undefined {
     if (this.#touched.size === 0) return undefined;
-    const { once, twice } = this.#stored.strikes;
+    const { given: _, ...stored } = this.#stored;
+    const { once, twice } = stored.strikes;
+    const given = this.#givenNow();
     const touched = fromBits(this.#touched);
     return {
-      ...this.#stored,
+      ...stored,
       data: this.#allocator.snapshot().data,
-      strikes: { ...this.#stored.strikes, once: subtract(once, touched), twice: subtract(twice, touched) },
+      strikes: { ...stored.strikes, once: subtract(once, touched), twice: subtract(twice, touched) },
       holds: this.#holds,
+      ...(given.length > 0 && { given }),
     };
   }
 
@@ -84,6 +98,12 @@ export class RangeDraft<Item> {
     this.#setHolds(withHold(this.#holds, texts, terms));
   }
 
+  /** Remembers what a Service was given by now, of which `bits` are the answer to this review. */
+  give(given: Given, bits: readonly number[]): void {
+    for (const bit of bits) this.#touched.add(bit);
+    this.#gave = given;
+  }
+
   has(item: Item): boolean {
     return this.#allocator.has(item);
   }
@@ -112,9 +132,23 @@ export class RangeDraft<Item> {
     return this.#allocator.itemOf(text);
   }
 
+  /** The item of a bit. */
+  itemAt(bit: number): Item {
+    return this.#allocator.itemAt(bit);
+  }
+
+  bitOf(item: Item): number | undefined {
+    return this.#allocator.indexOf(item);
+  }
+
   #setHolds(holds: readonly Hold[]): void {
     this.#holds = holds;
     this.#byItem = undefined;
+  }
+
+  #givenNow(): readonly Given[] {
+    const others = keepGiven(this.given, (bit) => !this.#touched.has(bit));
+    return this.#gave === undefined ? others : withGiven(others, this.#gave);
   }
 
   /** The item in its canonical form. */

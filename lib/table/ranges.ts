@@ -1,7 +1,9 @@
 import { trimmed } from '../allocator/snapshot-bytes.ts';
+import type { Given } from '../cluster/given.ts';
 import { termsOf } from '../cluster/held-items.ts';
 import type { Hold } from '../cluster/hold.ts';
 import type { LeakStrikes, StoredRange } from '../cluster/stored-range.ts';
+import { givenOf, givenValue } from './given-value.ts';
 import { changesNothing } from './guaranteed-update.ts';
 import { fieldsOf, type ItemFields } from './item-fields.ts';
 import type { Item, KeyValueTable, NewItem, TableValue, WriteResult } from './key-value-table.ts';
@@ -15,7 +17,7 @@ export const RANGE_KEYS = {
 } as const;
 export type RangeKey = (typeof RANGE_KEYS)[keyof typeof RANGE_KEYS];
 
-/** The second has holds. */
+/** The second has holds. `given` may be missing: a version that does not know it drops it, and forgetting it is safe. */
 const SCHEMA = 2;
 
 /** A range and the item that holds it: what a save is conditional on. */
@@ -58,8 +60,8 @@ export async function saveRange(
 }
 
 export function rangeContent(stored: StoredRange): Omit<NewItem, 'cluster' | 'key'> {
-  const { range, data, allocator, generation, holds } = stored;
-  const room = MOST_ITEM_BYTES - OTHER_BYTES - data.length - sizeOfHolds(holds);
+  const { range, data, allocator, generation, holds, given = [] } = stored;
+  const room = MOST_ITEM_BYTES - OTHER_BYTES - data.length - sizeOfHolds(holds) - sizeOfGiven(given);
   const { once, twice, last } = strikesThatFit(stored.strikes, room);
   return {
     schema: SCHEMA,
@@ -70,6 +72,7 @@ export function rangeContent(stored: StoredRange): Omit<NewItem, 'cluster' | 'ke
       generation,
       strikes: { once, twice, last: last && { ...last } },
       holds: holdsValue(holds),
+      ...(given.length > 0 && { given: givenValue(given) }),
     },
   };
 }
@@ -99,6 +102,11 @@ export function sizeOfHolds(holds: readonly Hold[]): number {
   return storedSize(holdsValue(holds));
 }
 
+/** How many bytes it takes in the item of its range that admission remembers what it gave. */
+export function sizeOfGiven(given: readonly Given[]): number {
+  return storedSize(givenValue(given));
+}
+
 export function holdsValue(holds: readonly Hold[]): readonly TableValue[] {
   return holds.map((hold) => ({ ...termsOf(hold), items: hold.items }));
 }
@@ -119,6 +127,7 @@ export function decodeRange(item: Item): StoredRange {
       ...(last !== undefined && { last: { atMs: last.number('atMs'), passId: last.text('passId') } }),
     },
     holds: item.schema < SCHEMA ? [] : fields.list('holds').map(holdOf),
+    ...(fields.optionalFields('given') !== undefined && { given: givenOf(fields) }),
   };
 }
 

@@ -20,8 +20,8 @@ function wanted(fields: SpecFields, old: SpecFields | undefined, configured: rea
   return [...addresses, ...ports].join(' ');
 }
 
-const port = (number: number, fields: object = {}) => ({
-  name: `p${number}`,
+const port = (number: number, fields: { protocol?: string; nodePort?: number; name?: string } = {}) => ({
+  name: `p${number}${fields.protocol === undefined ? '' : '-udp'}`,
   protocol: 'TCP',
   port: number,
   ...fields,
@@ -82,6 +82,14 @@ describe('a new Service', () => {
     ['a family twice', { ipFamilies: ['IPv4', 'IPv4'], ipFamilyPolicy: 'PreferDualStack' }],
     ['a family that is none', { ipFamilies: ['IPv5'] }],
     ['a policy that is none', { ipFamilyPolicy: 'Triple' }],
+    ['no ports', { ports: [] }],
+    ['a port 0', { ports: [port(0)] }],
+    ['a port above 65535', { ports: [port(65_536)] }],
+    ['a port twice', { ports: [port(80, { name: 'a' }), port(80, { name: 'b' })] }],
+    ['a protocol that is none', { ports: [port(80, { protocol: 'ICMP' })] }],
+    ['two ports of which one has no name', { ports: [port(80), { port: 81 }] }],
+    ['two ports of one name', { ports: [port(80, { name: 'a' }), port(81, { name: 'a' })] }],
+    ['a name of a port that is no label', { ports: [port(80, { name: 'A_B' })] }],
   ])('%s: the registry refuses it, and nothing is taken', (_what, fields) => {
     expect(wanted({ ...fields, type: 'NodePort' }, undefined, IPV4)).toBe('');
   });
@@ -100,7 +108,7 @@ describe('a new Service', () => {
     ],
     [
       'unless they ask for two',
-      { type: 'NodePort', ports: [port(53, { nodePort: 30001 }), port(53, { nodePort: 30002 })] },
+      { type: 'NodePort', ports: [port(53, { nodePort: 30001 }), port(53, { nodePort: 30002, protocol: 'UDP' })] },
       '30001@0 30002@1',
     ],
     [

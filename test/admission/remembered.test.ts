@@ -1,89 +1,32 @@
 import { describe, expect, test } from '@jest/globals';
+import { fromBits, subtract } from '../../lib/allocator/snapshot-bytes.ts';
+import { keepGiven } from '../../lib/cluster/given.ts';
 import { registerCluster } from '../../lib/table/cluster-registration.ts';
-import { TableError } from '../../lib/table/errors.ts';
-import type { Item, KeyValueTable, NewItem } from '../../lib/table/key-value-table.ts';
+import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { RANGE_KEYS } from '../../lib/table/ranges.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';
 import type { ReviewFields } from '../support/admission-review.ts';
 import { type AdmissionWorld, type Answered, anAdmissionWorld } from '../support/admission-world.ts';
-import { anAllocateWorld } from '../support/allocate-world.ts';
 
 /* The lowest free address is 10.0.0.17. One address must never be that of two Services, whatever fails. */
 
 const NONE = new Uint8Array(0);
-const isRecord = ({ key }: NewItem) => key.startsWith('admissions/');
 
 function addressIn({ patch = [] }: Answered): unknown {
   return patch.find(({ path }) => path === '/spec/clusterIP')?.value;
 }
 
-/** A table whose first write of what a Service was given is made by `write`, and whose reply is an error. */
-function withoutReply(table: KeyValueTable, write: (item: NewItem, previous: Item | undefined) => unknown) {
-  let failed = false;
-  const put: KeyValueTable['put'] = async (item, previous) => {
-    if (failed || !isRecord(item)) return table.put(item, previous);
-    failed = true;
-    await write(item, previous);
-    throw new TableError('DeadlineExceeded', 'the test says so');
-  };
-  return { ...table, put };
+/** A NodePort Service with so many ports. */
+function withPorts(count: number): ReviewFields {
+  const ports = Array.from({ length: count }, (_, index) => ({ name: `p${index}`, port: index + 1 }));
+  return { spec: { type: 'NodePort', ports } };
 }
 
-/** What other Services are given while this one is not there. */
-async function givenToOthers(world: AdmissionWorld): Promise<readonly unknown[]> {
-  const given: unknown[] = [];
-  for (const name of ['one', 'two', 'three']) given.push(addressIn(await world.ask({ name })));
-  return given;
+async function portsTaken(world: AdmissionWorld): Promise<number> {
+  return Object.keys(await world.taken()).filter((item) => /^\d+$/.test(item)).length;
 }
 
-describe('when nobody can tell whether it was recorded what a Service was given, two Services have not one address', () => {
-  test('though it was recorded: it stays taken, and the Service is given it when it comes again', async () => {
-    const world = await anAdmissionWorld();
-    const lost = withoutReply(world.table, (item, previous) => world.table.put(item, previous));
-    expect(await world.ask({}, lost)).toMatchObject({ allowed: false, status: { code: 503 } });
-    expect(await givenToOthers(world)).not.toContain('10.0.0.17');
-    expect(addressIn(await world.ask({}))).toBe('10.0.0.17');
-  });
-
-  test('though it is recorded later: the write comes to nothing, and what was given back is another’s', async () => {
-    const world = await anAdmissionWorld();
-    const late: { item: NewItem; previous: Item | undefined }[] = [];
-    const lost = withoutReply(world.table, (item, previous) => late.push({ item, previous }));
-    expect(await world.ask({}, lost)).toMatchObject({ allowed: false });
-    for (const { item, previous } of late) expect((await world.table.put(item, previous)).outcome).toBe('lost');
-    const others = await givenToOthers(world);
-    expect(others).toContain('10.0.0.17');
-    expect(others).not.toContain(addressIn(await world.ask({})));
-  });
-
-  test('though another review of the same Service was told of it meanwhile', async () => {
-    const world = await anAdmissionWorld();
-    let other: Answered | undefined;
-    const lost = withoutReply(world.table, async (item, previous) => {
-      await world.table.put(item, previous);
-      other = await world.ask({ uid: 'u-2' });
-    });
-    await world.ask({}, lost);
-    expect(other && addressIn(other)).toBe('10.0.0.17');
-    expect(await givenToOthers(world)).not.toContain('10.0.0.17');
-  });
-
-  test('though nothing can be found out: it stays taken, and a pass frees it', async () => {
-    const world = await anAdmissionWorld();
-    const put: KeyValueTable['put'] = async (item, previous) => {
-      if (isRecord(item)) throw new TableError('Throttled', 'the test says so');
-      return world.table.put(item, previous);
-    };
-    await world.ask({}, { ...world.table, put });
-    expect(Object.keys(await world.taken())).toEqual(['10.0.0.17']);
-    expect(world.telemetry.lines.map(({ message }) => message)).toEqual([
-      'admission: not given back',
-      'admission: failed',
-    ]);
-  });
-});
-
-describe('what a Service was given a moment ago is given again only while it is its own', () => {
+describe('what a Service was given is given again only while it is its own', () => {
   test('not when it was released: then it is taken anew, or another is', async () => {
     const world = await anAdmissionWorld();
     await world.ask({});
@@ -120,17 +63,134 @@ describe('what a Service was given a moment ago is given again only while it is 
   });
 });
 
-test('a hold that is made while a Service asks for its address is not taken up, and what is held stays taken', async () => {
-  const world = await anAdmissionWorld();
-  const requests = await anAllocateWorld({ table: world.table, clock: world.clock });
-  let reads = 0;
-  const get: KeyValueTable['get'] = async (cluster, key) => {
-    if (key === RANGE_KEYS.primary && ++reads === 2) {
-      await requests.ask({ items: [{ range: 'serviceips', value: '10.0.0.5' }] });
+describe('a Service that is created again', () => {
+  test('gets other items the second time, as one of that name may exist, and the same ones from then on', async () => {
+    const world = await anAdmissionWorld();
+    const given: unknown[] = [];
+    for (let time = 0; time < 5; time++) given.push(addressIn(await world.ask({})));
+    expect(given).toEqual(['10.0.0.17', ...Array(4).fill('10.0.0.18')]);
+    expect(Object.keys(await world.taken())).toEqual(['10.0.0.17', '10.0.0.18']);
+  });
+
+  test('gets the same as long as it is not freed, and its strikes are cleared, so that it is not freed under it', async () => {
+    const world = await anAdmissionWorld();
+    for (const name of ['web', 'web', 'other']) await world.ask({ name });
+    world.clock.nowMs += 60 * 60_000;
+    const last = { atMs: 1, passId: 'p' };
+    await world.store(RANGE_KEYS.primary, { strikes: { once: fromBits([16]), twice: fromBits([17]), last } });
+    expect(addressIn(await world.ask({}))).toBe('10.0.0.18');
+    const { strikes } = await world.stored(RANGE_KEYS.primary);
+    expect(strikes).toEqual({ once: fromBits([16]), twice: NONE, last });
+  });
+
+  test('a change of it that is sent again gets the same at once', async () => {
+    const world = await anAdmissionWorld();
+    const oldSpec = { clusterIP: '10.0.0.5', clusterIPs: ['10.0.0.5'] };
+    const change: ReviewFields = { spec: { ...oldSpec, type: 'NodePort' }, oldSpec };
+    const first = await world.ask(change);
+    expect(first.patch).toHaveLength(1);
+    expect((await world.ask(change)).patch).toEqual(first.patch);
+  });
+
+  test('is not given what a pass freed, which another Service may have by now', async () => {
+    const world = await anAdmissionWorld();
+    for (const name of ['web', 'web']) await world.ask({ name });
+    const { data, given = [] } = await world.stored(RANGE_KEYS.primary);
+    await world.store(RANGE_KEYS.primary, {
+      data: subtract(data, fromBits([17])),
+      given: keepGiven(given, (bit) => bit !== 17),
+    });
+    expect(addressIn(await world.ask({ name: 'other' }))).toBe('10.0.0.18');
+    expect(addressIn(await world.ask({ name: 'web' }))).toBe('10.0.0.19');
+  });
+
+  test('keeps what it got when an earlier review of the same name is refused in its next range', async () => {
+    const world = await anAdmissionWorld();
+    await world.store(RANGE_KEYS.nodePorts, { data: new Uint8Array(16).fill(255) });
+    const spec = { clusterIP: '10.0.0.5' };
+    let second: Answered | undefined;
+    const get: KeyValueTable['get'] = async (cluster, key) => {
+      if (key === RANGE_KEYS.nodePorts) second ??= await world.ask({ spec });
+      return world.table.get(cluster, key);
+    };
+    const refused = await world.ask({ spec: { ...spec, type: 'NodePort' } }, { ...world.table, get });
+    expect(refused).toMatchObject({ allowed: false });
+    expect(second).toMatchObject({ allowed: true });
+    expect(Object.keys(await world.taken())).toContain('10.0.0.5');
+  });
+});
+
+describe('a Service whose name is yet to be made', () => {
+  test('gets its name here, by which it is known when it is reviewed again', async () => {
+    const world = await anAdmissionWorld();
+    const { patch } = await world.ask({ generateName: 'web-' });
+    expect(patch).toContainEqual({ op: 'add', path: '/metadata/name', value: 'web-00001' });
+    const spec = { clusterIP: '10.0.0.17', clusterIPs: ['10.0.0.17'] };
+    expect(await world.ask({ name: 'web-00001', uid: 'u-2', spec })).toEqual({ uid: 'u-2', allowed: true });
+  });
+
+  test('is refused the value that another one of that prefix asked for', async () => {
+    const world = await anAdmissionWorld();
+    const asks: ReviewFields = { generateName: 'web-', spec: { clusterIP: '10.0.0.5' } };
+    expect(await world.ask(asks)).toMatchObject({ allowed: true });
+    expect(await world.ask(asks)).toMatchObject({ allowed: false, status: { code: 422 } });
+  });
+});
+
+describe('a Service that its API server refuses afterwards', () => {
+  test('takes nothing with more ports than a Service may ask for at once', async () => {
+    const world = await anAdmissionWorld({ spec: { serviceNodePortRange: '30000-32767' } });
+    expect(await world.ask(withPorts(2_767))).toMatchObject({
+      allowed: false,
+      status: {
+        code: 422,
+        message: 'Service "web" is invalid: spec.ports: Too many: 2767: must have at most 256 items',
+      },
+    });
+    expect(await world.taken()).toEqual({});
+    expect(await world.ask(withPorts(256))).toMatchObject({ allowed: true });
+  });
+
+  test('takes nothing where its ports or its name are wrong', async () => {
+    const world = await anAdmissionWorld();
+    const twice = { type: 'NodePort', ports: [...Array(100)].map((_, index) => ({ name: `p${index}`, port: 80 })) };
+    for (const fields of [{ spec: twice }, { ...withPorts(100), name: 'A_B' }, { ...withPorts(100), name: '' }]) {
+      expect(await world.ask(fields)).toEqual({ uid: 'u-1', allowed: true });
     }
-    return world.table.get(cluster, key);
-  };
-  const ports = [{ port: 80, nodePort: 1 }];
-  await world.ask({ spec: { clusterIP: '10.0.0.5', type: 'NodePort', ports } }, { ...world.table, get });
-  expect(await world.taken()).toEqual({ '10.0.0.5': 'r1' });
+    expect(await world.taken()).toEqual({});
+  });
+
+  test('does not empty a range, under however many names: others have as much left as its namespace was given', async () => {
+    const world = await anAdmissionWorld();
+    const answers: Answered[] = [];
+    for (let index = 0; index < 20; index++) answers.push(await world.ask({ ...withPorts(10), name: `s${index}` }));
+    expect(answers.at(-1)).toMatchObject({
+      allowed: false,
+      status: { code: 429, reason: 'TooManyRequests', message: expect.stringContaining('try again in some minutes') },
+    });
+    expect(await portsTaken(world)).toBe(60);
+    for (let index = 0; index < 3; index++) {
+      expect(await world.ask({ ...withPorts(10), namespace: 'other', name: `s${index}` })).toMatchObject({
+        allowed: true,
+      });
+    }
+    const again = await world.ask({ ...withPorts(10), name: 's1' });
+    expect(again.patch).toEqual(answers[1]?.patch?.map((each) => expect.objectContaining({ path: each.path })));
+    expect(await portsTaken(world)).toBe(90);
+  });
+
+  test('has no more of a range that is nearly full than a few, and does have them', async () => {
+    const world = await anAdmissionWorld({ spec: { serviceNodePortRange: '30000-30015' } });
+    expect(await world.ask(withPorts(16))).toMatchObject({ allowed: true });
+    expect(await portsTaken(world)).toBe(16);
+  });
+
+  test('counts no more once a pass has seen it, or freed what it had', async () => {
+    const world = await anAdmissionWorld();
+    for (let index = 0; index < 6; index++) await world.ask({ ...withPorts(10), name: `s${index}` });
+    expect(await world.ask({ ...withPorts(10), name: 'next' })).toMatchObject({ allowed: false });
+    const { given: _, ...seen } = await world.stored(RANGE_KEYS.nodePorts);
+    await world.store(RANGE_KEYS.nodePorts, { ...seen, given: [] });
+    expect(await world.ask({ ...withPorts(10), name: 'next' })).toMatchObject({ allowed: true });
+  });
 });

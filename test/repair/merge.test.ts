@@ -189,3 +189,12 @@ function standingOf({ data, strikes }: StoredRange, bit: number): Standing {
   if (hasBit(strikes.twice, bit)) return 'twice';
   return hasBit(strikes.once, bit) ? 'once' : 'taken';
 }
+
+test('what admission gave since the read is remembered, but for what a Service has, and what is freed', () => {
+  const read = rangeOf(['taken', 'twice', 'taken', 'free'], { atMs: -1_000_000, passId: 'earlier' });
+  const given = [{ namespace: 'a', name: 'web', reviews: 3, first: [0, 1], later: [2, 3] }];
+  const newest = { ...read, data: union(read.data, fromBits([3])), given };
+  const result = merged(newest, read, decide(read, [0]));
+  expect([...bitsOf(result.data)]).toEqual([0, 2, 3]);
+  expect(result.given).toEqual([{ ...given[0], first: [], later: [2, 3] }]);
+});

@@ -87,6 +87,7 @@ const ALLOCATOR_CODES = Object.keys({
   BadHold: true,
   NotHeld: true,
   HoldsFull: true,
+  TooManyUnclaimed: true,
 } satisfies Record<Exclude<AllocatorErrorCode, 'Unparsable'>, true>);
 
 /** Of requests, as the schema of their answers names them. */

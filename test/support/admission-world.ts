@@ -51,6 +51,7 @@ export async function anAdmissionWorld(options: AdmissionWorldOptions = {}): Pro
   const { spec, environment = {}, settings, wait = () => Promise.resolve() } = options;
   const { readTokens = async () => ({ outcome: 'read', text: TOKEN }) } = options;
   const world = await anAllocateWorld({ environment, ...(spec && { spec }) });
+  let generated = 0;
   const handler = admission({
     settings: {
       onFailure: 'refuse',
@@ -61,6 +62,7 @@ export async function anAdmissionWorld(options: AdmissionWorldOptions = {}): Pro
     },
     readTokens,
     pick: pickLowest,
+    newSuffix: () => `0000${++generated}`,
     wait,
   });
   const send: AdmissionWorld['send'] = (sent, table = world.table) => {

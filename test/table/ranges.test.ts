@@ -22,6 +22,11 @@ const STORED: StoredRange = {
     { owner: 'team-b', takenUpBy: 'owner', items: ['10.0.0.18'] },
   ],
 };
+const GIVEN = [
+  { namespace: 'a', name: 'web', reviews: 12, first: [0], later: [17, 253] },
+  { namespace: 'a', name: 'api', reviews: 1, first: [1], later: [] },
+  { namespace: 'b', name: 'web', reviews: 2, first: [], later: [2] },
+];
 const UNSTRUCK: StoredRange = {
   ...STORED,
   strikes: { once: new Uint8Array(0), twice: new Uint8Array(0) },
@@ -42,6 +47,7 @@ describeInEachTable('A stored range', (open) => {
   test.each([
     ['with strikes and holds', STORED],
     ['without strikes and holds', UNSTRUCK],
+    ['with what admission gave', { ...STORED, given: GIVEN }],
     ['with nothing taken', { ...UNSTRUCK, data: new Uint8Array(0) }],
     ['as a picture of what others allocate', { ...UNSTRUCK, allocator: 'apiserver' as const }],
     [
@@ -201,6 +207,14 @@ describe('readRange', () => {
       message: expect.stringContaining(`Item c/ranges/serviceips does not parse: ${message}`),
     });
     expect(await table.get('c', KEY)).toEqual(item);
+  });
+
+  test('forgets what admission gave where that does not parse: it is safe, and the Service gets other items', async () => {
+    const table = newTable();
+    const bad = { ...value, given: { a: ['web 1 16 ', 'web', '', 'x 1 y '] } };
+    won(await table.put({ cluster: 'c', key: KEY, value: bad, schema: 2 }, undefined));
+    const given = [{ namespace: 'a', name: 'web', reviews: 1, first: [16], later: [] }];
+    expect((await readItem(table)).stored).toEqual({ ...value, given });
   });
 
   test('does not read what a later version wrote, and says which version would', async () => {
