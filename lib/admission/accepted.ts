@@ -1,5 +1,4 @@
-import type { ServicePort, ServiceSpec } from './service.ts';
-import { NAME } from './service-name.ts';
+import { NAME, type ServicePort, type ServiceSpec } from './service.ts';
 
 const TYPES = ['ClusterIP', 'NodePort', 'LoadBalancer'];
 const PROTOCOLS = ['TCP', 'UDP', 'SCTP'];

@@ -11,8 +11,8 @@ import { isEmpty, type Plan, planOf } from './plan.ts';
 import { configuredFamilies, openRanges } from './ranges.ts';
 import { addressRefusal, portRefusal, type RefusalStatus, tooMany, tooManyPortsRefusal } from './refusals.ts';
 import type { Review } from './review.ts';
-import { holdOwnerOf } from './service.ts';
-import { NAME, nameOf, namePatch } from './service-name.ts';
+import { holdOwnerOf, NAME } from './service.ts';
+import { nameOf, namePatch } from './service-name.ts';
 import { type TakeResult, takeFor } from './take.ts';
 
 export type Verdict =

@@ -1,9 +1,6 @@
 import type { PatchOperation } from './patch.ts';
 import type { Service } from './service.ts';
 
-/** A DNS label. What has another name the registry refuses. */
-export const NAME = /^[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?$/;
-
 const SUFFIX_LETTERS = 'bcdfghjklmnpqrstvwxz2456789';
 const SUFFIX_LENGTH = 5;
 const LONGEST_NAME = 63;

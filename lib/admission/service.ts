@@ -45,6 +45,9 @@ export type ServiceSpec = Readonly<z.infer<typeof spec>>;
 export type ServicePort = ServiceSpec['ports'][number];
 export type Service = z.infer<typeof serviceShape>;
 
+/** A DNS label. The registry refuses a Service or a port with another name. */
+export const NAME = /^[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?$/;
+
 export const HEADLESS = 'None';
 
 export function isHeadless({ clusterIPs, clusterIP }: ServiceSpec): boolean {

@@ -41,3 +41,7 @@ export function countGiven(given: readonly Given[], namespace: string): number {
   const own = given.filter((each) => each.namespace === namespace);
   return own.reduce((sum, { first, later }) => sum + first.length + later.length, 0);
 }
+
+export function sameGiven(one: readonly Given[] = [], other: readonly Given[] = []): boolean {
+  return JSON.stringify(one) === JSON.stringify(other);
+}

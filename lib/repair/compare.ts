@@ -1,7 +1,6 @@
-import { isDeepStrictEqual } from 'node:util';
 import { bitsOf, equalBits, fromBits, hasBit, subtract } from '../allocator/snapshot-bytes.ts';
 import type { Finding } from '../cluster/finding.ts';
-import { type Given, keepGiven } from '../cluster/given.ts';
+import { type Given, keepGiven, sameGiven } from '../cluster/given.ts';
 import { sameHolds } from '../cluster/held-items.ts';
 import type { StoredRange } from '../cluster/stored-range.ts';
 import { bitOf } from './held-items.ts';
@@ -110,7 +109,7 @@ export function sameRange(one: StoredRange, other: StoredRange): boolean {
     equalBits(one.strikes.twice, other.strikes.twice) &&
     sameTurn(one.strikes.last, other.strikes.last) &&
     sameHolds(one.holds, other.holds) &&
-    isDeepStrictEqual(one.given, other.given)
+    sameGiven(one.given, other.given)
   );
 }
 
