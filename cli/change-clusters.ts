@@ -7,7 +7,6 @@ import { concluded, oneByOne } from './one-by-one.ts';
 import type { Plain } from './output.ts';
 import { plainCluster } from './plain-cluster.ts';
 import { notRegistered, registeredCluster } from './registered.ts';
-import { plain } from './terminal.ts';
 
 /** What a command does to each of the clusters that it names. */
 export interface ClusterChange {
@@ -44,7 +43,7 @@ export async function changeClusters(
   const any = steps.some(isChange);
   const tell = ({ before, after }: Step) => {
     const line = `${before.spec.name}: ${change.words(before, after)}${dryRun ? ' (dry run)' : ''}`;
-    if (!cli.output.isForPrograms) cli.output.lines([plain(line)]);
+    if (!cli.output.isForPrograms) cli.output.lines([line]);
   };
   if (dryRun) {
     for (const step of steps) tell(step);
@@ -75,7 +74,7 @@ async function checked(
   }
   const last = wrong.pop();
   if (last === undefined) return clusters;
-  for (const reason of wrong) cli.output.say(plain(reason));
+  for (const reason of wrong) cli.output.say(reason);
   throw configurationError(names.length === 1 ? last : `${last}\nNothing was changed.`);
 }
 

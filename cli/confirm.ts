@@ -1,6 +1,7 @@
 import { createInterface } from 'node:readline';
 import type { Cli } from './cli.ts';
 import { usageError } from './errors.ts';
+import { writePrompt } from './terminal.ts';
 
 export interface Confirming {
   /** Said beforehand. */
@@ -17,7 +18,7 @@ export async function confirmed(cli: Cli, question: string, { yes = false }: Con
   if (!stdin.isTTY || !err.isTTY) {
     throw usageError(`${question} Where nobody can be asked, say so with --yes. Nothing was changed.`);
   }
-  err.write(`${question} [y/N] `);
+  writePrompt(err, `${question} [y/N]`);
   const answer = await firstLine(stdin, cli.signal);
   cli.signal.throwIfAborted();
   if (/^\s*y(es)?\s*$/i.test(answer)) return true;

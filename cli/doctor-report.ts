@@ -1,7 +1,7 @@
 import type { DoctorAnswer } from '../lib/doctor/doctor.ts';
 import type { DoctorLine } from '../lib/doctor/line.ts';
 import type { Output, Plain } from './output.ts';
-import { plain, type Style } from './terminal.ts';
+import type { Style } from './terminal.ts';
 import { wrapped } from './wrap.ts';
 
 const SIGNS: Readonly<Record<DoctorLine['level'], { readonly sign: string; readonly style: Style }>> = {
@@ -33,7 +33,7 @@ export function plainDoctor({ ok, lines }: DoctorAnswer): { readonly kind: strin
 
 function lineOf({ check, level, message, fix }: DoctorLine, columns: number, paint: Output['paint']): string[] {
   const { sign, style } = SIGNS[level];
-  const [first = '', ...others] = wrapped(plain(`${check}: ${message}`), columns, '  ');
-  const advice = fix === undefined ? [] : wrapped(plain(fix), columns, '    → ');
+  const [first = '', ...others] = wrapped(`${check}: ${message}`, columns, '  ');
+  const advice = fix === undefined ? [] : wrapped(fix, columns, '    → ');
   return [`${paint(style, sign)} ${first.slice(2)}`, ...others, ...advice];
 }

@@ -1,12 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Cli } from './cli.ts';
-import { plain } from './terminal.ts';
 
 /** Waits for connections to an address that is out of the endpoints; counts down on a terminal. @returns whether the time was over, and nobody ended it before. */
 export async function drainFor(cli: Cli, address: string, drainMs: number): Promise<boolean> {
   const endsAtMs = performance.now() + drainMs;
   const leftMs = () => endsAtMs - performance.now();
-  const text = () => `${plain(address)} is out: ${Math.ceil(leftMs() / 1000)}s more for connections that are open`;
+  const text = () => `${address} is out: ${Math.ceil(leftMs() / 1000)}s more for connections that are open`;
   if (cli.output.terminal.err.isTTY !== true) cli.output.say(text());
   const progress = cli.progress(text());
   try {

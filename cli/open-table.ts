@@ -8,7 +8,6 @@ import type { KeyValueTable } from '../lib/table/key-value-table.ts';
 import { type ServerClock, serverClock } from '../lib/table/server-clock.ts';
 import { findRunning } from '../local/running.ts';
 import { configurationError, usageError } from './errors.ts';
-import { plain } from './terminal.ts';
 
 /** Where the table is. Without any of these: that of the `kbctl run` in this folder. */
 export interface TableOptions {
@@ -78,7 +77,7 @@ async function refuseWithoutAccess(
   profile: string | undefined,
   signal: AbortSignal,
 ): Promise<void> {
-  const ofProfile = profile === undefined ? '' : ` in the profile ${plain(profile)}`;
+  const ofProfile = profile === undefined ? '' : ` in the profile ${profile}`;
   await config.region().catch(() => {
     throw configurationError(
       `No AWS region is set${ofProfile}, or none of a region's form: name it with --region, or set AWS_REGION.`,

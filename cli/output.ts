@@ -1,5 +1,4 @@
-import { stringify } from 'yaml';
-import { styled, type Terminal } from './terminal.ts';
+import { styled, type Terminal, writeData, writeLines, yamlOf } from './terminal.ts';
 import { type Column, textTable } from './text-table.ts';
 
 export const FORMATS = ['table', 'wide', 'json', 'yaml'] as const;
@@ -60,7 +59,7 @@ export class Output {
 
   document({ kind, ...fields }: { readonly kind: string; readonly [field: string]: Plain | undefined }): void {
     const whole = { apiVersion: API_VERSION, kind, ...fields };
-    this.#write(this.format === 'yaml' ? yamlOf(whole) : `${JSON.stringify(whole, undefined, 2)}\n`);
+    this.data(this.format === 'yaml' ? yamlOf(whole) : `${JSON.stringify(whole, undefined, 2)}\n`);
   }
 
   table<Row>(columns: readonly Column<Row>[], rows: readonly Row[]): string[] {
@@ -68,12 +67,17 @@ export class Output {
   }
 
   lines(lines: readonly string[]): void {
-    this.#write(lines.map((line) => `${line}\n`).join(''));
+    writeLines(this.terminal.out, lines);
+  }
+
+  /** What programs read, in a form of its own. */
+  data(data: string | Uint8Array): void {
+    writeData(this.terminal.out, data);
   }
 
   /** Everything that is not data: progress, notes, what to do next. */
   say(line: string): void {
-    this.terminal.err.write(`${line}\n`);
+    writeLines(this.terminal.err, [line]);
   }
 
   paint = (style: Parameters<typeof styled>[1], text: string): string => styled(this.terminal.out, style, text);
@@ -85,10 +89,6 @@ export class Output {
     return isTTY && columns !== 0 ? columns : undefined;
   }
 
-  #write(text: string): void {
-    this.terminal.out.write(text);
-  }
-
   #tableOptions() {
     const columns = this.columns;
     return {
@@ -97,9 +97,4 @@ export class Output {
       ...(columns !== undefined && this.format !== 'wide' && { columns }),
     };
   }
-}
-
-/** Times and the like are quoted, as kubectl does it: a reader of YAML 1.1 would take them for something else than text. */
-function yamlOf(document: object): string {
-  return stringify(document, { version: '1.1' });
 }

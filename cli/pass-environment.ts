@@ -12,7 +12,6 @@ import type { Cli } from './cli.ts';
 import { type ConnectionOptions, checkConnectionOptions } from './connection-options.ts';
 import type { OpenTable } from './open-table.ts';
 import { sayingTelemetry } from './saying-telemetry.ts';
-import { plain } from './terminal.ts';
 
 export interface PassEnvironmentOptions extends ConnectionOptions {
   /** Whose passes these are, for those that write what a stack owns. Default: nobody's, and they only observe it. */
@@ -88,7 +87,7 @@ function tellingServer(cli: Cli, { kubeconfig }: PassEnvironmentOptions, load: L
     const access = await load(spec, signal);
     const place = kubeconfig === undefined ? `kubeconfig from ${kubeconfigPlace(spec)}` : `kubeconfig ${kubeconfig}`;
     const line = `${spec.name}: ${access.server} (${place}, context ${access.context})`;
-    if (!told.has(line)) cli.output.say(plain(line));
+    if (!told.has(line)) cli.output.say(line);
     told.add(line);
     return access;
   };

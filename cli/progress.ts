@@ -1,5 +1,5 @@
 import ora from 'ora';
-import type { OutStream } from './terminal.ts';
+import { escapeControls, type OutStream } from './terminal.ts';
 
 /** Says how far long work is, on a terminal alone. */
 export interface Progress {
@@ -12,7 +12,7 @@ export function startProgress(stream: OutStream, text: string): Progress {
   // A terminal that does not tell its width (`docker exec -t`, `script`) says 0, which the spinner would divide by.
   const isShown = stream.isTTY === true && stream.columns !== 0;
   const spinner = ora({
-    text,
+    text: escapeControls(text),
     stream,
     isEnabled: isShown,
     isSilent: !isShown,
@@ -21,7 +21,7 @@ export function startProgress(stream: OutStream, text: string): Progress {
   spinner.start();
   return {
     tell: (told) => {
-      spinner.text = told;
+      spinner.text = escapeControls(told);
     },
     end: () => {
       spinner.stop();

@@ -4,7 +4,7 @@ import { actor, type Surroundings } from './act.ts';
 import { exitCodeOf } from './errors.ts';
 import { EXIT, type ExitCode } from './exit-codes.ts';
 import { program } from './program.ts';
-import { type OutStream, plain, styled, type Terminal } from './terminal.ts';
+import { type OutStream, styled, type Terminal, writeData, writeLines } from './terminal.ts';
 
 /** Runs one command line, and writes what failed to `terminal.err`. */
 export async function runKbctl(words: readonly string[], surroundings: Omit<Surroundings, 'exit'>): Promise<ExitCode> {
@@ -33,8 +33,8 @@ export async function runKbctl(words: readonly string[], surroundings: Omit<Surr
 function settle(command: Command, terminal: Terminal): void {
   const { out, err } = terminal;
   command.exitOverride().configureOutput({
-    writeOut: (text) => out.write(text),
-    writeErr: (text) => err.write(text),
+    writeOut: (text) => writeData(out, text),
+    writeErr: (text) => writeData(err, text),
     getOutHelpWidth: () => (out.isTTY ? (out.columns ?? 80) : 80),
     getErrHelpWidth: () => (err.isTTY ? (err.columns ?? 80) : 80),
   });
@@ -45,8 +45,12 @@ function reportError(error: unknown, stream: OutStream, debug: boolean): ExitCod
   const code = exitCodeOf(error);
   // What a person can put right says all of it in its own message.
   const { message } = describeError(code !== undefined && error instanceof Error ? new Error(error.message) : error);
-  const lines = message.split('\n').map(plain).join('\n');
-  stream.write(`${styled(stream, 'red', 'error:')} ${lines}\n`);
-  if (error instanceof Error && (debug || code === undefined)) stream.write(`${error.stack}\n`);
+  const [first = '', ...others] = message.split('\n');
+  // Indented, so that no line of a message reads as one of ours.
+  writeLines(stream, [
+    `${styled(stream, 'red', 'error:')} ${first}`,
+    ...others.map((line) => line.replace(/^(?! )/, '  ')),
+  ]);
+  if (error instanceof Error && (debug || code === undefined)) writeLines(stream, String(error.stack).split('\n'));
   return code ?? EXIT.findings;
 }

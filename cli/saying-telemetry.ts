@@ -1,5 +1,4 @@
 import type { FieldValue, TelemetryFactory } from '../lib/telemetry/telemetry.ts';
-import { plain } from './terminal.ts';
 
 /** For passes that a person waits for: warnings and errors as sentences, and no figures. */
 export function sayingTelemetry(say: (line: string) => void): TelemetryFactory {
@@ -8,7 +7,7 @@ export function sayingTelemetry(say: (line: string) => void): TelemetryFactory {
       if (level !== 'warn' && level !== 'error') return;
       const who = typeof cluster === 'string' ? `${cluster} ${loop}` : loop;
       const sentences = [...listIn(errors), ...Object.values(fields).flatMap(listIn)];
-      for (const text of sentences.length > 0 ? sentences : [message]) say(plain(`${who}: ${text}`));
+      for (const text of sentences.length > 0 ? sentences : [message]) say(`${who}: ${text}`);
     },
     count: () => {},
     sample: () => {},

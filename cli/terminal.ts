@@ -1,5 +1,7 @@
+import { randomUUID } from 'node:crypto';
 import type { Writable } from 'node:stream';
-import { stripVTControlCharacters, styleText } from 'node:util';
+import { styleText } from 'node:util';
+import { Document, visit } from 'yaml';
 
 /** Where a command reads and writes: data on `out`, everything else on `err`. */
 export interface Terminal {
@@ -16,18 +18,75 @@ export type OutStream = Writable & { readonly isTTY?: boolean; readonly columns?
 
 export type Style = Parameters<typeof styleText>[0];
 
-/** The text in that style, plain where the stream is no terminal or `NO_COLOR` is set. */
+/**
+ * Stands for the ESC of our own colours until a line is written. It is random, so that no text from elsewhere contains it.
+ */
+const OWN_ESCAPE = `<${randomUUID()}>`;
+
+/** Returns the text in that style, without any where the stream is no terminal or `NO_COLOR` is set. */
 export function styled(stream: OutStream, style: Style, text: string): string {
-  return styleText(style, text, { stream, validateStream: true });
+  const colored = styleText(style, escapeControls(text), { stream, validateStream: true });
+  return colored.replaceAll('\u001b', OWN_ESCAPE);
 }
 
 /**
- * Text from a cluster or a file for a terminal: control characters would move its cursor, and those of writing
- * direction would turn words around.
+ * Returns the text with every control and format character as `\u001b`: in a terminal they move the cursor, write the
+ * clipboard, forge lines or turn words around. {@link writeLines} does it for every line; before that only what
+ * measures a text has to.
  */
-export function plain(text: string): string {
-  return stripVTControlCharacters(text.toWellFormed()).replace(
-    /[\p{Cc}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu,
-    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
-  );
+export function escapeControls(text: string): string {
+  return escaped(text, CONTROLS);
+}
+
+/** Writes lines for people. What is in them can do no more than be read: each stays one line, and only our styles color. */
+export function writeLines(stream: OutStream, lines: readonly string[]): void {
+  stream.write(lines.map((line) => `${shown(line)}\n`).join(''));
+}
+
+/** Writes a question; the answer follows on its line. */
+export function writePrompt(stream: OutStream, question: string): void {
+  stream.write(`${shown(question)} `);
+}
+
+/**
+ * Writes what programs read, which keeps its line breaks and tabs. In JSON, and in the strings of {@link yamlOf}, the
+ * escaped characters mean what they were.
+ */
+export function writeData(stream: OutStream, data: string | Uint8Array): void {
+  stream.write(typeof data === 'string' ? escaped(data, CONTROLS_IN_DATA) : data);
+}
+
+export function clearScreen(stream: OutStream): void {
+  stream.write('\u001b[H\u001b[J');
+}
+
+/** As YAML that a reader of YAML 1.1 understands: times and the like are quoted, as kubectl does it. */
+export function yamlOf(value: unknown): string {
+  const document = new Document(value, { version: '1.1' });
+  visit(document, {
+    Scalar: (_, node) => {
+      if (typeof node.value === 'string' && CONTROLS.test(node.value)) node.type = 'QUOTE_DOUBLE';
+    },
+  });
+  return document.toString();
+}
+
+/** Controls, format characters (directions, zero widths, tags), and what else ends a line. */
+const CONTROLS = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u;
+const CONTROLS_IN_DATA = /[^\P{Cc}\n\t]|[\p{Cf}\p{Zl}\p{Zp}]/u;
+
+function shown(line: string): string {
+  return escapeControls(line).replaceAll(OWN_ESCAPE, '\u001b');
+}
+
+function escaped(text: string, controls: RegExp): string {
+  return text
+    .toWellFormed()
+    .replace(new RegExp(controls, 'gu'), (character) =>
+      Array.from({ length: character.length }, (_, index) => unitOf(character.charCodeAt(index))).join(''),
+    );
+}
+
+function unitOf(code: number): string {
+  return `\\u${code.toString(16).padStart(4, '0')}`;
 }

@@ -1,5 +1,5 @@
 import stringWidth from 'string-width';
-import { plain, type Style } from './terminal.ts';
+import { escapeControls, type Style } from './terminal.ts';
 
 /** One column, as kubectl has them. */
 export interface Column<Row> {
@@ -28,7 +28,7 @@ const NARROWEST = 12;
 /** Lines without borders: titles, and a line a row. */
 export function textTable<Row>(columns: readonly Column<Row>[], rows: readonly Row[], options: TableOptions): string[] {
   const shown = columns.filter(({ wide = false }) => options.wide || !wide);
-  const cells = rows.map((row) => shown.map(({ text }) => plain(text(row))));
+  const cells = rows.map((row) => shown.map(({ text }) => escapeControls(text(row))));
   const widths = widthsOf(shown, cells, options);
   const yielding = shown.find(({ yields = false }) => yields);
   if (yielding !== undefined && options.columns !== undefined && totalOf(widths) > options.columns) {

@@ -85,10 +85,10 @@ export const STORY: readonly Step[] = [
     atSeconds: 20,
     what: 'an address is held for billing, for 30 s and without a Service',
     do: (world) => holdAddress(world, 'billing', 30),
-    outlook: 'that is no leak: nobody flags it, and when its time is over, within 45 s, it is freed',
+    outlook: 'that is no leak: nobody flags it, and when its time is over, within 50 s, it is freed',
     reactions: [
       { loop: 'cluster-ip-repair', says: /saved ranges\/serviceips: .*, 1 held/, withinSeconds: 25 },
-      { loop: 'cluster-ip-repair', says: /1 freed after their hold/, withinSeconds: 45 },
+      { loop: 'cluster-ip-repair', says: /1 freed after their hold/, withinSeconds: 50 },
     ],
   },
   {

@@ -1,5 +1,5 @@
-import { styleText } from 'node:util';
 import type { Fields, FieldValue, Level, Telemetry, TelemetryFactory } from '../lib/telemetry/telemetry.ts';
+import { noColors, type Paint } from './run-hooks.ts';
 
 export interface PlainOptions {
   readonly nowMs: () => number;
@@ -7,8 +7,8 @@ export interface PlainOptions {
   readonly own?: string;
   /** Takes one line without its line break. */
   readonly write: (line: string) => void;
-  /** Colours; `styleText` itself honours NO_COLOR and a stream that is no terminal. */
-  readonly stream?: NodeJS.WriteStream;
+  /** Default: without colors. */
+  readonly paint?: Paint;
 }
 
 /** What a loop told last. */
@@ -18,11 +18,9 @@ interface Told {
   readonly trouble: boolean;
 }
 
-type Style = Parameters<typeof styleText>[0];
-
 interface Sentence {
   readonly text: string;
-  readonly style?: Style;
+  readonly style?: Parameters<Paint>[0];
 }
 
 /** Wide enough for the longest id of a loop. */
@@ -48,7 +46,7 @@ export function plainLine(nowMs: number, who: string, text: string): string {
  * One line for each thing that a loop did, found or failed, and none of figures and ids: for one cluster, whose passes
  * somebody watches, and others beside it, which are named. What is told again in the same words is cut short, and that trouble is over is said.
  */
-export function plainTelemetry({ nowMs, own, write, stream = process.stdout }: PlainOptions): TelemetryFactory {
+export function plainTelemetry({ nowMs, own, write, paint = noColors }: PlainOptions): TelemetryFactory {
   /** By loop, and by the name of the cluster where it is another. */
   const lastTold = new Map<string, Map<string, Told>>();
   return ({ loop }): Telemetry => {
@@ -56,7 +54,7 @@ export function plainTelemetry({ nowMs, own, write, stream = process.stdout }: P
     lastTold.set(loop, toldOf);
     let hasTold = false;
     const say = ({ text, style }: Sentence) => {
-      write(plainLine(nowMs(), loop, style === undefined ? text : styleText(style, text, { stream })));
+      write(plainLine(nowMs(), loop, style === undefined ? text : paint(style, text)));
     };
     const tell = (level: Level, told: readonly Sentence[], other: string) => {
       const sentences = told.map(({ text }) => text).join('\n');

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { styleText } from 'node:util';
 import type { ClusterSpec } from '../lib/cluster/cluster-spec.ts';
 import type { Environment } from '../lib/dispatch/environment.ts';
 import type { KeyValueTable } from '../lib/table/key-value-table.ts';
@@ -17,14 +18,21 @@ export interface ServedPage {
   close(): Promise<void>;
 }
 
+/** Returns the text in that style. */
+export type Paint = (style: Parameters<typeof styleText>[0], text: string) => string;
+
+export const noColors: Paint = (_, text) => text;
+
 /** What whoever starts the loops adds to them. */
 export interface RunHooks {
   /** Begins before the first pass. That it fails is told, and stops nothing. */
   readonly onReady?: (running: ReadyCluster) => Promise<ServedPage>;
   /** What else to try in another terminal, line by line. */
   readonly hints?: readonly string[];
-  /** Takes what is said, a line without its line break. Default: stdout. */
-  readonly write?: (line: string) => void;
+  /** Takes a line without its line break. It may hold text of a cluster as it came. */
+  readonly write: (line: string) => void;
+  /** Default: without colors. */
+  readonly paint?: Paint;
 }
 
 /** The page as the announcement names it. */
@@ -38,7 +46,7 @@ export interface Page {
 /** A page that hangs holds nobody up. */
 const CLOSING_MS = 2_000;
 
-export async function openPage({ onReady }: RunHooks, running: ReadyCluster): Promise<Page> {
+export async function openPage({ onReady }: Pick<RunHooks, 'onReady'>, running: ReadyCluster): Promise<Page> {
   if (onReady === undefined) return { close: async () => undefined };
   try {
     const served = await onReady(running);

@@ -1,5 +1,4 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { styleText } from 'node:util';
 import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import type { ClusterSpec } from '../lib/cluster/cluster-spec.ts';
 import type { Environment } from '../lib/dispatch/environment.ts';
@@ -18,7 +17,7 @@ import { loopJobs } from './loop-jobs.ts';
 import { type OpenCluster, openCluster } from './open-cluster.ts';
 import { plainLine, plainTelemetry } from './plain-telemetry.ts';
 import { readableTelemetry } from './readable-telemetry.ts';
-import { openPage, type RunHooks } from './run-hooks.ts';
+import { noColors, openPage, type RunHooks } from './run-hooks.ts';
 import { tellRunning } from './running.ts';
 import { StartError } from './start-error.ts';
 import type { StartOptions } from './start-options.ts';
@@ -33,39 +32,33 @@ const ENDING_MS = 5_000;
  * Runs the loops until the end is asked for; passes that are under way then may end, or are given up after five seconds.
  * @throws StartError when it cannot begin.
  */
-export async function run(options: StartOptions, ended: AbortSignal, hooks: RunHooks = {}): Promise<void> {
-  const { write: say = toStdout } = hooks;
+export async function run(options: StartOptions, ended: AbortSignal, hooks: RunHooks): Promise<void> {
+  const { write } = hooks;
   await using cluster = await openCluster(options);
   const client = tableServerClient(cluster.tableServer);
   const { environment, close } = localEnvironment({
     client,
     loadKubeconfig: kubeconfigOfEach(cluster),
     end: givenUpAfter(ended),
-    telemetry: telemetryOf(options.verbose, cluster.spec.name, say),
+    telemetry: telemetryOf(options.verbose, cluster.spec.name, hooks),
   });
   try {
     await register(client, environment, cluster.spec);
-    await runLoops(cluster, environment, { ...hooks, say }, ended);
-    say(options.real === undefined ? `ended, and the ${cluster.spec.name} cluster with it.` : ENDED);
+    await runLoops(cluster, environment, hooks, ended);
+    write(options.real === undefined ? `ended, and the ${cluster.spec.name} cluster with it.` : ENDED);
   } finally {
     await close();
     client.destroy();
   }
 }
 
-type Say = (line: string) => void;
-
 const ENDED = 'ended; the endpoints stay as they are.';
-
-function toStdout(line: string): void {
-  process.stdout.write(`${line}\n`);
-}
 
 /** Tells other commands that they run, and where, for as long as they do. */
 async function runLoops(
   cluster: OpenCluster,
   environment: Environment,
-  { say, ...hooks }: RunHooks & { readonly say: Say },
+  hooks: RunHooks,
   ended: AbortSignal,
 ): Promise<void> {
   const { spec, demo } = cluster;
@@ -75,9 +68,9 @@ async function runLoops(
   try {
     const callOff = await tellRunning(cluster.folder, factsOf(cluster, page.url));
     try {
-      for (const line of announcement(spec, announced)) say(line);
-      const toDo = loopJobs(environment, spec, toldAtEnd(ended, say));
-      const story = demo && (() => playStory(STORY, stage(demo, say), ended));
+      for (const line of announcement(spec, announced)) hooks.write(line);
+      const toDo = loopJobs(environment, spec, toldAtEnd(ended, hooks.write));
+      const story = demo && (() => playStory(STORY, stage(demo, hooks), ended));
       await runOnSchedules(toDo, realClock, ended, story);
     } finally {
       callOff();
@@ -102,7 +95,7 @@ function factsOf({ spec, tableServer, apiServer, kubeconfigFile }: OpenCluster, 
 }
 
 /** Says at the end that it takes a moment, if it does. @returns what is to be told when an invocation begins or ends. */
-function toldAtEnd(ended: AbortSignal, say: Say): (by: 1 | -1) => void {
+function toldAtEnd(ended: AbortSignal, say: RunHooks['write']): (by: 1 | -1) => void {
   let underWay = 0;
   ended.addEventListener('abort', () => {
     if (underWay > 0) say(`ending: what is under way has ${ENDING_MS / 1000} s; Ctrl-C once more ends it at once.`);
@@ -112,20 +105,19 @@ function toldAtEnd(ended: AbortSignal, say: Say): (by: 1 | -1) => void {
   };
 }
 
-function stage(world: Stage['world'], say: Say): Stage {
+function stage(world: Stage['world'], { write, paint = noColors }: RunHooks): Stage {
   const tell: Stage['tell'] = (sentence, kind) => {
-    const stream = process.stdout;
-    if (kind === 'deed') say(plainLine(Date.now(), 'demo:', styleText('bold', sentence, { stream })));
-    else say(plainLine(Date.now(), '', styleText('dim', `-> ${sentence}`, { stream })));
+    if (kind === 'deed') write(plainLine(Date.now(), 'demo:', paint('bold', sentence)));
+    else write(plainLine(Date.now(), '', paint('dim', `-> ${sentence}`)));
   };
   return { world, clock: realClock, tell };
 }
 
-function telemetryOf(verbose: boolean, own: string, write: (line: string) => void): TelemetryFactory {
+function telemetryOf(verbose: boolean, own: string, { write, paint = noColors }: RunHooks): TelemetryFactory {
   const nowMs = Date.now;
   return verbose
-    ? (labels) => readableTelemetry({ ...labels, nowMs, verbose, write })
-    : plainTelemetry({ nowMs, own, write });
+    ? (labels) => readableTelemetry({ ...labels, nowMs, verbose, write, paint })
+    : plainTelemetry({ nowMs, own, write, paint });
 }
 
 async function register(client: DynamoDBClient, environment: Environment, spec: ClusterSpec): Promise<void> {

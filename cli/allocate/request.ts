@@ -6,7 +6,6 @@ import type { TelemetryFactory } from '../../lib/telemetry/telemetry.ts';
 import type { Cli } from '../cli.ts';
 import { CliError } from '../errors.ts';
 import { EXIT, type ExitCode } from '../exit-codes.ts';
-import { plain } from '../terminal.ts';
 import { whateverIsRead } from '../unread-output.ts';
 
 /** A little more than the request gives itself. */
@@ -76,7 +75,7 @@ function warningsOf(cli: Cli): TelemetryFactory {
   return () => ({
     log: (level, _, { errors } = {}) => {
       if (level !== 'warn' || !Array.isArray(errors)) return;
-      for (const error of errors as readonly string[]) cli.output.say(plain(`warning: ${error}`));
+      for (const error of errors as readonly string[]) cli.output.say(`warning: ${error}`);
     },
     count: () => {},
     sample: () => {},

@@ -3,7 +3,7 @@ import { describeError, errorSentence } from '../../lib/telemetry/describe-error
 import { exitCodeOf } from '../errors.ts';
 import { EXIT, type ExitCode, worst } from '../exit-codes.ts';
 import type { Output, Plain } from '../output.ts';
-import { plain, type Style } from '../terminal.ts';
+import type { Style } from '../terminal.ts';
 import { isNoWayIn, type Observed } from './observed.ts';
 
 /** What the observing passes of one cluster saw, for a person. */
@@ -13,7 +13,7 @@ export function observedLines(name: string, observed: readonly Observed[], paint
     `${name}: one observing pass of each loop, which wrote nothing`,
     ...observed.flatMap((one) =>
       sentencesOf(name, one).map(({ text, style }) => {
-        const shown = plain(text);
+        const shown = text;
         return `  ${one.loop.padEnd(width)}  ${style === undefined ? shown : paint(style, shown)}`;
       }),
     ),

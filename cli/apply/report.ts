@@ -1,7 +1,7 @@
 import type { RegisteredCluster } from '../../lib/table/clusters.ts';
 import { describeError } from '../../lib/telemetry/describe-error.ts';
 import type { Output, Plain } from '../output.ts';
-import { plain, type Style } from '../terminal.ts';
+import type { Style } from '../terminal.ts';
 import type { Observed } from './observed.ts';
 import { plainObserved } from './observed-report.ts';
 import { intention, nameOf, type Step } from './plan.ts';
@@ -31,7 +31,7 @@ export function planLines(steps: readonly Step[], paint: Output['paint']): strin
   return steps.flatMap((step) => {
     const style = STYLES[step.action];
     const line = `${nameOf(step)}: ${intention(step)}`;
-    const fields = step.action === 'change' ? step.differences.map((one) => `    ${plain(differenceLine(one))}`) : [];
+    const fields = step.action === 'change' ? step.differences.map((one) => `    ${differenceLine(one)}`) : [];
     return [style === undefined ? line : paint(style, line), ...fields];
   });
 }

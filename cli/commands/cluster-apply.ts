@@ -12,7 +12,6 @@ import { withExamples } from '../examples.ts';
 import { EXIT, type ExitCode, worst } from '../exit-codes.ts';
 import { namesOf } from '../names-of.ts';
 import { concluded } from '../one-by-one.ts';
-import { plain } from '../terminal.ts';
 
 interface Options extends GlobalOptions, ConnectionOptions {
   readonly filename: readonly string[];
@@ -67,7 +66,7 @@ async function apply(cli: Cli, options: Options): Promise<ExitCode> {
 /** Writes, and looks at what was written; a document is printed wherever it ends. */
 async function write(cli: Cli, plan: ApplyPlan, steps: readonly Step[], options: Options): Promise<ExitCode> {
   const { progressed, outcomes } = await applySteps(cli, steps, (step, outcome) => {
-    if (!cli.output.isForPrograms) cli.output.lines([plain(outcomeLine(step, outcome))]);
+    if (!cli.output.isForPrograms) cli.output.lines([outcomeLine(step, outcome)]);
   });
   let applied: Applied = { outcomes, observed: new Map() };
   try {
@@ -94,7 +93,7 @@ function show(cli: Cli, { steps }: ApplyPlan, dryRun: boolean, applied?: Applied
 async function readFiles(cli: Cli, { filename, recursive = false }: Options): Promise<readonly SpecFile[]> {
   const { files, faults } = await readSpecFiles(filename, { recursive, stdin: cli.output.terminal.in });
   if (faults.length > 0) {
-    for (const line of faults.flatMap((block) => block.split('\n'))) cli.output.say(plain(line));
+    for (const line of faults.flatMap((block) => block.split('\n'))) cli.output.say(line);
     throw configurationError('Nothing was changed: put right what is said above, and apply again.');
   }
   if (files.length > 0) return files;

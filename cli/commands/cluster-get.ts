@@ -1,5 +1,5 @@
 import { Command } from 'commander';
-import { stringify } from 'yaml';
+
 import { writtenSpec } from '../../lib/cluster/written-spec.ts';
 import type { ListedCluster, RegisteredCluster } from '../../lib/table/clusters.ts';
 import { listClusters, readPauseOfAll } from '../../lib/table/clusters.ts';
@@ -11,6 +11,7 @@ import { EXIT } from '../exit-codes.ts';
 import { tellPauseOfAll } from '../pause-words.ts';
 import { NO_STACK_YET, plainCluster } from '../plain-cluster.ts';
 import { registeredCluster } from '../registered.ts';
+import { yamlOf } from '../terminal.ts';
 import type { Column } from '../text-table.ts';
 
 interface Options extends GlobalOptions {
@@ -73,9 +74,8 @@ async function get(cli: Cli, name: string) {
 async function printFile({ openTable, output }: Cli, name: string) {
   const { table } = await openTable();
   const written = writtenSpec((await registeredCluster(table, name)).spec);
-  const text =
-    output.format === 'json' ? JSON.stringify(written, undefined, 2) : stringify(written, { version: '1.1' });
-  output.lines([text.trimEnd()]);
+  const text = output.format === 'json' ? JSON.stringify(written, undefined, 2) : yamlOf(written);
+  output.data(`${text.trimEnd()}\n`);
   return EXIT.fine;
 }
 

@@ -1,9 +1,9 @@
 import { Command } from 'commander';
-import { stringify } from 'yaml';
 import { specJsonSchema } from '../../lib/cluster/spec-json-schema.ts';
 import type { Act } from '../act.ts';
 import { withExamples } from '../examples.ts';
 import { EXIT } from '../exit-codes.ts';
+import { yamlOf } from '../terminal.ts';
 
 /** `kbctl cluster schema`: needs no table. */
 export function clusterSchema(act: Act): Command {
@@ -12,7 +12,7 @@ export function clusterSchema(act: Act): Command {
     .action(
       act(async ({ output }) => {
         const schema = specJsonSchema();
-        output.lines([output.format === 'yaml' ? stringify(schema).trimEnd() : JSON.stringify(schema, undefined, 2)]);
+        output.data(output.format === 'yaml' ? yamlOf(schema) : `${JSON.stringify(schema, undefined, 2)}\n`);
         return EXIT.fine;
       }),
     );

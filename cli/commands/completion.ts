@@ -17,7 +17,7 @@ export function completionCommand(act: Act): Command {
     .addArgument(new Argument('<shell>', 'which shell').choices(SHELLS))
     .action(
       act(async ({ output }, [shell]) => {
-        output.lines(SCRIPTS[shell as Shell].trimEnd().split('\n'));
+        output.data(SCRIPTS[shell as Shell]);
         return EXIT.fine;
       }),
     );
@@ -37,10 +37,11 @@ export function completeCommand(act: Act, root: () => Command): Command {
     act(async (cli, typed) => {
       const { words, clusters } = candidatesFor(root(), typed);
       const names = clusters ? await clusterNames(cli) : [];
-      cli.output.lines([
+      const lines = [
         ...words.map(({ word, description }) => `${word}\t${description}`),
         ...names.filter((name) => name.startsWith(typed.at(-1) ?? '')).map((name) => `${name}\tcluster`),
-      ]);
+      ];
+      cli.output.data(lines.map((line) => `${line}\n`).join(''));
       return EXIT.fine;
     }),
   );

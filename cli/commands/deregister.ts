@@ -10,7 +10,6 @@ import { configurationError } from '../errors.ts';
 import { withExamples } from '../examples.ts';
 import { EXIT, type ExitCode } from '../exit-codes.ts';
 import { registeredCluster } from '../registered.ts';
-import { plain } from '../terminal.ts';
 
 interface Options extends GlobalOptions, ConnectionOptions {
   readonly for: number;
@@ -72,7 +71,7 @@ async function run(cli: Cli, name: string, address: string, options: Options): P
   const deadline = environment.startDeadline(LONGEST_MS);
   const telemetry = environment.telemetry({ loop: 'deregister' });
   const wouldWrite = new Set<string>();
-  const progress = cli.progress(`taking ${plain(address)} out of the endpoints`);
+  const progress = cli.progress(`taking ${address} out of the endpoints`);
   let result: DeregistrationResult;
   try {
     result = await deregisterAddress(
@@ -117,11 +116,11 @@ async function told(cli: Cli, { name, address, result, wouldWrite }: Told, { dra
   };
   cli.output.object(document, () => [
     stillPublished
-      ? `${plain(address)} is withdrawn until ${until}, and still published`
-      : `${plain(address)} is out of the endpoints of ${name}, and withdrawn until ${until}`,
-    ...changes.map((change) => `  ${plain(change)}`),
-    ...wouldWrite.map((description) => `  would ${plain(description)}`),
-    ...(error === undefined ? [] : [`  ${plain(describeError(error).message)}`]),
+      ? `${address} is withdrawn until ${until}, and still published`
+      : `${address} is out of the endpoints of ${name}, and withdrawn until ${until}`,
+    ...changes.map((change) => `  ${change}`),
+    ...wouldWrite.map((description) => `  would ${description}`),
+    ...(error === undefined ? [] : [`  ${describeError(error).message}`]),
   ]);
   if (stillPublished) {
     cli.output.say(
@@ -139,10 +138,9 @@ async function refusal(
   result: Exclude<DeregistrationResult, Deregistered>,
 ): Promise<Error> {
   if (result.outcome === 'refused') {
-    if (result.reason !== 'lastLiveAddress')
-      return configurationError(`${plain(result.message)}. Nothing was changed.`);
+    if (result.reason !== 'lastLiveAddress') return configurationError(`${result.message}. Nothing was changed.`);
     return configurationError(
-      `${plain(address)} is the last live address of ${name}: without it the kubernetes Service has no endpoints. Let another come back first ("kbctl get leases ${name}"), or say --last-one. Nothing was changed.`,
+      `${address} is the last live address of ${name}: without it the kubernetes Service has no endpoints. Let another come back first ("kbctl get leases ${name}"), or say --last-one. Nothing was changed.`,
     );
   }
   const { table } = await cli.openTable();
@@ -151,14 +149,14 @@ async function refusal(
     import('../unknown-address.ts'),
     registeredCluster(table, name),
   ]);
-  if (spec.endpoints.reconciler === 'none') return configurationError(`${plain(result.message)}.`);
+  if (spec.endpoints.reconciler === 'none') return configurationError(`${result.message}.`);
   const leased = (await listLeases(table, name)).map(({ lease }) => lease.address);
-  return configurationError(`${plain(address)} is no API server of ${name}: ${knownInstead(address, spec, leased)}`);
+  return configurationError(`${address} is no API server of ${name}: ${knownInstead(address, spec, leased)}`);
 }
 
 function tellUnknown(cli: Cli, name: string, address: string): void {
   cli.output.say(
-    `Interrupted: ${plain(address)} may have been withdrawn, or not. "kbctl get leases ${name}" shows it, and the command can be run again.`,
+    `Interrupted: ${address} may have been withdrawn, or not. "kbctl get leases ${name}" shows it, and the command can be run again.`,
   );
 }
 

@@ -14,7 +14,6 @@ import { EXIT, type ExitCode } from '../exit-codes.ts';
 import { unlessRefused } from '../ranges/exchange-refused.ts';
 import { keyOf, nameOfKey, RANGE_NAMES, type RangeName } from '../ranges/range-words.ts';
 import { registeredCluster } from '../registered.ts';
-import { plain } from '../terminal.ts';
 import { writeWhole } from '../write-whole.ts';
 
 const FORMS = ['json', 'range-allocation', 'etcd'] as const;
@@ -69,10 +68,10 @@ async function exportTo(cli: Cli, cluster: string, options: Options): Promise<Ex
   });
   const exported = unlessRefused(withForceNamed(result));
   const { content, warnings } = written(exported, options);
-  if (options.filename === undefined) output.terminal.out.write(content);
+  if (options.filename === undefined) output.data(content);
   else await writeWhole(options.filename, content);
-  for (const warning of [...exported.warnings, ...warnings]) output.say(plain(`warning: ${warning}`));
-  for (const line of toldOf(exported)) output.say(plain(line));
+  for (const warning of [...exported.warnings, ...warnings]) output.say(`warning: ${warning}`);
+  for (const line of toldOf(exported)) output.say(line);
   return EXIT.fine;
 }
 

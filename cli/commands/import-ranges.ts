@@ -10,7 +10,6 @@ import { unlessRefused } from '../ranges/exchange-refused.ts';
 import { importLines, plainImport } from '../ranges/import-report.ts';
 import { readInput } from '../read-input.ts';
 import { registeredCluster } from '../registered.ts';
-import { plain } from '../terminal.ts';
 import { whateverIsRead } from '../unread-output.ts';
 
 interface Options extends GlobalOptions {
@@ -61,7 +60,7 @@ async function importFrom(cli: Cli, cluster: string, { filename, dryRun = false,
   await registeredCluster(table, cluster);
   const preview = unlessRefused(await previewImport(table, cluster, file, clock.nowMs()));
   if (!output.isForPrograms) output.lines(importLines(preview, output.paint));
-  for (const warning of preview.warnings) output.say(plain(`warning: ${warning}`));
+  for (const warning of preview.warnings) output.say(`warning: ${warning}`);
   const show = (fields: object) => {
     if (output.isForPrograms)
       output.document({ kind: 'RangeImport', cluster, dryRun, ...plainImport(preview), ...fields });

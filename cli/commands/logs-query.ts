@@ -50,9 +50,10 @@ async function printQuery(cli: Cli, cluster: string, options: Options) {
     ...(profile !== undefined && { profile }),
     ...(region !== undefined && { region }),
   });
-  cli.output.object({ kind: 'LogsQuery', query, logGroups, start, results }, () => [query]);
+  cli.output.object({ kind: 'LogsQuery', query, logGroups, start, results }, () => query.split('\n'));
   if (!cli.output.isForPrograms) {
-    cli.output.say(`\nIn the log groups ${logGroups.join(', ')}; or from here:\n\n${start}\n${results}`);
+    const how = `\nIn the log groups ${logGroups.join(', ')}; or from here:\n\n${start}\n${results}`;
+    for (const line of how.split('\n')) cli.output.say(line);
   }
   return EXIT.fine;
 }

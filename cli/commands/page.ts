@@ -48,7 +48,7 @@ async function write(cli: Cli, name: string | undefined, { filename: file = DEFA
       ? renderFleetPage(await statusOfAll(cli, atMs))
       : renderClusterPage(await statusOf(cli, name, atMs), { atMs });
   if (file === '-') {
-    cli.output.lines([page]);
+    cli.output.data(`${page}\n`);
   } else {
     await writeWhole(file, page);
     cli.output.say(

@@ -10,7 +10,6 @@ import { withExamples } from '../examples.ts';
 import { EXIT, type ExitCode } from '../exit-codes.ts';
 import { pausedWords, tellPauseOfAll } from '../pause-words.ts';
 import { plainPause } from '../plain-cluster.ts';
-import { plain } from '../terminal.ts';
 import { userName } from '../user-name.ts';
 
 interface ResumeOptions extends GlobalOptions {
@@ -125,7 +124,7 @@ async function holdAll(cli: Cli, { dryRun = false }: ResumeOptions, pause: Pause
         : 'were not paused as a whole';
   cli.output.object(
     { kind: 'PauseOfAll', dryRun, changed, ...(pause !== undefined && { paused: plainPause(pause) }) },
-    () => [plain(`all clusters: ${words}${dryRun ? ' (dry run)' : ''}`)],
+    () => [`all clusters: ${words}${dryRun ? ' (dry run)' : ''}`],
   );
   return dryRun && changed ? EXIT.findings : EXIT.fine;
 }

@@ -15,7 +15,6 @@ import { ITEM_NOUNS, type ItemKind, type ItemPlace, placeOf } from '../item/item
 import { servicesWith } from '../item/services-with.ts';
 import { nameOfKey } from '../ranges/range-words.ts';
 import { registeredCluster } from '../registered.ts';
-import { plain } from '../terminal.ts';
 
 interface Options extends GlobalOptions, ConnectionOptions {
   readonly dryRun?: boolean;
@@ -104,7 +103,7 @@ async function isFreeToGo(
   }
   const owned = places.flatMap(({ item }, index) => (services[index] ?? []).map((service) => ({ item, service })));
   if (owned.length === 0) return true;
-  for (const { item, service } of owned) cli.output.say(plain(`${item} is that of Service ${service}.`));
+  for (const { item, service } of owned) cli.output.say(`${item} is that of Service ${service}.`);
   return confirmed(cli, 'Release what Services have? Whoever asks next may get it, too.', {});
 }
 

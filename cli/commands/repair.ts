@@ -11,7 +11,6 @@ import { EXIT, type ExitCode } from '../exit-codes.ts';
 import { pausedWords } from '../pause-words.ts';
 import { registeredCluster } from '../registered.ts';
 import type { Repaired } from '../repair/repair-now.ts';
-import { plain } from '../terminal.ts';
 
 interface Options extends GlobalOptions, ConnectionOptions {
   readonly dryRun?: boolean;
@@ -104,7 +103,7 @@ async function heedPause(cli: Cli, { word }: Kind, cluster: RegisteredCluster, o
   const { name } = cluster.spec;
   const pause = pauseInForce([await readPauseOfAll(table), cluster.paused], await cli.nowMs());
   if (pause === undefined) return;
-  const paused = plain(`${name} is ${pausedWords(pause)}`);
+  const paused = `${name} is ${pausedWords(pause)}`;
   if (options.dryRun || options.evenIfPaused) {
     cli.output.say(paused);
     return;

@@ -41,7 +41,7 @@ export function runCommand(act: Act): Command {
   ]);
 }
 
-async function run({ ended }: Cli, _: readonly string[], options: Options) {
+async function run({ ended, output }: Cli, _: readonly string[], options: Options) {
   const start = startOptions(options);
   const [{ run: runLoops }, { servePage }, { readForLivePage }, { readClusterStatus }] = await Promise.all([
     import('../../local/run.ts'),
@@ -53,6 +53,8 @@ async function run({ ended }: Cli, _: readonly string[], options: Options) {
   const nowMs = Date.now;
   const kbctl = calledAs(process.argv[1] ?? '', process.env);
   await runLoops(start, ended, {
+    write: (line) => output.lines([line]),
+    paint: output.paint,
     hints: ['status', 'explain'].map((command) => `${kbctl} ${command}`),
     ...(options.page && {
       onReady: ({ table, spec }) =>

@@ -12,14 +12,12 @@ import type { Plain } from '../output.ts';
 import { statusOf, statusOfAll } from '../read-status.ts';
 import { fleetColumns } from '../status/fleet-columns.ts';
 import { statusLines } from '../status/status-lines.ts';
+import { clearScreen } from '../terminal.ts';
 
 interface Options extends GlobalOptions {
   readonly watch?: boolean;
   readonly interval: number;
 }
-
-/** Takes the cursor home and clears what is below: nothing flickers. */
-const REDRAW = '\u001b[H\u001b[J';
 
 /** `kbctl status [CLUSTER] [--watch]`. */
 export function statusCommand(act: Act): Command {
@@ -82,7 +80,7 @@ async function watch(cli: Cli, name: string | undefined, { interval }: Options):
     throw usageError('--watch is for people: without it, -o json and -o yaml give one document.');
   const redraws = output.terminal.out.isTTY === true;
   while (!cli.signal.aborted) {
-    if (redraws) output.terminal.out.write(REDRAW);
+    if (redraws) clearScreen(output.terminal.out);
     else output.lines([`--- ${new Date(await cli.nowMs()).toISOString()}`]);
     try {
       await show(cli, name);

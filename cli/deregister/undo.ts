@@ -4,7 +4,6 @@ import { listLeases } from '../../lib/table/leases.ts';
 import type { Cli, CommandTable } from '../cli.ts';
 import { configurationError } from '../errors.ts';
 import { EXIT, type ExitCode } from '../exit-codes.ts';
-import { plain } from '../terminal.ts';
 import { knownInstead } from '../unknown-address.ts';
 
 /** `kbctl deregister CLUSTER ADDRESS --undo`: only the table is written, and the loop does the rest. */
@@ -16,12 +15,12 @@ export async function undo(
 ): Promise<ExitCode> {
   const result = await undoDeregister({ spec, table, address: text, nowMs: clock.nowMs });
   if (result.outcome === 'notAnAddress') {
-    throw configurationError(`"${plain(text)}" is no IP address: name one published address. Nothing was changed.`);
+    throw configurationError(`"${text}" is no IP address: name one published address. Nothing was changed.`);
   }
   if (result.outcome === 'notRegistered') {
     const leased = (await listLeases(table, spec.name)).map(({ lease }) => lease.address);
     const instead = knownInstead(text, spec, leased);
-    throw configurationError(`${plain(text)} is no API server of ${spec.name}: ${instead}`);
+    throw configurationError(`${text} is no API server of ${spec.name}: ${instead}`);
   }
   const { address } = result;
   const wasUntil = result.outcome === 'undone' ? { wasUntil: new Date(result.wasUntilMs).toISOString() } : {};

@@ -6,7 +6,6 @@ import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import type { ServerClock } from '../../lib/table/server-clock.ts';
 import { configurationError } from '../errors.ts';
 import { refuseSkew } from '../skew.ts';
-import { plain } from '../terminal.ts';
 import { ownServer } from './own-server.ts';
 import type { AskReadyz } from './readyz.ts';
 
@@ -47,7 +46,7 @@ export async function keepLease(options: AgentOptions, ended: AbortSignal): Prom
 /** One refresh, and no more. @throws CliError when there is no lease to keep, or no clock to keep it by; TableError. */
 export async function refreshOnce(options: AgentOptions, ended: AbortSignal): Promise<Heartbeat['state']> {
   const came = await beat(options, ended);
-  options.say(plain(`${options.address} ${sentenceOf(came)}`));
+  options.say(`${options.address} ${sentenceOf(came)}`);
   return came.state;
 }
 
@@ -92,7 +91,7 @@ function teller({ address, say }: AgentOptions): (came: Came) => void {
   let trouble = false;
   return (came) => {
     if (came.state === 'trouble') {
-      if (!trouble) say(plain(`The table does not answer as it should, and is tried again: ${came.error.message}`));
+      if (!trouble) say(`The table does not answer as it should, and is tried again: ${came.error.message}`);
       trouble = true;
       return;
     }
@@ -100,7 +99,7 @@ function teller({ address, say }: AgentOptions): (came: Came) => void {
     trouble = false;
     if (came.state === 'lost' || came.state === told) return;
     told = came.state;
-    say(plain(`${address} ${sentenceOf(came)}`));
+    say(`${address} ${sentenceOf(came)}`);
   };
 }
 

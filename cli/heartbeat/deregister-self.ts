@@ -3,7 +3,6 @@ import type { Environment } from '../../lib/dispatch/environment.ts';
 import { describeError } from '../../lib/telemetry/describe-error.ts';
 import { exitCodeOf } from '../errors.ts';
 import { EXIT, type ExitCode } from '../exit-codes.ts';
-import { plain } from '../terminal.ts';
 
 export interface OwnEnd {
   readonly environment: Environment;
@@ -30,18 +29,16 @@ export async function deregisterSelf({ environment, cluster, address, say }: Own
     if (result.outcome !== 'deregistered') {
       const stays = 'its lease runs out, and the endpoints stay as they are while nobody else is live';
       say(
-        plain(
-          result.outcome === 'refused' && result.reason === 'lastLiveAddress'
-            ? `${address} is the last live address: ${stays}.`
-            : result.message,
-        ),
+        result.outcome === 'refused' && result.reason === 'lastLiveAddress'
+          ? `${address} is the last live address: ${stays}.`
+          : result.message,
       );
       return EXIT.fine;
     }
-    say(result.stillPublished ? plain(leftToLoop(address, result.error)) : `${address} is out of the endpoints.`);
+    say(result.stillPublished ? leftToLoop(address, result.error) : `${address} is out of the endpoints.`);
     return EXIT.fine;
   } catch (error) {
-    say(plain(`${address} could not be taken out, and its lease runs out: ${describeError(error).message}`));
+    say(`${address} could not be taken out, and its lease runs out: ${describeError(error).message}`);
     return exitCodeOf(error) ?? EXIT.findings;
   } finally {
     cancel();

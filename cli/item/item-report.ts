@@ -4,7 +4,7 @@ import { formatAge } from '../../lib/status/age.ts';
 import type { Output, Plain } from '../output.ts';
 import { holdEnd, TAKEN_UP_BY, timeLeft } from '../ranges/hold-words.ts';
 import { nameOfKey } from '../ranges/range-words.ts';
-import { plain, type Style } from '../terminal.ts';
+import type { Style } from '../terminal.ts';
 import { wrapped } from '../wrap.ts';
 import type { ItemStatus, Leak } from './item-status.ts';
 
@@ -16,9 +16,7 @@ export function itemLines(status: ItemStatus, spec: ClusterSpec, nowMs: number, 
   const { place, state, hold, findings, faults } = status;
   const width = Math.min(output.columns ?? WIDEST, WIDEST);
   const line = (title: string, text: string, style?: Style) =>
-    wrapped(plain(text), width, `  ${title.padEnd(9)} `).map((one) =>
-      style === undefined ? one : output.paint(style, one),
-    );
+    wrapped(text, width, `  ${title.padEnd(9)} `).map((one) => (style === undefined ? one : output.paint(style, one)));
   return [
     `${output.paint('bold', place.item)}  ${output.paint(STATE_STYLES[state], stateText(status))}`,
     ...line('range', rangeText(status)),

@@ -8,7 +8,6 @@ import type { Cli } from '../cli.ts';
 import { type ConnectionOptions, connectionOf } from '../connection-options.ts';
 import { exitCodeOf } from '../errors.ts';
 import type { ExitCode } from '../exit-codes.ts';
-import { plain } from '../terminal.ts';
 import type { ItemPlace } from './item-place.ts';
 
 /** A list of 50,000 Services takes a few seconds. */
@@ -34,7 +33,7 @@ export async function servicesWith(
   const { signal, cancel } = environment.startDeadline(LONGEST_MS);
   const progress = cli.progress('asking the API server for Services');
   try {
-    const warn = (text: string) => cli.output.say(plain(`${spec.name}: ${text}`));
+    const warn = (text: string) => cli.output.say(`${spec.name}: ${text}`);
     const { kubernetes } = await environment.connect(spec, {
       loop: places[0]?.loop ?? 'cluster-ip-repair',
       signal,
@@ -46,7 +45,7 @@ export async function servicesWith(
     const exitCode = exitCodeOf(error);
     if (exitCode === undefined || cli.signal.aborted) throw error;
     progress.end();
-    cli.output.say(plain(`The API server did not tell which Services there are: ${describeError(error).message}`));
+    cli.output.say(`The API server did not tell which Services there are: ${describeError(error).message}`);
     return { exitCode };
   } finally {
     progress.end();

@@ -5,7 +5,7 @@ import { describeError, errorSentence } from '../../lib/telemetry/describe-error
 import { exitCodeOf } from '../errors.ts';
 import { EXIT, type ExitCode } from '../exit-codes.ts';
 import type { Output, Plain } from '../output.ts';
-import { plain, type Style } from '../terminal.ts';
+import type { Style } from '../terminal.ts';
 import type { Repaired } from './repair-now.ts';
 
 export interface RepairFacts {
@@ -28,11 +28,11 @@ export function repairLines(facts: RepairFacts, repaired: Repaired, paint: Outpu
   const findings = pass.report?.findings ?? [];
   const unlisted = unlistedCount(pass.report);
   const lines = [
-    ...changesOf(pass).map((change) => (observed ? paint('cyan', `  would ${change}`) : `  ${plain(change)}`)),
+    ...changesOf(pass).map((change) => (observed ? paint('cyan', `  would ${change}`) : `  ${change}`)),
     ...(['freed', 'entered', 'found'] as const).flatMap((group) => groupLines(group, findings, observed, facts, paint)),
     ...(unlisted > 0 ? [paint('yellow', `  and ${unlisted} more findings, which are not listed`)] : []),
     ...leftLines(repaired),
-    ...pass.errors.map((error) => paint('red', `  failed: ${plain(errorSentence(error))}`)),
+    ...pass.errors.map((error) => paint('red', `  failed: ${errorSentence(error)}`)),
   ];
   const title = `${cluster} ${loop}: ${titleOf(facts, pass)}`;
   return [title, ...(lines.length > 0 ? lines : [paint('dim', '  nothing to do')])];
@@ -109,8 +109,8 @@ function groupLines(
   const shown = own
     .slice(0, MOST_LINES)
     .flatMap((finding) => [
-      `    ${plain(group === 'found' ? `${finding.type}: ${finding.message}` : finding.message)}`,
-      ...(group === 'found' ? [`      to mend it: ${plain(mendingHint(finding, { name: cluster }))}`] : []),
+      `    ${group === 'found' ? `${finding.type}: ${finding.message}` : finding.message}`,
+      ...(group === 'found' ? [`      to mend it: ${mendingHint(finding, { name: cluster })}`] : []),
     ]);
   const more = own.length - MOST_LINES;
   return [

@@ -181,7 +181,7 @@ export function describeClusterApply(world: () => KbctlWorld): void {
     });
 
     test('fails with 4 when there is no way to the API server', async () => {
-      world().file('down', kubeconfigOf(CLUSTER, world().server, newIdentity('of another CA')));
+      world().file('down', kubeconfigOf(CLUSTER, world().server, newIdentity('test')));
       world().file('clusters/lost.yml', world().spec({ name: 'lost', kubeconfig: { file: '../down' } }));
       const { code, stdout, stderr } = await apply('-f', 'clusters/lost.yml');
       expect(code).toBe(4);

@@ -52,6 +52,18 @@ export function describeStatus(world: () => KbctlWorld): void {
       });
     });
 
+    test('shows the reason of a pause as text, whatever is in it', async () => {
+      const reason = 'x\u001b]52;c;cm0=\u0007\u202e\nerror: all is lost';
+      await world().kbctl(['pause', CLUSTER, '--for', '1h', '--reason', reason]);
+      for (const words of [['status', CLUSTER], ['status'], ['cluster', 'get'], ['status', CLUSTER, '-o', 'yaml']]) {
+        const { stdout, stderr } = await world().kbctl(words);
+        expect(stdout + stderr).not.toMatch(/[^\P{Cc}\n]|\p{Cf}|^error:/mu);
+      }
+      const { stdout } = await world().kbctl(['status', CLUSTER, '-o', 'json']);
+      expect(JSON.parse(stdout)).toMatchObject({ paused: { reason } });
+      await world().kbctl(['resume', CLUSTER]);
+    });
+
     test('is shown again until Ctrl-C, which is its regular end', async () => {
       const watching = world().start(['status', CLUSTER, '--watch', '--interval', '1s']);
       await watching.untilItSaid(/(--- [\s\S]*){2}/);

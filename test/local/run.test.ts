@@ -37,7 +37,11 @@ interface Begun {
 }
 
 /** Runs in this process until it says that. */
-async function begin(until: RegExp, hooks: RunHooks = {}, options: Partial<StartOptions> = {}): Promise<Begun> {
+async function begin(
+  until: RegExp,
+  hooks: Partial<RunHooks> = {},
+  options: Partial<StartOptions> = {},
+): Promise<Begun> {
   const said: string[] = [];
   const ended = new AbortController();
   const write = (line: string) => void said.push(line);

@@ -10,7 +10,8 @@ import { TABLE_NAME } from '../../local/local-environment.ts';
 import { type RunningFacts, readRunning } from '../../local/running.ts';
 import { type ListeningStandIn, listen } from '../../local/stand-in/http-server.ts';
 import { kubeconfigOf } from '../../local/stand-in/identity.ts';
-import { ENDPOINTS } from '../../local/stand-in/resources.ts';
+import type { StoredObject } from '../../local/stand-in/object-store.ts';
+import { ENDPOINTS, SERVICES } from '../../local/stand-in/resources.ts';
 import type { StandInApiServer } from '../../local/stand-in/stand-in-api-server.ts';
 import { startTableServer, tableServerClient } from '../../local/table-server.ts';
 import { askLocal } from '../support/ask-local.ts';
@@ -205,6 +206,17 @@ describe('npm start on a cluster that is named', () => {
     }
     expect(child.output()).not.toMatch(/ {2}(created|saved) /);
     expect(await objectsIn(standIn)).toEqual(before);
+  });
+
+  test('writes nothing of a cluster to the terminal that does more than be read', async () => {
+    const name = 'x\u001b]52;c;cm0=\u0007\u202e\n00:00:00  kubernetes-service  all is well';
+    const metadata = { namespace: 'default', name, uid: 'u', resourceVersion: '1' };
+    const spec = { type: 'ClusterIP', clusterIP: '10.9.9.9', clusterIPs: ['10.9.9.9'], ports: [{ port: 80 }] };
+    standIn.store.insert(SERVICES, { apiVersion: 'v1', kind: 'Service', metadata, spec } as StoredObject);
+    const child = await startOn(specOf('observe', listening.url), join(folder, 'hostile'));
+    await child.untilItSaid(/cluster-ip-repair .*x\\u001b\]52;c;cm0=\\u0007\\u202e\\u000a00:00:00/);
+    await expectCleanEnd(child, 'SIGINT');
+    expect(child.output()).not.toMatch(/[^\P{Cc}\n]|\p{Cf}/u);
   });
 
   test('keeps its table in the folder from run to run', async () => {
