@@ -39,6 +39,7 @@ export function allocation({ pause, pick = randomInt }: AllocationOptions = {}):
       const request = parseRequest(event);
       const { environment, remainingMs } = invocation;
       const budgetMs = Math.max(0, Math.min(LONGEST_MS, remainingMs() - CLOSING_MS));
+      const endsAtMs = environment.nowMs() + budgetMs;
       const deadline = environment.startDeadline(budgetMs);
       const told: Told = { retries: 0, errors: [] };
       const wait = () => {
@@ -48,7 +49,7 @@ export function allocation({ pause, pick = randomInt }: AllocationOptions = {}):
       try {
         if (request.operation !== 'lookUp') await patience.begin();
         const options = { pick, update: { attempts: ATTEMPTS, wait } };
-        const answer = await answerOf(request, invocation, deadline.signal, options, told);
+        const answer = await answerOf(request, invocation, { signal: deadline.signal, endsAtMs }, options, told);
         if (request.operation !== 'lookUp') patience.won();
         tell(invocation, answer, told);
         return answer;
@@ -69,7 +70,7 @@ interface Told {
 async function answerOf(
   request: AllocateRequest,
   { environment }: Invocation,
-  signal: AbortSignal,
+  { signal, endsAtMs }: { readonly signal: AbortSignal; readonly endsAtMs: number },
   options: Parameters<typeof openRange>[3],
   told: Told,
 ): Promise<Answer> {
@@ -84,7 +85,7 @@ async function answerOf(
   const ranges = wantedRanges(wanted, (name) => openRange(table, cluster, name, options));
   if ('refusal' in ranges) return refuse(ranges.refusal, ranges.range);
   const leftBehind = (error: TableError) => void told.errors.push(errorSentence(error));
-  const job = { request, wanted, ranges, table, nowMs, tell: leftBehind };
+  const job = { request, wanted, ranges, table, nowMs, endsAtMs, tell: leftBehind };
   const dryRun = request.dryRun === true && { dryRun: true as const };
   if (request.operation === 'lookUp') return { ...(await lookUpItems(job)), ...dryRun };
   const { answer, replayed } = await settleRequest(job);

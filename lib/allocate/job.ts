@@ -13,6 +13,8 @@ export interface Job {
   readonly ranges: readonly WantedRange[];
   readonly table: KeyValueTable;
   readonly nowMs: () => number;
+  /** The end of this invocation's time. */
+  readonly endsAtMs: number;
   /** Takes what could not be given back after the answer was settled: it stays until its hold ends. */
   readonly tell: (error: TableError) => void;
 }

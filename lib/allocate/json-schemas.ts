@@ -23,6 +23,7 @@ const REQUEST_WORDS: Readonly<Record<string, string>> = {
   'hold.until': 'When it ends, or "forever". Default: 15 minutes from now.',
   'hold.takenUpBy':
     'Any Service that has the address or port, or only one whose label kube-bootstrap-controller/hold-owner is the owner. Default: any.',
+  owner: `Only to release: for whom. What another owner holds, or is not held, is refused. ${NAME}`,
   takeUp:
     'Only to allocate, and for a Service: values that are held, and that this Service may take up, are allocated as well, and are held for this request from then on. Say it in every request for a Service: what such a request took is not for another to take up.',
   'takeUp.holdOwner':
@@ -42,7 +43,7 @@ const ANSWER_WORDS: Readonly<Record<string, string>> = {
   'items[].band': 'Any that is free is given from the static band only when the dynamic one is full.',
   'items[].error': 'Why this one was refused.',
   error:
-    'Why the request was refused: Full, AlreadyAllocated, NotInRange, NotReady, MismatchedRange, BadHold, HoldsFull, NotRegistered, OtherStack, ObserveOnly, NoSecondaryRange or RequestIdTaken.',
+    'Why the request was refused: Full, AlreadyAllocated, NotInRange, NotReady, MismatchedRange, BadHold, HoldsFull, NotRegistered, OtherStack, ObserveOnly, NoSecondaryRange, RequestIdTaken, NotHeld or InProgress.',
   replayed: 'The answer that was given before.',
   dryRun: 'Nothing was written.',
 };

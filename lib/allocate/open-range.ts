@@ -8,7 +8,7 @@ import type { UpdateOptions } from '../table/guaranteed-update.ts';
 import type { KeyValueTable } from '../table/key-value-table.ts';
 import { rangeAllocations } from '../table/range-allocations.ts';
 import type { LookedUp } from '../table/range-draft.ts';
-import type { GiveBackOptions, Taken, TakeUp } from '../table/range-operations.ts';
+import type { GiveBackOptions, Given, Taken, TakeUp } from '../table/range-operations.ts';
 import { RANGE_KEYS, type RangeKey } from '../table/ranges.ts';
 import type { Refusal } from './answer.ts';
 import type { ItemValue, RangeName } from './request.ts';
@@ -20,10 +20,7 @@ export interface OpenRange {
     wanted: readonly (ItemValue | undefined)[],
     options: { readonly hold: HoldTerms; readonly takeUp?: TakeUp },
   ): Promise<Taken<ItemValue>>;
-  giveBack(
-    values: readonly ItemValue[],
-    options?: GiveBackOptions,
-  ): Promise<{ readonly released: readonly ItemValue[] } | AllocatorError>;
+  giveBack(values: readonly ItemValue[], options?: GiveBackOptions): Promise<Given<ItemValue> | AllocatorError>;
   heldBy(requestId: string): Promise<readonly ItemValue[] | AllocatorError>;
   lookUp(values: readonly ItemValue[]): Promise<readonly LookedUp[] | AllocatorError>;
   /** The value in its canonical form, or that it is not in the range. */

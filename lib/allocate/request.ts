@@ -52,6 +52,7 @@ export const requestShape = z
     operation: z.enum(['allocate', 'release', 'lookUp'], 'is none of allocate, release, lookUp'),
     items: z.array(item).check(z.minLength(1, 'is empty')),
     hold: z.optional(hold),
+    owner: z.optional(name),
     takeUp: z.optional(takeUp),
     dryRun: z.optional(z.boolean()),
   })
@@ -87,11 +88,12 @@ export function wantedOf({ items }: Pick<AllocateRequest, 'items'>): readonly Wa
 }
 
 /** The same for what asks for the same, however it is written down. */
-export function fingerprintOf({ operation, items, hold: terms, takeUp: service }: AllocateRequest): string {
+export function fingerprintOf({ operation, items, hold: terms, owner, takeUp: service }: AllocateRequest): string {
   const asked = items.map(({ range, value, count = 1 }) => [range, value ?? null, count]);
   const held = terms === undefined ? null : [terms.owner, terms.until ?? null, terms.takenUpBy ?? 'any'];
   return createHash('sha256')
     .update(JSON.stringify([operation, asked, held, ...(service === undefined ? [] : [service.holdOwner ?? null])]))
+    .update(owner === undefined ? '' : JSON.stringify({ owner }))
     .digest('base64url');
 }
 
@@ -113,12 +115,15 @@ function itemFaults({ range, value, next, count }: z.infer<typeof item>): Fault[
   return faults;
 }
 
-function requestFaults({ operation, items, hold: terms, takeUp: service }: AllocateRequest): Fault[] {
+function requestFaults({ operation, items, hold: terms, owner, takeUp: service }: AllocateRequest): Fault[] {
   const faults: Fault[] = [];
   const many = items.reduce((sum, { count = 1 }) => sum + count, 0);
   if (many > MOST_ITEMS) {
     const message = `asks for ${many} addresses and ports, and ${MOST_ITEMS} is the most: make several requests of it, each with an id of its own`;
     faults.push({ message, path: ['items'] });
+  }
+  if (owner !== undefined && operation !== 'release') {
+    faults.push({ message: 'is for "release" alone: to allocate, set hold.owner', path: ['owner'] });
   }
   if (operation === 'allocate') return faults;
   if (terms !== undefined) faults.push({ message: 'is for "allocate" alone', path: ['hold'] });

@@ -11,7 +11,7 @@ import {
 import { giveBackAll, giveBackRest, holdIsOver, takeItems, termsOf } from './allocate-items.ts';
 import { type Answer, answerShape, type Refusal, refused } from './answer.ts';
 import { askEach, type Job } from './job.ts';
-import { releasedOrNot, releaseItems } from './release-items.ts';
+import { inProgress, releasedOrNot, releaseItems, releaseRecord } from './release-items.ts';
 import { fingerprintOf } from './request.ts';
 import { holdsToTakeUp } from './take-up.ts';
 
@@ -60,41 +60,42 @@ interface Begun {
 
 /** Writes `begun` where there is no record; or finds the one that there is. Refusals leave nothing behind. */
 async function begin(job: Job): Promise<Begun | { readonly answer: Answer }> {
-  const { request, wanted, ranges, nowMs } = job;
+  const { request, wanted, nowMs } = job;
   const refuse = (refusal: Refusal) => ({ answer: refused(request, wanted, refusal) });
-  const [found, held] = await Promise.all([read(job), askEach(ranges, ({ range }) => range.heldBy(request.requestId))]);
-  const follow = (there: ReadRequest) =>
-    there.record.fingerprint === fingerprintOf(request) ? { current: there, isOurs: false } : refuse(idIsTaken(job));
+  const follow = (there: ReadRequest) => {
+    const refusal = there.record.fingerprint === fingerprintOf(request) ? inProgress(there, nowMs()) : idIsTaken(job);
+    return refusal === undefined ? { current: there, isOurs: false } : refuse(refusal);
+  };
+  const makeRecord = request.operation === 'allocate' ? allocationRecord : releaseRecord;
+  const [found, record] = await Promise.all([read(job), makeRecord(job, fingerprintOf(request))]);
   if (found !== undefined && isKept(found, nowMs())) return follow(found);
-  if (held instanceof AllocatorError) return refuse(held);
-
-  const takes = request.operation === 'allocate';
-  if (takes && held.some(({ length }) => length > 0)) {
+  if (record === 'stillHolds') {
     // Of a request of long ago; or of this one, which another invocation began meanwhile.
     const there = await read(job);
     return there !== undefined && isKept(there, nowMs()) ? follow(there) : refuse(idStillHolds(job));
   }
-  const record = await firstRecord(job);
   if ('code' in record) return refuse(record);
   const begun = await step(job, record, found);
   return begun.isOurs ? begun : follow(begun.current);
 }
 
-async function firstRecord(job: Job): Promise<RequestRecord | Refusal> {
-  const { request, nowMs } = job;
-  const begun = { fingerprint: fingerprintOf(request), state: 'begun' } as const;
-  if (request.operation !== 'allocate') return begun;
+async function allocationRecord(job: Job, fingerprint: string): Promise<RequestRecord | Refusal | 'stillHolds'> {
+  const { request, ranges, nowMs } = job;
+  const held = await askEach(ranges, ({ range }) => range.heldBy(request.requestId));
+  if (held instanceof AllocatorError) return held;
+  if (held.some(({ length }) => length > 0)) return 'stillHolds';
   const hold = termsOf(request, nowMs());
   const over = holdIsOver(hold, nowMs());
-  if (over !== undefined || request.takeUp === undefined) return over ?? { ...begun, hold };
+  const begun = { fingerprint, state: 'begun', hold } as const;
+  if (over !== undefined || request.takeUp === undefined) return over ?? begun;
   const takesUp = await holdsToTakeUp(job, request.takeUp.holdOwner);
-  return takesUp instanceof AllocatorError ? takesUp : { ...begun, hold, takesUp };
+  return takesUp instanceof AllocatorError ? takesUp : { ...begun, takesUp };
 }
 
 /** The end of what was begun, or that it is to be rolled back. */
 async function goOn(job: Job, { state: _, ...record }: RequestRecord, isOurs: boolean): Promise<RequestRecord> {
   if (record.hold === undefined) {
-    const answer = isOurs ? await releaseItems(job) : releasedOrNot(job);
+    const answer = isOurs ? await releaseItems(job, record.releases) : releasedOrNot(job);
     return { ...record, state: 'done', answer: JSON.stringify(answer) };
   }
   const answer = await takeItems(job, record.hold, record.takesUp);

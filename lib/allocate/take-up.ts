@@ -37,8 +37,8 @@ export function takeUpNow(
   return { takeUp: { nowMs, from, ...(holdOwner !== undefined && { holdOwner }) } };
 }
 
-/** On what is wanted by its value. */
-async function holdsOn({ range, wanted }: WantedRange): Promise<readonly Hold[] | AllocatorError> {
+/** The holds on what is wanted by its value. */
+export async function holdsOn({ range, wanted }: WantedRange): Promise<readonly Hold[] | AllocatorError> {
   const values = wanted.flatMap(({ value }) => value ?? []);
   const looked = values.length === 0 ? [] : await range.lookUp(values);
   if (looked instanceof AllocatorError) return looked;

@@ -85,8 +85,8 @@ const OF_RANGES = {
     hint: 'ask for a hold with a later end, or with another owner',
   },
   NotHeld: {
-    title: 'What was to be held on is not held by that owner',
-    what: 'A hold was to be changed that is not there any more, or is of somebody else. Nothing was changed.',
+    title: 'An address or port is not held as the request expects',
+    what: 'It has no hold, the hold of another owner, or another hold than when the release began. It was not changed.',
     causes: ['A Service took it up.', 'It ended in time, or was released.', 'It is held by another owner.'],
     mending: [HOLDS, step('If it is free, allocate it anew.')],
     ...PERSON,
@@ -164,6 +164,14 @@ const OF_REQUESTS = {
     mending: [step('Give each request an id of its own.'), HOLDS],
     ...PERSON,
     hint: 'give each request an id of its own',
+  },
+  InProgress: {
+    title: 'Another invocation of the same release may still be at work',
+    what: 'A release is not run twice. Until the time of the first invocation is over, 35 seconds at most, its result is not known.',
+    causes: ['The caller, or its SDK, sent the request again.', 'The first invocation ended without an answer.'],
+    mending: [step('Wait until the time in the message. Then send the request again with the same id.')],
+    ...PASSES,
+    hint: 'send the same request again at the time that the message names',
   },
 } as const satisfies Readonly<Record<string, Entry>>;
 

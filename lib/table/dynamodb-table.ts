@@ -166,7 +166,7 @@ export function dynamoDbTable({
         Item: attributesOf(item),
         ...(previous === undefined ? IS_ABSENT : isStill(previous)),
       });
-      if (previous === undefined) sendOnce(command);
+      if (previous === undefined && content.createOnce) sendOnce(command);
       try {
         deadline.throwIfAborted();
         await client.send(command, bound);

@@ -35,6 +35,8 @@ export interface NewItem {
   readonly value: TableValue;
   readonly schema: number;
   readonly expiresAtMs?: number;
+  /** Items of this kind are deleted: a create whose reply was lost is not sent again, or it could undo a delete. */
+  readonly createOnce?: true;
 }
 
 /**

@@ -135,6 +135,7 @@ function leaseContent(lease: Lease): Omit<NewItem, 'cluster' | 'key'> {
   const { address: _, ...value } = lease;
   return {
     schema: SCHEMA,
+    createOnce: true,
     value,
     expiresAtMs: Math.max(lease.expiresAtMs, lease.withdrawnUntilMs ?? 0) + REMEMBERED_MS,
   };

@@ -7,6 +7,7 @@ import { type LookedUp, RangeDraft } from './range-draft.ts';
 import { type GivenItems, type GiveOptions, giveAll, takeBack, type Undo } from './range-giving.ts';
 import {
   type GiveBackOptions,
+  type Given,
   type Held,
   holdAll,
   itemsHeldBy,
@@ -35,14 +36,8 @@ export interface RangeAllocations<Item> {
    * refused as allocated. A value whose hold is over is still taken, until a pass has seen that no Service has it.
    */
   take(wanted: readonly Wanted<Item>[], options?: TakeOptions): Promise<Taken<Item>>;
-  /**
-   * Releases items with their holds. Says what it released, in canonical form and without what was free before, or is
-   * held as it was.
-   */
-  giveBack(
-    items: readonly Item[],
-    options?: GiveBackOptions,
-  ): Promise<{ readonly released: readonly Item[] } | AllocatorError>;
+  /** Releases items with their holds. What was free before is neither released nor kept. */
+  giveBack(items: readonly Item[], options?: GiveBackOptions): Promise<Given<Item> | AllocatorError>;
   /** Gives a new or changed Service what it lacks, and remembers it until a pass has seen it in the Service. */
   give(wanted: readonly Wanted<Item>[], options: GiveOptions<Item>): Promise<GivenItems<Item>>;
   /** Releases what a review was given, if no other review of that Service was answered since. */
@@ -78,8 +73,8 @@ export function rangeAllocations<Item>(
     if (refusal !== undefined) return refusal;
     const allocator = range.emptyAllocator();
     const inRange = items.filter((item) => allocator.indexOf(item) !== undefined);
-    if (inRange.length === 0) return { released: [] };
-    return update((draft) => ({ released: releaseAll(draft, inRange, giveBackOptions) }));
+    if (inRange.length === 0) return { released: [], kept: [] };
+    return update((draft) => releaseAll(draft, inRange, giveBackOptions));
   };
 
   return {

@@ -33,6 +33,19 @@ export interface GiveBackOptions {
   readonly requestId?: string;
   /** What was held like this is not freed, but held so again. */
   readonly former?: readonly Hold[];
+  /** Only what this owner holds. */
+  readonly owner?: string;
+  /** Only what is held as it is here, and what is not in here only if it is not held. */
+  readonly heldAs?: readonly Hold[];
+  /** Asked right before each write. @throws TableError when the time of the caller is over. */
+  readonly checkTime?: () => void;
+}
+
+/** Both in canonical form, without what was free before. */
+export interface Given<Item> {
+  readonly released: readonly Item[];
+  /** Left as it is: it is not held as the caller expects. */
+  readonly kept: readonly Item[];
 }
 
 /** Nothing was changed. */
@@ -73,20 +86,31 @@ export function takeAll<Item>(
   return tooManyHolds(draft) ?? { outcome: 'taken', items };
 }
 
-/** Those of the items that are free by this, in their canonical form. */
+/** @throws what `checkTime` throws. */
 export function releaseAll<Item>(
   draft: RangeDraft<Item>,
   items: readonly Item[],
-  { requestId, former = [] }: GiveBackOptions,
-): readonly Item[] {
-  return items.flatMap((item) => {
-    if (requestId !== undefined && draft.holdOn(item)?.requestId !== requestId) return [];
-    if (!draft.has(item)) return [];
-    const before = holdOn(former, textOf(draft, item));
-    if (before === undefined) return draft.release(item).item;
-    draft.hold([item], before);
-    return [];
-  });
+  options: GiveBackOptions,
+): Given<Item> {
+  options.checkTime?.();
+  const released: Item[] = [];
+  const kept: Item[] = [];
+  for (const item of items) {
+    if (!draft.has(item)) continue;
+    const text = textOf(draft, item);
+    const before = holdOn(options.former ?? [], text);
+    if (!mayRelease(draft.holdOn(item), text, options)) kept.push(item);
+    else if (before === undefined) released.push(draft.release(item).item);
+    else draft.hold([item], before);
+  }
+  return { released, kept };
+}
+
+function mayRelease(hold: Hold | undefined, text: string, { requestId, owner, heldAs }: GiveBackOptions): boolean {
+  if (requestId !== undefined && hold?.requestId !== requestId) return false;
+  if (owner !== undefined && hold?.owner !== owner) return false;
+  const before = heldAs === undefined ? hold : holdOn(heldAs, text);
+  return before === undefined || hold === undefined ? before === hold : sameTerms(hold, before);
 }
 
 export function itemsHeldBy<Item>(draft: RangeDraft<Item>, requestId: string): readonly Item[] {

@@ -1,7 +1,7 @@
 import type { Hold, HoldTerms } from '../cluster/hold.ts';
 import { TableError } from './errors.ts';
 import { fieldsOf, type ItemFields } from './item-fields.ts';
-import type { Item, KeyValueTable, WriteResult } from './key-value-table.ts';
+import type { Item, KeyValueTable, TableValue, WriteResult } from './key-value-table.ts';
 import { holdOf, holdsValue } from './ranges.ts';
 
 /**
@@ -20,6 +20,10 @@ export type RequestRecord = {
    * By the name of the range, the holds that it takes up, as they were before; absent when it takes up none by its nature.
    */
   readonly takesUp?: Readonly<Record<string, readonly Hold[]>>;
+  /** By the name of the range, the holds on what it releases, as they were when it began; only of a release. */
+  readonly releases?: Readonly<Record<string, readonly Hold[]>>;
+  /** Until then the invocation that began the release may be at work. */
+  readonly busyUntilMs?: number;
 } & (
   | { readonly state: 'begun' }
   /** What was taken is given back, and then this is answered. JSON. */
@@ -55,12 +59,12 @@ export function writeRequest(
   previous: Item | undefined,
 ): Promise<WriteResult<Item>> {
   const { cluster, id, nowMs } = request;
-  const { hold, takesUp = {} } = record;
-  const byRange = Object.entries(takesUp).map(([range, holds]) => [range, holdsValue(holds)] as const);
+  const { hold, takesUp, releases } = record;
   const value = {
     ...record,
     hold: hold && { ...hold },
-    takesUp: record.takesUp && Object.fromEntries(byRange),
+    takesUp: takesUp && holdsByRange(takesUp),
+    releases: releases && holdsByRange(releases),
   };
   return table.put({ cluster, key: requestKey(id), schema: SCHEMA, value, expiresAtMs: nowMs + KEPT_MS }, previous);
 }
@@ -81,15 +85,23 @@ function requestKey(id: string): string {
 function decodeRequest(item: Item): RequestRecord {
   const fields = fieldsOf(item, SCHEMA);
   const hold = fields.optionalFields('hold');
-  const takesUp =
-    fields.optionalFields('takesUp') && fields.each('takesUp', (ranges, name) => ranges.list(name).map(holdOf));
+  const [takesUp, releases] = ['takesUp', 'releases'].map(
+    (field) => fields.optionalFields(field) && fields.each(field, (ranges, name) => ranges.list(name).map(holdOf)),
+  );
+  const busyUntilMs = fields.optionalNumber('busyUntilMs');
   const common = {
     fingerprint: fields.text('fingerprint'),
     ...(hold && { hold: holdIn(hold) }),
     ...(takesUp && { takesUp }),
+    ...(releases && { releases }),
+    ...(busyUntilMs !== undefined && { busyUntilMs }),
   };
   const state = fields.oneOf('state', ['begun', 'rollingBack', 'done']);
   return state === 'begun' ? { ...common, state } : { ...common, state, answer: fields.text('answer') };
+}
+
+function holdsByRange(holds: Readonly<Record<string, readonly Hold[]>>): TableValue {
+  return Object.fromEntries(Object.entries(holds).map(([range, each]) => [range, holdsValue(each)]));
 }
 
 function holdIn(fields: ItemFields): Omit<HoldTerms, 'requestId'> {

@@ -139,17 +139,28 @@ describe('a release in three ranges', () => {
     return free;
   };
 
+  const isInProgress = ({ error }: Answer) => error?.code === 'InProgress';
+
+  /** When the first invocation has no time left, if it may still be at work. */
+  const askAgain = async (world: AllocateWorld): Promise<Answer> => {
+    const answer = await world.ask(request);
+    if (!isInProgress(answer)) return answer;
+    world.clock.nowMs += 30_000;
+    return world.ask(request);
+  };
+
   /** Whether there was a call of that number. */
   const ends = async (at: number, end: End): Promise<boolean> => {
     const world = await taken();
     const { table, happened, arrive } = faulty(world.table, at, end);
-    const first = await world.ask(request, table).catch(() => undefined);
+    const asked = await world.ask(request, table).catch(() => undefined);
     if (!happened()) return false;
     await arrive();
+    const first = asked === undefined || isInProgress(asked) ? undefined : asked;
     const hasBegun = (await world.table.get('demo', 'requests/r1')) !== undefined;
     const others = hasBegun ? await takeWhatIsFree(world) : [];
 
-    const answer = await world.ask(request);
+    const answer = await askAgain(world);
     expect(answer.outcome).toBe('done');
     if (first !== undefined) expect(answer).toEqual({ ...first, replayed: true });
     const isUnsure = first === undefined && hasBegun && answer.replayed !== true;

@@ -77,7 +77,7 @@ describe('A request', () => {
     ],
     ['with a count of none', { ...good, items: [{ ...NEXT, count: 0 }] }, 'items.0.count is below 1'],
     ['with a count of 257', { ...good, items: [{ ...NEXT, count: 257 }] }, 'items.0.count is above 256'],
-    ['with a field that is none', { ...good, owner: 'a' }, '"owner" is not known'],
+    ['with a field that is none', { ...good, holder: 'a' }, '"holder" is not known'],
     [
       'with a field of an item that is none',
       { ...good, items: [{ ...NEXT, port: 1 }] },
@@ -126,6 +126,11 @@ describe('A request', () => {
       'to release with a hold',
       { ...good, operation: 'release', items: [{ range: 'serviceips', value: '1.2.3.4' }], hold: { owner: 'a' } },
       'hold is for "allocate" alone',
+    ],
+    [
+      'for an owner, without a hold',
+      { ...good, owner: 'a' },
+      'owner is for "release" alone: to allocate, set hold.owner',
     ],
     [
       'to release for a Service',

@@ -107,6 +107,17 @@ describe('The item of a lease', () => {
     expect(item).toMatchObject({ key: 'masterleases/10.0.0.1', expiresAtMs: NOW_MS + 1 + DAY_MS });
   });
 
+  test('is one that the table creates once, since leases are deleted', async () => {
+    const table = newTable();
+    const contents: object[] = [];
+    const put: KeyValueTable['put'] = (content, previous) => {
+      contents.push(content);
+      return table.put(content, previous);
+    };
+    won(await refreshLease({ ...table, put }, 'c', refreshed('10.0.0.1'), undefined));
+    expect(contents).toMatchObject([{ createOnce: true }]);
+  });
+
   test('outlives the withdrawal as well', async () => {
     const table = newTable();
     won(await refreshLease(table, 'c', refreshed('10.0.0.1', NOW_MS + 1), undefined));

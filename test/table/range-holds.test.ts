@@ -120,7 +120,10 @@ describeInEachTable('Several ports at once', (open) => {
   test('are given back with their holds, and what was free before is not named', async () => {
     const table = await opened({ data: fromBits([1, 2, 3]), holds: [{ ...HOLD, items: ['30001', '30003'] }] });
     const { counted, writes } = counting(table);
-    expect(await over(counted).giveBack([30_001, 30_002, 30_009, 29_999])).toEqual({ released: [30_001, 30_002] });
+    expect(await over(counted).giveBack([30_001, 30_002, 30_009, 29_999])).toEqual({
+      released: [30_001, 30_002],
+      kept: [],
+    });
     expect(writes).toEqual([KEY]);
     expect(await takenIn(table)).toEqual([30_003]);
     expect((await saved(table)).holds).toEqual([{ ...HOLD, items: ['30003'] }]);
@@ -135,7 +138,10 @@ describeInEachTable('Several ports at once', (open) => {
       ],
     });
     expect(await over(table).heldBy('r1')).toEqual([30_001, 30_004]);
-    expect(await over(table).giveBack([30_001, 30_002, 30_003], { requestId: 'r1' })).toEqual({ released: [30_001] });
+    expect(await over(table).giveBack([30_001, 30_002, 30_003], { requestId: 'r1' })).toEqual({
+      released: [30_001],
+      kept: [30_002, 30_003],
+    });
     expect(await takenIn(table)).toEqual([30_002, 30_003, 30_004]);
     expect(await over(table).heldBy('r1')).toEqual([30_004]);
     expect(await over(table).heldBy('r3')).toEqual([]);
@@ -275,7 +281,7 @@ describe('What is held', () => {
     const hold = { owner: 'a-service', takenUpBy: 'any', requestId: 'r9' } as const;
     await over(table).take(values(30_001, 30_009), { takeUp, hold });
     const given = await over(table).giveBack([30_001, 30_009], { requestId: 'r9', former: held.holds });
-    expect(given).toEqual({ released: [30_009] });
+    expect(given).toEqual({ released: [30_009], kept: [] });
     const { holds, data } = await saved(table);
     expect(data).toEqual(held.data);
     expect(holds).toEqual(held.holds);
@@ -382,7 +388,10 @@ describe('Holds take 64 KB at most', () => {
 test('What is given back is named in its canonical form, however it was written', async () => {
   const table = await newTable({ range: 'fd00::/120', data: fromBits([4]) });
   const allocations = rangeAllocations(table, { ...RANGE, emptyAllocator: () => ipRange('fd00::/120') }, AT_ONCE);
-  expect(await allocations.giveBack(['FD00:0::5', 'fd00::5', 'fd00::6'])).toEqual({ released: ['fd00::5'] });
+  expect(await allocations.giveBack(['FD00:0::5', 'fd00::5', 'fd00::6'])).toEqual({
+    released: ['fd00::5'],
+    kept: [],
+  });
   expect(await takenIn(table)).toEqual([]);
 });
 
@@ -479,7 +488,10 @@ describe('A take whose reply was lost', () => {
     expect(holdOn((await saved(table)).holds, '30001')).toMatchObject(HOLD);
     const held = await itemsOf(over(table).heldBy('r1'));
     expect(held).toEqual([30_001]);
-    expect(await over(table).giveBack([30_001, 30_002], { requestId: 'r1' })).toEqual({ released: [30_001] });
+    expect(await over(table).giveBack([30_001, 30_002], { requestId: 'r1' })).toEqual({
+      released: [30_001],
+      kept: [30_002],
+    });
     expect(await takenIn(table)).toEqual([30_002]);
   });
 });

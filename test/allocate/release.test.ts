@@ -1,0 +1,133 @@
+import { describe, expect, test } from '@jest/globals';
+import type { Answer } from '../../lib/allocate/answer.ts';
+import type { AllocateRequest } from '../../lib/allocate/request.ts';
+import { fromBits } from '../../lib/allocator/snapshot-bytes.ts';
+import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
+import { RANGE_KEYS } from '../../lib/table/ranges.ts';
+import { won } from '../contract/key-value-table.ts';
+import { type AllocateWorld, anAllocateWorld } from '../support/allocate-world.ts';
+
+const IP = '10.0.0.17';
+const BIT = 16;
+const items: AllocateRequest['items'] = [{ range: 'serviceips', value: IP }];
+const release = { operation: 'release', items } as const;
+/** More than an invocation has, and clocks differ by. */
+const TIME_MS = 30_000;
+
+/** The table, whose first write to a range comes after `meanwhile` and is lost to it. */
+function losing(table: KeyValueTable, meanwhile: () => Promise<void>): KeyValueTable {
+  let isFirst = true;
+  return {
+    ...table,
+    put: async (content, previous) => {
+      if (isFirst && content.key.startsWith('ranges/')) {
+        isFirst = false;
+        await meanwhile();
+        return { outcome: 'lost' };
+      }
+      return table.put(content, previous);
+    },
+  };
+}
+
+/** The address is taken, by a Service or for an owner. */
+async function withTaken(owner?: string): Promise<AllocateWorld> {
+  const world = await anAllocateWorld();
+  const holds = owner === undefined ? [] : [{ items: [IP], owner, takenUpBy: 'any' as const }];
+  await world.store(RANGE_KEYS.primary, { data: fromBits([BIT]), holds });
+  return world;
+}
+
+/** Another request frees the address, a third one gets it. */
+async function changeHands(world: AllocateWorld): Promise<void> {
+  expect(await world.ask({ ...release, requestId: 'r2' })).toMatchObject({ items: [{ outcome: 'released' }] });
+  expect(await world.ask({ requestId: 'r3', items })).toMatchObject({ outcome: 'done' });
+}
+
+describe('A release that loses its write and waits', () => {
+  test('leaves the address alone when the next owner has it by then, and its repetition is told to wait', async () => {
+    const world = await withTaken('former');
+    let again: Answer | undefined;
+    const meanwhile = async () => {
+      again = await world.ask(release);
+      await changeHands(world);
+    };
+    const answer = await world.ask(release, losing(world.table, meanwhile));
+    expect(again).toMatchObject({ outcome: 'refused', error: { code: 'InProgress' } });
+    expect(again).not.toHaveProperty('replayed');
+    const error = { code: 'NotHeld', message: `${IP} is not held as it was when this request began: look it up` };
+    expect(answer).toMatchObject({ outcome: 'refused', items: [{ outcome: 'refused', error }], error });
+    expect(await world.taken()).toEqual({ [IP]: 'r3' });
+    expect(await world.ask(release)).toEqual({ ...answer, replayed: true });
+  });
+
+  test('writes nothing when its time is over, after which its repetition is answered', async () => {
+    const world = await withTaken();
+    let again: Answer | undefined;
+    const meanwhile = async () => {
+      world.clock.nowMs += TIME_MS;
+      again = await world.ask(release);
+      await changeHands(world);
+      // A Service takes it up.
+      await world.store(RANGE_KEYS.primary, { holds: [] });
+    };
+    await expect(world.ask(release, losing(world.table, meanwhile))).rejects.toMatchObject({
+      code: 'DeadlineExceeded',
+    });
+    expect(again).toMatchObject({ outcome: 'done', items: [{ outcome: 'unknown' }] });
+    expect(await world.taken()).toEqual({ [IP]: undefined });
+  });
+});
+
+test('A release that an older version began is in progress for 30 seconds', async () => {
+  const world = await withTaken();
+  const cut = losing(world.table, () => Promise.reject(new Error('the process ends')));
+  await expect(world.ask(release, cut)).rejects.toThrow('the process ends');
+  const item = await world.table.get('demo', 'requests/r1');
+  if (item === undefined) throw new Error('expected a record');
+  const { busyUntilMs: _, releases: __, ...older } = item.value as { readonly [field: string]: string };
+  won(await world.table.put({ ...item, value: older }, item));
+  world.clock.nowMs += TIME_MS - 1;
+  expect(await world.ask(release)).toMatchObject({ error: { code: 'InProgress' } });
+  world.clock.nowMs += 1;
+  expect(await world.ask(release)).toMatchObject({ outcome: 'done', items: [{ outcome: 'unknown' }] });
+  expect(await world.taken()).toEqual({ [IP]: undefined });
+});
+
+describe('A release that names an owner', () => {
+  test('releases what that owner holds', async () => {
+    const world = await withTaken('team-a');
+    expect(await world.ask({ ...release, owner: 'team-a' })).toMatchObject({ items: [{ outcome: 'released' }] });
+    expect(await world.taken()).toEqual({});
+  });
+
+  test.each([
+    ['what another owner holds', 'team-b'],
+    ['what is not held', undefined],
+  ])('refuses %s', async (_, holder) => {
+    const world = await withTaken(holder);
+    const error = { code: 'NotHeld', message: `${IP} is not held by team-a as when this request began: look it up` };
+    expect(await world.ask({ ...release, owner: 'team-a' })).toMatchObject({ outcome: 'refused', items: [{ error }] });
+    expect(Object.keys(await world.taken())).toEqual([IP]);
+  });
+
+  test('finds what is free free', async () => {
+    const world = await anAllocateWorld();
+    expect(await world.ask({ ...release, owner: 'team-a' })).toMatchObject({ items: [{ outcome: 'free' }] });
+  });
+
+  test('is another request than the same for another owner', async () => {
+    const world = await withTaken('team-a');
+    await world.ask({ ...release, owner: 'team-b' });
+    expect(await world.ask({ ...release, owner: 'team-a' })).toMatchObject({ error: { code: 'RequestIdTaken' } });
+    expect(Object.keys(await world.taken())).toEqual([IP]);
+  });
+});
+
+test('Two owners who ask for any address under one id do not get the same one', async () => {
+  const world = await anAllocateWorld();
+  const ask = (owner: string) => world.ask({ items: [{ range: 'serviceips', next: true }], hold: { owner } });
+  expect(await ask('team-a')).toMatchObject({ outcome: 'done', items: [{ value: IP }] });
+  expect(await ask('team-b')).toMatchObject({ outcome: 'refused', error: { code: 'RequestIdTaken' } });
+  expect(await world.taken()).toEqual({ [IP]: 'r1' });
+});
