@@ -1,4 +1,5 @@
-import { realpath, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { realpath, stat, writeFile } from 'node:fs/promises';
+import { replaceFile } from '../local/replace-file.ts';
 import { configurationError } from './errors.ts';
 import { failureCode } from './failure-code.ts';
 
@@ -11,7 +12,7 @@ export async function writeWhole(file: string, content: string | Uint8Array): Pr
     const there = await stat(file).catch(() => undefined);
     if (there !== undefined && !there.isFile()) await writeFile(file, content);
     // A link stays one.
-    else await replaced(there === undefined ? file : await realpath(file), content);
+    else await replaceFile(there === undefined ? file : await realpath(file), content);
   } catch (error) {
     throw configurationError(
       `${file} cannot be written (${failureCode(error)}): name a file in a folder that you may write to.`,
@@ -19,16 +20,5 @@ export async function writeWhole(file: string, content: string | Uint8Array): Pr
         cause: error,
       },
     );
-  }
-}
-
-async function replaced(file: string, content: string | Uint8Array): Promise<void> {
-  const unfinished = `${file}.${process.pid}.tmp`;
-  try {
-    await writeFile(unfinished, content);
-    await rename(unfinished, file);
-  } catch (error) {
-    await rm(unfinished, { force: true });
-    throw error;
   }
 }

@@ -1,7 +1,8 @@
 import { readFileSync, rmSync } from 'node:fs';
-import { mkdir, rename, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { isNativeError } from 'node:util/types';
+import { ownFolder } from './own-folder.ts';
+import { replaceFile } from './replace-file.ts';
 import { StartError } from './start-error.ts';
 
 /**
@@ -20,13 +21,11 @@ export async function keepFile(file: string, text: string): Promise<() => void> 
 }
 
 async function writeWhole(file: string, text: string): Promise<void> {
-  const draft = `${file}.${process.pid}`;
   try {
-    await mkdir(path.dirname(file), { recursive: true });
-    await writeFile(draft, text, { mode: 0o600 });
-    await rename(draft, file);
+    await ownFolder(path.dirname(file));
+    await replaceFile(file, text, 0o600);
   } catch (error) {
-    await rm(draft, { force: true }).catch(() => undefined);
+    if (error instanceof StartError) throw error;
     const code = isNativeError(error) && 'code' in error ? error.code : error;
     const message = `${file} cannot be written (${String(code)}): name a folder that can be written to with --data.`;
     throw new StartError(3, message, { cause: error });

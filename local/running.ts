@@ -1,10 +1,11 @@
-import { readdir, readFile } from 'node:fs/promises';
+import { constants, open, readdir } from 'node:fs/promises';
 import path from 'node:path';
 import { isNativeError } from 'node:util/types';
 import * as z from 'zod/mini';
 import { DATA_ROOT } from './data-folder.ts';
 import { keepFile } from './keep-file.ts';
 import { tableAuthorization } from './local-request.ts';
+import { isOwn } from './own-folder.ts';
 import { StartError } from './start-error.ts';
 
 /** A process that runs the loops of a cluster on this machine, and where what it uses is. */
@@ -63,7 +64,7 @@ export async function findRunning(dataRoot: string = DATA_ROOT): Promise<Running
 
 /** Who runs with this folder. What a process left behind that is gone, or whose table does not answer, is nobody. */
 export async function readRunning(folder: string): Promise<Running | undefined> {
-  const written = contentIn(await readFile(path.join(folder, FILE), 'utf8').catch(() => ''));
+  const written = contentIn(await ownText(path.join(folder, FILE)).catch(() => ''));
   if (written === undefined || !isThere(written.pid) || !(await answers(written))) return undefined;
   return { ...runningFrom(written), folder: path.resolve(folder) };
 }
@@ -87,6 +88,12 @@ export async function refuseSecond(folder: string): Promise<void> {
  */
 export function tellRunning(folder: string, facts: RunningFacts): Promise<() => void> {
   return keepFile(path.join(folder, FILE), `${JSON.stringify({ schema: 1, ...facts }, undefined, 2)}\n`);
+}
+
+/** Only a file of this user is believed: it says which port and which key a command uses. */
+async function ownText(file: string): Promise<string> {
+  await using opened = await open(file, constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0));
+  return isOwn(await opened.stat()) ? opened.readFile('utf8') : '';
 }
 
 function contentIn(text: string): Content | undefined {

@@ -1,5 +1,4 @@
 import { once } from 'node:events';
-import { mkdir } from 'node:fs/promises';
 import type { RequestListener } from 'node:http';
 import { createRequire } from 'node:module';
 import type { AddressInfo } from 'node:net';
@@ -9,6 +8,7 @@ import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import dynalite from 'dynalite';
 import { createDynamoClient } from '../lib/table/dynamodb-client.ts';
 import { type LocalRules, refusalOf, tableKeyOf } from './local-request.ts';
+import { ownFolder } from './own-folder.ts';
 import { StartError } from './start-error.ts';
 
 /** Where a table server is, and the key that it asks for. */
@@ -92,9 +92,10 @@ export function tableServerClient({ endpoint, key }: TableAccess): DynamoDBClien
 export async function openTableFolder(folder: string, key: string): Promise<TableServer> {
   for (let tries = 1; ; tries++) {
     try {
-      await mkdir(folder, { recursive: true });
+      await ownFolder(folder);
       return await startTableServer({ key, path: folder });
     } catch (error) {
+      if (error instanceof StartError) throw error;
       const why = error instanceof Error ? error.message : String(error);
       if (why !== IN_USE || tries === OPEN_TRIES) {
         const message = `The table in ${folder} cannot be opened: ${why}. Name another folder with --data.`;

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { chown, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -79,6 +79,13 @@ describe('who runs with a folder', () => {
     const callOff = await tellRunning(folder, facts);
     expect(await readRunning(folder)).toMatchObject({ cluster: 'prod-eu-1', pid: process.pid });
     callOff();
+  });
+
+  (process.getuid?.() === 0 ? test : test.skip)('is nobody by a file of another user', async () => {
+    await leave({ schema: 1, ...facts });
+    expect(await readRunning(folder)).toMatchObject({ cluster: 'prod-eu-1' });
+    await chown(join(folder, 'running.json'), 12_345, 12_345);
+    expect(await readRunning(folder)).toBeUndefined();
   });
 
   test('is nobody where another server has the port of its table by now', async () => {

@@ -1,0 +1,86 @@
+import { chmod, chown, lstat, mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { writeWhole } from '../../cli/write-whole.ts';
+import { keepFile } from '../../local/keep-file.ts';
+import { ownFolder } from '../../local/own-folder.ts';
+
+let root: string;
+let victim: string;
+let file: string;
+const takeAways: (() => void)[] = [];
+
+beforeEach(async () => {
+  root = await mkdtemp(join(tmpdir(), 'keep-file-'));
+  victim = join(root, 'victim');
+  file = join(root, 'data', 'running.json');
+  await writeFile(victim, 'precious');
+});
+afterEach(async () => {
+  for (const takeAway of takeAways.splice(0)) takeAway();
+  await rm(root, { recursive: true });
+});
+
+const modeOf = async (path: string) => (await stat(path)).mode & 0o777;
+const keep = async (text: string) => void takeAways.push(await keepFile(file, text));
+
+describe('a file that is kept', () => {
+  test('is for this user alone, and so are the folders that are made for it', async () => {
+    await keep('the key');
+    expect(await Promise.all([join(root, 'data'), file].map(modeOf))).toEqual([0o700, 0o600]);
+    expect(await readdir(join(root, 'data'))).toEqual(['running.json']);
+  });
+
+  test.each<[string, () => string]>([
+    ['in its place', () => file],
+    ['where its draft was expected', () => `${file}.${process.pid}`],
+  ])('follows no link that was put %s', async (_, place) => {
+    await mkdir(join(root, 'data'), { mode: 0o700 });
+    await symlink(victim, place());
+    await keep('the key');
+    expect(await readFile(victim, 'utf8')).toBe('precious');
+    expect((await lstat(file)).isFile()).toBe(true);
+    expect(await readFile(file, 'utf8')).toBe('the key');
+  });
+
+  test('is not written to a folder that others may write to', async () => {
+    await mkdir(join(root, 'data'));
+    await chmod(join(root, 'data'), 0o777);
+    await expect(keep('the key')).rejects.toMatchObject({
+      exitCode: 3,
+      message: `Other users may write to ${join(root, 'data')}: run "chmod 700" on it, or name another with --data.`,
+    });
+    expect(await readdir(join(root, 'data'))).toEqual([]);
+  });
+
+  (process.getuid?.() === 0 ? test : test.skip)('is not written to a folder of another user', async () => {
+    await mkdir(join(root, 'data'), { mode: 0o700 });
+    await chown(join(root, 'data'), 12_345, 12_345);
+    await expect(keep('the key')).rejects.toMatchObject({
+      exitCode: 3,
+      message: `${join(root, 'data')} belongs to another user: name a folder of your own with --data.`,
+    });
+  });
+});
+
+test('folders of .kbctl that an earlier version made are closed to others', async () => {
+  const before = process.cwd();
+  process.chdir(root);
+  try {
+    const folder = join(process.cwd(), '.kbctl', 'demo');
+    await mkdir(folder, { recursive: true });
+    await chmod(folder, 0o775);
+    await ownFolder(folder);
+    expect(await Promise.all([join(folder, '..'), folder].map(modeOf))).toEqual([0o700, 0o700]);
+  } finally {
+    process.chdir(before);
+  }
+});
+
+test('a file that a command writes follows no link that was put where its draft was expected', async () => {
+  await symlink(victim, `${victim}.html.${process.pid}.tmp`);
+  await writeWhole(`${victim}.html`, 'a page');
+  expect(await readFile(victim, 'utf8')).toBe('precious');
+  expect(await readFile(`${victim}.html`, 'utf8')).toBe('a page');
+});
