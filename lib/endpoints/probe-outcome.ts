@@ -59,5 +59,7 @@ function statusOutcome(status: number, body: string): ProbeOutcome {
 /** `: etcd, poststarthook/rbac/bootstrap-roles`: what a real `/readyz` names as failed. */
 function failedChecks(body: string): string {
   const names = [...body.matchAll(/^\[-\](\S+) failed/gm)].flatMap(([, name]) => name ?? []);
-  return names.length > 0 ? `: ${names.slice(0, 5).join(', ')}` : '';
+  return names.length > 0 ? `: ${boundedText(names.slice(0, 5).join(', '))}` : '';
 }
+
+import { boundedText } from '../cluster/bounded-text.ts';

@@ -1,11 +1,12 @@
-import type { Dispatcher } from 'undici';
 import { Client } from 'undici';
 import { heedSignal } from './heed-signal.ts';
 import type { ApiServerAccess, TlsMaterial } from './kubeconfig.ts';
 import { isLocalHost, localRefused } from './local-addresses.ts';
 import { measureLag } from './loop-lag.ts';
+import { CredentialMask } from './mask-credential.ts';
 import { describeNetworkError, networkFaultOf } from './network-fault.ts';
 import type { ProbeReply, Prober, ProbeTarget } from './probe.ts';
+import type { OpenReply } from './transport.ts';
 
 export interface HttpsProberOptions {
   readonly access: ApiServerAccess;
@@ -72,9 +73,14 @@ async function ask(
     },
   });
   try {
-    const headers = { 'user-agent': userAgent, ...(authenticated ? await credential(access) : {}) };
+    const sent = authenticated ? await credential(access) : {};
+    const headers = { 'user-agent': userAgent, ...sent };
     const reply = await client.request({ method: 'GET', path: url.pathname + url.search, headers, signal });
-    return { kind: 'status', status: reply.statusCode, body: await startOf(reply.body) };
+    return {
+      kind: 'status',
+      status: reply.statusCode,
+      body: await startOf(new CredentialMask(sent, true).body(reply.body)),
+    };
   } finally {
     await client.destroy();
   }
@@ -104,8 +110,8 @@ async function credential(access: ApiServerAccess): Promise<Readonly<Record<stri
 }
 
 /** A body that breaks off, or is slow, does not unsay the status. */
-async function startOf(body: Dispatcher.ResponseData['body']): Promise<string> {
-  const chunks: Buffer[] = [];
+async function startOf(body: OpenReply['body']): Promise<string> {
+  const chunks: Uint8Array[] = [];
   let length = 0;
   try {
     for await (const chunk of body) {

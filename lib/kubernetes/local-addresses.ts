@@ -12,7 +12,7 @@ const WITH_IPV4 = ['64:ff9b::/96', '64:ff9b:1::/48', '::/96'].map(parseCidr);
 const SIX_TO_FOUR = parseCidr('2002::/16');
 
 /** Whether an address is one of this machine or its link: the function's own runtime, the metadata of its host. */
-export function isLocalAddress(text: string): boolean {
+function isLocalAddress(text: string): boolean {
   const address = parseAddress(text);
   // A zone is of a link. No other text comes from a name server.
   return address === undefined || isLocal(address);

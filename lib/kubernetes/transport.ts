@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { Agent } from 'undici';
 import { heedSignal } from './heed-signal.ts';
 import type { ApiServerAccess } from './kubeconfig.ts';
+import { CredentialMask } from './mask-credential.ts';
 
 export interface ApiRequest {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
@@ -78,15 +79,17 @@ function joined(headers: Readonly<Record<string, string | string[] | undefined>>
 function transportOver(agent: Agent, access: ApiServerAccess): Transport {
   return ({ method, path, headers, body }, signal) =>
     heedSignal(signal, async () => {
+      const credential = await access.authHeaders();
       const reply = await agent.request({
         origin: access.server,
         path: `${access.basePath}${path}`,
         method,
-        headers: { ...headers, ...(await access.authHeaders()) },
+        headers: { ...headers, ...credential },
         body: body ?? null,
         signal,
       });
-      return { status: reply.statusCode, headers: joined(reply.headers), body: reply.body };
+      const mask = new CredentialMask(credential, reply.statusCode >= 300);
+      return { status: reply.statusCode, headers: mask.headers(joined(reply.headers)), body: mask.body(reply.body) };
     });
 }
 

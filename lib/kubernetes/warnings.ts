@@ -1,20 +1,24 @@
 import { boundedText } from '../cluster/bounded-text.ts';
 import type { ApiReply } from './transport.ts';
 
-const WARNING = /299 \S+ "((?:[^"\\]|\\.)*)"/g;
+/** One after the other from the start, so that none is searched for twice. */
+const WARNING = /[,\s]*(\d{3}) \S+ "((?:[^"\\]|\\.)*)"(?: "[^"]*")?/gy;
+const LONGEST_HEADER = 2_000;
+const MOST_WARNINGS = 10;
 
 /** What the API server warns of in this reply, a deprecated API for example. */
 export function warningsOf(reply: ApiReply): string[] {
-  return [...(reply.headers['warning'] ?? '').matchAll(WARNING)].map(([, text = '']) =>
-    boundedText(text.replace(/\\(.)/g, '$1')),
-  );
+  const header = (reply.headers['warning'] ?? '').slice(0, LONGEST_HEADER);
+  return [...header.matchAll(WARNING)]
+    .filter(([, code]) => code === '299')
+    .map(([, , text = '']) => boundedText(text.replace(/\\(.)/g, '$1')));
 }
 
-/** Tells each text once, however often it comes. Made once for a process; forgets nothing, so it takes a hundred texts. */
+/** Logs each text once, however often it comes, and ten texts at most. Made once per cluster for the life of a process. */
 export function tellOnce(tell: (text: string) => void): (text: string) => void {
   const told = new Set<string>();
   return (text) => {
-    if (told.size < 100 && !told.has(text)) {
+    if (told.size < MOST_WARNINGS && !told.has(text)) {
       told.add(text);
       tell(text);
     }

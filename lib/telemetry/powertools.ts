@@ -1,5 +1,6 @@
 import { Logger } from '@aws-lambda-powertools/logger';
 import { Metrics, MetricUnit } from '@aws-lambda-powertools/metrics';
+import { boundedFields } from './bounded-fields.ts';
 import type { CounterName, Labels, SampleName } from './metrics.ts';
 import { METRIC_NAMESPACE, SAMPLE_UNITS } from './metrics.ts';
 import type { Fields, InvocationLabels, Level, Telemetry } from './telemetry.ts';
@@ -43,7 +44,7 @@ export function powertoolsTelemetry(
 
   return {
     log: (level: Level, message: string, fields: Fields = {}) => {
-      logger[level](message, { ...fields });
+      logger[level](message, boundedFields(fields));
     },
     count: (name, by, labels = {}) => {
       for (const { counters } of linesFor(labels)) counters.set(name, (counters.get(name) ?? 0) + by);

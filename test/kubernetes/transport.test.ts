@@ -93,10 +93,20 @@ describe('warnings of an API server', () => {
   test.each([
     ['299 - "v1 Endpoints is deprecated"', ['v1 Endpoints is deprecated']],
     ['299 - "one", 299 agent "two, \\"quoted\\""', ['one', 'two, "quoted"']],
+    ['199 proxy "elsewhere" "Sun, 06 Nov 1994", 299 - "here"', ['here']],
     ['nonsense', []],
+    [`299 - "${'x'.repeat(10_000)}"`, []],
+    [`299 - "${'x'.repeat(500)}"`, [`${'x'.repeat(300)}…`]],
     ['', []],
   ])('are read from %s', (header, texts) => {
     expect(warningsOf(reply(header))).toEqual(texts);
+  });
+
+  test('of one API server become ten log lines at most', () => {
+    const told: string[] = [];
+    const tell = tellOnce((text) => told.push(text));
+    for (let index = 0; index < 1_000; index += 1) tell(`words of a tenant ${index}`);
+    expect(told).toHaveLength(10);
   });
 
   test('are told once each', () => {

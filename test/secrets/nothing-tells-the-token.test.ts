@@ -178,6 +178,17 @@ describe('nothing that is logged, recorded, answered or written carries a creden
     expect(told).toContain('Unauthorized');
   });
 
+  test.each([
+    ['refuses and repeats it', 403, (said: string) => ({ kind: 'Status', reason: 'Forbidden', message: said })],
+    ['accepts and answers it as a kind', 200, (said: string) => ({ kind: said, apiVersion: said })],
+    ['repeats it behind what is cut', 500, (said: string) => ({ kind: 'Status', message: `${'x'.repeat(275)}${said}` })],
+  ])('when the API server %s', async (_, status, reply) => {
+    const spoil = (authorization: string) => ({ status, body: JSON.stringify(reply(authorization)) });
+    const told = await everythingTold(kubeconfigFor(await startServer(serverPair, spoil)));
+    expectNothingTold(told);
+    expect(told).not.toContain(TOKEN.slice(0, 12));
+  });
+
   test('when the API server is not reached', async () => {
     const told = await everythingTold(kubeconfigFor('https://127.0.0.1:1'));
     expectNothingTold(told);

@@ -96,6 +96,18 @@ describe('what a function writes', () => {
   });
 });
 
+test('a line that holds what a tenant wrote is bounded, and stays JSON', async () => {
+  const [line] = await linesOf(`
+    import { powertoolsTelemetry } from './lib/telemetry/powertools.ts';
+    const mb = '\\u0007"'.repeat(500_000);
+    const fields = { cluster: 'demo', detail: mb, findings: Array(1_000).fill(mb), counts: { services: 2 } };
+    powertoolsTelemetry({ loop: 'node-port-repair' }).log('warn', 'pass succeeded', fields);
+  `);
+  expect(line).toMatchObject({ cluster: 'demo', counts: { services: 2 } });
+  expect(JSON.stringify(line).length).toBeLessThan(256 * 1024);
+  expect(line?.['findings']).toContainEqual(expect.stringMatching(/^and 9\d\d more$/));
+});
+
 test('where clusters are a dimension each has lines of its own, beside those of all', async () => {
   const loop = { loop: 'kubernetes-service' };
   const lines = await linesOf(byCluster);

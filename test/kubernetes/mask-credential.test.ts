@@ -1,0 +1,85 @@
+import { describe, expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import { httpsProber } from '../../lib/kubernetes/https-prober.ts';
+import { parseKubeconfig } from '../../lib/kubernetes/kubeconfig.ts';
+import { CredentialMask } from '../../lib/kubernetes/mask-credential.ts';
+import { BytesInFlight, readWhole } from '../../lib/kubernetes/reply-bounds.ts';
+import { ApiServerConnections } from '../../lib/kubernetes/transport.ts';
+import { makeAuthority } from '../../local/stand-in/certificates.ts';
+import { startFaultServer } from '../support/api-fault-server.ts';
+
+const authority = makeAuthority('the cluster');
+const PASSWORD = 'correct horse';
+const read = async (body: Parameters<typeof readWhole>[0]) =>
+  Buffer.from(await readWhole(body, 'the test', new BytesInFlight())).toString();
+
+describe('a server that repeats the credential of a request', () => {
+  test.each([
+    { name: 'an opaque token', user: { token: 'opaque-0123456789' }, secrets: ['opaque-0123456789'] },
+    {
+      name: 'a password',
+      user: { username: 'admin', password: PASSWORD },
+      secrets: [PASSWORD, Buffer.from(`admin:${PASSWORD}`).toString('base64')],
+    },
+  ])('gets $name neither into an error, a warning nor a probe', async ({ user, secrets }) => {
+    const server = await startFaultServer(
+      ({ headers }) => {
+        const said = `you sent ${headers.authorization} and ${PASSWORD}`;
+        return { status: 403, headers: { warning: `299 - "${headers.authorization}"` }, body: { message: said } };
+      },
+      authority.issue(['127.0.0.1']),
+    );
+    const access = await parseKubeconfig(
+      JSON.stringify({
+        'current-context': 'it',
+        contexts: [{ name: 'it', context: { cluster: 'it', user: 'it' } }],
+        clusters: [
+          {
+            name: 'it',
+            cluster: { server: server.url, 'certificate-authority-data': Buffer.from(authority.ca).toString('base64') },
+          },
+        ],
+        users: [{ name: 'it', user }],
+      }),
+      'of the test',
+    );
+    const connections = new ApiServerConnections();
+    const { signal } = new AbortController();
+    const reply = await connections.transport(access)({ method: 'GET', path: '/', headers: {} }, signal);
+    const probe = httpsProber({ access, deadline: signal, userAgent: 'test' });
+    const probed = await probe({ url: server.url, authenticate: true });
+    const seen = JSON.stringify([reply.headers, await read(reply.body), probed]);
+    await connections.close();
+    await server.stop();
+    expect(server.requests.map(({ headers }) => headers['authorization'])).toHaveLength(2);
+    expect(seen).toContain('you sent');
+    expect(secrets.filter((secret) => seen.includes(secret))).toEqual([]);
+  });
+});
+
+describe('CredentialMask', () => {
+  test('finds the token however the reply is cut into pieces, and changes nothing else', async () => {
+    const token = 'opaque-0123456789';
+    const word = fc.constantFrom(token, 'opaque-', '0123456789', '"', 'é');
+    await fc.assert(
+      fc.asyncProperty(fc.array(word), fc.array(fc.nat(30)), async (words, cuts) => {
+        const whole = Buffer.from(words.join(''));
+        const chunks: Uint8Array[] = [];
+        let at = 0;
+        for (const cut of [...cuts, whole.length]) {
+          chunks.push(whole.subarray(at, at + cut));
+          at += cut;
+        }
+        const mask = new CredentialMask({ Authorization: `Bearer ${token}` }, false);
+        expect(await read(mask.body(chunks))).toBe(whole.toString().replaceAll(token, '*'.repeat(token.length)));
+      }),
+    );
+  });
+
+  test('leaves a password in what may be written back, where it may be a common word', async () => {
+    const sent = { Authorization: `Basic ${Buffer.from('me:kubernetes').toString('base64')}` };
+    const body = [Buffer.from('{"name":"kubernetes"}')];
+    expect(await read(new CredentialMask(sent, false).body(body))).toBe('{"name":"kubernetes"}');
+    expect(await read(new CredentialMask(sent, true).body(body))).toBe('{"name":"**********"}');
+  });
+});
