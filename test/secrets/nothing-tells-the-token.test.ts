@@ -181,7 +181,11 @@ describe('nothing that is logged, recorded, answered or written carries a creden
   test.each([
     ['refuses and repeats it', 403, (said: string) => ({ kind: 'Status', reason: 'Forbidden', message: said })],
     ['accepts and answers it as a kind', 200, (said: string) => ({ kind: said, apiVersion: said })],
-    ['repeats it behind what is cut', 500, (said: string) => ({ kind: 'Status', message: `${'x'.repeat(275)}${said}` })],
+    [
+      'repeats it behind what is cut',
+      500,
+      (said: string) => ({ kind: 'Status', message: `${'x'.repeat(275)}${said}` }),
+    ],
   ])('when the API server %s', async (_, status, reply) => {
     const spoil = (authorization: string) => ({ status, body: JSON.stringify(reply(authorization)) });
     const told = await everythingTold(kubeconfigFor(await startServer(serverPair, spoil)));
