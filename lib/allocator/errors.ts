@@ -17,13 +17,19 @@ export type AllocatorErrorCode =
   /** Admission gave more than is safe before a pass has seen it in Services. */
   | 'TooManyUnclaimed';
 
-/** An expected refusal of an allocator; returned, not thrown. Messages are the original's where it has one. */
+/**
+ * An expected refusal of an allocator; returned, not thrown. Messages are the original's where it has one. It has no
+ * stack, which would cost more than the rest of the claim: every Service of a list may be refused.
+ */
 export class AllocatorError extends Error {
   override readonly name = 'AllocatorError';
   readonly code: AllocatorErrorCode;
 
   constructor(code: AllocatorErrorCode, message: string, options?: ErrorOptions) {
+    const { stackTraceLimit } = Error;
+    Error.stackTraceLimit = 0;
     super(message, options);
+    Error.stackTraceLimit = stackTraceLimit;
     this.code = code;
   }
 }
