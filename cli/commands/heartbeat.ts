@@ -21,7 +21,8 @@ const DESCRIPTION = `Keep the lease of this host's API server, in place of being
 
 Runs on the API server's own host. Asks the API server whether it is ready and refreshes its lease in the table, by this
 host's clock as the table's corrects it. At its end (Ctrl-C, SIGTERM) the address is taken out of the endpoints, as an API
-server does it itself; the next start brings it back. Without one, it is probed again two hours later.`;
+server does it itself; the next start brings it back. Without one, it is probed again an hour later. If this
+command is killed, the API server is probed as soon as its lease has run out.`;
 
 /** `kbctl heartbeat CLUSTER --address auto|IP`. */
 export function heartbeatCommand(act: Act): Command {

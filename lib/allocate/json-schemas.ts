@@ -29,6 +29,7 @@ const REQUEST_WORDS: Readonly<Record<string, string>> = {
   'takeUp.holdOwner':
     'The label kube-bootstrap-controller/hold-owner of the Service. Absent: it has none, and may have what any Service may.',
   dryRun: 'Answers as it would, and writes nothing.',
+  callerKey: 'Your key, where the spec of the cluster has callerKeys. It is neither logged nor stored.',
 };
 
 const ANSWER_WORDS: Readonly<Record<string, string>> = {
@@ -43,7 +44,7 @@ const ANSWER_WORDS: Readonly<Record<string, string>> = {
   'items[].band': 'Any that is free is given from the static band only when the dynamic one is full.',
   'items[].error': 'Why this one was refused.',
   error:
-    'Why the request was refused: Full, AlreadyAllocated, NotInRange, NotReady, MismatchedRange, BadHold, HoldsFull, NotRegistered, OtherStack, ObserveOnly, NoSecondaryRange, RequestIdTaken, NotHeld or InProgress.',
+    'Why the request was refused: Full, AlreadyAllocated, NotInRange, NotReady, MismatchedRange, BadHold, HoldsFull, NotRegistered, CallerRefused, OtherStack, ObserveOnly, NoSecondaryRange, RequestIdTaken, NotHeld or InProgress.',
   replayed: 'The answer that was given before.',
   dryRun: 'Nothing was written.',
 };

@@ -1,4 +1,5 @@
 import { nearestName } from '../cluster/nearest-name.ts';
+import { callerRefusal } from '../dispatch/caller-keys.ts';
 import { listClusters, type RegisteredCluster, readCluster } from '../table/clusters.ts';
 import type { KeyValueTable } from '../table/key-value-table.ts';
 import type { Refusal } from './answer.ts';
@@ -7,12 +8,14 @@ import type { AllocateRequest } from './request.ts';
 /** The cluster that a request is about, or why this function does nothing for it. @throws TableError */
 export async function openCluster(
   table: KeyValueTable,
-  { cluster: name, operation }: Pick<AllocateRequest, 'cluster' | 'operation'>,
+  { cluster: name, operation, callerKey }: Pick<AllocateRequest, 'cluster' | 'operation' | 'callerKey'>,
   stack: string | undefined,
 ): Promise<RegisteredCluster | Refusal> {
   const cluster = await readCluster(table, name);
   if (cluster === undefined) return notRegistered(table, name);
   const { spec, owner } = cluster;
+  const message = callerRefusal(spec, callerKey, stack);
+  if (message !== undefined) return { code: 'CallerRefused', message };
   if (operation === 'lookUp') return cluster;
   if (owner !== undefined && stack !== undefined && owner.stack !== stack) {
     return {

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import * as z from 'zod/mini';
 import { HOLD_OWNER } from '../cluster/hold.ts';
+import { CALLER_KEY } from '../dispatch/caller-keys.ts';
 import { DispatchError } from '../dispatch/errors.ts';
 import { clusterName, eventFaults } from '../dispatch/event-faults.ts';
 
@@ -55,6 +56,7 @@ export const requestShape = z
     owner: z.optional(name),
     takeUp: z.optional(takeUp),
     dryRun: z.optional(z.boolean()),
+    callerKey: z.optional(z.string().check(z.regex(CALLER_KEY, 'is not 32 to 256 printable characters'))),
   })
   .check(({ value, issues }) => {
     for (const fault of requestFaults(value)) issues.push({ code: 'custom', input: value, ...fault });

@@ -90,4 +90,6 @@ export interface ClusterSpec {
   readonly systemNamespaces: readonly string[];
   readonly intervalSeconds: Readonly<Record<Loop, number>>;
   readonly maxEventsPerPass: number;
+  /** SHA-256 of the keys of callers of `allocate` and `deregister`, in hex. Absent: every caller that IAM lets invoke them. */
+  readonly callerKeys?: readonly string[];
 }

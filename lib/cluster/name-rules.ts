@@ -23,6 +23,17 @@ export function systemNamespaceFaults({ systemNamespaces: names = [] }: SpecDraf
   });
 }
 
+export function callerKeyFaults({ callerKeys: hashes = [] }: SpecDraft): SpecFault[] {
+  return hashes.flatMap((hash, index) => {
+    const at = ['callerKeys', index];
+    if (hash === undefined) return [];
+    if (hashes.indexOf(hash) < index) return [fault(at, 'is listed twice', 'list the hash of each key once')];
+    if (/^[0-9a-f]{64}$/.test(hash)) return [];
+    // Not quoted: it may be the key itself.
+    return [fault(at, 'is no SHA-256 hash in hex', 'write 64 of 0-9 and a-f: printf %s KEY | sha256sum')];
+  });
+}
+
 function quoted(name: string): string {
   return JSON.stringify(name.length > 70 ? `${name.slice(0, 70)}...` : name);
 }

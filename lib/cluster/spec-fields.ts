@@ -190,4 +190,10 @@ export const SPEC_FIELDS: Readonly<Record<string, SpecField>> = {
     minimum: 0,
     maximum: 10_000,
   },
+  callerKeys: {
+    description:
+      'Callers of the functions allocate and deregister, each by the SHA-256 of its key. Default: every caller that IAM lets invoke them. An empty list: none.',
+    uniqueItems: true,
+  },
+  'callerKeys[]': { description: 'SHA-256 of a key, in hex.', pattern: '^[0-9a-f]{64}$' },
 };

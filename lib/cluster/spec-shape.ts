@@ -89,6 +89,7 @@ export const specShape = mapping({
     'node-port-repair': z.int(),
   }),
   maxEventsPerPass: z.int(),
+  callerKeys: z.exactOptional(z.array(text)),
 });
 
 /** A spec whose shape is right. */

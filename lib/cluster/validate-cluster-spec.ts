@@ -6,7 +6,7 @@ import { type SpecOptions, withAutoAddress } from './auto-address.ts';
 import { checkShape } from './check-shape.ts';
 import type { ApiServerSpec, ClusterSpec } from './cluster-spec.ts';
 import { completedKubeconfig, kubeconfigFaults } from './kubeconfig-rules.ts';
-import { nameFaults, systemNamespaceFaults } from './name-rules.ts';
+import { callerKeyFaults, nameFaults, systemNamespaceFaults } from './name-rules.ts';
 import { extraPortFaults, nodePortRangeFaults, readNodePortRange, servicePortFaults } from './port-rules.ts';
 import { readServiceRanges, serviceRangeFaults } from './service-ranges.ts';
 import type { SpecFault } from './spec-fault.ts';
@@ -43,6 +43,7 @@ function ruleFaults(draft: SpecDraft, autoRefusal: string): SpecFault[] {
     ...systemNamespaceFaults(draft),
     ...intervalFaults(draft),
     ...maxEventsFaults(draft),
+    ...callerKeyFaults(draft),
   ];
 }
 

@@ -4,6 +4,7 @@ import { ClusterError } from '../kubernetes/errors.ts';
 import { observeOnly } from '../kubernetes/observe-only.ts';
 import { type DeregisterRequest, type DeregisterResult, deregister } from '../loops/deregister.ts';
 import { readCluster } from '../table/clusters.ts';
+import { callerRefusal } from './caller-keys.ts';
 import { pause, unlessAborted } from './deadline.ts';
 import { DispatchError } from './errors.ts';
 import type { Invocation } from './invocation.ts';
@@ -16,11 +17,12 @@ export interface DeregistrationRequest {
   readonly lastOne?: boolean | undefined;
   /** The server itself asks, because it ends. */
   readonly goingDown?: boolean | undefined;
+  readonly callerKey?: string | undefined;
 }
 
 export type DeregistrationResult =
   | DeregisterResult
-  | { readonly outcome: 'refused'; readonly reason: 'otherStack'; readonly message: string };
+  | { readonly outcome: 'refused'; readonly reason: 'callerRefused' | 'otherStack'; readonly message: string };
 
 export interface DeregistrationOptions {
   /** Ends every call, and the waiting. */
@@ -57,6 +59,8 @@ export async function deregisterAddress(
     throw new DispatchError('NotRegistered', `No cluster of the name ${asked.cluster} is registered in the table.`);
   }
   const { spec, owner } = cluster;
+  const refusal = callerRefusal(spec, asked.callerKey, environment.stack);
+  if (refusal !== undefined) return { outcome: 'refused', reason: 'callerRefused', message: refusal };
   if (owner !== undefined && environment.stack !== undefined && owner.stack !== environment.stack) {
     const message = `cluster ${spec.name} belongs to the stack ${owner.stack}: invoke the deregister function of that one`;
     return { outcome: 'refused', reason: 'otherStack', message };

@@ -3,6 +3,7 @@ import type { DeregisterResult } from '../loops/deregister.ts';
 import type { ErrorDescription } from '../telemetry/describe-error.ts';
 import { describeError, errorSentence } from '../telemetry/describe-error.ts';
 import type { Telemetry } from '../telemetry/telemetry.ts';
+import { CALLER_KEY } from './caller-keys.ts';
 import { unlessAborted } from './deadline.ts';
 import { type DeregistrationRequest, type DeregistrationResult, deregisterAddress } from './deregister-address.ts';
 import { DispatchError } from './errors.ts';
@@ -19,6 +20,7 @@ const request = z.strictObject({
   address: z.string(),
   untilMinutes: z.optional(z.number().check(z.positive('is not above 0'))),
   lastOne: z.optional(z.boolean()),
+  callerKey: z.optional(z.string().check(z.regex(CALLER_KEY, 'is not 32 to 256 printable characters'))),
 });
 
 /** What the caller gets: the result with its error as text. */
@@ -39,7 +41,7 @@ function parse(event: unknown): DeregistrationRequest {
   if (parsed.success) return parsed.data;
   throw new DispatchError(
     'BadEvent',
-    `The event is not {"cluster": name, "address": IP address}, with "untilMinutes" and "lastOne" if need be: ${eventFaults(parsed.error)}`,
+    `The event is not {"cluster": name, "address": IP address}, with "untilMinutes", "lastOne" and "callerKey" if need be: ${eventFaults(parsed.error)}`,
   );
 }
 

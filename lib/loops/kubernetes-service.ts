@@ -17,10 +17,9 @@ import { type EndpointsObservation, isUrgent, planEndpoints, plansWrite } from '
 import { goneAddresses, publishedAddresses } from '../endpoints/published-addresses.ts';
 import { FIELD_MANAGER } from '../kubernetes/api-server-cluster.ts';
 import type { TableValue } from '../table/key-value-table.ts';
-import { listLeases } from '../table/leases.ts';
 import { ensureService, SERVICE_REF, type ServiceEnsured } from './ensure-service.ts';
 import type { LoopDefinition, PassContext, PassReport } from './pass.ts';
-import { type LeasesObserved, refreshLeases, rememberPublished } from './refresh-leases.ts';
+import { type LeasesObserved, listAfterProbes, refreshLeases } from './refresh-leases.ts';
 import { takeOutWithdrawn } from './take-out-address.ts';
 import { ENDPOINTS_REF, type EndpointsWritten, SLICE_REF, writeEndpoints } from './write-endpoints.ts';
 
@@ -43,12 +42,12 @@ async function run(context: PassContext): Promise<PassReport> {
     kubernetes.get<EndpointsObject>(ENDPOINTS_REF),
     readSlices(context),
   ]);
-  const leases = await rememberPublished(context, refreshed, readyAddresses(current));
-  const [observation, isCurrent] = await Promise.all([
-    observe(context, leases, current, slices),
+  const [leases, isCurrent] = await Promise.all([
+    listAfterProbes(context, refreshed, readyAddresses(current)),
     context.isSpecCurrent(),
   ]);
   if (!isCurrent) return endedByNewerSpec(context, leases);
+  const observation = observe(context, leases, current, slices);
   // All is read: from here on it is written.
   const service = await ensureService(context, currentService);
   if (!service.exists) return reportOf(context, service, { ...leases, counts: {} });
@@ -82,17 +81,13 @@ interface Observed extends EndpointsObservation {
   readonly nowMs: number;
 }
 
-/**
- * The leases are listed again: an address may have been deregistered while this pass probed and read. Where no lease is
- * valid nothing is live, although addresses are remembered: the pass is refused and the endpoints stay.
- */
-async function observe(
-  { spec, table, nowMs }: PassContext,
-  { expected }: LeasesObserved,
+/** Where no lease is valid nothing is live, although addresses are remembered: the pass is refused, the endpoints stay. */
+function observe(
+  { spec, nowMs }: PassContext,
+  { expected, leases }: LeasesObserved,
   current: EndpointsObject | undefined,
   slices: readonly EndpointSliceObject[],
-): Promise<Observed> {
-  const leases = (await listLeases(table, spec.name)).map(({ lease }) => lease);
+): Observed {
   const decidedAtMs = nowMs();
   const isAnyHeld = leases.some((lease) => isHeld(lease, decidedAtMs));
   const live = isAnyHeld ? publishedAddresses(leases, expected, decidedAtMs) : [];

@@ -13,19 +13,19 @@ import { type ProbedAddress, probeAddresses, resolveAddresses } from './probe-ad
 const LOOK_UPS_MS = 2_000;
 const PROBES_MS = 3_500;
 
-export interface LeasesObserved {
+interface LeasesRefreshed {
   readonly expected: readonly ExpectedAddress[];
   readonly outcomes: ReadonlyMap<string, ProbeOutcome>;
   /** Leases taken, dropped, given back or removed. A refresh, and a miss, are not told. */
   readonly changes: readonly string[];
   readonly findings: readonly Finding[];
-}
-
-interface LeasesRefreshed extends LeasesObserved {
-  /** Addresses that had a lease before the probes, or have one since. */
-  readonly leased: ReadonlySet<string>;
   /** Host names whose look-up failed. */
   readonly unresolved: readonly string[];
+}
+
+export interface LeasesObserved extends Omit<LeasesRefreshed, 'unresolved'> {
+  /** As they are after the probes. */
+  readonly leases: readonly Lease[];
 }
 
 /**
@@ -42,21 +42,18 @@ export async function refreshLeases(context: PassContext): Promise<LeasesRefresh
   const intervalMs = spec.intervalSeconds['kubernetes-service'] * 1000;
   const observedAtMs = nowMs();
   const decided = decideLeases({ leases, expected, outcomes, hosts, nowMs: observedAtMs, leaseMs, intervalMs });
-  const applied = await Promise.all(
+  const told = await Promise.all(
     decided.map(async (change) => {
-      const { lease } = change;
-      const before = listed.find((other) => other.lease.address === lease.address);
-      if (!(await applyChange(context, change, before))) return [];
-      return [{ lease, told: describeChange(change, before?.lease, outcomes.get(lease.address), observedAtMs) }];
+      const before = listed.find(({ lease }) => lease.address === change.lease.address);
+      const won = await applyChange(context, change, before);
+      return won ? describeChange(change, before?.lease, outcomes.get(change.lease.address), observedAtMs) : undefined;
     }),
   );
-  const won = applied.flat();
   return {
     expected,
     outcomes,
-    changes: won.flatMap(({ told }) => told ?? []),
+    changes: told.filter((line) => line !== undefined),
     findings: [...findings, ...oddProbes(outcomes)],
-    leased: new Set([...leases, ...won.map(({ lease }) => lease)].map(({ address }) => address)),
     unresolved,
   };
 }
@@ -98,22 +95,24 @@ async function askAddresses(
 }
 
 /**
- * Remembers what is published without a lease, so that one lost probe does not remove it. Where a look-up failed, the
- * address may be of that host.
+ * Lists the leases again: an address may have been deregistered during the probes. What is published without a lease is
+ * remembered, so that neither one lost probe nor one lost write removes it. Where a look-up failed, the address may be of
+ * that host.
  */
-export async function rememberPublished(
+export async function listAfterProbes(
   { spec, table, nowMs }: PassContext,
-  { expected, outcomes, leased, unresolved, ...rest }: LeasesRefreshed,
+  { expected, outcomes, unresolved, ...rest }: LeasesRefreshed,
   published: readonly string[],
 ): Promise<LeasesObserved> {
+  const list = async () => (await listLeases(table, spec.name)).map(({ lease }) => lease);
+  const leases = await list();
   const [host] = unresolved;
-  const found = published
-    .filter((address) => !leased.has(address))
-    .flatMap((address): ExpectedAddress[] => {
-      const known = expected.find((other) => other.address === address);
-      if (known !== undefined) return [known];
-      return host === undefined ? [] : [{ address, kind: 'shared', host }];
-    });
+  const unleased = published.filter((address) => !leases.some((lease) => lease.address === address));
+  const found = unleased.flatMap((address): ExpectedAddress[] => {
+    const known = expected.find((other) => other.address === address);
+    if (known !== undefined) return [known];
+    return host === undefined ? [] : [{ address, kind: 'shared', host }];
+  });
   const told = await Promise.all(
     found.map(async (address) => {
       const lease = rememberedLease(address, { outcomes, nowMs: nowMs() });
@@ -121,7 +120,13 @@ export async function rememberPublished(
       return [`remembered ${lease.address}, which is published: ${lease.lastProbe ?? `${host} was not resolved`}`];
     }),
   );
-  return { ...rest, expected: [...expected, ...found], outcomes, changes: [...rest.changes, ...told.flat()] };
+  return {
+    ...rest,
+    expected: [...expected, ...found],
+    outcomes,
+    changes: [...rest.changes, ...told.flat()],
+    leases: found.length === 0 ? leases : await list(),
+  };
 }
 
 async function applyChange(

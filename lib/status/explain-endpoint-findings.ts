@@ -59,7 +59,7 @@ export const ENDPOINT_FINDINGS = {
   },
   oddProbe: {
     title: 'An API server gave an answer that is neither alive nor down',
-    what: 'TLS failed, or the status was none that an API server gives at `/readyz`. It counts as a miss: after two in a row, and when its lease has run out, the address is not published. It comes back with the first good answer. If no other API server answers either, it becomes `noLiveLease`.',
+    what: 'TLS failed, or the status was none that an API server gives at `/readyz`. It counts as a miss (a TLS failure only if another API server answered in the same tick): after two in a row, and when its lease has run out, the address is not published. It comes back with the first good answer. If no other API server answers either, it becomes `noLiveLease`.',
     causes: [
       'The certificate does not carry the address (`probe.serverName`), has ended, or is of another CA than the kubeconfig has.',
       'Something else answers at the address: a proxy, a load balancer, another server (404, 301).',

@@ -141,6 +141,20 @@ const OF_REQUESTS = {
     ...PERSON,
     hint: 'kbctl cluster set-mode enforce <cluster>, when it is to be handed over',
   },
+  CallerRefused: {
+    title: 'The cluster does not accept this caller',
+    what: 'Its spec has `callerKeys`, and the request carries no key, or one whose SHA-256 is not listed. Nothing was allocated or released.',
+    causes: ['A caller of another cluster named this one.', 'The key was changed in the spec or at the caller.'],
+    mending: [
+      step(
+        'Compare the SHA-256 of the key that the caller has with `callerKeys` of the spec.',
+        'printf %s "$KEY" | sha256sum',
+        'kbctl cluster get <cluster>',
+      ),
+    ],
+    ...PERSON,
+    hint: 'send the callerKey of a caller whose hash is in callerKeys of the spec',
+  },
   OtherStack: {
     title: 'The cluster belongs to another stack',
     what: 'Its stack allocates for it. Nothing was allocated or released.',

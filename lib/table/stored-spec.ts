@@ -1,6 +1,7 @@
 import { type ClusterSpec, LOOPS } from '../cluster/cluster-spec.ts';
 import type { ItemFields } from './item-fields.ts';
 import type { TableValue } from './key-value-table.ts';
+import { fieldsIn } from './values.ts';
 
 /** As it is stored: a spec is plain data. */
 export function specValue(spec: ClusterSpec): TableValue {
@@ -25,6 +26,7 @@ export function specFrom(value: TableValue, fields: ItemFields): ClusterSpec {
   fields.texts('systemNamespaces', 0);
   for (const loop of LOOPS) fields.fields('intervalSeconds').count(loop);
   fields.count('maxEventsPerPass');
+  if (fieldsIn(value)?.['callerKeys'] !== undefined) fields.texts('callerKeys', 0);
   return value as unknown as ClusterSpec;
 }
 

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { describe, expect, test } from '@jest/globals';
 import { answerShape } from '../../lib/allocate/answer.ts';
 import { answerJsonSchema } from '../../lib/allocate/json-schemas.ts';
@@ -22,6 +23,7 @@ const NEXT_IP = { range: IP, next: true } as const;
 const UNTIL = '2026-01-01T12:15:00.000Z';
 const HELD = { owner: 'r1', until: UNTIL, takenUpBy: 'any' };
 const MINUTE_MS = 60_000;
+const KEY = 'a'.repeat(64);
 
 const release = (...items: AllocateRequest['items']) => ({ operation: 'release', items }) as const;
 
@@ -252,6 +254,23 @@ describe('A request to allocate is refused', () => {
     expect(await world.items()).toEqual(before);
     await ownedBy(world, 'ours');
     expect(await world.ask({ items: [NEXT_IP] })).toMatchObject({ outcome: 'done' });
+  });
+
+  test('when the caller has no key of the cluster, whatever it asks, and no answer or item has the key', async () => {
+    const callerKeys = [createHash('sha256').update(KEY).digest('hex')];
+    const world = await anAllocateWorld({ environment: { stack: 'ours' }, spec: { callerKeys } });
+    const before = await world.items();
+    for (const operation of ['allocate', 'release', 'lookUp'] as const) {
+      const items = operation === 'allocate' ? [NEXT_IP] : [ip('10.0.0.9')];
+      for (const callerKey of [undefined, 'k'.repeat(64)]) {
+        const asked = { operation, items, ...(callerKey !== undefined && { callerKey }) };
+        expect(await world.ask(asked)).toMatchObject({ outcome: 'refused', error: { code: 'CallerRefused' } });
+      }
+    }
+    expect(await world.items()).toEqual(before);
+    const answer = await world.ask({ items: [NEXT_IP], callerKey: KEY });
+    expect(answer).toMatchObject({ outcome: 'done' });
+    expect(JSON.stringify([answer, await world.items(), world.telemetry.lines])).not.toContain(KEY);
   });
 
   test.each([

@@ -170,6 +170,7 @@ describe('what the rules take, the schema takes', () => {
     systemNamespaces: fc.array(some('a', 'b', '1-b', 'A', ''), { maxLength: 2 }),
     intervalSeconds: part({ 'kubernetes-service': number, 'node-port-repair': number }),
     maxEventsPerPass: number,
+    callerKeys: fc.array(some('a'.repeat(64), 'b'.repeat(64), 'A', ''), { maxLength: 2 }),
   };
   /** A good spec with one to three fields that may be good. */
   const anySpec = fc

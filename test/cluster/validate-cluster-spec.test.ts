@@ -153,6 +153,8 @@ describe('a fault', () => {
       "endpoints.masterCount: --apiserver-count should be a positive number, but value '0' provided",
     ],
     ['system namespaces', { systemNamespaces: ['Kube'] }, 'systemNamespaces[0]: "Kube" is no namespace name'],
+    ['a key for its hash', { callerKeys: ['secret'] }, 'callerKeys[0]: is no SHA-256 hash in hex'],
+    ['one caller twice', { callerKeys: ['a'.repeat(64), 'a'.repeat(64)] }, 'callerKeys[1]: is listed twice'],
     ['system namespaces', { systemNamespaces: ['a', 'a'] }, 'systemNamespaces[1]: "a" is listed twice'],
     ['events', { maxEventsPerPass: -1 }, 'maxEventsPerPass: -1 is no number of events'],
     [

@@ -71,6 +71,7 @@ const files = fc
         'cluster-ip-repair': everyTimes(SCHEDULE_SECONDS['cluster-ip-repair']),
       }),
       maxEventsPerPass: fc.integer({ min: 0, max: 100 }),
+      callerKeys: fc.constantFrom([], ['a'.repeat(64)]),
     }).map((more) => ({ ...needed, ...more })),
   );
 

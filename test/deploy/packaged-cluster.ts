@@ -27,7 +27,7 @@ export async function startControlPlane(): Promise<ControlPlane> {
     const common = { etcd, port: await freePort('127.0.0.1', '127.0.0.2') };
     const first = await startKubeApiserver({ ...common, bindAddress: '127.0.0.1', advertiseAddress: FIRST });
     const second = await startKubeApiserver({ ...common, bindAddress: '127.0.0.2', advertiseAddress: SECOND });
-    const { token } = await applyShippedRbac(first);
+    const { token } = await applyShippedRbac(first, 'platform');
     return {
       ...{ etcd, first, second, token },
       kubeconfigYaml: kubeconfig({ url: first.url, ca: first.ca + second.ca, token }),

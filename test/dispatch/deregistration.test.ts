@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { setImmediate as turn } from 'node:timers/promises';
 import { describe, expect, test } from '@jest/globals';
 import { deregistration } from '../../lib/dispatch/deregistration.ts';
@@ -159,6 +160,18 @@ describe('the deregister function', () => {
       });
       expect(await withdrawnUntil(world, '10.9.8.7')).toBeDefined();
     });
+  });
+
+  test('a caller without a key of the cluster withdraws nothing', async () => {
+    const callerKeys = [createHash('sha256').update('a'.repeat(64)).digest('hex')];
+    const world = await aWorld({ stack: 'ours' });
+    await world.register({ callerKeys });
+    const asked = { cluster: 'demo', address: '10.9.8.7', lastOne: true };
+    for (const key of [{}, { callerKey: 'b'.repeat(64) }]) {
+      expect(await ask(world, { ...asked, ...key })).toMatchObject({ outcome: 'refused', reason: 'callerRefused' });
+    }
+    expect(await withdrawnUntil(world, '10.9.8.7')).toBeUndefined();
+    expect(await ask(world, { ...asked, callerKey: 'a'.repeat(64) })).not.toMatchObject({ reason: 'callerRefused' });
   });
 
   test("another stack's cluster is left to that stack", async () => {

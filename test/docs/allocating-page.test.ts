@@ -167,6 +167,12 @@ describe('Refusals', () => {
       options: { spec: { mode: 'observe' } },
     },
     {
+      code: 'CallerRefused',
+      when: 'the caller has no key',
+      asked: { items: [next] },
+      options: { environment: { stack: 'ours' }, spec: { callerKeys: [] } },
+    },
+    {
       code: 'OtherStack',
       when: 'the cluster is of another stack',
       asked: { items: [next] },

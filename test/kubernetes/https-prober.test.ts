@@ -2,6 +2,7 @@ import { afterEach, describe, expect, test } from '@jest/globals';
 import { stringify } from 'yaml';
 import { httpsProber } from '../../lib/kubernetes/https-prober.ts';
 import { parseKubeconfig } from '../../lib/kubernetes/kubeconfig.ts';
+import { measureLag } from '../../lib/kubernetes/loop-lag.ts';
 import type { CertifiedKey } from '../../local/stand-in/certificates.ts';
 import { makeAuthority } from '../../local/stand-in/certificates.ts';
 import type { Reaction } from '../support/api-fault-server.ts';
@@ -28,6 +29,7 @@ async function serverAnd(
     deadline?: AbortSignal;
     timeoutMs?: number;
     lagMs?: number;
+    measureLag?: () => () => number;
   } = {},
 ) {
   const server = await startFaultServer(react, set.tls ?? certified);
@@ -44,7 +46,7 @@ async function serverAnd(
     deadline: set.deadline ?? new AbortController().signal,
     userAgent: 'test',
     ...(set.timeoutMs !== undefined && { timeoutMs: set.timeoutMs }),
-    measureLag: () => () => set.lagMs ?? 0,
+    measureLag: set.measureLag ?? (() => () => set.lagMs ?? 0),
   });
   const target = { url: `${server.url}/readyz?verbose`, authenticate: false };
   return { server, probe, target };
@@ -185,6 +187,16 @@ describe('a probe that says nothing of the server', () => {
     const { probe, target } = await serverAnd(() => ({ hang: true }), { timeoutMs: 50, lagMs: 500 });
     const message = 'this process was busy for 500 ms while it waited for the answer';
     await expect(probe(target)).resolves.toEqual({ kind: 'unknown', message });
+  });
+
+  test('ran into its timeout while the reply of another server was handled', async () => {
+    const times = [0].values();
+    const clock = () => times.next().value ?? 2_000;
+    const { probe, target } = await serverAnd(() => ({ hang: true }), {
+      timeoutMs: 50,
+      measureLag: () => measureLag(clock),
+    });
+    await expect(probe(target)).resolves.toMatchObject({ kind: 'unknown' });
   });
 
   test.each(['pass', 'time for probes'])('was ended by the end of the %s', async (which) => {

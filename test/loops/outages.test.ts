@@ -140,6 +140,17 @@ describe('a published address without a lease', () => {
     expect(world.published()).toEqual([A, B, C]);
   });
 
+  test('stays when a pass with an older spec removes its lease during the probes', async () => {
+    const world = await settled();
+    world.whileProbing = async () => {
+      world.whileProbing = undefined;
+      const item = await world.table.get(world.spec.name, `masterleases/${B}`);
+      if (item !== undefined) await world.table.delete(item);
+    };
+    await world.tick();
+    expect(world.published()).toEqual([A, B, C]);
+  });
+
   test('stays after one lost probe in the first pass over an adopted cluster', async () => {
     const world = threeServers().answer(SILENT, B);
     world.cluster.place(anEndpoints([A, B]));

@@ -17,9 +17,11 @@ export interface RbacObject {
   }[];
 }
 
-/** The objects of `deploy/rbac.yaml`, in its order. */
-export function shippedRbac(): readonly RbacObject[] {
-  const text = readFileSync(join(import.meta.dirname, '../../deploy/rbac.yaml'), 'utf8');
+/** The objects of `deploy/rbac.yaml`, in its order. @param namespace one more that its policy names */
+export function shippedRbac(namespace?: string): readonly RbacObject[] {
+  const file = readFileSync(join(import.meta.dirname, '../../deploy/rbac.yaml'), 'utf8');
+  const text =
+    namespace === undefined ? file : file.replace("'kube-node-lease']", `'kube-node-lease', '${namespace}']`);
   return parseAllDocuments(text).map((document) => {
     if (document.errors.length > 0) throw document.errors[0];
     return document.toJS() as RbacObject;
@@ -30,8 +32,11 @@ export function shippedRbac(): readonly RbacObject[] {
  * Applies `deploy/rbac.yaml` and asks for a token of its service account, as docs/kubeconfig-secret.md does with kubectl.
  * @returns the kubeconfig with that token, once the API server heeds every rule.
  */
-export async function applyShippedRbac(apiserver: KubeApiserver): Promise<{ kubeconfigYaml: string; token: string }> {
-  const objects = shippedRbac();
+export async function applyShippedRbac(
+  apiserver: KubeApiserver,
+  namespace?: string,
+): Promise<{ kubeconfigYaml: string; token: string }> {
+  const objects = shippedRbac(namespace);
   for (const object of objects) await create(apiserver, collectionOf(object), object);
   const account = objects.find(({ kind }) => kind === 'ServiceAccount');
   if (account === undefined) throw new Error('deploy/rbac.yaml has no ServiceAccount');
