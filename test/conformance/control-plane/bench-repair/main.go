@@ -1,0 +1,66 @@
+// The original's repair of cluster IPs against a real API server, for tools/bench-repair.ts:
+//
+//	bench-repair KUBECONFIG CIDR PASSES json|protobuf
+//
+// Prints the milliseconds of each pass, a line each, and the peak of its memory in KB as the last.
+package main
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"strconv"
+	"syscall"
+	"time"
+
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
+	api "k8s.io/kubernetes/pkg/apis/core"
+	"k8s.io/kubernetes/pkg/registry/core/service/ipallocator"
+	"k8s.io/kubernetes/pkg/registry/core/service/ipallocator/controller"
+)
+
+// memory keeps the range as the original's storage does, without etcd.
+type memory struct{ stored api.RangeAllocation }
+
+func (m *memory) Get() (*api.RangeAllocation, error) { return m.stored.DeepCopy(), nil }
+
+func (m *memory) CreateOrUpdate(next *api.RangeAllocation) error {
+	m.stored = *next.DeepCopy()
+	return nil
+}
+
+func must[T any](value T, err error) T {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	return value
+}
+
+func main() {
+	config := must(clientcmd.BuildConfigFromFlags("", os.Args[1]))
+	if os.Args[4] == "protobuf" {
+		config.ContentType = "application/vnd.kubernetes.protobuf"
+		config.AcceptContentTypes = "application/vnd.kubernetes.protobuf,application/json"
+	}
+	_, network, err := net.ParseCIDR(os.Args[2])
+	must(network, err)
+	client := must(kubernetes.NewForConfig(config))
+	empty := must(ipallocator.NewInMemory(network))
+	registry := &memory{}
+	must(0, empty.Snapshot(&registry.stored))
+
+	for range must(strconv.Atoi(os.Args[3])) {
+		stop := make(chan struct{})
+		repair := controller.NewRepair(time.Hour, client.CoreV1(), client.EventsV1(), network, registry, nil, nil)
+		started := time.Now()
+		repair.RunUntil(func() {
+			fmt.Println(float64(time.Since(started).Microseconds()) / 1000)
+			close(stop)
+		}, stop)
+	}
+	var usage syscall.Rusage
+	must(0, syscall.Getrusage(syscall.RUSAGE_SELF, &usage))
+	fmt.Println(usage.Maxrss)
+}
