@@ -20,6 +20,7 @@ import {
 } from './http.ts';
 import { unavailable } from './refusals.ts';
 import { type Review, type ReviewResponse, reviewIn, reviewReply } from './review.ts';
+import { ReviewRate } from './review-rate.ts';
 import { suffix } from './service-name.ts';
 import { type AdmissionSettings, admissionSettings, tokensNameOf } from './settings.ts';
 import { tellFault, tellOther, tellVerdict } from './tell.ts';
@@ -55,19 +56,19 @@ const GIVING_BACK_MS = 400;
  * What nobody has proven to have asked gets no more than a status; whoever has gets a review with an answer, in time.
  */
 export function admission(options: AdmissionOptions = {}): AdmissionHandler {
-  let known: { readonly settings: AdmissionSettings; readonly tokens: ClusterTokens } | undefined;
+  let known: ReturnType<typeof open> | undefined;
   return (event, context) =>
     invoked('admission', context, async (invocation) => {
       known ??= open(options, invocation);
       const request = httpRequestIn(event);
       if ('statusCode' in request) return tellFault(invocation, request, undefined, 'not a request for a review');
-      const { settings, tokens } = known;
+      const { settings, tokens, rate } = known;
       const budgetMs = budgetOf(request, settings, invocation);
       const deadline = invocation.environment.startDeadline(budgetMs);
       const closing = invocation.environment.startDeadline(budgetMs + GIVING_BACK_MS);
       const work: Work = { invocation, settings, options, signal: deadline.signal, closing: closing.signal };
       try {
-        return await answer(request, tokens, work);
+        return await answer(request, tokens, rate, work);
       } finally {
         deadline.cancel();
         closing.cancel();
@@ -98,16 +99,24 @@ function open(options: AdmissionOptions, { environment }: Invocation) {
   const settings = options.settings ?? admissionSettings(process.env);
   const read = options.readTokens ?? secretTextReader(settings.tokenStore);
   const nameOf = (cluster: string) => tokensNameOf(settings, cluster);
-  return { settings, tokens: new ClusterTokens({ read, nameOf, nowMs: environment.nowMs }) };
+  return { settings, tokens: new ClusterTokens({ read, nameOf, nowMs: environment.nowMs }), rate: new ReviewRate() };
 }
 
-async function answer(request: AdmissionHttpRequest, tokens: ClusterTokens, work: Work): Promise<HttpReply> {
+async function answer(
+  request: AdmissionHttpRequest,
+  tokens: ClusterTokens,
+  rate: ReviewRate,
+  work: Work,
+): Promise<HttpReply> {
   const { invocation } = work;
   const { cluster, token } = request;
   const check = await checked(tokens, cluster, token, work);
   if (check.outcome === 'wrong') return tellFault(invocation, unauthorized(), cluster, 'wrong token');
   if (check.outcome === 'unknown') {
     return tellFault(invocation, httpReply(503, 'unavailable'), cluster, `${check.reason}`);
+  }
+  if (!rate.take(cluster, invocation.environment.nowMs())) {
+    return tellFault(invocation, httpReply(429, 'too many reviews'), cluster, 'too many reviews of this cluster');
   }
   const body = request.body();
   if (typeof body !== 'string') return tellFault(invocation, body, cluster, 'a body that is too large');
