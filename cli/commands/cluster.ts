@@ -1,6 +1,7 @@
 import { Command } from 'commander';
 import type { Act } from '../act.ts';
 import { clusterApply } from './cluster-apply.ts';
+import { clusterCloseAllocation } from './cluster-close-allocation.ts';
 import { clusterDelete } from './cluster-delete.ts';
 import { clusterGet, clusterList } from './cluster-get.ts';
 import { clusterSchema } from './cluster-schema.ts';
@@ -17,5 +18,6 @@ export function clusterCommand(act: Act): Command {
     .addCommand(clusterDelete(act))
     .addCommand(clusterSetMode(act))
     .addCommand(clusterTakeOver(act))
+    .addCommand(clusterCloseAllocation(act))
     .addCommand(clusterSchema(act));
 }

@@ -16,7 +16,7 @@ import { TableError } from './errors.ts';
 import { type Change, guaranteedUpdate, type UpdateOptions } from './guaranteed-update.ts';
 import type { Item, KeyValueTable } from './key-value-table.ts';
 import { specValue } from './stored-spec.ts';
-import { sameValue } from './values.ts';
+import { fieldsIn, sameValue } from './values.ts';
 
 export interface ReplaceOptions extends UpdateOptions {
   /** The generation that somebody looked at and wants to be replaced, or that none was registered. Default: whatever is there. */
@@ -36,17 +36,18 @@ export interface RegisterOptions extends ReplaceOptions {
  * @throws TableError `OwnedElsewhere` for a packaged spec, which is edited in its package alone, and for one that
  * another stack than the given one owns; `ChangedMeanwhile`, unless somebody else wrote the same.
  */
-export function registerCluster(
+export async function registerCluster(
   table: KeyValueTable,
   spec: ClusterSpec,
   { stack, replaces, ...options }: RegisterOptions = {},
 ): Promise<RegisteredCluster> {
+  const lost = await lostRegistration(table, spec.name);
   return guaranteedUpdate(
     table,
     CLUSTERS,
     spec.name,
     (current) => {
-      const known = current && registrationIn(current);
+      const known = current === undefined ? lost : registrationIn(current);
       const before = known?.cluster;
       const owner = before?.owner ?? (stack === undefined ? undefined : { stack });
       if (before !== undefined) refusePackaged(before);
@@ -62,7 +63,23 @@ export function registerCluster(
   );
 }
 
-/** The registration that follows: the same generation for the same spec. */
+/**
+ * Returns the generation that the ranges of a name were saved under, when its registration is gone from the table: the
+ * next one has to be later, or every pass would take those ranges for newer than its spec.
+ */
+export async function lostRegistration(table: KeyValueTable, name: string): Promise<Registration | undefined> {
+  if ((await table.get(CLUSTERS, name)) !== undefined) return undefined;
+  const ranges = await table.list(name, 'ranges/');
+  const generations = ranges.map(({ value }) => Number(fieldsIn(value)?.['generation']) || 0);
+  const generation = Math.max(0, ...generations);
+  return generation === 0 ? undefined : { generation };
+}
+
+/**
+ * Returns the registration that follows: the same generation for the same spec. A change of ranges or allocator closes
+ * allocation until a pass has saved the ranges, and so does the change from `observe` to `enforce`: no pass saved them
+ * while the cluster was observed.
+ */
 export function successor(
   known: Registration | undefined,
   spec: ClusterSpec,
@@ -71,7 +88,8 @@ export function successor(
   const before = known?.cluster;
   const isSame = before !== undefined && sameSpec(before.spec, spec);
   const generation = isSame ? before.generation : (known?.generation ?? 0) + 1;
-  const sameRanges = before !== undefined && sameRangesIn(before.spec, spec);
+  const isOpened = before?.spec.mode === 'observe' && spec.mode === 'enforce';
+  const sameRanges = before !== undefined && !isOpened && sameRangesIn(before.spec, spec);
   return {
     spec,
     generation,

@@ -30,7 +30,7 @@ export interface RegisteredCluster {
   readonly spec: ClusterSpec;
   /** Grows with every change of the spec. */
   readonly generation: number;
-  /** The generation at which the ranges or the allocator last changed, or an import closed allocation. */
+  /** The generation at which the ranges or the allocator last changed, or allocation was closed: by an import, a command, or `enforce`. */
   readonly rangesGeneration: number;
   readonly paused?: Pause;
   /** Absent: the first stack that comes by makes it its own. */

@@ -1,5 +1,5 @@
 import type { ClusterSpec } from '../cluster/cluster-spec.ts';
-import { registrationIn, sameSpec, successor } from './cluster-registration.ts';
+import { lostRegistration, registrationIn, sameSpec, successor } from './cluster-registration.ts';
 import { CLUSTERS, clusterContent, type Owner, type RegisteredCluster, tombstoneContent } from './clusters.ts';
 import { guaranteedUpdate, type UpdateOptions } from './guaranteed-update.ts';
 import type { KeyValueTable } from './key-value-table.ts';
@@ -30,18 +30,19 @@ export const SETTLED_MS = 3 * 60_000;
  * rollback, whose processes are younger still, does. A registration that nobody's package made is taken into this one.
  * @throws TableError `SchemaTooNew`, `Contended`.
  */
-export function registerPackaged(
+export async function registerPackaged(
   table: KeyValueTable,
   spec: ClusterSpec,
   packager: Packager,
   options?: UpdateOptions,
 ): Promise<PackagedOutcome> {
+  const lost = await lostRegistration(table, spec.name);
   return guaranteedUpdate<PackagedOutcome>(
     table,
     CLUSTERS,
     spec.name,
     (current) => {
-      const known = current && registrationIn(current);
+      const known = current === undefined ? lost : registrationIn(current);
       const before = known?.cluster;
       if (before?.owner !== undefined && before.owner.stack !== packager.stack) {
         return { keep: { outcome: 'ownedElsewhere', stack: before.owner.stack } };

@@ -1,13 +1,13 @@
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { specJsonSchema } from '../../lib/cluster/spec-json-schema.ts';
-import { registerCluster } from '../../lib/table/cluster-registration.ts';
+import { registerCluster, unregisterCluster } from '../../lib/table/cluster-registration.ts';
 import { listClusters, readCluster } from '../../lib/table/clusters.ts';
 import { registerPackaged } from '../../lib/table/packaged-registration.ts';
 import { startFaultProxy } from '../support/fault-proxy.ts';
 import { specIn } from '../support/kbctl-specs.ts';
 import type { KbctlWorld } from '../support/kbctl-world.ts';
 
-/** `cluster set-mode`, `take-over`, `delete` and `schema`. */
+/** `cluster set-mode`, `take-over`, `close-allocation`, `delete` and `schema`. */
 export function describeClusterChanges(world: () => KbctlWorld): void {
   const cluster = (...words: string[]) => world().kbctl(['cluster', ...words]);
   const registered = (name: string) => readCluster(world().table, name);
@@ -112,6 +112,34 @@ export function describeClusterChanges(world: () => KbctlWorld): void {
       [['--stack', 'new-stack'], "missing required argument 'cluster'"],
     ])('is told the stack and the clusters: %j', async (words, reason) => {
       expect(await cluster('take-over', ...words)).toMatchObject({ code: 2, stderr: expect.stringContaining(reason) });
+    });
+  });
+
+  describe('kbctl cluster close-allocation', () => {
+    test('closes the ranges of clusters that allocate here, in a later generation', async () => {
+      const { table, spec } = world();
+      await registerCluster(table, specIn(spec({ name: 'closing' })));
+      const { generation = 0 } = (await registered('closing')) ?? {};
+      const words = `closing: closed until a pass of generation ${generation + 2} has saved its ranges`;
+      expect(await cluster('close-allocation', 'closing', '--dry-run')).toMatchObject({
+        code: 1,
+        stdout: `${words} (dry run)\n`,
+      });
+      expect(await registered('closing')).toMatchObject({ generation });
+      expect(await cluster('close-allocation', 'closing')).toMatchObject({ code: 0, stdout: `${words}\n`, stderr: '' });
+      const after = generation + 2;
+      expect(await registered('closing')).toMatchObject({ generation: after, rangesGeneration: after });
+      expect(await unregisterCluster(table, 'closing')).toBe(true);
+    });
+
+    test('refuses a cluster whose API servers allocate', async () => {
+      const { table, spec } = world();
+      await registerCluster(table, specIn(spec({ name: 'foreign', allocator: 'apiserver' })));
+      expect(await cluster('close-allocation', 'foreign')).toMatchObject({
+        code: 3,
+        stderr: expect.stringContaining('foreign has "allocator: apiserver": nothing is allocated from this table.'),
+      });
+      expect(await unregisterCluster(table, 'foreign')).toBe(true);
     });
   });
 

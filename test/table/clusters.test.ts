@@ -82,7 +82,7 @@ describe('registerCluster', () => {
   });
 
   test.each<[string, Partial<ClusterSpec>, boolean]>([
-    ['mode', { mode: 'enforce' }, false],
+    ['mode', { mode: 'enforce' }, true],
     ['API servers', { apiServers: [] }, false],
     ['intervals', { intervalSeconds: { ...SPEC.intervalSeconds, 'node-port-repair': 360 } }, false],
     ['allocator', { allocator: 'table' }, true],
@@ -91,7 +91,7 @@ describe('registerCluster', () => {
     ['number of ranges', { serviceClusterIPRanges: ['10.0.0.0/24'] }, true],
     ['node ports', { serviceNodePortRange: '30000-30999' }, true],
   ])(
-    'begins a generation with other %s, and a ranges generation only if ranges or allocator changed',
+    'begins a generation with other %s, and a ranges generation only if ranges or allocator changed, or passes begin to write',
     async (_, change, ranges) => {
       const table = newTable();
       await registerCluster(table, SPEC, AT_ONCE);
@@ -124,6 +124,19 @@ describe('registerCluster', () => {
     await registerCluster(table, { ...SPEC, mode: 'enforce' }, AT_ONCE);
     await unregisterCluster(table, SPEC.name, AT_ONCE);
     expect(await registerCluster(table, SPEC, AT_ONCE)).toEqual({ spec: SPEC, generation: 3, rangesGeneration: 3 });
+  });
+
+  test('begins after the generation of ranges whose registration is gone from the table, also from a package', async () => {
+    for (const register of [
+      (table: KeyValueTable) => registerCluster(table, SPEC, AT_ONCE),
+      (table: KeyValueTable) => registerPackaged(table, SPEC, { stack: 'prod', startedAtMs: 1, nowMs: 1 }, AT_ONCE),
+    ]) {
+      const table = newTable();
+      const value = { generation: 7 };
+      won(await table.put({ cluster: SPEC.name, key: 'ranges/serviceips', value, schema: 1 }, undefined));
+      await register(table);
+      expect(await readCluster(table, SPEC.name)).toMatchObject({ generation: 8, rangesGeneration: 8 });
+    }
   });
 
   test('leaves a registration that a later version wrote', async () => {
@@ -209,7 +222,7 @@ describe('setClusterMode', () => {
     await pauseCluster(table, SPEC.name, PAUSE, AT_ONCE);
     const changed = await setClusterMode(table, SPEC.name, 'enforce', AT_ONCE);
     const spec = { ...SPEC, mode: 'enforce' };
-    expect(changed).toEqual({ spec, generation: 2, rangesGeneration: 1, paused: PAUSE, owner: { stack: 'prod' } });
+    expect(changed).toEqual({ spec, generation: 2, rangesGeneration: 2, paused: PAUSE, owner: { stack: 'prod' } });
     expect(await readCluster(table, SPEC.name)).toEqual(changed);
     expect(await setClusterMode(table, SPEC.name, 'enforce', AT_ONCE)).toEqual(changed);
   });
