@@ -35,8 +35,11 @@ export function noLiveLease({ cluster, outcomes, withdrawn }: NobodyLive): Findi
   return { type: 'noLiveLease', message: `${REFUSAL}: ${why}` };
 }
 
-export function oddProbes(outcomes: ReadonlyMap<string, ProbeOutcome>): Finding[] {
-  return [...outcomes].flatMap(([address, { odd, detail }]): Finding[] => {
+export function probeFindings(outcomes: ReadonlyMap<string, ProbeOutcome>): Finding[] {
+  return [...outcomes].flatMap(([address, { verdict, odd, detail }]): Finding[] => {
+    if (verdict === 'unknown') {
+      return [{ type: 'other', message: `the probe of ${address}: ${detail}; its lease is unchanged`, item: address }];
+    }
     const message = `the probe of ${address}: ${detail}. Check its URL, its server name and the CA`;
     return odd ? [{ type: 'oddProbe', message, item: address }] : [];
   });

@@ -9,7 +9,7 @@ import type { Prober, ProbeTarget } from '../kubernetes/probe.ts';
 import type { HostResolver } from '../kubernetes/resolve-host.ts';
 
 /** A name server may answer with thousands: each record costs a probe, a lease and a place in the Endpoints. */
-const RECORDS_OF_A_HOST = 32;
+export const RECORDS_OF_A_HOST = 32;
 /** An invocation runs at most 16 passes at a time, so that a process has at most 256 probes under way. */
 const PROBES_AT_ONCE = 16;
 

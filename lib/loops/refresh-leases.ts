@@ -1,13 +1,13 @@
 import type { Finding } from '../cluster/finding.ts';
 import { isKeptByAgent, isWithdrawn, type Lease } from '../cluster/lease.ts';
-import { oddProbes } from '../endpoints/endpoint-findings.ts';
+import { probeFindings } from '../endpoints/endpoint-findings.ts';
 import { decideLeases, isAnyAnswered, type LeaseChange, rememberedLease } from '../endpoints/lease-decisions.ts';
 import type { ProbeOutcome } from '../endpoints/probe-outcome.ts';
 import type { ExpectedAddress } from '../endpoints/published-addresses.ts';
 import type { HostResolver } from '../kubernetes/resolve-host.ts';
 import { type ListedLease, listLeases, putLease, removeLease } from '../table/leases.ts';
 import type { PassContext } from './pass.ts';
-import { type ProbedAddress, probeAddresses, resolveAddresses } from './probe-addresses.ts';
+import { type ProbedAddress, probeAddresses, RECORDS_OF_A_HOST, resolveAddresses } from './probe-addresses.ts';
 
 /** Of the 9 s of a pass. A silent probe takes 3 s. */
 const LOOK_UPS_MS = 2_000;
@@ -53,7 +53,7 @@ export async function refreshLeases(context: PassContext): Promise<LeasesRefresh
     expected,
     outcomes,
     changes: told.filter((line) => line !== undefined),
-    findings: [...findings, ...oddProbes(outcomes)],
+    findings: [...findings, ...probeFindings(outcomes)],
     unresolved,
   };
 }
@@ -106,18 +106,20 @@ export async function listAfterProbes(
 ): Promise<LeasesObserved> {
   const list = async () => (await listLeases(table, spec.name)).map(({ lease }) => lease);
   const leases = await list();
-  const [host] = unresolved;
   const unleased = published.filter((address) => !leases.some((lease) => lease.address === address));
-  const found = unleased.flatMap((address): ExpectedAddress[] => {
-    const known = expected.find((other) => other.address === address);
-    if (known !== undefined) return [known];
-    return host === undefined ? [] : [{ address, kind: 'shared', host }];
-  });
+  const known = expected.filter(({ address }) => unleased.includes(address));
+  const unknown = unleased.filter((address) => !expected.some((other) => other.address === address));
+  const ofHost = unresolved
+    .slice(0, 1)
+    .flatMap((host) =>
+      unknown.slice(0, RECORDS_OF_A_HOST).map((address): ExpectedAddress => ({ address, kind: 'shared', host })),
+    );
+  const found = [...known, ...ofHost];
   const told = await Promise.all(
     found.map(async (address) => {
       const lease = rememberedLease(address, { outcomes, nowMs: nowMs() });
       if (lease === undefined || (await putLease(table, spec.name, lease, undefined)).outcome !== 'won') return [];
-      return [`remembered ${lease.address}, which is published: ${lease.lastProbe ?? `${host} was not resolved`}`];
+      return [`remembered ${lease.address}, which is published: ${lease.lastProbe ?? 'it was not probed'}`];
     }),
   );
   return {

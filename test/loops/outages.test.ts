@@ -188,6 +188,13 @@ describe('a published address without a lease', () => {
     await world.answer(READY, B).tick();
     expect(world.published()).toEqual([B, C]);
   });
+
+  test('is one of at most 32 that may be of a host name which is not resolved', async () => {
+    const world = new EndpointsWorld([aHost(HOST), aServer(C)]).answer(READY, C);
+    world.cluster.place(anEndpoints([C, ...Array.from({ length: 100 }, (_, n) => `10.1.0.${n}`)]));
+    await world.tick();
+    expect(await world.table.list(world.spec.name, 'masterleases/')).toHaveLength(33);
+  });
 });
 
 describe('slow name servers and many records', () => {
@@ -229,7 +236,8 @@ describe('slow name servers and many records', () => {
   test('a probe that says nothing of the server is neither an answer nor a miss', async () => {
     const world = await settled();
     world.answer({ kind: 'unknown', message: 'this process was busy' }, B);
-    for (let pass = 0; pass < 4; pass++) await world.tick();
+    for (let pass = 0; pass < 3; pass++) await world.tick();
+    expect((await world.tick()).findings).toMatchObject([{ type: 'other', item: B }]);
     expect(await world.lease(B)).toMatchObject({ misses: 0, lastProbe: 'answered 200' });
     expect(world.published()).toEqual([A, B, C]);
   });
