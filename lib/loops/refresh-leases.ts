@@ -124,7 +124,7 @@ export async function listAfterProbes(
   );
   return {
     ...rest,
-    expected: [...expected, ...found],
+    expected: [...expected, ...ofHost],
     outcomes,
     changes: [...rest.changes, ...told.flat()],
     leases: found.length === 0 ? leases : await list(),
