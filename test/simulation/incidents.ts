@@ -1,0 +1,164 @@
+import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
+import type { Cli } from '../../cli/cli.ts';
+import type { OpenTable } from '../../cli/open-table.ts';
+import { passEnvironment } from '../../cli/pass-environment.ts';
+import { repairNow } from '../../cli/repair/repair-now.ts';
+import { closeAllocation } from '../../lib/exchange/close-allocation.ts';
+import { clusterIpRepair } from '../../lib/loops/cluster-ip-repair.ts';
+import { setClusterMode } from '../../lib/table/cluster-registration.ts';
+import { readCluster } from '../../lib/table/clusters.ts';
+import { RANGE_KEYS } from '../../lib/table/ranges.ts';
+import { serverClock } from '../../lib/table/server-clock.ts';
+import type { Callers } from './callers.ts';
+import { deregister } from './loops.ts';
+import { CLUSTER, SERVERS, type World } from './world.ts';
+
+/** What is under way when it stops has ended. */
+const DRAINED_MS = 45_000;
+const QUARTER_MS = 16 * 60_000;
+
+type Incident = (world: World, callers: Callers) => Promise<void>;
+
+/** The functions do not run for minutes, and then do not reach an API server at first. */
+async function outage(world: World): Promise<void> {
+  const { driver } = world;
+  world.stopped = true;
+  await driver.wait(20_000 + driver.pick(200_000));
+  world.stopped = false;
+  await driver.wait(driver.pick(10_000));
+  await blip(world);
+}
+
+/** No API server is reached from the functions, then one, then all. */
+async function networkOutage(world: World): Promise<void> {
+  const { driver, cutOff } = world;
+  for (const address of SERVERS) cutOff.add(address);
+  await driver.wait(15_000 + driver.pick(40_000));
+  cutOff.delete(driver.oneOf(SERVERS));
+  await driver.wait(driver.pick(4_000));
+  cutOff.clear();
+}
+
+/** One API server is not reached for less than half an interval. */
+async function blip({ driver, cutOff }: World): Promise<void> {
+  const address = driver.oneOf(SERVERS);
+  cutOff.add(address);
+  await driver.wait(500 + driver.pick(3_000));
+  cutOff.delete(address);
+}
+
+async function agentDies(world: World): Promise<void> {
+  world.agentIsDead = true;
+  await world.driver.wait(90_000);
+  world.agentIsDead = false;
+}
+
+async function serverDies({ driver, downUntilMs, nowMs }: World): Promise<void> {
+  const downMs = 5_000 + driver.pick(90_000);
+  downUntilMs.set(driver.oneOf(SERVERS), nowMs() + downMs);
+  await driver.wait(downMs + 60_000);
+}
+
+/** Withdrawn for three minutes. */
+async function drain(world: World): Promise<void> {
+  const { driver, ledger, leaving, withdrawnUntilMs, nowMs } = world;
+  const address = driver.oneOf(SERVERS);
+  leaving.add(address);
+  const untilMs = nowMs() + 180_000;
+  const event = { cluster: CLUSTER, address, untilMinutes: 3 };
+  const answer = await world.invoke(deregister, event).catch(() => undefined);
+  ledger.note(`deregister ${address}: ${answer?.outcome ?? 'failed'}`);
+  if (answer?.outcome === 'deregistered' && !answer.stillPublished) withdrawnUntilMs.set(address, untilMs);
+  await driver.wait(200_000);
+  leaving.delete(address);
+}
+
+/** The passes only observe while another allocator is in charge, and enforce afterwards. */
+async function observe(world: World, callers: Callers): Promise<void> {
+  const { driver } = world;
+  await switchMode(world, 'observe');
+  world.isRecord = false;
+  world.inChargeSinceMs = undefined;
+  callers.owner = 'none';
+  await driver.wait(DRAINED_MS);
+  callers.owner = 'other';
+  await driver.wait(60_000 + driver.pick(200_000));
+  callers.owner = 'table';
+  await switchMode(world, 'enforce');
+  world.inChargeSinceMs = driver.nowMs;
+}
+
+async function switchMode(world: World, mode: 'observe' | 'enforce'): Promise<void> {
+  await setClusterMode(world.quietTable(), CLUSTER, mode);
+  world.ledger.note(`mode ${mode}`);
+}
+
+/** A copy of the table takes its place, and allocation in it is closed as the restore procedure says. */
+async function restore(world: World): Promise<void> {
+  const { driver, store, ledger, copies } = world;
+  const copy = copies[driver.pick(copies.length)];
+  if (copy === undefined) return;
+  world.stopped = true;
+  await driver.wait(DRAINED_MS);
+  store.clear();
+  for (const [cluster, items] of structuredClone(copy.store)) store.set(cluster, items);
+  ledger.note(`the table of ${new Date(copy.atMs).toISOString()} is restored`);
+  await close(world);
+  ledger.endHolds();
+  world.isRecord = false;
+  world.inChargeSinceMs = driver.nowMs;
+  world.stopped = false;
+}
+
+async function close(world: World): Promise<void> {
+  const table = world.quietTable();
+  const cluster = await readCluster(table, CLUSTER);
+  if (cluster !== undefined) await closeAllocation(table, cluster);
+}
+
+/** `kbctl repair` on a laptop whose clock is a quarter of an hour off. */
+async function skewedRepair(world: World): Promise<void> {
+  const aheadMs = world.driver.oneOf([QUARTER_MS, -QUARTER_MS]);
+  const nowMs = () => world.nowMs() + aheadMs;
+  const { client, reply } = datedClient(world.nowMs);
+  const clock = serverClock(client, nowMs);
+  await reply();
+  const end = new AbortController().signal;
+  const cli = { nowMs, options: {}, signal: end, ended: end, output: { say: () => {} } } as unknown as Cli;
+  const opened = { client, clock, tableUntil: (signal: AbortSignal) => world.table(signal) } as unknown as OpenTable;
+  const { environment, close } = await passEnvironment(cli, opened);
+  const { connect, startDeadline, newPassId } = world.environment;
+  const cluster = await readCluster(world.quietTable(), CLUSTER);
+  const request = { loop: clusterIpRepair, keys: [RANGE_KEYS.primary], dryRun: false };
+  world.ledger.note(`kbctl repair, ${aheadMs} ms ahead`);
+  if (cluster !== undefined) {
+    const own = { ...environment, connect, startDeadline, newPassId };
+    await repairNow(own, { ...request, cluster }).catch(() => undefined);
+  }
+  await close();
+}
+
+type Middleware = (next: () => Promise<unknown>) => () => Promise<unknown>;
+
+/** A client of DynamoDB, as far as its clock is measured by it. */
+function datedClient(nowMs: () => number) {
+  const middlewares: Middleware[] = [];
+  const client = { middlewareStack: { add: (middleware: Middleware) => middlewares.push(middleware) } };
+  const reply = async () => {
+    const headers = { date: new Date(nowMs()).toUTCString() };
+    for (const middleware of middlewares) await middleware(async () => ({ response: { headers } }))();
+  };
+  return { client: client as unknown as DynamoDBClient, reply };
+}
+
+export const INCIDENTS: readonly [Incident, ...Incident[]] = [
+  outage,
+  networkOutage,
+  blip,
+  agentDies,
+  serverDies,
+  drain,
+  observe,
+  restore,
+  skewedRepair,
+];
