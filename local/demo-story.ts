@@ -87,7 +87,7 @@ export const STORY: readonly Step[] = [
     do: (world) => holdAddress(world, 'billing', 30),
     outlook: 'that is no leak: nobody flags it, and when its time is over, within 50 s, it is freed',
     reactions: [
-      { loop: 'cluster-ip-repair', says: /saved ranges\/serviceips: .*, 1 held/, withinSeconds: 25 },
+      { loop: 'cluster-ip-repair', says: /saved ranges\/serviceips: [^:]*, 1 held/, withinSeconds: 25 },
       { loop: 'cluster-ip-repair', says: /1 freed after their hold/, withinSeconds: 50 },
     ],
   },

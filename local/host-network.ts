@@ -28,7 +28,7 @@ function readInterfaces(): HostInterface[] {
   const addressed = Object.entries(networkInterfaces()).flatMap(([label, addresses = []]) =>
     // `eth0:1` is a label of an address of eth0.
     addresses.map(({ address, family, cidr, internal }) => ({
-      name: label.replace(/:.*$/, ''),
+      name: label.split(':', 1)[0] ?? label,
       internal,
       address: cidr ?? `${address}/${family === 'IPv4' ? 32 : 128}`,
     })),

@@ -30,9 +30,6 @@ export function checkedOwner(owner: string): string {
 
 /** The name of whoever runs the command, as far as an owner may be called so. */
 export function ownerFrom(name: string = userName()): string {
-  const fit = name
-    .replace(/[^A-Za-z0-9._-]+/g, '-')
-    .slice(0, LONGEST_OWNER)
-    .replace(/^[^A-Za-z0-9]+|[^A-Za-z0-9]+$/g, '');
-  return fit === '' ? 'kbctl' : fit;
+  const fit = name.replace(/[^A-Za-z0-9._-]+/g, '-').slice(0, LONGEST_OWNER);
+  return /[A-Za-z0-9](?:.*[A-Za-z0-9])?/.exec(fit)?.[0] ?? 'kbctl';
 }

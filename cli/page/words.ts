@@ -52,7 +52,7 @@ export function counted(count: number, one: string, many = `${one}s`): string {
 
 /** `65,534`. */
 export function grouped(count: number): string {
-  return String(count).replace(/\B(?=(\d{3})+(?!\d))/g, ',');
+  return count.toLocaleString('en-US');
 }
 
 /** `0 %`, `<1 %`, `43 %`: nothing in use and something in use are told apart, and so are full and nearly full. */

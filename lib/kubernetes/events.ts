@@ -141,13 +141,9 @@ function eventName(draft: EventDraft, { loop, instance }: Pick<EventPlanInput, '
   const { namespace, name, uid } = draft.regarding;
   const identity = JSON.stringify([loop, instance, namespace, name, uid, draft.reason, draft.note]);
   const hash = createHash('sha256').update(identity).digest('hex').slice(0, 16);
-  const prefix = name
-    .toLowerCase()
-    .replace(/[^a-z0-9.-]+/g, '-')
-    .slice(0, LONGEST_NAME - hash.length - 1)
-    .replace(/[.-]*\.[.-]*/g, '.')
-    .replace(/^[.-]+|[.-]+$/g, '');
-  return prefix === '' ? hash : `${prefix}.${hash}`;
+  const fit = name.toLowerCase().replace(/[^a-z0-9.-]+/g, '-');
+  const labels = fit.slice(0, LONGEST_NAME - hash.length - 1).match(/[a-z0-9]+(?:-+[a-z0-9]+)*/g) ?? [];
+  return [...labels, hash].join('.');
 }
 
 function eventWrite(

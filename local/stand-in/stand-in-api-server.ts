@@ -290,7 +290,7 @@ function labelMatcher(selector: string): (object: KubernetesObject) => boolean {
   const terms = selector.split(',').filter(Boolean);
   return ({ metadata: { labels = {} } }) =>
     terms.every((term) => {
-      const [, key = '', operator = '', value = ''] = /^([^!=]+)(!=|==?)?(.*)$/.exec(term.trim()) ?? [];
+      const [, key = '', operator = '', value = ''] = /^([^!=]+)(!=|==?)?(.*)$/s.exec(term.trim()) ?? [];
       if (operator === '') return key in labels;
       return (labels[key] === value) === (operator !== '!=');
     });
