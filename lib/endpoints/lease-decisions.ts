@@ -102,8 +102,8 @@ function refreshedUnlessDown(
 }
 
 function dropped(lease: Lease, outcome: ProbeOutcome, nowMs: number): LeaseChange | undefined {
-  const { expiresAtMs, misses, seenDown } = lease;
-  if (expiresAtMs <= nowMs && misses >= MISSES_TO_GO && seenDown) return undefined;
+  const { expiresAtMs, seenDown } = lease;
+  if (expiresAtMs <= nowMs && hasMissedTwice(lease) && seenDown) return undefined;
   const gone = {
     expiresAtMs: Math.min(expiresAtMs, nowMs),
     misses: MISSES_TO_GO,
