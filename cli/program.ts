@@ -44,6 +44,8 @@ export function program(act: Act): Command {
     .option('--debug', 'with the stack of an error')
     .configureHelp({ showGlobalOptions: true, minWidthToWrap: 24 })
     .showHelpAfterError('Try the same with --help.')
+    // The nearest word to "delete" would be "release".
+    .showSuggestionAfterError(false)
     .addHelpText('after', EXIT_CODES)
     .addCommand(clusterCommand(act))
     .addCommand(statusCommand(act))
@@ -76,8 +78,14 @@ export function program(act: Act): Command {
 function settleAlike(command: Command): void {
   for (const subcommand of command.commands) {
     subcommand.copyInheritedSettings(command);
+    subcommand.description(unwrapped(subcommand.description()));
     // In a list of commands the first line says enough.
     if (subcommand.summary() === '') subcommand.summary(subcommand.description().split('\n', 1)[0] ?? '');
     settleAlike(subcommand);
   }
+}
+
+/** Paragraphs as lines: the help wraps them to the width of the terminal. */
+function unwrapped(text: string): string {
+  return text.replace(/(?<=\S)\n(?=\S)/g, ' ');
 }

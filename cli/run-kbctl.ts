@@ -35,10 +35,18 @@ function settle(command: Command, terminal: Terminal): void {
   command.exitOverride().configureOutput({
     writeOut: (text) => writeData(out, text),
     writeErr: (text) => writeData(err, text),
+    outputError: (text, write) => write(withCommands(text, command)),
     getOutHelpWidth: () => (out.isTTY ? (out.columns ?? 80) : 80),
     getErrHelpWidth: () => (err.isTTY ? (err.columns ?? 80) : 80),
   });
   for (const subcommand of command.commands) settle(subcommand, terminal);
+}
+
+/** An unknown command is answered with those that there are: the nearest word may be one that deletes. */
+function withCommands(text: string, { commands }: Command): string {
+  if (!text.startsWith('error: unknown command')) return text;
+  const names = commands.map((command) => command.name()).filter((name) => !name.startsWith('_'));
+  return `${text.trimEnd()}; there are ${names.join(', ')}\n`;
 }
 
 function reportError(error: unknown, stream: OutStream, debug: boolean): ExitCode {

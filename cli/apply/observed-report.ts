@@ -38,11 +38,7 @@ export function plainObserved({ loop, findings, wouldWrite, errors, skipped }: O
 
 /** What these passes alone would end a command with. */
 export function exitCodeOfObserved(observed: readonly Observed[]): ExitCode {
-  const codes = observed.flatMap(({ findings, errors }): ExitCode[] => [
-    ...errors.map((error) => exitCodeOf(error) ?? EXIT.findings),
-    ...(findings.some(({ type }) => FINDINGS_FOR_PEOPLE.has(type)) ? [EXIT.findings] : []),
-  ]);
-  return worst(codes);
+  return worst(observed.flatMap(({ errors }) => errors.map((error) => exitCodeOf(error) ?? EXIT.findings)));
 }
 
 interface Sentence {

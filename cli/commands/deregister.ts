@@ -27,7 +27,10 @@ const LONGEST_MS = 20_000;
 const DESCRIPTION = `Take an API server out of the endpoints before it is stopped
 
 Withdraws its address in the table, which no probe undoes before its time is over (but for a server that went down and came
-back), and takes it out of Endpoints and EndpointSlice. Safe to repeat. Exit code 1 while it is still published.`;
+back), and takes it out of Endpoints and EndpointSlice. Safe to repeat.
+
+Exit codes: 0 when it is out, 1 while it is still published or when --drain was cut short, also because the API server was not
+reached, 3 when it was refused and nothing was changed.`;
 
 /** `kbctl deregister CLUSTER ADDRESS`. */
 export function deregisterCommand(act: Act): Command {
@@ -151,7 +154,7 @@ async function refusal(
   ]);
   if (spec.endpoints.reconciler === 'none') return configurationError(`${result.message}.`);
   const leased = (await listLeases(table, name)).map(({ lease }) => lease.address);
-  return configurationError(`${address} is no API server of ${name}: ${knownInstead(address, spec, leased)}`);
+  return configurationError(`${address} is no API server of ${name}: ${knownInstead(spec, leased)}`);
 }
 
 function tellUnknown(cli: Cli, name: string, address: string): void {

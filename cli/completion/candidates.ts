@@ -21,7 +21,7 @@ export function candidatesFor(root: Command, words: readonly string[]): Candidat
   const isOpen = argument !== undefined && (operands < command.registeredArguments.length || argument.variadic);
   const subcommands = command.commands
     .filter((subcommand) => !subcommand.name().startsWith('_'))
-    .map((subcommand) => ({ word: subcommand.name(), description: subcommand.description() }));
+    .map((subcommand) => ({ word: subcommand.name(), description: subcommand.summary() }));
   const choices = (isOpen ? (argument.argChoices ?? []) : []).map((word) => ({ word, description: '' }));
   return { ...only([...subcommands, ...choices], current), clusters: isOpen && argument.name() === 'cluster' };
 }

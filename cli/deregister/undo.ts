@@ -19,7 +19,7 @@ export async function undo(
   }
   if (result.outcome === 'notRegistered') {
     const leased = (await listLeases(table, spec.name)).map(({ lease }) => lease.address);
-    const instead = knownInstead(text, spec, leased);
+    const instead = knownInstead(spec, leased);
     throw configurationError(`${text} is no API server of ${spec.name}: ${instead}`);
   }
   const { address } = result;

@@ -31,7 +31,7 @@ export function ownServer(spec: ClusterSpec, address: string, everyMs: number): 
   const server = spec.apiServers.find((one) => 'address' in one && one.address === address);
   if (server === undefined || !('address' in server)) {
     throw configurationError(
-      `${address} is no API server of ${name}: ${knownInstead(address, spec)} To add it, list it in apiServers of its spec and apply that: kbctl cluster apply -f FILE`,
+      `${address} is no API server of ${name}: ${knownInstead(spec)} To add it, list it in apiServers of its spec and apply that: kbctl cluster apply -f FILE`,
     );
   }
   if (server.kind === 'shared') {

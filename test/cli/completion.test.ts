@@ -1,8 +1,12 @@
+import { execFileSync } from 'node:child_process';
+import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import type { Command } from 'commander';
 import { actor } from '../../cli/act.ts';
 import { candidatesFor } from '../../cli/completion/candidates.ts';
+import { SCRIPTS } from '../../cli/completion/scripts.ts';
 import { program } from '../../cli/program.ts';
+import { callKbctl } from '../support/kbctl-in-process.ts';
 
 const terminal = { in: process.stdin, out: process.stdout, err: process.stderr };
 const unused = { terminal, ended: new AbortController().signal };
@@ -23,6 +27,25 @@ describe('completion', () => {
     expect(wordsAfter(...typed)).toEqual(words);
   });
 
+  test('offers each word with one line about it, so that a shell reads no word in it', () => {
+    const described = ['', 'get', 'cluster'].flatMap(
+      (typed) => candidatesFor(kbctl, typed === '' ? [''] : [typed, '']).words,
+    );
+    expect(described.filter(({ description }) => description.includes('\n'))).toEqual([]);
+    const of = (command: string) => described.find(({ word }) => word === command)?.description;
+    expect(of('deregister')).toBe('Take an API server out of the endpoints before it is stopped');
+  });
+
+  test('of "pau" in bash is "pause" alone', () => {
+    const kbctlMjs = join(import.meta.dirname, '../../cli/kbctl.mjs');
+    const shell = `kbctl() { "${process.execPath}" --disable-warning=ExperimentalWarning "${kbctlMjs}" "$@"; }
+${SCRIPTS.bash}
+COMP_WORDS=(kbctl pau) COMP_CWORD=1
+_kbctl
+printf '[%s]' "\${COMPREPLY[@]}"`;
+    expect(execFileSync('bash', ['-c', shell], { encoding: 'utf8' })).toBe('[pause]');
+  });
+
   test('offers every command but its own', () => {
     expect(wordsAfter('')).toEqual(expect.arrayContaining(['cluster', 'status', 'explain', 'completion']));
     expect(wordsAfter('').filter((word) => word.startsWith('_'))).toEqual([]);
@@ -36,6 +59,16 @@ describe('completion', () => {
   ])('offers clusters %s', (_, clusters, typed) => {
     expect(candidatesFor(kbctl, typed).clusters).toBe(clusters);
   });
+});
+
+test('an unknown command is answered with those that there are, and none is suggested', async () => {
+  const said = async (...words: string[]) => (await callKbctl(words, { cwd: '.', env: {} })).ran;
+  expect(await said('delete', 'cluster')).toMatchObject({
+    code: 2,
+    stderr: expect.stringMatching(/^error: unknown command 'delete'; there are cluster, status, /),
+  });
+  expect((await said('delete')).stderr).not.toMatch(/did you mean/i);
+  expect((await said('deregister', '--last-on')).stderr).not.toMatch(/did you mean/i);
 });
 
 describe('the help', () => {
@@ -53,5 +86,7 @@ describe('the help', () => {
     command.configureOutput({ writeOut, getOutHasColors: () => false }).outputHelp();
     expect(command.description()).toMatch(/^[A-Z][^\n]{10,}/);
     expect(help).toMatch(/\nExamples:\n {2}\S/);
+    // The help wraps it to the width of the terminal.
+    expect(command.description()).not.toMatch(/\S\n\S/);
   });
 });

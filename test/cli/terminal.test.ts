@@ -42,7 +42,8 @@ function anOutput(format: Format = 'table') {
   return { output: new Output(format, terminal), written };
 }
 
-const OWN_STYLES = /\u001b\[(?:1|22|31|39)m/g;
+const ESC = '\u001b';
+const OWN_STYLES = new RegExp(`${ESC}\\[(?:1|22|31|39)m`, 'g');
 const UNSAFE = /[^\P{Cc}\n]|[\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/u;
 
 describe('a line for people', () => {

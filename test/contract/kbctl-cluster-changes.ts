@@ -56,7 +56,7 @@ export function describeClusterChanges(world: () => KbctlWorld): void {
         stderr: [
           'No cluster of the name nobody is registered; registered: a, b, c, packaged',
           'error: packaged is the cluster.yml of the stack a-stack: write mode: observe there and deploy.',
-          'Nothing was changed.',
+          '  Nothing was changed.',
           '',
         ].join('\n'),
       });
@@ -153,7 +153,7 @@ export function describeClusterChanges(world: () => KbctlWorld): void {
       const { code, stderr } = await cluster('delete', 'a', 'packagd');
       expect(code).toBe(3);
       expect(stderr).toBe(
-        'error: No cluster of the name packagd is registered; did you mean packaged?\nNothing was changed.\n',
+        'error: No cluster of the name packagd is registered; did you mean packaged?\n  Nothing was changed.\n',
       );
       expect(await registeredNames()).toContain('a');
     });

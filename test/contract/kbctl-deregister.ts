@@ -27,7 +27,10 @@ export function describeDeregister(world: () => KbctlWorld): void {
 
   describe('kbctl deregister', () => {
     test.each([
-      { words: ['203.0.113.11'], says: `203.0.113.11 is no API server of ${CLUSTER}: did you mean 203.0.113.10?` },
+      {
+        words: ['203.0.113.11'],
+        says: `203.0.113.11 is no API server of ${CLUSTER}: it has ${FIRST}, ${SECOND}, ${THIRD}.`,
+      },
       { words: ['fd00::1'], says: `fd00::1 is no API server of ${CLUSTER}: it has ${FIRST}, ${SECOND}, ${THIRD}` },
       { words: ['web'], says: '"web" is no IP address: name one published address. Nothing was changed.' },
     ])('refuses $words', async ({ words, says }) => {
@@ -138,7 +141,11 @@ export function describeDeregister(world: () => KbctlWorld): void {
     });
 
     test.each([
-      { words: ['203.0.113.11', '--undo'], code: 3, says: `203.0.113.11 is no API server of ${CLUSTER}: did you mean` },
+      {
+        words: ['203.0.113.11', '--undo'],
+        code: 3,
+        says: `203.0.113.11 is no API server of ${CLUSTER}: it has ${FIRST}, ${SECOND}, ${THIRD}.`,
+      },
       { words: ['web', '--undo'], code: 3, says: '"web" is no IP address' },
       { words: [FIRST, '--undo', '--drain', '1s'], code: 2, says: "'--undo' cannot be used with option '--drain" },
     ])('does not take back $words', async ({ words, code, says }) => {

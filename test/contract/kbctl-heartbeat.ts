@@ -177,7 +177,7 @@ export function describeHeartbeat(world: () => KbctlWorld): void {
       {
         words: ['--address', '203.0.113.11'],
         code: 3,
-        says: 'did you mean 203.0.113.10? To add it, list it in apiSer',
+        says: 'it has 203.0.113.10, 203.0.113.20, 203.0.113.30. To add it, list it in apiSer',
       },
       { words: ['--address', '203.0.113.30'], code: 3, says: 'stands for several API servers' },
       { words: ['--address', 'here'], code: 2, says: '--address here is no IP address' },
