@@ -6,7 +6,7 @@ import type { Asker } from '../lib/table/dynamodb-errors.ts';
 import { dynamoDbTable } from '../lib/table/dynamodb-table.ts';
 import type { KeyValueTable } from '../lib/table/key-value-table.ts';
 import { type ServerClock, serverClock } from '../lib/table/server-clock.ts';
-import { findRunning } from '../local/running.ts';
+import { findRunning, type Running } from '../local/running.ts';
 import { configurationError, usageError } from './errors.ts';
 
 /** Where the table is. Without any of these: that of the `kbctl run` in this folder. */
@@ -26,6 +26,8 @@ export interface OpenTable {
   readonly clock: ServerClock;
   /** For people: `table kbc-prod in eu-central-1`, `the local table of embedded`. */
   readonly title: string;
+  /** The local run whose table it is. */
+  readonly running?: Running;
   /** Its calls are ended by the signal. */
   readonly tableUntil: (signal: AbortSignal) => KeyValueTable;
   close(): Promise<void>;
@@ -43,8 +45,9 @@ export async function openTable(options: TableOptions, signal: AbortSignal, nowM
   const folder = options.data ?? (await onlyLocalFolder());
   // It carries a whole table server, which no command on AWS waits for.
   const { openLocalTable } = await import('../local/local-table.ts');
-  const { client, tableName, close } = await openLocalTable({ folder });
-  return opened({ client, tableName, title: `the local table in ${folder}`, close }, 'localPerson', nowMs);
+  const { client, tableName, running, close } = await openLocalTable({ folder });
+  const found = { client, tableName, title: `the local table in ${folder}`, close };
+  return opened({ ...found, ...(running && { running }) }, 'localPerson', nowMs);
 }
 
 async function openInAws(

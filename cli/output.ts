@@ -1,17 +1,11 @@
+import type { Plain } from '../lib/cluster/spec-difference.ts';
 import { styled, type Terminal, writeData, writeLines, yamlOf } from './terminal.ts';
 import { type Column, textTable } from './text-table.ts';
 
 export const FORMATS = ['table', 'wide', 'json', 'yaml'] as const;
 export type Format = (typeof FORMATS)[number];
 
-/** Data that reads as JSON: what `-o json` prints and scripts rely on. */
-export type Plain =
-  | null
-  | boolean
-  | number
-  | string
-  | readonly Plain[]
-  | { readonly [field: string]: Plain | undefined };
+export type { Plain };
 
 /** What a command has to show, for people and for programs. */
 export interface Shown<Row> {

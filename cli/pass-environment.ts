@@ -8,6 +8,7 @@ import { kubeconfigReader, type ReadKubeconfig } from '../lib/secrets/read-kubec
 import type { TelemetryFactory } from '../lib/telemetry/telemetry.ts';
 import { runPlugin } from '../local/kubeconfig-plugins.ts';
 import { endingWith } from '../local/local-environment.ts';
+import type { Running } from '../local/running.ts';
 import type { Cli } from './cli.ts';
 import { type ConnectionOptions, checkConnectionOptions } from './connection-options.ts';
 import type { OpenTable } from './open-table.ts';
@@ -41,11 +42,13 @@ export interface PassEnvironment {
  */
 export async function passEnvironment(
   cli: Cli,
-  { tableUntil, clock }: OpenTable,
+  { tableUntil, clock, running }: OpenTable,
   options: PassEnvironmentOptions = {},
 ): Promise<PassEnvironment> {
   const { nowMs, skewMs } = clock;
-  const loadKubeconfig = tellingServer(cli, options, loaderOf(cli, options));
+  const own = options.kubeconfig === undefined && options.folderOf === undefined ? running : undefined;
+  const chosen = (name: string) => options.kubeconfig ?? (own?.cluster === name ? own.kubeconfig : undefined);
+  const loadKubeconfig = tellingServer(cli, chosen, loaderOf(cli, options, own));
   const { environment, close } = createEnvironment({
     nowMs,
     skewMs,
@@ -59,7 +62,8 @@ export async function passEnvironment(
   return { environment, loadKubeconfig, close };
 }
 
-function loaderOf(cli: Cli, options: PassEnvironmentOptions): LoadKubeconfig {
+/** @param running the local run whose cluster is reached as it reaches it */
+function loaderOf(cli: Cli, options: PassEnvironmentOptions, running: Running | undefined): LoadKubeconfig {
   const { table, region, profile } = cli.options;
   const { kubeconfig, context, folderOf } = options;
   if (kubeconfig !== undefined) {
@@ -76,15 +80,26 @@ function loaderOf(cli: Cli, options: PassEnvironmentOptions): LoadKubeconfig {
     // plugin on this machine. The functions run none, so that none runs for their clusters either.
     const isNamed = cli.operands.includes(spec.name) || folderOf !== undefined;
     const plugins = table === undefined && isNamed ? { runPlugin } : {};
+    if (running?.cluster === spec.name) {
+      return loadKubeconfigFile(running.kubeconfig, {
+        ...(running.context && { context: running.context }),
+        ...plugins,
+      });
+    }
     return kubeconfigLoader(folderOf?.(spec) ?? '.', read, plugins)(spec, signal);
   };
 }
 
 /** Whoever named the wrong one reads it before anything is done there. */
-function tellingServer(cli: Cli, { kubeconfig }: PassEnvironmentOptions, load: LoadKubeconfig): LoadKubeconfig {
+function tellingServer(
+  cli: Cli,
+  chosen: (cluster: string) => string | undefined,
+  load: LoadKubeconfig,
+): LoadKubeconfig {
   const told = new Set<string>();
   return async (spec, signal) => {
     const access = await load(spec, signal);
+    const kubeconfig = chosen(spec.name);
     const place = kubeconfig === undefined ? `kubeconfig from ${kubeconfigPlace(spec)}` : `kubeconfig ${kubeconfig}`;
     const line = `${spec.name}: ${access.server} (${place}, context ${access.context})`;
     if (!told.has(line)) cli.output.say(line);

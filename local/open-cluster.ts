@@ -7,6 +7,7 @@ import { parseClusterSpec } from '../lib/cluster/parse-cluster-spec.ts';
 import { describeFaults } from '../lib/cluster/spec-fault.ts';
 import type { LoadKubeconfig } from '../lib/dispatch/load-kubeconfig.ts';
 import { loadKubeconfigFile, parseKubeconfig } from '../lib/kubernetes/kubeconfig.ts';
+import { wordsOf } from '../lib/secrets/stored-kubeconfig.ts';
 import { dynamoDbTable } from '../lib/table/dynamodb-table.ts';
 import type { Announced } from './announcement.ts';
 import { dataFolder } from './data-folder.ts';
@@ -29,6 +30,10 @@ export interface OpenCluster extends Announced, AsyncDisposable {
   /** Where it is told that this runs: absolute. */
   readonly folder: string;
   readonly kubeconfigFile: string;
+  /** Of that file. Default: its current one. */
+  readonly context?: string;
+  /** Its table outlives this process. */
+  readonly keepsTable: boolean;
   readonly tableServer: TableServer;
   /** The way that was named when it was started. */
   readonly loadKubeconfig: LoadKubeconfig;
@@ -73,6 +78,7 @@ async function openEmbedded(kind: EmbeddedKind, named: string | undefined): Prom
     folder,
     kubeconfigFile: path.join(folder, 'kubeconfig'),
     tableServer,
+    keepsTable: false,
     tableFolder: 'memory, and end with it',
     notes: [...(isDemo ? SPED_UP : []), ...notReadNote()],
     hints: hintsFor(cluster, path.join(folder, 'kubeconfig')),
@@ -109,14 +115,10 @@ function notReadNote(): string[] {
   return ['KUBECONFIG is set, and not read: a cluster is named with --kubeconfig FILE and -f cluster.yml.'];
 }
 
-async function openReal(
-  { specFile, kubeconfigFile, context }: RealCluster,
-  named: string | undefined,
-): Promise<OpenCluster> {
-  const written = await readSpec(specFile);
-  // The one that was named here counts, not the one in the spec, which may be where the functions find it.
-  const kubeconfig = { file: path.resolve(kubeconfigFile), ...(context !== undefined && { context }) };
-  const spec = { ...written, kubeconfig };
+async function openReal(real: RealCluster, named: string | undefined): Promise<OpenCluster> {
+  const spec = await readSpec(real.specFile);
+  const kubeconfig = kubeconfigFor(spec, real);
+  const { context } = kubeconfig;
   const loadKubeconfig = () => loadKubeconfigFile(kubeconfig.file, { ...kubeconfig, runPlugin });
   const { server } = await orStartError(3, loadKubeconfig());
   const folder = dataFolder(spec.name, named);
@@ -128,6 +130,8 @@ async function openReal(
     server: `${server} (kubeconfig ${kubeconfig.file}${context === undefined ? '' : `, context ${context}`})`,
     folder,
     kubeconfigFile: kubeconfig.file,
+    ...(context !== undefined && { context }),
+    keepsTable: true,
     tableServer,
     tableFolder: folder,
     notes: [],
@@ -135,6 +139,20 @@ async function openReal(
     loadKubeconfig,
     [Symbol.asyncDispose]: () => tableServer.close(),
   };
+}
+
+/** The one of the command line is for this run: the spec keeps where the functions find it. */
+function kubeconfigFor({ kubeconfig }: ClusterSpec, { specFile, kubeconfigFile, context }: RealCluster) {
+  if (kubeconfigFile !== undefined) {
+    return { file: path.resolve(kubeconfigFile), ...(context !== undefined && { context }) };
+  }
+  if (!('file' in kubeconfig)) {
+    const message = `${specFile} names ${wordsOf(kubeconfig).what} as its kubeconfig, which is for the functions: name a file with --kubeconfig.`;
+    throw new StartError(3, message);
+  }
+  const chosen = context ?? kubeconfig.context;
+  const file = path.resolve(path.dirname(specFile), kubeconfig.file);
+  return { file, ...(chosen !== undefined && { context: chosen }) };
 }
 
 async function readSpec(file: string): Promise<ClusterSpec> {

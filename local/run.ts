@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
-import type { ClusterSpec } from '../lib/cluster/cluster-spec.ts';
 import type { Environment } from '../lib/dispatch/environment.ts';
 import { DispatchError } from '../lib/dispatch/errors.ts';
 import { registerCluster } from '../lib/table/cluster-registration.ts';
@@ -17,6 +16,7 @@ import { loopJobs } from './loop-jobs.ts';
 import { type OpenCluster, openCluster } from './open-cluster.ts';
 import { plainLine, plainTelemetry } from './plain-telemetry.ts';
 import { readableTelemetry } from './readable-telemetry.ts';
+import { registerStarted, type StartedSpec } from './register-started.ts';
 import { noColors, openPage, type RunHooks } from './run-hooks.ts';
 import { tellRunning } from './running.ts';
 import { StartError } from './start-error.ts';
@@ -43,8 +43,9 @@ export async function run(options: StartOptions, ended: AbortSignal, hooks: RunH
     telemetry: telemetryOf(options.verbose, cluster.spec.name, hooks),
   });
   try {
-    await register(client, environment, cluster.spec);
-    await runLoops(cluster, environment, hooks, ended);
+    const { spec, notes } = await register(client, environment, cluster);
+    const started = { ...cluster, spec, notes: [...cluster.notes, ...notes] };
+    await runLoops(started, environment, hooks, ended);
     write(options.real === undefined ? `ended, and the ${cluster.spec.name} cluster with it.` : ENDED);
   } finally {
     await close();
@@ -80,7 +81,7 @@ async function runLoops(
   }
 }
 
-function factsOf({ spec, tableServer, apiServer, kubeconfigFile }: OpenCluster, page: string | undefined) {
+function factsOf({ spec, tableServer, apiServer, kubeconfigFile, context }: OpenCluster, page: string | undefined) {
   return {
     pid: process.pid,
     startedAt: new Date().toISOString(),
@@ -90,6 +91,7 @@ function factsOf({ spec, tableServer, apiServer, kubeconfigFile }: OpenCluster, 
     key: tableServer.key,
     apiServer,
     kubeconfig: kubeconfigFile,
+    ...(context !== undefined && { context }),
     ...(page !== undefined && { page }),
   };
 }
@@ -120,10 +122,13 @@ function telemetryOf(verbose: boolean, own: string, { write, paint = noColors }:
     : plainTelemetry({ nowMs, own, write, paint });
 }
 
-async function register(client: DynamoDBClient, environment: Environment, spec: ClusterSpec): Promise<void> {
+async function register(client: DynamoDBClient, environment: Environment, cluster: OpenCluster): Promise<StartedSpec> {
   try {
     await createTable(client, TABLE_NAME, { pollMs: 20 });
-    await registerCluster(environment.table(AbortSignal.timeout(REGISTERING_MS)), spec);
+    const table = environment.table(AbortSignal.timeout(REGISTERING_MS));
+    if (cluster.keepsTable) return await registerStarted(table, cluster.spec, cluster.folder);
+    await registerCluster(table, cluster.spec);
+    return { spec: cluster.spec, notes: [] };
   } catch (error) {
     if (error instanceof TableError) throw new StartError(5, error.message, { cause: error });
     throw error;

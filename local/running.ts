@@ -29,6 +29,8 @@ export interface RunningFacts {
   readonly apiServer: string;
   /** A file: absolute. */
   readonly kubeconfig: string;
+  /** Of that file. Default: its current one. */
+  readonly context?: string;
   /** The status page's URL, when one is served. */
   readonly page?: string;
 }
@@ -46,6 +48,7 @@ const content = z.object({
   key: z.string().check(z.regex(/^[\w-]{43}$/)),
   apiServer: z.string(),
   kubeconfig: z.string(),
+  context: z.optional(z.string()),
   page: z.optional(z.string()),
 });
 
@@ -104,8 +107,8 @@ function contentIn(text: string): Content | undefined {
   }
 }
 
-function runningFrom({ page, ...written }: Content): Omit<Running, 'folder'> {
-  return { ...written, ...(page !== undefined && { page }) };
+function runningFrom({ page, context, ...written }: Content): Omit<Running, 'folder'> {
+  return { ...written, ...(context !== undefined && { context }), ...(page !== undefined && { page }) };
 }
 
 function isThere(pid: number): boolean {

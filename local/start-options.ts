@@ -1,6 +1,7 @@
 export interface RealCluster {
   readonly specFile: string;
-  readonly kubeconfigFile: string;
+  /** Default: the file that the spec names, beside the spec. */
+  readonly kubeconfigFile?: string;
   readonly context?: string;
 }
 

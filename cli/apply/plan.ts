@@ -1,8 +1,8 @@
 import type { ClusterSpec } from '../../lib/cluster/cluster-spec.ts';
+import { type FieldDifference, specDifference } from '../../lib/cluster/spec-difference.ts';
 import { sameSpec } from '../../lib/table/cluster-registration.ts';
 import type { RegisteredCluster } from '../../lib/table/clusters.ts';
 import type { TableError } from '../../lib/table/errors.ts';
-import { type FieldDifference, specDifference } from './spec-difference.ts';
 import type { SpecFile } from './spec-files.ts';
 
 /** What is to happen to one registration. */

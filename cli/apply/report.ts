@@ -1,3 +1,4 @@
+import { differenceLine } from '../../lib/cluster/spec-difference.ts';
 import type { RegisteredCluster } from '../../lib/table/clusters.ts';
 import { describeError } from '../../lib/telemetry/describe-error.ts';
 import type { Output, Plain } from '../output.ts';
@@ -5,7 +6,6 @@ import type { Style } from '../terminal.ts';
 import type { Observed } from './observed.ts';
 import { plainObserved } from './observed-report.ts';
 import { intention, nameOf, type Step } from './plan.ts';
-import { differenceLine } from './spec-difference.ts';
 
 /** What became of a step. Absent: nothing was begun. */
 export type Outcome =

@@ -27,7 +27,7 @@ export function runCommand(act: Act): Command {
       '-f, --filename <file>',
       'the spec of a cluster (see cluster.example.yml); without it there is an embedded one',
     )
-    .option('--kubeconfig <file>', 'its kubeconfig, in place of the one that the spec names; KUBECONFIG is never read')
+    .option('--kubeconfig <file>', 'its kubeconfig, in place of the file that the spec names; KUBECONFIG is never read')
     .option('--context <name>', 'a context of it; default: its current one')
     .option('--demo', 'the embedded cluster comes to life: in two minutes you see everything that the loops do')
     .option('--port <port>', 'the port of the status page; default: a free one', parsePort, 0)
@@ -84,13 +84,15 @@ function startOptions({
   if (demo && (file ?? kubeconfig ?? context) !== undefined) {
     throw usageError('--demo is for the embedded cluster alone: leave out --kubeconfig, -f and --context.');
   }
-  if (file !== undefined && kubeconfig !== undefined) {
-    const real = { specFile: file, kubeconfigFile: kubeconfig, ...(context !== undefined && { context }) };
-    return { ...common, real };
+  if (file !== undefined) {
+    const chosen = {
+      ...(kubeconfig !== undefined && { kubeconfigFile: kubeconfig }),
+      ...(context !== undefined && { context }),
+    };
+    return { ...common, real: { specFile: file, ...chosen } };
   }
-  if (file !== undefined) throw usageError('A cluster is named by its kubeconfig: add --kubeconfig FILE.');
   if (kubeconfig !== undefined)
     throw usageError('A cluster needs its spec: add -f cluster.yml (see cluster.example.yml).');
-  if (context !== undefined) throw usageError('--context goes with --kubeconfig FILE and -f cluster.yml.');
+  if (context !== undefined) throw usageError('--context goes with -f cluster.yml.');
   return { ...common, ...(demo && { demo }) };
 }

@@ -6,6 +6,7 @@ import type { Cli } from '../../cli/cli.ts';
 import type { OpenTable } from '../../cli/open-table.ts';
 import { type PassEnvironmentOptions, passEnvironment } from '../../cli/pass-environment.ts';
 import { specIn } from '../support/kbctl-specs.ts';
+import { kubeconfigTo } from '../support/kubeconfig-to.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'plugins-'));
 const marker = join(folder, 'the-plugin-ran');
@@ -40,21 +41,37 @@ const spec = specIn(
   }),
 );
 
-async function load(operands: readonly string[], table: string | undefined, options: PassEnvironmentOptions) {
-  const cli = {
+const clock = { nowMs: Date.now, skewMs: () => 0 };
+
+function aCli(operands: readonly string[], table?: string): Cli {
+  return {
     operands,
     options: { output: 'table', ...(table !== undefined && { table }) },
     output: { say: () => undefined },
     signal: new AbortController().signal,
     nowMs: Date.now,
   } as unknown as Cli;
-  const clock = { nowMs: Date.now, skewMs: () => 0 };
+}
+
+async function load(operands: readonly string[], table: string | undefined, options: PassEnvironmentOptions) {
+  const cli = aCli(operands, table);
   const { loadKubeconfig, close } = await passEnvironment(cli, { clock } as unknown as OpenTable, options);
   await loadKubeconfig(spec, cli.signal)
     .then((access) => access.authHeaders())
     .catch(() => undefined);
   await close();
 }
+
+test('a cluster of a local run is reached as that run reaches it', async () => {
+  const running = { cluster: 'lab', kubeconfig: join(folder, 'of-the-run') };
+  writeFileSync(running.kubeconfig, kubeconfigTo('https://127.0.0.1:2'));
+  const said: string[] = [];
+  const cli = { ...aCli([]), output: { say: (line: string) => void said.push(line) } } as unknown as Cli;
+  const { loadKubeconfig, close } = await passEnvironment(cli, { clock, running } as unknown as OpenTable, {});
+  expect(await loadKubeconfig(spec, cli.signal)).toMatchObject({ server: 'https://127.0.0.1:2' });
+  expect(said).toEqual([`lab: https://127.0.0.1:2 (kubeconfig ${running.kubeconfig}, context there)`]);
+  await close();
+});
 
 describe('the credential plugin of a kubeconfig that a cluster names', () => {
   test.each<[string, boolean, readonly string[], string | undefined, PassEnvironmentOptions]>([

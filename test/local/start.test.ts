@@ -257,6 +257,23 @@ describe('npm start on a cluster that is named', () => {
     await expectCleanEnd(child, 'SIGTERM');
   });
 
+  test('takes the kubeconfig that the spec names, from beside the spec', async () => {
+    const spec = { ...specOf('observe', listening.url), kubeconfig: { file: 'kubeconfig.json' } };
+    const child = start(['-f', await file('cluster.yml', spec), '--data', join(folder, 'as-named')]);
+    await child.untilItSaid(/would create EndpointSlice default\/kubernetes/);
+    expect(child.output()).toContain(`cluster demo at ${listening.url} (kubeconfig ${kubeconfig})`);
+    await expectCleanEnd(child, 'SIGINT');
+  });
+
+  test('does not begin with a kubeconfig that is only for the functions', async () => {
+    const spec = { ...specOf('observe', listening.url), kubeconfig: { ssm: '/kbc/lab' } };
+    const child = start(['-f', await file('cluster.yml', spec), '--data', join(folder, 'stored')]);
+    expect(await child.end()).toMatchObject({ code: 3 });
+    expect(child.output()).toContain(
+      'names parameter /kbc/lab as its kubeconfig, which is for the functions: name a file',
+    );
+  });
+
   test('that is asked twice to end does so at once, although the API server hangs', async () => {
     const silent = await startSilentServer();
     const hanging = await file('hanging.json', kubeconfigTo(`http://${silent.authority}`));

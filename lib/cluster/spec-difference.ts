@@ -1,5 +1,13 @@
-import type { ClusterSpec } from '../../lib/cluster/cluster-spec.ts';
-import type { Plain } from '../output.ts';
+import type { ClusterSpec } from './cluster-spec.ts';
+
+/** Data that reads as JSON. */
+export type Plain =
+  | null
+  | boolean
+  | number
+  | string
+  | readonly Plain[]
+  | { readonly [field: string]: Plain | undefined };
 
 /** One field in which two specs differ, named as a spec file has it. */
 export interface FieldDifference {

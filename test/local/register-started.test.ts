@@ -1,0 +1,58 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { registerCluster } from '../../lib/table/cluster-registration.ts';
+import { readCluster } from '../../lib/table/clusters.ts';
+import { registerStarted } from '../../local/register-started.ts';
+import { aClusterSpec } from '../support/a-cluster-spec.ts';
+import { aTable } from '../support/stand-in.ts';
+
+let root: string;
+
+beforeAll(async () => {
+  root = await mkdtemp(join(tmpdir(), 'register-started-'));
+});
+afterAll(() => rm(root, { recursive: true }));
+
+const OBSERVE = aClusterSpec({ name: 'lab', mode: 'observe' });
+const ENFORCE = { ...OBSERVE, mode: 'enforce' } as const;
+
+/** A table in which the file was started once, and kbctl changed something since. */
+async function changedSince(file = OBSERVE, changed = ENFORCE) {
+  const table = aTable();
+  const folder = await mkdtemp(join(root, 'of-one-'));
+  expect((await registerStarted(table, file, folder)).notes).toEqual([]);
+  await registerCluster(table, changed);
+  return { table, folder, registered: async () => (await readCluster(table, 'lab'))?.spec };
+}
+
+describe('a local run that is started again', () => {
+  test('keeps what was set with kbctl when its file was not edited, and says so', async () => {
+    const { table, folder, registered } = await changedSince();
+    expect(await registerStarted(table, OBSERVE, folder)).toEqual({
+      spec: ENFORCE,
+      notes: [
+        'Kept, because the spec file was not edited since the last start ("kbctl cluster apply -f FILE" applies it):',
+        '  mode: observe -> enforce',
+      ],
+    });
+    expect(await registered()).toEqual(ENFORCE);
+  });
+
+  test('follows a file that was edited, and shows what that changes', async () => {
+    const { table, folder, registered } = await changedSince();
+    const edited = { ...OBSERVE, maxEventsPerPass: 3 };
+    const { spec, notes } = await registerStarted(table, edited, folder);
+    expect(spec).toEqual(edited);
+    expect(notes[0]).toBe('The spec file replaces what was registered:');
+    expect(notes).toContain('  mode: enforce -> observe');
+    expect(await registered()).toEqual(edited);
+  });
+
+  test('says nothing when nothing differs', async () => {
+    const { table, folder } = await changedSince(OBSERVE, { ...OBSERVE, mode: 'enforce' });
+    await registerCluster(table, OBSERVE);
+    expect(await registerStarted(table, OBSERVE, folder)).toEqual({ spec: OBSERVE, notes: [] });
+  });
+});
