@@ -21,6 +21,8 @@ export interface Runnable {
 export interface Invocation {
   /** The answer's JSON, when the handler answered. */
   readonly answer?: unknown;
+  /** The most that the process had until then, when the handler answered. */
+  readonly peakMemoryMb?: number;
   /** What the handler threw, or that Lambda ended it. */
   readonly error?: { readonly errorType: string; readonly errorMessage: string };
   /** Lines of its standard output and standard error. */

@@ -44,7 +44,8 @@ for await (const line of createInterface({ input: process.stdin })) {
   };
   try {
     handler ??= (await import(pathToFileURL(join(root, `${file}.mjs`)).href))[name] as Handler;
-    tell({ answer: (await handler(event, context)) ?? null });
+    const answer = (await handler(event, context)) ?? null;
+    tell({ answer, peakMemoryMb: process.resourceUsage().maxRSS / 1024 });
   } catch (error) {
     tell({ error: errorOf(error) });
   }

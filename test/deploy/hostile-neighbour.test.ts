@@ -1,0 +1,177 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { build } from 'esbuild';
+import type { ClusterSpec, Loop } from '../../lib/cluster/cluster-spec.ts';
+import { registerCluster } from '../../lib/table/cluster-registration.ts';
+import { createTable } from '../../lib/table/dynamodb-create-table.ts';
+import { dynamoDbTable } from '../../lib/table/dynamodb-table.ts';
+import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
+import { startTableServer, tableServerClient } from '../../local/table-server.ts';
+import { ATTACKS, type Attack } from '../hostile/attacks.ts';
+import { type HostileApiServer, startHostileApiServer } from '../hostile/hostile-api-server.ts';
+import { aClusterSpec } from '../support/a-cluster-spec.ts';
+import { type RunningFunction, runFunction } from '../support/emulator-function.ts';
+import { kubeconfigTo } from '../support/kubeconfig-to.ts';
+import { type MisbehavingCluster, startMisbehavingCluster } from '../support/misbehaving-cluster.ts';
+import { countedWriteIds } from '../support/write-ids.ts';
+
+jest.setTimeout(300_000);
+
+const ADDRESS = '10.9.8.7';
+/** Of the endpoints loop, whose interval is the shortest. */
+const INTERVAL_MS = 10_000;
+const HOSTILE = 'hostile';
+const HEALTHY = Array.from({ length: 15 }, (_, index) => `healthy-${index}`);
+const TABLE_NAME = 'fleet';
+/** `memorySize` in serverless.yml. */
+const MEMORY_MB = { 'kubernetes-service': 256, 'cluster-ip-repair': 512 } as const;
+type TestedLoop = keyof typeof MEMORY_MB;
+
+let folder: string;
+let table: KeyValueTable;
+let hostile: HostileApiServer;
+const clusters = new Map<string, MisbehavingCluster>();
+/** When a pass last called a healthy API server. */
+const lastRequestMs = new Map<string, number>();
+const functions = new Map<Loop, RunningFunction>();
+const stops: (() => Promise<void>)[] = [];
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'hostile-neighbour-'));
+  stops.push(() => rm(folder, { recursive: true }));
+  const server = await startTableServer({ key: 'local' });
+  const client = tableServerClient(server);
+  stops.push(
+    async () => client.destroy(),
+    () => server.close(),
+  );
+  await createTable(client, TABLE_NAME, { pollMs: 20 });
+  table = dynamoDbTable({
+    client,
+    tableName: TABLE_NAME,
+    deadline: new AbortController().signal,
+    nowMs: Date.now,
+    newWriteId: countedWriteIds(),
+  });
+
+  await Promise.all(HEALTHY.map(registerHealthy));
+  await registerHostile();
+  await startFunctions(server.endpoint);
+});
+
+afterAll(async () => {
+  for (const stop of stops.reverse()) await stop();
+});
+
+async function register(name: string, file: string, readyz: string): Promise<void> {
+  const probe = { url: readyz, path: '/readyz', authenticate: false };
+  const spec: ClusterSpec = aClusterSpec({
+    name,
+    allocator: 'table',
+    kubeconfig: { file },
+    apiServers: [{ address: ADDRESS, kind: 'server', probe }],
+  });
+  await registerCluster(table, spec);
+}
+
+async function registerHealthy(name: string): Promise<void> {
+  const cluster = await startMisbehavingCluster();
+  stops.push(() => cluster.stop());
+  clusters.set(name, cluster);
+  cluster.misbehave(() => {
+    lastRequestMs.set(name, Date.now());
+    return undefined;
+  });
+  await register(name, cluster.kubeconfigFile, `${cluster.url}/readyz`);
+}
+
+async function registerHostile(): Promise<void> {
+  const [first] = ATTACKS;
+  if (first === undefined) throw new Error('there are no attacks');
+  hostile = await startHostileApiServer(first);
+  stops.push(() => hostile.stop());
+  const file = join(folder, 'hostile.json');
+  await writeFile(file, kubeconfigTo(hostile.url));
+  await register(HOSTILE, file, `${hostile.url}/readyz`);
+}
+
+/** As serverless.yml has them built, and each in one process with the heap of its memory size. */
+async function startFunctions(endpoint: string): Promise<void> {
+  const loops = Object.keys(MEMORY_MB) as TestedLoop[];
+  await build({
+    entryPoints: loops.map((loop) => `functions/${loop}.ts`),
+    outdir: join(folder, 'functions'),
+    outExtension: { '.js': '.mjs' },
+    banner: { js: "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);" },
+    bundle: true,
+    minify: true,
+    format: 'esm',
+    platform: 'node',
+    target: 'node24',
+    mainFields: ['module', 'main'],
+  });
+  for (const loop of loops) {
+    const environment = {
+      TABLE_NAME,
+      STACK: 'stack',
+      REPORTING_INSTANCE: 'stack',
+      LAMBDA_TASK_ROOT: folder,
+      AWS_REGION: 'local',
+      AWS_ACCESS_KEY_ID: 'local',
+      AWS_SECRET_ACCESS_KEY: 'local',
+      AWS_ENDPOINT_URL: endpoint,
+      NODE_OPTIONS: nodeOptionsOf(MEMORY_MB[loop]),
+    };
+    const running = runFunction({
+      folder,
+      opt: '',
+      handler: `functions/${loop}.handler`,
+      limitMs: 150_000,
+      environment,
+    });
+    stops.push(() => running.stop());
+    functions.set(loop, running);
+  }
+}
+
+/** As Lambda's own runtime sizes the heap. */
+function nodeOptionsOf(memoryMb: number): string {
+  return `--max-old-space-size=${Math.floor(memoryMb * 0.9)} --max-semi-space-size=${Math.floor(memoryMb * 0.05)}`;
+}
+
+async function published(cluster: MisbehavingCluster): Promise<string> {
+  const path = '/api/v1/namespaces/default/endpoints/kubernetes';
+  const { body } = await cluster.standIn.handle({ method: 'GET', path, headers: {} });
+  const { subsets = [] }: { subsets?: { addresses?: { ip: string }[] }[] } = JSON.parse(body);
+  return subsets.flatMap(({ addresses = [] }) => addresses.map(({ ip }) => ip)).join();
+}
+
+/** One tick with all clusters; the hostile one's pass is the only one that fails, and no other notices it. */
+async function tick(loop: TestedLoop): Promise<void> {
+  const startedAtMs = Date.now();
+  const { answer, error, peakMemoryMb } = (await functions.get(loop)?.invoke({
+    clusters: [HOSTILE, ...HEALTHY],
+    force: true,
+  })) ?? { answer: 'no function' };
+  expect({ answer, error }).toEqual({ answer: { passes: 16, failed: 1, skipped: 0 }, error: undefined });
+  expect(peakMemoryMb).toBeLessThan(MEMORY_MB[loop]);
+  const harmed: string[] = [];
+  for (const [name, cluster] of clusters) {
+    const afterMs = (lastRequestMs.get(name) ?? 0) - startedAtMs;
+    if (afterMs < 0 || afterMs >= INTERVAL_MS) harmed.push(`the pass of ${name} ended after ${afterMs} ms`);
+    const addresses = loop === 'kubernetes-service' ? await published(cluster) : ADDRESS;
+    if (addresses !== ADDRESS) harmed.push(`${name} has the addresses "${addresses}"`);
+  }
+  expect(harmed).toEqual([]);
+}
+
+describe('beside fifteen healthy clusters, in functions with the memory of Lambda, an API server that answers with', () => {
+  test.each(ATTACKS)('$name costs no other cluster an address, a pass or its interval', async (attack: Attack) => {
+    hostile.attack = attack;
+    await tick('kubernetes-service');
+    // A list that only drips is given a minute, which is its own cluster's alone.
+    if (attack.everyMs === undefined) await tick('cluster-ip-repair');
+  });
+});
