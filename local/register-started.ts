@@ -34,7 +34,7 @@ export async function registerStarted(
 }
 
 /** Decides between the spec file and what is registered. */
-export function startingSpec(
+function startingSpec(
   written: ClusterSpec,
   registered: ClusterSpec | undefined,
   isUnedited: boolean,

@@ -96,7 +96,7 @@ export function tellRunning(folder: string, facts: RunningFacts): Promise<() => 
 /** Only a file of this user is believed: it says which port and which key a command uses. */
 async function ownText(file: string): Promise<string> {
   await using opened = await open(file, constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0));
-  return isOwn(await opened.stat()) ? opened.readFile('utf8') : '';
+  return isOwn(await opened.stat()) ? await opened.readFile('utf8') : '';
 }
 
 function contentIn(text: string): Content | undefined {
