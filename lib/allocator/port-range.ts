@@ -23,7 +23,7 @@ export function portRangeFromSnapshot(snapshot: RangeSnapshot, pick: Pick): Port
   return range.restore(snapshot) ?? range;
 }
 
-export function portAlreadyAllocated(): AllocatorError {
+function portAlreadyAllocated(): AllocatorError {
   return new AllocatorError('AlreadyAllocated', 'provided port is already allocated');
 }
 

@@ -70,10 +70,6 @@ export function fromBits(bits: Iterable<number>): Uint8Array {
   return data;
 }
 
-export function withoutBit(data: Uint8Array, bit: number): Uint8Array {
-  return subtract(data, fromBits([bit]));
-}
-
 export function union(one: Uint8Array, other: Uint8Array): Uint8Array {
   return combined(one, other, (a, b) => a | b);
 }

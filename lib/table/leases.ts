@@ -49,20 +49,6 @@ export async function putLease(
   return result.outcome === 'won' ? { outcome: 'won', item: { lease, item: result.item } } : result;
 }
 
-/**
- * Refreshes a lease (`UpdateLease` of `pkg/controlplane/reconcilers/lease.go`): its generation grows by one, its misses
- * are forgotten. What it says of a withdrawal is the caller's decision.
- */
-export function refreshLease(
-  table: KeyValueTable,
-  cluster: string,
-  lease: Omit<Lease, 'generation' | 'misses' | 'missedAtMs'>,
-  listed: ListedLease | undefined,
-): Promise<WriteResult<ListedLease>> {
-  const generation = (listed?.lease.generation ?? 0) + 1;
-  return putLease(table, cluster, { ...lease, generation, misses: 0 }, listed);
-}
-
 export function removeLease(table: KeyValueTable, listed: ListedLease): Promise<WriteResult<undefined>> {
   return table.delete(listed.item);
 }

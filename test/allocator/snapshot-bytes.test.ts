@@ -12,7 +12,6 @@ import {
   subtract,
   trimmed,
   union,
-  withoutBit,
   wordsOf,
 } from '../../lib/allocator/snapshot-bytes.ts';
 
@@ -67,7 +66,6 @@ describe('Sets in the byte format of a snapshot', () => {
         expect([...bitsOf(union(a, b))]).toEqual(ascending(...one, ...other));
         expect([...bitsOf(intersect(a, b))]).toEqual(ascending(...one).filter((each) => other.has(each)));
         expect([...bitsOf(subtract(a, b))]).toEqual(ascending(...one).filter((each) => !other.has(each)));
-        expect([...bitsOf(withoutBit(a, bit))]).toEqual(ascending(...one).filter((each) => each !== bit));
         expect(equalBits(a, b)).toBe(`${ascending(...one)}` === `${ascending(...other)}`);
         expect(equalBits(a, new Uint8Array([0, ...a]))).toBe(true);
         expect(hasBit(a, bit)).toBe(one.has(bit));

@@ -7,11 +7,12 @@ import { type EndpointSliceObject, type EndpointsObject, readyAddresses } from '
 import { ClusterError } from '../../lib/kubernetes/errors.ts';
 import { ENDPOINTS_REF, SLICE_REF } from '../../lib/loops/write-endpoints.ts';
 import { claimCluster } from '../../lib/table/cluster-registration.ts';
-import { listLeases, refreshLease } from '../../lib/table/leases.ts';
+import { listLeases } from '../../lib/table/leases.ts';
 import { anEndpoints, aSlice } from '../support/an-endpoints.ts';
 import type { DispatchWorld } from '../support/dispatch-world.ts';
 import { aDispatchWorld } from '../support/dispatch-world.ts';
 import { memoryCluster } from '../support/memory-cluster.ts';
+import { refreshLease } from '../support/refresh-lease.ts';
 
 const handler = deregistration();
 const probe = { path: '/readyz', authenticate: false };

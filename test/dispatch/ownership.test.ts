@@ -4,8 +4,9 @@ import type { Summary } from '../../lib/dispatch/summary.ts';
 import type { LoopDefinition, PassContext, PassReport } from '../../lib/loops/pass.ts';
 import { takeOverCluster, unregisterCluster } from '../../lib/table/cluster-registration.ts';
 import { readCluster } from '../../lib/table/clusters.ts';
-import { listLeases, refreshLease } from '../../lib/table/leases.ts';
+import { listLeases } from '../../lib/table/leases.ts';
 import { aDispatchWorld, aReport, type DispatchWorld } from '../support/dispatch-world.ts';
+import { refreshLease } from '../support/refresh-lease.ts';
 
 let world: DispatchWorld;
 let seen: PassContext | undefined;

@@ -3,13 +3,13 @@ import type { EndpointReconcilerType } from '../../lib/cluster/cluster-spec.ts';
 import type { KubernetesObject } from '../../lib/cluster/kubernetes-objects.ts';
 import { isHeld, type Lease } from '../../lib/cluster/lease.ts';
 import type { EndpointPort } from '../../lib/endpoints/objects.ts';
-import { type AddressReconciler, addressReconciler } from '../../lib/loops/one-address.ts';
 import { ENDPOINTS_REF, SLICE_REF } from '../../lib/loops/write-endpoints.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { listLeases, putLease } from '../../lib/table/leases.ts';
 import { memoryTable } from '../../lib/table/memory-table.ts';
 import { goldenTests } from '../support/golden.ts';
 import { type MemoryCluster, memoryCluster } from '../support/memory-cluster.ts';
+import { type AddressReconciler, addressReconciler } from '../support/one-address.ts';
 import { countedWriteIds } from '../support/write-ids.ts';
 
 interface Operation {

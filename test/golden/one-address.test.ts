@@ -2,11 +2,11 @@ import { describe, expect, test } from '@jest/globals';
 import type { EndpointReconcilerType } from '../../lib/cluster/cluster-spec.ts';
 import { isHeld } from '../../lib/cluster/lease.ts';
 import { REFUSAL } from '../../lib/endpoints/lease-endpoints.ts';
-import { addressReconciler } from '../../lib/loops/one-address.ts';
 import { listLeases } from '../../lib/table/leases.ts';
 import { memoryTable } from '../../lib/table/memory-table.ts';
 import { anEndpoints, aSlice, HTTPS } from '../support/an-endpoints.ts';
 import { memoryCluster } from '../support/memory-cluster.ts';
+import { addressReconciler } from '../support/one-address.ts';
 import { countedWriteIds } from '../support/write-ids.ts';
 
 const [OWN, OTHER, THIRD, FOURTH] = ['1.2.3.4', '4.3.2.1', '4.3.2.2', '4.3.2.3'] as const;

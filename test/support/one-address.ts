@@ -1,13 +1,14 @@
-import type { EndpointReconcilerType } from '../cluster/cluster-spec.ts';
-import { isHeld } from '../cluster/lease.ts';
-import { EndpointsError } from '../endpoints/errors.ts';
-import { type EndpointsDecision, leaseEndpoints, REFUSAL } from '../endpoints/lease-endpoints.ts';
-import { addMaster, removeMaster } from '../endpoints/master-count-endpoints.ts';
-import type { EndpointPort, EndpointSliceObject, EndpointsObject } from '../endpoints/objects.ts';
-import type { ClusterPort } from '../kubernetes/cluster-port.ts';
-import type { KeyValueTable } from '../table/key-value-table.ts';
-import { listLeases, refreshLease, removeLease } from '../table/leases.ts';
-import { ENDPOINTS_REF, SLICE_REF, writeEndpoints } from './write-endpoints.ts';
+import type { EndpointReconcilerType } from '../../lib/cluster/cluster-spec.ts';
+import { isHeld } from '../../lib/cluster/lease.ts';
+import { EndpointsError } from '../../lib/endpoints/errors.ts';
+import { type EndpointsDecision, leaseEndpoints, REFUSAL } from '../../lib/endpoints/lease-endpoints.ts';
+import { addMaster, removeMaster } from '../../lib/endpoints/master-count-endpoints.ts';
+import type { EndpointPort, EndpointSliceObject, EndpointsObject } from '../../lib/endpoints/objects.ts';
+import type { ClusterPort } from '../../lib/kubernetes/cluster-port.ts';
+import { ENDPOINTS_REF, SLICE_REF, writeEndpoints } from '../../lib/loops/write-endpoints.ts';
+import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
+import { listLeases, removeLease } from '../../lib/table/leases.ts';
+import { refreshLease } from './refresh-lease.ts';
 
 /** The start and the stop of single addresses, as the original's API servers do them each for its own. */
 export interface AddressReconciler {
