@@ -14,12 +14,14 @@ export interface PlainOptions {
 /** What a loop told last. */
 interface Told {
   readonly sentences: string;
-  /** Something was wrong. */
+  /** Something was wrong, and not only warned of. */
   readonly trouble: boolean;
 }
 
 interface Sentence {
   readonly text: string;
+  /** That it is over is worth a line. */
+  readonly isTrouble?: boolean;
   readonly style?: Parameters<Paint>[0];
 }
 
@@ -30,11 +32,15 @@ const LOOP_WIDTH = 18;
 const SENTENCES: Readonly<Record<string, (entry: string) => Sentence>> = {
   changes: (entry) => ({ text: entry }),
   wouldWrite: (entry) => ({ text: `would ${entry}`, style: 'cyan' }),
-  findings: (entry) => ({ text: `found ${entry}`, style: 'yellow' }),
+  findings: (entry) => ({ text: `found ${entry}`, style: 'yellow', isTrouble: true }),
   // The name of the cluster is said before it, where it has to be.
-  fullest: (entry) => ({ text: `a range fills up: ${entry.slice(entry.lastIndexOf(': ') + 2)}`, style: 'yellow' }),
+  fullest: (entry) => ({
+    text: `a range fills up: ${entry.slice(entry.lastIndexOf(': ') + 2)}`,
+    style: 'yellow',
+    isTrouble: true,
+  }),
   errors: (entry) => ({ text: `failed: ${entry}`, style: 'red' }),
-  eventErrors: (entry) => ({ text: `could not write an event: ${entry}`, style: 'yellow' }),
+  eventErrors: (entry) => ({ text: `could not write an event: ${entry}`, style: 'yellow', isTrouble: true }),
 };
 
 /** A time of day, who says it, and what. */
@@ -44,7 +50,7 @@ export function plainLine(nowMs: number, who: string, text: string): string {
 
 /**
  * One line for each thing that a loop did, found or failed, and none of figures and ids: for one cluster, whose passes
- * somebody watches, and others beside it, which are named. What is told again in the same words is cut short, and that trouble is over is said.
+ * somebody watches, and others beside it, which are named. What is told again in the same words is left out, trouble cut short, and that it is over is said.
  */
 export function plainTelemetry({ nowMs, own, write, paint = noColors }: PlainOptions): TelemetryFactory {
   /** By loop, and by the name of the cluster where it is another. */
@@ -59,9 +65,11 @@ export function plainTelemetry({ nowMs, own, write, paint = noColors }: PlainOpt
     const tell = (level: Level, told: readonly Sentence[], other: string) => {
       const sentences = told.map(({ text }) => text).join('\n');
       const sayOf = ({ text, ...sentence }: Sentence) => say({ ...sentence, text: `${other}${text}` });
-      if (toldOf.get(other)?.sentences === sentences) sayOf({ text: 'as before', style: 'dim' });
-      else told.forEach(sayOf);
-      toldOf.set(other, { sentences, trouble: level !== 'info' });
+      const isSame = toldOf.get(other)?.sentences === sentences;
+      if (!isSame) told.forEach(sayOf);
+      // An observing pass finds the same to write each time: only trouble that lasts is worth a line.
+      else if (level !== 'info') sayOf({ text: 'as before', style: 'dim' });
+      toldOf.set(other, { sentences, trouble: level === 'error' || told.some(({ isTrouble = false }) => isTrouble) });
       hasTold = true;
     };
     const tellEnd = ({ passes, failed }: Fields) => {

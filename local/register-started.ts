@@ -34,11 +34,7 @@ export async function registerStarted(
 }
 
 /** Decides between the spec file and what is registered. */
-function startingSpec(
-  written: ClusterSpec,
-  registered: ClusterSpec | undefined,
-  isUnedited: boolean,
-): StartedSpec {
+function startingSpec(written: ClusterSpec, registered: ClusterSpec | undefined, isUnedited: boolean): StartedSpec {
   if (registered === undefined) return { spec: written, notes: [] };
   const [from, to] = isUnedited ? [written, registered] : [registered, written];
   const differences = specDifference(from, to).map((difference) => `  ${differenceLine(difference)}`);

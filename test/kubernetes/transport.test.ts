@@ -91,7 +91,8 @@ describe('warnings of an API server', () => {
   const reply = (warning: string) => ({ status: 200, headers: { warning }, body: new Uint8Array() });
 
   test.each([
-    ['299 - "v1 Endpoints is deprecated"', ['v1 Endpoints is deprecated']],
+    ['299 - "v1 ComponentStatus is deprecated"', ['v1 ComponentStatus is deprecated']],
+    ['299 - "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"', []],
     ['299 - "one", 299 agent "two, \\"quoted\\""', ['one', 'two, "quoted"']],
     ['199 proxy "elsewhere" "Sun, 06 Nov 1994", 299 - "here"', ['here']],
     ['nonsense', []],

@@ -60,7 +60,7 @@ describe('plain telemetry', () => {
       const { log } = factory({ loop: 'system-namespaces' });
       for (const cluster of ['demo', 'other']) log('info', 'pass succeeded', { cluster, ...change });
     }
-    expect(lines).toEqual(['created a', 'other: created a', 'as before', 'other: as before']);
+    expect(lines).toEqual(['created a', 'other: created a']);
   });
 
   test('tells once what was found and is why the pass failed', () => {
@@ -76,6 +76,24 @@ describe('plain telemetry', () => {
       'failed: A: b',
       'as before',
       'failed: A: c',
+      'all is well again',
+    ]);
+  });
+
+  test('is silent about what an observing pass would write once more', () => {
+    const observed: Line = ['info', 'pass succeeded', { wouldWrite: ['create Endpoints default/kubernetes'] }];
+    expect(written([observed], [observed], [observed])).toEqual(['would create Endpoints default/kubernetes']);
+  });
+
+  test('does not say that all is well again after a mere warning', () => {
+    expect(written([['warn', 'the certificate is not verified', { cluster: 'demo' }]], [END])).toEqual([
+      'the certificate is not verified',
+    ]);
+  });
+
+  test('says that all is well again after a finding', () => {
+    expect(written([['warn', 'pass succeeded', { findings: ['leak: x'] }]], [END])).toEqual([
+      'found leak: x',
       'all is well again',
     ]);
   });
