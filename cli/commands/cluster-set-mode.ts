@@ -15,7 +15,8 @@ const MODES = ['observe', 'enforce'] as const satisfies readonly Mode[];
 
 const WHAT_FOLLOWS: Readonly<Record<Mode, readonly string[]>> = {
   enforce: [
-    'With allocator: table, nothing is allocated until a pass has saved the ranges. Passes write from the next tick on. Leak strikes start at zero: the first address is freed after three passes at the earliest.',
+    'Passes write from the next tick on. Leak strikes start at zero: the first address is freed after three passes at the earliest.',
+    'With allocator: table, allocation stays closed until a pass has saved the ranges.',
   ],
   observe: [
     'Passes write nothing to the cluster from the next tick on, and tell what they would: endpoints stay as they are, also when an API server dies.',

@@ -5,6 +5,8 @@ import { type RegisteredCluster, readCluster } from '../table/clusters.ts';
 import type { TableError } from '../table/errors.ts';
 import type { UpdateOptions } from '../table/guaranteed-update.ts';
 import type { KeyValueTable } from '../table/key-value-table.ts';
+import { RANGE_KEYS, type RangeKey } from '../table/ranges.ts';
+import { refusalOfUnrepaired } from '../table/repaired-lately.ts';
 import { unwrittenTable } from '../table/unwritten-table.ts';
 import { type PatchOperation, patchOf, type TakenItems } from './patch.ts';
 import { isEmpty, type Plan, planOf } from './plan.ts';
@@ -83,6 +85,8 @@ async function allocate(
   if (!NAME.test(name) || !NAME.test(namespace))
     return { outcome: 'leftAlone', reason: 'a name that no Service can have' };
   if (plan.ports.length > MOST_PORTS) return tooManyPorts(name, plan.ports.length);
+  const unrepaired = await refusalOfUnrepaired(table, cluster.spec, rangesOf(plan), nowMs());
+  if (unrepaired !== undefined) return { outcome: 'failed', code: unrepaired.code, message: unrepaired.message };
   const holdOwner = holdOwnerOf(service);
   const taken = await takeFor(plan, {
     ranges: openRanges(table, cluster, options),
@@ -95,6 +99,12 @@ async function allocate(
   if (taken.outcome === 'refused') return refusalOf(name, plan, taken);
   const { items } = taken;
   return { outcome: 'allocated', patch: [...namePatch(service, name), ...patchOf(plan, items, service.spec)], items };
+}
+
+/** One for each loop that repairs what is wanted. */
+function rangesOf({ addresses, ports }: Plan): readonly RangeKey[] {
+  const { primary, nodePorts } = RANGE_KEYS;
+  return [...(addresses.length > 0 ? [primary] : []), ...(ports.length > 0 ? [nodePorts] : [])];
 }
 
 function refusalOf(name: string, plan: Plan, { error, address, port }: Refusal): Verdict {

@@ -12,6 +12,8 @@ export interface Job {
   /** One after the other, always in the same order. */
   readonly ranges: readonly WantedRange[];
   readonly table: KeyValueTable;
+  /** Why nothing is allocated now, as the last repair of a range is too long ago. */
+  readonly refusalOfUnrepaired: () => Promise<AllocatorError | undefined>;
   readonly nowMs: () => number;
   /** The end of this invocation's time. */
   readonly endsAtMs: number;

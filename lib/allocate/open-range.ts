@@ -32,7 +32,8 @@ export interface OpenRangeOptions {
   readonly update: UpdateOptions;
 }
 
-const KEYS: Readonly<Record<RangeName, RangeKey>> = {
+/** Where the ranges of requests are kept. */
+export const KEYS: Readonly<Record<RangeName, RangeKey>> = {
   serviceips: RANGE_KEYS.primary,
   secondaryserviceips: RANGE_KEYS.secondary,
   servicenodeports: RANGE_KEYS.nodePorts,

@@ -62,12 +62,16 @@ interface Begun {
 async function begin(job: Job): Promise<Begun | { readonly answer: Answer }> {
   const { request, wanted, nowMs } = job;
   const refuse = (refusal: Refusal) => ({ answer: refused(request, wanted, refusal) });
+  const takes = request.operation === 'allocate';
+  const [found, record, unrepaired] = await Promise.all([
+    read(job),
+    takes ? allocationRecord(job, fingerprintOf(request)) : releaseRecord(job, fingerprintOf(request)),
+    takes ? job.refusalOfUnrepaired() : undefined,
+  ]);
   const follow = (there: ReadRequest) => {
-    const refusal = there.record.fingerprint === fingerprintOf(request) ? inProgress(there, nowMs()) : idIsTaken(job);
+    const refusal = refusalToFollow(job, there, unrepaired);
     return refusal === undefined ? { current: there, isOurs: false } : refuse(refusal);
   };
-  const makeRecord = request.operation === 'allocate' ? allocationRecord : releaseRecord;
-  const [found, record] = await Promise.all([read(job), makeRecord(job, fingerprintOf(request))]);
   if (found !== undefined && isKept(found, nowMs())) return follow(found);
   if (record === 'stillHolds') {
     // Of a request of long ago; or of this one, which another invocation began meanwhile.
@@ -75,8 +79,16 @@ async function begin(job: Job): Promise<Begun | { readonly answer: Answer }> {
     return there !== undefined && isKept(there, nowMs()) ? follow(there) : refuse(idStillHolds(job));
   }
   if ('code' in record) return refuse(record);
+  if (unrepaired !== undefined) return refuse(unrepaired);
   const begun = await step(job, record, found);
   return begun.isOurs ? begun : follow(begun.current);
+}
+
+/** Why the record of this id is not gone on from, or not yet. */
+function refusalToFollow(job: Job, there: ReadRequest, unrepaired: Refusal | undefined): Refusal | undefined {
+  const { state, fingerprint } = there.record;
+  if (fingerprint !== fingerprintOf(job.request)) return idIsTaken(job);
+  return state === 'begun' ? (inProgress(there, job.nowMs()) ?? unrepaired) : undefined;
 }
 
 async function allocationRecord(job: Job, fingerprint: string): Promise<RequestRecord | Refusal | 'stillHolds'> {

@@ -50,6 +50,7 @@ const OF_RANGES = {
     causes: [
       'The spec was applied a moment ago.',
       'Passes are paused, fail, or only observe.',
+      'The table was restored from a backup, and no pass has succeeded since.',
       'Two stacks with different specs of one cluster use the table.',
     ],
     mending: [PASS, step('If it stays, see how the passes are.', 'kbctl status <cluster>')],
@@ -58,7 +59,7 @@ const OF_RANGES = {
   },
   NotReady: {
     title: 'Nothing can be allocated or released in the range yet',
-    what: 'An enforcing pass has to save the range first: after the cluster was registered, after each change of its ranges, and after each import. In the words of the original: `cannot allocate resources of type serviceipallocations at this time` (of ports `servicenodeportallocations`). Else the error says why.',
+    what: 'An enforcing pass has to save the range first: after the cluster was registered, after each change of its ranges, after each import, and after `enforce` was set. Allocation also needs a pass of the repair loop that succeeded within its last three intervals. In the words of the original: `cannot allocate resources of type serviceipallocations at this time` (of ports `servicenodeportallocations`). Else the error says why.',
     causes: [
       'The cluster is new, or its spec or ranges were changed or imported a moment ago.',
       'Passes are paused, fail, or only observe.',

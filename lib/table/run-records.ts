@@ -60,6 +60,12 @@ export async function readRunRecord(
   return item && { record: decodeRunRecord(item), item };
 }
 
+/** Returns when the last pass of a loop that succeeded began. @throws TableError `SchemaTooNew`, `Corrupt`. */
+export async function lastSuccessOf(table: KeyValueTable, cluster: string, loop: Loop): Promise<number | undefined> {
+  const item = await table.get(cluster, runKey(loop));
+  return item && fieldsOf(item, SCHEMA).optionalNumber('lastSuccessAtMs');
+}
+
 export type RunRecords = Readonly<Partial<Record<Loop, RunRecord>>>;
 
 /** The records of all loops; `undefined` when one of them cannot be read by this version. */

@@ -31,15 +31,15 @@ const subjects: Subject[] = [
     what: 'an allocation in three ranges',
     request: { items: [IP, ...NEXT, { range: 'servicenodeports', value: 30_002 }] },
     outcome: 'done',
-    // Cluster, record and ranges; begun; each range read and written; done.
-    calls: 1 + 4 + 1 + 6 + 1,
+    // Cluster; record, ranges and the last pass of each repair loop; begun; each range read and written; done.
+    calls: 1 + 6 + 1 + 6 + 1,
   },
   {
     what: 'an allocation that the last range refuses',
     request: { items: [IP, ...NEXT, { range: 'servicenodeports', value: 30_001 }] },
     outcome: 'refused',
     // As above, but that the last range is only read; rolling back; what is held, and that given back; done.
-    calls: 1 + 4 + 1 + 5 + 1 + 7 + 1,
+    calls: 1 + 6 + 1 + 5 + 1 + 7 + 1,
   },
 ];
 

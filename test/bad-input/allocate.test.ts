@@ -60,6 +60,7 @@ beforeEach(async () => {
   const open = (client: DynamoDBClient, deadline: AbortSignal) =>
     dynamoDbTable({ client, tableName, deadline, nowMs: () => clock.nowMs, newWriteId });
   world = await anAllocateWorld({ table: open(direct, new AbortController().signal), clock });
+  await world.repair(clock.nowMs);
   const handler = allocation({ pause: () => Promise.resolve(), pick: pickLowest });
   ask = (event) =>
     handler(event, {

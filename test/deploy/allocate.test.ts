@@ -49,7 +49,8 @@ describe('Deployed', () => {
 
   test('the function allocates, releases and looks up, under just its role', async () => {
     const deployed = await world.deploy();
-    const { taken } = await anAllocateWorld({ table: world.table(), clock: { nowMs: Date.now() } });
+    const { taken, repair } = await anAllocateWorld({ table: world.table(), clock: { nowMs: Date.now() } });
+    await repair(Date.now());
     const items = [
       { range: 'serviceips', value: '10.0.0.1' },
       { range: 'servicenodeports', value: 30_001 },

@@ -23,7 +23,7 @@ export interface Answered {
 
 /** One enforced cluster whose ranges were saved by a pass, and the handler behind the URL. */
 export interface AdmissionWorld
-  extends Pick<AllocateWorld, 'telemetry' | 'clock' | 'table' | 'store' | 'stored' | 'taken' | 'items'> {
+  extends Pick<AllocateWorld, 'telemetry' | 'clock' | 'table' | 'store' | 'stored' | 'taken' | 'items' | 'repair'> {
   /** One review, through the table that is given, if it is. */
   readonly ask: (fields?: ReviewFields, table?: KeyValueTable) => Promise<Answered>;
   /** The answer to any request. */
@@ -39,7 +39,7 @@ export interface Sent {
   readonly cameAtMs?: number;
 }
 
-export interface AdmissionWorldOptions extends Pick<AllocateWorldOptions, 'spec' | 'environment'> {
+export interface AdmissionWorldOptions extends Pick<AllocateWorldOptions, 'spec' | 'environment' | 'isRepaired'> {
   readonly settings?: Partial<AdmissionSettings>;
   readonly readTokens?: ReadSecretText;
   readonly wait?: AdmissionOptions['wait'];
@@ -65,7 +65,8 @@ export async function anAdmissionWorld(options: AdmissionWorldOptions = {}): Pro
     newSuffix: () => `0000${++generated}`,
     wait,
   });
-  const send: AdmissionWorld['send'] = (sent, table = world.table) => {
+  const send: AdmissionWorld['send'] = async (sent, table = world.table) => {
+    if (options.isRepaired ?? true) await world.repair(world.clock.nowMs);
     const { headers = AUTHORIZED, body = '' } = sent;
     const environmentOfThis: Environment = { ...world.environment, table: () => table };
     const context = { environment: environmentOfThis, getRemainingTimeInMillis: () => 30_000 };
@@ -76,6 +77,6 @@ export async function anAdmissionWorld(options: AdmissionWorldOptions = {}): Pro
     const { patch, ...response } = JSON.parse(body).response;
     return patch === undefined ? response : { ...response, patch: JSON.parse(Buffer.from(patch, 'base64').toString()) };
   };
-  const { telemetry, clock, table, store, stored, taken, items } = world;
-  return { telemetry, clock, table, store, stored, taken, items, ask, send };
+  const { telemetry, clock, table, store, stored, taken, items, repair } = world;
+  return { telemetry, clock, table, store, stored, taken, items, repair, ask, send };
 }

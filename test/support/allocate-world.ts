@@ -10,10 +10,12 @@ import { registerCluster } from '../../lib/table/cluster-registration.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { memoryTable } from '../../lib/table/memory-table.ts';
 import { RANGE_KEYS, type RangeKey, readRange, saveRange } from '../../lib/table/ranges.ts';
+import { readRunRecord, writeRunRecord } from '../../lib/table/run-records.ts';
 import { aClusterSpec } from './a-cluster-spec.ts';
 import { aDispatchWorld } from './dispatch-world.ts';
 import { pickLowest } from './picker.ts';
 import type { RecordingTelemetry } from './recording-telemetry.ts';
+import { aRunRecord } from './run-records.ts';
 import { countedWriteIds } from './write-ids.ts';
 
 export const CLUSTER = 'demo';
@@ -40,8 +42,10 @@ export interface AllocateWorld {
   stored(key: RangeKey): Promise<StoredRange>;
   /** What is taken in all ranges: the text of each item, with the request that holds it, or none. */
   taken(): Promise<Record<string, string | undefined>>;
-  /** Every item of the table but the registration: what a request may change. */
+  /** Every item of the table but the registration and the run records: what a request may change. */
   items(): Promise<unknown>;
+  /** Records that a pass of both repair loops began then, and succeeded. */
+  repair(startedAtMs: number): Promise<void>;
 }
 
 export interface AllocateWorldOptions {
@@ -51,6 +55,8 @@ export interface AllocateWorldOptions {
   readonly environment?: Partial<Environment>;
   /** Default: a clock of the world's own. */
   readonly clock?: { nowMs: number };
+  /** Whether a repair has always succeeded just before a request. Default: true. */
+  readonly isRepaired?: boolean;
 }
 
 export async function anAllocateWorld(options: AllocateWorldOptions = {}): Promise<AllocateWorld> {
@@ -80,7 +86,16 @@ export async function anAllocateWorld(options: AllocateWorldOptions = {}): Promi
     if (read === undefined) throw new Error(`expected ${key}`);
     return read.stored;
   };
-  const send = (event: unknown, through: KeyValueTable = table) => {
+  const repair = async (startedAtMs: number) => {
+    for (const loop of ['cluster-ip-repair', 'node-port-repair'] as const) {
+      const last = await readRunRecord(table, CLUSTER, loop);
+      if (last?.record.startedAtMs === startedAtMs) continue;
+      await writeRunRecord(table, CLUSTER, loop, aRunRecord(startedAtMs), last?.item);
+    }
+  };
+  const { isRepaired = true } = options;
+  const send = async (event: unknown, through: KeyValueTable = table) => {
+    if (isRepaired) await repair(nowMs());
     const environment = { ...world.environment, nowMs, table: () => through };
     return handler(event, { getRemainingTimeInMillis: () => 30_000, environment });
   };
@@ -103,7 +118,8 @@ export async function anAllocateWorld(options: AllocateWorldOptions = {}): Promi
       }
       return found;
     },
-    items: () => table.list(CLUSTER, ''),
+    items: async () => (await table.list(CLUSTER, '')).filter(({ key }) => !key.startsWith('runs/')),
+    repair,
   };
 }
 

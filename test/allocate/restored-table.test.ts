@@ -1,0 +1,61 @@
+import { describe, expect, test } from '@jest/globals';
+import type { AllocateRequest } from '../../lib/allocate/request.ts';
+import { anAdmissionWorld } from '../support/admission-world.ts';
+import { anAllocateWorld } from '../support/allocate-world.ts';
+
+const INTERVALS_MS = 3 * 180_000;
+const items: AllocateRequest['items'] = [{ range: 'serviceips', next: true }];
+const NOT_READY = {
+  code: 'NotReady',
+  message: expect.stringMatching(
+    /^no pass of cluster-ip-repair has succeeded within its last 3 intervals \(.+\), so the table may not know all Services: wait for the next pass, or run "kbctl repair cluster-ip demo"$/,
+  ),
+};
+
+describe('A table whose last repair is too long ago, as that of a restored one is', () => {
+  test.each([
+    ['more than three intervals ago', -INTERVALS_MS - 1],
+    ['in the future of this clock', INTERVALS_MS + 1],
+    ['never', undefined],
+  ])('gives no request anything when it was %s, until a pass has succeeded', async (_, sinceMs) => {
+    const world = await anAllocateWorld({ isRepaired: false });
+    if (sinceMs !== undefined) await world.repair(world.clock.nowMs + sinceMs);
+    const before = await world.items();
+    expect(await world.ask({ items })).toMatchObject({ outcome: 'refused', error: NOT_READY });
+    expect(await world.items()).toEqual(before);
+    await world.repair(world.clock.nowMs - INTERVALS_MS);
+    expect(await world.ask({ items })).toMatchObject({ outcome: 'done' });
+  });
+
+  test('answers what was asked before, and looks up and releases', async () => {
+    const world = await anAllocateWorld({ isRepaired: false });
+    await world.repair(world.clock.nowMs);
+    const answer = await world.ask({ items });
+    world.clock.nowMs += INTERVALS_MS + 1;
+    expect(await world.ask({ items })).toEqual({ ...answer, replayed: true });
+    const named: AllocateRequest['items'] = [{ range: 'serviceips', value: '10.0.0.17' }];
+    const ask = (operation: 'lookUp' | 'release') => world.ask({ requestId: operation, operation, items: named });
+    expect(await ask('lookUp')).toMatchObject({ items: [{ outcome: 'taken' }] });
+    expect(await ask('release')).toMatchObject({ items: [{ outcome: 'released' }] });
+  });
+
+  test('gives no Service anything, until a pass has succeeded', async () => {
+    const world = await anAdmissionWorld({ isRepaired: false });
+    await world.repair(world.clock.nowMs - INTERVALS_MS - 1);
+    const refused = await world.ask();
+    expect(refused).toMatchObject({ allowed: false, status: { code: 503 } });
+    expect(await world.taken()).toEqual({});
+    await world.repair(world.clock.nowMs);
+    expect(await world.ask()).toMatchObject({ allowed: true });
+    expect(Object.keys(await world.taken())).toEqual(['10.0.0.17']);
+  });
+
+  test('gives a Service a cluster IP although the node ports were not repaired', async () => {
+    const world = await anAdmissionWorld({ isRepaired: false });
+    await world.repair(world.clock.nowMs);
+    const last = await world.table.get('demo', 'runs/node-port-repair');
+    if (last !== undefined) await world.table.delete(last);
+    expect(await world.ask()).toMatchObject({ allowed: true });
+    expect(await world.ask({ name: 'ports', spec: { type: 'NodePort' } })).toMatchObject({ allowed: false });
+  });
+});
