@@ -35,16 +35,19 @@ export interface AdmissionOptions {
   readonly pick?: Pick;
   /** The end of a generated name. Default: five letters at random. */
   readonly newSuffix?: () => string;
-  /** Waits after attempt number 0, 1, 2 ... to change a range was lost to another writer. Default: at random. */
-  readonly wait?: (attempt: number) => Promise<void>;
+  /** Waits after attempt number 0, 1, 2 ..., which took so long, to change a range was lost to another writer. Default: at random. */
+  readonly wait?: (attempt: number, tookMs: number) => Promise<void>;
 }
 
 export type AdmissionHandler = Handler<HttpReply>;
 
 /** A range is one item, and of those who change it at the same time one wins. What ends an answer is its time. */
 const ATTEMPTS = 1_000;
-/** Whoever has lost often waits less than who comes new, or it would lose until its time is over. */
+/** A review that lost often waits less than a new one, or it would lose until its time is over. */
 const WAITS_MS = [120, 100, 80, 60, 40];
+/** An attempt for which these waits are right. Where attempts take longer, waits do, or all attempts would collide. */
+const ATTEMPT_MS = 12;
+const LONGEST_FACTOR = 10;
 /** Kept of what the API server waits, for the way there and back. */
 const WAY_MS = 500;
 const CLOSING_MS = 1_000;
@@ -152,11 +155,13 @@ async function judge(
   const { environment, telemetry } = invocation;
   const { pick = randomInt, newSuffix = () => suffix(randomInt), wait = shorterEachTime } = options;
   let retries = 0;
+  let begunAtMs = environment.nowMs();
   const update = {
     attempts: ATTEMPTS,
-    wait: (attempt: number) => {
+    wait: async (attempt: number) => {
       retries += 1;
-      return wait(attempt);
+      await wait(attempt, environment.nowMs() - begunAtMs);
+      begunAtMs = environment.nowMs();
     },
   };
   const tell = (error: TableError) => {
@@ -193,6 +198,7 @@ function toldOf(code: string): string {
   return `no address or port can be taken from the table now (${code}): try again, or ask who runs this cluster`;
 }
 
-async function shorterEachTime(attempt: number): Promise<void> {
-  await sleep(Math.random() * (WAITS_MS[attempt] ?? WAITS_MS.at(-1) ?? 0));
+async function shorterEachTime(attempt: number, tookMs: number): Promise<void> {
+  const factor = Math.min(LONGEST_FACTOR, Math.max(1, tookMs / ATTEMPT_MS));
+  await sleep(Math.random() * factor * (WAITS_MS[attempt] ?? WAITS_MS.at(-1) ?? 0));
 }

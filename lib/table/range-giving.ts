@@ -2,7 +2,6 @@ import { AllocatorError } from '../allocator/errors.ts';
 import { countGiven, givenTo, type ServiceName } from '../cluster/given.ts';
 import type { RangeDraft } from './range-draft.ts';
 import { type Refused, type Taken, type TakeUp, takeAll, type Wanted } from './range-operations.ts';
-import { sizeOfGiven } from './ranges.ts';
 
 export interface GiveOptions<Item> {
   readonly to: ServiceName;
@@ -31,8 +30,10 @@ export interface Undo<Item> {
 
 /** A namespace gets this many items in any case, so that the last ones of a range can be given. */
 const LEAST_GIVEN = 16;
-/** Kept in the item of the range. */
+/** Kept in the item of the range: some 2,000 Services. */
 const MOST_GIVEN_BYTES = 64 * 1024;
+/** A bit and its comma, in the largest range. */
+const BIT_BYTES = 8;
 
 /**
  * Gives a Service all that it lacks, or nothing. What it was given before and no pass has seen in it is still its own. A
@@ -111,7 +112,9 @@ function ownItems<Item>(
  */
 function limitFor<Item>({ given, free }: RangeDraft<Item>, { namespace }: ServiceName): (count: number) => boolean {
   const before = countGiven(given, namespace);
-  const hasRoom = sizeOfGiven(given) < MOST_GIVEN_BYTES;
+  const bits = given.reduce((sum, { first, later }) => sum + first.length + later.length, 0);
+  const names = given.reduce((sum, { name }) => sum + name.length, 0);
+  const hasRoom = names + bits * BIT_BYTES < MOST_GIVEN_BYTES;
   return (count) => count === 0 || (hasRoom && count <= free && before + count <= Math.max(LEAST_GIVEN, free - count));
 }
 

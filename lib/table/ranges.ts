@@ -1,5 +1,4 @@
 import { trimmed } from '../allocator/snapshot-bytes.ts';
-import type { Given } from '../cluster/given.ts';
 import { termsOf } from '../cluster/held-items.ts';
 import type { Hold } from '../cluster/hold.ts';
 import type { LeakStrikes, StoredRange } from '../cluster/stored-range.ts';
@@ -61,7 +60,8 @@ export async function saveRange(
 
 export function rangeContent(stored: StoredRange): Omit<NewItem, 'cluster' | 'key'> {
   const { range, data, allocator, generation, holds, given = [] } = stored;
-  const room = MOST_ITEM_BYTES - OTHER_BYTES - data.length - sizeOfHolds(holds) - sizeOfGiven(given);
+  const remembered = givenValue(given);
+  const room = MOST_ITEM_BYTES - OTHER_BYTES - data.length - sizeOfHolds(holds) - storedSize(remembered);
   const { once, twice, last } = strikesThatFit(stored.strikes, room);
   return {
     schema: SCHEMA,
@@ -72,7 +72,7 @@ export function rangeContent(stored: StoredRange): Omit<NewItem, 'cluster' | 'ke
       generation,
       strikes: { once, twice, last: last && { ...last } },
       holds: holdsValue(holds),
-      ...(given.length > 0 && { given: givenValue(given) }),
+      ...(given.length > 0 && { given: remembered }),
     },
   };
 }
@@ -100,11 +100,6 @@ function strikesThatFit({ once, twice, last }: LeakStrikes, room: number): LeakS
 /** How many bytes holds take in the item of their range. */
 export function sizeOfHolds(holds: readonly Hold[]): number {
   return storedSize(holdsValue(holds));
-}
-
-/** How many bytes it takes in the item of its range that admission remembers what it gave. */
-export function sizeOfGiven(given: readonly Given[]): number {
-  return storedSize(givenValue(given));
 }
 
 export function holdsValue(holds: readonly Hold[]): readonly TableValue[] {

@@ -291,8 +291,20 @@ test('called a second time with what it gave the first time, it leaves that as i
 
   expect(await create('twice', { type: 'NodePort' })).toMatchObject({ status: 201 });
   const generated = { metadata: { generateName: 'twice-' }, spec: { type: 'NodePort', ports: [{ port: 80 }] } };
-  expect(await apiserver.request('POST', services, generated)).toMatchObject({ status: 201 });
-  expect(await apiserver.request('POST', services, generated)).toMatchObject({ status: 201 });
+  for (let time = 0; time < 2; time++) {
+    expect(await apiserver.request('POST', services, generated)).toMatchObject({
+      status: 201,
+      body: { metadata: { name: expect.stringMatching(/^twice-[a-z2-9]{5}$/) } },
+    });
+  }
+  const [address, other] = ['10.96.0.77', '10.96.0.78'];
+  const asking = (clusterIP: string) => ({
+    metadata: { generateName: 'asks-' },
+    spec: { clusterIP, ports: [{ port: 80 }] },
+  });
+  expect(await apiserver.request('POST', services, asking(address))).toMatchObject({ status: 201 });
+  expect(await apiserver.request('POST', services, asking(address))).toMatchObject({ status: 422 });
+  expect(await apiserver.request('POST', services, asking(other))).toMatchObject({ status: 201 });
 
   expect(await apiserver.request('DELETE', `${group}/zzz-the-same-again`)).toMatchObject({ status: 200 });
 });
@@ -322,6 +334,38 @@ test('and a pass of either repair finds nothing but the one port that was droppe
   const [ips, ports] = await bothRepairs();
   expect(ips).toMatchObject({ findings: [], errors: [] });
   expect(ports).toMatchObject({ findings: [expect.stringMatching(/^mayHaveLeaked: .* may have leaked/)], errors: [] });
+});
+
+test('a name that exists is answered with 409, however often it is created', async () => {
+  expect(await create('again', { type: 'NodePort' })).toMatchObject({ status: 201 });
+  const taken = await takenIn(RANGE_KEYS.nodePorts);
+  for (let time = 0; time < 4; time++) {
+    expect(await create('again', { type: 'NodePort' })).toMatchObject({ status: 409 });
+  }
+  expect(await takenIn(RANGE_KEYS.nodePorts)).toHaveLength(taken.length + 1);
+});
+
+const named = (name: string, port: number, protocol = 'TCP') => ({ name, port, protocol });
+test.each<[string, string, readonly object[]]>([
+  ['a name that is no label', 'A_B', [{ port: 80 }]],
+  ['no ports', 'bad', []],
+  ['a port 0', 'bad', [{ port: 0 }]],
+  ['a port above 65535', 'bad', [{ port: 65_536 }]],
+  ['a port twice', 'bad', [named('a', 80), named('b', 80)]],
+  ['a protocol that is none', 'bad', [{ port: 80, protocol: 'ICMP' }]],
+  ['two ports of which one has no name', 'bad', [named('a', 80), { port: 81 }]],
+  ['two ports of one name', 'bad', [named('a', 80), named('a', 81)]],
+  ['a name of a port that is no label', 'bad', [named('A_B', 80)]],
+  [
+    'more ports than are given at once',
+    'bad',
+    Array.from({ length: 257 }, (_, index) => named(`p${index}`, index + 1)),
+  ],
+])('%s: the API server refuses the Service, and nothing was taken for it', async (_what, name, ports) => {
+  const before = [await takenIn(RANGE_KEYS.primary), await takenIn(RANGE_KEYS.nodePorts)];
+  const body = { metadata: { name }, spec: { type: 'NodePort', ports } };
+  expect(await apiserver.request('POST', services, body)).toMatchObject({ status: 422 });
+  expect([await takenIn(RANGE_KEYS.primary), await takenIn(RANGE_KEYS.nodePorts)]).toEqual(before);
 });
 
 test('where nothing answers, no Service is made, but headless ones and changes that need nothing are', async () => {

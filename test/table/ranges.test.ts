@@ -211,7 +211,7 @@ describe('readRange', () => {
 
   test('forgets what admission gave where that does not parse: it is safe, and the Service gets other items', async () => {
     const table = newTable();
-    const bad = { ...value, given: { a: ['web 1 16 ', 'web', '', 'x 1 y '] } };
+    const bad = { ...value, given: { a: 'web 1 16 \nweb\n\nx 1 y ' } };
     won(await table.put({ cluster: 'c', key: KEY, value: bad, schema: 2 }, undefined));
     const given = [{ namespace: 'a', name: 'web', reviews: 1, first: [16], later: [] }];
     expect((await readItem(table)).stored).toEqual({ ...value, given });
