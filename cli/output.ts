@@ -19,7 +19,7 @@ export interface Shown<Row> {
   readonly none: string;
 }
 
-const API_VERSION = 'kbctl/v1';
+export const API_VERSION = 'kbctl/v1';
 
 /** Prints data to stdout as it was asked for. */
 export class Output {

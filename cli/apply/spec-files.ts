@@ -1,10 +1,13 @@
 import { readdir, readFile, realpath, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { buffer } from 'node:stream/consumers';
+import { parse } from 'yaml';
 import type { ClusterSpec } from '../../lib/cluster/cluster-spec.ts';
 import { parseClusterSpec } from '../../lib/cluster/parse-cluster-spec.ts';
 import { describeFaults } from '../../lib/cluster/spec-fault.ts';
+import { writtenSpec } from '../../lib/cluster/written-spec.ts';
 import { failureCode } from '../failure-code.ts';
+import { API_VERSION } from '../output.ts';
 
 /** A spec, and the file that it was read from. */
 export interface SpecFile {
@@ -56,7 +59,7 @@ export async function readSpecFiles(named: readonly string[], options: SpecFiles
         continue;
       }
       const identity = source.path === STDIN ? STDIN : await realpath(source.path).catch(() => source.place);
-      if (!seen.has(identity)) reads.push(await readSource(source, options));
+      if (!seen.has(identity)) reads.push(...(await readSource(source, options)));
       seen.add(identity);
     }
   }
@@ -95,17 +98,37 @@ function sourceAt(file: Buffer): Source {
 async function readSource(
   { place, folder, path: at }: Source,
   { stdin }: SpecFilesOptions,
-): Promise<SpecFile | Faulty> {
+): Promise<(SpecFile | Faulty)[]> {
   let text: string;
   try {
     const bytes = at === STDIN ? await buffer(stdin) : await readFile(at);
     text = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
   } catch (error) {
-    return unreadable(place, error);
+    return [unreadable(place, error)];
   }
-  const result = parseClusterSpec(text);
-  if ('faults' in result) return { fault: describeFaults(place, result.faults) };
-  return { place, folder, spec: result.spec };
+  return (printedSpecs(text) ?? [text]).map((spec) => {
+    const result = parseClusterSpec(spec);
+    if ('faults' in result) return { fault: describeFaults(place, result.faults) };
+    return { place, folder, spec: result.spec };
+  });
+}
+
+/** The specs in what `kbctl cluster get -o yaml` or `-o json` printed, each as a file has it; `undefined` for any other text. */
+function printedSpecs(text: string): string[] | undefined {
+  try {
+    const printed = parse(text) as { readonly kind?: unknown; readonly apiVersion?: unknown };
+    if (printed.apiVersion !== API_VERSION) return undefined;
+    const clusters =
+      printed.kind === 'ClusterList' ? (printed as Printed).items : [printed as Printed['items'][number]];
+    return clusters.map(({ spec }) => JSON.stringify(writtenSpec(spec)));
+  } catch {
+    // It is read as a spec, which says what is wrong with it.
+    return undefined;
+  }
+}
+
+interface Printed {
+  readonly items: readonly { readonly spec: ClusterSpec }[];
 }
 
 function unreadable(place: string, error: unknown): Faulty {

@@ -47,6 +47,17 @@ export function describeClusterGet(world: GetWorld): void {
       }
     });
 
+    test.each([
+      ['one', [CLUSTER]],
+      ['all', []],
+    ])('print registrations, of %s, that change nothing when they are applied again', async (_, names) => {
+      for (const format of ['yaml', 'json']) {
+        const { stdout } = await world().kbctl(['cluster', 'get', ...names, '-o', format]);
+        const applied = await world().kbctl(['cluster', 'apply', '-f', '-', '--dry-run'], { stdin: stdout });
+        expect(applied).toMatchObject({ code: 0, stdout: expect.stringContaining('unchanged'), stderr: '' });
+      }
+    });
+
     test('print no file of all clusters', async () => {
       expect(await world().kbctl(['cluster', 'get', '--as-file'])).toMatchObject({
         code: 2,

@@ -51,6 +51,18 @@ describe('Spec files', () => {
     expect(await read([folder, file, file])).toMatchObject({ names: ['a'], faults: [] });
   });
 
+  test('that are only similar to what kbctl printed are told as no spec', async () => {
+    for (const stdin of [
+      '{apiVersion: kbctl/v1, kind: Cluster}',
+      '{apiVersion: kbctl/v1, kind: ClusterList, items: [7]}',
+    ]) {
+      expect(await read(['-'], { stdin })).toMatchObject({
+        names: [],
+        faults: [expect.stringContaining('apiVersion')],
+      });
+    }
+  });
+
   test('come from standard input, once', async () => {
     const stdin = 'name: piped\nmode: observe\nkubeconfig: { ssm: /a }\napiServers: [{ address: 203.0.113.7 }]\n';
     const { names, files } = await read(['-', '-'], { stdin });
