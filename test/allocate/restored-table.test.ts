@@ -1,7 +1,11 @@
 import { describe, expect, test } from '@jest/globals';
 import type { AllocateRequest } from '../../lib/allocate/request.ts';
+import { closeAllocation } from '../../lib/exchange/close-allocation.ts';
+import { setClusterMode } from '../../lib/table/cluster-registration.ts';
+import { readCluster } from '../../lib/table/clusters.ts';
+import { RANGE_KEYS } from '../../lib/table/ranges.ts';
 import { anAdmissionWorld } from '../support/admission-world.ts';
-import { anAllocateWorld } from '../support/allocate-world.ts';
+import { type AllocateWorld, anAllocateWorld, CLUSTER } from '../support/allocate-world.ts';
 
 const INTERVALS_MS = 3 * 180_000;
 const items: AllocateRequest['items'] = [{ range: 'serviceips', next: true }];
@@ -58,4 +62,24 @@ describe('A table whose last repair is too long ago, as that of a restored one i
     expect(await world.ask()).toMatchObject({ allowed: true });
     expect(await world.ask({ name: 'ports', spec: { type: 'NodePort' } })).toMatchObject({ allowed: false });
   });
+});
+
+test.each<[string, 'observe' | 'enforce', (world: AllocateWorld) => Promise<unknown>]>([
+  ['that turns from observe to enforce', 'observe', ({ table }) => setClusterMode(table, CLUSTER, 'enforce')],
+  [
+    'whose allocation is closed',
+    'enforce',
+    async ({ table }) => {
+      const cluster = await readCluster(table, CLUSTER);
+      return cluster && closeAllocation(table, cluster);
+    },
+  ],
+])('A cluster %s allocates nothing until a pass has saved its ranges', async (_, mode, close) => {
+  const world = await anAllocateWorld({ spec: { mode } });
+  await close(world);
+  const message = 'cannot allocate resources of type serviceipallocations at this time';
+  expect(await world.ask({ items })).toMatchObject({ outcome: 'refused', error: { code: 'NotReady', message } });
+  const generation = (await readCluster(world.table, CLUSTER))?.rangesGeneration ?? 0;
+  await world.store(RANGE_KEYS.primary, { generation });
+  expect(await world.ask({ items })).toMatchObject({ outcome: 'done' });
 });
