@@ -1,21 +1,16 @@
-import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
-import type { Cli } from '../../cli/cli.ts';
-import type { OpenTable } from '../../cli/open-table.ts';
-import { passEnvironment } from '../../cli/pass-environment.ts';
 import { repairNow } from '../../cli/repair/repair-now.ts';
 import { closeAllocation } from '../../lib/exchange/close-allocation.ts';
 import { clusterIpRepair } from '../../lib/loops/cluster-ip-repair.ts';
 import { setClusterMode } from '../../lib/table/cluster-registration.ts';
 import { readCluster } from '../../lib/table/clusters.ts';
 import { RANGE_KEYS } from '../../lib/table/ranges.ts';
-import { serverClock } from '../../lib/table/server-clock.ts';
 import type { Callers } from './callers.ts';
+import { laptop } from './laptop.ts';
 import { deregister } from './loops.ts';
 import { CLUSTER, SERVERS, type World } from './world.ts';
 
 /** What is under way when it stops has ended. */
 const DRAINED_MS = 45_000;
-const QUARTER_MS = 16 * 60_000;
 
 type Incident = (world: World, callers: Callers) => Promise<void>;
 
@@ -59,14 +54,17 @@ async function serverDies({ driver, downUntilMs, nowMs }: World): Promise<void> 
   await driver.wait(downMs + 60_000);
 }
 
-/** Withdrawn for three minutes. */
+/** Withdrawn for three minutes, by a host that goes down or by a person. */
 async function drain(world: World): Promise<void> {
-  const { driver, ledger, leaving, withdrawnUntilMs, nowMs } = world;
+  const { driver, ledger, leaving, withdrawnUntilMs } = world;
   const address = driver.oneOf(SERVERS);
   leaving.add(address);
-  const untilMs = nowMs() + 180_000;
+  // The clock of a laptop is corrected to the second.
+  const untilMs = world.nowMs() + 178_000;
   const event = { cluster: CLUSTER, address, untilMinutes: 3 };
-  const answer = await world.invoke(deregister, event).catch(() => undefined);
+  const { environment, close } = driver.once(2) ? await laptop(world) : { ...world, close: async () => {} };
+  const answer = await world.invoke(deregister, event, environment).catch(() => undefined);
+  await close();
   ledger.note(`deregister ${address}: ${answer?.outcome ?? 'failed'}`);
   if (answer?.outcome === 'deregistered' && !answer.stillPublished) withdrawnUntilMs.set(address, untilMs);
   await driver.wait(200_000);
@@ -103,52 +101,26 @@ async function restore(world: World): Promise<void> {
   store.clear();
   for (const [cluster, items] of structuredClone(copy.store)) store.set(cluster, items);
   ledger.note(`the table of ${new Date(copy.atMs).toISOString()} is restored`);
-  await close(world);
+  await closeRanges(world);
   ledger.endHolds();
   world.isRecord = false;
   world.inChargeSinceMs = driver.nowMs;
   world.stopped = false;
 }
 
-async function close(world: World): Promise<void> {
+async function closeRanges(world: World): Promise<void> {
   const table = world.quietTable();
   const cluster = await readCluster(table, CLUSTER);
   if (cluster !== undefined) await closeAllocation(table, cluster);
 }
 
-/** `kbctl repair` on a laptop whose clock is a quarter of an hour off. */
+/** `kbctl repair` on a laptop whose clock is wrong. */
 async function skewedRepair(world: World): Promise<void> {
-  const aheadMs = world.driver.oneOf([QUARTER_MS, -QUARTER_MS]);
-  const nowMs = () => world.nowMs() + aheadMs;
-  const { client, reply } = datedClient(world.nowMs);
-  const clock = serverClock(client, nowMs);
-  await reply();
-  const end = new AbortController().signal;
-  const cli = { nowMs, options: {}, signal: end, ended: end, output: { say: () => {} } } as unknown as Cli;
-  const opened = { client, clock, tableUntil: (signal: AbortSignal) => world.table(signal) } as unknown as OpenTable;
-  const { environment, close } = await passEnvironment(cli, opened);
-  const { connect, startDeadline, newPassId } = world.environment;
+  const { environment, close } = await laptop(world);
   const cluster = await readCluster(world.quietTable(), CLUSTER);
   const request = { loop: clusterIpRepair, keys: [RANGE_KEYS.primary], dryRun: false };
-  world.ledger.note(`kbctl repair, ${aheadMs} ms ahead`);
-  if (cluster !== undefined) {
-    const own = { ...environment, connect, startDeadline, newPassId };
-    await repairNow(own, { ...request, cluster }).catch(() => undefined);
-  }
+  if (cluster !== undefined) await repairNow(environment, { ...request, cluster }).catch(() => undefined);
   await close();
-}
-
-type Middleware = (next: () => Promise<unknown>) => () => Promise<unknown>;
-
-/** A client of DynamoDB, as far as its clock is measured by it. */
-function datedClient(nowMs: () => number) {
-  const middlewares: Middleware[] = [];
-  const client = { middlewareStack: { add: (middleware: Middleware) => middlewares.push(middleware) } };
-  const reply = async () => {
-    const headers = { date: new Date(nowMs()).toUTCString() };
-    for (const middleware of middlewares) await middleware(async () => ({ response: { headers } }))();
-  };
-  return { client: client as unknown as DynamoDBClient, reply };
 }
 
 export const INCIDENTS: readonly [Incident, ...Incident[]] = [

@@ -1,7 +1,7 @@
 import { bitsOf } from '../../lib/allocator/snapshot-bytes.ts';
 import type { KubernetesObject, ServiceClaim } from '../../lib/cluster/kubernetes-objects.ts';
 import type { Environment } from '../../lib/dispatch/environment.ts';
-import type { InvocationContext } from '../../lib/dispatch/invoked.ts';
+import type { Handler } from '../../lib/dispatch/invoked.ts';
 import { type EndpointsObject, readyAddresses } from '../../lib/endpoints/objects.ts';
 import type { ClusterPort } from '../../lib/kubernetes/cluster-port.ts';
 import { ClusterError } from '../../lib/kubernetes/errors.ts';
@@ -124,13 +124,10 @@ export class World {
     resolveHost: () => () => Promise.resolve(undefined),
   };
 
-  /** One invocation of a function. */
-  invoke<Answer>(handler: (event: unknown, context: InvocationContext) => Promise<Answer>, event: unknown) {
+  /** One invocation of a function, or of what it does elsewhere. */
+  invoke<Answer>(handler: Handler<Answer>, event: unknown, environment = this.environment): Promise<Answer> {
     const endMs = this.nowMs() + 30_000;
-    return handler(event, {
-      environment: this.environment,
-      getRemainingTimeInMillis: () => endMs - this.nowMs(),
-    });
+    return handler(event, { environment, getRemainingTimeInMillis: () => endMs - this.nowMs() });
   }
 
   answer(address: string): ProbeReply {
