@@ -9,6 +9,8 @@ import { laptop } from './laptop.ts';
 import { deregister } from './loops.ts';
 import { CLUSTER, SERVERS, type World } from './world.ts';
 
+/** More than three intervals of the repair loops. */
+const OLD_COPY_MS = 600_000;
 /** What is under way when it stops has ended. */
 const DRAINED_MS = 45_000;
 
@@ -91,17 +93,22 @@ async function switchMode(world: World, mode: 'observe' | 'enforce'): Promise<vo
   world.ledger.note(`mode ${mode}`);
 }
 
-/** A copy of the table takes its place, and allocation in it is closed as the restore procedure says. */
+/**
+ * A copy of the table takes its place. Allocation from it is closed as the restore procedure says, or by itself when the
+ * copy is old.
+ */
 async function restore(world: World): Promise<void> {
   const { driver, store, ledger, copies } = world;
-  const copy = copies[driver.pick(copies.length)];
+  const byHand = driver.once(2);
+  const usable = copies.filter(({ atMs }) => byHand || atMs < driver.nowMs - OLD_COPY_MS);
+  const copy = usable[driver.pick(usable.length)];
   if (copy === undefined) return;
   world.stopped = true;
   await driver.wait(DRAINED_MS);
   store.clear();
   for (const [cluster, items] of structuredClone(copy.store)) store.set(cluster, items);
   ledger.note(`the table of ${new Date(copy.atMs).toISOString()} is restored`);
-  await closeRanges(world);
+  if (byHand) await closeRanges(world);
   ledger.endHolds();
   world.isRecord = false;
   world.inChargeSinceMs = driver.nowMs;
