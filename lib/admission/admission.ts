@@ -158,6 +158,8 @@ async function judge(
   let begunAtMs = environment.nowMs();
   const update = {
     attempts: ATTEMPTS,
+    // The range remembers what a Service was given.
+    isRepeatable: true,
     wait: async (attempt: number) => {
       retries += 1;
       await wait(attempt, environment.nowMs() - begunAtMs);

@@ -13,6 +13,8 @@ export interface UpdateOptions {
   readonly attempts?: number;
   /** Waits after lost attempt number 0, 1, 2 ... Default: a random part of 20 ms, doubling, at most 500 ms. */
   readonly wait?: (attempt: number) => Promise<void>;
+  /** The change finds in the item what it did before: it is tried again also when the outcome of a write is unclear. */
+  readonly isRepeatable?: boolean;
 }
 
 const FIRST_WAIT_MS = 20;
@@ -23,7 +25,8 @@ const LONGEST_WAIT_MS = 500;
  * of times (`GuaranteedUpdate` of `staging/src/k8s.io/apiserver/pkg/storage/interfaces.go`). What would change nothing
  * is not written. `change` is run anew on every attempt and must have no effects.
  *
- * A write whose outcome is unclear is never made again: had it happened, somebody may have built on it since.
+ * A write whose outcome is unclear is not made again, unless the change is repeatable: had it happened, another writer may
+ * have built on it since.
  *
  * @throws TableError `Contended` when every attempt lost, or one is unclear.
  */
@@ -32,7 +35,7 @@ export async function guaranteedUpdate<Result>(
   cluster: string,
   key: string,
   change: (current: Item | undefined) => Change<Result>,
-  { attempts = 8, wait = jitteredWait }: UpdateOptions = {},
+  { attempts = 8, wait = jitteredWait, isRepeatable = false }: UpdateOptions = {},
 ): Promise<Result> {
   for (let attempt = 0; attempt < attempts; attempt++) {
     if (attempt > 0) await wait(attempt - 1);
@@ -42,7 +45,7 @@ export async function guaranteedUpdate<Result>(
     if (current !== undefined && changesNothing(changed.write, current)) return changed.result;
     const { outcome } = await table.put({ ...changed.write, cluster, key }, current);
     if (outcome === 'won') return changed.result;
-    if (outcome === 'unclear') throw unclear(cluster, key);
+    if (outcome === 'unclear' && !isRepeatable) throw unclear(cluster, key);
   }
   throw new TableError(
     'Contended',

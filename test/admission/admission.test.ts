@@ -451,6 +451,23 @@ describe('when the table can give nothing', () => {
     expect(await world.ask({}, contended)).toMatchObject({ patch: set('10.0.0.17') });
     expect(world.telemetry.counters['allocationRetries']).toBe(30);
   });
+
+  test('a write whose outcome stays unclear is tried again: the range tells whether it happened', async () => {
+    for (const happened of [true, false]) {
+      const world = await anAdmissionWorld();
+      const unclear = new Set<string>();
+      const put: KeyValueTable['put'] = async (item, previous) => {
+        if (!RANGES(item) || unclear.has(item.key)) return world.table.put(item, previous);
+        unclear.add(item.key);
+        if (happened) await world.table.put(item, previous);
+        return { outcome: 'unclear' };
+      };
+      const answer = await world.ask(NODE_PORT, { ...world.table, put });
+      expect(answer).toMatchObject({ allowed: true });
+      expect(await takenIn(world)).toHaveLength(happened ? 4 : 2);
+      expect((await world.ask({ ...NODE_PORT, name: 'other' })).patch).not.toEqual(answer.patch);
+    }
+  });
 });
 
 describe('whoever asks', () => {
