@@ -88,11 +88,16 @@ try {
   const apiserver = await startKubeApiserver({ etcd, serviceClusterIPRange: CIDR });
   await etcd.putServices(Array.from({ length: SERVICES }, (_, index) => storedService(index)));
   const args = [apiserver.kubeconfigFile, CIDR, String(PASSES)];
+  const measureOurs = () =>
+    row('cluster-ip-repair', process.execPath, [`--max-old-space-size=${HEAP_MB}`, ours, ...args]);
+  // The API server has only just read them from etcd.
+  measureOurs();
   const rows = [
-    row('cluster-ip-repair', process.execPath, [`--max-old-space-size=${HEAP_MB}`, ours, ...args]),
+    measureOurs(),
     row('the original, protobuf', original, [...args, 'protobuf']),
     row('the original, JSON', original, [...args, 'json']),
-    row('cluster-ip-repair again', process.execPath, [`--max-old-space-size=${HEAP_MB}`, ours, ...args]),
+    measureOurs(),
+    row('the original, protobuf', original, [...args, 'protobuf']),
   ];
   const machine = `${os.cpus()[0]?.model}, ${os.cpus().length} cores, Node ${process.version}`;
   console.log(`${machine}, load ${os.loadavg()[0]?.toFixed(1)}\n`);

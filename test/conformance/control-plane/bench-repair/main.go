@@ -6,6 +6,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"net"
 	"os"
@@ -13,6 +14,7 @@ import (
 	"syscall"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
 	api "k8s.io/kubernetes/pkg/apis/core"
@@ -47,9 +49,13 @@ func main() {
 	_, network, err := net.ParseCIDR(os.Args[2])
 	must(network, err)
 	client := must(kubernetes.NewForConfig(config))
-	empty := must(ipallocator.NewInMemory(network))
+	known := must(ipallocator.NewInMemory(network))
+	services := must(client.CoreV1().Services("").List(context.Background(), metav1.ListOptions{}))
+	for _, service := range services.Items {
+		must(0, known.Allocate(net.ParseIP(service.Spec.ClusterIP)))
+	}
 	registry := &memory{}
-	must(0, empty.Snapshot(&registry.stored))
+	must(0, known.Snapshot(&registry.stored))
 
 	for range must(strconv.Atoi(os.Args[3])) {
 		stop := make(chan struct{})
