@@ -1,9 +1,10 @@
 import type { ClusterStatus, LoopStatus } from '../../lib/status/cluster-status.ts';
+import { isOneOfMany } from '../../lib/status/loop-status.ts';
 import { clipped } from './budget.ts';
 import { loopBadge } from './health.ts';
 import { type Child, type Html, html } from './html.ts';
 import { scrollingTable } from './scrolling-table.ts';
-import { grouped, span, when } from './words.ts';
+import { grouped, span, timeOf, when } from './words.ts';
 
 const HEADINGS = ['Loop', 'State', 'Last pass', 'Took', 'Counted', 'Failures in a row', 'Last success'];
 const MOST_COUNTS = 8;
@@ -15,11 +16,11 @@ export function loopsSection(cluster: ClusterStatus, nowMs: number): Html {
   return html`<section><h4>Loops</h4>${scrollingTable(`Loops of ${cluster.name}`, HEADINGS, rows)}</section>`;
 }
 
-function row(
-  { loop, state, intervalSeconds, lastPass, failuresInARow, lastSuccessAtMs }: LoopStatus,
-  nowMs: number,
-): Html {
-  return html`<tr><th scope="row">${loop} <small>every ${span(intervalSeconds * 1_000)}</small><td>${loopBadge(state)}<td>${lastPass === undefined ? '–' : [when(lastPass.startedAtMs, nowMs), ` ${lastPass.outcome}`, lastPass.mode === 'observe' && ', observed']}<td>${lastPass === undefined ? '–' : duration(lastPass.durationMs)}<td class="long">${counts(lastPass)}<td>${failuresInARow}<td>${lastSuccessAtMs === undefined ? '–' : when(lastSuccessAtMs, nowMs)}`;
+function row(status: LoopStatus, nowMs: number): Html {
+  const { loop, state, intervalSeconds, lastPass, failuresInARow, lastSuccessAtMs } = status;
+  const whenIt = (atMs: number) =>
+    isOneOfMany(status, nowMs) ? timeOf(atMs, 'within the last minute') : when(atMs, nowMs);
+  return html`<tr><th scope="row">${loop} <small>every ${span(intervalSeconds * 1_000)}</small><td>${loopBadge(state)}<td>${lastPass === undefined ? '–' : [whenIt(lastPass.startedAtMs), ` ${lastPass.outcome}`, lastPass.mode === 'observe' && ', observed']}<td>${lastPass === undefined ? '–' : duration(lastPass.durationMs)}<td class="long">${counts(lastPass)}<td>${failuresInARow}<td>${lastSuccessAtMs === undefined ? '–' : whenIt(lastSuccessAtMs)}`;
 }
 
 function errorRow({ lastPass }: LoopStatus): Child {

@@ -41,7 +41,7 @@ function figures({ free, reserved, leaking, held, duplicates }: RangeStatus): st
 
 function record({ allocator, savedAtMs, ready }: RangeStatus, nowMs: number): Child {
   if (savedAtMs === undefined) return 'Figures of the last pass.';
-  if (allocator === 'apiserver') return html`What Services claimed at the pass of ${when(savedAtMs, nowMs)}.`;
+  if (allocator === 'apiserver') return html`What Services claim, saved ${when(savedAtMs, nowMs)}.`;
   return [html`The table is the record, saved ${when(savedAtMs, nowMs)}. `, ready === false && NOT_READY];
 }
 

@@ -7,6 +7,7 @@ import type {
   LoopStatus,
   RangeStatus,
 } from '../../lib/status/cluster-status.ts';
+import { isOneOfMany } from '../../lib/status/loop-status.ts';
 import type { Output } from '../output.ts';
 import { NO_STACK_YET } from '../plain-cluster.ts';
 import type { Style } from '../terminal.ts';
@@ -22,7 +23,6 @@ export const HEALTH_STYLES: Readonly<Record<Health, Style>> = {
   good: 'green',
 };
 
-const MINUTE_MS = 60_000;
 const WIDEST = 100;
 /** The first ones say enough; `get findings` has them all. */
 const MOST_FINDINGS = 20;
@@ -143,12 +143,10 @@ export function loopColumns(nowMs: number): Column<LoopStatus>[] {
   ];
 }
 
-/** When the latest was. A pass that nothing came of is recorded once a minute, however often there is one: which was the last is not known. */
+/** When the latest was. */
 export function lastPassAgo(loops: readonly LoopStatus[], nowMs: number): string {
   const starts = loops.flatMap(({ lastPass }) => lastPass?.startedAtMs ?? []);
-  const isOneOfMany = ({ state, intervalSeconds, lastPass }: LoopStatus) =>
-    state === 'good' && intervalSeconds * 1000 < MINUTE_MS && nowMs - (lastPass?.startedAtMs ?? 0) < MINUTE_MS;
-  if (loops.some(isOneOfMany)) return '<1m ago';
+  if (loops.some((loop) => isOneOfMany(loop, nowMs))) return '<1m ago';
   return starts.length === 0 ? '' : ago(Math.max(...starts), nowMs);
 }
 

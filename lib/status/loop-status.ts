@@ -49,3 +49,13 @@ function loopStatus(
     ...(lastSuccessAtMs !== undefined && { lastSuccessAtMs }),
   };
 }
+
+const MINUTE_MS = 60_000;
+
+/**
+ * Returns whether the loop ran within the last minute, and not when. A pass without news is recorded once a minute: of a loop
+ * that runs more often, the recorded pass is not the last.
+ */
+export function isOneOfMany({ state, intervalSeconds, lastPass }: LoopStatus, nowMs: number): boolean {
+  return state === 'good' && intervalSeconds * 1000 < MINUTE_MS && nowMs - (lastPass?.startedAtMs ?? 0) < MINUTE_MS;
+}
