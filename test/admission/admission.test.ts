@@ -452,6 +452,23 @@ describe('when the table can give nothing', () => {
     expect(world.telemetry.counters['allocationRetries']).toBe(30);
   });
 
+  test('a lost attempt waits by what it took, so that attempts do not all collide on a slow machine', async () => {
+    const waits: (readonly number[])[] = [];
+    const world = await anAdmissionWorld({ wait: async (...wait) => void waits.push(wait) });
+    let lost = 0;
+    const put: KeyValueTable['put'] = async (item, previous) => {
+      if (lost === 2) return world.table.put(item, previous);
+      lost += 1;
+      world.clock.nowMs += lost * 100;
+      return { outcome: 'lost' };
+    };
+    expect(await world.ask({}, { ...world.table, put })).toMatchObject({ allowed: true });
+    expect(waits).toEqual([
+      [0, 100],
+      [1, 200],
+    ]);
+  });
+
   test('a write whose outcome stays unclear is tried again: the range tells whether it happened', async () => {
     for (const happened of [true, false]) {
       const world = await anAdmissionWorld();
