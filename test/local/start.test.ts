@@ -1,4 +1,4 @@
-import { execFile } from 'node:child_process';
+import { execFile, execFileSync, spawnSync } from 'node:child_process';
 import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -125,6 +125,26 @@ describe('npm start', () => {
     expect(await readdir(data)).toEqual([]);
     expect(elsewhere.connections()).toBe(0);
     await elsewhere.close();
+  });
+
+  const isInstalled = (name: string) => spawnSync(name, ['--help']).error === undefined;
+
+  (isInstalled('curl') ? test : test.skip)('prints commands that work by copy and paste', async () => {
+    const child = start(['--data', join(folder, "it's copied")]);
+    await child.untilItSaid(/created endpointslice/);
+    const printed = [...child.output().matchAll(/^ {2}((curl|kubectl) .*)$/gm)].flatMap(([, command, name]) =>
+      command !== undefined && isInstalled(String(name)) ? [command] : [],
+    );
+    const answers = printed.map((command) =>
+      execFileSync('bash', ['-c', command], { cwd: REPOSITORY, encoding: 'utf8', stdio: 'pipe' }),
+    );
+    const [endpoints, deleted, created] = answers.map((answer) => JSON.parse(answer) as object);
+    expect(endpoints).toMatchObject({ kind: 'Endpoints', subsets: [{ addresses: [{ ip: '192.0.2.1' }] }] });
+    expect(deleted).toMatchObject({ status: 'Success' });
+    expect(created).toMatchObject({ kind: 'Service', spec: { clusterIP: expect.stringMatching(/^10\.0\.0\./) } });
+    // kubectl, where it is there.
+    for (const listed of answers.slice(3)) expect(listed).toContain('"name":"web"');
+    await expectCleanEnd(child, 'SIGINT', ENDED_EMBEDDED);
   });
 
   test('takes the place of one that was killed, and none of one that runs', async () => {
