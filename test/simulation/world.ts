@@ -147,6 +147,11 @@ export class World {
     return memoryTable({ nowMs: this.nowMs, newWriteId: this.#newWriteId, store: this.store });
   }
 
+  /** So lately that it may be removed for it. */
+  wasDown(address: string): boolean {
+    return (this.downUntilMs.get(address) ?? 0) + LATE_REMOVAL_MS > this.nowMs();
+  }
+
   published(): readonly string[] {
     return readyAddresses(this.cluster.find<EndpointsObject>(ENDPOINTS_REF));
   }
@@ -221,8 +226,8 @@ export class World {
     this.ledger.note(`published: ${now.join(' ')}`);
     const nowMs = this.nowMs();
     for (const address of before.filter((each) => !now.includes(each))) {
-      const wasDown = (this.downUntilMs.get(address) ?? 0) + LATE_REMOVAL_MS > nowMs;
-      if (!wasDown && !this.leaving.has(address)) this.ledger.violate(`${address} is healthy and was removed`);
+      if (!this.wasDown(address) && !this.leaving.has(address))
+        this.ledger.violate(`${address} is healthy and was removed`);
     }
     for (const address of now.filter((each) => !before.includes(each))) {
       if ((this.withdrawnUntilMs.get(address) ?? 0) <= nowMs) continue;
