@@ -1,8 +1,10 @@
 // What packaging and deploying do besides what serverless.yml says: check the parameters and cluster.yml, build the
-// allocator layer, stamp the deployment, go on with a table that an earlier stack left behind, and leave out the parts
+// allocator layer, make what is packaged readable to Lambda, stamp the deployment, go on with a table that an earlier stack left behind, and leave out the parts
 // and the function that the parameters turn off.
 import '../tools/check-node.mjs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
+import { makeReadable } from '../tools/read-zip.mjs';
 import { buildAllocatorLayer } from './allocator-layer.mjs';
 
 export default class DeploymentPlugin {
@@ -43,6 +45,15 @@ export default class DeploymentPlugin {
       service.resources = resolveConditions(service.resources);
     };
 
+    const makeArchivesReadable = () => {
+      const folder = path.join(serviceDir, '.serverless');
+      for (const name of readdirSync(folder).filter((file) => file.endsWith('.zip'))) {
+        const zip = readFileSync(path.join(folder, name));
+        makeReadable(zip);
+        writeFileSync(path.join(folder, name), zip);
+      }
+    };
+
     this.hooks = {
       initialize: async () => {
         const { applyAdmission } = await import('./admission-function.ts');
@@ -53,6 +64,8 @@ export default class DeploymentPlugin {
         layers.compareWithLastLayer = async () => {};
       },
       'before:package:cleanup': prepare,
+      // After every plugin has written its archives, and before their hashes are taken.
+      'before:package:compileLayers': makeArchivesReadable,
       'before:deploy:function:packageFunction': check,
     };
   }

@@ -6,7 +6,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { gzipSync } from 'node:zlib';
-import { readZip } from './read-zip.mjs';
+import { readZip, unreadableIn } from './read-zip.mjs';
 
 const MOST_KB = 600;
 const LAYER_MODULE = 'nodejs/allocator.mjs';
@@ -52,7 +52,9 @@ function isPackaged(name) {
 }
 
 function packaged(name) {
-  return readZip(readFileSync(path.join(root, '.serverless', `${name}.zip`)));
+  const zip = readFileSync(path.join(root, '.serverless', `${name}.zip`));
+  for (const file of unreadableIn(zip)) fault(name, `holds ${file} with a mode that Lambda cannot read`);
+  return readZip(zip);
 }
 
 function gzipped(bytes) {

@@ -1,4 +1,4 @@
-// Reads the files of a zip: name → bytes. Enough for the archives that the packager writes, no more.
+// Reads the files of a zip, and sets their modes. Enough for the archives that the packager writes, no more.
 import { inflateRawSync } from 'node:zlib';
 
 const END_OF_DIRECTORY = 0x06054b50;
@@ -6,25 +6,53 @@ const STORED = 0;
 const END_LENGTH = 22;
 const ENTRY_LENGTH = 46;
 const LOCAL_LENGTH = 30;
+const MADE_BY_UNIX = 3;
+/** What Lambda's user has to read: the packager keeps the modes of this machine, which `umask 077` makes 0600. */
+const FILE = 0o100_644;
+const FOLDER = 0o040_755;
 
-/** @param {Buffer} zip */
+/** Returns the files by name. @param {Buffer} zip */
 export function readZip(zip) {
+  /** @type {Map<string, Buffer>} */
+  const files = new Map();
+  for (const { at, name } of entriesOf(zip)) {
+    const local = zip.readUInt32LE(at + 42);
+    const start = local + LOCAL_LENGTH + zip.readUInt16LE(local + 26) + zip.readUInt16LE(local + 28);
+    const content = zip.subarray(start, start + zip.readUInt32LE(at + 20));
+    files.set(name, zip.readUInt16LE(at + 10) === STORED ? content : inflateRawSync(content));
+  }
+  return files;
+}
+
+/** Returns the names of entries that Lambda could not read. @param {Buffer} zip */
+export function unreadableIn(zip) {
+  return [...entriesOf(zip)].filter(({ at, name }) => modeAt(zip, at) !== modeOf(name)).map(({ name }) => name);
+}
+
+/** Gives each file 0644 and each folder 0755, in place. @param {Buffer} zip */
+export function makeReadable(zip) {
+  for (const { at, name } of entriesOf(zip)) {
+    zip.writeUInt8(MADE_BY_UNIX, at + 5);
+    zip.writeUInt32LE(modeOf(name) * 0x1_0000, at + 38);
+  }
+}
+
+function modeOf(name) {
+  return name.endsWith('/') ? FOLDER : FILE;
+}
+
+function modeAt(zip, at) {
+  return zip.readUInt8(at + 5) === MADE_BY_UNIX ? zip.readUInt16LE(at + 40) : 0;
+}
+
+function* entriesOf(zip) {
   const end = zip.lastIndexOf(Buffer.from('PK\x05\x06'));
   if (end < 0 || zip.length - end < END_LENGTH || zip.readUInt32LE(end) !== END_OF_DIRECTORY)
     throw new Error('not a zip');
-  /** @type {Map<string, Buffer>} */
-  const files = new Map();
   let at = zip.readUInt32LE(end + 16);
   for (let left = zip.readUInt16LE(end + 10); left > 0; left -= 1) {
-    const method = zip.readUInt16LE(at + 10);
-    const length = zip.readUInt32LE(at + 20);
     const [nameLength, extraLength, commentLength] = [28, 30, 32].map((offset) => zip.readUInt16LE(at + offset));
-    const local = zip.readUInt32LE(at + 42);
-    const name = zip.toString('utf8', at + ENTRY_LENGTH, at + ENTRY_LENGTH + nameLength);
-    const start = local + LOCAL_LENGTH + zip.readUInt16LE(local + 26) + zip.readUInt16LE(local + 28);
-    const content = zip.subarray(start, start + length);
-    files.set(name, method === STORED ? content : inflateRawSync(content));
+    yield { at, name: zip.toString('utf8', at + ENTRY_LENGTH, at + ENTRY_LENGTH + nameLength) };
     at += ENTRY_LENGTH + nameLength + extraLength + commentLength;
   }
-  return files;
 }

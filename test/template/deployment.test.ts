@@ -6,7 +6,7 @@ import { parse } from 'yaml';
 import { clusterFileFaults } from '../../deploy/check-cluster-file.ts';
 import { type Parameters, parameterFaults, parametersInForce } from '../../deploy/check-parameters.ts';
 import { type Resources, resolveConditions } from '../../deploy/resolve-conditions.ts';
-import { readZip } from '../../tools/read-zip.mjs';
+import { readZip, unreadableIn } from '../../tools/read-zip.mjs';
 import { packageService } from './package-service.ts';
 
 const CLUSTER = `
@@ -150,6 +150,7 @@ describe('a package with a cluster.yml', () => {
     const { allocator, ...functions } = Object.fromEntries(
       [...archives].map(([name, zip]) => [name, readZip(zip ?? Buffer.alloc(0))]),
     );
+    for (const zip of archives.values()) expect(unreadableIn(zip ?? Buffer.alloc(0))).toEqual([]);
     expect([...(allocator?.keys() ?? [])].sort()).toEqual(['nodejs/allocator.mjs', 'nodejs/allocator.mjs.map']);
     for (const [name, files] of Object.entries(functions)) {
       const bundle = `functions/${name}.mjs`;

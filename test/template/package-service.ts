@@ -39,7 +39,7 @@ export async function packageService(options: PackagingOptions = {}) {
       SOURCES.map((name) => cp(path.join(repository, name), path.join(folder, name), { recursive: true })),
     );
     await symlink(path.join(repository, 'node_modules'), path.join(folder, 'node_modules'));
-    if (clusterFile !== undefined) await writeFile(path.join(folder, 'cluster.yml'), clusterFile);
+    if (clusterFile !== undefined) await writeFile(path.join(folder, 'cluster.yml'), clusterFile, { mode: 0o600 });
     if (!bundle) await leaveOutCode(folder);
     await serverlessPackage(folder, stage, parameters);
     const packaged = path.join(folder, '.serverless');
@@ -85,7 +85,9 @@ async function serverlessPackage(
     AWS_ACCESS_KEY_ID: 'none',
     AWS_SECRET_ACCESS_KEY: 'none',
   };
-  const running = promisify(execFile)(process.execPath, [program, 'package', '--stage', stage, ...given], {
+  // docs/kubeconfig-secret.md sets it, in the shell that may deploy next.
+  const command = ['-c', 'umask 077 && exec "$0" "$@"', process.execPath, program, 'package', '--stage', stage];
+  const running = promisify(execFile)('/bin/sh', [...command, ...given], {
     cwd: folder,
     env,
   });
