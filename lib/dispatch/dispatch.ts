@@ -69,12 +69,21 @@ function carryOut(loop: LoopDefinition, asked: Asked, invocation: Invocation): P
   }
 }
 
+/** By then the next minute's has come: after an outage EventBridge delivers every missed one, for a day. */
+const STALE_MS = 60_000;
+
 /** The minute's invocation: hands out ticks first, so that nothing that hangs here delays them, and then does its own. */
 async function onSchedule(
   loop: LoopDefinition,
   { dueAtMs }: Asked & { readonly kind: 'schedule' },
   invocation: Invocation,
 ): Promise<Done> {
+  const lateMs = invocation.environment.nowMs() - dueAtMs;
+  if (lateMs > STALE_MS) {
+    invocation.telemetry.count('lateTicks', 1);
+    invocation.telemetry.log('warn', 'schedule dropped', { lateMs });
+    return { visits: [], dueAtMs };
+  }
   const speaksForStack = loop.id === SPEAKS_FOR_STACK && invocation.environment.stack !== undefined;
   let roster = await rosterInTime(invocation);
   if (speaksForStack && (await applyPackage(invocation, roster.entries))) roster = await rosterInTime(invocation);

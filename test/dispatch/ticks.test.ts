@@ -185,6 +185,16 @@ describe('a queue that is down', () => {
   });
 });
 
+test('a schedule older than a minute is dropped and counted: EventBridge delivers all that an outage held back', async () => {
+  await world.register({ name: 'a' });
+  const missed = schedule();
+  world.clock.nowMs += 60_001;
+  expect(await invoke(missed)).toEqual({ passes: 0, failed: 0, skipped: 0 });
+  expect([ran, queue.sent]).toEqual([[], []]);
+  expect(world.telemetry.counters).toMatchObject({ lateTicks: 1 });
+  expect(await invoke(schedule())).toMatchObject({ passes: 1 });
+});
+
 describe('a message', () => {
   test('later than an interval is dropped, told and counted', async () => {
     await world.register({ name: 'a' });

@@ -64,7 +64,7 @@ test('a local run keeps a cluster that was applied beside its own, and each at i
   await registerCluster(table, own);
   await registerCluster(table, specOf('beside', '192.0.2.9', beside, { file }));
 
-  const scheduled = { 'detail-type': 'Scheduled Event', time: '2026-01-02T03:04:00Z' };
+  const scheduled = { 'detail-type': 'Scheduled Event', time: new Date().toISOString() };
   await LOOP_HANDLERS['kubernetes-service'](scheduled, { environment, getRemainingTimeInMillis: () => 60_000 });
 
   const published = ({ standIn }: Cluster) => standIn.store.find(ENDPOINTS, 'default', 'kubernetes');
