@@ -34,6 +34,7 @@ describe('cluster IP repair', () => {
     expect(report).toEqual({
       changes: ['saved ranges/serviceips: 0 of 254 taken in 192.168.1.0/24'],
       findings: [],
+      unlisted: new Map(),
       errors: [],
       counts: {
         services: 0,
