@@ -10,7 +10,7 @@ import { clusterPort } from '../lib/kubernetes/api-server-cluster.ts';
 import { loadKubeconfigFile } from '../lib/kubernetes/kubeconfig.ts';
 import { ApiServerConnections } from '../lib/kubernetes/transport.ts';
 import { clusterIpRepair } from '../lib/loops/cluster-ip-repair.ts';
-import { memoryTable } from '../lib/table/memory-table.ts';
+import { memoryTable } from '../test/support/memory-table.ts';
 
 const [, , kubeconfig = '', cidr = '', passes = '1'] = process.argv;
 const parsed = parseClusterSpec(`

@@ -3,7 +3,7 @@ import { BitmapRange, type RangeKind } from './bitmap-range.ts';
 import { AllocatorError } from './errors.ts';
 import { canonicalAddress, type IPFamily } from './ip-address.ts';
 import { type Network, networkOf, rangeSize } from './network.ts';
-import type { Pick, RangeSnapshot } from './range-allocator.ts';
+import type { Pick } from './range-allocator.ts';
 import { reservedAddresses } from './reserved-band.ts';
 
 /** An IPv6 bitmap covers no more than the first addresses of its network. */
@@ -35,13 +35,6 @@ export class IPRange extends BitmapRange<string> {
 export function ipRangeOf(cidr: string, pick: Pick): IPRange | AllocatorError {
   const network = networkOf(cidr);
   return network instanceof AllocatorError ? network : new IPRange(network, pick);
-}
-
-/** The range that the snapshot names, with what it says is taken. */
-export function ipRangeFromSnapshot(snapshot: RangeSnapshot, pick: Pick): IPRange | AllocatorError {
-  const range = ipRangeOf(snapshot.range, pick);
-  if (range instanceof AllocatorError) return range;
-  return range.restore(snapshot) ?? range;
 }
 
 /** Names the address canonically, and what is no address as it came. */

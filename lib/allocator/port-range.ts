@@ -1,7 +1,7 @@
 import { BitmapRange, type RangeKind } from './bitmap-range.ts';
 import { AllocatorError } from './errors.ts';
 import { containsPort, type PortInterval, parsePortInterval, portIntervalText } from './port-interval.ts';
-import type { Pick, RangeSnapshot } from './range-allocator.ts';
+import type { Pick } from './range-allocator.ts';
 import { reservedPorts } from './reserved-band.ts';
 
 /** The node ports of a cluster (`pkg/registry/core/service/portallocator/allocator.go`); every port of the range is usable. */
@@ -14,13 +14,6 @@ export class PortRange extends BitmapRange<number> {
 export function portRangeOf(text: string, pick: Pick): PortRange | AllocatorError {
   const ports = parsePortInterval(text);
   return ports instanceof AllocatorError ? ports : new PortRange(ports, pick);
-}
-
-/** The range that the snapshot names, with what it says is taken. */
-export function portRangeFromSnapshot(snapshot: RangeSnapshot, pick: Pick): PortRange | AllocatorError {
-  const range = portRangeOf(snapshot.range, pick);
-  if (range instanceof AllocatorError) return range;
-  return range.restore(snapshot) ?? range;
 }
 
 function portAlreadyAllocated(): AllocatorError {

@@ -1,8 +1,9 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { ipRangeFromSnapshot, ipRangeOf } from '../../lib/allocator/ip-range.ts';
+import { ipRangeOf } from '../../lib/allocator/ip-range.ts';
 import { fromBits } from '../../lib/allocator/snapshot-bytes.ts';
 import { pickLowest, seededPick } from '../support/picker.ts';
+import { ipRangeFromSnapshot } from '../support/range-from-snapshot.ts';
 import { allocateUntilFull, ipRange, made } from '../support/ranges.ts';
 
 const FULL = { code: 'Full', message: 'range is full' };

@@ -1,7 +1,8 @@
 import { describe, expect, test } from '@jest/globals';
-import { portRangeFromSnapshot, portRangeOf } from '../../lib/allocator/port-range.ts';
+import { portRangeOf } from '../../lib/allocator/port-range.ts';
 import { fromBits } from '../../lib/allocator/snapshot-bytes.ts';
 import { pickLowest } from '../support/picker.ts';
+import { portRangeFromSnapshot } from '../support/range-from-snapshot.ts';
 import { allocateUntilFull, made, portRange } from '../support/ranges.ts';
 
 const FULL = { code: 'Full', message: 'range is full' };

@@ -4,8 +4,6 @@ import path from 'node:path';
 import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
 import { parse, stringify } from 'yaml';
 import { admission } from '../../lib/admission/admission.ts';
-import { ipRangeFromSnapshot } from '../../lib/allocator/ip-range.ts';
-import { portRangeFromSnapshot } from '../../lib/allocator/port-range.ts';
 import { startDeadline } from '../../lib/dispatch/deadline.ts';
 import { RANGE_KEYS, type RangeKey, readRange } from '../../lib/table/ranges.ts';
 import { makeAuthority } from '../../local/stand-in/certificates.ts';
@@ -16,6 +14,7 @@ import { aDispatchWorld, type DispatchWorld } from '../support/dispatch-world.ts
 import { eventually } from '../support/eventually.ts';
 import { CLUSTER, type Handlers, startHandlers } from '../support/handlers.ts';
 import { pickLowest } from '../support/picker.ts';
+import { ipRangeFromSnapshot, portRangeFromSnapshot } from '../support/range-from-snapshot.ts';
 import { made } from '../support/ranges.ts';
 import { freePort } from '../support/server-process.ts';
 

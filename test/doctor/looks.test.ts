@@ -13,12 +13,12 @@ import { type Permission, permissionText } from '../../lib/kubernetes/access-rev
 import { type CredentialEnd, credentialEnds } from '../../lib/kubernetes/credential-end.ts';
 import type { ApiServerAccess } from '../../lib/kubernetes/kubeconfig.ts';
 import type { ProbeReply } from '../../lib/kubernetes/probe.ts';
-import { memoryTable } from '../../lib/table/memory-table.ts';
 import { type RunRecord, writeRunRecord } from '../../lib/table/run-records.ts';
 import { makeAuthority } from '../../local/stand-in/certificates.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';
 import { anEndpoints, aSlice } from '../support/an-endpoints.ts';
 import { memoryCluster } from '../support/memory-cluster.ts';
+import { memoryTable } from '../support/memory-table.ts';
 import { aRunRecord } from '../support/run-records.ts';
 import { countedWriteIds } from '../support/write-ids.ts';
 

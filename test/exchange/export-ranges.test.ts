@@ -12,12 +12,12 @@ import {
 import { importRanges } from '../../lib/exchange/import-ranges.ts';
 import { rangeAllocationToStorage } from '../../lib/exchange/range-allocation.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
-import { memoryTable } from '../../lib/table/memory-table.ts';
 import { RANGE_KEYS, readRange } from '../../lib/table/ranges.ts';
 import { type RunRecord, readRunRecord, writeRunRecord } from '../../lib/table/run-records.ts';
 import { withAddresses, withNodePorts } from '../repair/services.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';
 import { AT_ONCE } from '../support/each-table.ts';
+import { memoryTable } from '../support/memory-table.ts';
 import { aRunRecord } from '../support/run-records.ts';
 import { countedWriteIds } from '../support/write-ids.ts';
 import { read, refusal } from './files.ts';

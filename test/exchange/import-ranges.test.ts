@@ -6,13 +6,13 @@ import { clusterIpRepair } from '../../lib/loops/cluster-ip-repair.ts';
 import type { PassReport } from '../../lib/loops/pass.ts';
 import { pauseCluster, registerCluster, unregisterCluster } from '../../lib/table/cluster-registration.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
-import { memoryTable } from '../../lib/table/memory-table.ts';
 import { RANGE_KEYS, readRange, saveRange } from '../../lib/table/ranges.ts';
 import { Cut, cutTable, tableWith } from '../repair/faults.ts';
 import { storedRange } from '../repair/repair-cluster.ts';
 import { withAddresses, withNodePorts } from '../repair/services.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';
 import { AT_ONCE, describeInEachTable } from '../support/each-table.ts';
+import { memoryTable } from '../support/memory-table.ts';
 import { countedWriteIds } from '../support/write-ids.ts';
 import { read, refusal, STORED_SERVICE_IPS } from './files.ts';
 import {

@@ -3,9 +3,9 @@ import type { EndpointReconcilerType } from '../../lib/cluster/cluster-spec.ts';
 import { isHeld } from '../../lib/cluster/lease.ts';
 import { REFUSAL } from '../../lib/endpoints/lease-endpoints.ts';
 import { listLeases } from '../../lib/table/leases.ts';
-import { memoryTable } from '../../lib/table/memory-table.ts';
 import { anEndpoints, aSlice, HTTPS } from '../support/an-endpoints.ts';
 import { memoryCluster } from '../support/memory-cluster.ts';
+import { memoryTable } from '../support/memory-table.ts';
 import { addressReconciler } from '../support/one-address.ts';
 import { countedWriteIds } from '../support/write-ids.ts';
 

@@ -6,9 +6,9 @@ import type { EndpointPort } from '../../lib/endpoints/objects.ts';
 import { ENDPOINTS_REF, SLICE_REF } from '../../lib/loops/write-endpoints.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { listLeases, putLease } from '../../lib/table/leases.ts';
-import { memoryTable } from '../../lib/table/memory-table.ts';
 import { goldenTests } from '../support/golden.ts';
 import { type MemoryCluster, memoryCluster } from '../support/memory-cluster.ts';
+import { memoryTable } from '../support/memory-table.ts';
 import { type AddressReconciler, addressReconciler } from '../support/one-address.ts';
 import { countedWriteIds } from '../support/write-ids.ts';
 

@@ -4,7 +4,6 @@ import type { Environment } from '../../lib/dispatch/environment.ts';
 import { clusterPort } from '../../lib/kubernetes/api-server-cluster.ts';
 import type { Prober } from '../../lib/kubernetes/probe.ts';
 import { registerCluster } from '../../lib/table/cluster-registration.ts';
-import { memoryTable } from '../../lib/table/memory-table.ts';
 import { RANGE_KEYS, readRange } from '../../lib/table/ranges.ts';
 import { runOnSchedules } from '../../local/clock-driven-runner.ts';
 import { playStory } from '../../local/demo-player.ts';
@@ -14,6 +13,7 @@ import { embeddedAllocation, embeddedSpec } from '../../local/embedded-cluster.t
 import { loopJobs } from '../../local/loop-jobs.ts';
 import { plainTelemetry } from '../../local/plain-telemetry.ts';
 import { StandInApiServer } from '../../local/stand-in/stand-in-api-server.ts';
+import { memoryTable } from '../support/memory-table.ts';
 import { transportTo } from '../support/stand-in.ts';
 import { objectsIn } from '../support/stand-in-objects.ts';
 import { jumpingClock } from './jumping-clock.ts';

@@ -10,12 +10,12 @@ import type { StoredRange } from '../../lib/cluster/stored-range.ts';
 import { clusterIpRepair } from '../../lib/loops/cluster-ip-repair.ts';
 import { nodePortRepair } from '../../lib/loops/node-port-repair.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
-import { memoryTable } from '../../lib/table/memory-table.ts';
 import { rangeAllocations } from '../../lib/table/range-allocations.ts';
 import { RANGE_KEYS, readRange } from '../../lib/table/ranges.ts';
 import { INTERVAL_MS, listing, RepairCluster } from '../repair/repair-cluster.ts';
 import { withAddresses, withNodePorts } from '../repair/services.ts';
 import { AT_ONCE, describeInEachTable } from '../support/each-table.ts';
+import { memoryTable } from '../support/memory-table.ts';
 import { seededPick } from '../support/picker.ts';
 import { countedWriteIds } from '../support/write-ids.ts';
 

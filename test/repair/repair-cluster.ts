@@ -5,8 +5,8 @@ import type { StoredRange } from '../../lib/cluster/stored-range.ts';
 import type { ClusterPort } from '../../lib/kubernetes/cluster-port.ts';
 import type { LoopDefinition, PassContext, PassReport } from '../../lib/loops/pass.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
-import { memoryTable } from '../../lib/table/memory-table.ts';
 import { type RangeKey, readRange, saveRange } from '../../lib/table/ranges.ts';
+import { memoryTable } from '../support/memory-table.ts';
 
 export const INTERVAL_MS = 180_000;
 

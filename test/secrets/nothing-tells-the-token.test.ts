@@ -13,12 +13,12 @@ import { ClusterConnections } from '../../lib/environment/cluster-connections.ts
 import { kubeconfigReader } from '../../lib/secrets/read-kubeconfig.ts';
 import { registerCluster } from '../../lib/table/cluster-registration.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
-import { memoryStore, memoryTable } from '../../lib/table/memory-table.ts';
 import { powertoolsTelemetry } from '../../lib/telemetry/powertools.ts';
 import { type CertifiedKey, makeAuthority } from '../../local/stand-in/certificates.ts';
 import type { StandInApiServer } from '../../local/stand-in/stand-in-api-server.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';
 import { type FakeAws, startFakeAws } from '../support/fake-aws.ts';
+import { memoryStore, memoryTable } from '../support/memory-table.ts';
 import { readyStandIn } from '../support/stand-in.ts';
 import { countedWriteIds } from '../support/write-ids.ts';
 

@@ -4,12 +4,12 @@ import { readClusterStatus, readFleetStatus } from '../../lib/status/read-status
 import { pauseAllClusters, registerCluster, unregisterCluster } from '../../lib/table/cluster-registration.ts';
 import { TableError } from '../../lib/table/errors.ts';
 import type { KeyValueTable, TableValue } from '../../lib/table/key-value-table.ts';
-import { memoryTable } from '../../lib/table/memory-table.ts';
 import { RANGE_KEYS, saveRange } from '../../lib/table/ranges.ts';
 import { writeRunRecord } from '../../lib/table/run-records.ts';
 import { won } from '../contract/key-value-table.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';
 import { AT_ONCE, describeInEachTable } from '../support/each-table.ts';
+import { memoryTable } from '../support/memory-table.ts';
 import { refreshLease } from '../support/refresh-lease.ts';
 import { aRunRecord } from '../support/run-records.ts';
 import { countedWriteIds } from '../support/write-ids.ts';

@@ -3,8 +3,8 @@ import { afterAll, beforeAll, describe } from '@jest/globals';
 import { createTable } from '../../lib/table/dynamodb-create-table.ts';
 import { dynamoDbTable } from '../../lib/table/dynamodb-table.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
-import { memoryTable } from '../../lib/table/memory-table.ts';
 import { startTableServer, type TableServer } from '../../local/table-server.ts';
+import { memoryTable } from './memory-table.ts';
 import { testDynamoClient } from './test-dynamo-client.ts';
 import { countedWriteIds } from './write-ids.ts';
 

@@ -7,9 +7,9 @@ import type { PassContext, PassReport } from '../../lib/loops/pass.ts';
 import { ENDPOINTS_REF, SLICE_REF } from '../../lib/loops/write-endpoints.ts';
 import type { KeyValueTable, TableValue } from '../../lib/table/key-value-table.ts';
 import { listLeases, putLease } from '../../lib/table/leases.ts';
-import { memoryTable } from '../../lib/table/memory-table.ts';
 import { aClusterSpec } from './a-cluster-spec.ts';
 import { type MemoryCluster, memoryCluster } from './memory-cluster.ts';
+import { memoryTable } from './memory-table.ts';
 import { aPassContext } from './pass-context.ts';
 import { countedWriteIds } from './write-ids.ts';
 

@@ -7,9 +7,9 @@ import { ClusterConnections } from '../../lib/environment/cluster-connections.ts
 import { loadKubeconfigFile } from '../../lib/kubernetes/kubeconfig.ts';
 import { registerCluster } from '../../lib/table/cluster-registration.ts';
 import type { Item, KeyValueTable } from '../../lib/table/key-value-table.ts';
-import { memoryStore, memoryTable } from '../../lib/table/memory-table.ts';
 import { type RunRecord, readRunRecord } from '../../lib/table/run-records.ts';
 import { aClusterSpec } from './a-cluster-spec.ts';
+import { memoryStore, memoryTable } from './memory-table.ts';
 import { type MisbehavingCluster, startMisbehavingCluster } from './misbehaving-cluster.ts';
 import { type RecordingTelemetry, recordingTelemetry } from './recording-telemetry.ts';
 import { countedWriteIds } from './write-ids.ts';

@@ -1,8 +1,8 @@
 import type { ClusterSpec } from '../../lib/cluster/cluster-spec.ts';
 import type { ClusterPort } from '../../lib/kubernetes/cluster-port.ts';
 import type { PassContext } from '../../lib/loops/pass.ts';
-import { memoryTable } from '../../lib/table/memory-table.ts';
 import { aClusterSpec } from './a-cluster-spec.ts';
+import { memoryTable } from './memory-table.ts';
 
 /** The context of an enforcing pass, but for what a test cares about. */
 export function aPassContext(

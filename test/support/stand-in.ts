@@ -2,11 +2,11 @@ import { randomUUID } from 'node:crypto';
 import type { Transport } from '../../lib/kubernetes/transport.ts';
 import { readCluster } from '../../lib/table/clusters.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
-import { memoryTable } from '../../lib/table/memory-table.ts';
 import { RANGE_KEYS, saveRange } from '../../lib/table/ranges.ts';
 import { newIdentity } from '../../local/stand-in/identity.ts';
 import { StandInApiServer } from '../../local/stand-in/stand-in-api-server.ts';
 import { tableAllocation } from '../../local/stand-in/table-allocation.ts';
+import { memoryTable } from './memory-table.ts';
 import { seededPick } from './picker.ts';
 
 const EMPTY = new Uint8Array();

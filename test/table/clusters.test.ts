@@ -11,10 +11,10 @@ import {
 } from '../../lib/table/cluster-registration.ts';
 import { clusterPages, listClusters, readCluster, readPauseOfAll } from '../../lib/table/clusters.ts';
 import type { KeyValueTable, TableValue } from '../../lib/table/key-value-table.ts';
-import { memoryTable } from '../../lib/table/memory-table.ts';
 import { registerPackaged } from '../../lib/table/packaged-registration.ts';
 import { won } from '../contract/key-value-table.ts';
 import { AT_ONCE, describeInEachTable } from '../support/each-table.ts';
+import { memoryTable } from '../support/memory-table.ts';
 import { countedWriteIds } from '../support/write-ids.ts';
 
 const SPEC: ClusterSpec = {

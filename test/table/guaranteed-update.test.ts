@@ -1,8 +1,8 @@
 import { describe, expect, test } from '@jest/globals';
 import { guaranteedUpdate } from '../../lib/table/guaranteed-update.ts';
 import type { Item, KeyValueTable, TableValue, WriteResult } from '../../lib/table/key-value-table.ts';
-import { memoryTable } from '../../lib/table/memory-table.ts';
 import { AT_ONCE } from '../support/each-table.ts';
+import { memoryTable } from '../support/memory-table.ts';
 import { countedWriteIds } from '../support/write-ids.ts';
 
 const CLUSTER = 'c';

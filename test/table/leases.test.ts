@@ -2,9 +2,9 @@ import { describe, expect, test } from '@jest/globals';
 import { isHeld, isWithdrawn, type Lease } from '../../lib/cluster/lease.ts';
 import type { KeyValueTable, TableValue } from '../../lib/table/key-value-table.ts';
 import { type ListedLease, listLeases, putLease, removeLease, withdraw } from '../../lib/table/leases.ts';
-import { memoryTable } from '../../lib/table/memory-table.ts';
 import { won } from '../contract/key-value-table.ts';
 import { AT_ONCE, describeInEachTable } from '../support/each-table.ts';
+import { memoryTable } from '../support/memory-table.ts';
 import { refreshLease } from '../support/refresh-lease.ts';
 import { countedWriteIds } from '../support/write-ids.ts';
 

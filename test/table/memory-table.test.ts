@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
-import { memoryStore, memoryTable } from '../../lib/table/memory-table.ts';
 import { describeKeyValueTable, NOW_MS } from '../contract/key-value-table.ts';
+import { memoryStore, memoryTable } from '../support/memory-table.ts';
 import { countedWriteIds } from '../support/write-ids.ts';
 
 const store = memoryStore();

@@ -1,17 +1,18 @@
 import { describe, expect, test } from '@jest/globals';
 import { AllocatorError } from '../../lib/allocator/errors.ts';
-import { IPRange, ipRangeFromSnapshot, ipRangeOf } from '../../lib/allocator/ip-range.ts';
+import { IPRange, ipRangeOf } from '../../lib/allocator/ip-range.ts';
 import { PortRange, portRangeOf } from '../../lib/allocator/port-range.ts';
 import { bitsOf, fromBits } from '../../lib/allocator/snapshot-bytes.ts';
 import type { StoredRange } from '../../lib/cluster/stored-range.ts';
 import type { ConfiguredRange } from '../../lib/table/configured-range.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
-import { memoryTable } from '../../lib/table/memory-table.ts';
 import { rangeAllocations } from '../../lib/table/range-allocations.ts';
 import { RANGE_KEYS, readRange, saveRange } from '../../lib/table/ranges.ts';
 import { won } from '../contract/key-value-table.ts';
 import { AT_ONCE, describeInEachTable } from '../support/each-table.ts';
+import { memoryTable } from '../support/memory-table.ts';
 import { pickLowest, seededPick } from '../support/picker.ts';
+import { ipRangeFromSnapshot } from '../support/range-from-snapshot.ts';
 import { countedWriteIds } from '../support/write-ids.ts';
 
 const CIDR = '192.168.1.0/24';

@@ -1,9 +1,9 @@
 import { describe, expect, test } from '@jest/globals';
 import type { KeyValueTable, TableValue } from '../../lib/table/key-value-table.ts';
-import { memoryTable } from '../../lib/table/memory-table.ts';
 import { type RunRecord, readRunRecord, writeRunRecord } from '../../lib/table/run-records.ts';
 import { won } from '../contract/key-value-table.ts';
 import { describeInEachTable } from '../support/each-table.ts';
+import { memoryTable } from '../support/memory-table.ts';
 import { countedWriteIds } from '../support/write-ids.ts';
 
 const LOOP = 'cluster-ip-repair';
