@@ -1,10 +1,11 @@
 import type { Finding } from '../cluster/finding.ts';
-import { isKeptByAgent, isWithdrawn, type Lease } from '../cluster/lease.ts';
+import { isHeld, isKeptByAgent, isWithdrawn, type Lease } from '../cluster/lease.ts';
 import { probeFindings } from '../endpoints/endpoint-findings.ts';
 import { decideLeases, isAnyAnswered, type LeaseChange, rememberedLease } from '../endpoints/lease-decisions.ts';
 import type { ProbeOutcome } from '../endpoints/probe-outcome.ts';
 import type { ExpectedAddress } from '../endpoints/published-addresses.ts';
 import type { HostResolver } from '../kubernetes/resolve-host.ts';
+import type { Item } from '../table/key-value-table.ts';
 import { type ListedLease, listLeases, putLease, removeLease } from '../table/leases.ts';
 import type { PassContext } from './pass.ts';
 import { type ProbedAddress, probeAddresses, RECORDS_OF_A_HOST, resolveAddresses } from './probe-addresses.ts';
@@ -21,9 +22,16 @@ interface LeasesRefreshed {
   readonly findings: readonly Finding[];
   /** Host names whose look-up failed. */
   readonly unresolved: readonly string[];
+  readonly unwritten: readonly UnwrittenLease[];
 }
 
-export interface LeasesObserved extends Omit<LeasesRefreshed, 'unresolved'> {
+/** A lease whose write did not win, and the item that it was to replace. */
+interface UnwrittenLease {
+  readonly lease: Lease;
+  readonly replaced: Item;
+}
+
+export interface LeasesObserved extends Omit<LeasesRefreshed, 'unresolved' | 'unwritten'> {
   /** As they are after the probes. */
   readonly leases: readonly Lease[];
 }
@@ -42,19 +50,24 @@ export async function refreshLeases(context: PassContext): Promise<LeasesRefresh
   const intervalMs = spec.intervalSeconds['kubernetes-service'] * 1000;
   const observedAtMs = nowMs();
   const decided = decideLeases({ leases, expected, outcomes, hosts, nowMs: observedAtMs, leaseMs, intervalMs });
-  const told = await Promise.all(
+  const applied = await Promise.all(
     decided.map(async (change) => {
       const before = listed.find(({ lease }) => lease.address === change.lease.address);
-      const won = await applyChange(context, change, before);
-      return won ? describeChange(change, before?.lease, outcomes.get(change.lease.address), observedAtMs) : undefined;
+      return { change, before, won: await applyChange(context, change, before) };
     }),
   );
   return {
     expected,
     outcomes,
-    changes: told.filter((line) => line !== undefined),
+    changes: applied.flatMap(({ change, before, won }) => {
+      const outcome = outcomes.get(change.lease.address);
+      return (won && describeChange(change, before?.lease, outcome, observedAtMs)) || [];
+    }),
     findings: [...findings, ...probeFindings(outcomes)],
     unresolved,
+    unwritten: applied.flatMap(({ change, before, won }) =>
+      won || change.verb === 'delete' || before === undefined ? [] : { lease: change.lease, replaced: before.item },
+    ),
   };
 }
 
@@ -101,10 +114,11 @@ async function askAddresses(
  */
 export async function listAfterProbes(
   { spec, table, nowMs }: PassContext,
-  { expected, outcomes, unresolved, ...rest }: LeasesRefreshed,
+  { expected, outcomes, unresolved, unwritten, ...rest }: LeasesRefreshed,
   published: readonly string[],
 ): Promise<LeasesObserved> {
-  const list = async () => (await listLeases(table, spec.name)).map(({ lease }) => lease);
+  const seen = unwritten.filter(({ lease }) => published.includes(lease.address));
+  const list = async () => withUnwritten(await listLeases(table, spec.name), seen, nowMs());
   const leases = await list();
   const unleased = published.filter((address) => !leases.some((lease) => lease.address === address));
   const known = expected.filter(({ address }) => unleased.includes(address));
@@ -129,6 +143,17 @@ export async function listAfterProbes(
     changes: [...rest.changes, ...told.flat()],
     leases: found.length === 0 ? leases : await list(),
   };
+}
+
+/**
+ * A lost write removes no address that answered: a restored table may hold an old withdrawal or old misses of it. What
+ * another writer wrote meanwhile wins, and so does a withdrawal that is not over.
+ */
+function withUnwritten(listed: readonly ListedLease[], unwritten: readonly UnwrittenLease[], nowMs: number): Lease[] {
+  return listed.map(({ lease, item }) => {
+    const seen = unwritten.find(({ replaced }) => replaced.key === item.key && replaced.writeId === item.writeId);
+    return seen !== undefined && isHeld(seen.lease, nowMs) && !isWithdrawn(lease, nowMs) ? seen.lease : lease;
+  });
 }
 
 async function applyChange(

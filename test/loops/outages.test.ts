@@ -1,4 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
+import type { Lease } from '../../lib/cluster/lease.ts';
 import { PASS_BUDGET_MS } from '../../lib/dispatch/budgets.ts';
 import type { HostResolver } from '../../lib/kubernetes/resolve-host.ts';
 import type { PassContext } from '../../lib/loops/pass.ts';
@@ -16,6 +17,19 @@ function threeServers(): EndpointsWorld {
 async function settled(world = threeServers()): Promise<EndpointsWorld> {
   await world.tick();
   return world;
+}
+
+/** A tick whose first write of this lease is lost. */
+async function tickThatLoses(world: EndpointsWorld, address: string): Promise<void> {
+  const { put } = world.table;
+  let isLost = true;
+  const unclearOnce: typeof put = async (content, previous) => {
+    if (!isLost || content.key !== `masterleases/${address}`) return put(content, previous);
+    isLost = false;
+    return { outcome: 'unclear' };
+  };
+  await world.tick(10_000, { table: { ...world.table, put: unclearOnce } });
+  expect(isLost).toBe(false);
 }
 
 describe('an outage of our own network removes no healthy server', () => {
@@ -129,14 +143,7 @@ describe('a published address without a lease', () => {
   test('stays when the first pass over an adopted cluster cannot write its lease', async () => {
     const world = threeServers();
     world.cluster.place(anEndpoints([A, B, C]));
-    const { put } = world.table;
-    let isLost = true;
-    const unclearOnce: typeof put = async (content, previous) => {
-      if (!isLost || content.key !== `masterleases/${B}`) return put(content, previous);
-      isLost = false;
-      return { outcome: 'unclear' };
-    };
-    await world.tick(10_000, { table: { ...world.table, put: unclearOnce } });
+    await tickThatLoses(world, B);
     expect(world.published()).toEqual([A, B, C]);
   });
 
@@ -194,6 +201,52 @@ describe('a published address without a lease', () => {
     world.cluster.place(anEndpoints([C, ...Array.from({ length: 100 }, (_, n) => `10.1.0.${n}`)]));
     await world.tick();
     expect(await world.table.list(world.spec.name, 'masterleases/')).toHaveLength(33);
+  });
+});
+
+describe('a published address whose restored lease is older than what is published', () => {
+  /** What a restored table says of B. */
+  async function restored(given: (nowMs: number) => Partial<Lease>): Promise<EndpointsWorld> {
+    const world = await settled();
+    await world.setLease({ address: B, expiresAtMs: world.nowMs - 600_000, ...given(world.nowMs) });
+    return world;
+  }
+  const missedTwice = (nowMs: number) => ({ misses: 2, missedAtMs: nowMs - 600_000, seenDown: true });
+  const withdrawnFor = (ms: number) => (nowMs: number) => ({ withdrawnUntilMs: nowMs + ms, seenDown: true });
+
+  test.each([
+    ['a withdrawal that is over', withdrawnFor(-300_000)],
+    ['two misses', missedTwice],
+  ])('stays when it answers and the write over %s is lost', async (_, given) => {
+    const world = await restored(given);
+    await tickThatLoses(world, B);
+    expect(world.published()).toEqual([A, B, C]);
+  });
+
+  test('is removed when the write is lost that would end its withdrawal', async () => {
+    const world = await restored(withdrawnFor(300_000));
+    await tickThatLoses(world, B);
+    expect(world.published()).toEqual([A, C]);
+  });
+
+  test('is removed when it was deregistered again during the probes', async () => {
+    const world = await restored(withdrawnFor(-300_000));
+    const withdrawnUntilMs = world.nowMs + 300_000;
+    world.whileProbing = async () => {
+      world.whileProbing = undefined;
+      await world.setLease({ address: B, withdrawnUntilMs });
+    };
+    await tickThatLoses(world, B);
+    expect(world.published()).toEqual([A, C]);
+  });
+
+  test('that is no longer published returns only with its lease', async () => {
+    const world = await settled();
+    await world.answer(SHUTTING_DOWN, B).tick();
+    await tickThatLoses(world.answer(READY, B), B);
+    expect(world.published()).toEqual([A, C]);
+    await world.tick();
+    expect(world.published()).toEqual([A, B, C]);
   });
 });
 

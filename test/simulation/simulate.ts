@@ -60,16 +60,11 @@ async function makeTrouble(world: World, callers: Callers): Promise<void> {
   world.hasEnded = true;
 }
 
-/**
- * Not while an API server is withdrawn or down: a restored table would remove it although it is published and ready, until
- * the first write of its lease succeeds.
- */
 async function keepCopies(world: World): Promise<void> {
   const { driver, copies, store } = world;
-  const isOut = () => world.leaving.size > 0 || SERVERS.some((address) => world.wasDown(address));
   while (!world.hasEnded) {
     await driver.wait(2 * MINUTE_MS);
-    if (world.isRecord && !isOut()) copies.push({ atMs: driver.nowMs, store: structuredClone(store) });
+    if (world.isRecord) copies.push({ atMs: driver.nowMs, store: structuredClone(store) });
   }
 }
 
