@@ -1,7 +1,6 @@
 import { PASS_BUDGET_MS } from '../../lib/dispatch/budgets.ts';
 import type { Environment } from '../../lib/dispatch/environment.ts';
-import type { EndedPass } from '../../lib/dispatch/pass-record.ts';
-import { recordPass } from '../../lib/dispatch/record-pass.ts';
+import { type EndedPass, recordPass } from '../../lib/dispatch/pass-record.ts';
 import { runPass } from '../../lib/dispatch/run-pass.ts';
 import type { LoopDefinition } from '../../lib/loops/pass.ts';
 import { mayStrike, strikesAt } from '../../lib/repair/strikes.ts';

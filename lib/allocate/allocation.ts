@@ -1,7 +1,6 @@
 import { randomInt } from 'node:crypto';
 import type { Pick } from '../allocator/range-allocator.ts';
-import type { Invocation } from '../dispatch/invocation.ts';
-import { type Handler, invoked } from '../dispatch/invoked.ts';
+import { type Handler, type Invocation, invoked } from '../dispatch/invoked.ts';
 import { TableError } from '../table/errors.ts';
 import type { KeyValueTable } from '../table/key-value-table.ts';
 import { refusalOfUnrepaired } from '../table/repaired-lately.ts';

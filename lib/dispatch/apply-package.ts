@@ -10,7 +10,7 @@ import { errorSentence } from '../telemetry/describe-error.ts';
 import type { Telemetry } from '../telemetry/telemetry.ts';
 import { LISTING_MS } from './budgets.ts';
 import { unlessAborted } from './deadline.ts';
-import type { Invocation } from './invocation.ts';
+import type { Invocation } from './invoked.ts';
 import type { RosterEntry } from './roster.ts';
 
 /**

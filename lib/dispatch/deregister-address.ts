@@ -7,7 +7,7 @@ import { readCluster } from '../table/clusters.ts';
 import { callerRefusal } from './caller-keys.ts';
 import { pause, unlessAborted } from './deadline.ts';
 import { DispatchError } from './errors.ts';
-import type { Invocation } from './invocation.ts';
+import type { Invocation } from './invoked.ts';
 import { lazyClusterPort } from './lazy-cluster-port.ts';
 
 export interface DeregistrationRequest {

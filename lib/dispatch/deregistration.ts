@@ -8,8 +8,7 @@ import { unlessAborted } from './deadline.ts';
 import { type DeregistrationRequest, type DeregistrationResult, deregisterAddress } from './deregister-address.ts';
 import { DispatchError } from './errors.ts';
 import { eventFaults } from './event-faults.ts';
-import type { Invocation } from './invocation.ts';
-import { type Handler, invoked } from './invoked.ts';
+import { type Handler, type Invocation, invoked } from './invoked.ts';
 
 /** As the original waits for its endpoints to go: twice the interval of the endpoints loop. */
 const LONGEST_MS = 20_000;

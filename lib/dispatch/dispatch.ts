@@ -7,14 +7,12 @@ import { concurrently } from './concurrently.ts';
 import { unlessAborted } from './deadline.ts';
 import { DispatchError } from './errors.ts';
 import { type Asked, parseEvent } from './event.ts';
-import type { Invocation } from './invocation.ts';
-import { queueTicks } from './queue-ticks.ts';
-import { receivedTicks } from './received-ticks.ts';
+import { reportFleet } from './fleet-figures.ts';
+import type { Invocation } from './invoked.ts';
+import { logUnstartedPass } from './log-pass.ts';
 import { type Roster, readRoster } from './roster.ts';
-import type { NamedVisit, Summary } from './summary.ts';
-import { summaryOf, withoutPass } from './summary.ts';
-import { tellFleet } from './tell-fleet.ts';
-import { tellUnbegun } from './tell-pass.ts';
+import { type NamedVisit, type Summary, summaryOf, withoutPass } from './summary.ts';
+import { queueTicks, receivedTicks } from './ticks.ts';
 import { type OpenCluster, type Round, visitCluster } from './visit-cluster.ts';
 
 /** What an invocation came to, for its line in the log. */
@@ -91,7 +89,7 @@ async function onSchedule(
   const { own, queued } = await queueTicks(loop.id, roster.entries, dueAtMs, invocation);
   const round: Round = { loop, force: false, pausedAll: roster.pausedAll, ...invocation };
   const visits = [...tellUnusable(round, roster.unreadable), ...(await visitAll(round, own, roster))];
-  if (speaksForStack) await tellFleet(invocation, roster);
+  if (speaksForStack) await reportFleet(invocation, roster);
   return { visits, dueAtMs, ...(queued > 0 && { queued }) };
 }
 
@@ -119,7 +117,7 @@ async function onMessages(
     };
   } catch (error) {
     telemetry.log('error', 'tick failed', { errors: [errorSentence(error)] });
-    for (const name of names) tellUnbegun(telemetry, loop.id, name, error);
+    for (const name of names) logUnstartedPass(telemetry, loop.id, name, error);
     return { visits: names.map((name) => ({ name, visit: { outcome: 'failed' } })), ...due };
   }
 }
@@ -164,7 +162,7 @@ function tellUnusable(
   unusable: readonly { readonly name: string; readonly error: Error }[],
 ): NamedVisit[] {
   return unusable.map(({ name, error }) => {
-    tellUnbegun(telemetry, loop.id, name, error);
+    logUnstartedPass(telemetry, loop.id, name, error);
     return { name, visit: { outcome: 'failed' } };
   });
 }

@@ -2,7 +2,14 @@ import { MOST_SKEW_MS } from '../table/server-clock.ts';
 import { errorSentence } from '../telemetry/describe-error.ts';
 import type { InvocationLabels, Telemetry } from '../telemetry/telemetry.ts';
 import type { Environment } from './environment.ts';
-import type { Invocation } from './invocation.ts';
+
+/** One call of a function. */
+export interface Invocation {
+  readonly environment: Environment;
+  readonly telemetry: Telemetry;
+  /** How long the function may still run. */
+  readonly remainingMs: () => number;
+}
 
 /** What is used of Lambda's context. */
 export interface LambdaContext {

@@ -3,9 +3,12 @@ import type { ClusterSpec, Loop, Mode } from '../cluster/cluster-spec.ts';
 import type { Finding } from '../cluster/finding.ts';
 import type { EventsReport } from '../kubernetes/write-events.ts';
 import type { PassReport } from '../loops/pass.ts';
-import type { RecordedFinding, RunRecord } from '../table/run-records.ts';
+import { type ReadRunRecord, type RecordedFinding, type RunRecord, writeRunRecord } from '../table/run-records.ts';
 import { describeError } from '../telemetry/describe-error.ts';
+import { RECORDING_MS } from './budgets.ts';
+import { unlessAborted } from './deadline.ts';
 import { isDueAtEveryTick } from './due.ts';
+import type { Environment } from './environment.ts';
 
 /** A pass that ended, one way or the other. */
 export interface EndedPass {
@@ -30,7 +33,7 @@ export interface EndedPass {
 export const RECORD_AT_LEAST_EVERY_MS = 60_000;
 const MAX_FINDINGS = 20;
 
-export function recordOf(pass: EndedPass, previous: RunRecord | undefined): RunRecord {
+function recordOf(pass: EndedPass, previous: RunRecord | undefined): RunRecord {
   const { passId, mode, startedAtMs, durationMs, report } = pass;
   const failed = pass.errors.length > 0;
   const findings = report?.findings ?? [];
@@ -73,7 +76,7 @@ export function previousMode(previous: RunRecord | undefined): Mode | undefined 
 }
 
 /** Whether anybody would miss the record of this pass: it is news, or the one in the table is getting old. */
-export function isWorthRecording(
+function isWorthRecording(
   loop: Loop,
   spec: ClusterSpec,
   pass: EndedPass,
@@ -108,4 +111,38 @@ function remembersTheSame(record: RunRecord, previous: RunRecord): boolean {
 /** Half a tick early is better than a tick late. */
 function isOld(previous: RunRecord, nowMs: number): boolean {
   return nowMs < previous.startedAtMs || nowMs - previous.startedAtMs >= RECORD_AT_LEAST_EVERY_MS - 5_000;
+}
+
+export interface RecordOptions {
+  /** Also when nobody would miss it. */
+  readonly always?: boolean;
+}
+
+/**
+ * Writes the record of a pass. Never throws.
+ * @param last what was read before the pass
+ * @returns the pass, failed when its record could not be written: nobody would know of it, nor what it must remember.
+ */
+export async function recordPass(
+  environment: Pick<Environment, 'startDeadline' | 'table'>,
+  loop: Loop,
+  spec: ClusterSpec,
+  pass: EndedPass,
+  last: ReadRunRecord | undefined,
+  { always = false }: RecordOptions = {},
+): Promise<EndedPass> {
+  const record = recordOf(pass, last?.record);
+  if (!always && !isWorthRecording(loop, spec, pass, record, last?.record)) return pass;
+  const deadline = environment.startDeadline(RECORDING_MS);
+  try {
+    // When another pass of the loop was faster its record stands, and the next one reads that.
+    await unlessAborted(deadline.signal, () =>
+      writeRunRecord(environment.table(deadline.signal), spec.name, loop, record, last?.item),
+    );
+    return pass;
+  } catch (error) {
+    return { ...pass, errors: [...pass.errors, error] };
+  } finally {
+    deadline.cancel();
+  }
 }

@@ -1,5 +1,5 @@
 import type { Pause } from '../table/clusters.ts';
-import { someOf } from './some-of.ts';
+import { someOf } from './log-pass.ts';
 import type { Visit } from './visit-cluster.ts';
 
 /** What became of the clusters that one invocation was for. */

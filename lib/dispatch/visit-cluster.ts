@@ -5,10 +5,10 @@ import { readRunRecord } from '../table/run-records.ts';
 import { CLOSING_MS, PASS_BUDGET_MS } from './budgets.ts';
 import { unlessAborted } from './deadline.ts';
 import { isDue, pauseInForce } from './due.ts';
-import type { Invocation } from './invocation.ts';
-import { recordPass } from './record-pass.ts';
+import type { Invocation } from './invoked.ts';
+import { countPass, logPass, logUnstartedPass } from './log-pass.ts';
+import { recordPass } from './pass-record.ts';
 import { runPass } from './run-pass.ts';
-import { countPass, tellPass, tellUnbegun } from './tell-pass.ts';
 
 /** What all visits of one invocation share. */
 export interface Round extends Invocation {
@@ -48,7 +48,7 @@ export async function visitCluster(round: Round, name: string, open: OpenCluster
     if (pause !== undefined) return { outcome: 'paused', pause };
     return { outcome: await passIfDue(round, cluster, startedAtMs, signal) };
   } catch (error) {
-    tellUnbegun(telemetry, loop.id, name, error);
+    logUnstartedPass(telemetry, loop.id, name, error);
     return { outcome: 'failed' };
   } finally {
     cancel();
@@ -79,7 +79,7 @@ async function passIfDue(
   const ownedBy = isOwner ? undefined : owner;
   const ran = await runPass(environment, { loop, cluster, previous, startedAtMs, signal, warn, ownedBy });
   const pass = isOwner ? await recordPass(environment, loop.id, cluster.spec, ran, last) : ran;
-  tellPass(telemetry, loop.id, name, pass);
+  logPass(telemetry, loop.id, name, pass);
   return pass.errors.length > 0 ? 'failed' : 'succeeded';
 }
 

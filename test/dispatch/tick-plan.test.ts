@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { LOOPS } from '../../lib/cluster/cluster-spec.ts';
-import { planTicks } from '../../lib/dispatch/tick-plan.ts';
+import { planTicks } from '../../lib/dispatch/ticks.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';
 
 const MINUTE = Date.parse('2026-01-01T12:00:00Z');

@@ -30,7 +30,7 @@ async function anAws(react: (call: AwsCall) => AwsAnswer): Promise<FakeAws> {
 }
 
 /** Waits for nothing for long. */
-const aReader = () => kubeconfigReader({ maxAttempts: 1, requestTimeoutMs: 200 });
+const aReader = (requestTimeoutMs = 30_000) => kubeconfigReader({ maxAttempts: 1, requestTimeoutMs });
 const never = new AbortController().signal;
 
 /** Secrets and parameters are the name of what was asked for. */
@@ -191,7 +191,7 @@ describe('what keeps it from being read is told with what to do', () => {
     },
   ])('$title', async ({ stored, answer, code, told }) => {
     await anAws((call) => (call.action === 'AssumeRole' ? assumedRole('ROLE') : answer));
-    const read = aReader()(stored, never);
+    const read = aReader('hang' in answer ? 50 : undefined)(stored, never);
     await expect(read).rejects.toMatchObject({ code, message: expect.stringMatching(told) });
     await expect(read).rejects.not.toMatchObject({ message: expect.stringContaining('abc123') });
   });

@@ -7,9 +7,9 @@ afterEach(async () => {
   await aws?.stop();
 });
 
-async function read(store: 'secretsManager' | 'ssm', react: (call: AwsCall) => AwsAnswer) {
+async function read(store: 'secretsManager' | 'ssm', react: (call: AwsCall) => AwsAnswer, requestTimeoutMs = 30_000) {
   aws = await startFakeAws(react);
-  const reader = secretTextReader(store, { maxAttempts: 1, requestTimeoutMs: 200 });
+  const reader = secretTextReader(store, { maxAttempts: 1, requestTimeoutMs });
   return reader('p/admission/demo', new AbortController().signal);
 }
 
@@ -35,5 +35,5 @@ test('any other answer is a failure that is told by its name alone', async () =>
 });
 
 test('so is none', async () => {
-  expect(await read('ssm', () => ({ hang: true }))).toMatchObject({ outcome: 'failed' });
+  expect(await read('ssm', () => ({ hang: true }), 50)).toMatchObject({ outcome: 'failed' });
 });

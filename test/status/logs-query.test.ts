@@ -13,15 +13,15 @@ const run = promisify(execFile);
 /** Passes that changed, observed and failed, told as the functions tell them. */
 const program = `
   import { powertoolsTelemetry } from './lib/telemetry/powertools.ts';
-  import { tellPass } from './lib/dispatch/tell-pass.ts';
+  import { logPass } from './lib/dispatch/tell-pass.ts';
   const telemetry = powertoolsTelemetry({ loop: 'cluster-ip-repair', requestId: 'r-1' });
   const three = (word) => [1, 2, 3].map((number) => word + number);
   const findings = three('what').map((message) => ({ type: 'duplicate', message }));
   const pass = { passId: 'p-1', mode: 'enforce', startedAtMs: 0, durationMs: 12, errors: [], wouldWrite: [] };
   const report = { changes: three('changed'), findings, counts: { services: 2 }, errors: [] };
-  tellPass(telemetry, 'cluster-ip-repair', 'prod-1', { ...pass, report });
-  tellPass(telemetry, 'cluster-ip-repair', 'prod-1', { ...pass, mode: 'observe', report, wouldWrite: three('write') });
-  tellPass(telemetry, 'cluster-ip-repair', 'prod-1', { ...pass, errors: three('no').map((text) => new TypeError(text)) });
+  logPass(telemetry, 'cluster-ip-repair', 'prod-1', { ...pass, report });
+  logPass(telemetry, 'cluster-ip-repair', 'prod-1', { ...pass, mode: 'observe', report, wouldWrite: three('write') });
+  logPass(telemetry, 'cluster-ip-repair', 'prod-1', { ...pass, errors: three('no').map((text) => new TypeError(text)) });
 `;
 
 type Line = Readonly<Record<string, unknown>>;

@@ -4,15 +4,13 @@ import type { PassReport } from '../loops/pass.ts';
 import { errorSentence, stackOfFault } from '../telemetry/describe-error.ts';
 import { failedPassCounter, findingCounter, samplesOf } from '../telemetry/metrics.ts';
 import type { Fields, Level, Telemetry } from '../telemetry/telemetry.ts';
-import type { EndedPass } from './pass-record.ts';
-import { isNews } from './pass-record.ts';
-import { someOf } from './some-of.ts';
+import { type EndedPass, isNews } from './pass-record.ts';
 
 /** From here on a range is told of, whether or not anything else is. */
 const FULL_PERCENT = 80;
 
 /** Counts the pass; its line is only written when it changed, found or failed something. */
-export function tellPass(telemetry: Telemetry, loop: Loop, cluster: string, pass: EndedPass): void {
+export function logPass(telemetry: Telemetry, loop: Loop, cluster: string, pass: EndedPass): void {
   const { report, errors, durationMs, events } = pass;
   const failed = errors.length > 0;
   countPass(telemetry, loop, failed, cluster);
@@ -41,7 +39,7 @@ function foundByType(report: PassReport | undefined): ReadonlyMap<FindingType, n
 }
 
 /** A pass that could not even begin. */
-export function tellUnbegun(telemetry: Telemetry, loop: Loop, cluster: string, error: unknown): void {
+export function logUnstartedPass(telemetry: Telemetry, loop: Loop, cluster: string, error: unknown): void {
   countPass(telemetry, loop, true, cluster);
   telemetry.log('error', 'pass failed', { cluster, errors: [errorSentence(error)], stack: stackOfFault(error) });
 }
@@ -75,4 +73,13 @@ function fieldsOf({ passId, mode, ownedBy, durationMs, report, errors, wouldWrit
     eventsDropped: events?.dropped || undefined,
     eventErrors: someOf(events?.errors.map(errorSentence)),
   };
+}
+
+const MAX_ENTRIES = 20;
+
+/** The entries of a field of a log line: absent rather than empty, and never so many that the line is cut elsewhere. */
+export function someOf(all: readonly string[] | undefined): readonly string[] | undefined {
+  if (all === undefined || all.length === 0) return undefined;
+  if (all.length <= MAX_ENTRIES) return all;
+  return [...all.slice(0, MAX_ENTRIES), `and ${all.length - MAX_ENTRIES} more`];
 }

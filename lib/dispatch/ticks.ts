@@ -1,0 +1,186 @@
+import * as z from 'zod/mini';
+import type { Loop } from '../cluster/cluster-spec.ts';
+import { SCHEDULE_SECONDS } from '../cluster/schedules.ts';
+import type { OutgoingMessage } from '../queue/message-queue.ts';
+import { errorSentence } from '../telemetry/describe-error.ts';
+import type { Telemetry } from '../telemetry/telemetry.ts';
+import { CLOSING_MS, CONCURRENT_PASSES, QUEUEING_MS } from './budgets.ts';
+import { clusterName, eventFaults } from './event-faults.ts';
+import type { Invocation } from './invoked.ts';
+import { someOf } from './log-pass.ts';
+
+/** One tick of a loop for some of its clusters, as it waits in the loop's queue. */
+export interface TickMessage {
+  readonly loop: Loop;
+  readonly dueAtMs: number;
+  readonly clusters: readonly string[];
+}
+
+/** What a received message turns out to be. */
+export type ReceivedTick =
+  | { readonly outcome: 'due'; readonly clusters: readonly string[]; readonly dueAtMs: number }
+  /** Later than an interval: the next tick has come already. */
+  | { readonly outcome: 'late'; readonly lateMs: number; readonly clusters: readonly string[] }
+  | { readonly outcome: 'unreadable'; readonly reason: string };
+
+const SCHEMA = 1;
+
+const tick = z.looseObject({
+  schema: z.literal(SCHEMA, `is not ${SCHEMA}, the one that this version reads`),
+  loop: z.string(),
+  dueAtMs: z.number(),
+  clusters: z.array(clusterName).check(z.minLength(1, 'names no cluster')),
+});
+
+export function tickBody({ loop, dueAtMs, clusters }: TickMessage): string {
+  return JSON.stringify({ schema: SCHEMA, loop, dueAtMs, clusters });
+}
+
+/** Judges the body of a message that `loop` received. */
+export function receiveTick(body: string, loop: Loop, nowMs: number): ReceivedTick {
+  const parsed = tick.safeParse(jsonOf(body));
+  if (!parsed.success) return { outcome: 'unreadable', reason: `It is no tick: ${eventFaults(parsed.error)}` };
+  const { dueAtMs, clusters } = parsed.data;
+  if (parsed.data.loop !== loop) {
+    return { outcome: 'unreadable', reason: `It is a tick of the loop ${parsed.data.loop}, and this is ${loop}` };
+  }
+  const lateMs = nowMs - dueAtMs;
+  if (lateMs > SCHEDULE_SECONDS[loop] * 1000) return { outcome: 'late', lateMs, clusters };
+  return { outcome: 'due', clusters, dueAtMs };
+}
+
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** The finest that a schedule can be. */
+const SCHEDULE_MS = 60_000;
+
+/** A cluster as far as its ticks go. */
+export interface Ticking {
+  readonly name: string;
+  readonly intervalSeconds: Readonly<Record<Loop, number>>;
+}
+
+export interface PlannedTick extends OutgoingMessage {
+  readonly tick: TickMessage;
+  /** The tick that is due now; the others follow within the minute. */
+  readonly isFirst: boolean;
+}
+
+/** Whether there are more clusters than one invocation runs at the same time. */
+function isFleet(clusters: readonly unknown[], clustersPerTick: number): boolean {
+  return clusters.length > clustersPerTick;
+}
+
+interface PlanOptions {
+  readonly dueAtMs: number;
+  readonly nowMs: number;
+  readonly clustersPerTick: number;
+}
+
+/**
+ * What the minute's invocation queues: the ticks until the next minute, and in a fleet the one that is due now as well,
+ * before the others. A time that has passed is left out, because the tick of now is nearer.
+ */
+export function planTicks(loop: Loop, clusters: readonly Ticking[], options: PlanOptions): PlannedTick[] {
+  const { dueAtMs, nowMs, clustersPerTick } = options;
+  const first = isFleet(clusters, clustersPerTick) ? ticksAt(loop, nowMs, clusters, options) : [];
+  const frequent = clusters.filter(({ intervalSeconds }) => intervalSeconds[loop] * 1000 < SCHEDULE_MS);
+  const later = laterTimes(loop, Math.min(dueAtMs, nowMs)).filter((atMs) => atMs > nowMs);
+  return [...first, ...later.flatMap((atMs) => ticksAt(loop, atMs, frequent, options))];
+}
+
+function laterTimes(loop: Loop, fromMs: number): number[] {
+  const everyMs = SCHEDULE_SECONDS[loop] * 1000;
+  const times: number[] = [];
+  for (let offsetMs = everyMs; offsetMs < SCHEDULE_MS; offsetMs += everyMs) times.push(fromMs + offsetMs);
+  return times;
+}
+
+function ticksAt(
+  loop: Loop,
+  dueAtMs: number,
+  clusters: readonly Ticking[],
+  { nowMs, clustersPerTick }: PlanOptions,
+): PlannedTick[] {
+  const ticks: PlannedTick[] = [];
+  for (let start = 0; start < clusters.length; start += clustersPerTick) {
+    const names = clusters.slice(start, start + clustersPerTick).map(({ name }) => name);
+    const tick: TickMessage = { loop, dueAtMs, clusters: names };
+    const delaySeconds = Math.ceil((dueAtMs - nowMs) / 1000);
+    ticks.push({ tick, body: tickBody(tick), delaySeconds, isFirst: dueAtMs === nowMs });
+  }
+  return ticks;
+}
+
+/** What the minute's invocation handed out. */
+export interface HandedOut<Cluster> {
+  /** Clusters whose tick of now is left to this invocation. */
+  readonly own: readonly Cluster[];
+  /** Messages that were queued. */
+  readonly queued: number;
+}
+
+/**
+ * Queues the ticks until the next minute, and in a fleet that of now. What cannot be queued is told and counted; of the
+ * tick of now it is done here instead. Never throws.
+ */
+export async function queueTicks<Cluster extends Ticking>(
+  loop: Loop,
+  clusters: readonly Cluster[],
+  dueAtMs: number,
+  { environment, telemetry, remainingMs }: Invocation,
+): Promise<HandedOut<Cluster>> {
+  const { tickQueue, nowMs, clustersPerTick = CONCURRENT_PASSES } = environment;
+  if (tickQueue === undefined) return { own: clusters, queued: 0 };
+  const ticks = planTicks(loop, clusters, { dueAtMs, nowMs: nowMs(), clustersPerTick });
+  if (ticks.length === 0) return { own: clusters, queued: 0 };
+
+  const deadline = environment.startDeadline(Math.min(QUEUEING_MS, Math.max(0, remainingMs() - CLOSING_MS)));
+  try {
+    const unsent = await tickQueue.send(ticks, deadline.signal);
+    if (unsent.length > 0) {
+      telemetry.count('unqueuedTicks', unsent.length);
+      const errors = [...new Set(unsent.map(({ error }) => errorSentence(error)))];
+      telemetry.log('error', 'ticks not queued', { ticks: unsent.length, errors: someOf(errors) });
+    }
+    const leftHere = new Set(unsent.flatMap(({ message: { tick, isFirst } }) => (isFirst ? tick.clusters : [])));
+    const own = isFleet(clusters, clustersPerTick) ? clusters.filter(({ name }) => leftHere.has(name)) : clusters;
+    return { own, queued: ticks.length - unsent.length };
+  } finally {
+    deadline.cancel();
+  }
+}
+
+/** Of the messages that a loop received, the ticks that are due. The others are told, counted and done with. */
+export function receivedTicks(
+  loop: Loop,
+  bodies: readonly string[],
+  nowMs: number,
+  telemetry: Telemetry,
+): { readonly names: readonly string[]; readonly dueAtMs?: number } {
+  const names = new Set<string>();
+  const dueAtMs: number[] = [];
+  for (const body of bodies) {
+    const received = receiveTick(body, loop, nowMs);
+    switch (received.outcome) {
+      case 'due':
+        for (const name of received.clusters) names.add(name);
+        dueAtMs.push(received.dueAtMs);
+        break;
+      case 'late':
+        telemetry.count('lateTicks', 1);
+        telemetry.log('warn', 'tick dropped', { lateMs: received.lateMs, clusters: received.clusters });
+        break;
+      case 'unreadable':
+        telemetry.count('unreadableTicks', 1);
+        telemetry.log('error', 'message dropped', { errors: [received.reason] });
+    }
+  }
+  return { names: [...names], ...(dueAtMs.length > 0 && { dueAtMs: Math.min(...dueAtMs) }) };
+}
