@@ -13,7 +13,7 @@ const run = promisify(execFile);
 /** Passes that changed, observed and failed, told as the functions tell them. */
 const program = `
   import { powertoolsTelemetry } from './lib/telemetry/powertools.ts';
-  import { logPass } from './lib/dispatch/tell-pass.ts';
+  import { logPass } from './lib/dispatch/log-pass.ts';
   const telemetry = powertoolsTelemetry({ loop: 'cluster-ip-repair', requestId: 'r-1' });
   const three = (word) => [1, 2, 3].map((number) => word + number);
   const findings = three('what').map((message) => ({ type: 'duplicate', message }));
