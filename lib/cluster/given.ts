@@ -36,10 +36,9 @@ export function keepGiven(given: readonly Given[], isKept: (bit: number) => bool
   });
 }
 
-/** How many items the Services of a namespace were given. */
-export function countGiven(given: readonly Given[], namespace: string): number {
-  const own = given.filter((each) => each.namespace === namespace);
-  return own.reduce((sum, { first, later }) => sum + first.length + later.length, 0);
+/** How many items these Services were given. */
+export function countGiven(given: readonly Given[]): number {
+  return given.reduce((sum, { first, later }) => sum + first.length + later.length, 0);
 }
 
 export function sameGiven(one: readonly Given[] = [], other: readonly Given[] = []): boolean {

@@ -1,5 +1,5 @@
 import { AllocatorError } from '../allocator/errors.ts';
-import { countGiven, givenTo, type ServiceName } from '../cluster/given.ts';
+import { countGiven, type Given, givenTo, type ServiceName } from '../cluster/given.ts';
 import type { RangeDraft } from './range-draft.ts';
 import { type Refused, type Taken, type TakeUp, takeAll, type Wanted } from './range-operations.ts';
 
@@ -30,7 +30,7 @@ export interface Undo<Item> {
 
 /** A namespace gets this many items in any case, so that the last ones of a range can be given. */
 const LEAST_GIVEN = 16;
-/** Kept in the item of the range: some 2,000 Services. */
+/** Kept in the item of the range: some 2,000 Services, and of one namespace half as many. */
 const MOST_GIVEN_BYTES = 64 * 1024;
 /** A bit and its comma, in the largest range. */
 const BIT_BYTES = 8;
@@ -108,14 +108,25 @@ function ownItems<Item>(
 
 /**
  * A Service that is refused later, by a quota or validation, keeps what it was given until it is freed as a leak. So that
- * no namespace can take everything like this, it never has more on the way than is left for all others.
+ * no namespace can take everything like this, it never has more on the way than is left for all others: of the items, and
+ * of the bytes in which they are remembered.
  */
-function limitFor<Item>({ given, free }: RangeDraft<Item>, { namespace }: ServiceName): (count: number) => boolean {
-  const before = countGiven(given, namespace);
-  const bits = given.reduce((sum, { first, later }) => sum + first.length + later.length, 0);
-  const names = given.reduce((sum, { name }) => sum + name.length, 0);
-  const hasRoom = names + bits * BIT_BYTES < MOST_GIVEN_BYTES;
-  return (count) => count === 0 || (hasRoom && count <= free && before + count <= Math.max(LEAST_GIVEN, free - count));
+function limitFor<Item>(
+  { given, free }: RangeDraft<Item>,
+  { namespace, name }: ServiceName,
+): (count: number) => boolean {
+  const own = given.filter((each) => each.namespace === namespace);
+  const [ownBits, ownBytes] = [countGiven(own), bytesGiven(own)];
+  const roomBytes = MOST_GIVEN_BYTES - bytesGiven(given);
+  return (count) => {
+    const bytes = name.length + count * BIT_BYTES;
+    const hasRoom = ownBytes + bytes <= roomBytes - bytes;
+    return count === 0 || (hasRoom && count <= free && ownBits + count <= Math.max(LEAST_GIVEN, free - count));
+  };
+}
+
+function bytesGiven(given: readonly Given[]): number {
+  return given.reduce((sum, { name }) => sum + name.length, countGiven(given) * BIT_BYTES);
 }
 
 function tooManyUnclaimed({ namespace }: ServiceName): AllocatorError {

@@ -179,6 +179,20 @@ describe('a Service that its API server refuses afterwards', () => {
     expect(await portsTaken(world)).toBe(90);
   });
 
+  test('does not fill what the range remembers: others have as much room left as the names of its namespace take', async () => {
+    const world = await anAdmissionWorld({ spec: { serviceClusterIPRanges: ['10.0.0.0/20', 'fd00::/112'] } });
+    const bits = Array.from({ length: 470 }, (_, index) => 16 + index);
+    const given = bits.map((bit) => {
+      return { namespace: 'busy', name: `s${bit}`.padEnd(63, 'x'), reviews: 1, first: [bit], later: [] };
+    });
+    await world.store(RANGE_KEYS.primary, { range: '10.0.0.0/20', data: fromBits(bits), given });
+    const name = 'next'.padEnd(63, 'x');
+    expect(await world.ask({ namespace: 'busy', name })).toMatchObject({ allowed: false, status: { code: 429 } });
+    expect(await world.ask({ namespace: 'other', name })).toMatchObject({ allowed: true });
+    // What is remembered of it is still given.
+    expect(await world.ask({ namespace: 'busy', name: given[0]?.name ?? '' })).toMatchObject({ allowed: true });
+  });
+
   test('has no more of a range that is nearly full than a few, and does have them', async () => {
     const world = await anAdmissionWorld({ spec: { serviceNodePortRange: '30000-30015' } });
     expect(await world.ask(withPorts(16))).toMatchObject({ allowed: true });
