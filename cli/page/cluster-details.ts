@@ -7,7 +7,7 @@ import { findingsSection } from './findings.ts';
 import { badge } from './health.ts';
 import { type Child, type Html, html, name } from './html.ts';
 import { loopsSection } from './loops.ts';
-import { rangeSection } from './range-section.ts';
+import { rangeSection } from './range-map.ts';
 import { counted, relative } from './words.ts';
 
 const MOST_ATTENTION = 20;

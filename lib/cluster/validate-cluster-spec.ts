@@ -4,14 +4,13 @@ import { portIntervalText } from '../allocator/port-interval.ts';
 import { apiServerFaults } from './api-server-rules.ts';
 import { type SpecOptions, withAutoAddress } from './auto-address.ts';
 import { checkShape } from './check-shape.ts';
-import type { ApiServerSpec, ClusterSpec } from './cluster-spec.ts';
-import { completedKubeconfig, kubeconfigFaults } from './kubeconfig-rules.ts';
+import { type ApiServerSpec, type ClusterSpec, type KubeconfigSpec, LOOPS } from './cluster-spec.ts';
 import { callerKeyFaults, nameFaults, systemNamespaceFaults } from './name-rules.ts';
 import { extraPortFaults, nodePortRangeFaults, readNodePortRange, servicePortFaults } from './port-rules.ts';
+import { LEASE_INTERVALS, SCHEDULE_SECONDS } from './schedules.ts';
 import { readServiceRanges, serviceRangeFaults } from './service-ranges.ts';
-import type { SpecFault } from './spec-fault.ts';
+import { fault, type SpecFault } from './spec-fault.ts';
 import type { ShapedSpec, SpecDraft } from './spec-shape.ts';
-import { intervalFaults, leaseFaults, masterCountFaults, maxEventsFaults } from './timing-rules.ts';
 
 export type SpecResult = { readonly spec: ClusterSpec } | { readonly faults: readonly SpecFault[] };
 
@@ -71,4 +70,114 @@ function completedApiServer({ address, host, kind, probe }: ShapedSpec['apiServe
   return address === undefined
     ? { host: (host ?? '').toLowerCase(), kind: 'shared', probe: complete }
     : { address: canonicalAddress(address) ?? address, kind: kind ?? 'server', probe: complete };
+}
+
+const DAY_SECONDS = 86_400;
+const MOST_EVENTS = 10_000;
+
+/** A pass runs when its schedule does: an interval that is no multiple of it could not be kept. */
+function intervalFaults({ intervalSeconds }: SpecDraft): SpecFault[] {
+  return LOOPS.flatMap((loop) => {
+    const seconds = intervalSeconds?.[loop];
+    const schedule = SCHEDULE_SECONDS[loop];
+    if (seconds === undefined || (seconds > 0 && seconds <= DAY_SECONDS && seconds % schedule === 0)) return [];
+    const fix = `write a multiple of ${schedule}, at most ${DAY_SECONDS} (a day)`;
+    return [
+      fault(
+        ['intervalSeconds', loop],
+        `${loop} cannot run every ${seconds} s: its schedule is every ${schedule} s`,
+        fix,
+      ),
+    ];
+  });
+}
+
+/** Else a tick that comes a little late would find every lease run out. */
+function leaseFaults({ endpoints, intervalSeconds }: SpecDraft): SpecFault[] {
+  const { leaseSeconds, reconciler } = endpoints ?? {};
+  if (leaseSeconds === undefined || reconciler === undefined || reconciler === 'none') return [];
+  const at = ['endpoints', 'leaseSeconds'];
+  if (leaseSeconds < 1 || leaseSeconds > DAY_SECONDS) {
+    return [fault(at, `${leaseSeconds} s is no time for a lease`, `write seconds from 15 to ${DAY_SECONDS} (a day)`)];
+  }
+  const interval = intervalSeconds?.['kubernetes-service'];
+  if (interval === undefined || leaseSeconds >= LEASE_INTERVALS * interval) return [];
+  const message = `${leaseSeconds} s is less than ${LEASE_INTERVALS} times the interval of kubernetes-service, ${interval} s`;
+  return [fault(at, message, `write ${Math.ceil(LEASE_INTERVALS * interval)} or more`)];
+}
+
+function masterCountFaults({ endpoints, apiServers }: SpecDraft): SpecFault[] {
+  const { masterCount, reconciler } = endpoints ?? {};
+  if (masterCount === undefined) return [];
+  const at = ['endpoints', 'masterCount'];
+  if (masterCount < 1) {
+    const message = `--apiserver-count should be a positive number, but value '${masterCount}' provided`;
+    return [fault(at, message, 'write the number of API servers')];
+  }
+  const servers = apiServers?.length ?? 0;
+  if (reconciler !== 'master-count' || masterCount >= servers) return [];
+  return [
+    fault(at, `${masterCount} is less than the ${servers} API servers in apiServers`, `write ${servers} or more`),
+  ];
+}
+
+function maxEventsFaults({ maxEventsPerPass: most }: SpecDraft): SpecFault[] {
+  if (most === undefined || (most >= 0 && most <= MOST_EVENTS)) return [];
+  return [fault(['maxEventsPerPass'], `${most} is no number of events`, `write a number from 0 to ${MOST_EVENTS}`)];
+}
+
+const AT = 'kubeconfig';
+const STORES = ['file', 'secretsManager', 'ssm'] as const;
+type Store = (typeof STORES)[number];
+
+/** As `CreateSecret` and `PutParameter` take names, and ARNs of either. */
+const SECRET_NAME = /^[\w/+=.@-]{1,512}$/;
+const PARAMETER_NAME = /^[\w./-]{1,1011}$/;
+const SECRET_ARN = /^arn:aws[\w-]*:secretsmanager:[\w-]+:\d{12}:secret:[\w/+=.@-]+$/;
+const PARAMETER_ARN = /^arn:aws[\w-]*:ssm:[\w-]+:\d{12}:parameter\/[\w./-]+$/;
+const ROLE_ARN = /^arn:aws[\w-]*:iam::\d{12}:role\/[\w+=,.@/-]+$/;
+
+/** One place to read from, and a role only where there is something to be allowed to. */
+function kubeconfigFaults({ kubeconfig }: SpecDraft): SpecFault[] {
+  if (kubeconfig === undefined) return [];
+  const said = STORES.filter((store) => store in kubeconfig);
+  if (said.length === 0) {
+    return [fault([AT], 'says neither file, secretsManager nor ssm', 'write secretsManager: the name of a secret')];
+  }
+  if (said.length > 1) return [fault([AT], `has both ${said.join(' and ')}`, 'keep the one to read from')];
+  return [
+    ...said.flatMap((store) => fileNameFaults(store, kubeconfig[store])),
+    ...roleFaults(said, kubeconfig.roleArn),
+  ];
+}
+
+function fileNameFaults(store: Store, name: string | undefined): SpecFault[] {
+  if (name === undefined) return [];
+  if (store === 'secretsManager' && !SECRET_NAME.test(name) && !SECRET_ARN.test(name)) {
+    const fix = 'write one such as kube-bootstrap-controller/dev/prod-eu-1, or the ARN of the secret';
+    return [fault([AT, store], `${JSON.stringify(name)} is no name of a secret`, fix)];
+  }
+  if (store === 'ssm' && !PARAMETER_NAME.test(name) && !PARAMETER_ARN.test(name)) {
+    const fix = 'write one such as /kube-bootstrap-controller/dev/prod-eu-1, or the ARN of the parameter';
+    return [fault([AT, store], `${JSON.stringify(name)} is no name of a parameter`, fix)];
+  }
+  return [];
+}
+
+function roleFaults(said: readonly Store[], roleArn: string | undefined): SpecFault[] {
+  if (roleArn === undefined) return [];
+  const at = [AT, 'roleArn'];
+  if (said.includes('file')) return [fault(at, 'has no meaning beside a file', 'leave it out')];
+  if (ROLE_ARN.test(roleArn)) return [];
+  const fix = 'write one such as arn:aws:iam::123456789012:role/read-kubeconfigs';
+  return [fault(at, `${JSON.stringify(roleArn)} is no ARN of a role`, fix)];
+}
+
+/** What the rules let pass, as one of its kinds. */
+function completedKubeconfig(shaped: ShapedSpec['kubeconfig']): KubeconfigSpec {
+  const { file, secretsManager, ssm, roleArn, context } = shaped;
+  const chosen = context === undefined ? {} : { context };
+  if (file !== undefined) return { file, ...chosen };
+  const role = roleArn === undefined ? {} : { roleArn };
+  return secretsManager === undefined ? { ssm: ssm ?? '', ...role, ...chosen } : { secretsManager, ...role, ...chosen };
 }

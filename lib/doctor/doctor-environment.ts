@@ -1,5 +1,5 @@
 import type { LoadKubeconfig } from '../dispatch/load-kubeconfig.ts';
-import type { QueueDepth } from '../queue/queue-depth.ts';
+import type { QueueDepth } from '../queue/sqs-queue.ts';
 
 /** What the doctor needs besides the environment of every function. */
 export interface DoctorEnvironment {

@@ -6,12 +6,10 @@ import { DispatchError } from '../dispatch/errors.ts';
 import { clusterName, eventFaults } from '../dispatch/event-faults.ts';
 import { type Handler, type Invocation, invoked } from '../dispatch/invoked.ts';
 import { listClusters, type RegisteredCluster } from '../table/clusters.ts';
+import { checkCluster } from './check-cluster.ts';
+import { checkClock, checkQueues, checkTable } from './check-stack.ts';
 import type { DoctorEnvironment } from './doctor-environment.ts';
 import { type DoctorLine, fail, failed, looked, ok, warn } from './line.ts';
-import { lookAtClock } from './look-at-clock.ts';
-import { lookAtCluster } from './look-at-cluster.ts';
-import { lookAtQueues } from './look-at-queues.ts';
-import { lookAtTable } from './look-at-table.ts';
 
 export interface DoctorAnswer {
   /** What concerns them all first, then cluster by cluster. */
@@ -59,13 +57,13 @@ async function linesOf(
     const table = environment.table(signal);
     const { queues } = doctor;
     const [ofTable, ofQueues] = await Promise.all([
-      looked('table', () => unlessAborted(signal, () => lookAtTable(table, environment.nowMs()))),
+      looked('table', () => unlessAborted(signal, () => checkTable(table, environment.nowMs()))),
       queues === undefined
         ? []
-        : looked('queue', () => unlessAborted(signal, () => lookAtQueues(queues.urls, queues.depth, signal))),
+        : looked('queue', () => unlessAborted(signal, () => checkQueues(queues.urls, queues.depth, signal))),
     ]);
     const skewMs = environment.skewMs?.();
-    const ofClock = skewMs === undefined ? [] : lookAtClock(skewMs);
+    const ofClock = skewMs === undefined ? [] : checkClock(skewMs);
     const common = [...ofTable, ...ofClock, ...ofQueues];
     if (ofTable.some(({ level }) => level === 'fail')) return common;
     const { clusters, lines } = await unlessAborted(signal, () => chosen(name, invocation, signal));
@@ -123,7 +121,7 @@ async function inTime(
   const deadline = environment.startDeadline(Math.max(0, Math.min(CLUSTER_MS, remainingMs() - 2 * CLOSING_MS)));
   const signal = AbortSignal.any([deadline.signal, whole]);
   try {
-    const lines = await looked('time', () => lookAtCluster(cluster, { environment, doctor, signal }));
+    const lines = await looked('time', () => checkCluster(cluster, { environment, doctor, signal }));
     return lines.map((line) => ({ cluster: cluster.spec.name, ...line }));
   } finally {
     deadline.cancel();

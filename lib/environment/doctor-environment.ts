@@ -1,7 +1,6 @@
 import { isLambda, kubeconfigLoader } from '../dispatch/load-kubeconfig.ts';
 import type { DoctorEnvironment } from '../doctor/doctor-environment.ts';
-import { sqsQueueDepth } from '../queue/queue-depth.ts';
-import { createSqsClient } from '../queue/sqs-client.ts';
+import { createSqsClient, sqsQueueDepth } from '../queue/sqs-queue.ts';
 import { kubeconfigReader } from '../secrets/read-kubeconfig.ts';
 
 /** `TICK_QUEUE_URLS` names the queues of the ticks, with commas between; without it there are none. */

@@ -1,4 +1,5 @@
-import { SendMessageBatchCommand, type SQSClient } from '@aws-sdk/client-sqs';
+import { GetQueueAttributesCommand, SendMessageBatchCommand, SQSClient } from '@aws-sdk/client-sqs';
+import { NodeHttpHandler } from '@smithy/node-http-handler';
 import {
   type MessageQueue,
   type OutgoingMessage,
@@ -78,4 +79,46 @@ function queueError(error: unknown, url: string, signal: AbortSignal): QueueErro
   const code = CODES.get(name) ?? 'Unavailable';
   const what = signal.aborted ? 'was given up when its time was over' : `failed (${name})`;
   return new QueueError(code, `sqs:SendMessage to ${url} ${what}: ${REMEDIES[code]}`, { cause: error });
+}
+
+/** About how many messages wait in a queue, those too whose time has not come. Throws what the AWS SDK throws. */
+export type QueueDepth = (url: string, signal: AbortSignal) => Promise<number>;
+
+export function sqsQueueDepth(client: SQSClient): QueueDepth {
+  return async (url, abortSignal) => {
+    const command = new GetQueueAttributesCommand({
+      QueueUrl: url,
+      AttributeNames: ['ApproximateNumberOfMessages', 'ApproximateNumberOfMessagesDelayed'],
+    });
+    const { Attributes = {} } = await client.send(command, { abortSignal });
+    return Object.values(Attributes).reduce((sum, count) => sum + (Number(count) || 0), 0);
+  };
+}
+
+export interface SqsClientOptions {
+  /** The queue is not where its URL says but at `AWS_ENDPOINT_URL`, as with an emulator. */
+  readonly endpointIsSet?: boolean;
+  /** Attempts of one call, the first included. Default 2: the minute's tick does without the queue. */
+  readonly maxAttempts?: number;
+  /** Default 500 ms. */
+  readonly connectionTimeoutMs?: number;
+  /** Longest wait for a reply, and longest silence within one. Default 1.5 s. */
+  readonly requestTimeoutMs?: number;
+}
+
+/** One client for a process. By default a call is over within about 4 s whatever happens. */
+export function createSqsClient(options: SqsClientOptions = {}): SQSClient {
+  const { endpointIsSet = false, maxAttempts = 2, connectionTimeoutMs = 500, requestTimeoutMs = 1500 } = options;
+  return new SQSClient({
+    ...(endpointIsSet && { useQueueUrlAsEndpoint: false }),
+    maxAttempts,
+    retryMode: 'standard',
+    requestHandler: new NodeHttpHandler({
+      connectionTimeout: connectionTimeoutMs,
+      requestTimeout: requestTimeoutMs,
+      // Without this the handler only warns and goes on waiting.
+      throwOnRequestTimeout: true,
+      socketTimeout: requestTimeoutMs,
+    }),
+  });
 }

@@ -1,9 +1,15 @@
 import { fromNodeProviderChain, fromTemporaryCredentials } from '@aws-sdk/credential-providers';
-import { parameterStore } from './parameter-store.ts';
 import { assumeFailure, noRegion, noText, readFailure } from './read-failures.ts';
-import { secretsManager } from './secrets-manager.ts';
-import type { Credentials, StoreClient, StoreClientOptions, StorePlace, StoreTimes } from './store-client.ts';
-import { storeClientOptions } from './store-client.ts';
+import {
+  type Credentials,
+  parameterStore,
+  type StoreClient,
+  type StoreClientOptions,
+  type StorePlace,
+  type StoreTimes,
+  secretsManager,
+  storeClientOptions,
+} from './store-client.ts';
 import { nameOf, regionIn, type StoredKubeconfig } from './stored-kubeconfig.ts';
 
 /** The text of a kubeconfig that is kept in AWS. Throws a `ClusterError`. */

@@ -1,7 +1,12 @@
 import { isNativeError } from 'node:util/types';
-import { parameterStore } from './parameter-store.ts';
-import { secretsManager } from './secrets-manager.ts';
-import { type StoreClient, type StorePlace, type StoreTimes, storeClientOptions } from './store-client.ts';
+import {
+  parameterStore,
+  type StoreClient,
+  type StorePlace,
+  type StoreTimes,
+  secretsManager,
+  storeClientOptions,
+} from './store-client.ts';
 
 /** Where a text is kept: a secret of Secrets Manager, or a parameter of Parameter Store. */
 export type SecretStore = 'secretsManager' | 'ssm';

@@ -1,3 +1,5 @@
+import { GetSecretValueCommand, SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
+import { GetParameterCommand, SSMClient } from '@aws-sdk/client-ssm';
 import { StandardRetryStrategy } from '@smithy/core/retry';
 import { NodeHttpHandler } from '@smithy/node-http-handler';
 
@@ -59,5 +61,32 @@ export function storeClientOptions(options: StoreTimes & StorePlace): StoreClien
       // Without this the handler only warns and goes on waiting.
       throwOnRequestTimeout: true,
     }),
+  };
+}
+
+/** Reads secrets of AWS Secrets Manager in one region, as one role. */
+export function secretsManager(options: StoreClientOptions): StoreClient {
+  const client = new SecretsManagerClient(options);
+  return {
+    read: async (name, abortSignal) => {
+      const { SecretString, SecretBinary } = await client.send(new GetSecretValueCommand({ SecretId: name }), {
+        abortSignal,
+      });
+      return SecretString ?? (SecretBinary && new TextDecoder().decode(SecretBinary));
+    },
+    region: () => client.config.region(),
+  };
+}
+
+/** Reads parameters of AWS Systems Manager in one region, as one role. */
+export function parameterStore(options: StoreClientOptions): StoreClient {
+  const client = new SSMClient(options);
+  return {
+    read: async (name, abortSignal) => {
+      const command = new GetParameterCommand({ Name: name, WithDecryption: true });
+      const { Parameter } = await client.send(command, { abortSignal });
+      return Parameter?.Value;
+    },
+    region: () => client.config.region(),
   };
 }

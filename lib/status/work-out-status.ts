@@ -1,8 +1,16 @@
-import { LOOPS } from '../cluster/cluster-spec.ts';
+import { type ApiServerKind, type ApiServerSpec, LOOPS } from '../cluster/cluster-spec.ts';
+import { isHeld, isWithdrawn, type Lease } from '../cluster/lease.ts';
 import { pauseInForce } from '../dispatch/due.ts';
-import { apiServerStatuses } from './api-server-status.ts';
+import type { ListedLease } from '../table/leases.ts';
 import { attentionFor } from './attention.ts';
-import type { Attention, ClusterStatus, FindingStatus, Health, PauseStatus } from './cluster-status.ts';
+import type {
+  ApiServerStatus,
+  Attention,
+  ClusterStatus,
+  FindingStatus,
+  Health,
+  PauseStatus,
+} from './cluster-status.ts';
 import { mendingHint } from './explanations.ts';
 import { type LoopsStanding, loopsStanding } from './loop-status.ts';
 import { rangeStatuses } from './range-status.ts';
@@ -60,4 +68,54 @@ function healthOf(attention: readonly Attention[], { loops, paused }: LoopsStand
   if (attention.length > 0) return 'warning';
   if (paused) return 'paused';
   return loops.some(({ state }) => state === 'neverRan') ? 'unknown' : 'good';
+}
+
+/** Those of the spec in its order, each host name with its addresses; then the leases that the spec does not name. */
+function apiServerStatuses(
+  apiServers: readonly ApiServerSpec[],
+  leases: readonly ListedLease[],
+  nowMs: number,
+): ApiServerStatus[] {
+  const left = new Map(leases.map((listed) => [listed.lease.address, listed]));
+  const taken = (listed: ListedLease, kind?: ApiServerKind): ApiServerStatus => {
+    left.delete(listed.lease.address);
+    return leaseStatus(listed, kind, nowMs);
+  };
+  const named = new Set(apiServers.flatMap((server) => ('address' in server ? server.address : [])));
+  const ofSpec = apiServers.flatMap((server): ApiServerStatus[] => {
+    if ('address' in server) {
+      const { address, kind } = server;
+      const listed = left.get(address);
+      return [listed === undefined ? { address, kind, state: 'neverSeen' } : taken(listed, kind)];
+    }
+    const { host, kind } = server;
+    const records = [...left.values()].filter(({ lease }) => lease.host === host && !named.has(lease.address));
+    return records.length === 0 ? [{ host, kind, state: 'neverSeen' }] : records.map((listed) => taken(listed, kind));
+  });
+  return [...ofSpec, ...[...left.values()].map((listed) => taken(listed))];
+}
+
+function leaseStatus({ lease, item }: ListedLease, kind: ApiServerKind | undefined, nowMs: number): ApiServerStatus {
+  const { address, host, source, expiresAtMs, misses, generation, withdrawnUntilMs, lastProbe } = lease;
+  const wasHeld = generation > 0;
+  // Afterwards the item is written for other reasons: for what its probe answered.
+  const untouched = wasHeld && expiresAtMs > nowMs && misses === 0 && withdrawnUntilMs === undefined;
+  return {
+    address,
+    ...(host !== undefined && { host }),
+    ...(kind !== undefined && { kind }),
+    state: stateOf(lease, nowMs),
+    source,
+    ...(wasHeld && { expiresAtMs }),
+    ...(untouched && { refreshedAtMs: item.updatedAtMs }),
+    ...(withdrawnUntilMs !== undefined && { withdrawnUntilMs }),
+    misses,
+    ...(lastProbe !== undefined && { lastProbe }),
+  };
+}
+
+function stateOf(lease: Lease, nowMs: number): ApiServerStatus['state'] {
+  const awaitsAnswer = lease.source === 'probe' && lease.withdrawnUntilMs !== undefined;
+  if (isWithdrawn(lease, nowMs) || awaitsAnswer) return 'withdrawn';
+  return isHeld(lease, nowMs) ? 'held' : 'ranOut';
 }

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import { LOOPS } from '../../lib/cluster/cluster-spec.ts';
-import { lookAtRights } from '../../lib/doctor/look-at-rights.ts';
+import { checkRights } from '../../lib/doctor/check-access.ts';
 import { type Permission, permissionText, selfReview } from '../../lib/kubernetes/access-review.ts';
 import { credentialEnds } from '../../lib/kubernetes/credential-end.ts';
 import { loadKubeconfigFile } from '../../lib/kubernetes/kubeconfig.ts';
@@ -133,7 +133,7 @@ describe('under deploy/rbac.yaml and a token of its service account', () => {
       deadline: AbortSignal.timeout(30_000),
       userAgent: 'doctor',
     });
-    const lines = await lookAtRights(review, 'enforce');
+    const lines = await checkRights(review, 'enforce');
     const [token] = await credentialEnds(access);
     await connections.close();
 

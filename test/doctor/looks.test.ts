@@ -1,14 +1,10 @@
 import { describe, expect, test } from '@jest/globals';
 import { LOOPS } from '../../lib/cluster/cluster-spec.ts';
-import { endLine, lookAtApiServer, lookAtKubeconfig, lookAtName } from '../../lib/doctor/look-at-access.ts';
-import { lookAtClock } from '../../lib/doctor/look-at-clock.ts';
-import { lookAtOwners } from '../../lib/doctor/look-at-owners.ts';
-import { lookAtPasses } from '../../lib/doctor/look-at-passes.ts';
-import { lookAtProbes } from '../../lib/doctor/look-at-probes.ts';
-import { lookAtQueues } from '../../lib/doctor/look-at-queues.ts';
-import { lookAtRights } from '../../lib/doctor/look-at-rights.ts';
-import { lookAtService, lookAtSpec } from '../../lib/doctor/look-at-spec.ts';
-import { lookAtTable } from '../../lib/doctor/look-at-table.ts';
+import { checkApiServer, checkKubeconfig, checkName, checkRights, endLine } from '../../lib/doctor/check-access.ts';
+import { checkOwners, checkPasses } from '../../lib/doctor/check-cluster.ts';
+import { checkProbes } from '../../lib/doctor/check-probes.ts';
+import { checkService, checkSpec } from '../../lib/doctor/check-spec.ts';
+import { checkClock, checkQueues, checkTable } from '../../lib/doctor/check-stack.ts';
 import { type Permission, permissionText } from '../../lib/kubernetes/access-review.ts';
 import { type CredentialEnd, credentialEnds } from '../../lib/kubernetes/credential-end.ts';
 import type { ApiServerAccess } from '../../lib/kubernetes/kubeconfig.ts';
@@ -44,14 +40,14 @@ const aTable = () => memoryTable({ nowMs: () => NOW_MS, newWriteId: countedWrite
 describe('the table', () => {
   test('is written, listed and left as it was', async () => {
     const table = aTable();
-    expect(await lookAtTable(table, NOW_MS)).toEqual([expect.objectContaining({ level: 'ok' })]);
+    expect(await checkTable(table, NOW_MS)).toEqual([expect.objectContaining({ level: 'ok' })]);
     expect(await table.list('#doctor', '')).toEqual([]);
   });
 
   test('what a doctor left that was cut off does not stop the next one', async () => {
     const table = aTable();
     await table.put({ cluster: '#doctor', key: 'probe', value: { atMs: 1 }, schema: 1 }, undefined);
-    expect(await lookAtTable(table, NOW_MS)).toEqual([expect.objectContaining({ level: 'ok' })]);
+    expect(await checkTable(table, NOW_MS)).toEqual([expect.objectContaining({ level: 'ok' })]);
   });
 });
 
@@ -62,7 +58,7 @@ describe('the clock', () => {
     { skewMs: 2_100, level: 'fail', message: "is 2.1 s ahead of the table's or more" },
     { skewMs: -960_000, level: 'fail', message: "is 960.0 s behind the table's or more" },
   ])('is $level when it is $skewMs ms ahead', ({ skewMs, level, message }) => {
-    expect(lookAtClock(skewMs)).toEqual([expect.objectContaining({ check: 'clock', level, message })]);
+    expect(checkClock(skewMs)).toEqual([expect.objectContaining({ check: 'clock', level, message })]);
   });
 });
 
@@ -70,18 +66,18 @@ describe('the queues', () => {
   const url = 'https://sqs.eu-test-1.amazonaws.com/123/ticks';
 
   test('there may be none', async () => {
-    expect(await lookAtQueues([], async () => 0, never)).toMatchObject([{ level: 'ok' }]);
+    expect(await checkQueues([], async () => 0, never)).toMatchObject([{ level: 'ok' }]);
   });
 
   test.each([
     { depth: 3, level: 'ok', message: 'ticks: 3 ticks wait' },
     { depth: 20_000, level: 'warn', message: 'ticks: 20000 ticks wait' },
   ])('$depth waiting ticks are a line of level $level', async ({ depth, level, message }) => {
-    expect(await lookAtQueues([url], async () => depth, never)).toEqual([expect.objectContaining({ level, message })]);
+    expect(await checkQueues([url], async () => depth, never)).toEqual([expect.objectContaining({ level, message })]);
   });
 
   test('one that does not answer is a failure with what to do', async () => {
-    const [line] = await lookAtQueues([url], () => Promise.reject(new Error('AccessDenied')), never);
+    const [line] = await checkQueues([url], () => Promise.reject(new Error('AccessDenied')), never);
     expect(line).toMatchObject({ level: 'fail', fix: expect.stringContaining('sqs:GetQueueAttributes') });
   });
 });
@@ -125,7 +121,7 @@ describe('the end of a credential', () => {
 
 describe('the way to the API server', () => {
   test('a kubeconfig that verifies nothing is a warning', async () => {
-    const lines = await lookAtKubeconfig(anAccess({ skipTlsVerify: true }), 'secret demo', NOW_MS);
+    const lines = await checkKubeconfig(anAccess({ skipTlsVerify: true }), 'secret demo', NOW_MS);
     expect(lines.map(({ check, level }) => `${check} ${level}`)).toEqual([
       'kubeconfig ok',
       'kubeconfig warn',
@@ -139,12 +135,12 @@ describe('the way to the API server', () => {
     { server: 'https://api.example.com', addresses: ['10.0.0.1'], level: 'ok' },
     { server: 'https://api.example.com', addresses: undefined, level: 'fail' },
   ])('the name of $server that is $addresses is a line of level $level', async ({ server, addresses, level }) => {
-    expect(await lookAtName(anAccess({ server }), async () => addresses)).toMatchObject([{ check: 'dns', level }]);
+    expect(await checkName(anAccess({ server }), async () => addresses)).toMatchObject([{ check: 'dns', level }]);
   });
 
   test('the API server tells its version', async () => {
     const review = { version: async () => 'v1.36.3', allows: async () => true };
-    const [line] = await lookAtApiServer(anAccess(), review);
+    const [line] = await checkApiServer(anAccess(), review);
     expect(line?.message).toBe('https://10.0.0.1:6443 is Kubernetes v1.36.3, and takes the credential');
   });
 
@@ -157,7 +153,7 @@ describe('the way to the API server', () => {
     { reply: { kind: 'unknown', message: 'x' }, level: 'warn', fix: 'Ask again' },
     { reply: { kind: 'silence', message: 'x' }, level: 'fail', fix: expect.stringContaining('firewall') },
   ])('a probe that gets $reply is a line of level $level', async ({ reply, level, fix }) => {
-    const lines = await lookAtProbes(aClusterSpec(), [], {
+    const lines = await checkProbes(aClusterSpec(), [], {
       probe: async () => reply,
       resolveHost: async () => undefined,
       signal: new AbortController().signal,
@@ -175,7 +171,7 @@ describe('the rights', () => {
   const justEnough = ({ namespace }: Permission) => namespace !== 'kube-system';
 
   test('are all there, and not too many', async () => {
-    const lines = await lookAtRights(reviewing(justEnough), 'enforce');
+    const lines = await checkRights(reviewing(justEnough), 'enforce');
     expect(lines.every(({ level }) => level === 'ok')).toBe(true);
     expect(lines.map(({ message }) => message)).toContain(
       'its endpoints: may create, get, update endpoints in default',
@@ -189,7 +185,7 @@ describe('the rights', () => {
   ] as const)('one to $verb that is missing, in $mode, is a line of level $level', async ({ mode, verb, level }) => {
     const missing = (permission: Permission) =>
       justEnough(permission) && !(permission.verb === verb && permission.resource === 'endpoints');
-    const lines = await lookAtRights(reviewing(missing), mode);
+    const lines = await checkRights(reviewing(missing), mode);
     expect(lines.filter((line) => line.level !== 'ok')).toEqual([
       expect.objectContaining({
         level,
@@ -200,7 +196,7 @@ describe('the rights', () => {
   });
 
   test('of an administrator are too many', async () => {
-    const lines = await lookAtRights(
+    const lines = await checkRights(
       reviewing(() => true),
       'enforce',
     );
@@ -225,7 +221,7 @@ describe('who else writes', () => {
     cluster.place(anEndpoints(['10.9.8.7']), manager);
     cluster.place(aSlice(['10.9.8.7']), manager);
     // The first objects of a memory cluster were written one and two seconds after the epoch.
-    return lookAtOwners(aClusterSpec(), cluster.port, nowMs);
+    return checkOwners(aClusterSpec(), cluster.port, nowMs);
   };
 
   test('nobody but us', async () => {
@@ -247,14 +243,14 @@ describe('who else writes', () => {
     const slice = aSlice(['10.9.8.7']);
     const labels = { ...slice.metadata.labels, 'endpointslice.kubernetes.io/managed-by': 'another' };
     const cluster = memoryCluster([{ ...slice, metadata: { ...slice.metadata, name: 'kubernetes-x', labels } }]);
-    const lines = await lookAtOwners(aClusterSpec(), cluster.port, HOUR);
+    const lines = await checkOwners(aClusterSpec(), cluster.port, HOUR);
     expect(lines).toMatchObject([{ level: 'warn', message: expect.stringContaining('managed by another') }]);
   });
 
   test('is not asked where the spec publishes nothing', async () => {
     const spec = aClusterSpec();
     const none = { ...spec, endpoints: { ...spec.endpoints, reconciler: 'none' as const } };
-    expect(await lookAtOwners(none, memoryCluster().port, HOUR)).toMatchObject([{ level: 'ok' }]);
+    expect(await checkOwners(none, memoryCluster().port, HOUR)).toMatchObject([{ level: 'ok' }]);
   });
 });
 
@@ -263,7 +259,7 @@ describe('the spec', () => {
 
   test('that only observes, is paused and belongs to another stack', () => {
     const paused = { untilMs: NOW_MS + HOUR, reason: 'work', by: 'me' };
-    const lines = lookAtSpec({ ...registered, paused, owner: { stack: 'theirs' } }, 'ours', NOW_MS);
+    const lines = checkSpec({ ...registered, paused, owner: { stack: 'theirs' } }, 'ours', NOW_MS);
     expect(lines.filter(({ level }) => level === 'warn').map(({ message }) => message)).toEqual([
       'nothing is written: it only observes',
       'it belongs to the stack theirs: this one (ours) only observes it',
@@ -295,7 +291,7 @@ describe('the spec', () => {
     { title: 'on another port', port: service('10.0.0.1', 8443), levels: ['warn'] },
     { title: 'missing', port: memoryCluster().port, levels: ['warn'] },
   ])('a Service that is $title', async ({ port, levels }) => {
-    const lines = await lookAtService(aClusterSpec(), port);
+    const lines = await checkService(aClusterSpec(), port);
     expect(lines.map(({ level }) => level)).toEqual(levels);
   });
 });
@@ -307,7 +303,7 @@ describe('the passes', () => {
       const record = aRunRecord(NOW_MS - 60_000, loop === 'kubernetes-service' ? overrides : {});
       await writeRunRecord(table, 'demo', loop, record, undefined);
     }
-    return lookAtPasses(aClusterSpec(), table, NOW_MS);
+    return checkPasses(aClusterSpec(), table, NOW_MS);
   }
 
   test('of all loops that succeeded are one line', async () => {
@@ -315,7 +311,7 @@ describe('the passes', () => {
   });
 
   test('that never were are warnings', async () => {
-    expect(await lookAtPasses(aClusterSpec(), aTable(), NOW_MS)).toMatchObject(LOOPS.map(() => ({ level: 'warn' })));
+    expect(await checkPasses(aClusterSpec(), aTable(), NOW_MS)).toMatchObject(LOOPS.map(() => ({ level: 'warn' })));
   });
 
   test.each<{ title: string; overrides: Partial<RunRecord>; message: string }>([

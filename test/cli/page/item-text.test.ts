@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { itemTexts } from '../../../cli/page/item-text.ts';
-import { ITEM_TEXT_SCRIPT } from '../../../cli/page/item-text-script.ts';
+import { ITEM_TEXT_SCRIPT } from '../../../cli/page/page-script.ts';
 import { addressOf, formatAddress, formatIPv4 } from '../../../lib/allocator/ip-address.ts';
 
 const inThePage = new Function(`${ITEM_TEXT_SCRIPT}; return itemText`)();

@@ -8,7 +8,7 @@ import type { RegisteredCluster } from '../table/clusters.ts';
 import { type DoctorLine, fail, ok, warn } from './line.ts';
 
 /** What a valid spec can still mean otherwise than its writer. */
-export function lookAtSpec(
+export function checkSpec(
   { spec, paused, owner }: RegisteredCluster,
   stack: string | undefined,
   nowMs: number,
@@ -44,7 +44,7 @@ export function lookAtSpec(
 }
 
 /** Whether the spec speaks of this cluster: its Service is where the spec says. */
-export async function lookAtService(spec: ClusterSpec, kubernetes: ClusterPort): Promise<readonly DoctorLine[]> {
+export async function checkService(spec: ClusterSpec, kubernetes: ClusterPort): Promise<readonly DoctorLine[]> {
   const service = await kubernetes.get<ServiceObject>(SERVICE_REF);
   if (service === undefined) {
     return [

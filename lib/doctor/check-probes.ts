@@ -14,7 +14,7 @@ interface Probing {
 }
 
 /** Each address that may be published, asked as the kubernetes-service loop asks it. */
-export async function lookAtProbes(
+export async function checkProbes(
   spec: ClusterSpec,
   leases: readonly Lease[],
   { probe, resolveHost, signal }: Probing,

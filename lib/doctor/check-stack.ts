@@ -1,0 +1,61 @@
+import type { QueueDepth } from '../queue/sqs-queue.ts';
+import type { KeyValueTable } from '../table/key-value-table.ts';
+import { MOST_SKEW_MS } from '../table/server-clock.ts';
+import { describeError } from '../telemetry/describe-error.ts';
+import { type DoctorLine, fail, ok, warn } from './line.ts';
+
+/** No cluster can have this name. */
+const PARTITION = '#doctor';
+const KEY = 'probe';
+const KEPT_MS = 60 * 60_000;
+
+/** Writes, reads and deletes an item of its own: all that the functions do to the table. */
+export async function checkTable(table: KeyValueTable, nowMs: number): Promise<readonly DoctorLine[]> {
+  const before = await table.get(PARTITION, KEY);
+  const content = { cluster: PARTITION, key: KEY, value: { atMs: nowMs }, schema: 1, expiresAtMs: nowMs + KEPT_MS };
+  const written = await table.put(content, before);
+  // Another doctor was faster: that proves the table too.
+  if (written.outcome !== 'won') return [ok('table', 'reads and writes; another doctor is looking at the same time')];
+  const listed = await table.list(PARTITION, KEY);
+  const deleted = await table.delete(written.item);
+  if (listed.length === 1 || deleted.outcome !== 'won') return [ok('table', 'reads, lists, writes and deletes')];
+  const fix = 'TABLE_NAME must be a table of DynamoDB itself, not a global replica or a cache of one';
+  return [fail('table', `what was written is not listed: ${listed.length} items instead of 1`, fix)];
+}
+
+/** @param skewMs how far this host's clock is ahead of the table's, as far as the replies so far prove. */
+export function checkClock(skewMs: number): readonly DoctorLine[] {
+  const apart = `${(Math.abs(skewMs) / 1000).toFixed(1)} s ${skewMs > 0 ? 'ahead of' : 'behind'} the table's`;
+  if (Math.abs(skewMs) <= MOST_SKEW_MS) return [ok('clock', "agrees with the table's")];
+  const fix =
+    'Set the clock of this host with chronyd or timedatectl: it decides when leases, holds and withdrawals end';
+  return [fail('clock', `is ${apart} or more`, fix)];
+}
+
+/** More ticks than this do not wait where they are worked off in their minute. */
+const MANY = 10_000;
+
+/** The queues of the ticks. Nothing is put into them: that would be a tick. */
+export async function checkQueues(
+  urls: readonly string[],
+  depth: QueueDepth,
+  signal: AbortSignal,
+): Promise<readonly DoctorLine[]> {
+  if (urls.length === 0) return [ok('queue', 'there are none: every loop runs as often as its schedule')];
+  return Promise.all(urls.map((url) => checkQueue(url, depth, signal)));
+}
+
+async function checkQueue(url: string, depth: QueueDepth, signal: AbortSignal): Promise<DoctorLine> {
+  const name = url.split('/').at(-1) ?? url;
+  try {
+    const waiting = await depth(url, signal);
+    if (waiting <= MANY) return ok('queue', `${name}: ${waiting} ticks wait`);
+    return warn('queue', `${name}: ${waiting} ticks wait`, 'Raise the parameter tickConcurrency of the stack');
+  } catch (error) {
+    const { code, message } = describeError(error);
+    const fix =
+      'Deploy the stack that makes the queue, allow sqs:GetQueueAttributes on it to this function, and in a VPC give it ' +
+      'an interface endpoint for SQS';
+    return fail('queue', `${name} does not answer (${code}: ${message})`, fix);
+  }
+}
