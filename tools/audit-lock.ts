@@ -3,6 +3,8 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 
 export interface LockedPackage {
+  /** Where it is not that of its folder: it was installed under an alias. */
+  readonly name?: string;
   readonly version?: string;
   readonly integrity?: string;
   readonly resolved?: string;
@@ -52,17 +54,24 @@ export function auditLock({ packages }: Lock, rules: AuditRules): { faults: read
 }
 
 function faultsOf(at: string, locked: LockedPackage, { allowScripts, knownBad }: AuditRules): string[] {
-  const { version = '', integrity, resolved, link = false, license, hasInstallScript = false, deprecated } = locked;
+  const { integrity, resolved, link = false, license, hasInstallScript = false, deprecated } = locked;
   if (link) return resolved === OWN_FOLDER ? [] : [`is the folder ${resolved}, and only ${OWN_FOLDER} may be one`];
   const faults: string[] = [];
   const isUnpublished = integrity === undefined && isOfOtherPlatform(locked);
   if (!isUnpublished && !/^sha512-[\w+/]{86}==$/.test(integrity ?? '')) faults.push('has no SHA-512 hash');
   if (resolved !== undefined && !resolved.startsWith(REGISTRY)) faults.push(`comes from ${resolved}`);
   if (!isUnpublished && !isAllowed(license)) faults.push(`has the licence ${license}, which is not on the list`);
-  if (hasInstallScript && !(nameOf(at) in allowScripts)) faults.push('has an install script that allowScripts omits');
+  if (hasInstallScript && !Object.hasOwn(allowScripts, nameOf(at)))
+    faults.push('has an install script that allowScripts omits');
   if (deprecated !== undefined) faults.push(`is deprecated: ${deprecated}`);
-  if (knownBad[nameOf(at)]?.includes(version)) faults.push(`${version} is known to be malicious`);
+  faults.push(...badVersion(at, locked, knownBad));
   return faults;
+}
+
+/** An alias has a folder of its own name, and says beside it what is in it. */
+function badVersion(at: string, { name = nameOf(at), version = '' }: LockedPackage, bad: AuditRules['knownBad']) {
+  const isBad = Object.hasOwn(bad, name) && bad[name]?.includes(version);
+  return isBad ? [`${version} is known to be malicious`] : [];
 }
 
 /** Of `MIT OR GPL-3.0` one is enough, of `Apache-2.0 AND MIT` each is needed. */
@@ -74,7 +83,8 @@ function isAllowed(license = ''): boolean {
 /** CI and the functions run on Linux with glibc. npm knows the hashes of what the registry of the lock's author had. */
 function isOfOtherPlatform({ optional = false, os, cpu, libc }: LockedPackage): boolean {
   const excludes = (values: LockedPackage['os'], ours: readonly string[]) =>
-    values !== undefined && ![values].flat().some((value) => ours.includes(value));
+    values !== undefined &&
+    ![values].flat().some((value) => value.startsWith('!') || value === 'any' || ours.includes(value));
   return optional && (excludes(os, ['linux']) || excludes(cpu, ['x64', 'arm64']) || excludes(libc, ['glibc']));
 }
 

@@ -6,6 +6,8 @@ import { measureLag } from './loop-lag.ts';
 import { CredentialMask } from './mask-credential.ts';
 import { describeNetworkError, networkFaultOf } from './network-fault.ts';
 import type { ProbeReply, Prober, ProbeTarget } from './probe.ts';
+import { inLargePieces } from './reply-bounds.ts';
+import { CIPHERS } from './tls-ciphers.ts';
 import type { OpenReply } from './transport.ts';
 
 export interface HttpsProberOptions {
@@ -79,7 +81,7 @@ async function ask(
     return {
       kind: 'status',
       status: reply.statusCode,
-      body: await startOf(new CredentialMask(sent, true).body(reply.body)),
+      body: await startOf(new CredentialMask(sent, true).body(inLargePieces(reply.body))),
     };
   } finally {
     await client.destroy();
@@ -97,6 +99,7 @@ function connectOptions(
 ) {
   return {
     rejectUnauthorized,
+    ciphers: CIPHERS,
     timeout: LONGEST_PROBE_MS,
     ...(ca && { ca }),
     ...(authenticated && { ...(cert && { cert }), ...(key && { key }) }),

@@ -42,6 +42,27 @@ export class BytesInFlight {
   }
 }
 
+/** A buffer of its own takes hundreds of bytes, beside what it holds. */
+const SMALL_PIECE_BYTES = 4 * 1024;
+
+/** Puts the small pieces of a body together: a server that sends it byte by byte would fill the memory with buffers. */
+export async function* inLargePieces(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  let held: Uint8Array = new Uint8Array();
+  try {
+    for await (const chunk of body) {
+      held = held.length === 0 ? chunk : Buffer.concat([held, chunk]);
+      if (held.length >= SMALL_PIECE_BYTES) {
+        yield held;
+        held = new Uint8Array();
+      }
+    }
+  } catch (error) {
+    if (held.length > 0) yield held;
+    throw error;
+  }
+  if (held.length > 0) yield held;
+}
+
 /** Reads a body to its end. Throws `OverBound` as soon as it is too large, and whatever the body throws. */
 export async function readWhole(
   body: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,

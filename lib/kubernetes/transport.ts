@@ -3,6 +3,8 @@ import { Agent } from 'undici';
 import { heedSignal } from './heed-signal.ts';
 import type { ApiServerAccess } from './kubeconfig.ts';
 import { CredentialMask } from './mask-credential.ts';
+import { inLargePieces } from './reply-bounds.ts';
+import { CIPHERS } from './tls-ciphers.ts';
 
 export interface ApiRequest {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
@@ -52,7 +54,12 @@ function agentFor(access: ApiServerAccess): Agent {
     keepAliveTimeout: KEEP_ALIVE_MS,
     maxHeaderSize: LARGEST_HEADERS,
     bodyTimeout: SILENCE_MS,
-    connect: { ...access.tls(), ...(access.lookup && { lookup: access.lookup }), timeout: CONNECT_TIMEOUT_MS },
+    connect: {
+      ...access.tls(),
+      ciphers: CIPHERS,
+      ...(access.lookup && { lookup: access.lookup }),
+      timeout: CONNECT_TIMEOUT_MS,
+    },
   });
 }
 
@@ -89,7 +96,11 @@ function transportOver(agent: Agent, access: ApiServerAccess): Transport {
         signal,
       });
       const mask = new CredentialMask(credential, reply.statusCode >= 300);
-      return { status: reply.statusCode, headers: mask.headers(joined(reply.headers)), body: mask.body(reply.body) };
+      return {
+        status: reply.statusCode,
+        headers: mask.headers(joined(reply.headers)),
+        body: mask.body(inLargePieces(reply.body)),
+      };
     });
 }
 

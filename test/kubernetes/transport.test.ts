@@ -1,8 +1,12 @@
+import { once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
 import { afterEach, describe, expect, test } from '@jest/globals';
+import { httpsProber } from '../../lib/kubernetes/https-prober.ts';
 import { parseKubeconfig } from '../../lib/kubernetes/kubeconfig.ts';
 import { BytesInFlight, readWhole } from '../../lib/kubernetes/reply-bounds.ts';
 import { ApiServerConnections, type OpenReply } from '../../lib/kubernetes/transport.ts';
 import { tellOnce, warningsOf } from '../../lib/kubernetes/warnings.ts';
+import { startHostileApiServer } from '../hostile/hostile-api-server.ts';
 import { startFaultServer } from '../support/api-fault-server.ts';
 import { eventually } from '../support/eventually.ts';
 import { startSilentServer } from '../support/silent-server.ts';
@@ -37,6 +41,42 @@ async function serverAndConnections() {
   return { server, connections, kubeconfig };
 }
 
+/** Of TLS 1.2, as IANA lists them: the ephemeral Diffie-Hellman groups of these are the server's own. */
+const DHE_SUITES = [
+  '009e',
+  '009f',
+  'ccaa',
+  '0033',
+  '0039',
+  '0067',
+  '006b',
+  'c09e',
+  'c09f',
+  'c0a2',
+  'c0a3',
+  'c052',
+  'c053',
+];
+
+/** Notes the cipher suites of each ClientHello, and hangs up. */
+async function startHelloServer() {
+  const hello: string[][] = [];
+  const server = createServer((socket) => {
+    socket.on('error', () => undefined);
+    socket.once('data', (bytes) => {
+      // Headers of the record and the handshake, version and random come before the session's id.
+      const lengthAt = 44 + (bytes[43] ?? 0);
+      const suites = bytes.subarray(lengthAt + 2, lengthAt + 2 + bytes.readUInt16BE(lengthAt));
+      hello.push(suites.toString('hex').match(/.{4}/g) ?? []);
+      socket.destroy();
+    });
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  stops.push(async () => void server.close());
+  const { port } = server.address() as AddressInfo;
+  return { hello, url: `https://127.0.0.1:${port}` };
+}
+
 async function text(body: OpenReply['body']): Promise<string> {
   return new TextDecoder().decode(await readWhole(body, 'the test', new BytesInFlight()));
 }
@@ -66,6 +106,36 @@ describe('a transport', () => {
       await transport({ method: 'GET', path: '/api', headers: {} }, signal);
     }
     expect(server.connections()).toBeLessThanOrEqual(4);
+  });
+
+  test('keeps few buffers of a reply that comes byte by byte', async () => {
+    const sent = Array.from('HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n'.padEnd(200));
+    const ends = { get: '', services: '' };
+    const wire = () => sent.map((byte) => Buffer.from(byte));
+    const server = await startHostileApiServer({ name: 'byte by byte', wire, everyMs: 1, ends });
+    const connections = new ApiServerConnections();
+    stops = [server.stop, () => connections.close()];
+    const transport = connections.transport(await kubeconfigFor(server.url));
+    const { body } = await transport({ method: 'GET', path: '/', headers: {} }, signal);
+    let pieces = 0;
+    for await (const piece of body) pieces += Math.sign(piece.length);
+    expect(pieces).toBe(1);
+  });
+
+  test('offers no cipher with which the server may make a handshake as slow as it likes', async () => {
+    const { hello, url } = await startHelloServer();
+    const connections = new ApiServerConnections();
+    stops.push(() => connections.close());
+    const access = await kubeconfigFor(url);
+    const transport = connections.transport(access);
+    await transport({ method: 'GET', path: '/', headers: {} }, signal).catch(() => undefined);
+    const userAgent = 'test';
+    await httpsProber({ access, deadline: signal, userAgent })({ url, authenticate: false });
+    expect(hello).toHaveLength(2);
+    for (const suites of hello) {
+      expect(suites).toContain('c02b');
+      expect(suites.filter((suite) => DHE_SUITES.includes(suite))).toEqual([]);
+    }
   });
 
   test('ends with its signal', async () => {

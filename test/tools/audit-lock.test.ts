@@ -4,7 +4,7 @@ import { describe, expect, test } from '@jest/globals';
 import { type AuditRules, auditLock, type LockedPackage } from '../../tools/audit-lock.ts';
 
 const GOOD = { version: '1.0.0', integrity: `sha512-${'a'.repeat(86)}==`, license: 'MIT' };
-const RULES: AuditRules = { allowScripts: {}, knownBad: { debug: ['4.4.2'] } };
+const RULES: AuditRules = { allowScripts: {}, knownBad: { chalk: ['5.6.1'], debug: ['4.4.2'] } };
 
 function faultsOf(locked: LockedPackage, at = 'node_modules/debug'): readonly string[] {
   return auditLock({ packages: { '': {}, [at]: locked } }, RULES).faults;
@@ -21,6 +21,7 @@ describe('the audit of the lock', () => {
     ['an install script', { ...GOOD, hasInstallScript: true }, 'has an install script that allowScripts omits'],
     ['a deprecation', { ...GOOD, deprecated: 'no longer supported' }, 'is deprecated: no longer supported'],
     ['a version that was published by a thief', { ...GOOD, version: '4.4.2' }, '4.4.2 is known to be malicious'],
+    ['a bad version under an alias', { ...GOOD, name: 'chalk', version: '5.6.1' }, '5.6.1 is known to be malicious'],
     ['a folder', { link: true, resolved: '../evil' }, 'is the folder ../evil'],
   ])('refuses a package with %s', (_what, locked, fault) => {
     expect(faultsOf(locked)).toEqual([expect.stringContaining(`node_modules/debug: ${fault}`)]);
@@ -40,6 +41,7 @@ describe('the audit of the lock', () => {
     expect(faultsOf({ ...optional, os: ['darwin'], cpu: ['arm64'] })).toEqual([]);
     expect(faultsOf({ ...optional, os: ['linux'], cpu: ['x64'], libc: ['musl'] })).toEqual([]);
     expect(faultsOf({ ...optional, os: ['linux'], cpu: ['x64'] })).not.toEqual([]);
+    expect(faultsOf({ ...optional, os: ['!win32'] })).not.toEqual([]);
     expect(faultsOf({ version: '1.0.0', os: ['darwin'] })).not.toEqual([]);
   });
 
