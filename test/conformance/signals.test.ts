@@ -167,8 +167,8 @@ describe('KUBECONFIG in the environment', () => {
   test('does not complete a command line that names only a spec', async () => {
     const child = tracked(['-f', 'cluster.example.yml'], env());
 
-    expect(await child.end()).toMatchObject({ code: 2 });
-    expect(child.output()).toContain('A cluster is named by its kubeconfig: add --kubeconfig FILE.');
+    expect(await child.end()).toMatchObject({ code: 3 });
+    expect(child.output()).toContain('which is for the functions: name a file with --kubeconfig.');
   });
 });
 
