@@ -34,6 +34,8 @@ const LEAST_GIVEN = 16;
 const MOST_GIVEN_BYTES = 64 * 1024;
 /** A bit and its comma, in the largest range. */
 const BIT_BYTES = 8;
+/** What a line, or a namespace, takes beside its name. */
+const NAME_BYTES = 8;
 
 /**
  * Gives a Service all that it lacks, or nothing. What it was given before and no pass has seen in it is still its own. A
@@ -119,14 +121,16 @@ function limitFor<Item>(
   const [ownBits, ownBytes] = [countGiven(own), bytesGiven(own)];
   const roomBytes = MOST_GIVEN_BYTES - bytesGiven(given);
   return (count) => {
-    const bytes = name.length + count * BIT_BYTES;
+    const bytes = namespace.length + name.length + 2 * NAME_BYTES + count * BIT_BYTES;
     const hasRoom = ownBytes + bytes <= roomBytes - bytes;
     return count === 0 || (hasRoom && count <= free && ownBits + count <= Math.max(LEAST_GIVEN, free - count));
   };
 }
 
 function bytesGiven(given: readonly Given[]): number {
-  return given.reduce((sum, { name }) => sum + name.length, countGiven(given) * BIT_BYTES);
+  const namespaces = new Set(given.map(({ namespace }) => namespace));
+  const names = [...namespaces, ...given.map(({ name }) => name)];
+  return names.reduce((sum, { length }) => sum + length + NAME_BYTES, countGiven(given) * BIT_BYTES);
 }
 
 function tooManyUnclaimed({ namespace }: ServiceName): AllocatorError {

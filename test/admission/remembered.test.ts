@@ -179,18 +179,26 @@ describe('a Service that its API server refuses afterwards', () => {
     expect(await portsTaken(world)).toBe(90);
   });
 
-  test('does not fill what the range remembers: others have as much room left as the names of its namespace take', async () => {
+  test.each([
+    ['one namespace fills no more of what the range remembers than is left for all others', 470, false, true],
+    ['namespaces together fill no more of it than there is room for in the item', 900, true, false],
+  ])('%s', async (_what, count, ofTheirOwn, othersMay) => {
     const world = await anAdmissionWorld({ spec: { serviceClusterIPRanges: ['10.0.0.0/20', 'fd00::/112'] } });
-    const bits = Array.from({ length: 470 }, (_, index) => 16 + index);
+    const bits = Array.from({ length: count }, (_, index) => 16 + index);
     const given = bits.map((bit) => {
-      return { namespace: 'busy', name: `s${bit}`.padEnd(63, 'x'), reviews: 1, first: [bit], later: [] };
+      const long = `s${bit}`.padEnd(63, 'x');
+      const service = ofTheirOwn ? { namespace: long, name: 's' } : { namespace: 'busy', name: long };
+      return { ...service, reviews: 1, first: [bit], later: [] };
     });
     await world.store(RANGE_KEYS.primary, { range: '10.0.0.0/20', data: fromBits(bits), given });
-    const name = 'next'.padEnd(63, 'x');
-    expect(await world.ask({ namespace: 'busy', name })).toMatchObject({ allowed: false, status: { code: 429 } });
-    expect(await world.ask({ namespace: 'other', name })).toMatchObject({ allowed: true });
-    // What is remembered of it is still given.
-    expect(await world.ask({ namespace: 'busy', name: given[0]?.name ?? '' })).toMatchObject({ allowed: true });
+    const refused = { allowed: false, status: { code: 429 } };
+    expect(await world.ask({ namespace: 'busy', name: 'next' })).toMatchObject(refused);
+    expect(await world.ask({ namespace: 'other', name: 'next' })).toMatchObject(
+      othersMay ? { allowed: true } : refused,
+    );
+    // What is remembered is given again.
+    const [{ namespace = '', name = '' } = {}] = given;
+    expect(await world.ask({ namespace, name })).toMatchObject({ allowed: true });
   });
 
   test('has no more of a range that is nearly full than a few, and does have them', async () => {
