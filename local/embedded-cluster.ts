@@ -3,7 +3,6 @@ import path from 'node:path';
 import type { ClusterSpec, Loop } from '../lib/cluster/cluster-spec.ts';
 import { parseClusterSpec } from '../lib/cluster/parse-cluster-spec.ts';
 import { describeFaults } from '../lib/cluster/spec-fault.ts';
-import { readCluster } from '../lib/table/clusters.ts';
 import type { KeyValueTable } from '../lib/table/key-value-table.ts';
 import type { RangeAllocations } from '../lib/table/range-allocations.ts';
 import { keepFile } from './keep-file.ts';
@@ -102,7 +101,6 @@ export function embeddedAllocation(
     cluster: kind.name,
     serviceClusterIPRanges,
     serviceNodePortRange,
-    rangesGeneration: async () => (await readCluster(table, kind.name))?.rangesGeneration ?? 1,
     pick: randomInt,
     nowMs,
   };

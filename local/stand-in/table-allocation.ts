@@ -1,10 +1,12 @@
-import { AllocatorError } from '../../lib/allocator/errors.ts';
+import { AllocatorError, rangeIsFull } from '../../lib/allocator/errors.ts';
 import { ipRangeOf } from '../../lib/allocator/ip-range.ts';
 import { portRangeOf } from '../../lib/allocator/port-range.ts';
 import type { Pick as PickItem, RangeAllocator } from '../../lib/allocator/range-allocator.ts';
+import { readCluster } from '../../lib/table/clusters.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { type RangeAllocations, rangeAllocations } from '../../lib/table/range-allocations.ts';
 import { RANGE_KEYS, type RangeKey } from '../../lib/table/ranges.ts';
+import { refusalOfUnrepaired } from '../../lib/table/repaired-lately.ts';
 import type { ServiceAllocation, Taken } from './service-storage.ts';
 
 export interface TableAllocationOptions {
@@ -12,14 +14,15 @@ export interface TableAllocationOptions {
   readonly cluster: string;
   readonly serviceClusterIPRanges: readonly string[];
   readonly serviceNodePortRange: string;
-  /** Asked each time: an import closes allocation, and a pass of the new generation opens it. */
-  readonly rangesGeneration: () => number | Promise<number>;
   readonly pick: PickItem;
   /** Default: this machine's. */
   readonly nowMs?: () => number;
 }
 
-/** What an API server without etcd does: it takes its Services' addresses and ports from the table. */
+/**
+ * What an API server without etcd does: it takes its Services' addresses and ports from the table, and like requests and the
+ * webhook only from a range whose repair has succeeded within its last three intervals.
+ */
 export function tableAllocation(options: TableAllocationOptions): ServiceAllocation {
   const { pick, nowMs = Date.now } = options;
   const over = <Item>(key: RangeKey, emptyAllocator: () => RangeAllocator<Item>) => {
@@ -27,10 +30,11 @@ export function tableAllocation(options: TableAllocationOptions): ServiceAllocat
     return {
       take: async (item: Item | undefined, holdOwner?: string) => {
         const range = await allocations();
-        if (item === undefined) return taken(await range.allocateNext());
         const takeUp = { nowMs: nowMs(), ...(holdOwner !== undefined && { holdOwner }) };
-        const result = await range.take([{ value: item }], { takeUp });
-        return taken(result.outcome === 'refused' ? result.error : { item: result.items[0] ?? item });
+        const result = await range.take([item === undefined ? 'next' : { value: item }], { takeUp });
+        if (result.outcome === 'refused') return taken<Item>(result.error);
+        const given = result.items[0] ?? item;
+        return taken(given === undefined ? rangeIsFull() : { item: given });
       },
       giveBack: async (item: Item) => refused(await (await allocations()).release(item)),
     };
@@ -63,13 +67,26 @@ export function primaryAddresses(options: TableAllocationOptions): Pick<RangeAll
   return { take: async (wanted, takeOptions) => (await range()).take(wanted, takeOptions) };
 }
 
+/** The registration is read each time: an import closes allocation, and a pass of the new generation opens it. */
 async function allocationsOver<Item>(
-  { table, cluster, rangesGeneration }: TableAllocationOptions,
+  { table, cluster, nowMs = Date.now }: TableAllocationOptions,
   key: RangeKey,
   emptyAllocator: () => RangeAllocator<Item>,
-): Promise<RangeAllocations<Item>> {
-  const range = { cluster, key, rangesGeneration: await rangesGeneration(), emptyAllocator };
-  return rangeAllocations(table, { ...range, allocator: 'table' });
+): Promise<Pick<RangeAllocations<Item>, 'take' | 'release'>> {
+  const registered = await readCluster(table, cluster);
+  const range = { cluster, key, rangesGeneration: registered?.rangesGeneration ?? 1, emptyAllocator };
+  const { take, release } = rangeAllocations(table, { ...range, allocator: 'table' });
+  const refusal = async () =>
+    registered === undefined
+      ? new AllocatorError('NotReady', `cluster ${cluster} is not registered`)
+      : refusalOfUnrepaired(table, registered.spec, [key], nowMs());
+  return {
+    release,
+    take: async (wanted, takeOptions) => {
+      const error = await refusal();
+      return error === undefined ? take(wanted, takeOptions) : { outcome: 'refused', error };
+    },
+  };
 }
 
 function taken<Item>(result: { readonly item: Item } | AllocatorError): Taken<Item> {

@@ -19,6 +19,7 @@ export function allocatingStory(serviceFile: string): Story {
     async begins(world) {
       world.allocateBy(world.tableAllocation(ADDRESSES));
       await world.begin({ allocator: 'table' });
+      await world.tick();
       const web = { clusterIP: '10.0.0.77', ports: [{ port: 80 }] };
       await world.call('POST', SHOP, { metadata: { name: 'web' }, spec: web });
       await world.tick();

@@ -4,7 +4,7 @@ import { ExchangeError } from '../../lib/exchange/errors.ts';
 import { registerCluster } from '../../lib/table/cluster-registration.ts';
 import { RANGE_KEYS, readRange, saveRange } from '../../lib/table/ranges.ts';
 import { EMBEDDED, embeddedAllocation, embeddedSpec } from '../../local/embedded-cluster.ts';
-import { aTable } from '../support/stand-in.ts';
+import { aTable, repairedAt } from '../support/stand-in.ts';
 
 const EMPTY = new Uint8Array(0);
 
@@ -25,6 +25,7 @@ describe('an embedded cluster', () => {
     };
 
     await saveUnder(registered.rangesGeneration);
+    await repairedAt(table, 0, EMBEDDED.name);
     expect(await allocation.takeAddress('IPv4', '10.0.0.7')).toEqual({ item: '10.0.0.7' });
 
     const closing = await closeAllocation(table, registered);

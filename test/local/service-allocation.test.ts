@@ -12,7 +12,7 @@ import {
 } from '../../local/stand-in/table-allocation.ts';
 import { pickLowest } from '../support/picker.ts';
 import { made } from '../support/ranges.ts';
-import { aTable, readyStandIn } from '../support/stand-in.ts';
+import { aTable, readyStandIn, repairedAt } from '../support/stand-in.ts';
 
 const SERVICES = '/api/v1/namespaces/default/services';
 
@@ -54,7 +54,6 @@ const aTableOf = (table: KeyValueTable): TableAllocationOptions => ({
   cluster: 'main',
   serviceClusterIPRanges: ['10.0.0.0/24'],
   serviceNodePortRange: '30000-32767',
-  rangesGeneration: () => 1,
   pick: pickLowest,
 });
 
@@ -108,6 +107,24 @@ describe('Services of an API server that allocates through the table', () => {
     expect(await takenIn(table, RANGE_KEYS.nodePorts)).toEqual([]);
   });
 
+  test('get nothing while their ranges were not repaired within three intervals, and give back all the same', async () => {
+    const table = aTable();
+    const server = await readyStandIn({ table });
+    const spec = { type: 'NodePort', ports: [{ port: 80, nodePort: 30_080 }] };
+    expect(await create(server, 'before', spec)).toMatchObject({ status: 201 });
+    await repairedAt(table, Date.now() - 10 * 60_000);
+    for (const clusterIP of [undefined, '10.0.0.9']) {
+      const reply = await create(server, 'late', { clusterIP });
+      expect([reply.status, reply.message]).toEqual([500, expect.stringMatching(/no pass of cluster-ip-repair has/)]);
+    }
+    const held = await primaryAddresses(aTableOf(table)).take(['next']);
+    expect(held).toMatchObject({ outcome: 'refused', error: { code: 'NotReady' } });
+    expect(await remove(server, 'before')).toMatchObject({ status: 200 });
+    expect(await takenIn(table, RANGE_KEYS.nodePorts)).toEqual([]);
+    await repairedAt(table, Date.now());
+    expect(await create(server, 'late', spec)).toMatchObject({ status: 201 });
+  });
+
   test('an address and a port can be taken again as soon as their Service is gone', async () => {
     const server = await readyStandIn();
     const spec = { type: 'NodePort', clusterIP: '10.0.0.9', ports: [{ port: 80, nodePort: 30_009 }] };
@@ -155,6 +172,7 @@ describe('Services of an API server that allocates through the table', () => {
       const table = aTable();
       const options = { ...aTableOf(table), nowMs: () => 0 };
       await readyStandIn({ table });
+      await repairedAt(table, 0);
       await primaryAddresses(options).take([{ value: '10.0.0.9' }], { hold });
       const spec = { clusterIP: '10.0.0.9', ports: [{ port: 80 }] };
       const standIn = new StandInApiServer({

@@ -1,9 +1,6 @@
 import { type AllocationHandler, allocation } from '../../lib/allocate/allocation.ts';
 import type { Answer } from '../../lib/allocate/answer.ts';
 import type { AllocateRequest } from '../../lib/allocate/request.ts';
-import { readCluster } from '../../lib/table/clusters.ts';
-import { RANGE_KEYS } from '../../lib/table/ranges.ts';
-import { refusalOfUnrepaired } from '../../lib/table/repaired-lately.ts';
 import type { ServiceAllocation, Taken } from '../../local/stand-in/service-storage.ts';
 import { tableAllocation } from '../../local/stand-in/table-allocation.ts';
 import { withAddresses } from '../repair/services.ts';
@@ -54,7 +51,7 @@ export class Callers {
   async #create(name: string, wanted: string | undefined): Promise<string | undefined> {
     const { ledger, services, driver } = this.#world;
     if (this.owner === 'none') return undefined;
-    const taken = this.owner === 'other' ? { item: this.#unowned() } : await this.#take(wanted).catch(() => undefined);
+    const taken = await (this.owner === 'other' ? { item: this.#unowned() } : this.#take(wanted));
     if (taken === undefined || 'refusal' in taken) return undefined;
     const address = taken.item;
     ledger.own(address, name);
@@ -63,11 +60,10 @@ export class Callers {
     return address;
   }
 
-  /** As the webhook and requests do, an API server takes nothing from a range that no pass has compared lately. */
   async #take(wanted: string | undefined): Promise<Taken<string> | undefined> {
-    const { nowMs } = this.#world;
-    const unrepaired = await refusalOfUnrepaired(this.#world.table(), SPEC, [RANGE_KEYS.primary], nowMs());
-    return unrepaired === undefined ? this.#storage().takeAddress('IPv4', wanted) : undefined;
+    return this.#storage()
+      .takeAddress('IPv4', wanted)
+      .catch(() => undefined);
   }
 
   async #request(id: string): Promise<void> {
@@ -137,7 +133,6 @@ export class Callers {
       cluster: CLUSTER,
       serviceClusterIPRanges: [CIDR],
       serviceNodePortRange: SPEC.serviceNodePortRange,
-      rangesGeneration: async () => (await readCluster(table, CLUSTER))?.rangesGeneration ?? 1,
       pick: driver.pick,
       nowMs,
     });

@@ -4,7 +4,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { LOOP_HANDLERS } from '../../lib/dispatch/loop-handlers.ts';
 import { loadKubeconfigFile } from '../../lib/kubernetes/kubeconfig.ts';
-import { readCluster } from '../../lib/table/clusters.ts';
 import { createTable } from '../../lib/table/dynamodb-create-table.ts';
 import { dynamoDbTable } from '../../lib/table/dynamodb-table.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
@@ -88,7 +87,6 @@ export async function openKbctlWorld(endpoint: string): Promise<KbctlWorld> {
       cluster: CLUSTER,
       serviceClusterIPRanges: [serviceClusterIPRange],
       serviceNodePortRange: NODE_PORTS,
-      rangesGeneration: async () => (await readCluster(table, CLUSTER))?.rangesGeneration ?? 1,
       pick: randomInt,
     });
   const allocation = { ...allocationFrom(CIDR) };

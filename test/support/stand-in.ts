@@ -1,13 +1,16 @@
 import { randomUUID } from 'node:crypto';
 import type { Transport } from '../../lib/kubernetes/transport.ts';
-import { readCluster } from '../../lib/table/clusters.ts';
+import { registerCluster } from '../../lib/table/cluster-registration.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { RANGE_KEYS, saveRange } from '../../lib/table/ranges.ts';
+import { readRunRecord, writeRunRecord } from '../../lib/table/run-records.ts';
 import { newIdentity } from '../../local/stand-in/identity.ts';
 import { StandInApiServer } from '../../local/stand-in/stand-in-api-server.ts';
 import { tableAllocation } from '../../local/stand-in/table-allocation.ts';
+import { aClusterSpec } from './a-cluster-spec.ts';
 import { memoryTable } from './memory-table.ts';
 import { seededPick } from './picker.ts';
+import { aRunRecord } from './run-records.ts';
 
 const EMPTY = new Uint8Array();
 
@@ -29,6 +32,7 @@ export async function readyStandIn({
   cidr = '10.0.0.0/24',
   table = aTable(),
 }: StandInSetting = {}): Promise<StandInApiServer> {
+  await registerCluster(table, aClusterSpec({ name: 'main', allocator: 'table', serviceClusterIPRanges: [cidr] }));
   for (const [key, range] of [
     [RANGE_KEYS.primary, cidr],
     [RANGE_KEYS.nodePorts, NODE_PORTS],
@@ -37,12 +41,12 @@ export async function readyStandIn({
     const stored = { range, data: EMPTY, allocator: 'table', generation: 1, strikes, holds: [] } as const;
     await saveRange(table, 'main', key, stored, undefined);
   }
+  await repairedAt(table, Date.now());
   const allocation = tableAllocation({
     table,
     cluster: 'main',
     serviceClusterIPRanges: [cidr],
     serviceNodePortRange: NODE_PORTS,
-    rangesGeneration: async () => (await readCluster(table, 'main'))?.rangesGeneration ?? 1,
     pick: seededPick(1),
   });
   const standIn = new StandInApiServer({ allocation, nowMs: () => Date.UTC(2026, 0, 2), newUid: randomUUID });
@@ -54,6 +58,14 @@ export async function readyStandIn({
     await standIn.handle({ method: 'POST', path, headers: {}, body: JSON.stringify(body) });
   }
   return standIn;
+}
+
+/** Records that both repair loops last succeeded then. */
+export async function repairedAt(table: KeyValueTable, startedAtMs: number, cluster = 'main'): Promise<void> {
+  for (const loop of ['cluster-ip-repair', 'node-port-repair'] as const) {
+    const last = await readRunRecord(table, cluster, loop);
+    await writeRunRecord(table, cluster, loop, aRunRecord(startedAtMs), last?.item);
+  }
 }
 
 /** Calls it without a socket. */
