@@ -1,4 +1,4 @@
-import { X509Certificate } from 'node:crypto';
+import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import type { LookupFunction } from 'node:net';
 import { dirname, resolve } from 'node:path';
@@ -238,7 +238,8 @@ async function tlsMaterial(
 ): Promise<TlsMaterial> {
   const ca = await pem(cluster['certificate-authority-data'], cluster['certificate-authority'], source);
   const cert = given.cert ?? (await pem(user['client-certificate-data'], user['client-certificate'], source));
-  const key = given.key ?? (await pem(user['client-key-data'], user['client-key'], source));
+  const keyPem = given.key ?? (await pem(user['client-key-data'], user['client-key'], source));
+  const key = keyPem && plainKey(keyPem, source);
   try {
     if (ca !== undefined) {
       new X509Certificate(ca);
@@ -255,4 +256,25 @@ async function tlsMaterial(
     ...(cluster['tls-server-name'] && { servername: cluster['tls-server-name'] }),
     rejectUnauthorized: !cluster['insecure-skip-tls-verify'],
   };
+}
+
+/** Kubernetes issues half of it. RSA's time grows with its cube: 16,384 bits, chosen well, take seconds a handshake. */
+const MOST_KEY_BITS = 4096;
+
+/**
+ * A key as OpenSSL writes it, after it was read without a password: an encrypted one says itself how many rounds it takes
+ * to open, and TLS would try that with an empty password, on the time of all clusters.
+ */
+function plainKey(pem: string | Buffer, source: KubeconfigSource): string {
+  const refused = (problem: string) =>
+    badKubeconfig(source, problem, `Embed a PEM key without a password, of at most ${MOST_KEY_BITS} bits, as base64`);
+  let key: KeyObject;
+  try {
+    key = createPrivateKey(pem);
+  } catch (error) {
+    throw refused(`its client key does not parse without a password (${codeOf(error)})`);
+  }
+  const { modulusLength = 0 } = key.asymmetricKeyDetails ?? {};
+  if (modulusLength > MOST_KEY_BITS) throw refused(`its client key has ${modulusLength} bits`);
+  return key.export({ type: 'pkcs8', format: 'pem' }).toString();
 }

@@ -1,3 +1,4 @@
+import { createPrivateKey, generateKeyPairSync } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -106,6 +107,32 @@ describe('a kubeconfig that wastes time or memory is refused in a sentence', () 
       message: expect.stringMatching(/^kubeconfig of a tenant: .+\. .+\.$/),
     });
     expect(String(error).length).toBeLessThan(600);
+  });
+
+  test.each([
+    ['a client key whose password takes as many rounds as it says', (key: string) => key],
+    ['such a key that passes for a plain one', (key: string) => key.replaceAll('ENCRYPTED ', '')],
+  ])('%s', async (_, changed) => {
+    const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+    // TLS tries the empty password by itself: that it is not accepted proves that no round was made.
+    const key = privateKey.export({ type: 'pkcs8', format: 'pem', cipher: 'aes-256-cbc', passphrase: '' }).toString();
+    const data = { 'client-key-data': Buffer.from(changed(key)).toString('base64') };
+    await expect(parseKubeconfig(kubeconfig(admin(data)), 'of a tenant')).rejects.toMatchObject({
+      code: 'BadKubeconfig',
+      message: expect.stringContaining('does not parse without a password'),
+    });
+  });
+
+  test('a client key with which a handshake takes seconds', async () => {
+    const number = (bytes: number) => Buffer.alloc(bytes, 0xff).toString('base64url');
+    const [whole, half] = [number(2048), number(1024)];
+    const jwk = { kty: 'RSA', n: whole, e: 'AQAB', d: whole, p: half, q: half, dp: half, dq: half, qi: half };
+    const key = createPrivateKey({ key: jwk, format: 'jwk' }).export({ type: 'pkcs8', format: 'pem' }).toString();
+    const data = { 'client-key-data': Buffer.from(key).toString('base64') };
+    await expect(parseKubeconfig(kubeconfig(admin(data)), 'of a tenant')).rejects.toMatchObject({
+      code: 'BadKubeconfig',
+      message: expect.stringContaining('its client key has 16384 bits'),
+    });
   });
 
   test('a file without end', async () => {
