@@ -109,6 +109,13 @@ describe('a kubeconfig that wastes time or memory is refused in a sentence', () 
     expect(String(error).length).toBeLessThan(600);
   });
 
+  test('64 KB of nothing but punctuation is not parsed', async () => {
+    await expect(parseKubeconfig(':\n'.repeat(32_000), 'of a tenant')).rejects.toMatchObject({
+      code: 'BadKubeconfig',
+      message: expect.stringContaining('has more than 8000 line breaks and punctuation marks'),
+    });
+  });
+
   test.each([
     ['a client key whose password takes as many rounds as it says', (key: string) => key],
     ['such a key that passes for a plain one', (key: string) => key.replaceAll('ENCRYPTED ', '')],
