@@ -7,12 +7,12 @@ const TASKS = path.join(import.meta.dirname, '..', 'docs', 'tasks');
 
 const INTRODUCTION = `# Findings, states and error codes
 
-What \`kbctl status\`, the status page, logs and events say, one word a section: what it is, how it comes about (the most likely
+What \`kbctl status\`, the status page, logs and events say, one word a section: what it is, causes (the most likely
 first), how to mend it. \`kbctl explain <word>\` tells the same, and takes a reason of an event too.
 [Reading a finding](tasks/reading-a-finding.md) leads from a finding to its end.
 
-- **needs a person**: it does not end by itself.
-- **mends itself**: a later pass ends it, or what caused it does.
+- **action required**: it does not end by itself.
+- **resolves automatically**: a later pass ends it, or what caused it does.
 - **information**: nothing has to be done.
 
 What is in angle brackets is yours to fill in.
@@ -41,13 +41,13 @@ export function findingsPage(): string {
 
 function part({ kind, title, about }: (typeof KINDS)[number]): string[] {
   const all = EXPLANATIONS.filter((one) => one.kind === kind);
-  const rows = all.map((one) => `| [${one.word}](#${anchorOf(one)}) | ${one.title} | ${one.seriousness} |`);
+  const rows = all.map((one) => `| [${one.word}](#${anchorOf(one)}) | ${one.title} | ${one.severity} |`);
   const table = ['| word | what it is | |', '| --- | --- | --- |', ...rows].join('\n');
   return [`## ${title}\n\n${about}\n\n${table}\n`, ...all.map(section)];
 }
 
 function section(one: Explanation): string {
-  const { title, what, causes, mending, seriousness, reasons, alarm, task } = one;
+  const { title, what, causes, mending, severity, reasons, alarm, task } = one;
   const reported = reasons.length === 0 ? [] : [`Events: ${reasons.map((reason) => `\`${reason}\``).join(', ')}.`];
   const rings = alarm === undefined ? [] : [`Alarm: [${alarm}](runbook.md#${alarm}).`];
   const leads = task === undefined ? [] : [`By task: [${taskTitle(task)}](tasks/${task}.md).`];
@@ -56,11 +56,11 @@ function section(one: Explanation): string {
   );
   return [
     `### ${headingOf(one)}`,
-    `**${title}** (${seriousness}). ${what}`,
+    `**${title}** (${severity}). ${what}`,
     ...[[...reported, ...rings, ...leads].join(' ')].filter((line) => line !== ''),
-    `How it comes about:`,
+    `Causes:`,
     causes.map((cause) => `- ${cause}`).join('\n'),
-    'How to mend it:',
+    'Resolution:',
     `${steps.join('\n\n')}\n`,
   ].join('\n\n');
 }

@@ -13,7 +13,7 @@ const WIDEST = 100;
 /** `kbctl explain [WORD]`: needs no table. */
 export function explainCommand(act: Act): Command {
   const command = new Command('explain')
-    .description('Say what a finding, a state or an error code is, how it comes about, and how to mend it')
+    .description('Say what a finding, a state or an error code is, causes, and how to mend it')
     .argument('[word]', 'a word that status, an event or a log line shows; without it all are listed')
     .action(act(async (cli, [word]) => (word === undefined ? list(cli) : explainOne(cli, word))));
   return withExamples(command, [
@@ -30,7 +30,7 @@ function list({ output }: Cli) {
     columns: [
       { title: 'WORD', text: ({ word }) => word },
       { title: 'KIND', text: ({ kind }) => kind },
-      { title: 'SERIOUSNESS', text: ({ seriousness }) => seriousness, yields: true },
+      { title: 'SERIOUSNESS', text: ({ severity }) => severity, yields: true },
       { title: 'WHAT', text: ({ title }) => title, shrinks: true },
     ],
     plain: plainExplanation,
@@ -51,19 +51,19 @@ function explainOne({ output }: Cli, word: string) {
 }
 
 function linesOf(
-  { word, kind, title, what, causes, mending, seriousness, reasons }: Explanation,
+  { word, kind, title, what, causes, mending, severity, reasons }: Explanation,
   width: number,
   paint: Cli['output']['paint'],
 ): string[] {
   const heading = (text: string) => ['', paint('bold', text)];
   return [
-    `${paint('bold', word)} (${kind}, ${seriousness}): ${title}`,
+    `${paint('bold', word)} (${kind}, ${severity}): ${title}`,
     ...(reasons.length > 0 ? [`Events: ${reasons.join(', ')}`] : []),
     '',
     ...wrapped(what, width),
-    ...heading('How it comes about'),
+    ...heading('Causes'),
     ...causes.flatMap((cause) => wrapped(cause, width, '- ')),
-    ...heading('How to mend it'),
+    ...heading('Resolution'),
     ...mending.flatMap(({ text, commands }, index) => [
       ...wrapped(text, width, `${index + 1}. `),
       ...commands.map((command) => `     ${paint('cyan', command)}`),
@@ -71,12 +71,12 @@ function linesOf(
   ];
 }
 
-function plainExplanation({ word, kind, title, what, causes, mending, seriousness, reasons, hint }: Explanation) {
+function plainExplanation({ word, kind, title, what, causes, mending, severity, reasons, hint }: Explanation) {
   return {
     word,
     wordKind: kind,
     title,
-    seriousness,
+    severity,
     what,
     causes,
     mending: mending.map(({ text, commands }) => ({ text, commands })),

@@ -36,7 +36,7 @@ export function statusCommand(act: Act): Command {
   ]);
 }
 
-/** Fails with 1 when something needs a person, so that scripts notice. */
+/** Fails with 1 when something needs attention, so that scripts notice. */
 async function show(cli: Cli, name: string | undefined): Promise<ExitCode> {
   return name === undefined ? showFleet(cli) : showCluster(cli, name);
 }

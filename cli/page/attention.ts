@@ -15,15 +15,15 @@ function entry({ level, word, message, next }: Attention): Html {
   return html`<li><p class="${level === 'bad' ? 'bad' : 'warning'}">${clipped(message)}</p><p class="next">${clipped(next)} <code>kbctl explain ${clipped(word, 60)}</code></p>`;
 }
 
-/** First on the page: the clusters that need a person, what each has, and where its details are. */
+/** First on the page: the clusters that need attention, what each has, and where its details are. */
 export function needsAPerson(fleet: FleetStatus, bytes: number, linked: (cluster: string) => Child): Html {
   const bad = fleet.clusters.filter(({ health }) => health === 'bad');
   const unreadable = upTo(fleet.unreadable, bytes / 3, unreadableEntry);
   const fitted = upTo(bad, bytes - unreadable.bytes, (cluster) => card(cluster, linked(cluster.name)));
   const nobody = bad.length === 0 && fleet.unreadable.length === 0;
   const left = fitted.left + unreadable.left;
-  return html`<section aria-labelledby="needs"><h2 id="needs">Needs a person</h2>
-${nobody && html`<p class="good calm">${fleet.clusters.length === 0 ? 'There is no cluster in this table yet.' : 'Nothing does.'}</p>`}<div class="cards">${unreadable.markup}${fitted.markup}</div>${left > 0 && html`<p class="soft">and ${grouped(left)} more, in the table below and in <code>kbctl status</code></p>`}</section>`;
+  return html`<section aria-labelledby="needs"><h2 id="needs">Needs attention</h2>
+${nobody && html`<p class="good calm">${fleet.clusters.length === 0 ? 'There is no cluster in this table yet.' : 'Nothing right now.'}</p>`}<div class="cards">${unreadable.markup}${fitted.markup}</div>${left > 0 && html`<p class="soft">and ${grouped(left)} more, in the table below and in <code>kbctl status</code></p>`}</section>`;
 }
 
 function card(cluster: ClusterStatus, link: Child): Html {

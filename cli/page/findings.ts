@@ -18,7 +18,7 @@ function group(cluster: string, type: string, findings: readonly FindingStatus[]
   const mends = new Set(findings.map(({ mend }) => mend));
   const [same = ''] = mends;
   const ownMend = mends.size > 1;
-  const headings = ['Service', 'Item', 'Reason', ...(ownMend ? ['How to mend it'] : []), 'Seen'];
+  const headings = ['Service', 'Item', 'Reason', ...(ownMend ? ['Resolution'] : []), 'Seen'];
   const { markup, left } = upTo(findings, bytes, (finding) => row(finding, ownMend, nowMs));
   return html`<div class="findings"><h5>${clipped(type, 60)} <small>${counted(findings.length, 'finding')}</small></h5>
 <p>${!ownMend && [clipped(same), ' ']}<code>kbctl explain ${clipped(type, 60)}</code></p>${scrollingTable(`${clipped(type, 60)} of ${cluster}`, headings, markup)}${left > 0 && html`<p class="soft">and ${left} more: <code>kbctl get findings ${cluster}</code></p>`}</div>`;

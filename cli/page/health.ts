@@ -3,7 +3,7 @@ import { type Html, html } from './html.ts';
 
 /** In the order of how soon somebody has to look. The keys are the classes of the style sheet, each with a shape of its own. */
 export const HEALTH_WORDS = {
-  bad: 'needs a person',
+  bad: 'critical',
   warning: 'warning',
   unknown: 'not known yet',
   paused: 'paused',

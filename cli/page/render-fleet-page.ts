@@ -16,7 +16,7 @@ const DETAILS_BYTES = 24_000;
 const ONLY_DETAILS_BYTES = 120_000;
 
 const SUMMARY_WORDS: Record<Health, readonly [one: string, many: string]> = {
-  bad: ['needs a person', 'need a person'],
+  bad: ['needs attention', 'need attention'],
   warning: ['has a warning', 'have a warning'],
   unknown: ['is not known yet', 'are not known yet'],
   paused: ['is paused', 'are paused'],
@@ -80,7 +80,7 @@ function pausedAll({ pausedAll: pause, atMs }: FleetStatus): Html | false {
   return html`<p class="banner"><b class="paused">All clusters are paused</b>, ends ${relative(pause.untilMs, atMs)}: ${clipped(pause.reason, 300)} (${name(clipped(pause.by, 80))})</p>`;
 }
 
-/** `2 of 9 clusters need a person, 1 has a warning, 6 are good.` */
+/** `2 of 9 clusters need attention, 1 has a warning, 6 are good.` */
 function summaryOf({ clusters, unreadable }: FleetStatus): string {
   if (clusters.length + unreadable.length === 0) return 'No cluster is registered.';
   const parts = HEALTHS.flatMap((health) => {
@@ -131,7 +131,7 @@ ${
     (health) => html`<option value="${health}">${HEALTH_WORDS[health]}</option>`,
   )}</select></label><p id="filter-count" role="status" data-own=""></p></form>`
 }
-<div class="scroll" role="region" aria-label="Table of all clusters" tabindex="0"><table id="glance"><caption>Clusters, those that need a person first, then by name</caption><thead><tr>${HEADINGS.map(
+<div class="scroll" role="region" aria-label="Table of all clusters" tabindex="0"><table id="glance"><caption>Clusters, those that need attention first, then by name</caption><thead><tr>${HEADINGS.map(
     (heading) => html`<th scope="col">${heading}`,
   )}<tbody>${rows.markup}</table></div>${rows.left > 0 && html`<p class="soft">and ${grouped(rows.left)} more clusters: <code>kbctl status</code></p>`}</section>`;
 }

@@ -69,7 +69,7 @@ function tell(telemetry: Telemetry, standings: readonly NamedStanding[]): void {
   for (const [name, value] of Object.entries(figures)) telemetry.count(name as FleetFigure, value);
   const { clustersOverdue, clustersFailing, clustersWithoutLiveLease } = figures;
   if (clustersOverdue + clustersFailing + clustersWithoutLiveLease === 0) return;
-  telemetry.log('warn', 'clusters not well', {
+  telemetry.log('warn', 'unhealthy clusters', {
     overdue: someOf(standings.flatMap(({ name, overdue }) => named(name, overdue))),
     failing: someOf(standings.flatMap(({ name, failing }) => named(name, failing))),
     withoutLiveLease: someOf(standings.flatMap(({ name, withoutLiveLease }) => (withoutLiveLease ? [name] : []))),

@@ -123,9 +123,9 @@ function aboutFindings(known: Known): Attention[] {
 function levelOf(type: string): Attention['level'] | undefined {
   const known = explain(type);
   // A later version found it, and knows why.
-  if (!('seriousness' in known)) return 'warning';
-  if (known.seriousness === 'information') return undefined;
-  return known.seriousness === 'needs a person' ? 'bad' : 'warning';
+  if (!('severity' in known)) return 'warning';
+  if (known.severity === 'information') return undefined;
+  return known.severity === 'action required' ? 'bad' : 'warning';
 }
 
 function aboutRanges({ inputs, ranges, findings }: Known): Attention[] {

@@ -30,7 +30,7 @@ export interface ClusterStatus {
   readonly unreadable: readonly string[];
 }
 
-/** `bad`: a person is needed. `warning`: it may mend itself. `unknown`: no pass has told yet. `paused`: held on purpose. */
+/** `bad`: a person is needed. `warning`: it may resolve automatically. `unknown`: no pass has told yet. `paused`: held on purpose. */
 export type Health = 'bad' | 'warning' | 'unknown' | 'paused' | 'good';
 
 export interface PauseStatus {
@@ -176,7 +176,7 @@ export interface FleetStatus {
   readonly atMs: number;
   readonly table: string;
   readonly pausedAll?: Omit<PauseStatus, 'all'>;
-  /** Those that need a person first, then by name. */
+  /** Those that need attention first, then by name. */
   readonly clusters: readonly ClusterStatus[];
   /** Registrations that cannot be read. */
   readonly unreadable: readonly { readonly name: string; readonly message: string }[];

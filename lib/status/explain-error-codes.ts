@@ -9,8 +9,8 @@ const APPLY_SPEC = step(
   'kbctl cluster apply -f cluster.yml',
 );
 
-const FAILS = { seriousness: 'needs a person', alarm: 'clusters-failing' } as const;
-const PASSES = { seriousness: 'mends itself' } as const;
+const FAILS = { severity: 'action required', alarm: 'clusters-failing' } as const;
+const PASSES = { severity: 'resolves automatically' } as const;
 
 /** Of the table, or of table and API server alike. */
 const OF_THE_TABLE = {
@@ -145,7 +145,7 @@ const OF_THE_TABLE = {
         'kbctl cluster take-over <cluster> --stack <stack>',
       ),
     ],
-    seriousness: 'needs a person',
+    severity: 'action required',
     hint: 'change it in the stack that owns it, or take it over: kbctl cluster get <cluster> names it',
   },
   ChangedMeanwhile: {
@@ -163,7 +163,7 @@ const OF_THE_TABLE = {
         'kbctl cluster apply -f cluster.yml',
       ),
     ],
-    seriousness: 'needs a person',
+    severity: 'action required',
     hint: 'look at the difference again, and apply again: kbctl cluster apply -f cluster.yml --dry-run',
   },
   Unexpected: {
@@ -383,7 +383,7 @@ const OF_THE_LOOPS = {
     what: 'It was to be taken out, and is not held: it ran out, or was never there. Nothing was changed.',
     causes: ['Another address was meant.', 'It was deregistered, or ran out, before.'],
     mending: [step('See which leases there are.', 'kbctl get leases <cluster>')],
-    seriousness: 'information',
+    severity: 'information',
     hint: 'nothing, if that address was meant: kbctl get leases <cluster>',
   },
   NotRegistered: {
@@ -394,7 +394,7 @@ const OF_THE_LOOPS = {
       step('See which clusters there are.', 'kbctl cluster list'),
       step('Register it.', 'kbctl cluster apply -f cluster.yml'),
     ],
-    seriousness: 'needs a person',
+    severity: 'action required',
     hint: 'kbctl cluster list has the names; kbctl cluster apply registers one',
   },
   BadEvent: {
@@ -402,7 +402,7 @@ const OF_THE_LOOPS = {
     what: 'Nothing was done. The error says what it expects.',
     causes: ['A payload written by hand.', 'A rule or queue of another version.'],
     mending: [step('Correct the payload as the error says.')],
-    seriousness: 'needs a person',
+    severity: 'action required',
     hint: 'correct the payload as the error says',
   },
   BadEnvironment: {
@@ -410,7 +410,7 @@ const OF_THE_LOOPS = {
     what: 'Nothing was done. `serverless.yml` sets all of them.',
     causes: ['The function was changed by hand, or is run by other means.'],
     mending: [step('Deploy anew.', 'npm run deploy')],
-    seriousness: 'needs a person',
+    severity: 'action required',
     hint: 'npm run deploy sets them',
   },
 } as const satisfies Readonly<Record<string, Entry>>;

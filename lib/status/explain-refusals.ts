@@ -7,8 +7,8 @@ const PASS = step(
 );
 const HOLDS = step('See what is held, for whom and until when.', 'kbctl get holds <cluster>');
 
-const PERSON = { seriousness: 'needs a person' } as const;
-const PASSES = { seriousness: 'mends itself' } as const;
+const PERSON = { severity: 'action required' } as const;
+const PASSES = { severity: 'resolves automatically' } as const;
 
 /** Why nothing is allocated, by the ranges themselves. `Full` is explained as a finding. */
 const OF_RANGES = {

@@ -1,5 +1,5 @@
 /** How bad it is. */
-export type Seriousness = 'needs a person' | 'mends itself' | 'information';
+export type Severity = 'action required' | 'resolves automatically' | 'information';
 
 /** One thing to do, and the commands that do it. What is in angle brackets is for the reader to fill in. */
 export interface Step {
@@ -15,11 +15,11 @@ export interface Explanation {
   /** A line without a full stop. */
   readonly title: string;
   readonly what: string;
-  /** How it comes about, the most likely first. */
+  /** Causes, the most likely first. */
   readonly causes: readonly string[];
-  /** How to mend it, in order. */
+  /** Resolution, in order. */
   readonly mending: readonly Step[];
-  readonly seriousness: Seriousness;
+  readonly severity: Severity;
   /** Reasons of the original's events that tell of it. */
   readonly reasons: readonly string[];
   /** The page of docs/tasks that leads through it: `address-conflict`. */

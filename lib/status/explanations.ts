@@ -20,7 +20,7 @@ export const EXPLANATIONS: readonly Explanation[] = [...findings, ...states, ...
 
 /** Findings that do not end unless a person does something. */
 export const FINDINGS_FOR_PEOPLE: ReadonlySet<string> = new Set(
-  findings.filter(({ seriousness }) => seriousness === 'needs a person').map(({ word }) => word),
+  findings.filter(({ severity }) => severity === 'action required').map(({ word }) => word),
 );
 
 /** Names of faults that are no error of ours, as a run record has them for their code. */

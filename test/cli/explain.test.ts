@@ -6,11 +6,11 @@ import { runKbctl } from '../support/kbctl-process.ts';
 const explain = (...words: string[]) => runKbctl(['explain', ...words], { cwd: tmpdir(), env: {} });
 
 describe('kbctl explain', () => {
-  test('says what a finding is, how it comes about and how to mend it', async () => {
+  test('says what a finding is, causes and how to mend it', async () => {
     const { code, stdout, stderr } = await explain('ClusterIPAlreadyAllocated');
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
-    expect(stdout).toMatch(/^duplicate \(finding, needs a person\): /);
-    expect(stdout).toMatch(/How it comes about\n- [\s\S]*How to mend it\n1\. /);
+    expect(stdout).toMatch(/^duplicate \(finding, action required\): /);
+    expect(stdout).toMatch(/Causes\n- [\s\S]*Resolution\n1\. /);
   });
 
   test('lists all that there is to explain', async () => {

@@ -113,9 +113,9 @@ describe('the figures of a stack', () => {
       clustersWithoutLiveLease: 1,
       clustersPaused: 1,
     });
-    expect(world.telemetry.lines.find(({ message }) => message === 'clusters not well')).toEqual({
+    expect(world.telemetry.lines.find(({ message }) => message === 'unhealthy clusters')).toEqual({
       level: 'warn',
-      message: 'clusters not well',
+      message: 'unhealthy clusters',
       fields: {
         overdue: undefined,
         failing: [
@@ -160,7 +160,7 @@ describe('the figures of a stack', () => {
     expect(figures()).toMatchObject({ clustersRegistered: 3, clustersOverdue: 1, clustersFailing: 1 });
     // Two of the three had ended each time before the third was given up.
     expect(onTime).toEqual(Array.from({ length: 7 }, (_, tick) => tick * 3 + 2));
-    const line = world.telemetry.lines.findLast(({ message }) => message === 'clusters not well');
+    const line = world.telemetry.lines.findLast(({ message }) => message === 'unhealthy clusters');
     expect(line?.fields['overdue']).toEqual(['hangs: kubernetes-service']);
   });
 

@@ -68,9 +68,9 @@ test('what changes in the table is shown without a reload', async () => {
 
   await page.getByRole('article').getByText('10.0.0.37 is taken twice.').waitFor();
   expect(await page.locator('#glance tbody tr').count()).toBe(3);
-  expect(await page.locator('#glance tbody tr').first().textContent()).toMatch(/^prod-eu-1needs a person13\/3/);
-  expect(await page.title()).toBe('1 needs a person – kube-bootstrap-controller-prod');
-  expect(await page.locator('#news').textContent()).toBe('1 of 3 clusters needs a person, 2 are good.');
+  expect(await page.locator('#glance tbody tr').first().textContent()).toMatch(/^prod-eu-1critical13\/3/);
+  expect(await page.title()).toBe('1 needs attention – kube-bootstrap-controller-prod');
+  expect(await page.locator('#news').textContent()).toBe('1 of 3 clusters needs attention, 2 are good.');
   expect(await page.evaluate(() => 'here' in globalThis)).toBe(true);
   expect({ ...wrong, close: undefined }).toEqual({ consoleErrors: [], pageErrors: [], strayRequests: [] });
 });

@@ -121,7 +121,7 @@ describeInEachTable('The status of a cluster', (open) => {
 });
 
 describeInEachTable('The status of all clusters', (open) => {
-  test('has those that need a person first, then all by name, and what cannot be read', async () => {
+  test('has those that need attention first, then all by name, and what cannot be read', async () => {
     const table = await open();
     for (const name of ['c', 'a', 'b']) await fill(table, name);
     const record = aRunRecord(0, { findings: [{ type: 'duplicate', message: 'taken twice' }] });

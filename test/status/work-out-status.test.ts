@@ -82,10 +82,16 @@ describe('a loop', () => {
       'bad',
       ['bad: late'],
     ],
-    ['that failed once may mend itself', failed(NOT_LONG_AGO_MS, 1), 'failing', 'warning', ['warning: failing']],
-    ['that failed three times needs a person', failed(NOT_LONG_AGO_MS, 3), 'failing', 'bad', ['bad: failing']],
+    [
+      'that failed once may resolve automatically',
+      failed(NOT_LONG_AGO_MS, 1),
+      'failing',
+      'warning',
+      ['warning: failing'],
+    ],
+    ['that failed three times needs attention', failed(NOT_LONG_AGO_MS, 3), 'failing', 'bad', ['bad: failing']],
     ['that failed, and then nobody ran it, is late', failed(NOW_MS - 20 * MINUTE_MS, 1), 'late', 'bad', ['bad: late']],
-    ['that has long been due and never ran needs a person', undefined, 'neverRan', 'bad', ['bad: neverRan']],
+    ['that has long been due and never ran needs attention', undefined, 'neverRan', 'bad', ['bad: neverRan']],
   ] as const)('%s', (_, record, state, health, said) => {
     expect(of(record)).toEqual({ state, health, said });
   });
@@ -280,7 +286,7 @@ describe('API servers', () => {
     ]);
   });
 
-  test('of which none is live need a person, and each alone is not told of', () => {
+  test('of which none is live need attention, and each alone is not told of', () => {
     const records = {
       ...runRecords(NOT_LONG_AGO_MS),
       'kubernetes-service': aRunRecord(NOT_LONG_AGO_MS, { counts: { leasesHeld: 0 } }),

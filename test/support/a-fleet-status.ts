@@ -381,7 +381,7 @@ function healthy(): ClusterStatus {
   return aClusterStatus({ name: 'prod-eu-2', ranges: [aSlash16(), anIPv6Range(0.02), nodePorts(0.06)] });
 }
 
-/** Many, the first of which need a person. */
+/** Many, the first of which need attention. */
 export function manyClusters(count: number, bad = 5): ClusterStatus[] {
   const ranges = [aSlash24(), nodePorts()];
   return Array.from({ length: count }, (_, index) => {

@@ -105,7 +105,7 @@ describe('what is watched', () => {
     ['cluster-ip-repair', ['duplicate', 'outOfRange', 'invalid', 'heldByAnother']],
     ['node-port-repair', ['duplicate', 'outOfRange', 'heldByAnother']],
     ['kubernetes-service', ['twoOwners']],
-  ] as const)('findings of %s that need a person raise an alarm under the counter that counts them', (loop, types) => {
+  ] as const)('findings of %s that need attention raise an alarm under the counter that counts them', (loop, types) => {
     const watched = alarms
       .flatMap(metricsOf)
       .map(({ MetricName, Dimensions }) => [MetricName, ...Dimensions.map(({ Value }) => Value)]);

@@ -132,7 +132,7 @@ describe('the page stays under 300 KB', () => {
     ],
     ['with a cluster of all kinds', () => clustersOfEachKind()],
     ['with 1,000 clusters', () => manyClusters(1_000)],
-    ['with 1,000 clusters that all need a person', () => manyClusters(1_000, 1_000)],
+    ['with 1,000 clusters that all need attention', () => manyClusters(1_000, 1_000)],
     [
       'with 1,000 clusters of the longest names',
       () => manyClusters(1_000).map((cluster) => ({ ...cluster, name: cluster.name.padEnd(63, 'x') })),
@@ -184,13 +184,13 @@ describe('what is shown', () => {
     expect(renderFleetPage(aFleetStatus(clustersOfEachKind()))).toBe(page);
   });
 
-  test('begins with how many need a person, and with what those have and what to do', () => {
+  test('begins with how many need attention, and with what those have and what to do', () => {
     expect(text).toContain(
-      '2 of 6 clusters need a person, 1 has a warning, 1 is not known yet, 1 is paused, 1 is good.',
+      '2 of 6 clusters need attention, 1 has a warning, 1 is not known yet, 1 is paused, 1 is good.',
     );
-    expect(text.indexOf('Needs a person')).toBeLessThan(text.indexOf('All clusters'));
+    expect(text.indexOf('Needs attention')).toBeLessThan(text.indexOf('All clusters'));
     expect(text).toMatch(
-      /Needs a person prod-eu-1 10\.0\.0\.37 is the cluster IP of two Services.*? Delete the younger.*? kbctl explain duplicate/,
+      /Needs attention prod-eu-1 10\.0\.0\.37 is the cluster IP of two Services.*? Delete the younger.*? kbctl explain duplicate/,
     );
   });
 
@@ -225,7 +225,7 @@ describe('what is shown', () => {
 
   test('says of an empty table and of a quiet fleet that nobody is needed', () => {
     expect(textOf(renderFleetPage(aFleetStatus([])))).toContain('There is no cluster in this table yet.');
-    expect(textOf(renderFleetPage(aFleetStatus([aClusterStatus()])))).toContain('Needs a person Nothing does.');
+    expect(textOf(renderFleetPage(aFleetStatus([aClusterStatus()])))).toContain('Needs attention Nothing right now.');
   });
 
   test('is of registrations that cannot be read too', () => {

@@ -145,7 +145,7 @@ describe('a table that cannot be read', () => {
     expect((await ask(server, '/')).body).not.toContain('The table cannot be read');
   });
 
-  test('from the beginning is an error that mends itself', async () => {
+  test('from the beginning is an error that resolves automatically', async () => {
     const server = await serve({ readFleet: () => Promise.reject(new Error('no answer')) });
 
     for (const path of ['/', '/clusters/lab-2']) {
