@@ -7,9 +7,9 @@ const TASKS = path.join(import.meta.dirname, '..', 'docs', 'tasks');
 
 const INTRODUCTION = `# Findings, states and error codes
 
-What \`kbctl status\`, the status page, logs and events say, one word a section: what it is, causes (the most likely
-first), how to mend it. \`kbctl explain <word>\` tells the same, and takes a reason of an event too.
-[Reading a finding](tasks/reading-a-finding.md) leads from a finding to its end.
+What \`kbctl status\`, the status page, logs and events say, one word a section: what it is, its causes (the most
+likely first) and its resolution. \`kbctl explain <word>\` prints the same, and takes a reason of an event too.
+[Reading a finding](tasks/reading-a-finding.md) leads from a finding to its resolution.
 
 - **action required**: it does not end by itself.
 - **resolves automatically**: a later pass ends it, or what caused it does.

@@ -57,7 +57,7 @@ function sentencesOf(name: string, { findings, wouldWrite, errors, skipped }: Ob
     ...wouldWrite.map((text): Sentence => ({ text: `would ${text}`, style: 'cyan' })),
     ...others.flatMap((finding): Sentence[] => [
       { text: `found ${finding.type}: ${finding.message}`, style: 'yellow' },
-      ...(FINDINGS_FOR_PEOPLE.has(finding.type) ? [{ text: `  to mend it: ${mendingHint(finding, { name })}` }] : []),
+      ...(FINDINGS_FOR_PEOPLE.has(finding.type) ? [{ text: `  resolution: ${mendingHint(finding, { name })}` }] : []),
     ]),
     ...told.map((failure): Sentence => ({ text: `failed: ${failure}`, style: 'red' })),
   ];

@@ -13,7 +13,7 @@ const WIDEST = 100;
 /** `kbctl explain [WORD]`: needs no table. */
 export function explainCommand(act: Act): Command {
   const command = new Command('explain')
-    .description('Say what a finding, a state or an error code is, causes, and how to mend it')
+    .description('Explain a finding, a state or an error code: what it is, its causes and its resolution')
     .argument('[word]', 'a word that status, an event or a log line shows; without it all are listed')
     .action(act(async (cli, [word]) => (word === undefined ? list(cli) : explainOne(cli, word))));
   return withExamples(command, [
@@ -30,7 +30,7 @@ function list({ output }: Cli) {
     columns: [
       { title: 'WORD', text: ({ word }) => word },
       { title: 'KIND', text: ({ kind }) => kind },
-      { title: 'SERIOUSNESS', text: ({ severity }) => severity, yields: true },
+      { title: 'SEVERITY', text: ({ severity }) => severity, yields: true },
       { title: 'WHAT', text: ({ title }) => title, shrinks: true },
     ],
     plain: plainExplanation,

@@ -20,10 +20,10 @@ export function needsAPerson(fleet: FleetStatus, bytes: number, linked: (cluster
   const bad = fleet.clusters.filter(({ health }) => health === 'bad');
   const unreadable = upTo(fleet.unreadable, bytes / 3, unreadableEntry);
   const fitted = upTo(bad, bytes - unreadable.bytes, (cluster) => card(cluster, linked(cluster.name)));
-  const nobody = bad.length === 0 && fleet.unreadable.length === 0;
+  const isQuiet = bad.length === 0 && fleet.unreadable.length === 0;
   const left = fitted.left + unreadable.left;
   return html`<section aria-labelledby="needs"><h2 id="needs">Needs attention</h2>
-${nobody && html`<p class="good calm">${fleet.clusters.length === 0 ? 'There is no cluster in this table yet.' : 'Nothing right now.'}</p>`}<div class="cards">${unreadable.markup}${fitted.markup}</div>${left > 0 && html`<p class="soft">and ${grouped(left)} more, in the table below and in <code>kbctl status</code></p>`}</section>`;
+${isQuiet && html`<p class="good calm">${fleet.clusters.length === 0 ? 'There is no cluster in this table yet.' : 'Nothing right now.'}</p>`}<div class="cards">${unreadable.markup}${fitted.markup}</div>${left > 0 && html`<p class="soft">and ${grouped(left)} more, in the table below and in <code>kbctl status</code></p>`}</section>`;
 }
 
 function card(cluster: ClusterStatus, link: Child): Html {

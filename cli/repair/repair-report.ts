@@ -110,7 +110,7 @@ function groupLines(
     .slice(0, MOST_LINES)
     .flatMap((finding) => [
       `    ${group === 'found' ? `${finding.type}: ${finding.message}` : finding.message}`,
-      ...(group === 'found' ? [`      to mend it: ${mendingHint(finding, { name: cluster })}`] : []),
+      ...(group === 'found' ? [`      resolution: ${mendingHint(finding, { name: cluster })}`] : []),
     ]);
   const more = own.length - MOST_LINES;
   return [

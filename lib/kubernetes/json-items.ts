@@ -1,11 +1,6 @@
-import { LARGEST_OBJECT_BYTES, OverBound, parseBoundedJson } from './reply-bounds.ts';
+import { BACKSLASH, closes, LARGEST_OBJECT_BYTES, OverBound, opens, parseBoundedJson, QUOTE } from './reply-bounds.ts';
 
-const QUOTE = 0x22;
-const BACKSLASH = 0x5c;
 const OPEN_LIST = 0x5b;
-const CLOSE_LIST = 0x5d;
-const OPEN_OBJECT = 0x7b;
-const CLOSE_OBJECT = 0x7d;
 /** `{"items":[` is this deep. */
 const LIST_DEPTH = 2;
 /** Stands for an item in what is kept of the list around the items. */
@@ -67,8 +62,8 @@ export class JsonItems {
       return undefined;
     }
     if (byte === QUOTE) this.#inText = true;
-    else if (byte === OPEN_LIST || byte === OPEN_OBJECT) return this.#open(byte);
-    else if (byte === CLOSE_LIST || byte === CLOSE_OBJECT) return this.#close();
+    else if (opens(byte)) return this.#open(byte);
+    else if (closes(byte)) return this.#close();
     return undefined;
   }
 

@@ -86,8 +86,8 @@ export async function readWhole(
   }
 }
 
-const QUOTE = 0x22;
-const BACKSLASH = 0x5c;
+export const QUOTE = 0x22;
+export const BACKSLASH = 0x5c;
 const COMMA = 0x2c;
 
 /**
@@ -119,10 +119,10 @@ export function parseBoundedJson(bytes: Uint8Array): unknown {
   }
 }
 
-function opens(byte: number | undefined): boolean {
+export function opens(byte: number | undefined): boolean {
   return byte === 0x7b || byte === 0x5b;
 }
 
-function closes(byte: number | undefined): boolean {
+export function closes(byte: number | undefined): boolean {
   return byte === 0x7d || byte === 0x5d;
 }

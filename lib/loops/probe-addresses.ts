@@ -1,6 +1,7 @@
 import { familyOf, parseAddress } from '../allocator/ip-address.ts';
 import { isGlobalUnicast } from '../cluster/address-kind.ts';
 import type { ApiServerSpec, ClusterSpec, ProbeSpec } from '../cluster/cluster-spec.ts';
+import { eachOf } from '../cluster/each-of.ts';
 import type { Finding } from '../cluster/finding.ts';
 import type { Lease } from '../cluster/lease.ts';
 import { type ProbeOutcome, probeOutcome } from '../endpoints/probe-outcome.ts';
@@ -121,19 +122,8 @@ export async function probeAddresses(
   probe: Prober,
   signal: AbortSignal,
 ): Promise<ReadonlyMap<string, ProbeOutcome>> {
-  const found = new Map<string, ProbeOutcome>();
-  const turns = addresses.values();
-  const takeTurns = async () => {
-    for (const { address, target } of turns) {
-      if (signal.aborted) return;
-      found.set(address, probeOutcome(await probe(target, signal)));
-    }
-  };
-  await Promise.all(Array.from({ length: PROBES_AT_ONCE }, takeTurns));
-  return new Map(
-    addresses.flatMap(({ address }) => {
-      const outcome = found.get(address);
-      return outcome === undefined ? [] : [[address, outcome] as const];
-    }),
+  const outcomes = await eachOf(addresses, PROBES_AT_ONCE, async ({ address, target }) =>
+    signal.aborted ? undefined : ([address, probeOutcome(await probe(target, signal))] as const),
   );
+  return new Map(outcomes.filter((outcome) => outcome !== undefined));
 }

@@ -1,7 +1,7 @@
 export type RepairErrorCode =
   /** An allocator said that its range is full while claims were still coming. */
   | 'Full'
-  /** An allocator refused a claim for a reason that nobody foresaw. */
+  /** An allocator refused a claim for an unexpected reason. */
   | 'Unknown'
   /** What is stored of a range does not parse. */
   | 'CorruptSnapshot'

@@ -33,7 +33,7 @@ export const ENDPOINT_FINDINGS = {
     hint: 'kbctl doctor <cluster> says why no API server is reached; the endpoints stay as they are',
   },
   twoOwners: {
-    title: 'Somebody else writes the endpoints of the kubernetes Service',
+    title: 'Another writer changes the endpoints of the kubernetes Service',
     what: 'What was written was put back within two ticks. The finding names the field manager of the other. Writes that only contest wait for up to ten minutes; those that take out an address that is gone, or add one that is live, do not wait.',
     causes: [
       'An API server of the cluster still runs its own reconciler (field manager `kube-apiserver`).',

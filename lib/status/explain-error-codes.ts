@@ -167,7 +167,7 @@ const OF_THE_TABLE = {
     hint: 'look at the difference again, and apply again: kbctl cluster apply -f cluster.yml --dry-run',
   },
   Unexpected: {
-    title: 'Something failed that nobody foresaw',
+    title: 'Something failed unexpectedly',
     what: 'A fault of this project (`TypeError` and the like), or an answer of AWS that it does not know. The log has the stack.',
     causes: [
       'A fault of this project.',

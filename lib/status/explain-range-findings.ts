@@ -170,7 +170,7 @@ export const RANGE_FINDINGS = {
     hint: 'delete Services that nobody needs, or widen the range: kbctl get ranges <cluster>',
   },
   unknown: {
-    title: 'A claim was refused for a reason that nobody foresaw',
+    title: 'A claim was refused for an unexpected reason',
     what: 'The pass ended there, and saved nothing. The message has the reason.',
     causes: ['A fault of this project.', 'A range in the table that something else wrote.'],
     mending: [

@@ -1,12 +1,15 @@
 import { LOOPS } from '../cluster/cluster-spec.ts';
+import { eachOf } from '../cluster/each-of.ts';
 import type { ListedCluster, Pause } from '../table/clusters.ts';
 import { TableError } from '../table/errors.ts';
 import type { Item, KeyValueTable } from '../table/key-value-table.ts';
 import { decodeLease, LEASES, leaseKey } from '../table/leases.ts';
 import { decodeRange, RANGE_KEYS } from '../table/ranges.ts';
 import { decodeRunRecord, runKey } from '../table/run-records.ts';
-import { AT_A_TIME, eachOf } from './each-of.ts';
 import type { SavedRange, StatusInputs, UnreadableItem } from './status-inputs.ts';
+
+/** Clusters that are read at a time: three lists of each are fewer than the connections of the table's client. */
+export const AT_A_TIME = 16;
 
 /** `brief` reads no ranges, which are the larger part: their figures are those of the last passes, without a map. */
 export type StatusDetails = 'full' | 'brief';

@@ -1,9 +1,9 @@
+import { eachOf } from '../cluster/each-of.ts';
 import { pauseInForce } from '../dispatch/due.ts';
 import { ALL_CLUSTERS, CLUSTERS, type ClusterList, clustersIn, listClusters } from '../table/clusters.ts';
 import type { KeyValueTable } from '../table/key-value-table.ts';
 import type { ClusterStatus, FleetStatus } from './cluster-status.ts';
-import { AT_A_TIME, eachOf } from './each-of.ts';
-import { readInputs, type StatusDetails } from './read-inputs.ts';
+import { AT_A_TIME, readInputs, type StatusDetails } from './read-inputs.ts';
 import { workOutStatus } from './work-out-status.ts';
 
 export interface FleetStatusOptions {

@@ -98,7 +98,7 @@ export function describeClusterApply(world: () => KbctlWorld): void {
       const { code, stdout } = await apply('-f', 'cluster.yml');
       expect(code).toBe(0);
       expect(stdout).toMatch(/cluster-ip-repair {3}found duplicate: .*10\.0\.0\.77/);
-      expect(stdout).toMatch(/cluster-ip-repair {5}to mend it: /);
+      expect(stdout).toMatch(/cluster-ip-repair {5}resolution: /);
     });
   });
 

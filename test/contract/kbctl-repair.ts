@@ -74,7 +74,7 @@ export function describeRepair(world: () => KbctlWorld): void {
         'what a pass would change now, nothing was written, 1 Service seen\n  would save ranges/',
       );
       expect(stdout).toContain('mayHaveLeaked: the cluster IP 10.0.0.10 may have leaked: flagging for later clean up');
-      expect(stdout).toMatch(/to mend it: \S/);
+      expect(stdout).toMatch(/resolution: \S/);
       expect(await everything()).toEqual(before);
     });
 
@@ -178,7 +178,7 @@ export function describeRepair(world: () => KbctlWorld): void {
       await corrupt();
       const { code, stdout } = await repair(CLUSTER);
       expect(code).toBe(1);
-      expect(stdout).toContain(`to mend it: kbctl repair cluster-ip ${CLUSTER} --rebuild --dry-run`);
+      expect(stdout).toContain(`resolution: kbctl repair cluster-ip ${CLUSTER} --rebuild --dry-run`);
     });
 
     test('shows with --dry-run what the snapshot would hold', async () => {

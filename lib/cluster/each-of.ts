@@ -1,7 +1,4 @@
-/** Clusters that are read at a time: three lists of each are fewer than the connections of the table's client. */
-export const AT_A_TIME = 16;
-
-/** What `work` makes of each, in their order, so many at a time. The first that throws ends it. */
+/** Returns what `work` makes of each element, in their order, with at most `limit` under way. The first throw ends it. */
 export async function eachOf<Element, Result>(
   elements: readonly Element[],
   limit: number,
