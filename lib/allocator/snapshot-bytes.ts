@@ -36,10 +36,6 @@ export function fromWords(words: Uint32Array): Uint8Array {
   return trimmed(new Uint8Array(view.buffer));
 }
 
-export function isEmpty(data: Uint8Array): boolean {
-  return data.every((byte) => byte === 0);
-}
-
 export function popCount(data: Uint8Array): number {
   let ones = 0;
   for (const byte of data) ones += ONES_IN_BYTE[byte] ?? 0;

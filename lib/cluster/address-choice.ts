@@ -58,15 +58,6 @@ export function chooseHostAddress(host: HostNetwork, preference: Preference = IP
   return routes instanceof AddressChoiceError ? routes : chooseByRoute(routes, host.interfaces, preference);
 }
 
-/** `ChooseBindAddressForInterface` of the original. */
-export function chooseAddressOfInterface(name: string, interfaces: readonly HostInterface[]): AddressChoice {
-  for (const family of IPV4_FIRST) {
-    const address = addressOfInterface(name, interfaces, family);
-    if (address !== undefined) return asChoice(address);
-  }
-  return noAddress(`unable to select an IP from ${name} network interface`);
-}
-
 /**
  * The first fit address of a default route's interface. Where a route's interfaces have link-local addresses alone
  * (RFC 5549) the host's own is on its loopback, and that is asked before the next route.

@@ -1,5 +1,5 @@
-import type { Address, IPFamily } from '../allocator/ip-address.ts';
-import { hostBits, indexedAddress, type Network, parseCidr, rangeSize } from '../allocator/network.ts';
+import type { IPFamily } from '../allocator/ip-address.ts';
+import { hostBits, type Network, parseCidr, rangeSize } from '../allocator/network.ts';
 import type { AllocatorOfRecord } from './cluster-spec.ts';
 import { fault, type SpecFault } from './spec-fault.ts';
 import { SPEC_DEFAULTS } from './spec-shape.ts';
@@ -24,12 +24,6 @@ const MOST_HOST_BITS = 20;
 export function readServiceRanges(text: ServiceRangesText): ServiceRanges {
   const [primary, secondary] = entriesOf(text).map((entry) => (entry === undefined ? undefined : parseCidr(entry)));
   return { ...(primary && { primary }), ...(secondary && { secondary }) };
-}
-
-/** `ServiceIPRange` of `pkg/controlplane/apiserver/options.go`: the address of the kubernetes Service. */
-export function serviceAddress(primary: Network): Address | undefined {
-  const address = indexedAddress(primary, 1n);
-  return isLargeEnough(primary) && !(address instanceof Error) ? address : undefined;
 }
 
 /**

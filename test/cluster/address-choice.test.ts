@@ -4,7 +4,6 @@ import {
   type AddressChoice,
   addressOfInterface,
   addressOfLoopback,
-  chooseAddressOfInterface,
   chooseAdvertiseAddress,
   chooseByInterface,
   chooseByRoute,
@@ -102,15 +101,6 @@ describe('the address of an interface', () => {
     },
   ] as const)('$name is $found', ({ interfaces, family, found }) => {
     expect(told(addressOfInterface('eth3', interfaces, family))).toBe(found);
-  });
-
-  test.each([
-    { name: 'with IPv4 and IPv6', interfaces: dual, found: '10.254.71.145' },
-    { name: 'with IPv6', interfaces: ipv6Only, found: '2001::200' },
-    { name: 'with neither', interfaces: linkLocalOnly, found: 'unable to select an IP from eth3 network interface' },
-    { name: 'that is not there', interfaces: [lo()], found: 'route ip+net: no such network interface' },
-  ])('asked for by name, $name, is $found', ({ interfaces, found }) => {
-    expect(told(chooseAddressOfInterface('eth3', interfaces))).toBe(found);
   });
 });
 

@@ -1,0 +1,21 @@
+const production = process.argv.includes('--production');
+
+/**
+ * Run twice: with the tests, and as `--production` without them, where an export that only tests use is unused. What its
+ * own file uses, too, has a user there.
+ * @type {import('knip').KnipConfig}
+ */
+export default {
+  entry: [
+    'functions/*.ts!',
+    'cli/main.ts!',
+    'deploy/{plugin,esbuild-plugins}.mjs!',
+    'tools/*.mjs!',
+    'tools/{audit-lock,bench-allocate,bench-repair,bench-repair-pass,page-picture,upstream-tests-reporter,write-docs}.ts!',
+    'test/**/*.test.ts',
+  ],
+  project: ['{functions,lib,cli,local,tools,deploy}/**/*.{ts,mjs}!', 'test/**/*.ts'],
+  ignoreExportsUsedInFile: production || { interface: true, type: true },
+  ignoreBinaries: ['go'],
+  ignoreDependencies: ['@swc/core', 'node24'],
+};
