@@ -17,7 +17,6 @@ export default {
   maxWorkers: '100%',
   // No test waits for it: it ends one that hangs, also on a machine that is busy with something else.
   testTimeout: 60_000,
-  reporters: ['default', '<rootDir>/tools/upstream-tests-reporter.ts'],
   projects: [
     {
       ...common,

@@ -1,0 +1,56 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import { describe, expect, test } from '@jest/globals';
+
+const REPOSITORY = path.join(import.meta.dirname, '../..');
+const pages = ['', 'docs', 'docs/adr', 'docs/tasks', 'test'].flatMap((folder) =>
+  readdirSync(path.join(REPOSITORY, folder))
+    .filter((file) => file.endsWith('.md'))
+    .map((file) => path.join(folder, file)),
+);
+
+describe('every relative link leads to a file, and every anchor to a heading, in', () => {
+  test.each(pages)('%s', (page) => {
+    expect(deadLinks(page, readFileSync(path.join(REPOSITORY, page), 'utf8'))).toEqual([]);
+  });
+});
+
+test('a dead link is reported with its line', () => {
+  const lines = [
+    '# Kept `twice`',
+    '[a](#kept-twice) [b](#none) [c](CHANGELOG.md#unreleased)',
+    '[d](none.md) [e](LICENSE)',
+  ];
+  expect(deadLinks('README.md', lines.join('\n'))).toEqual(['README.md:2: #none', 'README.md:3: none.md']);
+});
+
+/** Relative links of a page whose file or heading does not exist. */
+function deadLinks(page: string, text: string): string[] {
+  return text.split('\n').flatMap((line, index) =>
+    [...line.matchAll(/\]\((?!\w+:)([^)\s]+)\)/g)]
+      .map(([, link = '']) => link)
+      .filter((link) => !exists(page, text, link))
+      .map((link) => `${page}:${index + 1}: ${link}`),
+  );
+}
+
+function exists(page: string, text: string, link: string): boolean {
+  const [file = '', anchor] = link.split('#');
+  const target = path.join(REPOSITORY, path.dirname(page), file);
+  if (file !== '' && !existsSync(target)) return false;
+  return anchor === undefined || anchorsOf(file === '' ? text : readFileSync(target, 'utf8')).has(anchor);
+}
+
+/** The anchors that GitHub gives to the headings of a page. */
+function anchorsOf(text: string): ReadonlySet<string> {
+  const withoutCode = text.replaceAll(/^ *```[\s\S]*?^ *```/gm, '');
+  const titles = [...withoutCode.matchAll(/^#+ (.+)$/gm)].map(([, title = '']) => title);
+  return new Set(
+    titles.map((title) =>
+      title
+        .toLowerCase()
+        .replaceAll(/[^\p{L}\p{N}_ -]/gu, '')
+        .replaceAll(' ', '-'),
+    ),
+  );
+}
