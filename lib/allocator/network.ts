@@ -47,14 +47,6 @@ export function rangeSize(network: Network): bigint {
   return bits >= 63 ? 2n ** 63n - 1n : 1n << BigInt(bits);
 }
 
-/** The address at `index`, where 0 is the network's own; an error when that is outside. */
-export function indexedAddress(network: Network, index: bigint): Address | AllocatorError {
-  const address: Address = { family: network.family, value: network.base + index };
-  if (networkContains(network, address)) return address;
-  const message = `can't generate IP with index ${index} from subnet. subnet too small. subnet: "${network.text}"`;
-  return new AllocatorError('NotInRange', message);
-}
-
 /** Inside the network, and neither its own address nor an IPv4 network's broadcast address. */
 export function isUsableIn(network: Network, address: Address): boolean {
   return (
