@@ -1,4 +1,4 @@
-import { ClusterError } from '../lib/kubernetes/errors.ts';
+import { ClusterError } from '../lib/kubernetes/cluster-port.ts';
 import { TableError } from '../lib/table/errors.ts';
 import { EXIT, type ExitCode } from './exit-codes.ts';
 

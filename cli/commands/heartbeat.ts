@@ -1,5 +1,5 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
-import type { Heartbeat } from '../../lib/loops/heartbeat.ts';
+import type { Heartbeat } from '../../lib/api-servers/heartbeat.ts';
 import type { Act } from '../act.ts';
 import type { Cli, GlobalOptions } from '../cli.ts';
 import { type ConnectionOptions, connectionOf, withConnectionOptions } from '../connection-options.ts';

@@ -1,5 +1,5 @@
+import { type UndoResult, undoDeregister } from '../../lib/api-servers/deregister.ts';
 import type { ClusterSpec } from '../../lib/cluster/cluster-spec.ts';
-import { type UndoResult, undoDeregister } from '../../lib/loops/undo-deregister.ts';
 import { listLeases } from '../../lib/table/leases.ts';
 import type { Cli, CommandTable } from '../cli.ts';
 import { configurationError } from '../errors.ts';

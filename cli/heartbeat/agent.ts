@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Heartbeat, heartbeat } from '../../lib/loops/heartbeat.ts';
+import { type Heartbeat, heartbeat } from '../../lib/api-servers/heartbeat.ts';
 import { type RegisteredCluster, readCluster } from '../../lib/table/clusters.ts';
 import { TableError } from '../../lib/table/errors.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';

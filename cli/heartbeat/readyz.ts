@@ -1,11 +1,10 @@
+import { targetOf } from '../../lib/api-servers/probe-addresses.ts';
 import type { ClusterSpec } from '../../lib/cluster/cluster-spec.ts';
 import type { LoadKubeconfig } from '../../lib/dispatch/load-kubeconfig.ts';
 import { VERSION } from '../../lib/dispatch/version.ts';
-import { ClusterError } from '../../lib/kubernetes/errors.ts';
+import { ClusterError, type ProbeReply, type ProbeTarget } from '../../lib/kubernetes/cluster-port.ts';
 import { httpsProber } from '../../lib/kubernetes/https-prober.ts';
 import type { ApiServerAccess } from '../../lib/kubernetes/kubeconfig.ts';
-import type { ProbeReply, ProbeTarget } from '../../lib/kubernetes/probe.ts';
-import { targetOf } from '../../lib/loops/probe-addresses.ts';
 import type { OwnServer } from './own-server.ts';
 
 export type AskReadyz = (signal: AbortSignal) => Promise<ProbeReply>;

@@ -1,8 +1,7 @@
+import { type DeregisterRequest, type DeregisterResult, deregister } from '../api-servers/deregister.ts';
 import type { ClusterSpec } from '../cluster/cluster-spec.ts';
-import type { ClusterPort } from '../kubernetes/cluster-port.ts';
-import { ClusterError } from '../kubernetes/errors.ts';
+import { ClusterError, type ClusterPort } from '../kubernetes/cluster-port.ts';
 import { observeOnly } from '../kubernetes/observe-only.ts';
-import { type DeregisterRequest, type DeregisterResult, deregister } from '../loops/deregister.ts';
 import { readCluster } from '../table/clusters.ts';
 import { callerRefusal } from './caller-keys.ts';
 import { pause, unlessAborted } from './deadline.ts';

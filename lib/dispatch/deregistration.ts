@@ -1,5 +1,5 @@
 import * as z from 'zod/mini';
-import type { DeregisterResult } from '../loops/deregister.ts';
+import type { DeregisterResult } from '../api-servers/deregister.ts';
 import type { ErrorDescription } from '../telemetry/describe-error.ts';
 import { describeError, errorSentence } from '../telemetry/describe-error.ts';
 import type { Telemetry } from '../telemetry/telemetry.ts';

@@ -1,7 +1,5 @@
 import type { ClusterSpec, Loop } from '../cluster/cluster-spec.ts';
-import type { ClusterPort } from '../kubernetes/cluster-port.ts';
-import type { Prober } from '../kubernetes/probe.ts';
-import type { HostResolver } from '../kubernetes/resolve-host.ts';
+import type { ClusterPort, HostResolver, Prober } from '../kubernetes/cluster-port.ts';
 import type { MessageQueue } from '../queue/message-queue.ts';
 import type { KeyValueTable } from '../table/key-value-table.ts';
 import type { TelemetryFactory } from '../telemetry/telemetry.ts';

@@ -1,10 +1,16 @@
 import { parseAddress } from '../allocator/ip-address.ts';
 import type { Mode } from '../cluster/cluster-spec.ts';
-import { type Permission, permissionText, type SelfReview } from '../kubernetes/access-review.ts';
+import type { HostResolver } from '../kubernetes/cluster-port.ts';
 import { type CredentialEnd, credentialEnds, endsSoon } from '../kubernetes/credential-end.ts';
 import type { ApiServerAccess } from '../kubernetes/kubeconfig.ts';
-import { PERMISSION_GROUPS, type PermissionGroup, permissionsOf } from '../kubernetes/permissions.ts';
-import type { HostResolver } from '../kubernetes/resolve-host.ts';
+import {
+  PERMISSION_GROUPS,
+  type Permission,
+  type PermissionGroup,
+  permissionsOf,
+  permissionText,
+  type SelfReview,
+} from '../kubernetes/permissions.ts';
 import { type DoctorLine, fail, ok, warn } from './line.ts';
 
 /** The kubeconfig itself: what it leads to, as whom, and until when. */

@@ -7,18 +7,18 @@ import { kubeconfigPlace } from '../dispatch/load-kubeconfig.ts';
 import { VERSION } from '../dispatch/version.ts';
 import { foreignSlice } from '../endpoints/endpoint-findings.ts';
 import {
+  ENDPOINTS_REF,
   type EndpointSliceObject,
   type EndpointsObject,
   KUBERNETES_SERVICE,
   SERVICE_NAME_LABEL,
 } from '../endpoints/objects.ts';
-import { selfReview } from '../kubernetes/access-review.ts';
 import { clusterPort, FIELD_MANAGER } from '../kubernetes/api-server-cluster.ts';
 import type { ClusterPort } from '../kubernetes/cluster-port.ts';
 import { httpsProber } from '../kubernetes/https-prober.ts';
 import type { ApiServerAccess } from '../kubernetes/kubeconfig.ts';
+import { selfReview } from '../kubernetes/permissions.ts';
 import { ApiServerConnections } from '../kubernetes/transport.ts';
-import { ENDPOINTS_REF } from '../loops/write-endpoints.ts';
 import type { RegisteredCluster } from '../table/clusters.ts';
 import type { KeyValueTable } from '../table/key-value-table.ts';
 import { listLeases } from '../table/leases.ts';

@@ -1,9 +1,8 @@
+import { type ProbedAddress, probeAddresses, resolveAddresses } from '../api-servers/probe-addresses.ts';
 import type { ClusterSpec } from '../cluster/cluster-spec.ts';
 import type { Lease } from '../cluster/lease.ts';
 import type { ProbeOutcome } from '../endpoints/probe-outcome.ts';
-import type { Prober } from '../kubernetes/probe.ts';
-import type { HostResolver } from '../kubernetes/resolve-host.ts';
-import { type ProbedAddress, probeAddresses, resolveAddresses } from '../loops/probe-addresses.ts';
+import type { HostResolver, Prober } from '../kubernetes/cluster-port.ts';
 import { type DoctorLine, fail, ok, warn } from './line.ts';
 
 interface Probing {

@@ -1,9 +1,8 @@
 import { parseAddress } from '../allocator/ip-address.ts';
 import { networkContains, parseCidr } from '../allocator/network.ts';
 import type { ClusterSpec } from '../cluster/cluster-spec.ts';
-import type { ServiceObject } from '../endpoints/objects.ts';
+import { SERVICE_REF, type ServiceObject } from '../endpoints/objects.ts';
 import type { ClusterPort } from '../kubernetes/cluster-port.ts';
-import { SERVICE_REF } from '../loops/ensure-service.ts';
 import type { RegisteredCluster } from '../table/clusters.ts';
 import { type DoctorLine, fail, ok, warn } from './line.ts';
 

@@ -1,9 +1,9 @@
 import type { Finding } from '../cluster/finding.ts';
 import type { KubernetesObject } from '../cluster/kubernetes-objects.ts';
 import { type ContestVerdict, lastManager } from './contested-writes.ts';
-import { REFUSAL } from './lease-endpoints.ts';
 import { type EndpointSliceObject, KUBERNETES_SERVICE, MANAGED_BY_LABEL } from './objects.ts';
 import type { ProbeOutcome } from './probe-outcome.ts';
+import { REFUSAL } from './reconcilers.ts';
 
 const UNREACHED = 'Start an API server, or make its probe URL reachable from here (apiServers[].probe)';
 
@@ -66,4 +66,29 @@ export function foreignSlice({ metadata }: EndpointSliceObject): Finding[] {
   const by = manager === undefined ? 'is not ours' : `is managed by ${manager}`;
   const message = `EndpointSlice default/${metadata.name} of the kubernetes Service ${by}; it is never deleted here`;
   return [{ type: 'foreignSlice', message, item: metadata.name }];
+}
+
+export type EndpointsErrorCode =
+  /** Publishing nobody is refused. */
+  | 'NoLiveLease'
+  /** The spec was changed after the pass began. */
+  | 'OlderSpec'
+  | 'LeaseNotFound'
+  /** Somebody else wrote or deleted the object after it was read. */
+  | 'Conflict'
+  | 'AlreadyExists'
+  /** The API server refused an object as invalid. */
+  | 'Invalid'
+  /** The namespace `default` is not there, or is being deleted. */
+  | 'NamespaceUnavailable';
+
+/** What kept the Service or its endpoints from being as they should be; the next pass tries again. */
+export class EndpointsError extends Error {
+  override readonly name = 'EndpointsError';
+  readonly code: EndpointsErrorCode;
+
+  constructor(code: EndpointsErrorCode, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.code = code;
+  }
 }

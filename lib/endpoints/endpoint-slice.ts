@@ -6,8 +6,8 @@ import {
   MANAGED_BY_LABEL,
   SERVICE_NAME_LABEL,
   type SliceEndpoint,
+  sameJson,
 } from './objects.ts';
-import { sameJson } from './same-json.ts';
 
 /** What to do to the slice; `replace` deletes `object` and creates `replacement`, for an address type cannot change. */
 export type SliceWrite =

@@ -2,6 +2,9 @@ import type { Json, KubernetesObject } from '../cluster/kubernetes-objects.ts';
 
 /** The Service that every cluster has, and the name of its Endpoints and of its EndpointSlice. */
 export const KUBERNETES_SERVICE = { namespace: 'default', name: 'kubernetes' } as const;
+export const SERVICE_REF = { kind: 'Service', ...KUBERNETES_SERVICE } as const;
+export const ENDPOINTS_REF = { kind: 'Endpoints', ...KUBERNETES_SERVICE } as const;
+export const SLICE_REF = { kind: 'EndpointSlice', ...KUBERNETES_SERVICE } as const;
 
 /** Keeps the mirroring controller from making an EndpointSlice of its own from our Endpoints. */
 export const SKIP_MIRROR_LABEL = 'endpointslice.kubernetes.io/skip-mirror';
@@ -77,4 +80,24 @@ export function samePort(one: EndpointPort, other: EndpointPort): boolean {
     (one.protocol ?? 'TCP') === (other.protocol ?? 'TCP') &&
     one.appProtocol === other.appProtocol
   );
+}
+
+/** Equal as the API means it: the order of fields says nothing, and an absent field, null and an empty list are one. */
+export function sameJson(one: unknown, other: unknown): boolean {
+  if (one === other || (isNothing(one) && isNothing(other))) return true;
+  if (Array.isArray(one) && Array.isArray(other)) {
+    return one.length === other.length && one.every((item, index) => sameJson(item, other[index]));
+  }
+  if (!isRecord(one) || !isRecord(other)) return false;
+  const fields = new Set([...Object.keys(one), ...Object.keys(other)]);
+  return [...fields].every((field) => sameJson(one[field], other[field]));
+}
+
+function isNothing(value: unknown): boolean {
+  if (value === undefined || value === null) return true;
+  return typeof value === 'object' && Object.keys(value).length === 0;
+}
+
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

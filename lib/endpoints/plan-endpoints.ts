@@ -1,16 +1,15 @@
 import type { ClusterSpec } from '../cluster/cluster-spec.ts';
 import { ensureSlice, sliceAddresses } from './endpoint-slice.ts';
 import { endpointPorts } from './kubernetes-service.ts';
-import { type EndpointsDecision, leaseEndpoints, onlySubset } from './lease-endpoints.ts';
-import { addMaster, removeMaster } from './master-count-endpoints.ts';
 import {
   type EndpointPort,
   type EndpointSliceObject,
   type EndpointsObject,
   readyAddresses,
+  sameJson,
   samePort,
 } from './objects.ts';
-import { sameJson } from './same-json.ts';
+import { addMaster, type EndpointsDecision, leaseEndpoints, onlySubset, removeMaster } from './reconcilers.ts';
 
 export interface EndpointsObservation {
   readonly spec: ClusterSpec;

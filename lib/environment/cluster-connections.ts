@@ -4,14 +4,14 @@ import type { LoadKubeconfig } from '../dispatch/load-kubeconfig.ts';
 import { VERSION } from '../dispatch/version.ts';
 import type { CallOptions } from '../kubernetes/api-calls.ts';
 import { clusterPort } from '../kubernetes/api-server-cluster.ts';
+import { ClusterError } from '../kubernetes/cluster-port.ts';
 import { type CredentialEnd, credentialEnds, endsSoon } from '../kubernetes/credential-end.ts';
-import { ClusterError } from '../kubernetes/errors.ts';
 import { httpsProber } from '../kubernetes/https-prober.ts';
 import type { ApiServerAccess } from '../kubernetes/kubeconfig.ts';
+import { tellOnce } from '../kubernetes/replies.ts';
 import { BytesInFlight } from '../kubernetes/reply-bounds.ts';
 import type { Transport } from '../kubernetes/transport.ts';
 import { ApiServerConnections } from '../kubernetes/transport.ts';
-import { tellOnce } from '../kubernetes/warnings.ts';
 
 export interface ClusterConnectionsOptions {
   readonly nowMs: () => number;

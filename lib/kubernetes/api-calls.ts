@@ -1,6 +1,6 @@
 import { setTimeout as timer } from 'node:timers/promises';
 import { boundedText } from '../cluster/bounded-text.ts';
-import { ClusterError } from './errors.ts';
+import { ClusterError } from './cluster-port.ts';
 import { describeNetworkError, networkFaultOf } from './network-fault.ts';
 import type { CallSite } from './replies.ts';
 import { statusOf, tooLarge } from './replies.ts';

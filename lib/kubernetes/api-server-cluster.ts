@@ -2,14 +2,34 @@ import { boundedText } from '../cluster/bounded-text.ts';
 import type { Json, KubernetesObject, ServiceClaim } from '../cluster/kubernetes-objects.ts';
 import type { Answer, ApiCall, CallOptions } from './api-calls.ts';
 import { apiCalls } from './api-calls.ts';
-import type { ClusterPort, CreateResult, DeleteResult, Kind, ObjectRef, UpdateResult } from './cluster-port.ts';
-import { listIn, objectIn, updateResult } from './object-replies.ts';
-import type { CallSite } from './replies.ts';
-import { isNotServed, isRecord, jsonOf, malformed, refused, statusOf } from './replies.ts';
-import { collectionPath, describeRef, objectPath, RESOURCES, refOf } from './resources.ts';
+import {
+  type ClusterPort,
+  type CreateResult,
+  collectionPath,
+  type DeleteResult,
+  describeRef,
+  type Kind,
+  type ObjectRef,
+  objectPath,
+  RESOURCES,
+  refOf,
+  type UpdateResult,
+} from './cluster-port.ts';
+import {
+  type CallSite,
+  isNotServed,
+  isRecord,
+  jsonOf,
+  listIn,
+  malformed,
+  objectIn,
+  refused,
+  statusOf,
+  updateResult,
+  warningsOf,
+} from './replies.ts';
 import { listedServices } from './service-list.ts';
 import type { ApiRequest } from './transport.ts';
-import { warningsOf } from './warnings.ts';
 
 export interface ClusterPortOptions extends CallOptions {
   /** `kube-bootstrap-controller/0.1.0 (kubernetes-service)`. */

@@ -48,3 +48,112 @@ export interface ClusterPort {
    */
   services(): AsyncIterable<ServiceClaim>;
 }
+
+export type ClusterErrorCode =
+  /** 401. */
+  | 'Unauthorized'
+  /** 403. */
+  | 'Forbidden'
+  /** 429, after the retries that the deadline allowed. */
+  | 'Throttled'
+  /** Refused, reset, no route, DNS, 5xx, a reply that was cut off. A write may or may not have happened. */
+  | 'Unavailable'
+  /** The certificate did not verify, or is for another name. */
+  | 'TlsFailure'
+  | 'DeadlineExceeded'
+  /** The reply is not what the API promises: not JSON, another kind, half a list. */
+  | 'MalformedReply'
+  /** The reply, or what it contains, is larger than a pass accepts. */
+  | 'ReplyTooLarge'
+  /** 4xx that no caller expects (400, 405, 406, 422 on a patch ...). */
+  | 'Rejected'
+  /** The kubeconfig is missing, does not parse, or asks for something that is refused. */
+  | 'BadKubeconfig';
+
+/** Anything about an API server that is not an expected outcome. The message says what failed and what to do next. */
+export class ClusterError extends Error {
+  override readonly name = 'ClusterError';
+  readonly code: ClusterErrorCode;
+
+  constructor(code: ClusterErrorCode, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.code = code;
+  }
+}
+
+interface Resource {
+  readonly apiVersion: string;
+  readonly plural: string;
+  readonly namespaced: boolean;
+}
+
+/** Where each kind lives in the API. */
+export const RESOURCES: Readonly<Record<Kind, Resource>> = {
+  Namespace: { apiVersion: 'v1', plural: 'namespaces', namespaced: false },
+  Service: { apiVersion: 'v1', plural: 'services', namespaced: true },
+  Endpoints: { apiVersion: 'v1', plural: 'endpoints', namespaced: true },
+  EndpointSlice: { apiVersion: 'discovery.k8s.io/v1', plural: 'endpointslices', namespaced: true },
+  Event: { apiVersion: 'events.k8s.io/v1', plural: 'events', namespaced: true },
+  ServiceCIDR: { apiVersion: 'networking.k8s.io/v1', plural: 'servicecidrs', namespaced: false },
+};
+
+/** Path of all objects of a kind, in one namespace or, without one, in all. */
+export function collectionPath(kind: Kind, namespace: string | undefined): string {
+  const { apiVersion, plural, namespaced } = RESOURCES[kind];
+  const group = apiVersion.includes('/') ? `/apis/${apiVersion}` : `/api/${apiVersion}`;
+  const scope = namespaced && namespace !== undefined ? `/namespaces/${encodeURIComponent(namespace)}` : '';
+  return `${group}${scope}/${plural}`;
+}
+
+export function objectPath(ref: ObjectRef): string {
+  return `${collectionPath(ref.kind, ref.namespace)}/${encodeURIComponent(ref.name)}`;
+}
+
+/** `Service default/kubernetes`. */
+export function describeRef(ref: ObjectRef): string {
+  return ref.namespace === undefined ? `${ref.kind} ${ref.name}` : `${ref.kind} ${ref.namespace}/${ref.name}`;
+}
+
+function isKind(text: string | undefined): text is Kind {
+  return text !== undefined && Object.hasOwn(RESOURCES, text);
+}
+
+/** Throws a `TypeError` for an object that does not say what it is, or is of a kind that the port does not know. */
+export function refOf(object: KubernetesObject): ObjectRef {
+  const { kind, apiVersion, metadata } = object;
+  if (!isKind(kind) || RESOURCES[kind].apiVersion !== apiVersion) {
+    throw new TypeError(`${kind ?? 'an object without a kind'} of ${apiVersion ?? 'no apiVersion'} is not known here`);
+  }
+  const { name, namespace } = metadata;
+  if (name === '' || RESOURCES[kind].namespaced !== (namespace !== undefined)) {
+    throw new TypeError(`${kind} "${name}" needs ${name === '' ? 'a name' : 'its namespace, if its kind has one'}`);
+  }
+  return namespace === undefined ? { kind, name } : { kind, namespace, name };
+}
+
+/** What came back from one look at `/readyz`. Never throws: silence is an answer. */
+export type ProbeReply =
+  | { readonly kind: 'status'; readonly status: number /** At most 4 KB. */; readonly body: string }
+  | { readonly kind: 'tlsFailure'; readonly message: string }
+  /** Refused, reset, no route, DNS, timeout. */
+  | { readonly kind: 'silence'; readonly message: string }
+  /** This process was too late to receive an answer, or stopped waiting: nothing is known of the server. */
+  | { readonly kind: 'unknown'; readonly message: string };
+
+export interface ProbeTarget {
+  /** Whole URL, `https://10.0.0.1:6443/readyz`. */
+  readonly url: string;
+  /** TLS server name when it is not the URL's host. */
+  readonly serverName?: string;
+  /** Send the kubeconfig's credential; to a host that the spec does not name, only where it is the kubeconfig's. */
+  readonly authenticate: boolean | 'atKubeconfigHost';
+}
+
+/** `signal`: the time for probes, beside that of a single one. */
+export type Prober = (target: ProbeTarget, signal?: AbortSignal) => Promise<ProbeReply>;
+
+/**
+ * Every A and AAAA record of a host name, canonical texts. `undefined`: the look-up failed, or the signal ended it, which
+ * says nothing.
+ */
+export type HostResolver = (host: string, signal?: AbortSignal) => Promise<readonly string[] | undefined>;

@@ -1,8 +1,8 @@
 import { Resolver } from 'node:dns/promises';
 import { isNativeError } from 'node:util/types';
 import { canonicalAddress } from '../allocator/ip-address.ts';
-import { heedSignal } from './heed-signal.ts';
-import type { HostResolver } from './resolve-host.ts';
+import type { HostResolver } from './cluster-port.ts';
+import { heedSignal } from './transport.ts';
 
 const NEVER = new AbortController().signal;
 

@@ -1,14 +1,11 @@
 import { Client } from 'undici';
-import { heedSignal } from './heed-signal.ts';
+import type { ProbeReply, Prober, ProbeTarget } from './cluster-port.ts';
 import type { ApiServerAccess, TlsMaterial } from './kubeconfig.ts';
 import { isLocalHost, localRefused } from './local-addresses.ts';
-import { measureLag } from './loop-lag.ts';
 import { CredentialMask } from './mask-credential.ts';
 import { describeNetworkError, networkFaultOf } from './network-fault.ts';
-import type { ProbeReply, Prober, ProbeTarget } from './probe.ts';
 import { inLargePieces } from './reply-bounds.ts';
-import { CIPHERS } from './tls-ciphers.ts';
-import type { OpenReply } from './transport.ts';
+import { CIPHERS, heedSignal, type OpenReply } from './transport.ts';
 
 export interface HttpsProberOptions {
   readonly access: ApiServerAccess;
@@ -128,4 +125,28 @@ async function startOf(body: OpenReply['body']): Promise<string> {
     // What came until then.
   }
   return Buffer.concat(chunks).subarray(0, LONGEST_BODY).toString('utf8');
+}
+
+const EVERY_MS = 100;
+
+/**
+ * Measures how late the event loop of this process is, by a timer that should fire every 100 ms.
+ * @param clockMs a monotonic clock.
+ * @returns ends the measurement: the longest time in ms, from the call until then, for which no timer was served.
+ */
+export function measureLag(clockMs = () => performance.now()): () => number {
+  let worstMs = 0;
+  let servedAtMs = clockMs();
+  const serve = () => {
+    const nowMs = clockMs();
+    worstMs = Math.max(worstMs, nowMs - servedAtMs - EVERY_MS);
+    servedAtMs = nowMs;
+  };
+  const timer = setInterval(serve, EVERY_MS);
+  timer.unref();
+  return () => {
+    clearInterval(timer);
+    serve();
+    return worstMs;
+  };
 }

@@ -5,9 +5,15 @@ import { dirname, resolve } from 'node:path';
 import { createSecureContext } from 'node:tls';
 import { isNativeError } from 'node:util/types';
 import { boundedText } from '../cluster/bounded-text.ts';
-import type { Kubeconfig, KubeconfigCluster, KubeconfigUser } from './kubeconfig-shape.ts';
-import type { KubeconfigSource } from './kubeconfig-text.ts';
-import { badKubeconfig, LONGEST_FILE, readKubeconfig } from './kubeconfig-text.ts';
+import {
+  badKubeconfig,
+  type Kubeconfig,
+  type KubeconfigCluster,
+  type KubeconfigSource,
+  type KubeconfigUser,
+  LONGEST_FILE,
+  readKubeconfig,
+} from './kubeconfig-text.ts';
 import { isLocalHost, localRefused, remoteLookup } from './local-addresses.ts';
 
 /** As `node:tls` takes it. */

@@ -3,7 +3,7 @@ import type { LookupFunction } from 'node:net';
 import { type Address, parseAddress } from '../allocator/ip-address.ts';
 import { networkContains, parseCidr } from '../allocator/network.ts';
 import { isGlobalUnicast } from '../cluster/address-kind.ts';
-import { ClusterError } from './errors.ts';
+import { ClusterError } from './cluster-port.ts';
 
 /** Instance metadata and pod identity of AWS, by IPv6. */
 const METADATA = parseCidr('fd00:ec2::/32');

@@ -1,6 +1,14 @@
 import type { Json, KubernetesObject, ServiceClaim } from '../cluster/kubernetes-objects.ts';
-import type { ClusterPort, CreateResult, DeleteResult, Kind, ObjectRef, UpdateResult } from './cluster-port.ts';
-import { describeRef, refOf } from './resources.ts';
+import {
+  type ClusterPort,
+  type CreateResult,
+  type DeleteResult,
+  describeRef,
+  type Kind,
+  type ObjectRef,
+  refOf,
+  type UpdateResult,
+} from './cluster-port.ts';
 
 /**
  * Reads like `port`, and writes nothing: each write is told (`create Namespace kube-system`) and answered as if it had

@@ -1,4 +1,63 @@
-import type { Permission } from './access-review.ts';
+import { apiCalls, type CallOptions } from './api-calls.ts';
+import { isRecord, jsonOf, malformed, recordAt, refused, textAt } from './replies.ts';
+
+/** One thing that somebody may or may not do, as in a rule of a Role. */
+export interface Permission {
+  readonly verb: string;
+  /** `''` is the core group. */
+  readonly group: string;
+  readonly resource: string;
+  /** Absent: in every namespace, or for a kind without one. */
+  readonly namespace?: string;
+  /** Absent: of any name. */
+  readonly name?: string;
+}
+
+/** What an API server says of itself and of whoever asks. Each throws a `ClusterError`. */
+export interface SelfReview {
+  /** `v1.36.3`. */
+  readonly version: () => Promise<string>;
+  /** By a SelfSubjectAccessReview, which every authenticated user may make. */
+  readonly allows: (permission: Permission) => Promise<boolean>;
+}
+
+export function selfReview(options: CallOptions & { readonly userAgent: string }): SelfReview {
+  const call = apiCalls(options);
+  const headers = { accept: 'application/json', 'user-agent': options.userAgent };
+  return {
+    version: async () => {
+      const site = { server: options.server, purpose: 'get its version' };
+      const reply = await call({ method: 'GET', path: '/version', headers }, site.purpose);
+      if (reply.status !== 200) throw refused(site, reply);
+      const body = jsonOf(reply, site);
+      const version = isRecord(body) ? textAt(body, 'gitVersion') : '';
+      if (version === '') throw malformed(site, 'no version');
+      return version;
+    },
+    allows: async (permission) => {
+      const site = { server: options.server, purpose: `review whether this user may ${permissionText(permission)}` };
+      const path = '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews';
+      const body = JSON.stringify({
+        apiVersion: 'authorization.k8s.io/v1',
+        kind: 'SelfSubjectAccessReview',
+        spec: { resourceAttributes: permission },
+      });
+      const content = { ...headers, 'content-type': 'application/json' };
+      const reply = await call({ method: 'POST', path, headers: content, body }, site.purpose);
+      if (reply.status !== 201 && reply.status !== 200) throw refused(site, reply);
+      const answer = jsonOf(reply, site);
+      const status = isRecord(answer) ? recordAt(answer, 'status') : {};
+      if (typeof status['allowed'] !== 'boolean') throw malformed(site, 'no review');
+      return status['allowed'];
+    },
+  };
+}
+
+/** `update endpoints kubernetes in default`, `list services`. */
+export function permissionText({ verb, group, resource, namespace, name }: Permission): string {
+  const kind = group === '' ? resource : `${resource}.${group}`;
+  return `${verb} ${kind}${name === undefined ? '' : ` ${name}`}${namespace === undefined ? '' : ` in ${namespace}`}`;
+}
 
 /** Permissions that belong together, as `deploy/rbac.yaml` grants them. */
 export interface PermissionGroup {

@@ -1,6 +1,7 @@
 import { boundedText } from '../cluster/bounded-text.ts';
-import { ClusterError } from './errors.ts';
-import { readStatus } from './protobuf-status.ts';
+import type { KubernetesObject } from '../cluster/kubernetes-objects.ts';
+import { ClusterError, type Kind, type ObjectRef, RESOURCES, type UpdateResult } from './cluster-port.ts';
+import { readStatus } from './protobuf.ts';
 import { OverBound, parseBoundedJson } from './reply-bounds.ts';
 import type { ApiReply, OpenReply } from './transport.ts';
 
@@ -148,4 +149,93 @@ export function refused({ server, purpose }: CallSite, reply: ApiReply): Cluster
     );
   }
   return error('Rejected', 'Nothing was changed; what it says has to be corrected before the next pass can do better.');
+}
+
+/** What a PUT or PATCH came to. */
+export function updateResult<T extends KubernetesObject>(
+  reply: ApiReply,
+  ref: ObjectRef,
+  site: CallSite,
+): UpdateResult<T> {
+  const { reason, message } = reply.status === 200 ? { reason: '', message: '' } : statusOf(reply);
+  if (reply.status === 409 && reason === 'Conflict') {
+    return { outcome: 'conflict' };
+  }
+  if (reply.status === 404 && reason === 'NotFound') {
+    return { outcome: 'notFound' };
+  }
+  if (reply.status === 422) {
+    return { outcome: 'invalid', message: boundedText(message) };
+  }
+  return { outcome: 'updated', object: objectIn<T>(reply, ref, site) };
+}
+
+/** The object of a reply, if it is the one that was asked for. Its fields are the caller's word. */
+export function objectIn<T extends KubernetesObject>(reply: ApiReply, ref: ObjectRef, site: CallSite): T {
+  if (reply.status !== 200 && reply.status !== 201) {
+    throw refused(site, reply);
+  }
+  const body = jsonOf(reply, site);
+  if (!isRecord(body)) {
+    throw malformed(site, 'no JSON object, or not all of it');
+  }
+  if (body['kind'] !== ref.kind || body['apiVersion'] !== RESOURCES[ref.kind].apiVersion) {
+    throw malformed(site, `${boundedText(body['kind'])} of ${boundedText(body['apiVersion'])}`);
+  }
+  const metadata = recordAt(body, 'metadata');
+  if (metadata['name'] !== ref.name || metadata['namespace'] !== ref.namespace || !metadata['resourceVersion']) {
+    throw malformed(site, 'another object, or one without a resourceVersion');
+  }
+  return asObject<T>(body);
+}
+
+/** The items of a JSON list say neither kind nor apiVersion: they are put back, so that an item can be written again. */
+export function listIn<T extends KubernetesObject>(reply: ApiReply, kind: Kind, site: CallSite): T[] {
+  if (reply.status !== 200) {
+    throw refused(site, reply);
+  }
+  const body = jsonOf(reply, site);
+  const { apiVersion } = RESOURCES[kind];
+  if (!isRecord(body) || body['kind'] !== `${kind}List` || body['apiVersion'] !== apiVersion) {
+    throw malformed(site, `no ${apiVersion} ${kind}List, or not all of it`);
+  }
+  const { items } = body;
+  if (!Array.isArray(items) || !items.every((item) => isRecord(item) && textAt(recordAt(item, 'metadata'), 'name'))) {
+    throw malformed(site, 'a list whose items have no names');
+  }
+  if (textAt(recordAt(body, 'metadata'), 'continue') !== '') {
+    throw malformed(site, PART_OF_A_LIST);
+  }
+  return items.map((item: JsonRecord) => asObject<T>({ apiVersion, kind, ...item }));
+}
+
+function asObject<T extends KubernetesObject>(checked: JsonRecord): T {
+  return checked as unknown as T;
+}
+
+/** One after the other from the start, so that none is searched for twice. */
+const WARNING = /[,\s]*(\d{3}) \S+ "((?:[^"\\]|\\.)*)"(?: "[^"]*")?/gy;
+const LONGEST_HEADER = 2_000;
+const MOST_WARNINGS = 10;
+/** Endpoints are written on purpose: the original writes them, too. */
+const EXPECTED = 'v1 Endpoints is deprecated';
+
+/** What the API server warns of in this reply, a deprecated API for example. */
+export function warningsOf(reply: ApiReply): string[] {
+  const header = (reply.headers['warning'] ?? '').slice(0, LONGEST_HEADER);
+  return [...header.matchAll(WARNING)]
+    .filter(([, code]) => code === '299')
+    .map(([, , text = '']) => boundedText(text.replace(/\\(.)/g, '$1')))
+    .filter((text) => !text.startsWith(EXPECTED));
+}
+
+/** Logs each text once, however often it comes, and ten texts at most. Made once per cluster for the life of a process. */
+export function tellOnce(tell: (text: string) => void): (text: string) => void {
+  const told = new Set<string>();
+  return (text) => {
+    if (told.size < MOST_WARNINGS && !told.has(text)) {
+      told.add(text);
+      tell(text);
+    }
+  };
 }

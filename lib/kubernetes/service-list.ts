@@ -1,7 +1,7 @@
 import type { ServiceClaim } from '../cluster/kubernetes-objects.ts';
 import type { Answer } from './api-calls.ts';
 import type { ClusterPort } from './cluster-port.ts';
-import { MalformedProtobuf } from './protobuf-reader.ts';
+import { MalformedProtobuf } from './protobuf.ts';
 import type { CallSite } from './replies.ts';
 import { isProtobuf, malformed, PART_OF_A_LIST, refused, tooLarge } from './replies.ts';
 import { OverBound } from './reply-bounds.ts';

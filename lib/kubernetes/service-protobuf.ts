@@ -1,8 +1,16 @@
 import { boundedText } from '../cluster/bounded-text.ts';
 import { HOLD_OWNER_LABEL } from '../cluster/hold.ts';
 import type { ServiceClaim } from '../cluster/kubernetes-objects.ts';
-import { BYTES, type FieldPlace, fieldAt, MalformedProtobuf, ProtobufReader } from './protobuf-reader.ts';
-import { MAGIC, notOfTheApi, readTypeMeta } from './protobuf-status.ts';
+import {
+  BYTES,
+  type FieldPlace,
+  fieldAt,
+  MAGIC,
+  MalformedProtobuf,
+  notOfTheApi,
+  ProtobufReader,
+  readTypeMeta,
+} from './protobuf.ts';
 import { LARGEST_OBJECT_BYTES, OverBound } from './reply-bounds.ts';
 import type { ListMeta, ServiceListReader } from './service-list-reader.ts';
 import { LONGEST_CLAIM_TEXT, MOST_CLUSTER_IPS, MOST_PORTS } from './service-list-reader.ts';

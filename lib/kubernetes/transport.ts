@@ -1,10 +1,9 @@
 import { createHash } from 'node:crypto';
+import { DEFAULT_CIPHERS } from 'node:tls';
 import { Agent } from 'undici';
-import { heedSignal } from './heed-signal.ts';
 import type { ApiServerAccess } from './kubeconfig.ts';
 import { CredentialMask } from './mask-credential.ts';
 import { inLargePieces } from './reply-bounds.ts';
-import { CIPHERS } from './tls-ciphers.ts';
 
 export interface ApiRequest {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
@@ -130,5 +129,29 @@ export class ApiServerConnections {
     if (this.#agents.size > MOST_POOLS && oldest !== undefined) {
       this.#agents.delete(oldest);
     }
+  }
+}
+
+/**
+ * Without DHE: the server chooses its group, and one of 10,000 bits blocks the event loop for a second at each
+ * handshake, before any certificate is verified. No Kubernetes API server speaks it.
+ */
+export const CIPHERS = `${DEFAULT_CIPHERS}:!DHE`;
+
+/**
+ * What `work` comes to; or the signal's reason, at once. undici heeds the signal of a request only when the request has
+ * its connection: a host that swallows packets would hold it until connecting times out.
+ */
+export async function heedSignal<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+  signal.throwIfAborted();
+  const aborted = Promise.withResolvers<never>();
+  const abort = () => {
+    aborted.reject(signal.reason);
+  };
+  signal.addEventListener('abort', abort, { once: true });
+  try {
+    return await Promise.race([work(), aborted.promise]);
+  } finally {
+    signal.removeEventListener('abort', abort);
   }
 }

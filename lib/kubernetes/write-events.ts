@@ -1,7 +1,6 @@
 import { isNativeError } from 'node:util/types';
 import type { EventSighting } from '../cluster/finding.ts';
-import type { ClusterPort } from './cluster-port.ts';
-import { ClusterError } from './errors.ts';
+import { ClusterError, type ClusterPort } from './cluster-port.ts';
 import type { EventPlan, EventSeries, EventWrite } from './events.ts';
 
 export interface EventsReport {

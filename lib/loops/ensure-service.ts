@@ -1,12 +1,11 @@
+import { writtenObject } from '../api-servers/write-endpoints.ts';
 import type { ClusterSpec } from '../cluster/cluster-spec.ts';
 import type { KubernetesObject } from '../cluster/kubernetes-objects.ts';
-import { EndpointsError } from '../endpoints/errors.ts';
+import { EndpointsError } from '../endpoints/endpoint-findings.ts';
 import { correctedService, desiredService } from '../endpoints/kubernetes-service.ts';
 import { KUBERNETES_SERVICE, type ServiceObject } from '../endpoints/objects.ts';
-import type { ClusterPort, CreateResult } from '../kubernetes/cluster-port.ts';
-import { ClusterError } from '../kubernetes/errors.ts';
+import { ClusterError, type ClusterPort, type CreateResult } from '../kubernetes/cluster-port.ts';
 import type { PassContext } from './pass.ts';
-import { writtenObject } from './write-endpoints.ts';
 
 export interface ServiceEnsured {
   readonly changes: readonly string[];
@@ -21,7 +20,6 @@ interface ServiceCidr extends KubernetesObject {
   readonly spec: { readonly cidrs: readonly string[] };
 }
 
-export const SERVICE_REF = { kind: 'Service', ...KUBERNETES_SERVICE } as const;
 /**
  * How long the Service waits for the ServiceCIDR of its own pass, at most: the API server allocates from it as soon as
  * its informer has seen it (`pkg/registry/core/service/ipallocator/cidrallocator.go`).

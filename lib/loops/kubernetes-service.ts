@@ -1,27 +1,29 @@
+import { removeWithdrawn } from '../api-servers/remove-address.ts';
+import { type EndpointsWritten, writeEndpoints } from '../api-servers/write-endpoints.ts';
 import type { Finding } from '../cluster/finding.ts';
 import { isHeld, isWithdrawn, type Lease } from '../cluster/lease.ts';
 import { afterWrite, type ContestState, contestStateFrom, judgeContest } from '../endpoints/contested-writes.ts';
-import { foreignSlice, noLiveLease, twoOwners } from '../endpoints/endpoint-findings.ts';
-import { EndpointsError } from '../endpoints/errors.ts';
+import { EndpointsError, foreignSlice, noLiveLease, twoOwners } from '../endpoints/endpoint-findings.ts';
 import { endpointPorts } from '../endpoints/kubernetes-service.ts';
-import type { EndpointsDecision } from '../endpoints/lease-endpoints.ts';
 import {
+  ENDPOINTS_REF,
   type EndpointSliceObject,
   type EndpointsObject,
   KUBERNETES_SERVICE,
   readyAddresses,
   SERVICE_NAME_LABEL,
+  SERVICE_REF,
   type ServiceObject,
+  SLICE_REF,
 } from '../endpoints/objects.ts';
 import { type EndpointsObservation, isUrgent, planEndpoints, plansWrite } from '../endpoints/plan-endpoints.ts';
 import { goneAddresses, publishedAddresses } from '../endpoints/published-addresses.ts';
+import type { EndpointsDecision } from '../endpoints/reconcilers.ts';
 import { FIELD_MANAGER } from '../kubernetes/api-server-cluster.ts';
 import type { TableValue } from '../table/key-value-table.ts';
-import { ensureService, SERVICE_REF, type ServiceEnsured } from './ensure-service.ts';
+import { ensureService, type ServiceEnsured } from './ensure-service.ts';
 import type { LoopDefinition, PassContext, PassReport } from './pass.ts';
 import { type LeasesObserved, listAfterProbes, refreshLeases } from './refresh-leases.ts';
-import { takeOutWithdrawn } from './take-out-address.ts';
-import { ENDPOINTS_REF, type EndpointsWritten, SLICE_REF, writeEndpoints } from './write-endpoints.ts';
 
 /**
  * Keeps the Service `default/kubernetes` and publishes as its Endpoints and EndpointSlice the API servers that answer
@@ -122,7 +124,7 @@ async function publish(context: PassContext, observation: Observed, { outcomes }
   const ours = spec.mode === 'enforce' && written.error === undefined;
   const after = ours ? afterWrite(verdict, { ...facts, versions: versionsOf(written) }) : verdict.state;
   if (spec.mode === 'observe') return { findings, written, state: after };
-  const { changes, error } = await takeOutWithdrawn(context, observation, written);
+  const { changes, error } = await removeWithdrawn(context, observation, written);
   const all = { ...written, changes: [...written.changes, ...changes] };
   return { findings, written: all, ...(error && { error }), state: after };
 }

@@ -1,8 +1,6 @@
 import type { ClusterSpec, Loop, Mode } from '../cluster/cluster-spec.ts';
 import type { Finding, FindingType } from '../cluster/finding.ts';
-import type { ClusterPort } from '../kubernetes/cluster-port.ts';
-import type { Prober } from '../kubernetes/probe.ts';
-import type { HostResolver } from '../kubernetes/resolve-host.ts';
+import type { ClusterPort, HostResolver, Prober } from '../kubernetes/cluster-port.ts';
 import type { KeyValueTable, TableValue } from '../table/key-value-table.ts';
 
 /** Everything one pass may use. Ports are bound to the pass's deadline and, in `observe`, write nothing. */

@@ -1,14 +1,19 @@
+import {
+  type ProbedAddress,
+  probeAddresses,
+  RECORDS_OF_A_HOST,
+  resolveAddresses,
+} from '../api-servers/probe-addresses.ts';
 import type { Finding } from '../cluster/finding.ts';
 import { isHeld, isKeptByAgent, isWithdrawn, type Lease } from '../cluster/lease.ts';
 import { probeFindings } from '../endpoints/endpoint-findings.ts';
 import { decideLeases, isAnyAnswered, type LeaseChange, rememberedLease } from '../endpoints/lease-decisions.ts';
 import type { ProbeOutcome } from '../endpoints/probe-outcome.ts';
 import type { ExpectedAddress } from '../endpoints/published-addresses.ts';
-import type { HostResolver } from '../kubernetes/resolve-host.ts';
+import type { HostResolver } from '../kubernetes/cluster-port.ts';
 import type { Item } from '../table/key-value-table.ts';
 import { type ListedLease, listLeases, putLease, removeLease } from '../table/leases.ts';
 import type { PassContext } from './pass.ts';
-import { type ProbedAddress, probeAddresses, RECORDS_OF_A_HOST, resolveAddresses } from './probe-addresses.ts';
 
 /** Of the 9 s of a pass. A silent probe takes 3 s. */
 const LOOK_UPS_MS = 2_000;

@@ -1,6 +1,6 @@
 import type { AllocatorError } from '../allocator/errors.ts';
 import type { Loop } from '../cluster/cluster-spec.ts';
-import { ClusterError } from '../kubernetes/errors.ts';
+import { ClusterError } from '../kubernetes/cluster-port.ts';
 import type { AuditLedger } from '../repair/audit.ts';
 import type { RangeWords } from '../repair/compare.ts';
 import { RepairError } from '../repair/errors.ts';

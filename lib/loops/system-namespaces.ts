@@ -1,6 +1,5 @@
 import type { KubernetesObject } from '../cluster/kubernetes-objects.ts';
-import type { ClusterPort } from '../kubernetes/cluster-port.ts';
-import { ClusterError } from '../kubernetes/errors.ts';
+import { ClusterError, type ClusterPort } from '../kubernetes/cluster-port.ts';
 import type { LoopDefinition, PassContext, PassReport } from './pass.ts';
 
 /**

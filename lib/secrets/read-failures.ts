@@ -1,5 +1,5 @@
 import { isNativeError } from 'node:util/types';
-import { ClusterError } from '../kubernetes/errors.ts';
+import { ClusterError } from '../kubernetes/cluster-port.ts';
 import { describeNetworkError } from '../kubernetes/network-fault.ts';
 import { type StoredKubeconfig, wordsOf } from './stored-kubeconfig.ts';
 

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import { clusterPort } from '../../lib/kubernetes/api-server-cluster.ts';
 import { parseKubeconfig } from '../../lib/kubernetes/kubeconfig.ts';
+import { tellOnce } from '../../lib/kubernetes/replies.ts';
 import { listAllServices } from '../../lib/kubernetes/service-list.ts';
 import type { Transport } from '../../lib/kubernetes/transport.ts';
 import { ApiServerConnections } from '../../lib/kubernetes/transport.ts';
-import { tellOnce } from '../../lib/kubernetes/warnings.ts';
 import { clusterPortContract } from '../contract/cluster-port.ts';
 import { untilBootstrapped } from '../support/bootstrapped.ts';
 import type { Etcd, KubeApiserver } from '../support/control-plane.ts';

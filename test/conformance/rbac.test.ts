@@ -4,10 +4,15 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import { LOOPS } from '../../lib/cluster/cluster-spec.ts';
 import { checkRights } from '../../lib/doctor/check-access.ts';
-import { type Permission, permissionText, selfReview } from '../../lib/kubernetes/access-review.ts';
 import { credentialEnds } from '../../lib/kubernetes/credential-end.ts';
 import { loadKubeconfigFile } from '../../lib/kubernetes/kubeconfig.ts';
-import { PERMISSION_GROUPS, permissionsOf } from '../../lib/kubernetes/permissions.ts';
+import {
+  PERMISSION_GROUPS,
+  type Permission,
+  permissionsOf,
+  permissionText,
+  selfReview,
+} from '../../lib/kubernetes/permissions.ts';
 import { ApiServerConnections } from '../../lib/kubernetes/transport.ts';
 import { type Etcd, type KubeApiserver, startEtcd, startKubeApiserver } from '../support/control-plane.ts';
 import { type Handlers, runAllLoops, startHandlers } from '../support/handlers.ts';

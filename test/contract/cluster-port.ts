@@ -1,11 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { KubernetesObject, ServiceClaim } from '../../lib/cluster/kubernetes-objects.ts';
-import { selfReview } from '../../lib/kubernetes/access-review.ts';
 import { clusterPort } from '../../lib/kubernetes/api-server-cluster.ts';
 import type { ClusterPort, CreateResult, UpdateResult } from '../../lib/kubernetes/cluster-port.ts';
 import { planEvents } from '../../lib/kubernetes/events.ts';
-import { PERMISSION_GROUPS, permissionsOf } from '../../lib/kubernetes/permissions.ts';
+import { PERMISSION_GROUPS, permissionsOf, selfReview } from '../../lib/kubernetes/permissions.ts';
 import { listAllServices } from '../../lib/kubernetes/service-list.ts';
 import type { Transport } from '../../lib/kubernetes/transport.ts';
 import { writeEvents } from '../../lib/kubernetes/write-events.ts';

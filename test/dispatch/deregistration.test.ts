@@ -3,9 +3,14 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { describe, expect, test } from '@jest/globals';
 import { deregistration } from '../../lib/dispatch/deregistration.ts';
 import { sliceAddresses } from '../../lib/endpoints/endpoint-slice.ts';
-import { type EndpointSliceObject, type EndpointsObject, readyAddresses } from '../../lib/endpoints/objects.ts';
-import { ClusterError } from '../../lib/kubernetes/errors.ts';
-import { ENDPOINTS_REF, SLICE_REF } from '../../lib/loops/write-endpoints.ts';
+import {
+  ENDPOINTS_REF,
+  type EndpointSliceObject,
+  type EndpointsObject,
+  readyAddresses,
+  SLICE_REF,
+} from '../../lib/endpoints/objects.ts';
+import { ClusterError } from '../../lib/kubernetes/cluster-port.ts';
 import { claimCluster } from '../../lib/table/cluster-registration.ts';
 import { listLeases } from '../../lib/table/leases.ts';
 import { anEndpoints, aSlice } from '../support/an-endpoints.ts';

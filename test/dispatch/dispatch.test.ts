@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { dispatch } from '../../lib/dispatch/dispatch.ts';
 import type { Summary } from '../../lib/dispatch/summary.ts';
-import { ClusterError } from '../../lib/kubernetes/errors.ts';
+import { ClusterError } from '../../lib/kubernetes/cluster-port.ts';
 import type { LoopDefinition, PassContext, PassReport } from '../../lib/loops/pass.ts';
 import { pauseAllClusters, pauseCluster } from '../../lib/table/cluster-registration.ts';
 import { TableError } from '../../lib/table/errors.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import type { EventDraft, Finding } from '../../lib/cluster/finding.ts';
 import { dispatch } from '../../lib/dispatch/dispatch.ts';
-import { ClusterError } from '../../lib/kubernetes/errors.ts';
+import { ClusterError } from '../../lib/kubernetes/cluster-port.ts';
 import type { LoopDefinition, PassContext, PassReport } from '../../lib/loops/pass.ts';
 import { registerCluster, unregisterCluster } from '../../lib/table/cluster-registration.ts';
 import { TableError } from '../../lib/table/errors.ts';

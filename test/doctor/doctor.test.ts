@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { doctor } from '../../lib/doctor/doctor.ts';
 import type { DoctorEnvironment } from '../../lib/doctor/doctor-environment.ts';
 import { doctorEnvironmentFrom } from '../../lib/environment/doctor-environment.ts';
-import { ClusterError } from '../../lib/kubernetes/errors.ts';
+import { ClusterError } from '../../lib/kubernetes/cluster-port.ts';
 import { parseKubeconfig } from '../../lib/kubernetes/kubeconfig.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { type ListeningStandIn, listen } from '../../local/stand-in/http-server.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { type LeaseObservation, leaseEndpoints } from '../../lib/endpoints/lease-endpoints.ts';
+import { type LeaseObservation, leaseEndpoints } from '../../lib/endpoints/reconcilers.ts';
 import { anEndpoints, HTTPS } from '../support/an-endpoints.ts';
 
 const EXTRA = { name: 'extra', port: 1000, protocol: 'TCP' };

@@ -3,7 +3,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { ClusterConnections } from '../../lib/environment/cluster-connections.ts';
-import { ClusterError } from '../../lib/kubernetes/errors.ts';
+import { ClusterError } from '../../lib/kubernetes/cluster-port.ts';
 import type { ApiServerAccess } from '../../lib/kubernetes/kubeconfig.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';
 

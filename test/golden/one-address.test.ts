@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import type { EndpointReconcilerType } from '../../lib/cluster/cluster-spec.ts';
 import { isHeld } from '../../lib/cluster/lease.ts';
-import { REFUSAL } from '../../lib/endpoints/lease-endpoints.ts';
+import { REFUSAL } from '../../lib/endpoints/reconcilers.ts';
 import { listLeases } from '../../lib/table/leases.ts';
 import { anEndpoints, aSlice, HTTPS } from '../support/an-endpoints.ts';
 import { memoryCluster } from '../support/memory-cluster.ts';

@@ -1,8 +1,7 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { stringify } from 'yaml';
-import { httpsProber } from '../../lib/kubernetes/https-prober.ts';
+import { httpsProber, measureLag } from '../../lib/kubernetes/https-prober.ts';
 import { parseKubeconfig } from '../../lib/kubernetes/kubeconfig.ts';
-import { measureLag } from '../../lib/kubernetes/loop-lag.ts';
 import type { CertifiedKey } from '../../local/stand-in/certificates.ts';
 import { makeAuthority } from '../../local/stand-in/certificates.ts';
 import type { Reaction } from '../support/api-fault-server.ts';

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
-import { measureLag } from '../../lib/kubernetes/loop-lag.ts';
+import { measureLag } from '../../lib/kubernetes/https-prober.ts';
 
 beforeEach(() => {
   jest.useFakeTimers();

@@ -1,6 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { permissionText } from '../../lib/kubernetes/access-review.ts';
-import { PERMISSION_GROUPS, permissionsOf } from '../../lib/kubernetes/permissions.ts';
+import { PERMISSION_GROUPS, permissionsOf, permissionText } from '../../lib/kubernetes/permissions.ts';
 import { type RbacObject, shippedRbac } from '../support/shipped-rbac.ts';
 
 /** Every permission that a Role or ClusterRole grants, as text. */

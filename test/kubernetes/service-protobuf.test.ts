@@ -1,7 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { MalformedProtobuf, ProtobufReader } from '../../lib/kubernetes/protobuf-reader.ts';
-import { readStatus } from '../../lib/kubernetes/protobuf-status.ts';
+import { MalformedProtobuf, ProtobufReader, readStatus } from '../../lib/kubernetes/protobuf.ts';
 import { ProtobufServiceList } from '../../lib/kubernetes/service-protobuf.ts';
 import { envelope, message, serviceList, status } from './protobuf-writer.ts';
 

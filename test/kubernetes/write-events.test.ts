@@ -1,9 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import type { EventDraft } from '../../lib/cluster/finding.ts';
 import type { KubernetesObject } from '../../lib/cluster/kubernetes-objects.ts';
-import type { ClusterPort } from '../../lib/kubernetes/cluster-port.ts';
-import type { ClusterErrorCode } from '../../lib/kubernetes/errors.ts';
-import { ClusterError } from '../../lib/kubernetes/errors.ts';
+import { ClusterError, type ClusterErrorCode, type ClusterPort } from '../../lib/kubernetes/cluster-port.ts';
 import { planEvents } from '../../lib/kubernetes/events.ts';
 import { writeEvents } from '../../lib/kubernetes/write-events.ts';
 

@@ -1,7 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import type { ServiceObject } from '../../lib/endpoints/objects.ts';
-import type { ClusterPort } from '../../lib/kubernetes/cluster-port.ts';
-import { ClusterError } from '../../lib/kubernetes/errors.ts';
+import { ClusterError, type ClusterPort } from '../../lib/kubernetes/cluster-port.ts';
 import { aServer, EndpointsWorld, READY } from '../support/endpoints-world.ts';
 
 const A = '10.0.0.1';

@@ -1,10 +1,9 @@
 import { describe, expect, test } from '@jest/globals';
-import { REFUSAL } from '../../lib/endpoints/lease-endpoints.ts';
-import { MANAGED_BY_LABEL, SERVICE_NAME_LABEL } from '../../lib/endpoints/objects.ts';
+import { deregister } from '../../lib/api-servers/deregister.ts';
+import { MANAGED_BY_LABEL, SERVICE_NAME_LABEL, SLICE_REF } from '../../lib/endpoints/objects.ts';
+import { REFUSAL } from '../../lib/endpoints/reconcilers.ts';
 import type { ClusterPort } from '../../lib/kubernetes/cluster-port.ts';
 import { observeOnly } from '../../lib/kubernetes/observe-only.ts';
-import { deregister } from '../../lib/loops/deregister.ts';
-import { SLICE_REF } from '../../lib/loops/write-endpoints.ts';
 import { anEndpoints, aSlice, HTTPS } from '../support/an-endpoints.ts';
 import { aHost, aServer, EndpointsWorld, READY, SHUTTING_DOWN, SILENT } from '../support/endpoints-world.ts';
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { fromBits } from '../../lib/allocator/snapshot-bytes.ts';
-import { ClusterError } from '../../lib/kubernetes/errors.ts';
+import { ClusterError } from '../../lib/kubernetes/cluster-port.ts';
 import { clusterIpRepair } from '../../lib/loops/cluster-ip-repair.ts';
 import { nodePortRepair } from '../../lib/loops/node-port-repair.ts';
 import { TableError, type TableErrorCode } from '../../lib/table/errors.ts';

@@ -1,7 +1,11 @@
 import { describe, expect, test } from '@jest/globals';
 import type { KubernetesObject } from '../../lib/cluster/kubernetes-objects.ts';
-import type { ClusterPort, CreateResult, ObjectRef } from '../../lib/kubernetes/cluster-port.ts';
-import { ClusterError } from '../../lib/kubernetes/errors.ts';
+import {
+  ClusterError,
+  type ClusterPort,
+  type CreateResult,
+  type ObjectRef,
+} from '../../lib/kubernetes/cluster-port.ts';
 import type { PassReport } from '../../lib/loops/pass.ts';
 import { systemNamespaces } from '../../lib/loops/system-namespaces.ts';
 import { aPassContext } from '../support/pass-context.ts';

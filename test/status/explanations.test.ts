@@ -7,8 +7,8 @@ import { AllocatorError, type AllocatorErrorCode } from '../../lib/allocator/err
 import type { FindingType } from '../../lib/cluster/finding.ts';
 import type { ServiceClaim } from '../../lib/cluster/kubernetes-objects.ts';
 import type { DispatchErrorCode } from '../../lib/dispatch/errors.ts';
-import type { EndpointsErrorCode } from '../../lib/endpoints/errors.ts';
-import type { ClusterErrorCode } from '../../lib/kubernetes/errors.ts';
+import type { EndpointsErrorCode } from '../../lib/endpoints/endpoint-findings.ts';
+import type { ClusterErrorCode } from '../../lib/kubernetes/cluster-port.ts';
 import * as clusterIPs from '../../lib/repair/cluster-ip-findings.ts';
 import type { RepairErrorCode } from '../../lib/repair/errors.ts';
 import * as nodePorts from '../../lib/repair/node-port-findings.ts';

@@ -1,10 +1,15 @@
 import type { ApiServerSpec, ClusterSpec } from '../../lib/cluster/cluster-spec.ts';
 import type { Lease } from '../../lib/cluster/lease.ts';
-import { type EndpointSliceObject, type EndpointsObject, readyAddresses } from '../../lib/endpoints/objects.ts';
-import type { ProbeReply, ProbeTarget } from '../../lib/kubernetes/probe.ts';
+import {
+  ENDPOINTS_REF,
+  type EndpointSliceObject,
+  type EndpointsObject,
+  readyAddresses,
+  SLICE_REF,
+} from '../../lib/endpoints/objects.ts';
+import type { ProbeReply, ProbeTarget } from '../../lib/kubernetes/cluster-port.ts';
 import { kubernetesService } from '../../lib/loops/kubernetes-service.ts';
 import type { PassContext, PassReport } from '../../lib/loops/pass.ts';
-import { ENDPOINTS_REF, SLICE_REF } from '../../lib/loops/write-endpoints.ts';
 import type { KeyValueTable, TableValue } from '../../lib/table/key-value-table.ts';
 import { listLeases, putLease } from '../../lib/table/leases.ts';
 import { aClusterSpec } from './a-cluster-spec.ts';

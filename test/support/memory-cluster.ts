@@ -1,13 +1,14 @@
 import type { Json, KubernetesObject } from '../../lib/cluster/kubernetes-objects.ts';
-import type {
-  ClusterPort,
-  CreateResult,
-  DeleteResult,
-  Kind,
-  ObjectRef,
-  UpdateResult,
+import {
+  type ClusterPort,
+  type CreateResult,
+  type DeleteResult,
+  type Kind,
+  type ObjectRef,
+  RESOURCES,
+  refOf,
+  type UpdateResult,
 } from '../../lib/kubernetes/cluster-port.ts';
-import { RESOURCES, refOf } from '../../lib/kubernetes/resources.ts';
 
 /** A cluster in memory behind the cluster port, and what a test wants to know and to spoil. */
 export interface MemoryCluster {

@@ -1,11 +1,22 @@
+import { writeEndpoints } from '../../lib/api-servers/write-endpoints.ts';
 import type { EndpointReconcilerType } from '../../lib/cluster/cluster-spec.ts';
 import { isHeld } from '../../lib/cluster/lease.ts';
-import { EndpointsError } from '../../lib/endpoints/errors.ts';
-import { type EndpointsDecision, leaseEndpoints, REFUSAL } from '../../lib/endpoints/lease-endpoints.ts';
-import { addMaster, removeMaster } from '../../lib/endpoints/master-count-endpoints.ts';
-import type { EndpointPort, EndpointSliceObject, EndpointsObject } from '../../lib/endpoints/objects.ts';
+import { EndpointsError } from '../../lib/endpoints/endpoint-findings.ts';
+import {
+  ENDPOINTS_REF,
+  type EndpointPort,
+  type EndpointSliceObject,
+  type EndpointsObject,
+  SLICE_REF,
+} from '../../lib/endpoints/objects.ts';
+import {
+  addMaster,
+  type EndpointsDecision,
+  leaseEndpoints,
+  REFUSAL,
+  removeMaster,
+} from '../../lib/endpoints/reconcilers.ts';
 import type { ClusterPort } from '../../lib/kubernetes/cluster-port.ts';
-import { ENDPOINTS_REF, SLICE_REF, writeEndpoints } from '../../lib/loops/write-endpoints.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { listLeases, removeLease } from '../../lib/table/leases.ts';
 import { refreshLease } from './refresh-lease.ts';

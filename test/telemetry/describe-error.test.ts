@@ -1,5 +1,5 @@
 import { describe, expect, jest, test } from '@jest/globals';
-import { ClusterError } from '../../lib/kubernetes/errors.ts';
+import { ClusterError } from '../../lib/kubernetes/cluster-port.ts';
 import { describeError, errorSentence, stackOfFault } from '../../lib/telemetry/describe-error.ts';
 
 describe('describeError', () => {

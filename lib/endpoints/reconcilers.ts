@@ -1,4 +1,5 @@
 import {
+  type EndpointAddress,
   type EndpointPort,
   type EndpointSubset,
   type EndpointsObject,
@@ -49,12 +50,12 @@ export function leaseEndpoints({ current, live, ports, reconcilePorts, stopped }
   return { outcome: current === undefined ? 'create' : 'update', endpoints: { ...labelled, subsets } };
 }
 
-export function emptyEndpoints(): EndpointsObject {
+function emptyEndpoints(): EndpointsObject {
   return { apiVersion: 'v1', kind: 'Endpoints', metadata: { ...KUBERNETES_SERVICE }, subsets: [] };
 }
 
 /** The same object when it carries the label already. */
-export function withSkipMirror(endpoints: EndpointsObject): EndpointsObject {
+function withSkipMirror(endpoints: EndpointsObject): EndpointsObject {
   const { metadata } = endpoints;
   if (metadata.labels?.[SKIP_MIRROR_LABEL] === 'true') return endpoints;
   return { ...endpoints, metadata: { ...metadata, labels: { ...metadata.labels, [SKIP_MIRROR_LABEL]: 'true' } } };
@@ -64,7 +65,7 @@ export function onlySubset(endpoints: EndpointsObject): EndpointSubset | undefin
   return endpoints.subsets?.length === 1 ? endpoints.subsets[0] : undefined;
 }
 
-export function samePorts(found: readonly EndpointPort[], wanted: readonly EndpointPort[]): boolean {
+function samePorts(found: readonly EndpointPort[], wanted: readonly EndpointPort[]): boolean {
   return (
     found.length === wanted.length &&
     wanted.every((port, position) => {
@@ -75,7 +76,7 @@ export function samePorts(found: readonly EndpointPort[], wanted: readonly Endpo
 }
 
 /** The first subset's ports replaced. */
-export function withPorts(subsets: readonly EndpointSubset[], ports: readonly EndpointPort[]): EndpointSubset[] {
+function withPorts(subsets: readonly EndpointSubset[], ports: readonly EndpointPort[]): EndpointSubset[] {
   return subsets.map((subset, position) => (position === 0 ? { ...subset, ports } : subset));
 }
 
@@ -83,4 +84,54 @@ export function withPorts(subsets: readonly EndpointSubset[], ports: readonly En
 function sameAddresses({ addresses = [] }: EndpointSubset, live: readonly string[]): boolean {
   const found = new Set(addresses.map(({ ip }) => ip));
   return addresses.length === live.length && found.size === live.length && live.every((ip) => found.has(ip));
+}
+
+export interface MasterCountObservation {
+  readonly current: EndpointsObject | undefined;
+  readonly address: string;
+  readonly masterCount: number;
+  readonly ports: readonly EndpointPort[];
+  readonly reconcilePorts: boolean;
+}
+
+/** `ReconcileEndpoints` of `pkg/controlplane/reconcilers/instancecount.go`: one address puts itself in. */
+export function addMaster(observation: MasterCountObservation): EndpointsDecision {
+  const { current, address, masterCount, ports, reconcilePorts } = observation;
+  const labelled = withSkipMirror(current ?? emptyEndpoints());
+  const remade: EndpointsObject = { ...labelled, subsets: [{ addresses: [{ ip: address }], ports }] };
+  if (current === undefined) return { outcome: 'create', endpoints: remade };
+
+  const only = onlySubset(labelled);
+  if (only === undefined) return { outcome: 'update', endpoints: remade };
+  const addresses = only.addresses ?? [];
+  const addressCorrect = addresses.some(({ ip }) => ip === address) && addresses.length <= masterCount;
+  const portsCorrect = !reconcilePorts || samePorts(only.ports ?? [], ports);
+  if (labelled === current && addressCorrect && portsCorrect) return { outcome: 'keep', endpoints: current };
+
+  const populated = addressCorrect ? [only] : withAddress(only, address, masterCount);
+  const subsets = portsCorrect ? populated : withPorts(populated, ports);
+  return { outcome: 'update', endpoints: { ...labelled, subsets } };
+}
+
+/** `RemoveEndpoints`: one address takes itself out of the first subset. It never refuses. */
+export function removeMaster(current: EndpointsObject | undefined, address: string): EndpointsDecision {
+  const [first, ...others] = current?.subsets ?? [];
+  if (current === undefined || first === undefined) return { outcome: 'nothing' };
+  const addresses = (first.addresses ?? []).filter(({ ip }) => ip !== address);
+  const subsets = repackSubsets([{ ...first, addresses }, ...others]);
+  return { outcome: 'update', endpoints: { ...current, subsets } };
+}
+
+function withAddress(only: EndpointSubset, address: string, masterCount: number): EndpointSubset[] {
+  const [first, ...others] = repackSubsets([{ ...only, addresses: [...(only.addresses ?? []), { ip: address }] }]);
+  if (first === undefined) return others;
+  return [{ ...first, addresses: trimmed(first.addresses ?? [], address, masterCount) }, ...others];
+}
+
+/** While there are too many, the one after ours goes; the first, when ours is last. Ours stays where it was counted. */
+function trimmed(addresses: readonly EndpointAddress[], own: string, masterCount: number): EndpointAddress[] {
+  const kept = [...addresses];
+  const position = kept.findIndex(({ ip }) => ip === own);
+  while (position >= 0 && kept.length > masterCount) kept.splice((position + 1) % kept.length, 1);
+  return kept;
 }

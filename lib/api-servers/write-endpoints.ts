@@ -1,17 +1,14 @@
 import type { KubernetesObject } from '../cluster/kubernetes-objects.ts';
+import { EndpointsError, type EndpointsErrorCode } from '../endpoints/endpoint-findings.ts';
 import { ensureSlice, type SliceWrite, sliceAddresses } from '../endpoints/endpoint-slice.ts';
-import { EndpointsError, type EndpointsErrorCode } from '../endpoints/errors.ts';
-import type { EndpointsDecision } from '../endpoints/lease-endpoints.ts';
 import {
   type EndpointSliceObject,
   type EndpointsObject,
   KUBERNETES_SERVICE,
   readyAddresses,
 } from '../endpoints/objects.ts';
+import type { EndpointsDecision } from '../endpoints/reconcilers.ts';
 import type { ClusterPort, CreateResult, UpdateResult } from '../kubernetes/cluster-port.ts';
-
-export const ENDPOINTS_REF = { kind: 'Endpoints', ...KUBERNETES_SERVICE } as const;
-export const SLICE_REF = { kind: 'EndpointSlice', ...KUBERNETES_SERVICE } as const;
 
 /** What was written, in order, and the objects as they are now. */
 export interface EndpointsWritten {

@@ -1,10 +1,11 @@
 import { canonicalAddress } from '../allocator/ip-address.ts';
 import type { ApiServerSpec, ClusterSpec } from '../cluster/cluster-spec.ts';
 import { isWithdrawn, type Lease } from '../cluster/lease.ts';
-import { listLeases, putLease, withdraw } from '../table/leases.ts';
-import { type AddressTakenOut, othersLive, type TakeOutRequest, takeOutAddress } from './take-out-address.ts';
+import type { KeyValueTable } from '../table/key-value-table.ts';
+import { endWithdrawal, listLeases, putLease, readLease, withdraw } from '../table/leases.ts';
+import { type AddressRemoval, othersLive, type RemovalRequest, removeAddress } from './remove-address.ts';
 
-export interface DeregisterRequest extends TakeOutRequest {
+export interface DeregisterRequest extends RemovalRequest {
   /** One published address, as text. */
   readonly address: string;
   /** Until when no probe brings it back. Default: an hour from now; at most 24 hours. */
@@ -14,7 +15,7 @@ export interface DeregisterRequest extends TakeOutRequest {
 }
 
 export type DeregisterResult =
-  | ({ readonly outcome: 'deregistered'; readonly untilMs: number } & AddressTakenOut)
+  | ({ readonly outcome: 'deregistered'; readonly untilMs: number } & AddressRemoval)
   | { readonly outcome: 'refused'; readonly reason: RefusalReason; readonly message: string }
   /** Nothing is known of that address here: there is nothing to withdraw. */
   | { readonly outcome: 'notRegistered'; readonly message: string };
@@ -52,7 +53,7 @@ export async function deregister(request: DeregisterRequest): Promise<Deregister
   const { goingDown = false } = request;
   await withdraw(table, spec.name, { address, untilMs: end, nowMs: nowMs(), goingDown });
   if (!already && !request.lastOne && (await isLastAfterAll(request, address))) return lastLive(address);
-  return { outcome: 'deregistered', untilMs: end, ...(await takeOutAddress(request, address)) };
+  return { outcome: 'deregistered', untilMs: end, ...(await removeAddress(request, address)) };
 }
 
 function endRefusal(untilMs: number, nowMs: number): DeregisterResult | undefined {
@@ -108,4 +109,35 @@ function refused(reason: RefusalReason, message: string): DeregisterResult {
 
 function iso(ms: number): string {
   return Number.isFinite(ms) && Math.abs(ms) <= 8.64e15 ? new Date(ms).toISOString() : String(ms);
+}
+
+export interface UndoRequest {
+  readonly spec: ClusterSpec;
+  readonly table: KeyValueTable;
+  /** One address, as text. */
+  readonly address: string;
+  readonly nowMs: () => number;
+}
+
+export type UndoResult =
+  /** `wasUntilMs`: until when it would have stayed out. */
+  | { readonly outcome: 'undone'; readonly address: string; readonly wasUntilMs: number }
+  /** Its time is over, or nobody withdrew it. */
+  | { readonly outcome: 'notWithdrawn'; readonly address: string }
+  | { readonly outcome: 'notAnAddress' }
+  | { readonly outcome: 'notRegistered' };
+
+/**
+ * Takes back that an address was deregistered. Only the table is written: the next tick of the kubernetes-service loop,
+ * or the next heartbeat of the server's own host, publishes the address again when the server answers.
+ * @throws TableError
+ */
+export async function undoDeregister({ spec, table, address: text, nowMs }: UndoRequest): Promise<UndoResult> {
+  const address = canonicalAddress(text);
+  if (address === undefined) return { outcome: 'notAnAddress' };
+  const wasUntilMs = await endWithdrawal(table, spec.name, { address, nowMs: nowMs() });
+  if (wasUntilMs !== undefined) return { outcome: 'undone', address, wasUntilMs };
+  const isNamed = spec.apiServers.some((server) => 'address' in server && server.address === address);
+  const isKnown = isNamed || (await readLease(table, spec.name, address)) !== undefined;
+  return isKnown ? { outcome: 'notWithdrawn', address } : { outcome: 'notRegistered' };
 }

@@ -1,26 +1,26 @@
 import type { ClusterSpec } from '../cluster/cluster-spec.ts';
 import { isWithdrawn, type Lease } from '../cluster/lease.ts';
+import type { EndpointsError } from '../endpoints/endpoint-findings.ts';
 import { sliceAddresses } from '../endpoints/endpoint-slice.ts';
-import type { EndpointsError } from '../endpoints/errors.ts';
 import { endpointPorts } from '../endpoints/kubernetes-service.ts';
-import { type EndpointsDecision, leaseEndpoints } from '../endpoints/lease-endpoints.ts';
-import { removeMaster } from '../endpoints/master-count-endpoints.ts';
 import {
+  ENDPOINTS_REF,
   type EndpointSliceObject,
   type EndpointsObject,
   KUBERNETES_SERVICE,
   readyAddresses,
   SERVICE_NAME_LABEL,
+  SLICE_REF,
 } from '../endpoints/objects.ts';
 import { type EndpointsObservation, planEndpoints } from '../endpoints/plan-endpoints.ts';
 import { knownAddresses, publishedAddresses } from '../endpoints/published-addresses.ts';
-import type { ClusterPort } from '../kubernetes/cluster-port.ts';
-import { ClusterError } from '../kubernetes/errors.ts';
+import { type EndpointsDecision, leaseEndpoints, removeMaster } from '../endpoints/reconcilers.ts';
+import { ClusterError, type ClusterPort } from '../kubernetes/cluster-port.ts';
 import type { KeyValueTable } from '../table/key-value-table.ts';
 import { listLeases } from '../table/leases.ts';
-import { ENDPOINTS_REF, type EndpointsWritten, SLICE_REF, writeEndpoints } from './write-endpoints.ts';
+import { type EndpointsWritten, writeEndpoints } from './write-endpoints.ts';
 
-export interface TakeOutRequest {
+export interface RemovalRequest {
   readonly spec: ClusterSpec;
   /** Calls of table and cluster end with the deadline of whoever asks, and so does all of this. */
   readonly table: KeyValueTable;
@@ -30,7 +30,7 @@ export interface TakeOutRequest {
   readonly lastOne?: boolean;
 }
 
-export interface AddressTakenOut {
+export interface AddressRemoval {
   /** Whether Endpoints or a slice carry it still: the kubernetes-service loop takes it out at its next tick. */
   readonly stillPublished: boolean;
   readonly changes: readonly string[];
@@ -42,7 +42,7 @@ export interface AddressTakenOut {
 const ATTEMPTS = 4;
 
 /** Writes Endpoints and EndpointSlice without an address that was withdrawn before. Nothing is written if it is not there. */
-export async function takeOutAddress(request: TakeOutRequest, address: string): Promise<AddressTakenOut> {
+export async function removeAddress(request: RemovalRequest, address: string): Promise<AddressRemoval> {
   const changes: string[] = [];
   try {
     let error: EndpointsError | undefined;
@@ -64,11 +64,11 @@ export async function takeOutAddress(request: TakeOutRequest, address: string): 
  * Removes what was deregistered while a tick that had decided to add it wrote: `deregister` did not find the address in
  * the endpoints, and reported that it is not published. Leases are listed only after a write that added an address.
  */
-export async function takeOutWithdrawn(
-  request: TakeOutRequest,
+export async function removeWithdrawn(
+  request: RemovalRequest,
   { current, slice }: Pick<EndpointsObservation, 'current' | 'slice'>,
   written: Pick<EndpointsWritten, 'endpoints' | 'slice'>,
-): Promise<Pick<AddressTakenOut, 'changes' | 'error'>> {
+): Promise<Pick<AddressRemoval, 'changes' | 'error'>> {
   const before = [readyAddresses(current), sliceAddresses(slice)];
   const after = new Set([...readyAddresses(written.endpoints), ...sliceAddresses(written.slice)]);
   const added = [...after].filter((address) => !before.every((addresses) => addresses.includes(address)));
@@ -78,9 +78,9 @@ export async function takeOutWithdrawn(
   // Endpoints that were empty before become empty again: the last address may go only with a word of its own.
   const lastOne = readyAddresses(current).length === 0;
   const changes: string[] = [];
-  let error: AddressTakenOut['error'];
+  let error: AddressRemoval['error'];
   for (const { address } of withdrawn) {
-    const taken = await takeOutAddress({ ...request, lastOne }, address);
+    const taken = await removeAddress({ ...request, lastOne }, address);
     changes.push(...taken.changes);
     error ??= taken.error;
   }
@@ -88,13 +88,13 @@ export async function takeOutWithdrawn(
 }
 
 /** Addresses that stay published when this one goes. */
-export function othersLive({ spec, nowMs }: TakeOutRequest, leases: readonly Lease[], address: string): string[] {
+export function othersLive({ spec, nowMs }: RemovalRequest, leases: readonly Lease[], address: string): string[] {
   const live = publishedAddresses(leases, knownAddresses(spec.apiServers, leases), nowMs());
   return live.filter((other) => other !== address);
 }
 
 async function writeWithout(
-  request: TakeOutRequest,
+  request: RemovalRequest,
   address: string,
 ): Promise<{ readonly changes: readonly string[]; readonly error?: EndpointsError }> {
   const { kubernetes, table, spec } = request;
@@ -111,7 +111,7 @@ async function writeWithout(
 
 /** With others live it is what a tick would plan, so that the others are there whatever else is wrong. */
 function decisionWithout(
-  { spec, lastOne = false }: TakeOutRequest,
+  { spec, lastOne = false }: RemovalRequest,
   address: string,
   { current, slice, live }: Pick<EndpointsObservation, 'current' | 'slice' | 'live'>,
 ): EndpointsDecision {

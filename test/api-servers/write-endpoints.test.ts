@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
-import type { EndpointSliceObject } from '../../lib/endpoints/objects.ts';
-import { ENDPOINTS_REF, SLICE_REF, writeEndpoints } from '../../lib/loops/write-endpoints.ts';
+import { writeEndpoints } from '../../lib/api-servers/write-endpoints.ts';
+import { ENDPOINTS_REF, type EndpointSliceObject, SLICE_REF } from '../../lib/endpoints/objects.ts';
 import { anEndpoints, aSlice, HTTPS } from '../support/an-endpoints.ts';
 import { type MemoryCluster, memoryCluster } from '../support/memory-cluster.ts';
 

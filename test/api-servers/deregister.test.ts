@@ -1,9 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
-import type { EndpointsObject } from '../../lib/endpoints/objects.ts';
-import type { ClusterPort } from '../../lib/kubernetes/cluster-port.ts';
-import { ClusterError } from '../../lib/kubernetes/errors.ts';
-import { type DeregisterRequest, deregister } from '../../lib/loops/deregister.ts';
-import { ENDPOINTS_REF } from '../../lib/loops/write-endpoints.ts';
+import { type DeregisterRequest, deregister } from '../../lib/api-servers/deregister.ts';
+import { ENDPOINTS_REF, type EndpointsObject } from '../../lib/endpoints/objects.ts';
+import { ClusterError, type ClusterPort } from '../../lib/kubernetes/cluster-port.ts';
 import { anEndpoints, HTTPS } from '../support/an-endpoints.ts';
 import { aHost, aServer, EndpointsWorld, READY, SHUTTING_DOWN, SILENT } from '../support/endpoints-world.ts';
 

@@ -6,8 +6,7 @@ import type { Finding } from '../cluster/finding.ts';
 import type { Lease } from '../cluster/lease.ts';
 import { type ProbeOutcome, probeOutcome } from '../endpoints/probe-outcome.ts';
 import type { ExpectedAddress } from '../endpoints/published-addresses.ts';
-import type { Prober, ProbeTarget } from '../kubernetes/probe.ts';
-import type { HostResolver } from '../kubernetes/resolve-host.ts';
+import type { HostResolver, Prober, ProbeTarget } from '../kubernetes/cluster-port.ts';
 
 /** A name server may answer with thousands: each record costs a probe, a lease and a place in the Endpoints. */
 export const RECORDS_OF_A_HOST = 32;

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
-import { deregister } from '../../lib/loops/deregister.ts';
-import { type HeartbeatRequest, heartbeat } from '../../lib/loops/heartbeat.ts';
+import { deregister } from '../../lib/api-servers/deregister.ts';
+import { type HeartbeatRequest, heartbeat } from '../../lib/api-servers/heartbeat.ts';
 import { aServer, EndpointsWorld, READY, SHUTTING_DOWN } from '../support/endpoints-world.ts';
 
 const [A, B] = ['10.0.0.1', '10.0.0.2'] as const;

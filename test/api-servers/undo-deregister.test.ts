@@ -1,6 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { deregister } from '../../lib/loops/deregister.ts';
-import { undoDeregister } from '../../lib/loops/undo-deregister.ts';
+import { deregister, undoDeregister } from '../../lib/api-servers/deregister.ts';
 import { endWithdrawal } from '../../lib/table/leases.ts';
 import { AT_ONCE } from '../support/each-table.ts';
 import { aServer, EndpointsWorld, READY, SILENT } from '../support/endpoints-world.ts';
