@@ -1,6 +1,6 @@
 import { endOfProcess } from '../local/end-of-process.ts';
 import { runKbctl } from './run-kbctl.ts';
-import { endWhenUnread } from './unread-output.ts';
+import { endWhenUnread } from './terminal.ts';
 
 endWhenUnread(process.stdout);
 endWhenUnread(process.stderr);

@@ -5,14 +5,13 @@ import { kubeconfigLoader, kubeconfigPlace, type LoadKubeconfig } from '../lib/d
 import { createEnvironment } from '../lib/environment/create-environment.ts';
 import { loadKubeconfigFile } from '../lib/kubernetes/kubeconfig.ts';
 import { kubeconfigReader, type ReadKubeconfig } from '../lib/secrets/read-kubeconfig.ts';
-import type { TelemetryFactory } from '../lib/telemetry/telemetry.ts';
+import type { FieldValue, TelemetryFactory } from '../lib/telemetry/telemetry.ts';
 import { runPlugin } from '../local/kubeconfig-plugins.ts';
 import { endingWith } from '../local/local-environment.ts';
 import type { Running } from '../local/running.ts';
 import type { Cli } from './cli.ts';
-import { type ConnectionOptions, checkConnectionOptions } from './connection-options.ts';
 import type { OpenTable } from './open-table.ts';
-import { sayingTelemetry } from './saying-telemetry.ts';
+import { type ConnectionOptions, checkConnectionOptions } from './options.ts';
 
 export interface PassEnvironmentOptions extends ConnectionOptions {
   /** Whose passes these are, for those that write what a stack owns. Default: nobody's, and they only observe it. */
@@ -54,7 +53,7 @@ export async function passEnvironment(
     skewMs,
     loadKubeconfig,
     startDeadline: endingWith(cli.signal),
-    telemetry: options.telemetry ?? sayingTelemetry((line) => cli.output.say(line)),
+    telemetry: options.telemetry ?? warningsTo((line) => cli.output.say(line)),
     reportingInstance: 'kbctl',
     ...(options.stack !== undefined && { stack: options.stack }),
     table: tableUntil,
@@ -106,4 +105,23 @@ function tellingServer(
     told.add(line);
     return access;
   };
+}
+
+/** For passes that a person waits for: warnings and errors as sentences, and no figures. */
+export function warningsTo(say: (line: string) => void): TelemetryFactory {
+  return ({ loop }) => ({
+    log: (level, message, { cluster, errors, ...fields } = {}) => {
+      if (level !== 'warn' && level !== 'error') return;
+      const who = typeof cluster === 'string' ? `${cluster} ${loop}` : loop;
+      const sentences = [...listIn(errors), ...Object.values(fields).flatMap(listIn)];
+      for (const text of sentences.length > 0 ? sentences : [message]) say(`${who}: ${text}`);
+    },
+    count: () => {},
+    sample: () => {},
+    flush: () => {},
+  });
+}
+
+function listIn(value: FieldValue): readonly string[] {
+  return Array.isArray(value) ? value : [];
 }

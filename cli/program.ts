@@ -1,6 +1,6 @@
 import { Command, Option } from 'commander';
 import { VERSION } from '../lib/dispatch/version.ts';
-import type { Act } from './act.ts';
+import type { Act } from './cli.ts';
 import { allocateCommand } from './commands/allocate.ts';
 import { clusterCommand } from './commands/cluster.ts';
 import { completeCommand, completionCommand } from './commands/completion.ts';
@@ -19,7 +19,7 @@ import { repairCommand } from './commands/repair.ts';
 import { runCommand } from './commands/run.ts';
 import { showCommand } from './commands/show.ts';
 import { statusCommand } from './commands/status.ts';
-import { parseDuration } from './durations.ts';
+import { parseDuration } from './options.ts';
 import { FORMATS } from './output.ts';
 
 const DESCRIPTION = `Looks at and keeps the clusters of kube-bootstrap-controller.

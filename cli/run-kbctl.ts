@@ -1,8 +1,7 @@
 import { type Command, CommanderError } from 'commander';
 import { describeError } from '../lib/telemetry/describe-error.ts';
-import { actor, type Surroundings } from './act.ts';
-import { exitCodeOf } from './errors.ts';
-import { EXIT, type ExitCode } from './exit-codes.ts';
+import { actor, type Surroundings } from './cli.ts';
+import { EXIT, type ExitCode, exitCodeOf } from './errors.ts';
 import { program } from './program.ts';
 import { type OutStream, styled, type Terminal, writeData, writeLines } from './terminal.ts';
 

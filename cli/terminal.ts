@@ -1,7 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import type { Writable } from 'node:stream';
 import { styleText } from 'node:util';
+import ora from 'ora';
 import { Document, visit } from 'yaml';
+import { EXIT } from './errors.ts';
 
 /** Where a command reads and writes: data on `out`, everything else on `err`. */
 export interface Terminal {
@@ -89,4 +91,53 @@ function escaped(text: string, controls: RegExp): string {
 
 function unitOf(code: number): string {
   return `\\u${code.toString(16).padStart(4, '0')}`;
+}
+
+/** How many parts of this process must come to their end, whoever reads what it says. */
+let unfinished = 0;
+
+/** Who reads the output may have seen enough: the process ends then, unless it is in the middle of writing. */
+export function endWhenUnread(stream: NodeJS.WriteStream): void {
+  stream.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EPIPE') throw error;
+    if (unfinished === 0) process.exit(EXIT.fine);
+  });
+}
+
+/** Does all of the work, also where nobody reads what it says any more. */
+export async function whateverIsRead<Result>(work: () => Promise<Result>): Promise<Result> {
+  unfinished++;
+  try {
+    return await work();
+  } finally {
+    unfinished--;
+  }
+}
+
+/** Says how far long work is, on a terminal alone. */
+export interface Progress {
+  tell(text: string): void;
+  /** Takes the line away: what came of it is said by others. */
+  end(): void;
+}
+
+export function startProgress(stream: OutStream, text: string): Progress {
+  // A terminal that does not tell its width (`docker exec -t`, `script`) says 0, which the spinner would divide by.
+  const isShown = stream.isTTY === true && stream.columns !== 0;
+  const spinner = ora({
+    text: escapeControls(text),
+    stream,
+    isEnabled: isShown,
+    isSilent: !isShown,
+    discardStdin: false,
+  });
+  spinner.start();
+  return {
+    tell: (told) => {
+      spinner.text = escapeControls(told);
+    },
+    end: () => {
+      spinner.stop();
+    },
+  };
 }

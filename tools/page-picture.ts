@@ -2,8 +2,8 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { writeWhole } from '../cli/files.ts';
 import { renderFleetPage } from '../cli/page/render-fleet-page.ts';
-import { writeWhole } from '../cli/write-whole.ts';
 import { aFleetStatus, clustersOfEachKind } from '../test/support/a-fleet-status.ts';
 import { startBrowser } from '../test/support/browser.ts';
 

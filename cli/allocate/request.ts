@@ -1,12 +1,15 @@
+import { InvalidArgumentError } from 'commander';
 import type { Answer } from '../../lib/allocate/answer.ts';
 import type { AllocateRequest } from '../../lib/allocate/request.ts';
+import { AllocatorError } from '../../lib/allocator/errors.ts';
+import { badHold } from '../../lib/cluster/hold.ts';
 import { createEnvironment } from '../../lib/environment/create-environment.ts';
 import { TableError } from '../../lib/table/errors.ts';
 import type { TelemetryFactory } from '../../lib/telemetry/telemetry.ts';
 import type { Cli } from '../cli.ts';
-import { CliError } from '../errors.ts';
-import { EXIT, type ExitCode } from '../exit-codes.ts';
-import { whateverIsRead } from '../unread-output.ts';
+import { CliError, EXIT, type ExitCode, usageError } from '../errors.ts';
+import { parseDuration, userName } from '../options.ts';
+import { whateverIsRead } from '../terminal.ts';
 
 /** A little more than the request gives itself. */
 const LONGEST_MS = 30_000;
@@ -85,4 +88,33 @@ function warningsOf(cli: Cli): TelemetryFactory {
 
 function noApiServer(): never {
   throw new Error('A request to allocate asks no API server.');
+}
+
+/** For good, or for milliseconds. */
+export type HoldFor = 'forever' | number;
+
+const LONGEST_OWNER = 63;
+
+/** `1h`, `forever`. @throws InvalidArgumentError of commander, whose message is shown beside the option. */
+export function parseHoldFor(text: string): HoldFor {
+  if (text === 'forever') return 'forever';
+  try {
+    return parseDuration(text);
+  } catch (error) {
+    if (!(error instanceof InvalidArgumentError)) throw error;
+    throw new InvalidArgumentError(`${error.message} For good is "forever".`);
+  }
+}
+
+/** @throws CliError for an owner that no hold can have. */
+export function checkedOwner(owner: string): string {
+  const bad = badHold({ owner, takenUpBy: 'any' });
+  if (bad instanceof AllocatorError) throw usageError(`--owner: ${bad.message}.`);
+  return owner;
+}
+
+/** The name of whoever runs the command, as far as an owner may be called so. */
+export function ownerFrom(name: string = userName()): string {
+  const fit = name.replace(/[^A-Za-z0-9._-]+/g, '-').slice(0, LONGEST_OWNER);
+  return /[A-Za-z0-9](?:.*[A-Za-z0-9])?/.exec(fit)?.[0] ?? 'kbctl';
 }

@@ -1,15 +1,15 @@
 import { concurrently } from '../../lib/dispatch/concurrently.ts';
 import type { RegisteredCluster } from '../../lib/table/clusters.ts';
 import type { Cli } from '../cli.ts';
-import type { ConnectionOptions } from '../connection-options.ts';
-import { EXIT, type ExitCode, worst } from '../exit-codes.ts';
-import { namesOf } from '../names-of.ts';
+import { EXIT, type ExitCode, worst } from '../errors.ts';
+import type { ConnectionOptions } from '../options.ts';
 import { passEnvironment } from '../pass-environment.ts';
+import { namesOf } from '../registered.ts';
 import type { Observed } from './observed.ts';
 import { exitCodeOfObserved, observedLines } from './observed-report.ts';
 import { observeOnce } from './observing-pass.ts';
 import { nameOf, type Step } from './plan.ts';
-import type { Outcome } from './report.ts';
+import type { Outcome } from './write-steps.ts';
 
 /** Clusters at a time. */
 const AT_ONCE = 8;

@@ -1,7 +1,6 @@
 import { FINDINGS_FOR_PEOPLE, mendingHint } from '../../lib/status/explanations.ts';
 import { describeError, errorSentence } from '../../lib/telemetry/describe-error.ts';
-import { exitCodeOf } from '../errors.ts';
-import { EXIT, type ExitCode, worst } from '../exit-codes.ts';
+import { EXIT, type ExitCode, exitCodeOf, worst } from '../errors.ts';
 import type { Output, Plain } from '../output.ts';
 import type { Style } from '../terminal.ts';
 import { isNoWayIn, type Observed } from './observed.ts';

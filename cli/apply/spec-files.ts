@@ -6,7 +6,7 @@ import type { ClusterSpec } from '../../lib/cluster/cluster-spec.ts';
 import { parseClusterSpec } from '../../lib/cluster/parse-cluster-spec.ts';
 import { describeFaults } from '../../lib/cluster/spec-fault.ts';
 import { writtenSpec } from '../../lib/cluster/written-spec.ts';
-import { failureCode } from '../failure-code.ts';
+import { failureCode } from '../errors.ts';
 import { API_VERSION } from '../output.ts';
 
 /** A spec, and the file that it was read from. */

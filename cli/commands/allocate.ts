@@ -6,16 +6,12 @@ import type { ClusterSpec } from '../../lib/cluster/cluster-spec.ts';
 import { HOLD_OWNER } from '../../lib/cluster/hold.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { readRequest } from '../../lib/table/requests.ts';
-import type { Act } from '../act.ts';
-import { checkedOwner, type HoldFor, ownerFrom, parseHoldFor } from '../allocate/hold-options.ts';
-import { refusalOf, runRequest } from '../allocate/request.ts';
-import type { Cli, GlobalOptions } from '../cli.ts';
-import { usageError } from '../errors.ts';
-import { withExamples } from '../examples.ts';
-import { EXIT, type ExitCode } from '../exit-codes.ts';
+import { checkedOwner, type HoldFor, ownerFrom, parseHoldFor, refusalOf, runRequest } from '../allocate/request.ts';
+import type { Act, Cli, GlobalOptions } from '../cli.ts';
+import { EXIT, type ExitCode, usageError } from '../errors.ts';
 import { ITEM_NOUNS, type ItemKind, placeOf } from '../item/item-place.ts';
-import { timeLeft } from '../ranges/hold-words.ts';
-import { nameOfKey } from '../ranges/range-words.ts';
+import { withExamples } from '../options.ts';
+import { nameOfKey, timeLeft } from '../ranges/range-words.ts';
 import { registeredCluster } from '../registered.ts';
 
 interface Options extends GlobalOptions {

@@ -1,17 +1,12 @@
 import { Command } from 'commander';
-import type { Act } from '../act.ts';
-import { lookUp } from '../apply/look-up.ts';
-import { type ApplyPlan, nameOf, planApply, type Step } from '../apply/plan.ts';
-import { type Applied, outcomeLine, plainApplied, planLines } from '../apply/report.ts';
+import { type ApplyPlan, lookUp, nameOf, planApply, type Step } from '../apply/plan.ts';
 import { readSpecFiles, type SpecFile } from '../apply/spec-files.ts';
-import { applySteps } from '../apply/steps.ts';
-import type { Cli, GlobalOptions } from '../cli.ts';
-import { type ConnectionOptions, checkConnectionOptions, withConnectionOptions } from '../connection-options.ts';
-import { configurationError, usageError } from '../errors.ts';
-import { withExamples } from '../examples.ts';
-import { EXIT, type ExitCode, worst } from '../exit-codes.ts';
-import { namesOf } from '../names-of.ts';
-import { concluded } from '../one-by-one.ts';
+import { type Applied, applySteps, outcomeLine, plainApplied, planLines } from '../apply/write-steps.ts';
+import { concluded } from '../change-clusters.ts';
+import type { Act, Cli, GlobalOptions } from '../cli.ts';
+import { configurationError, EXIT, type ExitCode, usageError, worst } from '../errors.ts';
+import { type ConnectionOptions, checkConnectionOptions, withConnectionOptions, withExamples } from '../options.ts';
+import { namesOf } from '../registered.ts';
 
 interface Options extends GlobalOptions, ConnectionOptions {
   readonly filename: readonly string[];

@@ -3,11 +3,10 @@ import { closeAllocation } from '../../lib/exchange/close-allocation.ts';
 import { ExchangeError } from '../../lib/exchange/errors.ts';
 import { readCluster } from '../../lib/table/clusters.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
-import type { Act } from '../act.ts';
 import { changeClusters } from '../change-clusters.ts';
-import type { Cli, GlobalOptions } from '../cli.ts';
-import { withExamples } from '../examples.ts';
-import type { ExitCode } from '../exit-codes.ts';
+import type { Act, Cli, GlobalOptions } from '../cli.ts';
+import type { ExitCode } from '../errors.ts';
+import { withExamples } from '../options.ts';
 
 interface Options extends GlobalOptions {
   readonly dryRun?: boolean;

@@ -1,16 +1,11 @@
 import { Command } from 'commander';
-
+import { specJsonSchema } from '../../lib/cluster/spec-json-schema.ts';
 import { writtenSpec } from '../../lib/cluster/written-spec.ts';
-import type { ListedCluster, RegisteredCluster } from '../../lib/table/clusters.ts';
-import { listClusters, readPauseOfAll } from '../../lib/table/clusters.ts';
-import type { Act } from '../act.ts';
-import type { Cli, GlobalOptions } from '../cli.ts';
-import { usageError } from '../errors.ts';
-import { withExamples } from '../examples.ts';
-import { EXIT } from '../exit-codes.ts';
-import { tellPauseOfAll } from '../pause-words.ts';
-import { NO_STACK_YET, plainCluster } from '../plain-cluster.ts';
-import { registeredCluster } from '../registered.ts';
+import { type ListedCluster, listClusters, type RegisteredCluster, readPauseOfAll } from '../../lib/table/clusters.ts';
+import type { Act, Cli, GlobalOptions } from '../cli.ts';
+import { EXIT, usageError } from '../errors.ts';
+import { withExamples } from '../options.ts';
+import { NO_STACK_YET, plainCluster, registeredCluster, tellPauseOfAll } from '../registered.ts';
 import { yamlOf } from '../terminal.ts';
 import type { Column } from '../text-table.ts';
 
@@ -95,4 +90,18 @@ function columns(nowMs: number): Column<RegisteredCluster>[] {
     { title: 'NODE PORTS', text: ({ spec }) => spec.serviceNodePortRange, wide: true },
     { title: 'API SERVERS', text: ({ spec }) => String(spec.apiServers.length), wide: true },
   ];
+}
+
+/** `kbctl cluster schema`: needs no table. */
+export function clusterSchema(act: Act): Command {
+  const command = new Command('schema')
+    .description('Print the JSON Schema of a cluster spec, for editors: JSON, or YAML with -o yaml')
+    .action(
+      act(async ({ output }) => {
+        const schema = specJsonSchema();
+        output.data(output.format === 'yaml' ? yamlOf(schema) : `${JSON.stringify(schema, undefined, 2)}\n`);
+        return EXIT.fine;
+      }),
+    );
+  return withExamples(command, ['kbctl cluster schema > cluster-spec.schema.json']);
 }

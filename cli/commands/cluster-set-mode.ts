@@ -1,11 +1,10 @@
 import { Argument, Command } from 'commander';
 import type { Mode } from '../../lib/cluster/cluster-spec.ts';
 import { setClusterMode } from '../../lib/table/cluster-registration.ts';
-import type { Act } from '../act.ts';
 import { changeClusters } from '../change-clusters.ts';
-import type { Cli, GlobalOptions } from '../cli.ts';
-import { withExamples } from '../examples.ts';
-import type { ExitCode } from '../exit-codes.ts';
+import type { Act, Cli, GlobalOptions } from '../cli.ts';
+import type { ExitCode } from '../errors.ts';
+import { withExamples } from '../options.ts';
 
 interface Options extends GlobalOptions {
   readonly dryRun?: boolean;

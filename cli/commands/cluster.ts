@@ -1,10 +1,9 @@
 import { Command } from 'commander';
-import type { Act } from '../act.ts';
+import type { Act } from '../cli.ts';
 import { clusterApply } from './cluster-apply.ts';
 import { clusterCloseAllocation } from './cluster-close-allocation.ts';
 import { clusterDelete } from './cluster-delete.ts';
-import { clusterGet, clusterList } from './cluster-get.ts';
-import { clusterSchema } from './cluster-schema.ts';
+import { clusterGet, clusterList, clusterSchema } from './cluster-get.ts';
 import { clusterSetMode } from './cluster-set-mode.ts';
 import { clusterTakeOver } from './cluster-take-over.ts';
 

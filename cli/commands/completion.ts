@@ -1,11 +1,8 @@
-import { Argument, Command } from 'commander';
+import { Argument, Command, type Option } from 'commander';
 import { listClusters } from '../../lib/table/clusters.ts';
-import type { Act } from '../act.ts';
-import type { Cli } from '../cli.ts';
-import { candidatesFor } from '../completion/candidates.ts';
-import { SCRIPTS, SHELLS, type Shell } from '../completion/scripts.ts';
-import { withExamples } from '../examples.ts';
-import { EXIT } from '../exit-codes.ts';
+import type { Act, Cli } from '../cli.ts';
+import { EXIT } from '../errors.ts';
+import { withExamples } from '../options.ts';
 
 /** Somebody waits with a finger on the Tab key. */
 const NAMES_MS = 2_000;
@@ -57,3 +54,103 @@ async function clusterNames(cli: Cli): Promise<readonly string[]> {
     return [];
   }
 }
+
+export interface Candidates {
+  /** Words that may come next, with what they are. */
+  readonly words: readonly { readonly word: string; readonly description: string }[];
+  /** The name of a cluster may come next, too. */
+  readonly clusters: boolean;
+}
+
+/**
+ * What may stand where the last of `words` is being typed. It is worked out from the commands themselves, so that none
+ * is forgotten.
+ */
+export function candidatesFor(root: Command, words: readonly string[]): Candidates {
+  const typed = words.slice(0, -1);
+  const current = words.at(-1) ?? '';
+  const { command, operands, pending } = walk(root, typed);
+  if (pending !== undefined) return only(choicesOf(pending), current);
+  if (current.startsWith('-')) return only(optionsOf(command), current);
+  const argument = command.registeredArguments[Math.min(operands, command.registeredArguments.length - 1)];
+  const isOpen = argument !== undefined && (operands < command.registeredArguments.length || argument.variadic);
+  const subcommands = command.commands
+    .filter((subcommand) => !subcommand.name().startsWith('_'))
+    .map((subcommand) => ({ word: subcommand.name(), description: subcommand.summary() }));
+  const choices = (isOpen ? (argument.argChoices ?? []) : []).map((word) => ({ word, description: '' }));
+  return { ...only([...subcommands, ...choices], current), clusters: isOpen && argument.name() === 'cluster' };
+}
+
+interface Walked {
+  readonly command: Command;
+  /** How many operands of it were typed. */
+  readonly operands: number;
+  /** The option whose value comes next. */
+  readonly pending?: Option;
+}
+
+function walk(root: Command, typed: readonly string[]): Walked {
+  let command = root;
+  let operands = 0;
+  let pending: Option | undefined;
+  for (const word of typed) {
+    if (pending !== undefined) {
+      pending = undefined;
+      continue;
+    }
+    const option = allOptions(command).find(({ short, long }) => word === short || word === long);
+    const subcommand = operands === 0 ? command.commands.find((one) => one.name() === word) : undefined;
+    if (option !== undefined) pending = takesValue(option) ? option : undefined;
+    else if (subcommand !== undefined) command = subcommand;
+    else if (!word.startsWith('-')) operands += 1;
+  }
+  return { command, operands, ...(pending !== undefined && { pending }) };
+}
+
+function takesValue({ required, optional }: Option): boolean {
+  return required || optional;
+}
+
+function allOptions(command: Command): readonly Option[] {
+  return [...command.options, ...(command.parent === null ? [] : allOptions(command.parent))].filter(
+    ({ hidden }) => !hidden,
+  );
+}
+
+function optionsOf(command: Command) {
+  return allOptions(command).map(({ long, short, description }) => ({ word: long ?? short ?? '', description }));
+}
+
+function choicesOf({ argChoices = [] }: Option) {
+  return argChoices.map((word) => ({ word, description: '' }));
+}
+
+function only(words: Candidates['words'], beginning: string): Candidates {
+  return { words: words.filter(({ word }) => word.startsWith(beginning)), clusters: false };
+}
+
+export const SHELLS = ['bash', 'zsh', 'fish'] as const;
+export type Shell = (typeof SHELLS)[number];
+
+/** What a shell has to run once: it asks `kbctl __complete` for each word. */
+export const SCRIPTS: Readonly<Record<Shell, string>> = {
+  bash: `_kbctl() {
+  local IFS=$'\\n'
+  COMPREPLY=($(kbctl __complete -- "\${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null | cut -f1))
+}
+complete -o default -F _kbctl kbctl
+`,
+  zsh: `#compdef kbctl
+_kbctl() {
+  local -a found
+  local line
+  for line in "\${(@f)$(kbctl __complete -- "\${(@)words[2,CURRENT]}" 2>/dev/null)}"; do
+    [[ -n $line ]] && found+=("\${\${line%%$'\\t'*}//:/\\\\:}:\${line#*$'\\t'}")
+  done
+  (( \${#found} )) && _describe kbctl found || _files
+}
+compdef _kbctl kbctl
+`,
+  fish: `complete -c kbctl -a '(kbctl __complete -- (commandline -opc)[2..-1] (commandline -ct) 2>/dev/null)'
+`,
+};

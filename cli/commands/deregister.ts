@@ -1,15 +1,20 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Command, InvalidArgumentError, Option } from 'commander';
+import type { UndoResult } from '../../lib/api-servers/deregister.ts';
+import type { ClusterSpec } from '../../lib/cluster/cluster-spec.ts';
 import type { DeregistrationResult } from '../../lib/dispatch/deregister-address.ts';
+import { listLeases } from '../../lib/table/leases.ts';
 import { describeError } from '../../lib/telemetry/describe-error.ts';
-import type { Act } from '../act.ts';
-import type { Cli, GlobalOptions } from '../cli.ts';
-import { type ConnectionOptions, connectionOf, withConnectionOptions } from '../connection-options.ts';
-import { drainFor } from '../drain.ts';
-import { parseDuration } from '../durations.ts';
-import { configurationError } from '../errors.ts';
-import { withExamples } from '../examples.ts';
-import { EXIT, type ExitCode } from '../exit-codes.ts';
-import { registeredCluster } from '../registered.ts';
+import type { Act, Cli, CommandTable, GlobalOptions } from '../cli.ts';
+import { configurationError, EXIT, type ExitCode } from '../errors.ts';
+import {
+  type ConnectionOptions,
+  connectionOf,
+  parseDuration,
+  withConnectionOptions,
+  withExamples,
+} from '../options.ts';
+import { knownInstead, registeredCluster } from '../registered.ts';
 
 interface Options extends GlobalOptions, ConnectionOptions {
   readonly for: number;
@@ -64,7 +69,7 @@ export function deregisterCommand(act: Act): Command {
 async function run(cli: Cli, name: string, address: string, options: Options): Promise<ExitCode> {
   const opened = await cli.openForWriting();
   const { spec } = await registeredCluster(opened.table, name);
-  if (options.undo) return (await import('../deregister/undo.ts')).undo(cli, opened, spec, address);
+  if (options.undo) return undo(cli, opened, spec, address);
   const [{ passEnvironment }, { deregisterAddress }] = await Promise.all([
     import('../pass-environment.ts'),
     import('../../lib/dispatch/deregister-address.ts'),
@@ -149,7 +154,7 @@ async function refusal(
   const { table } = await cli.openTable();
   const [{ listLeases }, { knownInstead }, { spec }] = await Promise.all([
     import('../../lib/table/leases.ts'),
-    import('../unknown-address.ts'),
+    import('../registered.ts'),
     registeredCluster(table, name),
   ]);
   if (spec.endpoints.reconciler === 'none') return configurationError(`${result.message}.`);
@@ -167,4 +172,53 @@ function parseWithdrawal(text: string): number {
   const ms = parseDuration(text);
   if (ms <= 24 * HOUR_MS) return ms;
   throw new InvalidArgumentError('A withdrawal lasts 24h at most.');
+}
+
+/** `kbctl deregister CLUSTER ADDRESS --undo`: only the table is written, and the loop does the rest. */
+async function undo(cli: Cli, { table, clock }: CommandTable, spec: ClusterSpec, text: string): Promise<ExitCode> {
+  const { undoDeregister } = await import('../../lib/api-servers/deregister.ts');
+  const result = await undoDeregister({ spec, table, address: text, nowMs: clock.nowMs });
+  if (result.outcome === 'notAnAddress') {
+    throw configurationError(`"${text}" is no IP address: name one published address. Nothing was changed.`);
+  }
+  if (result.outcome === 'notRegistered') {
+    const leased = (await listLeases(table, spec.name)).map(({ lease }) => lease.address);
+    const instead = knownInstead(spec, leased);
+    throw configurationError(`${text} is no API server of ${spec.name}: ${instead}`);
+  }
+  const { address } = result;
+  const wasUntil = result.outcome === 'undone' ? { wasUntil: new Date(result.wasUntilMs).toISOString() } : {};
+  const document = { kind: 'WithdrawalEnd', cluster: spec.name, address, ...wasUntil };
+  cli.output.object(document, () => [undoneLine(result, spec)]);
+  return EXIT.fine;
+}
+
+function undoneLine(result: Extract<UndoResult, { address: string }>, { name, endpoints }: ClusterSpec): string {
+  const { address } = result;
+  if (result.outcome === 'notWithdrawn') return `${address} is not withdrawn from ${name}: nothing was changed`;
+  const then =
+    endpoints.reconciler === 'none'
+      ? 'its reconciler is none, and nothing is published'
+      : 'the next tick publishes it again, if it answers';
+  return `${address} is withdrawn from ${name} no longer: ${then}`;
+}
+
+/** Waits for connections to an address that is out of the endpoints; counts down on a terminal. @returns whether the time was over, and nobody ended it before. */
+async function drainFor(cli: Cli, address: string, drainMs: number): Promise<boolean> {
+  const endsAtMs = performance.now() + drainMs;
+  const leftMs = () => endsAtMs - performance.now();
+  const text = () => `${address} is out: ${Math.ceil(leftMs() / 1000)}s more for connections that are open`;
+  if (cli.output.terminal.err.isTTY !== true) cli.output.say(text());
+  const progress = cli.progress(text());
+  try {
+    while (leftMs() > 0 && !cli.signal.aborted) {
+      progress.tell(text());
+      await sleep(Math.min(1_000, leftMs()), undefined, { signal: cli.signal }).catch(() => undefined);
+    }
+  } finally {
+    progress.end();
+  }
+  if (!cli.signal.aborted) return true;
+  cli.output.say('Not waited for any longer: connections may still be open.');
+  return false;
 }

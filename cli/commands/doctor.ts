@@ -1,11 +1,13 @@
 import { Command } from 'commander';
-import type { Act } from '../act.ts';
-import type { Cli, GlobalOptions } from '../cli.ts';
-import { type ConnectionOptions, connectionOf, withConnectionOptions } from '../connection-options.ts';
-import { usageError } from '../errors.ts';
-import { withExamples } from '../examples.ts';
-import { EXIT, type ExitCode } from '../exit-codes.ts';
+import type { DoctorAnswer } from '../../lib/doctor/doctor.ts';
+import type { DoctorLine } from '../../lib/doctor/line.ts';
+import type { Act, Cli, GlobalOptions } from '../cli.ts';
+import { EXIT, type ExitCode, usageError } from '../errors.ts';
+import { type ConnectionOptions, connectionOf, withConnectionOptions, withExamples } from '../options.ts';
+import type { Output, Plain } from '../output.ts';
 import { notRegistered } from '../registered.ts';
+import type { Style } from '../terminal.ts';
+import { wrapped } from '../text-table.ts';
 
 interface Options extends GlobalOptions, ConnectionOptions {}
 
@@ -38,10 +40,9 @@ async function run(cli: Cli, name: string | undefined, options: Options): Promis
   }
   const opened = await cli.openUnmeasured();
   if (name !== undefined) await refuseUnknown(cli, name);
-  const [{ doctor }, { passEnvironment }, { doctorLines, plainDoctor }] = await Promise.all([
+  const [{ doctor }, { passEnvironment }] = await Promise.all([
     import('../../lib/doctor/doctor.ts'),
     import('../pass-environment.ts'),
-    import('../doctor-report.ts'),
   ]);
   const { environment, loadKubeconfig, close } = await passEnvironment(cli, opened, {
     ...connectionOf(options),
@@ -71,4 +72,35 @@ async function refuseUnknown(cli: Cli, name: string): Promise<void> {
   const { CLUSTERS } = await import('../../lib/table/clusters.ts');
   const item = await table.get(CLUSTERS, name).catch(() => 'unreadable');
   if (item === undefined) throw await notRegistered(table, name);
+}
+
+const SIGNS: Readonly<Record<DoctorLine['level'], { readonly sign: string; readonly style: Style }>> = {
+  ok: { sign: '✓', style: 'green' },
+  warn: { sign: '!', style: 'yellow' },
+  fail: { sign: '✗', style: 'red' },
+};
+
+/** What concerns them all, then each cluster under its name; with each that is not well, what to do. */
+function doctorLines({ lines }: DoctorAnswer, { columns = 120, paint }: Pick<Output, 'columns' | 'paint'>): string[] {
+  const common = lines.filter(({ cluster }) => cluster === undefined);
+  const own = Map.groupBy(
+    lines.filter(({ cluster }) => cluster !== undefined),
+    ({ cluster = '' }) => cluster,
+  );
+  const shown = (line: DoctorLine) => lineOf(line, columns, paint);
+  return [
+    ...common.flatMap(shown),
+    ...[...own].flatMap(([cluster, looked]) => ['', paint('bold', cluster), ...looked.flatMap(shown)]),
+  ];
+}
+
+function plainDoctor({ ok, lines }: DoctorAnswer): { readonly kind: string; readonly [field: string]: Plain } {
+  return { kind: 'Doctor', ok, lines: lines.map((line) => ({ ...line })) };
+}
+
+function lineOf({ check, level, message, fix }: DoctorLine, columns: number, paint: Output['paint']): string[] {
+  const { sign, style } = SIGNS[level];
+  const [first = '', ...others] = wrapped(`${check}: ${message}`, columns, '  ');
+  const advice = fix === undefined ? [] : wrapped(fix, columns, '    → ');
+  return [`${paint(style, sign)} ${first.slice(2)}`, ...others, ...advice];
 }

@@ -1,12 +1,10 @@
 import { Command } from 'commander';
 import type { Explanation } from '../../lib/status/explanation.ts';
 import { EXPLANATIONS, explain } from '../../lib/status/explanations.ts';
-import type { Act } from '../act.ts';
-import type { Cli } from '../cli.ts';
-import { usageError } from '../errors.ts';
-import { withExamples } from '../examples.ts';
-import { EXIT } from '../exit-codes.ts';
-import { wrapped } from '../wrap.ts';
+import type { Act, Cli } from '../cli.ts';
+import { EXIT, usageError } from '../errors.ts';
+import { withExamples } from '../options.ts';
+import { wrapped } from '../text-table.ts';
 
 const WIDEST = 100;
 

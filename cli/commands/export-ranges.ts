@@ -6,15 +6,12 @@ import { asRangeAllocation, type Exported, exportRanges } from '../../lib/exchan
 import { rangeAllocationToJson, rangeAllocationToStorage } from '../../lib/exchange/range-allocation.ts';
 import { rangeItems } from '../../lib/exchange/range-items.ts';
 import { formatAge } from '../../lib/status/age.ts';
-import type { Act } from '../act.ts';
-import type { Cli, GlobalOptions } from '../cli.ts';
-import { configurationError, usageError } from '../errors.ts';
-import { withExamples } from '../examples.ts';
-import { EXIT, type ExitCode } from '../exit-codes.ts';
-import { unlessRefused } from '../ranges/exchange-refused.ts';
-import { keyOf, nameOfKey, RANGE_NAMES, type RangeName } from '../ranges/range-words.ts';
+import type { Act, Cli, GlobalOptions } from '../cli.ts';
+import { configurationError, EXIT, type ExitCode, usageError } from '../errors.ts';
+import { writeWhole } from '../files.ts';
+import { withExamples } from '../options.ts';
+import { keyOf, nameOfKey, RANGE_NAMES, type RangeName, unlessRefused } from '../ranges/range-words.ts';
 import { registeredCluster } from '../registered.ts';
-import { writeWhole } from '../write-whole.ts';
 
 const FORMS = ['json', 'range-allocation', 'etcd'] as const;
 

@@ -2,13 +2,12 @@ import { Command } from 'commander';
 import type { Hold } from '../../lib/cluster/hold.ts';
 import type { ClusterStatus, FindingStatus, LoopStatus, RangeStatus } from '../../lib/status/cluster-status.ts';
 import { type StatusJson, statusJson } from '../../lib/status/status-json.ts';
-import type { Act } from '../act.ts';
-import type { Cli } from '../cli.ts';
-import { withExamples } from '../examples.ts';
-import { EXIT } from '../exit-codes.ts';
+import type { Act, Cli } from '../cli.ts';
+import { EXIT } from '../errors.ts';
+import { withExamples } from '../options.ts';
 import type { Plain } from '../output.ts';
-import { holdEnd, TAKEN_UP_BY } from '../ranges/hold-words.ts';
-import { statusOf, statusOfAll } from '../read-status.ts';
+import { holdEnd, TAKEN_UP_BY } from '../ranges/range-words.ts';
+import { statusOf, statusOfAll } from '../registered.ts';
 import { ago, apiServerColumns, loopColumns, RANGE_COLUMNS } from '../status/status-lines.ts';
 import type { Column } from '../text-table.ts';
 

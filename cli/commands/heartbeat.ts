@@ -1,12 +1,14 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
 import type { Heartbeat } from '../../lib/api-servers/heartbeat.ts';
-import type { Act } from '../act.ts';
-import type { Cli, GlobalOptions } from '../cli.ts';
-import { type ConnectionOptions, connectionOf, withConnectionOptions } from '../connection-options.ts';
-import { parseDuration } from '../durations.ts';
-import { usageError } from '../errors.ts';
-import { withExamples } from '../examples.ts';
-import { EXIT, type ExitCode } from '../exit-codes.ts';
+import type { Act, Cli, GlobalOptions } from '../cli.ts';
+import { EXIT, type ExitCode, usageError } from '../errors.ts';
+import {
+  type ConnectionOptions,
+  connectionOf,
+  parseDuration,
+  withConnectionOptions,
+  withExamples,
+} from '../options.ts';
 import { registeredCluster } from '../registered.ts';
 
 interface Options extends GlobalOptions, ConnectionOptions {
@@ -56,7 +58,7 @@ async function run(cli: Cli, name: string, options: Options): Promise<ExitCode> 
       cli.openForWriting(),
       import('../heartbeat/own-server.ts'),
       import('../heartbeat/agent.ts'),
-      import('../heartbeat/readyz.ts'),
+      import('../heartbeat/own-server.ts'),
       import('../pass-environment.ts'),
     ]);
   const address = ownAddress(options.address);
@@ -78,7 +80,7 @@ async function run(cli: Cli, name: string, options: Options): Promise<ExitCode> 
       `${name}: heartbeat of ${address} every ${options.every / 1000}s, by leases of ${spec.endpoints.leaseSeconds}s, until Ctrl-C.`,
     );
     if (!(await keepLease(kept, cli.signal))) return EXIT.fine;
-    const { deregisterSelf } = await import('../heartbeat/deregister-self.ts');
+    const { deregisterSelf } = await import('../heartbeat/agent.ts');
     return await deregisterSelf({ environment, cluster: name, address, say });
   } finally {
     await close();

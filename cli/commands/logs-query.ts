@@ -2,12 +2,9 @@ import { Command, Option } from 'commander';
 import { LOOPS, type Loop } from '../../lib/cluster/cluster-spec.ts';
 import { explain } from '../../lib/status/explanations.ts';
 import { logGroupPrefixOf, logsQuery, type WantedLines } from '../../lib/status/logs-query.ts';
-import type { Act } from '../act.ts';
-import type { Cli, GlobalOptions } from '../cli.ts';
-import { parseDuration } from '../durations.ts';
-import { usageError } from '../errors.ts';
-import { withExamples } from '../examples.ts';
-import { EXIT } from '../exit-codes.ts';
+import type { Act, Cli, GlobalOptions } from '../cli.ts';
+import { EXIT, usageError } from '../errors.ts';
+import { parseDuration, withExamples } from '../options.ts';
 import { registeredCluster } from '../registered.ts';
 
 interface Options extends GlobalOptions {

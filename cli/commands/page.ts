@@ -1,18 +1,14 @@
 import { Command } from 'commander';
 import { readClusterStatus } from '../../lib/status/read-status.ts';
-import type { Act } from '../act.ts';
-import type { Cli, GlobalOptions } from '../cli.ts';
-import { usageError } from '../errors.ts';
-import { withExamples } from '../examples.ts';
-import { EXIT } from '../exit-codes.ts';
+import type { Act, Cli, GlobalOptions } from '../cli.ts';
+import { EXIT, usageError } from '../errors.ts';
+import { writeWhole } from '../files.ts';
+import { parsePort, withExamples } from '../options.ts';
 import { readForLivePage } from '../page/read-for-page.ts';
 import { renderClusterPage } from '../page/render-cluster-page.ts';
 import { renderFleetPage } from '../page/render-fleet-page.ts';
 import { servePage } from '../page/serve-page.ts';
-import { parsePort } from '../ports.ts';
-import { statusOf, statusOfAll } from '../read-status.ts';
-import { registeredCluster } from '../registered.ts';
-import { writeWhole } from '../write-whole.ts';
+import { registeredCluster, statusOf, statusOfAll } from '../registered.ts';
 
 interface Options extends GlobalOptions {
   readonly serve?: boolean;

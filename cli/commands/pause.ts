@@ -1,16 +1,12 @@
 import { Command, Option } from 'commander';
 import { pauseAllClusters, pauseCluster } from '../../lib/table/cluster-registration.ts';
 import { type Pause, type RegisteredCluster, readPauseOfAll } from '../../lib/table/clusters.ts';
-import type { Act } from '../act.ts';
+
 import { changeClusters } from '../change-clusters.ts';
-import type { Cli, GlobalOptions } from '../cli.ts';
-import { parseDuration } from '../durations.ts';
-import { usageError } from '../errors.ts';
-import { withExamples } from '../examples.ts';
-import { EXIT, type ExitCode } from '../exit-codes.ts';
-import { pausedWords, tellPauseOfAll } from '../pause-words.ts';
-import { plainPause } from '../plain-cluster.ts';
-import { userName } from '../user-name.ts';
+import type { Act, Cli, GlobalOptions } from '../cli.ts';
+import { EXIT, type ExitCode, usageError } from '../errors.ts';
+import { parseDuration, userName, withExamples } from '../options.ts';
+import { pausedWords, plainPause, tellPauseOfAll } from '../registered.ts';
 
 interface ResumeOptions extends GlobalOptions {
   readonly all?: boolean;

@@ -2,14 +2,10 @@ import { Command } from 'commander';
 import { pauseInForce } from '../../lib/dispatch/due.ts';
 import { type RegisteredCluster, readPauseOfAll } from '../../lib/table/clusters.ts';
 import { RANGE_KEYS, type RangeKey } from '../../lib/table/ranges.ts';
-import type { Act } from '../act.ts';
-import type { Cli, GlobalOptions } from '../cli.ts';
-import { type ConnectionOptions, connectionOf, withConnectionOptions } from '../connection-options.ts';
-import { configurationError } from '../errors.ts';
-import { withExamples } from '../examples.ts';
-import { EXIT, type ExitCode } from '../exit-codes.ts';
-import { pausedWords } from '../pause-words.ts';
-import { registeredCluster } from '../registered.ts';
+import type { Act, Cli, GlobalOptions } from '../cli.ts';
+import { configurationError, EXIT, type ExitCode } from '../errors.ts';
+import { type ConnectionOptions, connectionOf, withConnectionOptions, withExamples } from '../options.ts';
+import { pausedWords, registeredCluster } from '../registered.ts';
 import type { Repaired } from '../repair/repair-now.ts';
 
 interface Options extends GlobalOptions, ConnectionOptions {

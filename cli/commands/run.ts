@@ -1,12 +1,9 @@
+import path from 'node:path';
 import { Command } from 'commander';
 import type { StartOptions } from '../../local/start-options.ts';
-import type { Act } from '../act.ts';
-import { calledAs } from '../called-as.ts';
-import type { Cli, GlobalOptions } from '../cli.ts';
-import { usageError } from '../errors.ts';
-import { withExamples } from '../examples.ts';
-import { EXIT } from '../exit-codes.ts';
-import { parsePort } from '../ports.ts';
+import type { Act, Cli, GlobalOptions } from '../cli.ts';
+import { EXIT, usageError } from '../errors.ts';
+import { parsePort, withExamples } from '../options.ts';
 
 interface Options extends GlobalOptions {
   readonly filename?: string;
@@ -95,4 +92,14 @@ function startOptions({
     throw usageError('A cluster needs its spec: add -f cluster.yml (see cluster.example.yml).');
   if (context !== undefined) throw usageError('--context goes with -f cluster.yml.');
   return { ...common, ...(demo && { demo }) };
+}
+
+/**
+ * What a person types in this folder to run kbctl: `npx kbctl` where npm ran it, or it is a package's own and not on the
+ * path.
+ * @param script as in `process.argv`: the link that was called, or the file itself
+ */
+export function calledAs(script: string, { npm_lifecycle_event: npmEvent }: NodeJS.ProcessEnv): string {
+  const isOfPackage = path.basename(path.dirname(script)) === '.bin' || path.basename(script) === 'kbctl.mjs';
+  return npmEvent !== undefined || isOfPackage ? 'npx kbctl' : 'kbctl';
 }

@@ -1,14 +1,11 @@
 import { Command } from 'commander';
-import type { Act } from '../act.ts';
-import type { Cli, GlobalOptions } from '../cli.ts';
-import { type ConnectionOptions, withConnectionOptions } from '../connection-options.ts';
-import { withExamples } from '../examples.ts';
-import { EXIT, type ExitCode, worst } from '../exit-codes.ts';
-import { readItemFacts } from '../item/item-facts.ts';
+import type { Act, Cli, GlobalOptions } from '../cli.ts';
+import { EXIT, type ExitCode, worst } from '../errors.ts';
 import { ITEM_NOUNS, type ItemKind, placeOf } from '../item/item-place.ts';
 import { itemLines, needsAttention, plainItem } from '../item/item-report.ts';
-import { workOutItem } from '../item/item-status.ts';
+import { readItemFacts, workOutItem } from '../item/item-status.ts';
 import { servicesWith } from '../item/services-with.ts';
+import { type ConnectionOptions, withConnectionOptions, withExamples } from '../options.ts';
 import { registeredCluster } from '../registered.ts';
 
 interface Options extends GlobalOptions, ConnectionOptions {

@@ -2,16 +2,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Command, Option } from 'commander';
 import type { ClusterStatus } from '../../lib/status/cluster-status.ts';
 import { fleetJson, statusJson } from '../../lib/status/status-json.ts';
-import type { Act } from '../act.ts';
-import type { Cli, GlobalOptions } from '../cli.ts';
-import { parseDuration } from '../durations.ts';
-import { usageError } from '../errors.ts';
-import { withExamples } from '../examples.ts';
-import { EXIT, type ExitCode } from '../exit-codes.ts';
+import type { Act, Cli, GlobalOptions } from '../cli.ts';
+import { EXIT, type ExitCode, usageError } from '../errors.ts';
+import { parseDuration, withExamples } from '../options.ts';
 import type { Plain } from '../output.ts';
-import { statusOf, statusOfAll } from '../read-status.ts';
-import { fleetColumns } from '../status/fleet-columns.ts';
-import { statusLines } from '../status/status-lines.ts';
+import { statusOf, statusOfAll } from '../registered.ts';
+import { fleetColumns, statusLines } from '../status/status-lines.ts';
 import { clearScreen } from '../terminal.ts';
 
 interface Options extends GlobalOptions {

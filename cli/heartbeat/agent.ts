@@ -1,13 +1,15 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Heartbeat, heartbeat } from '../../lib/api-servers/heartbeat.ts';
+import { deregisterAddress } from '../../lib/dispatch/deregister-address.ts';
+import type { Environment } from '../../lib/dispatch/environment.ts';
 import { type RegisteredCluster, readCluster } from '../../lib/table/clusters.ts';
 import { TableError } from '../../lib/table/errors.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import type { ServerClock } from '../../lib/table/server-clock.ts';
-import { configurationError } from '../errors.ts';
-import { refuseSkew } from '../skew.ts';
-import { ownServer } from './own-server.ts';
-import type { AskReadyz } from './readyz.ts';
+import { describeError } from '../../lib/telemetry/describe-error.ts';
+import { configurationError, EXIT, type ExitCode, exitCodeOf } from '../errors.ts';
+import { refuseSkew } from '../open-table.ts';
+import { type AskReadyz, ownServer } from './own-server.ts';
 
 export interface AgentOptions {
   readonly cluster: string;
@@ -121,4 +123,50 @@ function sentenceOf({ state, outcome, withdrawnUntilMs }: Heartbeat): string {
 
 function saying(detail: string): string {
   return detail.startsWith('answered') ? detail : `gave ${detail}`;
+}
+
+export interface OwnEnd {
+  readonly environment: Environment;
+  readonly cluster: string;
+  readonly address: string;
+  readonly say: (line: string) => void;
+}
+
+/** Twice the interval of the endpoints loop, as the original waits at its end. */
+const LONGEST_MS = 20_000;
+
+/** What an API server does at its end: its lease goes, and with it its endpoints. The next start brings it back at once. */
+export async function deregisterSelf({ environment, cluster, address, say }: OwnEnd): Promise<ExitCode> {
+  say(`Ending: ${address} is taken out of the endpoints. Ctrl-C once more ends at once.`);
+  const { signal, cancel } = environment.startDeadline(LONGEST_MS);
+  const invocation = {
+    environment,
+    telemetry: environment.telemetry({ loop: 'deregister' }),
+    remainingMs: () => LONGEST_MS,
+  };
+  const asked = { cluster, address, goingDown: true };
+  try {
+    const result = await deregisterAddress(asked, invocation, { signal, wouldWrite: () => {} });
+    if (result.outcome !== 'deregistered') {
+      const stays = 'its lease runs out, and the endpoints stay as they are while nobody else is live';
+      say(
+        result.outcome === 'refused' && result.reason === 'lastLiveAddress'
+          ? `${address} is the last live address: ${stays}.`
+          : result.message,
+      );
+      return EXIT.fine;
+    }
+    say(result.stillPublished ? leftToLoop(address, result.error) : `${address} is out of the endpoints.`);
+    return EXIT.fine;
+  } catch (error) {
+    say(`${address} could not be taken out, and its lease runs out: ${describeError(error).message}`);
+    return exitCodeOf(error) ?? EXIT.findings;
+  } finally {
+    cancel();
+  }
+}
+
+function leftToLoop(address: string, error: unknown): string {
+  const why = error === undefined ? '' : ` (${describeError(error).message})`;
+  return `${address} is withdrawn, and still in the endpoints${why}: the kubernetes-service loop takes it out at its next tick.`;
 }

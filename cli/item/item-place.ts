@@ -5,8 +5,7 @@ import { isUsableIn, parseCidr } from '../../lib/allocator/network.ts';
 import type { ClusterSpec, Loop } from '../../lib/cluster/cluster-spec.ts';
 import { textRange } from '../../lib/status/text-range.ts';
 import { RANGE_KEYS, type RangeKey } from '../../lib/table/ranges.ts';
-import { CliError, configurationError, usageError } from '../errors.ts';
-import { EXIT } from '../exit-codes.ts';
+import { CliError, configurationError, EXIT, usageError } from '../errors.ts';
 
 export type ItemKind = 'ip' | 'port';
 

@@ -2,10 +2,9 @@ import type { ClusterSpec } from '../../lib/cluster/cluster-spec.ts';
 import { type Hold, isOver } from '../../lib/cluster/hold.ts';
 import { formatAge } from '../../lib/status/age.ts';
 import type { Output, Plain } from '../output.ts';
-import { holdEnd, TAKEN_UP_BY, timeLeft } from '../ranges/hold-words.ts';
-import { nameOfKey } from '../ranges/range-words.ts';
+import { holdEnd, nameOfKey, TAKEN_UP_BY, timeLeft } from '../ranges/range-words.ts';
 import type { Style } from '../terminal.ts';
-import { wrapped } from '../wrap.ts';
+import { wrapped } from '../text-table.ts';
 import type { ItemStatus, Leak } from './item-status.ts';
 
 const WIDEST = 100;

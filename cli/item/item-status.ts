@@ -3,8 +3,10 @@ import type { AllocatorOfRecord } from '../../lib/cluster/cluster-spec.ts';
 import { holdOn } from '../../lib/cluster/held-items.ts';
 import type { Hold } from '../../lib/cluster/hold.ts';
 import type { StoredRange } from '../../lib/cluster/stored-range.ts';
-import type { RegisteredCluster } from '../../lib/table/clusters.ts';
-import type { RecordedFinding, RunRecord } from '../../lib/table/run-records.ts';
+import { type RegisteredCluster, readPauseOfAll } from '../../lib/table/clusters.ts';
+import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
+import { readRange } from '../../lib/table/ranges.ts';
+import { type RecordedFinding, type RunRecord, readRunRecord } from '../../lib/table/run-records.ts';
 import { bandOf, bitIn, type ItemPlace } from './item-place.ts';
 
 /** What is known of the range of an item. */
@@ -124,4 +126,26 @@ function faultsOf({ cluster, place, services = [] }: ItemFacts, taken: boolean |
         ]
       : []),
   ];
+}
+
+/** What the table knows of the range of an item. @throws TableError of what cannot be read. */
+export async function readItemFacts(
+  table: KeyValueTable,
+  cluster: RegisteredCluster,
+  place: ItemPlace,
+  nowMs: number,
+): Promise<ItemFacts> {
+  const { name } = cluster.spec;
+  const [pausedAll, run, read] = await Promise.all([
+    readPauseOfAll(table),
+    readRunRecord(table, name, place.loop),
+    readRange(table, name, place.key),
+  ]);
+  return {
+    cluster,
+    place,
+    paused: [cluster.paused, pausedAll].some((pause) => pause !== undefined && pause.untilMs > nowMs),
+    ...(read && { saved: { stored: read.stored, savedAtMs: read.item.updatedAtMs } }),
+    ...(run && { record: run.record }),
+  };
 }

@@ -5,9 +5,8 @@ import { listAllServices } from '../../lib/kubernetes/service-list.ts';
 import { nodePortsOf } from '../../lib/repair/node-ports-of.ts';
 import { describeError } from '../../lib/telemetry/describe-error.ts';
 import type { Cli } from '../cli.ts';
-import { type ConnectionOptions, connectionOf } from '../connection-options.ts';
-import { exitCodeOf } from '../errors.ts';
-import type { ExitCode } from '../exit-codes.ts';
+import { type ExitCode, exitCodeOf } from '../errors.ts';
+import { type ConnectionOptions, connectionOf } from '../options.ts';
 import type { ItemPlace } from './item-place.ts';
 
 /** A list of 50,000 Services takes a few seconds. */

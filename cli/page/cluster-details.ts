@@ -1,5 +1,5 @@
 import type { ClusterStatus } from '../../lib/status/cluster-status.ts';
-import { NO_STACK_YET } from '../plain-cluster.ts';
+import { NO_STACK_YET } from '../registered.ts';
 import { apiServersSection } from './api-servers.ts';
 import { attentionList } from './attention.ts';
 import { clipped, upTo } from './budget.ts';

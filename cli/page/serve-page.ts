@@ -1,8 +1,7 @@
 import { createServer, type IncomingMessage, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { ClusterStatus, FleetStatus } from '../../lib/status/cluster-status.ts';
-import { configurationError } from '../errors.ts';
-import { failureCode } from '../failure-code.ts';
+import { configurationError, failureCode } from '../errors.ts';
 import { answerPageRequest, type PageSources } from './page-requests.ts';
 import { SharedRead, type SharedReadOptions } from './shared-read.ts';
 

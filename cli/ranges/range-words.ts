@@ -1,7 +1,10 @@
 import { bitsOf, popCount } from '../../lib/allocator/snapshot-bytes.ts';
+import { type Hold, type HoldTerms, isOver } from '../../lib/cluster/hold.ts';
 import { ExchangeError } from '../../lib/exchange/errors.ts';
 import { rangeItems } from '../../lib/exchange/range-items.ts';
+import { formatAge } from '../../lib/status/age.ts';
 import type { RangeKey } from '../../lib/table/ranges.ts';
+import { configurationError } from '../errors.ts';
 
 /** How ranges are named on the command line: as in etcd. */
 export const RANGE_NAMES = ['serviceips', 'secondaryserviceips', 'servicenodeports'] as const;
@@ -45,4 +48,30 @@ export function itemsText(range: string, bits: Uint8Array): string {
 function runText(first: string, last: string, further: number): string {
   if (further === 0) return first;
   return further === 1 ? `${first}, ${last}` : `${first}-${last}`;
+}
+
+/** When it ends, as a column tells it. */
+export function holdEnd(hold: HoldTerms, nowMs: number): string {
+  if (hold.untilMs === undefined) return 'never';
+  return isOver(hold, nowMs) ? `${formatAge(nowMs - hold.untilMs)} ago` : `in ${timeLeft(hold.untilMs - nowMs)}`;
+}
+
+const SECOND_MS = 1000;
+const MINUTE_MS = 60 * SECOND_MS;
+
+/** To the nearest second or minute, so that what was asked for an hour a moment ago is told as one. */
+export function timeLeft(ms: number): string {
+  const unitMs = ms < 10 * MINUTE_MS ? SECOND_MS : MINUTE_MS;
+  return formatAge(Math.round(ms / unitMs) * unitMs);
+}
+
+export const TAKEN_UP_BY: Readonly<Record<Hold['takenUpBy'], string>> = {
+  any: 'any Service',
+  owner: 'Services of the owner',
+};
+
+/** @throws CliError of a refusal, whose message says what to do next. */
+export function unlessRefused<Result>(result: Result | ExchangeError): Result {
+  if (result instanceof ExchangeError) throw configurationError(result.message, { cause: result });
+  return result;
 }

@@ -9,13 +9,58 @@ import type {
 } from '../../lib/status/cluster-status.ts';
 import { isOneOfMany } from '../../lib/status/loop-status.ts';
 import type { Output } from '../output.ts';
-import { NO_STACK_YET } from '../plain-cluster.ts';
+import { NO_STACK_YET } from '../registered.ts';
 import type { Style } from '../terminal.ts';
-import type { Column } from '../text-table.ts';
-import { wrapped } from '../wrap.ts';
-import { bar, shownPercent } from './bar.ts';
+import { type Column, wrapped } from '../text-table.ts';
 
-export const HEALTH_STYLES: Readonly<Record<Health, Style>> = {
+const CELLS = 10;
+/** Eighths of a cell. */
+const PARTS = ['', '▏', '▎', '▍', '▌', '▋', '▊', '▉'] as const;
+
+/** `█████▍     54%`: how full something is. What is not empty shows, and what is not full is not drawn as if it were. */
+function bar(percent: number): string {
+  const eighths = Math.round((Math.min(Math.max(percent, 0), 100) / 100) * CELLS * 8);
+  const shown = percent <= 0 ? 0 : percent >= 100 ? CELLS * 8 : Math.min(Math.max(eighths, 1), CELLS * 8 - 1);
+  const drawn = '█'.repeat(Math.floor(shown / 8)) + PARTS[shown % 8];
+  const text = percent > 0 && percent < 1 ? '<1' : String(Math.floor(percent));
+  return `${drawn.padEnd(CELLS)} ${text.padStart(3)}%`;
+}
+
+/** Of many, a few are less than the tenth of a per cent that the figure is rounded to. */
+function shownPercent({ usedPercent, used, capacity }: RangeStatus): number {
+  return usedPercent === 0 && used > 0 ? (100 * used) / capacity : usedPercent;
+}
+
+/** A line a cluster. */
+export function fleetColumns(nowMs: number): Column<ClusterStatus>[] {
+  return [
+    { title: 'NAME', text: ({ name }) => name },
+    { title: 'HEALTH', text: ({ health }) => health, style: ({ health }) => HEALTH_STYLES[health] },
+    { title: 'MODE', text: ({ mode }) => mode, yields: true },
+    { title: 'ALLOCATOR', text: ({ allocator }) => allocator, wide: true },
+    { title: 'OWNER', text: ({ owner }) => owner?.stack ?? '', wide: true },
+    {
+      title: 'API SERVERS',
+      text: ({ apiServers }) => `${apiServers.filter(({ state }) => state === 'held').length}/${apiServers.length}`,
+    },
+    { title: 'LAST PASS', text: ({ loops }) => lastPassAgo(loops, nowMs), yields: true },
+    {
+      title: 'FULLEST',
+      text: ({ ranges }) => (ranges.length === 0 ? '' : bar(Math.max(...ranges.map(shownPercent)))),
+      yields: true,
+    },
+    { title: 'FINDINGS', text: ({ findings }) => String(findings.length) },
+    { title: 'ATTENTION', text: attentionWords, shrinks: true },
+  ];
+}
+
+/** `duplicate,leak (3)`: each word once. */
+function attentionWords({ attention }: ClusterStatus): string {
+  const words = Map.groupBy(attention, ({ word }) => word);
+  return [...words].map(([word, same]) => (same.length === 1 ? word : `${word} (${same.length})`)).join(',');
+}
+
+const HEALTH_STYLES: Readonly<Record<Health, Style>> = {
   bad: 'red',
   warning: 'yellow',
   unknown: 'dim',
@@ -144,7 +189,7 @@ export function loopColumns(nowMs: number): Column<LoopStatus>[] {
 }
 
 /** When the latest was. */
-export function lastPassAgo(loops: readonly LoopStatus[], nowMs: number): string {
+function lastPassAgo(loops: readonly LoopStatus[], nowMs: number): string {
   const starts = loops.flatMap(({ lastPass }) => lastPass?.startedAtMs ?? []);
   if (loops.some((loop) => isOneOfMany(loop, nowMs))) return '<1m ago';
   return starts.length === 0 ? '' : ago(Math.max(...starts), nowMs);

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { calledAs } from '../../cli/called-as.ts';
+import { calledAs } from '../../cli/commands/run.ts';
 
 describe('what kbctl is called as', () => {
   test.each([

@@ -2,9 +2,8 @@ import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import type { Command } from 'commander';
-import { actor } from '../../cli/act.ts';
-import { candidatesFor } from '../../cli/completion/candidates.ts';
-import { SCRIPTS } from '../../cli/completion/scripts.ts';
+import { actor } from '../../cli/cli.ts';
+import { candidatesFor, SCRIPTS } from '../../cli/commands/completion.ts';
 import { program } from '../../cli/program.ts';
 import { callKbctl } from '../support/kbctl-in-process.ts';
 

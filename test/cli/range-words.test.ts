@@ -1,8 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { InvalidArgumentError } from 'commander';
-import { ownerFrom, parseHoldFor } from '../../cli/allocate/hold-options.ts';
-import { holdEnd } from '../../cli/ranges/hold-words.ts';
-import { itemsText } from '../../cli/ranges/range-words.ts';
+import { ownerFrom, parseHoldFor } from '../../cli/allocate/request.ts';
+import { holdEnd, itemsText } from '../../cli/ranges/range-words.ts';
 import { fromBits } from '../../lib/allocator/snapshot-bytes.ts';
 import { badHold } from '../../lib/cluster/hold.ts';
 

@@ -2,7 +2,7 @@ import { mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:f
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { writeWhole } from '../../cli/write-whole.ts';
+import { writeWhole } from '../../cli/files.ts';
 
 let folder: string;
 beforeEach(async () => {

@@ -2,7 +2,7 @@ import { chmod, chown, lstat, mkdir, mkdtemp, readdir, readFile, rm, stat, symli
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { writeWhole } from '../../cli/write-whole.ts';
+import { writeWhole } from '../../cli/files.ts';
 import { keepFile } from '../../local/keep-file.ts';
 import { ownFolder } from '../../local/own-folder.ts';
 

@@ -1,6 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { fleetColumns } from '../../../cli/status/fleet-columns.ts';
-import { RANGE_COLUMNS } from '../../../cli/status/status-lines.ts';
+import { fleetColumns, RANGE_COLUMNS } from '../../../cli/status/status-lines.ts';
 import type { ClusterStatus } from '../../../lib/status/cluster-status.ts';
 import { aClusterStatus, aSlash24, STATUS_AT_MS } from '../../support/a-fleet-status.ts';
 

@@ -1,11 +1,60 @@
 import { differenceLine } from '../../lib/cluster/spec-difference.ts';
+import { registerCluster, unregisterCluster } from '../../lib/table/cluster-registration.ts';
 import type { RegisteredCluster } from '../../lib/table/clusters.ts';
+import { TableError } from '../../lib/table/errors.ts';
+import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { describeError } from '../../lib/telemetry/describe-error.ts';
+import { oneByOne, type Progressed } from '../change-clusters.ts';
+import type { Cli } from '../cli.ts';
+import { EXIT, exitCodeOf } from '../errors.ts';
 import type { Output, Plain } from '../output.ts';
 import type { Style } from '../terminal.ts';
 import type { Observed } from './observed.ts';
 import { plainObserved } from './observed-report.ts';
 import { intention, nameOf, type Step } from './plan.ts';
+
+/**
+ * Writes the steps one after the other, each only over what its difference was shown for. What somebody else changed
+ * meanwhile is told and left as it is; the others go on.
+ */
+export async function applySteps(
+  cli: Cli,
+  steps: readonly Step[],
+  tell: (step: Step, outcome: Outcome) => void,
+): Promise<{ readonly progressed: Progressed<Step>; readonly outcomes: ReadonlyMap<string, Outcome> }> {
+  const outcomes = new Map<string, Outcome>();
+  const progress = cli.progress('writing');
+  const record = (step: Step, outcome: Outcome) => {
+    outcomes.set(nameOf(step), outcome);
+    tell(step, outcome);
+  };
+  try {
+    const progressed = await oneByOne(cli, steps, nameOf, async (step, table) => {
+      progress.tell(`writing ${outcomes.size + 1} of ${steps.length}: ${nameOf(step)}`);
+      record(step, await outcomeOf(step, table));
+    });
+    const { failed } = progressed;
+    if (failed !== undefined) outcomes.set(nameOf(failed.item), { outcome: 'failed', error: failed.error });
+    return { progressed, outcomes };
+  } finally {
+    progress.end();
+  }
+}
+
+async function outcomeOf(step: Step, table: KeyValueTable): Promise<Outcome> {
+  try {
+    if (step.action === 'remove') {
+      const { spec, generation } = step.before;
+      await unregisterCluster(table, spec.name, { replaces: generation });
+      return { outcome: 'removed' };
+    }
+    const replaces = step.action === 'create' ? 'none' : step.before.generation;
+    return { outcome: 'written', cluster: await registerCluster(table, step.file.spec, { replaces }) };
+  } catch (error) {
+    if (error instanceof TableError && exitCodeOf(error) === EXIT.configuration) return { outcome: 'refused', error };
+    throw error;
+  }
+}
 
 /** What became of a step. Absent: nothing was begun. */
 export type Outcome =

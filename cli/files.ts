@@ -1,6 +1,7 @@
 import { createReadStream } from 'node:fs';
-import { configurationError } from './errors.ts';
-import { failureCode } from './failure-code.ts';
+import { realpath, stat, writeFile } from 'node:fs/promises';
+import { replaceFile } from '../local/replace-file.ts';
+import { configurationError, failureCode } from './errors.ts';
 
 export interface ReadInputOptions {
   readonly mostBytes: number;
@@ -30,4 +31,24 @@ export async function readInput(name: string, { mostBytes, what, stdin }: ReadIn
   if (bytes <= mostBytes) return Buffer.concat(chunks);
   const place = name === '-' ? 'The standard input' : name;
   throw configurationError(`${place} has more than ${mostBytes / (1024 * 1024)} MB: it is not ${what}.`);
+}
+
+/**
+ * Writes a file, whole or not at all, over what is there. What is no file, such as a pipe, is written to as it is.
+ * @throws CliError when it cannot be written.
+ */
+export async function writeWhole(file: string, content: string | Uint8Array): Promise<void> {
+  try {
+    const there = await stat(file).catch(() => undefined);
+    if (there !== undefined && !there.isFile()) await writeFile(file, content);
+    // A link stays one.
+    else await replaceFile(there === undefined ? file : await realpath(file), content);
+  } catch (error) {
+    throw configurationError(
+      `${file} cannot be written (${failureCode(error)}): name a file in a folder that you may write to.`,
+      {
+        cause: error,
+      },
+    );
+  }
 }
