@@ -5,6 +5,7 @@
 const arrows = {
   'lib/allocator': [],
   'lib/cluster': ['lib/allocator'],
+  'lib/spec': ['lib/allocator', 'lib/cluster'],
   'lib/repair': ['lib/allocator', 'lib/cluster'],
   'lib/endpoints': ['lib/allocator', 'lib/cluster'],
   'lib/table': ['lib/allocator', 'lib/cluster'],
@@ -25,6 +26,7 @@ const arrows = {
   'lib/dispatch': [
     'lib/allocator',
     'lib/cluster',
+    'lib/spec',
     'lib/table',
     'lib/kubernetes',
     'lib/secrets',
@@ -66,7 +68,7 @@ const arrows = {
 };
 
 /** No I/O, no clock and no randomness in these: their only packages compute. */
-const pure = '^lib/(allocator|cluster|repair|endpoints)/';
+const pure = '^lib/(allocator|cluster|spec|repair|endpoints)/';
 
 /** Packages that open connections, and the only folder of what is deployed that may import each. */
 const owners = [

@@ -1,4 +1,4 @@
-import type { Plain } from '../lib/cluster/spec-difference.ts';
+import type { Plain } from '../lib/spec/written-spec.ts';
 import { styled, type Terminal, writeData, writeLines, yamlOf } from './terminal.ts';
 import { type Column, textTable } from './text-table.ts';
 

@@ -1,6 +1,6 @@
 import type { ClusterSpec } from '../lib/cluster/cluster-spec.ts';
-import { isClusterName } from '../lib/cluster/name-rules.ts';
-import { nearestName } from '../lib/cluster/nearest-name.ts';
+import { nearestName } from '../lib/cluster/values.ts';
+import { isClusterName } from '../lib/spec/names.ts';
 import type { ClusterStatus, FleetStatus } from '../lib/status/cluster-status.ts';
 import type { StatusDetails } from '../lib/status/read-inputs.ts';
 import { readClusterStatus, readFleetStatus } from '../lib/status/read-status.ts';

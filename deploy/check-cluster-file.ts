@@ -1,8 +1,8 @@
 import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import type { ClusterSpec } from '../lib/cluster/cluster-spec.ts';
-import { parseClusterSpec } from '../lib/cluster/parse-cluster-spec.ts';
-import { describeFaults, fault, type SpecFault } from '../lib/cluster/spec-fault.ts';
+import { parseClusterSpec } from '../lib/spec/parse-cluster-spec.ts';
+import { describeFaults, fault, type SpecFault } from '../lib/spec/spec-fault.ts';
 
 /** All that is wrong with a cluster.yml that is to be packaged, as a person reads it. Nothing, too, without the file. */
 export function clusterFileFaults(file: string): string | undefined {

@@ -1,5 +1,4 @@
-import { LOOPS } from '../lib/cluster/cluster-spec.ts';
-import { SCHEDULE_SECONDS } from '../lib/cluster/schedules.ts';
+import { LOOPS, SCHEDULE_SECONDS } from '../lib/cluster/cluster-spec.ts';
 import type { RangeAllocations } from '../lib/table/range-allocations.ts';
 import type { EmbeddedKind } from './embedded-cluster.ts';
 import type { ApiServers } from './stand-in/api-servers.ts';

@@ -1,8 +1,8 @@
 import { randomInt, randomUUID } from 'node:crypto';
 import path from 'node:path';
 import type { ClusterSpec, Loop } from '../lib/cluster/cluster-spec.ts';
-import { parseClusterSpec } from '../lib/cluster/parse-cluster-spec.ts';
-import { describeFaults } from '../lib/cluster/spec-fault.ts';
+import { parseClusterSpec } from '../lib/spec/parse-cluster-spec.ts';
+import { describeFaults } from '../lib/spec/spec-fault.ts';
 import type { KeyValueTable } from '../lib/table/key-value-table.ts';
 import type { RangeAllocations } from '../lib/table/range-allocations.ts';
 import { keepFile } from './keep-file.ts';

@@ -1,7 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { networkInterfaces } from 'node:os';
-import type { HostInterface, HostNetwork } from '../lib/cluster/address-choice.ts';
-import { IPV4_ROUTE_FILE, IPV6_ROUTE_FILE } from '../lib/cluster/default-routes.ts';
+import { type HostInterface, type HostNetwork, IPV4_ROUTE_FILE, IPV6_ROUTE_FILE } from '../lib/spec/host-address.ts';
 
 const SYSFS = '/sys/class/net';
 

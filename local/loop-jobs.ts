@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { ClusterSpec, Loop } from '../lib/cluster/cluster-spec.ts';
-import { SCHEDULE_SECONDS } from '../lib/cluster/schedules.ts';
+import { type ClusterSpec, type Loop, SCHEDULE_SECONDS } from '../lib/cluster/cluster-spec.ts';
 import type { Environment } from '../lib/dispatch/environment.ts';
 import { LOOP_HANDLERS } from '../lib/dispatch/loop-handlers.ts';
 import type { Job } from './clock-driven-runner.ts';

@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
-import { chooseAdvertiseAddress } from '../lib/cluster/address-choice.ts';
 import type { ClusterSpec } from '../lib/cluster/cluster-spec.ts';
-import { parseClusterSpec } from '../lib/cluster/parse-cluster-spec.ts';
-import { describeFaults } from '../lib/cluster/spec-fault.ts';
 import type { LoadKubeconfig } from '../lib/dispatch/load-kubeconfig.ts';
 import { loadKubeconfigFile, parseKubeconfig } from '../lib/kubernetes/kubeconfig.ts';
 import { wordsOf } from '../lib/secrets/stored-kubeconfig.ts';
+import { chooseAdvertiseAddress } from '../lib/spec/host-address.ts';
+import { parseClusterSpec } from '../lib/spec/parse-cluster-spec.ts';
+import { describeFaults } from '../lib/spec/spec-fault.ts';
 import { dynamoDbTable } from '../lib/table/dynamodb-table.ts';
 import type { Announced } from './announcement.ts';
 import { dataFolder } from './data-folder.ts';

@@ -3,7 +3,7 @@ import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import type { Environment } from '../lib/dispatch/environment.ts';
 import { DispatchError } from '../lib/dispatch/errors.ts';
 import { registerCluster } from '../lib/table/cluster-registration.ts';
-import { createTable } from '../lib/table/dynamodb-create-table.ts';
+import { createTable } from '../lib/table/dynamodb-client.ts';
 import { TableError } from '../lib/table/errors.ts';
 import type { TelemetryFactory } from '../lib/telemetry/telemetry.ts';
 import { announcement } from './announcement.ts';

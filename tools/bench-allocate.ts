@@ -3,11 +3,10 @@
 import { randomUUID } from 'node:crypto';
 import os from 'node:os';
 import { GetItemCommand, UpdateItemCommand } from '@aws-sdk/client-dynamodb';
-import { allocation } from '../lib/allocate/allocation.ts';
-import { Patience } from '../lib/allocate/patience.ts';
-import { parseClusterSpec } from '../lib/cluster/parse-cluster-spec.ts';
+import { allocation, Patience } from '../lib/allocate/allocation.ts';
+import { parseClusterSpec } from '../lib/spec/parse-cluster-spec.ts';
 import { registerCluster } from '../lib/table/cluster-registration.ts';
-import { createTable } from '../lib/table/dynamodb-create-table.ts';
+import { createTable } from '../lib/table/dynamodb-client.ts';
 import { dynamoDbTable } from '../lib/table/dynamodb-table.ts';
 import { RANGE_KEYS, saveRange } from '../lib/table/ranges.ts';
 import type { Telemetry } from '../lib/telemetry/telemetry.ts';

@@ -2,7 +2,7 @@
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { answerJsonSchema, requestJsonSchema } from '../lib/allocate/json-schemas.ts';
-import { specJsonSchema } from '../lib/cluster/spec-json-schema.ts';
+import { specJsonSchema } from '../lib/spec/spec-json-schema.ts';
 import { findingsPage } from './findings-page.ts';
 
 const docs = path.join(import.meta.dirname, '..', 'docs');

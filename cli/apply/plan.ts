@@ -1,6 +1,6 @@
 import type { ClusterSpec } from '../../lib/cluster/cluster-spec.ts';
-import { type FieldDifference, specDifference } from '../../lib/cluster/spec-difference.ts';
 import { concurrently } from '../../lib/dispatch/concurrently.ts';
+import { type FieldDifference, specDifference } from '../../lib/spec/written-spec.ts';
 import { sameSpec } from '../../lib/table/cluster-registration.ts';
 import { listClusters, type RegisteredCluster, readCluster } from '../../lib/table/clusters.ts';
 import { TableError } from '../../lib/table/errors.ts';

@@ -3,9 +3,9 @@ import path from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { parse } from 'yaml';
 import type { ClusterSpec } from '../../lib/cluster/cluster-spec.ts';
-import { parseClusterSpec } from '../../lib/cluster/parse-cluster-spec.ts';
-import { describeFaults } from '../../lib/cluster/spec-fault.ts';
-import { writtenSpec } from '../../lib/cluster/written-spec.ts';
+import { parseClusterSpec } from '../../lib/spec/parse-cluster-spec.ts';
+import { describeFaults } from '../../lib/spec/spec-fault.ts';
+import { writtenSpec } from '../../lib/spec/written-spec.ts';
 import { failureCode } from '../errors.ts';
 import { API_VERSION } from '../output.ts';
 

@@ -1,4 +1,4 @@
-import { differenceLine } from '../../lib/cluster/spec-difference.ts';
+import { differenceLine } from '../../lib/spec/written-spec.ts';
 import { registerCluster, unregisterCluster } from '../../lib/table/cluster-registration.ts';
 import type { RegisteredCluster } from '../../lib/table/clusters.ts';
 import { TableError } from '../../lib/table/errors.ts';

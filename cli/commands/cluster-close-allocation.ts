@@ -1,6 +1,6 @@
 import { Command } from 'commander';
-import { closeAllocation } from '../../lib/exchange/close-allocation.ts';
 import { ExchangeError } from '../../lib/exchange/errors.ts';
+import { closeAllocation } from '../../lib/exchange/import-ranges.ts';
 import { readCluster } from '../../lib/table/clusters.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { changeClusters } from '../change-clusters.ts';

@@ -1,6 +1,6 @@
 import { Command } from 'commander';
-import { specJsonSchema } from '../../lib/cluster/spec-json-schema.ts';
-import { writtenSpec } from '../../lib/cluster/written-spec.ts';
+import { specJsonSchema } from '../../lib/spec/spec-json-schema.ts';
+import { writtenSpec } from '../../lib/spec/written-spec.ts';
 import { type ListedCluster, listClusters, type RegisteredCluster, readPauseOfAll } from '../../lib/table/clusters.ts';
 import type { Act, Cli, GlobalOptions } from '../cli.ts';
 import { EXIT, usageError } from '../errors.ts';

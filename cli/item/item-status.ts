@@ -1,7 +1,6 @@
 import { hasBit } from '../../lib/allocator/snapshot-bytes.ts';
 import type { AllocatorOfRecord } from '../../lib/cluster/cluster-spec.ts';
-import { holdOn } from '../../lib/cluster/held-items.ts';
-import type { Hold } from '../../lib/cluster/hold.ts';
+import { type Hold, holdOn } from '../../lib/cluster/hold.ts';
 import type { StoredRange } from '../../lib/cluster/stored-range.ts';
 import { type RegisteredCluster, readPauseOfAll } from '../../lib/table/clusters.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';

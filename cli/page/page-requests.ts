@@ -1,4 +1,4 @@
-import { nearestName } from '../../lib/cluster/nearest-name.ts';
+import { nearestName } from '../../lib/cluster/values.ts';
 import type { ClusterStatus, FleetStatus } from '../../lib/status/cluster-status.ts';
 import { contentSecurityPolicy, type PageOptions } from './page-frame.ts';
 import { renderClusterPage, renderMessagePage } from './render-cluster-page.ts';

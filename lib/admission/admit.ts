@@ -6,7 +6,7 @@ import type { TableError } from '../table/errors.ts';
 import type { UpdateOptions } from '../table/guaranteed-update.ts';
 import type { KeyValueTable } from '../table/key-value-table.ts';
 import { RANGE_KEYS, type RangeKey } from '../table/ranges.ts';
-import { refusalOfUnrepaired } from '../table/repaired-lately.ts';
+import { refusalOfUnrepaired } from '../table/run-records.ts';
 import { unwrittenTable } from '../table/unwritten-table.ts';
 import { type PatchOperation, patchOf, type TakenItems } from './patch.ts';
 import { isEmpty, type Plan, planOf } from './plan.ts';

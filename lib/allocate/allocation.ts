@@ -1,17 +1,16 @@
 import { randomInt } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pick } from '../allocator/range-allocator.ts';
 import { type Handler, type Invocation, invoked } from '../dispatch/invoked.ts';
 import { TableError } from '../table/errors.ts';
 import type { KeyValueTable } from '../table/key-value-table.ts';
-import { refusalOfUnrepaired } from '../table/repaired-lately.ts';
+import { refusalOfUnrepaired } from '../table/run-records.ts';
 import { unwrittenTable } from '../table/unwritten-table.ts';
 import { errorSentence } from '../telemetry/describe-error.ts';
 import { type Answer, type Refusal, refused } from './answer.ts';
+import { lookUpItems } from './items.ts';
 import { wantedRanges } from './job.ts';
-import { lookUpItems } from './look-up-items.ts';
-import { openCluster } from './open-cluster.ts';
-import { KEYS, openRange } from './open-range.ts';
-import { Patience } from './patience.ts';
+import { KEYS, openCluster, openRange } from './open-range.ts';
 import { type AllocateRequest, parseRequest, wantedOf } from './request.ts';
 import { settleRequest } from './settle-request.ts';
 
@@ -129,4 +128,42 @@ function notFinished({ requestId, operation, dryRun }: AllocateRequest, error: T
       ? 'invoke it again'
       : 'invoke it again with the same requestId: it goes on where this ended';
   return new TableError(code, `${code}: request ${requestId} was not finished, ${again}. ${message}`, { cause: error });
+}
+
+const SHORTEST_WAIT_MS = 20;
+const LONGEST_WAIT_MS = 2_000;
+
+/**
+ * How long those who change one range at the same time wait for one another. A loss makes the waits twice as long, a win
+ * half as long, and a warm function remembers that for its next invocation: under many callers, who comes new waits like
+ * those who wait already, or they would never have their turn.
+ */
+export class Patience {
+  readonly #pause: (ms: number) => Promise<void>;
+  #windowMs = SHORTEST_WAIT_MS;
+
+  /** `pause` is for tests. */
+  constructor(pause: (ms: number) => Promise<void> = (ms) => sleep(ms)) {
+    this.#pause = pause;
+  }
+
+  /** Before the first attempt: at once, unless there was a crowd lately. */
+  async begin(): Promise<void> {
+    if (this.#windowMs > SHORTEST_WAIT_MS) await this.#wait();
+  }
+
+  /** After an attempt that another came before. */
+  async lost(): Promise<void> {
+    this.#windowMs = Math.min(2 * this.#windowMs, LONGEST_WAIT_MS);
+    await this.#wait();
+  }
+
+  won(): void {
+    this.#windowMs = Math.max(this.#windowMs / 2, SHORTEST_WAIT_MS);
+  }
+
+  /** At random, so that not all of them come again together. */
+  #wait(): Promise<void> {
+    return this.#pause(Math.random() * this.#windowMs);
+  }
 }

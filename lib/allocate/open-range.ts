@@ -3,7 +3,9 @@ import { ipRangeOf } from '../allocator/ip-range.ts';
 import { portRangeOf } from '../allocator/port-range.ts';
 import type { Pick, RangeAllocator } from '../allocator/range-allocator.ts';
 import type { HoldTerms } from '../cluster/hold.ts';
-import type { RegisteredCluster } from '../table/clusters.ts';
+import { nearestName } from '../cluster/values.ts';
+import { callerRefusal } from '../dispatch/caller-keys.ts';
+import { listClusters, type RegisteredCluster, readCluster } from '../table/clusters.ts';
 import type { UpdateOptions } from '../table/guaranteed-update.ts';
 import type { KeyValueTable } from '../table/key-value-table.ts';
 import { rangeAllocations } from '../table/range-allocations.ts';
@@ -11,7 +13,42 @@ import type { LookedUp } from '../table/range-draft.ts';
 import type { GiveBackOptions, Given, Taken, TakeUp } from '../table/range-operations.ts';
 import { RANGE_KEYS, type RangeKey } from '../table/ranges.ts';
 import type { Refusal } from './answer.ts';
-import type { ItemValue, RangeName } from './request.ts';
+import type { AllocateRequest, ItemValue, RangeName } from './request.ts';
+
+/** The cluster that a request is about, or why this function does nothing for it. @throws TableError */
+export async function openCluster(
+  table: KeyValueTable,
+  { cluster: name, operation, callerKey }: AllocateRequest,
+  stack: string | undefined,
+): Promise<RegisteredCluster | Refusal> {
+  const cluster = await readCluster(table, name);
+  if (cluster === undefined) return notRegistered(table, name);
+  const { spec, owner } = cluster;
+  const message = callerRefusal(spec, callerKey, stack);
+  if (message !== undefined) return { code: 'CallerRefused', message };
+  if (operation === 'lookUp') return cluster;
+  if (owner !== undefined && stack !== undefined && owner.stack !== stack) {
+    return {
+      code: 'OtherStack',
+      message: `cluster ${name} belongs to the stack ${owner.stack}: invoke the allocate function of that one`,
+    };
+  }
+  if (spec.allocator === 'table' && spec.mode === 'observe') {
+    return {
+      code: 'ObserveOnly',
+      message: `cluster ${name} has "mode: observe": nothing is allocated or released until its spec says "mode: enforce"`,
+    };
+  }
+  return cluster;
+}
+
+async function notRegistered(table: KeyValueTable, name: string): Promise<Refusal> {
+  const { clusters, unreadable } = await listClusters(table);
+  const names = [...clusters.map(({ spec }) => spec.name), ...unreadable.map((one) => one.name)];
+  const nearest = nearestName(name, names);
+  const hint = nearest === undefined ? '' : `; did you mean ${nearest}?`;
+  return { code: 'NotRegistered', message: `no cluster of the name ${name} is registered${hint}` };
+}
 
 /** A range of a cluster, its items as requests name them. Refusals are returned; what is thrown is a `TableError`. */
 export interface OpenRange {

@@ -8,12 +8,20 @@ import {
   readRequest,
   writeRequest,
 } from '../table/requests.ts';
-import { giveBackAll, giveBackRest, holdIsOver, takeItems, termsOf } from './allocate-items.ts';
 import { type Answer, answerShape, type Refusal, refused } from './answer.ts';
-import { askEach, type Job } from './job.ts';
-import { inProgress, releasedOrNot, releaseItems, releaseRecord } from './release-items.ts';
+import {
+  giveBackAll,
+  giveBackRest,
+  holdIsOver,
+  inProgress,
+  releasedOrNot,
+  releaseItems,
+  releaseRecord,
+  takeItems,
+  termsOf,
+} from './items.ts';
+import { askEach, holdsToTakeUp, type Job } from './job.ts';
 import { fingerprintOf } from './request.ts';
-import { holdsToTakeUp } from './take-up.ts';
 
 export interface Settled {
   readonly answer: Answer;

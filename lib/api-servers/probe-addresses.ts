@@ -1,5 +1,5 @@
 import { familyOf, parseAddress } from '../allocator/ip-address.ts';
-import { isGlobalUnicast } from '../cluster/address-kind.ts';
+import { isGlobalUnicast } from '../allocator/network.ts';
 import type { ApiServerSpec, ClusterSpec, ProbeSpec } from '../cluster/cluster-spec.ts';
 import { eachOf } from '../cluster/each-of.ts';
 import type { Finding } from '../cluster/finding.ts';

@@ -1,6 +1,5 @@
 import type { RangeSnapshot } from '../allocator/range-allocator.ts';
 import type { AllocatorOfRecord } from './cluster-spec.ts';
-import type { Given } from './given.ts';
 import type { Hold } from './hold.ts';
 
 /**
@@ -28,3 +27,50 @@ export interface LeakStrikes {
 }
 
 export const NO_STRIKES: LeakStrikes = { once: new Uint8Array(0), twice: new Uint8Array(0) };
+
+/**
+ * What admission gave a Service and no pass has seen with it yet, by bit. The range keeps it with the bits: a Service that
+ * is created again gets the same items for as long as they are not freed, and no namespace takes what all others need.
+ * Forgetting it is always safe: the Service gets other items.
+ */
+export interface Given extends ServiceName {
+  /** Counts the reviews that were answered from this. */
+  readonly reviews: number;
+  /** What the first review of that name took. A Service may exist with it. */
+  readonly first: readonly number[];
+  /** What a later creation of that name took: a Service that exists has `first`. */
+  readonly later: readonly number[];
+}
+
+export interface ServiceName {
+  readonly namespace: string;
+  readonly name: string;
+}
+
+export function givenTo(given: readonly Given[], { namespace, name }: ServiceName): Given {
+  const found = given.find((each) => each.name === name && each.namespace === namespace);
+  return found ?? { namespace, name, reviews: 0, first: [], later: [] };
+}
+
+export function withGiven(given: readonly Given[], next: Given): readonly Given[] {
+  const others = given.filter(({ namespace, name }) => name !== next.name || namespace !== next.namespace);
+  return next.first.length + next.later.length === 0 ? others : [...others, next];
+}
+
+/** Only the bits that pass. */
+export function keepGiven(given: readonly Given[], isKept: (bit: number) => boolean): readonly Given[] {
+  return given.flatMap((each) => {
+    const [first, later] = [each.first.filter(isKept), each.later.filter(isKept)];
+    if (first.length + later.length === 0) return [];
+    return first.length + later.length === each.first.length + each.later.length ? each : { ...each, first, later };
+  });
+}
+
+/** How many items these Services were given. */
+export function countGiven(given: readonly Given[]): number {
+  return given.reduce((sum, { first, later }) => sum + first.length + later.length, 0);
+}
+
+export function sameGiven(one: readonly Given[] = [], other: readonly Given[] = []): boolean {
+  return JSON.stringify(one) === JSON.stringify(other);
+}

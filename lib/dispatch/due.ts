@@ -1,5 +1,4 @@
-import type { ClusterSpec, Loop } from '../cluster/cluster-spec.ts';
-import { SCHEDULE_SECONDS } from '../cluster/schedules.ts';
+import { type ClusterSpec, type Loop, SCHEDULE_SECONDS } from '../cluster/cluster-spec.ts';
 import type { Pause } from '../table/clusters.ts';
 
 export interface Timing {

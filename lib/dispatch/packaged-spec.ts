@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { isNativeError } from 'node:util/types';
 import type { ClusterSpec } from '../cluster/cluster-spec.ts';
-import { parseClusterSpec } from '../cluster/parse-cluster-spec.ts';
-import { describeFaults } from '../cluster/spec-fault.ts';
+import { parseClusterSpec } from '../spec/parse-cluster-spec.ts';
+import { describeFaults } from '../spec/spec-fault.ts';
 
 /** What a function's package says of a cluster. */
 export type PackagedSpec =

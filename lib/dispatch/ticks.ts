@@ -1,6 +1,5 @@
 import * as z from 'zod/mini';
-import type { Loop } from '../cluster/cluster-spec.ts';
-import { SCHEDULE_SECONDS } from '../cluster/schedules.ts';
+import { type Loop, SCHEDULE_SECONDS } from '../cluster/cluster-spec.ts';
 import type { OutgoingMessage } from '../queue/message-queue.ts';
 import { errorSentence } from '../telemetry/describe-error.ts';
 import type { Telemetry } from '../telemetry/telemetry.ts';

@@ -1,6 +1,5 @@
-import { type ClusterSpec, LOOPS, type Loop } from '../cluster/cluster-spec.ts';
+import { type ClusterSpec, LOOPS, type Loop, SCHEDULE_SECONDS } from '../cluster/cluster-spec.ts';
 import type { KubernetesObject } from '../cluster/kubernetes-objects.ts';
-import { SCHEDULE_SECONDS } from '../cluster/schedules.ts';
 import { unlessAborted } from '../dispatch/deadline.ts';
 import type { Environment } from '../dispatch/environment.ts';
 import { kubeconfigPlace } from '../dispatch/load-kubeconfig.ts';

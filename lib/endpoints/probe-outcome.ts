@@ -62,4 +62,4 @@ function failedChecks(body: string): string {
   return names.length > 0 ? `: ${boundedText(names.slice(0, 5).join(', '))}` : '';
 }
 
-import { boundedText } from '../cluster/bounded-text.ts';
+import { boundedText } from '../cluster/values.ts';

@@ -5,10 +5,8 @@ import { popCount } from '../allocator/snapshot-bytes.ts';
 import type { AllocatorOfRecord } from '../cluster/cluster-spec.ts';
 import { badHold, type Hold } from '../cluster/hold.ts';
 import { RANGE_KEYS, type RangeKey } from '../table/ranges.ts';
-import { ExchangeError, malformed } from './errors.ts';
-import { jsonFaults } from './json-faults.ts';
-import { type RangeItems, rangeItems } from './range-items.ts';
-import { base64Of, checkBits, dataFromBase64 } from './snapshot-data.ts';
+import { ExchangeError, jsonFaults, malformed } from './errors.ts';
+import { base64Of, checkBits, dataFromBase64, type RangeItems, rangeItems } from './range-items.ts';
 
 /** The ranges of one cluster, as they were exported: our own form, which keeps holds. */
 export interface ClusterRanges {

@@ -1,5 +1,6 @@
 import { CLUSTER_RANGES, type ClusterRanges, clusterRangesFromJson } from './cluster-ranges.ts';
 import { ExchangeError, malformed, refusalOr } from './errors.ts';
+import { utf8Text } from './protobuf.ts';
 import {
   MAGIC,
   RANGE_ALLOCATION,
@@ -8,7 +9,6 @@ import {
   rangeAllocationFromStorage,
   wrongKind,
 } from './range-allocation.ts';
-import { utf8Text } from './utf8-text.ts';
 
 /** What a file holds. */
 export type ExchangeFile =

@@ -5,10 +5,10 @@ import { type RegisteredCluster, readCluster } from '../table/clusters.ts';
 import type { KeyValueTable } from '../table/key-value-table.ts';
 import { RANGE_KEYS, type RangeKey, type ReadRange, readRange } from '../table/ranges.ts';
 import { type RunRecord, readRunRecord } from '../table/run-records.ts';
-import { notRegistered } from './close-allocation.ts';
 import type { ClusterRanges, ExportedRange } from './cluster-ranges.ts';
 import { ExchangeError } from './errors.ts';
-import { configuredRanges } from './incoming.ts';
+import { notRegistered } from './import-ranges.ts';
+import { configuredRanges } from './plan-import.ts';
 import type { RangeAllocation } from './range-allocation.ts';
 import { rangeItems } from './range-items.ts';
 

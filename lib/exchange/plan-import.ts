@@ -1,10 +1,12 @@
 import { intersect, popCount, subtract, union } from '../allocator/snapshot-bytes.ts';
-import { withHold } from '../cluster/held-items.ts';
-import { type Hold, isOver } from '../cluster/hold.ts';
+import type { ClusterSpec } from '../cluster/cluster-spec.ts';
+import { type Hold, isOver, withHold } from '../cluster/hold.ts';
 import { NO_STRIKES, type StoredRange } from '../cluster/stored-range.ts';
-import { MOST_HOLD_BYTES, type RangeKey, sizeOfHolds } from '../table/ranges.ts';
+import type { RegisteredCluster } from '../table/clusters.ts';
+import { MOST_HOLD_BYTES, RANGE_KEYS, type RangeKey, sizeOfHolds } from '../table/ranges.ts';
 import type { ExportedRange } from './cluster-ranges.ts';
 import { ExchangeError } from './errors.ts';
+import type { ExchangeFile } from './exchange-file.ts';
 import { rangeItems } from './range-items.ts';
 
 /** One range of a file, whichever its form. */
@@ -140,4 +142,98 @@ function holdsFull(key: RangeKey, holds: readonly Hold[]): ExchangeError | undef
 function canonical(range: string): string | undefined {
   const items = rangeItems(range);
   return items instanceof ExchangeError ? undefined : items.range;
+}
+
+/** A range of the file, and its text in the spec. */
+export interface PlacedRange {
+  readonly incoming: IncomingRange;
+  readonly configured: string;
+}
+
+/** The ranges that a spec asks for, by their keys. */
+export function configuredRanges({
+  serviceClusterIPRanges: [primary, secondary],
+  serviceNodePortRange,
+}: ClusterSpec): ReadonlyMap<RangeKey, string> {
+  return new Map([
+    [RANGE_KEYS.primary, primary],
+    ...(secondary === undefined ? [] : [[RANGE_KEYS.secondary, secondary] as const]),
+    [RANGE_KEYS.nodePorts, serviceNodePortRange],
+  ]);
+}
+
+/** Where each range of a file goes. Refusals: `OtherRange` for one that the cluster does not have, `NoRecord`. */
+export function placeRanges(file: ExchangeFile, spec: ClusterSpec): readonly PlacedRange[] | ExchangeError {
+  if (spec.allocator === 'apiserver') {
+    return new ExchangeError(
+      'NoRecord',
+      `Cluster ${spec.name} has "allocator: apiserver": its own API servers allocate, and nothing that is imported here would be heeded. Say "allocator: table" in its spec first.`,
+    );
+  }
+  const configured = configuredRanges(spec);
+  const placed: PlacedRange[] = [];
+  for (const incoming of incomingRanges(file, configured)) {
+    const range = configured.get(incoming.key);
+    if (range === undefined || !isSame(range, incoming.range)) return otherRange(incoming.range, spec, configured);
+    placed.push({ incoming, configured: range });
+  }
+  return placed;
+}
+
+/** A `RangeAllocation` does not say which range of the cluster it is: its text does. */
+function incomingRanges(file: ExchangeFile, configured: ReadonlyMap<RangeKey, string>): readonly IncomingRange[] {
+  if (file.kind === 'ClusterRanges') return file.clusterRanges.ranges;
+  const { range, data } = file.allocation;
+  const found = [...configured].find(([, text]) => isSame(text, range));
+  return [{ key: found?.[0] ?? RANGE_KEYS.primary, range, data, allocator: 'table', holds: [] }];
+}
+
+function otherRange(range: string, { name }: ClusterSpec, configured: ReadonlyMap<RangeKey, string>): ExchangeError {
+  return new ExchangeError(
+    'OtherRange',
+    `The file is of ${range}, and cluster ${name} has ${[...configured].map(([key, text]) => `${text} (${key})`).join(', ')}. Items are numbered by their range, so that it can only be imported into the same one.`,
+  );
+}
+
+function isSame(one: string, other: string): boolean {
+  const [first, second] = [rangeItems(one), rangeItems(other)];
+  return !(first instanceof ExchangeError) && !(second instanceof ExchangeError) && first.range === second.range;
+}
+
+/** What somebody should know before this file goes into this cluster. One sentence or two each. */
+export function importWarnings(file: ExchangeFile, cluster: RegisteredCluster, nowMs: number): readonly string[] {
+  return [...aboutFile(file, cluster.spec.name), ...aboutCluster(cluster, nowMs)];
+}
+
+function aboutFile(file: ExchangeFile, name: string): string[] {
+  if (file.kind === 'ClusterRanges') {
+    const { cluster, exportedAtMs } = file.clusterRanges;
+    if (cluster === name) return [];
+    return [`The file was exported from cluster ${cluster}, at ${new Date(exportedAtMs).toISOString()}.`];
+  }
+  const { range, metadata } = file.allocation;
+  const items = rangeItems(range);
+  if (items instanceof ExchangeError || items.kind === 'ports') return [];
+  const created =
+    metadata.creationTimestamp === undefined
+      ? 'It does not say when it was made.'
+      : `It was made at ${metadata.creationTimestamp}.`;
+  return [
+    `Kubernetes 1.34 and later no longer write /registry/ranges/serviceips and /registry/ranges/secondaryserviceips: the copy of a cluster that was upgraded may be years old, and lack every address allocated since. ${created}`,
+  ];
+}
+
+function aboutCluster({ spec, paused }: RegisteredCluster, nowMs: number): string[] {
+  const warnings: string[] = [];
+  if (spec.mode === 'observe') {
+    warnings.push(
+      `Cluster ${spec.name} has "mode: observe": nothing is allocated until it enforces and a pass has saved.`,
+    );
+  }
+  if (paused !== undefined && paused.untilMs > nowMs) {
+    warnings.push(
+      `Cluster ${spec.name} is paused until ${new Date(paused.untilMs).toISOString()}: nothing is allocated until its passes go on.`,
+    );
+  }
+  return warnings;
 }

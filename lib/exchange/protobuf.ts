@@ -1,5 +1,4 @@
 import { malformed } from './errors.ts';
-import { utf8Text } from './utf8-text.ts';
 
 /** A field as it is on the wire. Numbers of fixed width are bytes. */
 export interface WireField {
@@ -13,7 +12,7 @@ const BYTES = 2;
 const FIXED32 = 5;
 const LONGEST_VARINT = 10;
 
-const utf8 = new TextEncoder();
+const encoder = new TextEncoder();
 
 /** The fields of one message, in their order. What is nested stays bytes, views of these. @throws ExchangeError `Malformed`. */
 export function readFields(bytes: Uint8Array): WireField[] {
@@ -85,7 +84,7 @@ export function joined(...parts: readonly Uint8Array[]): Uint8Array {
 
 /** Written also when empty, as Go writes fields that are no pointers. */
 export function bytesField(number: number, content: Uint8Array | string): Uint8Array {
-  const bytes = typeof content === 'string' ? utf8.encode(content) : content;
+  const bytes = typeof content === 'string' ? encoder.encode(content) : content;
   return joined(varintBytes(BigInt((number << 3) | BYTES)), varintBytes(BigInt(bytes.length)), bytes);
 }
 
@@ -98,4 +97,15 @@ function varintBytes(value: bigint): Uint8Array {
   let rest = value;
   for (; rest > 0x7fn; rest >>= 7n) bytes.push(Number(rest & 0x7fn) | 0x80);
   return Uint8Array.from([...bytes, Number(rest)]);
+}
+
+const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
+/** The text; undefined for what is no UTF-8. */
+export function utf8Text(bytes: Uint8Array): string | undefined {
+  try {
+    return decoder.decode(bytes);
+  } catch {
+    return undefined;
+  }
 }

@@ -1,8 +1,7 @@
 import * as z from 'zod/mini';
 import type { RangeSnapshot } from '../allocator/range-allocator.ts';
 import { trimmed } from '../allocator/snapshot-bytes.ts';
-import { ExchangeError } from './errors.ts';
-import { jsonFaults } from './json-faults.ts';
+import { ExchangeError, jsonFaults } from './errors.ts';
 import {
   metadataFromJson,
   metadataFromProtobuf,
@@ -11,8 +10,7 @@ import {
   type ObjectMetadata,
 } from './object-meta.ts';
 import { bytesField, bytesIn, joined, readFields, textIn } from './protobuf.ts';
-import { type RangeItems, rangeItems } from './range-items.ts';
-import { base64Of, checkBits, dataFromBase64 } from './snapshot-data.ts';
+import { base64Of, checkBits, dataFromBase64, type RangeItems, rangeItems } from './range-items.ts';
 
 /**
  * The original's object under `/registry/ranges/` (`RangeAllocation` of `k8s.io/api/core/v1`). `data` has no leading

@@ -1,9 +1,8 @@
 import { setTimeout as timer } from 'node:timers/promises';
-import { boundedText } from '../cluster/bounded-text.ts';
+import { boundedText } from '../cluster/values.ts';
 import { ClusterError } from './cluster-port.ts';
 import { describeNetworkError, networkFaultOf } from './network-fault.ts';
-import type { CallSite } from './replies.ts';
-import { statusOf, tooLarge } from './replies.ts';
+import { type CallSite, statusOf, tooLarge } from './replies.ts';
 import { BytesInFlight, OverBound, readWhole } from './reply-bounds.ts';
 import type { ApiReply, ApiRequest, OpenReply, Transport } from './transport.ts';
 

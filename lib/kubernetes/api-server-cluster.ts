@@ -1,7 +1,6 @@
-import { boundedText } from '../cluster/bounded-text.ts';
 import type { Json, KubernetesObject, ServiceClaim } from '../cluster/kubernetes-objects.ts';
-import type { Answer, ApiCall, CallOptions } from './api-calls.ts';
-import { apiCalls } from './api-calls.ts';
+import { boundedText } from '../cluster/values.ts';
+import { type Answer, type ApiCall, apiCalls, type CallOptions } from './api-calls.ts';
 import {
   type ClusterPort,
   type CreateResult,

@@ -1,6 +1,6 @@
 import { type Document, isScalar, LineCounter, parseDocument, visit } from 'yaml';
 import * as z from 'zod/mini';
-import { boundedText } from '../cluster/bounded-text.ts';
+import { boundedText } from '../cluster/values.ts';
 import { ClusterError } from './cluster-port.ts';
 
 export interface KubeconfigSource {

@@ -4,7 +4,7 @@ import type { LookupFunction } from 'node:net';
 import { dirname, resolve } from 'node:path';
 import { createSecureContext } from 'node:tls';
 import { isNativeError } from 'node:util/types';
-import { boundedText } from '../cluster/bounded-text.ts';
+import { boundedText } from '../cluster/values.ts';
 import {
   badKubeconfig,
   type Kubeconfig,

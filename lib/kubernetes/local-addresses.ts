@@ -1,8 +1,7 @@
 import { lookup } from 'node:dns';
 import type { LookupFunction } from 'node:net';
 import { type Address, parseAddress } from '../allocator/ip-address.ts';
-import { networkContains, parseCidr } from '../allocator/network.ts';
-import { isGlobalUnicast } from '../cluster/address-kind.ts';
+import { isGlobalUnicast, networkContains, parseCidr } from '../allocator/network.ts';
 import { ClusterError } from './cluster-port.ts';
 
 /** Instance metadata and pod identity of AWS, by IPv6. */

@@ -1,5 +1,5 @@
 import { isNativeError } from 'node:util/types';
-import { boundedText } from '../cluster/bounded-text.ts';
+import { boundedText } from '../cluster/values.ts';
 
 /** What a failed request says about the request. */
 export type NetworkFault =

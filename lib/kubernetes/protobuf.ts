@@ -1,4 +1,4 @@
-import { boundedText } from '../cluster/bounded-text.ts';
+import { boundedText } from '../cluster/values.ts';
 import { OverBound } from './reply-bounds.ts';
 
 /** The bytes are cut off, or are no protobuf. */

@@ -1,5 +1,5 @@
-import { boundedText } from '../cluster/bounded-text.ts';
 import type { KubernetesObject } from '../cluster/kubernetes-objects.ts';
+import { boundedText } from '../cluster/values.ts';
 import { ClusterError, type Kind, type ObjectRef, RESOURCES, type UpdateResult } from './cluster-port.ts';
 import { readStatus } from './protobuf.ts';
 import { OverBound, parseBoundedJson } from './reply-bounds.ts';

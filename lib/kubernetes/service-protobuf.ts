@@ -1,6 +1,6 @@
-import { boundedText } from '../cluster/bounded-text.ts';
 import { HOLD_OWNER_LABEL } from '../cluster/hold.ts';
 import type { ServiceClaim } from '../cluster/kubernetes-objects.ts';
+import { boundedText } from '../cluster/values.ts';
 import {
   BYTES,
   type FieldPlace,
@@ -12,8 +12,13 @@ import {
   readTypeMeta,
 } from './protobuf.ts';
 import { LARGEST_OBJECT_BYTES, OverBound } from './reply-bounds.ts';
-import type { ListMeta, ServiceListReader } from './service-list-reader.ts';
-import { LONGEST_CLAIM_TEXT, MOST_CLUSTER_IPS, MOST_PORTS } from './service-list-reader.ts';
+import {
+  type ListMeta,
+  LONGEST_CLAIM_TEXT,
+  MOST_CLUSTER_IPS,
+  MOST_PORTS,
+  type ServiceListReader,
+} from './service-list-reader.ts';
 
 // Field numbers: k8s.io/api/core/v1/generated.proto, k8s.io/apimachinery/pkg/apis/meta/v1/generated.proto and
 // k8s.io/apimachinery/pkg/runtime/generated.proto.

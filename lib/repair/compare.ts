@@ -1,8 +1,7 @@
 import { bitsOf, equalBits, fromBits, hasBit, subtract } from '../allocator/snapshot-bytes.ts';
 import type { Finding } from '../cluster/finding.ts';
-import { type Given, keepGiven, sameGiven } from '../cluster/given.ts';
-import { sameHolds } from '../cluster/held-items.ts';
-import type { StoredRange } from '../cluster/stored-range.ts';
+import { sameHolds } from '../cluster/hold.ts';
+import { type Given, keepGiven, type StoredRange, sameGiven } from '../cluster/stored-range.ts';
 import { bitOf } from './held-items.ts';
 import { type EndedHold, type JudgedHolds, judgeHolds } from './judge-holds.ts';
 import { LeakJudge } from './leak-judge.ts';

@@ -1,6 +1,5 @@
 import type { RangeAllocator } from '../allocator/range-allocator.ts';
-import { holdsByItem } from '../cluster/held-items.ts';
-import type { Hold } from '../cluster/hold.ts';
+import { type Hold, holdsByItem } from '../cluster/hold.ts';
 import type { ServiceClaim } from '../cluster/kubernetes-objects.ts';
 
 /** An item that was held when the range was read. */

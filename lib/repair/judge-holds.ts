@@ -1,6 +1,5 @@
 import type { Finding } from '../cluster/finding.ts';
-import { withoutHolds } from '../cluster/held-items.ts';
-import { HOLD_OWNER_LABEL, type Hold, isSurelyOver, mayTakeUp } from '../cluster/hold.ts';
+import { HOLD_OWNER_LABEL, type Hold, isSurelyOver, mayTakeUp, withoutHolds } from '../cluster/hold.ts';
 import type { ServiceClaim } from '../cluster/kubernetes-objects.ts';
 import type { HeldItem } from './held-items.ts';
 import type { Rebuild } from './rebuild.ts';

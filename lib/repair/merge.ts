@@ -1,6 +1,5 @@
 import { fromBits, intersect, subtract, union } from '../allocator/snapshot-bytes.ts';
-import { holdsByItem, withoutHolds } from '../cluster/held-items.ts';
-import { sameTerms } from '../cluster/hold.ts';
+import { holdsByItem, sameTerms, withoutHolds } from '../cluster/hold.ts';
 import type { StoredRange } from '../cluster/stored-range.ts';
 import { type Comparison, sameTurn, unseenOf } from './compare.ts';
 

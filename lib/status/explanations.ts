@@ -1,5 +1,5 @@
 import type { FindingType } from '../cluster/finding.ts';
-import { nearestName } from '../cluster/nearest-name.ts';
+import { nearestName } from '../cluster/values.ts';
 import { ENDPOINT_FINDINGS } from './explain-endpoint-findings.ts';
 import { ERROR_CODES } from './explain-error-codes.ts';
 import { RANGE_FINDINGS } from './explain-range-findings.ts';

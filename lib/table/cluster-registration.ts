@@ -10,13 +10,13 @@ import {
   pauseContent,
   type RegisteredCluster,
   type Registration,
+  specValue,
   tombstoneContent,
 } from './clusters.ts';
 import { TableError } from './errors.ts';
 import { type Change, guaranteedUpdate, type UpdateOptions } from './guaranteed-update.ts';
+import { fieldsIn, sameValue } from './item-values.ts';
 import type { Item, KeyValueTable } from './key-value-table.ts';
-import { specValue } from './stored-spec.ts';
-import { fieldsIn, sameValue } from './values.ts';
 
 export interface ReplaceOptions extends UpdateOptions {
   /** The generation that somebody looked at and wants to be replaced, or that none was registered. Default: whatever is there. */

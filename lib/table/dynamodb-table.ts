@@ -17,10 +17,9 @@ import {
   tableErrorOf,
 } from './dynamodb-errors.ts';
 import { attributesOf, itemFrom, keyOf } from './dynamodb-items.ts';
-import { provenOutcome } from './earlier-writes.ts';
 import type { TableError } from './errors.ts';
 import type { Item, KeyValueTable } from './key-value-table.ts';
-import { itemOf } from './stored-item.ts';
+import { itemOf, provenOutcome } from './stored-item.ts';
 
 export interface DynamoDbTableOptions {
   /** Shared by all passes of a process. */

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { TableError } from './errors.ts';
+import { sameValue } from './item-values.ts';
 import type { Item, KeyValueTable, NewItem } from './key-value-table.ts';
-import { sameValue } from './values.ts';
 
 /** What a change makes of the item it is shown: something to write, or nothing; and what to tell the caller then. */
 export type Change<Result> =

@@ -1,6 +1,6 @@
 import { isWithdrawn, type Lease } from '../cluster/lease.ts';
 import { guaranteedUpdate, type UpdateOptions } from './guaranteed-update.ts';
-import { fieldsOf } from './item-fields.ts';
+import { fieldsOf } from './item-values.ts';
 import type { Item, KeyValueTable, NewItem, WriteResult } from './key-value-table.ts';
 
 export const LEASES = 'masterleases/';

@@ -1,10 +1,8 @@
 import type { AllocatorError } from '../allocator/errors.ts';
 import type { RangeAllocator } from '../allocator/range-allocator.ts';
 import { fromBits, hasBit, subtract } from '../allocator/snapshot-bytes.ts';
-import { type Given, keepGiven, withGiven } from '../cluster/given.ts';
-import { holdsByItem, withHold, withoutHolds } from '../cluster/held-items.ts';
-import type { Hold, HoldTerms } from '../cluster/hold.ts';
-import type { StoredRange } from '../cluster/stored-range.ts';
+import { type Hold, type HoldTerms, holdsByItem, withHold, withoutHolds } from '../cluster/hold.ts';
+import { type Given, keepGiven, type StoredRange, withGiven } from '../cluster/stored-range.ts';
 
 /** How an item stands. What is not in the range is neither free nor taken. */
 export type LookedUp =

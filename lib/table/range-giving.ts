@@ -1,5 +1,5 @@
 import { AllocatorError } from '../allocator/errors.ts';
-import { countGiven, type Given, givenTo, type ServiceName } from '../cluster/given.ts';
+import { countGiven, type Given, givenTo, type ServiceName } from '../cluster/stored-range.ts';
 import type { RangeDraft } from './range-draft.ts';
 import { type Refused, type Taken, type TakeUp, takeAll, type Wanted } from './range-operations.ts';
 

@@ -1,6 +1,5 @@
 import { AllocatorError } from '../allocator/errors.ts';
-import { holdOn } from '../cluster/held-items.ts';
-import { type Hold, type HoldTerms, isOver, mayTakeUp, sameTerms } from '../cluster/hold.ts';
+import { type Hold, type HoldTerms, holdOn, isOver, mayTakeUp, sameTerms } from '../cluster/hold.ts';
 import type { RangeDraft } from './range-draft.ts';
 import { MOST_HOLD_BYTES, sizeOfHolds } from './ranges.ts';
 

@@ -1,12 +1,9 @@
 import { trimmed } from '../allocator/snapshot-bytes.ts';
-import { termsOf } from '../cluster/held-items.ts';
-import type { Hold } from '../cluster/hold.ts';
-import type { LeakStrikes, StoredRange } from '../cluster/stored-range.ts';
-import { givenOf, givenValue } from './given-value.ts';
+import { type Hold, termsOf } from '../cluster/hold.ts';
+import type { Given, LeakStrikes, StoredRange } from '../cluster/stored-range.ts';
 import { changesNothing } from './guaranteed-update.ts';
-import { fieldsOf, type ItemFields } from './item-fields.ts';
+import { fieldsOf, type ItemFields, storedSize } from './item-values.ts';
 import type { Item, KeyValueTable, NewItem, TableValue, WriteResult } from './key-value-table.ts';
-import { storedSize } from './values.ts';
 
 /** As in etcd, without the prefix: the primary cluster IPs, the secondary ones, the node ports. */
 export const RANGE_KEYS = {
@@ -136,4 +133,35 @@ export function holdOf(fields: ItemFields): Hold {
     ...(untilMs !== undefined && { untilMs }),
     ...(requestId !== undefined && { requestId }),
   };
+}
+
+/**
+ * The stored form, short because each write of the range carries it. By namespace, one text with a line for each Service:
+ * its name, the count of reviews, the bits of `first` and those of `later`.
+ */
+function givenValue(given: readonly Given[]): { readonly [namespace: string]: TableValue } {
+  const byNamespace = [...Map.groupBy(given, ({ namespace }) => namespace)];
+  return Object.fromEntries(byNamespace.map(([namespace, each]) => [namespace, each.map(lineOf).join('\n')]));
+}
+
+/** What does not parse is forgotten, which is safe. */
+function givenOf(fields: ItemFields): readonly Given[] {
+  const byNamespace = fields.each('given', (inner, namespace) => inner.text(namespace));
+  return Object.entries(byNamespace).flatMap(([namespace, text]) =>
+    text.split('\n').flatMap((line) => givenIn(namespace, line)),
+  );
+}
+
+function lineOf({ name, reviews, first, later }: Given): string {
+  return [name, reviews, first.join(), later.join()].join(' ');
+}
+
+function givenIn(namespace: string, line: string): readonly Given[] {
+  const [, name, reviews, first = '', later = ''] = /^(\S+) (\d+) ([\d,]*) ([\d,]*)$/.exec(line) ?? [];
+  if (name === undefined) return [];
+  return [{ namespace, name, reviews: Number(reviews), first: bitsIn(first), later: bitsIn(later) }];
+}
+
+function bitsIn(text: string): readonly number[] {
+  return text === '' ? [] : text.split(',').map(Number);
 }

@@ -1,6 +1,6 @@
 import type { Hold, HoldTerms } from '../cluster/hold.ts';
 import { TableError } from './errors.ts';
-import { fieldsOf, type ItemFields } from './item-fields.ts';
+import { fieldsOf, type ItemFields } from './item-values.ts';
 import type { Item, KeyValueTable, TableValue, WriteResult } from './key-value-table.ts';
 import { holdOf, holdsValue } from './ranges.ts';
 

@@ -1,9 +1,10 @@
-import { LOOPS, type Loop } from '../cluster/cluster-spec.ts';
+import { AllocatorError } from '../allocator/errors.ts';
+import { type ClusterSpec, LOOPS, type Loop } from '../cluster/cluster-spec.ts';
 import type { EventSighting, FindingType } from '../cluster/finding.ts';
 import { TableError } from './errors.ts';
-import { fieldsOf, type ItemFields } from './item-fields.ts';
+import { fieldsIn, fieldsOf, type ItemFields } from './item-values.ts';
 import type { Item, KeyValueTable, NewItem, TableValue, WriteResult } from './key-value-table.ts';
-import { fieldsIn } from './values.ts';
+import { RANGE_KEYS, type RangeKey } from './ranges.ts';
 
 /** `runs/<loop>`: the last pass of a loop, and what the loop must remember until its next one. */
 export interface RunRecord {
@@ -61,7 +62,7 @@ export async function readRunRecord(
 }
 
 /** Returns when the last pass of a loop that succeeded began. @throws TableError `SchemaTooNew`, `Corrupt`. */
-export async function lastSuccessOf(table: KeyValueTable, cluster: string, loop: Loop): Promise<number | undefined> {
+async function lastSuccessOf(table: KeyValueTable, cluster: string, loop: Loop): Promise<number | undefined> {
   const item = await table.get(cluster, runKey(loop));
   return item && fieldsOf(item, SCHEMA).optionalNumber('lastSuccessAtMs');
 }
@@ -176,4 +177,41 @@ function sightingOf(fields: ItemFields): EventSighting {
     lastSeenAtMs: fields.number('lastSeenAtMs'),
     lastWrittenAtMs: fields.number('lastWrittenAtMs'),
   };
+}
+
+/** How old the last repair of a range may be, in intervals of its loop. */
+const INTERVALS = 3;
+
+/**
+ * Returns why nothing is to be allocated from ranges whose repair has not succeeded within its last three intervals. A
+ * restored table is older than its cluster, and so is its run record: it stays closed until a pass has read the Services.
+ * @throws TableError
+ */
+export async function refusalOfUnrepaired(
+  table: KeyValueTable,
+  { name, intervalSeconds }: Pick<ClusterSpec, 'name' | 'intervalSeconds'>,
+  keys: readonly RangeKey[],
+  nowMs: number,
+): Promise<AllocatorError | undefined> {
+  const loops = new Set(
+    keys.map((key): Loop => (key === RANGE_KEYS.nodePorts ? 'node-port-repair' : 'cluster-ip-repair')),
+  );
+  const refusals = await Promise.all(
+    [...loops].map(async (loop) => {
+      const lastMs = await lastSuccessOf(table, name, loop);
+      const longestMs = INTERVALS * intervalSeconds[loop] * 1000;
+      // A record of the future comes from a clock that is wrong, and proves nothing.
+      const isRecent = lastMs !== undefined && Math.abs(nowMs - lastMs) <= longestMs;
+      return isRecent ? undefined : unrepaired(name, loop, lastMs);
+    }),
+  );
+  return refusals.find((refusal) => refusal !== undefined);
+}
+
+function unrepaired(cluster: string, loop: Loop, lastMs: number | undefined): AllocatorError {
+  const last = lastMs === undefined ? 'none is recorded' : `the last one began at ${new Date(lastMs).toISOString()}`;
+  return new AllocatorError(
+    'NotReady',
+    `no pass of ${loop} has succeeded within its last ${INTERVALS} intervals (${last}), so the table may not know all Services: wait for the next pass, or run "kbctl repair ${loop.replace('-repair', '')} ${cluster}"`,
+  );
 }

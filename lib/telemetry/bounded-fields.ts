@@ -1,4 +1,4 @@
-import { boundedText } from '../cluster/bounded-text.ts';
+import { boundedText } from '../cluster/values.ts';
 import type { Fields, FieldValue } from './telemetry.ts';
 
 const LONGEST_TEXT = 1_000;

@@ -6,7 +6,7 @@ import { readCluster } from '../../lib/table/clusters.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { type RangeAllocations, rangeAllocations } from '../../lib/table/range-allocations.ts';
 import { RANGE_KEYS, type RangeKey } from '../../lib/table/ranges.ts';
-import { refusalOfUnrepaired } from '../../lib/table/repaired-lately.ts';
+import { refusalOfUnrepaired } from '../../lib/table/run-records.ts';
 import type { ServiceAllocation, Taken } from './service-storage.ts';
 
 export interface TableAllocationOptions {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { fromBits, subtract } from '../../lib/allocator/snapshot-bytes.ts';
-import { keepGiven } from '../../lib/cluster/given.ts';
+import { keepGiven } from '../../lib/cluster/stored-range.ts';
 import { registerCluster } from '../../lib/table/cluster-registration.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { RANGE_KEYS } from '../../lib/table/ranges.ts';

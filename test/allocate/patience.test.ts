@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { Patience } from '../../lib/allocate/patience.ts';
+import { Patience } from '../../lib/allocate/allocation.ts';
 
 function aPatience() {
   const waits: number[] = [];

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import type { AllocateRequest } from '../../lib/allocate/request.ts';
-import { closeAllocation } from '../../lib/exchange/close-allocation.ts';
+import { closeAllocation } from '../../lib/exchange/import-ranges.ts';
 import { setClusterMode } from '../../lib/table/cluster-registration.ts';
 import { readCluster } from '../../lib/table/clusters.ts';
 import { RANGE_KEYS } from '../../lib/table/ranges.ts';

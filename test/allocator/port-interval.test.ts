@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { AllocatorError } from '../../lib/allocator/errors.ts';
-import { containsPort, parsePortInterval, portIntervalText } from '../../lib/allocator/port-interval.ts';
+import { containsPort, parsePortInterval, portIntervalText } from '../../lib/allocator/port-range.ts';
 
 describe('A port range', () => {
   test.each([

@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { allocation } from '../../lib/allocate/allocation.ts';
 import type { Answer } from '../../lib/allocate/answer.ts';
 import type { AllocateRequest } from '../../lib/allocate/request.ts';
-import { createTable } from '../../lib/table/dynamodb-create-table.ts';
+import { createTable } from '../../lib/table/dynamodb-client.ts';
 import { dynamoDbTable } from '../../lib/table/dynamodb-table.ts';
 import { startTableServer, type TableServer } from '../../local/table-server.ts';
 import { type AllocateWorld, anAllocateWorld, CLUSTER } from '../support/allocate-world.ts';

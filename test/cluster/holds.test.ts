@@ -1,7 +1,17 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { holdOn, holdsByItem, sameHolds, withHold, withoutHolds } from '../../lib/cluster/held-items.ts';
-import { badHold, type Hold, type HoldTerms, isOver, mayTakeUp } from '../../lib/cluster/hold.ts';
+import {
+  badHold,
+  type Hold,
+  type HoldTerms,
+  holdOn,
+  holdsByItem,
+  isOver,
+  mayTakeUp,
+  sameHolds,
+  withHold,
+  withoutHolds,
+} from '../../lib/cluster/hold.ts';
 
 const TERMS: HoldTerms = { owner: 'team-a', takenUpBy: 'any' };
 

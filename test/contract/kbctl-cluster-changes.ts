@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from '@jest/globals';
-import { specJsonSchema } from '../../lib/cluster/spec-json-schema.ts';
+import { specJsonSchema } from '../../lib/spec/spec-json-schema.ts';
 import { registerCluster, unregisterCluster } from '../../lib/table/cluster-registration.ts';
 import { listClusters, readCluster } from '../../lib/table/clusters.ts';
 import { registerPackaged } from '../../lib/table/packaged-registration.ts';

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals
 import { build } from 'esbuild';
 import type { ClusterSpec, Loop } from '../../lib/cluster/cluster-spec.ts';
 import { registerCluster } from '../../lib/table/cluster-registration.ts';
-import { createTable } from '../../lib/table/dynamodb-create-table.ts';
+import { createTable } from '../../lib/table/dynamodb-client.ts';
 import { dynamoDbTable } from '../../lib/table/dynamodb-table.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { startTableServer, tableServerClient } from '../../local/table-server.ts';

@@ -1,8 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import type { Loop } from '../../lib/cluster/cluster-spec.ts';
-import { LOOPS } from '../../lib/cluster/cluster-spec.ts';
-import { SCHEDULE_SECONDS } from '../../lib/cluster/schedules.ts';
+import { LOOPS, type Loop, SCHEDULE_SECONDS } from '../../lib/cluster/cluster-spec.ts';
 import { isDue, isDueAtEveryTick, pauseInForce } from '../../lib/dispatch/due.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';
 

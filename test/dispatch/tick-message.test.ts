@@ -1,6 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { LOOPS } from '../../lib/cluster/cluster-spec.ts';
-import { SCHEDULE_SECONDS } from '../../lib/cluster/schedules.ts';
+import { LOOPS, SCHEDULE_SECONDS } from '../../lib/cluster/cluster-spec.ts';
 import { receiveTick, tickBody } from '../../lib/dispatch/ticks.ts';
 
 const DUE = 1_790_000_000_000;

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import { answerJsonSchema } from '../../lib/allocate/json-schemas.ts';
 import type { AllocateRequest } from '../../lib/allocate/request.ts';
-import { reservedAddresses, reservedPorts } from '../../lib/allocator/reserved-band.ts';
+import { reservedAddresses, reservedPorts } from '../../lib/allocator/range-allocator.ts';
 import { fromBits } from '../../lib/allocator/snapshot-bytes.ts';
 import { clusterContent, readCluster } from '../../lib/table/clusters.ts';
 import { TableError } from '../../lib/table/errors.ts';

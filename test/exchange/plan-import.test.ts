@@ -1,8 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { bitsOf, fromBits, hasBit } from '../../lib/allocator/snapshot-bytes.ts';
-import { holdOn } from '../../lib/cluster/held-items.ts';
-import type { Hold } from '../../lib/cluster/hold.ts';
+import { type Hold, holdOn } from '../../lib/cluster/hold.ts';
 import type { StoredRange } from '../../lib/cluster/stored-range.ts';
 import { ExchangeError } from '../../lib/exchange/errors.ts';
 import { type ImportPlan, type IncomingRange, planImport } from '../../lib/exchange/plan-import.ts';

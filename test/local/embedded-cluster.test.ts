@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
-import { closeAllocation } from '../../lib/exchange/close-allocation.ts';
 import { ExchangeError } from '../../lib/exchange/errors.ts';
+import { closeAllocation } from '../../lib/exchange/import-ranges.ts';
 import { registerCluster } from '../../lib/table/cluster-registration.ts';
 import { RANGE_KEYS, readRange, saveRange } from '../../lib/table/ranges.ts';
 import { EMBEDDED, embeddedAllocation, embeddedSpec } from '../../local/embedded-cluster.ts';

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { LOOP_HANDLERS } from '../../lib/dispatch/loop-handlers.ts';
 import { parseKubeconfig } from '../../lib/kubernetes/kubeconfig.ts';
 import { registerCluster } from '../../lib/table/cluster-registration.ts';
-import { createTable } from '../../lib/table/dynamodb-create-table.ts';
+import { createTable } from '../../lib/table/dynamodb-client.ts';
 import { readRunRecord } from '../../lib/table/run-records.ts';
 import { kubeconfigOfEach } from '../../local/kubeconfig-of-each.ts';
 import { localEnvironment, TABLE_NAME } from '../../local/local-environment.ts';

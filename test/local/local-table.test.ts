@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { createTable } from '../../lib/table/dynamodb-create-table.ts';
+import { createTable } from '../../lib/table/dynamodb-client.ts';
 import { dynamoDbTable } from '../../lib/table/dynamodb-table.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { TABLE_NAME } from '../../local/local-environment.ts';

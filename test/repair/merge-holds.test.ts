@@ -1,8 +1,15 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { bitsOf, fromBits, hasBit, intersect, subtract, union } from '../../lib/allocator/snapshot-bytes.ts';
-import { holdOn, holdsByItem, withHold, withoutHolds } from '../../lib/cluster/held-items.ts';
-import { HOLD_END_MARGIN_MS, type HoldTerms, isSurelyOver } from '../../lib/cluster/hold.ts';
+import {
+  HOLD_END_MARGIN_MS,
+  type HoldTerms,
+  holdOn,
+  holdsByItem,
+  isSurelyOver,
+  withHold,
+  withoutHolds,
+} from '../../lib/cluster/hold.ts';
 import type { StoredRange } from '../../lib/cluster/stored-range.ts';
 import { type Comparison, compareRange } from '../../lib/repair/compare.ts';
 import { mergeOntoNewest } from '../../lib/repair/merge.ts';

@@ -1,5 +1,5 @@
 import { repairNow } from '../../cli/repair/repair-now.ts';
-import { closeAllocation } from '../../lib/exchange/close-allocation.ts';
+import { closeAllocation } from '../../lib/exchange/import-ranges.ts';
 import { clusterIpRepair } from '../../lib/loops/cluster-ip-repair.ts';
 import { setClusterMode } from '../../lib/table/cluster-registration.ts';
 import { readCluster } from '../../lib/table/clusters.ts';

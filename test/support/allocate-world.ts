@@ -2,7 +2,7 @@ import { type AllocationHandler, allocation } from '../../lib/allocate/allocatio
 import type { Answer } from '../../lib/allocate/answer.ts';
 import type { AllocateRequest } from '../../lib/allocate/request.ts';
 import type { ClusterSpec } from '../../lib/cluster/cluster-spec.ts';
-import { holdsByItem } from '../../lib/cluster/held-items.ts';
+import { holdsByItem } from '../../lib/cluster/hold.ts';
 import type { StoredRange } from '../../lib/cluster/stored-range.ts';
 import type { Environment } from '../../lib/dispatch/environment.ts';
 import { rangeItems } from '../../lib/exchange/range-items.ts';

@@ -1,14 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import { LOOPS, type Loop } from '../../lib/cluster/cluster-spec.ts';
-import { parseClusterSpec } from '../../lib/cluster/parse-cluster-spec.ts';
-import { describeFaults } from '../../lib/cluster/spec-fault.ts';
 import { startDeadline } from '../../lib/dispatch/deadline.ts';
 import type { Environment } from '../../lib/dispatch/environment.ts';
 import { LOOP_HANDLERS } from '../../lib/dispatch/loop-handlers.ts';
 import type { Summary } from '../../lib/dispatch/summary.ts';
 import { loadKubeconfigFile } from '../../lib/kubernetes/kubeconfig.ts';
+import { parseClusterSpec } from '../../lib/spec/parse-cluster-spec.ts';
+import { describeFaults } from '../../lib/spec/spec-fault.ts';
 import { registerCluster } from '../../lib/table/cluster-registration.ts';
-import { createTable } from '../../lib/table/dynamodb-create-table.ts';
+import { createTable } from '../../lib/table/dynamodb-client.ts';
 import { dynamoDbTable } from '../../lib/table/dynamodb-table.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { type RunRecord, readRunRecord } from '../../lib/table/run-records.ts';

@@ -1,6 +1,6 @@
 import type { ClusterSpec } from '../../lib/cluster/cluster-spec.ts';
-import { parseClusterSpec } from '../../lib/cluster/parse-cluster-spec.ts';
-import { describeFaults } from '../../lib/cluster/spec-fault.ts';
+import { parseClusterSpec } from '../../lib/spec/parse-cluster-spec.ts';
+import { describeFaults } from '../../lib/spec/spec-fault.ts';
 
 /** The spec that a text holds. */
 export function specIn(text: string): ClusterSpec {

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { LOOP_HANDLERS } from '../../lib/dispatch/loop-handlers.ts';
 import { loadKubeconfigFile } from '../../lib/kubernetes/kubeconfig.ts';
-import { createTable } from '../../lib/table/dynamodb-create-table.ts';
+import { createTable } from '../../lib/table/dynamodb-client.ts';
 import { dynamoDbTable } from '../../lib/table/dynamodb-table.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { localEnvironment } from '../../local/local-environment.ts';

@@ -1,7 +1,7 @@
 import { TableError } from '../../lib/table/errors.ts';
+import { storedForm, storedSize } from '../../lib/table/item-values.ts';
 import type { Item, KeyValueTable, WriteResult } from '../../lib/table/key-value-table.ts';
 import { itemOf } from '../../lib/table/stored-item.ts';
-import { storedForm, storedSize } from '../../lib/table/values.ts';
 
 const MAX_ITEM_BYTES = 400 * 1024;
 

@@ -1,0 +1,46 @@
+const LONGEST_TEXT = 300;
+
+/**
+ * Returns one line of at most `longest` characters and an ellipsis. Every text that an API server, a name server or a
+ * certificate chose goes through here before it becomes part of a message. It is cut first: what follows costs the same
+ * however long the text was.
+ */
+export function boundedText(value: unknown, longest = LONGEST_TEXT): string {
+  const text = typeof value === 'object' && value !== null ? 'an object' : String(value);
+  const line = text.slice(0, longest).toWellFormed().replace(/\s+/g, ' ').trim();
+  return text.length > longest ? `${line}…` : line;
+}
+
+/** With fewer letters nobody can tell what is meant. */
+const SHORTEST_BEGINNING = 3;
+
+/**
+ * The known name that `name` was probably meant to be: the only one that begins so, or one that is at most a third of its
+ * letters away, in any case.
+ */
+export function nearestName(name: string, known: readonly string[]): string | undefined {
+  const [only, ...others] = known.filter((candidate) => candidate.toLowerCase().startsWith(name.toLowerCase()));
+  if (only !== undefined && others.length === 0 && name.length >= SHORTEST_BEGINNING) return only;
+  const [best] = known
+    .map((candidate) => ({ candidate, distance: editDistance(name.toLowerCase(), candidate.toLowerCase()) }))
+    .filter(({ candidate, distance }) => distance <= Math.ceil(candidate.length / 3))
+    .sort((one, other) => one.distance - other.distance);
+  return best?.candidate;
+}
+
+/** Levenshtein's: letters to put in, take out or change. Names longer than any field are far from all of them. */
+function editDistance(from: string, to: string): number {
+  if (Math.abs(from.length - to.length) > to.length) return Number.POSITIVE_INFINITY;
+  let row = Array.from({ length: to.length + 1 }, (_, index) => index);
+  for (const letter of from) {
+    let diagonal = row[0] ?? 0;
+    const next = [diagonal + 1];
+    for (const [index, other] of [...to].entries()) {
+      const above = row[index + 1] ?? 0;
+      next.push(Math.min(above + 1, (next[index] ?? 0) + 1, diagonal + (letter === other ? 0 : 1)));
+      diagonal = above;
+    }
+    row = next;
+  }
+  return row.at(-1) ?? 0;
+}

@@ -1,0 +1,15 @@
+/** RFC 1123: what a namespace, a port and each part of a host name look like. */
+export function isDnsLabel(text: string): boolean {
+  return text.length <= 63 && /^[a-z0-9]([a-z0-9-]*[a-z0-9])?$/.test(text);
+}
+
+/** In any case; and the last label is no number: such a name is an address that went wrong. */
+export function isHostName(text: string): boolean {
+  const labels = text.toLowerCase().split('.');
+  return text.length <= 253 && labels.every(isDnsLabel) && !/^\d+$/.test(labels.at(-1) ?? '');
+}
+
+/** Whether a cluster could have the name. */
+export function isClusterName(name: string): boolean {
+  return /^[a-z0-9-]{1,63}$/.test(name);
+}

@@ -1,0 +1,215 @@
+import { AllocatorError } from '../allocator/errors.ts';
+import type { IPFamily } from '../allocator/ip-address.ts';
+import { hostBits, type Network, parseCidr, rangeSize } from '../allocator/network.ts';
+import { containsPort, type PortInterval, parsePortInterval, portIntervalText } from '../allocator/port-range.ts';
+import type { AllocatorOfRecord } from '../cluster/cluster-spec.ts';
+import { isDnsLabel } from './names.ts';
+import { fault, type SpecFault, type SpecPath } from './spec-fault.ts';
+import { type ServicePortDraft, SPEC_DEFAULTS, type SpecDraft } from './spec-shape.ts';
+
+/** What of the service ranges could be read. */
+export interface ServiceRanges {
+  readonly primary?: Network;
+  readonly secondary?: Network;
+}
+
+export type ServiceRangesText = string | readonly (string | undefined)[];
+
+const FIELD = 'serviceClusterIPRange';
+const FEWEST_ADDRESSES = 8n;
+/** Larger ones do not fit a bitmap that is kept in one item. */
+const MOST_HOST_BITS = 20;
+
+/**
+ * `10.0.0.0/24`, `10.0.0.0/16,fd00::/108` or a list of the same. No text at all is the default range; no text between
+ * commas is trimmed, as with `--service-cluster-ip-range`.
+ */
+export function readServiceRanges(text: ServiceRangesText): ServiceRanges {
+  const [primary, secondary] = entriesOf(text).map((entry) => (entry === undefined ? undefined : parseCidr(entry)));
+  return { ...(primary && { primary }), ...(secondary && { secondary }) };
+}
+
+/**
+ * The checks of `cmd/kube-apiserver/app/options/{completion,validation}.go`, in their words. That nothing has more
+ * than 20 host bits is asked only where the table allocates, as the original asked it for its bitmap.
+ */
+export function serviceRangeFaults(text: ServiceRangesText, allocator: AllocatorOfRecord | undefined): SpecFault[] {
+  const entries = entriesOf(text);
+  if (entries.length === 0) {
+    return [fault([FIELD], '--service-cluster-ip-range must contain at least one valid cidr', EXAMPLE)];
+  }
+  const at = (index: number) => (typeof text === 'string' ? [FIELD] : [FIELD, index]);
+  const { primary, secondary } = readServiceRanges(text);
+  const faults: SpecFault[] = [];
+
+  if (entries[0] !== undefined && primary === undefined) {
+    faults.push(fault(at(0), 'service-cluster-ip-range[0] is not a valid cidr', EXAMPLE));
+  }
+  if (primary !== undefined && !isLargeEnough(primary)) faults.push(fault(at(0), TOO_SMALL, sizeFix(primary)));
+  if (entries[1] !== undefined && secondary === undefined) {
+    faults.push(fault(at(1), 'service-cluster-ip-range[1] is not an ip net', EXAMPLE));
+  }
+  if (entries.length > 2) {
+    faults.push(fault([FIELD], '--service-cluster-ip-range must not contain more than two entries', EXAMPLE));
+  }
+  if (primary !== undefined && secondary?.family === primary.family) {
+    faults.push(fault(at(1), SAME_FAMILY, `make one ${primary.family} and the other ${otherFamily(primary.family)}`));
+  }
+  if (allocator !== 'table') return faults;
+  const tooLarge = [
+    ...hostBitFaults(at(0), primary, '--service-cluster-ip-range'),
+    ...hostBitFaults(at(1), secondary, '--service-cluster-ip-range[1]'),
+  ];
+  return [...faults, ...tooLarge];
+}
+
+const EXAMPLE =
+  'write an address and a prefix length, such as 10.0.0.0/24 or fd00:10::/112; at most one of each family';
+const TOO_SMALL =
+  'error determining service IP ranges for primary service cidr: the service cluster IP range must be at least 8 IP addresses';
+const SAME_FAMILY = '--service-cluster-ip-range[0] and --service-cluster-ip-range[1] must be of different IP family';
+
+function entriesOf(text: ServiceRangesText): readonly (string | undefined)[] {
+  if (typeof text !== 'string') return text;
+  return (text === '' ? SPEC_DEFAULTS[FIELD] : text).split(',');
+}
+
+function isLargeEnough(network: Network): boolean {
+  return rangeSize(network) >= FEWEST_ADDRESSES;
+}
+
+/** A prefix of 0 or 1 counts as no addresses, so there is an end on both sides. */
+function sizeFix({ family }: Network): string {
+  return `use a prefix length from 2 to ${family === 'IPv4' ? 29 : 125}`;
+}
+
+function hostBitFaults(at: readonly (string | number)[], network: Network | undefined, flag: string): SpecFault[] {
+  if (network === undefined || hostBits(network) <= MOST_HOST_BITS) return [];
+  const width = hostBits(network) + network.prefixLength;
+  const shortest = width - MOST_HOST_BITS;
+  const message = `specified ${flag} is too large; for ${width}-bit addresses, the mask must be >= ${shortest}`;
+  return [fault(at, message, `use a prefix length of ${shortest} or more, or let the API servers allocate`)];
+}
+
+function otherFamily(family: IPFamily): IPFamily {
+  return family === 'IPv4' ? 'IPv6' : 'IPv4';
+}
+
+/** The name of the API servers' own port, in the Service as in its endpoints. */
+const OWN_PORT_NAME = 'https';
+const HIGHEST_PORT = 65_535;
+
+/** `30000-32767`, `30000+2767` or one port; no ports at all are the default range, as with `--service-node-port-range`. */
+export function readNodePortRange(text: string | number): PortInterval | AllocatorError {
+  const ports = parsePortInterval(String(text));
+  return ports instanceof AllocatorError || ports.size > 0
+    ? ports
+    : parsePortInterval(SPEC_DEFAULTS.serviceNodePortRange);
+}
+
+export function nodePortRangeFaults({ serviceNodePortRange: text }: SpecDraft): SpecFault[] {
+  const ports = text === undefined ? undefined : readNodePortRange(text);
+  if (!(ports instanceof AllocatorError)) return [];
+  return [fault(['serviceNodePortRange'], ports.message, 'write the first and the last port, such as 30000-32767')];
+}
+
+/** The ports of the kubernetes Service itself; messages of `cmd/kube-apiserver/app/options/validation.go`. */
+export function servicePortFaults(draft: SpecDraft): SpecFault[] {
+  const { port, securePort, nodePort } = draft.service ?? {};
+  const faults = [...portFaults(['service', 'port'], port)];
+  if (securePort !== undefined && !isPort(securePort)) {
+    const message = `--secure-port ${securePort} must be between 1 and 65535, inclusive. It cannot be turned off with 0`;
+    faults.push(fault(['service', 'securePort'], message, `write the API servers' port, usually 6443`));
+  }
+  if (nodePort !== undefined && nodePort !== 0 && !isPort(nodePort)) {
+    const message = `--kubernetes-service-node-port ${nodePort} must be between 0 and 65535, inclusive. If 0, the Kubernetes master service will be of type ClusterIP`;
+    faults.push(fault(['service', 'nodePort'], message, 'write 0, or a port of serviceNodePortRange'));
+  }
+  return [...faults, ...nodePortRangeMembership(draft, ['service', 'nodePort'], nodePort)];
+}
+
+export function extraPortFaults(draft: SpecDraft): SpecFault[] {
+  const servicePorts = draft.service?.extraPorts ?? [];
+  const endpointPorts = draft.endpoints?.extraPorts ?? [];
+  return [
+    ...listedPortFaults(['service', 'extraPorts'], servicePorts),
+    ...listedPortFaults(['endpoints', 'extraPorts'], endpointPorts),
+    ...servicePorts.flatMap((port, index) =>
+      port === undefined ? [] : extraServicePortFaults(draft, ['service', 'extraPorts', index], port),
+    ),
+    ...clashes(draft, servicePorts),
+  ];
+}
+
+function listedPortFaults(
+  at: SpecPath,
+  ports: readonly ({ name?: string | undefined; port?: number | undefined } | undefined)[],
+): SpecFault[] {
+  const names = ports.map((port) => port?.name);
+  return ports.flatMap((port, index) => [
+    ...portFaults([...at, index, 'port'], port?.port),
+    ...portNameFaults([...at, index, 'name'], port?.name, names.slice(0, index)),
+  ]);
+}
+
+function portNameFaults(at: SpecPath, name: string | undefined, before: readonly (string | undefined)[]): SpecFault[] {
+  if (name === undefined) return [];
+  if (name === OWN_PORT_NAME) return [fault(at, `${name} is the API servers' own port`, 'give it another name')];
+  if (before.includes(name)) return [fault(at, `${name} is there already`, 'give each port a name of its own')];
+  if (isDnsLabel(name)) return [];
+  return [fault(at, `${JSON.stringify(name)} is no port name`, 'use a-z, 0-9 and hyphens inside, at most 63 of them')];
+}
+
+function extraServicePortFaults(draft: SpecDraft, at: SpecPath, port: ServicePortDraft): SpecFault[] {
+  const { targetPort, nodePort } = port;
+  const faults = portFaults([...at, 'targetPort'], targetPort);
+  if (nodePort === undefined) return faults;
+  const wrong = [
+    ...portFaults([...at, 'nodePort'], nodePort),
+    ...nodePortRangeMembership(draft, [...at, 'nodePort'], nodePort),
+  ];
+  if (wrong.length === 0 && draft.service?.nodePort === 0) {
+    const fix = 'leave it out, or set service.nodePort, which makes the Service a NodePort one';
+    wrong.push(fault([...at, 'nodePort'], 'a Service of type ClusterIP has no node ports', fix));
+  }
+  return [...faults, ...wrong];
+}
+
+function nodePortRangeMembership(draft: SpecDraft, at: SpecPath, nodePort: number | undefined): SpecFault[] {
+  const range = draft.serviceNodePortRange === undefined ? undefined : readNodePortRange(draft.serviceNodePortRange);
+  if (nodePort === undefined || nodePort <= 0 || range === undefined || range instanceof AllocatorError) return [];
+  if (containsPort(range, nodePort)) return [];
+  const text = portIntervalText(range);
+  const message = `kubernetes service node port range ${text} doesn't contain ${nodePort}`;
+  return [fault(at, message, `choose a port of ${text}, or change serviceNodePortRange`)];
+}
+
+/** The API refuses a Service that has the same port, or the same node port, of one protocol twice. */
+function clashes(draft: SpecDraft, ports: readonly (ServicePortDraft | undefined)[]): SpecFault[] {
+  const taken = new Map<string, string>();
+  const { port: ownPort, nodePort: ownNodePort } = draft.service ?? {};
+  if (ownPort !== undefined) taken.set(`TCP port ${ownPort}`, 'service.port');
+  if (ownNodePort) taken.set(`TCP node port ${ownNodePort}`, 'service.nodePort');
+
+  return ports.flatMap((port, index) =>
+    (['port', 'nodePort'] as const).flatMap((field) => {
+      const at = ['service', 'extraPorts', index, field];
+      // No protocol at all is TCP; one that is none was told already.
+      const protocol = port !== undefined && 'protocol' in port ? port.protocol : 'TCP';
+      if (protocol === undefined || port?.[field] === undefined) return [];
+      const claim = `${protocol} ${field === 'port' ? 'port' : 'node port'} ${port[field]}`;
+      const owner = taken.get(claim);
+      taken.set(claim, owner ?? `service.extraPorts[${index}]`);
+      return owner === undefined ? [] : [fault(at, `${owner} has ${claim} already`, 'choose another port')];
+    }),
+  );
+}
+
+function portFaults(at: SpecPath, port: number | undefined): SpecFault[] {
+  if (port === undefined || isPort(port)) return [];
+  return [fault(at, `${port} is no port`, 'write a number from 1 to 65535')];
+}
+
+function isPort(port: number): boolean {
+  return port >= 1 && port <= HIGHEST_PORT;
+}

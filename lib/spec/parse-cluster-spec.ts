@@ -1,0 +1,90 @@
+import { type Document, isMap, isNode, isScalar, LineCounter, parseDocument } from 'yaml';
+import type { SpecOptions } from './api-server-rules.ts';
+import { fault, type SpecFault, type SpecPath } from './spec-fault.ts';
+import { type SpecResult, validateClusterSpec } from './validate-cluster-spec.ts';
+
+/**
+ * A cluster spec from the text of its YAML file: {@link validateClusterSpec}, with the line and column of each fault.
+ * What is no YAML, or more than YAML's plain values (tags, two documents, keys that are said twice), is a fault too.
+ */
+export function parseClusterSpec(yamlText: string, options: SpecOptions = {}): SpecResult {
+  const lines = new LineCounter();
+  const read = readYaml(yamlText, lines);
+  if ('faults' in read) return read;
+
+  const result = validateClusterSpec(read.value, options);
+  if (!('faults' in result)) return result;
+  const placed = result.faults.map((found) => ({ ...found, position: positionOf(found.at, read.document, lines) }));
+  return { faults: placed.sort((one, other) => inFileOrder(one.position, other.position)) };
+}
+
+type YamlResult = { readonly value: unknown; readonly document: Document } | { readonly faults: readonly SpecFault[] };
+
+function readYaml(text: string, lines: LineCounter): YamlResult {
+  try {
+    const document = parseDocument(text, {
+      lineCounter: lines,
+      prettyErrors: false,
+      stringKeys: true,
+      logLevel: 'error',
+    });
+    const problems = [...document.errors, ...document.warnings];
+    if (problems.length === 0) return { document, value: document.toJS() };
+    return {
+      faults: firstOfEachPlace(problems).map((problem) => notYaml(told(problem), place(problem.pos[0], lines))),
+    };
+  } catch (error) {
+    // Aliases without an anchor or that multiply, and nesting beyond the stack.
+    return { faults: [notYaml(error instanceof Error ? error.message : String(error))] };
+  }
+}
+
+type Problem = Document['errors'][number] | Document['warnings'][number];
+
+/** The parser's words; the one exception speaks to programmers. */
+function told({ code, message }: Problem): string {
+  return code === 'MULTIPLE_DOCS' ? 'A second document begins here' : message;
+}
+
+/** What follows at the same place follows from the first. */
+function firstOfEachPlace(problems: readonly Problem[]): readonly Problem[] {
+  const seen = new Set<number>();
+  return problems.filter(({ pos: [start] }) => !seen.has(start) && seen.add(start));
+}
+
+function notYaml(message: string, position?: Position): SpecFault {
+  const fix = 'mind the indentation, and use no tabs, tags or second document';
+  const found = fault([], `is not the YAML of a cluster spec: ${message}`, fix);
+  return { ...found, ...(position && { position }) };
+}
+
+type Position = NonNullable<SpecFault['position']>;
+
+function inFileOrder(one: Position, other: Position): number {
+  return one.line - other.line || one.column - other.column;
+}
+
+/** Where the key of a field is, or that of the nearest one around it that the file has. */
+function positionOf(at: SpecPath, document: Document, lines: LineCounter): Position {
+  for (let length = at.length; length > 0; length--) {
+    const offset = offsetOf(document, at.slice(0, length));
+    if (offset !== undefined) return place(offset, lines);
+  }
+  return place(0, lines);
+}
+
+function offsetOf(document: Document, at: SpecPath): number | undefined {
+  const around = at.length === 1 ? document.contents : document.getIn(at.slice(0, -1), true);
+  const step = at.at(-1);
+  if (isMap(around)) {
+    const key = around.items.find((pair) => isScalar(pair.key) && pair.key.value === step)?.key;
+    return isNode(key) ? key.range?.[0] : undefined;
+  }
+  const node = document.getIn(at, true);
+  return isNode(node) ? node.range?.[0] : undefined;
+}
+
+function place(offset: number, lines: LineCounter): Position {
+  const { line, col } = lines.linePos(offset);
+  return { line: Math.max(line, 1), column: Math.max(col, 1) };
+}

@@ -1,0 +1,227 @@
+import * as z from 'zod/mini';
+import { SCHEDULE_SECONDS } from '../cluster/cluster-spec.ts';
+import { nearestName } from '../cluster/values.ts';
+import { fault, type SpecFault, type SpecPath } from './spec-fault.ts';
+
+/** What a spec that says no more than it must is given: the original's defaults, and our own for what it has not. */
+export const SPEC_DEFAULTS = {
+  allocator: 'apiserver',
+  apiServers: [],
+  serviceClusterIPRange: '10.0.0.0/24',
+  serviceNodePortRange: '30000-32767',
+  endpoints: { reconciler: 'lease', masterCount: 1, leaseSeconds: 15, reconcilePorts: true, extraPorts: [] },
+  service: { port: 443, securePort: 6443, nodePort: 0, extraPorts: [], reconcile: false },
+  systemNamespaces: ['kube-system', 'kube-public', 'default', 'kube-node-lease'],
+  intervalSeconds: SCHEDULE_SECONDS,
+  maxEventsPerPass: 50,
+} as const;
+
+/** The fields in the message are for whoever looks for the name that was meant. */
+function mapping<Fields extends z.core.$ZodLooseShape>(fields: Fields) {
+  return z.strictObject(fields, {
+    error: ({ code }) => (code === 'unrecognized_keys' ? Object.keys(fields).join(' ') : undefined),
+  });
+}
+
+const text = z.string().check(z.minLength(1));
+const protocol = z._default(z.enum(['TCP', 'UDP', 'SCTP']), 'TCP');
+
+const probe = mapping({
+  url: z.exactOptional(text),
+  path: z.exactOptional(text),
+  serverName: z.exactOptional(text),
+  authenticate: z._default(z.boolean(), false),
+});
+
+const apiServer = mapping({
+  address: z.exactOptional(text),
+  host: z.exactOptional(text),
+  kind: z.exactOptional(z.enum(['server', 'shared'])),
+  probe: z.prefault(probe, {}),
+});
+
+const kubeconfig = mapping({
+  file: z.exactOptional(text),
+  secretsManager: z.exactOptional(text),
+  ssm: z.exactOptional(text),
+  roleArn: z.exactOptional(text),
+  context: z.exactOptional(text),
+});
+
+const endpointPort = mapping({ name: text, protocol, port: z.int() });
+
+const servicePort = mapping({
+  name: text,
+  protocol,
+  port: z.int(),
+  targetPort: z.exactOptional(z.int()),
+  nodePort: z.exactOptional(z.int()),
+});
+
+/** The YAML file with every default of {@link SPEC_DEFAULTS} filled in. What the values may be is for the rules. */
+export const specShape = mapping({
+  name: text,
+  mode: z.enum(['observe', 'enforce']),
+  allocator: z.enum(['table', 'apiserver']),
+  kubeconfig,
+  apiServers: z.array(apiServer),
+  serviceClusterIPRange: z.union([z.string(), z.array(z.string())]),
+  serviceNodePortRange: z.union([z.string(), z.int()]),
+  endpoints: mapping({
+    reconciler: z.enum(['lease', 'master-count', 'none'], {
+      error: ({ input }) => (typeof input === 'string' ? `Reconciler not implemented: ${input}` : undefined),
+    }),
+    masterCount: z.int(),
+    leaseSeconds: z.int(),
+    reconcilePorts: z.boolean(),
+    extraPorts: z.array(endpointPort),
+  }),
+  service: mapping({
+    port: z.int(),
+    securePort: z.int(),
+    nodePort: z.int(),
+    extraPorts: z.array(servicePort),
+    reconcile: z.boolean(),
+  }),
+  systemNamespaces: z.array(text),
+  intervalSeconds: mapping({
+    'system-namespaces': z.int(),
+    'kubernetes-service': z.int(),
+    'cluster-ip-repair': z.int(),
+    'node-port-repair': z.int(),
+  }),
+  maxEventsPerPass: z.int(),
+  callerKeys: z.exactOptional(z.array(text)),
+});
+
+/** A spec whose shape is right. */
+export type ShapedSpec = z.infer<typeof specShape>;
+
+/** What is known of a value whose shape is not right everywhere: what is wrong is `undefined`, and nothing moved. */
+type Draft<T> = T extends readonly (infer Item)[]
+  ? readonly Draft<Item>[] | undefined
+  : T extends object
+    ? { readonly [Field in keyof T]?: Draft<T[Field]> } | undefined
+    : T | undefined;
+
+export type SpecDraft = NonNullable<Draft<ShapedSpec>>;
+export type ServerDraft = NonNullable<NonNullable<SpecDraft['apiServers']>[number]>;
+export type ServicePortDraft = NonNullable<NonNullable<NonNullable<SpecDraft['service']>['extraPorts']>[number]>;
+
+export interface ShapeCheck {
+  readonly faults: readonly SpecFault[];
+  /** For the rules, which look at whatever has the right shape. */
+  readonly draft: SpecDraft;
+  /** The whole of it, when it has no fault. */
+  readonly shaped?: ShapedSpec;
+}
+
+type Issue = z.core.$ZodIssue;
+type Mapping = Readonly<Record<string, unknown>>;
+
+/** Fills in the defaults, and finds all that has the wrong type, is missing, or is not a field. */
+export function checkShape(value: unknown): ShapeCheck {
+  const filled = withDefaults(value, SPEC_DEFAULTS);
+  const parsed = specShape.safeParse(filled);
+  if (parsed.success) return { faults: [], draft: parsed.data, shaped: parsed.data };
+
+  const { issues } = parsed.error;
+  const draft = issues.filter(({ code }) => code !== 'unrecognized_keys').reduce<unknown>(withoutIssue, filled);
+  return {
+    faults: issues.flatMap((issue) => faultsOf(issue, filled)),
+    // Whatever zod found fault with is gone from it, and that is all that a draft promises.
+    draft: (draft ?? {}) as SpecDraft,
+  };
+}
+
+function withDefaults(value: unknown, defaults: Mapping): unknown {
+  if (!isMapping(value)) return value;
+  const filled: Record<string, unknown> = { ...defaults, ...value };
+  for (const [field, standard] of Object.entries(defaults)) {
+    if (filled[field] === undefined) filled[field] = standard;
+    else if (isMapping(standard)) filled[field] = withDefaults(filled[field], standard);
+  }
+  return filled;
+}
+
+function withoutIssue(value: unknown, issue: Issue): unknown {
+  return without(value, pathOf(issue));
+}
+
+/** A copy in which the value at `path` is `undefined`; list items keep their index. */
+function without(value: unknown, path: SpecPath): unknown {
+  const [step, ...rest] = path;
+  if (step === undefined || value === undefined) return undefined;
+  if (Array.isArray(value)) return value.map((item, index) => (index === step ? without(item, rest) : item));
+  return isMapping(value) ? { ...value, [step]: without(value[step], rest) } : undefined;
+}
+
+function faultsOf(issue: Issue, root: unknown): SpecFault[] {
+  const at = pathOf(issue);
+  if (issue.code === 'unrecognized_keys') {
+    return issue.keys.map((key) => unknownField([...at, key], key, issue.message.split(' ')));
+  }
+  const value = valueAt(root, at);
+  const expected = expectation(issue);
+  if (value === undefined && at.length > 0) return [fault(at, 'is required', expected && `write ${expected}`)];
+  if (issue.message.startsWith('Reconciler')) return [fault(at, issue.message, expected && `write ${expected}`)];
+  return [fault(at, `is ${shown(value)}`, expected && `write ${expected}`)];
+}
+
+function unknownField(at: SpecPath, name: string, known: readonly string[]): SpecFault {
+  const meant = nearestName(name, known);
+  return fault(
+    at,
+    'is not a field',
+    meant === undefined ? `the fields here are ${known.join(', ')}` : `write ${meant}`,
+  );
+}
+
+/** What zod wanted, as the end of "write ...". */
+function expectation(issue: Issue): string | undefined {
+  if (issue.code === 'invalid_type') return NOUNS[issue.expected] ?? issue.expected;
+  if (issue.code === 'invalid_value') return `one of ${issue.values.map(String).join(', ')}`;
+  if (issue.code === 'too_small' && issue.origin === 'string') return 'some text';
+  if (issue.code === 'too_small' || issue.code === 'too_big') return NOUNS['int'];
+  return issue.code === 'invalid_union' ? RANGES[String(issue.path[0])] : undefined;
+}
+
+/** The fields that may be written in two ways. */
+const RANGES: Readonly<Record<string, string>> = {
+  serviceClusterIPRange: 'a CIDR such as 10.0.0.0/24, or a list of two of different families',
+  serviceNodePortRange: 'a range such as 30000-32767',
+};
+
+const NOUNS: Readonly<Record<string, string>> = {
+  int: 'a whole number',
+  number: 'a whole number',
+  string: 'text (in quotes, if it looks like something else)',
+  boolean: 'true or false',
+  array: 'a list',
+  object: 'a mapping of fields to values',
+};
+
+const MOST_SHOWN = 40;
+
+function shown(value: unknown): string {
+  if (value === null || value === undefined || value === '') return 'empty';
+  if (Array.isArray(value)) return 'a list';
+  if (typeof value === 'object') return 'a mapping';
+  const text = typeof value === 'string' ? JSON.stringify(value) : String(value);
+  return text.length > MOST_SHOWN ? `${text.slice(0, MOST_SHOWN)}...` : text;
+}
+
+function pathOf({ path }: Issue): SpecPath {
+  return path.map((step) => (typeof step === 'number' ? step : String(step)));
+}
+
+function valueAt(root: unknown, path: SpecPath): unknown {
+  return path.reduce<unknown>((value, step) => {
+    if (Array.isArray(value)) return value[Number(step)];
+    return isMapping(value) ? value[step] : undefined;
+  }, root);
+}
+
+function isMapping(value: unknown): value is Mapping {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,224 @@
+import { AllocatorError } from '../allocator/errors.ts';
+import { canonicalAddress } from '../allocator/ip-address.ts';
+import { portIntervalText } from '../allocator/port-range.ts';
+import {
+  type ApiServerSpec,
+  type ClusterSpec,
+  type KubeconfigSpec,
+  LEASE_INTERVALS,
+  LOOPS,
+  SCHEDULE_SECONDS,
+} from '../cluster/cluster-spec.ts';
+import { apiServerFaults, type SpecOptions, withAutoAddress } from './api-server-rules.ts';
+import { isClusterName, isDnsLabel } from './names.ts';
+import {
+  extraPortFaults,
+  nodePortRangeFaults,
+  readNodePortRange,
+  readServiceRanges,
+  servicePortFaults,
+  serviceRangeFaults,
+} from './network-rules.ts';
+import { fault, type SpecFault } from './spec-fault.ts';
+import { checkShape, type ShapedSpec, type SpecDraft } from './spec-shape.ts';
+
+export type SpecResult = { readonly spec: ClusterSpec } | { readonly faults: readonly SpecFault[] };
+
+/**
+ * A cluster spec from what a YAML or JSON file said, with every default filled in; or all of its faults at once, never
+ * a part of it. Any value may be given, none makes it throw.
+ */
+export function validateClusterSpec(value: unknown, options: SpecOptions = {}): SpecResult {
+  const resolved = withAutoAddress(value, options);
+  const { faults: shapeFaults, draft, shaped } = checkShape(resolved.value);
+  const faults = [...shapeFaults, ...ruleFaults(draft, resolved.refusal)];
+  const spec = shaped && faults.length === 0 ? completed(shaped) : undefined;
+  return spec === undefined ? { faults } : { spec };
+}
+
+/** Each rule looks at what is there in the right shape, so that one fault hides no other. */
+function ruleFaults(draft: SpecDraft, autoRefusal: string): SpecFault[] {
+  const { serviceClusterIPRange: ranges, allocator } = draft;
+  return [
+    ...nameFaults(draft),
+    ...kubeconfigFaults(draft),
+    ...apiServerFaults(draft, autoRefusal),
+    ...(ranges === undefined ? [] : serviceRangeFaults(ranges, allocator)),
+    ...nodePortRangeFaults(draft),
+    ...masterCountFaults(draft),
+    ...leaseFaults(draft),
+    ...servicePortFaults(draft),
+    ...extraPortFaults(draft),
+    ...systemNamespaceFaults(draft),
+    ...intervalFaults(draft),
+    ...maxEventsFaults(draft),
+    ...callerKeyFaults(draft),
+  ];
+}
+
+/** `undefined` only for what the rules refuse. */
+function completed(shaped: ShapedSpec): ClusterSpec | undefined {
+  const { kubeconfig, serviceClusterIPRange, serviceNodePortRange, apiServers, service, ...asIs } = shaped;
+  const { primary, secondary } = readServiceRanges(serviceClusterIPRange);
+  const nodePorts = readNodePortRange(serviceNodePortRange);
+  if (primary === undefined || nodePorts instanceof AllocatorError) return undefined;
+  return {
+    ...asIs,
+    kubeconfig: completedKubeconfig(kubeconfig),
+    apiServers: apiServers.map(completedApiServer),
+    serviceClusterIPRanges: secondary === undefined ? [primary.text] : [primary.text, secondary.text],
+    serviceNodePortRange: portIntervalText(nodePorts),
+    service: {
+      ...service,
+      extraPorts: service.extraPorts.map((port) => ({ ...port, targetPort: port.targetPort ?? port.port })),
+    },
+  };
+}
+
+function completedApiServer({ address, host, kind, probe }: ShapedSpec['apiServers'][number]): ApiServerSpec {
+  const complete = { ...probe, path: probe.path ?? '/readyz' };
+  return address === undefined
+    ? { host: (host ?? '').toLowerCase(), kind: 'shared', probe: complete }
+    : { address: canonicalAddress(address) ?? address, kind: kind ?? 'server', probe: complete };
+}
+
+const DAY_SECONDS = 86_400;
+const MOST_EVENTS = 10_000;
+
+/** A pass runs when its schedule does: an interval that is no multiple of it could not be kept. */
+function intervalFaults({ intervalSeconds }: SpecDraft): SpecFault[] {
+  return LOOPS.flatMap((loop) => {
+    const seconds = intervalSeconds?.[loop];
+    const schedule = SCHEDULE_SECONDS[loop];
+    if (seconds === undefined || (seconds > 0 && seconds <= DAY_SECONDS && seconds % schedule === 0)) return [];
+    const fix = `write a multiple of ${schedule}, at most ${DAY_SECONDS} (a day)`;
+    return [
+      fault(
+        ['intervalSeconds', loop],
+        `${loop} cannot run every ${seconds} s: its schedule is every ${schedule} s`,
+        fix,
+      ),
+    ];
+  });
+}
+
+/** Else a tick that comes a little late would find every lease run out. */
+function leaseFaults({ endpoints, intervalSeconds }: SpecDraft): SpecFault[] {
+  const { leaseSeconds, reconciler } = endpoints ?? {};
+  if (leaseSeconds === undefined || reconciler === undefined || reconciler === 'none') return [];
+  const at = ['endpoints', 'leaseSeconds'];
+  if (leaseSeconds < 1 || leaseSeconds > DAY_SECONDS) {
+    return [fault(at, `${leaseSeconds} s is no time for a lease`, `write seconds from 15 to ${DAY_SECONDS} (a day)`)];
+  }
+  const interval = intervalSeconds?.['kubernetes-service'];
+  if (interval === undefined || leaseSeconds >= LEASE_INTERVALS * interval) return [];
+  const message = `${leaseSeconds} s is less than ${LEASE_INTERVALS} times the interval of kubernetes-service, ${interval} s`;
+  return [fault(at, message, `write ${Math.ceil(LEASE_INTERVALS * interval)} or more`)];
+}
+
+function masterCountFaults({ endpoints, apiServers }: SpecDraft): SpecFault[] {
+  const { masterCount, reconciler } = endpoints ?? {};
+  if (masterCount === undefined) return [];
+  const at = ['endpoints', 'masterCount'];
+  if (masterCount < 1) {
+    const message = `--apiserver-count should be a positive number, but value '${masterCount}' provided`;
+    return [fault(at, message, 'write the number of API servers')];
+  }
+  const servers = apiServers?.length ?? 0;
+  if (reconciler !== 'master-count' || masterCount >= servers) return [];
+  return [
+    fault(at, `${masterCount} is less than the ${servers} API servers in apiServers`, `write ${servers} or more`),
+  ];
+}
+
+function maxEventsFaults({ maxEventsPerPass: most }: SpecDraft): SpecFault[] {
+  if (most === undefined || (most >= 0 && most <= MOST_EVENTS)) return [];
+  return [fault(['maxEventsPerPass'], `${most} is no number of events`, `write a number from 0 to ${MOST_EVENTS}`)];
+}
+
+const AT = 'kubeconfig';
+const STORES = ['file', 'secretsManager', 'ssm'] as const;
+type Store = (typeof STORES)[number];
+
+/** As `CreateSecret` and `PutParameter` take names, and ARNs of either. */
+const SECRET_NAME = /^[\w/+=.@-]{1,512}$/;
+const PARAMETER_NAME = /^[\w./-]{1,1011}$/;
+const SECRET_ARN = /^arn:aws[\w-]*:secretsmanager:[\w-]+:\d{12}:secret:[\w/+=.@-]+$/;
+const PARAMETER_ARN = /^arn:aws[\w-]*:ssm:[\w-]+:\d{12}:parameter\/[\w./-]+$/;
+const ROLE_ARN = /^arn:aws[\w-]*:iam::\d{12}:role\/[\w+=,.@/-]+$/;
+
+/** One place to read from, and a role only where there is something to be allowed to. */
+function kubeconfigFaults({ kubeconfig }: SpecDraft): SpecFault[] {
+  if (kubeconfig === undefined) return [];
+  const said = STORES.filter((store) => store in kubeconfig);
+  if (said.length === 0) {
+    return [fault([AT], 'says neither file, secretsManager nor ssm', 'write secretsManager: the name of a secret')];
+  }
+  if (said.length > 1) return [fault([AT], `has both ${said.join(' and ')}`, 'keep the one to read from')];
+  return [
+    ...said.flatMap((store) => fileNameFaults(store, kubeconfig[store])),
+    ...roleFaults(said, kubeconfig.roleArn),
+  ];
+}
+
+function fileNameFaults(store: Store, name: string | undefined): SpecFault[] {
+  if (name === undefined) return [];
+  if (store === 'secretsManager' && !SECRET_NAME.test(name) && !SECRET_ARN.test(name)) {
+    const fix = 'write one such as kube-bootstrap-controller/dev/prod-eu-1, or the ARN of the secret';
+    return [fault([AT, store], `${JSON.stringify(name)} is no name of a secret`, fix)];
+  }
+  if (store === 'ssm' && !PARAMETER_NAME.test(name) && !PARAMETER_ARN.test(name)) {
+    const fix = 'write one such as /kube-bootstrap-controller/dev/prod-eu-1, or the ARN of the parameter';
+    return [fault([AT, store], `${JSON.stringify(name)} is no name of a parameter`, fix)];
+  }
+  return [];
+}
+
+function roleFaults(said: readonly Store[], roleArn: string | undefined): SpecFault[] {
+  if (roleArn === undefined) return [];
+  const at = [AT, 'roleArn'];
+  if (said.includes('file')) return [fault(at, 'has no meaning beside a file', 'leave it out')];
+  if (ROLE_ARN.test(roleArn)) return [];
+  const fix = 'write one such as arn:aws:iam::123456789012:role/read-kubeconfigs';
+  return [fault(at, `${JSON.stringify(roleArn)} is no ARN of a role`, fix)];
+}
+
+/** What the rules let pass, as one of its kinds. */
+function completedKubeconfig(shaped: ShapedSpec['kubeconfig']): KubeconfigSpec {
+  const { file, secretsManager, ssm, roleArn, context } = shaped;
+  const chosen = context === undefined ? {} : { context };
+  if (file !== undefined) return { file, ...chosen };
+  const role = roleArn === undefined ? {} : { roleArn };
+  return secretsManager === undefined ? { ssm: ssm ?? '', ...role, ...chosen } : { secretsManager, ...role, ...chosen };
+}
+
+/** A cluster's name is a key of the table, and part of others. */
+function nameFaults({ name }: SpecDraft): SpecFault[] {
+  if (name === undefined || isClusterName(name)) return [];
+  return [fault(['name'], `${quoted(name)} is no cluster name`, 'use a-z, 0-9 and hyphens, at most 63 of them')];
+}
+
+function systemNamespaceFaults({ systemNamespaces: names = [] }: SpecDraft): SpecFault[] {
+  return names.flatMap((name, index) => {
+    const at = ['systemNamespaces', index];
+    if (name === undefined) return [];
+    if (names.indexOf(name) < index) return [fault(at, `${quoted(name)} is listed twice`, 'list each namespace once')];
+    if (isDnsLabel(name)) return [];
+    return [fault(at, `${quoted(name)} is no namespace name`, 'use a-z, 0-9 and hyphens inside, at most 63 of them')];
+  });
+}
+
+function callerKeyFaults({ callerKeys: hashes = [] }: SpecDraft): SpecFault[] {
+  return hashes.flatMap((hash, index) => {
+    const at = ['callerKeys', index];
+    if (hash === undefined) return [];
+    if (hashes.indexOf(hash) < index) return [fault(at, 'is listed twice', 'list the hash of each key once')];
+    if (/^[0-9a-f]{64}$/.test(hash)) return [];
+    // Not quoted: it may be the key itself.
+    return [fault(at, 'is no SHA-256 hash in hex', 'write 64 of 0-9 and a-f: printf %s KEY | sha256sum')];
+  });
+}
+
+function quoted(name: string): string {
+  return JSON.stringify(name.length > 70 ? `${name.slice(0, 70)}...` : name);
+}

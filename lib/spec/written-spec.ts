@@ -1,0 +1,131 @@
+import type { ApiServerSpec, ClusterSpec } from '../cluster/cluster-spec.ts';
+import { SPEC_DEFAULTS } from './spec-shape.ts';
+
+/**
+ * A spec as a person writes it in a file: what has its default is left out. What is read from it again
+ * (`validateClusterSpec`) is the same spec.
+ */
+export function writtenSpec({ apiServers, serviceClusterIPRanges, ...spec }: ClusterSpec): object {
+  const { name, mode, kubeconfig, ...rest } = spec;
+  const [primary, secondary] = serviceClusterIPRanges;
+  const serviceClusterIPRange = secondary === undefined ? primary : [primary, secondary];
+  const written = { apiServers: apiServers.map(writtenApiServer), serviceClusterIPRange, ...rest };
+  return { name, mode, kubeconfig, ...differing(written, SPEC_DEFAULTS) };
+}
+
+function writtenApiServer({ probe: { url, path, ...probe }, ...server }: ApiServerSpec): object {
+  const asked = { ...(url === undefined ? { path } : { url }), ...probe };
+  return differing({ ...server, probe: asked }, 'host' in server ? HOST_DEFAULTS : ADDRESS_DEFAULTS);
+}
+
+const PROBE_DEFAULTS = { path: '/readyz', authenticate: false };
+const ADDRESS_DEFAULTS = { kind: 'server', probe: PROBE_DEFAULTS };
+const HOST_DEFAULTS = { kind: 'shared', probe: PROBE_DEFAULTS };
+
+/** The fields whose values are not those of `defaults`; of a mapping, those of its fields. */
+function differing(value: object, defaults: object): object {
+  const known = new Map<string, unknown>(Object.entries(defaults));
+  const fields = Object.entries(value).flatMap(([field, own]): [string, unknown][] => {
+    const usual = known.get(field);
+    if (!isMapping(own) || !isMapping(usual)) return same(own, usual) ? [] : [[field, own]];
+    const left = differing(own, usual);
+    return Object.keys(left).length === 0 ? [] : [[field, left]];
+  });
+  return Object.fromEntries(fields);
+}
+
+/** Texts, numbers, and lists of texts: lists of anything else are empty by default. */
+function same(one: unknown, other: unknown): boolean {
+  if (!Array.isArray(one) || !Array.isArray(other)) return one === other;
+  return one.length === other.length && one.every((item, index) => item === other[index]);
+}
+
+function isMapping(value: unknown): value is object {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** Data that reads as JSON. */
+export type Plain =
+  | null
+  | boolean
+  | number
+  | string
+  | readonly Plain[]
+  | { readonly [field: string]: Plain | undefined };
+
+/** One field in which two specs differ, named as a spec file has it. */
+export interface FieldDifference {
+  /** `mode`, `endpoints.leaseSeconds`, `apiServers[203.0.113.10].probe.path`. */
+  readonly field: string;
+  /** Absent: the field is new. */
+  readonly before?: Plain;
+  /** Absent: the field is gone. */
+  readonly after?: Plain;
+}
+
+type Fields = { readonly [field: string]: Plain | undefined };
+
+/** Field by field, in the order of the spec. Entries of lists are told apart by what they are about, not by their place. */
+export function specDifference(before: ClusterSpec, after: ClusterSpec): FieldDifference[] {
+  return differences('', asWritten(before), asWritten(after));
+}
+
+/** A difference as a line: `mode: observe -> enforce`. */
+export function differenceLine({ field, before, after }: FieldDifference): string {
+  return `${field}: ${valueText(before)} -> ${valueText(after)}`;
+}
+
+/** The ranges have another name in the file, and are one text there. */
+function asWritten({ serviceClusterIPRanges, serviceNodePortRange, ...spec }: ClusterSpec): Plain {
+  const written = { ...spec, serviceClusterIPRange: serviceClusterIPRanges.join(','), serviceNodePortRange };
+  return JSON.parse(JSON.stringify(written)) as Plain;
+}
+
+function differences(field: string, before: Plain | undefined, after: Plain | undefined): FieldDifference[] {
+  if (isFields(before) && isFields(after)) return ofFields(before, after, (name) => within(field, name));
+  const entries = [before, after].map(entriesByName);
+  const [old, now] = entries;
+  if (old !== undefined && now !== undefined) {
+    const found = ofFields(old, now, (name) => `${field}[${name}]`);
+    if (found.length > 0 || Object.keys(old).join() === Object.keys(now).join()) return found;
+    return [{ field: `${field} (order)`, before: Object.keys(old), after: Object.keys(now) }];
+  }
+  if (JSON.stringify(before) === JSON.stringify(after)) return [];
+  return [{ field, ...(before !== undefined && { before }), ...(after !== undefined && { after }) }];
+}
+
+function ofFields(before: Fields, after: Fields, fieldOf: (name: string) => string): FieldDifference[] {
+  const names = new Set([...Object.keys(after), ...Object.keys(before)]);
+  return [...names].flatMap((name) => differences(fieldOf(name), before[name], after[name]));
+}
+
+function within(field: string, name: string): string {
+  return field === '' ? name : `${field}.${name}`;
+}
+
+/** The entries of a list of which each says what it is about, by that; `undefined` for any other value. */
+function entriesByName(value: Plain | undefined): Fields | undefined {
+  if (!isList(value)) return undefined;
+  const named = value.map((entry) => {
+    const name = isFields(entry) ? (entry['address'] ?? entry['host'] ?? entry['name']) : undefined;
+    return typeof name === 'string' ? ([name, entry] as const) : undefined;
+  });
+  const known = named.filter((entry) => entry !== undefined);
+  return known.length === value.length ? Object.fromEntries(known) : undefined;
+}
+
+function valueText(value: Plain | undefined): string {
+  if (value === undefined) return '<none>';
+  if (isList(value)) return `[${value.map(valueText).join(', ')}]`;
+  if (!isFields(value)) return String(value);
+  const fields = Object.entries(value).map(([name, content]) => `${name}: ${valueText(content)}`);
+  return `{${fields.join(', ')}}`;
+}
+
+function isList(value: Plain | undefined): value is readonly Plain[] {
+  return Array.isArray(value);
+}
+
+function isFields(value: Plain | undefined): value is Fields {
+  return typeof value === 'object' && value !== null && !isList(value);
+}

@@ -1,0 +1,199 @@
+import { TableError } from './errors.ts';
+import type { Item, TableValue } from './key-value-table.ts';
+
+type Fields = { readonly [field: string]: TableValue | undefined };
+
+const utf8 = new TextEncoder();
+
+export function isList(value: TableValue): value is readonly TableValue[] {
+  return Array.isArray(value);
+}
+
+/** The fields of a map; `undefined` for any other value. */
+export function fieldsIn(value: TableValue): Fields | undefined {
+  const isMap = typeof value === 'object' && value !== null && !isList(value) && !(value instanceof Uint8Array);
+  return isMap ? value : undefined;
+}
+
+/**
+ * A copy of the value as every table keeps it: fields that are undefined dropped, binary as plain bytes.
+ * @throws TableError `Unexpected` for a number that would come back as another.
+ */
+export function storedForm(value: TableValue): TableValue {
+  if (typeof value === 'number') return storedNumber(value);
+  if (value instanceof Uint8Array) return new Uint8Array(value);
+  if (value === null || typeof value !== 'object') return value;
+  if (isList(value)) return value.map(storedForm);
+  return Object.fromEntries(definedFields(value).map(([field, content]) => [field, storedForm(content)]));
+}
+
+/** Whether both would be stored alike. */
+export function sameValue(one: TableValue, other: TableValue): boolean {
+  if (one instanceof Uint8Array || other instanceof Uint8Array) {
+    return one instanceof Uint8Array && other instanceof Uint8Array && sameBytes(one, other);
+  }
+  if (one === null || other === null || typeof one !== 'object' || typeof other !== 'object') return one === other;
+  if (isList(one) || isList(other)) return isList(one) && isList(other) && sameList(one, other);
+  return sameFields(one, other);
+}
+
+/** How many bytes the value takes in an item, as DynamoDB counts them (about: it publishes no exact rule for numbers). */
+export function storedSize(value: TableValue): number {
+  if (typeof value === 'string') return utf8.encode(value).length;
+  if (typeof value === 'number') return 1 + Math.ceil(String(value).length / 2);
+  if (value instanceof Uint8Array) return value.length;
+  if (value === null || typeof value !== 'object') return 1;
+  const parts = isList(value)
+    ? value.map(storedSize)
+    : definedFields(value).map(([field, content]) => storedSize(field) + storedSize(content));
+  return 3 + parts.reduce((sum, size) => sum + size + 1, 0);
+}
+
+export function definedFields(fields: Fields): [string, TableValue][] {
+  return Object.entries(fields).flatMap(([field, content]) => (content === undefined ? [] : [[field, content]]));
+}
+
+function storedNumber(value: number): number {
+  if (Number.isFinite(value) && Math.abs(value) <= Number.MAX_SAFE_INTEGER) return value;
+  throw new TableError('Unexpected', `The table does not keep the number ${value} exactly; store it as text.`);
+}
+
+function sameBytes(one: Uint8Array, other: Uint8Array): boolean {
+  return one.length === other.length && one.every((byte, index) => byte === other[index]);
+}
+
+function sameList(one: readonly TableValue[], other: readonly TableValue[]): boolean {
+  return one.length === other.length && one.every((element, index) => sameValue(element, other[index] ?? null));
+}
+
+function sameFields(one: Fields, other: Fields): boolean {
+  const fields = definedFields(one);
+  if (fields.length !== definedFields(other).length) return false;
+  return fields.every(([field, content]) => {
+    const counterpart = Object.hasOwn(other, field) ? other[field] : undefined;
+    return counterpart !== undefined && sameValue(content, counterpart);
+  });
+}
+
+/** Reads the fields of a stored value, each of the kind that is asked for; anything else is `Corrupt`. */
+export interface ItemFields {
+  text(field: string): string;
+  optionalText(field: string): string | undefined;
+  /** A whole number of at least 0. */
+  count(field: string): number;
+  flag(field: string): boolean;
+  bytes(field: string): Uint8Array;
+  oneOf<Text extends string>(field: string, texts: readonly Text[]): Text;
+  number(field: string): number;
+  optionalNumber(field: string): number | undefined;
+  fields(field: string): ItemFields;
+  optionalFields(field: string): ItemFields | undefined;
+  /** What `read` makes of each field of a map of any names. */
+  each<Content>(field: string, read: (fields: ItemFields, name: string) => Content): Record<string, Content>;
+  list(field: string): ItemFields[];
+  /** A list of texts, `least` of them at least. */
+  texts(field: string, least: number): readonly string[];
+}
+
+const FIRST_SCHEMA = 1;
+const PUT_RIGHT = 'put it right, or remove it to start anew';
+
+/**
+ * The fields of an item's value. It is read in `schema` and in the one before; what differs between them is the
+ * caller's to tell by `item.schema`. `remedy` is what to do about an item that does not parse.
+ * @throws TableError `SchemaTooNew` for an item that a later version wrote, `Corrupt` for one that does not parse.
+ */
+export function fieldsOf(item: Item, schema: number, remedy: string = PUT_RIGHT): ItemFields {
+  const corrupt = (what: string) =>
+    new TableError(
+      'Corrupt',
+      `Item ${item.cluster}/${item.key} does not parse: ${what}. It is left as it is; ${remedy}.`,
+    );
+  if (item.schema > schema) {
+    throw new TableError(
+      'SchemaTooNew',
+      `Item ${item.cluster}/${item.key} has schema ${item.schema} and this version reads ${schema}: it is left as it is; deploy the newer version.`,
+    );
+  }
+  if (item.schema < Math.max(FIRST_SCHEMA, schema - 1)) {
+    throw corrupt(
+      `its schema is ${item.schema}, which ${item.schema < FIRST_SCHEMA ? 'no' : 'only an older'} version wrote`,
+    );
+  }
+  return reader(corrupt, '', item.value);
+}
+
+function reader(corrupt: (what: string) => TableError, path: string, value: TableValue): ItemFields {
+  const fields = fieldsIn(value);
+  if (fields === undefined) throw corrupt(`${path === '' ? 'its value' : path.slice(0, -1)} is not a map`);
+
+  /** The field when it is of the kind wanted, `undefined` when there is none. */
+  const optional = <Kind extends TableValue>(field: string, kind: string, is: (v: TableValue) => v is Kind) => {
+    const content = fields[field];
+    if (content === undefined) return undefined;
+    if (!is(content)) throw corrupt(`${path}${field} is not ${kind}`);
+    return content;
+  };
+  const required = <Kind>(field: string, content: Kind | undefined): Kind => {
+    if (content === undefined) throw corrupt(`${path}${field} is missing`);
+    return content;
+  };
+  const optionalText = (field: string) => optional(field, 'text', isText);
+  const optionalNumber = (field: string) => optional(field, 'a number', isNumber);
+  const optionalFields = (field: string) => {
+    const content = fields[field];
+    return content === undefined ? undefined : reader(corrupt, `${path}${field}.`, content);
+  };
+
+  return {
+    optionalText,
+    optionalNumber,
+    optionalFields,
+    text: (field) => required(field, optionalText(field)),
+    count: (field) => required(field, optional(field, 'a whole number of at least 0', isCount)),
+    number: (field) => required(field, optionalNumber(field)),
+    flag: (field) => required(field, optional(field, 'true or false', isFlag)),
+    bytes: (field) => required(field, optional(field, 'binary', isBytes)),
+    fields: (field) => required(field, optionalFields(field)),
+    each: (field, read) => {
+      const inner = required(field, optionalFields(field));
+      const names = Object.keys(fieldsIn(fields[field] ?? null) ?? {});
+      return Object.fromEntries(names.map((name) => [name, read(inner, name)]));
+    },
+    list: (field) =>
+      required(field, optional(field, 'a list', isList)).map((element, index) =>
+        reader(corrupt, `${path}${field}[${index}].`, element),
+      ),
+    texts: (field, least) => {
+      const isTexts = (content: TableValue): content is readonly string[] =>
+        isList(content) && content.length >= least && content.every(isText);
+      return required(field, optional(field, `a list of texts, ${least} or more`, isTexts));
+    },
+    oneOf: (field, texts) => {
+      const text = required(field, optionalText(field));
+      const found = texts.find((candidate) => candidate === text);
+      if (found === undefined) throw corrupt(`${path}${field} is none of ${texts.join(', ')}`);
+      return found;
+    },
+  };
+}
+
+function isText(value: TableValue): value is string {
+  return typeof value === 'string';
+}
+
+function isCount(value: TableValue): value is number {
+  return Number.isSafeInteger(value) && Number(value) >= 0;
+}
+
+function isNumber(value: TableValue): value is number {
+  return typeof value === 'number';
+}
+
+function isFlag(value: TableValue): value is boolean {
+  return typeof value === 'boolean';
+}
+
+function isBytes(value: TableValue): value is Uint8Array {
+  return value instanceof Uint8Array;
+}

@@ -1,0 +1,59 @@
+import { describe, expect, test } from '@jest/globals';
+import { nearestName } from '../../lib/cluster/values.ts';
+import { describeFaults, fault } from '../../lib/spec/spec-fault.ts';
+
+describe('the path of a fault', () => {
+  test.each([
+    { at: [], path: '' },
+    { at: ['mode'], path: 'mode' },
+    { at: ['apiServers', 1, 'probe', 'url'], path: 'apiServers[1].probe.url' },
+    { at: ['intervalSeconds', 'node-port-repair'], path: 'intervalSeconds.node-port-repair' },
+    { at: ['service', 'a b'], path: 'service["a b"]' },
+    { at: ['a.b'], path: '["a.b"]' },
+    { at: [''], path: '[""]' },
+  ])('of $at is "$path"', ({ at, path }) => {
+    expect(fault(at, 'is wrong').path).toBe(path);
+  });
+});
+
+describe('the description of faults', () => {
+  test('has a line for each, with its place, and what would be right below', () => {
+    const faults = [
+      { ...fault(['mode'], 'is required', 'write one of observe, enforce'), position: { line: 1, column: 1 } },
+      { ...fault(['apiServers', 0, 'kind'], 'is "x"'), position: { line: 12, column: 5 } },
+    ];
+    expect(describeFaults('cluster.yml', faults)).toBe(
+      [
+        'cluster.yml: 2 faults',
+        '  1:1   mode: is required',
+        '        write one of observe, enforce',
+        '  12:5  apiServers[0].kind: is "x"',
+      ].join('\n'),
+    );
+  });
+
+  test('of one fault of the whole, without a place', () => {
+    expect(describeFaults('cluster.json', [fault([], 'is a list')])).toBe('cluster.json: 1 fault\n  -  is a list');
+  });
+});
+
+describe('the nearest name', () => {
+  const known = ['name', 'mode', 'apiServers', 'serviceClusterIPRange', 'systemNamespaces'];
+
+  test.each([
+    { name: 'nmae', nearest: 'name' },
+    { name: 'Mode', nearest: 'mode' },
+    { name: 'apiservers', nearest: 'apiServers' },
+    { name: 'servers', nearest: 'apiServers' },
+    { name: 'service-cluster-ip-range', nearest: 'serviceClusterIPRange' },
+    { name: 'serviceClusterIPRanges', nearest: 'serviceClusterIPRange' },
+    { name: 'colour', nearest: undefined },
+    { name: '', nearest: undefined },
+  ])('of "$name" is $nearest', ({ name, nearest }) => {
+    expect(nearestName(name, known)).toBe(nearest);
+  });
+
+  test('of one that is longer than all of them is none', () => {
+    expect(nearestName('x'.repeat(100_000), known)).toBeUndefined();
+  });
+});

@@ -1,0 +1,311 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from '@jest/globals';
+import { build } from 'esbuild';
+import fc from 'fast-check';
+import { parse } from 'yaml';
+import { parseClusterSpec } from '../../lib/spec/parse-cluster-spec.ts';
+import { type JsonSchema, SPEC_FIELDS, specJsonSchema } from '../../lib/spec/spec-json-schema.ts';
+import { validateClusterSpec } from '../../lib/spec/validate-cluster-spec.ts';
+import { schemaFaults } from '../support/json-schema-check.ts';
+import { aSpec, faultsOf, minimal } from './spec-support.ts';
+
+const repository = join(import.meta.dirname, '..', '..');
+const read = (file: string) => readFileSync(join(repository, file), 'utf8');
+const example = read('cluster.example.yml');
+const schema = specJsonSchema();
+
+/** The paths of all fields, and with them their schemas. */
+function fieldsOf(part: JsonSchema, path = ''): (readonly [string, JsonSchema])[] {
+  const { properties = {}, items } = part as { properties?: Record<string, JsonSchema>; items?: JsonSchema };
+  const own = Object.entries(properties).flatMap(([name, field]) => {
+    const at = path === '' ? name : `${path}.${name}`;
+    return [[at, field] as const, ...fieldsOf(field, at)];
+  });
+  return items === undefined ? own : [...own, ...fieldsOf(items, `${path}[]`)];
+}
+
+const fields = fieldsOf(schema);
+
+describe('the committed schema', () => {
+  test('is what the shape says today: npm run docs writes it', () => {
+    expect(JSON.parse(read('docs/cluster-spec.schema.json'))).toEqual(schema);
+  });
+
+  test('is plain JSON', () => {
+    expect(JSON.parse(JSON.stringify(schema))).toStrictEqual(schema);
+  });
+
+  test('is named by the example for editors, on its first line and from where it lies', () => {
+    const [first = ''] = example.split('\n');
+    const [, named = ''] = /^# yaml-language-server: \$schema=(\S+)$/.exec(first) ?? [];
+    expect(JSON.parse(read(named))).toHaveProperty('$schema', 'https://json-schema.org/draft/2020-12/schema');
+  });
+});
+
+describe('the schema', () => {
+  test('takes the example, and so do the rules', () => {
+    expect(schemaFaults(schema, parse(example))).toEqual([]);
+    expect(parseClusterSpec(example)).toHaveProperty('spec');
+  });
+
+  test('has words for every field, and no words for another', () => {
+    expect(fields.filter(([, field]) => typeof field['description'] !== 'string').map(([path]) => path)).toEqual([]);
+    const paths = new Set(fields.map(([path]) => path));
+    const lists = (path: string) => path.endsWith('[]') && paths.has(path.slice(0, -2));
+    expect(Object.keys(SPEC_FIELDS).filter((path) => !paths.has(path) && !lists(path))).toEqual([]);
+  });
+
+  test('lets no mapping have other fields', () => {
+    const open = [['', schema] as const, ...fields.map(([path, field]) => [path, itemOf(field)] as const)]
+      .filter(([, field]) => field['properties'] !== undefined && field['additionalProperties'] !== false)
+      .map(([path]) => path);
+    expect(open).toEqual([]);
+  });
+
+  test('takes its own examples and defaults', () => {
+    const untaken = fields.flatMap(([path, field]) => {
+      const { examples = [], default: standard, ...rest } = field;
+      const values = [...(examples as unknown[]), ...(standard === undefined ? [] : [standard])];
+      return values.flatMap((value) => schemaFaults(rest, value, path));
+    });
+    expect(untaken).toEqual([]);
+  });
+
+  test('says of each default what the rules fill in', () => {
+    const result = validateClusterSpec({ ...minimal, endpoints: { extraPorts: [{ name: 'a', port: 1 }] } });
+    const filled: unknown = 'spec' in result ? result.spec : undefined;
+    for (const [path, { default: standard }] of fields) {
+      if (standard === undefined || path === 'serviceClusterIPRange') continue;
+      const steps = path.replaceAll('[]', '.0').split('.');
+      const value = steps.reduce<unknown>((at, step) => Object(at)[step], filled);
+      // The Service has no port of its own to look at.
+      if (!path.startsWith('service.extraPorts') && path !== 'apiServers[].probe')
+        expect([path, value]).toEqual([path, standard]);
+    }
+  });
+});
+
+function itemOf(field: JsonSchema): JsonSchema {
+  return (field['items'] as JsonSchema | undefined) ?? field;
+}
+
+const port = { name: 'konnectivity', port: 8132 };
+
+describe('what the rules take, the schema takes', () => {
+  test.each([
+    ['what must be said', {}],
+    [
+      'a secret of another account',
+      { kubeconfig: { secretsManager: 'a/b', roleArn: 'arn:aws:iam::123456789012:role/r' } },
+    ],
+    ['a parameter', { kubeconfig: { ssm: '/a/b', context: 'admin' } }],
+    ['a host', { apiServers: [{ host: 'api.example.com', kind: 'shared' }] }],
+    ['an address in an old form', { apiServers: [{ address: '010.0.0.1', kind: 'shared' }] }],
+    [
+      'a probe that goes elsewhere',
+      { apiServers: [{ address: '10.0.0.1', probe: { url: 'http://10.9.0.1/readyz' } }] },
+    ],
+    [
+      'a probe with everything',
+      { apiServers: [{ address: '10.0.0.1', probe: { path: '/livez?verbose', serverName: 'a', authenticate: true } }] },
+    ],
+    [
+      'nobody to serve, when nothing is published',
+      { apiServers: [], endpoints: { reconciler: 'none', leaseSeconds: 0 } },
+    ],
+    ['two ranges in one text', { serviceClusterIPRange: '10.0.0.0/16,fd00:10::/112' }],
+    ['two ranges in a list', { serviceClusterIPRange: ['10.0.0.0/16', 'fd00:10::/112'] }],
+    ['one node port', { serviceNodePortRange: 30000 }],
+    ['node ports and so many after them', { serviceNodePortRange: '30000+100' }],
+    ['no range at all, which is the default one', { serviceClusterIPRange: '', serviceNodePortRange: '' }],
+    [
+      'as many API servers as there are',
+      { endpoints: { reconciler: 'master-count', masterCount: 3, reconcilePorts: false } },
+    ],
+    [
+      'extra ports',
+      {
+        endpoints: { extraPorts: [{ ...port, protocol: 'UDP' }] },
+        service: { extraPorts: [{ ...port, targetPort: 1 }] },
+      },
+    ],
+    ['node ports', { service: { nodePort: 30001, extraPorts: [{ ...port, nodePort: 30002 }] } }],
+    ['no namespaces', { systemNamespaces: [] }],
+    ['longer intervals', { intervalSeconds: { 'cluster-ip-repair': 360 } }],
+    ['no events', { maxEventsPerPass: 0 }],
+  ])('%s', (_name, fieldsSaid) => {
+    expect(faultsOf(aSpec(fieldsSaid))).toEqual([]);
+    expect(schemaFaults(schema, aSpec(fieldsSaid))).toEqual([]);
+  });
+
+  const some = fc.constantFrom;
+  const number = some(-1, 0, 1, 10, 15, 60, 180, 360, 443, 30_001, 86_400, 86_401, 1.5);
+  const part = (fieldsSaid: Record<string, fc.Arbitrary<unknown>>) => fc.record(fieldsSaid, { requiredKeys: [] });
+  const range = some('10.0.0.0/16', 'fd00::/112', '10.1.0.0/16', '10.0.0.0/8', '', 'x');
+  const anyField: Record<string, fc.Arbitrary<unknown>> = {
+    name: some('prod-1', '-', 'A', ''),
+    mode: some('observe', 'enforce', 'watch'),
+    allocator: some('table', 'apiserver', 'none'),
+    kubeconfig: part({
+      file: some('a', ''),
+      ssm: some('/a', ' '),
+      secretsManager: some('a/b', ' '),
+      context: some('a'),
+    }),
+    apiServers: fc.array(
+      part({
+        address: some('10.0.0.1', '::ffff:10.0.0.2', 'auto'),
+        host: some('a.example', '10.0.0.1'),
+        kind: some('server', 'shared'),
+        probe: part({ path: some('/a', 'a'), url: some('https://a/b', ' HTTP:a'), authenticate: fc.boolean() }),
+      }),
+      { maxLength: 2 },
+    ),
+    serviceClusterIPRange: fc.oneof(range, some('10.0.0.0/16,fd00::/112'), fc.array(range, { maxLength: 3 })),
+    serviceNodePortRange: fc.oneof(some('30000-30010', '30000+1', '', 'x', '0'), number),
+    endpoints: part({ reconciler: some('lease', 'none', 'master-count'), masterCount: number, leaseSeconds: number }),
+    service: part({ port: number, securePort: number, nodePort: number, reconcile: fc.boolean() }),
+    systemNamespaces: fc.array(some('a', 'b', '1-b', 'A', ''), { maxLength: 2 }),
+    intervalSeconds: part({ 'kubernetes-service': number, 'node-port-repair': number }),
+    maxEventsPerPass: number,
+    callerKeys: fc.array(some('a'.repeat(64), 'b'.repeat(64), 'A', ''), { maxLength: 2 }),
+  };
+  /** A good spec with one to three fields that may be good. */
+  const anySpec = fc
+    .subarray(Object.keys(anyField), { minLength: 1, maxLength: 3 })
+    .chain((names) => fc.record(Object.fromEntries(names.map((name) => [name, anyField[name] ?? fc.constant(null)]))))
+    .map(aSpec);
+
+  test('whatever it is', () => {
+    let taken = 0;
+    fc.assert(
+      fc.property(anySpec, (said) => {
+        if (faultsOf(said).length > 0) return;
+        taken += 1;
+        expect(schemaFaults(schema, said)).toEqual([]);
+      }),
+      { numRuns: 2_000 },
+    );
+    expect(taken).toBeGreaterThan(50);
+  });
+});
+
+describe('a fault that an editor shows', () => {
+  const without = (field: keyof typeof minimal) =>
+    Object.fromEntries(Object.entries(minimal).filter(([name]) => name !== field));
+  test.each([
+    ['a field that is none', aSpec({ naem: 'x' }), '.naem: is not a field'],
+    ['a field that is none, further in', aSpec({ endpoints: { lease: 1 } }), '.endpoints.lease: is not a field'],
+    ['no name', without('name'), '.name: is required'],
+    ['no mode', without('mode'), '.mode: is required'],
+    ['no kubeconfig', without('kubeconfig'), '.kubeconfig: is required'],
+    ['no API server', without('apiServers'), '.apiServers: is required'],
+    ['an empty list of API servers', aSpec({ apiServers: [] }), '.apiServers: too few'],
+    [
+      'two places of one kubeconfig',
+      aSpec({ kubeconfig: { file: 'a', ssm: 'b' } }),
+      '.kubeconfig: does not match one of oneOf',
+    ],
+    ['no place of a kubeconfig', aSpec({ kubeconfig: {} }), '.kubeconfig: does not match one of oneOf'],
+    [
+      'a role beside a file',
+      aSpec({ kubeconfig: { file: 'a', roleArn: 'arn:aws:iam::123456789012:role/r' } }),
+      '.kubeconfig: does not match one of oneOf',
+    ],
+    [
+      'an API server with address and host',
+      aSpec({ apiServers: [{ address: '10.0.0.1', host: 'a.b' }] }),
+      '.apiServers[0]: does not match one of oneOf',
+    ],
+    [
+      'a host that is one server',
+      aSpec({ apiServers: [{ host: 'a.b', kind: 'server' }] }),
+      '.apiServers[0]: does not match one of oneOf',
+    ],
+    [
+      'a path beside a URL',
+      aSpec({ apiServers: [{ address: '10.0.0.1', probe: { url: 'https://a/b', path: '/c' } }] }),
+      '.apiServers[0].probe: matches not',
+    ],
+    [
+      'three ranges',
+      aSpec({ serviceClusterIPRange: ['10.0.0.0/16', 'fd00::/112', '10.1.0.0/16'] }),
+      '.serviceClusterIPRange: matches none of anyOf',
+    ],
+    [
+      'an interval that no schedule keeps',
+      aSpec({ intervalSeconds: { 'kubernetes-service': 15 } }),
+      '.intervalSeconds.kubernetes-service: no multiple of 10',
+    ],
+    ['a port that is none', aSpec({ service: { securePort: 70_000 } }), '.service.securePort: too large'],
+    ['a field without a value', aSpec({ maxEventsPerPass: null }), '.maxEventsPerPass: is no integer'],
+    ['nothing at all', null, ': is no object'],
+  ])('%s', (_name, value, fault) => {
+    expect(faultsOf(value)).not.toEqual([]);
+    expect(schemaFaults(schema, value)).toContain(fault);
+  });
+});
+
+describe('the page about the spec', () => {
+  const page = read('docs/cluster-spec.md');
+  const rows = page.split('\n').flatMap((line) => {
+    const [, name, meaning] = /^\| `([\w.-]+)` \| ([^|]*)\|/.exec(line) ?? [];
+    return name === undefined ? [] : [{ name, meaning: meaning ?? '' }];
+  });
+  /** Entries of `apiServers` are a table of their own; extra ports are told of in their row. */
+  const ofEntries = new Set([
+    'address',
+    'host',
+    'kind',
+    'probe.path',
+    'probe.url',
+    'probe.serverName',
+    'probe.authenticate',
+  ]);
+  const documented = rows.map(({ name }) => (ofEntries.has(name) ? `apiServers[].${name}` : name));
+  const inLists = (path: string) => /^(.+\.extraPorts)\[\]\.(\w+)$/.exec(path);
+  const leaves = fields.filter(([, field]) => field['properties'] === undefined).map(([path]) => path);
+
+  test('has a row for every field that is not of an extra port, and no other', () => {
+    const told = leaves.filter((path) => inLists(path) === null && path !== 'apiServers');
+    expect(documented.toSorted()).toEqual(told.toSorted());
+  });
+
+  test('names every field of an extra port in the row of its list', () => {
+    const extra = leaves.flatMap((path) => {
+      const [, list, field] = inLists(path) ?? [];
+      return list === undefined ? [] : [{ list, field }];
+    });
+    expect(extra.length).toBeGreaterThan(0);
+    for (const { list, field } of extra) {
+      expect(rows.find(({ name }) => name === list)?.meaning).toContain(`\`${field}\``);
+    }
+  });
+});
+
+test('no function carries the schema or its words', async () => {
+  const functions = [
+    'system-namespaces',
+    'kubernetes-service',
+    'cluster-ip-repair',
+    'node-port-repair',
+    'deregister',
+    'doctor',
+    'allocate',
+  ];
+  const { metafile } = await build({
+    absWorkingDir: repository,
+    entryPoints: functions.map((name) => `functions/${name}.ts`),
+    outdir: 'nowhere',
+    bundle: true,
+    write: false,
+    metafile: true,
+    packages: 'external',
+    platform: 'node',
+    format: 'esm',
+  });
+  const carried = Object.keys(metafile.inputs);
+  expect(carried).toContain('lib/spec/spec-shape.ts');
+  expect(carried.filter((file) => /spec-json-schema|json-schemas|lib\/status\//.test(file))).toEqual([]);
+});

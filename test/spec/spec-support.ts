@@ -1,0 +1,28 @@
+import type { ClusterSpec } from '../../lib/cluster/cluster-spec.ts';
+import type { SpecOptions } from '../../lib/spec/api-server-rules.ts';
+import { validateClusterSpec } from '../../lib/spec/validate-cluster-spec.ts';
+
+/** What a spec must say; the rest is defaults. */
+export const minimal = {
+  name: 'prod-1',
+  mode: 'observe',
+  kubeconfig: { file: './admin.kubeconfig' },
+  apiServers: [{ address: '203.0.113.10' }],
+};
+
+/** A minimal spec with other fields. */
+export function aSpec(fields: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  return { ...minimal, ...fields };
+}
+
+/** The faults as `path: message`. */
+export function faultsOf(value: unknown, options?: SpecOptions): string[] {
+  const result = validateClusterSpec(value, options);
+  return 'faults' in result ? result.faults.map(({ path, message }) => `${path}: ${message}`) : [];
+}
+
+export function validSpec(value: unknown, options?: SpecOptions): ClusterSpec {
+  const result = validateClusterSpec(value, options);
+  if ('faults' in result) throw new Error(`the spec has faults: ${JSON.stringify(result.faults)}`);
+  return result.spec;
+}

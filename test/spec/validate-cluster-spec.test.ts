@@ -1,0 +1,671 @@
+import { describe, expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import { AddressChoiceError } from '../../lib/spec/host-address.ts';
+import { validateClusterSpec } from '../../lib/spec/validate-cluster-spec.ts';
+import { aSpec, faultsOf, minimal, validSpec } from './spec-support.ts';
+
+describe('a cluster spec', () => {
+  test('that says only what it must has the defaults of the original', () => {
+    expect(validSpec(minimal)).toEqual({
+      name: 'prod-1',
+      mode: 'observe',
+      allocator: 'apiserver',
+      kubeconfig: { file: './admin.kubeconfig' },
+      apiServers: [{ address: '203.0.113.10', kind: 'server', probe: { path: '/readyz', authenticate: false } }],
+      serviceClusterIPRanges: ['10.0.0.0/24'],
+      serviceNodePortRange: '30000-32767',
+      endpoints: { reconciler: 'lease', masterCount: 1, leaseSeconds: 15, reconcilePorts: true, extraPorts: [] },
+      service: { port: 443, securePort: 6443, nodePort: 0, extraPorts: [], reconcile: false },
+      systemNamespaces: ['kube-system', 'kube-public', 'default', 'kube-node-lease'],
+      intervalSeconds: {
+        'system-namespaces': 60,
+        'kubernetes-service': 10,
+        'cluster-ip-repair': 180,
+        'node-port-repair': 180,
+      },
+      maxEventsPerPass: 50,
+    });
+  });
+
+  test('that says everything keeps all of it', () => {
+    const said = {
+      ...minimal,
+      mode: 'enforce',
+      allocator: 'table',
+      kubeconfig: { file: '/etc/kube/config', context: 'admin@prod' },
+      endpoints: {
+        reconciler: 'master-count',
+        masterCount: 5,
+        leaseSeconds: 45,
+        reconcilePorts: false,
+        extraPorts: [{ name: 'konnectivity', protocol: 'TCP', port: 8132 }],
+      },
+      service: {
+        port: 8443,
+        securePort: 16443,
+        nodePort: 30443,
+        extraPorts: [{ name: 'dns', protocol: 'UDP', port: 53, targetPort: 5353, nodePort: 30053 }],
+        reconcile: true,
+      },
+      systemNamespaces: ['kube-system'],
+      intervalSeconds: {
+        'system-namespaces': 120,
+        'kubernetes-service': 30,
+        'cluster-ip-repair': 360,
+        'node-port-repair': 540,
+      },
+      maxEventsPerPass: 0,
+    };
+    const { apiServers, serviceClusterIPRanges, serviceNodePortRange, ...rest } = validSpec({
+      ...said,
+      apiServers: [
+        {
+          address: '203.0.113.10',
+          kind: 'shared',
+          probe: { url: 'https://10.1.0.4:6443/livez', serverName: 'kubernetes', authenticate: true },
+        },
+        { host: 'API.example.com', probe: { path: '/healthz?verbose' } },
+      ],
+      serviceClusterIPRange: ['10.0.0.9/16', 'FD00:0::/112'],
+      serviceNodePortRange: ' 30000+999 ',
+    });
+
+    const { apiServers: _, ...unchanged } = said;
+    expect(rest).toEqual(unchanged);
+    expect(serviceClusterIPRanges).toEqual(['10.0.0.0/16', 'fd00::/112']);
+    expect(serviceNodePortRange).toBe('30000-30999');
+    expect(apiServers).toEqual([
+      {
+        address: '203.0.113.10',
+        kind: 'shared',
+        probe: { url: 'https://10.1.0.4:6443/livez', path: '/readyz', serverName: 'kubernetes', authenticate: true },
+      },
+      { host: 'api.example.com', kind: 'shared', probe: { path: '/healthz?verbose', authenticate: false } },
+    ]);
+  });
+
+  test.each([
+    {
+      name: 'an address with leading zeros',
+      fields: { apiServers: [{ address: '010.001.000.9' }] },
+      address: '10.1.0.9',
+    },
+    { name: 'a mapped address', fields: { apiServers: [{ address: '::ffff:10.0.0.9' }] }, address: '10.0.0.9' },
+    {
+      name: 'an IPv6 address with an IPv6 range first',
+      fields: { apiServers: [{ address: '2001:DB8:0::9' }], serviceClusterIPRange: 'fd00::/112' },
+      address: '2001:db8::9',
+    },
+  ])('has the canonical text of $name', ({ fields, address }) => {
+    expect(validSpec(aSpec(fields)).apiServers).toEqual([expect.objectContaining({ address })]);
+  });
+
+  test('takes the target port of an extra port to be the port', () => {
+    const { service } = validSpec(aSpec({ service: { extraPorts: [{ name: 'metrics', port: 9443 }] } }));
+    expect(service.extraPorts).toEqual([{ name: 'metrics', protocol: 'TCP', port: 9443, targetPort: 9443 }]);
+  });
+
+  test.each(['', '  '])('has the default node ports when the range is "%s"', (serviceNodePortRange) => {
+    expect(validSpec(aSpec({ serviceNodePortRange })).serviceNodePortRange).toBe('30000-32767');
+  });
+
+  test('may give one node port as a number', () => {
+    expect(validSpec(aSpec({ serviceNodePortRange: 30080 })).serviceNodePortRange).toBe('30080-30080');
+  });
+});
+
+describe('a fault', () => {
+  test.each([
+    { name: 'a list', value: [], fault: ': is a list' },
+    { name: 'nothing', value: null, fault: ': is empty' },
+    { name: 'text', value: 'prod-1', fault: ': is "prod-1"' },
+    { name: 'a number', value: 5, fault: ': is 5' },
+  ])('that is the whole spec is told: $name', ({ value, fault }) => {
+    expect(faultsOf(value)).toEqual([fault]);
+  });
+
+  test.each([
+    ['name', { name: undefined }, 'name: is required'],
+    ['name', { name: 'Prod_1' }, 'name: "Prod_1" is no cluster name'],
+    ['name', { name: '#clusters' }, 'name: "#clusters" is no cluster name'],
+    ['name', { name: 'a'.repeat(64) }, `name: "${'a'.repeat(64)}" is no cluster name`],
+    ['name', { name: 42 }, 'name: is 42'],
+    ['mode', { mode: undefined }, 'mode: is required'],
+    ['mode', { mode: 'dry-run' }, 'mode: is "dry-run"'],
+    ['allocator', { allocator: 'etcd' }, 'allocator: is "etcd"'],
+    ['kubeconfig', { kubeconfig: {} }, 'kubeconfig: says neither file, secretsManager nor ssm'],
+    ['kubeconfig', { kubeconfig: { file: '' } }, 'kubeconfig.file: is empty'],
+    ['a section that is empty', { endpoints: null }, 'endpoints: is empty'],
+    ['a fraction', { service: { port: 443.5 } }, 'service.port: is 443.5'],
+    ['a number beyond counting', { endpoints: { leaseSeconds: 1e300 } }, 'endpoints.leaseSeconds: is 1e+300'],
+    ['text for a number', { maxEventsPerPass: '50' }, 'maxEventsPerPass: is "50"'],
+    ['text for a boolean', { service: { reconcile: 'yes' } }, 'service.reconcile: is "yes"'],
+    ['an unknown field', { modus: 'observe' }, 'modus: is not a field'],
+    ['a deep unknown field', { apiServers: [{ adress: '10.0.0.1' }] }, 'apiServers[0].adress: is not a field'],
+    [
+      'an unknown reconciler',
+      { endpoints: { reconciler: 'etcd' } },
+      'endpoints.reconciler: Reconciler not implemented: etcd',
+    ],
+    [
+      'no master at all',
+      { endpoints: { masterCount: 0 } },
+      "endpoints.masterCount: --apiserver-count should be a positive number, but value '0' provided",
+    ],
+    ['system namespaces', { systemNamespaces: ['Kube'] }, 'systemNamespaces[0]: "Kube" is no namespace name'],
+    ['a key for its hash', { callerKeys: ['secret'] }, 'callerKeys[0]: is no SHA-256 hash in hex'],
+    ['one caller twice', { callerKeys: ['a'.repeat(64), 'a'.repeat(64)] }, 'callerKeys[1]: is listed twice'],
+    ['system namespaces', { systemNamespaces: ['a', 'a'] }, 'systemNamespaces[1]: "a" is listed twice'],
+    ['events', { maxEventsPerPass: -1 }, 'maxEventsPerPass: -1 is no number of events'],
+    [
+      'a secure port of 0',
+      { service: { securePort: 0 } },
+      'service.securePort: --secure-port 0 must be between 1 and 65535, inclusive. It cannot be turned off with 0',
+    ],
+    ['a port', { service: { port: 65536 } }, 'service.port: 65536 is no port'],
+    [
+      'a port range',
+      { serviceNodePortRange: '200-100' },
+      'serviceNodePortRange: end port cannot be less than start port: 200-100',
+    ],
+    [
+      'a port range',
+      { serviceNodePortRange: '60000-70000' },
+      'serviceNodePortRange: the port range cannot be greater than 65535: 60000-70000',
+    ],
+  ] as const)('of %s is told: %j', (_, fields, fault) => {
+    expect(faultsOf(aSpec(fields))).toContain(fault);
+  });
+
+  test('says what would be right', () => {
+    const result = validateClusterSpec(
+      aSpec({ mode: 'enforced', endpoints: { leaseSecond: 15, reconciler: 'x' }, foo: 1 }),
+    );
+    expect('faults' in result && result.faults.map(({ path, fix }) => [path, fix])).toEqual(
+      expect.arrayContaining([
+        ['mode', 'write one of observe, enforce'],
+        ['endpoints.leaseSecond', 'write leaseSeconds'],
+        ['endpoints.reconciler', 'write one of lease, master-count, none'],
+        ['foo', expect.stringMatching(/^the fields here are name, mode, /)],
+      ]),
+    );
+  });
+
+  test('hides no other: ten at once', () => {
+    const faults = faultsOf({
+      name: 'Prod',
+      kubeconfig: { file: 7 },
+      apiServers: [{ address: '127.0.0.1' }, { address: '10.0.0.1' }, { address: '10.0.0.1' }, {}],
+      allocator: 'table',
+      serviceClusterIPRange: '10.0.0.0/8',
+      endpoints: { reconciler: 'master-count', leaseSeconds: 10, extraPorts: 'none' },
+      service: { nodePort: 80 },
+      intervalSeconds: { 'kubernetes-service': 20, 'cluster-ip-repair': 60 },
+      colour: 'blue',
+    });
+    expect(faults.sort()).toEqual([
+      'apiServers[0].address: may not be in the loopback range (127.0.0.0/8, ::1/128)',
+      'apiServers[2].address: apiServers[1] is the same',
+      'apiServers[3]: has neither an address nor a host',
+      'colour: is not a field',
+      'endpoints.extraPorts: is "none"',
+      'endpoints.leaseSeconds: 10 s is less than 1.5 times the interval of kubernetes-service, 20 s',
+      'endpoints.masterCount: 1 is less than the 4 API servers in apiServers',
+      'intervalSeconds.cluster-ip-repair: cluster-ip-repair cannot run every 60 s: its schedule is every 180 s',
+      'kubeconfig.file: is 7',
+      'mode: is required',
+      'name: "Prod" is no cluster name',
+      "service.nodePort: kubernetes service node port range 30000-32767 doesn't contain 80",
+      'serviceClusterIPRange: specified --service-cluster-ip-range is too large; for 32-bit addresses, the mask must be >= 12',
+    ]);
+  });
+});
+
+describe('API servers', () => {
+  test.each([
+    { name: 'no address', server: {}, faults: ['apiServers[0]: has neither an address nor a host'] },
+    {
+      name: 'an address and a host',
+      server: { address: '10.0.0.1', host: 'a.example' },
+      faults: ['apiServers[0]: has both an address and a host'],
+    },
+    {
+      name: 'no address of the family',
+      server: { address: '10.0.0.256' },
+      faults: ['apiServers[0].address: "10.0.0.256" is no IP address'],
+    },
+    {
+      name: 'a zone',
+      server: { address: 'fe80::1%eth0' },
+      faults: ['apiServers[0].address: "fe80::1%eth0" is no IP address'],
+    },
+    {
+      name: 'an unspecified address',
+      server: { address: '0.0.0.0' },
+      faults: ['apiServers[0].address: may not be unspecified (0.0.0.0)'],
+    },
+    {
+      name: 'an unspecified IPv6 address',
+      server: { address: '0::0' },
+      faults: ['apiServers[0].address: may not be unspecified (0::0)'],
+    },
+    {
+      name: 'a loopback address',
+      server: { address: '::1' },
+      faults: ['apiServers[0].address: may not be in the loopback range (127.0.0.0/8, ::1/128)'],
+    },
+    {
+      name: 'a link-local address',
+      server: { address: '169.254.1.1' },
+      faults: ['apiServers[0].address: may not be in the link-local range (169.254.0.0/16, fe80::/10)'],
+    },
+    {
+      name: 'a link-local multicast address',
+      server: { address: 'ff02::1' },
+      faults: ['apiServers[0].address: may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)'],
+    },
+    {
+      name: 'a multicast address',
+      server: { address: '239.1.1.1' },
+      faults: ['apiServers[0].address: may not be a multicast address'],
+    },
+    {
+      name: 'a host that is an address',
+      server: { host: '10.0.0.1' },
+      faults: ['apiServers[0].host: 10.0.0.1 is an address'],
+    },
+    {
+      name: 'a host with a port',
+      server: { host: 'a.example:6443' },
+      faults: ['apiServers[0].host: "a.example:6443" is no host name'],
+    },
+    {
+      name: 'a host that is nearly an address',
+      server: { host: '10.0.0.256' },
+      faults: ['apiServers[0].host: "10.0.0.256" is no host name'],
+    },
+    {
+      name: 'a host that is one server',
+      server: { host: 'a.example', kind: 'server' },
+      faults: ['apiServers[0].kind: what a host name stands for is always shared: its addresses change'],
+    },
+    {
+      name: 'a probe of another scheme',
+      server: { address: '10.0.0.1', probe: { url: 'tcp://10.0.0.1:6443' } },
+      faults: ['apiServers[0].probe.url: "tcp://10.0.0.1:6443" is no http or https URL'],
+    },
+    {
+      name: 'a probe without a scheme',
+      server: { address: '10.0.0.1', probe: { url: '10.0.0.1:6443/readyz' } },
+      faults: ['apiServers[0].probe.url: "10.0.0.1:6443/readyz" is no http or https URL'],
+    },
+    {
+      name: 'a credential in the clear',
+      server: { address: '10.0.0.1', probe: { url: 'http://10.0.0.1:8080/readyz', authenticate: true } },
+      faults: ['apiServers[0].probe.url: would carry the credential of probe.authenticate in the clear'],
+    },
+    {
+      name: 'a credential in the URL',
+      server: { address: '10.0.0.1', probe: { url: 'https://admin:secret@10.0.0.1/readyz' } },
+      faults: ['apiServers[0].probe.url: carries a credential, which would be kept and logged'],
+    },
+    {
+      name: 'a path that is none',
+      server: { address: '10.0.0.1', probe: { path: 'readyz' } },
+      faults: ['apiServers[0].probe.path: "readyz" is no path'],
+    },
+    {
+      name: 'a path beside a URL',
+      server: { address: '10.0.0.1', probe: { url: 'https://10.0.0.1/readyz', path: '/livez' } },
+      faults: ['apiServers[0].probe.path: has no meaning beside probe.url'],
+    },
+  ])('are refused with $name', ({ server, faults }) => {
+    expect(faultsOf(aSpec({ apiServers: [server] }))).toEqual(faults);
+  });
+
+  test('may be probed in the clear without a credential', () => {
+    const probe = { url: 'http://10.0.0.1:8080/readyz' };
+    expect(faultsOf(aSpec({ apiServers: [{ address: '10.0.0.1', probe }] }))).toEqual([]);
+  });
+
+  test.each([
+    { first: { address: '10.0.0.1' }, second: { address: '010.0.0.1' }, path: 'apiServers[1].address' },
+    { first: { address: '10.0.0.1' }, second: { address: '::ffff:a00:1' }, path: 'apiServers[1].address' },
+    { first: { host: 'a.example' }, second: { host: 'A.EXAMPLE' }, path: 'apiServers[1].host' },
+  ])('are listed once: $first and $second', ({ first, second, path }) => {
+    expect(faultsOf(aSpec({ apiServers: [first, second] }))).toEqual([`${path}: apiServers[0] is the same`]);
+  });
+
+  test.each(['lease', 'master-count'])('cannot be none at all with %s', (reconciler) => {
+    expect(faultsOf(aSpec({ apiServers: [], endpoints: { reconciler } }))).toEqual([
+      'apiServers: is empty: without an API server the kubernetes Service has no endpoints',
+    ]);
+  });
+
+  test('may be none at all when nothing is published', () => {
+    expect(faultsOf(aSpec({ apiServers: [], endpoints: { reconciler: 'none' } }))).toEqual([]);
+  });
+
+  const IPV4_RANGE = '192.168.0.0/24';
+  const IPV6_RANGE = '2001:db8::/112';
+  const disagree = (range: string, address: string) =>
+    `apiServers[0].address: service IP family "${range}" must match public address family "${address}"`;
+
+  test.each([
+    { reconciler: 'master-count', range: IPV4_RANGE, address: '192.168.1.1', agree: true },
+    { reconciler: 'master-count', range: IPV6_RANGE, address: '2001:db8::1', agree: true },
+    { reconciler: 'master-count', range: IPV4_RANGE, address: '2001:db8::1', agree: false },
+    { reconciler: 'master-count', range: IPV6_RANGE, address: '192.168.1.1', agree: false },
+    { reconciler: 'lease', range: IPV4_RANGE, address: '192.168.1.1', agree: true },
+    { reconciler: 'lease', range: IPV6_RANGE, address: '2001:db8::1', agree: true },
+    { reconciler: 'lease', range: IPV4_RANGE, address: '2001:db8::1', agree: false },
+    { reconciler: 'lease', range: IPV6_RANGE, address: '192.168.1.1', agree: false },
+    { reconciler: 'none', range: IPV4_RANGE, address: '2001:db8::1', agree: true },
+  ])('agree in family, $reconciler: $range and $address, $agree', ({ reconciler, range, address, agree }) => {
+    const spec = aSpec({ apiServers: [{ address }], serviceClusterIPRange: range, endpoints: { reconciler } });
+    expect(faultsOf(spec)).toEqual(agree ? [] : [disagree(range, address)]);
+  });
+
+  test('agree with the first range of two', () => {
+    const ranges = `${IPV6_RANGE},${IPV4_RANGE}`;
+    const spec = aSpec({ apiServers: [{ address: '192.168.1.1' }], serviceClusterIPRange: ranges });
+    expect(faultsOf(spec)).toEqual([disagree(IPV6_RANGE, '192.168.1.1')]);
+  });
+
+  test('agree whatever family a host name has', () => {
+    expect(faultsOf(aSpec({ apiServers: [{ host: 'a.example' }], serviceClusterIPRange: IPV6_RANGE }))).toEqual([]);
+  });
+
+  test.each([
+    { masterCount: 1, faults: ['endpoints.masterCount: 1 is less than the 2 API servers in apiServers'] },
+    { masterCount: 2, faults: [] },
+    { masterCount: 3, faults: [] },
+  ])('are no more than a master count of $masterCount', ({ masterCount, faults }) => {
+    const apiServers = [{ address: '10.0.0.1' }, { address: '10.0.0.2' }];
+    expect(faultsOf(aSpec({ apiServers, endpoints: { reconciler: 'master-count', masterCount } }))).toEqual(faults);
+  });
+});
+
+describe('an address that is auto', () => {
+  const automatic = aSpec({ apiServers: [{ address: 'auto' }] });
+
+  test('is refused where nothing can choose it', () => {
+    expect(faultsOf(automatic)).toEqual([
+      "apiServers[0].address: an address may be auto only in code that runs on the API server's own host",
+    ]);
+  });
+
+  test('is the chosen one', () => {
+    const { apiServers } = validSpec(automatic, { autoAddress: () => ({ address: '10.0.0.5' }) });
+    expect(apiServers).toEqual([expect.objectContaining({ address: '10.0.0.5', kind: 'server' })]);
+  });
+
+  test('keeps to the rules like any other', () => {
+    const autoAddress = () => ({ address: '10.0.0.5' });
+    const spec = aSpec({
+      apiServers: [{ address: '10.0.0.5' }, { address: 'auto' }],
+      serviceClusterIPRange: 'fd00::/112',
+    });
+    expect(faultsOf(spec, { autoAddress })).toEqual([
+      expect.stringContaining('apiServers[0].address: service IP family "fd00::/112"'),
+      expect.stringContaining('apiServers[1].address: service IP family "fd00::/112"'),
+      'apiServers[1].address: apiServers[0] is the same',
+    ]);
+  });
+
+  test('says why none could be chosen', () => {
+    const autoAddress = () => new AddressChoiceError('NoAddress', 'no interfaces found on host.');
+    expect(faultsOf(automatic, { autoAddress })).toEqual(['apiServers[0].address: no interfaces found on host.']);
+  });
+
+  test('is not chosen when nobody asks', () => {
+    const autoAddress = () => {
+      throw new Error('asked');
+    };
+    expect(faultsOf(minimal, { autoAddress })).toEqual([]);
+  });
+});
+
+describe('the node port of the Service', () => {
+  const bounds = (port: number) =>
+    `service.nodePort: --kubernetes-service-node-port ${port} must be between 0 and 65535, inclusive. If 0, the Kubernetes master service will be of type ClusterIP`;
+  const outside = (range: string, port: number) =>
+    `service.nodePort: kubernetes service node port range ${range} doesn't contain ${port}`;
+
+  test.each([
+    { name: 'below 0', nodePort: -1, range: '30065', faults: [bounds(-1)] },
+    { name: 'above 65535', nodePort: 65536, range: '30065', faults: [bounds(65536), outside('30065-30065', 65536)] },
+    { name: '0', nodePort: 0, range: '30065', faults: [] },
+    { name: 'below the range', nodePort: 30064, range: '30065', faults: [outside('30065-30065', 30064)] },
+    { name: 'above the range', nodePort: 30067, range: '30065', faults: [outside('30065-30065', 30067)] },
+    { name: 'in the range', nodePort: 30067, range: '30065-30069', faults: [] },
+  ])('is checked: $name', ({ nodePort, range, faults }) => {
+    expect(faultsOf(aSpec({ service: { nodePort }, serviceNodePortRange: range }))).toEqual(faults);
+  });
+});
+
+describe('extra ports', () => {
+  const service = (extraPorts: readonly unknown[], more = {}) => aSpec({ service: { extraPorts, ...more } });
+
+  test.each([
+    { name: 'without a name', spec: service([{ port: 1 }]), faults: ['service.extraPorts[0].name: is required'] },
+    {
+      name: 'with the name of the API servers',
+      spec: service([{ name: 'https', port: 1 }]),
+      faults: ["service.extraPorts[0].name: https is the API servers' own port"],
+    },
+    {
+      name: 'with one name twice',
+      spec: service([
+        { name: 'a', port: 1 },
+        { name: 'a', port: 2 },
+      ]),
+      faults: ['service.extraPorts[1].name: a is there already'],
+    },
+    {
+      name: 'with a name that is none',
+      spec: service([{ name: 'A_b', port: 1 }]),
+      faults: ['service.extraPorts[0].name: "A_b" is no port name'],
+    },
+    {
+      name: 'with ports that are none',
+      spec: service([{ name: 'a', port: 0, targetPort: 70000 }]),
+      faults: ['service.extraPorts[0].port: 0 is no port', 'service.extraPorts[0].targetPort: 70000 is no port'],
+    },
+    {
+      name: 'of another protocol',
+      spec: service([{ name: 'a', port: 1, protocol: 'tcp' }]),
+      faults: ['service.extraPorts[0].protocol: is "tcp"'],
+    },
+    {
+      name: 'with the port of the Service',
+      spec: service([{ name: 'a', port: 443 }]),
+      faults: ['service.extraPorts[0].port: service.port has TCP port 443 already'],
+    },
+    {
+      name: 'with one port twice',
+      spec: service([
+        { name: 'a', port: 1, protocol: 'UDP' },
+        { name: 'b', port: 1, protocol: 'UDP' },
+      ]),
+      faults: ['service.extraPorts[1].port: service.extraPorts[0] has UDP port 1 already'],
+    },
+    {
+      name: 'with a node port of a ClusterIP Service',
+      spec: service([{ name: 'a', port: 1, nodePort: 30001 }]),
+      faults: ['service.extraPorts[0].nodePort: a Service of type ClusterIP has no node ports'],
+    },
+    {
+      name: 'with a node port outside the range',
+      spec: service([{ name: 'a', port: 1, nodePort: 80 }], { nodePort: 30443 }),
+      faults: ["service.extraPorts[0].nodePort: kubernetes service node port range 30000-32767 doesn't contain 80"],
+    },
+    {
+      name: 'with the node port of the Service',
+      spec: service([{ name: 'a', port: 1, nodePort: 30443 }], { nodePort: 30443 }),
+      faults: ['service.extraPorts[0].nodePort: service.nodePort has TCP node port 30443 already'],
+    },
+    {
+      name: 'of the endpoints',
+      spec: aSpec({ endpoints: { extraPorts: [{ name: 'https', port: 0 }] } }),
+      faults: [
+        'endpoints.extraPorts[0].port: 0 is no port',
+        "endpoints.extraPorts[0].name: https is the API servers' own port",
+      ],
+    },
+  ])('are refused $name', ({ spec, faults }) => {
+    expect(faultsOf(spec)).toEqual(faults);
+  });
+
+  test('may share a port between protocols', () => {
+    const ports = [
+      { name: 'quic', port: 443, protocol: 'UDP', nodePort: 30443 },
+      { name: 'dns', port: 53, protocol: 'UDP' },
+      { name: 'dns-tcp', port: 53 },
+    ];
+    expect(faultsOf(service(ports, { nodePort: 30443 }))).toEqual([]);
+  });
+
+  test('clash although another fault is told', () => {
+    expect(faultsOf({ ...service([{ name: 'a', port: 443 }]), mode: 'x' })).toEqual([
+      'mode: is "x"',
+      'service.extraPorts[0].port: service.port has TCP port 443 already',
+    ]);
+  });
+});
+
+describe('times', () => {
+  test.each([
+    ['kubernetes-service', 15, 10],
+    ['kubernetes-service', 0, 10],
+    ['kubernetes-service', -10, 10],
+    ['system-namespaces', 90, 60],
+    ['cluster-ip-repair', 60, 180],
+    ['node-port-repair', 200, 180],
+    ['node-port-repair', 86580, 180],
+  ] as const)('%s cannot run every %d s, only every multiple of %d s', (loop, seconds, schedule) => {
+    const spec = aSpec({ intervalSeconds: { [loop]: seconds }, endpoints: { leaseSeconds: 60 } });
+    expect(faultsOf(spec)).toEqual([
+      `intervalSeconds.${loop}: ${loop} cannot run every ${seconds} s: its schedule is every ${schedule} s`,
+    ]);
+  });
+
+  test.each([
+    { leaseSeconds: 14, interval: 10, enough: false },
+    { leaseSeconds: 15, interval: 10, enough: true },
+    { leaseSeconds: 44, interval: 30, enough: false },
+    { leaseSeconds: 45, interval: 30, enough: true },
+  ])(
+    'a lease of $leaseSeconds s outlives an interval of $interval s: $enough',
+    ({ leaseSeconds, interval, enough }) => {
+      const spec = aSpec({ endpoints: { leaseSeconds }, intervalSeconds: { 'kubernetes-service': interval } });
+      expect(faultsOf(spec)).toHaveLength(enough ? 0 : 1);
+    },
+  );
+
+  test.each([0, -15, 86_401])('a lease of %d s is none', (leaseSeconds) => {
+    expect(faultsOf(aSpec({ endpoints: { leaseSeconds } }))).toEqual([
+      `endpoints.leaseSeconds: ${leaseSeconds} s is no time for a lease`,
+    ]);
+  });
+
+  test('a lease is no matter where nothing is published', () => {
+    expect(faultsOf(aSpec({ endpoints: { reconciler: 'none', leaseSeconds: 1 } }))).toEqual([]);
+  });
+});
+
+describe('the kubeconfig', () => {
+  const role = 'arn:aws:iam::123456789012:role/teams/read-kubeconfigs';
+
+  test.each([
+    { kubeconfig: { secretsManager: 'kbc/prod-1' } },
+    { kubeconfig: { secretsManager: 'kbc/prod-1', roleArn: role, context: 'admin@prod' } },
+    { kubeconfig: { secretsManager: 'arn:aws-cn:secretsmanager:cn-north-1:123456789012:secret:kbc/prod-1-AbCdEf' } },
+    { kubeconfig: { ssm: '/kbc/prod-1', roleArn: role } },
+    { kubeconfig: { ssm: 'arn:aws:ssm:eu-west-1:123456789012:parameter/kbc/prod-1' } },
+  ])('may be $kubeconfig', ({ kubeconfig }) => {
+    expect(validSpec(aSpec({ kubeconfig })).kubeconfig).toEqual(kubeconfig);
+  });
+
+  test.each([
+    {
+      title: 'two places',
+      kubeconfig: { file: './x', ssm: '/kbc/x' },
+      fault: 'kubeconfig: has both file and ssm',
+    },
+    {
+      title: 'a role for a file',
+      kubeconfig: { file: './x', roleArn: role },
+      fault: 'kubeconfig.roleArn: has no meaning beside a file',
+    },
+    {
+      title: 'a role that is none',
+      kubeconfig: { ssm: '/kbc/x', roleArn: 'reader' },
+      fault: 'kubeconfig.roleArn: "reader" is no ARN of a role',
+    },
+    {
+      title: 'a secret with spaces',
+      kubeconfig: { secretsManager: 'a b' },
+      fault: 'kubeconfig.secretsManager: "a b" is no name of a secret',
+    },
+    {
+      title: 'a parameter of the other service',
+      kubeconfig: { ssm: 'arn:aws:secretsmanager:eu-west-1:123456789012:secret:x' },
+      fault: 'kubeconfig.ssm: "arn:aws:secretsmanager:eu-west-1:123456789012:secret:x" is no name of a parameter',
+    },
+    {
+      title: 'a secret that is empty',
+      kubeconfig: { secretsManager: '' },
+      fault: 'kubeconfig.secretsManager: is empty',
+    },
+  ])('is refused with $title', ({ kubeconfig, fault }) => {
+    expect(faultsOf(aSpec({ kubeconfig }))).toEqual([fault]);
+  });
+});
+
+describe('any value', () => {
+  test('is a spec or has faults, and never throws', () => {
+    fc.assert(
+      fc.property(fc.jsonValue(), (value) => {
+        const result = validateClusterSpec(value);
+        expect('faults' in result ? result.faults.length : 1).toBeGreaterThan(0);
+      }),
+    );
+  });
+
+  const fields = [
+    'name',
+    'mode',
+    'allocator',
+    'kubeconfig',
+    'apiServers',
+    'serviceClusterIPRange',
+    'serviceNodePortRange',
+  ];
+  const sections = ['endpoints', 'service', 'systemNamespaces', 'intervalSeconds', 'maxEventsPerPass', '__proto__'];
+
+  test('in any field is a spec or a fault at that field, and hides none elsewhere', () => {
+    fc.assert(
+      fc.property(fc.constantFrom(...fields, ...sections), fc.jsonValue(), (field, value) => {
+        const spec = Object.defineProperty({ ...minimal, colour: 'blue' }, field, { value, enumerable: true });
+        const faults = faultsOf(spec);
+        expect(faults).toContain('colour: is not a field');
+        expect(
+          faults.every((fault) => /^(colour|apiServers|endpoints|service)/.test(fault) || fault.startsWith(field)),
+        ).toBe(true);
+      }),
+    );
+  });
+
+  test('in any field of an API server or a port never throws', () => {
+    const item = fc.dictionary(
+      fc.constantFrom('address', 'host', 'kind', 'probe', 'name', 'port', 'protocol', 'url'),
+      fc.jsonValue(),
+    );
+    fc.assert(
+      fc.property(fc.array(fc.oneof(item, fc.jsonValue())), (items) => {
+        expect(faultsOf(aSpec({ apiServers: items, service: { extraPorts: items } }))).toEqual(expect.any(Array));
+      }),
+    );
+  });
+});

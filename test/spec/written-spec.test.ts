@@ -1,0 +1,111 @@
+import { describe, expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import { stringify } from 'yaml';
+import { SCHEDULE_SECONDS } from '../../lib/cluster/cluster-spec.ts';
+import { parseClusterSpec } from '../../lib/spec/parse-cluster-spec.ts';
+import { validateClusterSpec } from '../../lib/spec/validate-cluster-spec.ts';
+import { writtenSpec } from '../../lib/spec/written-spec.ts';
+import { aSpec, minimal, validSpec } from './spec-support.ts';
+
+/** Some of the fields, as a mapping that says more than it must has them. */
+const some = <Fields extends object>(fields: { [Field in keyof Fields]: fc.Arbitrary<Fields[Field]> }) =>
+  fc.record(fields, { requiredKeys: [] });
+const everyTimes = (seconds: number) => fc.integer({ min: 1, max: 4 }).map((times) => times * seconds);
+const word = fc.stringMatching(/^[a-z][a-z0-9-]{0,8}[a-z0-9]$/);
+const label = fc.constantFrom('null', 'true', 'on', 'web', 'e1', '0x1', '12', '1-2', '2026-01-02');
+const port = fc.integer({ min: 30_000, max: 30_100 });
+const protocol = fc.constantFrom('TCP', 'UDP', 'SCTP');
+const probe = fc.oneof(
+  some({ path: fc.constantFrom('/readyz', '/livez?a=b'), serverName: word, authenticate: fc.boolean() }),
+  fc.record({ url: fc.constant('https://10.20.0.11:6443/readyz') }),
+);
+const apiServer = fc.oneof(
+  fc.record({ address: fc.ipV4(), kind: fc.constantFrom('server', 'shared'), probe }, { requiredKeys: ['address'] }),
+  fc.record({ host: word.map((name) => `${name}.example.com`), probe }, { requiredKeys: ['host'] }),
+);
+const kubeconfig = fc.oneof(
+  fc.record({ file: label, context: label }, { requiredKeys: ['file'] }),
+  fc.record({ ssm: fc.constant('/a/b'), roleArn: fc.constant('arn:aws:iam::123456789012:role/read') }),
+  fc.record({ secretsManager: word, context: word }, { requiredKeys: ['secretsManager'] }),
+);
+/** What a file may say. Some of these are refused. */
+const files = fc
+  .record({
+    name: label.filter((text) => /^[a-z0-9-]+$/.test(text)),
+    mode: fc.constantFrom('observe', 'enforce'),
+    kubeconfig,
+    apiServers: fc.array(apiServer, { minLength: 1, maxLength: 3 }),
+  })
+  .chain((needed) =>
+    some({
+      allocator: fc.constantFrom('table', 'apiserver'),
+      serviceClusterIPRange: fc.constantFrom<string | string[]>(
+        '10.0.0.0/24',
+        '10.9.0.0/16,fd00::/112',
+        ['10.9.0.0/20', 'FD00:0::/112'],
+        ['10.9.0.0/20'],
+      ),
+      serviceNodePortRange: fc.constantFrom<string | number>('30000-32767', '30000+100', '30000-30100', 30_000),
+      endpoints: some({
+        reconciler: fc.constantFrom('lease', 'master-count', 'none'),
+        masterCount: fc.integer({ min: 1, max: 5 }),
+        leaseSeconds: fc.integer({ min: 15, max: 600 }),
+        reconcilePorts: fc.boolean(),
+        extraPorts: fc.array(fc.record({ name: label, port, protocol }), { maxLength: 2 }),
+      }),
+      service: some({
+        port,
+        securePort: port,
+        nodePort: fc.oneof(fc.constant(0), port),
+        extraPorts: fc.array(
+          fc.record({ name: label, port, protocol, targetPort: port }, { requiredKeys: ['name', 'port'] }),
+          {
+            maxLength: 2,
+          },
+        ),
+        reconcile: fc.boolean(),
+      }),
+      systemNamespaces: fc.uniqueArray(fc.oneof(word, label), { maxLength: 4 }),
+      intervalSeconds: some({
+        'system-namespaces': everyTimes(SCHEDULE_SECONDS['system-namespaces']),
+        'cluster-ip-repair': everyTimes(SCHEDULE_SECONDS['cluster-ip-repair']),
+      }),
+      maxEventsPerPass: fc.integer({ min: 0, max: 100 }),
+      callerKeys: fc.constantFrom([], ['a'.repeat(64)]),
+    }).map((more) => ({ ...needed, ...more })),
+  );
+
+describe('a spec as a person writes it', () => {
+  test('is the same spec when it is read again from YAML or JSON', () => {
+    let valid = 0;
+    fc.assert(
+      fc.property(files, (file) => {
+        const result = validateClusterSpec(file);
+        fc.pre(!('faults' in result));
+        valid += 1;
+        const written = writtenSpec(result.spec);
+        expect(parseClusterSpec(stringify(written, { version: '1.1' }))).toEqual({ spec: result.spec });
+        expect(parseClusterSpec(JSON.stringify(written))).toEqual({ spec: result.spec });
+      }),
+      { numRuns: 150 },
+    );
+    expect(valid).toBe(150);
+  });
+
+  test('says no more than it must', () => {
+    expect(writtenSpec(validSpec(minimal))).toEqual(minimal);
+  });
+
+  test.each([
+    { name: 'another value in a mapping alone', fields: { endpoints: { leaseSeconds: 30 } } },
+    { name: 'an empty list that is not the default', fields: { systemNamespaces: [] } },
+    { name: 'two ranges as a list', fields: { serviceClusterIPRange: ['10.0.0.0/24', 'fd00::/112'] } },
+    {
+      name: 'a URL to probe, without the path that it has',
+      fields: { apiServers: [{ address: '203.0.113.10', probe: { url: 'https://10.0.0.1/livez' } }] },
+    },
+    { name: 'a host, whose kind it need not say', fields: { apiServers: [{ host: 'api.example.com' }] } },
+  ])('says $name', ({ fields }) => {
+    expect(writtenSpec(validSpec(aSpec(fields)))).toEqual(aSpec(fields));
+  });
+});
