@@ -8,6 +8,7 @@ import { TableError } from '../../lib/table/errors.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { RANGE_KEYS } from '../../lib/table/ranges.ts';
 import { type AllocateWorld, anAllocateWorld } from '../support/allocate-world.ts';
+import { runs } from '../support/properties.ts';
 import { ENDS, type Faulty, faulty } from './faulty-table.ts';
 import { repairPass } from './repair-after.ts';
 import { stepping } from './stepping-table.ts';
@@ -224,5 +225,5 @@ test('Of two Services that name what is held one has it at most, whoever comes f
       expect(rest).toMatchObject({ '10.0.0.2': BEFORE['10.0.0.2'] });
     },
   );
-  await fc.assert(property, { numRuns: 300 });
+  await fc.assert(property, { numRuns: runs(50) });
 });

@@ -7,6 +7,7 @@ import { HOLD_END_MARGIN_MS } from '../../lib/cluster/hold.ts';
 import { RANGE_KEYS } from '../../lib/table/ranges.ts';
 import { Cut, cutTable } from '../repair/faults.ts';
 import { type AllocateWorld, anAllocateWorld } from '../support/allocate-world.ts';
+import { runs } from '../support/properties.ts';
 import { repairPass } from './repair-after.ts';
 import { stepping } from './stepping-table.ts';
 
@@ -64,7 +65,7 @@ describe('The same request at once', () => {
         expect(plain(await world.ask({ items }))).toEqual(plain(first));
       },
     );
-    await fc.assert(property, { numRuns: 400 });
+    await fc.assert(property, { numRuns: runs(40) });
   });
 
   test('of which one ends in the middle has one answer, and nothing outlives its hold and a pass', async () => {
@@ -91,7 +92,7 @@ describe('The same request at once', () => {
         expect(Object.keys(await world.taken()).length).toBeLessThanOrEqual(Object.keys(before).length);
       },
     );
-    await fc.assert(property, { numRuns: 400 });
+    await fc.assert(property, { numRuns: runs(40) });
   });
 
   test('to release has one answer, or none yet, and frees nothing that somebody took after it', async () => {
@@ -119,7 +120,7 @@ describe('The same request at once', () => {
       expect(plain(await world.ask(release))).toEqual(again);
       expect(await held(world, 'r2')).toEqual(['10.0.0.17']);
     });
-    await fc.assert(property, { numRuns: 200 });
+    await fc.assert(property, { numRuns: runs(20) });
   });
 });
 
@@ -138,5 +139,5 @@ test('Of two requests for the last free address one has it, and the other is tol
     });
     expect(answers.flatMap(valuesIn)).toEqual(['10.0.0.17']);
   });
-  await fc.assert(property, { numRuns: 100 });
+  await fc.assert(property, { numRuns: runs(10) });
 });

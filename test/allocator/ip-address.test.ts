@@ -2,6 +2,7 @@ import { isIPv6 } from 'node:net';
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { canonicalAddress, familyOf, formatAddress, parseAddress } from '../../lib/allocator/ip-address.ts';
+import { runs } from '../support/properties.ts';
 
 describe('An address', () => {
   test.each([
@@ -85,7 +86,7 @@ describe('Addresses by the thousand', () => {
         fc.pre(each.slice(0, 5).some((group) => group !== 0) || each[5] !== 0xffff);
         expect(canonicalAddress(each.map((group) => group.toString(16)).join(':'))).toBe(compressed(each));
       }),
-      { numRuns: 500 },
+      { numRuns: runs(100) },
     );
   });
 
@@ -109,7 +110,7 @@ describe('Addresses by the thousand', () => {
         fc.pre(!/[0-9a-f]{5}|(^|[.:])0+[0-9]+\.|\.0+[0-9]/.test(text) && text.includes(':'));
         expect(parseAddress(text) !== undefined).toBe(isIPv6(text));
       }),
-      { numRuns: 2000 },
+      { numRuns: runs(200) },
     );
   });
 });

@@ -5,6 +5,7 @@ import { readyAddresses } from '../../lib/endpoints/objects.ts';
 import { type EndpointsObservation, isUrgent, planEndpoints, plansWrite } from '../../lib/endpoints/plan-endpoints.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';
 import { anEndpoints, aSlice, HTTPS } from '../support/an-endpoints.ts';
+import { runs } from '../support/properties.ts';
 
 const [A, B, C] = ['10.0.0.1', '10.0.0.2', '10.0.0.3'] as const;
 const EXTRA = { name: 'extra', port: 1000, protocol: 'TCP' } as const;
@@ -122,7 +123,7 @@ describe('the plan of a tick with a master count', () => {
         expect(after).toEqual(expect.arrayContaining(live));
         expect(after.length).toBeLessThanOrEqual(masterCount);
       }),
-      { numRuns: 1000 },
+      { numRuns: runs(100) },
     );
   });
 });

@@ -12,6 +12,7 @@ import {
   rangeAllocationToStorage,
 } from '../../lib/exchange/range-allocation.ts';
 import { rangeItems } from '../../lib/exchange/range-items.ts';
+import { runs } from '../support/properties.ts';
 import { bitsBelow, RANGES, read, refusal, SERVICE_IPS, STORED_SERVICE_IPS, utf8 } from './files.ts';
 
 const text = fc.string({ unit: 'grapheme', minLength: 1, maxLength: 20 });
@@ -234,7 +235,7 @@ describe('What is no RangeAllocation', () => {
       fc.property(fc.oneof(damaged, garbage, json), (bytes) => {
         readExchangeFile(bytes);
       }),
-      { numRuns: 1000 },
+      { numRuns: runs(100) },
     );
   });
 

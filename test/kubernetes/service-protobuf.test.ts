@@ -2,6 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { MalformedProtobuf, ProtobufReader, readStatus } from '../../lib/kubernetes/protobuf.ts';
 import { ProtobufServiceList } from '../../lib/kubernetes/service-protobuf.ts';
+import { runs } from '../support/properties.ts';
 import { envelope, message, serviceList, status } from './protobuf-writer.ts';
 
 const text = fc.string({ maxLength: 40, unit: 'grapheme' });
@@ -93,7 +94,7 @@ describe('a list of Services in protobuf', () => {
           expect(outcome === 'read' || outcome instanceof MalformedProtobuf).toBe(true);
         }
       }),
-      { numRuns: 1_000 },
+      { numRuns: runs(100) },
     );
   });
 
@@ -108,7 +109,7 @@ describe('a list of Services in protobuf', () => {
         const outcome = outcomeOf(() => readServiceList(list));
         expect(outcome === 'read' || outcome instanceof MalformedProtobuf).toBe(true);
       }),
-      { numRuns: 1_000 },
+      { numRuns: runs(100) },
     );
   });
 

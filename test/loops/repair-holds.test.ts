@@ -16,6 +16,7 @@ import { withAddresses, withNodePorts } from '../repair/services.ts';
 import { AT_ONCE, describeInEachTable } from '../support/each-table.ts';
 import { memoryTable } from '../support/memory-table.ts';
 import { seededPick } from '../support/picker.ts';
+import { runs } from '../support/properties.ts';
 import { countedWriteIds } from '../support/write-ids.ts';
 
 const { primary: PRIMARY, secondary: SECONDARY, nodePorts: PORTS } = RANGE_KEYS;
@@ -427,7 +428,7 @@ describe('whatever callers, Services and passes do to each other', () => {
     const newTable = () => memoryTable({ nowMs: () => 0, newWriteId: countedWriteIds() });
     await fc.assert(
       fc.asyncProperty(story, (passes) => tell(newTable(), passes)),
-      { numRuns: 500, examples: [[MADE_OVER_HOLD]] },
+      { numRuns: runs(50), examples: [[MADE_OVER_HOLD]] },
     );
   });
 });
@@ -436,7 +437,7 @@ describeInEachTable('Holds under passes', (open) => {
   test(LAW, async () => {
     await fc.assert(
       fc.asyncProperty(story, async (passes) => tell(await open(), passes)),
-      { numRuns: 8 },
+      { numRuns: runs(2) },
     );
   });
 });

@@ -8,6 +8,7 @@ import { parseClusterSpec } from '../../lib/spec/parse-cluster-spec.ts';
 import { type JsonSchema, SPEC_FIELDS, specJsonSchema } from '../../lib/spec/spec-json-schema.ts';
 import { validateClusterSpec } from '../../lib/spec/validate-cluster-spec.ts';
 import { schemaFaults } from '../support/json-schema-check.ts';
+import { runs } from '../support/properties.ts';
 import { aSpec, faultsOf, minimal } from './spec-support.ts';
 
 const repository = join(import.meta.dirname, '..', '..');
@@ -185,7 +186,7 @@ describe('what the rules take, the schema takes', () => {
         taken += 1;
         expect(schemaFaults(schema, said)).toEqual([]);
       }),
-      { numRuns: 2_000 },
+      { numRuns: runs(200) },
     );
     expect(taken).toBeGreaterThan(50);
   });

@@ -5,6 +5,7 @@ import { SCHEDULE_SECONDS } from '../../lib/cluster/cluster-spec.ts';
 import { parseClusterSpec } from '../../lib/spec/parse-cluster-spec.ts';
 import { validateClusterSpec } from '../../lib/spec/validate-cluster-spec.ts';
 import { writtenSpec } from '../../lib/spec/written-spec.ts';
+import { runs } from '../support/properties.ts';
 import { aSpec, minimal, validSpec } from './spec-support.ts';
 
 /** Some of the fields, as a mapping that says more than it must has them. */
@@ -87,9 +88,9 @@ describe('a spec as a person writes it', () => {
         expect(parseClusterSpec(stringify(written, { version: '1.1' }))).toEqual({ spec: result.spec });
         expect(parseClusterSpec(JSON.stringify(written))).toEqual({ spec: result.spec });
       }),
-      { numRuns: 150 },
+      { numRuns: runs(30) },
     );
-    expect(valid).toBe(150);
+    expect(valid).toBe(runs(30));
   });
 
   test('says no more than it must', () => {
