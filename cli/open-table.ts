@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
-import { unlessAborted } from '../lib/dispatch/deadline.ts';
+import { unlessAborted } from '../lib/runtime/deadline.ts';
 import { CLUSTERS } from '../lib/table/clusters.ts';
 import { createDynamoClient } from '../lib/table/dynamodb-client.ts';
 import type { Asker } from '../lib/table/dynamodb-errors.ts';

@@ -1,10 +1,10 @@
 import path from 'node:path';
+import { kubeconfigReader, type ReadKubeconfig } from '../lib/aws/read-kubeconfig.ts';
 import type { ClusterSpec } from '../lib/cluster/cluster-spec.ts';
-import type { Environment } from '../lib/dispatch/environment.ts';
-import { kubeconfigLoader, kubeconfigPlace, type LoadKubeconfig } from '../lib/dispatch/load-kubeconfig.ts';
 import { createEnvironment } from '../lib/environment/create-environment.ts';
 import { loadKubeconfigFile } from '../lib/kubernetes/kubeconfig.ts';
-import { kubeconfigReader, type ReadKubeconfig } from '../lib/secrets/read-kubeconfig.ts';
+import type { Environment } from '../lib/runtime/environment.ts';
+import { kubeconfigLoader, kubeconfigPlace, type LoadKubeconfig } from '../lib/runtime/load-kubeconfig.ts';
 import type { FieldValue, TelemetryFactory } from '../lib/telemetry/telemetry.ts';
 import { runPlugin } from '../local/kubeconfig-plugins.ts';
 import { endingWith } from '../local/local-environment.ts';

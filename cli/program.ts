@@ -1,5 +1,5 @@
 import { Command, Option } from 'commander';
-import { VERSION } from '../lib/dispatch/version.ts';
+import { VERSION } from '../lib/runtime/version.ts';
 import type { Act } from './cli.ts';
 import { allocateCommand } from './commands/allocate.ts';
 import { clusterCommand } from './commands/cluster.ts';

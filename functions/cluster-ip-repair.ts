@@ -1,4 +1,4 @@
-import { scheduled } from '../lib/dispatch/scheduled.ts';
+import { scheduled } from '../lib/dispatch/dispatch.ts';
 import { deployed } from '../lib/environment/process-environment.ts';
 import { clusterIpRepair } from '../lib/loops/cluster-ip-repair.ts';
 

@@ -1,6 +1,6 @@
+import type { ReadKubeconfig } from '../lib/aws/read-kubeconfig.ts';
 import type { ClusterSpec } from '../lib/cluster/cluster-spec.ts';
-import { kubeconfigLoader, type LoadKubeconfig } from '../lib/dispatch/load-kubeconfig.ts';
-import type { ReadKubeconfig } from '../lib/secrets/read-kubeconfig.ts';
+import { kubeconfigLoader, type LoadKubeconfig } from '../lib/runtime/load-kubeconfig.ts';
 
 /** The cluster that was started, and the way to it that was named then. */
 export interface StartedCluster {
@@ -22,7 +22,7 @@ export function kubeconfigOfEach({ spec: { name }, loadKubeconfig }: StartedClus
 function readStored(): ReadKubeconfig {
   let reader: Promise<ReadKubeconfig> | undefined;
   return async (stored, signal) => {
-    reader ??= import('../lib/secrets/read-kubeconfig.ts').then(({ kubeconfigReader }) => kubeconfigReader());
+    reader ??= import('../lib/aws/read-kubeconfig.ts').then(({ kubeconfigReader }) => kubeconfigReader());
     return (await reader)(stored, signal);
   };
 }

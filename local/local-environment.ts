@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
-import { type StartDeadline, startDeadline } from '../lib/dispatch/deadline.ts';
-import type { Environment } from '../lib/dispatch/environment.ts';
-import type { LoadKubeconfig } from '../lib/dispatch/load-kubeconfig.ts';
 import { createEnvironment } from '../lib/environment/create-environment.ts';
+import { type StartDeadline, startDeadline } from '../lib/runtime/deadline.ts';
+import type { Environment } from '../lib/runtime/environment.ts';
+import type { LoadKubeconfig } from '../lib/runtime/load-kubeconfig.ts';
 import { dynamoDbTable } from '../lib/table/dynamodb-table.ts';
 import type { TelemetryFactory } from '../lib/telemetry/telemetry.ts';
 

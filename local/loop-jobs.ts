@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { type ClusterSpec, type Loop, SCHEDULE_SECONDS } from '../lib/cluster/cluster-spec.ts';
-import type { Environment } from '../lib/dispatch/environment.ts';
 import { LOOP_HANDLERS } from '../lib/dispatch/loop-handlers.ts';
+import type { Environment } from '../lib/runtime/environment.ts';
 import type { Job } from './clock-driven-runner.ts';
 
 /** As long as a schedule's invocation may take. */

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
+import { wordsOf } from '../lib/aws/stored-kubeconfig.ts';
 import type { ClusterSpec } from '../lib/cluster/cluster-spec.ts';
-import type { LoadKubeconfig } from '../lib/dispatch/load-kubeconfig.ts';
 import { loadKubeconfigFile, parseKubeconfig } from '../lib/kubernetes/kubeconfig.ts';
-import { wordsOf } from '../lib/secrets/stored-kubeconfig.ts';
+import type { LoadKubeconfig } from '../lib/runtime/load-kubeconfig.ts';
 import { chooseAdvertiseAddress } from '../lib/spec/host-address.ts';
 import { parseClusterSpec } from '../lib/spec/parse-cluster-spec.ts';
 import { describeFaults } from '../lib/spec/spec-fault.ts';

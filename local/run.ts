@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
-import type { Environment } from '../lib/dispatch/environment.ts';
-import { DispatchError } from '../lib/dispatch/errors.ts';
+import type { Environment } from '../lib/runtime/environment.ts';
+import { DispatchError } from '../lib/runtime/errors.ts';
 import { registerCluster } from '../lib/table/cluster-registration.ts';
 import { createTable } from '../lib/table/dynamodb-client.ts';
 import { TableError } from '../lib/table/errors.ts';

@@ -4,11 +4,11 @@
 //
 // Prints the milliseconds of each pass, a line each, and the peak of its memory in KB as the last.
 import { randomUUID } from 'node:crypto';
-import { startDeadline } from '../lib/dispatch/deadline.ts';
 import { clusterPort } from '../lib/kubernetes/api-server-cluster.ts';
 import { loadKubeconfigFile } from '../lib/kubernetes/kubeconfig.ts';
 import { ApiServerConnections } from '../lib/kubernetes/transport.ts';
 import { clusterIpRepair } from '../lib/loops/cluster-ip-repair.ts';
+import { startDeadline } from '../lib/runtime/deadline.ts';
 import { parseClusterSpec } from '../lib/spec/parse-cluster-spec.ts';
 import { memoryTable } from '../test/support/memory-table.ts';
 

@@ -1,4 +1,4 @@
-import { concurrently } from '../../lib/dispatch/concurrently.ts';
+import { eachOf } from '../../lib/cluster/each-of.ts';
 import type { RegisteredCluster } from '../../lib/table/clusters.ts';
 import type { Cli } from '../cli.ts';
 import { EXIT, type ExitCode, worst } from '../errors.ts';
@@ -57,7 +57,7 @@ async function observeAll(
   const all = new Map<string, readonly Observed[]>();
   const progress = cli.progress('observing');
   try {
-    await concurrently(targets, AT_ONCE, async ({ cluster }) => {
+    await eachOf(targets, AT_ONCE, async ({ cluster }) => {
       const { name } = cluster.spec;
       if (cli.signal.aborted) return;
       progress.tell(`observing: ${all.size} of ${targets.length} clusters are done`);

@@ -1,12 +1,12 @@
-import { PASS_BUDGET_MS } from '../../lib/dispatch/budgets.ts';
-import type { Environment } from '../../lib/dispatch/environment.ts';
-import type { EndedPass } from '../../lib/dispatch/pass-record.ts';
+import type { EndedPass } from '../../lib/dispatch/record-pass.ts';
 import { runPass } from '../../lib/dispatch/run-pass.ts';
 import { clusterIpRepair } from '../../lib/loops/cluster-ip-repair.ts';
 import { kubernetesService } from '../../lib/loops/kubernetes-service.ts';
 import { nodePortRepair } from '../../lib/loops/node-port-repair.ts';
 import type { LoopDefinition } from '../../lib/loops/pass.ts';
 import { systemNamespaces } from '../../lib/loops/system-namespaces.ts';
+import { PASS_BUDGET_MS } from '../../lib/runtime/budgets.ts';
+import type { Environment } from '../../lib/runtime/environment.ts';
 import type { RegisteredCluster } from '../../lib/table/clusters.ts';
 import { readRunRecord } from '../../lib/table/run-records.ts';
 import { isNoWayIn, type Observed } from './observed.ts';

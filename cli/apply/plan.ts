@@ -1,5 +1,5 @@
 import type { ClusterSpec } from '../../lib/cluster/cluster-spec.ts';
-import { concurrently } from '../../lib/dispatch/concurrently.ts';
+import { eachOf } from '../../lib/cluster/each-of.ts';
 import { type FieldDifference, specDifference } from '../../lib/spec/written-spec.ts';
 import { sameSpec } from '../../lib/table/cluster-registration.ts';
 import { listClusters, type RegisteredCluster, readCluster } from '../../lib/table/clusters.ts';
@@ -101,16 +101,17 @@ const AT_ONCE = 16;
 export async function lookUp(cli: Cli, files: readonly SpecFile[], everything: boolean): Promise<LookedUp> {
   const { table } = await cli.openTable();
   const byName = new Map<string, Known>();
-  const failures: unknown[] = [];
   const names = files.map(({ spec }) => spec.name);
   if (!everything) {
-    await concurrently(names, AT_ONCE, async (name) => {
+    await eachOf(names, AT_ONCE, async (name) => {
       await readCluster(table, name).then(
         (cluster) => byName.set(name, cluster),
-        (error: unknown) => (isCorrupt(error) ? byName.set(name, error) : failures.push(error)),
+        (error: unknown) => {
+          if (!isCorrupt(error)) throw error;
+          byName.set(name, error);
+        },
       );
     });
-    if (failures.length > 0) throw failures[0];
     return { known: (name) => byName.get(name), all: [], unreadable: [] };
   }
   const { clusters, unreadable } = await listClusters(table);

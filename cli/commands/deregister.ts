@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Command, InvalidArgumentError, Option } from 'commander';
 import type { UndoResult } from '../../lib/api-servers/deregister.ts';
 import type { ClusterSpec } from '../../lib/cluster/cluster-spec.ts';
-import type { DeregistrationResult } from '../../lib/dispatch/deregister-address.ts';
+import type { DeregistrationResult } from '../../lib/dispatch/deregistration.ts';
 import { listLeases } from '../../lib/table/leases.ts';
 import { describeError } from '../../lib/telemetry/describe-error.ts';
 import type { Act, Cli, CommandTable, GlobalOptions } from '../cli.ts';
@@ -72,7 +72,7 @@ async function run(cli: Cli, name: string, address: string, options: Options): P
   if (options.undo) return undo(cli, opened, spec, address);
   const [{ passEnvironment }, { deregisterAddress }] = await Promise.all([
     import('../pass-environment.ts'),
-    import('../../lib/dispatch/deregister-address.ts'),
+    import('../../lib/dispatch/deregistration.ts'),
   ]);
   const { environment, close } = await passEnvironment(cli, opened, connectionOf(options));
   const asked = { cluster: name, address, untilMinutes: options.for / 60_000, lastOne: options.lastOne };

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Heartbeat, heartbeat } from '../../lib/api-servers/heartbeat.ts';
-import { deregisterAddress } from '../../lib/dispatch/deregister-address.ts';
-import type { Environment } from '../../lib/dispatch/environment.ts';
+import { deregisterAddress } from '../../lib/dispatch/deregistration.ts';
+import type { Environment } from '../../lib/runtime/environment.ts';
 import { type RegisteredCluster, readCluster } from '../../lib/table/clusters.ts';
 import { TableError } from '../../lib/table/errors.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';

@@ -1,11 +1,11 @@
 import { canonicalAddress } from '../../lib/allocator/ip-address.ts';
 import { targetOf } from '../../lib/api-servers/probe-addresses.ts';
 import { type ApiServerSpec, type ClusterSpec, LEASE_INTERVALS } from '../../lib/cluster/cluster-spec.ts';
-import type { LoadKubeconfig } from '../../lib/dispatch/load-kubeconfig.ts';
-import { VERSION } from '../../lib/dispatch/version.ts';
 import { ClusterError, type ProbeReply, type ProbeTarget } from '../../lib/kubernetes/cluster-port.ts';
 import { httpsProber } from '../../lib/kubernetes/https-prober.ts';
 import type { ApiServerAccess } from '../../lib/kubernetes/kubeconfig.ts';
+import type { LoadKubeconfig } from '../../lib/runtime/load-kubeconfig.ts';
+import { VERSION } from '../../lib/runtime/version.ts';
 import { chooseAdvertiseAddress } from '../../lib/spec/host-address.ts';
 import { readHostNetwork } from '../../local/host-network.ts';
 import { configurationError, usageError } from '../errors.ts';

@@ -1,6 +1,6 @@
-import type { Environment } from '../../lib/dispatch/environment.ts';
 import { lazyClusterPort } from '../../lib/dispatch/lazy-cluster-port.ts';
 import type { ClusterPort } from '../../lib/kubernetes/cluster-port.ts';
+import type { Environment } from '../../lib/runtime/environment.ts';
 
 const TELL_EVERY = 100;
 

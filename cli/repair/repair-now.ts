@@ -1,9 +1,9 @@
-import { PASS_BUDGET_MS } from '../../lib/dispatch/budgets.ts';
-import type { Environment } from '../../lib/dispatch/environment.ts';
-import { type EndedPass, recordPass } from '../../lib/dispatch/pass-record.ts';
+import { type EndedPass, recordPass } from '../../lib/dispatch/record-pass.ts';
 import { runPass } from '../../lib/dispatch/run-pass.ts';
 import type { LoopDefinition } from '../../lib/loops/pass.ts';
 import { mayStrike, strikesAt } from '../../lib/repair/strikes.ts';
+import { PASS_BUDGET_MS } from '../../lib/runtime/budgets.ts';
+import type { Environment } from '../../lib/runtime/environment.ts';
 import type { RegisteredCluster } from '../../lib/table/clusters.ts';
 import { TableError } from '../../lib/table/errors.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';

@@ -1,5 +1,5 @@
 import type { Finding } from '../../lib/cluster/finding.ts';
-import { type EndedPass, unlistedCount } from '../../lib/dispatch/pass-record.ts';
+import { type EndedPass, unlistedCount } from '../../lib/dispatch/record-pass.ts';
 import { mendingHint } from '../../lib/status/explanations.ts';
 import { describeError, errorSentence } from '../../lib/telemetry/describe-error.ts';
 import { EXIT, type ExitCode, exitCodeOf } from '../errors.ts';

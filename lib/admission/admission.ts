@@ -1,10 +1,10 @@
 import { randomInt } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pick } from '../allocator/range-allocator.ts';
-import { unlessAborted } from '../dispatch/deadline.ts';
-import { DispatchError } from '../dispatch/errors.ts';
-import { type Handler, type Invocation, invoked } from '../dispatch/invoked.ts';
-import { type ReadSecretText, secretTextReader } from '../secrets/read-secret-text.ts';
+import { type ReadSecretText, secretTextReader } from '../aws/store-client.ts';
+import { unlessAborted } from '../runtime/deadline.ts';
+import { DispatchError } from '../runtime/errors.ts';
+import { type Handler, type Invocation, invoked } from '../runtime/invocation.ts';
 import { readCluster } from '../table/clusters.ts';
 import { TableError } from '../table/errors.ts';
 import { errorSentence } from '../telemetry/describe-error.ts';

@@ -1,6 +1,5 @@
 import * as z from 'zod/mini';
-import { DispatchError } from '../dispatch/errors.ts';
-import { clusterName, eventFaults } from '../dispatch/event-faults.ts';
+import { clusterName, DispatchError, eventFaults } from '../runtime/errors.ts';
 
 /** What is read of the event of a function URL (payload format 2.0). */
 const urlEvent = z.object({

@@ -1,5 +1,5 @@
-import { DispatchError } from '../dispatch/errors.ts';
-import type { SecretStore } from '../secrets/read-secret-text.ts';
+import type { SecretStore } from '../aws/store-client.ts';
+import { DispatchError } from '../runtime/errors.ts';
 
 /** How a stack answers, by its parameters. */
 export interface AdmissionSettings {

@@ -1,4 +1,4 @@
-import type { Invocation } from '../dispatch/invoked.ts';
+import type { Invocation } from '../runtime/invocation.ts';
 import type { Verdict } from './admit.ts';
 import type { HttpReply } from './http.ts';
 import type { OtherReview, Review } from './review.ts';

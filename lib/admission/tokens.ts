@@ -1,5 +1,5 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
-import type { ReadSecretText } from '../secrets/read-secret-text.ts';
+import type { ReadSecretText } from '../aws/store-client.ts';
 
 /** `unknown`: nobody can tell now, because the tokens cannot be read. The reason is for the log. */
 export type TokenCheck =

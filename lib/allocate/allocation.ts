@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pick } from '../allocator/range-allocator.ts';
-import { type Handler, type Invocation, invoked } from '../dispatch/invoked.ts';
+import { type Handler, type Invocation, invoked } from '../runtime/invocation.ts';
 import { TableError } from '../table/errors.ts';
 import type { KeyValueTable } from '../table/key-value-table.ts';
 import { refusalOfUnrepaired } from '../table/run-records.ts';

@@ -4,7 +4,7 @@ import { portRangeOf } from '../allocator/port-range.ts';
 import type { Pick, RangeAllocator } from '../allocator/range-allocator.ts';
 import type { HoldTerms } from '../cluster/hold.ts';
 import { nearestName } from '../cluster/values.ts';
-import { callerRefusal } from '../dispatch/caller-keys.ts';
+import { callerRefusal } from '../runtime/caller-keys.ts';
 import { listClusters, type RegisteredCluster, readCluster } from '../table/clusters.ts';
 import type { UpdateOptions } from '../table/guaranteed-update.ts';
 import type { KeyValueTable } from '../table/key-value-table.ts';

@@ -1,9 +1,8 @@
 import { createHash } from 'node:crypto';
 import * as z from 'zod/mini';
 import { HOLD_OWNER } from '../cluster/hold.ts';
-import { CALLER_KEY } from '../dispatch/caller-keys.ts';
-import { DispatchError } from '../dispatch/errors.ts';
-import { clusterName, eventFaults } from '../dispatch/event-faults.ts';
+import { CALLER_KEY } from '../runtime/caller-keys.ts';
+import { clusterName, DispatchError, eventFaults } from '../runtime/errors.ts';
 
 /** As the table names them, without `ranges/`. */
 export const RANGE_NAMES = ['serviceips', 'secondaryserviceips', 'servicenodeports'] as const;

@@ -1,4 +1,7 @@
 import type { ClusterSpec } from '../cluster/cluster-spec.ts';
+import { LISTING_MS } from '../runtime/budgets.ts';
+import { unlessAborted } from '../runtime/deadline.ts';
+import type { Invocation } from '../runtime/invocation.ts';
 import type { KeyValueTable } from '../table/key-value-table.ts';
 import {
   type PackagedOutcome,
@@ -8,10 +11,7 @@ import {
 } from '../table/packaged-registration.ts';
 import { errorSentence } from '../telemetry/describe-error.ts';
 import type { Telemetry } from '../telemetry/telemetry.ts';
-import { LISTING_MS } from './budgets.ts';
-import { unlessAborted } from './deadline.ts';
-import type { Invocation } from './invoked.ts';
-import type { RosterEntry } from './roster.ts';
+import type { RosterEntry } from './cluster-list.ts';
 
 /**
  * Makes the registrations what the package of this function says: its `cluster.yml` is registered, and what an earlier

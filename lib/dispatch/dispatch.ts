@@ -1,19 +1,26 @@
+import { eachOf } from '../cluster/each-of.ts';
 import type { LoopDefinition } from '../loops/pass.ts';
-import { readCluster, readPauseOfAll } from '../table/clusters.ts';
+import { CLOSING_MS, CONCURRENT_PASSES, LISTING_MS } from '../runtime/budgets.ts';
+import { unlessAborted } from '../runtime/deadline.ts';
+import { DispatchError } from '../runtime/errors.ts';
+import { type Handler, type Invocation, invoked } from '../runtime/invocation.ts';
+import { type Pause, readCluster, readPauseOfAll } from '../table/clusters.ts';
 import { errorSentence } from '../telemetry/describe-error.ts';
 import { applyPackage } from './apply-package.ts';
-import { CLOSING_MS, CONCURRENT_PASSES, LISTING_MS } from './budgets.ts';
-import { concurrently } from './concurrently.ts';
-import { unlessAborted } from './deadline.ts';
-import { DispatchError } from './errors.ts';
+import { type Roster, readRoster } from './cluster-list.ts';
 import { type Asked, parseEvent } from './event.ts';
 import { reportFleet } from './fleet-figures.ts';
-import type { Invocation } from './invoked.ts';
-import { logUnstartedPass } from './log-pass.ts';
-import { type Roster, readRoster } from './roster.ts';
-import { type NamedVisit, type Summary, summaryOf, withoutPass } from './summary.ts';
+import { logUnstartedPass, someOf } from './log-pass.ts';
+import { type OpenCluster, type Round, type Visit, visitCluster } from './run-pass.ts';
 import { queueTicks, receivedTicks } from './ticks.ts';
-import { type OpenCluster, type Round, visitCluster } from './visit-cluster.ts';
+
+/**
+ * The handler of a loop's function. One cluster's failure is logged, recorded and part of the summary; only what concerns
+ * them all (the event, the environment, the table) fails the invocation.
+ */
+export function scheduled(loop: LoopDefinition): Handler<Summary> {
+  return (event, context) => invoked(loop.id, context, (invocation) => dispatch(loop, event, invocation));
+}
 
 /** What an invocation came to, for its line in the log. */
 interface Done {
@@ -174,13 +181,11 @@ async function visitAll(
   roster?: Pick<Roster, 'clusters'>,
 ): Promise<NamedVisit[]> {
   const { clustersPerTick = CONCURRENT_PASSES } = round.environment;
-  const visits: NamedVisit[] = [];
-  await concurrently(clusters, clustersPerTick, async ({ name }) => {
+  return eachOf(clusters, clustersPerTick, async ({ name }) => {
     const known = roster?.clusters.get(name);
     const open: OpenCluster = async (signal) => known ?? (await readCluster(round.environment.table(signal), name));
-    visits.push({ name, visit: await visitCluster(round, name, open) });
+    return { name, visit: await visitCluster(round, name, open) };
   });
-  return visits;
 }
 
 function notRegistered(name: string, { entries }: Roster): DispatchError {
@@ -188,4 +193,45 @@ function notRegistered(name: string, { entries }: Roster): DispatchError {
   const others = entries.length > registered.length ? ` and ${entries.length - registered.length} more` : '';
   const known = registered.length === 0 ? 'no cluster is' : `registered are ${registered.join(', ')}${others}`;
   return new DispatchError('NotRegistered', `No cluster of the name ${name} is registered in the table: ${known}.`);
+}
+
+/** What became of the clusters that one invocation was for. */
+export interface Summary {
+  /** Passes that ran, or should have. */
+  readonly passes: number;
+  /** Those of them that failed. */
+  readonly failed: number;
+  /** Clusters that were not due, paused, or no longer registered. */
+  readonly skipped: number;
+}
+
+export interface NamedVisit {
+  readonly name: string;
+  readonly visit: Visit;
+}
+
+type Sentences = readonly string[] | undefined;
+
+function summaryOf(visits: readonly NamedVisit[]): Summary {
+  const count = (...outcomes: Visit['outcome'][]) =>
+    visits.filter(({ visit }) => outcomes.includes(visit.outcome)).length;
+  return {
+    passes: count('succeeded', 'failed', 'unreached'),
+    failed: count('failed', 'unreached'),
+    skipped: count('notDue', 'paused', 'unregistered'),
+  };
+}
+
+/** Which clusters had no pass although one was due, for the log line. */
+function withoutPass(
+  visits: readonly NamedVisit[],
+): Readonly<Record<'paused' | 'unreached' | 'unregistered', Sentences>> {
+  const paused = visits.flatMap(({ name, visit }) => (visit.outcome === 'paused' ? [sentence(name, visit.pause)] : []));
+  const named = (outcome: Visit['outcome']) =>
+    someOf(visits.flatMap(({ name, visit }) => (visit.outcome === outcome ? [name] : [])));
+  return { paused: someOf(paused), unreached: named('unreached'), unregistered: named('unregistered') };
+}
+
+function sentence(name: string, { untilMs, by, reason }: Pause): string {
+  return `${name} until ${new Date(untilMs).toISOString()} by ${by}: ${reason}`;
 }

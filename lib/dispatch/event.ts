@@ -1,6 +1,5 @@
 import * as z from 'zod/mini';
-import { DispatchError } from './errors.ts';
-import { clusterName, eventFaults } from './event-faults.ts';
+import { clusterName, DispatchError, eventFaults } from '../runtime/errors.ts';
 
 /** What an event asks for. */
 export type Asked =

@@ -1,17 +1,17 @@
 import { LOOPS, type Loop } from '../cluster/cluster-spec.ts';
+import { eachOf } from '../cluster/each-of.ts';
+import { CLOSING_MS, CONCURRENT_READS, FIGURES_MS } from '../runtime/budgets.ts';
+import { unlessAborted } from '../runtime/deadline.ts';
+import type { Invocation } from '../runtime/invocation.ts';
 import type { Pause } from '../table/clusters.ts';
 import { listRunRecords, type RunRecords } from '../table/run-records.ts';
 import { errorSentence } from '../telemetry/describe-error.ts';
 import type { FleetFigure } from '../telemetry/metrics.ts';
 import type { Telemetry } from '../telemetry/telemetry.ts';
-import { CLOSING_MS, CONCURRENT_READS, FIGURES_MS } from './budgets.ts';
-import { concurrently } from './concurrently.ts';
-import { unlessAborted } from './deadline.ts';
+import type { Roster, RosterEntry } from './cluster-list.ts';
 import { isDueAtEveryTick, pauseInForce } from './due.ts';
-import type { Invocation } from './invoked.ts';
 import { someOf } from './log-pass.ts';
-import { RECORD_AT_LEAST_EVERY_MS } from './pass-record.ts';
-import type { Roster, RosterEntry } from './roster.ts';
+import { RECORD_AT_LEAST_EVERY_MS } from './record-pass.ts';
 
 interface NamedStanding extends Standing {
   readonly name: string;
@@ -28,40 +28,22 @@ export async function reportFleet(invocation: Invocation, roster: Roster): Promi
   const { environment, telemetry, remainingMs } = invocation;
   const { stack, nowMs } = environment;
   const ours = roster.entries.filter(({ owner }) => owner === undefined || owner.stack === stack);
-  const standings: NamedStanding[] = roster.unreadable.map(({ name }) => ({ name, ...UNREADABLE }));
   const moment = { pausedAll: roster.pausedAll, nowMs: nowMs() };
   const deadline = environment.startDeadline(Math.min(FIGURES_MS, Math.max(0, remainingMs() - CLOSING_MS)));
   try {
     const table = environment.table(deadline.signal);
-    const judge = async (entry: RosterEntry): Promise<Standing> => {
+    const judge = async (entry: RosterEntry): Promise<NamedStanding> => {
       const records: RunRecords | undefined = await listRunRecords(table, entry.name);
-      return records === undefined ? UNREADABLE : standingOf(entry, records, moment);
+      const standing = records === undefined ? UNREADABLE : standingOf(entry, records, moment);
+      return { name: entry.name, ...standing };
     };
-    await unlessAborted(deadline.signal, () => eachStanding(ours, judge, (standing) => standings.push(standing)));
-    tell(telemetry, standings);
+    const judged = await unlessAborted(deadline.signal, () => eachOf(ours, CONCURRENT_READS, judge));
+    tell(telemetry, [...roster.unreadable.map(({ name }) => ({ name, ...UNREADABLE })), ...judged]);
   } catch (error) {
     telemetry.log('error', 'fleet figures missing', { errors: [errorSentence(error)] });
   } finally {
     deadline.cancel();
   }
-}
-
-/** The first failure ends it: half of the figures are none. */
-async function eachStanding(
-  entries: readonly RosterEntry[],
-  judge: (entry: RosterEntry) => Promise<Standing>,
-  take: (standing: NamedStanding) => void,
-): Promise<void> {
-  const failures: unknown[] = [];
-  await concurrently(entries, CONCURRENT_READS, async (entry) => {
-    if (failures.length > 0) return;
-    try {
-      take({ name: entry.name, ...(await judge(entry)) });
-    } catch (error) {
-      failures.push(error);
-    }
-  });
-  if (failures.length > 0) throw failures[0];
 }
 
 function tell(telemetry: Telemetry, standings: readonly NamedStanding[]): void {

@@ -4,7 +4,7 @@ import type { PassReport } from '../loops/pass.ts';
 import { errorSentence, stackOfFault } from '../telemetry/describe-error.ts';
 import { failedPassCounter, findingCounter, samplesOf } from '../telemetry/metrics.ts';
 import type { Fields, Level, Telemetry } from '../telemetry/telemetry.ts';
-import { type EndedPass, isNews } from './pass-record.ts';
+import { type EndedPass, isNews } from './record-pass.ts';
 
 /** From here on a range is told of, whether or not anything else is. */
 const FULL_PERCENT = 80;

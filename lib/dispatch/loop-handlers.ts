@@ -3,9 +3,8 @@ import { clusterIpRepair } from '../loops/cluster-ip-repair.ts';
 import { kubernetesService } from '../loops/kubernetes-service.ts';
 import { nodePortRepair } from '../loops/node-port-repair.ts';
 import { systemNamespaces } from '../loops/system-namespaces.ts';
-import type { Handler } from './invoked.ts';
-import { scheduled } from './scheduled.ts';
-import type { Summary } from './summary.ts';
+import type { Handler } from '../runtime/invocation.ts';
+import { type Summary, scheduled } from './dispatch.ts';
 
 /**
  * Every loop's handler, for a process that runs all of them. In the order of the first invocations: namespaces before

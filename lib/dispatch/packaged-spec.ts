@@ -1,16 +1,9 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { isNativeError } from 'node:util/types';
-import type { ClusterSpec } from '../cluster/cluster-spec.ts';
+import type { PackagedSpec } from '../runtime/environment.ts';
 import { parseClusterSpec } from '../spec/parse-cluster-spec.ts';
 import { describeFaults } from '../spec/spec-fault.ts';
-
-/** What a function's package says of a cluster. */
-export type PackagedSpec =
-  | { readonly outcome: 'none' }
-  | { readonly outcome: 'spec'; readonly spec: ClusterSpec }
-  /** It cannot be read, or is no cluster spec: for people, over several lines. */
-  | { readonly outcome: 'invalid'; readonly reason: string };
 
 const FILE_NAME = 'cluster.yml';
 

@@ -1,11 +1,11 @@
 import * as z from 'zod/mini';
+import type { OutgoingMessage } from '../aws/message-queue.ts';
 import { type Loop, SCHEDULE_SECONDS } from '../cluster/cluster-spec.ts';
-import type { OutgoingMessage } from '../queue/message-queue.ts';
+import { CLOSING_MS, CONCURRENT_PASSES, QUEUEING_MS } from '../runtime/budgets.ts';
+import { clusterName, eventFaults } from '../runtime/errors.ts';
+import type { Invocation } from '../runtime/invocation.ts';
 import { errorSentence } from '../telemetry/describe-error.ts';
 import type { Telemetry } from '../telemetry/telemetry.ts';
-import { CLOSING_MS, CONCURRENT_PASSES, QUEUEING_MS } from './budgets.ts';
-import { clusterName, eventFaults } from './event-faults.ts';
-import type { Invocation } from './invoked.ts';
 import { someOf } from './log-pass.ts';
 
 /** One tick of a loop for some of its clusters, as it waits in the loop's queue. */

@@ -1,9 +1,5 @@
 import { type ClusterSpec, LOOPS, type Loop, SCHEDULE_SECONDS } from '../cluster/cluster-spec.ts';
 import type { KubernetesObject } from '../cluster/kubernetes-objects.ts';
-import { unlessAborted } from '../dispatch/deadline.ts';
-import type { Environment } from '../dispatch/environment.ts';
-import { kubeconfigPlace } from '../dispatch/load-kubeconfig.ts';
-import { VERSION } from '../dispatch/version.ts';
 import { foreignSlice } from '../endpoints/endpoint-findings.ts';
 import {
   ENDPOINTS_REF,
@@ -18,6 +14,10 @@ import { httpsProber } from '../kubernetes/https-prober.ts';
 import type { ApiServerAccess } from '../kubernetes/kubeconfig.ts';
 import { selfReview } from '../kubernetes/permissions.ts';
 import { ApiServerConnections } from '../kubernetes/transport.ts';
+import { unlessAborted } from '../runtime/deadline.ts';
+import type { Environment } from '../runtime/environment.ts';
+import { kubeconfigPlace } from '../runtime/load-kubeconfig.ts';
+import { VERSION } from '../runtime/version.ts';
 import type { RegisteredCluster } from '../table/clusters.ts';
 import type { KeyValueTable } from '../table/key-value-table.ts';
 import { listLeases } from '../table/leases.ts';

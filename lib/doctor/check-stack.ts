@@ -1,4 +1,4 @@
-import type { QueueDepth } from '../queue/sqs-queue.ts';
+import type { QueueDepth } from '../aws/sqs-queue.ts';
 import type { KeyValueTable } from '../table/key-value-table.ts';
 import { MOST_SKEW_MS } from '../table/server-clock.ts';
 import { describeError } from '../telemetry/describe-error.ts';

@@ -1,5 +1,5 @@
-import type { LoadKubeconfig } from '../dispatch/load-kubeconfig.ts';
-import type { QueueDepth } from '../queue/sqs-queue.ts';
+import type { QueueDepth } from '../aws/sqs-queue.ts';
+import type { LoadKubeconfig } from '../runtime/load-kubeconfig.ts';
 
 /** What the doctor needs besides the environment of every function. */
 export interface DoctorEnvironment {

@@ -1,10 +1,9 @@
 import * as z from 'zod/mini';
-import { CONCURRENT_PASSES } from '../dispatch/budgets.ts';
-import { concurrently } from '../dispatch/concurrently.ts';
-import { unlessAborted } from '../dispatch/deadline.ts';
-import { DispatchError } from '../dispatch/errors.ts';
-import { clusterName, eventFaults } from '../dispatch/event-faults.ts';
-import { type Handler, type Invocation, invoked } from '../dispatch/invoked.ts';
+import { eachOf } from '../cluster/each-of.ts';
+import { CONCURRENT_PASSES } from '../runtime/budgets.ts';
+import { unlessAborted } from '../runtime/deadline.ts';
+import { clusterName, DispatchError, eventFaults } from '../runtime/errors.ts';
+import { type Handler, type Invocation, invoked } from '../runtime/invocation.ts';
 import { listClusters, type RegisteredCluster } from '../table/clusters.ts';
 import { checkCluster } from './check-cluster.ts';
 import { checkClock, checkQueues, checkTable } from './check-stack.ts';
@@ -67,11 +66,8 @@ async function linesOf(
     const common = [...ofTable, ...ofClock, ...ofQueues];
     if (ofTable.some(({ level }) => level === 'fail')) return common;
     const { clusters, lines } = await unlessAborted(signal, () => chosen(name, invocation, signal));
-    const byName = new Map(clusters.map(({ spec }) => [spec.name, [] as readonly DoctorLine[]]));
-    await concurrently(clusters, CONCURRENT_PASSES, async (cluster) => {
-      byName.set(cluster.spec.name, await inTime(cluster, invocation, doctor, signal));
-    });
-    return [...common, ...lines, ...[...byName.values()].flat()];
+    const checked = await eachOf(clusters, CONCURRENT_PASSES, (cluster) => inTime(cluster, invocation, doctor, signal));
+    return [...common, ...lines, ...checked.flat()];
   } catch (error) {
     return [failed('clusters', error)];
   } finally {

@@ -1,7 +1,4 @@
 import type { ClusterSpec } from '../cluster/cluster-spec.ts';
-import type { ClusterAccess, ConnectOptions } from '../dispatch/environment.ts';
-import type { LoadKubeconfig } from '../dispatch/load-kubeconfig.ts';
-import { VERSION } from '../dispatch/version.ts';
 import type { CallOptions } from '../kubernetes/api-calls.ts';
 import { clusterPort } from '../kubernetes/api-server-cluster.ts';
 import { ClusterError } from '../kubernetes/cluster-port.ts';
@@ -12,6 +9,9 @@ import { tellOnce } from '../kubernetes/replies.ts';
 import { BytesInFlight } from '../kubernetes/reply-bounds.ts';
 import type { Transport } from '../kubernetes/transport.ts';
 import { ApiServerConnections } from '../kubernetes/transport.ts';
+import type { ClusterAccess, ConnectOptions } from '../runtime/environment.ts';
+import type { LoadKubeconfig } from '../runtime/load-kubeconfig.ts';
+import { VERSION } from '../runtime/version.ts';
 
 export interface ClusterConnectionsOptions {
   readonly nowMs: () => number;

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import { startDeadline } from '../dispatch/deadline.ts';
-import type { Environment } from '../dispatch/environment.ts';
-import type { LoadKubeconfig } from '../dispatch/load-kubeconfig.ts';
 import { dnsHostResolver, dnsLookup } from '../kubernetes/dns-host-resolver.ts';
+import { startDeadline } from '../runtime/deadline.ts';
+import type { Environment } from '../runtime/environment.ts';
+import type { LoadKubeconfig } from '../runtime/load-kubeconfig.ts';
 import { ClusterConnections } from './cluster-connections.ts';
 
 /** What differs between a deployed function, a local run and a command: everything else is the same for all of them. */

@@ -1,7 +1,7 @@
-import { isLambda, kubeconfigLoader } from '../dispatch/load-kubeconfig.ts';
+import { kubeconfigReader } from '../aws/read-kubeconfig.ts';
+import { createSqsClient, sqsQueueDepth } from '../aws/sqs-queue.ts';
 import type { DoctorEnvironment } from '../doctor/doctor-environment.ts';
-import { createSqsClient, sqsQueueDepth } from '../queue/sqs-queue.ts';
-import { kubeconfigReader } from '../secrets/read-kubeconfig.ts';
+import { isLambda, kubeconfigLoader } from '../runtime/load-kubeconfig.ts';
 
 /** `TICK_QUEUE_URLS` names the queues of the ticks, with commas between; without it there are none. */
 export function doctorEnvironmentFrom(variables: Readonly<Record<string, string | undefined>>): DoctorEnvironment {

@@ -1,6 +1,6 @@
 import type { Loop } from '../cluster/cluster-spec.ts';
 import { type Hold, isOver } from '../cluster/hold.ts';
-import { RECORD_AT_LEAST_EVERY_MS } from '../dispatch/pass-record.ts';
+import { RECORD_AT_LEAST_EVERY_MS } from '../dispatch/record-pass.ts';
 import { type RegisteredCluster, readCluster } from '../table/clusters.ts';
 import type { KeyValueTable } from '../table/key-value-table.ts';
 import { RANGE_KEYS, type RangeKey, type ReadRange, readRange } from '../table/ranges.ts';

@@ -1,6 +1,6 @@
 import { LOOPS, type Loop } from '../cluster/cluster-spec.ts';
+import { rosterEntry } from '../dispatch/cluster-list.ts';
 import { patienceMs, type Standing, standingOf } from '../dispatch/fleet-figures.ts';
-import { rosterEntry } from '../dispatch/roster.ts';
 import { type RunRecord, runKey } from '../table/run-records.ts';
 import type { LoopStatus } from './cluster-status.ts';
 import type { StatusInputs } from './status-inputs.ts';

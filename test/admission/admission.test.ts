@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import { admission } from '../../lib/admission/admission.ts';
 import { admissionSettings } from '../../lib/admission/settings.ts';
 import { HOLD_OWNER_LABEL } from '../../lib/cluster/hold.ts';
-import { DispatchError } from '../../lib/dispatch/errors.ts';
+import { DispatchError } from '../../lib/runtime/errors.ts';
 import { registerCluster, takeOverCluster } from '../../lib/table/cluster-registration.ts';
 import { TableError, type TableErrorCode } from '../../lib/table/errors.ts';
 import type { KeyValueTable, NewItem } from '../../lib/table/key-value-table.ts';

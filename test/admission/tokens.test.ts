@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { tokensNameOf } from '../../lib/admission/settings.ts';
 import { ClusterTokens } from '../../lib/admission/tokens.ts';
-import type { SecretText } from '../../lib/secrets/read-secret-text.ts';
+import type { SecretText } from '../../lib/aws/store-client.ts';
 
 const OLD = 'an-old-token-of-thirty-two-letters-or-more';
 const NEW = 'a-new-token-of-thirty-two-letters-or-more';

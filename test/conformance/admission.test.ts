@@ -4,7 +4,7 @@ import path from 'node:path';
 import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
 import { parse, stringify } from 'yaml';
 import { admission } from '../../lib/admission/admission.ts';
-import { startDeadline } from '../../lib/dispatch/deadline.ts';
+import { startDeadline } from '../../lib/runtime/deadline.ts';
 import { RANGE_KEYS, type RangeKey, readRange } from '../../lib/table/ranges.ts';
 import { makeAuthority } from '../../local/stand-in/certificates.ts';
 import { type AdmissionServer, startAdmissionServer } from '../support/admission-server.ts';

@@ -168,7 +168,7 @@ test('all four loops work for the clusters that are well', async () => {
  * what runs, that a rollback brings it back, and that each goes on with the table that the other wrote.
  */
 test('a new build goes on where the one before ended, and so does a rollback', async () => {
-  const file = join(world.project.folder, 'lib/dispatch/version.ts');
+  const file = join(world.project.folder, 'lib/runtime/version.ts');
   const [, version = ''] = /'([^']+)'/.exec(readFileSync(file, 'utf8')) ?? [];
   const agents = async () => {
     await expectAllLoopsWork();

@@ -1,6 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { dispatch } from '../../lib/dispatch/dispatch.ts';
-import type { Summary } from '../../lib/dispatch/summary.ts';
+import { dispatch, type Summary } from '../../lib/dispatch/dispatch.ts';
 import { ClusterError } from '../../lib/kubernetes/cluster-port.ts';
 import type { LoopDefinition, PassContext, PassReport } from '../../lib/loops/pass.ts';
 import { pauseAllClusters, pauseCluster } from '../../lib/table/cluster-registration.ts';

@@ -1,9 +1,9 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import { LOOPS } from '../../lib/cluster/cluster-spec.ts';
 import { dispatch } from '../../lib/dispatch/dispatch.ts';
-import type { Environment } from '../../lib/dispatch/environment.ts';
 import { standingOf } from '../../lib/dispatch/fleet-figures.ts';
 import type { LoopDefinition, PassContext, PassReport } from '../../lib/loops/pass.ts';
+import type { Environment } from '../../lib/runtime/environment.ts';
 import { pauseAllClusters, pauseCluster, takeOverCluster } from '../../lib/table/cluster-registration.ts';
 import { TableError } from '../../lib/table/errors.ts';
 import type { RunRecord } from '../../lib/table/run-records.ts';

@@ -1,6 +1,5 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
-import { dispatch } from '../../lib/dispatch/dispatch.ts';
-import type { Summary } from '../../lib/dispatch/summary.ts';
+import { dispatch, type Summary } from '../../lib/dispatch/dispatch.ts';
 import type { LoopDefinition, PassContext, PassReport } from '../../lib/loops/pass.ts';
 import { takeOverCluster, unregisterCluster } from '../../lib/table/cluster-registration.ts';
 import { readCluster } from '../../lib/table/clusters.ts';

@@ -1,9 +1,8 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
-import { CONCURRENT_PASSES } from '../../lib/dispatch/budgets.ts';
-import { dispatch } from '../../lib/dispatch/dispatch.ts';
-import type { Environment } from '../../lib/dispatch/environment.ts';
-import type { Summary } from '../../lib/dispatch/summary.ts';
+import { dispatch, type Summary } from '../../lib/dispatch/dispatch.ts';
 import type { LoopDefinition, PassContext, PassReport } from '../../lib/loops/pass.ts';
+import { CONCURRENT_PASSES } from '../../lib/runtime/budgets.ts';
+import type { Environment } from '../../lib/runtime/environment.ts';
 import { pauseCluster, unregisterCluster } from '../../lib/table/cluster-registration.ts';
 import { TableError } from '../../lib/table/errors.ts';
 import type { DispatchWorld } from '../support/dispatch-world.ts';

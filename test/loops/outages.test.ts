@@ -1,8 +1,8 @@
 import { describe, expect, test } from '@jest/globals';
 import type { Lease } from '../../lib/cluster/lease.ts';
-import { PASS_BUDGET_MS } from '../../lib/dispatch/budgets.ts';
 import type { HostResolver } from '../../lib/kubernetes/cluster-port.ts';
 import type { PassContext } from '../../lib/loops/pass.ts';
+import { PASS_BUDGET_MS } from '../../lib/runtime/budgets.ts';
 import { anEndpoints } from '../support/an-endpoints.ts';
 import { aHost, aServer, EndpointsWorld, READY, SHUTTING_DOWN, SILENT } from '../support/endpoints-world.ts';
 

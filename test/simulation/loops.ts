@@ -1,6 +1,6 @@
 import { heartbeat } from '../../lib/api-servers/heartbeat.ts';
 import { deregistration } from '../../lib/dispatch/deregistration.ts';
-import { scheduled } from '../../lib/dispatch/scheduled.ts';
+import { scheduled } from '../../lib/dispatch/dispatch.ts';
 import { clusterIpRepair } from '../../lib/loops/cluster-ip-repair.ts';
 import { kubernetesService } from '../../lib/loops/kubernetes-service.ts';
 import { AGENT, CLUSTER, type World } from './world.ts';

@@ -1,9 +1,9 @@
 import { bitsOf } from '../../lib/allocator/snapshot-bytes.ts';
 import type { KubernetesObject, ServiceClaim } from '../../lib/cluster/kubernetes-objects.ts';
-import type { Environment } from '../../lib/dispatch/environment.ts';
-import type { Handler } from '../../lib/dispatch/invoked.ts';
 import { ENDPOINTS_REF, type EndpointsObject, readyAddresses } from '../../lib/endpoints/objects.ts';
 import { ClusterError, type ClusterPort, type ProbeReply } from '../../lib/kubernetes/cluster-port.ts';
+import type { Environment } from '../../lib/runtime/environment.ts';
+import type { Handler } from '../../lib/runtime/invocation.ts';
 import { TableError } from '../../lib/table/errors.ts';
 import type { KeyValueTable, WriteResult } from '../../lib/table/key-value-table.ts';
 import { decodeRange, RANGE_KEYS } from '../../lib/table/ranges.ts';

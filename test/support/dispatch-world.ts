@@ -1,10 +1,10 @@
 import type { ClusterSpec, Loop } from '../../lib/cluster/cluster-spec.ts';
 import type { KubernetesObject } from '../../lib/cluster/kubernetes-objects.ts';
-import type { Deadline } from '../../lib/dispatch/deadline.ts';
-import type { Environment } from '../../lib/dispatch/environment.ts';
-import { DispatchError } from '../../lib/dispatch/errors.ts';
 import { ClusterError, type ClusterPort } from '../../lib/kubernetes/cluster-port.ts';
 import type { PassReport } from '../../lib/loops/pass.ts';
+import type { Deadline } from '../../lib/runtime/deadline.ts';
+import type { Environment } from '../../lib/runtime/environment.ts';
+import { DispatchError } from '../../lib/runtime/errors.ts';
 import { registerCluster } from '../../lib/table/cluster-registration.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import type { RunRecord } from '../../lib/table/run-records.ts';

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { LOOPS, type Loop } from '../../lib/cluster/cluster-spec.ts';
-import { startDeadline } from '../../lib/dispatch/deadline.ts';
-import type { Environment } from '../../lib/dispatch/environment.ts';
+import type { Summary } from '../../lib/dispatch/dispatch.ts';
 import { LOOP_HANDLERS } from '../../lib/dispatch/loop-handlers.ts';
-import type { Summary } from '../../lib/dispatch/summary.ts';
 import { loadKubeconfigFile } from '../../lib/kubernetes/kubeconfig.ts';
+import { startDeadline } from '../../lib/runtime/deadline.ts';
+import type { Environment } from '../../lib/runtime/environment.ts';
 import { parseClusterSpec } from '../../lib/spec/parse-cluster-spec.ts';
 import { describeFaults } from '../../lib/spec/spec-fault.ts';
 import { registerCluster } from '../../lib/table/cluster-registration.ts';

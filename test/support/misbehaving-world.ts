@@ -1,10 +1,10 @@
 import type { ClusterSpec, Loop } from '../../lib/cluster/cluster-spec.ts';
-import { startDeadline } from '../../lib/dispatch/deadline.ts';
-import type { Environment } from '../../lib/dispatch/environment.ts';
+import type { Summary } from '../../lib/dispatch/dispatch.ts';
 import { LOOP_HANDLERS } from '../../lib/dispatch/loop-handlers.ts';
-import type { Summary } from '../../lib/dispatch/summary.ts';
 import { ClusterConnections } from '../../lib/environment/cluster-connections.ts';
 import { loadKubeconfigFile } from '../../lib/kubernetes/kubeconfig.ts';
+import { startDeadline } from '../../lib/runtime/deadline.ts';
+import type { Environment } from '../../lib/runtime/environment.ts';
 import { registerCluster } from '../../lib/table/cluster-registration.ts';
 import type { Item, KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { type RunRecord, readRunRecord } from '../../lib/table/run-records.ts';

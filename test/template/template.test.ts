@@ -2,7 +2,7 @@ import { readdirSync } from 'node:fs';
 import path from 'node:path';
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { LOOPS, SCHEDULE_SECONDS } from '../../lib/cluster/cluster-spec.ts';
-import { CLOSING_MS, LISTING_MS, PASS_BUDGET_MS } from '../../lib/dispatch/budgets.ts';
+import { CLOSING_MS, LISTING_MS, PASS_BUDGET_MS } from '../../lib/runtime/budgets.ts';
 import { isGranted } from '../support/emulator-policy.ts';
 import { packageService, type Resource, type Template } from './package-service.ts';
 

@@ -1,4 +1,6 @@
 import path from 'node:path';
+import type { ReadKubeconfig } from '../aws/read-kubeconfig.ts';
+import { wordsOf } from '../aws/stored-kubeconfig.ts';
 import type { ClusterSpec } from '../cluster/cluster-spec.ts';
 import {
   type ApiServerAccess,
@@ -6,8 +8,6 @@ import {
   loadKubeconfigFile,
   parseKubeconfig,
 } from '../kubernetes/kubeconfig.ts';
-import type { ReadKubeconfig } from '../secrets/read-kubeconfig.ts';
-import { wordsOf } from '../secrets/stored-kubeconfig.ts';
 
 /** Reads a cluster's kubeconfig anew. Throws a `ClusterError`. */
 export type LoadKubeconfig = (spec: ClusterSpec, signal: AbortSignal) => Promise<ApiServerAccess>;

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { noRegion } from '../../lib/secrets/read-failures.ts';
+import { noRegion } from '../../lib/aws/stored-kubeconfig.ts';
 import { errorSentence } from '../../lib/telemetry/describe-error.ts';
 
 test('that no region is set is told once, in whole sentences', () => {

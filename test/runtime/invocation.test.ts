@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
-import type { InvocationContext } from '../../lib/dispatch/invoked.ts';
-import { scheduled } from '../../lib/dispatch/scheduled.ts';
+import { scheduled } from '../../lib/dispatch/dispatch.ts';
+import type { InvocationContext } from '../../lib/runtime/invocation.ts';
 import { TableError } from '../../lib/table/errors.ts';
 import type { DispatchWorld } from '../support/dispatch-world.ts';
 import { aDispatchWorld, aReport } from '../support/dispatch-world.ts';

@@ -3,12 +3,12 @@ import type { ClusterSpec, Loop, Mode } from '../cluster/cluster-spec.ts';
 import type { Finding } from '../cluster/finding.ts';
 import type { EventsReport } from '../kubernetes/write-events.ts';
 import type { PassReport } from '../loops/pass.ts';
+import { RECORDING_MS } from '../runtime/budgets.ts';
+import { unlessAborted } from '../runtime/deadline.ts';
+import type { Environment } from '../runtime/environment.ts';
 import { type ReadRunRecord, type RecordedFinding, type RunRecord, writeRunRecord } from '../table/run-records.ts';
 import { describeError } from '../telemetry/describe-error.ts';
-import { RECORDING_MS } from './budgets.ts';
-import { unlessAborted } from './deadline.ts';
 import { isDueAtEveryTick } from './due.ts';
-import type { Environment } from './environment.ts';
 
 /** A pass that ended, one way or the other. */
 export interface EndedPass {

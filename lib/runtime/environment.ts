@@ -1,10 +1,9 @@
+import type { MessageQueue } from '../aws/message-queue.ts';
 import type { ClusterSpec, Loop } from '../cluster/cluster-spec.ts';
 import type { ClusterPort, HostResolver, Prober } from '../kubernetes/cluster-port.ts';
-import type { MessageQueue } from '../queue/message-queue.ts';
 import type { KeyValueTable } from '../table/key-value-table.ts';
 import type { TelemetryFactory } from '../telemetry/telemetry.ts';
 import type { StartDeadline } from './deadline.ts';
-import type { PackagedSpec } from './packaged-spec.ts';
 
 /** One cluster's API servers, for one pass. */
 export interface ClusterAccess {
@@ -21,6 +20,13 @@ export interface ConnectOptions {
   /** Takes what a person should know of the connection: verification that is off, a deprecated API. */
   readonly warn: (text: string) => void;
 }
+
+/** The `cluster.yml` of a function's package. */
+export type PackagedSpec =
+  | { readonly outcome: 'none' }
+  | { readonly outcome: 'spec'; readonly spec: ClusterSpec }
+  /** It cannot be read, or is no cluster spec: for people, over several lines. */
+  | { readonly outcome: 'invalid'; readonly reason: string };
 
 /** What this function was deployed with. */
 export interface Packaged {

@@ -2,8 +2,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { kubeconfigReader } from '../../lib/secrets/read-kubeconfig.ts';
-import type { StoredKubeconfig } from '../../lib/secrets/stored-kubeconfig.ts';
+import { kubeconfigReader } from '../../lib/aws/read-kubeconfig.ts';
+import type { StoredKubeconfig } from '../../lib/aws/stored-kubeconfig.ts';
 import {
   type AwsAnswer,
   type AwsCall,

@@ -1,5 +1,25 @@
 import * as z from 'zod/mini';
 
+export type DispatchErrorCode =
+  /** The event is of no known kind. */
+  | 'BadEvent'
+  /** An environment variable is missing or makes no sense. */
+  | 'BadEnvironment'
+  /** A cluster was asked for that the table does not know. */
+  | 'NotRegistered'
+  /** A pass was given up because its time, or the function's, was over. */
+  | 'DeadlineExceeded';
+
+export class DispatchError extends Error {
+  override readonly name = 'DispatchError';
+  readonly code: DispatchErrorCode;
+
+  constructor(code: DispatchErrorCode, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.code = code;
+  }
+}
+
 type ParseError = Pick<z.core.$ZodError, 'issues'>;
 
 export const clusterName = z.string().check(z.regex(/^[a-z0-9-]{1,63}$/, 'is not the name of a cluster'));

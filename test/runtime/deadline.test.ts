@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { type Deadline, pause, startDeadline, unlessAborted } from '../../lib/dispatch/deadline.ts';
+import { type Deadline, pause, startDeadline, unlessAborted } from '../../lib/runtime/deadline.ts';
 
 describe('unlessAborted', () => {
   test('gives what the work comes to', async () => {

@@ -1,5 +1,4 @@
 import { fromNodeProviderChain, fromTemporaryCredentials } from '@aws-sdk/credential-providers';
-import { assumeFailure, noRegion, noText, readFailure } from './read-failures.ts';
 import {
   type Credentials,
   parameterStore,
@@ -10,7 +9,15 @@ import {
   secretsManager,
   storeClientOptions,
 } from './store-client.ts';
-import { nameOf, regionIn, type StoredKubeconfig } from './stored-kubeconfig.ts';
+import {
+  assumeFailure,
+  nameOf,
+  noRegion,
+  noText,
+  readFailure,
+  regionIn,
+  type StoredKubeconfig,
+} from './stored-kubeconfig.ts';
 
 /** The text of a kubeconfig that is kept in AWS. Throws a `ClusterError`. */
 export type ReadKubeconfig = (stored: StoredKubeconfig, signal: AbortSignal) => Promise<string>;

@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from '@jest/globals';
-import { secretTextReader } from '../../lib/secrets/read-secret-text.ts';
+import { secretTextReader } from '../../lib/aws/store-client.ts';
 import { type AwsAnswer, type AwsCall, awsError, type FakeAws, startFakeAws } from '../support/fake-aws.ts';
 
 let aws: FakeAws | undefined;
