@@ -1,5 +1,4 @@
 import { doctor } from '../lib/doctor/doctor.ts';
-import { doctorEnvironmentFrom } from '../lib/environment/doctor-environment.ts';
-import { deployed } from '../lib/environment/process-environment.ts';
+import { deployed, doctorEnvironmentFrom } from '../lib/environment/process-environment.ts';
 
 export const handler = deployed(doctor(() => doctorEnvironmentFrom(process.env)));

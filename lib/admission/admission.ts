@@ -8,22 +8,23 @@ import { type Handler, type Invocation, invoked } from '../runtime/invocation.ts
 import { readCluster } from '../table/clusters.ts';
 import { TableError } from '../table/errors.ts';
 import { errorSentence } from '../telemetry/describe-error.ts';
-import { admit, type Verdict } from './admit.ts';
+import { admit, tellFault, tellOther, tellVerdict, type Verdict } from './admit.ts';
 import {
   type AdmissionHttpRequest,
   type HttpReply,
   httpReply,
   httpRequestIn,
   jsonReply,
+  type Review,
+  type ReviewResponse,
+  reviewIn,
+  reviewReply,
   unauthorized,
-} from './http.ts';
-import { unavailable } from './refusals.ts';
-import { type Review, type ReviewResponse, reviewIn, reviewReply } from './review.ts';
-import { ReviewRate } from './review-rate.ts';
-import { suffix } from './service-name.ts';
+} from './request.ts';
+import { unavailable } from './response.ts';
+import { suffix } from './service.ts';
 import { type AdmissionSettings, admissionSettings, tokensNameOf } from './settings.ts';
-import { tellFault, tellOther, tellVerdict } from './tell.ts';
-import { ClusterTokens, type TokenCheck } from './tokens.ts';
+import { ClusterTokens, ReviewRate, type TokenCheck } from './tokens.ts';
 
 export interface AdmissionOptions {
   /** Default: as the environment of this process says. */

@@ -1,6 +1,7 @@
 import type { AllocatorErrorCode } from '../allocator/errors.ts';
 import type { IPFamily } from '../allocator/ip-address.ts';
 import type { Pick } from '../allocator/range-allocator.ts';
+import type { Invocation } from '../runtime/invocation.ts';
 import { type RegisteredCluster, readCluster } from '../table/clusters.ts';
 import type { TableError } from '../table/errors.ts';
 import type { UpdateOptions } from '../table/guaranteed-update.ts';
@@ -8,14 +9,21 @@ import type { KeyValueTable } from '../table/key-value-table.ts';
 import { RANGE_KEYS, type RangeKey } from '../table/ranges.ts';
 import { refusalOfUnrepaired } from '../table/run-records.ts';
 import { unwrittenTable } from '../table/unwritten-table.ts';
-import { type PatchOperation, patchOf, type TakenItems } from './patch.ts';
 import { isEmpty, type Plan, planOf } from './plan.ts';
-import { configuredFamilies, openRanges } from './ranges.ts';
-import { addressRefusal, portRefusal, type RefusalStatus, tooMany, tooManyPortsRefusal } from './refusals.ts';
-import type { Review } from './review.ts';
-import { holdOwnerOf, NAME } from './service.ts';
-import { nameOf, namePatch } from './service-name.ts';
-import { type TakeResult, takeFor } from './take.ts';
+import type { HttpReply, OtherReview, Review } from './request.ts';
+import {
+  addressRefusal,
+  namePatch,
+  type PatchOperation,
+  patchOf,
+  portRefusal,
+  type RefusalStatus,
+  type TakenItems,
+  tooMany,
+  tooManyPortsRefusal,
+} from './response.ts';
+import { holdOwnerOf, NAME, serviceName } from './service.ts';
+import { configuredFamilies, openRanges, type TakeResult, takeFor } from './take.ts';
 
 export type Verdict =
   /** Nothing is missing, or nothing of it is this table's to give. */
@@ -81,7 +89,7 @@ async function allocate(
 ): Promise<Verdict> {
   const { table, closingTable, nowMs, tell } = options;
   const { service, namespace, operation } = review;
-  const name = nameOf(service, options.newSuffix);
+  const name = serviceName(service, options.newSuffix);
   if (!NAME.test(name) || !NAME.test(namespace))
     return { outcome: 'leftAlone', reason: 'a name that no Service can have' };
   if (plan.ports.length > MOST_PORTS) return tooManyPorts(name, plan.ports.length);
@@ -127,4 +135,74 @@ function dry(options: AdmitOptions): AdmitOptions {
   let writes = 0;
   const table = unwrittenTable(options.table, { nowMs: options.nowMs, newWriteId: () => `dry-${++writes}` });
   return { ...options, table, closingTable: table };
+}
+
+/** Nobody has checked a Service's name by now: it may be as long as its object. */
+const LONGEST_TEXT = 1_000;
+
+/** One line for what is no review that was asked by who may. Nothing of the token is in it. */
+export function tellFault(
+  { telemetry }: Invocation,
+  reply: HttpReply,
+  cluster: string | undefined,
+  reason: string,
+): HttpReply {
+  const { statusCode } = reply;
+  telemetry.log('warn', 'admission: not answered', { cluster, statusCode, reason });
+  // Not by cluster: names that strangers make up would each become a series, which costs money.
+  telemetry.count('allocationsRefused', 1, { type: `Http${statusCode}` });
+  return reply;
+}
+
+export function tellOther({ telemetry }: Invocation, cluster: string, { uid, other }: OtherReview): void {
+  telemetry.log('info', 'admission: leftAlone', { cluster, request: uid, reason: other });
+}
+
+export function tellVerdict(
+  { telemetry }: Invocation,
+  cluster: string,
+  review: Review,
+  verdict: Verdict,
+  retries: number,
+): void {
+  const { uid, operation, namespace, service, dryRun } = review;
+  const { name, generateName } = service.metadata;
+  const isFine = verdict.outcome !== 'refused' && verdict.outcome !== 'failed' && verdict.outcome !== 'notRegistered';
+  telemetry.log(isFine ? 'info' : 'warn', `admission: ${verdict.outcome}`, {
+    cluster,
+    request: uid,
+    operation,
+    service: shortened(`${namespace}/${name === '' ? `${generateName}*` : name}`),
+    ...(dryRun && { dryRun }),
+    ...fieldsOf(verdict),
+    retries,
+  });
+  telemetry.count('allocationRetries', retries, { cluster });
+  if (verdict.outcome === 'refused' || verdict.outcome === 'failed') {
+    telemetry.count('allocationsRefused', 1, { type: verdict.code, cluster });
+  }
+  if (verdict.outcome === 'allocated' && !dryRun) {
+    telemetry.count('allocations', verdict.items.addresses.length + verdict.items.ports.length, { cluster });
+  }
+}
+
+function fieldsOf(verdict: Verdict): Readonly<Record<string, string | readonly string[] | undefined>> {
+  switch (verdict.outcome) {
+    case 'allocated':
+      return { clusterIPs: verdict.items.addresses, nodePorts: verdict.items.ports.map(String) };
+    case 'refused':
+      return { reason: shortened(verdict.status.message) };
+    case 'failed':
+      return { reason: `${verdict.code}: ${verdict.message}` };
+    case 'leftAlone':
+      return { reason: verdict.reason };
+    case 'observed':
+      return { wouldBe: verdict.wouldBe.outcome, ...fieldsOf(verdict.wouldBe) };
+    case 'notRegistered':
+      return {};
+  }
+}
+
+function shortened(text: string): string {
+  return text.length > LONGEST_TEXT ? `${text.slice(0, LONGEST_TEXT).toWellFormed()}…` : text;
 }

@@ -1,9 +1,19 @@
 import type { IPFamily } from '../allocator/ip-address.ts';
-import { mayBeAccepted } from './accepted.ts';
-import { asRead, completeNew, completeUpdate } from './complete-spec.ts';
 import { familiesOf, keepsPreferredStacks } from './ip-families.ts';
-import { healthCheckPort, newNodePorts, updatedNodePorts, type WantedPort } from './node-ports.ts';
-import { hasClusterIP, isHeadless, type ServiceSpec } from './service.ts';
+import {
+  asRead,
+  completeNew,
+  completeUpdate,
+  getsHealthCheckPort,
+  getsNodePorts,
+  hasClusterIP,
+  isHeadless,
+  mayHaveNodePorts,
+  NAME,
+  numbersOf,
+  type ServicePort,
+  type ServiceSpec,
+} from './service.ts';
 
 /** What a Service lacks, and where it goes. Both lists empty: nothing is to be taken for it. */
 export interface Plan {
@@ -74,4 +84,99 @@ function wantedAddresses(
     families.length === 2 &&
     !keepsPreferredStacks(after, before);
   return { clusterIPs, addresses: isUpgrade ? wanted.slice(1) : [] };
+}
+
+const TYPES = ['ClusterIP', 'NodePort', 'LoadBalancer'];
+const PROTOCOLS = ['TCP', 'UDP', 'SCTP'];
+const LARGEST_PORT = 65_535;
+
+/**
+ * Whether the registry may accept the type and the ports of a Service that gets a ClusterIP (`ValidateService` of
+ * `pkg/apis/core/validation`). It validates after it allocates, so a Service that fails would leave behind what it was given.
+ */
+function mayBeAccepted({ type, ports }: ServiceSpec): boolean {
+  return (
+    TYPES.includes(type) &&
+    ports.length > 0 &&
+    ports.every((port) => isPort(port, ports.length > 1)) &&
+    areUnique(ports.flatMap(({ name }) => (name === '' ? [] : [name]))) &&
+    areUnique(ports.map(({ protocol, port }) => `${protocol}/${port}`))
+  );
+}
+
+function isPort({ name, protocol, port }: ServicePort, needsName: boolean): boolean {
+  const isNamed = name === '' ? !needsName : NAME.test(name);
+  return isNamed && PROTOCOLS.includes(protocol) && port >= 1 && port <= LARGEST_PORT;
+}
+
+function areUnique(texts: readonly string[]): boolean {
+  return new Set(texts).size === texts.length;
+}
+
+/** A node port that a Service lacks. */
+export interface WantedPort {
+  /** Absent: any. */
+  readonly value?: number;
+  /** The places in `spec.ports` that get it; the first is the one that a refusal names. */
+  readonly at: readonly number[] | 'healthCheck';
+}
+
+/** Of a new Service: ports that share a number, as TCP and UDP 53 do, share a node port (`initNodePorts`). */
+function newNodePorts(spec: ServiceSpec): readonly WantedPort[] {
+  if (!mayHaveNodePorts(spec)) return [];
+  const asked = askedByPort(spec.ports);
+  const wanted: WantedPort[] = [];
+  const shared = new Map<number, { readonly value?: number; readonly at: number[] }>();
+  for (const [index, { port, nodePort }] of spec.ports.entries()) {
+    if (nodePort === 0 && !getsNodePorts(spec)) continue;
+    const one = shared.get(port);
+    if (one !== undefined && (nodePort === 0 || nodePort === one.value)) {
+      one.at.push(index);
+      continue;
+    }
+    const value = one === undefined ? asked.get(port) : nodePort;
+    const other = { ...(value !== undefined && { value }), at: [index] };
+    if (one === undefined) shared.set(port, other);
+    wanted.push(other);
+  }
+  return wanted;
+}
+
+/** The first node port that is asked for under each port's number. */
+function askedByPort(ports: readonly ServicePort[]): ReadonlyMap<number, number> {
+  const asked = new Map<number, number>();
+  for (const { port, nodePort } of ports) if (nodePort !== 0 && !asked.has(port)) asked.set(port, nodePort);
+  return asked;
+}
+
+/**
+ * Of one that is changed: what the old object has is its own, and each port without a number gets one for itself
+ * (`updateNodePorts`).
+ * @returns undefined for what the registry refuses: one node port twice under one protocol.
+ */
+function updatedNodePorts(after: ServiceSpec, before: ServiceSpec): readonly WantedPort[] | undefined {
+  if (!mayHaveNodePorts(after)) return [];
+  const own = numbersOf(before.ports);
+  const seen = new Set<string>();
+  const wanted: WantedPort[] = [];
+  for (const [index, { nodePort, protocol }] of after.ports.entries()) {
+    if (nodePort === 0) {
+      if (getsNodePorts(after)) wanted.push({ at: [index] });
+      continue;
+    }
+    const id = `${protocol}/${nodePort}`;
+    if (seen.has(id)) return undefined;
+    seen.add(id);
+    if (own.has(nodePort)) continue;
+    own.add(nodePort);
+    wanted.push({ value: nodePort, at: [index] });
+  }
+  return wanted;
+}
+
+/** The port for health checks, once a Service has begun to need one. */
+function healthCheckPort(after: ServiceSpec, before: ServiceSpec | undefined): readonly WantedPort[] {
+  if (!getsHealthCheckPort(after) || (before !== undefined && getsHealthCheckPort(before))) return [];
+  const { healthCheckNodePort: value } = after;
+  return [{ ...(value !== 0 && { value }), at: 'healthCheck' }];
 }

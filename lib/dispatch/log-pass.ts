@@ -2,8 +2,14 @@ import type { Loop } from '../cluster/cluster-spec.ts';
 import type { FindingType } from '../cluster/finding.ts';
 import type { PassReport } from '../loops/pass.ts';
 import { errorSentence, stackOfFault } from '../telemetry/describe-error.ts';
-import { failedPassCounter, findingCounter, samplesOf } from '../telemetry/metrics.ts';
-import type { Fields, Level, Telemetry } from '../telemetry/telemetry.ts';
+import {
+  type Fields,
+  failedPassCounter,
+  findingCounter,
+  type Level,
+  samplesOf,
+  type Telemetry,
+} from '../telemetry/telemetry.ts';
 import { type EndedPass, isNews } from './record-pass.ts';
 
 /** From here on a range is told of, whether or not anything else is. */

@@ -1,5 +1,5 @@
 import * as z from 'zod/mini';
-import type { OutgoingMessage } from '../aws/message-queue.ts';
+import type { OutgoingMessage } from '../aws/sqs-queue.ts';
 import { type Loop, SCHEDULE_SECONDS } from '../cluster/cluster-spec.ts';
 import { CLOSING_MS, CONCURRENT_PASSES, QUEUEING_MS } from '../runtime/budgets.ts';
 import { clusterName, eventFaults } from '../runtime/errors.ts';

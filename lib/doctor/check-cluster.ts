@@ -22,11 +22,9 @@ import type { RegisteredCluster } from '../table/clusters.ts';
 import type { KeyValueTable } from '../table/key-value-table.ts';
 import { listLeases } from '../table/leases.ts';
 import { type RunRecord, readRunRecord } from '../table/run-records.ts';
-import { checkApiServer, checkKubeconfig, checkName, checkRights } from './check-access.ts';
-import { checkProbes } from './check-probes.ts';
+import { checkApiServer, checkKubeconfig, checkName, checkProbes, checkRights } from './check-access.ts';
 import { checkService, checkSpec } from './check-spec.ts';
-import type { DoctorEnvironment } from './doctor-environment.ts';
-import { type Check, type DoctorLine, fail, failed, looked, ok, warn } from './line.ts';
+import { type Check, type DoctorEnvironment, type DoctorLine, fail, failed, looked, ok, warn } from './line.ts';
 
 export interface Looking {
   readonly environment: Environment;

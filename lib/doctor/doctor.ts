@@ -7,8 +7,7 @@ import { type Handler, type Invocation, invoked } from '../runtime/invocation.ts
 import { listClusters, type RegisteredCluster } from '../table/clusters.ts';
 import { checkCluster } from './check-cluster.ts';
 import { checkClock, checkQueues, checkTable } from './check-stack.ts';
-import type { DoctorEnvironment } from './doctor-environment.ts';
-import { type DoctorLine, fail, failed, looked, ok, warn } from './line.ts';
+import { type DoctorEnvironment, type DoctorLine, fail, failed, looked, ok, warn } from './line.ts';
 
 export interface DoctorAnswer {
   /** What concerns them all first, then cluster by cluster. */

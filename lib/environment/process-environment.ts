@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import type { MessageQueue } from '../aws/message-queue.ts';
 import { kubeconfigReader } from '../aws/read-kubeconfig.ts';
-import { createSqsClient, sqsQueue } from '../aws/sqs-queue.ts';
-import { readPackagedSpec } from '../dispatch/packaged-spec.ts';
+import { createSqsClient, type MessageQueue, sqsQueue, sqsQueueDepth } from '../aws/sqs-queue.ts';
+import { readPackagedSpec } from '../dispatch/apply-package.ts';
+import type { DoctorEnvironment } from '../doctor/line.ts';
 import { CONCURRENT_PASSES } from '../runtime/budgets.ts';
 import type { Environment } from '../runtime/environment.ts';
 import { DispatchError } from '../runtime/errors.ts';
@@ -85,4 +85,17 @@ function required(variables: Variables, name: string): string {
     throw new DispatchError('BadEnvironment', `The environment variable ${name} is not set: serverless.yml sets it.`);
   }
   return value;
+}
+
+/** `TICK_QUEUE_URLS` names the queues of the ticks, with commas between; without it there are none. */
+export function doctorEnvironmentFrom(variables: Readonly<Record<string, string | undefined>>): DoctorEnvironment {
+  const folder = variables['LAMBDA_TASK_ROOT'] ?? process.cwd();
+  const endpointIsSet = Boolean(variables['AWS_ENDPOINT_URL'] ?? variables['AWS_ENDPOINT_URL_SQS']);
+  return {
+    loadKubeconfig: kubeconfigLoader(folder, kubeconfigReader(), { refuseLocal: isLambda(variables) }),
+    queues: {
+      urls: (variables['TICK_QUEUE_URLS'] ?? '').split(',').filter((url) => url !== ''),
+      depth: sqsQueueDepth(createSqsClient({ endpointIsSet })),
+    },
+  };
 }

@@ -1,4 +1,4 @@
-import type { MessageQueue } from '../aws/message-queue.ts';
+import type { MessageQueue } from '../aws/sqs-queue.ts';
 import type { ClusterSpec, Loop } from '../cluster/cluster-spec.ts';
 import type { ClusterPort, HostResolver, Prober } from '../kubernetes/cluster-port.ts';
 import type { KeyValueTable } from '../table/key-value-table.ts';

@@ -1,9 +1,18 @@
 import { Logger } from '@aws-lambda-powertools/logger';
 import { Metrics, MetricUnit } from '@aws-lambda-powertools/metrics';
-import { boundedFields } from './bounded-fields.ts';
-import type { CounterName, Labels, SampleName } from './metrics.ts';
-import { METRIC_NAMESPACE, SAMPLE_UNITS } from './metrics.ts';
-import type { Fields, InvocationLabels, Level, Telemetry } from './telemetry.ts';
+import { boundedText } from '../cluster/values.ts';
+import {
+  type CounterName,
+  type Fields,
+  type FieldValue,
+  type InvocationLabels,
+  type Labels,
+  type Level,
+  METRIC_NAMESPACE,
+  SAMPLE_UNITS,
+  type SampleName,
+  type Telemetry,
+} from './telemetry.ts';
 
 export interface PowertoolsOptions {
   /** Metrics are written for each cluster too: every one is a series of its own, which costs money. */
@@ -80,4 +89,35 @@ function write(metrics: Metrics, { labels, samples, counters }: Line): void {
   }
   for (const [name, value] of counters) metrics.addMetric(name, MetricUnit.Count, value);
   if (metrics.hasStoredMetrics()) metrics.publishStoredMetrics();
+}
+
+const LONGEST_TEXT = 1_000;
+/** A tenth of what CloudWatch takes as one event: a line that it cuts is JSON no more. */
+const LONGEST_LINE = 24_000;
+
+/** The fields of one log line, which hold what tenants wrote: each text is bounded, and so are all of them together. */
+function boundedFields(fields: Fields): Record<string, FieldValue> {
+  let left = LONGEST_LINE;
+  const bounded = (text: string): string => {
+    const cut = boundedText(text, Math.min(LONGEST_TEXT, left));
+    left = Math.max(0, left - cut.length);
+    return cut;
+  };
+  const ofList = (list: readonly string[]): string[] => {
+    const shown: string[] = [];
+    for (const text of list) {
+      if (left === 0) return [...shown, `and ${list.length - shown.length} more`];
+      shown.push(bounded(text));
+    }
+    return shown;
+  };
+  const value = (field: FieldValue): FieldValue => {
+    if (typeof field === 'string') return bounded(field);
+    return isList(field) ? ofList(field) : field;
+  };
+  return Object.fromEntries(Object.entries(fields).map(([name, field]) => [name, value(field)]));
+}
+
+function isList(field: FieldValue): field is readonly string[] {
+  return Array.isArray(field);
 }

@@ -1,5 +1,5 @@
 import type { Loop } from '../cluster/cluster-spec.ts';
-import type { CounterName, Labels, SampleName } from './metrics.ts';
+import type { FindingType } from '../cluster/finding.ts';
 
 export type Level = 'debug' | 'info' | 'warn' | 'error';
 
@@ -30,3 +30,116 @@ export interface InvocationLabels {
 }
 
 export type TelemetryFactory = (invocation: InvocationLabels) => Telemetry;
+
+/** Metric namespace and service name. */
+export const METRIC_NAMESPACE = 'kube-bootstrap-controller';
+
+/** The first four are the original's (`pkg/registry/core/service/{ipallocator,portallocator}/controller/metrics.go`). */
+export type CounterName =
+  | 'apiserver_clusterip_repair_ip_errors_total'
+  | 'apiserver_clusterip_repair_reconcile_errors_total'
+  | 'apiserver_nodeport_repair_port_errors_total'
+  | 'apiserver_nodeport_repair_reconcile_errors_total'
+  | 'findings'
+  | 'passes'
+  | 'failures'
+  /** Events of findings that were not written. */
+  | 'eventsDropped'
+  /** Passes whose kubeconfig has a token or client certificate in the last third of its life. */
+  | 'credentialsEnding'
+  /** Invocations by a clock that is more than 2 s off the table's. */
+  | 'clockSkewed'
+  /** Ticks that came later than an interval and were dropped. */
+  | 'lateTicks'
+  /** Messages that are no ticks of this version and loop. */
+  | 'unreadableTicks'
+  /** Ticks that could not be queued. */
+  | 'unqueuedTicks'
+  /** Addresses and ports that requests were given. */
+  | 'allocations'
+  /** Requests to allocate, release or look up that were refused, by the code of the refusal. */
+  | 'allocationsRefused'
+  /** Writes of ranges by requests that others came before, and that were tried again. */
+  | 'allocationRetries'
+  | FleetFigure;
+
+/** What only all clusters of a stack together can say, worked out once a minute: their `Maximum` over time counts. */
+export type FleetFigure =
+  | 'clustersRegistered'
+  /** No success of some loop for three of its periods. */
+  | 'clustersOverdue'
+  /** The last pass of some loop failed. */
+  | 'clustersFailing'
+  | 'clustersWithoutLiveLease'
+  | 'clustersPaused';
+
+/** One value for each pass that has one. */
+export type SampleName = 'durationMs' | 'leasesHeld' | 'fullestRangePercent';
+
+export const SAMPLE_UNITS = {
+  durationMs: 'Milliseconds',
+  leasesHeld: 'Count',
+  fullestRangePercent: 'Percent',
+} as const satisfies Record<SampleName, string>;
+
+/** Dimensions beside the loop. */
+export type Labels = Readonly<Partial<Record<'type' | 'cluster', string>>>;
+
+export interface Counter {
+  readonly name: CounterName;
+  readonly labels: Labels;
+}
+
+const PORT_ERRORS: ReadonlySet<FindingType> = new Set([
+  'leak',
+  'repair',
+  'full',
+  'outOfRange',
+  'duplicate',
+  'unknown',
+] as const);
+const IP_ERRORS: ReadonlySet<FindingType> = new Set([...PORT_ERRORS, 'invalid'] as const);
+
+/** The counter that a finding adds to: the original's where it has one, else `findings`. */
+export function findingCounter(loop: Loop, type: FindingType): Counter {
+  const labels = { type };
+  if (loop === 'cluster-ip-repair' && IP_ERRORS.has(type)) {
+    return { name: 'apiserver_clusterip_repair_ip_errors_total', labels };
+  }
+  if (loop === 'node-port-repair' && PORT_ERRORS.has(type)) {
+    return { name: 'apiserver_nodeport_repair_port_errors_total', labels };
+  }
+  return { name: 'findings', labels };
+}
+
+/** The original's counter of failed passes, for the loops where it has one. */
+export function failedPassCounter(loop: Loop): CounterName | undefined {
+  switch (loop) {
+    case 'cluster-ip-repair':
+      return 'apiserver_clusterip_repair_reconcile_errors_total';
+    case 'node-port-repair':
+      return 'apiserver_nodeport_repair_reconcile_errors_total';
+    case 'system-namespaces':
+    case 'kubernetes-service':
+      return undefined;
+  }
+}
+
+/** What the figures of a pass come to as metrics: leases held, and how full the fullest of its ranges is. */
+export function samplesOf(
+  counts: Readonly<Record<string, number>>,
+): readonly { readonly name: SampleName; readonly value: number }[] {
+  const { leasesHeld, allocated, capacity, secondaryAllocated, secondaryCapacity } = counts;
+  const shares = [percentOf(allocated, capacity), percentOf(secondaryAllocated, secondaryCapacity)];
+  const known = shares.filter((share) => share !== undefined);
+  return [
+    ...(leasesHeld === undefined ? [] : [{ name: 'leasesHeld' as const, value: leasesHeld }]),
+    ...(known.length === 0 ? [] : [{ name: 'fullestRangePercent' as const, value: Math.max(...known) }]),
+  ];
+}
+
+/** To a tenth, and rounded down: only what is full is 100 per cent full. */
+function percentOf(part: number | undefined, whole: number | undefined): number | undefined {
+  if (part === undefined || whole === undefined || whole <= 0) return undefined;
+  return Math.floor((part / whole) * 1000) / 10;
+}

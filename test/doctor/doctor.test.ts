@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { doctor } from '../../lib/doctor/doctor.ts';
-import type { DoctorEnvironment } from '../../lib/doctor/doctor-environment.ts';
-import { doctorEnvironmentFrom } from '../../lib/environment/doctor-environment.ts';
+import type { DoctorEnvironment } from '../../lib/doctor/line.ts';
+import { doctorEnvironmentFrom } from '../../lib/environment/process-environment.ts';
 import { ClusterError } from '../../lib/kubernetes/cluster-port.ts';
 import { parseKubeconfig } from '../../lib/kubernetes/kubeconfig.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';

@@ -1,8 +1,14 @@
 import { describe, expect, test } from '@jest/globals';
 import { LOOPS } from '../../lib/cluster/cluster-spec.ts';
-import { checkApiServer, checkKubeconfig, checkName, checkRights, endLine } from '../../lib/doctor/check-access.ts';
+import {
+  checkApiServer,
+  checkKubeconfig,
+  checkName,
+  checkProbes,
+  checkRights,
+  endLine,
+} from '../../lib/doctor/check-access.ts';
 import { checkOwners, checkPasses } from '../../lib/doctor/check-cluster.ts';
-import { checkProbes } from '../../lib/doctor/check-probes.ts';
 import { checkService, checkSpec } from '../../lib/doctor/check-spec.ts';
 import { checkClock, checkQueues, checkTable } from '../../lib/doctor/check-stack.ts';
 import type { ProbeReply } from '../../lib/kubernetes/cluster-port.ts';

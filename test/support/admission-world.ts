@@ -1,7 +1,6 @@
 import { type AdmissionOptions, admission } from '../../lib/admission/admission.ts';
-import type { HttpReply } from '../../lib/admission/http.ts';
-import type { PatchOperation } from '../../lib/admission/patch.ts';
-import type { RefusalStatus } from '../../lib/admission/refusals.ts';
+import type { HttpReply } from '../../lib/admission/request.ts';
+import type { PatchOperation, RefusalStatus } from '../../lib/admission/response.ts';
 import type { AdmissionSettings } from '../../lib/admission/settings.ts';
 import type { ReadSecretText } from '../../lib/aws/store-client.ts';
 import type { Environment } from '../../lib/runtime/environment.ts';

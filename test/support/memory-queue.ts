@@ -1,4 +1,4 @@
-import { type MessageQueue, type OutgoingMessage, QueueError } from '../../lib/aws/message-queue.ts';
+import { type MessageQueue, type OutgoingMessage, QueueError } from '../../lib/aws/sqs-queue.ts';
 
 /** A queue in this process: messages wait for the clock of the test. */
 export interface MemoryQueue {

@@ -1,5 +1,4 @@
-import type { SampleName } from '../../lib/telemetry/metrics.ts';
-import type { Fields, InvocationLabels, Level, Telemetry } from '../../lib/telemetry/telemetry.ts';
+import type { Fields, InvocationLabels, Level, SampleName, Telemetry } from '../../lib/telemetry/telemetry.ts';
 
 export interface RecordedLine {
   readonly level: Level;

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import type { Loop } from '../../lib/cluster/cluster-spec.ts';
 import type { FindingType } from '../../lib/cluster/finding.ts';
-import { failedPassCounter, findingCounter, samplesOf } from '../../lib/telemetry/metrics.ts';
+import { failedPassCounter, findingCounter, samplesOf } from '../../lib/telemetry/telemetry.ts';
 
 const IP = 'apiserver_clusterip_repair_ip_errors_total';
 const PORT = 'apiserver_nodeport_repair_port_errors_total';

@@ -5,8 +5,14 @@ import { promisify } from 'node:util';
 import { describe, expect, test } from '@jest/globals';
 import { parse } from 'yaml';
 import { LOOPS } from '../../lib/cluster/cluster-spec.ts';
-import type { CounterName, SampleName } from '../../lib/telemetry/metrics.ts';
-import { failedPassCounter, findingCounter, METRIC_NAMESPACE, SAMPLE_UNITS } from '../../lib/telemetry/metrics.ts';
+import {
+  type CounterName,
+  failedPassCounter,
+  findingCounter,
+  METRIC_NAMESPACE,
+  SAMPLE_UNITS,
+  type SampleName,
+} from '../../lib/telemetry/telemetry.ts';
 
 const repository = path.join(import.meta.dirname, '..', '..');
 
