@@ -1,68 +1,61 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
-import type { Explanation } from '../lib/status/explanation.ts';
+import type { Explanation, Severity } from '../lib/status/explanation.ts';
 import { EXPLANATIONS } from '../lib/status/explanations.ts';
 
 const TASKS = path.join(import.meta.dirname, '..', 'docs', 'tasks');
 
 const INTRODUCTION = `# Findings, states and error codes
 
-What \`kbctl status\`, the status page, logs and events say, one word a section: what it is, its causes (the most
-likely first) and its resolution. \`kbctl explain <word>\` prints the same, and takes a reason of an event too.
-[Reading a finding](tasks/reading-a-finding.md) leads from a finding to its resolution.
-
-- **action required**: it does not end by itself.
-- **resolves automatically**: a later pass ends it, or what caused it does.
-- **information**: nothing has to be done.
-
-What is in angle brackets is yours to fill in.
+Reference; \`kbctl explain <word>\` prints the same. To start from a finding, see
+[Reading a finding](tasks/reading-a-finding.md). Replace what is in angle brackets.
 `;
 
 const KINDS = [
-  {
-    kind: 'finding',
-    title: 'Findings',
-    about:
-      'What a pass saw wrong. They are in the log, the run record and the metrics; some are events on the Service.',
-  },
-  { kind: 'state', title: 'States', about: 'What a cluster, a loop, a range or an API server is like.' },
+  { kind: 'finding', title: 'Findings', about: 'What a pass found wrong.' },
+  { kind: 'state', title: 'States', about: 'Of a cluster, a loop, a range or an API server.' },
   {
     kind: 'error code',
     title: 'Error codes',
     about:
-      'Why a pass failed, or a request to allocate was refused. `Full`, `Unknown`, `CorruptSnapshot` and `NoLiveLease` end a pass too: they are explained as findings.',
+      'Why a pass failed or a request was refused. `Full`, `Unknown`, `CorruptSnapshot` and `NoLiveLease` are explained as findings.',
   },
 ] as const;
 
+const SEVERITIES: readonly Severity[] = ['action required', 'resolves automatically', 'information'];
+
 /** `docs/findings.md`: every explanation, for readers. */
 export function findingsPage(): string {
-  return `${[INTRODUCTION, ...KINDS.flatMap(part)].join('\n')}`;
+  return [INTRODUCTION, ...KINDS.flatMap(part)].join('\n');
 }
 
 function part({ kind, title, about }: (typeof KINDS)[number]): string[] {
   const all = EXPLANATIONS.filter((one) => one.kind === kind);
-  const rows = all.map((one) => `| [${one.word}](#${anchorOf(one)}) | ${one.title} | ${one.severity} |`);
-  const table = ['| word | what it is | |', '| --- | --- | --- |', ...rows].join('\n');
-  return [`## ${title}\n\n${about}\n\n${table}\n`, ...all.map(section)];
+  const rows = SEVERITIES.map((severity) => {
+    const links = all.filter((one) => one.severity === severity).map((one) => `[${one.word}](#${anchorOf(one)})`);
+    return links.length === 0 ? [] : [`- ${severity}: ${links.join(', ')}`];
+  });
+  return [`## ${title}\n\n${about}\n\n${rows.flat().join('\n')}\n`, ...all.map(section)];
 }
 
 function section(one: Explanation): string {
-  const { title, what, causes, mending, severity, reasons, alarm, task } = one;
-  const reported = reasons.length === 0 ? [] : [`Events: ${reasons.map((reason) => `\`${reason}\``).join(', ')}.`];
-  const rings = alarm === undefined ? [] : [`Alarm: [${alarm}](runbook.md#${alarm}).`];
-  const leads = task === undefined ? [] : [`By task: [${taskTitle(task)}](tasks/${task}.md).`];
-  const steps = mending.map(({ text, commands }, index) =>
-    [`${index + 1}. ${text}`, ...(commands.length === 0 ? [] : [fenced(commands)])].join('\n\n'),
-  );
+  const { title, what, causes, resolution, reasons, alarm, task } = one;
+  const facts = [
+    ...(reasons.length === 0 ? [] : [`Events: ${reasons.map((reason) => `\`${reason}\``).join(', ')}.`]),
+    ...(alarm === undefined ? [] : [`Alarm: [${alarm}](runbook.md#${alarm}).`]),
+    ...(task === undefined ? [] : [`Task: [${taskTitle(task)}](tasks/${task}.md).`]),
+  ];
+  const steps = resolution.map(({ text, commands }) => [text, ...commands.map(inCode)].join('\n  '));
   return [
     `### ${headingOf(one)}`,
-    `**${title}** (${severity}). ${what}`,
-    ...[[...reported, ...rings, ...leads].join(' ')].filter((line) => line !== ''),
-    `Causes:`,
-    causes.map((cause) => `- ${cause}`).join('\n'),
-    'Resolution:',
-    `${steps.join('\n\n')}\n`,
+    `**${title}.** ${[what, ...facts].join(' ')}`,
+    ...(causes.length === 0 ? [] : [listed('Causes', causes)]),
+    `${listed('Resolution', steps)}\n`,
   ].join('\n\n');
+}
+
+function listed(label: string, texts: readonly string[]): string {
+  return texts.length === 1 ? `${label}: ${texts[0]}` : `${label}:\n\n${texts.map((text) => `- ${text}`).join('\n')}`;
 }
 
 function taskTitle(task: string): string {
@@ -70,8 +63,8 @@ function taskTitle(task: string): string {
   return heading.replace(/^# /, '');
 }
 
-function fenced(commands: readonly string[]): string {
-  return ['```text', ...commands, '```'].map((line) => `   ${line}`).join('\n');
+function inCode(command: string): string {
+  return `\`${command}\``;
 }
 
 /** A heading of its own where another word differs in case alone. */

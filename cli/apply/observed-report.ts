@@ -1,4 +1,4 @@
-import { FINDINGS_FOR_PEOPLE, mendingHint } from '../../lib/status/explanations.ts';
+import { CRITICAL_FINDINGS, findingHint } from '../../lib/status/explanations.ts';
 import { describeError, errorSentence } from '../../lib/telemetry/describe-error.ts';
 import { EXIT, type ExitCode, exitCodeOf, worst } from '../errors.ts';
 import type { Output, Plain } from '../output.ts';
@@ -29,7 +29,7 @@ export function plainObserved({ loop, findings, wouldWrite, errors, skipped }: O
       message,
       item,
       service,
-      needsPerson: FINDINGS_FOR_PEOPLE.has(type),
+      needsPerson: CRITICAL_FINDINGS.has(type),
     })),
     errors: errors.map((error) => ({ ...describeError(error) })),
   };
@@ -56,7 +56,7 @@ function sentencesOf(name: string, { findings, wouldWrite, errors, skipped }: Ob
     ...wouldWrite.map((text): Sentence => ({ text: `would ${text}`, style: 'cyan' })),
     ...others.flatMap((finding): Sentence[] => [
       { text: `found ${finding.type}: ${finding.message}`, style: 'yellow' },
-      ...(FINDINGS_FOR_PEOPLE.has(finding.type) ? [{ text: `  resolution: ${mendingHint(finding, { name })}` }] : []),
+      ...(CRITICAL_FINDINGS.has(finding.type) ? [{ text: `  resolution: ${findingHint(finding, { name })}` }] : []),
     ]),
     ...told.map((failure): Sentence => ({ text: `failed: ${failure}`, style: 'red' })),
   ];

@@ -49,7 +49,7 @@ function explainOne({ output }: Cli, word: string) {
 }
 
 function linesOf(
-  { word, kind, title, what, causes, mending, severity, reasons }: Explanation,
+  { word, kind, title, what, causes, resolution, severity, reasons }: Explanation,
   width: number,
   paint: Cli['output']['paint'],
 ): string[] {
@@ -59,17 +59,17 @@ function linesOf(
     ...(reasons.length > 0 ? [`Events: ${reasons.join(', ')}`] : []),
     '',
     ...wrapped(what, width),
-    ...heading('Causes'),
+    ...(causes.length === 0 ? [] : heading('Causes')),
     ...causes.flatMap((cause) => wrapped(cause, width, '- ')),
     ...heading('Resolution'),
-    ...mending.flatMap(({ text, commands }, index) => [
+    ...resolution.flatMap(({ text, commands }, index) => [
       ...wrapped(text, width, `${index + 1}. `),
       ...commands.map((command) => `     ${paint('cyan', command)}`),
     ]),
   ];
 }
 
-function plainExplanation({ word, kind, title, what, causes, mending, severity, reasons, hint }: Explanation) {
+function plainExplanation({ word, kind, title, what, causes, resolution, severity, reasons, hint }: Explanation) {
   return {
     word,
     wordKind: kind,
@@ -77,7 +77,7 @@ function plainExplanation({ word, kind, title, what, causes, mending, severity, 
     severity,
     what,
     causes,
-    mending: mending.map(({ text, commands }) => ({ text, commands })),
+    mending: resolution.map(({ text, commands }) => ({ text, commands })),
     reasons,
     hint,
   };

@@ -1,6 +1,6 @@
 import type { Finding } from '../../lib/cluster/finding.ts';
 import { type EndedPass, unlistedCount } from '../../lib/dispatch/record-pass.ts';
-import { mendingHint } from '../../lib/status/explanations.ts';
+import { findingHint } from '../../lib/status/explanations.ts';
 import { describeError, errorSentence } from '../../lib/telemetry/describe-error.ts';
 import { EXIT, type ExitCode, exitCodeOf } from '../errors.ts';
 import type { Output, Plain } from '../output.ts';
@@ -55,7 +55,7 @@ export function plainRepair({ cluster, loop, dryRun }: RepairFacts, { pass, next
     wouldChange: observed ? changes : [],
     findings: (report?.findings ?? []).map((finding): Plain => {
       const { type, message, item, service } = finding;
-      return { type, message, item, service, mend: mendingHint(finding, { name: cluster }) };
+      return { type, message, item, service, mend: findingHint(finding, { name: cluster }) };
     }),
     unlistedFindings: unlistedCount(report),
     counts: { ...report?.counts },
@@ -109,7 +109,7 @@ function groupLines(
     .slice(0, MOST_LINES)
     .flatMap((finding) => [
       `    ${group === 'found' ? `${finding.type}: ${finding.message}` : finding.message}`,
-      ...(group === 'found' ? [`      resolution: ${mendingHint(finding, { name: cluster })}`] : []),
+      ...(group === 'found' ? [`      resolution: ${findingHint(finding, { name: cluster })}`] : []),
     ]);
   const more = own.length - MOST_LINES;
   return [

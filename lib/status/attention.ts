@@ -69,7 +69,7 @@ function aboutLeases(known: Known): Attention[] {
   if (spec.endpoints.reconciler === 'none' || findings.some(({ type }) => type === 'noLiveLease')) return [];
   if (standing.withoutLiveLease) {
     const why = apiServers.map((server) => `; ${notLive(server, nowMs)}`).join('');
-    const message = oneLine(`no API server holds a lease; the endpoints are kept as they were${why}`);
+    const message = oneLine(`no API server has a valid lease; the endpoints stay unchanged${why}`);
     return [{ level: 'bad', word: 'noLiveLease', message, next: noLiveLeaseHint(known) }];
   }
   if (loop?.state !== 'good' && loop?.state !== 'failing') return [];
@@ -88,10 +88,10 @@ function notLive(server: ApiServerStatus, nowMs: number): string {
   if (state === 'withdrawn' && withdrawnUntilMs > nowMs) {
     return `${name} is withdrawn until ${new Date(withdrawnUntilMs).toISOString()}`;
   }
-  const why = lastProbe === undefined ? '' : `: ${lastProbe}`;
+  const why = lastProbe === undefined ? '' : `, last probe: ${lastProbe}`;
   if (state === 'withdrawn') return `${name} has not answered since its withdrawal ended${why}`;
   if (state === 'neverSeen') return `${name} has not answered yet${why}`;
-  return `${name} ran out of its lease ${formatAge(nowMs - (expiresAtMs ?? nowMs))} ago${why}`;
+  return `${name}: its lease expired ${formatAge(nowMs - (expiresAtMs ?? nowMs))} ago${why}`;
 }
 
 /** Where everybody is withdrawn, nothing has to be reached: the withdrawals are to end. */
@@ -102,7 +102,7 @@ function noLiveLeaseHint({ inputs, apiServers, nowMs }: Known): string {
   const [first] = withdrawn;
   const { spec } = inputs.cluster;
   if (first?.address === undefined || withdrawn.length < apiServers.length) return stateHint('noLiveLease', spec);
-  return `kbctl deregister ${spec.name} ${first.address} --undo ends a withdrawal; the endpoints stay as they are`;
+  return `kbctl deregister ${spec.name} ${first.address} --undo ends a withdrawal; the endpoints stay unchanged`;
 }
 
 /** One for each type that a loop found. */

@@ -1,419 +1,459 @@
-import { type Entry, step } from './explanation.ts';
+import { APPLY_SPEC, DOCTOR, type Entry, HOLDS, REBUILD, RUNS, step } from './explanation.ts';
 
-const DOCTOR = step('See what is reached and allowed, with what to do.', 'kbctl doctor <cluster>');
-const NOTHING = step('Nothing: the next pass reads everything anew.');
-const RUNS = step('Read the whole error.', 'kbctl get runs <cluster> -o yaml', 'kbctl logs-query <cluster>');
-const APPLY_SPEC = step(
-  'Correct the spec, and apply it.',
-  'kbctl cluster apply -f cluster.yml --dry-run',
-  'kbctl cluster apply -f cluster.yml',
-);
+const REPEATS = step('If it stays, run the checks.', 'kbctl doctor <cluster>');
+const REDEPLOY = step('Deploy again.', 'npm run deploy');
+const OWNER = step('See the owner.', 'kbctl cluster get <cluster>');
+const RUN_PASSES = step('Run the passes.', 'kbctl repair cluster-ip <cluster>', 'kbctl repair node-port <cluster>');
+const STATUS = step('If it stays, check the passes.', 'kbctl status <cluster>');
 
 const FAILS = { severity: 'action required', alarm: 'clusters-failing' } as const;
-const PASSES = { severity: 'resolves automatically' } as const;
+const ACTION_REQUIRED = { severity: 'action required' } as const;
+const RESOLVES = { severity: 'resolves automatically' } as const;
 
-/** Of the table, or of table and API server alike. */
+/** Codes of the table, or of table and API server alike. */
 const OF_THE_TABLE = {
   TableMissing: {
     title: 'The table does not exist',
-    what: 'Not under this name, or not in this region or account.',
-    causes: ['The name or the region is another one.', 'The stack is not deployed yet.', 'The table was deleted.'],
-    mending: [
-      step('See which tables there are.', 'aws dynamodb list-tables'),
-      step('Correct the name or the region; or deploy the stack, which makes the table.', 'npm run deploy'),
-    ],
+    what: 'It is not in this region and account.',
+    causes: ['Its name or region is wrong.', 'The stack is not deployed, or the table was deleted.'],
+    resolution: [step('List the tables, then correct the name or deploy the stack.', 'aws dynamodb list-tables')],
     ...FAILS,
-    hint: 'correct the name of the table or the region, or deploy the stack',
+    hint: 'correct the table name or the region, or deploy the stack',
   },
   AccessDenied: {
-    title: 'The table may not be used',
-    what: 'AWS refused the call, or could not tell who makes it.',
+    title: 'AWS denied access to the table',
+    what: 'The error names the action.',
     causes: [
-      'The credentials have ended, or are of another account.',
-      'The role or user has no right to this action on this table: the error names it.',
-      'A policy of the organization or of a VPC endpoint denies it.',
+      'The credentials expired, or are of another account.',
+      'The role, or a policy above it, does not allow the action.',
     ],
-    mending: [
-      step('See who you are.', 'aws sts get-caller-identity'),
-      step('Allow the action on the table to the role or user. The roles of the functions are in `deploy/roles.yml`.'),
+    resolution: [
+      step('See your identity.', 'aws sts get-caller-identity'),
+      step('Allow the action; `deploy/roles.yml` has the roles of the functions.'),
     ],
     ...FAILS,
-    hint: 'allow the action that the error names to the role or user',
+    hint: 'allow the action that the error names',
   },
   Throttled: {
-    title: 'Table or API server ask for less',
-    what: 'The call was refused because there were too many (429, or a throttling exception), and again after as many tries as the time of the pass allowed. What was to be written may or may not have been.',
+    title: 'The table or the API server throttled requests',
+    what: 'Retries failed until the deadline; a write may have been made.',
     causes: [
-      'The API server is busy, or its priority levels give this user little.',
-      'The table or the account is at its limits for reads or writes.',
-      'Secrets Manager or Parameter Store throttle: very many clusters at once.',
+      'The API server is busy, or gives this user little priority.',
+      'The table, the account or the secret store is at its limits.',
     ],
-    mending: [
-      step('Nothing, if it is seen once: the next pass tries again.'),
-      step('If it stays, raise the limits that the error names, or find out who else uses them.'),
-    ],
-    ...PASSES,
-    hint: 'nothing, unless it stays: then raise the limits that the error names',
+    resolution: [step('If it stays, raise the limits that the error names.')],
+    ...RESOLVES,
+    hint: 'no action, unless it stays: then raise the limits that the error names',
   },
   Unavailable: {
-    title: 'Table or API server cannot be reached',
-    what: 'No connection, no address for the name, a connection that broke, or an answer of 500 and above. What was to be written may or may not have been; the next pass reads what is.',
+    title: 'The table or the API server cannot be reached',
+    what: 'No connection, no DNS answer, or a status of 500 or above; a write may have been made.',
     causes: [
-      'The API server is down, or is being replaced.',
-      'Security group, route or firewall do not let the functions through.',
-      'In a VPC there is no way to AWS: a gateway endpoint for DynamoDB, interface endpoints for the others, or a NAT gateway.',
-      'The server URL of the kubeconfig is not one that the functions reach.',
+      'The API server is down, or its URL is unreachable from the functions.',
+      'A security group, route or firewall blocks it.',
+      'The VPC has no endpoint or NAT gateway to AWS.',
     ],
-    mending: [
-      DOCTOR,
-      step('Ask the API server yourself.', "kubectl get --raw '/readyz?verbose'"),
-      step('All clusters at once: it is the table, the secrets, or the network of the functions.', 'kbctl doctor'),
-    ],
+    resolution: [DOCTOR],
     ...FAILS,
-    hint: 'kbctl doctor <cluster> says what is not reached',
+    hint: 'kbctl doctor <cluster> shows what cannot be reached',
   },
   DeadlineExceeded: {
-    title: 'The time of the pass ran out',
-    what: 'It was given up, and what was under way was ended. What was to be written may or may not have been; the next pass reads what is.',
+    title: 'The deadline of the pass was exceeded',
+    what: 'The error names the call; a write may have been made.',
     causes: [
-      'The API server or the table answers slowly, or not at all: the error says which call waited.',
-      'There are very many Services, or the function has too little memory and so too little processor.',
-      'A tick had many clusters, and this one came last.',
+      'The API server or the table answers slowly.',
+      'There are many Services, and the function has too little memory.',
+      'A tick had too many clusters.',
     ],
-    mending: [
-      step('Nothing, if it is seen once.'),
-      DOCTOR,
-      step(
-        'If it stays, give the function more `memorySize` in `serverless.yml`, or the stack more `tickConcurrency`.',
-        'npm run deploy',
-      ),
-    ],
-    ...PASSES,
-    hint: 'nothing, unless it stays: then kbctl doctor <cluster>',
+    resolution: [REPEATS, step('Raise `memorySize` in `serverless.yml`, or the parameter `tickConcurrency`.')],
+    ...RESOLVES,
+    hint: 'no action, unless it stays: then kbctl doctor <cluster>',
   },
   ItemTooLarge: {
-    title: 'An item is larger than the table takes',
-    what: 'More than 400 KB. Nothing was written.',
-    causes: ['A range with more holds than an item can carry.', 'A spec with a very long list.'],
-    mending: [step('End holds that nobody needs.', 'kbctl get holds <cluster>'), step('Or make the spec shorter.')],
+    title: 'An item is larger than 400 KB',
+    what: 'A range has too many holds, or a spec is too long. Nothing was written.',
+    causes: [],
+    resolution: [HOLDS],
     ...FAILS,
-    hint: 'end holds that nobody needs: kbctl get holds <cluster>',
+    hint: 'release holds that are not needed: kbctl get holds <cluster>',
   },
   SchemaTooNew: {
-    title: 'An item was written by a later version',
-    what: 'This version does not know its layout. The item is left as it is, and the pass did nothing.',
-    causes: ['An upgrade was rolled back.', 'Two stacks, or a stack and this command, are of different versions.'],
-    mending: [step('Use the later version, here and in the stack.', 'kbctl --version', 'npm run deploy')],
+    title: 'A later version wrote an item',
+    what: 'An upgrade was rolled back, or two stacks have different versions. Nothing was written.',
+    causes: [],
+    resolution: [step('Use the later version here and in the stack.', 'npm run deploy')],
     ...FAILS,
     hint: 'deploy the later version again',
   },
   Corrupt: {
     title: 'An item in the table does not parse',
-    what: 'The error names it. It is left as it is.',
-    causes: ['It was changed by hand, or by another program.', 'A copy of the table was put back in part.'],
-    mending: [
-      step('A registration: apply its spec anew, the whole of it.', 'kbctl cluster apply -f cluster.yml'),
-      step(
-        'A range: rebuild it from the Services.',
-        'kbctl repair cluster-ip <cluster> --rebuild --dry-run',
-        'kbctl repair cluster-ip <cluster> --rebuild',
-      ),
-      step('A lease or a run record: remove the item. The next pass makes it anew.'),
+    what: 'The error names the item, which stays unchanged.',
+    causes: ['It was edited, or restored only in part.'],
+    resolution: [
+      step('Spec: apply it again. Lease or run record: delete the item.', 'kbctl cluster apply -f cluster.yml'),
+      REBUILD,
     ],
     ...FAILS,
-    hint: 'apply the spec anew, or rebuild the range: the error names the item',
+    hint: 'apply the spec again, or rebuild the range: the error names the item',
   },
   Contended: {
-    title: 'Others wrote the same item first',
-    what: 'Each of several tries lost, or the answer to a write was lost and others wrote since. Nothing was overwritten.',
-    causes: ['Many Services are being created, with `allocator: table`.', 'Two passes of one loop ran at once.'],
-    mending: [NOTHING],
-    ...PASSES,
-    hint: 'nothing to do: the next pass reads anew',
+    title: 'Other writers wrote the same item first',
+    what: 'Many Services are being created, or passes overlap. Nothing was overwritten.',
+    causes: [],
+    resolution: [REPEATS],
+    ...RESOLVES,
+    hint: 'no action: the next pass tries again',
   },
   OwnedElsewhere: {
-    title: 'The registration belongs to another stack',
-    what: "It was not changed. A cluster belongs to the stack whose passes came first; one that a stack's `cluster.yml` registers is changed there alone.",
-    causes: [
-      'The cluster is registered by the `cluster.yml` of a stack.',
-      'You named another stack, or another table, than you thought.',
-    ],
-    mending: [
-      step('See who owns it.', 'kbctl cluster get <cluster>'),
-      step(
-        'Change it where it is registered, and deploy; or take it over first.',
-        'kbctl cluster take-over <cluster> --stack <stack>',
-      ),
-    ],
-    severity: 'action required',
-    hint: 'change it in the stack that owns it, or take it over: kbctl cluster get <cluster> names it',
+    title: 'The cluster belongs to another stack',
+    what: 'Nothing was changed. Only the owner changes its spec.',
+    causes: ['The `cluster.yml` of that stack registers it.', 'The command names the wrong stack or table.'],
+    resolution: [OWNER, step('Change it there, or take it over.', 'kbctl cluster take-over <cluster> --stack <stack>')],
+    ...ACTION_REQUIRED,
+    hint: 'change it in the stack that kbctl cluster get <cluster> names, or take it over',
   },
   ChangedMeanwhile: {
-    title: 'The registration is not the one that was looked at',
-    what: 'Somebody else wrote it between the look at the difference and the write. Theirs stands, and nothing was overwritten.',
-    causes: [
-      'Two people apply at once.',
-      'A stack registered its `cluster.yml`, or took the cluster over, at the same moment.',
-    ],
-    mending: [
+    title: 'The spec changed after you compared it',
+    what: 'Another user or stack applied a spec at the same time. Yours was not written.',
+    causes: [],
+    resolution: [
       step(
-        'Look at what is there now, and apply again.',
-        'kbctl cluster get <cluster>',
+        'Compare again, then apply.',
         'kbctl cluster apply -f cluster.yml --dry-run',
         'kbctl cluster apply -f cluster.yml',
       ),
     ],
-    severity: 'action required',
-    hint: 'look at the difference again, and apply again: kbctl cluster apply -f cluster.yml --dry-run',
+    ...ACTION_REQUIRED,
+    hint: 'compare again, then apply: kbctl cluster apply -f cluster.yml --dry-run',
   },
   Unexpected: {
-    title: 'Something failed unexpectedly',
-    what: 'A fault of this project (`TypeError` and the like), or an answer of AWS that it does not know. The log has the stack.',
-    causes: [
-      'A fault of this project.',
-      'A table whose keys are not `cluster` (partition) and `key` (sort), both text.',
-    ],
-    mending: [RUNS, step('Report it, with the error and the stack.')],
+    title: 'An unexpected error',
+    what: 'A `TypeError` or the like, or an unknown answer of AWS.',
+    causes: ['A defect of this project.', 'The keys of the table are not `cluster` and `key`.'],
+    resolution: [RUNS, step('Report it with its stack trace from the log.')],
     ...FAILS,
-    hint: 'read the whole error with kbctl get runs <cluster> -o yaml, and report it',
+    hint: 'read the error with kbctl get runs <cluster> -o yaml, and report it',
   },
 } as const satisfies Readonly<Record<string, Entry>>;
 
-/** Of the API server, and of the way to it. */
+/** Codes of the API server and of the connection to it. */
 const OF_THE_API_SERVER = {
   Unauthorized: {
     title: 'The API server does not accept the credential (401)',
-    what: 'The kubeconfig was read anew, and refused again.',
-    causes: [
-      'The token has ended, or its service account was deleted.',
-      'The kubeconfig is of another cluster, or its CA was replaced.',
-    ],
-    mending: [
+    what: 'The kubeconfig was read again, and refused again.',
+    causes: ['The token expired, or its service account was deleted.', 'The kubeconfig is of another cluster.'],
+    resolution: [
       step(
-        'Make a new token, and put the kubeconfig in the place of the old one, as docs/kubeconfig-secret.md says. It is read within five minutes, without a deployment.',
+        'Create a token and replace the kubeconfig (docs/kubeconfig-secret.md). It is read within five minutes.',
         'kubectl create token kube-bootstrap-controller -n kube-system --duration=2160h',
-        'aws secretsmanager put-secret-value --secret-id kube-bootstrap-controller/<stage>/<cluster> --secret-string file://<cluster>.kubeconfig',
       ),
-      DOCTOR,
     ],
     ...FAILS,
-    hint: 'put a kubeconfig with a current token in the place of the old one, as docs/kubeconfig-secret.md says',
+    hint: 'replace the kubeconfig by one with a valid token, see docs/kubeconfig-secret.md',
   },
   Forbidden: {
-    title: 'The credential may not do this (403)',
-    what: 'The error names the verb and the kind of object. Other loops may need other rights, and go on.',
-    causes: [
-      'The roles in the cluster are of an older version of this project.',
-      'The kubeconfig is of another user than the service account of `deploy/rbac.yaml`.',
-    ],
-    mending: [
-      step('Apply the roles of this version.', 'kubectl apply -f deploy/rbac.yaml'),
-      step(
-        'See what the service account may do.',
-        'kubectl auth can-i --list --as system:serviceaccount:kube-system:kube-bootstrap-controller',
-        'kbctl doctor <cluster>',
-      ),
-    ],
+    title: 'The credential lacks a permission (403)',
+    what: 'The error names the verb and the resource.',
+    causes: ['The roles in the cluster are of an older version.', 'The kubeconfig is of another user.'],
+    resolution: [step('Apply the roles of this version.', 'kubectl apply -f deploy/rbac.yaml'), DOCTOR],
     ...FAILS,
     hint: 'kubectl apply -f deploy/rbac.yaml',
   },
   TlsFailure: {
-    title: 'The certificate of the API server does not verify',
+    title: 'The certificate of the API server is not valid',
     what: 'No request was sent.',
-    causes: [
-      'The certificate does not carry the address or name of the server URL in the kubeconfig.',
-      'It has ended, or is of another CA than the kubeconfig has.',
-      'Something in between ends TLS with a certificate of its own.',
-    ],
-    mending: [
-      step('See what the error says of the certificate.', 'kbctl doctor <cluster>'),
-      step('Put the CA of today, or a server URL that the certificate carries, into the kubeconfig.'),
-    ],
+    causes: ['It lacks the host of the server URL, has expired, or is of another CA.', 'A proxy terminates TLS.'],
+    resolution: [DOCTOR, step('Correct the CA or the server URL in the kubeconfig.')],
     ...FAILS,
-    hint: 'put the right CA, or a server URL that the certificate carries, into the kubeconfig',
+    hint: 'correct the CA or the server URL in the kubeconfig',
   },
   MalformedReply: {
-    title: 'Something answered that is no Kubernetes API server',
-    what: 'The answer was not what the API promises: no JSON, another kind of object, half a list.',
-    causes: [
-      'The server URL of the kubeconfig leads to something else: a load balancer, a login page, another service.',
-      'A proxy in between changes answers.',
-    ],
-    mending: [
-      step('See what is there.', "kubectl get --raw '/version'", 'kbctl doctor <cluster>'),
-      step('Correct the server URL in the kubeconfig.'),
-    ],
+    title: 'The answer is not from a Kubernetes API server',
+    what: 'It is not JSON, of another kind, or incomplete.',
+    causes: ['The server URL of the kubeconfig is wrong.', 'A proxy changes answers.'],
+    resolution: [step('See what answers.', "kubectl get --raw '/version'"), DOCTOR],
     ...FAILS,
     hint: 'correct the server URL in the kubeconfig',
   },
   ReplyTooLarge: {
-    title: 'An API server sent more than a pass accepts',
-    what:
-      'A pass accepts 2 MiB for an object, and for the list of Services 256 MiB, 200,000 Services, and 65,536 ports and 16 cluster IPs in each. ' +
-      'Above that the pass stops reading and changes nothing, so that one API server cannot use up the memory of the function. Other clusters are not affected.',
+    title: 'The answer of an API server is too large',
+    what: 'The limits are 2 MiB for an object, and 256 MiB and 200,000 Services for the list. Nothing was changed.',
     causes: [
-      'The server URL of the kubeconfig leads to something that is no API server, or to one that means harm.',
-      'An object has annotations or a list of ports that no API server would store.',
+      'The server URL leads to another, perhaps hostile, server.',
+      'An object is larger than any API server stores.',
     ],
-    mending: [
-      step('Compare the size with that of a direct request.', "kubectl get --raw '/api/v1/services' | wc -c"),
-      step('Remove the object that is too large, or correct the server URL in the kubeconfig.'),
+    resolution: [
+      step('Measure the list.', "kubectl get --raw '/api/v1/services' | wc -c"),
+      step('Remove the object, or correct the server URL.'),
     ],
     ...FAILS,
     hint: 'remove the object that is too large, or correct the server URL in the kubeconfig',
   },
   Rejected: {
-    title: 'The API server refused a request as wrong',
-    what: 'The error has its words. Nothing was changed by that request.',
+    title: 'The API server rejected a request',
+    what: 'The error has its message. That request changed nothing.',
     causes: [
-      'An admission webhook or policy of the cluster refuses it.',
-      'The API server is older than what was asked of it.',
-      'A namespace of `systemNamespaces` has a name that it does not take.',
+      'An admission webhook or policy refuses it.',
+      'The API server is too old.',
+      'A name in `systemNamespaces` is not valid.',
     ],
-    mending: [
+    resolution: [
       RUNS,
-      step(
-        'See which webhooks there are.',
-        'kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations',
-      ),
-      APPLY_SPEC,
+      step('List the webhooks.', 'kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations'),
     ],
     ...FAILS,
-    hint: 'kbctl get runs <cluster> has the words of the API server',
+    hint: 'kbctl get runs <cluster> shows the message of the API server',
   },
   BadKubeconfig: {
     title: 'The kubeconfig cannot be used',
-    what: 'It cannot be read, does not parse, or asks for what is refused (`exec`, files beside it, a proxy, a credential over http). The error says which.',
+    what: 'It cannot be read, does not parse, or uses a refused feature: `exec`, files, a proxy, http.',
     causes: [
-      'The secret or parameter that the spec names does not exist, or in another region.',
-      'The role of the functions may not read it, or not its key: its name must begin as the parameter `secretsPrefix` says.',
-      'It refers to files or commands that are not there: certificates and token must be in it.',
+      'The secret does not exist in this region.',
+      'The functions may not read it: its name must start with `secretsPrefix`.',
+      'It refers to files or commands.',
     ],
-    mending: [
+    resolution: [
       DOCTOR,
-      step('Make it self-contained.', 'kubectl config view --minify --raw --flatten'),
-      step('Put it where the spec says, as docs/kubeconfig-secret.md says, or correct `kubeconfig` in the spec.'),
-      APPLY_SPEC,
+      step(
+        'Create a self-contained one and store it (docs/kubeconfig-secret.md).',
+        'kubectl config view --minify --raw --flatten',
+      ),
     ],
     ...FAILS,
-    hint: 'kbctl doctor <cluster> says what is wrong with it; docs/kubeconfig-secret.md makes a good one',
+    hint: 'kbctl doctor <cluster> shows what is wrong; see docs/kubeconfig-secret.md',
   },
 } as const satisfies Readonly<Record<string, Entry>>;
 
-/** Of what a loop decides or writes. `Full`, `Unknown`, `CorruptSnapshot` and `NoLiveLease` are explained as findings. */
+/** Codes of decisions and writes of a loop. `Full`, `Unknown`, `CorruptSnapshot` and `NoLiveLease` are explained as findings. */
 const OF_THE_LOOPS = {
   BadRange: {
-    title: 'A range of the spec cannot be used',
-    what: 'It does not parse, or two ranges are of one family. Nothing was repaired.',
-    causes: [
-      'The spec was registered by a version with other rules.',
-      'A fault of this project: specs are checked before they are registered.',
-    ],
-    mending: [APPLY_SPEC],
+    title: 'A range in the spec is not valid',
+    what: 'It does not parse, or both ranges are of one family. Nothing was repaired.',
+    causes: [],
+    resolution: [APPLY_SPEC],
     ...FAILS,
     hint: 'correct serviceClusterIPRange or serviceNodePortRange in the spec, and apply it',
   },
   OlderSpec: {
-    title: 'The spec was changed while the pass ran',
-    what: 'The spec was applied, or a range saved under another one, after the pass had read its own. Nothing was written to the cluster or the range.',
-    causes: [
-      'The spec was applied a moment ago.',
-      'Two stacks with different specs of one cluster use the table.',
-      'The cluster was removed and registered anew from an older table.',
-    ],
-    mending: [
-      NOTHING,
-      step('If it stays, see who registers the cluster, and with what.', 'kbctl cluster get <cluster>'),
-    ],
-    ...PASSES,
-    hint: 'nothing to do: the next pass reads the spec anew',
+    title: 'The spec changed during the pass',
+    what: 'Nothing was written.',
+    causes: ['The spec was applied.', 'Two stacks use the table with different specs.'],
+    resolution: [step('If it stays, see the owner.', 'kbctl cluster get <cluster>')],
+    ...RESOLVES,
+    hint: 'no action: the next pass reads the new spec',
   },
   Conflict: {
-    title: 'Somebody else changed an object first',
-    what: 'The kubernetes Service, its Endpoints or its EndpointSlice were changed or deleted after the pass had read them. They were not overwritten.',
-    causes: [
-      'A person or a controller wrote them at the same moment.',
-      'Two owners write the endpoints: see `twoOwners`.',
-    ],
-    mending: [NOTHING],
-    ...PASSES,
-    hint: 'nothing to do: the next pass reads anew',
+    title: 'Another writer changed an object first',
+    what: 'The kubernetes Service, its Endpoints or its EndpointSlice was not overwritten.',
+    causes: ['A user or controller wrote it at the same time.', 'Two owners write the endpoints: see `twoOwners`.'],
+    resolution: [REPEATS],
+    ...RESOLVES,
+    hint: 'no action: the next pass tries again',
   },
   AlreadyExists: {
-    title: 'Somebody else made an object first',
-    what: 'The pass had read that it was missing, and another made it before the pass did.',
-    causes: ['The cluster is starting, and an API server makes the same objects.'],
-    mending: [NOTHING],
-    ...PASSES,
-    hint: 'nothing to do: the next pass reads anew',
+    title: 'Another writer created an object first',
+    what: 'An API server that starts creates the same objects.',
+    causes: [],
+    resolution: [REPEATS],
+    ...RESOLVES,
+    hint: 'no action: the next pass reads it',
   },
   Invalid: {
     title: 'The API server refused an object as invalid',
-    what: 'The kubernetes Service, its Endpoints or its EndpointSlice were refused; the error has the words. The finding `invalid` is another matter.',
+    what: 'The error has its message. The finding `invalid` is unrelated.',
     causes: [
-      'The address of the Service (the first of `serviceClusterIPRange`) is taken by another Service, or is not in the range of the API servers.',
-      '`service.nodePort` is taken, or is not in the range of the API servers.',
-      'The Service is of a family that the cluster does not have.',
+      'The first address of `serviceClusterIPRange` is taken or not allowed.',
+      '`service.nodePort` is taken or not allowed.',
+      'The cluster does not have the IP family of the Service.',
     ],
-    mending: [
-      RUNS,
-      step('See what has the address.', 'kubectl get services -A | grep -wF <item>', 'kbctl show ip <cluster> <item>'),
-      APPLY_SPEC,
-    ],
+    resolution: [RUNS, step('See which Service has the address.', 'kbctl show ip <cluster> <item>'), APPLY_SPEC],
     ...FAILS,
-    hint: 'kbctl get runs <cluster> has the words of the API server; correct the spec, or the Service that is in the way',
+    hint: 'kbctl get runs <cluster> shows the message of the API server; correct the spec or the conflicting Service',
   },
   NamespaceUnavailable: {
-    title: 'The namespace `default` is not there',
-    what: 'The kubernetes Service cannot be made without it. The loop `system-namespaces` makes it.',
-    causes: [
-      'The cluster is new, and the loop has not run yet.',
-      'The namespace is being deleted.',
-      '`systemNamespaces` of the spec does not name it.',
-    ],
-    mending: [
-      step('See how the loop is.', 'kbctl status <cluster>'),
-      step('Or make it yourself.', 'kubectl create namespace default'),
-    ],
-    ...PASSES,
-    hint: 'nothing to do: the loop system-namespaces makes it; else kubectl create namespace default',
+    title: 'The namespace `default` does not exist',
+    what: 'The kubernetes Service needs it. The loop `system-namespaces` creates it.',
+    causes: ['The cluster is new.', 'It is being deleted, or missing in `systemNamespaces`.'],
+    resolution: [step('Create it, if it does not appear.', 'kubectl create namespace default')],
+    ...RESOLVES,
+    hint: 'no action: the loop system-namespaces creates it; otherwise kubectl create namespace default',
   },
   LeaseNotFound: {
-    title: 'There is no lease of that address',
-    what: 'It was to be taken out, and is not held: it ran out, or was never there. Nothing was changed.',
-    causes: ['Another address was meant.', 'It was deregistered, or ran out, before.'],
-    mending: [step('See which leases there are.', 'kbctl get leases <cluster>')],
+    title: 'The address has no valid lease',
+    what: 'It expired, was deregistered before, or is another address.',
+    causes: [],
+    resolution: [step('List the leases.', 'kbctl get leases <cluster>')],
     severity: 'information',
-    hint: 'nothing, if that address was meant: kbctl get leases <cluster>',
+    hint: 'no action, if the address is right: kbctl get leases <cluster>',
   },
   NotRegistered: {
-    title: 'The table knows no cluster of that name',
+    title: 'The cluster is not registered',
     what: 'Nothing was done.',
-    causes: ['The name is misspelt.', 'The cluster was removed.', 'The table is another one.'],
-    mending: [
-      step('See which clusters there are.', 'kbctl cluster list'),
-      step('Register it.', 'kbctl cluster apply -f cluster.yml'),
+    causes: ['The name or the table is wrong.', 'The cluster was removed.'],
+    resolution: [
+      step('List the clusters, or register it.', 'kbctl cluster list', 'kbctl cluster apply -f cluster.yml'),
     ],
-    severity: 'action required',
-    hint: 'kbctl cluster list has the names; kbctl cluster apply registers one',
+    ...ACTION_REQUIRED,
+    hint: 'kbctl cluster list shows the names; kbctl cluster apply registers one',
   },
   BadEvent: {
-    title: 'A function was invoked with what it does not understand',
-    what: 'Nothing was done. The error says what it expects.',
-    causes: ['A payload written by hand.', 'A rule or queue of another version.'],
-    mending: [step('Correct the payload as the error says.')],
-    severity: 'action required',
+    title: 'A function got a payload that is not valid',
+    what: 'Nothing was done. The error shows what it expects.',
+    causes: [],
+    resolution: [step('Correct the payload.')],
+    ...ACTION_REQUIRED,
     hint: 'correct the payload as the error says',
   },
   BadEnvironment: {
     title: 'An environment variable of a function is missing or wrong',
     what: 'Nothing was done. `serverless.yml` sets all of them.',
-    causes: ['The function was changed by hand, or is run by other means.'],
-    mending: [step('Deploy anew.', 'npm run deploy')],
-    severity: 'action required',
-    hint: 'npm run deploy sets them',
+    causes: [],
+    resolution: [REDEPLOY],
+    ...ACTION_REQUIRED,
+    hint: 'deploy again: npm run deploy',
   },
 } as const satisfies Readonly<Record<string, Entry>>;
 
-/** Codes of errors that a pass may record, but for those that are explained as findings. */
-export const ERROR_CODES = { ...OF_THE_TABLE, ...OF_THE_API_SERVER, ...OF_THE_LOOPS };
+/** Why a range refuses to allocate or release. `Full` is explained as a finding. */
+const OF_RANGES = {
+  AlreadyAllocated: {
+    title: 'The address or port is taken',
+    what: 'Nothing was allocated.',
+    causes: [
+      'A Service has it.',
+      'It is held for another owner, or was until the last pass.',
+      'It leaked: the third pass frees it.',
+    ],
+    resolution: [
+      step('See who has it, and take another.', 'kbctl show ip <cluster> <item>'),
+      step('If it is held without need, release it.', 'kbctl release ip <cluster> <item>'),
+    ],
+    ...ACTION_REQUIRED,
+    hint: 'kbctl show <kind> <cluster> <item> shows who has it; take another',
+  },
+  NotInRange: {
+    title: 'The address or port is outside the range',
+    what: 'Nothing was allocated. Network and broadcast address do not count.',
+    causes: ['The request names a wrong address, cluster or range.', 'The range was changed.'],
+    resolution: [step('See the ranges.', 'kbctl get ranges <cluster>')],
+    ...ACTION_REQUIRED,
+    hint: 'request one inside the ranges: kbctl get ranges <cluster>',
+  },
+  MismatchedRange: {
+    title: 'The stored range differs from the spec',
+    what: 'A pass in `enforce` must save the new range first.',
+    causes: ['The spec was applied, or the table restored.', 'Passes are paused, fail, or only observe.'],
+    resolution: [RUN_PASSES, STATUS],
+    ...RESOLVES,
+    hint: 'run a pass in enforce: kbctl repair cluster-ip <cluster>, or node-port',
+  },
+  NotReady: {
+    title: 'Nothing can be allocated or released in the range yet',
+    what: 'A pass in `enforce` must save the range after each change, and have succeeded within three intervals.',
+    causes: [
+      'The cluster is new, or its spec or ranges were changed.',
+      'Passes are paused, fail, or only observe.',
+      'With `allocator: apiserver`, only the API servers allocate.',
+    ],
+    resolution: [RUN_PASSES, STATUS],
+    ...RESOLVES,
+    hint: 'run a pass in enforce: kbctl repair cluster-ip <cluster>, or node-port',
+  },
+  BadHold: {
+    title: 'The hold is not valid',
+    what: 'Its end is past, or its owner is not 1 to 63 of `A-Z a-z 0-9 - _ .`. Nothing was allocated.',
+    causes: ['The clock of the caller is wrong.', 'An old request was sent again.'],
+    resolution: [step('Send a new request id with a later end, or another owner.')],
+    ...ACTION_REQUIRED,
+    hint: 'request a later end, or another owner',
+  },
+  NotHeld: {
+    title: 'The address or port is not held as the request expects',
+    what: 'It has no hold, or another one. It was not changed.',
+    causes: ['A Service claimed it.', 'The hold ended or was released.', 'Another owner holds it.'],
+    resolution: [step('See the holds.', 'kbctl get holds <cluster>'), step('If it is free, allocate it again.')],
+    ...ACTION_REQUIRED,
+    hint: 'kbctl get holds <cluster> shows the holds; allocate it again, if it is free',
+  },
+  HoldsFull: {
+    title: 'A range has no room for more holds',
+    what: 'The holds of a range have 64 KB. Nothing was allocated.',
+    causes: [],
+    resolution: [HOLDS, step('Hold several items with one request, for a shorter time.')],
+    ...ACTION_REQUIRED,
+    hint: 'release holds that are not needed: kbctl get holds <cluster>',
+  },
+  TooManyUnclaimed: {
+    title: 'New Services of a namespace took too much of a range',
+    what: 'Until a pass sees them, they may take at most what is left for others. The Service was refused (429).',
+    causes: [
+      'Services are refused after the webhook, and created again.',
+      'Many Services are created at once in a small range.',
+      'Repair passes do not run.',
+    ],
+    resolution: [RUN_PASSES],
+    ...RESOLVES,
+    hint: 'wait for the next pass, or run it: kbctl repair cluster-ip <cluster>, or node-port',
+  },
+} as const satisfies Readonly<Record<string, Entry>>;
+
+/** Why a request is not started. `NotRegistered` is explained above. */
+const OF_REQUESTS = {
+  ObserveOnly: {
+    title: 'The cluster is in mode observe',
+    what: 'Nothing was changed.',
+    causes: [],
+    resolution: [
+      step(
+        'Check what passes would write, then enforce.',
+        'kbctl status <cluster>',
+        'kbctl cluster set-mode enforce <cluster>',
+      ),
+    ],
+    ...ACTION_REQUIRED,
+    hint: 'kbctl cluster set-mode enforce <cluster>, when its passes would write what you expect',
+  },
+  CallerRefused: {
+    title: 'The cluster does not accept this caller',
+    what: 'The request has no key from `callerKeys` of the spec. Nothing was changed.',
+    causes: ['The request names the wrong cluster.', 'The key was changed.'],
+    resolution: [step('Compare the hashes.', 'printf %s "$KEY" | sha256sum', 'kbctl cluster get <cluster>')],
+    ...ACTION_REQUIRED,
+    hint: 'send a callerKey whose hash is in callerKeys of the spec',
+  },
+  OtherStack: {
+    title: 'Another stack allocates for the cluster',
+    what: 'Nothing was changed.',
+    causes: [],
+    resolution: [OWNER],
+    ...ACTION_REQUIRED,
+    hint: 'invoke the function of the stack that kbctl cluster get <cluster> names',
+  },
+  NoSecondaryRange: {
+    title: 'The cluster has no second range of cluster IPs',
+    what: 'Nothing was changed.',
+    causes: ['The request names the wrong cluster, or its spec lacks the second range.'],
+    resolution: [step('See the ranges.', 'kbctl get ranges <cluster>')],
+    ...ACTION_REQUIRED,
+    hint: 'request from serviceips: kbctl get ranges <cluster>',
+  },
+  RequestIdTaken: {
+    title: 'Another request has this id',
+    what: 'An id is kept for a day, and as long as it holds anything. Nothing was changed.',
+    causes: [],
+    resolution: [step('Give each request its own id.')],
+    ...ACTION_REQUIRED,
+    hint: 'give each request its own id',
+  },
+  InProgress: {
+    title: 'Another invocation of the same release may still run',
+    what: 'Its result is known after 35 seconds at most.',
+    causes: [],
+    resolution: [step('Send it again with the same id at the time in the message.')],
+    ...RESOLVES,
+    hint: 'send the same request again at the time in the message',
+  },
+} as const satisfies Readonly<Record<string, Entry>>;
+
+/** Codes that a pass may record or a request may be refused with. */
+export const ERROR_CODES = { ...OF_THE_TABLE, ...OF_THE_API_SERVER, ...OF_THE_LOOPS, ...OF_RANGES, ...OF_REQUESTS };

@@ -1,29 +1,27 @@
-import type { FindingType } from '../cluster/finding.ts';
 import { nearestName } from '../cluster/values.ts';
-import { ENDPOINT_FINDINGS } from './explain-endpoint-findings.ts';
 import { ERROR_CODES } from './explain-error-codes.ts';
-import { RANGE_FINDINGS } from './explain-range-findings.ts';
-import { REFUSALS } from './explain-refusals.ts';
+import { FINDINGS } from './explain-findings.ts';
 import { STATE_NAMES, STATES } from './explain-states.ts';
-import { type Entry, type Explanation, filledIn } from './explanation.ts';
+import type { Entry, Explanation } from './explanation.ts';
 
-const FINDINGS = { ...RANGE_FINDINGS, ...ENDPOINT_FINDINGS } satisfies Readonly<Record<FindingType, Entry>>;
+const explanations = (kind: Explanation['kind'], entries: Readonly<Record<string, Entry>>): Explanation[] =>
+  Object.entries(entries).map(([word, entry]) => ({ reasons: [], ...entry, word, kind }));
 
-const findings = Object.entries<Entry>(FINDINGS).map(([word, entry]) => explanation('finding', word, entry));
-const states = Object.entries<Entry>(STATES).map(([word, entry]) => explanation('state', word, entry));
-const codes = Object.entries<Entry>({ ...ERROR_CODES, ...REFUSALS }).map(([word, entry]) =>
-  explanation('error code', word, entry),
-);
+const findings = explanations('finding', FINDINGS);
 
 /** All of them: findings, then states, then error codes. */
-export const EXPLANATIONS: readonly Explanation[] = [...findings, ...states, ...codes];
+export const EXPLANATIONS: readonly Explanation[] = [
+  ...findings,
+  ...explanations('state', STATES),
+  ...explanations('error code', ERROR_CODES),
+];
 
-/** Findings that do not end unless a person does something. */
-export const FINDINGS_FOR_PEOPLE: ReadonlySet<string> = new Set(
+/** Findings that stay until an operator acts. */
+export const CRITICAL_FINDINGS: ReadonlySet<string> = new Set(
   findings.filter(({ severity }) => severity === 'action required').map(({ word }) => word),
 );
 
-/** Names of faults that are no error of ours, as a run record has them for their code. */
+/** Errors that a run record has by their name, as they have no code. */
 const OTHER_NAMES: Readonly<Record<string, string>> = {
   ...STATE_NAMES,
   Error: 'Unexpected',
@@ -33,8 +31,8 @@ const OTHER_NAMES: Readonly<Record<string, string>> = {
 
 const byWord = new Map(EXPLANATIONS.map((one) => [one.word, one]));
 
-/** Every word that has an explanation. Where two differ in case alone, the first is meant by any other case. */
-const known: ReadonlyMap<string, Explanation> = new Map([
+/** Every word that has an explanation. Of two that differ in case alone, any other case means the first. */
+const all: ReadonlyMap<string, Explanation> = new Map([
   ...byWord,
   ...findings.flatMap((finding) => finding.reasons.map((reason) => [reason, finding] as const)),
   ...Object.entries(OTHER_NAMES).flatMap(([name, word]) => {
@@ -44,23 +42,22 @@ const known: ReadonlyMap<string, Explanation> = new Map([
 ]);
 
 const inAnyCase: ReadonlyMap<string, Explanation> = new Map(
-  [...known].toReversed().map(([word, one]) => [withoutCase(word), one]),
+  [...all].toReversed().map(([word, one]) => [withoutCase(word), one]),
 );
 
 /**
- * What is known of a word: a type of finding, a reason of the original's events, a state, or the code of an error. In
- * any case, and with or without spaces and hyphens. For what is none of them, the word that was probably meant.
+ * Returns the explanation of a type of finding, a reason of the original's events, a state or an error code, in any
+ * case, with or without spaces and hyphens. Without one: the nearest word.
  */
 export function explain(word: string): Explanation | { readonly nearest?: string } {
-  const found = known.get(word.trim()) ?? inAnyCase.get(withoutCase(word));
+  const found = all.get(word.trim()) ?? inAnyCase.get(withoutCase(word));
   if (found !== undefined) return found;
-  const nearest = nearestName(word.trim(), [...known.keys()]);
+  const nearest = nearestName(word.trim(), [...all.keys()]);
   return nearest === undefined ? {} : { nearest };
 }
 
-/** What a status says of one finding. */
-export interface FindingToMend {
-  /** A later version's type is none that is known here. */
+/** A finding as far as its hint needs it. A later version's type may be unknown here. */
+export interface FindingFacts {
   readonly type: string;
   /** The address or port. */
   readonly item?: string;
@@ -68,28 +65,32 @@ export interface FindingToMend {
   readonly service?: string;
 }
 
-/** How to mend a finding, in one line, with its own Service and address. */
-export function mendingHint({ type, item, service }: FindingToMend, cluster: { readonly name: string }): string {
+/** Returns the resolution of a finding in one line, with its own Service and address. */
+export function findingHint({ type, item, service }: FindingFacts, cluster: { readonly name: string }): string {
   const [namespace, name] = service?.split('/') ?? [];
+  const isPort = item !== undefined && /^\d+$/.test(item);
   return hintFor(type, {
     cluster: cluster.name,
-    ...(item !== undefined && { item }),
+    ...(item !== undefined && { item, kind: isPort ? 'port' : 'ip', field: isPort ? 'nodePort' : 'clusterIP' }),
     ...(namespace !== undefined && name !== undefined && { namespace, name }),
   });
 }
 
-/** What to do about a state or an error code, in one line. */
+/** Returns the resolution of a state or an error code in one line. */
 export function stateHint(word: string, cluster: { readonly name: string }): string {
   return hintFor(word, { cluster: cluster.name });
 }
 
-function hintFor(word: string, facts: Parameters<typeof filledIn>[1]): string {
-  const explained = explain(word);
-  return filledIn('hint' in explained ? explained.hint : 'kbctl doctor <cluster>', facts);
-}
+/** Names come from the cluster, and users paste these lines into a shell: other names stay placeholders. */
+const SAFE_NAME = /^[A-Za-z0-9:][\w.:-]*$/;
 
-function explanation(kind: Explanation['kind'], word: string, entry: Entry): Explanation {
-  return { reasons: [], ...entry, word, kind };
+function hintFor(word: string, facts: Readonly<Record<string, string>>): string {
+  const explained = explain(word);
+  const hint = 'hint' in explained ? explained.hint : 'kbctl doctor <cluster>';
+  return hint.replace(/<([a-z]+)>/g, (placeholder, fact: string) => {
+    const value = Object.hasOwn(facts, fact) ? facts[fact] : undefined;
+    return value !== undefined && SAFE_NAME.test(value) ? value : placeholder;
+  });
 }
 
 function withoutCase(word: string): string {

@@ -11,7 +11,7 @@ import type {
   Health,
   PauseStatus,
 } from './cluster-status.ts';
-import { mendingHint } from './explanations.ts';
+import { findingHint } from './explanations.ts';
 import { type LoopsStanding, loopsStanding } from './loop-status.ts';
 import { rangeStatuses } from './range-status.ts';
 import type { StatusInputs } from './status-inputs.ts';
@@ -57,7 +57,7 @@ function findingsOf({ cluster, records }: StatusInputs): FindingStatus[] {
         loop,
         ...finding,
         seenAtMs: startedAtMs,
-        mend: mendingHint(finding, cluster.spec),
+        mend: findingHint(finding, cluster.spec),
       }),
     );
   });

@@ -279,7 +279,7 @@ describe('API servers', () => {
     const { health, attention } = statusOf({ cluster: aCluster(spec), leases });
     expect(health).toBe('warning');
     expect(attention.map(({ message }) => message)).toEqual([
-      'API server 10.9.8.7 ran out of its lease 60s ago: no answer: connect ECONNREFUSED',
+      'API server 10.9.8.7: its lease expired 60s ago, last probe: no answer: connect ECONNREFUSED',
       'API server lb.example.com has not answered yet',
       'API server new.example.com has not answered yet',
       'API server 10.9.8.9 has not answered yet',
@@ -299,13 +299,13 @@ describe('API servers', () => {
       name: 'says of one that is withdrawn until when, and how to end that',
       lease: aLease({ withdrawnUntilMs: NOW_MS + MINUTE_MS }),
       message: `10.9.8.7 is withdrawn until ${new Date(NOW_MS + MINUTE_MS).toISOString()}`,
-      next: 'kbctl deregister demo 10.9.8.7 --undo ends a withdrawal; the endpoints stay as they are',
+      next: 'kbctl deregister demo 10.9.8.7 --undo ends a withdrawal; the endpoints stay unchanged',
     },
     {
       name: 'says of one whose withdrawal is over what it answers',
       lease: aLease({ withdrawnUntilMs: NOW_MS - 1, lastProbe: 'answered 503' }),
-      message: '10.9.8.7 has not answered since its withdrawal ended: answered 503',
-      next: 'kbctl doctor demo says why no API server is reached; the endpoints stay as they are',
+      message: '10.9.8.7 has not answered since its withdrawal ended, last probe: answered 503',
+      next: 'kbctl doctor demo shows why no API server is reached; the endpoints stay unchanged',
     },
   ])('of which none is live $name', ({ lease, message, next }) => {
     const found = { findings: [{ type: 'noLiveLease', message: 'refused' }] } as const;
@@ -315,7 +315,7 @@ describe('API servers', () => {
     });
     const [said] = statusOf({ records: loop({ counts: { leasesHeld: 0 } }), leases: [lease] }).attention;
     expect(said).toMatchObject({
-      message: `no API server holds a lease; the endpoints are kept as they were; ${message}`,
+      message: `no API server has a valid lease; the endpoints stay unchanged; ${message}`,
       next,
     });
     const [finding] = statusOf({ records: loop(found), leases: [lease] }).attention;

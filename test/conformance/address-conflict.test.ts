@@ -1,0 +1,68 @@
+import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import type { KubernetesObject } from '../../lib/cluster/kubernetes-objects.ts';
+import { untilBootstrapped } from '../support/bootstrapped.ts';
+import { type Etcd, type KubeApiserver, startEtcd, startKubeApiserver } from '../support/control-plane.ts';
+import { eventually } from '../support/eventually.ts';
+import { storedService } from '../support/stored-service.ts';
+
+jest.setTimeout(120_000);
+
+interface IPAddress extends KubernetesObject {
+  readonly spec: { readonly parentRef: { readonly name: string } };
+}
+
+const SERVICES = '/api/v1/namespaces/default/services';
+const ipAddress = (address: string) => `/apis/networking.k8s.io/v1/ipaddresses/${address}`;
+
+/** What docs/tasks/address-conflict.md rests on. */
+describe('two Services with one cluster IP, where the API servers allocate', () => {
+  let etcd: Etcd;
+  let apiserver: KubeApiserver;
+
+  beforeAll(async () => {
+    etcd = await startEtcd();
+    apiserver = await startKubeApiserver({ etcd });
+    await untilBootstrapped(apiserver);
+  });
+  afterAll(() => etcd?.stop());
+
+  const parentOf = async (address: string) => {
+    const { status, body } = await apiserver.request<IPAddress>('GET', ipAddress(address));
+    return status === 404 ? undefined : body.spec.parentRef.name;
+  };
+  const withAddress = (name: string, address: string) =>
+    storedService('default', name, {
+      type: 'ClusterIP',
+      clusterIP: address,
+      clusterIPs: [address],
+      ipFamilies: ['IPv4'],
+      ipFamilyPolicy: 'SingleStack',
+      sessionAffinity: 'None',
+      internalTrafficPolicy: 'Cluster',
+      ports: [{ port: 80, protocol: 'TCP', targetPort: 80 }],
+    });
+
+  test.each([
+    ['the one that the IPAddress names', '10.0.0.60', (parent: string) => parent],
+    ['the other one', '10.0.0.61', (parent: string) => (parent === 'one' ? 'two' : 'one')],
+  ] as const)('lose its IPAddress when %s is deleted, until the other one is written', async (_, address, chosen) => {
+    const services = ['one', 'two'].map((name) => `${name}-${address.replaceAll('.', '-')}`);
+    await etcd.putServices(services.map((name) => withAddress(name, address)));
+    const parent = await eventually(async () => {
+      const name = await parentOf(address);
+      if (name === undefined) throw new Error('the API server has not recorded the address yet');
+      return name;
+    });
+    const [short = ''] = parent.split('-');
+    const deleted = services.find((name) => name.startsWith(chosen(short))) ?? '';
+    const left = services.find((name) => name !== deleted) ?? '';
+
+    expect(await apiserver.request('DELETE', `${SERVICES}/${deleted}`)).toMatchObject({ status: 200 });
+    expect(await parentOf(address)).toBeUndefined();
+
+    const annotation = { metadata: { annotations: { checked: 'now' } } };
+    const patched = await apiserver.request('PATCH', `${SERVICES}/${left}`, annotation);
+    expect(patched).toMatchObject({ status: 200 });
+    await eventually(async () => expect(await parentOf(address)).toBe(left), 5_000);
+  });
+});
