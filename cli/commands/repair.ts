@@ -1,7 +1,7 @@
 import { Command } from 'commander';
+import { RANGE_KEYS, type RangeKey } from '../../lib/cluster/spec-ranges.ts';
 import { pauseInForce } from '../../lib/dispatch/due.ts';
 import { type RegisteredCluster, readPauseOfAll } from '../../lib/table/clusters.ts';
-import { RANGE_KEYS, type RangeKey } from '../../lib/table/ranges.ts';
 import type { Act, Cli, GlobalOptions } from '../cli.ts';
 import { configurationError, EXIT, type ExitCode } from '../errors.ts';
 import { type ConnectionOptions, connectionOf, withConnectionOptions, withExamples } from '../options.ts';

@@ -1,9 +1,9 @@
 import { bitsOf, popCount } from '../../lib/allocator/snapshot-bytes.ts';
 import { type Hold, type HoldTerms, isOver } from '../../lib/cluster/hold.ts';
+import type { RangeKey } from '../../lib/cluster/spec-ranges.ts';
 import { ExchangeError } from '../../lib/exchange/errors.ts';
 import { rangeItems } from '../../lib/exchange/range-items.ts';
 import { formatAge } from '../../lib/status/age.ts';
-import type { RangeKey } from '../../lib/table/ranges.ts';
 import { configurationError } from '../errors.ts';
 
 /** How ranges are named on the command line: as in etcd. */

@@ -1,3 +1,4 @@
+import type { RangeKey } from '../../lib/cluster/spec-ranges.ts';
 import { type EndedPass, recordPass } from '../../lib/dispatch/record-pass.ts';
 import { runPass } from '../../lib/dispatch/run-pass.ts';
 import type { LoopDefinition } from '../../lib/loops/pass.ts';
@@ -7,7 +8,7 @@ import type { Environment } from '../../lib/runtime/environment.ts';
 import type { RegisteredCluster } from '../../lib/table/clusters.ts';
 import { TableError } from '../../lib/table/errors.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
-import { type RangeKey, readRange } from '../../lib/table/ranges.ts';
+import { readRange } from '../../lib/table/ranges.ts';
 import { readRunRecord } from '../../lib/table/run-records.ts';
 
 export interface RepairRequest {

@@ -1,12 +1,12 @@
 import type { AllocatorErrorCode } from '../allocator/errors.ts';
 import type { IPFamily } from '../allocator/ip-address.ts';
 import type { Pick } from '../allocator/range-allocator.ts';
+import { RANGE_KEYS, type RangeKey } from '../cluster/spec-ranges.ts';
 import type { Invocation } from '../runtime/invocation.ts';
 import { type RegisteredCluster, readCluster } from '../table/clusters.ts';
 import type { TableError } from '../table/errors.ts';
 import type { UpdateOptions } from '../table/guaranteed-update.ts';
 import type { KeyValueTable } from '../table/key-value-table.ts';
-import { RANGE_KEYS, type RangeKey } from '../table/ranges.ts';
 import { refusalOfUnrepaired } from '../table/run-records.ts';
 import { unwrittenTable } from '../table/unwritten-table.ts';
 import { isEmpty, type Plan, planOf } from './plan.ts';

@@ -1,17 +1,15 @@
 import { AllocatorError } from '../allocator/errors.ts';
 import { canonicalAddress, type IPFamily } from '../allocator/ip-address.ts';
-import { ipRangeOf } from '../allocator/ip-range.ts';
 import { networkOf } from '../allocator/network.ts';
-import { portRangeOf } from '../allocator/port-range.ts';
 import type { Pick } from '../allocator/range-allocator.ts';
 import type { ClusterSpec } from '../cluster/cluster-spec.ts';
+import { RANGE_KEYS } from '../cluster/spec-ranges.ts';
 import type { RegisteredCluster } from '../table/clusters.ts';
 import { TableError } from '../table/errors.ts';
 import type { UpdateOptions } from '../table/guaranteed-update.ts';
 import type { KeyValueTable } from '../table/key-value-table.ts';
-import { type RangeAllocations, rangeAllocations } from '../table/range-allocations.ts';
+import { addressRange, nodePortRange, type RangeAllocations, rangeAllocations } from '../table/range-allocations.ts';
 import type { GiveOptions } from '../table/range-giving.ts';
-import { RANGE_KEYS } from '../table/ranges.ts';
 import type { Plan, WantedAddress, WantedPort } from './plan.ts';
 import type { TakenItems } from './response.ts';
 
@@ -33,28 +31,17 @@ export function configuredFamilies({ serviceClusterIPRanges }: ClusterSpec): rea
 
 export function openRanges(
   table: KeyValueTable,
-  { spec, rangesGeneration }: RegisteredCluster,
+  cluster: RegisteredCluster,
   { pick, update }: RangesOptions,
 ): ClusterRanges {
-  const configured = { cluster: spec.name, allocator: spec.allocator, rangesGeneration };
-  const [primary, secondary = primary] = spec.serviceClusterIPRanges;
-  const [first] = configuredFamilies(spec);
+  const [first] = configuredFamilies(cluster.spec);
   return {
     addresses: (family) => {
-      const key = family === first ? RANGE_KEYS.primary : RANGE_KEYS.secondary;
-      const cidr = family === first ? primary : secondary;
-      const emptyAllocator = () => usable(ipRangeOf(cidr, pick));
-      return rangeAllocations(table, { ...configured, key, emptyAllocator }, update);
+      const range = addressRange(cluster, family === first ? RANGE_KEYS.primary : RANGE_KEYS.secondary, pick);
+      if (range === undefined) throw new Error(`Cluster ${cluster.spec.name} has no ${family} range`);
+      return rangeAllocations(table, range, update);
     },
-    ports: rangeAllocations(
-      table,
-      {
-        ...configured,
-        key: RANGE_KEYS.nodePorts,
-        emptyAllocator: () => usable(portRangeOf(spec.serviceNodePortRange, pick)),
-      },
-      update,
-    ),
+    ports: rangeAllocations(table, nodePortRange(cluster, pick), update),
   };
 }
 

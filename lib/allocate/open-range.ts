@@ -1,17 +1,15 @@
-import { AllocatorError } from '../allocator/errors.ts';
-import { ipRangeOf } from '../allocator/ip-range.ts';
-import { portRangeOf } from '../allocator/port-range.ts';
-import type { Pick, RangeAllocator } from '../allocator/range-allocator.ts';
+import type { AllocatorError } from '../allocator/errors.ts';
+import type { Pick } from '../allocator/range-allocator.ts';
 import type { HoldTerms } from '../cluster/hold.ts';
+import { RANGE_KEYS, type RangeKey } from '../cluster/spec-ranges.ts';
 import { nearestName } from '../cluster/values.ts';
 import { callerRefusal } from '../runtime/caller-keys.ts';
 import { listClusters, type RegisteredCluster, readCluster } from '../table/clusters.ts';
 import type { UpdateOptions } from '../table/guaranteed-update.ts';
 import type { KeyValueTable } from '../table/key-value-table.ts';
-import { rangeAllocations } from '../table/range-allocations.ts';
+import { addressRange, nodePortRange, rangeAllocations } from '../table/range-allocations.ts';
 import type { LookedUp } from '../table/range-draft.ts';
 import type { GiveBackOptions, Given, Taken, TakeUp } from '../table/range-operations.ts';
-import { RANGE_KEYS, type RangeKey } from '../table/ranges.ts';
 import type { Refusal } from './answer.ts';
 import type { AllocateRequest, ItemValue, RangeName } from './request.ts';
 
@@ -70,39 +68,27 @@ export interface OpenRangeOptions {
 }
 
 /** Where the ranges of requests are kept. */
-export const KEYS: Readonly<Record<RangeName, RangeKey>> = {
+export const KEYS = {
   serviceips: RANGE_KEYS.primary,
   secondaryserviceips: RANGE_KEYS.secondary,
   servicenodeports: RANGE_KEYS.nodePorts,
-};
+} as const satisfies Readonly<Record<RangeName, RangeKey>>;
 
 /** The range of that name, as the cluster's spec has it now. */
 export function openRange(
   table: KeyValueTable,
-  { spec, rangesGeneration }: RegisteredCluster,
+  cluster: RegisteredCluster,
   name: RangeName,
   { pick, update }: OpenRangeOptions,
 ): OpenRange | Refusal {
-  const configured = { cluster: spec.name, key: KEYS[name], allocator: spec.allocator, rangesGeneration };
-  if (name === 'servicenodeports') {
-    const emptyAllocator = () => allocatorOf(portRangeOf(spec.serviceNodePortRange, pick));
-    return withValues({ ...configured, emptyAllocator }, Number, table, update);
-  }
-  const [primary, secondary] = spec.serviceClusterIPRanges;
-  const cidr = name === 'serviceips' ? primary : secondary;
-  if (cidr === undefined) {
-    return {
-      code: 'NoSecondaryRange',
-      message: `cluster ${spec.name} has one range of cluster IPs, ${primary}: it has no secondaryserviceips`,
-    };
-  }
-  return withValues({ ...configured, emptyAllocator: () => allocatorOf(ipRangeOf(cidr, pick)) }, String, table, update);
-}
-
-/** The range of a spec, which was validated. */
-function allocatorOf<Item>(made: RangeAllocator<Item> | AllocatorError): RangeAllocator<Item> {
-  if (made instanceof AllocatorError) throw made;
-  return made;
+  if (name === 'servicenodeports') return withValues(nodePortRange(cluster, pick), Number, table, update);
+  const range = addressRange(cluster, KEYS[name], pick);
+  if (range !== undefined) return withValues(range, String, table, update);
+  const { name: clusterName, serviceClusterIPRanges } = cluster.spec;
+  return {
+    code: 'NoSecondaryRange',
+    message: `cluster ${clusterName} has one range of cluster IPs, ${serviceClusterIPRanges[0]}: it has no secondaryserviceips`,
+  };
 }
 
 function withValues<Item extends ItemValue>(

@@ -4,7 +4,7 @@ import type { RangeSnapshot } from '../allocator/range-allocator.ts';
 import { popCount } from '../allocator/snapshot-bytes.ts';
 import type { AllocatorOfRecord } from '../cluster/cluster-spec.ts';
 import { badHold, type Hold } from '../cluster/hold.ts';
-import { RANGE_KEYS, type RangeKey } from '../table/ranges.ts';
+import { RANGE_KEYS, type RangeKey } from '../cluster/spec-ranges.ts';
 import { ExchangeError, jsonFaults, malformed } from './errors.ts';
 import { base64Of, checkBits, dataFromBase64, type RangeItems, rangeItems } from './range-items.ts';
 

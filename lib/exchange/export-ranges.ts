@@ -1,14 +1,13 @@
-import type { Loop } from '../cluster/cluster-spec.ts';
 import { type Hold, isOver } from '../cluster/hold.ts';
+import { RANGE_KEYS, type RangeKey, rangesOf, repairLoopOf } from '../cluster/spec-ranges.ts';
 import { RECORD_AT_LEAST_EVERY_MS } from '../dispatch/record-pass.ts';
 import { type RegisteredCluster, readCluster } from '../table/clusters.ts';
 import type { KeyValueTable } from '../table/key-value-table.ts';
-import { RANGE_KEYS, type RangeKey, type ReadRange, readRange } from '../table/ranges.ts';
+import { type ReadRange, readRange } from '../table/ranges.ts';
 import { type RunRecord, readRunRecord } from '../table/run-records.ts';
 import type { ClusterRanges, ExportedRange } from './cluster-ranges.ts';
 import { ExchangeError } from './errors.ts';
 import { notRegistered } from './import-ranges.ts';
-import { configuredRanges } from './plan-import.ts';
 import type { RangeAllocation } from './range-allocation.ts';
 import { rangeItems } from './range-items.ts';
 
@@ -44,17 +43,14 @@ export async function exportRanges(
 ): Promise<Exported | ExchangeError> {
   const registered = await readCluster(table, cluster);
   if (registered === undefined) return notRegistered(cluster);
-  const configured = configuredRanges(registered.spec);
-  const unknown = keys?.find((key) => !configured.has(key));
+  const configured = rangesOf(registered.spec).map(({ key }) => key);
+  const unknown = keys?.find((key) => !configured.includes(key));
   if (unknown !== undefined) {
-    return new ExchangeError(
-      'OtherRange',
-      `Cluster ${cluster} has no ${unknown}, but ${[...configured.keys()].join(', ')}.`,
-    );
+    return new ExchangeError('OtherRange', `Cluster ${cluster} has no ${unknown}, but ${configured.join(', ')}.`);
   }
   const ranges: ExportedRange[] = [];
   const warnings: string[] = [];
-  for (const key of keys ?? configured.keys()) {
+  for (const key of keys ?? configured) {
     const { record, read } = await readWithRecord(table, cluster, key);
     const refusal = refusalOf({ registered, key, record, read, nowMs });
     if (refusal !== undefined && !force) return refusal;
@@ -86,7 +82,7 @@ export function asRangeAllocation({ key, range, data, holds }: ExportedRange): {
 
 /** The record comes first: what is read after it is at least as new as the pass that it tells of. */
 async function readWithRecord(table: KeyValueTable, cluster: string, key: RangeKey) {
-  const record = (await readRunRecord(table, cluster, loopOf(key)))?.record;
+  const record = (await readRunRecord(table, cluster, repairLoopOf(key)))?.record;
   return { record, read: await readRange(table, cluster, key) };
 }
 
@@ -110,14 +106,14 @@ function refusalOf({ registered, key, record, read, nowMs }: Judged): ExchangeEr
   if (read === undefined || lastPassAtMs === undefined) {
     return notCurrent(
       key,
-      `no enforcing pass of ${loopOf(key)} has saved it${record?.observed ? ': they only observe' : ''}`,
+      `no enforcing pass of ${repairLoopOf(key)} has saved it${record?.observed ? ': they only observe' : ''}`,
     );
   }
   const ageMs = nowMs - lastPassAtMs;
-  const intervalMs = spec.intervalSeconds[loopOf(key)] * 1000;
+  const intervalMs = spec.intervalSeconds[repairLoopOf(key)] * 1000;
   // Of a loop that runs more often than once a minute, a quiet pass is not recorded each time.
   if (ageMs > Math.max(MOST_INTERVALS * intervalMs, intervalMs + RECORD_AT_LEAST_EVERY_MS)) {
-    return notCurrent(key, `the last pass of ${loopOf(key)} that succeeded is ${Math.round(ageMs / 1000)} s old`);
+    return notCurrent(key, `the last pass of ${repairLoopOf(key)} that succeeded is ${Math.round(ageMs / 1000)} s old`);
   }
   if (read.stored.allocator !== 'table' || read.stored.generation !== rangesGeneration) {
     return notCurrent(key, 'no enforcing pass has saved it since the ranges of the spec were changed or imported into');
@@ -144,8 +140,4 @@ function exported(key: RangeKey, { stored }: ReadRange, record: RunRecord | unde
   const holds = stored.holds.filter((hold: Hold) => !isOver(hold, nowMs));
   const lastPassAtMs = lastEnforcedAtMs(record);
   return { key, range: items.range, allocator, data, holds, ...(lastPassAtMs !== undefined && { lastPassAtMs }) };
-}
-
-function loopOf(key: RangeKey): Loop {
-  return key === RANGE_KEYS.nodePorts ? 'node-port-repair' : 'cluster-ip-repair';
 }

@@ -1,3 +1,4 @@
+import type { RangeKey } from '../cluster/spec-ranges.ts';
 import {
   CLUSTERS,
   clusterContent,
@@ -8,7 +9,7 @@ import {
 import { TableError } from '../table/errors.ts';
 import { type Change, guaranteedUpdate, type UpdateOptions } from '../table/guaranteed-update.ts';
 import type { KeyValueTable } from '../table/key-value-table.ts';
-import { decodeRange, type RangeKey, rangeContent, readRange } from '../table/ranges.ts';
+import { decodeRange, rangeContent, readRange } from '../table/ranges.ts';
 import { ExchangeError } from './errors.ts';
 import type { ExchangeFile } from './exchange-file.ts';
 import { type ImportPlan, importWarnings, type PlacedRange, placeRanges, planImport } from './plan-import.ts';

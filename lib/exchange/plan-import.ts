@@ -1,9 +1,10 @@
 import { intersect, popCount, subtract, union } from '../allocator/snapshot-bytes.ts';
 import type { ClusterSpec } from '../cluster/cluster-spec.ts';
 import { type Hold, isOver, withHold } from '../cluster/hold.ts';
+import { RANGE_KEYS, type RangeKey, rangesOf, type SpecRange } from '../cluster/spec-ranges.ts';
 import { NO_STRIKES, type StoredRange } from '../cluster/stored-range.ts';
 import type { RegisteredCluster } from '../table/clusters.ts';
-import { MOST_HOLD_BYTES, RANGE_KEYS, type RangeKey, sizeOfHolds } from '../table/ranges.ts';
+import { MOST_HOLD_BYTES, sizeOfHolds } from '../table/ranges.ts';
 import type { ExportedRange } from './cluster-ranges.ts';
 import { ExchangeError } from './errors.ts';
 import type { ExchangeFile } from './exchange-file.ts';
@@ -150,18 +151,6 @@ export interface PlacedRange {
   readonly configured: string;
 }
 
-/** The ranges that a spec asks for, by their keys. */
-export function configuredRanges({
-  serviceClusterIPRanges: [primary, secondary],
-  serviceNodePortRange,
-}: ClusterSpec): ReadonlyMap<RangeKey, string> {
-  return new Map([
-    [RANGE_KEYS.primary, primary],
-    ...(secondary === undefined ? [] : [[RANGE_KEYS.secondary, secondary] as const]),
-    [RANGE_KEYS.nodePorts, serviceNodePortRange],
-  ]);
-}
-
 /** Where each range of a file goes. Refusals: `OtherRange` for one that the cluster does not have, `NoRecord`. */
 export function placeRanges(file: ExchangeFile, spec: ClusterSpec): readonly PlacedRange[] | ExchangeError {
   if (spec.allocator === 'apiserver') {
@@ -170,28 +159,29 @@ export function placeRanges(file: ExchangeFile, spec: ClusterSpec): readonly Pla
       `Cluster ${spec.name} has "allocator: apiserver": its own API servers allocate, and nothing that is imported here would be heeded. Say "allocator: table" in its spec first.`,
     );
   }
-  const configured = configuredRanges(spec);
+  const ranges = rangesOf(spec);
   const placed: PlacedRange[] = [];
-  for (const incoming of incomingRanges(file, configured)) {
-    const range = configured.get(incoming.key);
-    if (range === undefined || !isSame(range, incoming.range)) return otherRange(incoming.range, spec, configured);
-    placed.push({ incoming, configured: range });
+  for (const incoming of incomingRanges(file, ranges)) {
+    const found = ranges.find(({ key }) => key === incoming.key);
+    if (found === undefined || !isSame(found.configured, incoming.range)) return otherRange(incoming.range, spec);
+    placed.push({ incoming, configured: found.configured });
   }
   return placed;
 }
 
 /** A `RangeAllocation` does not say which range of the cluster it is: its text does. */
-function incomingRanges(file: ExchangeFile, configured: ReadonlyMap<RangeKey, string>): readonly IncomingRange[] {
+function incomingRanges(file: ExchangeFile, ranges: readonly SpecRange[]): readonly IncomingRange[] {
   if (file.kind === 'ClusterRanges') return file.clusterRanges.ranges;
   const { range, data } = file.allocation;
-  const found = [...configured].find(([, text]) => isSame(text, range));
-  return [{ key: found?.[0] ?? RANGE_KEYS.primary, range, data, allocator: 'table', holds: [] }];
+  const found = ranges.find(({ configured }) => isSame(configured, range));
+  return [{ key: found?.key ?? RANGE_KEYS.primary, range, data, allocator: 'table', holds: [] }];
 }
 
-function otherRange(range: string, { name }: ClusterSpec, configured: ReadonlyMap<RangeKey, string>): ExchangeError {
+function otherRange(range: string, spec: ClusterSpec): ExchangeError {
+  const own = rangesOf(spec).map(({ configured, key }) => `${configured} (${key})`);
   return new ExchangeError(
     'OtherRange',
-    `The file is of ${range}, and cluster ${name} has ${[...configured].map(([key, text]) => `${text} (${key})`).join(', ')}. Items are numbered by their range, so that it can only be imported into the same one.`,
+    `The file is of ${range}, and cluster ${spec.name} has ${own.join(', ')}. Items are numbered by their range, so that it can only be imported into the same one.`,
   );
 }
 

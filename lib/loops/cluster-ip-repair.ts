@@ -1,10 +1,10 @@
 import { ipRangeOf } from '../allocator/ip-range.ts';
 import { parseCidr } from '../allocator/network.ts';
 import type { ClusterSpec } from '../cluster/cluster-spec.ts';
+import { rangesOf } from '../cluster/spec-ranges.ts';
 import { clusterIpWalk } from '../repair/cluster-ip-walk.ts';
 import type { MakeRange } from '../repair/ledger.ts';
 import { networkLedger } from '../repair/network-claims.ts';
-import { RANGE_KEYS } from '../table/ranges.ts';
 import type { LoopDefinition } from './pass.ts';
 import type { RepairJob, RepairWords } from './repair-job.ts';
 import { repairPass } from './repair-pass.ts';
@@ -34,16 +34,10 @@ const WORDS: RepairWords = {
 };
 
 /** `makeRange` is an argument so that tests can have an allocator that fails. */
-export function clusterIpJob(
-  { serviceClusterIPRanges: [primary, secondary] }: ClusterSpec,
-  makeRange: MakeRange<string>,
-): RepairJob<string> {
+export function clusterIpJob(spec: ClusterSpec, makeRange: MakeRange<string>): RepairJob<string> {
   return {
     loop: 'cluster-ip-repair',
-    ranges: [
-      { key: RANGE_KEYS.primary, configured: primary },
-      ...(secondary === undefined ? [] : [{ key: RANGE_KEYS.secondary, configured: secondary }]),
-    ],
+    ranges: rangesOf(spec).filter(({ loop }) => loop === 'cluster-ip-repair'),
     words: WORDS,
     makeRange,
     makeAuditLedger: (range) => networkLedger(range, makeRange),

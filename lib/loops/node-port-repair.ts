@@ -1,10 +1,10 @@
 import { AllocatorError } from '../allocator/errors.ts';
 import { portRangeOf } from '../allocator/port-range.ts';
 import type { ClusterSpec } from '../cluster/cluster-spec.ts';
+import { rangesOf } from '../cluster/spec-ranges.ts';
 import { auditLedger } from '../repair/audit.ts';
 import type { MakeRange } from '../repair/ledger.ts';
 import { nodePortWalk } from '../repair/node-port-walk.ts';
-import { RANGE_KEYS } from '../table/ranges.ts';
 import type { LoopDefinition } from './pass.ts';
 import type { RepairJob, RepairWords } from './repair-job.ts';
 import { repairPass } from './repair-pass.ts';
@@ -33,10 +33,10 @@ const WORDS: RepairWords = {
 };
 
 /** `makeRange` is an argument so that tests can have an allocator that fails. */
-export function nodePortJob({ serviceNodePortRange }: ClusterSpec, makeRange: MakeRange<number>): RepairJob<number> {
+export function nodePortJob(spec: ClusterSpec, makeRange: MakeRange<number>): RepairJob<number> {
   return {
     loop: 'node-port-repair',
-    ranges: [{ key: RANGE_KEYS.nodePorts, configured: serviceNodePortRange }],
+    ranges: rangesOf(spec).filter(({ loop }) => loop === 'node-port-repair'),
     words: WORDS,
     makeRange,
     makeAuditLedger: (range) => {

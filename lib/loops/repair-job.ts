@@ -1,12 +1,12 @@
 import type { AllocatorError } from '../allocator/errors.ts';
 import type { Loop } from '../cluster/cluster-spec.ts';
+import type { RangeKey } from '../cluster/spec-ranges.ts';
 import { ClusterError } from '../kubernetes/cluster-port.ts';
 import type { AuditLedger } from '../repair/audit.ts';
 import type { RangeWords } from '../repair/compare.ts';
 import { RepairError } from '../repair/errors.ts';
 import type { Ledger, MakeRange, Walk } from '../repair/ledger.ts';
 import { TableError } from '../table/errors.ts';
-import type { RangeKey } from '../table/ranges.ts';
 
 /** The original's errors: how they begin, or whole. */
 export interface RepairWords extends RangeWords {

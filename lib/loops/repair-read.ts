@@ -1,8 +1,9 @@
 import type { Finding } from '../cluster/finding.ts';
+import type { RangeKey } from '../cluster/spec-ranges.ts';
 import { RepairError } from '../repair/errors.ts';
 import { TableError } from '../table/errors.ts';
 import type { Item as TableItem } from '../table/key-value-table.ts';
-import { decodeRange, type RangeKey, type ReadRange } from '../table/ranges.ts';
+import { decodeRange, type ReadRange } from '../table/ranges.ts';
 import type { PassContext, PassReport } from './pass.ts';
 import { type RepairJob, reworded } from './repair-job.ts';
 

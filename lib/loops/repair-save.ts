@@ -1,10 +1,11 @@
+import type { RangeKey } from '../cluster/spec-ranges.ts';
 import type { Comparison } from '../repair/compare.ts';
 import { RepairError } from '../repair/errors.ts';
 import { type MergeRefusal, mergeOntoNewest } from '../repair/merge.ts';
 import { TableError } from '../table/errors.ts';
 import { guaranteedUpdate, type UpdateOptions } from '../table/guaranteed-update.ts';
 import type { Item, KeyValueTable } from '../table/key-value-table.ts';
-import { decodeRange, type RangeKey, type ReadRange, rangeContent, saveRange } from '../table/ranges.ts';
+import { decodeRange, type ReadRange, rangeContent, saveRange } from '../table/ranges.ts';
 
 /** The range, and what was read of it before the Services were listed. */
 export interface SavedOver {

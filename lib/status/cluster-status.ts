@@ -1,7 +1,7 @@
 import type { AllocatorOfRecord, ApiServerKind, Loop, Mode } from '../cluster/cluster-spec.ts';
 import type { FindingType } from '../cluster/finding.ts';
 import type { Hold } from '../cluster/hold.ts';
-import type { RangeKey } from '../table/ranges.ts';
+import type { RangeKey } from '../cluster/spec-ranges.ts';
 
 /**
  * What a person wants to know of one cluster, as the table has it: what `kbctl status` and the page show. It holds no

@@ -1,22 +1,19 @@
 import { AllocatorError } from '../allocator/errors.ts';
 import { fromBits, intersect, popCount, union } from '../allocator/snapshot-bytes.ts';
-import type { ClusterSpec, Loop } from '../cluster/cluster-spec.ts';
+import type { ClusterSpec } from '../cluster/cluster-spec.ts';
 import { isOver } from '../cluster/hold.ts';
-import { RANGE_KEYS, type RangeKey } from '../table/ranges.ts';
+import { RANGE_KEYS, type RangeKey, rangesOf, type SpecRange } from '../cluster/spec-ranges.ts';
 import type { RunRecord } from '../table/run-records.ts';
 import type { RangeStatus } from './cluster-status.ts';
 import { drawRange } from './range-map.ts';
 import type { SavedRange, StatusInputs, UnreadableItem } from './status-inputs.ts';
 import { textRange } from './text-range.ts';
 
-/** One range of a spec, and what the figures of its loop call it. */
-interface SpecRange {
-  readonly key: RangeKey;
-  readonly title: string;
-  readonly configured: string;
-  readonly loop: Loop;
-  readonly figure: (name: 'allocated' | 'capacity' | 'mayHaveLeaked' | 'held') => string;
-}
+const TITLES: Readonly<Record<RangeKey, string>> = {
+  [RANGE_KEYS.primary]: 'cluster IPs',
+  [RANGE_KEYS.secondary]: 'secondary cluster IPs',
+  [RANGE_KEYS.nodePorts]: 'node ports',
+};
 
 export interface RangeStatuses {
   readonly ranges: readonly RangeStatus[];
@@ -37,28 +34,6 @@ export function rangeStatuses(inputs: StatusInputs, nowMs: number): RangeStatuse
   return { ranges, unreadable };
 }
 
-function rangesOf({ serviceClusterIPRanges: [primary, secondary], serviceNodePortRange }: ClusterSpec): SpecRange[] {
-  const { primary: key, secondary: secondaryKey, nodePorts } = RANGE_KEYS;
-  const loop = 'cluster-ip-repair';
-  const figure = (name: string) => name;
-  const secondaryFigure = (name: string) => `secondary${name.charAt(0).toUpperCase()}${name.slice(1)}`;
-  return [
-    { key, title: 'cluster IPs', configured: primary, loop, figure },
-    ...(secondary === undefined
-      ? []
-      : [
-          {
-            key: secondaryKey,
-            title: 'secondary cluster IPs',
-            configured: secondary,
-            loop,
-            figure: secondaryFigure,
-          } as const,
-        ]),
-    { key: nodePorts, title: 'node ports', configured: serviceNodePortRange, loop: 'node-port-repair', figure },
-  ];
-}
-
 function rangeStatus(range: SpecRange, inputs: StatusInputs, nowMs: number): RangeStatus | AllocatorError | undefined {
   const record = inputs.records[range.loop];
   const saved = inputs.ranges?.find(({ key }) => key === range.key);
@@ -73,7 +48,7 @@ function isOutdated({ configured }: SpecRange, { stored }: SavedRange, { allocat
 }
 
 function savedStatus(
-  { key, title, configured, loop }: SpecRange,
+  { key, configured, loop }: SpecRange,
   { stored, savedAtMs }: SavedRange,
   { cluster, records }: StatusInputs,
   nowMs: number,
@@ -87,7 +62,7 @@ function savedStatus(
   const duplicates = new Set(range.bitsOf(duplicateItems(records[loop])));
   return {
     key,
-    title,
+    title: TITLES[key],
     range: range.spec,
     ...(range.spec !== configured && { specRange: configured }),
     allocator: stored.allocator,
@@ -108,30 +83,36 @@ function savedStatus(
 
 /** What the last pass counted, where it came as far as that, and not under a spec that said another range. */
 function countedStatus(
-  { key, title, configured, figure }: SpecRange,
+  { key, configured }: SpecRange,
   { cluster, ranges }: StatusInputs,
   record: RunRecord | undefined,
   saved: SavedRange | undefined,
 ): RangeStatus | undefined {
-  const used = record?.counts[figure('allocated')];
-  const capacity = record?.counts[figure('capacity')];
+  const figure = (name: string) => record?.counts[key === RANGE_KEYS.secondary ? secondaryFigure(name) : name];
+  const used = figure('allocated');
+  const capacity = figure('capacity');
   const range = textRange(key, configured);
   if (used === undefined || capacity === undefined || range instanceof AllocatorError) return undefined;
   if (capacity !== range.max || isCountOf(key, saved, { configured, capacity })) return undefined;
   const { allocator } = cluster.spec;
   return {
     key,
-    title,
+    title: TITLES[key],
     range: range.spec,
     allocator,
     ...(allocator === 'table' && ranges !== undefined && { ready: false }),
     ...figures(used, capacity),
     reserved: Math.min(range.reserved, range.max),
-    leaking: record?.counts[figure('mayHaveLeaked')] ?? 0,
-    held: record?.counts[figure('held')] ?? 0,
+    leaking: figure('mayHaveLeaked') ?? 0,
+    held: figure('held') ?? 0,
     duplicates: new Set(range.bitsOf(duplicateItems(record))).size,
     holds: [],
   };
+}
+
+/** What a run record calls a figure of the secondary range. */
+function secondaryFigure(name: string): string {
+  return `secondary${name.charAt(0).toUpperCase()}${name.slice(1)}`;
 }
 
 /** Of two ranges of one size, a pass that counts the spec's also draws it: it counted the one that is saved. */

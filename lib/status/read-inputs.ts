@@ -1,10 +1,11 @@
 import { LOOPS } from '../cluster/cluster-spec.ts';
 import { eachOf } from '../cluster/each-of.ts';
+import { RANGE_KEYS } from '../cluster/spec-ranges.ts';
 import type { ListedCluster, Pause } from '../table/clusters.ts';
 import { TableError } from '../table/errors.ts';
 import type { Item, KeyValueTable } from '../table/key-value-table.ts';
 import { decodeLease, LEASES, leaseKey } from '../table/leases.ts';
-import { decodeRange, RANGE_KEYS } from '../table/ranges.ts';
+import { decodeRange } from '../table/ranges.ts';
 import { decodeRunRecord, runKey } from '../table/run-records.ts';
 import type { SavedRange, StatusInputs, UnreadableItem } from './status-inputs.ts';
 

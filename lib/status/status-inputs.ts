@@ -1,7 +1,7 @@
+import type { RangeKey } from '../cluster/spec-ranges.ts';
 import type { StoredRange } from '../cluster/stored-range.ts';
 import type { ListedCluster, Pause } from '../table/clusters.ts';
 import type { ListedLease } from '../table/leases.ts';
-import type { RangeKey } from '../table/ranges.ts';
 import type { RunRecords } from '../table/run-records.ts';
 
 /** All that the table has of one cluster, as far as it could be read. */

@@ -2,7 +2,7 @@ import { AllocatorError } from '../allocator/errors.ts';
 import { ipRangeOf } from '../allocator/ip-range.ts';
 import { portRangeOf } from '../allocator/port-range.ts';
 import type { RangeAllocator } from '../allocator/range-allocator.ts';
-import { RANGE_KEYS, type RangeKey } from '../table/ranges.ts';
+import { RANGE_KEYS, type RangeKey } from '../cluster/spec-ranges.ts';
 import { layoutOf, type RangeLayout, type Unusable } from './range-map.ts';
 
 /** A range as texts and bit numbers, whatever its items are. */

@@ -1,8 +1,12 @@
 import { AllocatorError, rangeIsFull } from '../allocator/errors.ts';
-import type { RangeAllocator } from '../allocator/range-allocator.ts';
+import { ipRangeOf } from '../allocator/ip-range.ts';
+import { portRangeOf } from '../allocator/port-range.ts';
+import type { Pick as PickIndex, RangeAllocator } from '../allocator/range-allocator.ts';
 import type { AllocatorOfRecord } from '../cluster/cluster-spec.ts';
 import { badHold, type HoldTerms } from '../cluster/hold.ts';
+import { RANGE_KEYS, type RangeKey, rangesOf } from '../cluster/spec-ranges.ts';
 import type { StoredRange } from '../cluster/stored-range.ts';
+import type { RegisteredCluster } from './clusters.ts';
 import { type Change, guaranteedUpdate, type UpdateOptions } from './guaranteed-update.ts';
 import type { KeyValueTable, Item as TableItem } from './key-value-table.ts';
 import { type LookedUp, RangeDraft } from './range-draft.ts';
@@ -20,7 +24,7 @@ import {
   takeAll,
   type Wanted,
 } from './range-operations.ts';
-import { decodeRange, RANGE_KEYS, type RangeKey, rangeContent } from './ranges.ts';
+import { decodeRange, rangeContent } from './ranges.ts';
 
 /**
  * The allocator over the table (`pkg/registry/core/service/allocator/storage/storage.go`). Each operation is one
@@ -174,6 +178,33 @@ export interface ConfiguredRange<Item> {
   readonly rangesGeneration: number;
   /** An empty allocator for the configured range. */
   readonly emptyAllocator: () => RangeAllocator<Item>;
+}
+
+type OfCluster = Pick<RegisteredCluster, 'spec' | 'rangesGeneration'>;
+
+/** Returns a range of cluster IPs as the spec has it now; `undefined` for a secondary one that it does not have. */
+export function addressRange(
+  { spec, rangesGeneration }: OfCluster,
+  key: Exclude<RangeKey, typeof RANGE_KEYS.nodePorts>,
+  pick: PickIndex,
+): ConfiguredRange<string> | undefined {
+  const { name: cluster, allocator } = spec;
+  const cidr = rangesOf(spec).find((range) => range.key === key)?.configured;
+  if (cidr === undefined) return undefined;
+  return { cluster, key, allocator, rangesGeneration, emptyAllocator: () => valid(ipRangeOf(cidr, pick)) };
+}
+
+/** Returns the node ports as the spec has them now. */
+export function nodePortRange({ spec, rangesGeneration }: OfCluster, pick: PickIndex): ConfiguredRange<number> {
+  const { name: cluster, allocator, serviceNodePortRange: ports } = spec;
+  const emptyAllocator = () => valid(portRangeOf(ports, pick));
+  return { cluster, key: RANGE_KEYS.nodePorts, allocator, rangesGeneration, emptyAllocator };
+}
+
+/** The ranges of a spec were validated with it. */
+function valid<Range>(range: Range | AllocatorError): Range {
+  if (range instanceof AllocatorError) throw range;
+  return range;
 }
 
 /** Nothing is allocated here where the cluster's own API servers do. */

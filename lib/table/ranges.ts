@@ -1,17 +1,10 @@
 import { trimmed } from '../allocator/snapshot-bytes.ts';
 import { type Hold, termsOf } from '../cluster/hold.ts';
+import type { RangeKey } from '../cluster/spec-ranges.ts';
 import type { Given, LeakStrikes, StoredRange } from '../cluster/stored-range.ts';
 import { changesNothing } from './guaranteed-update.ts';
 import { fieldsOf, type ItemFields, storedSize } from './item-values.ts';
 import type { Item, KeyValueTable, NewItem, TableValue, WriteResult } from './key-value-table.ts';
-
-/** As in etcd, without the prefix: the primary cluster IPs, the secondary ones, the node ports. */
-export const RANGE_KEYS = {
-  primary: 'ranges/serviceips',
-  secondary: 'ranges/secondaryserviceips',
-  nodePorts: 'ranges/servicenodeports',
-} as const;
-export type RangeKey = (typeof RANGE_KEYS)[keyof typeof RANGE_KEYS];
 
 /** The second has holds. `given` may be missing: a version that does not know it drops it, and forgetting it is safe. */
 const SCHEMA = 2;

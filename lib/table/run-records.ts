@@ -1,10 +1,10 @@
 import { AllocatorError } from '../allocator/errors.ts';
 import { type ClusterSpec, LOOPS, type Loop } from '../cluster/cluster-spec.ts';
 import type { EventSighting, FindingType } from '../cluster/finding.ts';
+import { type RangeKey, repairLoopOf } from '../cluster/spec-ranges.ts';
 import { TableError } from './errors.ts';
 import { fieldsIn, fieldsOf, type ItemFields } from './item-values.ts';
 import type { Item, KeyValueTable, NewItem, TableValue, WriteResult } from './key-value-table.ts';
-import { RANGE_KEYS, type RangeKey } from './ranges.ts';
 
 /** `runs/<loop>`: the last pass of a loop, and what the loop must remember until its next one. */
 export interface RunRecord {
@@ -193,9 +193,7 @@ export async function refusalOfUnrepaired(
   keys: readonly RangeKey[],
   nowMs: number,
 ): Promise<AllocatorError | undefined> {
-  const loops = new Set(
-    keys.map((key): Loop => (key === RANGE_KEYS.nodePorts ? 'node-port-repair' : 'cluster-ip-repair')),
-  );
+  const loops = new Set(keys.map(repairLoopOf));
   const refusals = await Promise.all(
     [...loops].map(async (loop) => {
       const lastMs = await lastSuccessOf(table, name, loop);

@@ -2,10 +2,10 @@ import { AllocatorError, rangeIsFull } from '../../lib/allocator/errors.ts';
 import { ipRangeOf } from '../../lib/allocator/ip-range.ts';
 import { portRangeOf } from '../../lib/allocator/port-range.ts';
 import type { Pick as PickItem, RangeAllocator } from '../../lib/allocator/range-allocator.ts';
+import { RANGE_KEYS, type RangeKey } from '../../lib/cluster/spec-ranges.ts';
 import { readCluster } from '../../lib/table/clusters.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { type RangeAllocations, rangeAllocations } from '../../lib/table/range-allocations.ts';
-import { RANGE_KEYS, type RangeKey } from '../../lib/table/ranges.ts';
 import { refusalOfUnrepaired } from '../../lib/table/run-records.ts';
 import type { ServiceAllocation, Taken } from './service-storage.ts';
 

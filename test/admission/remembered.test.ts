@@ -1,9 +1,9 @@
 import { describe, expect, test } from '@jest/globals';
 import { fromBits, subtract } from '../../lib/allocator/snapshot-bytes.ts';
+import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
 import { keepGiven } from '../../lib/cluster/stored-range.ts';
 import { registerCluster } from '../../lib/table/cluster-registration.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
-import { RANGE_KEYS } from '../../lib/table/ranges.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';
 import type { ReviewFields } from '../support/admission-review.ts';
 import { type AdmissionWorld, type Answered, anAdmissionWorld } from '../support/admission-world.ts';

@@ -1,9 +1,9 @@
 import { describe, expect, test } from '@jest/globals';
 import type { AllocateRequest } from '../../lib/allocate/request.ts';
+import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
 import { closeAllocation } from '../../lib/exchange/import-ranges.ts';
 import { setClusterMode } from '../../lib/table/cluster-registration.ts';
 import { readCluster } from '../../lib/table/clusters.ts';
-import { RANGE_KEYS } from '../../lib/table/ranges.ts';
 import { anAdmissionWorld } from '../support/admission-world.ts';
 import { type AllocateWorld, anAllocateWorld, CLUSTER } from '../support/allocate-world.ts';
 

@@ -4,7 +4,7 @@ import type { Answer } from '../../lib/allocate/answer.ts';
 import type { AllocateRequest } from '../../lib/allocate/request.ts';
 import { fromBits } from '../../lib/allocator/snapshot-bytes.ts';
 import { HOLD_END_MARGIN_MS } from '../../lib/cluster/hold.ts';
-import { RANGE_KEYS } from '../../lib/table/ranges.ts';
+import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
 import { Cut, cutTable } from '../repair/faults.ts';
 import { type AllocateWorld, anAllocateWorld } from '../support/allocate-world.ts';
 import { runs } from '../support/properties.ts';

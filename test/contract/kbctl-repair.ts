@@ -1,7 +1,8 @@
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { fromBits, union } from '../../lib/allocator/snapshot-bytes.ts';
+import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
 import { pauseCluster, registerCluster, takeOverCluster } from '../../lib/table/cluster-registration.ts';
-import { RANGE_KEYS, readRange, saveRange } from '../../lib/table/ranges.ts';
+import { readRange, saveRange } from '../../lib/table/ranges.ts';
 import { readRunRecord } from '../../lib/table/run-records.ts';
 import { SERVICES } from '../../local/stand-in/resources.ts';
 import { specIn } from '../support/kbctl-specs.ts';

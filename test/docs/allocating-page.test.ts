@@ -5,9 +5,9 @@ import { answerJsonSchema } from '../../lib/allocate/json-schemas.ts';
 import type { AllocateRequest } from '../../lib/allocate/request.ts';
 import { reservedAddresses, reservedPorts } from '../../lib/allocator/range-allocator.ts';
 import { fromBits } from '../../lib/allocator/snapshot-bytes.ts';
+import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
 import { clusterContent, readCluster } from '../../lib/table/clusters.ts';
 import { TableError } from '../../lib/table/errors.ts';
-import { RANGE_KEYS } from '../../lib/table/ranges.ts';
 import { startTableServer, type TableServer } from '../../local/table-server.ts';
 import {
   type AllocateWorld,

@@ -2,11 +2,11 @@ import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { bitsOf, fromBits } from '../../lib/allocator/snapshot-bytes.ts';
 import type { Hold } from '../../lib/cluster/hold.ts';
+import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
 import { type ClusterRanges, clusterRangesToJson, type ExportedRange } from '../../lib/exchange/cluster-ranges.ts';
 import { ExchangeError } from '../../lib/exchange/errors.ts';
 import { readExchangeFile } from '../../lib/exchange/exchange-file.ts';
 import { rangeItems } from '../../lib/exchange/range-items.ts';
-import { RANGE_KEYS } from '../../lib/table/ranges.ts';
 import { bitsBelow, RANGES, read, refusal, utf8 } from './files.ts';
 
 const ms = fc.integer({ min: 0, max: 8.64e15 });

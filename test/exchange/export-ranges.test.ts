@@ -1,6 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { fromBits } from '../../lib/allocator/snapshot-bytes.ts';
 import type { Loop } from '../../lib/cluster/cluster-spec.ts';
+import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
 import { clusterRangesToJson } from '../../lib/exchange/cluster-ranges.ts';
 import { ExchangeError } from '../../lib/exchange/errors.ts';
 import {
@@ -12,7 +13,7 @@ import {
 import { importRanges } from '../../lib/exchange/import-ranges.ts';
 import { rangeAllocationToStorage } from '../../lib/exchange/range-allocation.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
-import { RANGE_KEYS, readRange } from '../../lib/table/ranges.ts';
+import { readRange } from '../../lib/table/ranges.ts';
 import { type RunRecord, readRunRecord, writeRunRecord } from '../../lib/table/run-records.ts';
 import { withAddresses, withNodePorts } from '../repair/services.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';

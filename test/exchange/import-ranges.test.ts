@@ -1,12 +1,13 @@
 import { describe, expect, test } from '@jest/globals';
 import { bitsOf, fromBits } from '../../lib/allocator/snapshot-bytes.ts';
+import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
 import { ExchangeError } from '../../lib/exchange/errors.ts';
 import { type ImportReport, importRanges, previewImport } from '../../lib/exchange/import-ranges.ts';
 import { clusterIpRepair } from '../../lib/loops/cluster-ip-repair.ts';
 import type { PassReport } from '../../lib/loops/pass.ts';
 import { pauseCluster, registerCluster, unregisterCluster } from '../../lib/table/cluster-registration.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
-import { RANGE_KEYS, readRange, saveRange } from '../../lib/table/ranges.ts';
+import { readRange, saveRange } from '../../lib/table/ranges.ts';
 import { Cut, cutTable, tableWith } from '../repair/faults.ts';
 import { storedRange } from '../repair/repair-cluster.ts';
 import { withAddresses, withNodePorts } from '../repair/services.ts';

@@ -1,7 +1,7 @@
 import { describe, expect } from '@jest/globals';
 import { ipRangeOf } from '../../lib/allocator/ip-range.ts';
+import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
 import { clusterIpRepair } from '../../lib/loops/cluster-ip-repair.ts';
-import { RANGE_KEYS } from '../../lib/table/ranges.ts';
 import {
   answersTo,
   type ExpectedRun,

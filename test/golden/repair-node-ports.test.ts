@@ -1,7 +1,7 @@
 import { describe, expect } from '@jest/globals';
 import { portRangeOf } from '../../lib/allocator/port-range.ts';
+import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
 import { nodePortRepair } from '../../lib/loops/node-port-repair.ts';
-import { RANGE_KEYS } from '../../lib/table/ranges.ts';
 import {
   answersTo,
   type ExpectedRun,

@@ -1,10 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, test } from '@jest/globals';
+import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
 import { clusterPort } from '../../lib/kubernetes/api-server-cluster.ts';
 import type { Prober } from '../../lib/kubernetes/cluster-port.ts';
 import type { Environment } from '../../lib/runtime/environment.ts';
 import { registerCluster } from '../../lib/table/cluster-registration.ts';
-import { RANGE_KEYS, readRange } from '../../lib/table/ranges.ts';
+import { readRange } from '../../lib/table/ranges.ts';
 import { runOnSchedules } from '../../local/clock-driven-runner.ts';
 import { playStory } from '../../local/demo-player.ts';
 import { STORY, type Step } from '../../local/demo-story.ts';

@@ -1,8 +1,9 @@
 import { describe, expect, test } from '@jest/globals';
+import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
 import { ExchangeError } from '../../lib/exchange/errors.ts';
 import { closeAllocation } from '../../lib/exchange/import-ranges.ts';
 import { registerCluster } from '../../lib/table/cluster-registration.ts';
-import { RANGE_KEYS, readRange, saveRange } from '../../lib/table/ranges.ts';
+import { readRange, saveRange } from '../../lib/table/ranges.ts';
 import { EMBEDDED, embeddedAllocation, embeddedSpec } from '../../local/embedded-cluster.ts';
 import { aTable, repairedAt } from '../support/stand-in.ts';
 

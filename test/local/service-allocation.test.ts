@@ -2,8 +2,9 @@ import { randomUUID } from 'node:crypto';
 import { describe, expect, test } from '@jest/globals';
 import { ipRangeOf } from '../../lib/allocator/ip-range.ts';
 import { portRangeOf } from '../../lib/allocator/port-range.ts';
+import { RANGE_KEYS, type RangeKey } from '../../lib/cluster/spec-ranges.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
-import { RANGE_KEYS, type RangeKey, readRange } from '../../lib/table/ranges.ts';
+import { readRange } from '../../lib/table/ranges.ts';
 import { StandInApiServer } from '../../local/stand-in/stand-in-api-server.ts';
 import {
   primaryAddresses,

@@ -1,10 +1,10 @@
 import { describe, expect, test } from '@jest/globals';
 import { AllocatorError } from '../../lib/allocator/errors.ts';
 import { ipRangeOf } from '../../lib/allocator/ip-range.ts';
+import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
 import { clusterIpJob, clusterIpRepair } from '../../lib/loops/cluster-ip-repair.ts';
 import { repairPass } from '../../lib/loops/repair-pass.ts';
 import { TableError } from '../../lib/table/errors.ts';
-import { RANGE_KEYS } from '../../lib/table/ranges.ts';
 import { tableWith } from '../repair/faults.ts';
 import { countsByType, RepairCluster } from '../repair/repair-cluster.ts';
 import { service, withAddresses } from '../repair/services.ts';

@@ -1,9 +1,9 @@
 import { describe, expect, test } from '@jest/globals';
 import { AllocatorError } from '../../lib/allocator/errors.ts';
+import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
 import { nodePortJob, nodePortRepair } from '../../lib/loops/node-port-repair.ts';
 import { repairPass } from '../../lib/loops/repair-pass.ts';
 import { TableError } from '../../lib/table/errors.ts';
-import { RANGE_KEYS } from '../../lib/table/ranges.ts';
 import { tableWith } from '../repair/faults.ts';
 import { countsByType, RepairCluster } from '../repair/repair-cluster.ts';
 import { service, withNodePorts } from '../repair/services.ts';

@@ -5,12 +5,13 @@ import { bitsOf, fromBits, hasBit } from '../../lib/allocator/snapshot-bytes.ts'
 import type { FindingType } from '../../lib/cluster/finding.ts';
 import { HOLD_END_MARGIN_MS, type HoldTerms, holdOn, holdsByItem, isSurelyOver } from '../../lib/cluster/hold.ts';
 import type { ServiceClaim } from '../../lib/cluster/kubernetes-objects.ts';
+import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
 import type { StoredRange } from '../../lib/cluster/stored-range.ts';
 import { clusterIpRepair } from '../../lib/loops/cluster-ip-repair.ts';
 import { nodePortRepair } from '../../lib/loops/node-port-repair.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { rangeAllocations } from '../../lib/table/range-allocations.ts';
-import { RANGE_KEYS, readRange } from '../../lib/table/ranges.ts';
+import { readRange } from '../../lib/table/ranges.ts';
 import { INTERVAL_MS, listing, RepairCluster } from '../repair/repair-cluster.ts';
 import { withAddresses, withNodePorts } from '../repair/services.ts';
 import { AT_ONCE, describeInEachTable } from '../support/each-table.ts';

@@ -1,10 +1,10 @@
 import { describe, expect, test } from '@jest/globals';
 import { fromBits } from '../../lib/allocator/snapshot-bytes.ts';
+import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
 import { ClusterError } from '../../lib/kubernetes/cluster-port.ts';
 import { clusterIpRepair } from '../../lib/loops/cluster-ip-repair.ts';
 import { nodePortRepair } from '../../lib/loops/node-port-repair.ts';
 import { TableError, type TableErrorCode } from '../../lib/table/errors.ts';
-import { RANGE_KEYS } from '../../lib/table/ranges.ts';
 import { brokenList, tableWith } from '../repair/faults.ts';
 import { countsByType, INTERVAL_MS, listing, RepairCluster } from '../repair/repair-cluster.ts';
 import { withAddresses, withNodePorts } from '../repair/services.ts';

@@ -1,9 +1,9 @@
 import { describe, expect, test } from '@jest/globals';
 import { fromBits } from '../../lib/allocator/snapshot-bytes.ts';
+import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
 import { clusterIpRebuild } from '../../lib/loops/cluster-ip-repair.ts';
 import { nodePortRebuild } from '../../lib/loops/node-port-repair.ts';
 import { TableError } from '../../lib/table/errors.ts';
-import { RANGE_KEYS } from '../../lib/table/ranges.ts';
 import { tableWith } from '../repair/faults.ts';
 import { countsByType, listing, RepairCluster, storedRange } from '../repair/repair-cluster.ts';
 import { withAddresses, withNodePorts } from '../repair/services.ts';

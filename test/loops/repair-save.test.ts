@@ -1,8 +1,9 @@
 import { describe, expect, test } from '@jest/globals';
 import { fromBits } from '../../lib/allocator/snapshot-bytes.ts';
+import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
 import { saveOrMerge } from '../../lib/loops/repair-save.ts';
 import type { Comparison } from '../../lib/repair/compare.ts';
-import { RANGE_KEYS, readRange } from '../../lib/table/ranges.ts';
+import { readRange } from '../../lib/table/ranges.ts';
 import { tableWith } from '../repair/faults.ts';
 import { RepairCluster, storedRange } from '../repair/repair-cluster.ts';
 

@@ -2,10 +2,10 @@ import { AllocatorError } from '../../lib/allocator/errors.ts';
 import type { RangeAllocator, RangeSnapshot } from '../../lib/allocator/range-allocator.ts';
 import { bitsOf, fromBits } from '../../lib/allocator/snapshot-bytes.ts';
 import type { FindingType } from '../../lib/cluster/finding.ts';
+import type { RangeKey } from '../../lib/cluster/spec-ranges.ts';
 import type { StoredRange } from '../../lib/cluster/stored-range.ts';
 import type { LoopDefinition, PassReport } from '../../lib/loops/pass.ts';
 import type { MakeRange } from '../../lib/repair/ledger.ts';
-import type { RangeKey } from '../../lib/table/ranges.ts';
 import type { RepairCluster } from './repair-cluster.ts';
 import { claimOf, type ServiceJson } from './services.ts';
 

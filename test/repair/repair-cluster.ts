@@ -1,11 +1,12 @@
 import type { ClusterSpec } from '../../lib/cluster/cluster-spec.ts';
 import type { FindingType } from '../../lib/cluster/finding.ts';
 import type { ServiceClaim } from '../../lib/cluster/kubernetes-objects.ts';
+import type { RangeKey } from '../../lib/cluster/spec-ranges.ts';
 import type { StoredRange } from '../../lib/cluster/stored-range.ts';
 import type { ClusterPort } from '../../lib/kubernetes/cluster-port.ts';
 import type { LoopDefinition, PassContext, PassReport } from '../../lib/loops/pass.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
-import { type RangeKey, readRange, saveRange } from '../../lib/table/ranges.ts';
+import { readRange, saveRange } from '../../lib/table/ranges.ts';
 import { memoryTable } from '../support/memory-table.ts';
 
 export const INTERVAL_MS = 180_000;

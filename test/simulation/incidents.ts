@@ -1,9 +1,9 @@
 import { repairNow } from '../../cli/repair/repair-now.ts';
+import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
 import { closeAllocation } from '../../lib/exchange/import-ranges.ts';
 import { clusterIpRepair } from '../../lib/loops/cluster-ip-repair.ts';
 import { setClusterMode } from '../../lib/table/cluster-registration.ts';
 import { readCluster } from '../../lib/table/clusters.ts';
-import { RANGE_KEYS } from '../../lib/table/ranges.ts';
 import type { Callers } from './callers.ts';
 import { laptop } from './laptop.ts';
 import { deregister } from './loops.ts';

@@ -1,12 +1,13 @@
 import { bitsOf } from '../../lib/allocator/snapshot-bytes.ts';
 import type { KubernetesObject, ServiceClaim } from '../../lib/cluster/kubernetes-objects.ts';
+import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
 import { ENDPOINTS_REF, type EndpointsObject, readyAddresses } from '../../lib/endpoints/objects.ts';
 import { ClusterError, type ClusterPort, type ProbeReply } from '../../lib/kubernetes/cluster-port.ts';
 import type { Environment } from '../../lib/runtime/environment.ts';
 import type { Handler } from '../../lib/runtime/invocation.ts';
 import { TableError } from '../../lib/table/errors.ts';
 import type { KeyValueTable, WriteResult } from '../../lib/table/key-value-table.ts';
-import { decodeRange, RANGE_KEYS } from '../../lib/table/ranges.ts';
+import { decodeRange } from '../../lib/table/ranges.ts';
 import { withAddresses } from '../repair/services.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';
 import { type MemoryCluster, memoryCluster } from '../support/memory-cluster.ts';

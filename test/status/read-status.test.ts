@@ -1,10 +1,11 @@
 import { describe, expect, test } from '@jest/globals';
 import { fromBits } from '../../lib/allocator/snapshot-bytes.ts';
+import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
 import { readClusterStatus, readFleetStatus } from '../../lib/status/read-status.ts';
 import { pauseAllClusters, registerCluster, unregisterCluster } from '../../lib/table/cluster-registration.ts';
 import { TableError } from '../../lib/table/errors.ts';
 import type { KeyValueTable, TableValue } from '../../lib/table/key-value-table.ts';
-import { RANGE_KEYS, saveRange } from '../../lib/table/ranges.ts';
+import { saveRange } from '../../lib/table/ranges.ts';
 import { writeRunRecord } from '../../lib/table/run-records.ts';
 import { won } from '../contract/key-value-table.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
+import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
 import { fleetJson, statusJson } from '../../lib/status/status-json.ts';
-import { RANGE_KEYS } from '../../lib/table/ranges.ts';
 import { aRunRecord, runRecords } from '../support/run-records.ts';
 import { aCluster, aLease, aStoredRange, NOW_MS, statusOf } from './status-support.ts';
 

@@ -1,7 +1,7 @@
+import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
 import { readCluster } from '../../lib/table/clusters.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { type RangeAllocations, rangeAllocations } from '../../lib/table/range-allocations.ts';
-import { RANGE_KEYS } from '../../lib/table/ranges.ts';
 import { CLUSTER } from './kbctl-world.ts';
 import { ipRange, portRange } from './ranges.ts';
 

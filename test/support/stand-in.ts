@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto';
+import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
 import type { Transport } from '../../lib/kubernetes/transport.ts';
 import { registerCluster } from '../../lib/table/cluster-registration.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
-import { RANGE_KEYS, saveRange } from '../../lib/table/ranges.ts';
+import { saveRange } from '../../lib/table/ranges.ts';
 import { readRunRecord, writeRunRecord } from '../../lib/table/run-records.ts';
 import { newIdentity } from '../../local/stand-in/identity.ts';
 import { StandInApiServer } from '../../local/stand-in/stand-in-api-server.ts';

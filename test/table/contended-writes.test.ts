@@ -1,10 +1,11 @@
 import { expect, test } from '@jest/globals';
 import { IPRange, ipRangeOf } from '../../lib/allocator/ip-range.ts';
 import { popCount } from '../../lib/allocator/snapshot-bytes.ts';
+import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
 import { NO_STRIKES } from '../../lib/cluster/stored-range.ts';
 import { dynamoDbTable } from '../../lib/table/dynamodb-table.ts';
 import { type ConfiguredRange, rangeAllocations } from '../../lib/table/range-allocations.ts';
-import { RANGE_KEYS, readRange, saveRange } from '../../lib/table/ranges.ts';
+import { readRange, saveRange } from '../../lib/table/ranges.ts';
 import { lossyDynamo } from '../support/lossy-dynamo.ts';
 import { pickLowest } from '../support/picker.ts';
 import { countedWriteIds } from '../support/write-ids.ts';

@@ -1,9 +1,10 @@
 import { describe, expect, test } from '@jest/globals';
 import { equalBits, fromBits } from '../../lib/allocator/snapshot-bytes.ts';
+import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
 import type { StoredRange } from '../../lib/cluster/stored-range.ts';
 import type { KeyValueTable, TableValue } from '../../lib/table/key-value-table.ts';
 import { observeRanges } from '../../lib/table/observe-ranges.ts';
-import { MOST_HOLD_BYTES, RANGE_KEYS, readRange, saveRange, sizeOfHolds } from '../../lib/table/ranges.ts';
+import { MOST_HOLD_BYTES, readRange, saveRange, sizeOfHolds } from '../../lib/table/ranges.ts';
 import { won } from '../contract/key-value-table.ts';
 import { describeInEachTable } from '../support/each-table.ts';
 import { memoryTable } from '../support/memory-table.ts';

@@ -1,0 +1,37 @@
+import type { ClusterSpec, Loop } from './cluster-spec.ts';
+
+/** Keys of the ranges, as in etcd without the prefix: the primary cluster IPs, the secondary ones, the node ports. */
+export const RANGE_KEYS = {
+  primary: 'ranges/serviceips',
+  secondary: 'ranges/secondaryserviceips',
+  nodePorts: 'ranges/servicenodeports',
+} as const;
+export type RangeKey = (typeof RANGE_KEYS)[keyof typeof RANGE_KEYS];
+
+/** One range that a spec configures. */
+export interface SpecRange {
+  readonly key: RangeKey;
+  /** Canonical text: a CIDR or `30000-32767`. */
+  readonly configured: string;
+  /** The loop that repairs it. */
+  readonly loop: Loop;
+}
+
+/** Returns the ranges of a spec, in the order of {@link RANGE_KEYS}. */
+export function rangesOf({
+  serviceClusterIPRanges: [primary, secondary],
+  serviceNodePortRange,
+}: Pick<ClusterSpec, 'serviceClusterIPRanges' | 'serviceNodePortRange'>): readonly SpecRange[] {
+  const configured: readonly (readonly [RangeKey, string | undefined])[] = [
+    [RANGE_KEYS.primary, primary],
+    [RANGE_KEYS.secondary, secondary],
+    [RANGE_KEYS.nodePorts, serviceNodePortRange],
+  ];
+  return configured.flatMap(([key, text]) =>
+    text === undefined ? [] : [{ key, configured: text, loop: repairLoopOf(key) }],
+  );
+}
+
+export function repairLoopOf(key: RangeKey): Loop {
+  return key === RANGE_KEYS.nodePorts ? 'node-port-repair' : 'cluster-ip-repair';
+}
