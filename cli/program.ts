@@ -15,8 +15,8 @@ import { logsQueryCommand } from './commands/logs-query.ts';
 import { pageCommand } from './commands/page.ts';
 import { pauseCommand, resumeCommand } from './commands/pause.ts';
 import { releaseCommand } from './commands/release.ts';
-import { repairCommand } from './commands/repair.ts';
 import { runCommand } from './commands/run.ts';
+import { runOnceCommand } from './commands/run-once.ts';
 import { showCommand } from './commands/show.ts';
 import { statusCommand } from './commands/status.ts';
 import { parseDuration } from './options.ts';
@@ -59,7 +59,7 @@ export function program(act: Act): Command {
     .addCommand(importCommand(act))
     .addCommand(explainCommand(act))
     .addCommand(logsQueryCommand(act))
-    .addCommand(repairCommand(act))
+    .addCommand(runOnceCommand(act))
     .addCommand(heartbeatCommand(act))
     .addCommand(deregisterCommand(act))
     .addCommand(doctorCommand(act))

@@ -47,7 +47,7 @@ export async function statusOfAll(cli: Cli, nowMs: number, details: StatusDetail
   try {
     return await readFleetStatus(table, tableName, nowMs, {
       details,
-      onProgress: (done, total) => progress.tell(`read ${done} of ${total} clusters`),
+      onProgress: (done, total) => progress.update(`read ${done} of ${total} clusters`),
     });
   } finally {
     progress.end();

@@ -116,7 +116,7 @@ export async function whateverIsRead<Result>(work: () => Promise<Result>): Promi
 
 /** Says how far long work is, on a terminal alone. */
 export interface Progress {
-  tell(text: string): void;
+  update(text: string): void;
   /** Takes the line away: what came of it is said by others. */
   end(): void;
 }
@@ -133,8 +133,8 @@ export function startProgress(stream: OutStream, text: string): Progress {
   });
   spinner.start();
   return {
-    tell: (told) => {
-      spinner.text = escapeControls(told);
+    update: (next) => {
+      spinner.text = escapeControls(next);
     },
     end: () => {
       spinner.stop();

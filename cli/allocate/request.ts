@@ -69,8 +69,8 @@ function isUnsaved(code: string, message: string): boolean {
 }
 
 function passFirst(cluster: string, range: string | undefined): string {
-  const loop = range === 'servicenodeports' ? 'node-port' : 'cluster-ip';
-  return `An enforcing pass has to save the range first: wait for the next one, or run "kbctl repair ${loop} ${cluster}".`;
+  const loop = range === 'servicenodeports' ? 'node-port-repair' : 'cluster-ip-repair';
+  return `An enforcing pass has to save the range first: wait for the next one, or run "kbctl run-once ${loop} ${cluster}".`;
 }
 
 /** What was left behind is told; what was refused is the answer. */

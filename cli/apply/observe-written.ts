@@ -1,14 +1,15 @@
+import { LOOPS, type Loop } from '../../lib/cluster/cluster-spec.ts';
 import { eachOf } from '../../lib/cluster/each-of.ts';
+import type { Environment } from '../../lib/runtime/environment.ts';
 import type { RegisteredCluster } from '../../lib/table/clusters.ts';
 import type { Cli } from '../cli.ts';
 import { EXIT, type ExitCode, worst } from '../errors.ts';
 import type { ConnectionOptions } from '../options.ts';
 import { passEnvironment } from '../pass-environment.ts';
+import { definitionOf, runOnce } from '../passes/run-once.ts';
 import { namesOf } from '../registered.ts';
-import type { Observed } from './observed.ts';
-import { exitCodeOfObserved, observedLines } from './observed-report.ts';
-import { observeOnce } from './observing-pass.ts';
-import { nameOf, type Step } from './plan.ts';
+import { exitCodeOfPasses, isUnreachable, type ObservingPass, observedLines } from './observed-report.ts';
+import { type ApplyStep, nameOf } from './plan.ts';
 import type { Outcome } from './write-steps.ts';
 
 /** Clusters at a time. */
@@ -19,53 +20,50 @@ interface Target {
   readonly folder: string;
 }
 
-/** One observing pass of each loop for what was written, told as each cluster is done. */
+export type PassesOfClusters = ReadonlyMap<string, readonly ObservingPass[]>;
+
+/** Runs one observing pass of each loop for every cluster that was written, and prints each cluster when it is done. */
 export async function observeWritten(
   cli: Cli,
-  steps: readonly Step[],
+  steps: readonly ApplyStep[],
   outcomes: ReadonlyMap<string, Outcome>,
   options: ConnectionOptions,
-): Promise<{ readonly observed: ReadonlyMap<string, readonly Observed[]>; readonly exitCode: ExitCode }> {
+): Promise<{ readonly passes: PassesOfClusters; readonly exitCode: ExitCode }> {
   const targets = steps.flatMap((step): Target[] => {
     const outcome = outcomes.get(nameOf(step));
     if (step.action === 'remove' || outcome?.outcome !== 'written') return [];
     return [{ cluster: outcome.cluster, folder: step.file.folder }];
   });
-  const observed = await observeAll(cli, targets, options);
-  const left = targets.filter(({ cluster }) => !observed.has(cluster.spec.name));
+  const passes = await observeAll(cli, targets, options);
+  const left = targets.map(({ cluster }) => cluster.spec.name).filter((name) => !passes.has(name));
   if (left.length > 0) {
-    const names = namesOf(left.map(({ cluster }) => cluster.spec.name));
-    cli.output.say(`Written, but not looked at: ${names}. "kbctl status" tells what the passes of the functions find.`);
+    cli.output.say(`Written, but not observed: ${namesOf(left)}. "kbctl status" shows what the functions find.`);
   }
   const unseen = left.length > 0 ? [EXIT.apiServer] : [];
-  const exitCode = worst([...observed.values()].map(exitCodeOfObserved).concat(unseen));
-  tellWhatStands(cli, targets, observed, exitCode);
-  return { observed, exitCode: cli.ended.aborted ? EXIT.interrupted : exitCode };
+  const exitCode = worst([...passes.values()].map(exitCodeOfPasses).concat(unseen));
+  explainFailure(cli, targets, passes, exitCode);
+  return { passes, exitCode: cli.ended.aborted ? EXIT.interrupted : exitCode };
 }
 
-async function observeAll(
-  cli: Cli,
-  targets: readonly Target[],
-  options: ConnectionOptions,
-): Promise<ReadonlyMap<string, readonly Observed[]>> {
+async function observeAll(cli: Cli, targets: readonly Target[], options: ConnectionOptions): Promise<PassesOfClusters> {
   if (targets.length === 0) return new Map();
   const folders = new Map(targets.map(({ cluster, folder }) => [cluster.spec.name, folder]));
   const { environment, close } = await passEnvironment(cli, await cli.openTable(), {
     ...options,
     folderOf: ({ name }) => folders.get(name) ?? '.',
   });
-  const all = new Map<string, readonly Observed[]>();
+  const all = new Map<string, readonly ObservingPass[]>();
   const progress = cli.progress('observing');
   try {
     await eachOf(targets, AT_ONCE, async ({ cluster }) => {
       const { name } = cluster.spec;
       if (cli.signal.aborted) return;
-      progress.tell(`observing: ${all.size} of ${targets.length} clusters are done`);
-      const observed = await observeOnce(environment, cluster);
-      // What Ctrl-C cut off says nothing about the cluster.
+      progress.update(`observing: ${all.size} of ${targets.length} clusters are done`);
+      const passes = await observeCluster(environment, cluster);
+      // A pass that Ctrl-C ended proves nothing about the cluster.
       if (cli.ended.aborted) return;
-      all.set(name, observed);
-      if (!cli.output.isForPrograms) cli.output.lines(observedLines(name, observed, cli.output.paint));
+      all.set(name, passes);
+      if (!cli.output.isForPrograms) cli.output.lines(observedLines(name, passes, cli.output.paint));
     });
     return all;
   } finally {
@@ -74,23 +72,37 @@ async function observeAll(
   }
 }
 
-/** A pass that failed from here may go well from where the functions are, and the other way around. */
-function tellWhatStands(
-  cli: Cli,
-  targets: readonly Target[],
-  observed: ReadonlyMap<string, readonly Observed[]>,
-  exitCode: ExitCode,
-): void {
+/** Runs one pass of each loop that writes nothing. Never throws. */
+async function observeCluster(environment: Environment, cluster: RegisteredCluster): Promise<ObservingPass[]> {
+  const passes: ObservingPass[] = [];
+  for (const loop of LOOPS) {
+    const skipped = passes.some(({ errors }) => errors.some(isUnreachable));
+    passes.push(skipped ? { loop, skipped, ...NOTHING } : await observeLoop(environment, cluster, loop));
+  }
+  return passes;
+}
+
+const NOTHING = { findings: [], wouldWrite: [], errors: [] };
+
+async function observeLoop(environment: Environment, cluster: RegisteredCluster, loop: Loop): Promise<ObservingPass> {
+  const request = { cluster, loop: definitionOf(loop), dryRun: true };
+  try {
+    const { report, wouldWrite, errors } = (await runOnce(environment, request)).pass;
+    return { loop, skipped: false, findings: report?.findings ?? [], wouldWrite: [...new Set(wouldWrite)], errors };
+  } catch (error) {
+    return { loop, skipped: false, ...NOTHING, errors: [error] };
+  }
+}
+
+/** A pass that failed from here may succeed from where the functions run, and the reverse. */
+function explainFailure(cli: Cli, targets: readonly Target[], passes: PassesOfClusters, exitCode: ExitCode): void {
   if (exitCode < EXIT.configuration) return;
-  cli.output.say(
-    `What was written stands: ${cli.options.table === undefined ? '"kbctl run" runs its' : 'the functions run their'} own passes, by their own way to the API servers.`,
-  );
-  const failed = targets.filter(
-    ({ cluster }) => exitCodeOfObserved(observed.get(cluster.spec.name) ?? []) > EXIT.findings,
-  );
+  const runner = cli.options.table === undefined ? '"kbctl run" runs its' : 'the functions run their';
+  cli.output.say(`The registration is written: ${runner} own passes, over their own connections to the API servers.`);
+  const failed = targets.filter(({ cluster }) => exitCodeOfPasses(passes.get(cluster.spec.name) ?? []) > EXIT.findings);
   if (failed.some(({ cluster: { spec } }) => 'file' in spec.kubeconfig)) {
     cli.output.say(
-      'A kubeconfig file is looked for here beside its spec, and by the functions in their package: name another way for this pass with --kubeconfig FILE.',
+      'Here a kubeconfig file is read relative to its spec, by the functions from their package: name another for these passes with --kubeconfig FILE.',
     );
   }
 }

@@ -8,7 +8,7 @@ import type { Cli } from '../cli.ts';
 import type { SpecFile } from './spec-files.ts';
 
 /** What is to happen to one registration. */
-export type Step =
+export type ApplyStep =
   | { readonly action: 'create'; readonly file: SpecFile; readonly unreadable?: TableError }
   | {
       readonly action: 'change';
@@ -21,7 +21,7 @@ export type Step =
 
 export interface ApplyPlan {
   /** In the order of the files, then what is to be removed. */
-  readonly steps: readonly Step[];
+  readonly steps: readonly ApplyStep[];
   /** Those of the steps that cannot be: what is the cluster.yml of a stack is changed there. */
   readonly packaged: readonly RegisteredCluster[];
   /** What is in no file and stays all the same, being packaged. */
@@ -29,7 +29,7 @@ export interface ApplyPlan {
 }
 
 /** What is registered under a name, or why that cannot be read. */
-export type Known = RegisteredCluster | TableError | undefined;
+export type FoundRegistration = RegisteredCluster | TableError | undefined;
 
 /**
  * @param known what is registered, by name
@@ -37,7 +37,7 @@ export type Known = RegisteredCluster | TableError | undefined;
  */
 export function planApply(
   files: readonly SpecFile[],
-  known: (name: string) => Known,
+  known: (name: string) => FoundRegistration,
   all: readonly RegisteredCluster[] | undefined,
 ): ApplyPlan {
   const planned = files.map((file) => stepFor(file, known(file.spec.name)));
@@ -45,18 +45,18 @@ export function planApply(
   const unnamed = (all ?? []).filter(({ spec }) => !named.has(spec.name));
   const removed = unnamed.filter((cluster) => !isPackaged(cluster));
   return {
-    steps: [...planned, ...removed.map((before): Step => ({ action: 'remove', before }))],
+    steps: [...planned, ...removed.map((before): ApplyStep => ({ action: 'remove', before }))],
     packaged: planned.flatMap((step) => (step.action === 'change' && isPackaged(step.before) ? [step.before] : [])),
     left: unnamed.filter(isPackaged),
   };
 }
 
-export function nameOf(step: Step): string {
+export function nameOf(step: ApplyStep): string {
   return step.action === 'remove' ? step.before.spec.name : step.file.spec.name;
 }
 
 /** As it is told before anything is done. */
-export function intention(step: Step): string {
+export function intention(step: ApplyStep): string {
   switch (step.action) {
     case 'create':
       return step.unreadable === undefined
@@ -71,7 +71,7 @@ export function intention(step: Step): string {
   }
 }
 
-function stepFor(file: SpecFile, known: Known): Step {
+function stepFor(file: SpecFile, known: FoundRegistration): ApplyStep {
   if (known === undefined) return { action: 'create', file };
   if (known instanceof Error) return { action: 'create', file, unreadable: known };
   if (sameSpec(known.spec, file.spec)) return { action: 'keep', file, before: known };
@@ -87,8 +87,8 @@ function summaryOf({ mode, allocator, serviceClusterIPRanges, apiServers }: Clus
   return `mode ${mode}, allocator ${allocator}, ${serviceClusterIPRanges.join(',')}, ${servers}`;
 }
 
-export interface LookedUp {
-  readonly known: (name: string) => Known;
+export interface FoundRegistrations {
+  readonly known: (name: string) => FoundRegistration;
   /** Everything that is registered, if that was asked for. */
   readonly all: readonly RegisteredCluster[];
   /** Names that are in no file and whose registrations cannot be read. */
@@ -98,9 +98,9 @@ export interface LookedUp {
 const AT_ONCE = 16;
 
 /** What is registered under the names of the files, and with `everything` what else is. */
-export async function lookUp(cli: Cli, files: readonly SpecFile[], everything: boolean): Promise<LookedUp> {
+export async function lookUp(cli: Cli, files: readonly SpecFile[], everything: boolean): Promise<FoundRegistrations> {
   const { table } = await cli.openTable();
-  const byName = new Map<string, Known>();
+  const byName = new Map<string, FoundRegistration>();
   const names = files.map(({ spec }) => spec.name);
   if (!everything) {
     await eachOf(names, AT_ONCE, async (name) => {

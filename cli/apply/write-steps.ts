@@ -9,9 +9,9 @@ import type { Cli } from '../cli.ts';
 import { EXIT, exitCodeOf } from '../errors.ts';
 import type { Output, Plain } from '../output.ts';
 import type { Style } from '../terminal.ts';
-import type { Observed } from './observed.ts';
-import { plainObserved } from './observed-report.ts';
-import { intention, nameOf, type Step } from './plan.ts';
+import type { ObservingPass } from './observed-report.ts';
+import { plainObservingPass } from './observed-report.ts';
+import { type ApplyStep, intention, nameOf } from './plan.ts';
 
 /**
  * Writes the steps one after the other, each only over what its difference was shown for. What somebody else changed
@@ -19,18 +19,18 @@ import { intention, nameOf, type Step } from './plan.ts';
  */
 export async function applySteps(
   cli: Cli,
-  steps: readonly Step[],
-  tell: (step: Step, outcome: Outcome) => void,
-): Promise<{ readonly progressed: Progressed<Step>; readonly outcomes: ReadonlyMap<string, Outcome> }> {
+  steps: readonly ApplyStep[],
+  tell: (step: ApplyStep, outcome: Outcome) => void,
+): Promise<{ readonly progressed: Progressed<ApplyStep>; readonly outcomes: ReadonlyMap<string, Outcome> }> {
   const outcomes = new Map<string, Outcome>();
   const progress = cli.progress('writing');
-  const record = (step: Step, outcome: Outcome) => {
+  const record = (step: ApplyStep, outcome: Outcome) => {
     outcomes.set(nameOf(step), outcome);
     tell(step, outcome);
   };
   try {
     const progressed = await oneByOne(cli, steps, nameOf, async (step, table) => {
-      progress.tell(`writing ${outcomes.size + 1} of ${steps.length}: ${nameOf(step)}`);
+      progress.update(`writing ${outcomes.size + 1} of ${steps.length}: ${nameOf(step)}`);
       record(step, await outcomeOf(step, table));
     });
     const { failed } = progressed;
@@ -41,7 +41,7 @@ export async function applySteps(
   }
 }
 
-async function outcomeOf(step: Step, table: KeyValueTable): Promise<Outcome> {
+async function outcomeOf(step: ApplyStep, table: KeyValueTable): Promise<Outcome> {
   try {
     if (step.action === 'remove') {
       const { spec, generation } = step.before;
@@ -65,10 +65,10 @@ export type Outcome =
 /** What is known of each cluster once a command ends, wherever it ended. */
 export interface Applied {
   readonly outcomes: ReadonlyMap<string, Outcome>;
-  readonly observed: ReadonlyMap<string, readonly Observed[]>;
+  readonly passes: ReadonlyMap<string, readonly ObservingPass[]>;
 }
 
-const STYLES: Readonly<Record<Step['action'], Style | undefined>> = {
+const STYLES: Readonly<Record<ApplyStep['action'], Style | undefined>> = {
   create: 'green',
   change: 'yellow',
   keep: undefined,
@@ -76,7 +76,7 @@ const STYLES: Readonly<Record<Step['action'], Style | undefined>> = {
 };
 
 /** What would be done, field by field. */
-export function planLines(steps: readonly Step[], paint: Output['paint']): string[] {
+export function planLines(steps: readonly ApplyStep[], paint: Output['paint']): string[] {
   return steps.flatMap((step) => {
     const style = STYLES[step.action];
     const line = `${nameOf(step)}: ${intention(step)}`;
@@ -86,7 +86,7 @@ export function planLines(steps: readonly Step[], paint: Output['paint']): strin
 }
 
 /** What was done of a step, as kubectl says it. */
-export function outcomeLine(step: Step, outcome: Outcome): string {
+export function outcomeLine(step: ApplyStep, outcome: Outcome): string {
   const name = nameOf(step);
   switch (outcome.outcome) {
     case 'written':
@@ -99,11 +99,11 @@ export function outcomeLine(step: Step, outcome: Outcome): string {
   }
 }
 
-export function plainApplied(steps: readonly Step[], { outcomes, observed }: Applied): Plain {
+export function plainApplied(steps: readonly ApplyStep[], { outcomes, passes }: Applied): Plain {
   return steps.map((step) => {
     const name = nameOf(step);
     const outcome = outcomes.get(name);
-    const passes = observed.get(name);
+    const own = passes.get(name);
     const generation = generationOf(step, outcome);
     return {
       name,
@@ -113,12 +113,12 @@ export function plainApplied(steps: readonly Step[], { outcomes, observed }: App
       ...(generation !== undefined && { generation }),
       ...(step.action === 'change' && { differences: step.differences.map((difference) => ({ ...difference })) }),
       ...(outcome !== undefined && 'error' in outcome && { error: { ...describeError(outcome.error) } }),
-      ...(passes !== undefined && { passes: passes.map(plainObserved) }),
+      ...(own !== undefined && { passes: own.map(plainObservingPass) }),
     };
   });
 }
 
-function generationOf(step: Step, outcome: Outcome | undefined): number | undefined {
+function generationOf(step: ApplyStep, outcome: Outcome | undefined): number | undefined {
   if (outcome?.outcome === 'written') return outcome.cluster.generation;
   return 'before' in step ? step.before.generation : undefined;
 }

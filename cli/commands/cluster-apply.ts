@@ -1,5 +1,5 @@
 import { Command } from 'commander';
-import { type ApplyPlan, lookUp, nameOf, planApply, type Step } from '../apply/plan.ts';
+import { type ApplyPlan, type ApplyStep, lookUp, nameOf, planApply } from '../apply/plan.ts';
 import { readSpecFiles, type SpecFile } from '../apply/spec-files.ts';
 import { type Applied, applySteps, outcomeLine, plainApplied, planLines } from '../apply/write-steps.ts';
 import { concluded } from '../change-clusters.ts';
@@ -59,11 +59,11 @@ async function apply(cli: Cli, options: Options): Promise<ExitCode> {
 }
 
 /** Writes, and looks at what was written; a document is printed wherever it ends. */
-async function write(cli: Cli, plan: ApplyPlan, steps: readonly Step[], options: Options): Promise<ExitCode> {
+async function write(cli: Cli, plan: ApplyPlan, steps: readonly ApplyStep[], options: Options): Promise<ExitCode> {
   const { progressed, outcomes } = await applySteps(cli, steps, (step, outcome) => {
     if (!cli.output.isForPrograms) cli.output.lines([outcomeLine(step, outcome)]);
   });
-  let applied: Applied = { outcomes, observed: new Map() };
+  let applied: Applied = { outcomes, passes: new Map() };
   try {
     const ended = concluded(cli, progressed, nameOf);
     if (ended !== undefined) return ended;
@@ -71,8 +71,8 @@ async function write(cli: Cli, plan: ApplyPlan, steps: readonly Step[], options:
     const code = refused ? EXIT.configuration : EXIT.fine;
     if (!options.pass) return code;
     const { observeWritten } = await import('../apply/observe-written.ts');
-    const { observed, exitCode } = await observeWritten(cli, steps, outcomes, options);
-    applied = { outcomes, observed };
+    const { passes, exitCode } = await observeWritten(cli, steps, outcomes, options);
+    applied = { outcomes, passes };
     return worst([exitCode, code]);
   } finally {
     show(cli, plan, false, applied);
@@ -81,8 +81,8 @@ async function write(cli: Cli, plan: ApplyPlan, steps: readonly Step[], options:
 
 function show(cli: Cli, { steps }: ApplyPlan, dryRun: boolean, applied?: Applied): void {
   if (!cli.output.isForPrograms) return;
-  const { outcomes, observed } = applied ?? { outcomes: new Map(), observed: new Map() };
-  cli.output.document({ kind: 'ClusterApply', dryRun, clusters: plainApplied(steps, { outcomes, observed }) });
+  const { outcomes, passes } = applied ?? { outcomes: new Map(), passes: new Map() };
+  cli.output.document({ kind: 'ClusterApply', dryRun, clusters: plainApplied(steps, { outcomes, passes }) });
 }
 
 async function readFiles(cli: Cli, { filename, recursive = false }: Options): Promise<readonly SpecFile[]> {
@@ -128,7 +128,7 @@ async function planned(cli: Cli, files: readonly SpecFile[], { prune = false, ye
 }
 
 /** One kubeconfig leads to one cluster. */
-function refuseOneForMany(steps: readonly Step[], { kubeconfig, pass, dryRun }: Options): void {
+function refuseOneForMany(steps: readonly ApplyStep[], { kubeconfig, pass, dryRun }: Options): void {
   const seen = steps.filter(({ action }) => action !== 'remove');
   if (kubeconfig === undefined || !pass || dryRun || seen.length < 2) return;
   throw usageError(

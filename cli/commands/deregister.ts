@@ -212,7 +212,7 @@ async function drainFor(cli: Cli, address: string, drainMs: number): Promise<boo
   const progress = cli.progress(text());
   try {
     while (leftMs() > 0 && !cli.signal.aborted) {
-      progress.tell(text());
+      progress.update(text());
       await sleep(Math.min(1_000, leftMs()), undefined, { signal: cli.signal }).catch(() => undefined);
     }
   } finally {

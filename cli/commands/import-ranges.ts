@@ -91,8 +91,8 @@ function whatFollows(cluster: string, ranges: number, opensAtGeneration: number 
   return [
     `Imported into ${ranges === 1 ? 'one range' : `${ranges} ranges`}. Nothing can be allocated in ${cluster} until an enforcing pass of both repair loops has saved under generation ${opensAtGeneration}.`,
     'They run at their next ticks. To run them now:',
-    `  kbctl repair cluster-ip ${cluster}`,
-    `  kbctl repair node-port ${cluster}`,
+    `  kbctl run-once cluster-ip-repair ${cluster}`,
+    `  kbctl run-once node-port-repair ${cluster}`,
   ];
 }
 

@@ -75,12 +75,12 @@ function savedText(
 ): string {
   const age = savedAtMs === undefined ? 'never' : `${formatAge(nowMs - savedAtMs)} ago`;
   if (allocator === 'apiserver') {
-    return `${age}; the API servers of ${name} allocate, and this is a picture of what Services claimed`;
+    return `${age}; the API servers of ${name} allocate, and the table holds what Services claimed`;
   }
   if (ready) return age;
-  const command = `kbctl repair ${place.loop.replace(/-repair$/, '')} ${name}`;
-  const how = mode === 'enforce' ? `: wait for the next, or run "${command}"` : ', and its passes only observe';
-  return `${age}; nothing can be allocated until an enforcing pass has saved the range anew${how}`;
+  const next =
+    mode === 'enforce' ? `wait for the next, or run "kbctl run-once ${place.loop} ${name}"` : 'its mode is observe';
+  return `${age}; nothing can be allocated until an enforcing pass saves the range: ${next}`;
 }
 
 function holdText(hold: Hold, { name }: ClusterSpec, { place }: ItemStatus, nowMs: number): string {

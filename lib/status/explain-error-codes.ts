@@ -3,7 +3,7 @@ import { APPLY_SPEC, DOCTOR, type Entry, HOLDS, REBUILD, RUNS, step } from './ex
 const REPEATS = step('If it stays, run the checks.', 'kbctl doctor <cluster>');
 const REDEPLOY = step('Deploy again.', 'npm run deploy');
 const OWNER = step('See the owner.', 'kbctl cluster get <cluster>');
-const RUN_PASSES = step('Run the passes.', 'kbctl repair cluster-ip <cluster>', 'kbctl repair node-port <cluster>');
+const RUN_PASSES = step('Run the passes.', 'kbctl run-once cluster-ip-repair <cluster>', 'kbctl run-once node-port-repair <cluster>');
 const STATUS = step('If it stays, check the passes.', 'kbctl status <cluster>');
 
 const FAILS = { severity: 'action required', alarm: 'clusters-failing' } as const;
@@ -345,7 +345,7 @@ const OF_RANGES = {
     causes: ['The spec was applied, or the table restored.', 'Passes are paused, fail, or only observe.'],
     resolution: [RUN_PASSES, STATUS],
     ...RESOLVES,
-    hint: 'run a pass in enforce: kbctl repair cluster-ip <cluster>, or node-port',
+    hint: 'run a pass in enforce: kbctl run-once cluster-ip-repair <cluster>, or node-port-repair',
   },
   NotReady: {
     title: 'Nothing can be allocated or released in the range yet',
@@ -357,7 +357,7 @@ const OF_RANGES = {
     ],
     resolution: [RUN_PASSES, STATUS],
     ...RESOLVES,
-    hint: 'run a pass in enforce: kbctl repair cluster-ip <cluster>, or node-port',
+    hint: 'run a pass in enforce: kbctl run-once cluster-ip-repair <cluster>, or node-port-repair',
   },
   BadHold: {
     title: 'The hold is not valid',
@@ -393,7 +393,7 @@ const OF_RANGES = {
     ],
     resolution: [RUN_PASSES],
     ...RESOLVES,
-    hint: 'wait for the next pass, or run it: kbctl repair cluster-ip <cluster>, or node-port',
+    hint: 'wait for the next pass, or run it: kbctl run-once cluster-ip-repair <cluster>, or node-port-repair',
   },
 } as const satisfies Readonly<Record<string, Entry>>;
 

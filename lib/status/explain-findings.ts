@@ -135,7 +135,7 @@ const OF_RANGES = {
       REBUILD,
     ],
     ...ENDS_THE_PASS,
-    hint: 'kbctl repair cluster-ip <cluster> --rebuild --dry-run (or node-port), then without --dry-run',
+    hint: 'kbctl run-once cluster-ip-repair <cluster> --rebuild --dry-run (or node-port-repair), then without --dry-run',
   },
   repair: {
     title: 'A Service has an address or port that is not recorded',

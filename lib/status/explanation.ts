@@ -45,5 +45,5 @@ export const RUNS = step('Read the error.', 'kbctl get runs <cluster> -o yaml');
 export const APPLY_SPEC = step('Correct the spec and apply it.', 'kbctl cluster apply -f cluster.yml');
 export const REBUILD = step(
   'Rebuild the range (or `node-port`): check, then omit `--dry-run`.',
-  'kbctl repair cluster-ip <cluster> --rebuild --dry-run',
+  'kbctl run-once cluster-ip-repair <cluster> --rebuild --dry-run',
 );

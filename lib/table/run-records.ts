@@ -210,6 +210,6 @@ function unrepaired(cluster: string, loop: Loop, lastMs: number | undefined): Al
   const last = lastMs === undefined ? 'none is recorded' : `the last one began at ${new Date(lastMs).toISOString()}`;
   return new AllocatorError(
     'NotReady',
-    `no pass of ${loop} has succeeded within its last ${INTERVALS} intervals (${last}), so the table may not know all Services: wait for the next pass, or run "kbctl repair ${loop.replace('-repair', '')} ${cluster}"`,
+    `no pass of ${loop} has succeeded within its last ${INTERVALS} intervals (${last}), so the table may not know all Services: wait for the next pass, or run "kbctl run-once ${loop} ${cluster}"`,
   );
 }

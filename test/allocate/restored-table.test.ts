@@ -12,7 +12,7 @@ const items: AllocateRequest['items'] = [{ range: 'serviceips', next: true }];
 const NOT_READY = {
   code: 'NotReady',
   message: expect.stringMatching(
-    /^no pass of cluster-ip-repair has succeeded within its last 3 intervals \(.+\), so the table may not know all Services: wait for the next pass, or run "kbctl repair cluster-ip demo"$/,
+    /^no pass of cluster-ip-repair has succeeded within its last 3 intervals \(.+\), so the table may not know all Services: wait for the next pass, or run "kbctl run-once cluster-ip-repair demo"$/,
   ),
 };
 

@@ -17,13 +17,13 @@ export function describeAllocate(world: () => KbctlWorld): void {
       expect(await allocate('ip', CLUSTER)).toEqual({
         code: 3,
         stdout: '',
-        stderr: `error: cannot allocate resources of type serviceipallocations at this time. Nothing was allocated. An enforcing pass has to save the range first: wait for the next one, or run "kbctl repair cluster-ip ${CLUSTER}".\n`,
+        stderr: `error: cannot allocate resources of type serviceipallocations at this time. Nothing was allocated. An enforcing pass has to save the range first: wait for the next one, or run "kbctl run-once cluster-ip-repair ${CLUSTER}".\n`,
       });
-      expect((await allocate('port', CLUSTER)).stderr).toContain(`"kbctl repair node-port ${CLUSTER}"`);
+      expect((await allocate('port', CLUSTER)).stderr).toContain(`"kbctl run-once node-port-repair ${CLUSTER}"`);
       const release = await world().kbctl(['release', 'ip', CLUSTER, '10.0.0.9', '--yes']);
       expect(release).toMatchObject({
         code: 3,
-        stderr: expect.stringContaining(`"kbctl repair cluster-ip ${CLUSTER}"`),
+        stderr: expect.stringContaining(`"kbctl run-once cluster-ip-repair ${CLUSTER}"`),
       });
     });
   });

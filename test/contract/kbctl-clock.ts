@@ -19,7 +19,7 @@ export function describeClock(world: () => KbctlWorld): void {
 
   describe('kbctl, where the clock of the host is wrong', () => {
     test.each([
-      { aheadMs: QUARTER_MS, words: ['repair', 'cluster-ip', CLUSTER] },
+      { aheadMs: QUARTER_MS, words: ['run-once', 'cluster-ip-repair', CLUSTER] },
       { aheadMs: -QUARTER_MS, words: ['allocate', 'ip', CLUSTER] },
       { aheadMs: -QUARTER_MS, words: ['release', 'ip', CLUSTER, '10.0.0.9', '--yes'] },
       { aheadMs: -QUARTER_MS, words: ['deregister', CLUSTER, ADDRESS, '--last-one'] },

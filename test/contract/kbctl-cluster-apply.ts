@@ -164,9 +164,9 @@ export function describeClusterApply(world: () => KbctlWorld): void {
       const { code, stdout, stderr } = await apply('-f', 'clusters/lost.yml');
       expect(code).toBe(3);
       expect(stdout).toContain(`kubeconfig ${world().folder}/clusters/not-here: cannot be read (ENOENT)`);
-      expect(stdout).toContain('node-port-repair    not run: there is no way to the API server');
-      expect(stderr).toContain('What was written stands');
-      expect(stderr).toContain('name another way for this pass with --kubeconfig FILE');
+      expect(stdout).toContain('node-port-repair    not run: the API server was not reached');
+      expect(stderr).toContain('The registration is written');
+      expect(stderr).toContain('name another for these passes with --kubeconfig FILE');
       expect((await readCluster(world().table, 'lost'))?.spec.kubeconfig).toEqual(spec.kubeconfig);
     });
 
@@ -180,14 +180,14 @@ export function describeClusterApply(world: () => KbctlWorld): void {
       expect(stdout).toContain('would create Service default/kubernetes');
     });
 
-    test('fails with 4 when there is no way to the API server', async () => {
+    test('fails with 4 when the API server is not reached', async () => {
       world().file('down', kubeconfigOf(CLUSTER, world().server, newIdentity('test')));
       world().file('clusters/lost.yml', world().spec({ name: 'lost', kubeconfig: { file: '../down' } }));
       const { code, stdout, stderr } = await apply('-f', 'clusters/lost.yml');
       expect(code).toBe(4);
       expect(stdout).toContain('lost changed, generation 3\n');
       expect(stdout).toMatch(/system-namespaces {3}failed: TlsFailure: .*\n {2}kubernetes-service {2}not run: /);
-      expect(stderr).toContain('What was written stands');
+      expect(stderr).toContain('The registration is written');
     });
   });
 

@@ -194,7 +194,9 @@ export function describeRanges(world: () => KbctlWorld): void {
       expect(code).toBe(0);
       expect(stdout).toContain('to set            3');
       expect(stderr).toMatch(/Nothing can be allocated in prod-eu-1 until .* under generation 3\./);
-      expect(stderr).toContain('  kbctl repair cluster-ip prod-eu-1\n  kbctl repair node-port prod-eu-1\n');
+      expect(stderr).toContain(
+        '  kbctl run-once cluster-ip-repair prod-eu-1\n  kbctl run-once node-port-repair prod-eu-1\n',
+      );
       expect(await (await addressesOf(world().table)).allocateNext()).toMatchObject({ code: 'NotReady' });
       expect(await exportRanges()).toMatchObject({ code: 3, stderr: expect.stringContaining('imported into') });
     });

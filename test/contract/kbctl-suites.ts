@@ -10,7 +10,7 @@ import { describeDoctor } from './kbctl-doctor.ts';
 import { describeHeartbeat } from './kbctl-heartbeat.ts';
 import { describePause } from './kbctl-pause.ts';
 import { describeRanges } from './kbctl-ranges.ts';
-import { describeRepair } from './kbctl-repair.ts';
+import { describeRunOnce } from './kbctl-run-once.ts';
 import { describeShow } from './kbctl-show.ts';
 import { describeStatus } from './kbctl-status.ts';
 
@@ -20,7 +20,7 @@ type Suite = (world: () => KbctlWorld) => void;
 const SUITES = {
   clusters: [describeClusterGet, describeClusterApply, describeClusterChanges, describePause],
   looking: [describeStatus, describeShow, describeDoctor],
-  ranges: [describeRanges, describeAllocate, describeRepair],
+  ranges: [describeRanges, describeAllocate, describeRunOnce],
   'API servers': [describeHeartbeat, describeDeregister, describeClock],
 } satisfies Readonly<Record<string, readonly Suite[]>>;
 

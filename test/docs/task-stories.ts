@@ -51,7 +51,7 @@ export const STORIES: Readonly<Record<string, Story>> = {
       'kubectl get servicecidrs': nothing,
       '--service-cluster-ip-range=10.0.0.0/22': nothing,
       'vi prod-eu-1.yml': ({ writeSpec }) => writeSpec({ serviceClusterIPRange: '10.0.0.0/22' }),
-      'kbctl cluster apply -f prod-eu-1.yml && kbctl repair cluster-ip prod-eu-1 && kbctl repair node-port prod-eu-1':
+      'kbctl cluster apply -f prod-eu-1.yml && kbctl run-once cluster-ip-repair prod-eu-1 && kbctl run-once node-port-repair prod-eu-1':
         nothing,
       'kubectl -n shop create service clusterip probe --tcp=80': ({ restoreService }) =>
         restoreService('probe', '10.0.2.14'),

@@ -1,5 +1,4 @@
-import { repairNow } from '../../cli/repair/repair-now.ts';
-import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
+import { runOnce } from '../../cli/passes/run-once.ts';
 import { closeAllocation } from '../../lib/exchange/import-ranges.ts';
 import { clusterIpRepair } from '../../lib/loops/cluster-ip-repair.ts';
 import { setClusterMode } from '../../lib/table/cluster-registration.ts';
@@ -121,12 +120,12 @@ async function closeRanges(world: World): Promise<void> {
   if (cluster !== undefined) await closeAllocation(table, cluster);
 }
 
-/** `kbctl repair` on a laptop whose clock is wrong. */
+/** `kbctl run-once` on a laptop whose clock is wrong. */
 async function skewedRepair(world: World): Promise<void> {
   const { environment, close } = await laptop(world);
   const cluster = await readCluster(world.quietTable(), CLUSTER);
-  const request = { loop: clusterIpRepair, keys: [RANGE_KEYS.primary], dryRun: false };
-  if (cluster !== undefined) await repairNow(environment, { ...request, cluster }).catch(() => undefined);
+  const request = { loop: clusterIpRepair, dryRun: false };
+  if (cluster !== undefined) await runOnce(environment, { ...request, cluster }).catch(() => undefined);
   await close();
 }
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { intention, type Known, nameOf, planApply } from '../../../cli/apply/plan.ts';
+import { type FoundRegistration, intention, nameOf, planApply } from '../../../cli/apply/plan.ts';
 import type { SpecFile } from '../../../cli/apply/spec-files.ts';
 import type { ClusterSpec } from '../../../lib/cluster/cluster-spec.ts';
 import type { RegisteredCluster } from '../../../lib/table/clusters.ts';
@@ -17,7 +17,7 @@ function registered(name: string, fields: Partial<RegisteredCluster> = {}): Regi
 }
 
 function plan(files: readonly SpecFile[], known: readonly RegisteredCluster[], { prune = false } = {}) {
-  const byName = new Map<string, Known>(known.map((cluster) => [cluster.spec.name, cluster]));
+  const byName = new Map<string, FoundRegistration>(known.map((cluster) => [cluster.spec.name, cluster]));
   return planApply(files, (name) => byName.get(name), prune ? known : undefined);
 }
 

@@ -12,9 +12,9 @@ import { startSilentServer } from '../support/silent-server.ts';
 
 const KEY = RANGE_KEYS.primary;
 
-/** `repair`: a pass that a person runs, what a dry run leaves alone, and a corrupt snapshot that is rebuilt. */
-export function describeRepair(world: () => KbctlWorld): void {
-  const repair = (...words: string[]) => world().kbctl(['repair', 'cluster-ip', ...words]);
+/** `run-once`: a pass that a person runs, what a dry run leaves alone, and a corrupt snapshot that is rebuilt. */
+export function describeRunOnce(world: () => KbctlWorld): void {
+  const repair = (...words: string[]) => world().kbctl(['run-once', 'cluster-ip-repair', ...words]);
   const snapshot = async () => {
     const read = await readRange(world().table, CLUSTER, KEY);
     if (read === undefined) throw new Error('no pass has saved the range');
@@ -34,7 +34,7 @@ export function describeRepair(world: () => KbctlWorld): void {
     await world().table.put({ ...item, value: { range: 'banana' } }, item);
   };
 
-  describe('kbctl repair', () => {
+  describe('kbctl run-once', () => {
     beforeAll(async () => {
       await registerCluster(world().table, specIn(world().spec()));
       await world().runAllLoops();
@@ -52,7 +52,7 @@ export function describeRepair(world: () => KbctlWorld): void {
     });
 
     test('does the same for node ports', async () => {
-      const { code, stdout } = await world().kbctl(['repair', 'node-port', CLUSTER]);
+      const { code, stdout } = await world().kbctl(['run-once', 'node-port-repair', CLUSTER]);
       expect({ code, stdout }).toEqual({
         code: 0,
         stdout: `${CLUSTER} node-port-repair: one pass, 1 Service seen\n  nothing to do\n`,
@@ -71,21 +71,19 @@ export function describeRepair(world: () => KbctlWorld): void {
       const before = await everything();
       const { code, stdout } = await repair(CLUSTER, '--dry-run');
       expect(code).toBe(1);
-      expect(stdout).toContain(
-        'what a pass would change now, nothing was written, 1 Service seen\n  would save ranges/',
-      );
+      expect(stdout).toContain('dry run, nothing was written, 1 Service seen\n  would save ranges/');
       expect(stdout).toContain('mayHaveLeaked: the cluster IP 10.0.0.10 may have leaked: flagging for later clean up');
       expect(stdout).toMatch(/resolution: \S/);
       expect(await everything()).toEqual(before);
     });
 
     test('strikes once, and says that a pass right after it does not count', async () => {
-      expect((await repair(CLUSTER)).stdout).toContain('Left: 1 taken without a Service');
+      expect((await repair(CLUSTER)).stdout).toContain('Left: 1 allocated without a Service');
       const { code, stdout } = await repair(CLUSTER, '-o', 'json');
       expect(code).toBe(0);
       expect(JSON.parse(stdout)).toMatchObject({
         apiVersion: 'kbctl/v1',
-        kind: 'Repair',
+        kind: 'Pass',
         cluster: CLUSTER,
         loop: 'cluster-ip-repair',
         dryRun: false,
@@ -95,7 +93,7 @@ export function describeRepair(world: () => KbctlWorld): void {
         counts: { mayHaveLeaked: 1 },
         nextStrikeAt: expect.stringMatching(/^\d{4}-.*Z$/),
       });
-      expect((await repair(CLUSTER)).stdout).toContain('this pass does not count: the last that did is too near');
+      expect((await repair(CLUSTER)).stdout).toContain('this pass does not count, since one counted too recently');
     });
 
     test('frees at the third strike, and says so', async () => {
@@ -137,7 +135,7 @@ export function describeRepair(world: () => KbctlWorld): void {
       const silent = await startSilentServer();
       try {
         const file = world().file('silent', kubeconfigTo(`http://${silent.authority}`));
-        const running = world().start(['repair', 'cluster-ip', CLUSTER, '--kubeconfig', file]);
+        const running = world().start(['run-once', 'cluster-ip-repair', CLUSTER, '--kubeconfig', file]);
         await running.untilItSaid(/prod-eu-1: http/);
         expect(await running.end('SIGINT')).toMatchObject({
           code: 130,
@@ -163,12 +161,12 @@ export function describeRepair(world: () => KbctlWorld): void {
       await takeOverCluster(world().table, CLUSTER, 'kbc-prod');
       world().restore('api', '10.0.0.78');
       const { stderr, stdout } = await repair(CLUSTER);
-      expect(stderr).toContain(`For the stack kbc-prod, which owns ${CLUSTER}.\n`);
+      expect(stderr).toContain(`The pass runs for stack kbc-prod, which owns ${CLUSTER}.\n`);
       expect(stdout).toContain('saved ranges/serviceips: ');
     });
   });
 
-  describe('kbctl repair --rebuild', () => {
+  describe('kbctl run-once --rebuild', () => {
     test('is refused when the snapshot can be read', async () => {
       const { code, stderr } = await repair(CLUSTER, '--rebuild');
       expect(code).toBe(3);
@@ -179,7 +177,7 @@ export function describeRepair(world: () => KbctlWorld): void {
       await corrupt();
       const { code, stdout } = await repair(CLUSTER);
       expect(code).toBe(1);
-      expect(stdout).toContain(`resolution: kbctl repair cluster-ip ${CLUSTER} --rebuild --dry-run`);
+      expect(stdout).toContain(`resolution: kbctl run-once cluster-ip-repair ${CLUSTER} --rebuild --dry-run`);
     });
 
     test('shows with --dry-run what the snapshot would hold', async () => {
@@ -187,7 +185,7 @@ export function describeRepair(world: () => KbctlWorld): void {
       const { code, stdout, stderr } = await repair(CLUSTER, '--rebuild', '--dry-run');
       expect(code).toBe(1);
       expect(stdout).toContain('would rebuild ranges/serviceips: 3 of 254 taken in 10.0.0.0/24\n');
-      expect(stderr).toContain('What the corrupt snapshot held without a Service would be lost: leaks');
+      expect(stderr).toContain('Leaks, their strikes and holds of the corrupt snapshot would be lost.');
       expect(await everything()).toEqual(before);
     });
 
@@ -201,7 +199,7 @@ export function describeRepair(world: () => KbctlWorld): void {
           '',
         ].join('\n'),
       });
-      expect(stderr).toContain('What the corrupt snapshot held without a Service is lost: leaks');
+      expect(stderr).toContain('Leaks, their strikes and holds of the corrupt snapshot are lost.');
       expect((await snapshot()).stored).toMatchObject({ range: '10.0.0.0/24', data: fromBits([0, 76, 77]), holds: [] });
     });
 

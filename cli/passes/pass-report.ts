@@ -1,3 +1,4 @@
+import type { Loop } from '../../lib/cluster/cluster-spec.ts';
 import type { Finding } from '../../lib/cluster/finding.ts';
 import { type EndedPass, unlistedCount } from '../../lib/dispatch/record-pass.ts';
 import { findingHint } from '../../lib/status/explanations.ts';
@@ -5,11 +6,11 @@ import { describeError, errorSentence } from '../../lib/telemetry/describe-error
 import { EXIT, type ExitCode, exitCodeOf } from '../errors.ts';
 import type { Output, Plain } from '../output.ts';
 import type { Style } from '../terminal.ts';
-import type { Repaired } from './repair-now.ts';
+import type { RanOnce } from './run-once.ts';
 
-export interface RepairFacts {
+export interface PassFacts {
   readonly cluster: string;
-  readonly loop: string;
+  readonly loop: Loop;
   readonly dryRun: boolean;
 }
 
@@ -20,8 +21,8 @@ type Group = 'freed' | 'entered' | 'found';
 const STYLES: Readonly<Record<Group, Style>> = { freed: 'green', entered: 'green', found: 'yellow' };
 
 /** What the pass changed, or would have, and what is left to do. */
-export function repairLines(facts: RepairFacts, repaired: Repaired, paint: Output['paint']): string[] {
-  const { pass } = repaired;
+export function passLines(facts: PassFacts, ran: RanOnce, paint: Output['paint']): string[] {
+  const { pass } = ran;
   const { cluster, loop } = facts;
   const observed = pass.mode === 'observe';
   const findings = pass.report?.findings ?? [];
@@ -30,19 +31,19 @@ export function repairLines(facts: RepairFacts, repaired: Repaired, paint: Outpu
     ...changesOf(pass).map((change) => (observed ? paint('cyan', `  would ${change}`) : `  ${change}`)),
     ...(['freed', 'entered', 'found'] as const).flatMap((group) => groupLines(group, findings, observed, facts, paint)),
     ...(unlisted > 0 ? [paint('yellow', `  and ${unlisted} more findings, which are not listed`)] : []),
-    ...leftLines(repaired),
+    ...leftLines(ran),
     ...pass.errors.map((error) => paint('red', `  failed: ${errorSentence(error)}`)),
   ];
   const title = `${cluster} ${loop}: ${titleOf(facts, pass)}`;
   return [title, ...(lines.length > 0 ? lines : [paint('dim', '  nothing to do')])];
 }
 
-export function plainRepair({ cluster, loop, dryRun }: RepairFacts, { pass, nextStrikeAtMs }: Repaired) {
+export function plainPass({ cluster, loop, dryRun }: PassFacts, { pass, nextStrikeAtMs }: RanOnce) {
   const { passId, mode, startedAtMs, durationMs, report, errors } = pass;
   const observed = mode === 'observe';
   const changes = changesOf(pass);
   return {
-    kind: 'Repair',
+    kind: 'Pass',
     cluster,
     loop,
     dryRun,
@@ -64,27 +65,27 @@ export function plainRepair({ cluster, loop, dryRun }: RepairFacts, { pass, next
   };
 }
 
-export function exitCodeOfRepair({ dryRun }: RepairFacts, pass: EndedPass): ExitCode {
+export function exitCodeOfPass({ dryRun }: PassFacts, pass: EndedPass): ExitCode {
   const [error] = pass.errors;
   if (error !== undefined) return exitCodeOf(error) ?? EXIT.findings;
   const wouldChange = dryRun && pass.wouldWrite.some((description) => !EVENT.test(description));
   return wouldChange || (pass.report?.findings ?? []).length > 0 ? EXIT.findings : EXIT.fine;
 }
 
-function titleOf({ dryRun }: RepairFacts, { mode, report }: EndedPass): string {
+function titleOf({ dryRun }: PassFacts, { mode, report }: EndedPass): string {
   const services = report?.counts['services'];
   const seen = services === undefined ? '' : `, ${services} ${services === 1 ? 'Service' : 'Services'} seen`;
-  if (dryRun) return `what a pass would change now, nothing was written${seen}`;
-  return mode === 'observe' ? `only observed, being in observe${seen}` : `one pass${seen}`;
+  if (dryRun) return `dry run, nothing was written${seen}`;
+  return mode === 'observe' ? `one pass in mode observe, nothing was written${seen}` : `one pass${seen}`;
 }
 
-/** Of events, how many: they say what the findings say. */
+/** Events are only counted: each repeats a finding. */
 function changesOf({ mode, wouldWrite, report }: EndedPass): string[] {
   if (mode !== 'observe') return [...(report?.changes ?? [])];
   const described = [...new Set(wouldWrite)];
   const events = described.filter((description) => EVENT.test(description)).length;
-  const told = events === 0 ? [] : [`write ${events} ${events === 1 ? 'event' : 'events'}`];
-  return [...described.filter((description) => !EVENT.test(description)), ...told];
+  const counted = events === 0 ? [] : [`write ${events} ${events === 1 ? 'event' : 'events'}`];
+  return [...described.filter((description) => !EVENT.test(description)), ...counted];
 }
 
 function groupOf({ type }: Finding): Group {
@@ -95,7 +96,7 @@ function groupLines(
   group: Group,
   findings: readonly Finding[],
   observed: boolean,
-  { cluster }: RepairFacts,
+  { cluster }: PassFacts,
   paint: Output['paint'],
 ): string[] {
   const own = findings.filter((finding) => groupOf(finding) === group);
@@ -119,13 +120,13 @@ function groupLines(
   ];
 }
 
-function leftLines({ pass, nextStrikeAtMs }: Repaired): string[] {
+function leftLines({ pass, nextStrikeAtMs }: RanOnce): string[] {
   const { mayHaveLeaked = 0, secondaryMayHaveLeaked = 0 } = pass.report?.counts ?? {};
   const left = mayHaveLeaked + secondaryMayHaveLeaked;
   if (left === 0) return [];
-  const rule = `the third pass in a row that sees ${left === 1 ? 'it' : 'them'} so, and counts, frees ${left === 1 ? 'it' : 'them'}`;
-  const lines = [`  Left: ${left} taken without a Service; ${rule}`];
+  const rule = `the third pass in a row that counts ${left === 1 ? 'it as a leak frees it' : 'them as leaks frees them'}`;
+  const lines = [`  Left: ${left} allocated without a Service; ${rule}`];
   if (nextStrikeAtMs === undefined) return lines;
   const at = new Date(nextStrikeAtMs).toISOString();
-  return [...lines, `    this pass does not count: the last that did is too near, and the next may not before ${at}`];
+  return [...lines, `    this pass does not count, since one counted too recently; the next can count at ${at}`];
 }

@@ -1,0 +1,119 @@
+import { Argument, Command } from 'commander';
+import { LOOPS, type Loop } from '../../lib/cluster/cluster-spec.ts';
+import { pauseInForce } from '../../lib/dispatch/due.ts';
+import { type RegisteredCluster, readPauseOfAll } from '../../lib/table/clusters.ts';
+import type { Act, Cli, GlobalOptions } from '../cli.ts';
+import { configurationError, EXIT, type ExitCode, usageError } from '../errors.ts';
+import { type ConnectionOptions, connectionOf, withConnectionOptions, withExamples } from '../options.ts';
+import type { RanOnce } from '../passes/run-once.ts';
+import { pausedWords, registeredCluster } from '../registered.ts';
+
+interface Options extends GlobalOptions, ConnectionOptions {
+  readonly dryRun?: boolean;
+  readonly rebuild?: boolean;
+  readonly evenIfPaused?: boolean;
+}
+
+const SUMMARY = 'Run one pass of a loop now, and print what it did and why';
+const DESCRIPTION = `${SUMMARY}.
+
+The pass runs on this machine, with your credentials and for the stack that owns the cluster. kubernetes-service probes the API servers from here: use --dry-run where this machine cannot reach them.
+
+--rebuild replaces a corrupt snapshot by what the Services claim. Leaks and holds in it are lost. Nothing can be allocated from the range until it is saved.`;
+
+/** `kbctl run-once LOOP CLUSTER`. */
+export function runOnceCommand(act: Act): Command {
+  const command = new Command('run-once')
+    .summary(SUMMARY)
+    .description(DESCRIPTION)
+    .addArgument(new Argument('<loop>', 'which loop').choices(LOOPS))
+    .argument('<cluster>', 'its name')
+    .option('--dry-run', 'print what a pass would change, and write nothing; exit code 1 if it would change anything')
+    .option('--rebuild', 'replace a corrupt snapshot (cluster-ip-repair and node-port-repair)')
+    .option('--even-if-paused', 'run while the cluster is paused');
+  const action = act<Options>((cli, [loop, name = ''], options) => runPassOnce(cli, loop as Loop, name, options));
+  return withExamples(withConnectionOptions(command).action(action), [
+    'kbctl run-once cluster-ip-repair prod-eu-1 --dry-run',
+    'kbctl run-once kubernetes-service prod-eu-1',
+    'kbctl run-once node-port-repair prod-eu-1 --rebuild --dry-run',
+  ]);
+}
+
+async function runPassOnce(cli: Cli, loopId: Loop, name: string, options: Options): Promise<ExitCode> {
+  const { dryRun = false, rebuild = false } = options;
+  const { runOnce, definitionOf, rebuildOf } = await import('../passes/run-once.ts');
+  const loop = rebuild ? rebuildOf(loopId) : definitionOf(loopId);
+  if (loop === undefined) throw usageError(`--rebuild is for cluster-ip-repair and node-port-repair, not ${loopId}.`);
+  const opened = dryRun ? await cli.openTable() : await cli.openForWriting();
+  const cluster = await registeredCluster(opened.table, name);
+  await heedPause(cli, loopId, cluster, options);
+  heedMode(cli, cluster, options);
+  const [{ passEnvironment }, { plainPass, passLines, exitCodeOfPass }] = await Promise.all([
+    import('../pass-environment.ts'),
+    import('../passes/pass-report.ts'),
+  ]);
+  const stack = cluster.owner?.stack;
+  const { environment, close } = await passEnvironment(cli, opened, {
+    ...connectionOf(options),
+    ...(stack !== undefined && { stack }),
+  });
+  const progress = cli.progress(`running ${loopId}`);
+  let ran: RanOnce;
+  try {
+    ran = await runOnce(environment, { cluster, loop, dryRun });
+  } finally {
+    progress.end();
+    await close();
+  }
+  const { pass } = ran;
+  if (pass.report === undefined) return notRun(cli, name, pass.errors[0]);
+
+  const facts = { cluster: name, loop: loopId, dryRun };
+  cli.output.object(plainPass(facts, ran), () => passLines(facts, ran, cli.output.paint));
+  if (rebuild && pass.errors.length === 0) {
+    const tense = dryRun ? 'would be' : 'are';
+    cli.output.say(`Leaks, their strikes and holds of the corrupt snapshot ${tense} lost.`);
+  }
+  return cli.ended.aborted ? EXIT.interrupted : exitCodeOfPass(facts, pass);
+}
+
+/** Refuses a paused cluster, unless --even-if-paused shows that the caller knows of it. */
+async function heedPause(cli: Cli, loop: Loop, cluster: RegisteredCluster, options: Options): Promise<void> {
+  const { table } = await cli.openTable();
+  const { name } = cluster.spec;
+  const pause = pauseInForce([await readPauseOfAll(table), cluster.paused], await cli.nowMs());
+  if (pause === undefined) return;
+  const paused = `${name} is ${pausedWords(pause)}`;
+  if (options.dryRun || options.evenIfPaused) {
+    cli.output.say(paused);
+    return;
+  }
+  throw configurationError(
+    `${paused}. Nothing was done. To run a pass anyway: kbctl run-once ${loop} ${name} --even-if-paused`,
+  );
+}
+
+function heedMode(cli: Cli, { spec, owner }: RegisteredCluster, { dryRun, rebuild }: Options): void {
+  if (dryRun) return;
+  if (spec.mode === 'observe' && rebuild) {
+    throw configurationError(
+      `${spec.name} is in mode observe, in which nothing is written: use --dry-run to see what would be, or "kbctl cluster set-mode enforce ${spec.name}".`,
+    );
+  }
+  if (spec.mode === 'observe') {
+    cli.output.say(`${spec.name} is in mode observe: the pass writes nothing, and reports what it would write.`);
+  }
+  if (owner !== undefined) cli.output.say(`The pass runs for stack ${owner.stack}, which owns ${spec.name}.`);
+}
+
+/** The pass failed before it decided anything, and is not recorded. */
+function notRun(cli: Cli, name: string, error: unknown): ExitCode {
+  if (cli.ended.aborted) {
+    cli.output.say('Interrupted before anything was decided: nothing was changed.');
+    return EXIT.interrupted;
+  }
+  if (error instanceof Error && 'code' in error && error.code === 'NotCorrupt') {
+    throw configurationError(`${error.message}. "kbctl get ranges ${name}" shows them.`);
+  }
+  throw error;
+}
