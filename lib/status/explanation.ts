@@ -44,6 +44,6 @@ export const HOLDS = step('Release holds that are not needed.', 'kbctl get holds
 export const RUNS = step('Read the error.', 'kbctl get runs <cluster> -o yaml');
 export const APPLY_SPEC = step('Correct the spec and apply it.', 'kbctl cluster apply -f cluster.yml');
 export const REBUILD = step(
-  'Rebuild the range (or `node-port`): check, then omit `--dry-run`.',
+  'Rebuild the range (or `node-port-repair`): check, then omit `--dry-run`.',
   'kbctl run-once cluster-ip-repair <cluster> --rebuild --dry-run',
 );
