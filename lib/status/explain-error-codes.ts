@@ -3,7 +3,11 @@ import { APPLY_SPEC, DOCTOR, type Entry, HOLDS, REBUILD, RUNS, step } from './ex
 const REPEATS = step('If it stays, run the checks.', 'kbctl doctor <cluster>');
 const REDEPLOY = step('Deploy again.', 'npm run deploy');
 const OWNER = step('See the owner.', 'kbctl cluster get <cluster>');
-const RUN_PASSES = step('Run the passes.', 'kbctl run-once cluster-ip-repair <cluster>', 'kbctl run-once node-port-repair <cluster>');
+const RUN_PASSES = step(
+  'Run the passes.',
+  'kbctl run-once cluster-ip-repair <cluster>',
+  'kbctl run-once node-port-repair <cluster>',
+);
 const STATUS = step('If it stays, check the passes.', 'kbctl status <cluster>');
 
 const FAILS = { severity: 'action required', alarm: 'clusters-failing' } as const;
