@@ -246,7 +246,7 @@ export function describeClusterApply(world: () => KbctlWorld): void {
       proxy = await startFaultProxy(world().endpoint);
       const env = { AWS_ENDPOINT_URL: proxy.endpoint };
       proxy.plan('PutItem', { kind: 'dropReply', meanwhile: () => meanwhile(running) });
-      const running = world().start(['cluster', 'apply', '-f', 'three', '--no-pass'], { env });
+      const running = world().spawn(['cluster', 'apply', '-f', 'three', '--no-pass'], { env });
       return running.end();
     };
     const generations = async () =>

@@ -77,7 +77,7 @@ export function describeClusterChanges(world: () => KbctlWorld): void {
         };
         proxy.plan('PutItem', { kind: 'dropReply', meanwhile: interrupt });
         const env = { AWS_ENDPOINT_URL: proxy.endpoint };
-        const running = world().start(['cluster', 'set-mode', 'observe', 'a', 'b', 'c'], { env });
+        const running = world().spawn(['cluster', 'set-mode', 'observe', 'a', 'b', 'c'], { env });
         const { code, stdout, stderr } = await running.end();
         expect({ code, stdout }).toEqual({ code: 130, stdout: 'a: mode enforce -> observe, generation 3\n' });
         expect(stderr).toContain('Not done: b, c. The command can simply be run again.\n');

@@ -5,8 +5,8 @@ import { listLeases, withdraw } from '../../lib/table/leases.ts';
 import { ENDPOINTS } from '../../local/stand-in/resources.ts';
 import { startDateShiftingProxy } from '../support/date-shifting-proxy.ts';
 import { eventually } from '../support/eventually.ts';
-import { startFaultProxy, throttle } from '../support/fault-proxy.ts';
-import type { KbctlProcess } from '../support/kbctl-process.ts';
+import { serviceError, startFaultProxy } from '../support/fault-proxy.ts';
+import type { RunningKbctl } from '../support/kbctl-process.ts';
 import { specIn } from '../support/kbctl-specs.ts';
 import { CLUSTER, type KbctlWorld } from '../support/kbctl-world.ts';
 
@@ -16,11 +16,11 @@ const HELD = /203\.0\.113\.10 holds its lease \(its API server answered 200\)/;
 
 /** `heartbeat`: a lease that a host keeps itself, from its start to its end, and what stands in its way. */
 export function describeHeartbeat(world: () => KbctlWorld): void {
-  const started: KbctlProcess[] = [];
+  const started: RunningKbctl[] = [];
   const heartbeat = (...words: string[]) => world().kbctl(['heartbeat', CLUSTER, ...words]);
-  const start = (words: readonly string[] = [], endpoint?: string): KbctlProcess => {
+  const start = (how: 'start' | 'spawn' = 'start', endpoint?: string): RunningKbctl => {
     const env = endpoint === undefined ? {} : { env: { AWS_ENDPOINT_URL: endpoint } };
-    const running = world().start(['heartbeat', CLUSTER, '--address', OWN, '--every', '1s', ...words], env);
+    const running = world()[how](['heartbeat', CLUSTER, '--address', OWN, '--every', '1s'], env);
     started.push(running);
     return running;
   };
@@ -49,7 +49,7 @@ export function describeHeartbeat(world: () => KbctlWorld): void {
 
   describe('kbctl heartbeat, from start to end', () => {
     test('holds a lease of its own, which the loops publish and do not probe', async () => {
-      const running = start();
+      const running = start('spawn');
       await running.untilItSaid(HELD);
       await world().runAllLoops();
       expect((await leaseOf(OWN))?.source).toBe('agent');
@@ -73,7 +73,7 @@ export function describeHeartbeat(world: () => KbctlWorld): void {
     });
 
     test('comes back at its next start', async () => {
-      const running = start();
+      const running = start('spawn');
       await running.untilItSaid(HELD);
       await world().runAllLoops();
       expect(published()).toContain(OWN);
@@ -109,7 +109,8 @@ export function describeHeartbeat(world: () => KbctlWorld): void {
     });
 
     test('lets go of its lease while its API server shuts down', async () => {
-      const running = start();
+      // Killed in the end, and not withdrawn.
+      const running = start('spawn');
       await running.untilItSaid(HELD);
       world().standIn.ready = false;
       await running.untilItSaid(
@@ -134,9 +135,10 @@ export function describeHeartbeat(world: () => KbctlWorld): void {
     test('says once that it has, goes on, and says when it is well again', async () => {
       const proxy = await startFaultProxy(world().endpoint);
       try {
-        const running = start([], proxy.endpoint);
+        const running = start('start', proxy.endpoint);
         await running.untilItSaid(HELD);
-        proxy.plan('GetItem', ...throttle(6));
+        const refused = serviceError(400, 'AccessDeniedException', 'not allowed');
+        proxy.plan('GetItem', refused, refused);
         await running.untilItSaid(/The table is well again/);
         const { code, stderr } = await running.end('SIGTERM');
         expect(code).toBe(0);
@@ -162,7 +164,7 @@ export function describeHeartbeat(world: () => KbctlWorld): void {
     test('ends when it becomes wrong', async () => {
       const proxy = await startDateShiftingProxy(world().endpoint);
       try {
-        const running = start([], proxy.endpoint);
+        const running = start('start', proxy.endpoint);
         await running.untilItSaid(HELD);
         proxy.shiftMs = 60_000;
         expect(await running.end()).toMatchObject({ code: 3, stdout: '' });

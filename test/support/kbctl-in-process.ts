@@ -1,6 +1,6 @@
 import { Readable, Writable } from 'node:stream';
 import { runKbctl } from '../../cli/run-kbctl.ts';
-import type { KbctlOptions, Ran } from './kbctl-process.ts';
+import { type KbctlOptions, type Ran, type RunningKbctl, untilIn } from './kbctl-process.ts';
 
 export interface Called {
   readonly ran: Ran;
@@ -20,7 +20,27 @@ let last: Promise<unknown> = Promise.resolve();
  * time, since a process has one of each.
  */
 export function callKbctl(words: readonly string[], options: CallOptions): Promise<Called> {
-  const result = last.then(() => call(words, options));
+  return inTurn(() => call(words, options, [], new AbortController().signal));
+}
+
+/** The same while the test goes on. A signal ends it as Ctrl-C does. */
+export function beginKbctl(words: readonly string[], options: CallOptions): RunningKbctl {
+  const written: Written[] = [];
+  const ended = new AbortController();
+  const called = inTurn(() => call(words, options, written, ended.signal));
+  return {
+    stdout: () => textOf(written, 'out'),
+    stderr: () => textOf(written, 'err'),
+    untilItSaid: untilIn(() => textOf(written)),
+    end: async (signal) => {
+      if (signal !== undefined) ended.abort();
+      return (await called).ran;
+    },
+  };
+}
+
+function inTurn(run: () => Promise<Called>): Promise<Called> {
+  const result = last.then(run);
   last = result.catch(() => undefined);
   return result;
 }
@@ -30,8 +50,12 @@ interface Written {
   readonly chunk: Buffer;
 }
 
-async function call(words: readonly string[], { cwd, env, stdin = '', aheadMs = 0 }: CallOptions): Promise<Called> {
-  const written: Written[] = [];
+async function call(
+  words: readonly string[],
+  { cwd, env, stdin = '', aheadMs = 0 }: CallOptions,
+  written: Written[],
+  ended: AbortSignal,
+): Promise<Called> {
   const { PATH = '', HOME = '' } = process.env;
   const restore = replaceEnvironment({ PATH, HOME, ...env }, cwd);
   try {
@@ -41,15 +65,19 @@ async function call(words: readonly string[], { cwd, env, stdin = '', aheadMs = 
         out: collector('out', written),
         err: collector('err', written),
       },
-      ended: new AbortController().signal,
+      ended,
       nowMs: () => Date.now() + aheadMs,
     });
-    const textOf = (chunks: readonly Written[]) => Buffer.concat(chunks.map(({ chunk }) => chunk)).toString('utf8');
-    const [stdout, stderr] = (['out', 'err'] as const).map((to) => textOf(written.filter((each) => each.to === to)));
-    return { ran: { code, stdout: stdout ?? '', stderr: stderr ?? '' }, output: textOf(written) };
+    const ran = { code, stdout: textOf(written, 'out'), stderr: textOf(written, 'err') };
+    return { ran, output: textOf(written) };
   } finally {
     restore();
   }
+}
+
+function textOf(written: readonly Written[], stream?: Written['to']): string {
+  const chunks = written.filter(({ to }) => stream === undefined || to === stream).map(({ chunk }) => chunk);
+  return Buffer.concat(chunks).toString('utf8');
 }
 
 function collector(to: Written['to'], written: Written[]): Writable {

@@ -22,8 +22,7 @@ export interface KbctlOptions {
 }
 
 /** A command that runs. */
-export interface KbctlProcess {
-  readonly child: ChildProcess;
+export interface RunningKbctl {
   stdout(): string;
   stderr(): string;
   /** Waits until it wrote something like that, to either stream. */
@@ -32,9 +31,21 @@ export interface KbctlProcess {
   end(signal?: 'SIGINT' | 'SIGTERM' | 'SIGKILL'): Promise<Ran>;
 }
 
+export interface KbctlProcess extends RunningKbctl {
+  readonly child: ChildProcess;
+}
+
 /** Runs `kbctl` as a process of its own until it ends. */
 export function runKbctl(words: readonly string[], options: KbctlOptions): Promise<Ran> {
   return startKbctl(words, options).end();
+}
+
+/** Waits until the output matches. */
+export function untilIn(output: () => string): (pattern: RegExp) => Promise<void> {
+  return (pattern) =>
+    eventually(() => {
+      if (!pattern.test(output())) throw new Error(`it said nothing like ${pattern}, but\n${output()}`);
+    });
 }
 
 export function startKbctl(words: readonly string[], { cwd, env, stdin = '' }: KbctlOptions): KbctlProcess {
@@ -58,11 +69,7 @@ export function startKbctl(words: readonly string[], { cwd, env, stdin = '' }: K
     child,
     stdout: () => said.stdout,
     stderr: () => said.stderr,
-    untilItSaid: (pattern) =>
-      eventually(() => {
-        const all = said.stdout + said.stderr;
-        if (!pattern.test(all)) throw new Error(`it said nothing like ${pattern}, but\n${all}`);
-      }),
+    untilItSaid: untilIn(() => said.stdout + said.stderr),
     async end(signal) {
       if (signal !== undefined) child.kill(signal);
       await closed;

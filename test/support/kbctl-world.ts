@@ -15,8 +15,8 @@ import type { ServiceAllocation } from '../../local/stand-in/service-storage.ts'
 import { StandInApiServer } from '../../local/stand-in/stand-in-api-server.ts';
 import { tableAllocation } from '../../local/stand-in/table-allocation.ts';
 import { REGION } from './emulator-aws.ts';
-import { callKbctl } from './kbctl-in-process.ts';
-import { type KbctlProcess, type Ran, startKbctl } from './kbctl-process.ts';
+import { beginKbctl, callKbctl } from './kbctl-in-process.ts';
+import { type KbctlProcess, type Ran, type RunningKbctl, startKbctl } from './kbctl-process.ts';
 import { specIn } from './kbctl-specs.ts';
 import { recordingTelemetry } from './recording-telemetry.ts';
 import { IDENTITY } from './stand-in.ts';
@@ -44,8 +44,10 @@ export interface KbctlWorld {
   file(name: string, content: string | Uint8Array): string;
   /** Runs it in this process, in the folder and against the table: `--table` is given unless `env` or words say otherwise. */
   kbctl(words: readonly string[], options?: WorldOptions): Promise<Ran>;
-  /** The same as a process of its own, for what signals do. */
-  start(words: readonly string[], options?: WorldOptions): KbctlProcess;
+  /** The same while the test goes on. No other command runs in this process meanwhile. */
+  start(words: readonly string[], options?: WorldOptions): RunningKbctl;
+  /** The same as a process of its own, for what signals and broken pipes do. */
+  spawn(words: readonly string[], options?: WorldOptions): KbctlProcess;
   /** Puts a Service of the namespace shop into the store as if from a backup: no API server is asked. */
   restore(name: string, clusterIP: string): void;
   /** A pass of every loop, in this process. */
@@ -144,7 +146,8 @@ export async function openKbctlWorld(endpoint: string): Promise<KbctlWorld> {
     spec: (fields = {}) => specText(kubeconfigFile, listening.url, fields),
     file,
     kbctl: async (words, options = {}) => (await callKbctl(wordsOf(words, options), optionsOf(options))).ran,
-    start: (words, options = {}) => startKbctl(wordsOf(words, options), optionsOf(options)),
+    start: (words, options = {}) => beginKbctl(wordsOf(words, options), optionsOf(options)),
+    spawn: (words, options = {}) => startKbctl(wordsOf(words, options), optionsOf(options)),
     close: async () => {
       await local.close();
       await listening.close();
