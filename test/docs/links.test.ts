@@ -15,6 +15,16 @@ describe('every relative link leads to a file, and every anchor to a heading, in
   });
 });
 
+test('every path in CONTRIBUTING.md exists, and its picture has every folder of lib', () => {
+  const text = readFileSync(path.join(REPOSITORY, 'CONTRIBUTING.md'), 'utf8');
+  const paths = [...text.matchAll(/(?<=[`\s])(?:lib|functions|cli|test|local|tools|deploy)\/[\w./-]*/g)].map(
+    ([name]) => name,
+  );
+  expect(paths.filter((name) => !existsSync(path.join(REPOSITORY, name)))).toEqual([]);
+  const folders = readdirSync(path.join(REPOSITORY, 'lib')).map((folder) => `lib/${folder}`);
+  expect(folders.filter((folder) => !paths.includes(folder))).toEqual([]);
+});
+
 test('a dead link is reported with its line', () => {
   const lines = [
     '# Kept `twice`',
