@@ -2,7 +2,7 @@ import { canonicalAddress } from '../../lib/allocator/ip-address.ts';
 import type { ClusterSpec } from '../../lib/cluster/cluster-spec.ts';
 import type { ServiceClaim } from '../../lib/cluster/kubernetes-objects.ts';
 import { listAllServices } from '../../lib/kubernetes/service-list.ts';
-import { nodePortsOf } from '../../lib/repair/node-ports-of.ts';
+import { nodePortsOf } from '../../lib/repair/node-ports.ts';
 import { describeError } from '../../lib/telemetry/describe-error.ts';
 import type { Cli } from '../cli.ts';
 import { type ExitCode, exitCodeOf } from '../errors.ts';

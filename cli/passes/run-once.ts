@@ -7,7 +7,7 @@ import { kubernetesService } from '../../lib/loops/kubernetes-service.ts';
 import { nodePortRebuild, nodePortRepair } from '../../lib/loops/node-port-repair.ts';
 import type { LoopDefinition } from '../../lib/loops/pass.ts';
 import { systemNamespaces } from '../../lib/loops/system-namespaces.ts';
-import { mayStrike, strikesAt } from '../../lib/repair/strikes.ts';
+import { nextStrikeAtMs } from '../../lib/repair/leaks.ts';
 import { PASS_BUDGET_MS } from '../../lib/runtime/budgets.ts';
 import type { Environment } from '../../lib/runtime/environment.ts';
 import type { RegisteredCluster } from '../../lib/table/clusters.ts';
@@ -91,12 +91,10 @@ async function nextStrike(
   nowMs: number,
 ): Promise<number | undefined> {
   const intervalMs = spec.intervalSeconds[id] * 1000;
-  const candidate = { passId: '', nowMs, intervalMs, fromZero: false };
   const reads = await Promise.all(rangeKeysOf(id).map((key) => readRange(table, spec.name, key).catch(unlessCorrupt)));
   const next = reads.flatMap((read) => {
-    const strikes = read && strikesAt(candidate, read.stored.strikes);
-    if (strikes?.last === undefined || mayStrike(strikes, candidate)) return [];
-    return strikes.last.atMs + (intervalMs * 2) / 3;
+    const atMs = read && nextStrikeAtMs(read.stored.strikes, { nowMs, intervalMs });
+    return atMs === undefined || atMs <= nowMs ? [] : atMs;
   });
   return next.length === 0 ? undefined : Math.max(...next);
 }

@@ -1,16 +1,16 @@
 import { fromBits, intersect, subtract, union } from '../allocator/snapshot-bytes.ts';
 import { holdsByItem, sameTerms, withoutHolds } from '../cluster/hold.ts';
 import type { StoredRange } from '../cluster/stored-range.ts';
-import { type Comparison, sameTurn, unseenOf } from './compare.ts';
+import { type Comparison, sameLastStrike, unseenOf } from './compare-range.ts';
 
-/** Why what a pass decided can not be put onto the newest stored range. */
+/** Why the decision of a pass cannot be put onto the newest stored range. */
 export type MergeRefusal = 'otherRange' | 'newerSpec' | 'otherAllocator';
 
 /**
- * What to save when the range was written since the pass read it. Onto the `newest` goes every bit that the list
- * proves; and of the pass's judgement on leaks what concerns items whose strikes are as it `read` them. An allocation
- * clears the strikes of its item, so none that was made since the read is ever freed here. A hold ends here when it is
- * still the very one that the pass read; every other hold of the newest goes on.
+ * Returns what to save when the range was written since the pass read it. Onto the `newest` goes every bit that the list
+ * proves, and the judgement on leaks of items whose strikes are as the pass `read` them. An allocation clears the strikes
+ * of its item, so that no item that was allocated since the read is freed. A hold ends when it is still the one that the
+ * pass read; every other hold of the newest continues.
  * @param read undefined when nothing was stored then
  */
 export function mergeOntoNewest(
@@ -23,7 +23,7 @@ export function mergeOntoNewest(
   if (newest.allocator !== next.allocator) return 'otherAllocator';
   if (newest.range !== next.range) return 'otherRange';
 
-  const judged = judgementHolds(newest, read) ? withJudgement(newest, read, decided) : newest;
+  const judged = isJudgementCurrent(newest, read) ? withJudgement(newest, read, decided) : newest;
   return withProved(withHoldsEnded(judged, decided), next.generation, proved);
 }
 
@@ -48,7 +48,7 @@ function withJudgement(
   };
 }
 
-/** What is held has no strikes: it may have come after the read, onto an item that the pass struck. */
+/** A held item has no strikes: the hold may be younger than the read, on an item that the pass struck. */
 function withHoldsEnded(range: StoredRange, { ended, bitOf }: Pick<Comparison, 'ended' | 'bitOf'>): StoredRange {
   const now = holdsByItem(range.holds);
   const ending = ended.filter(({ item, hold }) => {
@@ -70,12 +70,12 @@ function withHoldsEnded(range: StoredRange, { ended, bitOf }: Pick<Comparison, '
   };
 }
 
-/** Not when the range was of other numbers, and not when another pass struck since: that was this interval's strike. */
-function judgementHolds(newest: StoredRange, read: StoredRange | undefined): read is StoredRange {
-  return read !== undefined && read.range === newest.range && sameTurn(read.strikes.last, newest.strikes.last);
+/** Not when the range was another, and not when another pass struck since: that was the strike of this interval. */
+function isJudgementCurrent(newest: StoredRange, read: StoredRange | undefined): read is StoredRange {
+  return read !== undefined && read.range === newest.range && sameLastStrike(read.strikes, newest.strikes);
 }
 
-/** What is proved has no strikes, and neither has what is not taken. */
+/** An item that a Service has, or that is free, has no strikes. */
 function withProved(range: StoredRange, generation: number, proved: Uint8Array): StoredRange {
   const data = union(range.data, proved);
   const leftover = subtract(data, proved);

@@ -52,7 +52,7 @@ const RANGES: readonly BadItem[] = [
     key: 'ranges/serviceips',
     value: { ...stored, data: 'AAAA' },
     code: 'CorruptSnapshot',
-    says: /ranges\/serviceips does not parse: data is not binary.*put back its last good content, or remove it/,
+    says: /ranges\/serviceips does not parse: data is not binary.*restore its last good content, or remove it/,
   },
   {
     what: 'for what is no CIDR',
@@ -60,7 +60,7 @@ const RANGES: readonly BadItem[] = [
     key: 'ranges/serviceips',
     value: { ...stored, range: 'somewhere' },
     code: 'CorruptSnapshot',
-    says: /ranges\/serviceips is left as it is: put back its last good content, or remove it/,
+    says: /ranges\/serviceips is left unchanged: restore its last good content, or remove it/,
   },
   {
     what: 'for what are no ports',
@@ -68,7 +68,7 @@ const RANGES: readonly BadItem[] = [
     key: 'ranges/servicenodeports',
     value: { ...stored, range: '10.0.0.0/24' },
     code: 'CorruptSnapshot',
-    says: /ranges\/servicenodeports is left as it is: put back its last good content, or remove it/,
+    says: /ranges\/servicenodeports is left unchanged: restore its last good content, or remove it/,
   },
   {
     what: 'that a later version wrote',
@@ -94,7 +94,7 @@ const RANGES: readonly BadItem[] = [
     key: 'ranges/serviceips',
     value: { ...stored, generation: 7 },
     code: 'OlderSpec',
-    says: /saved under generation 7 .*nothing was written, and the next pass reads the spec anew/,
+    says: /saved under generation 7 .*nothing was written, and the next pass reads the spec again/,
   },
 ];
 

@@ -2,8 +2,8 @@ import { describe, expect, test } from '@jest/globals';
 import { AllocatorError } from '../../lib/allocator/errors.ts';
 import { ipRangeOf } from '../../lib/allocator/ip-range.ts';
 import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
-import { clusterIpJob, clusterIpRepair } from '../../lib/loops/cluster-ip-repair.ts';
-import { repairPass } from '../../lib/loops/repair-pass.ts';
+import { clusterIpRepair, clusterIps } from '../../lib/loops/cluster-ip-repair.ts';
+import { repairPass } from '../../lib/loops/repair.ts';
 import { TableError } from '../../lib/table/errors.ts';
 import { tableWith } from '../repair/faults.ts';
 import { countsByType, RepairCluster } from '../repair/repair-cluster.ts';
@@ -121,7 +121,7 @@ describe('cluster IP repair', () => {
         address === '10.0.0.6' ? new AllocatorError('Full', 'range is full') : allocate(address);
       return range;
     };
-    const report = await repairPass(clusterIpJob(cluster.spec, refusing), cluster.context());
+    const report = await repairPass(clusterIps(refusing), cluster.context());
     expect(report.errors).toMatchObject([
       {
         code: 'Full',

@@ -1,8 +1,8 @@
 import { describe, expect, test } from '@jest/globals';
 import { AllocatorError } from '../../lib/allocator/errors.ts';
 import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
-import { nodePortJob, nodePortRepair } from '../../lib/loops/node-port-repair.ts';
-import { repairPass } from '../../lib/loops/repair-pass.ts';
+import { nodePortRepair, nodePorts } from '../../lib/loops/node-port-repair.ts';
+import { repairPass } from '../../lib/loops/repair.ts';
 import { TableError } from '../../lib/table/errors.ts';
 import { tableWith } from '../repair/faults.ts';
 import { countsByType, RepairCluster } from '../repair/repair-cluster.ts';
@@ -98,7 +98,7 @@ describe('node port repair', () => {
       range.allocate = () => new AllocatorError('NotReady', 'test error');
       return range;
     };
-    const report = await repairPass(nodePortJob(cluster.spec, failing), cluster.context());
+    const report = await repairPass(nodePorts(failing), cluster.context());
     expect(report.errors).toMatchObject([
       {
         code: 'Unknown',

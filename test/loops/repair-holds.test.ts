@@ -89,7 +89,7 @@ describe('a pass over a range with holds', () => {
     cluster.services = [service];
     const { findings } = await cluster.pass(nodePortRepair);
     const [, owner = ''] =
-      /label it "kube-bootstrap-controller\/hold-owner: (.+?)"/.exec(findings[0]?.message ?? '') ?? [];
+      /Label it "kube-bootstrap-controller\/hold-owner: (.+?)"/.exec(findings[0]?.message ?? '') ?? [];
     expect(findings[0]?.message).not.toMatch(/release/);
     cluster.services = [{ ...service, holdOwner: owner }];
     expect(await cluster.pass(nodePortRepair)).toMatchObject({ findings: [], counts: { held: 0 } });

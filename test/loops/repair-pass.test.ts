@@ -94,7 +94,7 @@ describe('a table that fails', () => {
 describe('a snapshot that does not parse', () => {
   const garbage = { range: 'garbage', data: Uint8Array.of(4) };
   const advice =
-    'is left as it is: put back its last good content, or remove it, and the next pass rebuilds it from the Services';
+    'is left unchanged: restore its last good content, or remove it, and the next pass rebuilds it from the Services';
 
   test.each([
     {
@@ -165,7 +165,7 @@ describe('a range that was saved otherwise', () => {
     await expect(cluster.pass(clusterIpRepair)).rejects.toMatchObject({
       code: 'OlderSpec',
       message: expect.stringContaining(
-        'was saved under generation 2 of the cluster spec and this pass knows generation 1',
+        'was saved under generation 2 of the cluster spec and this pass has generation 1',
       ),
     });
     expect(await cluster.table.get('test', PRIMARY)).toEqual(before);

@@ -1,8 +1,8 @@
 import { describe, expect, test } from '@jest/globals';
 import { fromBits } from '../../lib/allocator/snapshot-bytes.ts';
 import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
-import { saveOrMerge } from '../../lib/loops/repair-save.ts';
-import type { Comparison } from '../../lib/repair/compare.ts';
+import { saveOrMerge } from '../../lib/loops/repair-ranges.ts';
+import type { Comparison } from '../../lib/repair/compare-range.ts';
 import { readRange } from '../../lib/table/ranges.ts';
 import { tableWith } from '../repair/faults.ts';
 import { RepairCluster, storedRange } from '../repair/repair-cluster.ts';
@@ -30,7 +30,7 @@ describe('a save that loses', () => {
         return { outcome: 'lost' };
       },
     });
-    const saving = saveOrMerge(table, { cluster: 'test', key: KEY, read }, deciding(2), {
+    const saving = saveOrMerge(table, 'test', { key: KEY, read }, deciding(2), {
       attempts: 3,
       wait: async () => undefined,
     });
@@ -53,7 +53,7 @@ describe('a save that loses', () => {
       },
     });
     const wait = async () => undefined;
-    expect(await saveOrMerge(table, { cluster: 'test', key: KEY, read }, deciding(2), { wait })).toBe('merged');
+    expect(await saveOrMerge(table, 'test', { key: KEY, read }, deciding(2), { wait })).toBe('merged');
     expect((await cluster.stored(KEY))?.data).toEqual(fromBits([1, 2, 13]));
   });
 
@@ -63,7 +63,7 @@ describe('a save that loses', () => {
     const outcomes = ['lost', 'unclear'] as const;
     let puts = 0;
     const table = tableWith(cluster.table, { put: async () => ({ outcome: outcomes[puts++] ?? 'unclear' }) });
-    const saving = saveOrMerge(table, { cluster: 'test', key: KEY, read: undefined }, deciding(2));
+    const saving = saveOrMerge(table, 'test', { key: KEY, read: undefined }, deciding(2));
     await expect(saving).rejects.toMatchObject({ code: 'Contended' });
     expect(puts).toBe(2);
   });

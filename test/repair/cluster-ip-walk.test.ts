@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { AllocatorError } from '../../lib/allocator/errors.ts';
-import { clusterIpWalk } from '../../lib/repair/cluster-ip-walk.ts';
-import type { ClaimResult, Ledger } from '../../lib/repair/ledger.ts';
+import { clusterIpWalk } from '../../lib/repair/cluster-ips.ts';
+import type { ClaimResult, Ledger } from '../../lib/repair/walk.ts';
 import { service, withAddresses } from './services.ts';
 
 /** A ledger that answers every claim alike, and keeps what was claimed. */
@@ -77,13 +77,13 @@ const outcomes = [
 describe('a walk over cluster IPs', () => {
   test.each(outcomes)('$name', ({ address, answer, type, reason, action, note, message }) => {
     const walk = clusterIpWalk([answering('10.0.0.0/24', answer)]);
-    expect(walk.see(withAddresses('s', address))).toBeUndefined();
+    expect(walk.visit(withAddresses('s', address))).toBeUndefined();
     expect(walk.findings.listed).toMatchObject([{ type, message, event: { reason, action, note } }]);
   });
 
   test('an event regards the Service as it was listed', () => {
     const walk = clusterIpWalk([answering('10.0.0.0/24', 'notRecorded')]);
-    walk.see(service('s', { clusterIP: '10.0.0.5', clusterIPs: ['10.0.0.5'], uid: 'u', resourceVersion: '7' }));
+    walk.visit(service('s', { clusterIP: '10.0.0.5', clusterIPs: ['10.0.0.5'], uid: 'u', resourceVersion: '7' }));
     expect(walk.findings.listed[0]?.event?.regarding).toEqual({
       apiVersion: 'v1',
       kind: 'Service',
@@ -96,7 +96,7 @@ describe('a walk over cluster IPs', () => {
 
   test('lists its first findings, and counts the others by their type', () => {
     const walk = clusterIpWalk([answering('10.0.0.0/24', 'notRecorded')]);
-    for (let at = 0; at < 1_000; at += 1) walk.see(withAddresses(`s-${at}`, 'bad', 'worse', '10.0.0.5'));
+    for (let at = 0; at < 1_000; at += 1) walk.visit(withAddresses(`s-${at}`, 'bad', 'worse', '10.0.0.5'));
     expect(walk.findings.listed).toHaveLength(1_000);
     expect([...walk.findings.unlisted]).toEqual([
       ['invalid', 1_333],
@@ -107,14 +107,14 @@ describe('a walk over cluster IPs', () => {
   test('each address of a Service is claimed of the range of its family', () => {
     const [ipv4, ipv6] = [answering('10.0.0.0/24', 'recorded'), answering('fd00::/112', 'recorded')];
     const walk = clusterIpWalk([ipv6, ipv4]);
-    walk.see(withAddresses('both', '10.0.0.5', 'fd00::5'));
+    walk.visit(withAddresses('both', '10.0.0.5', 'fd00::5'));
     expect([ipv4.claims, ipv6.claims, walk.findings.listed]).toEqual([['10.0.0.5'], ['fd00::5'], []]);
   });
 
   test('an IPv4-mapped address is claimed of the IPv4 range', () => {
     const [ipv4, ipv6] = [answering('10.0.0.0/24', 'notRecorded'), answering('fd00::/112', refusal('NotInRange'))];
     const walk = clusterIpWalk([ipv4, ipv6]);
-    walk.see(withAddresses('mapped', '::ffff:10.0.0.6'));
+    walk.visit(withAddresses('mapped', '::ffff:10.0.0.6'));
     expect(ipv4.claims).toHaveLength(1);
     expect(walk.findings.listed).toMatchObject([{ type: 'repair', item: '10.0.0.6' }]);
   });
@@ -126,14 +126,14 @@ describe('a walk over cluster IPs', () => {
   ])('a Service $name claims nothing', ({ clusterIP, clusterIPs }) => {
     const ledger = answering('10.0.0.0/24', 'recorded');
     const walk = clusterIpWalk([ledger]);
-    walk.see(service('s', { clusterIP, clusterIPs }));
+    walk.visit(service('s', { clusterIP, clusterIPs }));
     expect([ledger.claims, walk.findings.listed, walk.services]).toEqual([[], [], 1]);
   });
 
   test('an allocator that says that it is full ends the walk', () => {
     const walk = clusterIpWalk([answering('10.0.0.0/24', refusal('Full', 'range is full'))]);
     const why = 'is full; you must widen the CIDR in order to create new services for Cluster IP [IPv4]:10.0.0.5';
-    expect(walk.see(withAddresses('s', '10.0.0.5', '10.0.0.6'))).toMatchObject({
+    expect(walk.visit(withAddresses('s', '10.0.0.5', '10.0.0.6'))).toMatchObject({
       code: 'Full',
       message: `the service CIDR 10.0.0.0/24 ${why}`,
     });
@@ -152,7 +152,7 @@ describe('a walk over cluster IPs', () => {
 
   test('an allocator that fails for an unknown reason ends the walk', () => {
     const cause = refusal('NotReady', 'test error');
-    const error = clusterIpWalk([answering('10.0.0.0/24', cause)]).see(withAddresses('s', '10.0.0.5'));
+    const error = clusterIpWalk([answering('10.0.0.0/24', cause)]).visit(withAddresses('s', '10.0.0.5'));
     expect(error).toMatchObject({
       code: 'Unknown',
       cause,
@@ -163,7 +163,7 @@ describe('a walk over cluster IPs', () => {
 
   test('the event of an unknown error does not tell the error', () => {
     const walk = clusterIpWalk([answering('fd00::/112', refusal('NotReady', 'test error'))]);
-    walk.see(withAddresses('s', 'fd00::5'));
+    walk.visit(withAddresses('s', 'fd00::5'));
     expect(walk.findings.listed).toMatchObject([
       {
         type: 'unknown',

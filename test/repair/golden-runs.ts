@@ -5,7 +5,7 @@ import type { FindingType } from '../../lib/cluster/finding.ts';
 import type { RangeKey } from '../../lib/cluster/spec-ranges.ts';
 import type { StoredRange } from '../../lib/cluster/stored-range.ts';
 import type { LoopDefinition, PassReport } from '../../lib/loops/pass.ts';
-import type { MakeRange } from '../../lib/repair/ledger.ts';
+import type { MakeRange } from '../../lib/repair/walk.ts';
 import type { RepairCluster } from './repair-cluster.ts';
 import { claimOf, type ServiceJson } from './services.ts';
 

@@ -3,8 +3,7 @@ import { bitsOf, fromBits } from '../../lib/allocator/snapshot-bytes.ts';
 import { HOLD_END_MARGIN_MS, type Hold, type HoldTerms } from '../../lib/cluster/hold.ts';
 import type { ServiceClaim } from '../../lib/cluster/kubernetes-objects.ts';
 import type { StoredRange } from '../../lib/cluster/stored-range.ts';
-import { type Comparison, compareRange, sameRange } from '../../lib/repair/compare.ts';
-import { startRebuild } from '../../lib/repair/rebuild.ts';
+import { type Comparison, compareRange, sameRange, startRebuild } from '../../lib/repair/compare-range.ts';
 import { ipRange, made, portRange } from '../support/ranges.ts';
 import { storedRange } from './repair-cluster.ts';
 import { service } from './services.ts';
@@ -110,7 +109,7 @@ describe('what is held', () => {
       {
         type: 'heldByAnother',
         message:
-          'the node port 30002 for service a/s is held by team-a, and this one has not its label; label it "kube-bootstrap-controller/hold-owner: team-a", whereupon the next pass ends the hold, or recreate it',
+          'the node port 30002 for service a/s is held by team-a, and the Service does not have its label. Label it "kube-bootstrap-controller/hold-owner: team-a", and the next pass ends the hold; or recreate the Service',
         item: '30002',
         service: 'a/s',
       },

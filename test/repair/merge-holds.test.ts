@@ -11,9 +11,8 @@ import {
   withoutHolds,
 } from '../../lib/cluster/hold.ts';
 import type { StoredRange } from '../../lib/cluster/stored-range.ts';
-import { type Comparison, compareRange } from '../../lib/repair/compare.ts';
+import { type Comparison, compareRange, startRebuild } from '../../lib/repair/compare-range.ts';
 import { mergeOntoNewest } from '../../lib/repair/merge.ts';
-import { startRebuild } from '../../lib/repair/rebuild.ts';
 import { portRange } from '../support/ranges.ts';
 import { storedRange } from './repair-cluster.ts';
 import { service } from './services.ts';

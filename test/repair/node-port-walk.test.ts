@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { AllocatorError } from '../../lib/allocator/errors.ts';
-import type { ClaimResult } from '../../lib/repair/ledger.ts';
-import { nodePortWalk } from '../../lib/repair/node-port-walk.ts';
+import { nodePortWalk } from '../../lib/repair/node-ports.ts';
+import type { ClaimResult } from '../../lib/repair/walk.ts';
 import { withNodePorts } from './services.ts';
 
 const refusal = (code: AllocatorError['code'], message = 'no') => new AllocatorError(code, message);
@@ -61,7 +61,7 @@ const ABORTS: readonly string[] = ['full', 'unknown'];
 describe('a walk over node ports', () => {
   test.each(outcomes)('$name', ({ answer, type, reason, note, message }) => {
     const walk = nodePortWalk([{ spec: '100-200', claim: () => answer }]);
-    const aborted = walk.see(withNodePorts('s', 111));
+    const aborted = walk.visit(withNodePorts('s', 111));
     expect(walk.findings.listed).toMatchObject([
       { type, message, item: '111', event: { reason, action: 'PortAllocation', note } },
     ]);
@@ -70,7 +70,7 @@ describe('a walk over node ports', () => {
 
   test('a port that is recorded is no finding', () => {
     const walk = nodePortWalk([{ spec: '100-200', claim: () => 'recorded' }]);
-    walk.see(withNodePorts('s', 111));
+    walk.visit(withNodePorts('s', 111));
     expect(walk).toMatchObject({ services: 1, findings: { listed: [] } });
   });
 
@@ -80,7 +80,7 @@ describe('a walk over node ports', () => {
       claims.push(port);
       return refusal('Full');
     };
-    nodePortWalk([{ spec: '100-200', claim }]).see(withNodePorts('s', 111, 112));
+    nodePortWalk([{ spec: '100-200', claim }]).visit(withNodePorts('s', 111, 112));
     expect(claims).toEqual([111]);
   });
 

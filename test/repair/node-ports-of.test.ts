@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { nodePortsOf } from '../../lib/repair/node-ports-of.ts';
+import { nodePortsOf } from '../../lib/repair/node-ports.ts';
 import { service } from './services.ts';
 
 type Claim = readonly [protocol: string, nodePort: number];

@@ -5,18 +5,18 @@ import { parse } from 'yaml';
 import { answerJsonSchema } from '../../lib/allocate/json-schemas.ts';
 import { AllocatorError, type AllocatorErrorCode } from '../../lib/allocator/errors.ts';
 import type { FindingType } from '../../lib/cluster/finding.ts';
-import type { ServiceClaim } from '../../lib/cluster/kubernetes-objects.ts';
 import type { EndpointsErrorCode } from '../../lib/endpoints/endpoint-findings.ts';
 import type { ClusterErrorCode } from '../../lib/kubernetes/cluster-port.ts';
-import * as clusterIPs from '../../lib/repair/cluster-ip-findings.ts';
-import type { RepairErrorCode } from '../../lib/repair/errors.ts';
-import * as nodePorts from '../../lib/repair/node-port-findings.ts';
+import { clusterIpWalk } from '../../lib/repair/cluster-ips.ts';
+import { nodePortWalk } from '../../lib/repair/node-ports.ts';
+import type { RepairErrorCode } from '../../lib/repair/walk.ts';
 import type { DispatchErrorCode } from '../../lib/runtime/errors.ts';
 import type { Attention, LoopStatus } from '../../lib/status/cluster-status.ts';
 import type { Explanation } from '../../lib/status/explanation.ts';
 import { CRITICAL_FINDINGS, EXPLANATIONS, explain, findingHint, stateHint } from '../../lib/status/explanations.ts';
 import type { TableErrorCode } from '../../lib/table/errors.ts';
 import { findingsPage } from '../../tools/findings-page.ts';
+import { withAddresses, withNodePorts } from '../repair/services.ts';
 
 const repository = path.join(import.meta.dirname, '..', '..');
 const read = (file: string) => readFileSync(path.join(repository, file), 'utf8');
@@ -251,23 +251,17 @@ describe('a finding for people', () => {
 });
 
 describe("the original's reasons", () => {
-  const service: ServiceClaim = { namespace: 'a', name: 'b', uid: 'c', resourceVersion: '1' } as ServiceClaim;
-  const claimed = { address: '10.0.0.1', family: 'IPv4', range: '10.0.0.0/24' } as const;
-  const cause = new AllocatorError('Full', 'range is full');
-  const written = [
-    clusterIPs.invalidAddress(service, 'x'),
-    clusterIPs.foreignFamily(service, 'fd00::1', 'IPv6'),
-    clusterIPs.addressNotAllocated(service, claimed),
-    clusterIPs.duplicateAddress(service, claimed),
-    clusterIPs.addressOutOfRange(service, claimed),
-    clusterIPs.serviceCidrFull(service, claimed, cause).finding,
-    clusterIPs.unknownAddressError(service, claimed, cause).finding,
-    nodePorts.portNotAllocated(service, 1),
-    nodePorts.duplicatePort(service, 1),
-    nodePorts.portOutOfRange(service, 1, '2-3'),
-    nodePorts.portRangeFull(service, 1, '2-3', cause).finding,
-    nodePorts.unknownPortError(service, 1, cause).finding,
-  ].map(({ type, event }) => ({ type, reason: event?.reason ?? '' }));
+  const refusals = (['AlreadyAllocated', 'NotInRange', 'Full', 'NotReady'] as const).map(
+    (code) => new AllocatorError(code, 'test'),
+  );
+  const written = ['notRecorded' as const, ...refusals].flatMap((result) => {
+    const addresses = clusterIpWalk([{ spec: '10.0.0.0/24', claim: () => result }]);
+    addresses.visit(withAddresses('s', 'x', 'fd00::1', '10.0.0.1'));
+    const ports = nodePortWalk([{ spec: '2-3', claim: () => result }]);
+    ports.visit(withNodePorts('s', 1));
+    const findings = [...addresses.findings.listed, ...ports.findings.listed];
+    return findings.map(({ type, event }) => ({ type, reason: event?.reason ?? '' }));
+  });
 
   test.each(written)('$reason is explained as $type', ({ type, reason }) => {
     expect(known(reason).word).toBe(type);

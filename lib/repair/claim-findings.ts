@@ -1,0 +1,119 @@
+import type { AllocatorError } from '../allocator/errors.ts';
+import type { Finding } from '../cluster/finding.ts';
+import type { ServiceClaim } from '../cluster/kubernetes-objects.ts';
+import { type FindingList, RepairError } from './walk.ts';
+
+/*
+ * Findings about what a Service claims, in the words of
+ * `pkg/registry/core/service/{ipallocator,portallocator}/controller/repair.go`.
+ */
+
+/** The names of one kind of range and of its items. */
+export interface RangeWords {
+  /** `cluster IP`, `node port`. */
+  readonly item: string;
+  /** `service CIDR`, `port range`. */
+  readonly range: string;
+}
+
+/** The words in which the original reports claims on one kind of range. */
+export interface ClaimWords extends RangeWords {
+  /** The item at the start of a note: `Cluster IP`, `Port`. */
+  readonly noteItem: string;
+  /** The item where it is out of range, or its allocation fails: `cluster IP`, `port`. */
+  readonly shortItem: string;
+  readonly action: string;
+  readonly reasons: {
+    readonly notAllocated: string;
+    readonly duplicate: string;
+    readonly outOfRange: string;
+    readonly full: string;
+  };
+  /** Why the range is full, after its name. */
+  readonly full: (claim: string) => string;
+}
+
+/** One claim of a Service on a range. */
+export interface Claim {
+  readonly service: ServiceClaim;
+  /** The address or port. */
+  readonly item: string;
+  /** The item as messages name it: `[IPv4]:10.0.0.1`, `30000`. */
+  readonly shown: string;
+  /** Canonical text of the range. */
+  readonly range: string;
+}
+
+interface Wording {
+  readonly type: Finding['type'];
+  readonly reason: string;
+  readonly note: string;
+  readonly message: string;
+}
+
+/** Reports a claim that a ledger did not know or refused. An error ends the pass. */
+export function reportClaim(
+  words: ClaimWords,
+  claim: Claim,
+  result: 'notRecorded' | AllocatorError,
+  findings: FindingList,
+): RepairError | undefined {
+  const wording = wordingOf(words, claim, result);
+  findings.push(serviceFinding(claim.service, claim.item, words.action, wording));
+  if (wording.type === 'full') return new RepairError('Full', wording.message, { cause: result });
+  if (wording.type === 'unknown') return new RepairError('Unknown', wording.message, { cause: result });
+  return undefined;
+}
+
+function wordingOf(
+  { item, noteItem, shortItem, range: rangeWord, reasons, full }: ClaimWords,
+  { service, shown, range }: Claim,
+  result: 'notRecorded' | AllocatorError,
+): Wording {
+  const by = `${shown} for service ${nameFirst(service)}`;
+  if (result === 'notRecorded') {
+    const why = 'is not allocated; repairing';
+    const [note, message] = [`${noteItem} ${shown} ${why}`, `the ${item} ${by} ${why}`];
+    return { type: 'repair', reason: reasons.notAllocated, note, message };
+  }
+  switch (result.code) {
+    case 'AlreadyAllocated': {
+      const why = 'was assigned to multiple services; please recreate';
+      const [note, message] = [`${noteItem} ${shown} ${why} service`, `the ${item} ${by} ${why}`];
+      return { type: 'duplicate', reason: reasons.duplicate, note, message };
+    }
+    case 'NotInRange': {
+      const why = `is not within the ${rangeWord} ${range}; please recreate`;
+      const [note, message] = [`${noteItem} ${shown} ${why} service`, `the ${shortItem} ${by} ${why}`];
+      return { type: 'outOfRange', reason: reasons.outOfRange, note, message };
+    }
+    case 'Full': {
+      const why = `${rangeWord} ${range} ${full(shown)}`;
+      const note = `${why.charAt(0).toUpperCase()}${why.slice(1)}`;
+      return { type: 'full', reason: reasons.full, note, message: `the ${why}` };
+    }
+    default: {
+      const why = 'due to an unknown error';
+      const note = `Unable to allocate ${shortItem} ${shown} ${why}`;
+      const message = `unable to allocate ${shortItem} ${by} ${why}, exiting: ${result.message}`;
+      return { type: 'unknown', reason: 'UnknownError', note, message };
+    }
+  }
+}
+
+/** A finding about a Service: `note` is what its event says, `message` what the log says. */
+export function serviceFinding(
+  service: ServiceClaim,
+  item: string,
+  action: string,
+  { type, reason, note, message }: Wording,
+): Finding {
+  const { namespace, name, uid, resourceVersion } = service;
+  const regarding = { apiVersion: 'v1', kind: 'Service', namespace, name, uid, resourceVersion };
+  return { type, message, item, service: `${namespace}/${name}`, event: { regarding, reason, action, note } };
+}
+
+/** The Service as the repair loops of the original name it: `name/namespace`. */
+export function nameFirst({ namespace, name }: ServiceClaim): string {
+  return `${name}/${namespace}`;
+}

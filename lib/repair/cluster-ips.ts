@@ -1,0 +1,99 @@
+import { canonicalAddress, familyOf, type IPFamily } from '../allocator/ip-address.ts';
+import { parseCidr } from '../allocator/network.ts';
+import type { Finding } from '../cluster/finding.ts';
+import type { ServiceClaim } from '../cluster/kubernetes-objects.ts';
+import { type ClaimWords, nameFirst, reportClaim, serviceFinding } from './claim-findings.ts';
+import { type FindingList, type Ledger, RepairError, Walk } from './walk.ts';
+
+export const CLUSTER_IP_WORDS: ClaimWords = {
+  item: 'cluster IP',
+  noteItem: 'Cluster IP',
+  shortItem: 'cluster IP',
+  range: 'service CIDR',
+  action: 'ClusterIPAllocation',
+  reasons: {
+    notAllocated: 'ClusterIPNotAllocated',
+    duplicate: 'ClusterIPAlreadyAllocated',
+    outOfRange: 'ClusterIPOutOfRange',
+    full: 'ServiceCIDRFull',
+  },
+  full: (claim) => `is full; you must widen the CIDR in order to create new services for Cluster IP ${claim}`,
+};
+
+type Ledgers = ReadonlyMap<IPFamily, Ledger<string>>;
+
+/**
+ * Returns a walk that enters every cluster IP of every Service into the ledger of its family.
+ * @throws RepairError `BadRange` when two ledgers are of one family: each would take the other's addresses for leaks.
+ */
+export function clusterIpWalk(ledgers: readonly Ledger<string>[]): Walk {
+  const families = byFamily(ledgers);
+  return new Walk((service, findings) => {
+    if (service.clusterIP === '' || service.clusterIP === 'None') return undefined;
+    for (const text of service.clusterIPs) {
+      const aborted = enterAddress(families, service, text, findings);
+      if (aborted !== undefined) return aborted;
+    }
+    return undefined;
+  });
+}
+
+/** Most claims are good, and parsing is what costs: what the text looks like is enough to find its ledger. */
+function enterAddress(
+  ledgers: Ledgers,
+  service: ServiceClaim,
+  text: string,
+  findings: FindingList,
+): RepairError | undefined {
+  const looksLike = text.includes(':') ? 'IPv6' : 'IPv4';
+  const guessed = ledgers.get(looksLike)?.claim(text, service);
+  if (guessed === 'recorded') return undefined;
+
+  const family = familyOf(text);
+  const address = canonicalAddress(text);
+  if (family === undefined || address === undefined) {
+    findings.push(invalidAddress(service, text));
+    return undefined;
+  }
+  const ledger = ledgers.get(family);
+  const result = family === looksLike ? guessed : ledger?.claim(text, service);
+  if (result === 'recorded') return undefined;
+  if (ledger !== undefined && result !== undefined) {
+    const claim = { service, item: address, shown: `[${family}]:${address}`, range: ledger.spec };
+    return reportClaim(CLUSTER_IP_WORDS, claim, result, findings);
+  }
+  findings.push(foreignFamily(service, address, family));
+  return undefined;
+}
+
+/** The original prints `<nil>` for an address that does not parse; here it is the text itself. */
+function invalidAddress(service: ServiceClaim, text: string): Finding {
+  return notValid(service, text, text, 'is not a valid IP; please recreate');
+}
+
+function foreignFamily(service: ServiceClaim, address: string, family: IPFamily): Finding {
+  const why = 'is of ip family that is no longer configured on cluster; please recreate';
+  return notValid(service, address, `${address}(${family})`, why);
+}
+
+function notValid(service: ServiceClaim, item: string, shown: string, why: string): Finding {
+  return serviceFinding(service, item, 'ClusterIPValidation', {
+    type: 'invalid',
+    reason: 'ClusterIPNotValid',
+    note: `Cluster IP ${shown} ${why} service`,
+    message: `the cluster IP ${shown} for service ${nameFirst(service)} ${why}`,
+  });
+}
+
+function byFamily(ledgers: readonly Ledger<string>[]): Ledgers {
+  const families = new Map<IPFamily, Ledger<string>>();
+  for (const ledger of ledgers) {
+    const family = parseCidr(ledger.spec)?.family;
+    if (family === undefined || families.has(family)) {
+      const ranges = ledgers.map(({ spec }) => spec).join(' and ');
+      throw new RepairError('BadRange', `${ranges} are not ranges of different families: correct the cluster spec`);
+    }
+    families.set(family, ledger);
+  }
+  return families;
+}

@@ -1,0 +1,167 @@
+import { AllocatorError } from '../allocator/errors.ts';
+import type { RangeAllocator } from '../allocator/range-allocator.ts';
+import { bitsOf, equalBits, fromBits, hasBit, popCount, subtract, union } from '../allocator/snapshot-bytes.ts';
+import type { Finding } from '../cluster/finding.ts';
+import { sameHolds } from '../cluster/hold.ts';
+import type { ServiceClaim } from '../cluster/kubernetes-objects.ts';
+import type { Given } from '../cluster/stored-range.ts';
+import { keepGiven, NO_STRIKES, type StoredRange, sameGiven } from '../cluster/stored-range.ts';
+import type { RangeWords } from './claim-findings.ts';
+import { bitOf, type EndedHold, HeldItems, type HoldJudgement, judgeHolds } from './holds.ts';
+import { type JudgingPass, judgeLeaks, type LeakJudgement, type Leftover } from './leaks.ts';
+import type { ClaimResult, Ledger, MakeRange } from './walk.ts';
+
+/** One range, filled with what Services claim, beside what was recorded of it before they were listed. */
+export interface Rebuild<Item> extends Ledger<Item> {
+  /** What was read; undefined when no pass had saved the range, or the API servers allocated from it then. */
+  readonly stored: StoredRange | undefined;
+  /** What `stored` has as taken, numbered by the range that it was saved for. */
+  readonly recorded: RangeAllocator<Item>;
+  /** What the Services claim, in the range that the spec asks for. */
+  readonly rebuilt: RangeAllocator<Item>;
+  readonly held: HeldItems<Item>;
+}
+
+/** What is to become of one range. Bits are numbered by `next`. */
+export interface Comparison {
+  readonly findings: readonly Finding[];
+  readonly next: StoredRange;
+  /** Whether `next` differs from the stored range. */
+  readonly changed: boolean;
+  /** What the Services prove to be taken. */
+  readonly proved: Uint8Array;
+  /** What this pass frees as leaked. */
+  readonly freed: Uint8Array;
+  /** Holds that it ends. */
+  readonly ended: readonly EndedHold[];
+  /** The bit of a held item; undefined when it is not in the range. */
+  readonly bitOf: (text: string) => number | undefined;
+  readonly counts: {
+    readonly allocated: number;
+    readonly free: number;
+    readonly capacity: number;
+  } & LeakJudgement['counts'] &
+    HoldJudgement['counts'];
+}
+
+/**
+ * Returns the allocator that `stored` describes, of its own range; an empty one of `configured` when nothing is stored.
+ * An `AllocatorError` says why `stored` is corrupt.
+ */
+export function recordedRange<Item>(
+  makeRange: MakeRange<Item>,
+  configured: string,
+  stored: StoredRange | undefined,
+): RangeAllocator<Item> | AllocatorError {
+  const range = makeRange(stored?.range || configured);
+  if (range instanceof AllocatorError || stored === undefined) return range;
+  return range.restore({ range: range.spec, data: stored.data }) ?? range;
+}
+
+/** Returns the ledger of a range that the table allocates. `rebuilt` is empty and is filled by the claims. */
+export function startRebuild<Item>(
+  stored: StoredRange | undefined,
+  recorded: RangeAllocator<Item>,
+  rebuilt: RangeAllocator<Item>,
+): Rebuild<Item> {
+  const held = new HeldItems(stored?.holds ?? [], rebuilt);
+  const enter = (item: Item): ClaimResult =>
+    rebuilt.allocate(item) ?? (recorded.has(item) ? 'recorded' : 'notRecorded');
+  const enterHeld = (item: Item, by: ServiceClaim): ClaimResult => {
+    const result = enter(item);
+    if (!(result instanceof AllocatorError)) held.claimed(item, by);
+    return result;
+  };
+  return { spec: rebuilt.spec, stored, recorded, rebuilt, held, claim: held.items.length === 0 ? enter : enterHeld };
+}
+
+/**
+ * Compares what the claims prove with what was recorded (`doRunOnce` in
+ * `pkg/registry/core/service/{ipallocator,portallocator}/controller/repair.go`). Changes nothing: `next` is what to save.
+ * @param generation of the spec, stamped on `next`
+ */
+export function compareRange<Item>(
+  rebuild: Rebuild<Item>,
+  words: RangeWords,
+  pass: JudgingPass,
+  generation: number,
+): Comparison {
+  const { stored, rebuilt, held } = rebuild;
+  const { range, data: proved } = rebuilt.snapshot();
+  const holds = judgeHolds(held, stored?.holds ?? [], { noun: words.item, range, nowMs: pass.nowMs });
+  const leftovers = leftoversOf(rebuild, proved);
+  const leaks = judgeLeaks(leftovers, rebuilt, words.item, stored?.strikes ?? NO_STRIKES, pass);
+  const data = union(union(proved, holds.kept), leaks.kept);
+  const given = stored?.range === range ? unseenOf(stored, data, proved) : [];
+  const next: StoredRange = {
+    range,
+    data,
+    allocator: 'table',
+    generation,
+    strikes: leaks.strikes,
+    holds: holds.holds,
+    ...(given.length > 0 && { given }),
+  };
+  const allocated = popCount(data);
+  const free = rebuilt.max - allocated;
+  return {
+    findings: [...holds.findings, ...leaks.findings, ...nothingFree(words, { spec: range, free, max: rebuilt.max })],
+    next,
+    changed: stored === undefined || !sameRange(stored, next),
+    proved,
+    freed: leaks.freed,
+    ended: holds.ended,
+    bitOf: (text) => bitOf(rebuilt, text),
+    counts: { allocated, free, capacity: rebuilt.max, ...leaks.counts, ...holds.counts },
+  };
+}
+
+/** A finding of its own: the next Service that needs an item will be refused. */
+export function nothingFree(
+  words: RangeWords,
+  range: { readonly spec: string; readonly free: number; readonly max: number },
+): Finding[] {
+  if (range.free > 0) return [];
+  const message = `nothing is left free in the ${words.range} ${range.spec}, which has room for ${range.max}; widen it in the cluster spec in order to create new services`;
+  return [{ type: 'nothingFree', message }];
+}
+
+/** Returns what admission gave, of what is still taken and that no Service was seen with. */
+export function unseenOf({ given = [] }: StoredRange, data: Uint8Array, proved: Uint8Array): readonly Given[] {
+  return keepGiven(given, (bit) => hasBit(data, bit) && !hasBit(proved, bit));
+}
+
+/** Whether two stored ranges are the same, however their bits are padded. */
+export function sameRange(one: StoredRange, other: StoredRange): boolean {
+  return (
+    one.range === other.range &&
+    one.allocator === other.allocator &&
+    one.generation === other.generation &&
+    equalBits(one.data, other.data) &&
+    equalBits(one.strikes.once, other.strikes.once) &&
+    equalBits(one.strikes.twice, other.strikes.twice) &&
+    sameLastStrike(one.strikes, other.strikes) &&
+    sameHolds(one.holds, other.holds) &&
+    sameGiven(one.given, other.given)
+  );
+}
+
+/** Whether the same pass struck last. */
+export function sameLastStrike(
+  { last: one }: StoredRange['strikes'],
+  { last: other }: StoredRange['strikes'],
+): boolean {
+  return one?.passId === other?.passId && one?.atMs === other?.atMs;
+}
+
+/** Recorded items that no Service claims and that are not held, ascending. */
+function* leftoversOf<Item>({ recorded, rebuilt, held }: Rebuild<Item>, proved: Uint8Array): Generator<Leftover<Item>> {
+  const { data } = recorded.snapshot();
+  const isSameRange = recorded.spec === rebuilt.spec;
+  const unclaimed = isSameRange ? subtract(data, proved) : data;
+  const heldBits = fromBits(held.items.flatMap(({ bitIn }) => bitIn(recorded) ?? []));
+  for (const recordedBit of bitsOf(subtract(unclaimed, heldBits))) {
+    const item = recorded.itemAt(recordedBit);
+    if (isSameRange || !rebuilt.has(item)) yield { item, recordedBit };
+  }
+}

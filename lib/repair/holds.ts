@@ -1,0 +1,133 @@
+import type { RangeAllocator } from '../allocator/range-allocator.ts';
+import { fromBits } from '../allocator/snapshot-bytes.ts';
+import type { Finding } from '../cluster/finding.ts';
+import { HOLD_OWNER_LABEL, type Hold, holdsByItem, isSurelyOver, mayTakeUp, withoutHolds } from '../cluster/hold.ts';
+import type { ServiceClaim } from '../cluster/kubernetes-objects.ts';
+
+/** An item that was held when the range was read. */
+interface HeldItem<Item> {
+  /** As the hold names it. */
+  readonly text: string;
+  readonly hold: Hold;
+  /** Its number in the range that the spec asks for; undefined when it is not in that. */
+  readonly bit: number | undefined;
+  /** Its number in another range. */
+  readonly bitIn: (range: RangeAllocator<Item>) => number | undefined;
+}
+
+/** Held items, and which Services claim them. */
+export class HeldItems<Item> {
+  readonly items: readonly HeldItem<Item>[];
+  readonly #range: RangeAllocator<Item>;
+  readonly #bits: ReadonlySet<number>;
+  readonly #claims = new Map<number, ServiceClaim>();
+
+  /** `range` is the one that the spec asks for. */
+  constructor(holds: readonly Hold[], range: RangeAllocator<Item>) {
+    this.#range = range;
+    this.items = [...holdsByItem(holds)].map(([text, hold]) => {
+      const bitIn = (other: RangeAllocator<Item>) => bitOf(other, text);
+      return { text, hold, bit: bitIn(range), bitIn };
+    });
+    this.#bits = new Set(this.items.flatMap(({ bit }) => bit ?? []));
+  }
+
+  /** Remembers the claim when it is on something held. The claim is the first and good. */
+  claimed(item: Item, by: ServiceClaim): void {
+    const bit = this.#range.indexOf(item);
+    if (bit !== undefined && this.#bits.has(bit)) this.#claims.set(bit, by);
+  }
+
+  claimOn({ bit }: HeldItem<Item>): ServiceClaim | undefined {
+    return bit === undefined ? undefined : this.#claims.get(bit);
+  }
+}
+
+/** A hold that a pass ends on one item. */
+export interface EndedHold {
+  /** As the hold names it. */
+  readonly item: string;
+  /** As the pass read it. */
+  readonly hold: Hold;
+  /** The number of the item that is freed with it; undefined when none is. */
+  readonly freedBit: number | undefined;
+}
+
+export interface HoldJudgement {
+  readonly findings: readonly Finding[];
+  /** Holds that continue. */
+  readonly holds: readonly Hold[];
+  /** Their items. */
+  readonly kept: Uint8Array;
+  readonly ended: readonly EndedHold[];
+  readonly counts: {
+    /** Items under a hold that continues. */
+    readonly held: number;
+    /** Items that are freed because their hold is over. */
+    readonly holdsEnded: number;
+  };
+}
+
+/**
+ * Judges the holds of a range after every claim was entered. A hold that was over, by every clock, before the range was
+ * read is freed at once: a Service that was to claim it exists by then.
+ * @param noun names an item: `cluster IP`
+ * @param nowMs when the pass began, before it read the range
+ */
+export function judgeHolds<Item>(
+  held: HeldItems<Item>,
+  stored: readonly Hold[],
+  { noun, range, nowMs }: { readonly noun: string; readonly range: string; readonly nowMs: number },
+): HoldJudgement {
+  const findings: Finding[] = [];
+  const ended: EndedHold[] = [];
+  const kept: number[] = [];
+  for (const each of held.items) {
+    const { text, hold, bit } = each;
+    const claimedBy = held.claimOn(each);
+    if (isSurelyOver(hold, nowMs) || (claimedBy !== undefined && mayTakeUp(hold, claimedBy.holdOwner))) {
+      ended.push({ item: text, hold, freedBit: claimedBy === undefined ? bit : undefined });
+    } else if (bit === undefined) {
+      ended.push({ item: text, hold, freedBit: undefined });
+      findings.push(outOfRange(`the ${noun} ${text}`, each, range));
+    } else {
+      kept.push(bit);
+      if (claimedBy !== undefined) findings.push(heldByAnother(`the ${noun} ${text}`, each, claimedBy));
+    }
+  }
+  return {
+    findings,
+    holds: withoutHolds(
+      stored,
+      ended.map(({ item }) => item),
+    ),
+    kept: fromBits(kept),
+    ended,
+    counts: { held: kept.length, holdsEnded: ended.filter(({ freedBit }) => freedBit !== undefined).length },
+  };
+}
+
+/** Returns the number of the item that a text names; undefined when it is not in the range. */
+export function bitOf<Item>(range: RangeAllocator<Item>, text: string): number | undefined {
+  const item = range.itemOf(text);
+  return item === undefined ? undefined : range.indexOf(item);
+}
+
+function heldByAnother<Item>(what: string, { text, hold }: HeldItem<Item>, { namespace, name }: ServiceClaim): Finding {
+  const service = `${namespace}/${name}`;
+  const label = `${HOLD_OWNER_LABEL}: ${hold.owner}`;
+  return {
+    type: 'heldByAnother',
+    message: `${what} for service ${service} is held by ${hold.owner}, and the Service does not have its label. Label it "${label}", and the next pass ends the hold; or recreate the Service`,
+    item: text,
+    service,
+  };
+}
+
+function outOfRange<Item>(what: string, { text, hold }: HeldItem<Item>, range: string): Finding {
+  return {
+    type: 'other',
+    message: `${what} is held by ${hold.owner} and is not in ${range}, the range that the cluster spec has now: its hold ends`,
+    item: text,
+  };
+}

@@ -1,0 +1,124 @@
+import type { RangeAllocator } from '../allocator/range-allocator.ts';
+import { fromBits, hasBit } from '../allocator/snapshot-bytes.ts';
+import type { Finding } from '../cluster/finding.ts';
+import { type LeakStrikes, NO_STRIKES } from '../cluster/stored-range.ts';
+
+/** The strike that frees an item (`numRepairsBeforeLeakCleanup` of the original). */
+const LAST_STRIKE = 3;
+
+/** The pass that judges: strikes fall once for each pass, and not faster than passes are due. */
+export interface JudgingPass {
+  readonly passId: string;
+  readonly nowMs: number;
+  /** The loop's interval. */
+  readonly intervalMs: number;
+  /** Passes only observed since strikes were counted: they count from zero. */
+  readonly fromZero: boolean;
+}
+
+/** An item that is recorded and that no Service claims. */
+export interface Leftover<Item> {
+  readonly item: Item;
+  /** Its number in the recorded range. */
+  readonly recordedBit: number;
+}
+
+/** The judgement on all leftovers of a range. Bits are numbered by the range that the spec has now. */
+export interface LeakJudgement {
+  readonly findings: readonly Finding[];
+  readonly kept: Uint8Array;
+  readonly freed: Uint8Array;
+  readonly strikes: LeakStrikes;
+  readonly counts: {
+    /** Leaks that this pass frees. */
+    readonly leaks: number;
+    /** Items without a Service that it leaves taken, with a strike or two. */
+    readonly mayHaveLeaked: number;
+  };
+}
+
+/**
+ * Judges items that are recorded and that no Service claims: each stays taken for two strikes, and the third frees it.
+ * What is not in the range of the spec cannot stay.
+ * @param noun names an item: `cluster IP`
+ */
+export function judgeLeaks<Item>(
+  leftovers: Iterable<Leftover<Item>>,
+  range: Pick<RangeAllocator<Item>, 'indexOf' | 'allocate'>,
+  noun: string,
+  stored: LeakStrikes,
+  pass: JudgingPass,
+): LeakJudgement {
+  const before = pass.fromZero ? NO_STRIKES : stored;
+  const last = lastStrike(stored, pass);
+  const counts = mayStrike(last, pass);
+  const findings: Finding[] = [];
+  const [unstruck, once, twice, freed]: [number[], number[], number[], number[]] = [[], [], [], []];
+  for (const { item, recordedBit } of leftovers) {
+    const bit = range.indexOf(item);
+    const strikesBefore = bit === undefined ? 0 : strikesOn(before, recordedBit);
+    const strikes = counts ? strikesBefore + 1 : strikesBefore;
+    if (bit !== undefined) [unstruck, once, twice, freed][strikes]?.push(bit);
+    const refusal = bit === undefined ? range.allocate(item)?.message : undefined;
+    findings.push(...leakFindings(item, noun, { isNew: strikesBefore === 0 && strikes === 1, strikes, refusal }));
+  }
+  const isAnyStruck = counts && once.length + twice.length + freed.length > 0;
+  const lastNow = isAnyStruck ? { atMs: pass.nowMs, passId: pass.passId } : last;
+  return {
+    findings,
+    kept: fromBits([...unstruck, ...once, ...twice]),
+    freed: fromBits(freed),
+    strikes: { once: fromBits(once), twice: fromBits(twice), ...(lastNow && { last: lastNow }) },
+    counts: { leaks: freed.length, mayHaveLeaked: once.length + twice.length },
+  };
+}
+
+function leakFindings<Item>(
+  item: Item,
+  noun: string,
+  {
+    isNew,
+    strikes,
+    refusal,
+  }: { readonly isNew: boolean; readonly strikes: number; readonly refusal: string | undefined },
+): Finding[] {
+  const finding = (type: 'leak' | 'mayHaveLeaked', what: string): Finding => ({
+    type,
+    message: `the ${noun} ${item} ${what}`,
+    item: String(item),
+  });
+  return [
+    ...(isNew ? [finding('mayHaveLeaked', 'may have leaked: flagging for later clean up')] : []),
+    ...(strikes === LAST_STRIKE ? [finding('leak', 'appears to have leaked: cleaning up')] : []),
+    ...(refusal === undefined
+      ? []
+      : [finding('mayHaveLeaked', `may have leaked, but can not be allocated: ${refusal}`)]),
+  ];
+}
+
+/** Returns the time from which a pass may strike again; undefined when no strike has fallen yet. */
+export function nextStrikeAtMs(
+  stored: LeakStrikes,
+  { nowMs, intervalMs }: Pick<JudgingPass, 'nowMs' | 'intervalMs'>,
+): number | undefined {
+  const last = lastStrike(stored, { passId: '', nowMs, intervalMs });
+  return last && last.atMs + (intervalMs * 2) / 3;
+}
+
+/** A date far ahead is of a clock that was wrong: it would stop all counting until then. */
+function lastStrike(
+  { last }: LeakStrikes,
+  { passId, nowMs, intervalMs }: Omit<JudgingPass, 'fromZero'>,
+): LeakStrikes['last'] {
+  return last !== undefined && last.atMs - nowMs > intervalMs ? { atMs: nowMs, passId } : last;
+}
+
+/** A pass that is run again, or early, must not bring an address nearer to being freed. */
+function mayStrike(last: LeakStrikes['last'], { passId, nowMs, intervalMs }: JudgingPass): boolean {
+  return last === undefined || (last.passId !== passId && nowMs - last.atMs >= (intervalMs * 2) / 3);
+}
+
+function strikesOn({ once, twice }: LeakStrikes, bit: number): number {
+  if (hasBit(twice, bit)) return 2;
+  return hasBit(once, bit) ? 1 : 0;
+}

@@ -1,0 +1,65 @@
+import type { ServiceClaim } from '../cluster/kubernetes-objects.ts';
+import { type ClaimWords, reportClaim } from './claim-findings.ts';
+import { type Ledger, RepairError, Walk } from './walk.ts';
+
+export const NODE_PORT_WORDS: ClaimWords = {
+  item: 'node port',
+  noteItem: 'Port',
+  shortItem: 'port',
+  range: 'port range',
+  action: 'PortAllocation',
+  reasons: {
+    notAllocated: 'PortNotAllocated',
+    duplicate: 'PortAlreadyAllocated',
+    outOfRange: 'PortOutOfRange',
+    full: 'PortRangeFull',
+  },
+  full: () => 'is full; you must widen the port range in order to create new services',
+};
+
+/**
+ * Returns a walk that enters every node port of every Service, whatever its type, into the ledger.
+ * @throws RepairError `BadRange` when there is not exactly one
+ */
+export function nodePortWalk([ledger, ...others]: readonly Ledger<number>[]): Walk {
+  if (ledger === undefined || others.length > 0) {
+    throw new RepairError('BadRange', 'node ports have one range: correct the cluster spec');
+  }
+  return new Walk((service, findings) => {
+    for (const port of nodePortsOf(service)) {
+      const result = ledger.claim(port, service);
+      if (result === 'recorded') continue;
+      const claim = { service, item: String(port), shown: String(port), range: ledger.spec };
+      const aborted = reportClaim(NODE_PORT_WORDS, claim, result, findings);
+      if (aborted !== undefined) return aborted;
+    }
+    return undefined;
+  });
+}
+
+/**
+ * Returns the node ports that a Service claims, in its own order (`collectServiceNodePorts` in
+ * `pkg/registry/core/service/portallocator/controller/repair.go`). A port under several protocols is claimed once; a
+ * port twice under one protocol is claimed twice, and the second claim is a duplicate. The health check port is TCP.
+ */
+export function nodePortsOf(service: ServiceClaim): readonly number[] {
+  const { ports, healthCheckNodePort } = service;
+  if (healthCheckNodePort === 0 && !ports.some(({ nodePort }) => nodePort !== 0)) return NO_PORTS;
+
+  const protocols = new Map<number, Set<string>>();
+  const claims: number[] = [];
+  for (const { nodePort, protocol } of ports) {
+    if (nodePort === 0) continue;
+    const seen = protocols.get(nodePort);
+    if (seen === undefined) protocols.set(nodePort, new Set([protocol]));
+    if (seen === undefined || seen.has(protocol)) claims.push(nodePort);
+    else seen.add(protocol);
+  }
+  if (healthCheckNodePort !== 0) {
+    const seen = protocols.get(healthCheckNodePort);
+    if (seen === undefined || seen.has('TCP')) claims.push(healthCheckNodePort);
+  }
+  return claims;
+}
+
+const NO_PORTS: readonly number[] = [];

@@ -1,0 +1,78 @@
+import type { AllocatorError } from '../allocator/errors.ts';
+import type { RangeAllocator } from '../allocator/range-allocator.ts';
+import type { Finding, FindingType } from '../cluster/finding.ts';
+import type { ServiceClaim } from '../cluster/kubernetes-objects.ts';
+
+export type RepairErrorCode =
+  /** An allocator reported that its range is full while more claims followed. */
+  | 'Full'
+  /** An allocator refused a claim for an unexpected reason. */
+  | 'Unknown'
+  /** The stored content of a range does not parse. */
+  | 'CorruptSnapshot'
+  /** The configured range does not parse, or two ranges are of one family. */
+  | 'BadRange'
+  /** The range was saved under a newer spec than this pass has. */
+  | 'OlderSpec';
+
+/** Why a repair ended before it saved anything. Messages are the original's where it has one. */
+export class RepairError extends Error {
+  override readonly name = 'RepairError';
+  readonly code: RepairErrorCode;
+
+  constructor(code: RepairErrorCode, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.code = code;
+  }
+}
+
+/** Returns an empty range of the text; an error when the text is no range. */
+export type MakeRange<Item> = (text: string) => RangeAllocator<Item> | AllocatorError;
+
+/** `recorded`: the claim is good. `notRecorded`: it is good, and the record does not have it. */
+export type ClaimResult = 'recorded' | 'notRecorded' | AllocatorError;
+
+/** Where the claims that Services make on one range are entered. */
+export interface Ledger<Item> {
+  /** Canonical text of the range. */
+  readonly spec: string;
+  claim(item: Item, by: ServiceClaim): ClaimResult;
+}
+
+/** Far more than a run record, a log line or the events of a pass show. */
+const MOST_LISTED = 1_000;
+
+/** The first findings of a walk, and the number of the others by type: every Service may have some. */
+export class FindingList {
+  readonly listed: Finding[] = [];
+  readonly unlisted = new Map<FindingType, number>();
+
+  push(finding: Finding): void {
+    if (this.listed.length < MOST_LISTED) this.listed.push(finding);
+    else this.unlisted.set(finding.type, (this.unlisted.get(finding.type) ?? 0) + 1);
+  }
+}
+
+/** Enters the claims of one Service. An error ends the walk. */
+type EnterClaims = (service: ServiceClaim, findings: FindingList) => RepairError | undefined;
+
+/** One walk over all Services, in the order of the list. */
+export class Walk {
+  readonly findings = new FindingList();
+  readonly #enter: EnterClaims;
+  #services = 0;
+
+  constructor(enter: EnterClaims) {
+    this.#enter = enter;
+  }
+
+  get services(): number {
+    return this.#services;
+  }
+
+  /** An error ends the walk and the pass: nothing may be saved. */
+  visit(service: ServiceClaim): RepairError | undefined {
+    this.#services++;
+    return this.#enter(service, this.findings);
+  }
+}
