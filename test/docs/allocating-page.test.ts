@@ -21,7 +21,7 @@ import { openTaskWorld, type TaskWorld } from '../support/task-world.ts';
 import { allocatingStory } from './allocating-story.ts';
 import { playBlock } from './play-page.ts';
 
-// Each command is a process of its own, on a machine that does other things.
+// Slow machines run many commands.
 jest.setTimeout(120_000);
 
 const PAGE = 'docs/allocating.md';
@@ -51,24 +51,24 @@ describe('At a prompt', () => {
     await server?.close();
   });
 
-  test('what the page shows is what comes, from the first command to the last', async () => {
+  test('every command prints what the page shows', async () => {
     for (const block of blocks) await playBlock(PAGE, block, story, world);
   });
 
-  test('every command of its story is in it', () => {
-    const told = [...Object.keys(story.elsewhere ?? {}), ...Object.keys(story.given ?? {})];
-    expect(told.filter((command) => !text.includes(command))).toEqual([]);
+  test('the page has every command of its story', () => {
+    const commands = [...Object.keys(story.elsewhere ?? {}), ...Object.keys(story.random ?? {})];
+    expect(commands.filter((command) => !text.includes(command))).toEqual([]);
   });
 });
 
-/** The cluster of the page, an hour before the hold of its first request ends. */
+/** The cluster of the page, at an hour before the end of its first hold. */
 function theCluster(options: AllocateWorldOptions = {}): Promise<AllocateWorld> {
   const clock = { nowMs: Date.parse('2026-01-31T11:00:00Z') };
   const spec = { serviceNodePortRange: '30000-32767', ...options.spec };
   return anAllocateWorld({ clock, ...options, spec });
 }
 
-test('each request is answered as the pages show', async () => {
+test('each request gets the answer of the pages', async () => {
   const shown = contentOf('json').map((block) => JSON.parse(block.replaceAll('prod-eu-1', CLUSTER)) as object);
   const exchanges = shown.flatMap((request, index) =>
     'operation' in request && !('outcome' in request) ? [{ request, answer: shown[index + 1] }] : [],
@@ -78,7 +78,7 @@ test('each request is answered as the pages show', async () => {
   expect(exchanges).toHaveLength(2);
 });
 
-test('its policy lets a caller invoke this one function', () => {
+test('the policy of the page allows invoking only this function', () => {
   const [policy] = contentOf('json').filter((block) => block.includes('"Statement"'));
   const { Statement } = JSON.parse(policy ?? '{}') as { Statement?: unknown };
   expect(Statement).toEqual([
@@ -91,15 +91,15 @@ test('its policy lets a caller invoke this one function', () => {
 });
 
 describe('Refusals', () => {
-  /** What the page says that they say, by code: `...` stands for anything. */
-  const told = new Map(
+  /** The messages on the page by code; `...` stands for any text. */
+  const documented = new Map(
     [...reference.matchAll(/^\| `([A-Z]\w+)` \| ([^|]+) \|/gm)].map(([, code = '', says = '']) => [
       code,
       [...says.matchAll(/`([^`]+)`/g)].map(([, words = '']) => words.split('...')),
     ]),
   );
-  const saysSo = (code: string, message: string) =>
-    (told.get(code) ?? []).some((parts) => parts.every((part) => message.includes(part)));
+  const isDocumented = (code: string, message: string) =>
+    (documented.get(code) ?? []).some((parts) => parts.every((part) => message.includes(part)));
 
   const ip = (value: string) => ({ range: 'serviceips' as const, value });
   const port = (value: number) => ({ range: 'servicenodeports' as const, value });
@@ -108,45 +108,45 @@ describe('Refusals', () => {
   const refusals: readonly {
     readonly code: string;
     readonly when: string;
-    readonly asked: Partial<AllocateRequest>;
+    readonly request: Partial<AllocateRequest>;
     readonly options?: AllocateWorldOptions;
     readonly before?: (world: AllocateWorld) => Promise<unknown>;
   }[] = [
     {
       code: 'Full',
       when: 'nothing is free',
-      asked: { items: [next] },
+      request: { items: [next] },
       before: ({ store }) => store(RANGE_KEYS.primary, { data: fromBits(Array(254).keys()) }),
     },
     {
       code: 'AlreadyAllocated',
       when: 'an address is taken',
-      asked: { items: [ip('10.0.0.9'), ip('10.0.0.9')] },
+      request: { items: [ip('10.0.0.9'), ip('10.0.0.9')] },
     },
-    { code: 'AlreadyAllocated', when: 'a port is taken', asked: { items: [port(30_080), port(30_080)] } },
-    { code: 'NotInRange', when: 'an address is outside', asked: { items: [ip('10.1.0.1')] } },
-    { code: 'NotInRange', when: 'a port is outside', asked: { items: [port(80)] } },
+    { code: 'AlreadyAllocated', when: 'a port is taken', request: { items: [port(30_080), port(30_080)] } },
+    { code: 'NotInRange', when: 'an address is outside', request: { items: [ip('10.1.0.1')] } },
+    { code: 'NotInRange', when: 'a port is outside', request: { items: [port(80)] } },
     {
       code: 'NotReady',
       when: 'no pass has saved the range',
-      asked: { items: [next] },
+      request: { items: [next] },
       before: ({ store }) => store(RANGE_KEYS.primary, { generation: 0 }),
     },
     {
       code: 'MismatchedRange',
       when: 'another range is stored',
-      asked: { items: [next] },
+      request: { items: [next] },
       before: ({ store }) => store(RANGE_KEYS.primary, { range: '10.9.0.0/24' }),
     },
     {
       code: 'BadHold',
       when: 'its end is past',
-      asked: { items: [next], hold: { owner: 'shop', until: '2026-01-31T10:00:00Z' } },
+      request: { items: [next], hold: { owner: 'shop', until: '2026-01-31T10:00:00Z' } },
     },
     {
       code: 'HoldsFull',
       when: 'there is no room for another',
-      asked: { items: [next] },
+      request: { items: [next] },
       before: ({ store }) => {
         const holds = Array.from({ length: 200 }, (_, index) => ({
           owner: 'shop',
@@ -160,67 +160,70 @@ describe('Refusals', () => {
     {
       code: 'RequestIdTaken',
       when: 'the id is that of another request',
-      asked: { items: [next] },
+      request: { items: [next] },
       before: (world) => world.ask({ items: [port(30_080)] }),
     },
-    { code: 'NotRegistered', when: 'the name is another', asked: { cluster: 'prod-eu-2', items: [next] } },
+    { code: 'NotRegistered', when: 'the name is another', request: { cluster: 'prod-eu-2', items: [next] } },
     {
       code: 'ObserveOnly',
       when: 'passes only observe',
-      asked: { items: [next] },
+      request: { items: [next] },
       options: { spec: { mode: 'observe' } },
     },
     {
       code: 'CallerRefused',
       when: 'the caller has no key',
-      asked: { items: [next] },
+      request: { items: [next] },
       options: { environment: { stack: 'ours' }, spec: { callerKeys: [] } },
     },
     {
       code: 'OtherStack',
       when: 'the cluster is of another stack',
-      asked: { items: [next] },
+      request: { items: [next] },
       options: { environment: { stack: 'ours' } },
       before: ownedByAnother,
     },
     {
       code: 'NoSecondaryRange',
       when: 'the cluster has one range',
-      asked: { items: [{ range: 'secondaryserviceips', next: true }] },
+      request: { items: [{ range: 'secondaryserviceips', next: true }] },
       options: { spec: { serviceClusterIPRanges: [PRIMARY] } },
     },
   ];
 
-  test.each(refusals)('$code says what the page shows, when $when', async ({ code, asked, options, before }) => {
+  test.each(refusals)('$code has the message of the page when $when', async ({ code, request, options, before }) => {
     const world = await theCluster(options);
     await before?.(world);
-    const { error } = await world.ask(asked);
-    expect({ ...error, isSaid: saysSo(code, error?.message ?? '') }).toMatchObject({ code, isSaid: true });
+    const { error } = await world.ask(request);
+    expect({ ...error, isDocumented: isDocumented(code, error?.message ?? '') }).toMatchObject({
+      code,
+      isDocumented: true,
+    });
   });
 
-  test('those of the page are those of the schema', () => {
+  test('the page and the schema have the same codes', () => {
     const { error } = answerJsonSchema()['properties'] as Record<string, { description: string }>;
     const [, codes = ''] = error?.description.split(': ') ?? [];
-    expect([...told.keys()].toSorted()).toEqual(codes.match(/[A-Z]\w+/g)?.toSorted());
+    expect([...documented.keys()].toSorted()).toEqual(codes.match(/[A-Z]\w+/g)?.toSorted());
   });
 });
 
-describe('What could not be finished', () => {
-  /** The first words of an error, as the page has them. */
-  const said = (start: string) =>
+describe('An error of the function', () => {
+  /** The first words of an error on the page. */
+  const words = (start: string) =>
     reference.match(new RegExp(`^- \`(${start}.*?) ?\\.\\.\\.\``, 'm'))?.[1] ?? 'not in the page';
 
-  test('is an error of the function, when the request is none', async () => {
+  test('has the words of the page when the event is no request', async () => {
     const world = await theCluster();
-    await expect(world.ask({ items: [] })).rejects.toThrow(said('The event'));
+    await expect(world.ask({ items: [] })).rejects.toThrow(words('The event'));
   });
 
-  test('is an error of the function, when the table throttles', async () => {
+  test('has the words of the page when the table throttles', async () => {
     const world = await theCluster();
     const busy = new TableError('Throttled', 'The table is busy.');
     const table = { ...world.table, put: () => Promise.reject(busy) };
     const request = { requestId: 'shop-7f3a', items: [{ range: 'serviceips' as const, next: true as const }] };
-    await expect(world.ask(request, table)).rejects.toThrow(said('Throttled'));
+    await expect(world.ask(request, table)).rejects.toThrow(words('Throttled'));
     expect(await world.taken()).toEqual({});
   });
 });
@@ -233,7 +236,7 @@ async function ownedByAnother({ table }: AllocateWorld): Promise<void> {
   await table.put({ ...content, cluster: '#clusters', key: CLUSTER }, previous);
 }
 
-test('its static bands are those of the code', () => {
+test('the static bands of the page are those of the code', () => {
   expect(text).toContain(`\`10.0.0.1\` to \`10.0.0.${reservedAddresses(2 ** 8)}\` of a /24`);
   expect(text).toContain(`${reservedAddresses(2 ** 16)} of a /16`);
   expect(text).toContain(`30000 to ${29_999 + reservedPorts(2768)} of the usual`);

@@ -2,16 +2,16 @@ import { parse } from 'yaml';
 import { fromBits } from '../../lib/allocator/snapshot-bytes.ts';
 import { rangeAllocationToStorage } from '../../lib/exchange/range-allocation.ts';
 import type { TaskWorld } from '../support/task-world.ts';
-import type { Deed, Story } from './play-page.ts';
+import type { Action, Story } from './play-page.ts';
 
 const SHOP = '/api/v1/namespaces/shop/services';
 const ADDRESSES = '10.0.0.0/24';
 const FUNCTION = 'kube-bootstrap-controller-prod-allocate';
-const nothing: Deed = () => undefined;
+const nothing: Action = () => undefined;
 
 /**
- * A cluster that allocates through the table and has one Service of its own. The API servers of another had a bitmap,
- * whose Service comes along.
+ * Returns the story of a cluster that allocates through the table and has one Service. Its page also imports the bitmap of
+ * another cluster.
  * @param serviceFile that the page shows.
  */
 export function allocatingStory(serviceFile: string): Story {
@@ -24,7 +24,7 @@ export function allocatingStory(serviceFile: string): Story {
       await world.call('POST', SHOP, { metadata: { name: 'web' }, spec: web });
       await world.tick();
     },
-    given: {
+    random: {
       'kbctl allocate ip prod-eu-1 --hold 1h --owner shop': /^10\.0\.0\.\d+$/m,
       'kbctl get holds prod-eu-1': /10\.0\.0\.(?!9 )\d+(?= )/,
     },

@@ -3,12 +3,12 @@ import { isWhatIsPrinted } from '../support/console-blocks.ts';
 
 const LEASES = 'ADDRESS   ENDS\n10.0.0.1   in 9m58s\n';
 
-describe('a page says what is printed', () => {
+describe('a page shows what is printed', () => {
   test.each([
     ['to the letter', 'nothing to do\n', ['nothing to do']],
-    ['with other ages, and columns that are wider for it', LEASES, ['ADDRESS  ENDS', '10.0.0.1  in 14s']],
+    ['with other ages and column widths', LEASES, ['ADDRESS  ENDS', '10.0.0.1  in 14s']],
     ['with other times', 'until 2026-11-21T08:22:12.891Z\n', ['until 2026-01-01T00:00:00Z']],
-    ['with other ports of this machine', 'at http://127.0.0.1:34009/', ['at http://127.0.0.1:1/']],
+    ['with other loopback ports', 'at http://127.0.0.1:34009/', ['at http://127.0.0.1:1/']],
     ['where ... stands for the rest of a line', 'prod-eu-1: http://a (b)\n', ['prod-eu-1: ...']],
     ['where ... stands for lines', 'a\nb\nc\nd\n', ['a', '...', 'd']],
     ['where ... stands for no line', 'a\nd\n', ['a', '...', 'd']],
@@ -18,15 +18,15 @@ describe('a page says what is printed', () => {
   });
 });
 
-describe('a page that is stale', () => {
+describe('a page is stale if it', () => {
   test.each([
     ['shows another number', '3 Services seen\n', ['4 Services seen']],
     ['shows another address', '10.0.0.1\n', ['10.0.0.2']],
     ['lacks a line at the end', 'a\nb\n', ['a']],
     ['lacks a line between', 'a\nb\nc\n', ['a', 'c']],
-    ['has a line too much', 'a\n', ['a', 'b']],
-    ['shows nothing where something comes', 'a\n', []],
-    ['has another age where none is', 'none\n', ['4s ago']],
+    ['has an extra line', 'a\n', ['a', 'b']],
+    ['shows no output where there is some', 'a\n', []],
+    ['has an age where none is printed', 'none\n', ['4s ago']],
   ])('%s', (_title, printed, page) => {
     expect(isWhatIsPrinted(printed, page)).toBe(false);
   });

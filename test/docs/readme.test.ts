@@ -16,9 +16,9 @@ const INSTALL_AND_START = 'npm ci && npm start';
 
 let folder: string;
 let start: ReturnType<typeof spawn>;
-let said = '';
+let printed = '';
 
-/* A clone, but for its folder: what runs in the repository itself at the moment is another run. */
+/* Like a clone, in a folder of its own, as another run may use the repository's folder. */
 beforeAll(() => {
   folder = mkdtempSync(join(tmpdir(), 'clone-'));
   for (const name of ['cli', 'package.json']) symlinkSync(join(REPOSITORY, name), join(folder, name));
@@ -32,34 +32,34 @@ beforeAll(() => {
   });
   for (const stream of [start.stdout, start.stderr]) {
     stream?.setEncoding('utf8').on('data', (chunk: string) => {
-      said += chunk;
+      printed += chunk;
     });
   }
 });
 
 afterAll(async () => {
   const ended = start.exitCode === null ? once(start, 'exit') : undefined;
-  // npm with what it started.
+  // The group: npm and the processes that it started.
   if (start.pid !== undefined && ended !== undefined) process.kill(-start.pid, 'SIGINT');
   await ended;
   rmSync(folder, { recursive: true });
 });
 
-test('npm start says what README.md shows', async () => {
+test('npm start prints what README.md shows', async () => {
   const at = blocks.findIndex(({ lines }) => lines.join('\n') === INSTALL_AND_START);
   const shown = blocks[at + 1]?.lines ?? [];
   await eventually(() => {
-    if (shown.length === 0 || !saysThat(said, shown)) throw new Error(`it says\n${said}`);
+    if (shown.length === 0 || !saysThat(printed, shown)) throw new Error(`it prints\n${printed}`);
   });
 });
 
 test('kbctl beside it prints what README.md shows', async () => {
   for (const { commands } of consoleBlocks('README.md', text)) {
     for (const { at, command, output } of commands) {
-      // A moment after the start the first passes are under way.
+      // The first passes may not have ended yet.
       await eventually(async () => {
-        const printed = await run(command);
-        if (!isWhatIsPrinted(printed, output)) throw new Error(`${at}: it prints\n${printed}`);
+        const answer = await run(command);
+        if (!isWhatIsPrinted(answer, output)) throw new Error(`${at}: it prints\n${answer}`);
       });
     }
   }
@@ -79,7 +79,7 @@ function run(command: string): Promise<string> {
   });
 }
 
-/** Without what npm itself said to this process. */
+/** Without npm's variables for this process. */
 function environment(): Record<string, string> {
   const { PATH = '', HOME = '' } = process.env;
   return {

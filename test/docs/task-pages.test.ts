@@ -6,7 +6,7 @@ import { openTaskWorld, type TaskWorld } from '../support/task-world.ts';
 import { playBlock } from './play-page.ts';
 import { STORIES } from './task-stories.ts';
 
-// Each command is a process of its own, on a machine that does other things.
+// Slow machines run many commands.
 jest.setTimeout(120_000);
 
 const FOLDER = 'docs/tasks/';
@@ -45,14 +45,14 @@ describe.each(Object.entries(STORIES))('docs/tasks/%s', (page, story) => {
     await world?.close();
   });
 
-  test('what it shows at a prompt is what comes, from the first command to the last', async () => {
+  test('every command prints what the page shows', async () => {
     const path = `${FOLDER}${page}`;
     for (const block of fencedBlocks(texts.get(path) ?? '')) await playBlock(path, block, story, world);
   });
 
-  test('every command of its story is in it', () => {
+  test('the page has every command of its story', () => {
     const text = texts.get(`${FOLDER}${page}`) ?? '';
-    const told = [...Object.keys(story.elsewhere ?? {}), ...Object.keys(story.after ?? {})];
-    expect(told.filter((command) => !text.includes(command))).toEqual([]);
+    const commands = [...Object.keys(story.elsewhere ?? {}), ...Object.keys(story.after ?? {})];
+    expect(commands.filter((command) => !text.includes(command))).toEqual([]);
   });
 });

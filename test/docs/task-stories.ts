@@ -1,11 +1,11 @@
-import type { Deed, Story } from './play-page.ts';
+import type { Action, Story } from './play-page.ts';
 
 const SHOP = '/api/v1/namespaces/shop/services';
 const BUILT_IN = 'kube-apiserver';
 const ALL = ['203.0.113.10', '203.0.113.11', '203.0.113.12'];
 const OLD_ONES = ALL.slice(1);
-const nothing: Deed = () => undefined;
-const tick: Deed = ({ tick }) => tick();
+const nothing: Action = () => undefined;
+const tick: Action = ({ tick }) => tick();
 
 /** By the page in `docs/tasks`. */
 export const STORIES: Readonly<Record<string, Story>> = {
@@ -107,7 +107,7 @@ export const STORIES: Readonly<Record<string, Story>> = {
       world.writeSpec({ mode: 'observe' });
     },
     elsewhere: {
-      // The first one that is restarted goes, comes back here, and is taken out by those that have not been restarted.
+      // The restarted server leaves, the loop adds it, and the servers that still reconcile remove it.
       '--endpoint-reconciler-type=none': async (world) => {
         await world.publish(BUILT_IN, OLD_ONES);
         await world.tick(40_000);
