@@ -37,7 +37,6 @@ export default class DeploymentPlugin {
 
     const prepare = async () => {
       const { table } = await check();
-      service.provider.environment.DEPLOYED_AT = new Date().toISOString();
       await buildAllocatorLayer(path.join(serviceDir, service.layers.allocator.path));
       const isDeployment = serverless.processedInput.commands.join(' ') === 'deploy';
       if (isDeployment && table === undefined) await useTableLeftBehind();

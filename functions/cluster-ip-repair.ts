@@ -1,5 +1,5 @@
-import { scheduled } from '../lib/dispatch/dispatch.ts';
+import { loopHandler } from '../lib/dispatch/dispatch.ts';
 import { deployed } from '../lib/environment/process-environment.ts';
 import { clusterIpRepair } from '../lib/loops/cluster-ip-repair.ts';
 
-export const handler = deployed(scheduled(clusterIpRepair));
+export const handler = deployed(loopHandler(clusterIpRepair));

@@ -1,5 +1,5 @@
-import { scheduled } from '../lib/dispatch/dispatch.ts';
+import { loopHandler } from '../lib/dispatch/dispatch.ts';
 import { deployed } from '../lib/environment/process-environment.ts';
 import { kubernetesService } from '../lib/loops/kubernetes-service.ts';
 
-export const handler = deployed(scheduled(kubernetesService));
+export const handler = deployed(loopHandler(kubernetesService));

@@ -1,5 +1,5 @@
-import { scheduled } from '../lib/dispatch/dispatch.ts';
+import { loopHandler } from '../lib/dispatch/dispatch.ts';
 import { deployed } from '../lib/environment/process-environment.ts';
 import { nodePortRepair } from '../lib/loops/node-port-repair.ts';
 
-export const handler = deployed(scheduled(nodePortRepair));
+export const handler = deployed(loopHandler(nodePortRepair));

@@ -1,5 +1,5 @@
-import { scheduled } from '../lib/dispatch/dispatch.ts';
+import { loopHandler } from '../lib/dispatch/dispatch.ts';
 import { deployed } from '../lib/environment/process-environment.ts';
 import { systemNamespaces } from '../lib/loops/system-namespaces.ts';
 
-export const handler = deployed(scheduled(systemNamespaces));
+export const handler = deployed(loopHandler(systemNamespaces));

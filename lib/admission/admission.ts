@@ -4,7 +4,7 @@ import type { Pick } from '../allocator/range-allocator.ts';
 import { type ReadSecretText, secretTextReader } from '../aws/store-client.ts';
 import { unlessAborted } from '../runtime/deadline.ts';
 import { DispatchError } from '../runtime/errors.ts';
-import { type Handler, type Invocation, invoked } from '../runtime/invocation.ts';
+import { type Handler, type Invocation, runInvocation } from '../runtime/invocation.ts';
 import { readCluster } from '../table/clusters.ts';
 import { TableError } from '../table/errors.ts';
 import { errorSentence } from '../telemetry/describe-error.ts';
@@ -61,7 +61,7 @@ const GIVING_BACK_MS = 400;
 export function admission(options: AdmissionOptions = {}): AdmissionHandler {
   let known: ReturnType<typeof open> | undefined;
   return (event, context) =>
-    invoked('admission', context, async (invocation) => {
+    runInvocation('admission', context, async (invocation) => {
       known ??= open(options, invocation);
       const request = httpRequestIn(event);
       if ('statusCode' in request) return tellFault(invocation, request, undefined, 'not a request for a review');

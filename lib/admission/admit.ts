@@ -3,7 +3,7 @@ import type { IPFamily } from '../allocator/ip-address.ts';
 import type { Pick } from '../allocator/range-allocator.ts';
 import { RANGE_KEYS, type RangeKey } from '../cluster/spec-ranges.ts';
 import type { Invocation } from '../runtime/invocation.ts';
-import { type RegisteredCluster, readCluster } from '../table/clusters.ts';
+import { otherOwner, type RegisteredCluster, readCluster } from '../table/clusters.ts';
 import type { TableError } from '../table/errors.ts';
 import type { UpdateOptions } from '../table/guaranteed-update.ts';
 import type { KeyValueTable } from '../table/key-value-table.ts';
@@ -68,10 +68,11 @@ export async function admit(clusterName: string, review: Review, options: AdmitO
 
   const cluster = await readCluster(options.table, clusterName);
   if (cluster === undefined) return { outcome: 'notRegistered' };
-  const { spec, owner } = cluster;
+  const { spec } = cluster;
   if (spec.allocator === 'apiserver') return { outcome: 'leftAlone', reason: 'allocator: apiserver' };
-  if (owner !== undefined && options.stack !== undefined && owner.stack !== options.stack) {
-    return { outcome: 'failed', code: 'OtherStack', message: `the cluster belongs to the stack ${owner.stack}` };
+  const owner = otherOwner(cluster, options.stack);
+  if (owner !== undefined) {
+    return { outcome: 'failed', code: 'OtherStack', message: `the cluster belongs to the stack ${owner}` };
   }
   const wanted = plan(configuredFamilies(spec));
   if (isEmpty(wanted)) return { outcome: 'leftAlone' };

@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pick } from '../allocator/range-allocator.ts';
-import { type Handler, type Invocation, invoked } from '../runtime/invocation.ts';
+import { type Handler, type Invocation, runInvocation } from '../runtime/invocation.ts';
 import { TableError } from '../table/errors.ts';
 import type { KeyValueTable } from '../table/key-value-table.ts';
 import { refusalOfUnrepaired } from '../table/run-records.ts';
@@ -34,7 +34,7 @@ const ATTEMPTS = 1_000;
 export function allocation({ pause, pick = randomInt }: AllocationOptions = {}): AllocationHandler {
   const patience = new Patience(pause);
   return (event, context) =>
-    invoked('allocate', context, async (invocation) => {
+    runInvocation('allocate', context, async (invocation) => {
       const request = parseRequest(event);
       const { environment, remainingMs } = invocation;
       const budgetMs = Math.max(0, Math.min(LONGEST_MS, remainingMs() - CLOSING_MS));

@@ -4,7 +4,7 @@ import type { HoldTerms } from '../cluster/hold.ts';
 import { RANGE_KEYS, type RangeKey } from '../cluster/spec-ranges.ts';
 import { nearestName } from '../cluster/values.ts';
 import { callerRefusal } from '../runtime/caller-keys.ts';
-import { listClusters, type RegisteredCluster, readCluster } from '../table/clusters.ts';
+import { listClusters, otherOwner, type RegisteredCluster, readCluster } from '../table/clusters.ts';
 import type { UpdateOptions } from '../table/guaranteed-update.ts';
 import type { KeyValueTable } from '../table/key-value-table.ts';
 import { addressRange, nodePortRange, rangeAllocations } from '../table/range-allocations.ts';
@@ -21,14 +21,15 @@ export async function openCluster(
 ): Promise<RegisteredCluster | Refusal> {
   const cluster = await readCluster(table, name);
   if (cluster === undefined) return notRegistered(table, name);
-  const { spec, owner } = cluster;
+  const { spec } = cluster;
   const message = callerRefusal(spec, callerKey, stack);
   if (message !== undefined) return { code: 'CallerRefused', message };
   if (operation === 'lookUp') return cluster;
-  if (owner !== undefined && stack !== undefined && owner.stack !== stack) {
+  const owner = otherOwner(cluster, stack);
+  if (owner !== undefined) {
     return {
       code: 'OtherStack',
-      message: `cluster ${name} belongs to the stack ${owner.stack}: invoke the allocate function of that one`,
+      message: `cluster ${name} belongs to the stack ${owner}: invoke the allocate function of that one`,
     };
   }
   if (spec.allocator === 'table' && spec.mode === 'observe') {

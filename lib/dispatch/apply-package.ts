@@ -3,9 +3,8 @@ import path from 'node:path';
 import { isNativeError } from 'node:util/types';
 import type { ClusterSpec } from '../cluster/cluster-spec.ts';
 import { LISTING_MS } from '../runtime/budgets.ts';
-import { unlessAborted } from '../runtime/deadline.ts';
 import type { PackagedSpec } from '../runtime/environment.ts';
-import type { Invocation } from '../runtime/invocation.ts';
+import { type Invocation, withinInvocation } from '../runtime/invocation.ts';
 import { parseClusterSpec } from '../spec/parse-cluster-spec.ts';
 import { describeFaults } from '../spec/spec-fault.ts';
 import type { KeyValueTable } from '../table/key-value-table.ts';
@@ -17,7 +16,7 @@ import {
 } from '../table/packaged-registration.ts';
 import { errorSentence } from '../telemetry/describe-error.ts';
 import type { Telemetry } from '../telemetry/telemetry.ts';
-import type { RosterEntry } from './cluster-list.ts';
+import type { ClusterSummary } from './cluster-list.ts';
 
 const FILE_NAME = 'cluster.yml';
 
@@ -41,36 +40,33 @@ function textIn(file: string): string | Error | undefined {
 }
 
 /**
- * Makes the registrations what the package of this function says: its `cluster.yml` is registered, and what an earlier
- * package of the stack held and this one does not is unregistered. A file that is not valid changes nothing. Never
- * throws: what fails is told and counted, and tried again at the next tick.
+ * Registers the `cluster.yml` of this function's package, and unregisters what only an earlier package of the stack
+ * contained. A file that is not valid changes nothing. Never throws: a failure is logged and counted, and the next tick
+ * tries again.
  * @returns whether any registration changed.
  */
-export async function applyPackage(invocation: Invocation, entries: readonly RosterEntry[]): Promise<boolean> {
+export async function applyPackage(invocation: Invocation, entries: readonly ClusterSummary[]): Promise<boolean> {
   const { environment, telemetry } = invocation;
   const { packaged, stack } = environment;
   if (packaged === undefined || stack === undefined) return false;
   const found = packaged.spec();
   if (found.outcome === 'invalid') {
-    tellFailure(telemetry, found.reason);
+    logFailure(telemetry, found.reason);
     return false;
   }
   const spec = found.outcome === 'spec' ? found.spec : undefined;
   const packager: Packager = { stack, startedAtMs: packaged.startedAtMs, nowMs: environment.nowMs() };
   const gone = entries.filter(({ name, owner }) => owner?.stack === stack && owner.packaged && name !== spec?.name);
-  const deadline = environment.startDeadline(LISTING_MS);
   try {
-    return await unlessAborted(deadline.signal, async () => {
-      const table = environment.table(deadline.signal);
+    return await withinInvocation(invocation, LISTING_MS, async (signal) => {
+      const table = environment.table(signal);
       const registered = spec !== undefined && (await register(table, spec, packager, telemetry));
       const unregistered = await Promise.all(gone.map(({ name }) => unregister(table, name, packager, telemetry)));
       return registered || unregistered.includes(true);
     });
   } catch (error) {
-    tellFailure(telemetry, errorSentence(error));
+    logFailure(telemetry, errorSentence(error));
     return false;
-  } finally {
-    deadline.cancel();
   }
 }
 
@@ -81,11 +77,11 @@ async function register(
   telemetry: Telemetry,
 ): Promise<boolean> {
   const result = await registerPackaged(table, spec, packager);
-  tellRegistration(telemetry, spec.name, result);
+  logRegistration(telemetry, spec.name, result);
   return result.outcome === 'registered';
 }
 
-function tellRegistration(telemetry: Telemetry, cluster: string, result: PackagedOutcome): void {
+function logRegistration(telemetry: Telemetry, cluster: string, result: PackagedOutcome): void {
   switch (result.outcome) {
     case 'unchanged':
       return;
@@ -93,7 +89,7 @@ function tellRegistration(telemetry: Telemetry, cluster: string, result: Package
       telemetry.log('info', 'cluster.yml registered', { cluster, generation: result.cluster.generation });
       return;
     case 'superseded':
-      telemetry.log('info', 'cluster.yml of an earlier deployment left aside', { cluster });
+      telemetry.log('info', 'cluster.yml of an earlier deployment ignored', { cluster });
       return;
     case 'ownedElsewhere':
       telemetry.log('warn', 'cluster.yml not registered: another stack owns the cluster', {
@@ -114,7 +110,7 @@ async function unregister(
   return done;
 }
 
-function tellFailure(telemetry: Telemetry, error: string): void {
+function logFailure(telemetry: Telemetry, error: string): void {
   telemetry.count('failures', 1);
   telemetry.log('error', 'cluster.yml not registered', { errors: error.split('\n') });
 }

@@ -3,7 +3,7 @@ import { type ClusterList, clusterPages, type ListedCluster, type Owner, type Pa
 import type { KeyValueTable } from '../table/key-value-table.ts';
 
 /** A registered cluster, as far as it concerns whoever hands out ticks: thousands of these are in memory at once. */
-export interface RosterEntry {
+export interface ClusterSummary {
   readonly name: string;
   readonly intervalSeconds: Readonly<Record<Loop, number>>;
   readonly publishes: boolean;
@@ -12,9 +12,9 @@ export interface RosterEntry {
   readonly writtenAtMs: number;
 }
 
-export interface Roster {
+export interface ShortClusterList {
   /** In byte order of names. */
-  readonly entries: readonly RosterEntry[];
+  readonly entries: readonly ClusterSummary[];
   readonly unreadable: ClusterList['unreadable'];
   readonly pausedAll: Pause | undefined;
   /** The whole registrations by name, of the first ones alone. */
@@ -22,8 +22,8 @@ export interface Roster {
 }
 
 /** Reads all registrations page by page and keeps `whole` of them as they are. Throws as `clusterPages` does. */
-export async function readRoster(table: KeyValueTable, whole: number): Promise<Roster> {
-  const entries: RosterEntry[] = [];
+export async function readClusterList(table: KeyValueTable, whole: number): Promise<ShortClusterList> {
+  const entries: ClusterSummary[] = [];
   const unreadable: ClusterList['unreadable'][number][] = [];
   const kept = new Map<string, ListedCluster>();
   let pausedAll: Pause | undefined;
@@ -32,13 +32,13 @@ export async function readRoster(table: KeyValueTable, whole: number): Promise<R
     unreadable.push(...page.unreadable);
     for (const cluster of page.clusters) {
       if (kept.size < whole) kept.set(cluster.spec.name, cluster);
-      entries.push(rosterEntry(cluster));
+      entries.push(clusterSummary(cluster));
     }
   }
   return { entries, unreadable, pausedAll, clusters: kept };
 }
 
-export function rosterEntry({ spec, paused, owner, writtenAtMs }: ListedCluster): RosterEntry {
+export function clusterSummary({ spec, paused, owner, writtenAtMs }: ListedCluster): ClusterSummary {
   const { name, intervalSeconds, endpoints } = spec;
   return { name, intervalSeconds, publishes: endpoints.reconciler !== 'none', paused, owner, writtenAtMs };
 }

@@ -6,8 +6,8 @@ import { observeOnly } from '../kubernetes/observe-only.ts';
 import { CALLER_KEY, callerRefusal } from '../runtime/caller-keys.ts';
 import { pause, unlessAborted } from '../runtime/deadline.ts';
 import { DispatchError, eventFaults } from '../runtime/errors.ts';
-import { type Handler, type Invocation, invoked } from '../runtime/invocation.ts';
-import { readCluster } from '../table/clusters.ts';
+import { type Handler, type Invocation, runInvocation } from '../runtime/invocation.ts';
+import { otherOwner, readCluster } from '../table/clusters.ts';
 import { describeError, type ErrorDescription, errorSentence } from '../telemetry/describe-error.ts';
 import type { Telemetry } from '../telemetry/telemetry.ts';
 import { lazyClusterPort } from './lazy-cluster-port.ts';
@@ -34,7 +34,7 @@ export type DeregistrationAnswer =
  * with `stillPublished` when time is over. Safe to repeat. A refusal is an answer.
  */
 export function deregistration(): Handler<DeregistrationAnswer> {
-  return (event, context) => invoked('deregister', context, (invocation) => answer(parse(event), invocation));
+  return (event, context) => runInvocation('deregister', context, (invocation) => answer(parse(event), invocation));
 }
 
 function parse(event: unknown): DeregistrationRequest {
@@ -140,11 +140,12 @@ export async function deregisterAddress(
   if (cluster === undefined) {
     throw new DispatchError('NotRegistered', `No cluster of the name ${asked.cluster} is registered in the table.`);
   }
-  const { spec, owner } = cluster;
+  const { spec } = cluster;
   const refusal = callerRefusal(spec, asked.callerKey, environment.stack);
   if (refusal !== undefined) return { outcome: 'refused', reason: 'callerRefused', message: refusal };
-  if (owner !== undefined && environment.stack !== undefined && owner.stack !== environment.stack) {
-    const message = `cluster ${spec.name} belongs to the stack ${owner.stack}: invoke the deregister function of that one`;
+  const owner = otherOwner(cluster, environment.stack);
+  if (owner !== undefined) {
+    const message = `cluster ${spec.name} belongs to the stack ${owner}: invoke the deregister function of that one`;
     return { outcome: 'refused', reason: 'otherStack', message };
   }
   const observing = spec.mode === 'observe';

@@ -1,30 +1,29 @@
 import { eachOf } from '../cluster/each-of.ts';
 import type { LoopDefinition } from '../loops/pass.ts';
-import { CLOSING_MS, CONCURRENT_PASSES, LISTING_MS } from '../runtime/budgets.ts';
-import { unlessAborted } from '../runtime/deadline.ts';
+import { CONCURRENT_PASSES, LISTING_MS } from '../runtime/budgets.ts';
 import { DispatchError } from '../runtime/errors.ts';
-import { type Handler, type Invocation, invoked } from '../runtime/invocation.ts';
+import { type Handler, type Invocation, runInvocation, withinInvocation } from '../runtime/invocation.ts';
 import { type Pause, readCluster, readPauseOfAll } from '../table/clusters.ts';
 import { errorSentence } from '../telemetry/describe-error.ts';
 import { applyPackage } from './apply-package.ts';
-import { type Roster, readRoster } from './cluster-list.ts';
-import { type Asked, parseEvent } from './event.ts';
+import { readClusterList, type ShortClusterList } from './cluster-list.ts';
+import { type DispatchRequest, parseEvent } from './event.ts';
 import { reportFleet } from './fleet-figures.ts';
 import { logUnstartedPass, someOf } from './log-pass.ts';
-import { type OpenCluster, type Round, type Visit, visitCluster } from './run-pass.ts';
+import { type Attempt, attemptPass, type Batch, type OpenCluster } from './run-pass.ts';
 import { queueTicks, receivedTicks } from './ticks.ts';
 
 /**
- * The handler of a loop's function. One cluster's failure is logged, recorded and part of the summary; only what concerns
+ * Returns the handler of a loop's function. One cluster's failure is logged, recorded and part of the summary; only what concerns
  * them all (the event, the environment, the table) fails the invocation.
  */
-export function scheduled(loop: LoopDefinition): Handler<Summary> {
-  return (event, context) => invoked(loop.id, context, (invocation) => dispatch(loop, event, invocation));
+export function loopHandler(loop: LoopDefinition): Handler<Summary> {
+  return (event, context) => runInvocation(loop.id, context, (invocation) => dispatch(loop, event, invocation));
 }
 
-/** What an invocation came to, for its line in the log. */
-interface Done {
-  readonly visits: readonly NamedVisit[];
+/** What an invocation did, for its line in the log. */
+interface Outcome {
+  readonly attempts: readonly NamedAttempt[];
   /** When what it did was due. */
   readonly dueAtMs?: number;
   /** Messages for later ticks, or for those of others. */
@@ -32,29 +31,29 @@ interface Done {
 }
 
 /**
- * From an event to the passes of one loop: every cluster that is due has its own deadline, and none holds up another
- * or fails the invocation. What comes from a queue never fails it: a message is done with whatever becomes of it.
+ * Runs the passes of one loop that an event asks for. Each cluster that is due has its own deadline; none delays another
+ * or fails the invocation. A message of the queue never fails it either: the next tick is the retry.
  *
  * @throws DispatchError `BadEvent`, and a `TableError` when the clusters cannot be listed.
  */
 export async function dispatch(loop: LoopDefinition, event: unknown, invocation: Invocation): Promise<Summary> {
   const { environment, telemetry } = invocation;
   const beganAtMs = environment.nowMs();
-  const asked = parseEvent(event);
+  const request = parseEvent(event);
   const {
-    visits,
+    attempts,
     dueAtMs = beganAtMs,
     queued,
-  } = await carryOut(loop, asked, invocation).catch((error: unknown) => {
+  } = await carryOut(loop, request, invocation).catch((error: unknown) => {
     telemetry.count('failures', 1);
     throw error;
   });
 
-  // Also where there was nothing to do: that it ran is what tells health from silence.
+  // Also where there was nothing to do: alarms tell health from silence by it.
   telemetry.count('passes', 0);
   telemetry.count('failures', 0);
-  const summary = summaryOf(visits);
-  const { paused, unreached, unregistered } = withoutPass(visits);
+  const summary = summaryOf(attempts);
+  const { paused, unreached, unregistered } = withoutPass(attempts);
   const durationMs = environment.nowMs() - beganAtMs;
   const lateMs = beganAtMs - dueAtMs;
   const level = unreached === undefined ? 'info' : 'error';
@@ -63,61 +62,64 @@ export async function dispatch(loop: LoopDefinition, event: unknown, invocation:
   return summary;
 }
 
-function carryOut(loop: LoopDefinition, asked: Asked, invocation: Invocation): Promise<Done> {
-  switch (asked.kind) {
+function carryOut(loop: LoopDefinition, request: DispatchRequest, invocation: Invocation): Promise<Outcome> {
+  switch (request.kind) {
     case 'schedule':
-      return onSchedule(loop, asked, invocation);
+      return onSchedule(loop, request, invocation);
     case 'queue':
-      return onMessages(loop, asked, invocation);
+      return onMessages(loop, request, invocation);
     case 'direct':
-      return onRequest(loop, asked, invocation);
+      return onRequest(loop, request, invocation);
   }
 }
 
 /** By then the next minute's has come: after an outage EventBridge delivers every missed one, for a day. */
 const STALE_MS = 60_000;
 
-/** The minute's invocation: hands out ticks first, so that nothing that hangs here delays them, and then does its own. */
+/** The minute's invocation: queues ticks first, so that nothing that hangs here delays them, and then runs its own passes. */
 async function onSchedule(
   loop: LoopDefinition,
-  { dueAtMs }: Asked & { readonly kind: 'schedule' },
+  { dueAtMs }: DispatchRequest & { readonly kind: 'schedule' },
   invocation: Invocation,
-): Promise<Done> {
+): Promise<Outcome> {
   const lateMs = invocation.environment.nowMs() - dueAtMs;
   if (lateMs > STALE_MS) {
     invocation.telemetry.count('lateTicks', 1);
     invocation.telemetry.log('warn', 'schedule dropped', { lateMs });
-    return { visits: [], dueAtMs };
+    return { attempts: [], dueAtMs };
   }
   const speaksForStack = loop.id === SPEAKS_FOR_STACK && invocation.environment.stack !== undefined;
-  let roster = await rosterInTime(invocation);
-  if (speaksForStack && (await applyPackage(invocation, roster.entries))) roster = await rosterInTime(invocation);
+  let clusterList = await clusterListInTime(invocation);
+  if (speaksForStack && (await applyPackage(invocation, clusterList.entries)))
+    clusterList = await clusterListInTime(invocation);
 
-  const { own, queued } = await queueTicks(loop.id, roster.entries, dueAtMs, invocation);
-  const round: Round = { loop, force: false, pausedAll: roster.pausedAll, ...invocation };
-  const visits = [...tellUnusable(round, roster.unreadable), ...(await visitAll(round, own, roster))];
-  if (speaksForStack) await reportFleet(invocation, roster);
-  return { visits, dueAtMs, ...(queued > 0 && { queued }) };
+  const { own, queued } = await queueTicks(loop.id, clusterList.entries, dueAtMs, invocation);
+  const batch: Batch = { loop, force: false, pausedAll: clusterList.pausedAll, ...invocation };
+  const attempts = [...logUnusable(batch, clusterList.unreadable), ...(await attemptAll(batch, own, clusterList))];
+  if (speaksForStack) await reportFleet(invocation, clusterList);
+  return { attempts, dueAtMs, ...(queued > 0 && { queued }) };
 }
 
-/** The loop whose function also does what is to be done once a minute for the whole stack: others would only disagree. */
+/** The loop whose function also does what the whole stack needs once a minute: others would only disagree. */
 const SPEAKS_FOR_STACK = 'kubernetes-service';
 
 async function onMessages(
   loop: LoopDefinition,
-  { bodies }: Asked & { readonly kind: 'queue' },
+  { bodies }: DispatchRequest & { readonly kind: 'queue' },
   invocation: Invocation,
-): Promise<Done> {
+): Promise<Outcome> {
   const { environment, telemetry } = invocation;
   const { names, dueAtMs } = receivedTicks(loop.id, bodies, environment.nowMs(), telemetry);
-  if (names.length === 0) return { visits: [] };
+  if (names.length === 0) return { attempts: [] };
   const due = { ...(dueAtMs !== undefined && { dueAtMs }) };
   try {
-    const pausedAll = await listInTime(invocation, (signal) => readPauseOfAll(environment.table(signal)));
-    const round: Round = { loop, force: false, pausedAll, ...invocation };
+    const pausedAll = await withinInvocation(invocation, LISTING_MS, (signal) =>
+      readPauseOfAll(environment.table(signal)),
+    );
+    const batch: Batch = { loop, force: false, pausedAll, ...invocation };
     return {
-      visits: await visitAll(
-        round,
+      attempts: await attemptAll(
+        batch,
         names.map((name) => ({ name })),
       ),
       ...due,
@@ -125,77 +127,65 @@ async function onMessages(
   } catch (error) {
     telemetry.log('error', 'tick failed', { errors: [errorSentence(error)] });
     for (const name of names) logUnstartedPass(telemetry, loop.id, name, error);
-    return { visits: names.map((name) => ({ name, visit: { outcome: 'failed' } })), ...due };
+    return { attempts: names.map((name) => ({ name, attempt: { outcome: 'failed' } })), ...due };
   }
 }
 
-/** Somebody's own call: nothing is queued. */
+/** A direct invocation: nothing is queued. */
 async function onRequest(
   loop: LoopDefinition,
-  { clusters: names, force }: Asked & { readonly kind: 'direct' },
+  { clusters: names, force }: DispatchRequest & { readonly kind: 'direct' },
   invocation: Invocation,
-): Promise<Done> {
-  const roster = await rosterInTime(invocation);
-  const round: Round = { loop, force, pausedAll: roster.pausedAll, ...invocation };
-  const isAsked = ({ name }: { readonly name: string }) => names === undefined || names.includes(name);
-  const broken = roster.unreadable.filter(isAsked);
-  const found = roster.entries.filter(isAsked);
+): Promise<Outcome> {
+  const clusterList = await clusterListInTime(invocation);
+  const batch: Batch = { loop, force, pausedAll: clusterList.pausedAll, ...invocation };
+  const isRequested = ({ name }: { readonly name: string }) => names === undefined || names.includes(name);
+  const broken = clusterList.unreadable.filter(isRequested);
+  const found = clusterList.entries.filter(isRequested);
   const known = new Set([...found, ...broken].map(({ name }) => name));
   const unknown = (names ?? []).filter((name) => !known.has(name));
-  const unusable = [...broken, ...unknown.map((name) => ({ name, error: notRegistered(name, roster) }))];
-  return { visits: [...tellUnusable(round, unusable), ...(await visitAll(round, found, roster))] };
+  const unusable = [...broken, ...unknown.map((name) => ({ name, error: notRegistered(name, clusterList) }))];
+  return { attempts: [...logUnusable(batch, unusable), ...(await attemptAll(batch, found, clusterList))] };
 }
 
-function rosterInTime(invocation: Invocation): Promise<Roster> {
+function clusterListInTime(invocation: Invocation): Promise<ShortClusterList> {
   const { table, clustersPerTick = CONCURRENT_PASSES } = invocation.environment;
-  return listInTime(invocation, (signal) => readRoster(table(signal), clustersPerTick));
-}
-
-async function listInTime<Listed>(
-  { environment, remainingMs }: Invocation,
-  read: (signal: AbortSignal) => Promise<Listed>,
-): Promise<Listed> {
-  const deadline = environment.startDeadline(Math.min(LISTING_MS, Math.max(0, remainingMs() - CLOSING_MS)));
-  try {
-    return await unlessAborted(deadline.signal, () => read(deadline.signal));
-  } finally {
-    deadline.cancel();
-  }
+  return withinInvocation(invocation, LISTING_MS, (signal) => readClusterList(table(signal), clustersPerTick));
 }
 
 /** Clusters that no pass can begin for. */
-function tellUnusable(
-  { loop, telemetry }: Round,
+function logUnusable(
+  { loop, telemetry }: Batch,
   unusable: readonly { readonly name: string; readonly error: Error }[],
-): NamedVisit[] {
+): NamedAttempt[] {
   return unusable.map(({ name, error }) => {
     logUnstartedPass(telemetry, loop.id, name, error);
-    return { name, visit: { outcome: 'failed' } };
+    return { name, attempt: { outcome: 'failed' } };
   });
 }
 
-/** @param roster what is known of them already; the others are read one by one. */
-async function visitAll(
-  round: Round,
+/** @param clusterList registrations that were read already; the others are read one by one. */
+async function attemptAll(
+  batch: Batch,
   clusters: readonly { readonly name: string }[],
-  roster?: Pick<Roster, 'clusters'>,
-): Promise<NamedVisit[]> {
-  const { clustersPerTick = CONCURRENT_PASSES } = round.environment;
+  clusterList?: Pick<ShortClusterList, 'clusters'>,
+): Promise<NamedAttempt[]> {
+  const { clustersPerTick = CONCURRENT_PASSES } = batch.environment;
   return eachOf(clusters, clustersPerTick, async ({ name }) => {
-    const known = roster?.clusters.get(name);
-    const open: OpenCluster = async (signal) => known ?? (await readCluster(round.environment.table(signal), name));
-    return { name, visit: await visitCluster(round, name, open) };
+    const known = clusterList?.clusters.get(name);
+    const open: OpenCluster = async (signal) => known ?? (await readCluster(batch.environment.table(signal), name));
+    return { name, attempt: await attemptPass(batch, name, open) };
   });
 }
 
-function notRegistered(name: string, { entries }: Roster): DispatchError {
+function notRegistered(name: string, { entries }: ShortClusterList): DispatchError {
   const registered = entries.slice(0, 10).map((entry) => entry.name);
   const others = entries.length > registered.length ? ` and ${entries.length - registered.length} more` : '';
   const known = registered.length === 0 ? 'no cluster is' : `registered are ${registered.join(', ')}${others}`;
   return new DispatchError('NotRegistered', `No cluster of the name ${name} is registered in the table: ${known}.`);
 }
 
-/** What became of the clusters that one invocation was for. */
+/** What became of the clusters of one invocation. */
 export interface Summary {
   /** Passes that ran, or should have. */
   readonly passes: number;
@@ -205,16 +195,16 @@ export interface Summary {
   readonly skipped: number;
 }
 
-export interface NamedVisit {
+export interface NamedAttempt {
   readonly name: string;
-  readonly visit: Visit;
+  readonly attempt: Attempt;
 }
 
 type Sentences = readonly string[] | undefined;
 
-function summaryOf(visits: readonly NamedVisit[]): Summary {
-  const count = (...outcomes: Visit['outcome'][]) =>
-    visits.filter(({ visit }) => outcomes.includes(visit.outcome)).length;
+function summaryOf(attempts: readonly NamedAttempt[]): Summary {
+  const count = (...outcomes: Attempt['outcome'][]) =>
+    attempts.filter(({ attempt }) => outcomes.includes(attempt.outcome)).length;
   return {
     passes: count('succeeded', 'failed', 'unreached'),
     failed: count('failed', 'unreached'),
@@ -224,11 +214,13 @@ function summaryOf(visits: readonly NamedVisit[]): Summary {
 
 /** Which clusters had no pass although one was due, for the log line. */
 function withoutPass(
-  visits: readonly NamedVisit[],
+  attempts: readonly NamedAttempt[],
 ): Readonly<Record<'paused' | 'unreached' | 'unregistered', Sentences>> {
-  const paused = visits.flatMap(({ name, visit }) => (visit.outcome === 'paused' ? [sentence(name, visit.pause)] : []));
-  const named = (outcome: Visit['outcome']) =>
-    someOf(visits.flatMap(({ name, visit }) => (visit.outcome === outcome ? [name] : [])));
+  const paused = attempts.flatMap(({ name, attempt }) =>
+    attempt.outcome === 'paused' ? [sentence(name, attempt.pause)] : [],
+  );
+  const named = (outcome: Attempt['outcome']) =>
+    someOf(attempts.flatMap(({ name, attempt }) => (attempt.outcome === outcome ? [name] : [])));
   return { paused: someOf(paused), unreached: named('unreached'), unregistered: named('unregistered') };
 }
 

@@ -24,7 +24,19 @@ export function isDueAtEveryTick(loop: Loop, spec: Intervals): boolean {
   return spec.intervalSeconds[loop] <= SCHEDULE_SECONDS[loop];
 }
 
-/** The pause that holds a cluster's passes now: its own, or the one on all. */
+/** The record of a loop that is due at every tick may be so old: writing each would cost more than the pass. */
+export const RECORD_AT_LEAST_EVERY_MS = 60_000;
+
+/** So many periods without a success, or failures in a row, are too many: for alarms, `kbctl status` and the doctor alike. */
+export const OVERDUE_PERIODS = 3;
+
+/** How long a loop may be without a recorded success before it is overdue. */
+export function overdueAfterMs(loop: Loop, spec: Intervals): number {
+  const unrecordedMs = isDueAtEveryTick(loop, spec) ? RECORD_AT_LEAST_EVERY_MS : 0;
+  return OVERDUE_PERIODS * spec.intervalSeconds[loop] * 1000 + unrecordedMs;
+}
+
+/** Returns the pause of a cluster's passes that is in force now: its own, or that of all clusters. */
 export function pauseInForce(pauses: readonly (Pause | undefined)[], nowMs: number): Pause | undefined {
   return pauses.find((pause) => pause !== undefined && pause.untilMs > nowMs);
 }

@@ -1,8 +1,8 @@
 import * as z from 'zod/mini';
 import { clusterName, DispatchError, eventFaults } from '../runtime/errors.ts';
 
-/** What an event asks for. */
-export type Asked =
+/** What an event requests. */
+export type DispatchRequest =
   /** A tick for all that are registered. */
   | { readonly kind: 'schedule'; readonly dueAtMs: number }
   /** Ticks that were queued, unread. */
@@ -30,16 +30,16 @@ const direct = z.strictObject({
   force: z.optional(z.boolean()),
 });
 
-/** Throws a `DispatchError` of code `BadEvent` for what is no event of a schedule or queue and no direct invocation. */
-export function parseEvent(event: unknown): Asked {
+/** Throws a `DispatchError` of code `BadEvent` for an event that is none of these. */
+export function parseEvent(event: unknown): DispatchRequest {
   const scheduled = schedule.safeParse(event);
   if (scheduled.success) return { kind: 'schedule', dueAtMs: Date.parse(scheduled.data.time) };
   const queued = queue.safeParse(event);
   if (queued.success) return { kind: 'queue', bodies: queued.data.Records.map(({ body }) => body) };
 
-  const asked = direct.safeParse(event);
-  if (!asked.success) throw badEvent(eventFaults(asked.error));
-  const { clusters, force = false } = asked.data;
+  const request = direct.safeParse(event);
+  if (!request.success) throw badEvent(eventFaults(request.error));
+  const { clusters, force = false } = request.data;
   return { kind: 'direct', force, ...(clusters === undefined ? {} : { clusters: [...new Set(clusters)] }) };
 }
 

@@ -1,59 +1,57 @@
 import { LOOPS, type Loop } from '../cluster/cluster-spec.ts';
 import { eachOf } from '../cluster/each-of.ts';
-import { CLOSING_MS, CONCURRENT_READS, FIGURES_MS } from '../runtime/budgets.ts';
-import { unlessAborted } from '../runtime/deadline.ts';
-import type { Invocation } from '../runtime/invocation.ts';
-import type { Pause } from '../table/clusters.ts';
+import { CONCURRENT_READS, FIGURES_MS } from '../runtime/budgets.ts';
+import { type Invocation, withinInvocation } from '../runtime/invocation.ts';
+import { otherOwner, type Pause } from '../table/clusters.ts';
 import { listRunRecords, type RunRecords } from '../table/run-records.ts';
 import { errorSentence } from '../telemetry/describe-error.ts';
 import type { FleetFigure, Telemetry } from '../telemetry/telemetry.ts';
-import type { Roster, RosterEntry } from './cluster-list.ts';
-import { isDueAtEveryTick, pauseInForce } from './due.ts';
+import type { ClusterSummary, ShortClusterList } from './cluster-list.ts';
+import { OVERDUE_PERIODS, overdueAfterMs, pauseInForce } from './due.ts';
 import { someOf } from './log-pass.ts';
-import { RECORD_AT_LEAST_EVERY_MS } from './record-pass.ts';
 
-interface NamedStanding extends Standing {
+interface NamedHealth extends ClusterHealth {
   readonly name: string;
 }
 
 /** Nothing of such a cluster is known to be well. */
-const UNREADABLE: Standing = { paused: false, overdue: [], failing: LOOPS, withoutLiveLease: false };
+const UNREADABLE: ClusterHealth = { paused: false, overdue: [], failing: LOOPS, withoutLiveLease: false };
 
 /**
- * Works out from the run records how the stack's clusters are, counts it, and names those that are not well. Never
- * throws: when the records cannot be read the figures are missing, and whoever watches them sees that.
+ * Counts the stack's clusters by their health, as their run records show it, and logs the unhealthy ones. Never throws:
+ * when the records cannot be read the figures are missing, which alarms see.
  */
-export async function reportFleet(invocation: Invocation, roster: Roster): Promise<void> {
-  const { environment, telemetry, remainingMs } = invocation;
-  const { stack, nowMs } = environment;
-  const ours = roster.entries.filter(({ owner }) => owner === undefined || owner.stack === stack);
-  const moment = { pausedAll: roster.pausedAll, nowMs: nowMs() };
-  const deadline = environment.startDeadline(Math.min(FIGURES_MS, Math.max(0, remainingMs() - CLOSING_MS)));
+export async function reportFleet(
+  invocation: Invocation,
+  { entries, unreadable, pausedAll }: ShortClusterList,
+): Promise<void> {
+  const { environment, telemetry } = invocation;
+  const ours = entries.filter((entry) => otherOwner(entry, environment.stack) === undefined);
+  const moment = { pausedAll, nowMs: environment.nowMs() };
   try {
-    const table = environment.table(deadline.signal);
-    const judge = async (entry: RosterEntry): Promise<NamedStanding> => {
-      const records: RunRecords | undefined = await listRunRecords(table, entry.name);
-      const standing = records === undefined ? UNREADABLE : standingOf(entry, records, moment);
-      return { name: entry.name, ...standing };
-    };
-    const judged = await unlessAborted(deadline.signal, () => eachOf(ours, CONCURRENT_READS, judge));
-    tell(telemetry, [...roster.unreadable.map(({ name }) => ({ name, ...UNREADABLE })), ...judged]);
+    const judged = await withinInvocation(invocation, FIGURES_MS, (signal) => {
+      const table = environment.table(signal);
+      return eachOf(ours, CONCURRENT_READS, async (entry): Promise<NamedHealth> => {
+        const records: RunRecords | undefined = await listRunRecords(table, entry.name);
+        const health = records === undefined ? UNREADABLE : healthOf(entry, records, moment);
+        return { name: entry.name, ...health };
+      });
+    });
+    logFleet(telemetry, [...unreadable.map(({ name }) => ({ name, ...UNREADABLE })), ...judged]);
   } catch (error) {
     telemetry.log('error', 'fleet figures missing', { errors: [errorSentence(error)] });
-  } finally {
-    deadline.cancel();
   }
 }
 
-function tell(telemetry: Telemetry, standings: readonly NamedStanding[]): void {
-  const figures = figuresOf(standings);
+function logFleet(telemetry: Telemetry, clusters: readonly NamedHealth[]): void {
+  const figures = figuresOf(clusters);
   for (const [name, value] of Object.entries(figures)) telemetry.count(name as FleetFigure, value);
   const { clustersOverdue, clustersFailing, clustersWithoutLiveLease } = figures;
   if (clustersOverdue + clustersFailing + clustersWithoutLiveLease === 0) return;
   telemetry.log('warn', 'unhealthy clusters', {
-    overdue: someOf(standings.flatMap(({ name, overdue }) => named(name, overdue))),
-    failing: someOf(standings.flatMap(({ name, failing }) => named(name, failing))),
-    withoutLiveLease: someOf(standings.flatMap(({ name, withoutLiveLease }) => (withoutLiveLease ? [name] : []))),
+    overdue: someOf(clusters.flatMap(({ name, overdue }) => named(name, overdue))),
+    failing: someOf(clusters.flatMap(({ name, failing }) => named(name, failing))),
+    withoutLiveLease: someOf(clusters.flatMap(({ name, withoutLiveLease }) => (withoutLiveLease ? [name] : []))),
   });
 }
 
@@ -62,23 +60,21 @@ function named(name: string, loops: readonly string[]): string[] {
 }
 
 /** One cluster as its run records show it. */
-export interface Standing {
+export interface ClusterHealth {
   readonly paused: boolean;
-  /** Loops without a success for three of their periods. */
+  /** Loops that failed three times in a row, or had no success for three of their periods. */
   readonly overdue: readonly Loop[];
   /** Loops whose last pass failed. */
   readonly failing: readonly Loop[];
   readonly withoutLiveLease: boolean;
 }
 
-const PERIODS = 3;
-
-/** A paused cluster is neither overdue nor failing: nobody runs its passes. */
-export function standingOf(
-  entry: RosterEntry,
+/** A paused cluster is neither overdue nor failing: none of its passes runs. */
+export function healthOf(
+  entry: ClusterSummary,
   records: RunRecords,
   { pausedAll, nowMs }: { readonly pausedAll: Pause | undefined; readonly nowMs: number },
-): Standing {
+): ClusterHealth {
   const pauses = [pausedAll, entry.paused];
   if (pauseInForce(pauses, nowMs) !== undefined) {
     return { paused: true, overdue: [], failing: [], withoutLiveLease: false };
@@ -98,25 +94,19 @@ export function standingOf(
  */
 function isOverdue(
   loop: Loop,
-  entry: RosterEntry,
+  entry: ClusterSummary,
   records: RunRecords,
   { sinceMs, nowMs }: { readonly sinceMs: number; readonly nowMs: number },
 ): boolean {
   const record = records[loop];
-  if (record !== undefined && record.failuresInARow >= PERIODS) return true;
-  return nowMs - Math.max(sinceMs, record?.lastSuccessAtMs ?? 0) > patienceMs(loop, entry);
+  if (record !== undefined && record.failuresInARow >= OVERDUE_PERIODS) return true;
+  return nowMs - Math.max(sinceMs, record?.lastSuccessAtMs ?? 0) > overdueAfterMs(loop, entry);
 }
 
-/** How old the last record of a loop may be before something is wrong. */
-export function patienceMs(loop: Loop, { intervalSeconds }: Pick<RosterEntry, 'intervalSeconds'>): number {
-  const unrecordedMs = isDueAtEveryTick(loop, { intervalSeconds }) ? RECORD_AT_LEAST_EVERY_MS : 0;
-  return PERIODS * intervalSeconds[loop] * 1000 + unrecordedMs;
-}
-
-function figuresOf(standings: readonly Standing[]): Readonly<Record<FleetFigure, number>> {
-  const count = (is: (standing: Standing) => boolean) => standings.filter(is).length;
+function figuresOf(clusters: readonly ClusterHealth[]): Readonly<Record<FleetFigure, number>> {
+  const count = (is: (cluster: ClusterHealth) => boolean) => clusters.filter(is).length;
   return {
-    clustersRegistered: standings.length,
+    clustersRegistered: clusters.length,
     clustersOverdue: count(({ overdue }) => overdue.length > 0),
     clustersFailing: count(({ failing }) => failing.length > 0),
     clustersWithoutLiveLease: count(({ withoutLiveLease }) => withoutLiveLease),

@@ -4,15 +4,15 @@ import { kubernetesService } from '../loops/kubernetes-service.ts';
 import { nodePortRepair } from '../loops/node-port-repair.ts';
 import { systemNamespaces } from '../loops/system-namespaces.ts';
 import type { Handler } from '../runtime/invocation.ts';
-import { type Summary, scheduled } from './dispatch.ts';
+import { loopHandler, type Summary } from './dispatch.ts';
 
 /**
  * Every loop's handler, for a process that runs all of them. In the order of the first invocations: namespaces before
  * what lives in them, ranges before what allocates.
  */
 export const LOOP_HANDLERS: Readonly<Record<Loop, Handler<Summary>>> = {
-  'system-namespaces': scheduled(systemNamespaces),
-  'cluster-ip-repair': scheduled(clusterIpRepair),
-  'node-port-repair': scheduled(nodePortRepair),
-  'kubernetes-service': scheduled(kubernetesService),
+  'system-namespaces': loopHandler(systemNamespaces),
+  'cluster-ip-repair': loopHandler(clusterIpRepair),
+  'node-port-repair': loopHandler(nodePortRepair),
+  'kubernetes-service': loopHandler(kubernetesService),
 };

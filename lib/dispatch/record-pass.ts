@@ -4,11 +4,11 @@ import type { Finding } from '../cluster/finding.ts';
 import type { EventsReport } from '../kubernetes/write-events.ts';
 import type { PassReport } from '../loops/pass.ts';
 import { RECORDING_MS } from '../runtime/budgets.ts';
-import { unlessAborted } from '../runtime/deadline.ts';
+import { withinDeadline } from '../runtime/deadline.ts';
 import type { Environment } from '../runtime/environment.ts';
 import { type ReadRunRecord, type RecordedFinding, type RunRecord, writeRunRecord } from '../table/run-records.ts';
 import { describeError } from '../telemetry/describe-error.ts';
-import { isDueAtEveryTick } from './due.ts';
+import { isDueAtEveryTick, RECORD_AT_LEAST_EVERY_MS } from './due.ts';
 
 /** A pass that ended, one way or the other. */
 export interface EndedPass {
@@ -29,8 +29,6 @@ export interface EndedPass {
   readonly events?: EventsReport;
 }
 
-/** Where the endpoints loop's record may be a little old: telling every pass would cost more than the pass. */
-export const RECORD_AT_LEAST_EVERY_MS = 60_000;
 const MAX_FINDINGS = 20;
 
 function recordOf(pass: EndedPass, previous: RunRecord | undefined): RunRecord {
@@ -75,7 +73,7 @@ export function previousMode(previous: RunRecord | undefined): Mode | undefined 
   return previous.observed ? 'observe' : previous.mode;
 }
 
-/** Whether anybody would miss the record of this pass: it is news, or the one in the table is getting old. */
+/** Whether the record of this pass is news, or the one in the table is getting old. */
 function isWorthRecording(
   loop: Loop,
   spec: ClusterSpec,
@@ -96,7 +94,7 @@ function isEventful({ changes, findings }: PassReport): boolean {
   return changes.length > 0 || findings.length > 0;
 }
 
-/** What later passes and people judge by, figures and times left aside. */
+/** Compares what later passes and people judge by: all but figures and times. */
 function remembersTheSame(record: RunRecord, previous: RunRecord): boolean {
   return (
     record.outcome === previous.outcome &&
@@ -114,14 +112,14 @@ function isOld(previous: RunRecord, nowMs: number): boolean {
 }
 
 export interface RecordOptions {
-  /** Also when nobody would miss it. */
+  /** Also when it is no news. */
   readonly always?: boolean;
 }
 
 /**
  * Writes the record of a pass. Never throws.
  * @param last what was read before the pass
- * @returns the pass, failed when its record could not be written: nobody would know of it, nor what it must remember.
+ * @returns the pass, failed when its record could not be written: what the next pass must know would be lost.
  */
 export async function recordPass(
   environment: Pick<Environment, 'startDeadline' | 'table'>,
@@ -133,16 +131,13 @@ export async function recordPass(
 ): Promise<EndedPass> {
   const record = recordOf(pass, last?.record);
   if (!always && !isWorthRecording(loop, spec, pass, record, last?.record)) return pass;
-  const deadline = environment.startDeadline(RECORDING_MS);
   try {
     // When another pass of the loop was faster its record stands, and the next one reads that.
-    await unlessAborted(deadline.signal, () =>
-      writeRunRecord(environment.table(deadline.signal), spec.name, loop, record, last?.item),
+    await withinDeadline(environment, RECORDING_MS, (signal) =>
+      writeRunRecord(environment.table(signal), spec.name, loop, record, last?.item),
     );
     return pass;
   } catch (error) {
     return { ...pass, errors: [...pass.errors, error] };
-  } finally {
-    deadline.cancel();
   }
 }

@@ -17,8 +17,8 @@ import { isDue, pauseInForce } from './due.ts';
 import { countPass, logPass, logUnstartedPass } from './log-pass.ts';
 import { type EndedPass, previousMode, recordPass } from './record-pass.ts';
 
-/** What all visits of one invocation share. */
-export interface Round extends Invocation {
+/** What all attempts of one invocation share. */
+export interface Batch extends Invocation {
   readonly loop: LoopDefinition;
   /** Passes run although their interval is not over. */
   readonly force: boolean;
@@ -26,7 +26,7 @@ export interface Round extends Invocation {
   readonly pausedAll: Pause | undefined;
 }
 
-export type Visit =
+export type Attempt =
   | { readonly outcome: 'succeeded' | 'failed' | 'notDue' }
   | { readonly outcome: 'paused'; readonly pause: Pause }
   /** It was unregistered since somebody named it. */
@@ -38,8 +38,8 @@ export type Visit =
 export type OpenCluster = (signal: AbortSignal) => Promise<RegisteredCluster | undefined>;
 
 /** Runs the loop's pass for one cluster, if it is due, within its own deadline. Never throws. */
-export async function visitCluster(round: Round, name: string, open: OpenCluster): Promise<Visit> {
-  const { loop, environment, telemetry, remainingMs } = round;
+export async function attemptPass(batch: Batch, name: string, open: OpenCluster): Promise<Attempt> {
+  const { loop, environment, telemetry, remainingMs } = batch;
   const startedAtMs = environment.nowMs();
   const budgetMs = Math.min(PASS_BUDGET_MS[loop.id], remainingMs() - CLOSING_MS);
   if (budgetMs <= 0) {
@@ -51,9 +51,9 @@ export async function visitCluster(round: Round, name: string, open: OpenCluster
   try {
     const cluster = await unlessAborted(signal, () => open(signal));
     if (cluster === undefined) return { outcome: 'unregistered' };
-    const pause = pauseInForce([round.pausedAll, cluster.paused], startedAtMs);
+    const pause = pauseInForce([batch.pausedAll, cluster.paused], startedAtMs);
     if (pause !== undefined) return { outcome: 'paused', pause };
-    return { outcome: await passIfDue(round, cluster, startedAtMs, signal) };
+    return { outcome: await passIfDue(batch, cluster, startedAtMs, signal) };
   } catch (error) {
     logUnstartedPass(telemetry, loop.id, name, error);
     return { outcome: 'failed' };
@@ -63,15 +63,15 @@ export async function visitCluster(round: Round, name: string, open: OpenCluster
 }
 
 async function passIfDue(
-  round: Round,
+  batch: Batch,
   cluster: RegisteredCluster,
   startedAtMs: number,
   signal: AbortSignal,
 ): Promise<'succeeded' | 'failed' | 'notDue' | 'unregistered'> {
-  const { loop, force, environment, telemetry } = round;
+  const { loop, force, environment, telemetry } = batch;
   const { name } = cluster.spec;
   const [owner, last] = await unlessAborted(signal, () =>
-    Promise.all([ownerOf(round, cluster, signal), readRunRecord(environment.table(signal), name, loop.id)]),
+    Promise.all([ownerOf(batch, cluster, signal), readRunRecord(environment.table(signal), name, loop.id)]),
   );
   if (owner === undefined && environment.stack !== undefined) return 'unregistered';
   const isOwner = owner === environment.stack;
@@ -95,7 +95,7 @@ async function passIfDue(
  * is left so. Of a stack, `undefined`: the cluster was unregistered meanwhile.
  */
 async function ownerOf(
-  { environment: { stack, table } }: Round,
+  { environment: { stack, table } }: Batch,
   { owner, spec }: RegisteredCluster,
   signal: AbortSignal,
 ): Promise<string | undefined> {

@@ -1,5 +1,7 @@
-import { type ClusterSpec, LOOPS, type Loop, SCHEDULE_SECONDS } from '../cluster/cluster-spec.ts';
+import { type ClusterSpec, LOOPS, type Loop } from '../cluster/cluster-spec.ts';
 import type { KubernetesObject } from '../cluster/kubernetes-objects.ts';
+import { clusterSummary } from '../dispatch/cluster-list.ts';
+import { healthOf } from '../dispatch/fleet-figures.ts';
 import { foreignSlice } from '../endpoints/endpoint-findings.ts';
 import {
   ENDPOINTS_REF,
@@ -18,31 +20,33 @@ import { unlessAborted } from '../runtime/deadline.ts';
 import type { Environment } from '../runtime/environment.ts';
 import { kubeconfigPlace } from '../runtime/load-kubeconfig.ts';
 import { VERSION } from '../runtime/version.ts';
-import type { RegisteredCluster } from '../table/clusters.ts';
+import type { ListedCluster, Pause } from '../table/clusters.ts';
 import type { KeyValueTable } from '../table/key-value-table.ts';
 import { listLeases } from '../table/leases.ts';
-import { type RunRecord, readRunRecord } from '../table/run-records.ts';
+import { type RunRecord, type RunRecords, readRunRecord } from '../table/run-records.ts';
 import { checkApiServer, checkKubeconfig, checkName, checkProbes, checkRights } from './check-access.ts';
 import { checkService, checkSpec } from './check-spec.ts';
-import { type Check, type DoctorEnvironment, type DoctorLine, fail, failed, looked, ok, warn } from './line.ts';
+import { type Check, checked, type DoctorEnvironment, type DoctorLine, fail, failed, ok, warn } from './line.ts';
 
-export interface Looking {
+export interface CheckContext {
   readonly environment: Environment;
   readonly doctor: DoctorEnvironment;
-  /** Ends every look. */
+  /** The pause of all clusters. */
+  readonly pausedAll: Pause | undefined;
+  /** Ends every check. */
   readonly signal: AbortSignal;
 }
 
-/** All about one cluster. What stands in the way of a look is the one line about it: nothing is looked at behind it. */
-export async function checkCluster(cluster: RegisteredCluster, looking: Looking): Promise<readonly DoctorLine[]> {
-  const { environment, doctor, signal } = looking;
+/** Checks all of one cluster. What prevents a check is the one line about it: nothing that depends on it is checked. */
+export async function checkCluster(cluster: ListedCluster, context: CheckContext): Promise<readonly DoctorLine[]> {
+  const { environment, doctor, pausedAll, signal } = context;
   const { spec } = cluster;
   const nowMs = environment.nowMs();
-  const look = (check: Check, work: () => Promise<readonly DoctorLine[]>) =>
-    looked(check, () => unlessAborted(signal, work));
+  const check = (name: Check, work: () => Promise<readonly DoctorLine[]>) =>
+    checked(name, () => unlessAborted(signal, work));
   const known = [
     ...checkSpec(cluster, environment.stack, nowMs),
-    ...(await look('passes', () => checkPasses(spec, environment.table(signal), nowMs))),
+    ...(await check('passes', () => checkPasses(cluster, pausedAll, environment.table(signal), nowMs))),
   ];
 
   let access: ApiServerAccess;
@@ -66,10 +70,10 @@ export async function checkCluster(cluster: RegisteredCluster, looking: Looking)
     const probe = httpsProber({ access, deadline: signal, userAgent });
     const resolveHost = environment.resolveHost(signal);
     const [kubeconfig, name, server, probes] = await Promise.all([
-      look('kubeconfig', () => checkKubeconfig(access, kubeconfigPlace(spec), nowMs)),
-      look('dns', () => checkName(access, resolveHost)),
-      look('api server', () => checkApiServer(access, review)),
-      look('probe', async () => {
+      check('kubeconfig', () => checkKubeconfig(access, kubeconfigPlace(spec), nowMs)),
+      check('dns', () => checkName(access, resolveHost)),
+      check('api server', () => checkApiServer(access, review)),
+      check('probe', async () => {
         const leases = (await listLeases(environment.table(signal), spec.name)).map(({ lease }) => lease);
         return checkProbes(spec, leases, { probe, resolveHost, signal });
       }),
@@ -77,9 +81,9 @@ export async function checkCluster(cluster: RegisteredCluster, looking: Looking)
     const reached = [...known, ...kubeconfig, ...name, ...server, ...probes];
     if (server.some(({ level }) => level === 'fail')) return reached;
     const inside = await Promise.all([
-      look('rights', () => checkRights(review, spec.mode)),
-      look('service', () => checkService(spec, kubernetes)),
-      look('owner', () => checkOwners(spec, kubernetes, nowMs)),
+      check('rights', () => checkRights(review, spec.mode)),
+      check('service', () => checkService(spec, kubernetes)),
+      check('owner', () => checkOwners(spec, kubernetes, nowMs)),
     ]);
     return [...reached, ...inside.flat()];
   } finally {
@@ -89,28 +93,26 @@ export async function checkCluster(cluster: RegisteredCluster, looking: Looking)
 
 /** As long as the kubernetes-service loop waits at most before it contests again. */
 const RECENT_MS = 15 * 60_000;
-const LET_GO =
+const ONE_WRITER =
   'Let one of them go: start the API servers with --endpoint-reconciler-type=none, or set endpoints.reconciler to none';
 
-/** Who else writes the endpoints of the kubernetes Service. */
+/** Returns the other writers of the endpoints of the kubernetes Service. */
 export async function checkOwners(
   { endpoints: { reconciler } }: ClusterSpec,
   kubernetes: ClusterPort,
   nowMs: number,
 ): Promise<readonly DoctorLine[]> {
-  if (reconciler === 'none') return [ok('owner', 'the spec publishes no endpoints: somebody else does')];
+  if (reconciler === 'none') return [ok('owner', 'the spec publishes no endpoints: endpoints.reconciler is none')];
   const { namespace, name } = KUBERNETES_SERVICE;
   const [endpoints, slices] = await Promise.all([
     kubernetes.get<EndpointsObject>(ENDPOINTS_REF),
     kubernetes.list<EndpointSliceObject>('EndpointSlice', namespace, `${SERVICE_NAME_LABEL}=${name}`),
   ]);
-  const foreign = slices.flatMap(foreignSlice).map(({ message }) => warn('owner', message, LET_GO));
+  const foreign = slices.flatMap(foreignSlice).map(({ message }) => warn('owner', message, ONE_WRITER));
   const found = [endpoints, ...slices].filter((object) => object !== undefined);
   const others = found.flatMap((object) => recentWriters(object, nowMs));
   if (foreign.length + others.length > 0) return [...foreign, ...others];
-  return [
-    ok('owner', `nobody else has written the endpoints of ${namespace}/${name} for ${RECENT_MS / 60_000} minutes`),
-  ];
+  return [ok('owner', `no other writer of the endpoints of ${namespace}/${name} for ${RECENT_MS / 60_000} minutes`)];
 }
 
 function recentWriters({ kind = '', metadata }: KubernetesObject, nowMs: number): DoctorLine[] {
@@ -119,41 +121,41 @@ function recentWriters({ kind = '', metadata }: KubernetesObject, nowMs: number)
   );
   return others.map(({ manager = 'an unknown field manager', time = '' }) => {
     const message = `${kind} ${metadata.namespace ?? ''}/${metadata.name} was written by ${manager} at ${time}`;
-    return warn('owner', message, LET_GO);
+    return warn('owner', message, ONE_WRITER);
   });
 }
 
-const PERIODS = 3;
-/** The record of what runs every ten seconds is written once a minute. */
-const LEAST_PERIOD_MS = 60_000;
-
-/** How the loops fared by their run records. */
+/** Returns how the loops did by their run records, as alarms and `kbctl status` judge it. */
 export async function checkPasses(
-  spec: ClusterSpec,
+  cluster: ListedCluster,
+  pausedAll: Pause | undefined,
   table: KeyValueTable,
   nowMs: number,
 ): Promise<readonly DoctorLine[]> {
-  const looked = await Promise.all(
-    LOOPS.map(async (loop) => passLine(loop, spec, (await readRunRecord(table, spec.name, loop))?.record, nowMs)),
-  );
-  return looked.every(({ level }) => level === 'ok') ? [ok('passes', 'every loop succeeded lately')] : looked;
+  const { name } = cluster.spec;
+  const read = await Promise.all(LOOPS.map(async (loop) => [loop, await readRunRecord(table, name, loop)] as const));
+  const records: RunRecords = Object.fromEntries(read.flatMap(([loop, last]) => (last ? [[loop, last.record]] : [])));
+  const { paused, overdue } = healthOf(clusterSummary(cluster), records, { pausedAll, nowMs });
+  if (paused) return [ok('passes', 'paused: no loop runs')];
+  const lines = LOOPS.map((loop) => passLine(loop, records[loop], overdue.includes(loop), nowMs));
+  return lines.every(({ level }) => level === 'ok') ? [ok('passes', 'every loop succeeded lately')] : lines;
 }
 
-function passLine(loop: Loop, spec: ClusterSpec, record: RunRecord | undefined, nowMs: number): DoctorLine {
+function passLine(loop: Loop, record: RunRecord | undefined, isOverdue: boolean, nowMs: number): DoctorLine {
   if (record === undefined) {
-    return warn('passes', `${loop} never ran`, 'Wait for its schedule, then look at the log of its function');
+    const line = isOverdue ? fail : warn;
+    return line('passes', `${loop} never ran`, 'Wait for its schedule, then read the log of its function');
   }
   const { error, failuresInARow, lastSuccessAtMs, findings } = record;
   if (failuresInARow > 0) {
     const times = failuresInARow === 1 ? 'once' : `${failuresInARow} times in a row`;
     return fail('passes', `${loop} failed ${times}: ${error?.message ?? 'its record does not say why'}`);
   }
-  const periodMs = Math.max(LEAST_PERIOD_MS, spec.intervalSeconds[loop] * 1000, SCHEDULE_SECONDS[loop] * 1000);
-  const sinceMs = nowMs - (lastSuccessAtMs ?? record.startedAtMs);
-  if (sinceMs > PERIODS * periodMs) {
-    const fix = 'Look whether its schedule is enabled, and at the log of its function';
-    return fail('passes', `${loop} has not succeeded for ${Math.round(sinceMs / 60_000)} minutes`, fix);
+  if (isOverdue) {
+    const minutes = Math.round((nowMs - (lastSuccessAtMs ?? record.startedAtMs)) / 60_000);
+    const fix = 'Check that its schedule is enabled, and read the log of its function';
+    return fail('passes', `${loop} has not succeeded for ${minutes} minutes`, fix);
   }
-  const [owners] = findings.filter(({ type }) => type === 'twoOwners');
+  const owners = findings.find(({ type }) => type === 'twoOwners');
   return owners === undefined ? ok('passes', `${loop} succeeded`) : fail('passes', `${loop}: ${owners.message}`);
 }

@@ -3,15 +3,12 @@ import { networkContains, parseCidr } from '../allocator/network.ts';
 import type { ClusterSpec } from '../cluster/cluster-spec.ts';
 import { SERVICE_REF, type ServiceObject } from '../endpoints/objects.ts';
 import type { ClusterPort } from '../kubernetes/cluster-port.ts';
-import type { RegisteredCluster } from '../table/clusters.ts';
+import { otherOwner, type RegisteredCluster } from '../table/clusters.ts';
 import { type DoctorLine, fail, ok, warn } from './line.ts';
 
 /** What a valid spec can still mean otherwise than its writer. */
-export function checkSpec(
-  { spec, paused, owner }: RegisteredCluster,
-  stack: string | undefined,
-  nowMs: number,
-): readonly DoctorLine[] {
+export function checkSpec(cluster: RegisteredCluster, stack: string | undefined, nowMs: number): readonly DoctorLine[] {
+  const { spec, paused } = cluster;
   const { mode, allocator, apiServers, endpoints } = spec;
   const lines = [
     ok(
@@ -24,8 +21,9 @@ export function checkSpec(
       warn('spec', 'nothing is written: it only observes', 'Say mode: enforce when what it would write is right'),
     );
   }
-  if (owner !== undefined && stack !== undefined && owner.stack !== stack) {
-    const message = `it belongs to the stack ${owner.stack}: this one (${stack}) only observes it`;
+  const owner = otherOwner(cluster, stack);
+  if (owner !== undefined) {
+    const message = `it belongs to the stack ${owner}: this one (${stack}) only observes it`;
     const fix = `To let this one write: kbctl cluster take-over ${spec.name} --stack ${stack}`;
     lines.push(warn('spec', message, fix));
   }

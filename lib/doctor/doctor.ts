@@ -1,34 +1,34 @@
 import * as z from 'zod/mini';
 import { eachOf } from '../cluster/each-of.ts';
 import { CONCURRENT_PASSES } from '../runtime/budgets.ts';
-import { unlessAborted } from '../runtime/deadline.ts';
+import { unlessAborted, withinDeadline } from '../runtime/deadline.ts';
 import { clusterName, DispatchError, eventFaults } from '../runtime/errors.ts';
-import { type Handler, type Invocation, invoked } from '../runtime/invocation.ts';
-import { listClusters, type RegisteredCluster } from '../table/clusters.ts';
-import { checkCluster } from './check-cluster.ts';
+import { type Handler, type Invocation, runInvocation } from '../runtime/invocation.ts';
+import { type ListedCluster, listClusters, type Pause } from '../table/clusters.ts';
+import { type CheckContext, checkCluster } from './check-cluster.ts';
 import { checkClock, checkQueues, checkTable } from './check-stack.ts';
-import { type DoctorEnvironment, type DoctorLine, fail, failed, looked, ok, warn } from './line.ts';
+import { checked, type DoctorEnvironment, type DoctorLine, fail, failed, ok, warn } from './line.ts';
 
 export interface DoctorAnswer {
-  /** What concerns them all first, then cluster by cluster. */
+  /** What concerns all clusters first, then cluster by cluster. */
   readonly lines: readonly DoctorLine[];
   /** No line is a `fail`. */
   readonly ok: boolean;
 }
 
 const CLOSING_MS = 1_000;
-/** The longest that one cluster is looked at. */
+/** The longest that the checks of one cluster take. */
 const CLUSTER_MS = 20_000;
 
 const request = z.strictObject({ cluster: z.optional(clusterName) });
 
-/** The handler of whoever wants to know why it does not work: looks at everything, and changes nothing in a cluster. */
+/** Returns the handler that checks all that the loops need, and changes nothing in a cluster. */
 export function doctor(environmentOf: () => DoctorEnvironment): Handler<DoctorAnswer> {
   return (event, context) =>
-    invoked('doctor', context, async (invocation) => {
+    runInvocation('doctor', context, async (invocation) => {
       const parsed = request.safeParse(event ?? {});
       if (!parsed.success) {
-        const expected = 'The event is not {"cluster": name}, which may be left out to look at all of them';
+        const expected = 'The event is not {"cluster": name}, which may be left out to check all clusters';
         throw new DispatchError('BadEvent', `${expected}: ${eventFaults(parsed.error)}`);
       }
       const lines = await linesOf(parsed.data.cluster, invocation, environmentOf());
@@ -49,36 +49,47 @@ async function linesOf(
   doctor: DoctorEnvironment,
 ): Promise<DoctorLine[]> {
   const { environment, remainingMs } = invocation;
-  const whole = environment.startDeadline(Math.max(0, remainingMs() - CLOSING_MS));
-  const { signal } = whole;
   try {
-    const table = environment.table(signal);
-    const { queues } = doctor;
-    const [ofTable, ofQueues] = await Promise.all([
-      looked('table', () => unlessAborted(signal, () => checkTable(table, environment.nowMs()))),
-      queues === undefined
-        ? []
-        : looked('queue', () => unlessAborted(signal, () => checkQueues(queues.urls, queues.depth, signal))),
-    ]);
-    const skewMs = environment.skewMs?.();
-    const ofClock = skewMs === undefined ? [] : checkClock(skewMs);
-    const common = [...ofTable, ...ofClock, ...ofQueues];
-    if (ofTable.some(({ level }) => level === 'fail')) return common;
-    const { clusters, lines } = await unlessAborted(signal, () => chosen(name, invocation, signal));
-    const checked = await eachOf(clusters, CONCURRENT_PASSES, (cluster) => inTime(cluster, invocation, doctor, signal));
-    return [...common, ...lines, ...checked.flat()];
+    return await withinDeadline(environment, remainingMs() - CLOSING_MS, async (signal) => {
+      const common = await checkStack(invocation, doctor, signal);
+      if (common.some(({ check, level }) => check === 'table' && level === 'fail')) return [...common];
+      const { clusters, lines, pausedAll } = await chosen(name, invocation, signal);
+      const context = { environment, doctor, pausedAll, signal };
+      const ofClusters = await eachOf(clusters, CONCURRENT_PASSES, (cluster) => inTime(cluster, invocation, context));
+      return [...common, ...lines, ...ofClusters.flat()];
+    });
   } catch (error) {
     return [failed('clusters', error)];
-  } finally {
-    whole.cancel();
   }
+}
+
+async function checkStack(
+  { environment }: Invocation,
+  { queues }: DoctorEnvironment,
+  signal: AbortSignal,
+): Promise<readonly DoctorLine[]> {
+  const table = environment.table(signal);
+  const [ofTable, ofQueues] = await Promise.all([
+    checked('table', () => unlessAborted(signal, () => checkTable(table, environment.nowMs()))),
+    queues === undefined
+      ? []
+      : checked('queue', () => unlessAborted(signal, () => checkQueues(queues.urls, queues.depth, signal))),
+  ]);
+  const skewMs = environment.skewMs?.();
+  return [...ofTable, ...(skewMs === undefined ? [] : checkClock(skewMs)), ...ofQueues];
+}
+
+interface ChosenClusters {
+  readonly clusters: readonly ListedCluster[];
+  readonly lines: readonly DoctorLine[];
+  readonly pausedAll: Pause | undefined;
 }
 
 async function chosen(
   name: string | undefined,
   { environment }: Invocation,
   signal: AbortSignal,
-): Promise<{ readonly clusters: readonly RegisteredCluster[]; readonly lines: readonly DoctorLine[] }> {
+): Promise<ChosenClusters> {
   const { clusters, unreadable, pausedAll } = await listClusters(environment.table(signal));
   const lines: DoctorLine[] = [];
   const wanted = <Named>(named: readonly Named[], nameOf: (one: Named) => string) =>
@@ -99,24 +110,23 @@ async function chosen(
   if (found.length + broken.length > 0) {
     const count = found.length + broken.length;
     if (name === undefined) lines.unshift(ok('clusters', count === 1 ? '1 is registered' : `${count} are registered`));
-    return { clusters: found, lines };
+    return { clusters: found, lines, pausedAll };
   }
   const fix = 'Put cluster.yml beside serverless.yml and deploy; its first pass registers it';
   const message = name === undefined ? 'none is registered' : `none of the name ${name} is registered`;
-  return { clusters: [], lines: [...lines, fail('clusters', message, fix)] };
+  return { clusters: [], lines: [...lines, fail('clusters', message, fix)], pausedAll };
 }
 
-/** The lines of one cluster, which carry its name. One that hangs holds up no other. */
+/** Returns the lines of one cluster, which carry its name. One that hangs does not delay the others. */
 async function inTime(
-  cluster: RegisteredCluster,
+  cluster: ListedCluster,
   { environment, remainingMs }: Invocation,
-  doctor: DoctorEnvironment,
-  whole: AbortSignal,
+  context: CheckContext,
 ): Promise<readonly DoctorLine[]> {
   const deadline = environment.startDeadline(Math.max(0, Math.min(CLUSTER_MS, remainingMs() - 2 * CLOSING_MS)));
-  const signal = AbortSignal.any([deadline.signal, whole]);
+  const signal = AbortSignal.any([deadline.signal, context.signal]);
   try {
-    const lines = await looked('time', () => checkCluster(cluster, { environment, doctor, signal }));
+    const lines = await checked('time', () => checkCluster(cluster, { ...context, signal }));
     return lines.map((line) => ({ cluster: cluster.spec.name, ...line }));
   } finally {
     deadline.cancel();

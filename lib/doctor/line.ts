@@ -4,13 +4,13 @@ import { describeError } from '../telemetry/describe-error.ts';
 
 /** What the doctor needs besides the environment of every function. */
 export interface DoctorEnvironment {
-  /** Reads it anew each time: whoever has just corrected it wants to know. */
+  /** Reads it again each time: it may have been corrected just now. */
   readonly loadKubeconfig: LoadKubeconfig;
-  /** Absent, as on a person's machine: which there are is not known, and none is looked at. */
+  /** Absent, as on a developer's machine: the queues are not known, and none is checked. */
   readonly queues?: { readonly urls: readonly string[]; readonly depth: QueueDepth };
 }
 
-/** What is looked at. */
+/** What is checked. */
 export type Check =
   | 'table'
   | 'clock'
@@ -28,9 +28,9 @@ export type Check =
   | 'owner'
   | 'time';
 
-/** One thing that was looked at, and what to do when it is not well. */
+/** The result of one check, and what to do when it failed. */
 export interface DoctorLine {
-  /** Absent: it concerns them all. */
+  /** Absent: it concerns all clusters. */
   readonly cluster?: string;
   readonly check: Check;
   readonly level: 'ok' | 'warn' | 'fail';
@@ -51,15 +51,18 @@ export function fail(check: Check, message: string, fix?: string): DoctorLine {
   return { check, level: 'fail', message, ...(fix !== undefined && { fix }) };
 }
 
-/** What was thrown, as a line: expected errors say themselves what to do. */
+/** Returns what was thrown as a line: the messages of expected errors say what to do. */
 export function failed(check: Check, error: unknown): DoctorLine {
   return fail(check, describeError(error).message);
 }
 
-/** The lines of a look that may throw. */
-export async function looked(check: Check, look: () => Promise<readonly DoctorLine[]>): Promise<readonly DoctorLine[]> {
+/** Returns the lines of a check that may throw. */
+export async function checked(
+  check: Check,
+  work: () => Promise<readonly DoctorLine[]>,
+): Promise<readonly DoctorLine[]> {
   try {
-    return await look();
+    return await work();
   } catch (error) {
     return [failed(check, error)];
   }

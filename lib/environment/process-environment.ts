@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { kubeconfigReader } from '../aws/read-kubeconfig.ts';
-import { createSqsClient, type MessageQueue, sqsQueue, sqsQueueDepth } from '../aws/sqs-queue.ts';
+import { createSqsClient, sqsQueue, sqsQueueDepth } from '../aws/sqs-queue.ts';
 import { readPackagedSpec } from '../dispatch/apply-package.ts';
 import type { DoctorEnvironment } from '../doctor/line.ts';
 import { CONCURRENT_PASSES } from '../runtime/budgets.ts';
@@ -58,7 +58,7 @@ export function environmentFrom(variables: Variables): Environment {
     telemetry: (labels) => powertoolsTelemetry(labels, { clusterDimension }),
     reportingInstance,
     stack,
-    ...(queueUrl !== undefined && queueUrl !== '' && { tickQueue: queueAt(queueUrl, variables) }),
+    ...(queueUrl !== undefined && queueUrl !== '' && { tickQueue: sqsQueue(sqsClientFrom(variables), queueUrl) }),
     clustersPerTick: Number(variables['CLUSTERS_PER_TICK'] ?? CONCURRENT_PASSES),
     packaged: { startedAtMs: nowMs(), spec: once(() => readPackagedSpec(folder)) },
     table: (deadline) => dynamoDbTable({ client, tableName, deadline, nowMs, newWriteId: randomUUID }),
@@ -66,9 +66,9 @@ export function environmentFrom(variables: Variables): Environment {
   return environment;
 }
 
-function queueAt(url: string, variables: Variables): MessageQueue {
-  const endpointIsSet = (variables['AWS_ENDPOINT_URL_SQS'] ?? variables['AWS_ENDPOINT_URL']) !== undefined;
-  return sqsQueue(createSqsClient({ endpointIsSet }), url);
+function sqsClientFrom(variables: Variables): ReturnType<typeof createSqsClient> {
+  const endpointIsSet = Boolean(variables['AWS_ENDPOINT_URL_SQS'] ?? variables['AWS_ENDPOINT_URL']);
+  return createSqsClient({ endpointIsSet });
 }
 
 function once<Result>(make: () => Result): () => Result {
@@ -88,14 +88,13 @@ function required(variables: Variables, name: string): string {
 }
 
 /** `TICK_QUEUE_URLS` names the queues of the ticks, with commas between; without it there are none. */
-export function doctorEnvironmentFrom(variables: Readonly<Record<string, string | undefined>>): DoctorEnvironment {
+export function doctorEnvironmentFrom(variables: Variables): DoctorEnvironment {
   const folder = variables['LAMBDA_TASK_ROOT'] ?? process.cwd();
-  const endpointIsSet = Boolean(variables['AWS_ENDPOINT_URL'] ?? variables['AWS_ENDPOINT_URL_SQS']);
   return {
     loadKubeconfig: kubeconfigLoader(folder, kubeconfigReader(), { refuseLocal: isLambda(variables) }),
     queues: {
       urls: (variables['TICK_QUEUE_URLS'] ?? '').split(',').filter((url) => url !== ''),
-      depth: sqsQueueDepth(createSqsClient({ endpointIsSet })),
+      depth: sqsQueueDepth(sqsClientFrom(variables)),
     },
   };
 }

@@ -1,6 +1,6 @@
 import { type Hold, isOver } from '../cluster/hold.ts';
 import { RANGE_KEYS, type RangeKey, rangesOf, repairLoopOf } from '../cluster/spec-ranges.ts';
-import { RECORD_AT_LEAST_EVERY_MS } from '../dispatch/record-pass.ts';
+import { RECORD_AT_LEAST_EVERY_MS } from '../dispatch/due.ts';
 import { type RegisteredCluster, readCluster } from '../table/clusters.ts';
 import type { KeyValueTable } from '../table/key-value-table.ts';
 import { type ReadRange, readRange } from '../table/ranges.ts';

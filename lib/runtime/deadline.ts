@@ -49,6 +49,20 @@ export async function unlessAborted<T>(signal: AbortSignal, work: () => Promise<
   }
 }
 
+/** Returns what `work` comes to within a deadline of its own, and throws the deadline's reason when that is over. */
+export async function withinDeadline<T>(
+  { startDeadline: start }: { readonly startDeadline: StartDeadline },
+  ms: number,
+  work: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const { signal, cancel } = start(Math.max(0, ms));
+  try {
+    return await unlessAborted(signal, () => work(signal));
+  } finally {
+    cancel();
+  }
+}
+
 /** Waits for the end of a deadline that is a pause, or for the signal. */
 export async function pause({ signal: over, cancel }: Deadline, signal: AbortSignal): Promise<void> {
   const either = AbortSignal.any([over, signal]);

@@ -1,6 +1,8 @@
 import { MOST_SKEW_MS } from '../table/server-clock.ts';
 import { errorSentence } from '../telemetry/describe-error.ts';
 import type { InvocationLabels, Telemetry } from '../telemetry/telemetry.ts';
+import { CLOSING_MS } from './budgets.ts';
+import { withinDeadline } from './deadline.ts';
 import type { Environment } from './environment.ts';
 
 /** One call of a function. */
@@ -24,8 +26,17 @@ export interface InvocationContext extends LambdaContext {
 
 export type Handler<Answer> = (event: unknown, context: InvocationContext) => Promise<Answer>;
 
+/** Returns what `work` comes to within so long, and leaves the invocation time to record and log what happened. */
+export function withinInvocation<T>(
+  { environment, remainingMs }: Invocation,
+  longestMs: number,
+  work: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  return withinDeadline(environment, Math.min(longestMs, remainingMs() - CLOSING_MS), work);
+}
+
 /** Runs a handler's work, logs what failed it, and writes its metrics. */
-export async function invoked<Result>(
+export async function runInvocation<Result>(
   loop: InvocationLabels['loop'],
   context: InvocationContext,
   work: (invocation: Invocation) => Promise<Result>,

@@ -1,19 +1,20 @@
 import { LOOPS, type Loop } from '../cluster/cluster-spec.ts';
-import { rosterEntry } from '../dispatch/cluster-list.ts';
-import { patienceMs, type Standing, standingOf } from '../dispatch/fleet-figures.ts';
+import { clusterSummary } from '../dispatch/cluster-list.ts';
+import { overdueAfterMs } from '../dispatch/due.ts';
+import { type ClusterHealth, healthOf } from '../dispatch/fleet-figures.ts';
 import { type RunRecord, runKey } from '../table/run-records.ts';
 import type { LoopStatus } from './cluster-status.ts';
 import type { StatusInputs } from './status-inputs.ts';
 
 /** What the run records say of the loops, in the words of the fleet's figures and alarms. */
-export interface LoopsStanding extends Standing {
+export interface LoopsStanding extends ClusterHealth {
   /** All four, in the order of LOOPS. */
   readonly loops: readonly LoopStatus[];
 }
 
 export function loopsStanding(inputs: StatusInputs, nowMs: number): LoopsStanding {
   const { cluster, pausedAll, records, unreadable } = inputs;
-  const standing = standingOf(rosterEntry(cluster), records, { pausedAll, nowMs });
+  const standing = healthOf(clusterSummary(cluster), records, { pausedAll, nowMs });
   const isUnknown = (loop: Loop) => unreadable.some(({ key }) => key === runKey(loop));
   const stateOf = (loop: Loop): LoopStatus['state'] => {
     if (standing.paused) return 'paused';
@@ -21,7 +22,7 @@ export function loopsStanding(inputs: StatusInputs, nowMs: number): LoopsStandin
     const record = records[loop];
     if (record === undefined) return 'neverRan';
     const sinceMs = nowMs - record.startedAtMs;
-    if (standing.overdue.includes(loop) && sinceMs > patienceMs(loop, cluster.spec)) return 'late';
+    if (standing.overdue.includes(loop) && sinceMs > overdueAfterMs(loop, cluster.spec)) return 'late';
     return record.outcome === 'failed' ? 'failing' : 'good';
   };
   return {

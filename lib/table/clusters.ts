@@ -48,6 +48,17 @@ export interface ClusterList {
   readonly pausedAll?: Pause;
 }
 
+/**
+ * Returns the stack that owns a cluster, when it is another one than this process's. A process without a stack, as on a
+ * developer's machine, writes with rights of its own.
+ */
+export function otherOwner(
+  { owner }: { readonly owner?: Owner | undefined },
+  stack: string | undefined,
+): string | undefined {
+  return stack === undefined || owner?.stack === stack ? undefined : owner?.stack;
+}
+
 /** The partition of all registrations; no cluster can have this name, nor that of the hold on all. */
 export const CLUSTERS = '#clusters';
 export const ALL_CLUSTERS = '*';

@@ -1,6 +1,13 @@
 import type { ClusterSpec } from '../cluster/cluster-spec.ts';
 import { lostRegistration, registrationIn, sameSpec, successor } from './cluster-registration.ts';
-import { CLUSTERS, clusterContent, type Owner, type RegisteredCluster, tombstoneContent } from './clusters.ts';
+import {
+  CLUSTERS,
+  clusterContent,
+  type Owner,
+  otherOwner,
+  type RegisteredCluster,
+  tombstoneContent,
+} from './clusters.ts';
 import { guaranteedUpdate, type UpdateOptions } from './guaranteed-update.ts';
 import type { KeyValueTable } from './key-value-table.ts';
 
@@ -44,9 +51,8 @@ export async function registerPackaged(
     (current) => {
       const known = current === undefined ? lost : registrationIn(current);
       const before = known?.cluster;
-      if (before?.owner !== undefined && before.owner.stack !== packager.stack) {
-        return { keep: { outcome: 'ownedElsewhere', stack: before.owner.stack } };
-      }
+      const owner = before && otherOwner(before, packager.stack);
+      if (owner !== undefined) return { keep: { outcome: 'ownedElsewhere', stack: owner } };
       if (before?.owner?.packaged !== undefined && sameSpec(before.spec, spec)) {
         return { keep: { outcome: 'unchanged', cluster: before } };
       }

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import { LOOPS } from '../../lib/cluster/cluster-spec.ts';
 import { dispatch } from '../../lib/dispatch/dispatch.ts';
-import { standingOf } from '../../lib/dispatch/fleet-figures.ts';
+import { healthOf } from '../../lib/dispatch/fleet-figures.ts';
 import type { LoopDefinition, PassContext, PassReport } from '../../lib/loops/pass.ts';
 import type { Environment } from '../../lib/runtime/environment.ts';
 import { pauseAllClusters, pauseCluster, takeOverCluster } from '../../lib/table/cluster-registration.ts';
@@ -44,26 +44,26 @@ describe('how a cluster is', () => {
     { name: 'neither has the one of namespaces', seconds: 241, overdue: ['system-namespaces', 'kubernetes-service'] },
     { name: 'nor any', seconds: 601, overdue: LOOPS },
   ])('after $seconds s: $name', ({ seconds, overdue }) => {
-    expect(standingOf(ENTRY, all(RECORD), at(seconds)).overdue).toEqual(overdue);
+    expect(healthOf(ENTRY, all(RECORD), at(seconds)).overdue).toEqual(overdue);
   });
 
   test('three failures in a row are three periods without a success', () => {
-    expect(standingOf(ENTRY, all(failing(2)), at(30))).toMatchObject({ overdue: [], failing: LOOPS });
-    expect(standingOf(ENTRY, all(failing(3)), at(30))).toMatchObject({ overdue: LOOPS, failing: LOOPS });
+    expect(healthOf(ENTRY, all(failing(2)), at(30))).toMatchObject({ overdue: [], failing: LOOPS });
+    expect(healthOf(ENTRY, all(failing(3)), at(30))).toMatchObject({ overdue: LOOPS, failing: LOOPS });
   });
 
   test('one that never ran is given its time from its registration on, and one that was paused from the end of that', () => {
-    expect(standingOf({ ...ENTRY, writtenAtMs: 600_000 }, {}, at(660)).overdue).toEqual([]);
-    expect(standingOf({ ...ENTRY, writtenAtMs: 600_000 }, {}, at(700)).overdue).toEqual(['kubernetes-service']);
+    expect(healthOf({ ...ENTRY, writtenAtMs: 600_000 }, {}, at(660)).overdue).toEqual([]);
+    expect(healthOf({ ...ENTRY, writtenAtMs: 600_000 }, {}, at(700)).overdue).toEqual(['kubernetes-service']);
     const paused = { untilMs: 590_000, reason: 'r', by: 'b' };
-    expect(standingOf({ ...ENTRY, paused }, all(RECORD), at(600)).overdue).toEqual([]);
-    expect(standingOf(ENTRY, all(RECORD), { nowMs: 600_000, pausedAll: paused }).overdue).toEqual([]);
+    expect(healthOf({ ...ENTRY, paused }, all(RECORD), at(600)).overdue).toEqual([]);
+    expect(healthOf(ENTRY, all(RECORD), { nowMs: 600_000, pausedAll: paused }).overdue).toEqual([]);
   });
 
   test('one that is paused is that, and nothing else', () => {
     const paused = { untilMs: 700_000, reason: 'r', by: 'b' };
     const standing = { paused: true, overdue: [], failing: [], withoutLiveLease: false };
-    expect(standingOf({ ...ENTRY, paused }, all(failing(9)), at(600))).toEqual(standing);
+    expect(healthOf({ ...ENTRY, paused }, all(failing(9)), at(600))).toEqual(standing);
   });
 
   test.each([
@@ -73,7 +73,7 @@ describe('how a cluster is', () => {
     { name: 'publishes nothing', counts: { leasesHeld: 0 }, publishes: false, without: false },
   ])('without a live lease is one whose last pass $name: $without', ({ counts, publishes, without }) => {
     const records = { 'kubernetes-service': { ...RECORD, counts: counts as RunRecord['counts'] } };
-    expect(standingOf({ ...ENTRY, publishes }, records, at(10)).withoutLiveLease).toBe(without);
+    expect(healthOf({ ...ENTRY, publishes }, records, at(10)).withoutLiveLease).toBe(without);
   });
 });
 

@@ -87,7 +87,7 @@ describe('a packaged cluster', () => {
     later(10_000);
     await old();
     expect(await registered()).toEqual([['packaged', 5, 1]]);
-    expect(messages()).toContain('cluster.yml of an earlier deployment left aside');
+    expect(messages()).toContain('cluster.yml of an earlier deployment ignored');
   });
 
   test('is put right by whoever is still invoked when the deployment has long been over', async () => {

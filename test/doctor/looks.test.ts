@@ -15,6 +15,7 @@ import type { ProbeReply } from '../../lib/kubernetes/cluster-port.ts';
 import { type CredentialEnd, credentialEnds } from '../../lib/kubernetes/credential-end.ts';
 import type { ApiServerAccess } from '../../lib/kubernetes/kubeconfig.ts';
 import { type Permission, permissionText } from '../../lib/kubernetes/permissions.ts';
+import type { ListedCluster } from '../../lib/table/clusters.ts';
 import { type RunRecord, writeRunRecord } from '../../lib/table/run-records.ts';
 import { makeAuthority } from '../../local/stand-in/certificates.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';
@@ -303,13 +304,15 @@ describe('the spec', () => {
 });
 
 describe('the passes', () => {
+  const CLUSTER: ListedCluster = { spec: aClusterSpec(), generation: 1, rangesGeneration: 1, writtenAtMs: 0 };
+
   async function afterPasses(overrides: Partial<RunRecord>) {
     const table = aTable();
     for (const loop of LOOPS) {
       const record = aRunRecord(NOW_MS - 60_000, loop === 'kubernetes-service' ? overrides : {});
       await writeRunRecord(table, 'demo', loop, record, undefined);
     }
-    return checkPasses(aClusterSpec(), table, NOW_MS);
+    return checkPasses(CLUSTER, undefined, table, NOW_MS);
   }
 
   test('of all loops that succeeded are one line', async () => {
@@ -317,7 +320,26 @@ describe('the passes', () => {
   });
 
   test('that never were are warnings', async () => {
-    expect(await checkPasses(aClusterSpec(), aTable(), NOW_MS)).toMatchObject(LOOPS.map(() => ({ level: 'warn' })));
+    const lines = await checkPasses({ ...CLUSTER, writtenAtMs: NOW_MS }, undefined, aTable(), NOW_MS);
+    expect(lines).toMatchObject(LOOPS.map(() => ({ level: 'warn' })));
+  });
+
+  test.each([
+    { ageMs: 89_000, level: 'ok' },
+    { ageMs: 91_000, level: 'fail' },
+  ])('of a loop whose last success is $ageMs ms old are $level, as in the alarm', async ({ ageMs, level }) => {
+    const lines = await afterPasses({ lastSuccessAtMs: NOW_MS - ageMs });
+    expect(lines.find(({ message }) => /every loop|^kubernetes-service/.test(message))).toMatchObject({ level });
+  });
+
+  test('of a paused cluster are not overdue, as in the alarm', async () => {
+    const pause = { untilMs: NOW_MS + HOUR, reason: 'maintenance', by: 'an operator' };
+    for (const [cluster, all] of [
+      [{ ...CLUSTER, paused: pause }, undefined],
+      [CLUSTER, pause],
+    ] as const) {
+      expect(await checkPasses(cluster, all, aTable(), NOW_MS)).toMatchObject([{ level: 'ok' }]);
+    }
   });
 
   test.each<{ title: string; overrides: Partial<RunRecord>; message: string }>([

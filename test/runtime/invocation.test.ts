@@ -1,11 +1,11 @@
 import { describe, expect, test } from '@jest/globals';
-import { scheduled } from '../../lib/dispatch/dispatch.ts';
+import { loopHandler } from '../../lib/dispatch/dispatch.ts';
 import type { InvocationContext } from '../../lib/runtime/invocation.ts';
 import { TableError } from '../../lib/table/errors.ts';
 import type { DispatchWorld } from '../support/dispatch-world.ts';
 import { aDispatchWorld, aReport } from '../support/dispatch-world.ts';
 
-const handler = scheduled({ id: 'system-namespaces', run: async () => aReport() });
+const handler = loopHandler({ id: 'system-namespaces', run: async () => aReport() });
 
 function contextOf({ environment }: Pick<DispatchWorld, 'environment'>): InvocationContext {
   return { getRemainingTimeInMillis: () => 30_000, awsRequestId: 'request-1', environment };

@@ -1,12 +1,12 @@
 import { heartbeat } from '../../lib/api-servers/heartbeat.ts';
 import { deregistration } from '../../lib/dispatch/deregistration.ts';
-import { scheduled } from '../../lib/dispatch/dispatch.ts';
+import { loopHandler } from '../../lib/dispatch/dispatch.ts';
 import { clusterIpRepair } from '../../lib/loops/cluster-ip-repair.ts';
 import { kubernetesService } from '../../lib/loops/kubernetes-service.ts';
 import { AGENT, CLUSTER, type World } from './world.ts';
 
-const endpoints = scheduled(kubernetesService);
-const repair = scheduled(clusterIpRepair);
+const endpoints = loopHandler(kubernetesService);
+const repair = loopHandler(clusterIpRepair);
 export const deregister = deregistration();
 
 const REPAIR_MS = 180_000;
