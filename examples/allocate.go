@@ -1,4 +1,4 @@
-// Takes a cluster IP and two node ports, before there is a Service.
+// Allocates a cluster IP and two node ports for a Service that does not exist yet.
 //
 //	go run . FUNCTION CLUSTER REQUEST_ID
 package main
@@ -34,7 +34,7 @@ func main() {
 		}
 	}
 	check(json.Unmarshal(reply.Payload, &answer))
-	if reply.FunctionError != nil { // Run it again with the same id: it goes on where it ended.
+	if reply.FunctionError != nil { // Run it again with the same id: it resumes.
 		log.Fatal(answer.ErrorMessage)
 	}
 	if answer.Outcome == "refused" {

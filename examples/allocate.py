@@ -1,4 +1,4 @@
-"""Takes a cluster IP and two node ports, before there is a Service.
+"""Allocates a cluster IP and two node ports for a Service that does not exist yet.
 
     python allocate.py FUNCTION CLUSTER REQUEST_ID
 """
@@ -15,7 +15,7 @@ request = {"requestId": request_id, "cluster": cluster, "operation": "allocate",
 reply = boto3.client("lambda").invoke(FunctionName=function, Payload=json.dumps(request))
 answer = json.load(reply["Payload"])
 
-if "FunctionError" in reply:  # Run it again with the same id: it goes on where it ended.
+if "FunctionError" in reply:  # Run it again with the same id: it resumes.
     sys.exit(answer["errorMessage"])
 if answer["outcome"] == "refused":
     sys.exit(f"{answer['error']['code']}: {answer['error']['message']}")
