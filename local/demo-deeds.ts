@@ -82,7 +82,7 @@ export async function leak({ allocation }: DemoWorld): Promise<{ readonly addres
 /** Takes an address for an owner, without a Service. @returns it. */
 export async function holdAddress({ addresses, nowMs }: DemoWorld, owner: string, seconds: number): Promise<string> {
   const hold = { owner, untilMs: nowMs() + seconds * 1000, takenUpBy: 'owner' } as const;
-  const taken = await addresses.take(['next'], { hold });
+  const taken = await addresses.allocate(['next'], { hold });
   if (taken.outcome === 'refused') throw taken.error;
   return taken.items.join(' ');
 }

@@ -11,7 +11,7 @@ export interface DemoWorld {
   /** Where the API servers take addresses and ports from. */
   readonly allocation: ServiceAllocation;
   /** The primary range, for whoever takes an address without an API server. */
-  readonly addresses: Pick<RangeAllocations<string>, 'take'>;
+  readonly addresses: Pick<RangeAllocations<string>, 'allocate'>;
   readonly apiServers: Pick<ApiServers, 'start' | 'stop'>;
   readonly newUid: () => string;
   readonly nowMs: () => number;

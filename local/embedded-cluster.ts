@@ -36,7 +36,7 @@ export interface EmbeddedCluster {
   readonly standIn: StandInApiServer;
   readonly allocation: ServiceAllocation;
   /** The primary range, in the table. */
-  readonly addresses: Pick<RangeAllocations<string>, 'take'>;
+  readonly addresses: Pick<RangeAllocations<string>, 'allocate'>;
   readonly apiServers: ApiServers;
   /** URL of the first API server. */
   readonly server: string;
@@ -94,7 +94,7 @@ export function embeddedAllocation(
   kind: EmbeddedKind,
   table: KeyValueTable,
   nowMs: () => number,
-): { readonly allocation: ServiceAllocation; readonly addresses: Pick<RangeAllocations<string>, 'take'> } {
+): { readonly allocation: ServiceAllocation; readonly addresses: Pick<RangeAllocations<string>, 'allocate'> } {
   const { serviceClusterIPRanges, serviceNodePortRange } = embeddedSpec(kind, 'none', () => 'http://127.0.0.1');
   const options: TableAllocationOptions = {
     table,

@@ -3,7 +3,7 @@
 import { randomUUID } from 'node:crypto';
 import os from 'node:os';
 import { GetItemCommand, UpdateItemCommand } from '@aws-sdk/client-dynamodb';
-import { allocation, Patience } from '../lib/allocate/allocation.ts';
+import { allocation, Backoff } from '../lib/allocate/allocation.ts';
 import { RANGE_KEYS } from '../lib/cluster/spec-ranges.ts';
 import { parseClusterSpec } from '../lib/spec/parse-cluster-spec.ts';
 import { registerCluster } from '../lib/table/cluster-registration.ts';
@@ -121,9 +121,9 @@ async function bareUpdates(callers: number, requests: number): Promise<Measured>
     }),
   );
   return measure('GetItem and conditional UpdateItem', callers, requests, 1, () => {
-    const patience = new Patience();
+    const backoff = new Backoff();
     return async () => {
-      await patience.begin();
+      await backoff.begin();
       for (;;) {
         const { Item } = await client.send(new GetItemCommand({ TableName, Key, ConsistentRead: true }));
         const n = Number(Item?.['n']?.N);
@@ -143,9 +143,9 @@ async function bareUpdates(callers: number, requests: number): Promise<Measured>
         );
         if (won) break;
         retries += 1;
-        await patience.lost();
+        await backoff.lost();
       }
-      patience.won();
+      backoff.won();
       return 1;
     };
   });

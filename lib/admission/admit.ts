@@ -100,9 +100,9 @@ async function allocate(
   const taken = await takeFor(plan, {
     ranges: openRanges(table, cluster, options),
     closing: openRanges(closingTable, cluster, options),
-    to: { namespace, name },
+    service: { namespace, name },
     isNew: operation === 'CREATE',
-    takeUp: { nowMs: nowMs(), ...(holdOwner !== undefined && { holdOwner }) },
+    claim: { nowMs: nowMs(), ...(holdOwner !== undefined && { holdOwner }) },
     tell,
   });
   if (taken.outcome === 'refused') return refusalOf(name, plan, taken);

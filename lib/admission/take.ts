@@ -9,7 +9,7 @@ import { TableError } from '../table/errors.ts';
 import type { UpdateOptions } from '../table/guaranteed-update.ts';
 import type { KeyValueTable } from '../table/key-value-table.ts';
 import { addressRange, nodePortRange, type RangeAllocations, rangeAllocations } from '../table/range-allocations.ts';
-import type { GiveOptions } from '../table/range-giving.ts';
+import type { ServiceAllocationOptions } from '../table/service-allocations.ts';
 import type { Plan, WantedAddress, WantedPort } from './plan.ts';
 import type { TakenItems } from './response.ts';
 
@@ -51,7 +51,7 @@ function usable<Range>(range: Range | AllocatorError): Range {
   return range;
 }
 
-export interface TakeOptions extends Omit<GiveOptions<never>, 'named'> {
+export interface TakeOptions extends Omit<ServiceAllocationOptions<never>, 'named'> {
   readonly ranges: ClusterRanges;
   /** The same, for a little longer: to give back what was taken when time is over. */
   readonly closing: ClusterRanges;
@@ -74,7 +74,7 @@ export type TakeResult =
  * @throws TableError when nobody can tell. What was taken by then and could not be given back is freed as a leak.
  */
 export async function takeFor(plan: Plan, options: TakeOptions): Promise<TakeResult> {
-  const { ranges, closing, tell, ...give } = options;
+  const { ranges, closing, tell, ...ofService } = options;
   const undos: (() => Promise<void>)[] = [];
   const from = async <Item>(
     of: (each: ClusterRanges) => RangeAllocations<Item>,
@@ -82,8 +82,8 @@ export async function takeFor(plan: Plan, options: TakeOptions): Promise<TakeRes
     named: readonly Item[],
   ) => {
     const wanted = values.map((value) => (value === undefined ? 'next' : { value }));
-    const given = await of(ranges).give(wanted, { ...give, named });
-    if (given.outcome === 'given') undos.push(() => of(closing).takeBack(given.undo));
+    const given = await of(ranges).allocateFor(wanted, { ...ofService, named });
+    if (given.outcome === 'allocated') undos.push(() => of(closing).undo(given.undo));
     return given;
   };
 
@@ -102,7 +102,7 @@ export async function takeFor(plan: Plan, options: TakeOptions): Promise<TakeRes
     if (plan.ports.length === 0) return { outcome: 'taken', items: { addresses, ports: [] } };
     const values = plan.ports.map(({ value }) => value);
     const given = await from((each) => each.ports, values, plan.named.ports);
-    if (given.outcome === 'given') return { outcome: 'taken', items: { addresses, ports: given.items } };
+    if (given.outcome === 'allocated') return { outcome: 'taken', items: { addresses, ports: given.items } };
     await undoAll(undos, tell);
     const port = plan.ports[given.index ?? -1];
     return { outcome: 'refused', error: given.error, ...(port !== undefined && { port }) };

@@ -8,11 +8,11 @@ import { refusalOfUnrepaired } from '../table/run-records.ts';
 import { unwrittenTable } from '../table/unwritten-table.ts';
 import { errorSentence } from '../telemetry/describe-error.ts';
 import { type Answer, type Refusal, refused } from './answer.ts';
+import { executeRequest } from './execute-request.ts';
 import { lookUpItems } from './items.ts';
-import { wantedRanges } from './job.ts';
 import { KEYS, openCluster, openRange } from './open-range.ts';
-import { type AllocateRequest, parseRequest, wantedOf } from './request.ts';
-import { settleRequest } from './settle-request.ts';
+import { type AllocateRequest, parseRequest, requestedItems } from './request.ts';
+import { groupByRange } from './request-context.ts';
 
 export interface AllocationOptions {
   /** Waits so long for others who change the same range. */
@@ -32,7 +32,7 @@ const ATTEMPTS = 1_000;
 
 /** The handler of those who allocate, release and look up through the table. A refusal is an answer. */
 export function allocation({ pause, pick = randomInt }: AllocationOptions = {}): AllocationHandler {
-  const patience = new Patience(pause);
+  const backoff = new Backoff(pause);
   return (event, context) =>
     runInvocation('allocate', context, async (invocation) => {
       const request = parseRequest(event);
@@ -43,13 +43,13 @@ export function allocation({ pause, pick = randomInt }: AllocationOptions = {}):
       const told: Told = { retries: 0, errors: [] };
       const wait = () => {
         told.retries += 1;
-        return patience.lost();
+        return backoff.lost();
       };
       try {
-        if (request.operation !== 'lookUp') await patience.begin();
+        if (request.operation !== 'lookUp') await backoff.begin();
         const options = { pick, update: { attempts: ATTEMPTS, wait } };
         const answer = await answerOf(request, invocation, { signal: deadline.signal, endsAtMs }, options, told);
-        if (request.operation !== 'lookUp') patience.won();
+        if (request.operation !== 'lookUp') backoff.won();
         tell(invocation, answer, told);
         return answer;
       } catch (error) {
@@ -74,22 +74,31 @@ async function answerOf(
   told: Told,
 ): Promise<Answer> {
   const { nowMs, stack } = environment;
-  const wanted = wantedOf(request);
+  const requested = requestedItems(request);
   const refuse = (refusal: Refusal, range?: string) =>
-    refused(request, wanted, refusal, (index) => wanted[index]?.range === range);
+    refused(request, requested, refusal, (index) => requested[index]?.range === range);
   const stored = environment.table(signal);
   const cluster = await openCluster(stored, request, stack);
   if ('code' in cluster) return refuse(cluster);
   const table = request.dryRun === true ? dry(stored, nowMs) : stored;
-  const ranges = wantedRanges(wanted, (name) => openRange(table, cluster, name, options));
+  const ranges = groupByRange(requested, (name) => openRange(table, cluster, name, options));
   if ('refusal' in ranges) return refuse(ranges.refusal, ranges.range);
   const leftBehind = (error: TableError) => void told.errors.push(errorSentence(error));
   const keys = ranges.map(({ name }) => KEYS[name]);
   const unrepaired = () => refusalOfUnrepaired(table, cluster.spec, keys, nowMs());
-  const job = { request, wanted, ranges, table, refusalOfUnrepaired: unrepaired, nowMs, endsAtMs, tell: leftBehind };
+  const context = {
+    request,
+    requested,
+    ranges,
+    table,
+    refusalOfUnrepaired: unrepaired,
+    nowMs,
+    endsAtMs,
+    warn: leftBehind,
+  };
   const dryRun = request.dryRun === true && { dryRun: true as const };
-  if (request.operation === 'lookUp') return { ...(await lookUpItems(job)), ...dryRun };
-  const { answer, replayed } = await settleRequest(job);
+  if (request.operation === 'lookUp') return { ...(await lookUpItems(context)), ...dryRun };
+  const { answer, replayed } = await executeRequest(context);
   return { ...answer, ...(replayed && { replayed }), ...dryRun };
 }
 
@@ -126,7 +135,7 @@ function notFinished({ requestId, operation, dryRun }: AllocateRequest, error: T
   const again =
     operation === 'lookUp' || dryRun === true
       ? 'invoke it again'
-      : 'invoke it again with the same requestId: it goes on where this ended';
+      : 'invoke it again with the same requestId: it resumes where this one ended';
   return new TableError(code, `${code}: request ${requestId} was not finished, ${again}. ${message}`, { cause: error });
 }
 
@@ -138,7 +147,7 @@ const LONGEST_WAIT_MS = 2_000;
  * half as long, and a warm function remembers that for its next invocation: under many callers, who comes new waits like
  * those who wait already, or they would never have their turn.
  */
-export class Patience {
+export class Backoff {
   readonly #pause: (ms: number) => Promise<void>;
   #windowMs = SHORTEST_WAIT_MS;
 

@@ -1,6 +1,6 @@
 import * as z from 'zod/mini';
 import type { HoldTerms } from '../cluster/hold.ts';
-import { type AllocateRequest, RANGE_NAMES, type WantedItem } from './request.ts';
+import { type AllocateRequest, RANGE_NAMES, type RequestedItem } from './request.ts';
 
 const error = z.strictObject({ code: z.string(), message: z.string() });
 
@@ -42,21 +42,21 @@ export interface Refusal {
   readonly message: string;
 }
 
-type Asked = Pick<AllocateRequest, 'requestId' | 'cluster' | 'operation'>;
+type Requester = Pick<AllocateRequest, 'requestId' | 'cluster' | 'operation'>;
 
-export function done({ requestId, cluster, operation }: Asked, items: readonly AnsweredItem[]): Answer {
+export function done({ requestId, cluster, operation }: Requester, items: readonly AnsweredItem[]): Answer {
   return { requestId, cluster, operation, outcome: 'done', items: [...items] };
 }
 
 /** Nothing was done with any of them. `isItsFault` says which of them it is about, if it is about one. */
 export function refused(
-  asked: Asked,
-  wanted: readonly WantedItem[],
+  asked: Requester,
+  requested: readonly RequestedItem[],
   refusal: Refusal,
   isItsFault: (index: number) => boolean = () => false,
 ): Answer {
   const error = errorOf(refusal);
-  const items = wanted.map((each, index): AnsweredItem => {
+  const items = requested.map((each, index): AnsweredItem => {
     return { ...each, outcome: 'refused', ...(isItsFault(index) && { error }) };
   });
   return { ...done(asked, items), outcome: 'refused', error };

@@ -8,12 +8,12 @@ import { listClusters, otherOwner, type RegisteredCluster, readCluster } from '.
 import type { UpdateOptions } from '../table/guaranteed-update.ts';
 import type { KeyValueTable } from '../table/key-value-table.ts';
 import { addressRange, nodePortRange, rangeAllocations } from '../table/range-allocations.ts';
-import type { LookedUp } from '../table/range-draft.ts';
-import type { GiveBackOptions, Given, Taken, TakeUp } from '../table/range-operations.ts';
+import type { ItemState } from '../table/range-draft.ts';
+import type { Allocated, Claim, Released, ReleaseOptions } from '../table/range-operations.ts';
 import type { Refusal } from './answer.ts';
 import type { AllocateRequest, ItemValue, RangeName } from './request.ts';
 
-/** The cluster that a request is about, or why this function does nothing for it. @throws TableError */
+/** Returns the cluster of a request, or why this function refuses it. @throws TableError */
 export async function openCluster(
   table: KeyValueTable,
   { cluster: name, operation, callerKey }: AllocateRequest,
@@ -35,7 +35,7 @@ export async function openCluster(
   if (spec.allocator === 'table' && spec.mode === 'observe') {
     return {
       code: 'ObserveOnly',
-      message: `cluster ${name} has "mode: observe": nothing is allocated or released until its spec says "mode: enforce"`,
+      message: `cluster ${name} has "mode: observe": nothing is allocated or released until its spec has "mode: enforce"`,
     };
   }
   return cluster;
@@ -46,19 +46,19 @@ async function notRegistered(table: KeyValueTable, name: string): Promise<Refusa
   const names = [...clusters.map(({ spec }) => spec.name), ...unreadable.map((one) => one.name)];
   const nearest = nearestName(name, names);
   const hint = nearest === undefined ? '' : `; did you mean ${nearest}?`;
-  return { code: 'NotRegistered', message: `no cluster of the name ${name} is registered${hint}` };
+  return { code: 'NotRegistered', message: `cluster ${name} is not registered${hint}` };
 }
 
 /** A range of a cluster, its items as requests name them. Refusals are returned; what is thrown is a `TableError`. */
 export interface OpenRange {
-  /** Takes what of it the request of the hold does not hold yet: all of it, or nothing more. */
-  take(
-    wanted: readonly (ItemValue | undefined)[],
-    options: { readonly hold: HoldTerms; readonly takeUp?: TakeUp },
-  ): Promise<Taken<ItemValue>>;
-  giveBack(values: readonly ItemValue[], options?: GiveBackOptions): Promise<Given<ItemValue> | AllocatorError>;
+  /** Allocates what the request of the hold does not hold yet: all of it, or nothing more. */
+  allocate(
+    requested: readonly (ItemValue | undefined)[],
+    options: { readonly hold: HoldTerms; readonly claim?: Claim },
+  ): Promise<Allocated<ItemValue>>;
+  release(values: readonly ItemValue[], options?: ReleaseOptions): Promise<Released<ItemValue> | AllocatorError>;
   heldBy(requestId: string): Promise<readonly ItemValue[] | AllocatorError>;
-  lookUp(values: readonly ItemValue[]): Promise<readonly LookedUp[] | AllocatorError>;
+  lookUp(values: readonly ItemValue[]): Promise<readonly ItemState[] | AllocatorError>;
   /** The value in its canonical form, or that it is not in the range. */
   itemOf(value: ItemValue): ItemValue | AllocatorError;
 }
@@ -68,7 +68,7 @@ export interface OpenRangeOptions {
   readonly update: UpdateOptions;
 }
 
-/** Where the ranges of requests are kept. */
+/** The table's keys of the ranges that requests name. */
 export const KEYS = {
   serviceips: RANGE_KEYS.primary,
   secondaryserviceips: RANGE_KEYS.secondary,
@@ -100,13 +100,13 @@ function withValues<Item extends ItemValue>(
 ): OpenRange {
   const allocations = rangeAllocations(table, range, update);
   return {
-    take: (wanted, options) => {
-      const items = wanted.map((value) => (value === undefined ? 'next' : { value: itemOf(value) }));
-      return allocations.take(items, { ...options, again: true });
+    allocate: (requested, options) => {
+      const items = requested.map((value) => (value === undefined ? 'next' : { value: itemOf(value) }));
+      return allocations.allocate(items, { ...options, isRetry: true });
     },
-    giveBack: (values, options) => allocations.giveBack(values.map(itemOf), options),
+    release: (values, options) => allocations.release(values.map(itemOf), options),
     heldBy: (requestId) => allocations.heldBy(requestId),
-    lookUp: (values) => allocations.lookUpEach(values.map(itemOf)),
+    lookUp: (values) => allocations.lookUp(values.map(itemOf)),
     itemOf: (value) => {
       const allocator = range.emptyAllocator();
       const item = allocator.itemOf(String(value));

@@ -64,7 +64,7 @@ export const requestShape = z
 export type AllocateRequest = z.infer<typeof requestShape>;
 
 /** One address or port that is asked for. Without a value: whichever the range gives. */
-export interface WantedItem {
+export interface RequestedItem {
   readonly range: RangeName;
   readonly value?: ItemValue;
 }
@@ -82,9 +82,9 @@ export function parseRequest(event: unknown): AllocateRequest {
 }
 
 /** One for each address and port, in the order asked. */
-export function wantedOf({ items }: Pick<AllocateRequest, 'items'>): readonly WantedItem[] {
+export function requestedItems({ items }: Pick<AllocateRequest, 'items'>): readonly RequestedItem[] {
   return items.flatMap(({ range, value, count = 1 }) =>
-    value === undefined ? Array<WantedItem>(count).fill({ range }) : [{ range, value }],
+    value === undefined ? Array<RequestedItem>(count).fill({ range }) : [{ range, value }],
   );
 }
 
@@ -109,8 +109,8 @@ function itemFaults({ range, value, next, count }: z.infer<typeof item>): Fault[
   }
   const faults: Fault[] = [];
   if (value !== undefined && (typeof value === 'number') !== (range === 'servicenodeports')) {
-    const wanted = range === 'servicenodeports' ? 'the number of a port' : 'the text of an address';
-    faults.push({ message: `is not ${wanted}`, path: ['value'] });
+    const requested = range === 'servicenodeports' ? 'the number of a port' : 'the text of an address';
+    faults.push({ message: `is not ${requested}`, path: ['value'] });
   }
   if (value !== undefined && count !== undefined) faults.push({ message: 'is for "next" alone', path: ['count'] });
   return faults;

@@ -46,8 +46,8 @@ export function isSurelyOver(hold: HoldTerms, nowMs: number): boolean {
   return isOver(hold, nowMs - HOLD_END_MARGIN_MS);
 }
 
-/** Whether a Service may take up what is held. `holdOwner` is the value of its label, if it has one. */
-export function mayTakeUp({ takenUpBy, owner }: HoldTerms, holdOwner: string | undefined): boolean {
+/** Whether a Service may claim what is held. `holdOwner` is the value of its label, if it has one. */
+export function mayClaim({ takenUpBy, owner }: HoldTerms, holdOwner: string | undefined): boolean {
   return takenUpBy === 'any' || holdOwner === owner;
 }
 

@@ -14,8 +14,8 @@ export interface StoredRange extends RangeSnapshot {
   readonly strikes: LeakStrikes;
   /** What is taken without a Service, and by whom. Every item of them is in `data`; none is in two. */
   readonly holds: readonly Hold[];
-  /** What admission gave and no pass has seen in a Service. All of it is in `data`; no item is in two. Absent: nothing. */
-  readonly given?: readonly Given[];
+  /** What admission allocated and no pass has seen in a Service. All of it is in `data`; no item is in two. Absent: nothing. */
+  readonly unclaimed?: readonly Unclaimed[];
 }
 
 /** Items seen taken but without a Service: in one counted pass, or in two. The third frees them. */
@@ -29,16 +29,16 @@ export interface LeakStrikes {
 export const NO_STRIKES: LeakStrikes = { once: new Uint8Array(0), twice: new Uint8Array(0) };
 
 /**
- * What admission gave a Service and no pass has seen with it yet, by bit. The range keeps it with the bits: a Service that
- * is created again gets the same items for as long as they are not freed, and no namespace takes what all others need.
- * Forgetting it is always safe: the Service gets other items.
+ * What admission allocated for one Service and no pass has seen in it yet, by bit. The range keeps it with the bits, so
+ * that a Service that is created again gets the same items until they are freed, and no namespace takes what the others
+ * need. Losing it is always safe: the Service gets other items.
  */
-export interface Given extends ServiceName {
+export interface Unclaimed extends ServiceName {
   /** Counts the reviews that were answered from this. */
   readonly reviews: number;
-  /** What the first review of that name took. A Service may exist with it. */
+  /** What the first review of that name allocated. A Service may exist with it. */
   readonly first: readonly number[];
-  /** What a later creation of that name took: a Service that exists has `first`. */
+  /** What a later creation of that name allocated: a Service that exists has `first`. */
   readonly later: readonly number[];
 }
 
@@ -47,30 +47,29 @@ export interface ServiceName {
   readonly name: string;
 }
 
-export function givenTo(given: readonly Given[], { namespace, name }: ServiceName): Given {
-  const found = given.find((each) => each.name === name && each.namespace === namespace);
+export function unclaimedOf(unclaimed: readonly Unclaimed[], { namespace, name }: ServiceName): Unclaimed {
+  const found = unclaimed.find((each) => each.name === name && each.namespace === namespace);
   return found ?? { namespace, name, reviews: 0, first: [], later: [] };
 }
 
-export function withGiven(given: readonly Given[], next: Given): readonly Given[] {
-  const others = given.filter(({ namespace, name }) => name !== next.name || namespace !== next.namespace);
+export function withUnclaimed(unclaimed: readonly Unclaimed[], next: Unclaimed): readonly Unclaimed[] {
+  const others = unclaimed.filter(({ namespace, name }) => name !== next.name || namespace !== next.namespace);
   return next.first.length + next.later.length === 0 ? others : [...others, next];
 }
 
-/** Only the bits that pass. */
-export function keepGiven(given: readonly Given[], isKept: (bit: number) => boolean): readonly Given[] {
-  return given.flatMap((each) => {
+/** Keeps only the bits that pass. */
+export function keepUnclaimed(unclaimed: readonly Unclaimed[], isKept: (bit: number) => boolean): readonly Unclaimed[] {
+  return unclaimed.flatMap((each) => {
     const [first, later] = [each.first.filter(isKept), each.later.filter(isKept)];
     if (first.length + later.length === 0) return [];
     return first.length + later.length === each.first.length + each.later.length ? each : { ...each, first, later };
   });
 }
 
-/** How many items these Services were given. */
-export function countGiven(given: readonly Given[]): number {
-  return given.reduce((sum, { first, later }) => sum + first.length + later.length, 0);
+export function countUnclaimed(unclaimed: readonly Unclaimed[]): number {
+  return unclaimed.reduce((sum, { first, later }) => sum + first.length + later.length, 0);
 }
 
-export function sameGiven(one: readonly Given[] = [], other: readonly Given[] = []): boolean {
+export function sameUnclaimed(one: readonly Unclaimed[] = [], other: readonly Unclaimed[] = []): boolean {
   return JSON.stringify(one) === JSON.stringify(other);
 }

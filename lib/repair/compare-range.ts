@@ -4,8 +4,8 @@ import { bitsOf, equalBits, fromBits, hasBit, popCount, subtract, union } from '
 import type { Finding } from '../cluster/finding.ts';
 import { sameHolds } from '../cluster/hold.ts';
 import type { ServiceClaim } from '../cluster/kubernetes-objects.ts';
-import type { Given } from '../cluster/stored-range.ts';
-import { keepGiven, NO_STRIKES, type StoredRange, sameGiven } from '../cluster/stored-range.ts';
+import type { Unclaimed } from '../cluster/stored-range.ts';
+import { keepUnclaimed, NO_STRIKES, type StoredRange, sameUnclaimed } from '../cluster/stored-range.ts';
 import type { RangeWords } from './claim-findings.ts';
 import { bitOf, type EndedHold, HeldItems, type HoldJudgement, judgeHolds } from './holds.ts';
 import { type JudgingPass, judgeLeaks, type LeakJudgement, type Leftover } from './leaks.ts';
@@ -92,7 +92,7 @@ export function compareRange<Item>(
   const leftovers = leftoversOf(rebuild, proved);
   const leaks = judgeLeaks(leftovers, rebuilt, words.item, stored?.strikes ?? NO_STRIKES, pass);
   const data = union(union(proved, holds.kept), leaks.kept);
-  const given = stored?.range === range ? unseenOf(stored, data, proved) : [];
+  const unclaimed = stored?.range === range ? unseenOf(stored, data, proved) : [];
   const next: StoredRange = {
     range,
     data,
@@ -100,7 +100,7 @@ export function compareRange<Item>(
     generation,
     strikes: leaks.strikes,
     holds: holds.holds,
-    ...(given.length > 0 && { given }),
+    ...(unclaimed.length > 0 && { unclaimed }),
   };
   const allocated = popCount(data);
   const free = rebuilt.max - allocated;
@@ -127,8 +127,8 @@ export function nothingFree(
 }
 
 /** Returns what admission gave, of what is still taken and that no Service was seen with. */
-export function unseenOf({ given = [] }: StoredRange, data: Uint8Array, proved: Uint8Array): readonly Given[] {
-  return keepGiven(given, (bit) => hasBit(data, bit) && !hasBit(proved, bit));
+export function unseenOf({ unclaimed = [] }: StoredRange, data: Uint8Array, proved: Uint8Array): readonly Unclaimed[] {
+  return keepUnclaimed(unclaimed, (bit) => hasBit(data, bit) && !hasBit(proved, bit));
 }
 
 /** Whether two stored ranges are the same, however their bits are padded. */
@@ -142,7 +142,7 @@ export function sameRange(one: StoredRange, other: StoredRange): boolean {
     equalBits(one.strikes.twice, other.strikes.twice) &&
     sameLastStrike(one.strikes, other.strikes) &&
     sameHolds(one.holds, other.holds) &&
-    sameGiven(one.given, other.given)
+    sameUnclaimed(one.unclaimed, other.unclaimed)
   );
 }
 

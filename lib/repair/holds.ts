@@ -1,7 +1,7 @@
 import type { RangeAllocator } from '../allocator/range-allocator.ts';
 import { fromBits } from '../allocator/snapshot-bytes.ts';
 import type { Finding } from '../cluster/finding.ts';
-import { HOLD_OWNER_LABEL, type Hold, holdsByItem, isSurelyOver, mayTakeUp, withoutHolds } from '../cluster/hold.ts';
+import { HOLD_OWNER_LABEL, type Hold, holdsByItem, isSurelyOver, mayClaim, withoutHolds } from '../cluster/hold.ts';
 import type { ServiceClaim } from '../cluster/kubernetes-objects.ts';
 
 /** An item that was held when the range was read. */
@@ -85,7 +85,7 @@ export function judgeHolds<Item>(
   for (const each of held.items) {
     const { text, hold, bit } = each;
     const claimedBy = held.claimOn(each);
-    if (isSurelyOver(hold, nowMs) || (claimedBy !== undefined && mayTakeUp(hold, claimedBy.holdOwner))) {
+    if (isSurelyOver(hold, nowMs) || (claimedBy !== undefined && mayClaim(hold, claimedBy.holdOwner))) {
       ended.push({ item: text, hold, freedBit: claimedBy === undefined ? bit : undefined });
     } else if (bit === undefined) {
       ended.push({ item: text, hold, freedBit: undefined });

@@ -79,11 +79,11 @@ function isJudgementCurrent(newest: StoredRange, read: StoredRange | undefined):
 function withProved(range: StoredRange, generation: number, proved: Uint8Array): StoredRange {
   const data = union(range.data, proved);
   const leftover = subtract(data, proved);
-  const { given: _, ...rest } = range;
+  const { unclaimed: _, ...rest } = range;
   const { once, twice } = range.strikes;
   const strikes = { ...range.strikes, once: intersect(once, leftover), twice: intersect(twice, leftover) };
-  const given = unseenOf(range, data, proved);
-  return { ...rest, generation, data, strikes, ...(given.length > 0 && { given }) };
+  const unclaimed = unseenOf(range, data, proved);
+  return { ...rest, generation, data, strikes, ...(unclaimed.length > 0 && { unclaimed }) };
 }
 
 function difference(one: Uint8Array, other: Uint8Array): Uint8Array {

@@ -1,4 +1,4 @@
-import { AllocatorError, rangeIsFull } from '../allocator/errors.ts';
+import { AllocatorError } from '../allocator/errors.ts';
 import { ipRangeOf } from '../allocator/ip-range.ts';
 import { portRangeOf } from '../allocator/port-range.ts';
 import type { Pick as PickIndex, RangeAllocator } from '../allocator/range-allocator.ts';
@@ -9,52 +9,52 @@ import type { StoredRange } from '../cluster/stored-range.ts';
 import type { RegisteredCluster } from './clusters.ts';
 import { type Change, guaranteedUpdate, type UpdateOptions } from './guaranteed-update.ts';
 import type { KeyValueTable, Item as TableItem } from './key-value-table.ts';
-import { type LookedUp, RangeDraft } from './range-draft.ts';
-import { type GivenItems, type GiveOptions, giveAll, takeBack, type Undo } from './range-giving.ts';
+import { type ItemState, RangeDraft } from './range-draft.ts';
 import {
-  type GiveBackOptions,
-  type Given,
-  type Held,
-  holdAll,
+  type Allocated,
+  type AllocateOptions,
+  allocateAll,
   itemsHeldBy,
   type Refused,
+  type Released,
+  type ReleaseOptions,
+  type Requested,
   releaseAll,
-  type Taken,
-  type TakeOptions,
-  takeAll,
-  type Wanted,
 } from './range-operations.ts';
 import { decodeRange, rangeContent } from './ranges.ts';
+import {
+  allocateForService,
+  type ServiceAllocation,
+  type ServiceAllocationOptions,
+  type Undo,
+  undoAllocation,
+} from './service-allocations.ts';
 
 /**
  * The allocator over the table (`pkg/registry/core/service/allocator/storage/storage.go`). Each operation is one
- * conditional write, all or nothing. Refusals are returned; what is thrown is a `TableError`, after which nobody can
- * tell whether the operation happened. It is then not to be run again: what was allocated for nobody is freed as a leak
- * or when its hold is over, and what was released may be somebody else's.
+ * conditional write, all or nothing. Refusals are returned. After a `TableError`, which is thrown, the operation may or
+ * may not have happened, and must not be repeated: what was allocated for no Service is freed as a leak or when its hold
+ * is over, and what was released may have another owner.
  */
 export interface RangeAllocations<Item> {
-  allocate(item: Item): Promise<AllocatorError | undefined>;
-  allocateNext(): Promise<{ readonly item: Item } | AllocatorError>;
-  /** With its hold. Releasing what is free, or not in the range, writes nothing. */
-  release(item: Item): Promise<AllocatorError | undefined>;
   /**
-   * Takes every one or none. Values come first, so that no `next` takes one of them; a value that is asked for twice is
-   * refused as allocated. A value whose hold is over is still taken, until a pass has seen that no Service has it.
+   * Allocates every item or none. Values come first, so that no `next` takes one of them; a value that is requested
+   * twice is refused as allocated. A value whose hold is over is still taken, until a pass has seen that no Service has it.
    */
-  take(wanted: readonly Wanted<Item>[], options?: TakeOptions): Promise<Taken<Item>>;
-  /** Releases items with their holds. What was free before is neither released nor kept. */
-  giveBack(items: readonly Item[], options?: GiveBackOptions): Promise<Given<Item> | AllocatorError>;
-  /** Gives a new or changed Service what it lacks, and remembers it until a pass has seen it in the Service. */
-  give(wanted: readonly Wanted<Item>[], options: GiveOptions<Item>): Promise<GivenItems<Item>>;
-  /** Releases what a review was given, if no other review of that Service was answered since. */
-  takeBack(undo: Undo<Item>): Promise<void>;
-  /** What is held under this request. */
+  allocate(requested: readonly Requested<Item>[], options?: AllocateOptions): Promise<Allocated<Item>>;
+  /** Releases items with their holds. What was free before is neither released nor kept; without any, nothing is written. */
+  release(items: readonly Item[], options?: ReleaseOptions): Promise<Released<Item> | AllocatorError>;
+  /** Allocates what a new or changed Service lacks, and records it as unclaimed until a pass has seen it in the Service. */
+  allocateFor(
+    requested: readonly Requested<Item>[],
+    options: ServiceAllocationOptions<Item>,
+  ): Promise<ServiceAllocation<Item>>;
+  /** Releases what a review allocated, if no other review of that Service was answered since. */
+  undo(undo: Undo<Item>): Promise<void>;
+  /** Returns what this request holds. */
   heldBy(requestId: string): Promise<readonly Item[] | AllocatorError>;
-  lookUp(item: Item): Promise<LookedUp | AllocatorError>;
-  /** All at one moment, in the order asked. */
-  lookUpEach(items: readonly Item[]): Promise<readonly LookedUp[] | AllocatorError>;
-  /** Changes the terms of items that the same owner holds. They stay with the request that took them. */
-  hold(items: readonly Item[], terms: Omit<HoldTerms, 'requestId'>): Promise<Held>;
+  /** Returns the state of each item at one moment, in the order of the request. */
+  lookUp(items: readonly Item[]): Promise<readonly ItemState[] | AllocatorError>;
 }
 
 export function rangeAllocations<Item>(
@@ -65,68 +65,36 @@ export function rangeAllocations<Item>(
   const update = <Result>(operation: Operation<Item, Result>): Promise<Result | AllocatorError> =>
     guaranteedUpdate(table, range.cluster, range.key, (current) => changeRange(range, current, operation), options);
 
-  const take = async (wanted: readonly Wanted<Item>[], takeOptions: TakeOptions = {}): Promise<Taken<Item>> => {
-    const values = wanted.map((each) => (each === 'next' ? undefined : each.value));
-    const { hold } = takeOptions;
-    const refusal = refusedWithout(range, hold, values);
-    if (refusal !== undefined) return refusal;
-    if (wanted.length === 0) return { outcome: 'taken', items: [] };
-    return asRefused(await update((draft) => takeAll(draft, wanted, takeOptions)));
-  };
-
-  const giveBack: RangeAllocations<Item>['giveBack'] = async (items, giveBackOptions = {}) => {
-    const refusal = refusalOfMode(range);
-    if (refusal !== undefined) return refusal;
-    const allocator = range.emptyAllocator();
-    const inRange = items.filter((item) => allocator.indexOf(item) !== undefined);
-    if (inRange.length === 0) return { released: [], kept: [] };
-    return update((draft) => releaseAll(draft, inRange, giveBackOptions));
-  };
-
   return {
-    take,
-    giveBack,
-
-    give: async (wanted, giveOptions) => {
-      const values = wanted.map((each) => (each === 'next' ? undefined : each.value));
-      const refusal = refusedWithout(range, undefined, values);
+    allocate: async (requested, allocateOptions = {}) => {
+      const refusal = refusalBeforeReading(range, requested, allocateOptions.hold);
       if (refusal !== undefined) return refusal;
-      return asRefused(await update((draft) => giveAll(draft, wanted, giveOptions)));
+      if (requested.length === 0) return { outcome: 'allocated', items: [] };
+      return asRefused(await update((draft) => allocateAll(draft, requested, allocateOptions)));
     },
 
-    takeBack: async (undo) => {
-      await update((draft) => takeBack(draft, undo));
+    release: async (items, releaseOptions = {}) => {
+      const refusal = refusalOfMode(range);
+      if (refusal !== undefined) return refusal;
+      const allocator = range.emptyAllocator();
+      const inRange = items.filter((item) => allocator.indexOf(item) !== undefined);
+      if (inRange.length === 0) return { released: [], kept: [] };
+      return update((draft) => releaseAll(draft, inRange, releaseOptions));
     },
 
-    allocate: async (item) => {
-      const taken = await take([{ value: item }]);
-      return taken.outcome === 'refused' ? taken.error : undefined;
+    allocateFor: async (requested, serviceOptions) => {
+      const refusal = refusalBeforeReading(range, requested);
+      if (refusal !== undefined) return refusal;
+      return asRefused(await update((draft) => allocateForService(draft, requested, serviceOptions)));
     },
 
-    allocateNext: async () => {
-      const taken = await take(['next']);
-      if (taken.outcome === 'refused') return taken.error;
-      const [item] = taken.items;
-      return item === undefined ? rangeIsFull() : { item };
-    },
-
-    release: async (item) => {
-      const given = await giveBack([item]);
-      return given instanceof AllocatorError ? given : undefined;
+    undo: async (undo) => {
+      await update((draft) => undoAllocation(draft, undo));
     },
 
     heldBy: async (requestId) => refusalOfMode(range) ?? update((draft) => itemsHeldBy(draft, requestId)),
 
-    lookUp: async (item) => refusalOfMode(range) ?? update((draft) => draft.lookUp(item)),
-
-    lookUpEach: async (items) => refusalOfMode(range) ?? update((draft) => items.map((item) => draft.lookUp(item))),
-
-    hold: async (items, terms) => {
-      const refusal = refusedWithout(range, terms, items);
-      if (refusal !== undefined) return refusal;
-      if (items.length === 0) return { outcome: 'held' };
-      return asRefused(await update((draft) => holdAll(draft, items, terms)));
-    },
+    lookUp: async (items) => refusalOfMode(range) ?? update((draft) => items.map((item) => draft.stateOf(item))),
   };
 }
 
@@ -152,16 +120,21 @@ function isRefused(result: unknown): boolean {
   return typeof result === 'object' && result !== null && 'outcome' in result && result.outcome === 'refused';
 }
 
-/** What is refused before the table is asked. */
-function refusedWithout<Item>(
+/** Refuses what needs no read of the table: the wrong allocator, terms that no hold can have, items that are not in the range. */
+function refusalBeforeReading<Item>(
   range: ConfiguredRange<Item>,
-  hold: HoldTerms | undefined,
-  items: readonly (Item | undefined)[],
+  requested: readonly Requested<Item>[],
+  hold?: HoldTerms,
 ): Refused | undefined {
   const refusal = refusalOfMode(range) ?? (hold && badHold(hold));
   if (refusal !== undefined) return { outcome: 'refused', error: refusal };
-  const outside = refusalOfItems(range, items);
-  return outside && { outcome: 'refused', ...outside };
+  const allocator = range.emptyAllocator();
+  for (const [index, each] of requested.entries()) {
+    if (each === 'next' || allocator.indexOf(each.value) !== undefined) continue;
+    const error = allocator.allocate(each.value);
+    if (error !== undefined) return { outcome: 'refused', index, error };
+  }
+  return undefined;
 }
 
 function asRefused<Result>(result: Result | AllocatorError): Result | Refused {
@@ -214,20 +187,6 @@ function refusalOfMode({ allocator, cluster }: ConfiguredRange<unknown>): Alloca
     'NotReady',
     `cluster ${cluster} has "allocator: apiserver": its own API servers allocate and release, not this table`,
   );
-}
-
-/** What is not in the range is refused before the table is asked. `undefined` in the list is passed over. */
-function refusalOfItems<Item>(
-  { emptyAllocator }: ConfiguredRange<Item>,
-  items: readonly (Item | undefined)[],
-): { readonly index: number; readonly error: AllocatorError } | undefined {
-  const allocator = emptyAllocator();
-  for (const [index, item] of items.entries()) {
-    if (item === undefined || allocator.indexOf(item) !== undefined) continue;
-    const error = allocator.allocate(item);
-    if (error !== undefined) return { index, error };
-  }
-  return undefined;
 }
 
 /** `configuredText` is the canonical text of the range that the spec has now. */

@@ -2,25 +2,25 @@ import type { AllocatorError } from '../allocator/errors.ts';
 import type { RangeAllocator } from '../allocator/range-allocator.ts';
 import { fromBits, hasBit, subtract } from '../allocator/snapshot-bytes.ts';
 import { type Hold, type HoldTerms, holdsByItem, withHold, withoutHolds } from '../cluster/hold.ts';
-import { type Given, keepGiven, type StoredRange, withGiven } from '../cluster/stored-range.ts';
+import { keepUnclaimed, type StoredRange, type Unclaimed, withUnclaimed } from '../cluster/stored-range.ts';
 
-/** How an item stands. What is not in the range is neither free nor taken. */
-export type LookedUp =
+/** The state of an item. What is not in the range is neither free nor taken. */
+export type ItemState =
   | { readonly inRange: false }
   | {
       readonly inRange: true;
       readonly taken: boolean;
       /** Counted passes that saw it without a Service. */
       readonly strikes: 0 | 1 | 2;
-      /** `next` gives from the static band only when the dynamic one is full. */
+      /** `next` allocates from the static band only when the dynamic one is full. */
       readonly band: 'static' | 'dynamic';
       /** Over or not. */
       readonly hold?: Hold;
     };
 
 /**
- * A stored range while one operation changes it. Whatever is done to an item clears its strikes, and that admission gave
- * it: both belong to one allocation, and the next owner of an address starts without any.
+ * A stored range while one operation changes it. Every operation on an item clears its strikes and its mark as
+ * unclaimed: both belong to one allocation, and the next owner of an address starts without any.
  */
 export class RangeDraft<Item> {
   readonly #stored: StoredRange;
@@ -29,7 +29,7 @@ export class RangeDraft<Item> {
   readonly #touched = new Set<number>();
   #holds: readonly Hold[];
   #byItem: Map<string, Hold> | undefined;
-  #gave: Given | undefined;
+  #unclaimed: Unclaimed | undefined;
 
   /** `allocator` has what `stored` says is taken. */
   constructor(stored: StoredRange, allocator: RangeAllocator<Item>) {
@@ -46,24 +46,24 @@ export class RangeDraft<Item> {
     return this.#allocator.free;
   }
 
-  /** What admission had given of it. */
-  get given(): readonly Given[] {
-    return this.#stored.given ?? [];
+  /** What admission had allocated before this operation and no pass has seen in a Service. */
+  get unclaimed(): readonly Unclaimed[] {
+    return this.#stored.unclaimed ?? [];
   }
 
-  /** What is to be stored; undefined when nothing was done. */
+  /** The range to store; undefined when no operation was made. */
   get changed(): StoredRange | undefined {
     if (this.#touched.size === 0) return undefined;
-    const { given: _, ...stored } = this.#stored;
+    const { unclaimed: _, ...stored } = this.#stored;
     const { once, twice } = stored.strikes;
-    const given = this.#givenNow();
+    const unclaimed = this.#unclaimedNow();
     const touched = fromBits(this.#touched);
     return {
       ...stored,
       data: this.#allocator.snapshot().data,
       strikes: { ...stored.strikes, once: subtract(once, touched), twice: subtract(twice, touched) },
       holds: this.#holds,
-      ...(given.length > 0 && { given }),
+      ...(unclaimed.length > 0 && { unclaimed }),
     };
   }
 
@@ -78,8 +78,8 @@ export class RangeDraft<Item> {
     return next;
   }
 
-  /** Ends the item's hold, and leaves it taken. */
-  takeUp(item: Item): { readonly item: Item } {
+  /** Ends the item's hold, and leaves it allocated. */
+  claim(item: Item): { readonly item: Item } {
     this.#setHolds(withoutHolds(this.#holds, [this.#textOf(item)]));
     return { item: this.#touch(item) };
   }
@@ -87,19 +87,19 @@ export class RangeDraft<Item> {
   /** With its hold. */
   release(item: Item): { readonly item: Item } {
     this.#allocator.release(item);
-    return this.takeUp(item);
+    return this.claim(item);
   }
 
-  /** Instead of whatever held them. */
+  /** Replaces any holds on the items. */
   hold(items: readonly Item[], terms: HoldTerms): void {
     const texts = items.map((item) => this.#textOf(this.#touch(item)));
     this.#setHolds(withHold(this.#holds, texts, terms));
   }
 
-  /** Remembers what a Service was given by now, of which `bits` are the answer to this review. */
-  give(given: Given, bits: readonly number[]): void {
+  /** Records what a Service has unclaimed by now; `bits` of it answer this review. */
+  recordUnclaimed(unclaimed: Unclaimed, bits: readonly number[]): void {
     for (const bit of bits) this.#touched.add(bit);
-    this.#gave = given;
+    this.#unclaimed = unclaimed;
   }
 
   has(item: Item): boolean {
@@ -111,7 +111,7 @@ export class RangeDraft<Item> {
     return this.#byItem.get(this.#textOf(item));
   }
 
-  lookUp(item: Item): LookedUp {
+  stateOf(item: Item): ItemState {
     const bit = this.#allocator.indexOf(item);
     if (bit === undefined) return { inRange: false };
     const { once, twice } = this.#stored.strikes;
@@ -144,9 +144,9 @@ export class RangeDraft<Item> {
     this.#byItem = undefined;
   }
 
-  #givenNow(): readonly Given[] {
-    const others = keepGiven(this.given, (bit) => !this.#touched.has(bit));
-    return this.#gave === undefined ? others : withGiven(others, this.#gave);
+  #unclaimedNow(): readonly Unclaimed[] {
+    const others = keepUnclaimed(this.unclaimed, (bit) => !this.#touched.has(bit));
+    return this.#unclaimed === undefined ? others : withUnclaimed(others, this.#unclaimed);
   }
 
   /** The item in its canonical form. */

@@ -1,7 +1,7 @@
 import { trimmed } from '../allocator/snapshot-bytes.ts';
 import { type Hold, termsOf } from '../cluster/hold.ts';
 import type { RangeKey } from '../cluster/spec-ranges.ts';
-import type { Given, LeakStrikes, StoredRange } from '../cluster/stored-range.ts';
+import type { LeakStrikes, StoredRange, Unclaimed } from '../cluster/stored-range.ts';
 import { changesNothing } from './guaranteed-update.ts';
 import { fieldsOf, type ItemFields, storedSize } from './item-values.ts';
 import type { Item, KeyValueTable, NewItem, TableValue, WriteResult } from './key-value-table.ts';
@@ -49,9 +49,9 @@ export async function saveRange(
 }
 
 export function rangeContent(stored: StoredRange): Omit<NewItem, 'cluster' | 'key'> {
-  const { range, data, allocator, generation, holds, given = [] } = stored;
-  const remembered = givenValue(given);
-  const room = MOST_ITEM_BYTES - OTHER_BYTES - data.length - sizeOfHolds(holds) - storedSize(remembered);
+  const { range, data, allocator, generation, holds, unclaimed = [] } = stored;
+  const given = unclaimedValue(unclaimed);
+  const room = MOST_ITEM_BYTES - OTHER_BYTES - data.length - sizeOfHolds(holds) - storedSize(given);
   const { once, twice, last } = strikesThatFit(stored.strikes, room);
   return {
     schema: SCHEMA,
@@ -62,7 +62,7 @@ export function rangeContent(stored: StoredRange): Omit<NewItem, 'cluster' | 'ke
       generation,
       strikes: { once, twice, last: last && { ...last } },
       holds: holdsValue(holds),
-      ...(given.length > 0 && { given: remembered }),
+      ...(unclaimed.length > 0 && { given }),
     },
   };
 }
@@ -112,7 +112,7 @@ export function decodeRange(item: Item): StoredRange {
       ...(last !== undefined && { last: { atMs: last.number('atMs'), passId: last.text('passId') } }),
     },
     holds: item.schema < SCHEMA ? [] : fields.list('holds').map(holdOf),
-    ...(fields.optionalFields('given') !== undefined && { given: givenOf(fields) }),
+    ...(fields.optionalFields('given') !== undefined && { unclaimed: unclaimedIn(fields) }),
   };
 }
 
@@ -132,24 +132,24 @@ export function holdOf(fields: ItemFields): Hold {
  * The stored form, short because each write of the range carries it. By namespace, one text with a line for each Service:
  * its name, the count of reviews, the bits of `first` and those of `later`.
  */
-function givenValue(given: readonly Given[]): { readonly [namespace: string]: TableValue } {
-  const byNamespace = [...Map.groupBy(given, ({ namespace }) => namespace)];
+function unclaimedValue(unclaimed: readonly Unclaimed[]): { readonly [namespace: string]: TableValue } {
+  const byNamespace = [...Map.groupBy(unclaimed, ({ namespace }) => namespace)];
   return Object.fromEntries(byNamespace.map(([namespace, each]) => [namespace, each.map(lineOf).join('\n')]));
 }
 
 /** What does not parse is forgotten, which is safe. */
-function givenOf(fields: ItemFields): readonly Given[] {
+function unclaimedIn(fields: ItemFields): readonly Unclaimed[] {
   const byNamespace = fields.each('given', (inner, namespace) => inner.text(namespace));
   return Object.entries(byNamespace).flatMap(([namespace, text]) =>
-    text.split('\n').flatMap((line) => givenIn(namespace, line)),
+    text.split('\n').flatMap((line) => unclaimedLine(namespace, line)),
   );
 }
 
-function lineOf({ name, reviews, first, later }: Given): string {
+function lineOf({ name, reviews, first, later }: Unclaimed): string {
   return [name, reviews, first.join(), later.join()].join(' ');
 }
 
-function givenIn(namespace: string, line: string): readonly Given[] {
+function unclaimedLine(namespace: string, line: string): readonly Unclaimed[] {
   const [, name, reviews, first = '', later = ''] = /^(\S+) (\d+) ([\d,]*) ([\d,]*)$/.exec(line) ?? [];
   if (name === undefined) return [];
   return [{ namespace, name, reviews: Number(reviews), first: bitsIn(first), later: bitsIn(later) }];

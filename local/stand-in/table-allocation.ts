@@ -6,6 +6,7 @@ import { RANGE_KEYS, type RangeKey } from '../../lib/cluster/spec-ranges.ts';
 import { readCluster } from '../../lib/table/clusters.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { type RangeAllocations, rangeAllocations } from '../../lib/table/range-allocations.ts';
+import type { Released } from '../../lib/table/range-operations.ts';
 import { refusalOfUnrepaired } from '../../lib/table/run-records.ts';
 import type { ServiceAllocation, Taken } from './service-storage.ts';
 
@@ -30,13 +31,13 @@ export function tableAllocation(options: TableAllocationOptions): ServiceAllocat
     return {
       take: async (item: Item | undefined, holdOwner?: string) => {
         const range = await allocations();
-        const takeUp = { nowMs: nowMs(), ...(holdOwner !== undefined && { holdOwner }) };
-        const result = await range.take([item === undefined ? 'next' : { value: item }], { takeUp });
+        const claim = { nowMs: nowMs(), ...(holdOwner !== undefined && { holdOwner }) };
+        const result = await range.allocate([item === undefined ? 'next' : { value: item }], { claim });
         if (result.outcome === 'refused') return taken<Item>(result.error);
-        const given = result.items[0] ?? item;
-        return taken(given === undefined ? rangeIsFull() : { item: given });
+        const allocated = result.items[0] ?? item;
+        return taken(allocated === undefined ? rangeIsFull() : { item: allocated });
       },
-      giveBack: async (item: Item) => refused(await (await allocations()).release(item)),
+      giveBack: async (item: Item) => refused(await (await allocations()).release([item])),
     };
   };
 
@@ -61,10 +62,10 @@ export function tableAllocation(options: TableAllocationOptions): ServiceAllocat
 }
 
 /** The primary range, for whoever takes an address without a Service. */
-export function primaryAddresses(options: TableAllocationOptions): Pick<RangeAllocations<string>, 'take'> {
+export function primaryAddresses(options: TableAllocationOptions): Pick<RangeAllocations<string>, 'allocate'> {
   const [primary = ''] = options.serviceClusterIPRanges;
   const range = () => allocationsOver(options, RANGE_KEYS.primary, () => usable(ipRangeOf(primary, options.pick)));
-  return { take: async (wanted, takeOptions) => (await range()).take(wanted, takeOptions) };
+  return { allocate: async (requested, options) => (await range()).allocate(requested, options) };
 }
 
 /** The registration is read each time: an import closes allocation, and a pass of the new generation opens it. */
@@ -72,19 +73,19 @@ async function allocationsOver<Item>(
   { table, cluster, nowMs = Date.now }: TableAllocationOptions,
   key: RangeKey,
   emptyAllocator: () => RangeAllocator<Item>,
-): Promise<Pick<RangeAllocations<Item>, 'take' | 'release'>> {
+): Promise<Pick<RangeAllocations<Item>, 'allocate' | 'release'>> {
   const registered = await readCluster(table, cluster);
   const range = { cluster, key, rangesGeneration: registered?.rangesGeneration ?? 1, emptyAllocator };
-  const { take, release } = rangeAllocations(table, { ...range, allocator: 'table' });
+  const { allocate, release } = rangeAllocations(table, { ...range, allocator: 'table' });
   const refusal = async () =>
     registered === undefined
       ? new AllocatorError('NotReady', `cluster ${cluster} is not registered`)
       : refusalOfUnrepaired(table, registered.spec, [key], nowMs());
   return {
     release,
-    take: async (wanted, takeOptions) => {
+    allocate: async (requested, options) => {
       const error = await refusal();
-      return error === undefined ? take(wanted, takeOptions) : { outcome: 'refused', error };
+      return error === undefined ? allocate(requested, options) : { outcome: 'refused', error };
     },
   };
 }
@@ -95,8 +96,8 @@ function taken<Item>(result: { readonly item: Item } | AllocatorError): Taken<It
   return { refusal: isFull ? 'full' : 'refused', message: result.message };
 }
 
-function refused(error: AllocatorError | undefined): void {
-  if (error !== undefined) throw error;
+function refused(result: Released<unknown> | AllocatorError): void {
+  if (result instanceof AllocatorError) throw result;
 }
 
 function usable<Range>(range: Range | AllocatorError): Range {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { fromBits, subtract } from '../../lib/allocator/snapshot-bytes.ts';
 import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
-import { keepGiven } from '../../lib/cluster/stored-range.ts';
+import { keepUnclaimed } from '../../lib/cluster/stored-range.ts';
 import { registerCluster } from '../../lib/table/cluster-registration.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';
@@ -66,9 +66,9 @@ describe('what a Service was given is given again only while it is its own', () 
 describe('a Service that is created again', () => {
   test('gets other items the second time, as one of that name may exist, and the same ones from then on', async () => {
     const world = await anAdmissionWorld();
-    const given: unknown[] = [];
-    for (let time = 0; time < 5; time++) given.push(addressIn(await world.ask({})));
-    expect(given).toEqual(['10.0.0.17', ...Array(4).fill('10.0.0.18')]);
+    const answers: unknown[] = [];
+    for (let time = 0; time < 5; time++) answers.push(addressIn(await world.ask({})));
+    expect(answers).toEqual(['10.0.0.17', ...Array(4).fill('10.0.0.18')]);
     expect(Object.keys(await world.taken())).toEqual(['10.0.0.17', '10.0.0.18']);
   });
 
@@ -95,10 +95,10 @@ describe('a Service that is created again', () => {
   test('is not given what a pass freed, which another Service may have by now', async () => {
     const world = await anAdmissionWorld();
     for (const name of ['web', 'web']) await world.ask({ name });
-    const { data, given = [] } = await world.stored(RANGE_KEYS.primary);
+    const { data, unclaimed = [] } = await world.stored(RANGE_KEYS.primary);
     await world.store(RANGE_KEYS.primary, {
       data: subtract(data, fromBits([17])),
-      given: keepGiven(given, (bit) => bit !== 17),
+      unclaimed: keepUnclaimed(unclaimed, (bit) => bit !== 17),
     });
     expect(addressIn(await world.ask({ name: 'other' }))).toBe('10.0.0.18');
     expect(addressIn(await world.ask({ name: 'web' }))).toBe('10.0.0.19');
@@ -185,19 +185,19 @@ describe('a Service that its API server refuses afterwards', () => {
   ])('%s', async (_what, count, ofTheirOwn, othersMay) => {
     const world = await anAdmissionWorld({ spec: { serviceClusterIPRanges: ['10.0.0.0/20', 'fd00::/112'] } });
     const bits = Array.from({ length: count }, (_, index) => 16 + index);
-    const given = bits.map((bit) => {
+    const unclaimed = bits.map((bit) => {
       const long = `s${bit}`.padEnd(63, 'x');
       const service = ofTheirOwn ? { namespace: long, name: 's' } : { namespace: 'busy', name: long };
       return { ...service, reviews: 1, first: [bit], later: [] };
     });
-    await world.store(RANGE_KEYS.primary, { range: '10.0.0.0/20', data: fromBits(bits), given });
+    await world.store(RANGE_KEYS.primary, { range: '10.0.0.0/20', data: fromBits(bits), unclaimed });
     const refused = { allowed: false, status: { code: 429 } };
     expect(await world.ask({ namespace: 'busy', name: 'next' })).toMatchObject(refused);
     expect(await world.ask({ namespace: 'other', name: 'next' })).toMatchObject(
       othersMay ? { allowed: true } : refused,
     );
-    // What is remembered is given again.
-    const [{ namespace = '', name = '' } = {}] = given;
+    // What is unclaimed is returned again.
+    const [{ namespace = '', name = '' } = {}] = unclaimed;
     expect(await world.ask({ namespace, name })).toMatchObject({ allowed: true });
   });
 
@@ -211,8 +211,8 @@ describe('a Service that its API server refuses afterwards', () => {
     const world = await anAdmissionWorld();
     for (let index = 0; index < 6; index++) await world.ask({ ...withPorts(10), name: `s${index}` });
     expect(await world.ask({ ...withPorts(10), name: 'next' })).toMatchObject({ allowed: false });
-    const { given: _, ...seen } = await world.stored(RANGE_KEYS.nodePorts);
-    await world.store(RANGE_KEYS.nodePorts, { ...seen, given: [] });
+    const { unclaimed: _, ...seen } = await world.stored(RANGE_KEYS.nodePorts);
+    await world.store(RANGE_KEYS.nodePorts, { ...seen, unclaimed: [] });
     expect(await world.ask({ ...withPorts(10), name: 'next' })).toMatchObject({ allowed: true });
   });
 });

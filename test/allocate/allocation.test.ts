@@ -180,7 +180,7 @@ describe('A request to allocate is refused', () => {
       'a hold that was over a moment ago',
       { items: [NEXT_IP], hold: { owner: 'a', until: '2026-01-01T12:00:00Z' } },
       'BadHold',
-      'the hold was to end at 2026-01-01T12:00:00.000Z, and it is 2026-01-01T12:00:00.000Z: ask for one that ends later',
+      'the hold was to end at 2026-01-01T12:00:00.000Z, and it is 2026-01-01T12:00:00.000Z: request one that ends later',
     ],
   ])('%s', async (_, request, code, message) => {
     const world = await anAllocateWorld();
@@ -208,9 +208,9 @@ describe('A request to allocate is refused', () => {
       {},
       { cluster: 'dem' },
       'NotRegistered',
-      'no cluster of the name dem is registered; did you mean demo?',
+      'cluster dem is not registered; did you mean demo?',
     ],
-    ['no cluster at all like it', {}, { cluster: 'xyz' }, 'NotRegistered', 'no cluster of the name xyz is registered'],
+    ['no cluster at all like it', {}, { cluster: 'xyz' }, 'NotRegistered', 'cluster xyz is not registered'],
     [
       'the cluster’s own API servers allocate',
       { spec: { allocator: 'apiserver' } },
@@ -223,7 +223,7 @@ describe('A request to allocate is refused', () => {
       { spec: { mode: 'observe' } },
       {},
       'ObserveOnly',
-      'cluster demo has "mode: observe": nothing is allocated or released until its spec says "mode: enforce"',
+      'cluster demo has "mode: observe": nothing is allocated or released until its spec has "mode: enforce"',
     ],
     [
       'there is no secondary range',

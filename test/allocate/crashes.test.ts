@@ -68,7 +68,7 @@ describe.each(subjects)('$what', ({ request, outcome, calls }) => {
           expect(error).toBeInstanceOf(TableError);
           expect(error).toMatchObject({
             message: expect.stringMatching(
-              /^(Unavailable|Contended): request r1 was not finished, invoke it again with the same requestId: it goes on where this ended\. /,
+              /^(Unavailable|Contended): request r1 was not finished, invoke it again with the same requestId: it resumes where this one ended\. /,
             ),
           });
         });

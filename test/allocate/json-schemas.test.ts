@@ -15,7 +15,7 @@ test.each([
 test('the codes that the schema of answers names are those that an answer can have', () => {
   const { error } = answerJsonSchema()['properties'] as Record<string, { description: string }>;
   const told = error?.description.match(/\b[A-Z][A-Za-z]+\b/g)?.slice(1) ?? [];
-  const written = ['answer', 'items', 'open-range', 'settle-request']
+  const written = ['answer', 'items', 'open-range', 'execute-request']
     .map((file) => readFileSync(join(docs, `../lib/allocate/${file}.ts`), 'utf8'))
     .flatMap((text) => [...text.matchAll(/code: '(\w+)'/g)].map(([, code = '']) => code));
   const ofAllocators = ['Full', 'AlreadyAllocated', 'NotInRange', 'NotReady', 'MismatchedRange', 'HoldsFull'];

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, test } from '@jest/globals';
 import { requestJsonSchema } from '../../lib/allocate/json-schemas.ts';
-import { fingerprintOf, parseRequest, wantedOf } from '../../lib/allocate/request.ts';
+import { fingerprintOf, parseRequest, requestedItems } from '../../lib/allocate/request.ts';
 import { schemaFaults } from '../support/json-schema-check.ts';
 
 const NEXT = { range: 'serviceips', next: true };
@@ -161,7 +161,7 @@ test('What is wanted is one item for each address and port, in the order asked',
     { range: 'servicenodeports', next: true, count: 2 },
     { range: 'serviceips', value: '10.0.0.1' },
   ] as const;
-  expect(wantedOf({ items: [...items] })).toEqual([
+  expect(requestedItems({ items: [...items] })).toEqual([
     { range: 'servicenodeports' },
     { range: 'servicenodeports' },
     { range: 'serviceips', value: '10.0.0.1' },

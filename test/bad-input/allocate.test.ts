@@ -99,7 +99,7 @@ describe.each(Array.from({ length: WRITES }, (_, write) => ({ write: write + 1 }
       await expect(ask(request)).rejects.toMatchObject({
         code,
         message: expect.stringMatching(
-          new RegExp(`^${code}: request r1 was not finished, invoke it again with the same requestId: it goes on`),
+          new RegExp(`^${code}: request r1 was not finished, invoke it again with the same requestId: it resumes`),
         ),
       });
       expect(await ask(request)).toMatchObject(done);

@@ -7,7 +7,7 @@ import {
   holdOn,
   holdsByItem,
   isOver,
-  mayTakeUp,
+  mayClaim,
   sameHolds,
   withHold,
   withoutHolds,
@@ -84,7 +84,7 @@ describe('the terms of a hold', () => {
     { takenUpBy: 'owner' as const, label: '', may: false },
     { takenUpBy: 'owner' as const, label: undefined, may: false },
   ])('that allow $takenUpBy let a Service with the label $label take up: $may', ({ takenUpBy, label, may }) => {
-    expect(mayTakeUp({ ...TERMS, takenUpBy }, label)).toBe(may);
+    expect(mayClaim({ ...TERMS, takenUpBy }, label)).toBe(may);
   });
 });
 

@@ -1,13 +1,10 @@
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
-import { AllocatorError } from '../../lib/allocator/errors.ts';
-import { ipRangeOf } from '../../lib/allocator/ip-range.ts';
-import { portRangeOf } from '../../lib/allocator/port-range.ts';
 import type { Loop } from '../../lib/cluster/cluster-spec.ts';
 import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
-import { type RangeAllocations, rangeAllocations } from '../../lib/table/range-allocations.ts';
 import { untilBootstrapped } from '../support/bootstrapped.ts';
 import { type Etcd, type KubeApiserver, startEtcd, startKubeApiserver } from '../support/control-plane.ts';
 import { CLUSTER, type Handlers, startHandlers } from '../support/handlers.ts';
+import { allocationsOf, ipRange, portRange, type SingleAllocations } from '../support/ranges.ts';
 import { type StoredService, storedService } from '../support/stored-service.ts';
 
 jest.setTimeout(120_000);
@@ -206,14 +203,14 @@ describe('where the table allocates', () => {
 
   test('what is allocated without a Service is a leak at the third strike, and free again', async () => {
     const [addresses, ports] = allocations(handlers);
-    expect(await addresses.allocate('10.0.0.99')).toBeUndefined();
-    expect(await ports.allocate(30_999)).toBeUndefined();
+    expect(await addresses.allocateOne('10.0.0.99')).toBeUndefined();
+    expect(await ports.allocateOne(30_999)).toBeUndefined();
 
     const findings = { 'cluster-ip-repair': [] as string[], 'node-port-repair': [] as string[] };
     const counters: Record<string, number> = {};
     for (let strike = 1; strike <= 3; strike++) {
-      expect(await addresses.allocate('10.0.0.99')).toMatchObject({ code: 'AlreadyAllocated' });
-      expect(await ports.allocate(30_999)).toMatchObject({ code: 'AlreadyAllocated' });
+      expect(await addresses.allocateOne('10.0.0.99')).toMatchObject({ code: 'AlreadyAllocated' });
+      expect(await ports.allocateOne(30_999)).toMatchObject({ code: 'AlreadyAllocated' });
       handlers.advance(INTERVAL_MS);
       for (const repair of ['cluster-ip-repair', 'node-port-repair'] as const) {
         const pass = await handlers.tick(repair);
@@ -233,9 +230,9 @@ describe('where the table allocates', () => {
       ],
     });
     expect(counters).toMatchObject({ [`${IP_ERRORS}{type=leak}`]: 1, [`${PORT_ERRORS}{type=leak}`]: 1 });
-    expect(await addresses.allocate('10.0.0.99')).toBeUndefined();
-    expect(await ports.allocate(30_999)).toBeUndefined();
-    await Promise.all([addresses.release('10.0.0.99'), ports.release(30_999)]);
+    expect(await addresses.allocateOne('10.0.0.99')).toBeUndefined();
+    expect(await ports.allocateOne(30_999)).toBeUndefined();
+    await Promise.all([addresses.releaseOne('10.0.0.99'), ports.releaseOne(30_999)]);
   });
 
   test('every broken claim is reported, and what nobody had allocated is recorded', async () => {
@@ -275,8 +272,8 @@ describe('where the table allocates', () => {
     const ofPorts = [...REPORTED['node-port-repair'], port('port-duplicate-a', 30_100), port('port-new', 30_200)];
     expect(await reported('node-port-repair', 'table')).toEqual(ofPorts.sort(byName));
     const [addresses, ports] = allocations(handlers);
-    expect(await addresses.allocate('10.0.0.60')).toMatchObject({ code: 'AlreadyAllocated' });
-    expect(await ports.allocate(30_200)).toMatchObject({ code: 'AlreadyAllocated' });
+    expect(await addresses.allocateOne('10.0.0.60')).toMatchObject({ code: 'AlreadyAllocated' });
+    expect(await ports.allocateOne(30_200)).toMatchObject({ code: 'AlreadyAllocated' });
   });
 
   test('what was recorded is not reported again, and the rest becomes a series', async () => {
@@ -325,24 +322,10 @@ describe('where nothing is left free', () => {
   });
 });
 
-function allocations({ table }: Handlers): [RangeAllocations<string>, RangeAllocations<number>] {
-  const first = () => 0;
+function allocations({ table }: Handlers): [SingleAllocations<string>, SingleAllocations<number>] {
   const common = { cluster: CLUSTER, allocator: 'table', rangesGeneration: 1 } as const;
   return [
-    rangeAllocations(table, {
-      ...common,
-      key: RANGE_KEYS.primary,
-      emptyAllocator: () => orThrow(ipRangeOf('10.0.0.0/24', first)),
-    }),
-    rangeAllocations(table, {
-      ...common,
-      key: RANGE_KEYS.nodePorts,
-      emptyAllocator: () => orThrow(portRangeOf('30000-32767', first)),
-    }),
+    allocationsOf(table, { ...common, key: RANGE_KEYS.primary, emptyAllocator: () => ipRange('10.0.0.0/24') }),
+    allocationsOf(table, { ...common, key: RANGE_KEYS.nodePorts, emptyAllocator: () => portRange('30000-32767') }),
   ];
-}
-
-function orThrow<T>(result: T | AllocatorError): T {
-  if (result instanceof AllocatorError) throw result;
-  return result;
 }

@@ -9,7 +9,10 @@ export function describeAllocate(world: () => KbctlWorld): void {
   const allocate = (...words: readonly string[]) => world().kbctl(['allocate', ...words]);
   const release = (...words: readonly string[]) => world().kbctl(['release', ...words]);
   const register = (fields?: object) => registerCluster(world().table, specIn(world().spec(fields)));
-  const lookUp = async (address: string) => (await addressesOf(world().table)).lookUp(address);
+  const lookUp = async (address: string) => {
+    const states = await (await addressesOf(world().table)).lookUp([address]);
+    return states instanceof Error ? states : states[0];
+  };
 
   describe('kbctl allocate, before any pass', () => {
     test('is refused in the words of the original', async () => {

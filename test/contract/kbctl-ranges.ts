@@ -211,8 +211,8 @@ export function describeRanges(world: () => KbctlWorld): void {
     test('is open again after a pass of both loops, with what was imported', async () => {
       await world().runAllLoops();
       const open = await addressesOf(world().table);
-      expect(await open.allocate('10.0.0.78')).toMatchObject({ code: 'AlreadyAllocated' });
-      expect(await open.allocate('10.0.0.80')).toBeUndefined();
+      expect(await open.allocateOne('10.0.0.78')).toMatchObject({ code: 'AlreadyAllocated' });
+      expect(await open.allocateOne('10.0.0.80')).toBeUndefined();
     });
 
     test('takes what a pass suspected as leaked for allocated again', async () => {
@@ -239,7 +239,7 @@ export function describeRanges(world: () => KbctlWorld): void {
 async function holdSome(world: KbctlWorld, untilMs: number): Promise<void> {
   await world.runAllLoops();
   const ci = { owner: 'ci', untilMs, takenUpBy: 'any', requestId: 'request-1' } as const;
-  await (await addressesOf(world.table)).take([{ value: '10.0.0.9' }, { value: '10.0.0.10' }], { hold: ci });
+  await (await addressesOf(world.table)).allocate([{ value: '10.0.0.9' }, { value: '10.0.0.10' }], { hold: ci });
   const forGood = { owner: 'balancer', takenUpBy: 'owner' } as const;
-  await (await portsOf(world.table)).take([{ value: 30080 }], { hold: forGood });
+  await (await portsOf(world.table)).allocate([{ value: 30080 }], { hold: forGood });
 }

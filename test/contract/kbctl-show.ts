@@ -56,7 +56,7 @@ export function describeShow(world: () => KbctlWorld): void {
     test('tells of a hold, and asks no API server when it is told so', async () => {
       const untilMs = Date.now() + HOUR_MS;
       const hold = { owner: 'ci', untilMs, takenUpBy: 'owner' } as const;
-      await (await addressesOf(world().table)).take([{ value: '10.0.0.9' }], { hold });
+      await (await addressesOf(world().table)).allocate([{ value: '10.0.0.9' }], { hold });
       const { code, stdout, stderr } = await show('ip', CLUSTER, '10.0.0.9', '--no-services');
       expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
       expect(stdout).toMatch(/^10\.0\.0\.9 {2}held\n/);
@@ -66,7 +66,7 @@ export function describeShow(world: () => KbctlWorld): void {
     });
 
     test('tells how near a leak is to being freed', async () => {
-      await (await addressesOf(world().table)).allocate('10.0.0.50');
+      await (await addressesOf(world().table)).allocateOne('10.0.0.50');
       await world().runAllLoops();
       const { code, stdout } = await show('ip', CLUSTER, '10.0.0.50');
       // The pass before has found it.

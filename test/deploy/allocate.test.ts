@@ -68,7 +68,7 @@ describe('Deployed', () => {
     expect((await ask('r3', 'release')).answer).toMatchObject({ outcome: 'done' });
     expect(await taken()).toEqual({});
     expect((await ask('r4', 'allocate', 'dem')).answer).toMatchObject({
-      error: { message: 'no cluster of the name dem is registered; did you mean demo?' },
+      error: { message: 'cluster dem is not registered; did you mean demo?' },
     });
     expect(world.callsNotGranted()).toEqual([]);
   });

@@ -92,7 +92,7 @@ describe.each<{ language: string; call: (requestId: string) => Promise<Ran> }>([
       code: 1,
       output: '',
       errors:
-        'Throttled: request one was not finished, invoke it again with the same requestId: it goes on where this ended. the table is busy\n',
+        'Throttled: request one was not finished, invoke it again with the same requestId: it resumes where this one ended. the table is busy\n',
     });
     fails = false;
     expect(await call('one')).toEqual({ code: 0, output: GIVEN, errors: '' });

@@ -98,8 +98,8 @@ describe('An export', () => {
     await passed(table);
     const addresses = addressesOf(table, await registered(table));
     const terms = { owner: 'ci', takenUpBy: 'any' as const };
-    await addresses.take([{ value: '10.0.0.8' }], { hold: { ...terms, untilMs: NOW_MS } });
-    await addresses.take([{ value: '10.0.0.9' }], { hold: terms });
+    await addresses.allocate([{ value: '10.0.0.8' }], { hold: { ...terms, untilMs: NOW_MS } });
+    await addresses.allocate([{ value: '10.0.0.9' }], { hold: terms });
     const { clusterRanges } = await exported(table, { keys: [PRIMARY] });
     expect(clusterRanges.ranges).toMatchObject([
       { data: fromBits([2, 7, 8]), holds: [{ items: ['10.0.0.9'], owner: 'ci' }] },

@@ -56,7 +56,7 @@ describeInEachTable('An import', (open) => {
     const table = await open();
     const former = await register(table);
     await pass(table, former, SERVICES);
-    expect(await addressesOf(table, former).allocate('10.0.0.1')).toBeUndefined();
+    expect(await addressesOf(table, former).allocateOne('10.0.0.1')).toBeUndefined();
 
     const report = await imported(table);
     expect(report).toMatchObject({ changes: true, warnings: [], written: [PRIMARY, NODE_PORTS] });
@@ -126,8 +126,8 @@ describe('An import', () => {
     await register(table);
     await imported(table);
     await pass(table, await registered(table), SERVICES);
-    const held = await addressesOf(table, await registered(table)).lookUp('10.0.0.6');
-    expect(held).toMatchObject({ taken: true, hold: { owner: 'ci' } });
+    const held = await addressesOf(table, await registered(table)).lookUp(['10.0.0.6']);
+    expect(held).toMatchObject([{ taken: true, hold: { owner: 'ci' } }]);
   });
 
   test('closes the ranges that it does not write as well', async () => {
@@ -297,7 +297,7 @@ describe('An import beside others', () => {
     await pass(table, former);
     await importDuring(table, PRIMARY, async () => {
       expect(await stateOf(addressesOf(table, await registered(table)))).toBe('closed');
-      expect(await addressesOf(table, former).allocate('10.0.0.2')).toBeUndefined();
+      expect(await addressesOf(table, former).allocateOne('10.0.0.2')).toBeUndefined();
     });
     expect(await bits(table, PRIMARY)).toEqual([1, 5, 6, 7]);
     expect(await stateOf(addressesOf(table, former))).toBe('older');
@@ -309,7 +309,7 @@ describe('An import beside others', () => {
     await importDuring(table, PRIMARY, async () => {
       const present = await registered(table);
       await pass(table, present);
-      expect(await addressesOf(table, present).allocate('10.0.0.2')).toBeUndefined();
+      expect(await addressesOf(table, present).allocateOne('10.0.0.2')).toBeUndefined();
     });
     const present = await registered(table);
     expect(await stateOf(addressesOf(table, present))).toBe('closed');

@@ -13,13 +13,12 @@ import type { LoopDefinition, PassReport } from '../../lib/loops/pass.ts';
 import { registerCluster } from '../../lib/table/cluster-registration.ts';
 import { type RegisteredCluster, readCluster } from '../../lib/table/clusters.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
-import { type RangeAllocations, rangeAllocations } from '../../lib/table/range-allocations.ts';
 import { listing } from '../repair/repair-cluster.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';
 import { AT_ONCE } from '../support/each-table.ts';
 import { aPassContext } from '../support/pass-context.ts';
 import { pickLowest } from '../support/picker.ts';
-import { made } from '../support/ranges.ts';
+import { allocationsOf, made, type SingleAllocations } from '../support/ranges.ts';
 
 export const CLUSTER = 'demo';
 export const NOW_MS = 1_000_000_000;
@@ -79,8 +78,8 @@ export function passOf(
 export function addressesOf(
   table: KeyValueTable,
   { spec, rangesGeneration }: RegisteredCluster,
-): RangeAllocations<string> {
-  return rangeAllocations(
+): SingleAllocations<string> {
+  return allocationsOf(
     table,
     {
       cluster: CLUSTER,
@@ -93,8 +92,11 @@ export function addressesOf(
   );
 }
 
-export function portsOf(table: KeyValueTable, { spec, rangesGeneration }: RegisteredCluster): RangeAllocations<number> {
-  return rangeAllocations(
+export function portsOf(
+  table: KeyValueTable,
+  { spec, rangesGeneration }: RegisteredCluster,
+): SingleAllocations<number> {
+  return allocationsOf(
     table,
     {
       cluster: CLUSTER,
@@ -108,7 +110,7 @@ export function portsOf(table: KeyValueTable, { spec, rangesGeneration }: Regist
 }
 
 /** All that can still be had. */
-export async function allOf<Item>(allocations: RangeAllocations<Item>): Promise<Item[]> {
+export async function allOf<Item>(allocations: SingleAllocations<Item>): Promise<Item[]> {
   const items: Item[] = [];
   for (let next = await allocations.allocateNext(); 'item' in next; next = await allocations.allocateNext()) {
     items.push(next.item);
@@ -117,7 +119,7 @@ export async function allOf<Item>(allocations: RangeAllocations<Item>): Promise<
 }
 
 /** `open`, or why not. */
-export async function stateOf(allocations: RangeAllocations<string> | RangeAllocations<number>): Promise<string> {
+export async function stateOf(allocations: SingleAllocations<string> | SingleAllocations<number>): Promise<string> {
   const next = await allocations.allocateNext();
   if (!(next instanceof AllocatorError)) return 'open';
   if (next.code !== 'NotReady') throw next;

@@ -32,10 +32,10 @@ describe('an embedded cluster', () => {
     const closing = await closeAllocation(table, registered);
     if (closing instanceof ExchangeError) throw closing;
     expect(await allocation.takeAddress('IPv4', '10.0.0.8')).toMatchObject({ refusal: 'full' });
-    expect(await addresses.take(['next'])).toMatchObject({ outcome: 'refused', error: { code: 'NotReady' } });
+    expect(await addresses.allocate(['next'])).toMatchObject({ outcome: 'refused', error: { code: 'NotReady' } });
 
     await saveUnder(closing.opensAtGeneration);
     expect(await allocation.takeAddress('IPv4', '10.0.0.8')).toEqual({ item: '10.0.0.8' });
-    expect(await addresses.take([{ value: '10.0.0.9' }])).toEqual({ outcome: 'taken', items: ['10.0.0.9'] });
+    expect(await addresses.allocate([{ value: '10.0.0.9' }])).toEqual({ outcome: 'allocated', items: ['10.0.0.9'] });
   });
 });

@@ -118,7 +118,7 @@ describe('Services of an API server that allocates through the table', () => {
       const reply = await create(server, 'late', { clusterIP });
       expect([reply.status, reply.message]).toEqual([500, expect.stringMatching(/no pass of cluster-ip-repair has/)]);
     }
-    const held = await primaryAddresses(aTableOf(table)).take(['next']);
+    const held = await primaryAddresses(aTableOf(table)).allocate(['next']);
     expect(held).toMatchObject({ outcome: 'refused', error: { code: 'NotReady' } });
     expect(await remove(server, 'before')).toMatchObject({ status: 200 });
     expect(await takenIn(table, RANGE_KEYS.nodePorts)).toEqual([]);
@@ -174,7 +174,7 @@ describe('Services of an API server that allocates through the table', () => {
       const options = { ...aTableOf(table), nowMs: () => 0 };
       await readyStandIn({ table });
       await repairedAt(table, 0);
-      await primaryAddresses(options).take([{ value: '10.0.0.9' }], { hold });
+      await primaryAddresses(options).allocate([{ value: '10.0.0.9' }], { hold });
       const spec = { clusterIP: '10.0.0.9', ports: [{ port: 80 }] };
       const standIn = new StandInApiServer({
         allocation: tableAllocation(options),

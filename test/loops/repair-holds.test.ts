@@ -126,7 +126,6 @@ interface Step {
     | 'takeValue'
     | 'rollBack'
     | 'releaseHold'
-    | 'holdOn'
     | 'createOverHold'
     | 'createThroughTable'
     | 'create'
@@ -199,8 +198,6 @@ class World {
         return this.#rollBack(request);
       case 'releaseHold':
         return this.#releaseHold(request);
-      case 'holdOn':
-        return this.#holdOn(which, request);
       case 'createOverHold':
         return this.#createOverHold(request);
       case 'createThroughTable':
@@ -238,7 +235,7 @@ class World {
     const owner = `team-${this.#made}`;
     const untilMs = this.cluster.nowMs + holdMs(which);
     const takenUpBy = this.#made % 3 === 0 ? 'any' : 'owner';
-    const taken = await this.#allocations.take(wanted, { hold: { owner, untilMs, takenUpBy, requestId: id } });
+    const taken = await this.#allocations.allocate(wanted, { hold: { owner, untilMs, takenUpBy, requestId: id } });
     if (taken.outcome === 'refused') return;
     this.#expectNobodys(taken.items);
     this.#requests.push({ id, owner, items: new Set(taken.items), untilMs, takenUpBy });
@@ -246,25 +243,15 @@ class World {
 
   async #rollBack(request: Request | undefined): Promise<void> {
     if (request === undefined) return;
-    await this.#allocations.giveBack([...request.items], { requestId: request.id });
+    await this.#allocations.release([...request.items], { requestId: request.id });
     this.#forget(request);
   }
 
   /** By its items: whoever does this knows that it holds them. */
   async #releaseHold(request: Request | undefined): Promise<void> {
     if (request === undefined || request.untilMs <= this.cluster.nowMs) return;
-    await this.#allocations.giveBack([...request.items]);
+    await this.#allocations.release([...request.items]);
     this.#forget(request);
-  }
-
-  async #holdOn(which: number, request: Request | undefined): Promise<void> {
-    if (request === undefined) return;
-    const untilMs = this.cluster.nowMs + holdMs(which);
-    const terms = { owner: request.owner, takenUpBy: 'owner', untilMs } as const;
-    const held = await this.#allocations.hold([...request.items], terms);
-    if (held.outcome === 'held') Object.assign(request, { untilMs, takenUpBy: terms.takenUpBy });
-    // Over, and a pass has freed it: what is on hold now is another owner's, or another request's.
-    else this.#forget(request);
   }
 
   /** The API server knows nothing of holds: a pass ends this one. The Service exists before it is over. */
@@ -275,7 +262,7 @@ class World {
     // The answer to the request was given: it is not rolled back any more.
     this.#forget(request);
     const others = [...request.items].filter((item) => item !== port);
-    await this.#allocations.giveBack(others);
+    await this.#allocations.release(others);
   }
 
   async #createThroughTable(request: Request | undefined): Promise<void> {
@@ -283,8 +270,8 @@ class World {
     if (request === undefined || port === undefined) return;
     const { holds } = await this.#stored();
     const isMadeOverHold = this.#live.includes(port) && holdOn(holds, String(port)) !== undefined;
-    const takeUp = { holdOwner: request.owner, nowMs: this.cluster.nowMs };
-    const taken = await this.#allocations.take([{ value: port }], { takeUp });
+    const claim = { holdOwner: request.owner, nowMs: this.cluster.nowMs };
+    const taken = await this.#allocations.allocate([{ value: port }], { claim });
     // ADR 11: the table learns of a Service that was made over its hold by a pass. The API server, which has that Service,
     // refuses the second.
     if (taken.outcome === 'refused' || isMadeOverHold) return;
@@ -295,7 +282,7 @@ class World {
   }
 
   async #create(): Promise<void> {
-    const taken = await this.#allocations.take(['next']);
+    const taken = await this.#allocations.allocate(['next']);
     if (taken.outcome === 'refused') return;
     this.#expectNobodys(taken.items);
     for (const port of taken.items) this.#addService(port);
@@ -308,7 +295,7 @@ class World {
     if (gone === undefined) return;
     this.cluster.services = services.filter((service) => service !== gone);
     // Every third crashes between the two: a leak.
-    if (which % 3 !== 0) await this.#allocations.giveBack(gone.ports.map(({ nodePort }) => nodePort));
+    if (which % 3 !== 0) await this.#allocations.release(gone.ports.map(({ nodePort }) => nodePort));
   }
 
   #addService(port: number, holdOwner?: string): void {
@@ -378,7 +365,6 @@ const step: fc.Arbitrary<Step> = fc.record({
     'takeValue',
     'rollBack',
     'releaseHold',
-    'holdOn',
     'createOverHold',
     'createThroughTable',
     'create',
@@ -403,7 +389,6 @@ const MADE_OVER_HOLD: Story = [
       { what: 'createOverHold', which: 11 },
     ],
   ],
-  [[{ what: 'holdOn', which: 0 }], []],
   [
     [
       { what: 'takeNext', which: 0 },

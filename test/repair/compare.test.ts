@@ -228,20 +228,20 @@ describe('a comparison', () => {
 });
 
 describe('what admission gave', () => {
-  const given = [
+  const unclaimed = [
     { namespace: 'a', name: 'web', reviews: 2, first: [2], later: [3] },
     { namespace: 'a', name: 'api', reviews: 1, first: [4], later: [] },
   ];
 
   test('is remembered until a Service has it or it is freed', () => {
-    const stored = { ...struck([], [4], ago(INTERVAL)), given };
+    const stored = { ...struck([], [4], ago(INTERVAL)), unclaimed };
     const decided = compared({ taken: [2, 3, 4], claims: [30_002], stored });
-    expect(decided.next.given).toEqual([{ ...given[0], first: [], later: [3] }]);
+    expect(decided.next.unclaimed).toEqual([{ ...unclaimed[0], first: [], later: [3] }]);
     expect(decided.changed).toBe(true);
   });
 
   test('is forgotten with the range, whose bits are other items', () => {
-    const decided = compared({ taken: [2, 3, 4], stored: { given }, rebuilt: portRange('30000-30011') });
+    const decided = compared({ taken: [2, 3, 4], stored: { unclaimed }, rebuilt: portRange('30000-30011') });
     expect(decided.next).not.toHaveProperty('given');
     expect(bits(decided).taken).toEqual([2, 3, 4]);
   });

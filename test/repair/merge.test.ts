@@ -189,11 +189,11 @@ function standingOf({ data, strikes }: StoredRange, bit: number): Standing {
   return hasBit(strikes.once, bit) ? 'once' : 'taken';
 }
 
-test('what admission gave since the read is remembered, but for what a Service has, and what is freed', () => {
+test('what admission allocated since the read stays unclaimed, except what a Service has and what is freed', () => {
   const read = rangeOf(['taken', 'twice', 'taken', 'free'], { atMs: -1_000_000, passId: 'earlier' });
-  const given = [{ namespace: 'a', name: 'web', reviews: 3, first: [0, 1], later: [2, 3] }];
-  const newest = { ...read, data: union(read.data, fromBits([3])), given };
+  const unclaimed = [{ namespace: 'a', name: 'web', reviews: 3, first: [0, 1], later: [2, 3] }];
+  const newest = { ...read, data: union(read.data, fromBits([3])), unclaimed };
   const result = merged(newest, read, decide(read, [0]));
   expect([...bitsOf(result.data)]).toEqual([0, 2, 3]);
-  expect(result.given).toEqual([{ ...given[0], first: [], later: [2, 3] }]);
+  expect(result.unclaimed).toEqual([{ ...unclaimed[0], first: [], later: [2, 3] }]);
 });

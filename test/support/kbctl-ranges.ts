@@ -1,26 +1,24 @@
 import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
-import { readCluster } from '../../lib/table/clusters.ts';
+import { type RegisteredCluster, readCluster } from '../../lib/table/clusters.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
-import { type RangeAllocations, rangeAllocations } from '../../lib/table/range-allocations.ts';
+import { addressRange, nodePortRange } from '../../lib/table/range-allocations.ts';
 import { CLUSTER } from './kbctl-world.ts';
-import { ipRange, portRange } from './ranges.ts';
+import { seededPick } from './picker.ts';
+import { allocationsOf, type SingleAllocations } from './ranges.ts';
 
-/** The addresses of the world's cluster, as somebody has them who reads its registration now. */
-export async function addressesOf(table: KeyValueTable): Promise<RangeAllocations<string>> {
-  const { rangesGeneration, cidr } = await rangesOf(table);
-  const range = { cluster: CLUSTER, key: RANGE_KEYS.primary, allocator: 'table', rangesGeneration } as const;
-  return rangeAllocations(table, { ...range, emptyAllocator: () => ipRange(cidr) });
+/** The addresses of the world's cluster, by its registration as it is now. */
+export async function addressesOf(table: KeyValueTable): Promise<SingleAllocations<string>> {
+  const range = addressRange(await registered(table), RANGE_KEYS.primary, seededPick(1));
+  if (range === undefined) throw new Error('expected a primary range');
+  return allocationsOf(table, { ...range, allocator: 'table' });
 }
 
-export async function portsOf(table: KeyValueTable): Promise<RangeAllocations<number>> {
-  const { rangesGeneration, ports } = await rangesOf(table);
-  const range = { cluster: CLUSTER, key: RANGE_KEYS.nodePorts, allocator: 'table', rangesGeneration } as const;
-  return rangeAllocations(table, { ...range, emptyAllocator: () => portRange(ports) });
+export async function portsOf(table: KeyValueTable): Promise<SingleAllocations<number>> {
+  return allocationsOf(table, { ...nodePortRange(await registered(table), seededPick(1)), allocator: 'table' });
 }
 
-async function rangesOf(table: KeyValueTable) {
+async function registered(table: KeyValueTable): Promise<RegisteredCluster> {
   const cluster = await readCluster(table, CLUSTER);
   if (cluster === undefined) throw new Error(`expected ${CLUSTER} to be registered`);
-  const { spec, rangesGeneration } = cluster;
-  return { rangesGeneration, cidr: spec.serviceClusterIPRanges[0], ports: spec.serviceNodePortRange };
+  return cluster;
 }

@@ -2,6 +2,10 @@ import { AllocatorError } from '../../lib/allocator/errors.ts';
 import { type IPRange, ipRangeOf } from '../../lib/allocator/ip-range.ts';
 import { type PortRange, portRangeOf } from '../../lib/allocator/port-range.ts';
 import type { RangeAllocator } from '../../lib/allocator/range-allocator.ts';
+import type { UpdateOptions } from '../../lib/table/guaranteed-update.ts';
+import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
+import { type ConfiguredRange, type RangeAllocations, rangeAllocations } from '../../lib/table/range-allocations.ts';
+import type { Requested } from '../../lib/table/range-operations.ts';
 import { seededPick } from './picker.ts';
 
 /** An empty range; throws on a text that does not parse. */
@@ -25,4 +29,33 @@ export function allocateUntilFull<Item>(range: RangeAllocator<Item>): Item[] {
 export function made<Value>(value: Value | AllocatorError): Value {
   if (value instanceof AllocatorError) throw value;
   return value;
+}
+
+/** The allocations of a range, and its operations on one item as a test reads them best. */
+export interface SingleAllocations<Item> extends RangeAllocations<Item> {
+  allocateOne(item: Item): Promise<AllocatorError | undefined>;
+  allocateNext(): Promise<{ readonly item: Item } | AllocatorError>;
+  releaseOne(item: Item): Promise<AllocatorError | undefined>;
+}
+
+export function allocationsOf<Item>(
+  table: KeyValueTable,
+  range: ConfiguredRange<Item>,
+  options?: UpdateOptions,
+): SingleAllocations<Item> {
+  const allocations = rangeAllocations(table, range, options);
+  const allocate = async (requested: Requested<Item>) => {
+    const allocated = await allocations.allocate([requested]);
+    if (allocated.outcome === 'refused') return allocated.error;
+    const [item] = allocated.items;
+    if (item === undefined) throw new Error('expected an item');
+    return { item };
+  };
+  const errorOf = (result: unknown) => (result instanceof AllocatorError ? result : undefined);
+  return {
+    ...allocations,
+    allocateOne: async (value) => errorOf(await allocate({ value })),
+    allocateNext: () => allocate('next'),
+    releaseOne: async (item) => errorOf(await allocations.release([item])),
+  };
 }

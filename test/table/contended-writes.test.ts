@@ -4,10 +4,11 @@ import { popCount } from '../../lib/allocator/snapshot-bytes.ts';
 import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
 import { NO_STRIKES } from '../../lib/cluster/stored-range.ts';
 import { dynamoDbTable } from '../../lib/table/dynamodb-table.ts';
-import { type ConfiguredRange, rangeAllocations } from '../../lib/table/range-allocations.ts';
+import type { ConfiguredRange } from '../../lib/table/range-allocations.ts';
 import { readRange, saveRange } from '../../lib/table/ranges.ts';
 import { lossyDynamo } from '../support/lossy-dynamo.ts';
 import { pickLowest } from '../support/picker.ts';
+import { allocationsOf } from '../support/ranges.ts';
 import { countedWriteIds } from '../support/write-ids.ts';
 
 const CALLERS = 20;
@@ -33,7 +34,7 @@ test('A thousand allocations of twenty callers, of which every third write loses
   const empty = { range: CIDR, data: new Uint8Array(), generation: 1, strikes: NO_STRIKES, holds: [] };
   await saveRange(table, range.cluster, range.key, { ...empty, allocator: 'table' }, undefined);
 
-  const allocations = rangeAllocations(table, range, { attempts: 1_000, wait: async () => {} });
+  const allocations = allocationsOf(table, range, { attempts: 1_000, wait: async () => {} });
   const given: string[] = [];
   const call = async () => {
     for (let count = 0; count < ADDRESSES_EACH; count++) {

@@ -6,13 +6,14 @@ import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
 import { createTable } from '../../lib/table/dynamodb-client.ts';
 import { dynamoDbTable } from '../../lib/table/dynamodb-table.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
-import { type ConfiguredRange, rangeAllocations } from '../../lib/table/range-allocations.ts';
+import type { ConfiguredRange } from '../../lib/table/range-allocations.ts';
 import { readRange, saveRange } from '../../lib/table/ranges.ts';
 import { startTableServer, type TableServer } from '../../local/table-server.ts';
 import { newCluster, won } from '../contract/key-value-table.ts';
 import { AT_ONCE } from '../support/each-table.ts';
 import { type FaultProxy, startFaultProxy } from '../support/fault-proxy.ts';
 import { pickLowest } from '../support/picker.ts';
+import { allocationsOf } from '../support/ranges.ts';
 import { testDynamoClient } from '../support/test-dynamo-client.ts';
 import { countedWriteIds } from '../support/write-ids.ts';
 
@@ -70,7 +71,7 @@ beforeEach(async () => {
   won(await saveRange(sound, range.cluster, range.key, stored, undefined));
 });
 
-const over = (table: KeyValueTable) => rangeAllocations(table, range, AT_ONCE);
+const over = (table: KeyValueTable) => allocationsOf(table, range, AT_ONCE);
 const takenBits = async () => {
   const read = await readRange(sound, range.cluster, range.key);
   return [...bitsOf(read?.stored.data ?? new Uint8Array(0))];
@@ -84,32 +85,32 @@ describe('When the reply to the write is lost', () => {
   });
 
   test('a release is done', async () => {
-    expect(await over(sound).allocate(IP)).toBeUndefined();
+    expect(await over(sound).allocateOne(IP)).toBeUndefined();
     proxy.plan('PutItem', { kind: 'dropReply' });
-    expect(await over(faulty).release(IP)).toBeUndefined();
+    expect(await over(faulty).releaseOne(IP)).toBeUndefined();
     expect(await takenBits()).toEqual([]);
   });
 
   test('and the address already has its next owner, a release does not free it again', async () => {
-    expect(await over(sound).allocate(IP)).toBeUndefined();
-    proxy.plan('PutItem', { kind: 'dropReply', meanwhile: () => over(sound).allocate(IP) });
-    expect(await over(faulty).release(IP)).toBeUndefined();
+    expect(await over(sound).allocateOne(IP)).toBeUndefined();
+    proxy.plan('PutItem', { kind: 'dropReply', meanwhile: () => over(sound).allocateOne(IP) });
+    expect(await over(faulty).releaseOne(IP)).toBeUndefined();
     expect(await takenBits()).toEqual([6]);
   });
 
   test('and another address was allocated meanwhile, an allocation is this caller’s', async () => {
     proxy.plan('PutItem', { kind: 'dropReply', meanwhile: () => over(sound).allocateNext() });
-    expect(await over(faulty).allocate(IP)).toBeUndefined();
+    expect(await over(faulty).allocateOne(IP)).toBeUndefined();
     expect(await takenBits()).toEqual([6, 16]);
   });
 });
 
 describe('When the process ends before its write', () => {
   test('an address stays with its owner', async () => {
-    expect(await over(sound).allocate(IP)).toBeUndefined();
+    expect(await over(sound).allocateOne(IP)).toBeUndefined();
     const drop = { kind: 'dropRequest' } as const;
     proxy.plan('PutItem', drop, drop, drop);
-    await expect(over(faulty).release(IP)).rejects.toMatchObject({ code: 'Unavailable' });
+    await expect(over(faulty).releaseOne(IP)).rejects.toMatchObject({ code: 'Unavailable' });
     expect(await takenBits()).toEqual([6]);
   });
 });

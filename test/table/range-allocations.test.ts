@@ -1,18 +1,15 @@
 import { describe, expect, test } from '@jest/globals';
 import { AllocatorError } from '../../lib/allocator/errors.ts';
-import { IPRange, ipRangeOf } from '../../lib/allocator/ip-range.ts';
-import { PortRange, portRangeOf } from '../../lib/allocator/port-range.ts';
 import { bitsOf, fromBits } from '../../lib/allocator/snapshot-bytes.ts';
 import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
 import type { StoredRange } from '../../lib/cluster/stored-range.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
-import { type ConfiguredRange, rangeAllocations } from '../../lib/table/range-allocations.ts';
+import type { ConfiguredRange } from '../../lib/table/range-allocations.ts';
 import { readRange, saveRange } from '../../lib/table/ranges.ts';
 import { won } from '../contract/key-value-table.ts';
 import { AT_ONCE, describeInEachTable } from '../support/each-table.ts';
 import { memoryTable } from '../support/memory-table.ts';
-import { pickLowest, seededPick } from '../support/picker.ts';
-import { ipRangeFromSnapshot } from '../support/range-from-snapshot.ts';
+import { allocationsOf, ipRange, portRange } from '../support/ranges.ts';
 import { countedWriteIds } from '../support/write-ids.ts';
 
 const CIDR = '192.168.1.0/24';
@@ -36,14 +33,6 @@ const EMPTY: StoredRange = {
   holds: [],
 };
 
-const pick = seededPick(1);
-
-function ipRange(cidr: string): IPRange {
-  const range = ipRangeOf(cidr, pick);
-  if (range instanceof IPRange) return range;
-  throw range;
-}
-
 function newTable(): KeyValueTable {
   return memoryTable({ nowMs: () => 0, newWriteId: countedWriteIds() });
 }
@@ -59,8 +48,10 @@ async function saved(table: KeyValueTable): Promise<StoredRange> {
 }
 
 async function takenIn(table: KeyValueTable): Promise<string[]> {
-  const range = ipRangeFromSnapshot(await saved(table), pick);
-  return range instanceof IPRange ? [...range.items()] : [];
+  const range = ipRange(CIDR);
+  const refusal = range.restore(await saved(table));
+  if (refusal !== undefined) throw refusal;
+  return [...range.items()];
 }
 
 function item<Item>(next: { readonly item: Item } | AllocatorError): Item {
@@ -68,7 +59,7 @@ function item<Item>(next: { readonly item: Item } | AllocatorError): Item {
   return next.item;
 }
 
-/** A table that must not be asked for anything. */
+/** A table that must not be read or written. */
 const UNASKED: KeyValueTable = { get: unasked, list: unasked, put: unasked, delete: unasked };
 
 function unasked(): never {
@@ -78,8 +69,12 @@ function unasked(): never {
 describeInEachTable('Allocations of cluster IPs', (open) => {
   test('are refused until a pass has saved the range', async () => {
     const table = await open();
-    const allocations = rangeAllocations(table, RANGE, AT_ONCE);
-    const refusals = [await allocations.allocate(IP), await allocations.allocateNext(), await allocations.release(IP)];
+    const allocations = allocationsOf(table, RANGE, AT_ONCE);
+    const refusals = [
+      await allocations.allocateOne(IP),
+      await allocations.allocateNext(),
+      await allocations.releaseOne(IP),
+    ];
     for (const refusal of refusals) expect(refusal).toMatchObject({ code: 'NotReady', message: NOT_READY });
     expect(await table.list('c', '')).toEqual([]);
   });
@@ -87,23 +82,21 @@ describeInEachTable('Allocations of cluster IPs', (open) => {
   test('are kept in the table, where every other caller sees them', async () => {
     const table = await open();
     await save(table);
-    const [one, other] = [1, 2].map(() => rangeAllocations(table, RANGE, AT_ONCE));
-    expect(await one?.allocate(IP)).toBeUndefined();
+    const [one, other] = [1, 2].map(() => allocationsOf(table, RANGE, AT_ONCE));
+    expect(await one?.allocateOne(IP)).toBeUndefined();
     expect([...bitsOf((await saved(table)).data)]).toEqual([1]);
     expect((await saved(table)).range).toBe(CIDR);
     const taken = { code: 'AlreadyAllocated', message: 'provided IP is already allocated' };
-    expect(await one?.allocate(IP)).toMatchObject(taken);
-    expect(await other?.allocate(IP)).toMatchObject(taken);
-    const restored = ipRangeFromSnapshot(await saved(table), pick);
-    expect(restored).toHaveProperty('used', 1);
-    expect(restored instanceof IPRange && restored.allocate(IP)).toMatchObject(taken);
+    expect(await one?.allocateOne(IP)).toMatchObject(taken);
+    expect(await other?.allocateOne(IP)).toMatchObject(taken);
+    expect(await takenIn(table)).toEqual([IP]);
   });
 
   test('are all distinct when twenty come at once', async () => {
     const table = await open();
     await save(table);
     const asked = Array.from({ length: 20 }, () =>
-      rangeAllocations(table, RANGE, { ...AT_ONCE, attempts: 200 }).allocateNext(),
+      allocationsOf(table, RANGE, { ...AT_ONCE, attempts: 200 }).allocateNext(),
     );
     const given = (await Promise.all(asked)).map(item);
     expect(new Set(given).size).toBe(20);
@@ -114,23 +107,23 @@ describeInEachTable('Allocations of cluster IPs', (open) => {
 
 describe('Allocations of cluster IPs', () => {
   test('refuse an address outside the range before the table is asked', async () => {
-    const refusal = await rangeAllocations(UNASKED, RANGE, AT_ONCE).allocate('192.168.0.0');
+    const refusal = await allocationsOf(UNASKED, RANGE, AT_ONCE).allocateOne('192.168.0.0');
     expect(refusal).toMatchObject({
       code: 'NotInRange',
       message: 'the provided IP (192.168.0.0) is not in the valid range. The range of valid IPs is 192.168.1.0/24',
     });
   });
 
-  test('fill the dynamic band, then the reserved one by request, and are then full but for what is released', async () => {
+  test('fill the dynamic band, then the reserved one by value, and then only what is released is free', async () => {
     const table = newTable();
     await save(table);
-    const allocations = rangeAllocations(table, RANGE, AT_ONCE);
+    const allocations = allocationsOf(table, RANGE, AT_ONCE);
     const dynamic = new Set<string>();
     for (let n = 0; n < 238; n++) dynamic.add(item(await allocations.allocateNext()));
     expect(dynamic).toEqual(new Set(Array.from({ length: 238 }, (_, n) => `192.168.1.${n + 17}`)));
-    for (let n = 1; n <= 16; n++) expect(await allocations.allocate(`192.168.1.${n}`)).toBeUndefined();
+    for (let n = 1; n <= 16; n++) expect(await allocations.allocateOne(`192.168.1.${n}`)).toBeUndefined();
     expect(await allocations.allocateNext()).toMatchObject({ code: 'Full', message: 'range is full' });
-    expect(await allocations.release('192.168.1.10')).toBeUndefined();
+    expect(await allocations.releaseOne('192.168.1.10')).toBeUndefined();
     expect(await allocations.allocateNext()).toEqual({ item: '192.168.1.10' });
     expect(await allocations.allocateNext()).toMatchObject({ code: 'Full' });
   });
@@ -138,34 +131,34 @@ describe('Allocations of cluster IPs', () => {
   test('spill into the reserved band once the dynamic one is exhausted, until the whole range is taken', async () => {
     const table = newTable();
     await save(table);
-    const allocations = rangeAllocations(table, RANGE, AT_ONCE);
+    const allocations = allocationsOf(table, RANGE, AT_ONCE);
     const given = new Set<string>();
     for (let n = 0; n < 254; n++) given.add(item(await allocations.allocateNext()));
     expect(given.size).toBe(254);
     expect(await allocations.allocateNext()).toMatchObject({ code: 'Full' });
   });
 
-  test('rest on the table alone: what only this process released stays taken', async () => {
+  test('depend on the table alone: what only this process released stays allocated', async () => {
     const table = newTable();
     await save(table);
     const local = ipRange(CIDR);
-    const allocations = rangeAllocations(table, { ...RANGE, emptyAllocator: () => local }, AT_ONCE);
-    expect(await allocations.allocate(IP)).toBeUndefined();
+    const allocations = allocationsOf(table, { ...RANGE, emptyAllocator: () => local }, AT_ONCE);
+    expect(await allocations.allocateOne(IP)).toBeUndefined();
     local.release(IP);
-    expect(await allocations.allocate(IP)).toMatchObject({ code: 'AlreadyAllocated' });
+    expect(await allocations.allocateOne(IP)).toMatchObject({ code: 'AlreadyAllocated' });
   });
 
-  test('rest on the table alone: what only this process allocated is free', async () => {
+  test('depend on the table alone: what only this process allocated is free', async () => {
     const table = newTable();
     await save(table);
     const local = ipRange(CIDR);
     expect(local.allocate(IP)).toBeUndefined();
-    const allocations = rangeAllocations(table, { ...RANGE, emptyAllocator: () => local }, AT_ONCE);
-    expect(await allocations.allocate(IP)).toBeUndefined();
+    const allocations = allocationsOf(table, { ...RANGE, emptyAllocator: () => local }, AT_ONCE);
+    expect(await allocations.allocateOne(IP)).toBeUndefined();
     expect(await takenIn(table)).toEqual([IP]);
   });
 
-  test('are made anew over what somebody else allocated meanwhile', async () => {
+  test('are repeated over what another caller allocated meanwhile', async () => {
     const table = newTable();
     await save(table);
     let raced = false;
@@ -174,12 +167,12 @@ describe('Allocations of cluster IPs', () => {
       put: async (content, previous) => {
         if (!raced) {
           raced = true;
-          await rangeAllocations(table, RANGE, AT_ONCE).allocate('192.168.1.99');
+          await allocationsOf(table, RANGE, AT_ONCE).allocateOne('192.168.1.99');
         }
         return table.put(content, previous);
       },
     };
-    expect(await rangeAllocations(contended, RANGE, AT_ONCE).allocate(IP)).toBeUndefined();
+    expect(await allocationsOf(contended, RANGE, AT_ONCE).allocateOne(IP)).toBeUndefined();
     expect(await takenIn(table)).toEqual([IP, '192.168.1.99']);
   });
 
@@ -187,49 +180,22 @@ describe('Allocations of cluster IPs', () => {
     const table = newTable();
     await save(table);
     const asked = Array.from({ length: 20 }, () =>
-      rangeAllocations(table, RANGE, { ...AT_ONCE, attempts: 200 }).allocate(IP),
+      allocationsOf(table, RANGE, { ...AT_ONCE, attempts: 200 }).allocateOne(IP),
     );
     const refusals = (await Promise.all(asked)).filter((refusal) => refusal !== undefined);
     expect(refusals.map(({ code }) => code)).toEqual(Array(19).fill('AlreadyAllocated'));
   });
 
   test('name the resource of node ports in their refusal', async () => {
-    const ports = portRangeOf('30000-32767', pickLowest);
-    if (!(ports instanceof PortRange)) throw ports;
-    const range = { ...RANGE, key: RANGE_KEYS.nodePorts, emptyAllocator: () => ports };
-    expect(await rangeAllocations(newTable(), range, AT_ONCE).allocate(30_000)).toMatchObject({
+    const range = { ...RANGE, key: RANGE_KEYS.nodePorts, emptyAllocator: () => portRange('30000-32767') };
+    expect(await allocationsOf(newTable(), range, AT_ONCE).allocateOne(30_000)).toMatchObject({
       code: 'NotReady',
       message: 'cannot allocate resources of type servicenodeportallocations at this time',
     });
   });
-
-  test('take the lowest bit of a port range for its first port', async () => {
-    const emptyAllocator = () => {
-      const ports = portRangeOf('30000-32767', pickLowest);
-      if (ports instanceof PortRange) return ports;
-      throw ports;
-    };
-    const table = newTable();
-    const key = RANGE_KEYS.nodePorts;
-    won(await saveRange(table, 'c', key, { ...EMPTY, range: '30000-32767' }, undefined));
-    const allocations = rangeAllocations(table, { ...RANGE, key, emptyAllocator }, AT_ONCE);
-    expect(await allocations.allocate(30_000)).toBeUndefined();
-    expect(await allocations.allocateNext()).toEqual({ item: 30_086 });
-    expect([...bitsOf((await readRange(table, 'c', key))?.stored.data ?? new Uint8Array(0))]).toEqual([0, 86]);
-  });
 });
 
 describe('A range that is not this spec’s', () => {
-  const attempt = async (stored: StoredRange, configured: Partial<ConfiguredRange<string>> = {}) => {
-    const table = newTable();
-    await save(table, stored);
-    const before = await table.get('c', RANGE.key);
-    const allocations = rangeAllocations(table, { ...RANGE, ...configured }, AT_ONCE);
-    const refusals = [await allocations.allocate(IP), await allocations.allocateNext(), await allocations.release(IP)];
-    expect(await table.get('c', RANGE.key)).toEqual(before);
-    return refusals;
-  };
-
   test.each<[string, Partial<StoredRange>, Partial<ConfiguredRange<string>>, object]>([
     [
       'of another text',
@@ -237,12 +203,7 @@ describe('A range that is not this spec’s', () => {
       {},
       { code: 'MismatchedRange', message: 'the provided range does not match the current range' },
     ],
-    [
-      'that is a picture of what others allocate',
-      { allocator: 'apiserver' },
-      {},
-      { code: 'NotReady', message: NOT_READY },
-    ],
+    ['that only shows what others allocate', { allocator: 'apiserver' }, {}, { code: 'NotReady', message: NOT_READY }],
     ['of an older generation', { generation: 1 }, { rangesGeneration: 2 }, { code: 'NotReady', message: NOT_READY }],
     [
       'of an older generation and another text',
@@ -262,14 +223,32 @@ describe('A range that is not this spec’s', () => {
       { allocator: 'apiserver' },
       { code: 'NotReady', message: expect.stringContaining('"allocator: apiserver"') },
     ],
-  ])('refuses everything and is not written: one %s', async (_, stored, configured, refusal) => {
-    for (const refused of await attempt({ ...EMPTY, ...stored }, configured)) expect(refused).toMatchObject(refusal);
+  ])('refuses every operation and is not written: one %s', async (_, stored, configured, refusal) => {
+    const table = newTable();
+    await save(table, { ...EMPTY, data: fromBits([1]), ...stored });
+    const before = await table.get('c', RANGE.key);
+    const allocations = allocationsOf(table, { ...RANGE, ...configured }, AT_ONCE);
+    const service = { namespace: 'a', name: 'b' };
+    for (const refused of [
+      await allocations.allocate(['next']),
+      await allocations.allocateFor(['next'], { service, isNew: true, named: [], claim: { nowMs: 0 } }),
+    ]) {
+      expect(refused).toMatchObject({ outcome: 'refused', error: refusal });
+    }
+    for (const refused of [
+      await allocations.release([IP]),
+      await allocations.heldBy('r1'),
+      await allocations.lookUp([IP]),
+    ]) {
+      expect(refused).toMatchObject({ name: 'AllocatorError', ...refusal });
+    }
+    expect(await table.get('c', RANGE.key)).toEqual(before);
   });
 
-  test('is left as it is when it does not parse', async () => {
+  test('stays unchanged when it does not parse', async () => {
     const table = newTable();
     const item = won(await table.put({ cluster: 'c', key: RANGE.key, value: { data: 'x' }, schema: 1 }, undefined));
-    await expect(rangeAllocations(table, RANGE, AT_ONCE).allocate(IP)).rejects.toMatchObject({ code: 'Corrupt' });
+    await expect(allocationsOf(table, RANGE, AT_ONCE).allocateOne(IP)).rejects.toMatchObject({ code: 'Corrupt' });
     expect(await table.get('c', RANGE.key)).toEqual(item);
   });
 });
@@ -281,10 +260,10 @@ describe('The strikes of an address', () => {
     strikes: { once: fromBits([1, 2]), twice: fromBits([1]), last: { atMs: 1, passId: 'p' } },
   };
 
-  test('go when it is released, and no other', async () => {
+  test('are cleared when it is released, and no others', async () => {
     const table = newTable();
     await save(table, struck);
-    expect(await rangeAllocations(table, RANGE, AT_ONCE).release(IP)).toBeUndefined();
+    expect(await allocationsOf(table, RANGE, AT_ONCE).releaseOne(IP)).toBeUndefined();
     expect(await saved(table)).toEqual({
       ...struck,
       data: fromBits([2]),
@@ -292,10 +271,10 @@ describe('The strikes of an address', () => {
     });
   });
 
-  test('that an earlier owner left go when it is allocated', async () => {
+  test('of an earlier owner are cleared when it is allocated', async () => {
     const table = newTable();
     await save(table, { ...struck, data: fromBits([2]) });
-    expect(await rangeAllocations(table, RANGE, AT_ONCE).allocate(IP)).toBeUndefined();
+    expect(await allocationsOf(table, RANGE, AT_ONCE).allocateOne(IP)).toBeUndefined();
     const { once, twice } = (await saved(table)).strikes;
     expect([[...bitsOf(once)], [...bitsOf(twice)]]).toEqual([[2], []]);
   });
@@ -306,28 +285,28 @@ describe('A release', () => {
     const table = newTable();
     await save(table);
     const before = await table.get('c', RANGE.key);
-    expect(await rangeAllocations(table, RANGE, AT_ONCE).release(IP)).toBeUndefined();
+    expect(await allocationsOf(table, RANGE, AT_ONCE).releaseOne(IP)).toBeUndefined();
     expect(await table.get('c', RANGE.key)).toEqual(before);
   });
 
   test('of an address outside the range does nothing', async () => {
-    expect(await rangeAllocations(UNASKED, RANGE, AT_ONCE).release('10.0.0.1')).toBeUndefined();
+    expect(await allocationsOf(UNASKED, RANGE, AT_ONCE).releaseOne('10.0.0.1')).toBeUndefined();
   });
 
   test('whose outcome is unclear is not run again, and the next owner keeps the address', async () => {
     const table = newTable();
     await save(table);
-    const owner = rangeAllocations(table, RANGE, AT_ONCE);
-    expect(await owner.allocate(IP)).toBeUndefined();
+    const owner = allocationsOf(table, RANGE, AT_ONCE);
+    expect(await owner.allocateOne(IP)).toBeUndefined();
     const losingReplies: KeyValueTable = {
       ...table,
       put: async (content, previous) => {
         won(await table.put(content, previous));
-        expect(await rangeAllocations(table, RANGE, AT_ONCE).allocate(IP)).toBeUndefined();
+        expect(await allocationsOf(table, RANGE, AT_ONCE).allocateOne(IP)).toBeUndefined();
         return { outcome: 'unclear' };
       },
     };
-    await expect(rangeAllocations(losingReplies, RANGE, AT_ONCE).release(IP)).rejects.toMatchObject({
+    await expect(allocationsOf(losingReplies, RANGE, AT_ONCE).releaseOne(IP)).rejects.toMatchObject({
       code: 'Contended',
     });
     expect(await takenIn(table)).toEqual([IP]);

@@ -1,18 +1,18 @@
 import { describe, expect, test } from '@jest/globals';
-import { PortRange, portRangeOf } from '../../lib/allocator/port-range.ts';
+import { portRangeOf } from '../../lib/allocator/port-range.ts';
 import type { RangeAllocator } from '../../lib/allocator/range-allocator.ts';
 import { bitsOf, fromBits } from '../../lib/allocator/snapshot-bytes.ts';
 import { type Hold, type HoldTerms, holdOn } from '../../lib/cluster/hold.ts';
 import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
 import type { StoredRange } from '../../lib/cluster/stored-range.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
-import { type ConfiguredRange, rangeAllocations } from '../../lib/table/range-allocations.ts';
+import type { ConfiguredRange } from '../../lib/table/range-allocations.ts';
 import { MOST_HOLD_BYTES, readRange, saveRange, sizeOfHolds } from '../../lib/table/ranges.ts';
 import { won } from '../contract/key-value-table.ts';
 import { AT_ONCE, describeInEachTable } from '../support/each-table.ts';
 import { memoryTable } from '../support/memory-table.ts';
 import { pickLowest } from '../support/picker.ts';
-import { ipRange } from '../support/ranges.ts';
+import { allocationsOf, ipRange, made } from '../support/ranges.ts';
 import { countedWriteIds } from '../support/write-ids.ts';
 
 const KEY = RANGE_KEYS.nodePorts;
@@ -36,9 +36,7 @@ const ports = () => portsOf(PORTS);
 const widePorts = () => portsOf(WIDE);
 
 function portsOf(text: string): RangeAllocator<number> {
-  const range = portRangeOf(text, pickLowest);
-  if (range instanceof PortRange) return range;
-  throw range;
+  return made(portRangeOf(text, pickLowest));
 }
 
 const RANGE: ConfiguredRange<number> = {
@@ -49,7 +47,7 @@ const RANGE: ConfiguredRange<number> = {
   emptyAllocator: ports,
 };
 
-const over = (table: KeyValueTable, attempts = 8) => rangeAllocations(table, RANGE, { ...AT_ONCE, attempts });
+const over = (table: KeyValueTable, attempts = 8) => allocationsOf(table, RANGE, { ...AT_ONCE, attempts });
 const values = (...wanted: number[]) => wanted.map((value) => ({ value }));
 
 async function saved(table: KeyValueTable): Promise<StoredRange> {
@@ -85,12 +83,12 @@ describeInEachTable('Several ports at once', (open) => {
     return table;
   };
 
-  test('are taken in one write, values before what is given, and answered in the order asked', async () => {
+  test('are allocated in one write, values first, and returned in the order of the request', async () => {
     const table = await opened();
     const { counted, writes } = counting(table);
     const wanted = ['next', { value: 30_016 }, 'next', { value: 30_001 }] as const;
-    expect(await over(counted).take(wanted, { hold: HOLD })).toEqual({
-      outcome: 'taken',
+    expect(await over(counted).allocate(wanted, { hold: HOLD })).toEqual({
+      outcome: 'allocated',
       items: [30_017, 30_016, 30_018, 30_001],
     });
     expect(writes).toEqual([KEY]);
@@ -100,10 +98,10 @@ describeInEachTable('Several ports at once', (open) => {
 
   test.each([
     { why: 'one is taken', wanted: values(30_001, 30_002, 30_003), index: 1, code: 'AlreadyAllocated' },
-    { why: 'one is asked for twice', wanted: values(30_004, 30_005, 30_004), index: 2, code: 'AlreadyAllocated' },
+    { why: 'one is requested twice', wanted: values(30_004, 30_005, 30_004), index: 2, code: 'AlreadyAllocated' },
     { why: 'one is outside the range', wanted: values(30_004, 29_999), index: 1, code: 'NotInRange' },
     {
-      why: 'not so many are free',
+      why: 'too few are free',
       wanted: [...values(30_001), ...Array<'next'>(127).fill('next')],
       index: 127,
       code: 'Full',
@@ -111,15 +109,15 @@ describeInEachTable('Several ports at once', (open) => {
   ])('are all refused when $why', async ({ wanted, index, code }) => {
     const table = await opened({ data: fromBits([2]) });
     const before = await table.get('c', KEY);
-    const refused = await over(table).take(wanted, { hold: HOLD });
+    const refused = await over(table).allocate(wanted, { hold: HOLD });
     expect(refused).toMatchObject({ outcome: 'refused', index, error: { code } });
     expect(await table.get('c', KEY)).toEqual(before);
   });
 
-  test('are given back with their holds, and what was free before is not named', async () => {
+  test('are released with their holds, and what was free before is not named', async () => {
     const table = await opened({ data: fromBits([1, 2, 3]), holds: [{ ...HOLD, items: ['30001', '30003'] }] });
     const { counted, writes } = counting(table);
-    expect(await over(counted).giveBack([30_001, 30_002, 30_009, 29_999])).toEqual({
+    expect(await over(counted).release([30_001, 30_002, 30_009, 29_999])).toEqual({
       released: [30_001, 30_002],
       kept: [],
     });
@@ -128,7 +126,7 @@ describeInEachTable('Several ports at once', (open) => {
     expect((await saved(table)).holds).toEqual([{ ...HOLD, items: ['30003'] }]);
   });
 
-  test('given back for a request are only those that it still holds', async () => {
+  test('released for a request are only those that it still holds', async () => {
     const table = await opened({
       data: fromBits([1, 2, 3, 4]),
       holds: [
@@ -137,7 +135,7 @@ describeInEachTable('Several ports at once', (open) => {
       ],
     });
     expect(await over(table).heldBy('r1')).toEqual([30_001, 30_004]);
-    expect(await over(table).giveBack([30_001, 30_002, 30_003], { requestId: 'r1' })).toEqual({
+    expect(await over(table).release([30_001, 30_002, 30_003], { requestId: 'r1' })).toEqual({
       released: [30_001],
       kept: [30_002, 30_003],
     });
@@ -149,17 +147,17 @@ describeInEachTable('Several ports at once', (open) => {
   test('of twenty callers at once are all distinct, each caller’s all or none', async () => {
     const table = await opened();
     const asked = Array.from({ length: 20 }, (_, n) =>
-      over(table, 200).take(Array<'next'>(7).fill('next'), { hold: { ...HOLD, requestId: `r${n}` } }),
+      over(table, 200).allocate(Array<'next'>(7).fill('next'), { hold: { ...HOLD, requestId: `r${n}` } }),
     );
     const answers = await Promise.all(asked);
-    const taken = answers.flatMap((answer) => (answer.outcome === 'taken' ? answer.items : []));
-    // 128 ports: eighteen callers get their seven, two are told that there are not so many.
+    const taken = answers.flatMap((answer) => (answer.outcome === 'allocated' ? answer.items : []));
+    // 128 ports: eighteen callers get their seven, two are refused.
     expect(answers.filter(({ outcome }) => outcome === 'refused')).toHaveLength(2);
     expect(new Set(taken).size).toBe(18 * 7);
     expect(await takenIn(table)).toEqual(taken.toSorted((one, other) => one - other));
     for (const [n, answer] of answers.entries()) {
       const held = await over(table).heldBy(`r${n}`);
-      expect(held).toEqual(answer.outcome === 'taken' ? answer.items : []);
+      expect(held).toEqual(answer.outcome === 'allocated' ? answer.items : []);
     }
   });
 });
@@ -170,54 +168,54 @@ const newTable = async (stored: Partial<StoredRange> = {}) => {
   return table;
 };
 
-describe('Taking again for the same request', () => {
-  const again = { hold: HOLD, again: true };
+describe('A retry of the same request', () => {
+  const retry = { hold: HOLD, isRetry: true };
 
   test.each([
     { what: 'values', wanted: values(30_001, 30_002), items: [30_001, 30_002] },
-    { what: 'what is given', wanted: ['next', 'next'] as const, items: [30_016, 30_017] },
+    { what: 'any items', wanted: ['next', 'next'] as const, items: [30_016, 30_017] },
     { what: 'both', wanted: ['next', { value: 30_016 }, 'next'] as const, items: [30_017, 30_016, 30_018] },
-  ])('has the same once more and writes nothing: $what', async ({ wanted, items }) => {
+  ])('returns the same items and writes nothing: $what', async ({ wanted, items }) => {
     const { counted, writes } = counting(await newTable());
-    expect(await over(counted).take(wanted, again)).toEqual({ outcome: 'taken', items });
-    expect(await over(counted).take(wanted, again)).toEqual({ outcome: 'taken', items });
+    expect(await over(counted).allocate(wanted, retry)).toEqual({ outcome: 'allocated', items });
+    expect(await over(counted).allocate(wanted, retry)).toEqual({ outcome: 'allocated', items });
     expect(writes).toEqual([KEY]);
   });
 
-  test('takes only what is missing, in one hold with what is there', async () => {
+  test('allocates only what is missing, in one hold with what is there', async () => {
     const table = await newTable();
-    await over(table).take(values(30_001, 30_002), again);
-    await over(table).release(30_001);
-    await over(table).take([{ value: 30_003 }, 'next', 'next'], again);
+    await over(table).allocate(values(30_001, 30_002), retry);
+    await over(table).releaseOne(30_001);
+    await over(table).allocate([{ value: 30_003 }, 'next', 'next'], retry);
     expect(await takenIn(table)).toEqual([30_002, 30_003, 30_016]);
     expect((await saved(table)).holds).toEqual([{ ...HOLD, items: ['30002', '30003', '30016'] }]);
   });
 
-  test('counts nothing of another request, nothing twice, and nothing when it is not asked to', async () => {
+  test('counts no item of another request and none twice, and another allocation counts none', async () => {
     const table = await newTable();
-    await over(table).take(values(30_001), again);
-    const others = { hold: { ...HOLD, requestId: 'r2' }, again: true };
-    expect(await over(table).take(values(30_001), others)).toMatchObject({ error: { code: 'AlreadyAllocated' } });
-    expect(await over(table).take(values(30_001, 30_001), again)).toMatchObject({
+    await over(table).allocate(values(30_001), retry);
+    const others = { hold: { ...HOLD, requestId: 'r2' }, isRetry: true };
+    expect(await over(table).allocate(values(30_001), others)).toMatchObject({ error: { code: 'AlreadyAllocated' } });
+    expect(await over(table).allocate(values(30_001, 30_001), retry)).toMatchObject({
       index: 1,
       error: { code: 'AlreadyAllocated' },
     });
-    expect(await over(table).take(values(30_001), { hold: HOLD })).toMatchObject({
+    expect(await over(table).allocate(values(30_001), { hold: HOLD })).toMatchObject({
       error: { code: 'AlreadyAllocated' },
     });
   });
 
-  test('leaves what is there as it is when the rest is refused', async () => {
+  test('keeps what is there when the rest is refused', async () => {
     const table = await newTable({ data: fromBits([2]) });
-    await over(table).take(values(30_001), again);
+    await over(table).allocate(values(30_001), retry);
     const before = await table.get('c', KEY);
-    expect(await over(table).take(values(30_001, 30_002), again)).toMatchObject({ outcome: 'refused', index: 1 });
+    expect(await over(table).allocate(values(30_001, 30_002), retry)).toMatchObject({ outcome: 'refused', index: 1 });
     expect(await table.get('c', KEY)).toEqual(before);
   });
 
-  test('by twenty callers at once is to take once', async () => {
+  test('by twenty callers at once allocates once', async () => {
     const table = await newTable();
-    const callers = Array.from({ length: 20 }, () => over(table, 200).take(['next', { value: 30_001 }], again));
+    const callers = Array.from({ length: 20 }, () => over(table, 200).allocate(['next', { value: 30_001 }], retry));
     const answers = await Promise.all(callers);
     expect(new Set(answers.map((answer) => JSON.stringify(answer))).size).toBe(1);
     expect(await takenIn(table)).toEqual([30_001, 30_016]);
@@ -227,90 +225,72 @@ describe('Taking again for the same request', () => {
 describe('What is held', () => {
   const held = { data: fromBits([1]), holds: [{ ...HOLD, items: ['30001'] }] };
 
-  test('is refused to everybody, also when its hold is over', async () => {
+  test('is refused to every caller, also when its hold is over', async () => {
     const table = await newTable(held);
-    expect(await over(table).allocate(30_001)).toMatchObject({ code: 'AlreadyAllocated' });
-    expect(await over(table).take(values(30_001), { hold: HOLD })).toMatchObject({ outcome: 'refused', index: 0 });
+    expect(await over(table).allocateOne(30_001)).toMatchObject({ code: 'AlreadyAllocated' });
+    expect(await over(table).allocate(values(30_001), { hold: HOLD })).toMatchObject({ outcome: 'refused', index: 0 });
   });
 
   test('is free without its hold once it is released', async () => {
     const table = await newTable(held);
-    expect(await over(table).release(30_001)).toBeUndefined();
+    expect(await over(table).releaseOne(30_001)).toBeUndefined();
     expect(await saved(table)).toEqual(EMPTY);
-    expect(await over(table).allocate(30_001)).toBeUndefined();
+    expect(await over(table).allocateOne(30_001)).toBeUndefined();
   });
 
   test.each([
-    { who: 'the owner’s Service', takeUp: { holdOwner: 'team-a', nowMs: 899 }, outcome: 'taken' },
-    { who: 'another’s Service', takeUp: { holdOwner: 'team-b', nowMs: 899 }, outcome: 'refused' },
-    { who: 'a Service of nobody', takeUp: { nowMs: 899 }, outcome: 'refused' },
-    { who: 'the owner’s Service when it is over', takeUp: { holdOwner: 'team-a', nowMs: 900 }, outcome: 'refused' },
-  ])('is taken up by $who: $outcome', async ({ takeUp, outcome }) => {
+    { who: 'the owner’s Service', claim: { holdOwner: 'team-a', nowMs: 899 }, outcome: 'allocated' },
+    { who: 'another’s Service', claim: { holdOwner: 'team-b', nowMs: 899 }, outcome: 'refused' },
+    { who: 'a Service without an owner', claim: { nowMs: 899 }, outcome: 'refused' },
+    { who: 'the owner’s Service when it is over', claim: { holdOwner: 'team-a', nowMs: 900 }, outcome: 'refused' },
+  ])('is claimed by $who: $outcome', async ({ claim, outcome }) => {
     const table = await newTable(held);
-    const answer = await over(table).take(values(30_001, 30_002), { takeUp });
+    const answer = await over(table).allocate(values(30_001, 30_002), { claim });
     expect(answer).toMatchObject({ outcome });
     expect(await saved(table)).toEqual(
-      outcome === 'taken' ? { ...EMPTY, data: fromBits([1, 2]) } : { ...EMPTY, ...held },
+      outcome === 'allocated' ? { ...EMPTY, data: fromBits([1, 2]) } : { ...EMPTY, ...held },
     );
   });
 
-  test('is taken up once', async () => {
+  test('is claimed once', async () => {
     const table = await newTable(held);
-    const takeUp = { holdOwner: 'team-a', nowMs: 0 };
-    expect(await over(table).take(values(30_001), { takeUp })).toMatchObject({ outcome: 'taken' });
-    expect(await over(table).take(values(30_001), { takeUp })).toMatchObject({ error: { code: 'AlreadyAllocated' } });
+    const claim = { holdOwner: 'team-a', nowMs: 0 };
+    expect(await over(table).allocate(values(30_001), { claim })).toMatchObject({ outcome: 'allocated' });
+    expect(await over(table).allocate(values(30_001), { claim })).toMatchObject({
+      error: { code: 'AlreadyAllocated' },
+    });
   });
 
-  test('is taken up on the very terms that were seen alone', async () => {
+  test('is claimed only on exactly the expected terms', async () => {
     const table = await newTable(held);
     const [hold] = held.holds;
     if (hold === undefined) throw new Error('expected a hold');
-    const takeUp = { holdOwner: 'team-a', nowMs: 0 };
-    for (const from of [[], [{ ...hold, untilMs: 901 }], [{ ...hold, items: ['30099'] }]]) {
-      const refused = await over(table).take(values(30_001), { takeUp: { ...takeUp, from } });
+    const claim = { holdOwner: 'team-a', nowMs: 0 };
+    for (const expected of [[], [{ ...hold, untilMs: 901 }], [{ ...hold, items: ['30099'] }]]) {
+      const refused = await over(table).allocate(values(30_001), { claim: { ...claim, expected } });
       expect(refused).toMatchObject({ error: { code: 'AlreadyAllocated' } });
     }
-    const from = [hold];
-    expect(await over(table).take(values(30_001), { takeUp: { ...takeUp, from } })).toMatchObject({ outcome: 'taken' });
+    const expected = [hold];
+    expect(await over(table).allocate(values(30_001), { claim: { ...claim, expected } })).toMatchObject({
+      outcome: 'allocated',
+    });
   });
 
-  test('is there again when what took it up is given back, in one write with what was free before', async () => {
+  test('is restored when the request that claimed it is rolled back, in one write with what was free before', async () => {
     const table = await newTable(held);
-    const takeUp = { holdOwner: 'team-a', nowMs: 0 };
+    const claim = { holdOwner: 'team-a', nowMs: 0 };
     const hold = { owner: 'a-service', takenUpBy: 'any', requestId: 'r9' } as const;
-    await over(table).take(values(30_001, 30_009), { takeUp, hold });
-    const given = await over(table).giveBack([30_001, 30_009], { requestId: 'r9', former: held.holds });
+    await over(table).allocate(values(30_001, 30_009), { claim, hold });
+    const given = await over(table).release([30_001, 30_009], { requestId: 'r9', restore: held.holds });
     expect(given).toEqual({ released: [30_009], kept: [] });
     const { holds, data } = await saved(table);
     expect(data).toEqual(held.data);
     expect(holds).toEqual(held.holds);
   });
 
-  test('is held on by its owner, and stays with the request that took it', async () => {
-    const table = await newTable({ ...held, strikes: { once: fromBits([1, 2]), twice: NONE } });
-    const terms = { owner: 'team-a', takenUpBy: 'any' } as const;
-    expect(await over(table).hold([30_001], terms)).toEqual({ outcome: 'held' });
-    const { holds, strikes } = await saved(table);
-    expect(holds).toEqual([{ ...terms, requestId: 'r1', items: ['30001'] }]);
-    expect([...bitsOf(strikes.once)]).toEqual([2]);
-  });
-
-  test.each([
-    { why: 'another owner holds it', item: 30_001, owner: 'team-b', code: 'NotHeld' },
-    { why: 'it is taken and nobody holds it', item: 30_002, owner: 'team-a', code: 'NotHeld' },
-    { why: 'it is free', item: 30_003, owner: 'team-a', code: 'NotHeld' },
-    { why: 'it is outside the range', item: 3, owner: 'team-a', code: 'NotInRange' },
-  ])('is not held on when $why', async ({ item, owner, code }) => {
-    const table = await newTable({ data: fromBits([0, 1, 2]), holds: [{ ...HOLD, items: ['30000', '30001'] }] });
-    const before = await table.get('c', KEY);
-    const answer = await over(table).hold([30_001, item], { owner, takenUpBy: 'any' });
-    expect(answer).toMatchObject({ outcome: 'refused', error: { code } });
-    expect(await table.get('c', KEY)).toEqual(before);
-  });
-
   test('starts without the strikes that an earlier owner left', async () => {
     const table = await newTable({ strikes: { once: fromBits([1]), twice: fromBits([2]) } });
-    expect(await over(table).take(values(30_001, 30_002), { hold: HOLD })).toMatchObject({ outcome: 'taken' });
+    expect(await over(table).allocate(values(30_001, 30_002), { hold: HOLD })).toMatchObject({ outcome: 'allocated' });
     expect((await saved(table)).strikes).toEqual({ once: NONE, twice: NONE });
   });
 
@@ -320,8 +300,7 @@ describe('What is held', () => {
     { hold: { ...HOLD, untilMs: Number.NaN }, code: 'BadHold' },
   ])('has terms that can be kept', async ({ hold, code }) => {
     const table = await newTable();
-    expect(await over(table).take(['next'], { hold })).toMatchObject({ outcome: 'refused', error: { code } });
-    expect(await over(table).hold([30_001], hold)).toMatchObject({ outcome: 'refused', error: { code } });
+    expect(await over(table).allocate(['next'], { hold })).toMatchObject({ outcome: 'refused', error: { code } });
     expect(await takenIn(table)).toEqual([]);
   });
 });
@@ -351,15 +330,15 @@ describe('Holds take 64 KB at most', () => {
     expect(sizeOfHolds(longest)).toBeLessThan(MOST_HOLD_BYTES);
   });
 
-  test('and one more is refused whole, while what needs no hold is still given', async () => {
+  test('and one more is refused whole, while what needs no hold is still allocated', async () => {
     let many = 1;
     while (sizeOfHolds(ownHolds(many + 1)) <= MOST_HOLD_BYTES) many++;
     const data = fromBits(Array.from({ length: many }, (_, index) => 16 + index));
     const table = memoryTable({ nowMs: () => 0, newWriteId: countedWriteIds() });
     const full = { ...EMPTY, range: WIDE, data, holds: ownHolds(many) };
     won(await saveRange(table, 'c', KEY, full, undefined));
-    const allocations = rangeAllocations(table, { ...RANGE, emptyAllocator: widePorts }, AT_ONCE);
-    const refusal = await allocations.take(['next'], { hold: aHold(many) });
+    const allocations = allocationsOf(table, { ...RANGE, emptyAllocator: widePorts }, AT_ONCE);
+    const refusal = await allocations.allocate(['next'], { hold: aHold(many) });
     expect(refusal).toMatchObject({
       outcome: 'refused',
       error: { code: 'HoldsFull', message: expect.stringMatching(/room for 65536: release some/) },
@@ -367,27 +346,27 @@ describe('Holds take 64 KB at most', () => {
     expect(refusal).not.toHaveProperty('index');
     expect(await saved(table)).toEqual(full);
     expect(await allocations.allocateNext()).toMatchObject({ item: expect.any(Number) });
-    expect(await allocations.release(30_016)).toBeUndefined();
-    expect(await allocations.take(['next'], { hold: aHold(many) })).toMatchObject({ outcome: 'taken' });
+    expect(await allocations.releaseOne(30_016)).toBeUndefined();
+    expect(await allocations.allocate(['next'], { hold: aHold(many) })).toMatchObject({ outcome: 'allocated' });
   });
 
   test('and a thousand ports on the same terms are fewer than that', async () => {
     const table = memoryTable({ nowMs: () => 0, newWriteId: countedWriteIds() });
     won(await saveRange(table, 'c', KEY, { ...EMPTY, range: WIDE }, undefined));
-    const allocations = rangeAllocations(table, { ...RANGE, emptyAllocator: widePorts }, AT_ONCE);
-    const answer = await allocations.take(Array<'next'>(1_000).fill('next'), { hold: HOLD });
-    expect(answer).toMatchObject({ outcome: 'taken' });
-    expect(await allocations.giveBack(await itemsOf(allocations.heldBy('r1')), { requestId: 'r1' })).toMatchObject({
+    const allocations = allocationsOf(table, { ...RANGE, emptyAllocator: widePorts }, AT_ONCE);
+    const answer = await allocations.allocate(Array<'next'>(1_000).fill('next'), { hold: HOLD });
+    expect(answer).toMatchObject({ outcome: 'allocated' });
+    expect(await allocations.release(await itemsOf(allocations.heldBy('r1')), { requestId: 'r1' })).toMatchObject({
       released: expect.arrayContaining([30_086, 31_085]),
     });
     expect(await saved(table)).toEqual({ ...EMPTY, range: WIDE });
   });
 });
 
-test('What is given back is named in its canonical form, however it was written', async () => {
+test('Released items are returned in canonical form, however they were written', async () => {
   const table = await newTable({ range: 'fd00::/120', data: fromBits([4]) });
-  const allocations = rangeAllocations(table, { ...RANGE, emptyAllocator: () => ipRange('fd00::/120') }, AT_ONCE);
-  expect(await allocations.giveBack(['FD00:0::5', 'fd00::5', 'fd00::6'])).toEqual({
+  const allocations = allocationsOf(table, { ...RANGE, emptyAllocator: () => ipRange('fd00::/120') }, AT_ONCE);
+  expect(await allocations.release(['FD00:0::5', 'fd00::5', 'fd00::6'])).toEqual({
     released: ['fd00::5'],
     kept: [],
   });
@@ -400,94 +379,45 @@ async function itemsOf<Item>(held: Promise<readonly Item[] | Error>): Promise<re
   return items;
 }
 
-describe('Looking a port up', () => {
+test('Looking ports up returns the state of each at one moment, in one read and no write', async () => {
+  const hold = { ...HOLD, items: ['30001'] };
   const strikes = { once: fromBits([2]), twice: fromBits([17]) };
-  const stored = { data: fromBits([1, 2, 17]), strikes, holds: [{ ...HOLD, items: ['30001'] }] };
-
-  test.each([
-    { port: 30_000, is: { inRange: true, taken: false, strikes: 0, band: 'static' } },
-    { port: 30_001, is: { inRange: true, taken: true, strikes: 0, band: 'static', hold: stored.holds[0] } },
-    { port: 30_002, is: { inRange: true, taken: true, strikes: 1, band: 'static' } },
-    { port: 30_016, is: { inRange: true, taken: false, strikes: 0, band: 'dynamic' } },
-    { port: 30_017, is: { inRange: true, taken: true, strikes: 2, band: 'dynamic' } },
-    { port: 29_999, is: { inRange: false } },
-  ])('says how $port stands and writes nothing', async ({ port, is }) => {
-    const { counted, writes } = counting(await newTable(stored));
-    expect(await over(counted).lookUp(port)).toEqual(is);
-    expect(writes).toEqual([]);
-  });
-});
-
-test('Looking several ports up tells of one moment, and reads once', async () => {
-  const table = await newTable({ data: fromBits([1, 17]), strikes: { once: fromBits([17]), twice: NONE } });
+  const { counted, writes } = counting(await newTable({ data: fromBits([1, 2, 17]), strikes, holds: [hold] }));
   let reads = 0;
-  const counted: KeyValueTable = {
-    ...table,
-    get: (cluster, key) => {
-      reads += 1;
-      return table.get(cluster, key);
-    },
+  const get: KeyValueTable['get'] = (cluster, key) => {
+    reads += 1;
+    return counted.get(cluster, key);
   };
-  expect(await over(counted).lookUpEach([30_017, 29_999, 30_000])).toEqual([
-    { inRange: true, taken: true, strikes: 1, band: 'dynamic' },
-    { inRange: false },
+  expect(await over({ ...counted, get }).lookUp([30_017, 30_000, 30_001, 30_002, 30_016, 29_999])).toEqual([
+    { inRange: true, taken: true, strikes: 2, band: 'dynamic' },
     { inRange: true, taken: false, strikes: 0, band: 'static' },
+    { inRange: true, taken: true, strikes: 0, band: 'static', hold },
+    { inRange: true, taken: true, strikes: 1, band: 'static' },
+    { inRange: true, taken: false, strikes: 0, band: 'dynamic' },
+    { inRange: false },
   ]);
-  expect(reads).toBe(1);
+  expect({ reads, writes }).toEqual({ reads: 1, writes: [] });
 });
 
-describe('A range that nothing may be allocated from', () => {
-  const operations = (table: KeyValueTable, range: Partial<ConfiguredRange<number>>) => {
-    const allocations = rangeAllocations(table, { ...RANGE, ...range }, AT_ONCE);
-    return Promise.all([
-      allocations.take(['next']),
-      allocations.hold([30_001], { owner: 'a', takenUpBy: 'any' }),
-      allocations.giveBack([30_001]),
-      allocations.heldBy('r1'),
-      allocations.lookUp(30_001),
-      allocations.lookUpEach([30_001]),
-    ]);
-  };
-
-  test.each<[string, Partial<StoredRange>, Partial<ConfiguredRange<number>>, string]>([
-    ['of another text', { range: '30000-30100' }, {}, 'MismatchedRange'],
-    ['of an older generation', {}, { rangesGeneration: 2 }, 'NotReady'],
-    ['of a newer generation', { generation: 2 }, {}, 'NotReady'],
-    ['that others allocate', { allocator: 'apiserver' }, {}, 'NotReady'],
-    ['of a cluster whose own API servers allocate', {}, { allocator: 'apiserver' }, 'NotReady'],
-  ])('refuses every operation: one %s', async (_, stored, range, code) => {
-    const table = await newTable({
-      ...stored,
-      data: fromBits([1]),
-      holds: [{ ...HOLD, owner: 'a', items: ['30001'] }],
-    });
-    const before = await table.get('c', KEY);
-    const [taken, held, ...others] = await operations(table, range);
-    for (const refused of [taken, held]) expect(refused).toMatchObject({ outcome: 'refused', error: { code } });
-    for (const refusal of others) expect(refusal).toMatchObject({ name: 'AllocatorError', code });
-    expect(await table.get('c', KEY)).toEqual(before);
-  });
-});
-
-describe('A take whose reply was lost', () => {
-  test('is found by its request and given back, but for what somebody else has by now', async () => {
+describe('An allocation whose reply was lost', () => {
+  test('is found by its request and released, except what has another owner by now', async () => {
     const table = await newTable();
     const losing: KeyValueTable = {
       ...table,
       put: async (content, previous) => {
         won(await table.put(content, previous));
-        await over(table).release(30_002);
-        await over(table).allocate(30_002);
+        await over(table).releaseOne(30_002);
+        await over(table).allocateOne(30_002);
         return { outcome: 'unclear' };
       },
     };
-    await expect(over(losing).take(values(30_001, 30_002), { hold: HOLD })).rejects.toMatchObject({
+    await expect(over(losing).allocate(values(30_001, 30_002), { hold: HOLD })).rejects.toMatchObject({
       code: 'Contended',
     });
     expect(holdOn((await saved(table)).holds, '30001')).toMatchObject(HOLD);
     const held = await itemsOf(over(table).heldBy('r1'));
     expect(held).toEqual([30_001]);
-    expect(await over(table).giveBack([30_001, 30_002], { requestId: 'r1' })).toEqual({
+    expect(await over(table).release([30_001, 30_002], { requestId: 'r1' })).toEqual({
       released: [30_001],
       kept: [30_002],
     });

@@ -23,7 +23,7 @@ const STORED: StoredRange = {
     { owner: 'team-b', takenUpBy: 'owner', items: ['10.0.0.18'] },
   ],
 };
-const GIVEN = [
+const UNCLAIMED = [
   { namespace: 'a', name: 'web', reviews: 12, first: [0], later: [17, 253] },
   { namespace: 'a', name: 'api', reviews: 1, first: [1], later: [] },
   { namespace: 'b', name: 'web', reviews: 2, first: [], later: [2] },
@@ -48,7 +48,7 @@ describeInEachTable('A stored range', (open) => {
   test.each([
     ['with strikes and holds', STORED],
     ['without strikes and holds', UNSTRUCK],
-    ['with what admission gave', { ...STORED, given: GIVEN }],
+    ['with what admission allocated', { ...STORED, unclaimed: UNCLAIMED }],
     ['with nothing taken', { ...UNSTRUCK, data: new Uint8Array(0) }],
     ['as a picture of what others allocate', { ...UNSTRUCK, allocator: 'apiserver' as const }],
     [
@@ -214,8 +214,8 @@ describe('readRange', () => {
     const table = newTable();
     const bad = { ...value, given: { a: 'web 1 16 \nweb\n\nx 1 y ' } };
     won(await table.put({ cluster: 'c', key: KEY, value: bad, schema: 2 }, undefined));
-    const given = [{ namespace: 'a', name: 'web', reviews: 1, first: [16], later: [] }];
-    expect((await readItem(table)).stored).toEqual({ ...value, given });
+    const unclaimed = [{ namespace: 'a', name: 'web', reviews: 1, first: [16], later: [] }];
+    expect((await readItem(table)).stored).toEqual({ ...value, unclaimed });
   });
 
   test('does not read what a later version wrote, and says which version would', async () => {

@@ -10,20 +10,20 @@ import {
 } from '../table/requests.ts';
 import { type Answer, answerShape, type Refusal, refused } from './answer.ts';
 import {
-  giveBackAll,
-  giveBackRest,
+  allocateItems,
   holdIsOver,
   inProgress,
   releasedOrNot,
   releaseItems,
   releaseRecord,
-  takeItems,
+  releaseSurplus,
+  rollBack,
   termsOf,
 } from './items.ts';
-import { askEach, holdsToTakeUp, type Job } from './job.ts';
 import { fingerprintOf } from './request.ts';
+import { claimableHolds, fromEach, type RequestContext } from './request-context.ts';
 
-export interface Settled {
+export interface Executed {
   readonly answer: Answer;
   /** Another invocation settled it. */
   readonly replayed: boolean;
@@ -35,28 +35,28 @@ export interface Settled {
  * goes on and the others follow. docs/adr/0013-requests-to-allocate.md has the argument.
  * @throws TableError when nobody can tell how far it came: to invoke it again is to go on.
  */
-export async function settleRequest(job: Job): Promise<Settled> {
-  const begun = await begin(job);
+export async function executeRequest(context: RequestContext): Promise<Executed> {
+  const begun = await begin(context);
   if ('answer' in begun) return { answer: begun.answer, replayed: false };
   let { current, isOurs } = begun;
   let mayHold = false;
   for (;;) {
     const { record } = current;
     if (record.state === 'done') {
-      if (!isOurs && mayHold) await giveBackRest(job, record, answerIn(current, record.answer));
+      if (!isOurs && mayHold) await releaseSurplus(context, record, answerIn(current, record.answer));
       return { answer: answerIn(current, record.answer), replayed: !isOurs };
     }
     let next: RequestRecord;
     if (record.state === 'begun') {
-      next = await goOn(job, record, isOurs);
+      next = await proceed(context, record, isOurs);
       mayHold = record.hold !== undefined;
     } else {
       // What does not let go now is given back by who asks again, or when its hold ends.
-      if (!(await giveBackAll(job, record))) return { answer: answerIn(current, record.answer), replayed: false };
+      if (!(await rollBack(context, record))) return { answer: answerIn(current, record.answer), replayed: false };
       next = { ...record, state: 'done' };
       mayHold = false;
     }
-    ({ current, isOurs } = await step(job, next, current));
+    ({ current, isOurs } = await step(context, next, current));
   }
 }
 
@@ -67,69 +67,80 @@ interface Begun {
 }
 
 /** Writes `begun` where there is no record; or finds the one that there is. Refusals leave nothing behind. */
-async function begin(job: Job): Promise<Begun | { readonly answer: Answer }> {
-  const { request, wanted, nowMs } = job;
-  const refuse = (refusal: Refusal) => ({ answer: refused(request, wanted, refusal) });
+async function begin(context: RequestContext): Promise<Begun | { readonly answer: Answer }> {
+  const { request, requested, nowMs } = context;
+  const refuse = (refusal: Refusal) => ({ answer: refused(request, requested, refusal) });
   const takes = request.operation === 'allocate';
   const [found, record, unrepaired] = await Promise.all([
-    read(job),
-    takes ? allocationRecord(job, fingerprintOf(request)) : releaseRecord(job, fingerprintOf(request)),
-    takes ? job.refusalOfUnrepaired() : undefined,
+    read(context),
+    takes ? allocationRecord(context, fingerprintOf(request)) : releaseRecord(context, fingerprintOf(request)),
+    takes ? context.refusalOfUnrepaired() : undefined,
   ]);
   const follow = (there: ReadRequest) => {
-    const refusal = refusalToFollow(job, there, unrepaired);
+    const refusal = refusalToFollow(context, there, unrepaired);
     return refusal === undefined ? { current: there, isOurs: false } : refuse(refusal);
   };
   if (found !== undefined && isKept(found, nowMs())) return follow(found);
   if (record === 'stillHolds') {
     // Of a request of long ago; or of this one, which another invocation began meanwhile.
-    const there = await read(job);
-    return there !== undefined && isKept(there, nowMs()) ? follow(there) : refuse(idStillHolds(job));
+    const there = await read(context);
+    return there !== undefined && isKept(there, nowMs()) ? follow(there) : refuse(idStillHolds(context));
   }
   if ('code' in record) return refuse(record);
   if (unrepaired !== undefined) return refuse(unrepaired);
-  const begun = await step(job, record, found);
+  const begun = await step(context, record, found);
   return begun.isOurs ? begun : follow(begun.current);
 }
 
 /** Why the record of this id is not gone on from, or not yet. */
-function refusalToFollow(job: Job, there: ReadRequest, unrepaired: Refusal | undefined): Refusal | undefined {
+function refusalToFollow(
+  context: RequestContext,
+  there: ReadRequest,
+  unrepaired: Refusal | undefined,
+): Refusal | undefined {
   const { state, fingerprint } = there.record;
-  if (fingerprint !== fingerprintOf(job.request)) return idIsTaken(job);
-  return state === 'begun' ? (inProgress(there, job.nowMs()) ?? unrepaired) : undefined;
+  if (fingerprint !== fingerprintOf(context.request)) return idIsTaken(context);
+  return state === 'begun' ? (inProgress(there, context.nowMs()) ?? unrepaired) : undefined;
 }
 
-async function allocationRecord(job: Job, fingerprint: string): Promise<RequestRecord | Refusal | 'stillHolds'> {
-  const { request, ranges, nowMs } = job;
-  const held = await askEach(ranges, ({ range }) => range.heldBy(request.requestId));
+async function allocationRecord(
+  context: RequestContext,
+  fingerprint: string,
+): Promise<RequestRecord | Refusal | 'stillHolds'> {
+  const { request, ranges, nowMs } = context;
+  const held = await fromEach(ranges, ({ range }) => range.heldBy(request.requestId));
   if (held instanceof AllocatorError) return held;
   if (held.some(({ length }) => length > 0)) return 'stillHolds';
   const hold = termsOf(request, nowMs());
   const over = holdIsOver(hold, nowMs());
   const begun = { fingerprint, state: 'begun', hold } as const;
   if (over !== undefined || request.takeUp === undefined) return over ?? begun;
-  const takesUp = await holdsToTakeUp(job, request.takeUp.holdOwner);
+  const takesUp = await claimableHolds(context, request.takeUp.holdOwner);
   return takesUp instanceof AllocatorError ? takesUp : { ...begun, takesUp };
 }
 
 /** The end of what was begun, or that it is to be rolled back. */
-async function goOn(job: Job, { state: _, ...record }: RequestRecord, isOurs: boolean): Promise<RequestRecord> {
+async function proceed(
+  context: RequestContext,
+  { state: _, ...record }: RequestRecord,
+  isOurs: boolean,
+): Promise<RequestRecord> {
   if (record.hold === undefined) {
-    const answer = isOurs ? await releaseItems(job, record.releases) : releasedOrNot(job);
+    const answer = isOurs ? await releaseItems(context, record.releases) : releasedOrNot(context);
     return { ...record, state: 'done', answer: JSON.stringify(answer) };
   }
-  const answer = await takeItems(job, record.hold, record.takesUp);
+  const answer = await allocateItems(context, record.hold, record.takesUp);
   const state = answer.outcome === 'done' ? 'done' : 'rollingBack';
   return { ...record, state, answer: JSON.stringify(answer) };
 }
 
 /** Writes the record over the one before it; or finds what another invocation wrote first. */
-async function step(job: Job, record: RequestRecord, previous: ReadRequest | undefined): Promise<Begun> {
-  const { table, request, nowMs } = job;
+async function step(context: RequestContext, record: RequestRecord, previous: ReadRequest | undefined): Promise<Begun> {
+  const { table, request, nowMs } = context;
   const { requestId: id, cluster } = request;
   const written = await writeRequest(table, { cluster, id, nowMs: nowMs() }, record, previous?.item);
   if (written.outcome === 'won') return { current: { record, item: written.item }, isOurs: true };
-  const there = await read(job);
+  const there = await read(context);
   if (there !== undefined && isKept(there, nowMs())) return { current: there, isOurs: false };
   throw new TableError(
     'Contended',
@@ -137,7 +148,7 @@ async function step(job: Job, record: RequestRecord, previous: ReadRequest | und
   );
 }
 
-function read({ table, request }: Job): Promise<ReadRequest | undefined> {
+function read({ table, request }: RequestContext): Promise<ReadRequest | undefined> {
   return readRequest(table, request.cluster, request.requestId);
 }
 
@@ -149,14 +160,14 @@ function answerIn(kept: ReadRequest, text: string): Answer {
   }
 }
 
-function idIsTaken({ request }: Job): Refusal {
+function idIsTaken({ request }: RequestContext): Refusal {
   return {
     code: 'RequestIdTaken',
     message: `the requestId ${request.requestId} is that of another request to cluster ${request.cluster}, of the last 24 hours: give each request an id of its own`,
   };
 }
 
-function idStillHolds({ request }: Job): Refusal {
+function idStillHolds({ request }: RequestContext): Refusal {
   return {
     code: 'RequestIdTaken',
     message: `an earlier request with the requestId ${request.requestId} still holds something in cluster ${request.cluster}: give each request an id of its own`,

@@ -1,0 +1,116 @@
+import { AllocatorError } from '../allocator/errors.ts';
+import { type Hold, type HoldTerms, isOver, mayClaim, termsOf, withHold } from '../cluster/hold.ts';
+import type { TableError } from '../table/errors.ts';
+import type { KeyValueTable } from '../table/key-value-table.ts';
+import type { Claim } from '../table/range-operations.ts';
+import { type RequestRecord, readRequest } from '../table/requests.ts';
+import type { Refusal } from './answer.ts';
+import type { OpenRange } from './open-range.ts';
+import type { AllocateRequest, ItemValue, RangeName, RequestedItem } from './request.ts';
+
+/** What one request is executed with. */
+export interface RequestContext {
+  readonly request: AllocateRequest;
+  readonly requested: readonly RequestedItem[];
+  /** One after the other, always in the same order. */
+  readonly ranges: readonly RequestedRange[];
+  readonly table: KeyValueTable;
+  /** Returns why nothing is allocated now: the last repair of a range is too long ago. */
+  readonly refusalOfUnrepaired: () => Promise<AllocatorError | undefined>;
+  readonly nowMs: () => number;
+  /** The end of this invocation's time. */
+  readonly endsAtMs: number;
+  /** Reports what could not be released after the answer was recorded: it stays until its hold ends. */
+  readonly warn: (error: TableError) => void;
+}
+
+/** A range with the items that are requested of it. */
+export interface RequestedRange {
+  readonly name: RangeName;
+  readonly range: OpenRange;
+  readonly requested: readonly PlacedItem[];
+}
+
+export interface PlacedItem {
+  /** Its place in the request and in the answer. */
+  readonly index: number;
+  readonly value: ItemValue | undefined;
+}
+
+/** Groups the requested items by range. The refusal of a range that the cluster does not have names that range. */
+export function groupByRange(
+  requested: readonly RequestedItem[],
+  open: (name: RangeName) => OpenRange | Refusal,
+): readonly RequestedRange[] | { readonly refusal: Refusal; readonly range: RangeName } {
+  const placed = requested.map(({ range, value }, index) => ({ range, index, value }));
+  const ranges: RequestedRange[] = [];
+  for (const [name, items] of Map.groupBy(placed, ({ range }) => range)) {
+    const range = open(name);
+    if ('code' in range) return { refusal: range, range: name };
+    ranges.push({ name, range, requested: items.map(({ index, value }) => ({ index, value })) });
+  }
+  return ranges.toSorted((one, other) => (one.name < other.name ? -1 : 1));
+}
+
+/** Returns what `read` returns for each range, or the first refusal. */
+export async function fromEach<Result>(
+  ranges: readonly RequestedRange[],
+  read: (range: RequestedRange) => Promise<Result | AllocatorError>,
+): Promise<readonly Result[] | AllocatorError> {
+  const results: Result[] = [];
+  for (const result of await Promise.all(ranges.map(read))) {
+    if (result instanceof AllocatorError) return result;
+    results.push(result);
+  }
+  return results;
+}
+
+/**
+ * Returns the holds that a request for a Service may claim, as they are before it begins. It claims them only while they
+ * are still exactly these, and a rollback restores them.
+ */
+export async function claimableHolds(
+  context: RequestContext,
+  holdOwner: string | undefined,
+): Promise<NonNullable<RequestRecord['takesUp']> | AllocatorError> {
+  const byRange: Record<string, readonly Hold[]> = {};
+  for (const each of context.ranges) {
+    const holds = await holdsOn(each);
+    if (holds instanceof AllocatorError) return holds;
+    const nowMs = context.nowMs();
+    const allowed = holds.filter((hold) => !isOver(hold, nowMs) && mayClaim(hold, holdOwner));
+    const others = await Promise.all(allowed.map((hold) => isOfAnotherService(context, hold)));
+    byRange[each.name] = allowed.filter((_, index) => others[index] === false);
+  }
+  return byRange;
+}
+
+/** The claim of a request for a Service to holds that are still as they were. */
+export function claimOf(
+  { takeUp }: Pick<AllocateRequest, 'takeUp'>,
+  nowMs: number,
+  expected: readonly Hold[] = [],
+): { readonly claim?: Claim } {
+  if (takeUp === undefined) return {};
+  const { holdOwner } = takeUp;
+  return { claim: { nowMs, expected, ...(holdOwner !== undefined && { holdOwner }) } };
+}
+
+/** Returns the holds on the items that are requested by value. */
+export async function holdsOn({ range, requested }: RequestedRange): Promise<readonly Hold[] | AllocatorError> {
+  const values = requested.flatMap(({ value }) => value ?? []);
+  const states = values.length === 0 ? [] : await range.lookUp(values);
+  if (states instanceof AllocatorError) return states;
+  let holds: readonly Hold[] = [];
+  for (const [place, value] of values.entries()) {
+    const state = states[place];
+    if (state?.inRange && state.hold) holds = withHold(holds, [String(range.itemOf(value))], termsOf(state.hold));
+  }
+  return holds;
+}
+
+/** What another request allocated for its Service belongs to that one, even if the Service does not exist yet. */
+async function isOfAnotherService({ table, request }: RequestContext, { requestId }: HoldTerms): Promise<boolean> {
+  const made = requestId === undefined ? undefined : await readRequest(table, request.cluster, requestId);
+  return made?.record.takesUp !== undefined;
+}
