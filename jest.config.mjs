@@ -5,27 +5,27 @@ const common = {
   testEnvironment: 'node',
 };
 
-/** What `unit` leaves to the other projects. */
-const apart = ['conformance', 'deploy', 'page'].map((folder) => `<rootDir>/test/${folder}/`);
+/** Projects of their own, each in the folder of its name: they take longer, or need more than npm. */
+const apart = ['template', 'conformance', 'deploy', 'page'];
 
 /**
- * `unit` needs nothing but npm; `conformance` a real kube-apiserver and etcd; `deploy` those and the AWS emulator; `page`
- * a Chromium.
+ * `unit` and `template` need nothing but npm; `conformance` a real kube-apiserver and etcd; `deploy` those and the AWS
+ * emulator; `page` a Chromium.
  */
 export default {
   // By default one core would be left idle, half of a small machine.
   maxWorkers: '100%',
   // No test waits for it: it ends one that hangs, also on a machine that is busy with something else.
   testTimeout: 60_000,
+  // What failed, and the counts: `--reporters default` shows each file, and with `--verbose` each test.
+  reporters: [['summary', { summaryThreshold: 0 }]],
   projects: [
     {
       ...common,
       displayName: 'unit',
       testMatch: ['<rootDir>/test/**/*.test.ts'],
-      testPathIgnorePatterns: ['/node_modules/', ...apart],
+      testPathIgnorePatterns: ['/node_modules/', ...apart.map((name) => `<rootDir>/test/${name}/`)],
     },
-    { ...common, displayName: 'conformance', testMatch: ['<rootDir>/test/conformance/**/*.test.ts'] },
-    { ...common, displayName: 'deploy', testMatch: ['<rootDir>/test/deploy/**/*.test.ts'] },
-    { ...common, displayName: 'page', testMatch: ['<rootDir>/test/page/**/*.test.ts'] },
+    ...apart.map((name) => ({ ...common, displayName: name, testMatch: [`<rootDir>/test/${name}/**/*.test.ts`] })),
   ],
 };

@@ -50,7 +50,12 @@ export async function openPage({ onReady }: Pick<RunHooks, 'onReady'>, running: 
   if (onReady === undefined) return { close: async () => undefined };
   try {
     const served = await onReady(running);
-    const close = () => Promise.race([served.close().catch(() => undefined), sleep(CLOSING_MS)]).then(() => undefined);
+    const close = async () => {
+      const isClosed = new AbortController();
+      const tooLate = sleep(CLOSING_MS, undefined, { signal: isClosed.signal }).catch(() => undefined);
+      await Promise.race([served.close().catch(() => undefined), tooLate]);
+      isClosed.abort();
+    };
     return { ...(served.url !== undefined && { url: served.url, announced: served.url }), close };
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
