@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { writeWhole } from '../cli/files.ts';
-import { renderFleetPage } from '../cli/page/render-fleet-page.ts';
+import { renderFleetPage } from '../cli/page/render-pages.ts';
 import { aFleetStatus, clustersOfEachKind } from '../test/support/a-fleet-status.ts';
 import { startBrowser } from '../test/support/browser.ts';
 

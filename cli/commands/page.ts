@@ -1,13 +1,10 @@
 import { Command } from 'commander';
-import { readClusterStatus } from '../../lib/status/read-status.ts';
 import type { Act, Cli, GlobalOptions } from '../cli.ts';
 import { EXIT, usageError } from '../errors.ts';
 import { writeWhole } from '../files.ts';
 import { parsePort, withExamples } from '../options.ts';
-import { readForLivePage } from '../page/read-for-page.ts';
-import { renderClusterPage } from '../page/render-cluster-page.ts';
-import { renderFleetPage } from '../page/render-fleet-page.ts';
-import { servePage } from '../page/serve-page.ts';
+import { renderClusterPage, renderFleetPage } from '../page/render-pages.ts';
+import { readsOf, servePage } from '../page/serve-page.ts';
 import { registeredCluster, statusOf, statusOfAll } from '../registered.ts';
 
 interface Options extends GlobalOptions {
@@ -61,11 +58,12 @@ async function serve(cli: Cli, name: string | undefined, { filename: file, port 
   const page = await servePage({
     port,
     nowMs: clock.nowMs,
-    readFleet: (signal) => readForLivePage(tableUntil(signal), tableName, clock.nowMs()),
-    readCluster: (cluster, signal) => readClusterStatus(tableUntil(signal), cluster, clock.nowMs()),
+    key: keyOf(process.env['KBCTL_PAGE_KEY']),
+    ...readsOf(tableUntil, tableName, clock.nowMs),
   });
-  const url = name === undefined ? page.url : new URL(`clusters/${name}`, page.url).href;
-  cli.output.lines([url]);
+  const url = new URL(page.url);
+  if (name !== undefined) url.pathname = `/clusters/${name}`;
+  cli.output.lines([url.href]);
   cli.output.say(`Serving ${title} to this machine until Ctrl-C.`);
   if (!cli.signal.aborted) {
     await new Promise((resolve) => {
@@ -74,4 +72,11 @@ async function serve(cli: Cli, name: string | undefined, { filename: file, port 
   }
   await page.close();
   return EXIT.fine;
+}
+
+/** A key that stays, for a scraper of `/metrics`. Without one each start has its own. */
+function keyOf(variable: string | undefined): string | undefined {
+  if (variable === undefined || variable === '') return undefined;
+  if (/^[\w-]{16,}$/.test(variable)) return variable;
+  throw usageError('KBCTL_PAGE_KEY must have at least 16 letters, digits, - or _.');
 }

@@ -40,11 +40,9 @@ export function runCommand(act: Act): Command {
 
 async function run({ ended, output }: Cli, _: readonly string[], options: Options) {
   const start = startOptions(options);
-  const [{ run: runLoops }, { servePage }, { readForLivePage }, { readClusterStatus }] = await Promise.all([
+  const [{ run: runLoops }, { readsOf, servePage }] = await Promise.all([
     import('../../local/run.ts'),
     import('../page/serve-page.ts'),
-    import('../page/read-for-page.ts'),
-    import('../../lib/status/read-status.ts'),
   ]);
   // Its table is in this process, with the same clock.
   const nowMs = Date.now;
@@ -55,12 +53,7 @@ async function run({ ended, output }: Cli, _: readonly string[], options: Option
     hints: ['status', 'explain'].map((command) => `${kbctl} ${command}`),
     ...(options.page && {
       onReady: ({ table, spec }) =>
-        servePage({
-          port: options.port,
-          nowMs,
-          readFleet: (signal) => readForLivePage(table(signal), `local ${spec.name}`, nowMs()),
-          readCluster: (name, signal) => readClusterStatus(table(signal), name, nowMs()),
-        }),
+        servePage({ port: options.port, nowMs, ...readsOf(table, `local ${spec.name}`, nowMs) }),
     }),
   });
   return EXIT.fine;

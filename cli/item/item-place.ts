@@ -4,7 +4,7 @@ import { ipNotInRange } from '../../lib/allocator/ip-range.ts';
 import { isUsableIn, parseCidr } from '../../lib/allocator/network.ts';
 import type { ClusterSpec, Loop } from '../../lib/cluster/cluster-spec.ts';
 import { RANGE_KEYS, type RangeKey } from '../../lib/cluster/spec-ranges.ts';
-import { textRange } from '../../lib/status/text-range.ts';
+import { textRange } from '../../lib/status/range-status.ts';
 import { CliError, configurationError, EXIT, usageError } from '../errors.ts';
 
 export type ItemKind = 'ip' | 'port';

@@ -61,3 +61,44 @@ function markupOf(child: Child): string {
   if (typeof child === 'object') return child.map(markupOf).join('');
   return escapeText(String(child));
 }
+
+/** As many as there was room for, in order, and how many were left out. */
+export interface Fitted {
+  readonly markup: Html;
+  readonly bytes: number;
+  readonly left: number;
+}
+
+/** Renders one after the other until the next would not fit into `bytes`. */
+export function upTo<T>(items: readonly T[], bytes: number, render: (item: T) => Html): Fitted {
+  const rendered: Html[] = [];
+  let used = 0;
+  for (const item of items) {
+    const markup = render(item);
+    if (used + markup.bytes > bytes) break;
+    used += markup.bytes;
+    rendered.push(markup);
+  }
+  return { markup: html`${rendered}`, bytes: used, left: items.length - rendered.length };
+}
+
+/** Returns at most so much of a text from a table or an API server. */
+export function clipped(text: string, characters = 600): string {
+  if (text.length <= characters) return text;
+  return `${text.slice(0, characters).replace(/[\ud800-\udbff]$/, '')}…`;
+}
+
+/** Headings of the tables, by their class. On a narrow screen the style sheet shows each beside its value. */
+export const HEADINGS = {
+  glance: ['Cluster', 'Health', 'Findings', 'API servers', 'Last pass', 'Fullest range', 'Mode', 'Allocator'],
+  servers: ['Address', 'Lease', 'Expires', 'Refreshed', 'Last probe', 'Kind'],
+  loops: ['Loop', 'State', 'Last pass', 'Took', 'Counted', 'Failures in a row', 'Last success'],
+  findings: ['Service', 'Item', 'Reason', 'Seen'],
+} as const;
+
+/** A table that scrolls by itself where it is wider than the page, by keyboard too. */
+export function table(kind: keyof typeof HEADINGS, caption: string, rows: Child): Html {
+  return html`<div class="scroll" role="region" aria-label="${caption}" tabindex="0"><table class="${kind}"><caption>${caption}</caption><thead><tr>${HEADINGS[
+    kind
+  ].map((heading) => html`<th scope="col">${heading}`)}<tbody>${rows}</table></div>`;
+}

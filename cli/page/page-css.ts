@@ -1,3 +1,5 @@
+import { HEADINGS } from './html.ts';
+
 /** Shapes of the five healths, cut out of a square of colour. */
 const SHAPES = {
   bad: "<path d='M5 1h6l4 4v6l-4 4H5l-4-4V5z'/><path fill='black' d='M7 4h2v5H7zm0 6h2v2H7z'/>",
@@ -18,6 +20,26 @@ const icons = Object.entries(SHAPES)
 
 /** Bars of the table of all clusters: `f0` to `f20`, in twentieths. */
 const bars = Array.from({ length: 21 }, (_, twentieth) => `.f${twentieth}{--full:${twentieth * 5}%}`).join('');
+
+/** On a narrow screen each value stands below its heading; the health of a cluster needs none. */
+const labels = Object.entries(HEADINGS)
+  .flatMap(([kind, headings]) =>
+    headings.map((heading, index) => [`${kind} td:nth-child(${index + 1})`, heading] as const),
+  )
+  .filter(([cell, heading]) => heading !== 'Health' && !cell.endsWith('(1)'))
+  .map(([cell, heading]) => `.${cell}::before{content:"${heading}"}`)
+  .join('');
+
+/** A row is a block of two columns. */
+const NARROW = `.scroll thead{display:none}
+.scroll table,.scroll tbody,.scroll td,.scroll th{display:block}
+.scroll tr:not([hidden]){display:grid;grid-template-columns:1fr 1fr;gap:6px 14px;padding:10px 0;border-bottom:1px solid var(--line)}
+.scroll tr:has(+.error){border-bottom:0}
+.scroll tbody th,.scroll td{padding:0;border:0;white-space:normal;min-width:0;max-width:none}
+.scroll tbody th,.scroll td.long,.scroll td[colspan]{grid-column:1/-1}
+.scroll td:not([class])::before,.scroll td.long::before,.scroll td[class^=f]::before{display:block;font-size:13px;color:var(--soft)}
+.glance td[class^=f]{padding-bottom:8px}
+${labels}`;
 
 const LIGHT = `--bg:#faf9f7;--card:#fff;--ink:#1c2127;--soft:#5a636e;--line:#e3e0da;--edge:#858c95;--link:#1b5a9e;--focus:#1b5a9e;
 --bad:#b3261e;--warning:#8a5300;--unknown:#5f6873;--paused:#47607f;--good:#1b7342;
@@ -91,10 +113,10 @@ tbody th{font-weight:500}
 td.long{white-space:normal;min-width:16em}
 tr.error td{white-space:normal;border-top:0;padding-left:14px;color:var(--bad)}
 tr:has(+.error)>*{border-bottom:0}
-#glance tbody tr:hover{background:var(--card)}
-#glance tbody th{max-width:24em;white-space:normal;min-width:9em}
-#glance td:nth-child(6){min-width:110px;padding-bottom:5px}
-#glance td[class^=f]{background:linear-gradient(90deg,var(--used) var(--full),var(--track) 0) 0 calc(100% - 3px)/calc(100% - 20px) 4px no-repeat}
+.glance tbody tr:hover{background:var(--card)}
+.glance tbody th{max-width:24em;white-space:normal;min-width:9em}
+.glance td:nth-child(6){min-width:110px;padding-bottom:5px}
+.glance td[class^=f]{background:linear-gradient(90deg,var(--used) var(--full),var(--track) 0) 0 calc(100% - 3px)/calc(100% - 20px) 4px no-repeat}
 details{--on:var(--card);border:1px solid var(--line);border-radius:6px;background:var(--card);margin-bottom:8px}
 summary{cursor:pointer;padding:12px 20px;display:flex;flex-wrap:wrap;gap:2px 14px;align-items:baseline;list-style:none;border-radius:6px}
 summary::-webkit-details-marker{display:none}
@@ -133,7 +155,7 @@ main>section>.facts{margin-top:18px}
 .findings{margin-bottom:20px}
 .findings p{font-size:14px;color:var(--soft);margin-bottom:8px}
 footer{margin-top:56px;padding-bottom:40px;color:var(--soft);font-size:13px}
-@media (max-width:640px){.bar{width:100%}#page,footer{padding:0 16px}header{padding-top:22px}h2{margin-top:34px}.card,summary{padding-left:14px;padding-right:14px}.body{padding:4px 14px 20px}.rows{display:none}#glance th[scope=row]{position:sticky;left:0;background:var(--bg);max-width:46vw;min-width:8em}}
+@media (max-width:640px){.bar{width:100%}#page,footer{padding:0 16px}header{padding-top:22px}h2{margin-top:34px}.card,summary{padding-left:14px;padding-right:14px}.body{padding:4px 14px 20px}.rows{font-size:9px}.grid{gap:6px}${NARROW}}
 @media (prefers-reduced-motion:no-preference){html{scroll-behavior:smooth}}
 @media print{details:not([open])>*{display:revert}.skip,form{display:none}}
 `;

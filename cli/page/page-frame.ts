@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Health } from '../../lib/status/cluster-status.ts';
-import { clipped } from './budget.ts';
-import { type Child, type Html, html, Html as Markup } from './html.ts';
+import { type Child, clipped, type Html, html, Html as Markup } from './html.ts';
 import type { CellLook } from './map-layout.ts';
 import { PAGE_CSS } from './page-css.ts';
 import { PAGE_SCRIPT } from './page-script.ts';

@@ -1,9 +1,9 @@
+import { createHash, timingSafeEqual } from 'node:crypto';
 import { nearestName } from '../../lib/cluster/values.ts';
 import type { ClusterStatus, FleetStatus } from '../../lib/status/cluster-status.ts';
 import { contentSecurityPolicy, type PageOptions } from './page-frame.ts';
-import { renderClusterPage, renderMessagePage } from './render-cluster-page.ts';
-import { renderFleetPage } from './render-fleet-page.ts';
-import type { Known } from './shared-read.ts';
+import { renderClusterPage, renderFleetPage, renderMessagePage } from './render-pages.ts';
+import type { LatestRead } from './shared-read.ts';
 
 export interface PageRequest {
   readonly method: string;
@@ -11,6 +11,8 @@ export interface PageRequest {
   readonly url: string;
   readonly host: string | undefined;
   readonly origin: string | undefined;
+  readonly cookie: string | undefined;
+  readonly authorization: string | undefined;
 }
 
 export interface PageReply {
@@ -19,13 +21,15 @@ export interface PageReply {
   readonly body: string;
 }
 
-/** Where a reply gets what it shows from. */
+/** What replies are made from. */
 export interface PageSources {
-  readonly fleet: () => Promise<Known<FleetStatus>>;
+  readonly fleet: () => Promise<LatestRead<FleetStatus>>;
   /** `undefined`: there is no such cluster. */
-  readonly cluster: (name: string) => Promise<Known<ClusterStatus | undefined>>;
+  readonly cluster: (name: string) => Promise<LatestRead<ClusterStatus | undefined>>;
   readonly pollMs: number;
   readonly port: number;
+  /** A request must carry it: in the URL once, then in a cookie; a scraper as a bearer token. */
+  readonly key: string;
 }
 
 const HEADERS = {
@@ -39,38 +43,43 @@ const HEADERS = {
   'x-frame-options': 'DENY',
 };
 
-/** Two pages, for this machine's own browsers: whatever else is asked for changes nothing and learns nothing. */
+/** Answers requests of this machine's own browsers and scrapers that carry the key. No request changes anything. */
 export async function answerPageRequest(request: PageRequest, sources: PageSources): Promise<PageReply> {
   if (!isOurHost(request.host, sources.port))
-    return refusal(421, 'This page is for this machine alone: open it at its 127.0.0.1 address.');
-  if (request.origin !== undefined) return refusal(403, 'This page is for no other page to read.');
+    return refusal(421, 'This page is only for this machine: open it at its 127.0.0.1 address.');
+  if (request.origin !== undefined) return refusal(403, 'Other pages cannot read this page.');
   if (request.method !== 'GET' && request.method !== 'HEAD') {
-    const refused = refusal(405, 'Nothing on this page can be changed.');
+    const refused = refusal(405, 'This page is read-only.');
     return { ...refused, headers: { ...refused.headers, allow: 'GET, HEAD' } };
   }
-  const reply = await pageAt(pathOf(request.url), sources);
+  const url = urlOf(request.url);
+  if (url !== undefined && isKey(url.searchParams.get('key'), sources)) return withKeyInCookie(url, sources);
+  if (!hasKey(request, sources)) return refusal(401, 'Open the link that kbctl printed: it has the key of this page.');
+  const reply = await answerAt(url && decoded(url.pathname), sources);
   return request.method === 'HEAD' ? { ...reply, body: '' } : reply;
 }
 
-async function pageAt(path: string | undefined, sources: PageSources): Promise<PageReply> {
+async function answerAt(path: string | undefined, sources: PageSources): Promise<PageReply> {
   if (path === '/') return fleetPage(sources);
+  if (path === '/metrics') return metrics(sources);
   const name = path !== undefined && /^\/clusters\/([^/]+)$/.exec(path)?.[1];
-  return name ? clusterPage(name, sources) : refusal(404, 'There is no such page. All clusters are at /.');
+  return name ? clusterPage(name, sources) : refusal(404, 'Not found. All clusters are at /.');
 }
 
 async function fleetPage(sources: PageSources): Promise<PageReply> {
-  const known = await sources.fleet();
-  const options = optionsOf(sources, known);
-  if (known.value === undefined)
-    return shown(503, renderMessagePage('Clusters', 'Nothing has been read yet.', options));
-  return shown(200, renderFleetPage(known.value.of, options));
+  const latest = await sources.fleet();
+  const options = optionsOf(sources, latest);
+  if (latest.value === undefined)
+    return shown(503, renderMessagePage('Clusters', 'The table has not been read yet.', options));
+  return shown(200, renderFleetPage(latest.value.of, options));
 }
 
 async function clusterPage(name: string, sources: PageSources): Promise<PageReply> {
-  const known = await sources.cluster(name);
-  const options = optionsOf(sources, known);
-  if (known.value === undefined) return shown(503, renderMessagePage(name, 'Nothing has been read yet.', options));
-  const { of: cluster, atMs } = known.value;
+  const latest = await sources.cluster(name);
+  const options = optionsOf(sources, latest);
+  if (latest.value === undefined)
+    return shown(503, renderMessagePage(name, 'The table has not been read yet.', options));
+  const { of: cluster, atMs } = latest.value;
   if (cluster === undefined) return shown(404, await unknownCluster(name, sources, options));
   return shown(200, renderClusterPage(cluster, { ...options, atMs }));
 }
@@ -78,23 +87,58 @@ async function clusterPage(name: string, sources: PageSources): Promise<PageRepl
 async function unknownCluster(name: string, { fleet }: PageSources, options: PageOptions): Promise<string> {
   const names = (await fleet()).value?.of.clusters.map((cluster) => cluster.name) ?? [];
   const nearest = nearestName(name, names);
-  const meant = nearest === undefined ? '' : ` Is it ${nearest} that you mean?`;
+  const meant = nearest === undefined ? '' : ` Did you mean ${nearest}?`;
   return renderMessagePage(name, `The table has no cluster of this name.${meant}`, options);
 }
 
-function optionsOf({ pollMs }: PageSources, { trouble }: Known<unknown>): PageOptions {
+function optionsOf({ pollMs }: PageSources, { trouble }: LatestRead<unknown>): PageOptions {
   return { live: { pollMs }, ...(trouble && { trouble }) };
 }
 
-/** Another host name that leads here is somebody's who wants to read the page through a browser (DNS rebinding). */
+async function metrics({ fleet }: PageSources): Promise<PageReply> {
+  const { value, trouble } = await fleet();
+  if (value === undefined || trouble !== undefined)
+    return refusal(503, `The table cannot be read: ${trouble?.message}`);
+  const { fleetMetrics } = await import('./fleet-metrics.ts');
+  const { contentType, text } = await fleetMetrics(value.of);
+  return { status: 200, headers: { ...HEADERS, 'content-type': contentType }, body: text };
+}
+
+/** Keeps the key out of the address bar, the history and screenshots. */
+function withKeyInCookie({ pathname }: URL, { key, port }: PageSources): PageReply {
+  const cookie = `${cookieName(port)}=${key}; HttpOnly; SameSite=Strict; Path=/`;
+  return { status: 303, headers: { ...HEADERS, location: pathname, 'set-cookie': cookie }, body: '' };
+}
+
+function hasKey({ cookie = '', authorization = '' }: PageRequest, sources: PageSources): boolean {
+  const prefix = `${cookieName(sources.port)}=`;
+  const [own] = cookie.split(/; */).filter((part) => part.startsWith(prefix));
+  return isKey(own?.slice(prefix.length), sources) || isKey(/^Bearer (.+)$/i.exec(authorization)?.[1], sources);
+}
+
+/** Cookies of a host are those of all its ports. */
+function cookieName(port: number): string {
+  return `kbctl-page-${port}`;
+}
+
+function isKey(text: string | null | undefined, { key }: PageSources): boolean {
+  const digest = (value: string) => createHash('sha256').update(value).digest();
+  return typeof text === 'string' && timingSafeEqual(digest(text), digest(key));
+}
+
+/** Another host name that leads here is DNS rebinding: another site reads the page through the user's browser. */
 function isOurHost(host: string | undefined, port: number): boolean {
   const names = ['127.0.0.1', 'localhost', '[::1]'];
   return names.some((name) => host?.toLowerCase() === `${name}:${port}` || (port === 80 && host === name));
 }
 
-function pathOf(url: string): string | undefined {
+function urlOf(url: string): URL | undefined {
+  return URL.canParse(url, 'http://page') ? new URL(url, 'http://page') : undefined;
+}
+
+function decoded(path: string): string | undefined {
   try {
-    return decodeURIComponent(new URL(url, 'http://page').pathname);
+    return decodeURIComponent(path);
   } catch {
     return undefined;
   }

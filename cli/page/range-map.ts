@@ -1,26 +1,24 @@
 import { CELL_STATES, type RangeMap, type RangeStatus } from '../../lib/status/cluster-status.ts';
-import { clipped, upTo } from './budget.ts';
-import { type Child, type Html, html, name } from './html.ts';
-import { itemTexts } from './item-text.ts';
-import { type CellLook, layoutOf, type MapLayout } from './map-layout.ts';
+import { type Child, clipped, type Html, html, name, upTo } from './html.ts';
+import { type CellLook, itemTexts, layoutOf, type MapLayout } from './map-layout.ts';
 import { counted, grouped, percentage, relative, when } from './words.ts';
 
 const MOST_ITEMS = 12;
 /** From so many on, a map takes the width of two. */
 const WIDE_COLUMNS = 100;
-const NOT_READY = 'It may not be allocated from before an enforcing pass has saved it.';
-/** From here on a bar warns, and from the second it is alarming: the alarms of the dashboard say the same. */
+const NOT_READY = 'Nothing can be allocated until a pass in enforce saves it.';
+/** Thresholds of the alarms range-filling and range-nearly-full. */
 const FILLING_PERCENT = 80;
 const NEARLY_FULL_PERCENT = 95;
 
-/** One range: how full it is, its map, what is held in it. */
+/** Returns one range: how full it is, its map and its holds. */
 export function rangeSection(range: RangeStatus, nowMs: number, bytes: number): Html {
   const { map } = range;
   const wide = map !== undefined && layoutOf(map).columns === WIDE_COLUMNS;
   return html`<section class="range${wide && ' wide'}"><h4>${capital(clipped(range.title, 80))} <code>${clipped(range.range, 80)}</code></h4>
 <p class="figures">${bar(range)}<span><b>${percentage(range.used, range.capacity)}</b> in use: ${grouped(range.used)} of ${grouped(range.capacity)}</span>${figures(range).map((figure) => html`<span>${figure}</span>`)}</p>
-<p class="soft">${record(range, nowMs)}${range.specRange !== undefined && html` The spec says <code>${clipped(range.specRange, 80)}</code>, which no pass has counted yet.`}</p>
-${map === undefined ? html`<p class="soft">No map: the bits of this range are not kept, or were not read.</p>` : rangeMap(range, map)}${holds(range, nowMs, bytes)}</section>`;
+<p class="soft">${record(range, nowMs)}${range.specRange !== undefined && html` The spec has <code>${clipped(range.specRange, 80)}</code>, which no pass has counted yet.`}</p>
+${map === undefined ? html`<p class="soft">No map: the usage bitmap of this range is not stored, or was not read.</p>` : rangeMap(range, map)}${holds(range, nowMs, bytes)}</section>`;
 }
 
 function bar({ used, capacity, usedPercent }: RangeStatus): Html {
@@ -32,7 +30,7 @@ function bar({ used, capacity, usedPercent }: RangeStatus): Html {
 function figures({ free, reserved, leaking, held, duplicates }: RangeStatus): string[] {
   return [
     `${grouped(free)} free`,
-    ...(reserved > 0 ? [`the first ${grouped(reserved)} are handed out last`] : []),
+    ...(reserved > 0 ? [`the first ${grouped(reserved)} are allocated last`] : []),
     ...(held > 0 ? [`${grouped(held)} held`] : []),
     ...(leaking > 0 ? [`${grouped(leaking)} may have leaked`] : []),
     ...(duplicates > 0 ? [counted(duplicates, 'duplicate')] : []),
@@ -50,7 +48,7 @@ function holds(range: RangeStatus, nowMs: number, bytes: number): Html | false {
   const { markup, left } = upTo(range.holds, bytes, ({ owner, untilMs, takenUpBy, items }) => {
     const more = items.length > MOST_ITEMS ? ` and ${items.length - MOST_ITEMS} more` : '';
     const until = untilMs === undefined ? 'for good' : `ends ${relative(untilMs, nowMs)}`;
-    const by = takenUpBy === 'any' ? 'any Service may take it up' : 'only Services of the owner may take it up';
+    const by = takenUpBy === 'any' ? 'any Service may claim it' : 'only Services of the owner may claim it';
     return html`<li>${name(clipped(owner, 80))} holds <code>${clipped(items.slice(0, MOST_ITEMS).join(', '))}</code>${more}: ${until}, ${by}`;
   });
   return html`<h5>Holds</h5><ul class="holds">${markup}${left > 0 && html`<li>and ${counted(left, 'more hold', 'more holds')}`}</ul>`;
@@ -81,7 +79,7 @@ const CELL_PIXELS = new Map([
 ]);
 const MOST_NAMED = 5;
 
-/** A picture of the range, its legend, and a line that tells of the cell under the pointer or cursor. */
+/** The map of a range, its legend, and a line about the cell under the pointer or cursor. */
 function rangeMap(range: RangeStatus, map: RangeMap): Html {
   const layout = layoutOf(map);
   const texts = itemTexts(map.first);
@@ -105,7 +103,7 @@ function legend({ counts }: MapLayout, map: RangeMap): Html {
   )}${unit}</ul>`;
 }
 
-/** What the picture says, for who does not see it. */
+/** The text alternative of the map. */
 function alternative(range: RangeStatus, map: RangeMap): string {
   const { at } = itemTexts(map.first);
   const named = (letter: 'D' | 'L') => {

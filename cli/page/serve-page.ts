@@ -1,53 +1,78 @@
+import { randomBytes } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { ClusterStatus, FleetStatus } from '../../lib/status/cluster-status.ts';
+import { readClusterStatus, readFleetStatus } from '../../lib/status/read-status.ts';
+import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { configurationError, failureCode } from '../errors.ts';
-import { answerPageRequest, type PageSources } from './page-requests.ts';
+import { answerPageRequest, type PageRequest, type PageSources } from './page-requests.ts';
 import { SharedRead, type SharedReadOptions } from './shared-read.ts';
 
-export interface PageServerOptions {
-  /** A signal ends the read when it takes too long, or nobody waits any more. */
+/** How the page reads. The signal ends a read that takes too long, or whose page was closed. */
+export interface PageReads {
   readonly readFleet: (signal: AbortSignal) => Promise<FleetStatus>;
-  /** `undefined`: no such cluster. Absent: it is looked up among all. */
-  readonly readCluster?: (name: string, signal: AbortSignal) => Promise<ClusterStatus | undefined>;
-  /** A loopback address. */
-  readonly host?: '127.0.0.1' | '::1';
+  /** `undefined`: no such cluster. */
+  readonly readCluster: (name: string, signal: AbortSignal) => Promise<ClusterStatus | undefined>;
+}
+
+export interface PageServerOptions extends PageReads {
   /** 0 (the default) takes a free one. */
   readonly port?: number;
+  /** What a request must carry. Default: a random one. */
+  readonly key?: string | undefined;
   /** How often an open page asks. */
   readonly pollMs?: number;
-  /** What was read is shown to all for so long. */
+  /** How long a result is shown before the table is read again. */
   readonly freshMs?: number;
   readonly readTimeoutMs?: number;
   readonly nowMs?: () => number;
 }
 
 export interface PageServer {
-  /** `http://127.0.0.1:<port>/` */
+  /** `http://127.0.0.1:<port>/?key=<key>` */
   readonly url: string;
   close(): Promise<void>;
 }
 
-/** Clusters whose pages are open at a time; who looks at more of them reads them again. */
+/** The page of more clusters has no room for all maps: the page of a cluster reads its own. */
+const MOST_WITH_MAPS = 50;
+
+/** Returns how the page reads a table. */
+export function readsOf(
+  table: (signal: AbortSignal) => KeyValueTable,
+  tableName: string,
+  nowMs: () => number,
+): PageReads {
+  return {
+    readFleet: (signal) =>
+      readFleetStatus(table(signal), tableName, nowMs(), {
+        details: (clusters) => (clusters > MOST_WITH_MAPS ? 'brief' : 'full'),
+      }),
+    readCluster: (name, signal) => readClusterStatus(table(signal), name, nowMs()),
+  };
+}
+
+/** Clusters that are read at a time: another one's page replaces that which was asked for the longest ago. */
 const MOST_CLUSTERS = 50;
+const HOST = '127.0.0.1';
 
 /**
- * Serves the page to this machine, read anew as long as somebody looks.
+ * Serves the page to this machine, and reads the table as long as a page is open.
  * @throws CliError when the port is not free.
  */
 export async function servePage(options: PageServerOptions): Promise<PageServer> {
-  const { host = '127.0.0.1', port = 0, pollMs = 2_000, nowMs = Date.now } = options;
+  const { port = 0, key = randomBytes(18).toString('base64url'), pollMs = 2_000, nowMs = Date.now } = options;
   const read = { freshMs: options.freshMs ?? 1_000, timeoutMs: options.readTimeoutMs ?? 10_000, nowMs };
   const reads = sharedReads(options, read);
   const server = createServer((request, response) => {
-    const sources = { ...reads, pollMs, port: portOf(server) };
-    answerPageRequest(asked(request), sources)
+    const sources = { ...reads, pollMs, key, port: portOf(server) };
+    answerPageRequest(pageRequest(request), sources)
       .then(({ status, headers, body }) => response.writeHead(status, headers).end(body))
       .catch((error: unknown) => response.destroy(error instanceof Error ? error : new Error(String(error))));
   });
-  await listening(server, host, port);
+  await listening(server, port);
   return {
-    url: `http://${host.includes(':') ? `[${host}]` : host}:${portOf(server)}/`,
+    url: `http://${HOST}:${portOf(server)}/?key=${key}`,
     close: async () => {
       reads.end();
       await new Promise<void>((resolve, reject) => {
@@ -60,23 +85,16 @@ export async function servePage(options: PageServerOptions): Promise<PageServer>
 
 type Reads = Pick<PageSources, 'fleet' | 'cluster'> & { readonly end: () => void };
 
-function sharedReads({ readFleet, readCluster }: PageServerOptions, options: SharedReadOptions): Reads {
+function sharedReads({ readFleet, readCluster }: PageReads, options: SharedReadOptions): Reads {
   const fleet = new SharedRead(readFleet, options);
   const clusters = new Map<string, SharedRead<ClusterStatus | undefined>>();
   const clusterRead = (name: string) => {
-    const read = clusters.get(name) ?? new SharedRead((signal) => ofCluster(name, signal), options);
-    // The one asked for last goes last.
+    const read = clusters.get(name) ?? new SharedRead((signal) => readCluster(name, signal), options);
     clusters.delete(name);
     clusters.set(name, read);
     const [oldest] = clusters.keys();
     if (clusters.size > MOST_CLUSTERS && oldest !== undefined) clusters.delete(oldest);
     return read;
-  };
-  const ofCluster = async (name: string, signal: AbortSignal) => {
-    if (readCluster !== undefined) return readCluster(name, signal);
-    const { value, trouble } = await fleet.get();
-    if (trouble !== undefined || value === undefined) throw new Error(trouble?.message);
-    return value.of.clusters.find((cluster) => cluster.name === name);
   };
   return {
     fleet: () => fleet.get(),
@@ -87,19 +105,20 @@ function sharedReads({ readFleet, readCluster }: PageServerOptions, options: Sha
   };
 }
 
-function asked({ method = 'GET', url = '/', headers }: IncomingMessage) {
-  return { method, url, host: headers.host, origin: headers.origin };
+function pageRequest({ method = 'GET', url = '/', headers }: IncomingMessage): PageRequest {
+  const { host, origin, cookie, authorization } = headers;
+  return { method, url, host, origin, cookie, authorization };
 }
 
 function portOf(server: Server): number {
   return (server.address() as AddressInfo).port;
 }
 
-async function listening(server: Server, host: string, port: number): Promise<void> {
+async function listening(server: Server, port: number): Promise<void> {
   try {
     await new Promise<void>((resolve, reject) => {
       server.once('error', reject);
-      server.listen(port, host, resolve);
+      server.listen(port, HOST, resolve);
     });
   } catch (error) {
     throw configurationError(

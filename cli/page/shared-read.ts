@@ -1,68 +1,68 @@
 import { describeError } from '../../lib/telemetry/describe-error.ts';
 
-/** What is known of something that is read again and again. */
-export interface Known<T> {
-  /** The last that could be read, and when. */
+/** The latest result of repeated reads. */
+export interface LatestRead<T> {
+  /** The last result, and when it was read. */
   readonly value?: { readonly of: T; readonly atMs: number };
-  /** Since when it cannot be read, and why; absent: the last read went well. */
+  /** Since when reads fail, and why; absent: the last one succeeded. */
   readonly trouble?: { readonly message: string; readonly sinceMs: number };
 }
 
 export interface SharedReadOptions {
-  /** What was read is shown for this long before it is read again. */
+  /** How long a result counts as fresh. */
   readonly freshMs: number;
-  /** A read that takes longer is given up. */
+  /** A longer read is aborted. */
   readonly timeoutMs: number;
   readonly nowMs: () => number;
 }
 
-/** One read at a time for all who ask: however many look on, the table is asked once in `freshMs`. */
+/** Shares one read among all requests: the table is read once in `freshMs`. */
 export class SharedRead<T> {
   readonly #read: (signal: AbortSignal) => Promise<T>;
   readonly #options: SharedReadOptions;
   readonly #end = new AbortController();
-  #known: Known<T> = {};
+  #latest: LatestRead<T> = {};
   #endedAtMs = Number.NEGATIVE_INFINITY;
-  #underWay: Promise<Known<T>> | undefined;
+  #underWay: Promise<LatestRead<T>> | undefined;
 
   constructor(read: (signal: AbortSignal) => Promise<T>, options: SharedReadOptions) {
     this.#read = read;
     this.#options = options;
   }
 
-  /** Never fails: a failing read is part of what is known. */
-  get(): Promise<Known<T>> {
+  /** Never fails: the result has the error. */
+  get(): Promise<LatestRead<T>> {
     const { freshMs, nowMs } = this.#options;
-    if (nowMs() - this.#endedAtMs < freshMs) return Promise.resolve(this.#known);
+    if (nowMs() - this.#endedAtMs < freshMs) return Promise.resolve(this.#latest);
     this.#underWay ??= this.#again();
     return this.#underWay;
   }
 
-  /** Gives up a read that is under way. */
+  /** Aborts the read. */
   end(): void {
     this.#end.abort();
   }
 
-  async #again(): Promise<Known<T>> {
+  async #again(): Promise<LatestRead<T>> {
     const { nowMs, timeoutMs } = this.#options;
     try {
       const signal = AbortSignal.any([this.#end.signal, AbortSignal.timeout(timeoutMs)]);
-      this.#known = { value: { of: await inTime(this.#read(signal), signal), atMs: nowMs() } };
+      this.#latest = { value: { of: await inTime(this.#read(signal), signal), atMs: nowMs() } };
     } catch (error) {
-      const { value, trouble } = this.#known;
+      const { value, trouble } = this.#latest;
       const { message } = describeError(error);
-      this.#known = { ...(value && { value }), trouble: { message, sinceMs: trouble?.sinceMs ?? nowMs() } };
+      this.#latest = { ...(value && { value }), trouble: { message, sinceMs: trouble?.sinceMs ?? nowMs() } };
     }
     this.#endedAtMs = nowMs();
     this.#underWay = undefined;
-    return this.#known;
+    return this.#latest;
   }
 }
 
-/** Also where the read does not heed its signal. */
+/** Ends the read even if it ignores its signal. */
 async function inTime<T>(read: Promise<T>, signal: AbortSignal): Promise<T> {
   const { promise, reject } = Promise.withResolvers<never>();
-  const giveUp = () => reject(new Error('the table has not answered in time'));
+  const giveUp = () => reject(new Error('the table did not answer in time'));
   signal.addEventListener('abort', giveUp, { once: true });
   try {
     return await Promise.race([read, promise]);

@@ -1,4 +1,37 @@
+import type { ApiServerStatus, Health, LoopStatus } from '../../lib/status/cluster-status.ts';
 import { type Html, html } from './html.ts';
+
+/** The worst first. The keys are the classes of the style sheet, each with its own shape. */
+export const HEALTH_WORDS = {
+  bad: 'critical',
+  warning: 'warning',
+  unknown: 'not known yet',
+  paused: 'paused',
+  good: 'good',
+} as const satisfies Record<Health, string>;
+
+export const HEALTHS = Object.keys(HEALTH_WORDS) as Health[];
+
+export const LOOP_STATES: Record<LoopStatus['state'], readonly [Health, string]> = {
+  good: ['good', 'good'],
+  failing: ['bad', 'failing'],
+  late: ['warning', 'late'],
+  neverRan: ['unknown', 'never ran'],
+  paused: ['paused', 'paused'],
+  unknown: ['unknown', 'cannot be read'],
+};
+
+export const LEASE_STATES: Record<ApiServerStatus['state'], readonly [Health, string]> = {
+  held: ['good', 'valid'],
+  ranOut: ['bad', 'expired'],
+  withdrawn: ['paused', 'withdrawn'],
+  neverSeen: ['unknown', 'never seen'],
+};
+
+/** A shape, its colour and a word. */
+export function badge(health: Health, word: string = HEALTH_WORDS[health]): Html {
+  return html`<span class="${health}">${word}</span>`;
+}
 
 const UNITS = [
   { unit: 'd', ms: 86_400_000 },

@@ -7,7 +7,7 @@ import type {
   LoopStatus,
   RangeStatus,
 } from '../../lib/status/cluster-status.ts';
-import { isOneOfMany } from '../../lib/status/loop-status.ts';
+import { isOneOfMany } from '../../lib/status/loops-and-leases.ts';
 import type { Output } from '../output.ts';
 import { NO_STACK_YET } from '../registered.ts';
 import type { Style } from '../terminal.ts';
@@ -190,8 +190,8 @@ export function loopColumns(nowMs: number): Column<LoopStatus>[] {
 
 /** When the latest was. */
 function lastPassAgo(loops: readonly LoopStatus[], nowMs: number): string {
-  const starts = loops.flatMap(({ lastPass }) => lastPass?.startedAtMs ?? []);
-  if (loops.some((loop) => isOneOfMany(loop, nowMs))) return '<1m ago';
+  const starts = loops.flatMap(({ lastPass, lastRanAtMs }) => lastRanAtMs ?? lastPass?.startedAtMs ?? []);
+  if (loops.some((loop) => loop.lastRanAtMs === undefined && isOneOfMany(loop, nowMs))) return '<1m ago';
   return starts.length === 0 ? '' : ago(Math.max(...starts), nowMs);
 }
 

@@ -4,20 +4,20 @@ import type { Hold } from '../cluster/hold.ts';
 import type { RangeKey } from '../cluster/spec-ranges.ts';
 
 /**
- * What a person wants to know of one cluster, as the table has it: what `kbctl status` and the page show. It holds no
- * credential. Times are milliseconds since 1970.
+ * The status of one cluster as the table has it, for `kbctl status` and the page. It contains no credential. Times are
+ * milliseconds since 1970.
  */
 export interface ClusterStatus {
   readonly name: string;
   readonly mode: Mode;
   readonly allocator: AllocatorOfRecord;
   readonly generation: number;
-  /** The stack whose passes write; absent: nobody's yet. `packaged`: its spec is that stack's cluster.yml. */
+  /** The stack whose passes write; absent: none yet. `packaged`: its spec is that stack's cluster.yml. */
   readonly owner?: { readonly stack: string; readonly packaged: boolean };
   readonly paused?: PauseStatus;
   /** The worst of all below. */
   readonly health: Health;
-  /** What somebody has to look at, the worst first; empty when nothing. */
+  /** Problems, the worst first. */
   readonly attention: readonly Attention[];
   readonly apiServers: readonly ApiServerStatus[];
   /** All four, in the order of LOOPS. */
@@ -26,18 +26,18 @@ export interface ClusterStatus {
   readonly ranges: readonly RangeStatus[];
   /** Of the last passes. */
   readonly findings: readonly FindingStatus[];
-  /** What cannot be read, in words: an item that does not parse, or that a later version wrote. */
+  /** Sentences about items that do not parse, or that a later version wrote. */
   readonly unreadable: readonly string[];
 }
 
-/** `bad`: a person is needed. `warning`: it may resolve automatically. `unknown`: no pass has told yet. `paused`: held on purpose. */
+/** `bad`: action required. `warning`: it may resolve automatically. `unknown`: no pass ran yet. */
 export type Health = 'bad' | 'warning' | 'unknown' | 'paused' | 'good';
 
 export interface PauseStatus {
   readonly untilMs: number;
   readonly reason: string;
   readonly by: string;
-  /** The hold on all clusters, not this one's own. */
+  /** The pause of all clusters, not of this one. */
   readonly all: boolean;
 }
 
@@ -52,24 +52,24 @@ export interface Attention {
 }
 
 export interface ApiServerStatus {
-  /** Canonical text; absent for a host name of the spec that no lease is known of. */
+  /** Canonical text; absent for a host name of the spec without a lease. */
   readonly address?: string;
   readonly host?: string;
-  /** Absent: it is not in the spec. */
+  /** Absent: not in the spec. */
   readonly kind?: ApiServerKind;
   /**
-   * `held`: published, if its loop could write. `withdrawn`: not published before its time, and then not before it
-   * answers. `neverSeen`: no lease.
+   * `held`: a valid lease, published if its loop could write. `ranOut`: an expired one. `withdrawn`: not published
+   * before its time, and then not before it answers. `neverSeen`: no lease.
    */
   readonly state: 'held' | 'ranOut' | 'withdrawn' | 'neverSeen';
   readonly source?: 'probe' | 'agent';
-  /** When the lease runs out, or did. */
+  /** When the lease expires, or did. */
   readonly expiresAtMs?: number;
   /** Absent where something else was written into the lease since. */
   readonly refreshedAtMs?: number;
   readonly withdrawnUntilMs?: number;
   readonly misses?: number;
-  /** What the last probe said (`answered 200`, `no answer: connect ECONNREFUSED`), where it is known. */
+  /** The answer to the last probe, where it is known: `answered 200`, `no answer: connect ECONNREFUSED`. */
   readonly lastProbe?: string;
 }
 
@@ -91,6 +91,8 @@ export interface LoopStatus {
     /** How many it had, also where fewer were kept. */
     readonly findings: number;
   };
+  /** When it ran after its last recorded pass: a pass without news is recorded once a minute. Absent: not known. */
+  readonly lastRanAtMs?: number;
   readonly failuresInARow: number;
   readonly lastSuccessAtMs?: number;
 }
@@ -101,9 +103,9 @@ export interface RangeStatus {
   readonly title: string;
   /** Canonical text: `10.0.0.0/24`, `30000-32767`. */
   readonly range: string;
-  /** What the spec says, where it is another: no pass has counted that yet. */
+  /** The range in the spec, where it differs: no pass has counted it yet. */
   readonly specRange?: string;
-  /** `table`: the record. `apiserver`: a picture of what Services claimed at the last pass. */
+  /** `table`: the record. `apiserver`: what Services claimed at the last pass. */
   readonly allocator: AllocatorOfRecord;
   /**
    * With `allocator: table`, whether it may be allocated from: not before an enforcing pass of this generation has
@@ -116,7 +118,7 @@ export interface RangeStatus {
   readonly used: number;
   readonly free: number;
   readonly usedPercent: number;
-  /** Size of the low band that is handed out last. */
+  /** Size of the low band that is allocated last. */
   readonly reserved: number;
   /** Items with a strike or two: in use without a Service. */
   readonly leaking: number;

@@ -1,13 +1,38 @@
 import { LOOPS } from '../cluster/cluster-spec.ts';
 import { eachOf } from '../cluster/each-of.ts';
-import { RANGE_KEYS } from '../cluster/spec-ranges.ts';
+import { RANGE_KEYS, type RangeKey } from '../cluster/spec-ranges.ts';
+import type { StoredRange } from '../cluster/stored-range.ts';
 import type { ListedCluster, Pause } from '../table/clusters.ts';
 import { TableError } from '../table/errors.ts';
 import type { Item, KeyValueTable } from '../table/key-value-table.ts';
-import { decodeLease, LEASES, leaseKey } from '../table/leases.ts';
+import { decodeLease, LEASES, type ListedLease, leaseKey } from '../table/leases.ts';
 import { decodeRange } from '../table/ranges.ts';
-import { decodeRunRecord, runKey } from '../table/run-records.ts';
-import type { SavedRange, StatusInputs, UnreadableItem } from './status-inputs.ts';
+import { decodeRunRecord, type RunRecords, runKey } from '../table/run-records.ts';
+
+/** All that the table has of one cluster, as far as it could be read. */
+export interface StatusInputs {
+  readonly cluster: ListedCluster;
+  readonly pausedAll: Pause | undefined;
+  readonly leases: readonly ListedLease[];
+  readonly records: RunRecords;
+  /** Absent: they were not read. */
+  readonly ranges?: readonly SavedRange[];
+  readonly unreadable: readonly UnreadableItem[];
+}
+
+export interface SavedRange {
+  readonly key: RangeKey;
+  readonly stored: StoredRange;
+  readonly savedAtMs: number;
+}
+
+/** An item that is there and does not parse, or that a later version wrote. */
+export interface UnreadableItem {
+  /** Empty where the table does not say which it is. */
+  readonly key: string;
+  /** A sentence that says what, why and what to do. */
+  readonly message: string;
+}
 
 /** Clusters that are read at a time: three lists of each are fewer than the connections of the table's client. */
 export const AT_A_TIME = 16;

@@ -3,7 +3,7 @@ import type { ClusterStatus, FleetStatus } from './cluster-status.ts';
 /**
  * A status as `-o json` and `-o yaml` give it. The field names are those of ClusterStatus, and they stay, with two
  * differences: a time is ISO 8601 text in UTC and its name has no `Ms` (`expiresAt`, `until`, `savedAt`; `durationMs` is
- * no time and stays), and ranges have no `map`, which is a picture.
+ * no time and stays), and ranges have no `map`.
  */
 export type StatusJson = Json<ClusterStatus>;
 /** The same for all clusters of a table. */
@@ -16,6 +16,7 @@ type TimeField =
   | 'refreshedAtMs'
   | 'withdrawnUntilMs'
   | 'startedAtMs'
+  | 'lastRanAtMs'
   | 'lastSuccessAtMs'
   | 'savedAtMs'
   | 'seenAtMs';
@@ -40,6 +41,7 @@ const TIMES: ReadonlySet<string> = new Set<TimeField>([
   'refreshedAtMs',
   'withdrawnUntilMs',
   'startedAtMs',
+  'lastRanAtMs',
   'lastSuccessAtMs',
   'savedAtMs',
   'seenAtMs',

@@ -1,30 +1,30 @@
-import { type ApiServerKind, type ApiServerSpec, LOOPS } from '../cluster/cluster-spec.ts';
-import { isHeld, isWithdrawn, type Lease } from '../cluster/lease.ts';
+import { LOOPS } from '../cluster/cluster-spec.ts';
 import { pauseInForce } from '../dispatch/due.ts';
-import type { ListedLease } from '../table/leases.ts';
-import { attentionFor } from './attention.ts';
+import { formatAge } from './age.ts';
 import type {
   ApiServerStatus,
   Attention,
   ClusterStatus,
   FindingStatus,
   Health,
+  LoopStatus,
   PauseStatus,
+  RangeStatus,
 } from './cluster-status.ts';
-import { findingHint } from './explanations.ts';
-import { type LoopsStanding, loopsStanding } from './loop-status.ts';
+import { explain, findingHint, stateHint } from './explanations.ts';
+import { apiServerStatuses, type LoopsHealth, loopsHealth } from './loops-and-leases.ts';
 import { rangeStatuses } from './range-status.ts';
-import type { StatusInputs } from './status-inputs.ts';
+import type { StatusInputs, UnreadableItem } from './read-inputs.ts';
 
-/** How a cluster is, from what the table has of it. */
+/** Returns the status of a cluster, from its items in the table. */
 export function workOutStatus(inputs: StatusInputs, nowMs: number): ClusterStatus {
   const { spec, generation, owner } = inputs.cluster;
-  const standing = loopsStanding(inputs, nowMs);
   const apiServers = apiServerStatuses(spec.apiServers, inputs.leases, nowMs);
+  const health = loopsHealth(inputs, apiServers, nowMs);
   const { ranges, unreadable: unreadableRanges } = rangeStatuses(inputs, nowMs);
   const findings = findingsOf(inputs);
   const unreadable = [...inputs.unreadable, ...unreadableRanges];
-  const attention = attentionFor({ inputs, standing, apiServers, ranges, findings, unreadable, nowMs });
+  const attention = attentionFor({ inputs, health, apiServers, ranges, findings, unreadable, nowMs });
   const paused = pauseOf(inputs, nowMs);
   return {
     name: spec.name,
@@ -33,17 +33,17 @@ export function workOutStatus(inputs: StatusInputs, nowMs: number): ClusterStatu
     generation,
     ...(owner && { owner: { stack: owner.stack, packaged: owner.packaged !== undefined } }),
     ...(paused && { paused }),
-    health: healthOf(attention, standing),
+    health: healthOf(attention, health),
     attention,
     apiServers,
-    loops: standing.loops,
+    loops: health.loops,
     ranges,
     findings,
     unreadable: unreadable.map(({ message }) => message),
   };
 }
 
-/** The hold on all clusters before its own: ending the latter would not let it go on. */
+/** The pause of all clusters first: to resume only this one would not end it. */
 function pauseOf({ cluster, pausedAll }: StatusInputs, nowMs: number): PauseStatus | undefined {
   const pause = pauseInForce([pausedAll, cluster.paused], nowMs);
   return pause && { untilMs: pause.untilMs, reason: pause.reason, by: pause.by, all: pause === pausedAll };
@@ -63,59 +63,148 @@ function findingsOf({ cluster, records }: StatusInputs): FindingStatus[] {
   });
 }
 
-function healthOf(attention: readonly Attention[], { loops, paused }: LoopsStanding): Health {
+function healthOf(attention: readonly Attention[], { loops, paused }: LoopsHealth): Health {
   if (attention.some(({ level }) => level === 'bad')) return 'bad';
   if (attention.length > 0) return 'warning';
   if (paused) return 'paused';
   return loops.some(({ state }) => state === 'neverRan') ? 'unknown' : 'good';
 }
 
-/** Those of the spec in its order, each host name with its addresses; then the leases that the spec does not name. */
-function apiServerStatuses(
-  apiServers: readonly ApiServerSpec[],
-  leases: readonly ListedLease[],
-  nowMs: number,
-): ApiServerStatus[] {
-  const left = new Map(leases.map((listed) => [listed.lease.address, listed]));
-  const taken = (listed: ListedLease, kind?: ApiServerKind): ApiServerStatus => {
-    left.delete(listed.lease.address);
-    return leaseStatus(listed, kind, nowMs);
-  };
-  const named = new Set(apiServers.flatMap((server) => ('address' in server ? server.address : [])));
-  const ofSpec = apiServers.flatMap((server): ApiServerStatus[] => {
-    if ('address' in server) {
-      const { address, kind } = server;
-      const listed = left.get(address);
-      return [listed === undefined ? { address, kind, state: 'neverSeen' } : taken(listed, kind)];
-    }
-    const { host, kind } = server;
-    const records = [...left.values()].filter(({ lease }) => lease.host === host && !named.has(lease.address));
-    return records.length === 0 ? [{ host, kind, state: 'neverSeen' }] : records.map((listed) => taken(listed, kind));
+/** The parts of a status that attention depends on. */
+interface Parts {
+  readonly inputs: StatusInputs;
+  readonly health: LoopsHealth;
+  readonly apiServers: readonly ApiServerStatus[];
+  readonly ranges: readonly RangeStatus[];
+  readonly findings: readonly FindingStatus[];
+  readonly unreadable: readonly UnreadableItem[];
+  readonly nowMs: number;
+}
+
+/** Thresholds of the alarms range-filling and range-nearly-full. */
+const FILLING_PERCENT = 80;
+const NEARLY_FULL_PERCENT = 95;
+
+/** Findings of probes: during a pause they are outdated. */
+const OF_PROBES: ReadonlySet<string> = new Set(['noLiveLease', 'oddProbe']);
+
+/** The worst first. */
+function attentionFor(parts: Parts): Attention[] {
+  const all = [
+    ...aboutLoops(parts),
+    ...aboutUnreadable(parts),
+    ...aboutLeases(parts),
+    ...aboutFindings(parts),
+    ...aboutRanges(parts),
+  ];
+  return [...all.filter(({ level }) => level === 'bad'), ...all.filter(({ level }) => level === 'warning')];
+}
+
+function aboutLoops({ inputs, health: { loops, overdue }, nowMs }: Parts): Attention[] {
+  return loops.flatMap((status): Attention[] => {
+    const { loop, state } = status;
+    const isOverdue = overdue.includes(loop);
+    const message = `${loop} ${loopTrouble(status, nowMs)}`;
+    const found = { word: state, message: oneLine(message), next: stateHint(state, inputs.cluster.spec) };
+    if (state === 'failing') return [{ level: isOverdue ? 'bad' : 'warning', ...found }];
+    return state === 'late' || (state === 'neverRan' && isOverdue) ? [{ level: 'bad', ...found }] : [];
   });
-  return [...ofSpec, ...[...left.values()].map((listed) => taken(listed))];
 }
 
-function leaseStatus({ lease, item }: ListedLease, kind: ApiServerKind | undefined, nowMs: number): ApiServerStatus {
-  const { address, host, source, expiresAtMs, misses, generation, withdrawnUntilMs, lastProbe } = lease;
-  const wasHeld = generation > 0;
-  // Afterwards the item is written for other reasons: for what its probe answered.
-  const untouched = wasHeld && expiresAtMs > nowMs && misses === 0 && withdrawnUntilMs === undefined;
-  return {
-    address,
-    ...(host !== undefined && { host }),
-    ...(kind !== undefined && { kind }),
-    state: stateOf(lease, nowMs),
-    source,
-    ...(wasHeld && { expiresAtMs }),
-    ...(untouched && { refreshedAtMs: item.updatedAtMs }),
-    ...(withdrawnUntilMs !== undefined && { withdrawnUntilMs }),
-    misses,
-    ...(lastProbe !== undefined && { lastProbe }),
-  };
+function loopTrouble({ state, lastPass, intervalSeconds, failuresInARow }: LoopStatus, nowMs: number): string {
+  const due = `it is due every ${formatAge(intervalSeconds * 1000)}`;
+  if (state !== 'failing') {
+    return lastPass === undefined
+      ? `has never run; ${due}`
+      : `ran ${formatAge(nowMs - lastPass.startedAtMs)} ago; ${due}`;
+  }
+  const times = failuresInARow > 1 ? ` ${failuresInARow} times in a row` : '';
+  return `failed${times}: ${lastPass?.error?.code}: ${lastPass?.error?.message}`;
 }
 
-function stateOf(lease: Lease, nowMs: number): ApiServerStatus['state'] {
-  const awaitsAnswer = lease.source === 'probe' && lease.withdrawnUntilMs !== undefined;
-  if (isWithdrawn(lease, nowMs) || awaitsAnswer) return 'withdrawn';
-  return isHeld(lease, nowMs) ? 'held' : 'ranOut';
+function aboutUnreadable({ inputs, unreadable }: Parts): Attention[] {
+  const next = stateHint('unreadable', inputs.cluster.spec);
+  return unreadable.map(({ message }) => ({ level: 'bad', word: 'unreadable', message: oneLine(message), next }));
+}
+
+/** No API server has a valid lease, or some do not. Without a recent pass leases are outdated. */
+function aboutLeases(parts: Parts): Attention[] {
+  const { inputs, health, apiServers, findings, nowMs } = parts;
+  const { spec } = inputs.cluster;
+  const loop = health.loops.find((status) => status.loop === 'kubernetes-service');
+  if (spec.endpoints.reconciler === 'none' || findings.some(({ type }) => type === 'noLiveLease')) return [];
+  if (health.withoutLiveLease) {
+    const why = apiServers.map((server) => `; ${notLive(server, nowMs)}`).join('');
+    const message = oneLine(`no API server has a valid lease; the endpoints stay unchanged${why}`);
+    return [{ level: 'bad', word: 'noLiveLease', message, next: noLiveLeaseHint(parts) }];
+  }
+  if (loop?.state !== 'good' && loop?.state !== 'failing') return [];
+  return apiServers.flatMap((server): Attention[] => {
+    const { state, kind } = server;
+    if (kind === undefined || (state !== 'ranOut' && state !== 'neverSeen')) return [];
+    const message = oneLine(`API server ${notLive(server, nowMs)}`);
+    return [{ level: 'warning', word: state, message, next: stateHint(state, spec) }];
+  });
+}
+
+/** Its address, and why it is not published. */
+function notLive(server: ApiServerStatus, nowMs: number): string {
+  const { address, host, state, expiresAtMs, withdrawnUntilMs = 0, lastProbe } = server;
+  const name = address ?? host;
+  if (state === 'withdrawn' && withdrawnUntilMs > nowMs) {
+    return `${name} is withdrawn until ${new Date(withdrawnUntilMs).toISOString()}`;
+  }
+  const why = lastProbe === undefined ? '' : `, last probe: ${lastProbe}`;
+  if (state === 'withdrawn') return `${name} has not answered since its withdrawal ended${why}`;
+  if (state === 'neverSeen') return `${name} has not answered yet${why}`;
+  return `${name}: its lease expired ${formatAge(nowMs - (expiresAtMs ?? nowMs))} ago${why}`;
+}
+
+/** Where all API servers are withdrawn, a withdrawal must end. */
+function noLiveLeaseHint({ inputs, apiServers, nowMs }: Parts): string {
+  const withdrawn = apiServers.filter(
+    ({ state, withdrawnUntilMs = 0 }) => state === 'withdrawn' && withdrawnUntilMs > nowMs,
+  );
+  const [first] = withdrawn;
+  const { spec } = inputs.cluster;
+  if (first?.address === undefined || withdrawn.length < apiServers.length) return stateHint('noLiveLease', spec);
+  return `kbctl deregister ${spec.name} ${first.address} --undo ends a withdrawal; the endpoints stay unchanged`;
+}
+
+/** One entry for each type that a loop found. */
+function aboutFindings(parts: Parts): Attention[] {
+  const { health, findings } = parts;
+  const groups = Map.groupBy(findings, ({ loop, type }) => `${loop} ${type}`).values();
+  return [...groups].flatMap((alike): Attention[] => {
+    const [first] = alike;
+    if (first === undefined || (health.paused && OF_PROBES.has(first.type))) return [];
+    const level = levelOf(first.type);
+    const others = alike.length === 1 ? '' : ` (and ${alike.length - 1} more)`;
+    const message = oneLine(`${first.message}${others}`);
+    const next = first.type === 'noLiveLease' ? noLiveLeaseHint(parts) : first.mend;
+    return level === undefined ? [] : [{ level, word: first.type, message, next }];
+  });
+}
+
+function levelOf(type: string): Attention['level'] | undefined {
+  const explained = explain(type);
+  // A later version found it.
+  if (!('severity' in explained)) return 'warning';
+  if (explained.severity === 'information') return undefined;
+  return explained.severity === 'action required' ? 'bad' : 'warning';
+}
+
+function aboutRanges({ inputs, ranges, findings }: Parts): Attention[] {
+  const next = stateHint('almostFull', inputs.cluster.spec);
+  return ranges.flatMap(({ title, range, usedPercent, free }): Attention[] => {
+    const isReported =
+      free === 0 && findings.some(({ type, message }) => type === 'nothingFree' && message.includes(range));
+    if (usedPercent <= FILLING_PERCENT || isReported) return [];
+    const level = usedPercent > NEARLY_FULL_PERCENT ? 'bad' : 'warning';
+    return [{ level, word: 'almostFull', message: `${title} ${range}: ${usedPercent} % in use, ${free} free`, next }];
+  });
+}
+
+function oneLine(text: string): string {
+  return text.replace(/[\s\p{Cc}]+/gu, ' ').trim();
 }

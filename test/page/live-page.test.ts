@@ -13,12 +13,16 @@ import {
 import { eventually } from '../support/eventually.ts';
 import { type PageViewer, startViewer } from '../support/status-page.ts';
 
+const KEY = 'a-key-that-stays';
+
 let viewer: PageViewer;
 let server: PageServer;
 /** What the table has, and how often it was read. */
 let clusters: readonly ClusterStatus[];
 let failure: Error | undefined;
 let reads: number;
+
+const readCluster = async (name: string) => clusters.find((cluster) => cluster.name === name);
 
 beforeAll(async () => {
   viewer = await startViewer();
@@ -33,6 +37,8 @@ beforeEach(async () => {
       if (failure !== undefined) throw failure;
       return aFleetStatus(clusters, { atMs: STATUS_AT_MS + 1_000 * reads });
     },
+    readCluster,
+    key: KEY,
     freshMs: 0,
     pollMs: 30,
   });
@@ -67,8 +73,8 @@ test('what changes in the table is shown without a reload', async () => {
   ];
 
   await page.getByRole('article').getByText('10.0.0.37 is taken twice.').waitFor();
-  expect(await page.locator('#glance tbody tr').count()).toBe(3);
-  expect(await page.locator('#glance tbody tr').first().textContent()).toMatch(/^prod-eu-1critical13\/3/);
+  expect(await page.locator('.glance tbody tr').count()).toBe(3);
+  expect(await page.locator('.glance tbody tr').first().textContent()).toMatch(/^prod-eu-1critical13\/3/);
   expect(await page.title()).toBe('1 needs attention – kube-bootstrap-controller-prod');
   expect(await page.locator('#news').textContent()).toBe('1 of 3 clusters needs attention, 2 are good.');
   expect(await page.evaluate(() => 'here' in globalThis)).toBe(true);
@@ -93,7 +99,7 @@ test('what is open, focused, filtered and scrolled stays so', async () => {
   expect(await page.evaluate("document.activeElement?.getAttribute('role')")).toBe('img');
   expect(await details.locator('.told').first().textContent()).toMatch(/^10\.0\.0\.1: /);
   expect(await page.locator('#filter-name').inputValue()).toBe('cluster-000');
-  expect(await page.locator('#glance tbody tr:visible').count()).toBe(10);
+  expect(await page.locator('.glance tbody tr:visible').count()).toBe(10);
   expect(scrolled).toBeGreaterThan(100);
   expect(Math.abs((await page.evaluate<number>('scrollY')) - scrolled)).toBeLessThan(200);
 });
@@ -101,7 +107,7 @@ test('what is open, focused, filtered and scrolled stays so', async () => {
 test('rows that come, go and move are those of the table', async () => {
   clusters = manyClusters(12);
   const { page } = await viewer.open(server.url);
-  const names = () => page.locator('#glance tbody th').allTextContents();
+  const names = () => page.locator('.glance tbody th').allTextContents();
   const orders = [[3, 1, 2], [5, 4, 3, 2, 1, 0], [], [0, 11, 6, 7], [7, 6, 1]];
 
   for (const order of orders) {
@@ -122,7 +128,7 @@ test('a table that cannot be read is said, over what was known', async () => {
   expect(await banner.textContent()).toMatch(
     /^The table cannot be read since .* UTC; what is shown is from before: the table does not answer$/,
   );
-  expect(await page.locator('#glance tbody tr').count()).toBe(2);
+  expect(await page.locator('.glance tbody tr').count()).toBe(2);
   failure = undefined;
   await banner.waitFor({ state: 'detached' });
 });
@@ -137,14 +143,16 @@ test('a server that is gone is said, and when it is back the page goes on', asyn
   await eventually(async () => {
     expect(await live.textContent()).toMatch(/^Not updated since \d\d:\d\d:\d\d UTC: the server .* does not answer$/);
   });
-  expect(await page.locator('#glance tbody tr').count()).toBe(2);
+  expect(await page.locator('.glance tbody tr').count()).toBe(2);
 
   server = await servePage({
     readFleet: async () => aFleetStatus([aClusterStatus({ name: 'back' })]),
+    readCluster,
+    key: KEY,
     port,
     pollMs: 30,
   });
-  await page.locator('#glance').getByText('back').waitFor();
+  await page.locator('.glance').getByText('back').waitFor();
   expect(await live.textContent()).toBe('Live');
 });
 
@@ -161,8 +169,8 @@ test('a page that nobody sees asks for nothing, until it is seen again', async (
   });
   const hide = (hidden: boolean) =>
     `Object.defineProperty(document, 'hidden', { value: ${hidden}, configurable: true }); document.dispatchEvent(new Event('visibilitychange'))`;
-  const { page } = await viewer.open(`${own.url}clusters/one`);
-  await viewer.open(`${own.url}clusters/other`);
+  const { page } = await viewer.open(own.url.replace('?', 'clusters/one?'));
+  await viewer.open(own.url.replace('?', 'clusters/other?'));
 
   await page.evaluate(hide(true));
   const { one, other } = asked;

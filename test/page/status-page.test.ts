@@ -1,7 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import type { BrowserContextOptions } from 'playwright-core';
-import { renderClusterPage } from '../../cli/page/render-cluster-page.ts';
-import { renderFleetPage } from '../../cli/page/render-fleet-page.ts';
+import { renderClusterPage, renderFleetPage } from '../../cli/page/render-pages.ts';
 import {
   aClusterStatus,
   aFinding,
@@ -60,7 +59,7 @@ test('without JavaScript all is there but the filter', async () => {
   const { page } = await viewer.view(PAGES['fleet']?.() ?? '', { javaScriptEnabled: false });
 
   expect(await page.locator('#filter').isVisible()).toBe(false);
-  expect(await page.locator('#glance tbody tr').count()).toBe(6);
+  expect(await page.locator('.glance tbody tr').count()).toBe(6);
   await page.locator('#c-prod-eu-1 summary').click();
   expect(await page.locator('#c-prod-eu-1').getByRole('img').first().isVisible()).toBe(true);
 });
@@ -68,7 +67,7 @@ test('without JavaScript all is there but the filter', async () => {
 test('a link to a cluster opens its details', async () => {
   const { page } = await viewer.view(PAGES['fleet']?.() ?? '');
 
-  await page.locator('#glance').getByRole('link', { name: 'lab-2' }).click();
+  await page.locator('.glance').getByRole('link', { name: 'lab-2' }).click();
 
   expect(await page.locator('#c-lab-2 .body').isVisible()).toBe(true);
   expect(await page.locator('#c-prod-eu-2 .body').isVisible()).toBe(false);
@@ -134,7 +133,7 @@ describe('1,000 clusters', () => {
 
   test('can be found by name and by health', async () => {
     const { page } = await viewer.view(markup);
-    const visible = page.locator('#glance tbody tr:visible');
+    const visible = page.locator('.glance tbody tr:visible');
     expect(await visible.count()).toBe(1_000);
 
     await page.getByLabel('Name').fill('-09');

@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import { fromBits } from '../../lib/allocator/snapshot-bytes.ts';
 import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
 import type { RangeStatus } from '../../lib/status/cluster-status.ts';
-import type { StatusInputs } from '../../lib/status/status-inputs.ts';
+import type { StatusInputs } from '../../lib/status/read-inputs.ts';
 import { workOutStatus } from '../../lib/status/work-out-status.ts';
 import { aRunRecord, runRecords } from '../support/run-records.ts';
 import { aCluster, aStoredRange, inputs, NOW_MS, statusOf } from './status-support.ts';

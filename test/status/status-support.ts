@@ -3,7 +3,7 @@ import type { ClusterSpec } from '../../lib/cluster/cluster-spec.ts';
 import type { Lease } from '../../lib/cluster/lease.ts';
 import type { StoredRange } from '../../lib/cluster/stored-range.ts';
 import type { ClusterStatus } from '../../lib/status/cluster-status.ts';
-import type { StatusInputs } from '../../lib/status/status-inputs.ts';
+import type { StatusInputs } from '../../lib/status/read-inputs.ts';
 import { workOutStatus } from '../../lib/status/work-out-status.ts';
 import type { ListedCluster } from '../../lib/table/clusters.ts';
 import type { ListedLease } from '../../lib/table/leases.ts';

@@ -2,6 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import type { Loop } from '../../lib/cluster/cluster-spec.ts';
 import type { FindingType } from '../../lib/cluster/finding.ts';
 import type { ClusterStatus, LoopStatus } from '../../lib/status/cluster-status.ts';
+import type { StatusInputs } from '../../lib/status/read-inputs.ts';
 import { aRunRecord, runRecords } from '../support/run-records.ts';
 import { aCluster, aLease, inputs, MINUTE_MS, NOW_MS, statusOf } from './status-support.ts';
 
@@ -113,6 +114,17 @@ describe('a loop', () => {
       { message: 'cluster-ip-repair failed 2 times in a row: Unavailable: the API server did not answer' },
     ]);
     expect(loopOf(status, 'cluster-ip-repair')).toMatchObject({ failuresInARow: 2, lastPass: { error: ERROR } });
+  });
+
+  test('that probes is last known to have run when it refreshed a lease', () => {
+    const records = runRecords(NOW_MS - 50_000);
+    const at = (leases: StatusInputs['leases']) =>
+      loopOf(statusOf({ records, leases }), 'kubernetes-service')?.lastRanAtMs;
+
+    expect(at([aLease()])).toBe(NOW_MS - 5_000);
+    expect(at([aLease({ source: 'agent' })])).toBeUndefined();
+    expect(at([])).toBeUndefined();
+    expect(loopOf(statusOf({ records }), 'system-namespaces')?.lastRanAtMs).toBeUndefined();
   });
 
   test('of a cluster that was registered a moment ago is not known yet', () => {

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { itemTexts } from '../../../cli/page/item-text.ts';
+import { itemTexts } from '../../../cli/page/map-layout.ts';
 import { ITEM_TEXT_SCRIPT } from '../../../cli/page/page-script.ts';
 import { addressOf, formatAddress, formatIPv4 } from '../../../lib/allocator/ip-address.ts';
 

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { loopsSection } from '../../../cli/page/loops.ts';
+import { clusterDetails } from '../../../cli/page/cluster-details.ts';
 import type { LoopStatus } from '../../../lib/status/cluster-status.ts';
 import { aClusterStatus, STATUS_AT_MS } from '../../support/a-fleet-status.ts';
 
@@ -18,6 +18,7 @@ test.each<[string, Partial<LoopStatus>, string]>([
     { intervalSeconds: 15 },
     'within the last minute',
   ],
+  ['when its leases show that it ran', { intervalSeconds: 15, lastRanAtMs: STATUS_AT_MS - 4_000 }, '4 s ago'],
   ['when it was, where each pass is recorded', { intervalSeconds: 180 }, '53 s ago'],
   ['when it was, where a loop is late', { intervalSeconds: 15, state: 'late' }, '53 s ago'],
 ])('the last pass of a loop is shown %s', (_, fields, shown) => {
@@ -29,5 +30,7 @@ test.each<[string, Partial<LoopStatus>, string]>([
     lastPass,
     ...fields,
   };
-  expect(String(loopsSection(aClusterStatus({ loops: [loop] }), STATUS_AT_MS))).toContain(`>${shown}</time> succeeded`);
+  expect(String(clusterDetails(aClusterStatus({ loops: [loop] }), STATUS_AT_MS, 100_000))).toContain(
+    `>${shown}</time> succeeded`,
+  );
 });

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { readForLivePage } from '../../../cli/page/read-for-page.ts';
+import { readsOf } from '../../../cli/page/serve-page.ts';
 import { registerCluster } from '../../../lib/table/cluster-registration.ts';
 import type { KeyValueTable } from '../../../lib/table/key-value-table.ts';
 import { aClusterSpec } from '../../support/a-cluster-spec.ts';
@@ -19,6 +19,11 @@ test.each([
       return table.list(cluster, prefix);
     },
   };
-  expect((await readForLivePage(counted, 't', 0)).clusters).toHaveLength(many);
+  const { readFleet } = readsOf(
+    () => counted,
+    't',
+    () => 0,
+  );
+  expect((await readFleet(new AbortController().signal)).clusters).toHaveLength(many);
   expect(lists.sort()).toEqual(prefixes);
 });

@@ -1,8 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { LOOKS } from '../../../cli/page/range-map.ts';
-import { renderClusterPage } from '../../../cli/page/render-cluster-page.ts';
-import { renderFleetPage } from '../../../cli/page/render-fleet-page.ts';
+import { renderClusterPage, renderFleetPage } from '../../../cli/page/render-pages.ts';
 import { CELL_STATES, type ClusterStatus, type RangeStatus } from '../../../lib/status/cluster-status.ts';
 import {
   aClusterStatus,
@@ -202,8 +201,8 @@ describe('what is shown', () => {
   test.each([
     ['health in words', 'edge-ap-3 warning 0 2/2 1 late 93 % enforce apiserver'],
     [
-      'a lease with what the last probe said',
-      '192.0.2.20 ran out 1 min ago 1 min ago no answer: connect ECONNREFUSED 192.0.2.20:6443 8 misses in a row server',
+      'a lease with its last probe',
+      '192.0.2.20 expired 1 min ago 1 min ago no answer: connect ECONNREFUSED 192.0.2.20:6443 8 misses in a row server',
     ],
     ['a withdrawal', '192.0.2.21 withdrawn , ends in 30 min'],
     [
@@ -212,7 +211,7 @@ describe('what is shown', () => {
     ],
     [
       'a hold',
-      'migration-7 holds 10.0.0.200, 10.0.0.201, 10.0.0.202, 10.0.0.203 : ends in 1 h 30 min, only Services of the owner may take it up',
+      'migration-7 holds 10.0.0.200, 10.0.0.201, 10.0.0.202, 10.0.0.203 : ends in 1 h 30 min, only Services of the owner may claim it',
     ],
     ['what a pass counted', 'every 10 s failing 9 s ago failed 5.0 s addresses 3, leases held 0 7 1 min ago'],
     ['a pause', 'ends in 1 h 50 min : control plane moves to new hosts ( jo )'],
@@ -224,17 +223,31 @@ describe('what is shown', () => {
     expect(text).toContain(words);
   });
 
-  test('says of an empty table and of a quiet fleet that nobody is needed', () => {
+  test('says of an empty table and of a quiet fleet that nothing needs attention', () => {
     expect(textOf(renderFleetPage(aFleetStatus([])))).toContain('There is no cluster in this table yet.');
     expect(textOf(renderFleetPage(aFleetStatus([aClusterStatus()])))).toContain('Needs attention Nothing right now.');
   });
 
-  test('is of registrations that cannot be read too', () => {
+  test('names specs that cannot be read', () => {
     const unreadable = [{ name: 'prod-eu-9', message: 'a later version wrote it' }];
 
     expect(textOf(renderFleetPage(aFleetStatus([], { unreadable })))).toContain(
-      'prod-eu-9 Its registration cannot be read: a later version wrote it',
+      'prod-eu-9 Its spec cannot be read: a later version wrote it',
     );
+  });
+
+  test('has a problem once: the details leave out what is shown above', () => {
+    const message = 'shop/web and shop/web-copy have 10.0.0.77';
+    const cluster = aClusterStatus({
+      health: 'bad',
+      attention: [{ level: 'bad', word: 'duplicate', message, next: 'recreate one' }],
+      findings: [aFinding({ type: 'duplicate', message })],
+    });
+
+    for (const page of [renderFleetPage(aFleetStatus([cluster])), renderClusterPage(cluster, { atMs: STATUS_AT_MS })]) {
+      expect(textOf(page).split(message)).toHaveLength(2);
+      expect(textOf(page)).toContain('Findings 1 finding is shown above.');
+    }
   });
 
   test('names the pause of all clusters', () => {

@@ -5,6 +5,10 @@ import { aClusterStatus, aFleetStatus, clustersOfEachKind } from '../../support/
 import { askLocal } from '../../support/ask-local.ts';
 
 const FLEET = aFleetStatus(clustersOfEachKind());
+const READS = {
+  readFleet: async () => FLEET,
+  readCluster: async (name: string) => FLEET.clusters.find((cluster) => cluster.name === name),
+};
 const open: PageServer[] = [];
 
 afterEach(async () => {
@@ -12,18 +16,35 @@ afterEach(async () => {
 });
 
 async function serve(options: Partial<PageServerOptions> = {}): Promise<PageServer> {
-  const server = await servePage({ readFleet: async () => FLEET, ...options });
+  const server = await servePage({ ...READS, ...options });
   open.push(server);
   return server;
 }
 
-const ask = ({ url }: PageServer, path: string, { method = 'GET', host = new URL(url).host } = {}) =>
-  askLocal(`${url.slice(0, -1)}${path}`, { method, headers: { host, authorization: undefined } });
+interface Asked {
+  readonly method?: string;
+  readonly host?: string;
+  readonly origin?: string;
+  readonly cookie?: string;
+  readonly authorization?: string;
+}
+
+const keyOf = ({ url }: PageServer) => new URL(url).searchParams.get('key') ?? '';
+const cookieOf = (server: PageServer) => `kbctl-page-${new URL(server.url).port}=${keyOf(server)}`;
+
+/** With the key, unless `cookie` is given. */
+function ask(server: PageServer, path: string, { method = 'GET', ...headers }: Asked = {}) {
+  const { host, origin } = new URL(server.url);
+  return askLocal(`${origin}${path}`, {
+    method,
+    headers: { host, authorization: undefined, cookie: cookieOf(server), ...headers },
+  });
+}
 
 test('all clusters are at /, and each at its own path', async () => {
   const server = await serve();
 
-  expect(server.url).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/$/);
+  expect(server.url).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/\?key=[\w-]{24}$/);
   expect(await ask(server, '/')).toMatchObject({ status: 200, body: expect.stringContaining('2 of 6 clusters need') });
   expect(await ask(server, '/clusters/lab-2?x=1')).toMatchObject({
     status: 200,
@@ -31,7 +52,7 @@ test('all clusters are at /, and each at its own path', async () => {
   });
 });
 
-test('a cluster is read alone where that can be done', async () => {
+test('the page of a cluster reads that cluster alone', async () => {
   const asked: string[] = [];
   const server = await serve({
     readCluster: async (name) => {
@@ -49,7 +70,7 @@ test('an unknown cluster is answered with the nearest name', async () => {
 
   expect(await ask(server, '/clusters/prod-eu-3')).toMatchObject({
     status: 404,
-    body: expect.stringContaining('The table has no cluster of this name. Is it prod-eu-1 that you mean?'),
+    body: expect.stringContaining('The table has no cluster of this name. Did you mean prod-eu-1?'),
   });
 });
 
@@ -73,6 +94,44 @@ test.each(['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])('%s changes nothing', a
   expect(reads).toBe(0);
 });
 
+describe('the key of the page', () => {
+  test('is taken from the link into a cookie of this site alone, and out of the address', async () => {
+    const server = await serve();
+    const { pathname, search } = new URL(server.url);
+
+    expect(await ask(server, `${pathname}${search}`, { cookie: '' })).toMatchObject({
+      status: 303,
+      headers: { location: '/', 'set-cookie': [`${cookieOf(server)}; HttpOnly; SameSite=Strict; Path=/`] },
+      body: '',
+    });
+  });
+
+  test.each<[string, Asked, string]>([
+    ['none', {}, '/'],
+    ['an empty one', {}, '/?key='],
+    ['another one', { cookie: 'kbctl-page-1=secret' }, '/clusters/lab-2?key=secret'],
+    ['another bearer token', { authorization: 'Bearer secret' }, '/metrics'],
+  ])('is required: %s learns nothing', async (_, headers, path) => {
+    const { status, body } = await ask(await serve(), path, { cookie: '', ...headers });
+
+    expect({ status, body }).toEqual({
+      status: 401,
+      body: 'Open the link that kbctl printed: it has the key of this page.\n',
+    });
+  });
+
+  test('may be chosen, and be the bearer token of a scraper', async () => {
+    const key = 'k'.repeat(16);
+    const server = await serve({ key });
+
+    expect(await ask(server, '/metrics', { cookie: '', authorization: `Bearer ${key}` })).toMatchObject({
+      status: 200,
+      headers: { 'content-type': 'text/plain; version=0.0.4; charset=utf-8' },
+      body: expect.stringContaining('kube_bootstrap_controller_cluster_health{cluster="lab-2",health="good"}'),
+    });
+  });
+});
+
 test('HEAD has no body', async () => {
   expect(await ask(await serve(), '/', { method: 'HEAD' })).toMatchObject({ status: 200, body: '' });
 });
@@ -93,9 +152,8 @@ describe('a host name that is not this machine', () => {
 });
 
 test.each(['https://evil.example', 'null'])('a page of the origin %s learns nothing', async (origin) => {
-  const { url } = await serve();
+  const answer = await ask(await serve(), '/', { origin });
 
-  const answer = await askLocal(url, { headers: { origin } });
   expect(answer.status).toBe(403);
   expect(answer.body).not.toContain('prod-eu-1');
 });
@@ -121,7 +179,7 @@ test('all who look at a time share one read', async () => {
       return waiting.promise;
     },
   });
-  const asked = ['/', '/', '/clusters/lab-2'].map((path) => ask(server, path));
+  const asked = ['/', '/', '/metrics'].map((path) => ask(server, path));
 
   waiting.resolve(FLEET);
 
@@ -146,7 +204,8 @@ describe('a table that cannot be read', () => {
   });
 
   test('from the beginning is an error that resolves automatically', async () => {
-    const server = await serve({ readFleet: () => Promise.reject(new Error('no answer')) });
+    const fails = () => Promise.reject(new Error('no answer'));
+    const server = await serve({ readFleet: fails, readCluster: fails });
 
     for (const path of ['/', '/clusters/lab-2']) {
       const { status, body } = await ask(server, path);
@@ -170,6 +229,7 @@ test('closing ends a read that nobody waits for', async () => {
   const signals: AbortSignal[] = [];
   const begun = Promise.withResolvers<void>();
   const server = await servePage({
+    ...READS,
     readFleet: (signal) => {
       signals.push(signal);
       begun.resolve();

@@ -76,6 +76,6 @@ test('a read that never answers is given up when it is ended', async () => {
 
   shared.end();
 
-  expect(await asked).toEqual({ trouble: { message: 'the table has not answered in time', sinceMs: 5 } });
+  expect(await asked).toEqual({ trouble: { message: 'the table did not answer in time', sinceMs: 5 } });
   expect(given.map(({ aborted }) => aborted)).toEqual([true]);
 });

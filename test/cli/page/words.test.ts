@@ -1,7 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { clipped, upTo } from '../../../cli/page/budget.ts';
-import { html } from '../../../cli/page/html.ts';
+import { clipped, html, upTo } from '../../../cli/page/html.ts';
 import { clock, counted, grouped, percentage, relative, span, when } from '../../../cli/page/words.ts';
 
 const AT = Date.UTC(2026, 10, 21, 6, 15, 39);

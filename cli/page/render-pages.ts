@@ -1,15 +1,14 @@
 import type { ClusterStatus, FleetStatus, Health, LoopStatus } from '../../lib/status/cluster-status.ts';
-import { needsAPerson } from './attention.ts';
-import { clipped, type Fitted, upTo } from './budget.ts';
-import { foldedDetails } from './cluster-details.ts';
-import { HEALTH_WORDS, HEALTHS, loopWord } from './health.ts';
-import { type Child, type Html, html, name } from './html.ts';
+import { attentionList, clusterDetails, figuresOf, foldedDetails } from './cluster-details.ts';
+import { type Child, clipped, type Fitted, type Html, html, name, table, upTo } from './html.ts';
 import { type PageOptions, page } from './page-frame.ts';
-import { counted, grouped, percentage, relative, span } from './words.ts';
+import { badge, counted, grouped, HEALTH_WORDS, HEALTHS, LOOP_STATES, percentage, relative, span } from './words.ts';
 
 /** Bytes: what all is, what the parts may take of it at most. Details take what is left. */
 const PAGE_BYTES = 292_000;
 const ATTENTION_BYTES = 40_000;
+/** Problems on the card of a cluster. */
+const MOST_OF_A_CLUSTER = 4;
 const ROWS_BYTES = 190_000;
 /** Of one cluster among others; of the only one. */
 const DETAILS_BYTES = 24_000;
@@ -27,10 +26,11 @@ const SUMMARY_WORDS: Record<Health, readonly [one: string, many: string]> = {
 export function renderFleetPage(fleet: FleetStatus, options: PageOptions = {}): string {
   const live = options.live !== undefined;
   const anywhere = (cluster: string) => anchor(cluster, live ? clusterPath(cluster) : fragment(cluster));
-  const attention = needsAPerson(fleet, ATTENTION_BYTES, anywhere);
+  const attention = needsAttention(fleet, ATTENTION_BYTES, anywhere);
   const widest = glanceRows(fleet, ROWS_BYTES, anywhere);
   const frame = Buffer.byteLength(framed(fleet, options, html``));
-  const details = detailsOf(fleet, PAGE_BYTES - frame - attention.bytes - widest.bytes);
+  const cards = countOf(fleet.clusters, 'bad') - attention.left;
+  const details = detailsOf(fleet, PAGE_BYTES - frame - attention.bytes - widest.bytes, cards);
   const detailed = new Set(
     fleet.clusters.slice(0, fleet.clusters.length - details.left).map((cluster) => cluster.name),
   );
@@ -41,7 +41,7 @@ export function renderFleetPage(fleet: FleetStatus, options: PageOptions = {}): 
   };
   const rows =
     widest.left === 0 ? glanceRows(fleet, ROWS_BYTES, linked) : glanceRows(fleet, ROWS_BYTES, (cluster) => cluster);
-  const main = html`${needsAPerson(fleet, ATTENTION_BYTES, linked)}
+  const main = html`${needsAttention(fleet, ATTENTION_BYTES, linked).markup}
 ${atAGlance(fleet, rows)}
 ${detailsSection(details, live)}`;
   return framed(fleet, options, main);
@@ -63,10 +63,16 @@ function framed(fleet: FleetStatus, options: PageOptions, main: Html): string {
   });
 }
 
-function detailsOf(fleet: FleetStatus, bytes: number): Fitted {
-  const only = fleet.clusters.length === 1;
-  const each = only ? ONLY_DETAILS_BYTES : DETAILS_BYTES;
-  return upTo(fleet.clusters, bytes, (cluster) => foldedDetails(cluster, fleet.atMs, each, only));
+/** @param cards so many clusters, the first, have a card with what needs attention */
+function detailsOf(fleet: FleetStatus, bytes: number, cards: number): Fitted {
+  const open = fleet.clusters.length === 1;
+  const each = open ? ONLY_DETAILS_BYTES : DETAILS_BYTES;
+  const hasCard = new Set(
+    fleet.clusters.slice(0, cards).filter(({ attention }) => attention.length <= MOST_OF_A_CLUSTER),
+  );
+  return upTo(fleet.clusters, bytes, (cluster) =>
+    foldedDetails(cluster, fleet.atMs, each, { open, attentionAbove: hasCard.has(cluster) }),
+  );
 }
 
 function detailsSection({ markup, bytes, left }: Fitted, live: boolean): Html | false {
@@ -114,8 +120,6 @@ function clusterPath(cluster: string): string {
 /** These many are found without a filter. */
 const FEW = 5;
 
-const HEADINGS = ['Cluster', 'Health', 'Findings', 'API servers', 'Last pass', 'Fullest range', 'Mode', 'Allocator'];
-
 /** A row for each cluster as far as `bytes` go. End tags that HTML does not ask for are left out: there may be thousands of rows. */
 function glanceRows(fleet: FleetStatus, bytes: number, linked: (cluster: string) => Child): Fitted {
   return upTo(fleet.clusters, bytes, (cluster) => row(cluster, linked(cluster.name), fleet.atMs));
@@ -131,9 +135,7 @@ ${
     (health) => html`<option value="${health}">${HEALTH_WORDS[health]}</option>`,
   )}</select></label><p id="filter-count" role="status" data-own=""></p></form>`
 }
-<div class="scroll" role="region" aria-label="Table of all clusters" tabindex="0"><table id="glance"><caption>Clusters, those that need attention first, then by name</caption><thead><tr>${HEADINGS.map(
-    (heading) => html`<th scope="col">${heading}`,
-  )}<tbody>${rows.markup}</table></div>${rows.left > 0 && html`<p class="soft">and ${grouped(rows.left)} more clusters: <code>kbctl status</code></p>`}</section>`;
+${table('glance', 'Clusters, those that need attention first, then by name', rows.markup)}${rows.left > 0 && html`<p class="soft">and ${grouped(rows.left)} more clusters: <code>kbctl status</code></p>`}</section>`;
 }
 
 function row(cluster: ClusterStatus, link: Child, nowMs: number): Html {
@@ -146,9 +148,9 @@ function row(cluster: ClusterStatus, link: Child, nowMs: number): Html {
 function lastPasses(loops: readonly LoopStatus[], nowMs: number): string {
   for (const state of ['failing', 'late'] as const) {
     const count = loops.filter((loop) => loop.state === state).length;
-    if (count > 0) return `${count} ${loopWord(state)}`;
+    if (count > 0) return `${count} ${LOOP_STATES[state][1]}`;
   }
-  const last = Math.max(...loops.map(({ lastPass }) => lastPass?.startedAtMs ?? 0));
+  const last = Math.max(...loops.map(({ lastPass, lastRanAtMs }) => lastRanAtMs ?? lastPass?.startedAtMs ?? 0));
   return last > 0 ? span(nowMs - last) : 'never';
 }
 
@@ -159,4 +161,61 @@ function fullest({ ranges }: ClusterStatus): Html {
   const { used, capacity } = most;
   const twentieths = capacity === 0 ? 0 : Math.min(20, Math.ceil((20 * used) / capacity));
   return html`<td class="f${twentieths}">${percentage(used, capacity)}`;
+}
+
+/** The clusters that need attention, with their problems and a link to their details. */
+function needsAttention(fleet: FleetStatus, bytes: number, linked: (cluster: string) => Child): Fitted {
+  const bad = fleet.clusters.filter(({ health }) => health === 'bad');
+  const unreadable = upTo(fleet.unreadable, bytes / 3, unreadableCard);
+  const fitted = upTo(bad, bytes - unreadable.bytes, (cluster) => card(cluster, linked(cluster.name)));
+  const left = fitted.left + unreadable.left;
+  const quiet = fleet.clusters.length === 0 ? 'There is no cluster in this table yet.' : 'Nothing right now.';
+  const isQuiet = bad.length === 0 && fleet.unreadable.length === 0;
+  const markup = html`<section aria-labelledby="needs"><h2 id="needs">Needs attention</h2>
+${isQuiet && html`<p class="good calm">${quiet}</p>`}<div class="cards">${unreadable.markup}${fitted.markup}</div>${left > 0 && html`<p class="soft">and ${grouped(left)} more, in the table below and in <code>kbctl status</code></p>`}</section>`;
+  return { markup, bytes: markup.bytes, left: fitted.left };
+}
+
+function card(cluster: ClusterStatus, link: Child): Html {
+  const more = cluster.attention.length - MOST_OF_A_CLUSTER;
+  return html`<article class="card"><h3>${link}</h3>${attentionList(cluster.attention.slice(0, MOST_OF_A_CLUSTER))}${more > 0 && html`<p class="soft">and ${counted(more, 'thing')} more in its details</p>`}</article>`;
+}
+
+function unreadableCard({ name: cluster, message }: FleetStatus['unreadable'][number]): Html {
+  return html`<article class="card"><h3>${name(clipped(cluster, 80))}</h3><ul class="attention"><li><p class="bad">Its spec cannot be read: ${clipped(message)}</p><p class="next">Apply its spec again, or delete the cluster.</p></ul></article>`;
+}
+
+export interface ClusterPageOptions extends PageOptions {
+  /** When the table was read. */
+  readonly atMs: number;
+}
+
+/** The page of one cluster, with all its maps. */
+export function renderClusterPage(cluster: ClusterStatus, options: ClusterPageOptions): string {
+  const { atMs, live } = options;
+  const { health } = cluster;
+  return page({
+    ...options,
+    title: `${cluster.name}: ${HEALTH_WORDS[health]}`,
+    health,
+    heading: name(cluster.name),
+    about: badge(health),
+    summary: `${figuresOf(cluster)}.`,
+    ...(live && { nav: html`<nav aria-label="Up"><a href="/">All clusters</a></nav>` }),
+    main: html`<section aria-label="Details"><h2 class="sr">Details</h2><h3 class="sr">${cluster.name}</h3>${clusterDetails(cluster, atMs, ONLY_DETAILS_BYTES)}</section>`,
+  });
+}
+
+/** What is said instead of a cluster, or of all, when there is nothing to show. */
+export function renderMessagePage(title: string, message: string, options: PageOptions = {}): string {
+  return page({
+    ...options,
+    title,
+    health: 'unknown',
+    heading: title,
+    about: message,
+    summary: '',
+    nav: options.live && html`<nav aria-label="Up"><a href="/">All clusters</a></nav>`,
+    main: '',
+  });
 }

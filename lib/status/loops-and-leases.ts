@@ -1,0 +1,123 @@
+import { type ApiServerKind, type ApiServerSpec, LOOPS, type Loop } from '../cluster/cluster-spec.ts';
+import { isHeld, isWithdrawn, type Lease } from '../cluster/lease.ts';
+import { clusterSummary } from '../dispatch/cluster-list.ts';
+import { overdueAfterMs } from '../dispatch/due.ts';
+import { type ClusterHealth, healthOf } from '../dispatch/fleet-figures.ts';
+import type { ListedLease } from '../table/leases.ts';
+import { type RunRecord, runKey } from '../table/run-records.ts';
+import type { ApiServerStatus, LoopStatus } from './cluster-status.ts';
+import type { StatusInputs } from './read-inputs.ts';
+
+/** The health of a cluster's loops, as the figures of the fleet and its alarms judge it. */
+export interface LoopsHealth extends ClusterHealth {
+  /** All four, in the order of LOOPS. */
+  readonly loops: readonly LoopStatus[];
+}
+
+export function loopsHealth(inputs: StatusInputs, apiServers: readonly ApiServerStatus[], nowMs: number): LoopsHealth {
+  const { cluster, pausedAll, records, unreadable } = inputs;
+  const health = healthOf(clusterSummary(cluster), records, { pausedAll, nowMs });
+  const isUnknown = (loop: Loop) => unreadable.some(({ key }) => key === runKey(loop));
+  const stateOf = (loop: Loop): LoopStatus['state'] => {
+    if (health.paused) return 'paused';
+    if (isUnknown(loop)) return 'unknown';
+    const record = records[loop];
+    if (record === undefined) return 'neverRan';
+    const sinceMs = nowMs - record.startedAtMs;
+    if (health.overdue.includes(loop) && sinceMs > overdueAfterMs(loop, cluster.spec)) return 'late';
+    return record.outcome === 'failed' ? 'failing' : 'good';
+  };
+  return {
+    ...health,
+    overdue: health.overdue.filter((loop) => !isUnknown(loop)),
+    loops: LOOPS.map((loop) => {
+      const status = loopStatus(loop, stateOf(loop), cluster.spec.intervalSeconds[loop], records[loop]);
+      const lastRanAtMs = loop === 'kubernetes-service' ? lastProbeAtMs(apiServers) : 0;
+      return lastRanAtMs > (records[loop]?.startedAtMs ?? 0) ? { ...status, lastRanAtMs } : status;
+    }),
+  };
+}
+
+function loopStatus(
+  loop: Loop,
+  state: LoopStatus['state'],
+  intervalSeconds: number,
+  record: RunRecord | undefined,
+): LoopStatus {
+  if (record === undefined) return { loop, state, intervalSeconds, failuresInARow: 0 };
+  const { startedAtMs, durationMs, outcome, mode, counts, error, failuresInARow, lastSuccessAtMs } = record;
+  const findings = record.findingCount ?? record.findings.length;
+  return {
+    loop,
+    state,
+    intervalSeconds,
+    lastPass: { startedAtMs, durationMs, outcome, mode, counts, ...(error && { error }), findings },
+    failuresInARow,
+    ...(lastSuccessAtMs !== undefined && { lastSuccessAtMs }),
+  };
+}
+
+/** A pass without news is not recorded, but it refreshes leases. */
+function lastProbeAtMs(apiServers: readonly ApiServerStatus[]): number {
+  return Math.max(0, ...apiServers.map(({ source, refreshedAtMs = 0 }) => (source === 'probe' ? refreshedAtMs : 0)));
+}
+
+const MINUTE_MS = 60_000;
+
+/**
+ * Returns whether it is only known that the loop ran within the last minute. A pass without news is recorded once a
+ * minute: of a loop that runs more often, the recorded pass is not the last.
+ */
+export function isOneOfMany({ state, intervalSeconds, lastPass }: LoopStatus, nowMs: number): boolean {
+  return state === 'good' && intervalSeconds * 1000 < MINUTE_MS && nowMs - (lastPass?.startedAtMs ?? 0) < MINUTE_MS;
+}
+
+/** Those of the spec in its order, each host name with its addresses; then the leases that the spec does not name. */
+export function apiServerStatuses(
+  apiServers: readonly ApiServerSpec[],
+  leases: readonly ListedLease[],
+  nowMs: number,
+): ApiServerStatus[] {
+  const left = new Map(leases.map((listed) => [listed.lease.address, listed]));
+  const taken = (listed: ListedLease, kind?: ApiServerKind): ApiServerStatus => {
+    left.delete(listed.lease.address);
+    return leaseStatus(listed, kind, nowMs);
+  };
+  const named = new Set(apiServers.flatMap((server) => ('address' in server ? server.address : [])));
+  const ofSpec = apiServers.flatMap((server): ApiServerStatus[] => {
+    if ('address' in server) {
+      const { address, kind } = server;
+      const listed = left.get(address);
+      return [listed === undefined ? { address, kind, state: 'neverSeen' } : taken(listed, kind)];
+    }
+    const { host, kind } = server;
+    const records = [...left.values()].filter(({ lease }) => lease.host === host && !named.has(lease.address));
+    return records.length === 0 ? [{ host, kind, state: 'neverSeen' }] : records.map((listed) => taken(listed, kind));
+  });
+  return [...ofSpec, ...[...left.values()].map((listed) => taken(listed))];
+}
+
+function leaseStatus({ lease, item }: ListedLease, kind: ApiServerKind | undefined, nowMs: number): ApiServerStatus {
+  const { address, host, source, expiresAtMs, misses, generation, withdrawnUntilMs, lastProbe } = lease;
+  const wasHeld = generation > 0;
+  // Afterwards the item is written for other reasons: for what its probe answered.
+  const untouched = wasHeld && expiresAtMs > nowMs && misses === 0 && withdrawnUntilMs === undefined;
+  return {
+    address,
+    ...(host !== undefined && { host }),
+    ...(kind !== undefined && { kind }),
+    state: stateOf(lease, nowMs),
+    source,
+    ...(wasHeld && { expiresAtMs }),
+    ...(untouched && { refreshedAtMs: item.updatedAtMs }),
+    ...(withdrawnUntilMs !== undefined && { withdrawnUntilMs }),
+    misses,
+    ...(lastProbe !== undefined && { lastProbe }),
+  };
+}
+
+function stateOf(lease: Lease, nowMs: number): ApiServerStatus['state'] {
+  const awaitsAnswer = lease.source === 'probe' && lease.withdrawnUntilMs !== undefined;
+  if (isWithdrawn(lease, nowMs) || awaitsAnswer) return 'withdrawn';
+  return isHeld(lease, nowMs) ? 'held' : 'ranOut';
+}

@@ -1,0 +1,70 @@
+import { expect, test } from '@jest/globals';
+import { fleetMetrics } from '../../../cli/page/fleet-metrics.ts';
+import {
+  aClusterStatus,
+  aFinding,
+  aFleetStatus,
+  anApiServer,
+  loopsOf,
+  nodePorts,
+  STATUS_AT_MS,
+} from '../../support/a-fleet-status.ts';
+
+const unreadable = [{ name: 'broken', message: 'a later version wrote it' }];
+
+async function samplesOf(...clusters: Parameters<typeof aFleetStatus>[0]): Promise<string[]> {
+  const { text } = await fleetMetrics(aFleetStatus(clusters, { unreadable }));
+  return text
+    .split('\n')
+    .flatMap((line) => (line.startsWith('kube_') ? line.slice('kube_bootstrap_controller_'.length) : []));
+}
+
+test('the metrics of a cluster are those of its status', async () => {
+  const cluster = aClusterStatus({
+    name: 'a',
+    health: 'bad',
+    apiServers: [anApiServer('192.0.2.1'), anApiServer('192.0.2.2', { state: 'ranOut' })],
+    loops: loopsOf({ failuresInARow: 2, lastSuccessAtMs: STATUS_AT_MS - 500 }).slice(0, 1),
+    findings: [aFinding({ type: 'duplicate' }), aFinding({ type: 'duplicate' }), aFinding({ type: 'leak' })],
+    ranges: [nodePorts(0.5)],
+  });
+
+  expect(await samplesOf(cluster)).toEqual(
+    expect.arrayContaining([
+      'cluster_info{cluster="a",mode="enforce",allocator="table",stack="kube-bootstrap-controller-prod"} 1',
+      'cluster_health{cluster="a",health="bad"} 1',
+      'cluster_health{cluster="a",health="good"} 0',
+      'cluster_paused{cluster="a"} 0',
+      'api_server_lease_valid{cluster="a",address="192.0.2.1"} 1',
+      'api_server_lease_valid{cluster="a",address="192.0.2.2"} 0',
+      'loop_interval_seconds{cluster="a",loop="system-namespaces"} 60',
+      `loop_last_success_timestamp_seconds{cluster="a",loop="system-namespaces"} ${(STATUS_AT_MS - 500) / 1000}`,
+      'loop_failures_in_a_row{cluster="a",loop="system-namespaces"} 2',
+      'findings{cluster="a",type="duplicate"} 2',
+      'findings{cluster="a",type="leak"} 1',
+      `range_capacity{cluster="a",range="node ports"} ${nodePorts(0.5).capacity}`,
+      `range_used{cluster="a",range="node ports"} ${nodePorts(0.5).used}`,
+      'clusters_unreadable 1',
+    ]),
+  );
+});
+
+test('a loop succeeded when it is last known to have run, unless its last pass failed', async () => {
+  const times = { lastSuccessAtMs: 1_000, lastRanAtMs: 5_000 };
+  const success = (samples: readonly string[]) => samples.filter((line) => line.includes('last_success')).slice(0, 1);
+
+  expect(success(await samplesOf(aClusterStatus({ name: 'a', loops: loopsOf(times) })))).toEqual([
+    'loop_last_success_timestamp_seconds{cluster="a",loop="system-namespaces"} 5',
+  ]);
+  expect(
+    success(await samplesOf(aClusterStatus({ name: 'a', loops: loopsOf({ ...times, state: 'failing' }) }))),
+  ).toEqual(['loop_last_success_timestamp_seconds{cluster="a",loop="system-namespaces"} 1']);
+});
+
+test('a text from a cluster stays inside its label', async () => {
+  const cluster = aClusterStatus({ name: 'a', apiServers: [anApiServer('x"} 1\nevil{a="\\')] });
+
+  expect(await samplesOf(cluster)).toContain(
+    'api_server_lease_valid{cluster="a",address="x\\"} 1\\nevil{a=\\"\\\\"} 1',
+  );
+});
