@@ -21,7 +21,7 @@ import { goneAddresses, publishedAddresses } from '../endpoints/published-addres
 import type { EndpointsDecision } from '../endpoints/reconcilers.ts';
 import { FIELD_MANAGER } from '../kubernetes/api-server-cluster.ts';
 import type { TableValue } from '../table/key-value-table.ts';
-import { ensureService, type ServiceEnsured } from './ensure-service.ts';
+import { ensureService, isServiceWritten, type ServiceEnsured } from './ensure-service.ts';
 import type { LoopDefinition, PassContext, PassReport } from './pass.ts';
 import { type LeasesObserved, listAfterProbes, refreshLeases } from './refresh-leases.ts';
 
@@ -44,17 +44,17 @@ async function run(context: PassContext): Promise<PassReport> {
     kubernetes.get<EndpointsObject>(ENDPOINTS_REF),
     readSlices(context),
   ]);
-  const [leases, isCurrent] = await Promise.all([
-    listAfterProbes(context, refreshed, readyAddresses(current)),
-    context.isSpecCurrent(),
-  ]);
-  if (!isCurrent) return endedByNewerSpec(context, leases);
+  const leases = await listAfterProbes(context, refreshed, readyAddresses(current));
   const observation = observe(context, leases, current, slices);
+  const decision = planEndpoints(observation);
+  // A pass that writes nothing, as nearly all do, does not read its registration twice (lib/table/clusters.ts).
+  const writes = isServiceWritten(spec, currentService) || plansAnyWrite(decision, observation.slice);
+  if (writes && !(await context.isSpecCurrent())) return endedByNewerSpec(context, leases);
   // All is read: from here on it is written.
   const service = await ensureService(context, currentService);
   if (!service.exists) return reportOf(context, service, { ...leases, counts: {} });
 
-  const published = await publish(context, observation, leases);
+  const published = await publish(context, observation, decision, leases);
   const findings = [...leases.findings, ...slices.flatMap(foreignSlice), ...published.findings];
   const counts = { addresses: leases.expected.length, leasesHeld: observation.live.length };
   return reportOf(context, service, { ...published, changes: leases.changes, findings, counts });
@@ -104,10 +104,14 @@ interface Published {
   readonly state?: ContestState;
 }
 
-async function publish(context: PassContext, observation: Observed, { outcomes }: LeasesObserved): Promise<Published> {
+async function publish(
+  context: PassContext,
+  observation: Observed,
+  decision: EndpointsDecision,
+  { outcomes }: LeasesObserved,
+): Promise<Published> {
   const { spec, kubernetes, state } = context;
   const before = contestStateFrom(state);
-  const decision = planEndpoints(observation);
   if (decision.outcome === 'refused') {
     const finding = noLiveLease({ cluster: spec.name, outcomes, withdrawn: withdrawals(observation) });
     return { findings: [finding], error: new EndpointsError('NoLiveLease', finding.message), state: before };
@@ -127,6 +131,10 @@ async function publish(context: PassContext, observation: Observed, { outcomes }
   const { changes, error } = await removeWithdrawn(context, observation, written);
   const all = { ...written, changes: [...written.changes, ...changes] };
   return { findings, written: all, ...(error && { error }), state: after };
+}
+
+function plansAnyWrite(decision: EndpointsDecision, slice: EndpointSliceObject | undefined): boolean {
+  return decision.outcome !== 'refused' && decision.outcome !== 'nothing' && plansWrite(decision, slice);
 }
 
 function withdrawals({ leases, nowMs }: Observed): ReadonlyMap<string, string> {

@@ -59,7 +59,15 @@ export function otherOwner(
   return stack === undefined || owner?.stack === stack ? undefined : owner?.stack;
 }
 
-/** The partition of all registrations; no cluster can have this name, nor that of the hold on all. */
+/**
+ * The partition of all registrations; no cluster can have this name, nor that of the pause of all. A partition serves 3,000
+ * strongly consistent reads of 4 KB a second. A registration is about 1 KB, so that 10,000 clusters need some 1,470:
+ *
+ *     1,000  the registration of each pass of kubernetes-service, every 10 s
+ *       290  those of the other loops, every 60 and 180 s
+ *        80  the pause of all, once for each message of 16 clusters
+ *       110  the list of all, 2,500 reads each, by each loop's scheduled function
+ */
 export const CLUSTERS = '#clusters';
 export const ALL_CLUSTERS = '*';
 const SCHEMA = 1;

@@ -4,6 +4,7 @@ import type { LoopDefinition, PassContext, PassReport } from '../../lib/loops/pa
 import { CONCURRENT_PASSES } from '../../lib/runtime/budgets.ts';
 import type { Environment } from '../../lib/runtime/environment.ts';
 import { pauseCluster, unregisterCluster } from '../../lib/table/cluster-registration.ts';
+import { CLUSTERS } from '../../lib/table/clusters.ts';
 import { TableError } from '../../lib/table/errors.ts';
 import type { DispatchWorld } from '../support/dispatch-world.ts';
 import { aDispatchWorld, aReport } from '../support/dispatch-world.ts';
@@ -47,6 +48,20 @@ beforeEach(() => {
   ran = [];
   scripts = {};
 });
+
+/** Reads of the registry, by the key that is read. */
+function registryReads(): { readonly keys: string[]; readonly table: Environment['table'] } {
+  const keys: string[] = [];
+  const table: Environment['table'] = (signal) => {
+    const bound = world.environment.table(signal);
+    const get: typeof bound.get = (cluster, key) => {
+      if (cluster === CLUSTERS) keys.push(key);
+      return bound.get(cluster, key);
+    };
+    return { ...bound, get };
+  };
+  return { keys, table };
+}
 
 /** Receives what is due every ten seconds for as long as a minute. */
 async function restOfMinute(): Promise<Summary[]> {
@@ -195,6 +210,14 @@ test('a schedule older than a minute is dropped and counted: EventBridge deliver
 });
 
 describe('a message', () => {
+  test('reads the pause of all clusters once, and each registration once: one partition serves a whole fleet', async () => {
+    const names = FLEET.slice(0, CONCURRENT_PASSES);
+    await world.register(...names.map((name) => ({ name })));
+    const { keys, table } = registryReads();
+    await invoke(queueEvent(tickOf({ clusters: names })), { table });
+    expect(keys.toSorted()).toEqual(['*', ...names]);
+  });
+
   test('later than an interval is dropped, told and counted', async () => {
     await world.register({ name: 'a' });
     const late = tickOf({ dueAtMs: world.clock.nowMs - 10_001 });

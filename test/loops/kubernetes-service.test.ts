@@ -395,6 +395,20 @@ describe('what happens while a tick is at work', () => {
     expect(world.published()).toEqual([A, C]);
   });
 
+  test('a pass reads its registration again only before it writes to the cluster', async () => {
+    const world = await settled(new EndpointsWorld([aServer(A), aServer(B)]).answer(READY, A, B));
+    let reads = 0;
+    const isSpecCurrent = async () => {
+      reads += 1;
+      return true;
+    };
+    await world.tick(10_000, { isSpecCurrent });
+    expect([world.cluster.writes, reads]).toEqual([[], 0]);
+    world.spec = { ...world.spec, apiServers: [aServer(A)] };
+    await world.tick(10_000, { isSpecCurrent });
+    expect([world.published(), reads]).toEqual([[A], 1]);
+  });
+
   test('Endpoints that somebody changed after they were read are not overwritten', async () => {
     const world = await settled();
     await world.answer(SILENT, B).tick();
