@@ -1,6 +1,6 @@
 import { createReadStream } from 'node:fs';
 import { realpath, stat, writeFile } from 'node:fs/promises';
-import { replaceFile } from '../local/replace-file.ts';
+import { replaceFile } from '../local/data-folder.ts';
 import { configurationError, failureCode } from './errors.ts';
 
 export interface ReadInputOptions {

@@ -1,9 +1,25 @@
-import { endOfProcess } from '../local/end-of-process.ts';
 import { runKbctl } from './run-kbctl.ts';
 import { endWhenUnread } from './terminal.ts';
 
 endWhenUnread(process.stdout);
 endWhenUnread(process.stderr);
+
+/** npm passes on the signal that Ctrl-C has already sent to both of us: that is no second one. */
+const SAME_SIGNAL_MS = 500;
+
+/** Aborts at the first SIGINT or SIGTERM; a second one ends the process at once, with exit code 130. */
+function endOfProcess(): AbortSignal {
+  const controller = new AbortController();
+  let firstMs: number | undefined;
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+    process.on(signal, () => {
+      firstMs ??= Date.now();
+      if (Date.now() - firstMs > SAME_SIGNAL_MS) process.exit(130);
+      controller.abort();
+    });
+  }
+  return controller.signal;
+}
 
 /** Waits until a pipe has taken all output: ending the process earlier would cut it. */
 async function written(stream: NodeJS.WriteStream): Promise<void> {

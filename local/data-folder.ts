@@ -1,4 +1,9 @@
+import { randomUUID } from 'node:crypto';
+import { readFileSync, rmSync } from 'node:fs';
+import { chmod, mkdir, rename, rm, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
+import { isNativeError } from 'node:util/types';
+import { StartError } from './start-options.ts';
 
 /** Where the folders of clusters are, from the working directory on. */
 export const DATA_ROOT = '.kbctl';
@@ -6,4 +11,88 @@ export const DATA_ROOT = '.kbctl';
 /** Where a cluster's table is kept, and what tells other commands that its loops run: absolute. */
 export function dataFolder(cluster: string, named: string | undefined): string {
   return path.resolve(named ?? path.join(DATA_ROOT, cluster));
+}
+
+/**
+ * Makes a folder, and those above it that are missing, for this user alone. One that is there must belong to this user, and
+ * no other user may write to it: keys and tables are kept in it, and its files are believed.
+ * @throws StartError when it is another user's, or open to others.
+ */
+export async function ownFolder(folder: string): Promise<void> {
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  const root = path.dirname(folder);
+  if (root !== path.resolve(DATA_ROOT)) return refuseOthers(folder);
+  // Those are ours by their names: earlier versions made them readable for all.
+  for (const each of [root, folder]) {
+    await refuseForeign(each);
+    await chmod(each, 0o700);
+  }
+}
+
+async function refuseOthers(folder: string): Promise<void> {
+  await refuseForeign(folder);
+  const { mode } = await stat(folder);
+  if ((mode & 0o022) === 0) return;
+  throw new StartError(3, `Other users may write to ${folder}: run "chmod 700" on it, or name another with --data.`);
+}
+
+async function refuseForeign(folder: string): Promise<void> {
+  if (isOwn(await stat(folder))) return;
+  throw new StartError(3, `${folder} belongs to another user: name a folder of your own with --data.`);
+}
+
+/** On Windows every file is taken for this user's. */
+export function isOwn({ uid }: { readonly uid: number }): boolean {
+  return process.getuid === undefined || uid === process.getuid();
+}
+
+/**
+ * Replaces a file, so that no reader finds half of it. The draft beside it is always a new file under a random name: no link
+ * that another user put there is followed.
+ * @param mode of the new file, less the umask
+ */
+export async function replaceFile(file: string, content: string | Uint8Array, mode = 0o666): Promise<void> {
+  const draft = `${file}.${randomUUID()}`;
+  try {
+    await writeFile(draft, content, { flag: 'wx', mode });
+    await rename(draft, file);
+  } catch (error) {
+    await rm(draft, { force: true }).catch(() => undefined);
+    throw error;
+  }
+}
+
+/**
+ * Writes a file, and its folder, for as long as this process runs: nobody ever reads half of it, and nobody but this
+ * user any of it. @returns what takes it away sooner. What another process has written there since stays.
+ * @throws StartError when it cannot be written.
+ */
+export async function keepFile(file: string, text: string): Promise<() => void> {
+  await writeWhole(file, text);
+  const takeAway = () => {
+    process.off('exit', takeAway);
+    if (textOf(file) === text) rmSync(file, { force: true });
+  };
+  process.once('exit', takeAway);
+  return takeAway;
+}
+
+async function writeWhole(file: string, text: string): Promise<void> {
+  try {
+    await ownFolder(path.dirname(file));
+    await replaceFile(file, text, 0o600);
+  } catch (error) {
+    if (error instanceof StartError) throw error;
+    const code = isNativeError(error) && 'code' in error ? error.code : error;
+    const message = `${file} cannot be written (${String(code)}): name a folder that can be written to with --data.`;
+    throw new StartError(3, message, { cause: error });
+  }
+}
+
+function textOf(file: string): string | undefined {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch {
+    return undefined;
+  }
 }

@@ -2,7 +2,8 @@ import { LOOPS, SCHEDULE_SECONDS } from '../lib/cluster/cluster-spec.ts';
 import type { RangeAllocations } from '../lib/table/range-allocations.ts';
 import type { EmbeddedKind } from './embedded-cluster.ts';
 import type { ApiServers } from './stand-in/api-servers.ts';
-import type { ServiceAllocation } from './stand-in/service-storage.ts';
+import { NAMESPACES, type Resource, SERVICES } from './stand-in/resources.ts';
+import { asService, type ServiceAllocation, type ServiceSpec } from './stand-in/service-storage.ts';
 import type { StandInApiServer } from './stand-in/stand-in-api-server.ts';
 
 /** What a demo happens to. */
@@ -41,4 +42,119 @@ function spedUp(): string[] {
     `(else every ${usual.join(', ')}). All else, leases above all, takes the time that it always takes.`,
     'Two minutes show everything once.',
   ];
+}
+
+/** More than any range of a demo holds. */
+const MOST_SERVICES = 1_000;
+
+interface Answer {
+  readonly status: number;
+  readonly message?: string;
+  readonly spec?: ServiceSpec;
+}
+
+/** Makes a Service as anybody does, and its namespace where there is none. @returns its address. */
+export async function makeService(
+  world: DemoWorld,
+  namespace: string,
+  name: string,
+  spec: ServiceSpec = {},
+): Promise<string> {
+  const answer = await tryToMakeService(world, namespace, name, spec);
+  if (answer.status !== 201) throw refusal(answer);
+  return answer.spec?.clusterIP ?? 'none';
+}
+
+/** Makes Services until one is refused. */
+export async function fillRange(
+  world: DemoWorld,
+  namespace: string,
+): Promise<{ readonly made: number; readonly refusal: string }> {
+  for (let made = 0; made < MOST_SERVICES; made++) {
+    const answer = await tryToMakeService(world, namespace, `stall-${made + 1}`, {});
+    if (answer.status !== 201) return { made, refusal: answer.message ?? `answered ${answer.status}` };
+  }
+  throw new Error(`${MOST_SERVICES} Services were made, and none was refused`);
+}
+
+/** @returns how many there were. */
+export async function deleteServicesIn(world: DemoWorld, namespace: string): Promise<number> {
+  const services = world.standIn.store.list(SERVICES, namespace, () => true);
+  for (const { metadata } of services) await deleteService(world, namespace, metadata.name);
+  return services.length;
+}
+
+export async function deleteService(world: DemoWorld, namespace: string, name: string): Promise<void> {
+  await deleteAt(world, `${servicesIn(namespace)}/${name}`);
+}
+
+export async function deleteEndpoints(world: DemoWorld): Promise<void> {
+  await deleteAt(world, '/api/v1/namespaces/default/endpoints/kubernetes');
+}
+
+/** With what the namespace controller does at last: until then it would stay, terminating. */
+export async function deleteNamespace(world: DemoWorld, name: string): Promise<void> {
+  await deleteAt(world, `/api/v1/namespaces/${name}`);
+  const { store } = world.standIn;
+  store.remove(NAMESPACES, store.get(NAMESPACES, undefined, name));
+}
+
+/**
+ * Puts a copy of a Service into the store as a restored backup of etcd does: nothing validates it, and nothing
+ * allocates what it claims. @returns the address that it has now, too.
+ */
+export function restoreCopy(world: DemoWorld, namespace: string, name: string, original: string): string {
+  const { store } = world.standIn;
+  const { spec, ...service } = asService(store.get(SERVICES, namespace, original));
+  const { creationTimestamp } = service.metadata;
+  const metadata = { name, namespace, uid: world.newUid(), ...(creationTimestamp && { creationTimestamp }) };
+  store.insert(SERVICES, { ...service, metadata, spec });
+  return spec.clusterIP ?? 'none';
+}
+
+/** Takes an address and a port as an API server does that dies before it has stored the Service. */
+export async function leak({ allocation }: DemoWorld): Promise<{ readonly address: string; readonly port: number }> {
+  const address = await allocation.takeAddress('IPv4', undefined);
+  if (!('item' in address)) throw new Error(address.message);
+  const port = await allocation.takePort(undefined);
+  if (!('item' in port)) throw new Error(port.message);
+  return { address: address.item, port: port.item };
+}
+
+/** Takes an address for an owner, without a Service. @returns it. */
+export async function holdAddress({ addresses, nowMs }: DemoWorld, owner: string, seconds: number): Promise<string> {
+  const hold = { owner, untilMs: nowMs() + seconds * 1000, takenUpBy: 'owner' } as const;
+  const taken = await addresses.allocate(['next'], { hold });
+  if (taken.outcome === 'refused') throw taken.error;
+  return taken.items.join(' ');
+}
+
+async function tryToMakeService(world: DemoWorld, namespace: string, name: string, spec: ServiceSpec): Promise<Answer> {
+  if (!has(world, NAMESPACES, namespace)) {
+    await call(world, 'POST', '/api/v1/namespaces', { metadata: { name: namespace } });
+  }
+  const service = { metadata: { name }, spec: { ports: [{ port: 80 }], ...spec } };
+  return call(world, 'POST', servicesIn(namespace), service);
+}
+
+async function deleteAt(world: DemoWorld, path: string): Promise<void> {
+  const answer = await call(world, 'DELETE', path);
+  if (answer.status !== 200) throw refusal(answer);
+}
+
+async function call({ standIn }: DemoWorld, method: string, path: string, body?: object): Promise<Answer> {
+  const headers = { 'user-agent': 'somebody' };
+  const text = body === undefined ? {} : { body: JSON.stringify(body) };
+  const reply = await standIn.handle({ method, path, headers, ...text });
+  return { ...(JSON.parse(reply.body) as object), status: reply.status };
+}
+
+const servicesIn = (namespace: string) => `/api/v1/namespaces/${namespace}/services`;
+
+function has({ standIn }: DemoWorld, resource: Resource, name: string): boolean {
+  return standIn.store.find(resource, undefined, name) !== undefined;
+}
+
+function refusal({ status, message }: Answer): Error {
+  return new Error(message ?? `the API server answered ${status}`);
 }

@@ -5,7 +5,7 @@ import { parseClusterSpec } from '../lib/spec/parse-cluster-spec.ts';
 import { describeFaults } from '../lib/spec/spec-fault.ts';
 import type { KeyValueTable } from '../lib/table/key-value-table.ts';
 import type { RangeAllocations } from '../lib/table/range-allocations.ts';
-import { keepFile } from './keep-file.ts';
+import { keepFile } from './data-folder.ts';
 import { ApiServers } from './stand-in/api-servers.ts';
 import { curlConfigOf, kubeconfigOf, newIdentity } from './stand-in/identity.ts';
 import type { ServiceAllocation } from './stand-in/service-storage.ts';

@@ -4,7 +4,7 @@ import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { TABLE_NAME } from './local-environment.ts';
 import { newRunKey } from './local-request.ts';
 import { type Running, readRunning } from './running.ts';
-import { StartError } from './start-error.ts';
+import { StartError } from './start-options.ts';
 import { openTableFolder, tableServerClient } from './table-server.ts';
 
 /** A table on this machine, for as long as a command needs it. */

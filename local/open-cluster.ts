@@ -18,8 +18,7 @@ import { runPlugin } from './kubeconfig-plugins.ts';
 import { TABLE_NAME } from './local-environment.ts';
 import { newRunKey } from './local-request.ts';
 import { refuseSecond } from './running.ts';
-import { StartError } from './start-error.ts';
-import type { RealCluster, StartOptions } from './start-options.ts';
+import { type RealCluster, StartError, type StartOptions } from './start-options.ts';
 import { openTableFolder, startTableServer, type TableServer, tableServerClient } from './table-server.ts';
 
 /** The cluster to run on, embedded or real, and its table. */

@@ -5,7 +5,7 @@ import { differenceLine, specDifference } from '../lib/spec/written-spec.ts';
 import { registerCluster } from '../lib/table/cluster-registration.ts';
 import { readCluster } from '../lib/table/clusters.ts';
 import type { KeyValueTable } from '../lib/table/key-value-table.ts';
-import { replaceFile } from './replace-file.ts';
+import { replaceFile } from './data-folder.ts';
 
 /** A spec, and what people need to know of it. */
 export interface StartedSpec {

@@ -2,11 +2,9 @@ import { constants, open, readdir } from 'node:fs/promises';
 import path from 'node:path';
 import { isNativeError } from 'node:util/types';
 import * as z from 'zod/mini';
-import { DATA_ROOT } from './data-folder.ts';
-import { keepFile } from './keep-file.ts';
+import { DATA_ROOT, isOwn, keepFile } from './data-folder.ts';
 import { tableAuthorization } from './local-request.ts';
-import { isOwn } from './own-folder.ts';
-import { StartError } from './start-error.ts';
+import { StartError } from './start-options.ts';
 
 /** A process that runs the loops of a cluster on this machine, and where what it uses is. */
 export interface Running extends RunningFacts {

@@ -7,9 +7,9 @@ import { isNativeError } from 'node:util/types';
 import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import dynalite from 'dynalite';
 import { createDynamoClient } from '../lib/table/dynamodb-client.ts';
+import { ownFolder } from './data-folder.ts';
 import { type LocalRules, refusalOf, tableKeyOf } from './local-request.ts';
-import { ownFolder } from './own-folder.ts';
-import { StartError } from './start-error.ts';
+import { StartError } from './start-options.ts';
 
 /** Where a table server is, and the key that it asks for. */
 export interface TableAccess {

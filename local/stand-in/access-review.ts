@@ -1,4 +1,4 @@
-import { StatusError } from './status.ts';
+import { StatusError } from './resources.ts';
 
 const PATH = '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews';
 

@@ -1,6 +1,10 @@
-import { type ListeningStandIn, listen } from './http-server.ts';
+import type { IncomingMessage } from 'node:http';
+import { createServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { type LocalRules, refusalOf } from '../local-request.ts';
 import type { Identity } from './identity.ts';
-import type { StandInApiServer } from './stand-in-api-server.ts';
+import { StatusError } from './resources.ts';
+import type { StandInApiServer, StandInReply } from './stand-in-api-server.ts';
 
 interface ApiServer {
   readonly url: string;
@@ -61,4 +65,67 @@ export class ApiServers {
     if (server === undefined) throw new Error(`${address} is no API server of this control plane`);
     return server;
   }
+}
+
+export interface ListeningStandIn {
+  /** `https://127.0.0.1:<port>` */
+  readonly url: string;
+  close(): Promise<void>;
+}
+
+/** What a real API server answers without a credential, too. */
+const PUBLIC_PATHS = /^\/(readyz|livez|healthz|version)(\?|$)/;
+
+/** Puts a stand-in on a loopback port of its own (`port` 0 takes a free one). */
+export async function listen(
+  standIn: Pick<StandInApiServer, 'handle'>,
+  { key, certified }: Pick<Identity, 'key' | 'certified'>,
+  port = 0,
+): Promise<ListeningStandIn> {
+  const server = createServer(certified, (request, response) => {
+    answer(standIn, request, { ...RULES, key, host: `127.0.0.1:${portOf()}` })
+      .then(({ status, headers, body }) => response.writeHead(status, headers).end(body))
+      .catch((error: unknown) => response.destroy(error instanceof Error ? error : new Error(String(error))));
+  });
+  const portOf = () => (server.address() as AddressInfo).port;
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(port, '127.0.0.1', resolve);
+  });
+  return {
+    url: `https://127.0.0.1:${portOf()}`,
+    close: () =>
+      new Promise((resolve, reject) => {
+        server.close((error) => (error ? reject(error) : resolve()));
+        server.closeAllConnections();
+      }),
+  };
+}
+
+const RULES: Omit<LocalRules, 'key' | 'host'> = {
+  keyOf: ({ headers: { authorization = '' } }) => /^Bearer (\S+)$/.exec(authorization)?.[1],
+  mediaTypes: ['application/json', 'application/merge-patch+json'],
+  isPublic: (path) => PUBLIC_PATHS.test(path),
+};
+
+async function answer(
+  standIn: Pick<StandInApiServer, 'handle'>,
+  request: IncomingMessage,
+  rules: LocalRules,
+): Promise<StandInReply> {
+  const refusal = refusalOf(request, rules);
+  if (refusal !== undefined) return refused(refusal.status, refusal.message);
+  const chunks: Buffer[] = [];
+  for await (const chunk of request) chunks.push(chunk as Buffer);
+  const headers = Object.fromEntries(Object.entries(request.headers).map(([name, value]) => [name, String(value)]));
+  const { method = 'GET', url = '/' } = request;
+  return standIn.handle({ method, path: url, headers, body: Buffer.concat(chunks).toString() });
+}
+
+const REASONS = { 401: 'Unauthorized', 403: 'Forbidden', 415: 'UnsupportedMediaType', 421: 'MisdirectedRequest' };
+
+/** The connection ends: the body of the request is not read. */
+function refused(status: keyof typeof REASONS, message: string): StandInReply {
+  const headers = { 'content-type': 'application/json', connection: 'close' };
+  return { status, headers, body: JSON.stringify(new StatusError(status, REASONS[status], message).toStatus()) };
 }

@@ -1,4 +1,4 @@
-import { type CertifiedKey, makeAuthority } from './certificates.ts';
+import { createHash, generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
 
 /** How the stand-in API servers of one run know their callers, and the callers them. */
 export interface Identity {
@@ -37,4 +37,93 @@ export function curlConfigOf({ key }: Pick<Identity, 'key'>, caFile: string): st
     'header = "Content-Type: application/json"',
     '',
   ].join('\n');
+}
+
+/** A certificate and its key, as PEM. */
+export interface CertifiedKey {
+  readonly cert: string;
+  readonly key: string;
+}
+
+export interface Authority {
+  readonly ca: string;
+  /** A server certificate for these IPv4 addresses and DNS names. */
+  readonly issue: (names: readonly string[]) => CertifiedKey;
+}
+
+/** A certificate authority for one run: made in memory, with keys that are nowhere else. */
+export function makeAuthority(commonName: string): Authority {
+  const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+  const name = distinguishedName(commonName);
+  const isCa = extension('551d13', true, sequence(der(0x01, Buffer.of(0xff))));
+  const ca = certificate({ subject: name, issuer: name, publicKey, signer: privateKey, extensions: [isCa] });
+  return {
+    ca,
+    issue: (names) => {
+      const keys = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+      const altNames = extension('551d11', false, sequence(...names.map(generalName)));
+      const subject = distinguishedName(names[0] ?? 'nobody');
+      const signed = { subject, issuer: name, publicKey: keys.publicKey, signer: privateKey, extensions: [altNames] };
+      return { cert: certificate(signed), key: keys.privateKey.export({ type: 'pkcs8', format: 'pem' }).toString() };
+    },
+  };
+}
+
+interface CertificateParts {
+  readonly subject: Buffer;
+  readonly issuer: Buffer;
+  readonly publicKey: KeyObject;
+  readonly signer: KeyObject;
+  readonly extensions: readonly Buffer[];
+}
+
+/** X.509 version 3, signed with ECDSA and SHA-256 (RFC 5280). */
+function certificate({ subject, issuer, publicKey, signer, extensions }: CertificateParts): string {
+  const spki = publicKey.export({ type: 'spki', format: 'der' });
+  const algorithm = sequence(der(0x06, Buffer.from('2a8648ce3d040302', 'hex')));
+  const serial = createHash('sha256').update(spki).digest().subarray(0, 8);
+  serial[0] = 1;
+  const validity = sequence(der(0x17, Buffer.from('200101000000Z')), der(0x18, Buffer.from('21200101000000Z')));
+  const body = sequence(
+    der(0xa0, der(0x02, Buffer.of(2))),
+    der(0x02, serial),
+    algorithm,
+    issuer,
+    validity,
+    subject,
+    spki,
+    der(0xa3, sequence(...extensions)),
+  );
+  const signature = der(0x03, Buffer.concat([Buffer.of(0), sign('sha256', body, signer)]));
+  const lines = sequence(body, algorithm, signature)
+    .toString('base64')
+    .match(/.{1,64}/g);
+  return `-----BEGIN CERTIFICATE-----\n${lines?.join('\n')}\n-----END CERTIFICATE-----\n`;
+}
+
+function distinguishedName(commonName: string): Buffer {
+  const attribute = sequence(der(0x06, Buffer.from('550403', 'hex')), der(0x0c, Buffer.from(commonName)));
+  return sequence(der(0x31, attribute));
+}
+
+function extension(oid: string, critical: boolean, value: Buffer): Buffer {
+  const flag = critical ? [der(0x01, Buffer.of(0xff))] : [];
+  return sequence(der(0x06, Buffer.from(oid, 'hex')), ...flag, der(0x04, value));
+}
+
+function generalName(name: string): Buffer {
+  const octets = name.split('.').map(Number);
+  const isAddress = octets.length === 4 && octets.every((octet) => octet >= 0 && octet <= 255);
+  return isAddress ? der(0x87, Buffer.from(octets)) : der(0x82, Buffer.from(name));
+}
+
+function sequence(...parts: readonly Buffer[]): Buffer {
+  return der(0x30, Buffer.concat(parts));
+}
+
+function der(tag: number, content: Buffer): Buffer {
+  const { length } = content;
+  const longer = length < 256 ? [0x81, length] : [0x82, length >> 8, length & 0xff];
+  const header = length < 128 ? [tag, length] : [tag, ...longer];
+  return Buffer.concat([Buffer.from(header), content]);
 }

@@ -1,7 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { KubernetesObject, ObjectMeta } from '../../lib/cluster/kubernetes-objects.ts';
-import type { Resource } from './resources.ts';
-import { alreadyExists, conflict, notFound } from './status.ts';
+import { alreadyExists, conflict, notFound, type Resource } from './resources.ts';
 
 /** Anything stored: raw JSON with the fields that every object has. */
 export type StoredObject = KubernetesObject & { readonly [field: string]: unknown };
@@ -88,4 +87,19 @@ function sameContent(a: StoredObject, b: StoredObject): boolean {
     return { ...rest, metadata: kept };
   };
   return isDeepStrictEqual(content(a), content(b));
+}
+
+/** `target` with `patch` merged into it: RFC 7396. */
+export function mergePatched(target: unknown, patch: unknown): unknown {
+  if (!isObject(patch)) return patch;
+  const merged: Record<string, unknown> = isObject(target) ? { ...target } : {};
+  for (const [field, value] of Object.entries(patch)) {
+    if (value === null) delete merged[field];
+    else merged[field] = mergePatched(merged[field], value);
+  }
+  return merged;
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

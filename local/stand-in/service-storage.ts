@@ -1,8 +1,7 @@
 import { isIP } from 'node:net';
 import { HOLD_OWNER_LABEL } from '../../lib/cluster/hold.ts';
 import type { StoredObject } from './object-store.ts';
-import { SERVICES } from './resources.ts';
-import { invalid, StatusError } from './status.ts';
+import { invalid, SERVICES, StatusError } from './resources.ts';
 
 export interface ServicePort {
   readonly name?: string;

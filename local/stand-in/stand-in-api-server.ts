@@ -1,10 +1,20 @@
 import type { KubernetesObject } from '../../lib/cluster/kubernetes-objects.ts';
 import { reviewReply } from './access-review.ts';
-import { mergePatched } from './merge-patch.ts';
-import { ObjectStore, type StoredObject } from './object-store.ts';
-import { ENDPOINTS, NAMESPACES, type Resource, SERVICES, type Target, targetOf } from './resources.ts';
+import { mergePatched, ObjectStore, type StoredObject } from './object-store.ts';
+import {
+  badRequest,
+  conflict,
+  ENDPOINTS,
+  NAMESPACES,
+  notFound,
+  type Resource,
+  SERVICES,
+  StatusError,
+  type Target,
+  targetOf,
+  terminating,
+} from './resources.ts';
 import { allocateFor, asService, claimsOf, defaulted, giveBack, type ServiceAllocation } from './service-storage.ts';
-import { badRequest, conflict, notFound, StatusError, terminating } from './status.ts';
 import { validate } from './validation.ts';
 
 export interface StandInRequest {

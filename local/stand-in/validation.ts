@@ -1,7 +1,6 @@
 import { BlockList, isIP } from 'node:net';
 import type { StoredObject } from './object-store.ts';
-import type { Resource } from './resources.ts';
-import { invalid } from './status.ts';
+import { invalid, type Resource } from './resources.ts';
 
 const LABEL = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
 const SUBDOMAIN = /^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/;

@@ -14,7 +14,7 @@ import { kubeconfigLoader } from '../../lib/runtime/load-kubeconfig.ts';
 import { registerCluster } from '../../lib/table/cluster-registration.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { powertoolsTelemetry } from '../../lib/telemetry/powertools.ts';
-import { type CertifiedKey, makeAuthority } from '../../local/stand-in/certificates.ts';
+import { type CertifiedKey, makeAuthority } from '../../local/stand-in/identity.ts';
 import type { StandInApiServer } from '../../local/stand-in/stand-in-api-server.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';
 import { type FakeAws, startFakeAws } from '../support/fake-aws.ts';

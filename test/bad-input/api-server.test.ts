@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { LOOPS, type Loop } from '../../lib/cluster/cluster-spec.ts';
-import { makeAuthority } from '../../local/stand-in/certificates.ts';
+import { makeAuthority } from '../../local/stand-in/identity.ts';
 import { failure } from '../support/api-fault-server.ts';
 import { TOKEN } from '../support/misbehaving-cluster.ts';
 import { aMisbehavingWorld, type MisbehavingWorld } from '../support/misbehaving-world.ts';

@@ -7,7 +7,7 @@ import { admission } from '../../lib/admission/admission.ts';
 import { RANGE_KEYS, type RangeKey } from '../../lib/cluster/spec-ranges.ts';
 import { startDeadline } from '../../lib/runtime/deadline.ts';
 import { readRange } from '../../lib/table/ranges.ts';
-import { makeAuthority } from '../../local/stand-in/certificates.ts';
+import { makeAuthority } from '../../local/stand-in/identity.ts';
 import { type AdmissionServer, startAdmissionServer } from '../support/admission-server.ts';
 import { untilBootstrapped } from '../support/bootstrapped.ts';
 import { type Etcd, type KubeApiserver, startEtcd, startKubeApiserver } from '../support/control-plane.ts';

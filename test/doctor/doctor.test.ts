@@ -5,7 +5,7 @@ import { doctorEnvironmentFrom } from '../../lib/environment/process-environment
 import { ClusterError } from '../../lib/kubernetes/cluster-port.ts';
 import { parseKubeconfig } from '../../lib/kubernetes/kubeconfig.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
-import { type ListeningStandIn, listen } from '../../local/stand-in/http-server.ts';
+import { type ListeningStandIn, listen } from '../../local/stand-in/api-servers.ts';
 import { kubeconfigOf } from '../../local/stand-in/identity.ts';
 import type { StandInApiServer } from '../../local/stand-in/stand-in-api-server.ts';
 import { aDispatchWorld, type DispatchWorld } from '../support/dispatch-world.ts';

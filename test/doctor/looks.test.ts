@@ -17,7 +17,7 @@ import type { ApiServerAccess } from '../../lib/kubernetes/kubeconfig.ts';
 import { type Permission, permissionText } from '../../lib/kubernetes/permissions.ts';
 import type { ListedCluster } from '../../lib/table/clusters.ts';
 import { type RunRecord, writeRunRecord } from '../../lib/table/run-records.ts';
-import { makeAuthority } from '../../local/stand-in/certificates.ts';
+import { makeAuthority } from '../../local/stand-in/identity.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';
 import { anEndpoints, aSlice } from '../support/an-endpoints.ts';
 import { memoryCluster } from '../support/memory-cluster.ts';

@@ -5,8 +5,7 @@ import type { ClusterPort } from '../../lib/kubernetes/cluster-port.ts';
 import { parseKubeconfig } from '../../lib/kubernetes/kubeconfig.ts';
 import { listAllServices } from '../../lib/kubernetes/service-list.ts';
 import { ApiServerConnections } from '../../lib/kubernetes/transport.ts';
-import type { CertifiedKey } from '../../local/stand-in/certificates.ts';
-import { makeAuthority } from '../../local/stand-in/certificates.ts';
+import { type CertifiedKey, makeAuthority } from '../../local/stand-in/identity.ts';
 import type { Reaction, SeenRequest } from '../support/api-fault-server.ts';
 import { failure, startFaultServer } from '../support/api-fault-server.ts';
 

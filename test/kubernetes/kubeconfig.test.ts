@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { stringify } from 'yaml';
 import { loadKubeconfigFile, parseKubeconfig } from '../../lib/kubernetes/kubeconfig.ts';
 import { runPlugin } from '../../local/kubeconfig-plugins.ts';
-import { makeAuthority } from '../../local/stand-in/certificates.ts';
+import { makeAuthority } from '../../local/stand-in/identity.ts';
 
 const authority = makeAuthority('the CA of a test');
 const { cert, key } = authority.issue(['somebody']);

@@ -5,7 +5,7 @@ import { parseKubeconfig } from '../../lib/kubernetes/kubeconfig.ts';
 import { CredentialMask } from '../../lib/kubernetes/mask-credential.ts';
 import { BytesInFlight, readWhole } from '../../lib/kubernetes/reply-bounds.ts';
 import { ApiServerConnections } from '../../lib/kubernetes/transport.ts';
-import { makeAuthority } from '../../local/stand-in/certificates.ts';
+import { makeAuthority } from '../../local/stand-in/identity.ts';
 import { startFaultServer } from '../support/api-fault-server.ts';
 
 const authority = makeAuthority('the cluster');

@@ -1,6 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { playStory } from '../../local/demo-player.ts';
-import type { Step } from '../../local/demo-story.ts';
+import { playStory, type Step } from '../../local/demo-story.ts';
 import type { DemoWorld } from '../../local/demo-world.ts';
 import { jumpingClock } from './jumping-clock.ts';
 

@@ -3,8 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { writeWhole } from '../../cli/files.ts';
-import { keepFile } from '../../local/keep-file.ts';
-import { ownFolder } from '../../local/own-folder.ts';
+import { keepFile, ownFolder } from '../../local/data-folder.ts';
 
 let root: string;
 let victim: string;

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { type ListeningStandIn, listen } from '../../local/stand-in/http-server.ts';
+import { type ListeningStandIn, listen } from '../../local/stand-in/api-servers.ts';
 import { NAMESPACES } from '../../local/stand-in/resources.ts';
 import type { StandInApiServer } from '../../local/stand-in/stand-in-api-server.ts';
 import { startTableServer, type TableServer } from '../../local/table-server.ts';

@@ -2,7 +2,7 @@ import { beforeAll, describe, expect, test } from '@jest/globals';
 import { parseKubeconfig } from '../../lib/kubernetes/kubeconfig.ts';
 import { BytesInFlight, readWhole } from '../../lib/kubernetes/reply-bounds.ts';
 import { ApiServerConnections, type Transport } from '../../lib/kubernetes/transport.ts';
-import { listen } from '../../local/stand-in/http-server.ts';
+import { listen } from '../../local/stand-in/api-servers.ts';
 import { kubeconfigOf } from '../../local/stand-in/identity.ts';
 import { clusterPortContract } from '../contract/cluster-port.ts';
 import { IDENTITY, readyStandIn, transportTo } from '../support/stand-in.ts';

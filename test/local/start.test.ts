@@ -8,7 +8,7 @@ import type { KubernetesObject } from '../../lib/cluster/kubernetes-objects.ts';
 import { dynamoDbTable } from '../../lib/table/dynamodb-table.ts';
 import { TABLE_NAME } from '../../local/local-environment.ts';
 import { type RunningFacts, readRunning } from '../../local/running.ts';
-import { type ListeningStandIn, listen } from '../../local/stand-in/http-server.ts';
+import { type ListeningStandIn, listen } from '../../local/stand-in/api-servers.ts';
 import { kubeconfigOf } from '../../local/stand-in/identity.ts';
 import type { StoredObject } from '../../local/stand-in/object-store.ts';
 import { ENDPOINTS, SERVICES } from '../../local/stand-in/resources.ts';

@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer } from 'node:https';
 import type { AdmissionHandler } from '../../lib/admission/admission.ts';
 import type { Environment } from '../../lib/runtime/environment.ts';
-import type { Authority } from '../../local/stand-in/certificates.ts';
+import type { Authority } from '../../local/stand-in/identity.ts';
 
 /** A handler behind HTTPS on the loopback, in the place of a function URL. */
 export interface AdmissionServer {

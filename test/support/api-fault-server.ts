@@ -1,7 +1,7 @@
 import { createServer as createHttpServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { createServer as createHttpsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
-import type { CertifiedKey } from '../../local/stand-in/certificates.ts';
+import type { CertifiedKey } from '../../local/stand-in/identity.ts';
 
 export interface SeenRequest {
   readonly method: string;

@@ -8,7 +8,7 @@ import { createTable } from '../../lib/table/dynamodb-client.ts';
 import { dynamoDbTable } from '../../lib/table/dynamodb-table.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { localEnvironment } from '../../local/local-environment.ts';
-import { listen } from '../../local/stand-in/http-server.ts';
+import { listen } from '../../local/stand-in/api-servers.ts';
 import { kubeconfigOf } from '../../local/stand-in/identity.ts';
 import { SERVICES } from '../../local/stand-in/resources.ts';
 import type { ServiceAllocation } from '../../local/stand-in/service-storage.ts';

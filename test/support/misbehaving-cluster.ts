@@ -1,7 +1,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type Authority, makeAuthority } from '../../local/stand-in/certificates.ts';
+import { type Authority, makeAuthority } from '../../local/stand-in/identity.ts';
 import type { StandInApiServer } from '../../local/stand-in/stand-in-api-server.ts';
 import { type FaultServer, type Reaction, type SeenRequest, startFaultServer } from './api-fault-server.ts';
 import { readyStandIn } from './stand-in.ts';
