@@ -1,6 +1,6 @@
-// What packaging and deploying do besides what serverless.yml says: check the parameters and cluster.yml, build the
-// allocator layer, make what is packaged readable to Lambda, stamp the deployment, go on with a table that an earlier stack left behind, and leave out the parts
-// and the function that the parameters turn off.
+// What packaging and deploying do besides serverless.yml: check the parameters and the cluster file, refuse to reset
+// what the stack was deployed with, build the allocator layer, make packaged files readable to Lambda, complete the
+// template, use a table that an earlier stack left behind, and print what to do next.
 import '../tools/check-node.mjs';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
@@ -10,38 +10,98 @@ import { buildAllocatorLayer } from './allocator-layer.mjs';
 export default class DeploymentPlugin {
   constructor(serverless, options, { log }) {
     const { service, serviceDir } = serverless;
+    const aws = () => serverless.getProvider('aws');
+    const stackName = () => aws().naming.getStackName();
+    const fail = (text) => {
+      throw new serverless.classes.Error(text, 'BAD_INPUT');
+    };
+    /** In force for this command. */
+    let deployment;
+    let isReset = true;
 
-    const inForce = async () => {
-      // Only now, as an older Node could not read these, and is told so above.
-      const { parametersInForce } = await import('./check-parameters.ts');
-      return parametersInForce(serverless.configurationInput.params, service.provider.stage, options.param);
+    const applyParameters = async () => {
+      // Only now, as an older Node cannot read TypeScript, and check-node.mjs reports it.
+      const { parametersInForce } = await import('./parameters.ts');
+      const { roles } = await import('./roles.ts');
+      const { stage, region } = service.provider;
+      deployment = parametersInForce(serverless.configurationInput.params ?? {}, stage, options.param);
+      // osls compares templates and packages, and would not see that a parameter changed.
+      options.force = true;
+      const { clusterFile, deploymentBucket, deploymentRoleArn, tags } = deployment.values;
+      service.resources = { Resources: roles(`kbc-${stage}-${region}`) };
+      if (clusterFile) service.package.patterns = [clusterFile];
+      if (deploymentBucket) service.provider.deploymentBucket = deploymentBucket;
+      if (deploymentRoleArn) service.provider.iam = { ...service.provider.iam, deploymentRole: deploymentRoleArn };
+      if (tags) service.provider.stackTags = Object.fromEntries(tags.split(',').map((tag) => tag.split(/=(.*)/s)));
     };
 
     const check = async () => {
-      const { parameterFaults } = await import('./check-parameters.ts');
+      const { parameterFaults } = await import('./parameters.ts');
       const { clusterFileFaults } = await import('./check-cluster-file.ts');
-      const parameters = await inForce();
-      const faults = [parameterFaults(parameters), clusterFileFaults(path.join(serviceDir, 'cluster.yml'))];
-      const told = faults.filter((text) => text !== undefined).join('\n');
-      if (told !== '') throw new serverless.classes.Error(told, 'BAD_INPUT');
-      return parameters;
+      const { values } = deployment;
+      const faults = [
+        parameterFaults(values, service.provider.stage),
+        values.clusterFile ? clusterFileFaults(path.join(serviceDir, values.clusterFile)) : undefined,
+      ];
+      const lines = faults.filter((text) => text !== undefined).join('\n');
+      if (lines !== '') fail(lines);
     };
 
-    const useTableLeftBehind = async () => {
-      const { isLeftBehind } = await import('./left-behind-table.ts');
-      const name = service.custom.table;
-      if (!(await isLeftBehind(name, serverless.getProvider('aws')))) return;
-      log.notice(`The table ${name} is there already and not of this stack: it is used as it is.`);
-      service.resources.Conditions.OwnTable = { 'Fn::Equals': ['left behind', ''] };
+    /** Before a deployment changes anything. */
+    const compareWithStack = async () => {
+      if (!isReset) return;
+      isReset = false;
+      const { describeStack, isLeftBehind } = await import('./deployed-stack.ts');
+      const { resetParameters, stackParameters } = await import('./parameters.ts');
+      const name = stackName();
+      const stack = await describeStack(name, aws());
+      if (!deployment.requested.has('table') && (await isLeftBehind(name, aws()))) {
+        log.notice(`The table ${name} exists and does not belong to this stack: it is used unchanged.`);
+        deployment.values.table = name;
+      }
+      const given = [
+        ...['stage', 'region', 'aws-profile'].flatMap((option) =>
+          options[option] ? [`--${option} ${options[option]}`] : [],
+        ),
+        ...(options.param ?? []).map((pair) => `--param ${pair}`),
+      ];
+      const reset = resetParameters(stack?.parameters ?? {}, deployment, { stack: name, given });
+      if (reset !== undefined) fail(reset);
+      setStackParameters(
+        Object.entries(stackParameters(deployment.values)).map(([ParameterKey, ParameterValue]) => ({
+          ParameterKey,
+          ParameterValue,
+        })),
+      );
+      watchAlarms(stack);
+    };
+
+    const setStackParameters = (parameters) => {
+      service.provider.stackParameters = parameters;
+    };
+
+    /** Of a stack that has none yet, CloudFormation would roll back the first deployment. */
+    const watchAlarms = (stack) => {
+      const minutes = Number(deployment.values.rollbackMinutes);
+      if (minutes === 0 || stack?.parameters.Alarms !== 'true') return;
+      const [, partition, region, account] = /^arn:([\w-]+):cloudformation:([\w-]+):(\d+):/.exec(stack.arn) ?? [];
+      const arn = (alarm) => `arn:${partition}:cloudwatch:${region}:${account}:alarm:${stackName()}-${alarm}`;
+      service.provider.rollbackConfiguration = {
+        MonitoringTimeInMinutes: minutes,
+        RollbackTriggers: [
+          { Arn: arn('nothing-ran'), Type: 'AWS::CloudWatch::CompositeAlarm' },
+          ...['clusters-overdue', 'clusters-failing', 'clusters-lost'].map((alarm) => ({
+            Arn: arn(alarm),
+            Type: 'AWS::CloudWatch::Alarm',
+          })),
+        ],
+      };
     };
 
     const prepare = async () => {
-      const { table } = await check();
+      await check();
+      if (serverless.processedInput.commands.join(' ') === 'deploy') await compareWithStack();
       await buildAllocatorLayer(path.join(serviceDir, service.layers.allocator.path));
-      const isDeployment = serverless.processedInput.commands.join(' ') === 'deploy';
-      if (isDeployment && table === undefined) await useTableLeftBehind();
-      const { resolveConditions } = await import('./resolve-conditions.ts');
-      service.resources = resolveConditions(service.resources);
     };
 
     const makeArchivesReadable = () => {
@@ -53,18 +113,51 @@ export default class DeploymentPlugin {
       }
     };
 
+    /** The first deployment begins with a template of its own, which has only the bucket. */
+    const declareParameters = async () => {
+      const { templateParameters } = await import('./parameters.ts');
+      service.provider.coreCloudFormationTemplate.Parameters = templateParameters();
+    };
+
+    const complete = async () => {
+      const { completeTemplate } = await import('./template.ts');
+      const { compiledCloudFormationTemplate: compiled } = service.provider;
+      service.provider.compiledCloudFormationTemplate = completeTemplate(compiled);
+    };
+
+    const keepParameters = async () => {
+      const { describeStack } = await import('./deployed-stack.ts');
+      const { parameters = {} } = (await describeStack(stackName(), aws())) ?? {};
+      setStackParameters(Object.keys(parameters).map((ParameterKey) => ({ ParameterKey, UsePreviousValue: true })));
+    };
+
+    const printNextSteps = async () => {
+      const { describeStack } = await import('./deployed-stack.ts');
+      const { outputs = {} } = (await describeStack(stackName(), aws())) ?? {};
+      log.notice();
+      log.notice('Next:');
+      const steps = { status: 'StatusCommand', dashboard: 'DashboardUrl', 'admission URL': 'AdmissionUrl' };
+      for (const [name, output] of Object.entries(steps)) {
+        if (outputs[output]) log.notice(`  ${name}: ${outputs[output]}`);
+      }
+    };
+
     this.hooks = {
       initialize: async () => {
-        const { applyAdmission } = await import('./admission-function.ts');
-        applyAdmission(service.functions, await inForce());
+        await applyParameters();
         // osls would ask CloudFormation for the last layer, even if it only packages, and not upload one that is the
         // same; but a rollback needs the layer of its own deployment.
         const layers = serverless.pluginManager.plugins.find((plugin) => 'compareWithLastLayer' in plugin);
         layers.compareWithLastLayer = async () => {};
       },
       'before:package:cleanup': prepare,
+      'after:package:initialize': declareParameters,
       // After every plugin has written its archives, and before their hashes are taken.
       'before:package:compileLayers': makeArchivesReadable,
+      'after:aws:package:finalize:mergeCustomProviderResources': complete,
+      'before:deploy:deploy': compareWithStack,
+      'after:deploy:finalize': printNextSteps,
+      'before:rollback:rollback': keepParameters,
       'before:deploy:function:packageFunction': check,
     };
   }

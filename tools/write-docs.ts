@@ -1,6 +1,7 @@
 // Writes the pages of docs/ that are made from the code: npm run docs
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
+import { parametersPage } from '../deploy/parameters.ts';
 import { answerJsonSchema, requestJsonSchema } from '../lib/allocate/json-schemas.ts';
 import { specJsonSchema } from '../lib/spec/spec-json-schema.ts';
 import { findingsPage } from './findings-page.ts';
@@ -11,6 +12,7 @@ writeSchema('cluster-spec', specJsonSchema());
 writeSchema('allocate-request', requestJsonSchema());
 writeSchema('allocate-answer', answerJsonSchema());
 writeFileSync(path.join(docs, 'findings.md'), findingsPage());
+writeFileSync(path.join(docs, 'parameters.md'), parametersPage());
 
 function writeSchema(name: string, schema: object): void {
   writeFileSync(path.join(docs, `${name}.schema.json`), `${JSON.stringify(schema, null, 2)}\n`);

@@ -14,6 +14,34 @@ const urlEvent = z.object({
 });
 type UrlEvent = z.infer<typeof urlEvent>;
 
+const texts = z.record(z.string(), z.string());
+/** What is read of the event of a REST API (payload format 1.0), which has `null` for what is empty. */
+const apiEvent = z.object({
+  path: z.string(),
+  httpMethod: z.string(),
+  queryStringParameters: z.nullish(texts),
+  headers: z.nullish(texts),
+  body: z.nullish(z.string()),
+  isBase64Encoded: z._default(z.boolean(), false),
+  requestContext: z.object({ requestTimeEpoch: z.optional(z.number()) }),
+});
+
+function parseEvent(event: unknown) {
+  if (typeof event !== 'object' || event === null || !('httpMethod' in event)) return urlEvent.safeParse(event);
+  const parsed = apiEvent.safeParse(event);
+  if (!parsed.success) return parsed;
+  const { path, httpMethod, queryStringParameters, headers, body, isBase64Encoded, requestContext } = parsed.data;
+  const data: UrlEvent = {
+    rawPath: path,
+    rawQueryString: new URLSearchParams(queryStringParameters ?? {}).toString(),
+    headers: headers ?? {},
+    isBase64Encoded,
+    requestContext: { http: { method: httpMethod }, timeEpoch: requestContext.requestTimeEpoch },
+    ...(typeof body === 'string' && { body }),
+  };
+  return { success: true as const, data };
+}
+
 /** As function URLs take it. */
 export interface HttpReply {
   readonly statusCode: number;
@@ -37,12 +65,15 @@ const MOST_BYTES = 6 * 1024 * 1024;
 
 /**
  * What is asked, or why not. Nothing but the request's shape decides: that tells a stranger nothing.
- * @throws DispatchError `BadEvent` for what is no event of a function URL.
+ * @throws DispatchError `BadEvent` for what is no event of a function URL or a REST API.
  */
 export function httpRequestIn(event: unknown): AdmissionHttpRequest | HttpReply {
-  const parsed = urlEvent.safeParse(event);
+  const parsed = parseEvent(event);
   if (!parsed.success) {
-    throw new DispatchError('BadEvent', `The event is not one of a function URL: ${eventFaults(parsed.error)}`);
+    throw new DispatchError(
+      'BadEvent',
+      `The event is not one of a function URL or a REST API: ${eventFaults(parsed.error)}`,
+    );
   }
   const { rawPath, headers, requestContext, rawQueryString } = parsed.data;
   const cluster = rawPath.replace(/^\//, '');

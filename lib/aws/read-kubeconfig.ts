@@ -80,7 +80,13 @@ function openClient(
 
 function roleCredentials(roleArn: string, { credentials: _, ...clientConfig }: StoreClientOptions): Credentials {
   const { profile } = clientConfig;
-  const params = { RoleArn: roleArn, RoleSessionName: SESSION_NAME, DurationSeconds: SESSION_SECONDS };
+  const externalId = process.env['ASSUME_ROLE_EXTERNAL_ID'];
+  const params = {
+    RoleArn: roleArn,
+    RoleSessionName: SESSION_NAME,
+    DurationSeconds: SESSION_SECONDS,
+    ...(externalId && { ExternalId: externalId }),
+  };
   const own = profile === undefined ? {} : { masterCredentials: fromNodeProviderChain({ profile }) };
   const ask = fromTemporaryCredentials({ params, clientConfig, ...own });
   let kept: Awaited<ReturnType<Credentials>> | undefined;

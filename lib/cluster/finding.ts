@@ -27,6 +27,14 @@ export type FindingType =
   | 'corruptSnapshot'
   | 'other';
 
+/** Findings of the repair loops that do not resolve automatically. */
+export const FINDINGS_THAT_STAY: ReadonlySet<FindingType> = new Set([
+  'duplicate',
+  'outOfRange',
+  'invalid',
+  'heldByAnother',
+] as const);
+
 /** The object an event is about. */
 export interface Regarding {
   readonly apiVersion: string;

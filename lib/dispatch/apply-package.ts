@@ -18,15 +18,14 @@ import { errorSentence } from '../telemetry/describe-error.ts';
 import type { Telemetry } from '../telemetry/telemetry.ts';
 import type { ClusterSummary } from './cluster-list.ts';
 
-const FILE_NAME = 'cluster.yml';
-
-/** The `cluster.yml` beside the code of a function. */
-export function readPackagedSpec(folder: string): PackagedSpec {
-  const text = textIn(path.join(folder, FILE_NAME));
+/** Reads the cluster spec that is packaged with the code of a function. */
+export function readPackagedSpec(file: string): PackagedSpec {
+  const name = path.basename(file);
+  const text = textIn(file);
   if (text === undefined) return { outcome: 'none' };
-  if (typeof text !== 'string') return { outcome: 'invalid', reason: `${FILE_NAME} cannot be read: ${text.message}` };
+  if (typeof text !== 'string') return { outcome: 'invalid', reason: `${name} cannot be read: ${text.message}` };
   const parsed = parseClusterSpec(text);
-  if ('faults' in parsed) return { outcome: 'invalid', reason: describeFaults(FILE_NAME, parsed.faults) };
+  if ('faults' in parsed) return { outcome: 'invalid', reason: describeFaults(name, parsed.faults) };
   return { outcome: 'spec', spec: parsed.spec };
 }
 

@@ -5,7 +5,7 @@ import { type Invocation, withinInvocation } from '../runtime/invocation.ts';
 import { otherOwner, type Pause } from '../table/clusters.ts';
 import { listRunRecords, type RunRecords } from '../table/run-records.ts';
 import { errorSentence } from '../telemetry/describe-error.ts';
-import type { FleetFigure, Telemetry } from '../telemetry/telemetry.ts';
+import { type FleetFigure, samplesOf, type Telemetry } from '../telemetry/telemetry.ts';
 import type { ClusterSummary, ShortClusterList } from './cluster-list.ts';
 import { OVERDUE_PERIODS, overdueAfterMs, pauseInForce } from './due.ts';
 import { someOf } from './log-pass.ts';
@@ -14,8 +14,13 @@ interface NamedHealth extends ClusterHealth {
   readonly name: string;
 }
 
+const NOTHING_WRONG: ClusterHealth = {
+  ...{ paused: false, overdue: [], failing: [], withoutLiveLease: false },
+  ...{ withFindings: false, withTwoOwners: false, withCredentialsEnding: false, fullestRangePercent: 0 },
+};
+
 /** Nothing of such a cluster is known to be well. */
-const UNREADABLE: ClusterHealth = { paused: false, overdue: [], failing: LOOPS, withoutLiveLease: false };
+const UNREADABLE: ClusterHealth = { ...NOTHING_WRONG, failing: LOOPS };
 
 /**
  * Counts the stack's clusters by their health, as their run records show it, and logs the unhealthy ones. Never throws:
@@ -67,6 +72,11 @@ export interface ClusterHealth {
   /** Loops whose last pass failed. */
   readonly failing: readonly Loop[];
   readonly withoutLiveLease: boolean;
+  /** Findings of a repair loop that do not resolve automatically. */
+  readonly withFindings: boolean;
+  readonly withTwoOwners: boolean;
+  readonly withCredentialsEnding: boolean;
+  readonly fullestRangePercent: number;
 }
 
 /** A paused cluster is neither overdue nor failing: none of its passes runs. */
@@ -77,7 +87,7 @@ export function healthOf(
 ): ClusterHealth {
   const pauses = [pausedAll, entry.paused];
   if (pauseInForce(pauses, nowMs) !== undefined) {
-    return { paused: true, overdue: [], failing: [], withoutLiveLease: false };
+    return { ...NOTHING_WRONG, paused: true };
   }
   const sinceMs = Math.max(entry.writtenAtMs, ...pauses.map((pause) => pause?.untilMs ?? 0));
   return {
@@ -85,7 +95,20 @@ export function healthOf(
     overdue: LOOPS.filter((loop) => isOverdue(loop, entry, records, { sinceMs, nowMs })),
     failing: LOOPS.filter((loop) => records[loop]?.outcome === 'failed'),
     withoutLiveLease: entry.publishes && records['kubernetes-service']?.counts['leasesHeld'] === 0,
+    withFindings: someCount(records, 'needAttention'),
+    withTwoOwners: records['kubernetes-service']?.findings.some(({ type }) => type === 'twoOwners') ?? false,
+    withCredentialsEnding: someCount(records, 'credentialsEnding'),
+    fullestRangePercent: fullestRangeOf(records),
   };
+}
+
+function someCount(records: RunRecords, name: string): boolean {
+  return Object.values(records).some(({ counts }) => (counts[name] ?? 0) > 0);
+}
+
+function fullestRangeOf(records: RunRecords): number {
+  const samples = Object.values(records).flatMap(({ counts }) => samplesOf(counts));
+  return Math.max(0, ...samples.flatMap(({ name, value }) => (name === 'fullestRangePercent' ? [value] : [])));
 }
 
 /**
@@ -111,5 +134,12 @@ function figuresOf(clusters: readonly ClusterHealth[]): Readonly<Record<FleetFig
     clustersFailing: count(({ failing }) => failing.length > 0),
     clustersWithoutLiveLease: count(({ withoutLiveLease }) => withoutLiveLease),
     clustersPaused: count(({ paused }) => paused),
+    clustersWithFindings: count(({ withFindings }) => withFindings),
+    clustersWithTwoOwners: count(({ withTwoOwners }) => withTwoOwners),
+    clustersWithCredentialsEnding: count(({ withCredentialsEnding }) => withCredentialsEnding),
+    fullestRangeOfFleetPercent: clusters.reduce(
+      (most, { fullestRangePercent }) => Math.max(most, fullestRangePercent),
+      0,
+    ),
   };
 }

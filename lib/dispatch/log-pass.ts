@@ -1,6 +1,4 @@
 import type { Loop } from '../cluster/cluster-spec.ts';
-import type { FindingType } from '../cluster/finding.ts';
-import type { PassReport } from '../loops/pass.ts';
 import { errorSentence, stackOfFault } from '../telemetry/describe-error.ts';
 import {
   type Fields,
@@ -10,7 +8,7 @@ import {
   samplesOf,
   type Telemetry,
 } from '../telemetry/telemetry.ts';
-import { type EndedPass, isNews } from './record-pass.ts';
+import { type EndedPass, foundByType, isNews } from './record-pass.ts';
 
 /** From here on a range is told of, whether or not anything else is. */
 const FULL_PERCENT = 80;
@@ -36,12 +34,6 @@ export function logPass(telemetry: Telemetry, loop: Loop, cluster: string, pass:
   if (isNews(pass)) {
     telemetry.log(levelOf(pass), failed ? 'pass failed' : 'pass succeeded', { cluster, ...fieldsOf(pass) });
   }
-}
-
-function foundByType(report: PassReport | undefined): ReadonlyMap<FindingType, number> {
-  const counts = new Map(report?.unlisted);
-  for (const { type } of report?.findings ?? []) counts.set(type, (counts.get(type) ?? 0) + 1);
-  return counts;
 }
 
 /** A pass that could not even begin. */

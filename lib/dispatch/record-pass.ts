@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { ClusterSpec, Loop, Mode } from '../cluster/cluster-spec.ts';
-import type { Finding } from '../cluster/finding.ts';
+import { FINDINGS_THAT_STAY, type Finding, type FindingType } from '../cluster/finding.ts';
 import type { EventsReport } from '../kubernetes/write-events.ts';
 import type { PassReport } from '../loops/pass.ts';
 import { RECORDING_MS } from '../runtime/budgets.ts';
@@ -47,7 +47,7 @@ function recordOf(pass: EndedPass, previous: RunRecord | undefined): RunRecord {
     outcome: failed ? 'failed' : 'succeeded',
     mode,
     observed,
-    counts: report?.counts ?? {},
+    counts: countsOf(pass, previous),
     findings: findings.slice(0, MAX_FINDINGS).map(recordedFinding),
     failuresInARow: failed ? (previous?.failuresInARow ?? 0) + 1 : 0,
     events: pass.events?.sightings ?? previous?.events ?? {},
@@ -56,6 +56,30 @@ function recordOf(pass: EndedPass, previous: RunRecord | undefined): RunRecord {
     ...(lastSuccessAtMs !== undefined && { lastSuccessAtMs }),
     ...(state !== undefined && { state }),
   };
+}
+
+/** What a pass without a report leaves as the last one found it. */
+const KEPT_COUNTS = ['needAttention', 'allocated', 'capacity', 'secondaryAllocated', 'secondaryCapacity'];
+
+/** The figures of the pass, and what the alarms on the whole fleet need to know of it. */
+function countsOf({ report, credentialEndsSoon }: EndedPass, previous: RunRecord | undefined): RunRecord['counts'] {
+  const kept = Object.entries(previous?.counts ?? {}).filter(([name]) => KEPT_COUNTS.includes(name));
+  const needAttention = [...foundByType(report)].reduce(
+    (sum, [type, count]) => sum + (FINDINGS_THAT_STAY.has(type) ? count : 0),
+    0,
+  );
+  return {
+    ...(report?.counts ?? Object.fromEntries(kept)),
+    ...(needAttention > 0 && { needAttention }),
+    ...(credentialEndsSoon && { credentialsEnding: 1 }),
+  };
+}
+
+/** How many findings of each type a pass has, those that it only counted included. */
+export function foundByType(report: PassReport | undefined): ReadonlyMap<FindingType, number> {
+  const counts = new Map(report?.unlisted);
+  for (const { type } of report?.findings ?? []) counts.set(type, (counts.get(type) ?? 0) + 1);
+  return counts;
 }
 
 /** Findings of a pass that are only counted. */

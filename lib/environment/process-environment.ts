@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import path from 'node:path';
 import { kubeconfigReader } from '../aws/read-kubeconfig.ts';
 import { createSqsClient, sqsQueue, sqsQueueDepth } from '../aws/sqs-queue.ts';
 import { readPackagedSpec } from '../dispatch/apply-package.ts';
@@ -39,7 +40,7 @@ export function deployed<Answer>(
  * by, `TICK_QUEUE_URL` this loop's queue if it has one, `CLUSTERS_PER_TICK` how many clusters share a message (16);
  * `CLUSTER_DIMENSION` is `true` for metrics by cluster. Region, endpoint and credentials are those of the
  * AWS SDK, the log level is that of Powertools (`POWERTOOLS_LOG_LEVEL`).
- * `cluster.yml` and kubeconfig files are looked for beside the function's code.
+ * `CLUSTER_FILE` (`cluster.yml`) and kubeconfig files are read from the folder of the function's code.
  */
 export function environmentFrom(variables: Variables): Environment {
   const tableName = required(variables, 'TABLE_NAME');
@@ -48,6 +49,7 @@ export function environmentFrom(variables: Variables): Environment {
   const clusterDimension = variables['CLUSTER_DIMENSION'] === 'true';
   const queueUrl = variables['TICK_QUEUE_URL'];
   const folder = variables['LAMBDA_TASK_ROOT'] ?? process.cwd();
+  const clusterFile = path.join(folder, variables['CLUSTER_FILE'] || 'cluster.yml');
   const nowMs = Date.now;
   const client = createDynamoClient();
   const { skewMs } = serverClock(client, nowMs);
@@ -60,7 +62,7 @@ export function environmentFrom(variables: Variables): Environment {
     stack,
     ...(queueUrl !== undefined && queueUrl !== '' && { tickQueue: sqsQueue(sqsClientFrom(variables), queueUrl) }),
     clustersPerTick: Number(variables['CLUSTERS_PER_TICK'] ?? CONCURRENT_PASSES),
-    packaged: { startedAtMs: nowMs(), spec: once(() => readPackagedSpec(folder)) },
+    packaged: { startedAtMs: nowMs(), spec: once(() => readPackagedSpec(clusterFile)) },
     table: (deadline) => dynamoDbTable({ client, tableName, deadline, nowMs, newWriteId: randomUUID }),
   });
   return environment;

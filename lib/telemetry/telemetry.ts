@@ -71,7 +71,14 @@ export type FleetFigure =
   /** The last pass of some loop failed. */
   | 'clustersFailing'
   | 'clustersWithoutLiveLease'
-  | 'clustersPaused';
+  | 'clustersPaused'
+  /** The last pass of a repair loop has findings that do not resolve automatically. */
+  | 'clustersWithFindings'
+  | 'clustersWithTwoOwners'
+  /** A token or client certificate of the kubeconfig is in the last third of its life. */
+  | 'clustersWithCredentialsEnding'
+  /** Of all ranges of all clusters. */
+  | 'fullestRangeOfFleetPercent';
 
 /** One value for each pass that has one. */
 export type SampleName = 'durationMs' | 'leasesHeld' | 'fullestRangePercent';

@@ -8,7 +8,7 @@ import { registerCluster, takeOverCluster } from '../../lib/table/cluster-regist
 import { TableError, type TableErrorCode } from '../../lib/table/errors.ts';
 import type { KeyValueTable, NewItem } from '../../lib/table/key-value-table.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';
-import type { ReviewFields, SpecFields } from '../support/admission-review.ts';
+import { aReview, type ReviewFields, type SpecFields } from '../support/admission-review.ts';
 import { type AdmissionWorld, anAdmissionWorld, TOKEN } from '../support/admission-world.ts';
 import { aDispatchWorld } from '../support/dispatch-world.ts';
 import { recordingTelemetry } from '../support/recording-telemetry.ts';
@@ -559,6 +559,25 @@ describe('whoever asks', () => {
     expect(world.telemetry.lines).toMatchObject([
       { fields: { reason: 'p/admission/demo cannot be read: AccessDenied' } },
     ]);
+  });
+
+  test('is answered in the same way through a REST API, which sends another form of event', async () => {
+    const world = await anAdmissionWorld();
+    await world.repair(world.clock.nowMs);
+    const review = JSON.stringify(aReview({ spec: { clusterIP: 'None' } }));
+    const reply = await world.handle({
+      path: '/demo',
+      httpMethod: 'POST',
+      queryStringParameters: { timeout: '10s' },
+      headers: { Authorization: `Bearer ${TOKEN}` },
+      body: review,
+      isBase64Encoded: false,
+      requestContext: {},
+    });
+    expect(reply).toMatchObject({ statusCode: 200 });
+    expect(JSON.parse(reply.body).response).toEqual({ uid: 'u-1', allowed: true });
+    const get = { path: '/demo', httpMethod: 'GET', headers: null, body: null, requestContext: {} };
+    expect(await world.handle(get)).toMatchObject({ statusCode: 405 });
   });
 
   test('an event of something else fails the invocation', async () => {

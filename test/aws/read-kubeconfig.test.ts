@@ -62,6 +62,17 @@ describe('a kubeconfig that is kept in AWS', () => {
     ]);
   });
 
+  test('is read through a role with the external ID of the stack', async () => {
+    process.env['ASSUME_ROLE_EXTERNAL_ID'] = 'our-stack';
+    try {
+      const { calls } = await anAws(echo);
+      await aReader()({ ...secret, roleArn: role }, never);
+      expect(calls[0]).toMatchObject({ action: 'AssumeRole', body: { ExternalId: 'our-stack' } });
+    } finally {
+      delete process.env['ASSUME_ROLE_EXTERNAL_ID'];
+    }
+  });
+
   test("is another account's through a role, which is assumed once for many reads", async () => {
     const { calls } = await anAws(echo);
     const read = aReader();

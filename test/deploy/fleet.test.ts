@@ -190,7 +190,22 @@ test('a new build goes on where the one before ended, and so does a rollback', a
   expect(await agents()).toBe('before');
 });
 
-test('a stack that is removed and deployed again with its table finds everything', async () => {
+test('a deployment that forgets what the stack was deployed with is refused, and one that names it goes on', async () => {
+  const deploy = (...args: string[]) => world.project.serverless(['deploy', ...args]);
+  const kept = ['--param', 'admission=on', '--param', 'secretsPrefix=kube-bootstrap-controller/'];
+  const printed = await deploy(...kept);
+  expect(printed).toMatch(/Next:\n *status: npx kbctl status --table \S+\n *dashboard: https/);
+  await expect(deploy('--param', 'logLevel=WARN')).rejects.toThrow(
+    'npm run deploy -- --param logLevel=WARN --param secretsPrefix=kube-bootstrap-controller/ --param admission=on',
+  );
+  deployed = await world.readBack();
+  expect(Object.keys(deployed.functions)).toContain('admission');
+  await deploy('--param', 'admission=off', '--param', 'secretsPrefix=kube-bootstrap-controller/dev/');
+  deployed = await world.readBack();
+  expect(Object.keys(deployed.functions)).not.toContain('admission');
+});
+
+test('a stack that is removed and deployed again finds its table and everything in it', async () => {
   const before = await kept();
   const versions = await Promise.all(WELL.map((name) => versionsOf(controlPlane(name).apiserver)));
   const generation = async () => (await listLeases(world.table(), 'one'))[0]?.lease.generation ?? 0;
@@ -200,7 +215,7 @@ test('a stack that is removed and deployed again with its table finds everything
   await world.project.serverless(['remove']);
   await expect(stackResources(world.emulator.aws, STACK)).rejects.toThrow('does not exist');
   expect(await kept()).toEqual(before);
-  deployed = await world.deploy('--param', `table=${STACK}`);
+  deployed = await world.deploy();
   expect(await kept()).toEqual(before);
   const tables = deployed.resources.filter(({ type, physicalId }) => type === 'AWS::DynamoDB::Table' && physicalId);
   expect(tables).toEqual([]);

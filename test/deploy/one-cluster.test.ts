@@ -40,7 +40,7 @@ beforeAll(async () => {
   [world, controlPlane] = await Promise.all([startWorld(), startControlPlane()]);
   ({ first, second } = controlPlane);
   await packageCluster(world, controlPlane);
-  deployed = await world.deploy();
+  deployed = await world.deploy('--param', 'clusterFile=cluster.yml');
 });
 
 afterAll(async () => {
@@ -60,9 +60,9 @@ test('every function is deployed with the cluster file, and every loop with its 
 });
 
 test('the roles let Lambda write the logs, and read the queues of the loops', () => {
-  for (const [name, { statements }] of Object.entries(deployed.functions)) {
+  for (const [name, { statements, runnable }] of Object.entries(deployed.functions)) {
     const logs = `arn:aws:logs:us-east-1:123456789012:log-group:/aws/lambda/${STACK}-${name}:log-stream:some`;
-    const queue = `arn:aws:sqs:us-east-1:123456789012:${STACK}-${name}`;
+    const queue = `arn:aws:sqs:us-east-1:123456789012:${runnable.environment['TICK_QUEUE_URL']?.split('/').at(-1)}`;
     const needed = [
       ...['logs:CreateLogStream', 'logs:PutLogEvents'].map((action) => ({ action, resource: logs })),
       ...['sqs:ReceiveMessage', 'sqs:DeleteMessage', 'sqs:GetQueueAttributes']

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
-import { LOOPS } from '../../lib/cluster/cluster-spec.ts';
+import { LOOPS, type Loop } from '../../lib/cluster/cluster-spec.ts';
 import { dispatch } from '../../lib/dispatch/dispatch.ts';
 import { healthOf } from '../../lib/dispatch/fleet-figures.ts';
 import type { LoopDefinition, PassContext, PassReport } from '../../lib/loops/pass.ts';
@@ -63,7 +63,7 @@ describe('how a cluster is', () => {
   test('one that is paused is that, and nothing else', () => {
     const paused = { untilMs: 700_000, reason: 'r', by: 'b' };
     const standing = { paused: true, overdue: [], failing: [], withoutLiveLease: false };
-    expect(healthOf({ ...ENTRY, paused }, all(failing(9)), at(600))).toEqual(standing);
+    expect(healthOf({ ...ENTRY, paused }, all(failing(9)), at(600))).toMatchObject(standing);
   });
 
   test.each([
@@ -74,6 +74,33 @@ describe('how a cluster is', () => {
   ])('without a live lease is one whose last pass $name: $without', ({ counts, publishes, without }) => {
     const records = { 'kubernetes-service': { ...RECORD, counts: counts as RunRecord['counts'] } };
     expect(healthOf({ ...ENTRY, publishes }, records, at(10)).withoutLiveLease).toBe(without);
+  });
+});
+
+describe('what the alarms on the fleet watch of a cluster', () => {
+  const judge = (loop: Loop, record: Partial<RunRecord>, seconds = 10) =>
+    healthOf(ENTRY, { [loop]: { ...RECORD, ...record } }, { nowMs: seconds * 1000, pausedAll: undefined });
+  const twoOwners = [{ type: 'twoOwners', message: 'm' }] as const;
+
+  test.each<[string, object, Loop, Partial<RunRecord>]>([
+    ['findings to act on', { withFindings: true }, 'cluster-ip-repair', { counts: { needAttention: 2 } }],
+    ['two owners', { withTwoOwners: true }, 'kubernetes-service', { findings: twoOwners }],
+    [
+      'a credential that ends',
+      { withCredentialsEnding: true },
+      'system-namespaces',
+      { counts: { credentialsEnding: 1 } },
+    ],
+    [
+      'how full its fullest range is',
+      { fullestRangePercent: 90 },
+      'node-port-repair',
+      { counts: { allocated: 9, capacity: 10 } },
+    ],
+    ['nothing', { withFindings: false, withTwoOwners: false, fullestRangePercent: 0 }, 'cluster-ip-repair', {}],
+  ])('is %s, from one pass to the next', (_, expected, loop, record) => {
+    expect(judge(loop, record)).toMatchObject(expected);
+    expect(judge(loop, record, 3_600)).toMatchObject(expected);
   });
 });
 
@@ -112,6 +139,9 @@ describe('the figures of a stack', () => {
       clustersFailing: 3,
       clustersWithoutLiveLease: 1,
       clustersPaused: 1,
+      clustersWithFindings: 0,
+      clustersWithTwoOwners: 0,
+      clustersWithCredentialsEnding: 0,
     });
     expect(world.telemetry.lines.find(({ message }) => message === 'unhealthy clusters')).toEqual({
       level: 'warn',

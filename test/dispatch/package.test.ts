@@ -219,18 +219,21 @@ describe('cluster.yml', () => {
   });
 
   test('need not be there', () => {
-    expect(readPackagedSpec(folder)).toEqual({ outcome: 'none' });
+    expect(readPackagedSpec(path.join(folder, 'cluster.yml'))).toEqual({ outcome: 'none' });
   });
 
   test('is the spec that it says', () => {
     const lines = ['name: one', 'mode: observe', 'kubeconfig: {file: k.yml}', 'apiServers: [{address: 10.9.8.7}]'];
     writeFileSync(path.join(folder, 'cluster.yml'), lines.join('\n'));
-    expect(readPackagedSpec(folder)).toMatchObject({ outcome: 'spec', spec: { name: 'one', mode: 'observe' } });
+    expect(readPackagedSpec(path.join(folder, 'cluster.yml'))).toMatchObject({
+      outcome: 'spec',
+      spec: { name: 'one', mode: 'observe' },
+    });
   });
 
   test('with faults is told with all of them', () => {
     writeFileSync(path.join(folder, 'cluster.yml'), 'name: one\nmode: destroy\n');
-    expect(readPackagedSpec(folder)).toMatchObject({
+    expect(readPackagedSpec(path.join(folder, 'cluster.yml'))).toMatchObject({
       outcome: 'invalid',
       reason: expect.stringMatching(/^cluster\.yml: \d faults\n(.|\n)* {2}2:1 {2}mode: /),
     });
@@ -238,7 +241,7 @@ describe('cluster.yml', () => {
 
   test('that cannot be read is not the same as none', () => {
     mkdirSync(path.join(folder, 'cluster.yml'));
-    expect(readPackagedSpec(folder)).toMatchObject({
+    expect(readPackagedSpec(path.join(folder, 'cluster.yml'))).toMatchObject({
       outcome: 'invalid',
       reason: expect.stringContaining('cluster.yml cannot be read: EISDIR'),
     });

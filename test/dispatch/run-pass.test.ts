@@ -88,6 +88,20 @@ describe('what a pass is given', () => {
     expect(seen).toEqual([true, false, false]);
   });
 
+  test('the record counts findings to act on and credentials that end, and a pass that failed leaves them', async () => {
+    const world = await aWorldOfOne();
+    const found = {
+      findings: [{ type: 'duplicate', message: 'm' } as const],
+      unlisted: new Map([['outOfRange', 2] as const]),
+    };
+    await pass(world, () => aReport({ ...found, counts: { allocated: 3, capacity: 4, leaking: 1 } }));
+    expect((await world.recordOf('demo'))?.counts).toEqual({ allocated: 3, capacity: 4, leaking: 1, needAttention: 3 });
+    await pass(world, trouble);
+    expect((await world.recordOf('demo'))?.counts).toEqual({ allocated: 3, capacity: 4, needAttention: 3 });
+    await pass(world, nothing);
+    expect((await world.recordOf('demo'))?.counts).toEqual({});
+  });
+
   test('a pass that failed leaves what the one before it left', async () => {
     const world = await aWorldOfOne();
     await pass(world, () => aReport({ state: 'remember' }));

@@ -1,10 +1,10 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from '@jest/globals';
-import { parse } from 'yaml';
+import { ALARMS } from '../../deploy/alarms.ts';
 import { answerJsonSchema } from '../../lib/allocate/json-schemas.ts';
 import { AllocatorError, type AllocatorErrorCode } from '../../lib/allocator/errors.ts';
-import type { FindingType } from '../../lib/cluster/finding.ts';
+import { FINDINGS_THAT_STAY, type FindingType } from '../../lib/cluster/finding.ts';
 import type { EndpointsErrorCode } from '../../lib/endpoints/endpoint-findings.ts';
 import type { ClusterErrorCode } from '../../lib/kubernetes/cluster-port.ts';
 import { clusterIpWalk } from '../../lib/repair/cluster-ips.ts';
@@ -213,24 +213,12 @@ describe('an explanation', () => {
   });
 });
 
-interface Metric {
-  readonly Dimensions: readonly { readonly Name: string; readonly Value: string }[];
-}
-interface Alarm extends Metric {
-  readonly AlarmName: string;
-  readonly Metrics?: readonly { readonly MetricStat?: { readonly Metric: Metric } }[];
-}
-
-/** Each alarm, with the types of findings that it counts. */
-const alarms = new Map(
-  Object.values<{ Properties: Alarm }>(parse(read('deploy/alarms.yml')).Resources).map(({ Properties: alarm }) => {
-    const metrics = alarm.Metrics?.flatMap(({ MetricStat }) => MetricStat?.Metric ?? []) ?? [alarm];
-    const types = metrics.flatMap(({ Dimensions }) =>
-      Dimensions.filter(({ Name }) => Name === 'type').map(({ Value }) => Value),
-    );
-    return [alarm.AlarmName.replace(/^.*\}-/, ''), new Set(types)];
-  }),
-);
+/** Each alarm, with the types of findings that it is about. */
+const alarms = new Map<string, ReadonlySet<string>>([
+  ...Object.keys(ALARMS).map((name) => [name, new Set<string>()] as const),
+  ['findings', FINDINGS_THAT_STAY],
+  ['two-owners', new Set(['twoOwners'])],
+]);
 
 describe('a finding for people', () => {
   const findings = EXPLANATIONS.filter(({ kind }) => kind === 'finding');

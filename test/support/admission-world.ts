@@ -27,6 +27,8 @@ export interface AdmissionWorld
   readonly ask: (fields?: ReviewFields, table?: KeyValueTable) => Promise<Answered>;
   /** The answer to any request. */
   readonly send: (request: Sent, table?: KeyValueTable) => Promise<HttpReply>;
+  /** The answer to any event. */
+  readonly handle: (event: object, table?: KeyValueTable) => Promise<HttpReply>;
 }
 
 export interface Sent {
@@ -64,12 +66,14 @@ export async function anAdmissionWorld(options: AdmissionWorldOptions = {}): Pro
     newSuffix: () => `0000${++generated}`,
     wait,
   });
+  const handle: AdmissionWorld['handle'] = (event, table = world.table) => {
+    const environment: Environment = { ...world.environment, table: () => table };
+    return handler(event, { environment, getRemainingTimeInMillis: () => 30_000 });
+  };
   const send: AdmissionWorld['send'] = async (sent, table = world.table) => {
     if (options.isRepaired ?? true) await world.repair(world.clock.nowMs);
     const { headers = AUTHORIZED, body = '' } = sent;
-    const environmentOfThis: Environment = { ...world.environment, table: () => table };
-    const context = { environment: environmentOfThis, getRemainingTimeInMillis: () => 30_000 };
-    return handler(urlEvent(sent, { headers, body }), context);
+    return handle(urlEvent(sent, { headers, body }), table);
   };
   const ask: AdmissionWorld['ask'] = async (fields, table) => {
     const { body } = await send({ body: JSON.stringify(aReview(fields)) }, table);
@@ -77,5 +81,5 @@ export async function anAdmissionWorld(options: AdmissionWorldOptions = {}): Pro
     return patch === undefined ? response : { ...response, patch: JSON.parse(Buffer.from(patch, 'base64').toString()) };
   };
   const { telemetry, clock, table, store, stored, taken, items, repair } = world;
-  return { telemetry, clock, table, store, stored, taken, items, repair, ask, send };
+  return { telemetry, clock, table, store, stored, taken, items, repair, ask, send, handle };
 }

@@ -3,8 +3,8 @@ import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, test } from '@jest/globals';
-import { parse } from 'yaml';
-import { LOOPS } from '../../lib/cluster/cluster-spec.ts';
+import { completeTemplate } from '../../deploy/template.ts';
+import { LOOPS, type Loop, SCHEDULE_SECONDS } from '../../lib/cluster/cluster-spec.ts';
 import {
   type CounterName,
   failedPassCounter,
@@ -13,8 +13,17 @@ import {
   SAMPLE_UNITS,
   type SampleName,
 } from '../../lib/telemetry/telemetry.ts';
+import {
+  type AlarmState,
+  compositeStates,
+  type MetricAlarm,
+  type Sample,
+  statesOf,
+} from '../support/cloudwatch-alarms.ts';
+import { resolveTemplate } from '../support/resolve-template.ts';
 
 const repository = path.join(import.meta.dirname, '..', '..');
+const STACK = 'a-stack';
 
 /** Every metric that the code may write: the compiler holds this list and the types of lib/telemetry together. */
 const METRICS = Object.keys({
@@ -39,6 +48,10 @@ const METRICS = Object.keys({
   clustersFailing: true,
   clustersWithoutLiveLease: true,
   clustersPaused: true,
+  clustersWithFindings: true,
+  clustersWithTwoOwners: true,
+  clustersWithCredentialsEnding: true,
+  fullestRangeOfFleetPercent: true,
   durationMs: true,
   leasesHeld: true,
   fullestRangePercent: true,
@@ -49,46 +62,47 @@ interface Metric {
   readonly MetricName: string;
   readonly Dimensions: readonly { readonly Name: string; readonly Value: string }[];
 }
-
-interface Alarm extends Metric {
-  readonly AlarmName: string;
+interface Alarm extends MetricAlarm {
+  readonly Namespace?: string;
   readonly AlarmDescription: string;
-  readonly Metrics?: readonly { readonly MetricStat?: { readonly Metric: Metric } }[];
+  readonly AlarmActions?: readonly string[];
 }
 
-const alarms: Alarm[] = Object.values(parse(read('deploy/alarms.yml')).Resources).map(
-  (resource) => (resource as { Properties: Alarm }).Properties,
-);
-const dashboard = read('deploy/dashboard.yml');
+const resolved = (parameters: Readonly<Record<string, string>>) =>
+  Object.values(
+    resolveTemplate(completeTemplate({ Resources: {} }), { Admission: 'on', ...parameters }, STACK).Resources,
+  );
+const resources = resolved({});
+const nameOf = ({ AlarmName }: { readonly AlarmName: string }) => AlarmName.slice(STACK.length + 1);
+const ofType = (type: string) => resources.filter(({ Type }) => Type === type).map(({ Properties }) => Properties);
+const alarms: readonly Alarm[] = ofType('AWS::CloudWatch::Alarm');
+const [composite] = ofType('AWS::CloudWatch::CompositeAlarm');
+const named = alarms.map((alarm) => [nameOf(alarm), alarm] as const);
+const [dashboard] = ofType('AWS::CloudWatch::Dashboard');
+const onDashboard = [...dashboard.DashboardBody.matchAll(/MetricName=\\"(\w+)\\"/g)].map(([, name]) => name);
 
 function read(file: string): string {
   return readFileSync(path.join(repository, file), 'utf8');
 }
 
 function metricsOf(alarm: Alarm): readonly Metric[] {
-  return alarm.Metrics?.flatMap(({ MetricStat }) => (MetricStat === undefined ? [] : [MetricStat.Metric])) ?? [alarm];
+  const ofFormula = alarm.Metrics?.flatMap(({ MetricStat }) => (MetricStat === undefined ? [] : [MetricStat.Metric]));
+  return (ofFormula ?? [alarm]) as unknown as readonly Metric[];
 }
 
-const onDashboard = [...dashboard.matchAll(/MetricName=\\"(\w+)\\"/g)].map(([, name]) => name);
-
 describe('what is watched', () => {
-  test.each(alarms.map((alarm) => [alarm.AlarmName.replace(/^.*\}-/, ''), alarm] as const))(
-    'the alarm %s is about metrics that the code writes, of one of its loops',
-    (_name, alarm) => {
-      for (const { Namespace, MetricName, Dimensions } of metricsOf(alarm)) {
-        expect(Namespace).toBe(METRIC_NAMESPACE);
-        expect(METRICS).toContain(MetricName);
-        expect(LOOPS).toContain(Dimensions.find(({ Name }) => Name === 'loop')?.Value);
-      }
-    },
-  );
+  test.each(named)('the alarm %s is about metrics that the code or AWS writes', (_name, alarm) => {
+    for (const { Namespace, MetricName, Dimensions } of metricsOf(alarm)) {
+      if (Namespace.startsWith('AWS/')) continue;
+      expect(Namespace).toBe(METRIC_NAMESPACE);
+      expect(METRICS).toContain(MetricName);
+      expect(Dimensions[0]).toEqual({ Name: 'service', Value: STACK });
+      expect(LOOPS).toContain(Dimensions.find(({ Name }) => Name === 'loop')?.Value);
+    }
+  });
 
   test('every metric that the code writes is on the dashboard, and no other', () => {
     expect([...new Set(onDashboard)].sort()).toEqual([...METRICS].sort());
-  });
-
-  test('every metric of an alarm is on the dashboard', () => {
-    for (const { MetricName } of alarms.flatMap(metricsOf)) expect(onDashboard).toContain(MetricName);
   });
 
   test('every metric is written somewhere in lib/', () => {
@@ -107,51 +121,170 @@ describe('what is watched', () => {
     expect(unwritten).toEqual([]);
   });
 
-  test.each([
-    ['cluster-ip-repair', ['duplicate', 'outOfRange', 'invalid', 'heldByAnother']],
-    ['node-port-repair', ['duplicate', 'outOfRange', 'heldByAnother']],
-    ['kubernetes-service', ['twoOwners']],
-  ] as const)('findings of %s that need attention raise an alarm under the counter that counts them', (loop, types) => {
-    const watched = alarms
-      .flatMap(metricsOf)
-      .map(({ MetricName, Dimensions }) => [MetricName, ...Dimensions.map(({ Value }) => Value)]);
-    for (const type of types) {
-      expect(watched).toContainEqual([findingCounter(loop, type).name, expect.anything(), loop, type]);
-    }
-  });
-
-  test.each(LOOPS)('the silence of %s is an alarm', (loop) => {
-    const silence = alarms.filter((alarm) => alarm.AlarmName.endsWith(`nothing-ran-${loop}`));
-    expect(silence).toMatchObject([{ MetricName: 'passes', Statistic: 'SampleCount', TreatMissingData: 'breaching' }]);
+  test('the API of the admission webhook is watched in place of its URL', () => {
+    const names = resolved({ AdmissionEndpoint: 'apiGateway' }).map(({ Properties }) => Properties.AlarmName);
+    expect(names).toContain(`${STACK}-admission-api-failing`);
+    expect(names).not.toContain(`${STACK}-admission-url-failing`);
   });
 });
 
 describe('the description of an alarm has', () => {
   const sections = [...read('docs/runbook.md').matchAll(/^## (.+)$/gm)].map(([, title]) => title);
+  const all = [...alarms, composite as Alarm];
 
-  test.each(alarms.map((alarm) => [alarm.AlarmName.replace(/^.*\}-/, ''), alarm] as const))(
-    '%s: a query, and a link to its section of the runbook',
-    (name, { AlarmDescription }) => {
-      expect(AlarmDescription.length).toBeLessThan(900);
-      const [, section] = /Logs Insights: .+ Runbook: \S+#([\w-]+)$/.exec(AlarmDescription.trim()) ?? [];
-      expect(sections).toContain(section);
-      expect(name.replace(/^nothing-ran-.*/, 'nothing-ran')).toBe(section);
-    },
-  );
+  test.each(named)('%s: a query, and a link to its section of the runbook', (name, { AlarmDescription }) => {
+    expect(AlarmDescription.length).toBeLessThan(900);
+    const [, section] = /\nLogs Insights: .+\nRunbook: \S+#([\w-]+)$/.exec(AlarmDescription) ?? [];
+    expect(sections).toContain(section);
+    expect(name.startsWith(section ?? 'none') || section === 'nothing-ran' || section === 'admission').toBe(true);
+  });
 
   test('the runbook has no section without an alarm', () => {
-    const linked = alarms.map(({ AlarmDescription }) => AlarmDescription.replace(/^[\s\S]*#/, '').trim());
+    const linked = all.map(({ AlarmDescription }) => AlarmDescription.replace(/^[\s\S]*#/, ''));
     expect(sections.toSorted()).toEqual([...new Set(linked)].toSorted());
   });
 
   test('messages that queries look for are messages that the code writes', () => {
     const messages = alarms.flatMap(({ AlarmDescription }) =>
-      [...AlarmDescription.matchAll(/message = "([^"]+)"/g)].map(([, text]) => text),
+      [...AlarmDescription.matchAll(/message (?:=|in \[) ?"([^"]+)"(?:, "([^"]+)")?/g)].flatMap(
+        ([, ...texts]) => texts,
+      ),
     );
     const text = readdirSync(path.join(repository, 'lib', 'dispatch'))
       .map((name) => read(`lib/dispatch/${name}`))
       .join('\n');
-    for (const message of messages) expect(text).toContain(`'${message}'`);
+    for (const message of messages.filter((one) => one !== undefined)) expect(text).toContain(`'${message}'`);
+  });
+});
+
+/** From what a stack measures in each minute to the states of all its alarms that notify. */
+function statesOfAll(samples: readonly Sample[], minutes: number): ReadonlyMap<string, readonly AlarmState[]> {
+  const states = new Map(alarms.map((alarm) => [alarm.AlarmName, statesOf(alarm, samples, minutes)]));
+  const ofComposite = compositeStates(composite.AlarmRule, states);
+  const notifying = alarms.filter(({ AlarmActions }) => AlarmActions !== undefined);
+  return new Map([
+    ...notifying.map((alarm) => [nameOf(alarm), states.get(alarm.AlarmName) ?? []] as const),
+    [nameOf(composite), ofComposite],
+  ]);
+}
+
+const FIGURES = [...METRICS].filter((name) => /^clusters|OfFleet/.test(name));
+
+interface Minute {
+  readonly runs: boolean;
+  /** Figures of the fleet that are not zero. */
+  readonly figures?: Readonly<Record<string, number>>;
+  readonly counters?: Readonly<Record<string, number>>;
+}
+
+/** What a stack measures that has one cluster: functions count their passes, and one of them the figures of the fleet. */
+function measured(minutes: number, at: (minute: number) => Minute): Sample[] {
+  return Array.from({ length: minutes }, (_, atMinute) => {
+    const { runs, figures = {}, counters = {} } = at(atMinute);
+    const isDue = (loop: Loop) => atMinute % Math.max(1, SCHEDULE_SECONDS[loop] / 60) === 0;
+    const passes = LOOPS.filter(isDue).map((loop) => ({ atMinute, metric: 'passes', loop: loop as string, value: 1 }));
+    const ofFleet = { ...Object.fromEntries(FIGURES.map((name) => [name, 0])), clustersRegistered: 1, ...figures };
+    const gauges = Object.entries(ofFleet).map(([metric, value]) => ({
+      atMinute,
+      metric,
+      loop: 'kubernetes-service',
+      value,
+    }));
+    const counted = Object.entries(counters).map(([metric, value]) => ({
+      ...{ atMinute, metric, value },
+      ...(METRICS.includes(metric as CounterName) && { loop: 'kubernetes-service' }),
+    }));
+    return runs ? [...passes, ...gauges, ...counted] : counted;
+  }).flat();
+}
+
+/** Minutes in which it begins and ends to be in alarm. */
+function changesOf(states: readonly AlarmState[]): readonly number[] {
+  const alarming = states.map((state) => state === 'ALARM');
+  return alarming.flatMap((is, minute) => (is === (alarming[minute - 1] ?? false) ? [] : [minute]));
+}
+
+describe('in the life of a stack', () => {
+  test('no alarm notifies at the first deployment, and none of a stack that runs', () => {
+    const states = statesOfAll(
+      measured(180, (minute) => ({ runs: minute >= 3 })),
+      180,
+    );
+    for (const [name, ofAlarm] of states) expect({ name, changes: changesOf(ofAlarm) }).toEqual({ name, changes: [] });
+  });
+
+  test('an outage of an hour is one alarm, which ends with it', () => {
+    const states = statesOfAll(
+      measured(400, (minute) => ({ runs: minute < 200 || minute >= 260 })),
+      400,
+    );
+    for (const [name, ofAlarm] of states) {
+      const [begins = 0, ends = 0, ...others] = changesOf(ofAlarm);
+      if (name !== 'nothing-ran') expect({ name, changes: changesOf(ofAlarm) }).toEqual({ name, changes: [] });
+      else {
+        expect(others).toEqual([]);
+        expect([begins - 200, ends - 260].every((late) => late >= 1 && late <= 10)).toBe(true);
+      }
+    }
+  });
+
+  test('an outage soon after the first deployment is an alarm', () => {
+    const ofComposite = statesOfAll(
+      measured(120, (minute) => ({ runs: minute >= 3 && minute < 45 })),
+      120,
+    ).get('nothing-ran');
+    expect(changesOf(ofComposite ?? [])).toEqual([expect.any(Number)]);
+  });
+
+  const BROKEN: readonly (readonly [string, Omit<Minute, 'runs'>])[] = [
+    ['clusters-overdue', { figures: { clustersOverdue: 1 } }],
+    ['clusters-failing', { figures: { clustersFailing: 1 } }],
+    ['no-live-lease', { figures: { clustersWithoutLiveLease: 1 } }],
+    ['findings', { figures: { clustersWithFindings: 1 } }],
+    ['two-owners', { figures: { clustersWithTwoOwners: 1 } }],
+    ['credentials-ending', { figures: { clustersWithCredentialsEnding: 1 } }],
+    ['range-filling', { figures: { fullestRangeOfFleetPercent: 81 } }],
+    ['range-nearly-full', { figures: { fullestRangeOfFleetPercent: 96 } }],
+    ['late-ticks', { counters: { lateTicks: 3 } }],
+    ['unqueued-ticks', { counters: { unqueuedTicks: 5 } }],
+    ['clock-skewed', { counters: { clockSkewed: 1 } }],
+    ['admission-errors', { counters: { Errors: 1 } }],
+    ['admission-throttled', { counters: { Throttles: 1 } }],
+    ['admission-slow', { counters: { Duration: 4000 } }],
+    ['admission-url-failing', { counters: { Url5xxCount: 1 } }],
+    ['clusters-lost', { figures: { clustersRegistered: 0 } }],
+  ];
+
+  test('every alarm that notifies is tried', () => {
+    const tried = [...BROKEN.map(([name]) => name), 'nothing-ran'];
+    expect(tried.toSorted()).toEqual([...statesOfAll([], 1).keys()].toSorted());
+  });
+
+  test.each(BROKEN)('%s begins once and ends once with what it is about', (name, broken) => {
+    const isBroken = (minute: number) => minute >= 200 && minute < 260;
+    const samples = measured(400, (minute) => ({ runs: true, ...(isBroken(minute) && broken) }));
+    const [begins = 0, ends = 0, ...others] = changesOf(statesOfAll(samples, 400).get(name) ?? []);
+    expect(others).toEqual([]);
+    expect(begins - 200).toBeGreaterThanOrEqual(1);
+    expect(begins - 200).toBeLessThanOrEqual(25);
+    // A loss is known by the step alone, and is shown for an hour.
+    expect(Math.abs(ends - (name === 'clusters-lost' ? 270 : 260))).toBeLessThanOrEqual(25);
+  });
+
+  test('deleting one cluster of a fleet is no loss, and a growing fleet neither', () => {
+    const registered = (minute: number) => (minute < 100 ? 1 : minute < 200 ? 90 : 60);
+    const samples = measured(300, (minute) => ({ runs: true, figures: { clustersRegistered: registered(minute) } }));
+    expect(changesOf(statesOfAll(samples, 300).get('clusters-lost') ?? [])).toEqual([]);
+  });
+
+  test('a single late tick, and one failed answer, notify nobody', () => {
+    const samples = measured(300, (minute) => ({
+      runs: true,
+      ...(minute === 200 && { counters: { lateTicks: 1, clockSkewed: 1, Errors: 1, Url5xxCount: 1 } }),
+    }));
+    for (const [name, ofAlarm] of statesOfAll(samples, 300)) {
+      expect({ name, changes: changesOf(ofAlarm) }).toEqual({ name, changes: [] });
+    }
   });
 });
 
@@ -175,6 +308,9 @@ test('metrics have the dimensions that alarms ask for', async () => {
   );
   expect(written).toContainEqual(['service a-stack', 'loop kubernetes-service']);
   expect(written).toContainEqual(['service a-stack', 'loop kubernetes-service', 'type twoOwners']);
-  const asked = alarms.flatMap(metricsOf).map(({ Dimensions }) => Dimensions.map(({ Name }) => Name).join());
-  expect([...new Set(asked)].sort()).toEqual(['service,loop', 'service,loop,type']);
+  const wanted = alarms
+    .flatMap(metricsOf)
+    .filter(({ Namespace }) => Namespace === METRIC_NAMESPACE)
+    .map(({ Dimensions }) => Dimensions.map(({ Name }) => Name).join());
+  expect([...new Set(wanted)]).toEqual(['service,loop']);
 });

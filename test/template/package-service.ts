@@ -3,79 +3,44 @@ import { cp, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import os from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
-import { parse, stringify } from 'yaml';
 
 const repository = path.join(import.meta.dirname, '..', '..');
 const SOURCES = ['deploy', 'functions', 'lib', 'tools', 'serverless.yml', 'package.json', 'tsconfig.json'];
 
-/** As much of CloudFormation as the tests look at. */
-export interface Resource {
-  readonly Type: string;
-  readonly DeletionPolicy?: string;
-  readonly UpdateReplacePolicy?: string;
-  // biome-ignore lint/suspicious/noExplicitAny: what a property is differs from type to type
-  readonly Properties: any;
-}
-
-export interface Template {
-  readonly Resources: Readonly<Record<string, Resource>>;
-}
-
 export interface PackagingOptions {
   readonly parameters?: Readonly<Record<string, string>>;
-  readonly stage?: string;
-  /** A `cluster.yml` beside `serverless.yml`. */
-  readonly clusterFile?: string;
-  /** Whether the code is bundled too, which takes most of the time. */
-  readonly bundle?: boolean;
+  /** Files beside `serverless.yml`, by their names. */
+  readonly files?: Readonly<Record<string, string>>;
 }
 
 /** `serverless package` in a copy of the sources, without a network: the template and, by name, what is packaged. */
-export async function packageService(options: PackagingOptions = {}) {
-  const { parameters = {}, stage = 'dev', clusterFile, bundle = false } = options;
+export async function packageService({ parameters = {}, files = {} }: PackagingOptions = {}) {
   const folder = await mkdtemp(path.join(os.tmpdir(), 'package-'));
   try {
     await Promise.all(
       SOURCES.map((name) => cp(path.join(repository, name), path.join(folder, name), { recursive: true })),
     );
     await symlink(path.join(repository, 'node_modules'), path.join(folder, 'node_modules'));
-    if (clusterFile !== undefined) await writeFile(path.join(folder, 'cluster.yml'), clusterFile, { mode: 0o600 });
-    if (!bundle) await leaveOutCode(folder);
-    await serverlessPackage(folder, stage, parameters);
+    for (const [name, text] of Object.entries(files)) await writeFile(path.join(folder, name), text, { mode: 0o600 });
+    await serverlessPackage(folder, parameters);
     const packaged = path.join(folder, '.serverless');
-    const template: Template = JSON.parse(
-      await readFile(path.join(packaged, 'cloudformation-template-update-stack.json'), 'utf8'),
-    );
-    const archive = async (name: string) => (bundle ? readFile(path.join(packaged, `${name}.zip`)) : undefined);
+    const read = (name: string) => readFile(path.join(packaged, name));
+    const template: object = JSON.parse((await read('cloudformation-template-update-stack.json')).toString());
     const names = ['allocator', ...handlersIn(template)];
-    const archives = new Map(await Promise.all(names.map(async (name) => [name, await archive(name)] as const)));
-    return { template, archives };
+    const archives = await Promise.all(names.map(async (name) => [name, await read(`${name}.zip`)] as const));
+    return { template, archives: new Map(archives) };
   } finally {
     await rm(folder, { recursive: true });
   }
 }
 
-function handlersIn({ Resources }: Template): string[] {
-  const handlers = Object.values(Resources).flatMap(({ Type, Properties }) =>
-    Type === 'AWS::Lambda::Function' ? [String(Properties.Handler)] : [],
+function handlersIn(template: object): string[] {
+  return [...JSON.stringify(template).matchAll(/"Handler":"functions\/([\w-]+)\.handler"/g)].map(
+    ([, name = '']) => name,
   );
-  return handlers.map((handler) => path.basename(handler, '.handler'));
 }
 
-/** The template is the same, whatever the functions' zips hold. */
-async function leaveOutCode(folder: string): Promise<void> {
-  const file = path.join(folder, 'serverless.yml');
-  const service = parse(await readFile(file, 'utf8'));
-  service.plugins = service.plugins.filter((name: string) => name !== 'serverless-esbuild');
-  service.package = { artifact: 'package.json' };
-  await writeFile(file, stringify(service));
-}
-
-async function serverlessPackage(
-  folder: string,
-  stage: string,
-  parameters: Readonly<Record<string, string>>,
-): Promise<void> {
+async function serverlessPackage(folder: string, parameters: Readonly<Record<string, string>>): Promise<void> {
   const program = path.join(repository, 'node_modules', 'serverless', 'bin', 'serverless.js');
   const given = Object.entries(parameters).flatMap(([name, value]) => ['--param', `${name}=${value}`]);
   const env = {
@@ -86,11 +51,8 @@ async function serverlessPackage(
     AWS_SECRET_ACCESS_KEY: 'none',
   };
   // docs/kubeconfig-secret.md sets it, in the shell that may deploy next.
-  const command = ['-c', 'umask 077 && exec "$0" "$@"', process.execPath, program, 'package', '--stage', stage];
-  const running = promisify(execFile)('/bin/sh', [...command, ...given], {
-    cwd: folder,
-    env,
-  });
+  const command = ['-c', 'umask 077 && exec "$0" "$@"', process.execPath, program, 'package', '--stage', 'dev'];
+  const running = promisify(execFile)('/bin/sh', [...command, ...given], { cwd: folder, env });
   running.child.stdin?.end();
   await running;
 }

@@ -1,45 +1,74 @@
 import { readdirSync } from 'node:fs';
 import path from 'node:path';
 import { beforeAll, describe, expect, test } from '@jest/globals';
+import { templateName } from '../../deploy/parameters.ts';
 import { LOOPS, SCHEDULE_SECONDS } from '../../lib/cluster/cluster-spec.ts';
 import { CLOSING_MS, LISTING_MS, PASS_BUDGET_MS } from '../../lib/runtime/budgets.ts';
+import { readZip, unreadableIn } from '../../tools/read-zip.mjs';
 import { isGranted } from '../support/emulator-policy.ts';
-import { packageService, type Resource, type Template } from './package-service.ts';
+import { type Resource, resolveTemplate, type Template } from '../support/resolve-template.ts';
+import { packageService } from './package-service.ts';
 
 const STACK = 'kube-bootstrap-controller-dev';
-/** But for the one that is off by default: admission.test.ts is about that. */
-const NAMES = readdirSync(path.join(import.meta.dirname, '..', '..', 'functions'))
-  .map((file) => path.basename(file, '.ts'))
-  .filter((name) => name !== 'admission');
+const HANDLERS = readdirSync(path.join(import.meta.dirname, '..', '..', 'functions')).map((file) =>
+  path.basename(file, '.ts'),
+);
+const NAMES = HANDLERS.filter((name) => name !== 'admission');
+const CLUSTER = `
+name: demo
+mode: observe
+kubeconfig: { secretsManager: kube-bootstrap-controller/dev/demo }
+apiServers: [{ address: 203.0.113.10 }]
+`;
 
 const EVERYTHING = {
   table: 'my-table',
   vpcSubnetIds: 'subnet-1,subnet-2',
   vpcSecurityGroupIds: 'sg-1',
+  vpcIpv6: 'true',
   kmsKeyArn: 'arn:aws:kms:eu-west-1:123456789012:key/k',
+  logsKeyArn: 'arn:aws:kms:eu-west-1:123456789012:key/logs',
   assumableRoleArns: 'arn:aws:iam::210987654321:role/a,arn:aws:iam::210987654321:role/b',
+  permissionsBoundaryArn: 'arn:aws:iam::123456789012:policy/boundary',
+  rolePath: '/platform/',
   alarmTopicArn: 'arn:aws:sns:eu-west-1:123456789012:on-call',
   logRetentionDays: '7',
   logLevel: 'DEBUG',
+  loopMemory: '1024',
   clusterDimension: 'true',
   secretsPrefix: 'clusters/',
+  secretsRegion: 'eu-north-1',
   tickConcurrency: '50',
   clustersPerTick: '1',
 };
-const NOTHING = { alarms: 'false', dashboard: 'false' };
+const WITH_ADMISSION = {
+  admission: 'on',
+  admissionOnFailure: 'allow',
+  admissionDeadlineSeconds: '5',
+  admissionTokenStore: 'ssm',
+  admissionConcurrency: '20',
+  secretsPrefix: 'clusters/',
+};
 
+let packaged: Awaited<ReturnType<typeof packageService>>;
 let byDefault: Template;
 let everything: Template;
 let nothing: Template;
+let withAdmission: Template;
 
+/* One packaging for all: what the parameters make of the template is CloudFormation's part. */
 beforeAll(async () => {
-  const packaged = await Promise.all([
-    packageService(),
-    packageService({ parameters: EVERYTHING }),
-    packageService({ parameters: NOTHING, stage: 'prod' }),
-  ]);
-  [byDefault, everything, nothing] = packaged.map(({ template }) => template) as [Template, Template, Template];
+  packaged = await packageService({ parameters: { clusterFile: 'demo.yml' }, files: { 'demo.yml': CLUSTER } });
+  byDefault = resolved({ secretsPrefix: 'kube-bootstrap-controller/dev/' });
+  everything = resolved(EVERYTHING);
+  nothing = resolveTemplate(packaged.template, { Alarms: 'false', Dashboard: 'false' }, 'other');
+  withAdmission = resolved(WITH_ADMISSION);
 }, 120_000);
+
+function resolved(parameters: Readonly<Record<string, string>>): Template {
+  const given = Object.entries(parameters).map(([name, value]) => [templateName(name), value]);
+  return resolveTemplate(packaged.template, Object.fromEntries(given));
+}
 
 function ofType({ Resources }: Template, type: string): readonly Resource[] {
   return Object.values(Resources).filter(({ Type }) => Type === type);
@@ -86,26 +115,17 @@ function mayWrite(template: Template, name: string, leadingKey: string, operatio
   return isGranted({ action: `dynamodb:${operation}`, resource: TABLE, leadingKey }, statements);
 }
 
-function textsOf(resources: Resource['Properties']): string[] {
-  if (!Array.isArray(resources)) return resources['Fn::Split'][1].split(',');
-  return resources.map((resource) =>
-    typeof resource === 'string'
-      ? resource
-      : 'Fn::Sub' in resource
-        ? resource['Fn::Sub']
-            .replace(/\$\{AWS::Partition\}/, 'aws')
-            .replace(/\$\{AWS::Region\}:\$\{AWS::AccountId\}/, 'HERE')
-        : resource['Fn::GetAtt'].join('.'),
-  );
+function textsOf(resources: readonly (string | { readonly 'Fn::GetAtt': readonly string[] })[]): string[] {
+  return resources.map((resource) => (typeof resource === 'string' ? resource : resource['Fn::GetAtt'].join('.')));
 }
 
-const TABLE = `arn:aws:dynamodb:HERE:table/${STACK}`;
+const TABLE = `arn:aws:dynamodb:REGION:ACCOUNT:table/${STACK}`;
 const READS_KUBECONFIGS = [
-  'secretsmanager:GetSecretValue on arn:aws:secretsmanager:HERE:secret:kube-bootstrap-controller/dev/*',
-  'ssm:GetParameter on arn:aws:ssm:HERE:parameter/kube-bootstrap-controller/dev/*',
+  'secretsmanager:GetSecretValue on arn:aws:secretsmanager:REGION:ACCOUNT:secret:kube-bootstrap-controller/dev/*',
+  'ssm:GetParameter on arn:aws:ssm:REGION:ACCOUNT:parameter/kube-bootstrap-controller/dev/*',
   ...['secretsmanager:GetSecretValue', 'ssm:GetParameter'].flatMap((action) => [
-    `-${action} on arn:aws:secretsmanager:HERE:secret:kube-bootstrap-controller/dev/admission/*`,
-    `-${action} on arn:aws:ssm:HERE:parameter/kube-bootstrap-controller/dev/admission/*`,
+    `-${action} on arn:aws:secretsmanager:REGION:ACCOUNT:secret:kube-bootstrap-controller/dev/admission/*`,
+    `-${action} on arn:aws:ssm:REGION:ACCOUNT:parameter/kube-bootstrap-controller/dev/admission/*`,
   ]),
 ];
 const READS_NO_KUBECONFIG = new Set(['allocate']);
@@ -118,7 +138,7 @@ const QUEUES = {
 
 const logsOf = (name: string) =>
   ['CreateLogStream', 'PutLogEvents'].map(
-    (action) => `logs:${action} on arn:aws:logs:HERE:log-group:/aws/lambda/${STACK}-${name}:*`,
+    (action) => `logs:${action} on arn:aws:logs:REGION:ACCOUNT:log-group:/aws/lambda/${STACK}-${name}:*`,
   );
 const tableActions = (...actions: string[]) => actions.map((action) => `dynamodb:${action} on ${TABLE}`);
 const ticksOf = (queue: string) =>
@@ -127,9 +147,12 @@ const ticksOf = (queue: string) =>
   );
 
 describe('functions', () => {
-  test('each file of functions/ is deployed under its own name', () => {
-    const deployed = ofType(byDefault, 'AWS::Lambda::Function').map(({ Properties }) => Properties.Handler);
-    expect(deployed.sort()).toEqual(NAMES.map((name) => `functions/${name}.handler`).sort());
+  test.each([
+    ['without admission', () => byDefault, NAMES],
+    ['with it', () => withAdmission, HANDLERS],
+  ])('each file of functions/ is deployed under its own name, %s', (_, template, names) => {
+    const deployed = ofType(template(), 'AWS::Lambda::Function').map(({ Properties }) => Properties.Handler);
+    expect(deployed.sort()).toEqual(names.map((name) => `functions/${name}.handler`).sort());
   });
 
   test.each(NAMES)(
@@ -160,6 +183,18 @@ describe('functions', () => {
     }
   });
 
+  test('a parameter sets the memory of the functions that do not repair', () => {
+    const memory = (template: Template) =>
+      HANDLERS.filter((name) => name !== 'admission').map((name) => [
+        name,
+        functionOf(template, name).Properties.MemorySize,
+      ]);
+    expect(new Set(memory(byDefault).map(([name, mb]) => `${name?.endsWith('-repair')} ${mb}`))).toEqual(
+      new Set(['true 512', 'false 256']),
+    );
+    expect(memory(everything)).toContainEqual(['kubernetes-service', '1024']);
+  });
+
   test.each(NAMES)('the environment of %s is what its code asks for', (name) => {
     const { Variables } = functionOf(byDefault, name).Properties.Environment;
     expect(Variables).toMatchObject({
@@ -187,23 +222,28 @@ describe('functions', () => {
         ofType(template, 'AWS::Logs::LogGroup'),
         ({ Properties }) => Properties.LogGroupName === `/aws/lambda/${STACK}-${name}`,
       );
-    expect(group(byDefault).Properties.RetentionInDays).toBe(30);
-    expect(group(everything).Properties.RetentionInDays).toBe(7);
+    expect(group(byDefault).Properties).toMatchObject({ RetentionInDays: '30' });
+    expect(group(byDefault).Properties).not.toHaveProperty('KmsKeyId');
+    expect(group(everything).Properties).toMatchObject({ RetentionInDays: '7', KmsKeyId: EVERYTHING.logsKeyArn });
   });
 });
 
 describe('ticks', () => {
-  test.each(LOOPS)('a rule invokes %s as often as its loop is due, but no more than once a minute', (loop) => {
-    const minutes = Math.max(1, SCHEDULE_SECONDS[loop] / 60);
-    const rule = one(
-      ofType(byDefault, 'AWS::Events::Rule'),
-      ({ Properties }) => Properties.Targets[0].Id === `${loop}Schedule`,
-    );
-    expect(rule.Properties).toMatchObject({
-      ScheduleExpression: minutes === 1 ? 'rate(1 minute)' : `rate(${minutes} minutes)`,
-      State: 'ENABLED',
-    });
-  });
+  test.each(LOOPS)(
+    'a rule invokes %s as often as its loop is due, at most once a minute, and retries for a minute',
+    (loop) => {
+      const minutes = Math.max(1, SCHEDULE_SECONDS[loop] / 60);
+      const rule = one(
+        ofType(byDefault, 'AWS::Events::Rule'),
+        ({ Properties }) => Properties.Targets[0].Id === `${loop}Schedule`,
+      );
+      expect(rule.Properties).toMatchObject({
+        ScheduleExpression: minutes === 1 ? 'rate(1 minute)' : `rate(${minutes} minutes)`,
+        State: 'ENABLED',
+      });
+      expect(rule.Properties.Targets[0].RetryPolicy).toEqual({ MaximumEventAgeInSeconds: 60, MaximumRetryAttempts: 2 });
+    },
+  );
 
   test('nothing else is on a schedule', () => {
     expect(ofType(byDefault, 'AWS::Events::Rule')).toHaveLength(LOOPS.length);
@@ -215,20 +255,24 @@ describe('ticks', () => {
       ({ Properties }) => Properties.EventSourceArn['Fn::GetAtt'][0] === QUEUES[loop],
     );
     expect(byReference(byDefault, source.Properties.FunctionName)).toBe(functionOf(byDefault, loop));
-    expect(source.Properties).toMatchObject({ BatchSize: 1, Enabled: true, ScalingConfig: { MaximumConcurrency: 10 } });
+    expect(source.Properties).toMatchObject({
+      BatchSize: 1,
+      Enabled: true,
+      ScalingConfig: { MaximumConcurrency: '10' },
+    });
   });
 
   test.each(LOOPS)(
     'the messages of %s are gone after two minutes, and hidden as long as they are worked on',
     (loop) => {
       const { Properties } = byReference(byDefault, { 'Fn::GetAtt': [QUEUES[loop], 'Arn'] });
-      expect(Properties).toMatchObject({
-        QueueName: `${STACK}-${loop}`,
+      // SQS refuses the name of a queue that was deleted less than a minute ago.
+      expect(Properties).toEqual({
         MessageRetentionPeriod: 120,
         SqsManagedSseEnabled: true,
+        VisibilityTimeout: expect.any(Number),
       });
       expect(Properties.VisibilityTimeout).toBeGreaterThanOrEqual(functionOf(byDefault, loop).Properties.Timeout);
-      expect(Properties).not.toHaveProperty('RedrivePolicy');
     },
   );
 
@@ -239,7 +283,7 @@ describe('ticks', () => {
 
   test('a parameter says how many ticks of a loop run at the same time', () => {
     for (const { Properties } of ofType(everything, 'AWS::Lambda::EventSourceMapping')) {
-      expect(Properties.ScalingConfig).toEqual({ MaximumConcurrency: 50 });
+      expect(Properties.ScalingConfig).toEqual({ MaximumConcurrency: '50' });
     }
   });
 });
@@ -314,19 +358,31 @@ describe('roles', () => {
   });
 
   test('another stage reads neither the kubeconfigs nor the table of this one', () => {
-    const roles = JSON.stringify(ofType(nothing, 'AWS::IAM::Role'));
-    expect(roles).toContain(':secret:kube-bootstrap-controller/prod/*');
-    expect(roles).not.toMatch(/kube-bootstrap-controller(-|\/)(dev|\*)/);
+    const policies = JSON.stringify(ofType(nothing, 'AWS::IAM::Role').map(({ Properties }) => Properties.Policies));
+    expect(policies).toContain(':secret:other/*');
+    expect(policies).not.toContain('kube-bootstrap-controller');
+  });
+
+  test('parameters give every role a path and a permissions boundary', () => {
+    for (const { Properties } of ofType(byDefault, 'AWS::IAM::Role')) {
+      expect(Properties).toMatchObject({ Path: '/' });
+      expect(Properties).not.toHaveProperty('PermissionsBoundary');
+    }
+    for (const { Properties } of ofType(everything, 'AWS::IAM::Role')) {
+      expect(Properties).toMatchObject({ Path: '/platform/', PermissionsBoundary: EVERYTHING.permissionsBoundaryArn });
+    }
   });
 
   test.each(NAMES)('parameters let %s reach kubeconfigs, if it needs any, and be in a network', (name) => {
     const added = granted(everything, name).filter((line) => /^-?(kms|sts|ec2):/.test(line));
     const interfaces = [
+      'AssignIpv6Addresses',
       'AssignPrivateIpAddresses',
       'CreateNetworkInterface',
       'DeleteNetworkInterface',
       'DescribeNetworkInterfaces',
       'DescribeSubnets',
+      'UnassignIpv6Addresses',
       'UnassignPrivateIpAddresses',
     ];
     const forKubeconfigs = [
@@ -341,11 +397,11 @@ describe('roles', () => {
     ]);
   });
 
-  test('secrets are those whose names begin as a parameter says', () => {
+  test('secrets are those of the prefix and the region that parameters set', () => {
     expect(granted(everything, 'deregister')).toEqual(
       expect.arrayContaining([
-        'secretsmanager:GetSecretValue on arn:aws:secretsmanager:HERE:secret:clusters/*',
-        'ssm:GetParameter on arn:aws:ssm:HERE:parameter/clusters/*',
+        'secretsmanager:GetSecretValue on arn:aws:secretsmanager:eu-north-1:ACCOUNT:secret:clusters/*',
+        'ssm:GetParameter on arn:aws:ssm:eu-north-1:ACCOUNT:parameter/clusters/*',
       ]),
     );
   });
@@ -386,7 +442,7 @@ describe('the table', () => {
     for (const name of NAMES) {
       expect(functionOf(everything, name).Properties.Environment.Variables.TABLE_NAME).toBe('my-table');
       const tables = granted(everything, name).filter((line) => line.startsWith('dynamodb:'));
-      expect(tables.every((line) => line.endsWith(' on arn:aws:dynamodb:HERE:table/my-table'))).toBe(true);
+      expect(tables.every((line) => line.endsWith(' on arn:aws:dynamodb:REGION:ACCOUNT:table/my-table'))).toBe(true);
     }
   });
 });
@@ -395,35 +451,32 @@ test('functions are in a network only when parameters name one', () => {
   for (const name of NAMES) {
     expect(functionOf(byDefault, name).Properties).not.toHaveProperty('VpcConfig');
     expect(functionOf(everything, name).Properties.VpcConfig).toEqual({
-      SubnetIds: { 'Fn::Split': [',', 'subnet-1,subnet-2'] },
-      SecurityGroupIds: { 'Fn::Split': [',', 'sg-1'] },
+      SubnetIds: ['subnet-1', 'subnet-2'],
+      SecurityGroupIds: ['sg-1'],
+      Ipv6AllowedForDualStack: 'true',
     });
   }
 });
 
 describe('alarms and dashboard', () => {
-  test('are there by default, and tell nobody', () => {
-    expect(ofType(byDefault, 'AWS::CloudWatch::Dashboard')).toHaveLength(1);
-    for (const { Properties } of ofType(byDefault, 'AWS::CloudWatch::Alarm')) {
-      expect(Properties).toMatchObject({ AlarmActions: [], OKActions: [] });
-    }
-  });
+  const actions = (template: Template) => {
+    const all = [...ofType(template, 'AWS::CloudWatch::Alarm'), ...ofType(template, 'AWS::CloudWatch::CompositeAlarm')];
+    return all.map(({ Properties }) => Properties.AlarmActions).filter((list) => list !== undefined);
+  };
 
-  test('tell the topic that a parameter names', () => {
-    for (const { Properties } of ofType(everything, 'AWS::CloudWatch::Alarm')) {
-      expect(Properties).toMatchObject({
-        AlarmActions: [EVERYTHING.alarmTopicArn],
-        OKActions: [EVERYTHING.alarmTopicArn],
-      });
-    }
+  test('exist by default without a notification, and notify the topic that a parameter names', () => {
+    expect(ofType(byDefault, 'AWS::CloudWatch::Dashboard')).toHaveLength(1);
+    expect(actions(byDefault).length).toBeGreaterThan(10);
+    for (const list of actions(byDefault)) expect(list).toEqual([]);
+    for (const list of actions(everything)) expect(list).toEqual([EVERYTHING.alarmTopicArn]);
   });
 
   test('the dashboard shows every alarm', () => {
     const [dashboard] = ofType(byDefault, 'AWS::CloudWatch::Dashboard');
-    const [{ properties }] = JSON.parse(dashboard?.Properties.DashboardBody['Fn::Sub']).widgets;
+    const [{ properties }] = JSON.parse(dashboard?.Properties.DashboardBody).widgets;
     const shown = properties.alarms.map((arn: string) => arn.split(':alarm:')[1]);
-    const alarms = ofType(byDefault, 'AWS::CloudWatch::Alarm').map(({ Properties }) => Properties.AlarmName);
-    expect(shown.sort()).toEqual(alarms.sort());
+    const alarms = Object.values(byDefault.Resources).filter(({ Type }) => /::(Composite)?Alarm$/.test(Type));
+    expect(shown.sort()).toEqual(alarms.map(({ Properties }) => Properties.AlarmName).sort());
   });
 
   test('are left out when parameters say so', () => {
@@ -432,11 +485,139 @@ describe('alarms and dashboard', () => {
   });
 });
 
-test.each(['byDefault', 'everything', 'nothing'])(
-  'no condition is left for CloudFormation to work out: %s',
-  (which) => {
-    const template = { byDefault, everything, nothing }[which];
-    expect(template).not.toHaveProperty('Conditions');
-    expect(JSON.stringify(template)).not.toMatch(/Fn::If|AWS::NoValue/);
-  },
-);
+describe('the outputs', () => {
+  test('say what to do next', () => {
+    const values = Object.fromEntries(Object.entries(withAdmission.Outputs).map(([name, { Value }]) => [name, Value]));
+    expect(values).toMatchObject({
+      TableName: STACK,
+      StatusCommand: `npx kbctl status --table ${STACK}`,
+      DashboardUrl: expect.stringContaining(`#dashboards/dashboard/${STACK}`),
+      AdmissionUrl: { 'Fn::GetAtt': ['AdmissionUrl', 'FunctionUrl'] },
+    });
+  });
+
+  test('name nothing that the stack does not have', () => {
+    expect(nothing.Outputs).not.toHaveProperty('DashboardUrl');
+    expect(nothing.Outputs).not.toHaveProperty('AdmissionUrl');
+  });
+});
+
+describe('the admission function', () => {
+  const ofAdmission = ({ Resources }: Template) =>
+    Object.fromEntries(Object.entries(Resources).filter(([id]) => id.startsWith('Admission')));
+  const apiGateway = (parameters: object) =>
+    resolved({ ...WITH_ADMISSION, admissionEndpoint: 'apiGateway', ...parameters });
+
+  test('is not there by default, nor is anything of it', () => {
+    expect(ofAdmission(byDefault)).toEqual({});
+    expect(JSON.stringify(byDefault.Resources)).not.toContain('-admission');
+  });
+
+  test('has a URL that AWS lets everyone call, in both of the ways that it asks for', () => {
+    const { AdmissionUrl: url, ...rest } = ofAdmission(withAdmission);
+    expect(url?.Properties).toMatchObject({ AuthType: 'NONE' });
+    expect(url?.Properties).not.toHaveProperty('Cors');
+    const permissions = Object.values(rest).filter(({ Type }) => Type === 'AWS::Lambda::Permission');
+    expect(permissions.map(({ Properties }) => Properties)).toEqual([
+      expect.objectContaining({ Action: 'lambda:InvokeFunctionUrl', Principal: '*', FunctionUrlAuthType: 'NONE' }),
+      expect.objectContaining({ Action: 'lambda:InvokeFunction', Principal: '*', InvokedViaFunctionUrl: true }),
+    ]);
+    expect(ofType(withAdmission, 'AWS::ApiGateway::RestApi')).toEqual([]);
+  });
+
+  test('has an API instead where a region has no function URLs', () => {
+    const template = apiGateway({});
+    expect(ofType(template, 'AWS::Lambda::Url')).toEqual([]);
+    const [api] = ofType(template, 'AWS::ApiGateway::RestApi');
+    expect(api?.Properties).toMatchObject({ EndpointConfiguration: { Types: ['REGIONAL'] } });
+    expect(api?.Properties).not.toHaveProperty('Policy');
+    expect(template.Outputs['AdmissionUrl']?.Value).toEqual({
+      'Fn::Sub': 'https://${AdmissionApi}.execute-api.REGION.amazonaws.com/admission/',
+    });
+    expect(Object.keys(ofAdmission(template))).toContain('AdmissionApiFailingAlarm');
+    expect(Object.keys(ofAdmission(template))).not.toContain('AdmissionUrlFailingAlarm');
+  });
+
+  test('has an API that only VPC endpoints reach, where a parameter names them', () => {
+    const [api] = ofType(apiGateway({ admissionVpcEndpointIds: 'vpce-1,vpce-2' }), 'AWS::ApiGateway::RestApi');
+    expect(api?.Properties).toMatchObject({
+      EndpointConfiguration: { Types: ['PRIVATE'], VpcEndpointIds: ['vpce-1', 'vpce-2'] },
+      Policy: { Statement: [{ Condition: { StringEquals: { 'aws:SourceVpce': ['vpce-1', 'vpce-2'] } } }] },
+    });
+  });
+
+  test('is set by parameters, and reserves no concurrency unless one says so', () => {
+    const { Properties } = functionOf(withAdmission, 'admission');
+    expect(Properties.ReservedConcurrentExecutions).toBe('20');
+    expect(Properties.Environment.Variables).toMatchObject({
+      ADMISSION_ON_FAILURE: 'allow',
+      ADMISSION_DEADLINE_SECONDS: '5',
+      ADMISSION_TOKEN_STORE: 'ssm',
+      SECRETS_PREFIX: 'clusters/',
+    });
+    expect(functionOf(resolved({ admission: 'on' }), 'admission').Properties).not.toHaveProperty(
+      'ReservedConcurrentExecutions',
+    );
+  });
+
+  test('may log, read and write the table, and read the tokens of clusters, and nothing else', () => {
+    expect(granted(withAdmission, 'admission')).toEqual(
+      [
+        ...logsOf('admission'),
+        ...tableActions('GetItem', 'PutItem'),
+        'secretsmanager:GetSecretValue on arn:aws:secretsmanager:REGION:ACCOUNT:secret:clusters/admission/*',
+        'ssm:GetParameter on arn:aws:ssm:REGION:ACCOUNT:parameter/clusters/admission/*',
+      ].sort(),
+    );
+    expect(mayWrite(withAdmission, 'admission', 'prod', 'PutItem')).toBe(true);
+    expect(mayWrite(withAdmission, 'admission', '#clusters', 'PutItem')).toBe(false);
+  });
+});
+
+test('the key of the table is used by every function, and only through DynamoDB', () => {
+  const template = resolved({ tableKeyArn: EVERYTHING.kmsKeyArn, admission: 'on' });
+  const [table] = ofType(template, 'AWS::DynamoDB::Table');
+  expect(table?.Properties.SSESpecification).toMatchObject({ KMSMasterKeyId: EVERYTHING.kmsKeyArn });
+  for (const name of HANDLERS) {
+    const { Policies } = byReference(template, functionOf(template, name).Properties.Role).Properties;
+    const statements = Policies.flatMap((policy: Resource['Properties']) => policy.PolicyDocument.Statement);
+    expect(statements).toContainEqual(
+      expect.objectContaining({
+        Action: expect.arrayContaining(['kms:Decrypt']),
+        Condition: { StringEquals: { 'kms:ViaService': 'dynamodb.REGION.amazonaws.com' } },
+      }),
+    );
+  }
+});
+
+test('no rule, condition or name is left that CloudFormation does not know', () => {
+  for (const template of [byDefault, everything, nothing, withAdmission]) {
+    expect(JSON.stringify(template.Resources)).not.toMatch(/Fn::If|AWS::NoValue|"Condition":"/);
+  }
+});
+
+test('the packages hold the cluster file, the library in the layer alone, and nothing of this machine', () => {
+  const { allocator, ...functions } = Object.fromEntries(
+    [...packaged.archives].map(([name, zip]) => [name, readZip(zip)]),
+  );
+  for (const zip of packaged.archives.values()) expect(unreadableIn(zip)).toEqual([]);
+  expect([...(allocator?.keys() ?? [])].sort()).toEqual(['nodejs/allocator.mjs', 'nodejs/allocator.mjs.map']);
+  for (const [name, files] of Object.entries(functions)) {
+    const bundle = `functions/${name}.mjs`;
+    expect([...files.keys()].sort()).toEqual(['demo.yml', bundle, `${bundle}.map`].sort());
+    expect(files.get('demo.yml')?.toString()).toBe(CLUSTER);
+    const { sources } = JSON.parse(files.get(`${bundle}.map`)?.toString() ?? '');
+    expect(sources.filter((source: string) => source.includes('lib/allocator/'))).toEqual([]);
+    expect(files.get(bundle)?.toString()).toContain('/opt/nodejs/allocator.mjs');
+  }
+});
+
+test('nothing is packaged when anything is wrong, and every fault is listed', async () => {
+  const packaging = packageService({
+    files: { 'demo.yml': 'name: Demo\n' },
+    parameters: { alarms: 'perhaps', clusterFile: 'demo.yml' },
+  });
+  await expect(packaging).rejects.toMatchObject({
+    stdout: expect.stringMatching(/parameters: 1 fault\n[\s\S]*alarms[\s\S]*demo\.yml: \d faults\n[\s\S]*name/),
+  });
+}, 60_000);

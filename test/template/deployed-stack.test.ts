@@ -1,6 +1,6 @@
 import { CreateTableCommand, type DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { isLeftBehind, type StackProvider } from '../../deploy/left-behind-table.ts';
+import { isLeftBehind, type StackProvider } from '../../deploy/deployed-stack.ts';
 import { createTable } from '../../lib/table/dynamodb-client.ts';
 import { startTableServer, type TableServer } from '../../local/table-server.ts';
 import { testDynamoClient } from '../support/test-dynamo-client.ts';

@@ -1,0 +1,50 @@
+/** A value of a CloudFormation template. */
+export type Value = string | number | boolean | null | readonly Value[] | { readonly [name: string]: Value };
+export type Fields = { readonly [name: string]: Value };
+
+export interface Resource {
+  readonly Type: string;
+  readonly Condition?: string;
+  readonly DependsOn?: string | readonly string[];
+  readonly DeletionPolicy?: string;
+  readonly UpdateReplacePolicy?: string;
+  readonly Properties: Fields;
+}
+export type Resources = Readonly<Record<string, Resource>>;
+
+const NO_VALUE = { Ref: 'AWS::NoValue' } as const satisfies Fields;
+/** The name of the stack, which begins the name of everything that it makes. */
+export const STACK = { Ref: 'AWS::StackName' } as const satisfies Fields;
+
+export function ref(name: string): Fields {
+  return { Ref: name };
+}
+
+export function attribute(resource: string, name: string): Fields {
+  return { 'Fn::GetAtt': [resource, name] };
+}
+
+/** @param text with `${Name}` for a parameter, a resource, a pseudo parameter or one of `variables`. */
+export function substitute(text: string, variables?: Fields): Fields {
+  return { 'Fn::Sub': variables === undefined ? text : [text, variables] };
+}
+
+export function whether(condition: string, then: Value, otherwise: Value = NO_VALUE): Fields {
+  return { 'Fn::If': [condition, then, otherwise] };
+}
+
+/** The ARN of a resource in the stack's own account and region. */
+export function ownArn(service: string, resource: string, variables?: Fields): Fields {
+  return substitute(`arn:\${AWS::Partition}:${service}:\${AWS::Region}:\${AWS::AccountId}:${resource}`, variables);
+}
+
+/** The logical id that osls derives from the name of a function: `cluster-ip-repair` is `ClusterDashipDashrepair`. */
+export function logicalId(functionName: string): string {
+  const id = functionName.replaceAll('-', 'Dash');
+  return id.slice(0, 1).toUpperCase() + id.slice(1);
+}
+
+/** `cluster-ip-repair` as `ClusterIpRepair`. */
+export function pascalCase(name: string): string {
+  return name.replace(/(^|-)(\w)/g, (_, _dash, letter: string) => letter.toUpperCase());
+}

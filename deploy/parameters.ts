@@ -1,0 +1,371 @@
+import type { Fields } from './cloudformation.ts';
+
+/** A parameter of a deployment. All but those that only `npm run deploy` knows are parameters of the template. */
+interface Parameter {
+  readonly default: string;
+  /** The whole value, as a regular expression of JavaScript and of CloudFormation. */
+  readonly pattern: string;
+  /** What a value must be, as an imperative. */
+  readonly fix: string;
+  readonly description: string;
+  /** To lose it would be an outage or an exposure: a deployment that does not name it may not reset it. */
+  readonly isKept?: true;
+  /** Only of `npm run deploy`: with the template, CloudFormation's own options do the same. */
+  readonly isOfToolAlone?: true;
+}
+
+const FLAG = { pattern: '^(true|false)$', fix: 'write true or false' };
+const LOG_RETENTION_DAYS = '1|3|5|7|14|30|60|90|120|150|180|365|400|545|731|1096|1827|2192|2557|2922|3288|3653';
+
+export const PARAMETERS = {
+  table: {
+    default: '',
+    pattern: '^([a-zA-Z0-9_.-]{3,255})?$',
+    fix: 'write the name of an existing table, not its ARN, or leave it out',
+    description: 'An existing table to use unchanged. Empty: the stack creates a table of its own name.',
+    isKept: true,
+  },
+  vpcSubnetIds: idsOf('subnet', 'Private subnets of the functions, with commas. Empty: no VPC.'),
+  vpcSecurityGroupIds: idsOf('sg', 'Security groups of the functions, with commas. Needed with vpcSubnetIds.'),
+  vpcIpv6: {
+    default: 'false',
+    ...FLAG,
+    description: 'Outbound IPv6 from the subnets, which must be dual-stack.',
+    isKept: true,
+  },
+  alarms: { default: 'true', ...FLAG, description: 'Create the alarms of docs/runbook.md.' },
+  alarmTopicArn: arnOf('sns', 'The SNS topic that alarms notify.'),
+  dashboard: { default: 'true', ...FLAG, description: 'Create the CloudWatch dashboard.' },
+  runbook: {
+    default: 'docs/runbook.md',
+    pattern: '^\\S+$',
+    fix: 'write the address of the page docs/runbook.md',
+    description: 'The URL of your copy of docs/runbook.md, to which each alarm links.',
+  },
+  logRetentionDays: {
+    default: '30',
+    pattern: `^(${LOG_RETENTION_DAYS})$`,
+    fix: `write a number of days that CloudWatch Logs accepts: ${LOG_RETENTION_DAYS.replaceAll('|', ', ')}`,
+    description: 'How long log lines are kept, in days.',
+  },
+  logLevel: {
+    default: 'INFO',
+    pattern: '^(DEBUG|INFO|WARN|ERROR)$',
+    fix: 'write DEBUG, INFO, WARN or ERROR',
+    description: 'The least severe log lines that are written.',
+  },
+  logsKeyArn: arnOf('kms', 'The KMS key that encrypts the log groups. Its policy must allow CloudWatch Logs.'),
+  clusterDimension: {
+    default: 'false',
+    ...FLAG,
+    description: 'Metrics also carry the cluster: about twenty series per cluster, which cost money.',
+  },
+  loopMemory: memoryOf('256', 'the loops that are due every minute, and the functions that are invoked by hand'),
+  repairMemory: memoryOf('512', 'the repair loops'),
+  secretsPrefix: {
+    default: '',
+    pattern: '^([a-zA-Z0-9_.-][a-zA-Z0-9_/.-]*)?$',
+    fix: 'write the prefix of the names of secrets, such as kube-bootstrap-controller/prod/, without a "/" before it',
+    description: 'Prefix of the secrets and parameters that hold kubeconfigs. Empty: the name of the stack and "/".',
+    isKept: true,
+  },
+  secretsRegion: {
+    default: '',
+    pattern: '^([*]|[a-z]{2}(-[a-z]+)+-[0-9])?$',
+    fix: 'write a region, such as eu-west-1, * for all regions, or leave it out',
+    description: 'The region of those secrets, if it is another one. A kubeconfig then names its secret by ARN.',
+    isKept: true,
+  },
+  kmsKeyArn: arnOf('kms', 'The KMS key that encrypts those secrets.'),
+  assumableRoleArns: {
+    default: '',
+    pattern: '^(arn:[a-zA-Z0-9-]+:iam::[0-9]{12}:role/[^,\\s]+(,arn:[a-zA-Z0-9-]+:iam::[0-9]{12}:role/[^,\\s]+)*)?$',
+    fix: 'write ARNs of roles, with commas and no spaces, or leave it out',
+    description: 'Roles that may be assumed to read kubeconfigs in other accounts.',
+    isKept: true,
+  },
+  externalId: {
+    default: '',
+    pattern: '^([a-zA-Z0-9_+=,.@:/-]{2,1224})?$',
+    fix: 'write 2 to 1224 letters, digits or _+=,.@:/-, or leave it out',
+    description: 'The external ID that the trust policies of those roles require.',
+    isKept: true,
+  },
+  tableKeyArn: arnOf('kms', 'The KMS key that encrypts the table.'),
+  permissionsBoundaryArn: arnOf('iam', 'The permissions boundary of every role.'),
+  rolePath: {
+    default: '/',
+    pattern: '^/([!-~]+/)?$',
+    fix: 'write a path that begins and ends with "/"',
+    description: 'The IAM path of every role.',
+    isKept: true,
+  },
+  tickConcurrency: {
+    default: '10',
+    pattern: '^([2-9]|[1-9][0-9]|[1-9][0-9][0-9]|1000)$',
+    fix: 'write a number from 2 to 1000',
+    description: 'Ticks of one loop at the same time: raise it for thousands of clusters.',
+  },
+  clustersPerTick: {
+    default: '16',
+    pattern: '^([1-9]|1[0-6])$',
+    fix: 'write a number from 1 to 16',
+    description: 'Clusters that share a message and a process. 1 for tenants that may be hostile.',
+  },
+  clusterFile: {
+    default: '',
+    pattern: '^([a-zA-Z0-9_-][a-zA-Z0-9_./-]*)?$',
+    fix: 'write the path of a cluster spec below the folder of serverless.yml, such as cluster.yml, or leave it out',
+    description: 'The cluster spec that is packaged and registered. Empty: register clusters with kbctl.',
+    isKept: true,
+  },
+  admission: {
+    default: 'off',
+    pattern: '^(on|off)$',
+    fix: 'write on or off',
+    description: 'The admission webhook, which allocates addresses for Services (docs/admission.md).',
+    isKept: true,
+  },
+  admissionEndpoint: {
+    default: 'functionUrl',
+    pattern: '^(functionUrl|apiGateway)$',
+    fix: 'write functionUrl or apiGateway',
+    description:
+      'How API servers reach the webhook. Some regions have no function URLs, and PrivateLink needs apiGateway.',
+    isKept: true,
+  },
+  admissionVpcEndpointIds: {
+    ...idsOf('vpce', 'VPC endpoints for execute-api, with commas: the API of apiGateway is then private.'),
+  },
+  admissionOnFailure: {
+    default: 'refuse',
+    pattern: '^(refuse|allow)$',
+    fix: 'write refuse or allow',
+    description: 'What happens to a Service when the table can give nothing.',
+  },
+  admissionDeadlineSeconds: {
+    default: '8',
+    pattern: '^([1-9]|1[0-9]|2[0-8])$',
+    fix: 'write a number of seconds from 1 to 28',
+    description: 'Below the timeoutSeconds of deploy/admission-webhook.yaml.',
+  },
+  admissionTokenStore: {
+    default: 'secretsManager',
+    pattern: '^(secretsManager|ssm)$',
+    fix: 'write secretsManager or ssm',
+    description: 'Where the tokens of the webhook are stored.',
+  },
+  admissionConcurrency: {
+    default: 'none',
+    pattern: '^(none|[1-9][0-9]{0,3})$',
+    fix: 'write a number from 1 to 9999, or none',
+    description: 'Reserved concurrency of the webhook. It needs an account limit of 100 more than the number.',
+  },
+  tags: {
+    default: '',
+    pattern: '^([^=,]+=[^,]*(,[^=,]+=[^,]*)*)?$',
+    fix: 'write name=value, with commas between',
+    description: 'Tags of the stack and of everything in it.',
+    isOfToolAlone: true,
+  },
+  deploymentBucket: {
+    default: '',
+    pattern: '^([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])?$',
+    fix: 'write the name of an existing bucket, or leave it out',
+    description: 'The bucket for the packages. Empty: the stack creates one.',
+    isOfToolAlone: true,
+  },
+  deploymentRoleArn: { ...arnOf('iam', 'The role that CloudFormation assumes.'), isOfToolAlone: true },
+  rollbackMinutes: {
+    default: '0',
+    pattern: '^([0-9]|[1-9][0-9]|1[0-7][0-9]|180)$',
+    fix: 'write a number of minutes from 0 to 180',
+    description:
+      'How long CloudFormation watches the alarms after an update, and rolls it back if one fires. 0: it does not.',
+    isOfToolAlone: true,
+  },
+} as const satisfies Readonly<Record<string, Parameter>>;
+
+export type ParameterName = keyof typeof PARAMETERS;
+
+function idsOf(kind: string, description: string) {
+  return {
+    default: '',
+    pattern: `^(${kind}-[a-zA-Z0-9]+(,${kind}-[a-zA-Z0-9]+)*)?$`,
+    fix: `write ids with commas and no spaces: ${kind}-1111,${kind}-2222`,
+    description,
+    isKept: true,
+  } as const;
+}
+
+function arnOf(service: string, description: string) {
+  return {
+    default: '',
+    pattern: `^(arn:[a-zA-Z0-9-]+:${service}:.+)?$`,
+    fix: `write an ARN, which begins with arn:aws:${service}:, or leave it out`,
+    description,
+    isKept: true,
+  } as const;
+}
+
+function memoryOf(megabytes: string, functions: string) {
+  return {
+    default: megabytes,
+    pattern: '^(12[89]|1[3-9][0-9]|[2-9][0-9]{2}|[1-9][0-9]{3}|10[01][0-9]{2}|102[0-3][0-9]|10240)$',
+    fix: 'write a number of MB from 128 to 10240',
+    description: `Memory of ${functions}, in MB.`,
+  } as const;
+}
+
+const entries = Object.entries<Parameter>(PARAMETERS);
+
+/** The name in the template. A table is a resource there, so the parameter that names one has another name. */
+export function templateName(name: string): string {
+  return name === 'table' ? 'TableName' : name.slice(0, 1).toUpperCase() + name.slice(1);
+}
+
+/** The section `Parameters` of the template. */
+export function templateParameters(): Fields {
+  return Object.fromEntries(
+    entries
+      .filter(([, { isOfToolAlone }]) => !isOfToolAlone)
+      .map(([name, { default: value, pattern, fix, description }]) => [
+        templateName(name),
+        {
+          Type: 'String',
+          Default: value,
+          AllowedPattern: pattern,
+          ConstraintDescription: `${fix}.`,
+          Description: description,
+        },
+      ]),
+  );
+}
+
+export interface Deployment {
+  /** Every parameter, and what else was set. */
+  readonly values: Readonly<Record<string, string>>;
+  /** Those that the command line or the block of the stage sets. */
+  readonly requested: ReadonlySet<string>;
+}
+
+type Block = Readonly<Record<string, string | number | boolean | null>>;
+
+/** Merges `name=value` of the command line over the block of the stage, that over the block `default`, and the defaults. */
+export function parametersInForce(
+  blocks: Readonly<Record<string, Block>>,
+  stage: string,
+  fromCommandLine: readonly string[] = [],
+): Deployment {
+  const pairs = fromCommandLine.map((pair): [string, string] => {
+    const at = pair.indexOf('=');
+    return [pair.slice(0, at), pair.slice(at + 1)];
+  });
+  const requested = { ...setIn(blocks['default']), ...setIn(blocks[stage]), ...Object.fromEntries(pairs) };
+  const defaults = Object.fromEntries(entries.map(([name, { default: value }]) => [name, value]));
+  const ofStage = { secretsPrefix: `kube-bootstrap-controller/${stage}/` };
+  return { values: { ...defaults, ...ofStage, ...requested }, requested: new Set(Object.keys(requested)) };
+}
+
+function setIn(block: Block = {}): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(block).flatMap(([name, value]) => (value === null ? [] : [[name, String(value)]])),
+  );
+}
+
+/** The longest name of a function has 45 letters and digits beside the stage, and Lambda takes 64. */
+const STAGE = /^[a-zA-Z][a-zA-Z0-9-]{0,18}$/;
+
+/** Returns all faults, a line each; `undefined` when there is none. */
+export function parameterFaults(values: Deployment['values'], stage: string): string | undefined {
+  const faults = Object.entries(values).flatMap(([name, value]) => faultOf(name, value));
+  if (!STAGE.test(stage)) {
+    faults.push(
+      `stage: is "${stage}"; write at most 19 letters, digits and hyphens, as names of functions have at most 64`,
+    );
+  }
+  if (
+    (values['vpcSubnetIds'] ?? '') === ''
+      ? (values['vpcSecurityGroupIds'] ?? '') !== ''
+      : !values['vpcSecurityGroupIds']
+  ) {
+    faults.push('vpcSubnetIds, vpcSecurityGroupIds: one is set without the other; write both, or neither');
+  }
+  if (faults.length === 0) return undefined;
+  const title = `parameters: ${faults.length} ${faults.length === 1 ? 'fault' : 'faults'}`;
+  return [title, ...faults.map((line) => `  ${line}`)].join('\n');
+}
+
+function faultOf(name: string, value: string): string[] {
+  const parameter = Object.hasOwn(PARAMETERS, name) ? PARAMETERS[name as ParameterName] : undefined;
+  if (parameter === undefined) return [`${name}: is not a parameter; there are ${Object.keys(PARAMETERS).join(', ')}`];
+  return new RegExp(parameter.pattern).test(value) ? [] : [`${name}: is ${JSON.stringify(value)}; ${parameter.fix}`];
+}
+
+/** By their names in the template. */
+export type StackParameters = Readonly<Record<string, string>>;
+
+export function stackParameters(values: Deployment['values']): StackParameters {
+  return Object.fromEntries(
+    entries.filter(([, { isOfToolAlone }]) => !isOfToolAlone).map(([name]) => [templateName(name), values[name] ?? '']),
+  );
+}
+
+/** What the options of a deployment are, beside its parameters. */
+export interface DeploymentOptions {
+  readonly stack: string;
+  /** Options and parameters as they were given: `--stage prod --param alarms=false`. */
+  readonly given: readonly string[];
+}
+
+/**
+ * Returns why a deployment must not go on: it resets a parameter that it does not name, which the stack was deployed
+ * with; and the command that keeps it. `undefined` when it resets none.
+ */
+export function resetParameters(
+  deployed: StackParameters,
+  { values, requested }: Deployment,
+  { stack, given }: DeploymentOptions,
+): string | undefined {
+  const reset = entries.flatMap(([name, { isKept }]) => {
+    const before = deployed[templateName(name)];
+    const changes = before !== undefined && before !== values[name];
+    return isKept && changes && !requested.has(name) ? [{ name, before, after: values[name] ?? '' }] : [];
+  });
+  if (reset.length === 0) return undefined;
+  const kept = reset.map(({ name, before }) => `--param ${quoted(`${name}=${before}`)}`);
+  return [
+    `The stack ${stack} was deployed with parameters that this deployment does not name and would reset:`,
+    ...reset.map(({ name, before, after }) => `  ${name}: ${before || '(empty)'} -> ${after || '(empty)'}`),
+    'To keep them, run this command, or write them under "params" in serverless.yml:',
+    `  npm run deploy -- ${[...given, ...kept].join(' ')}`,
+    `To change one, name it with its new value: --param ${reset[0]?.name}=${reset[0]?.after}`,
+  ].join('\n');
+}
+
+function quoted(word: string): string {
+  return /^[\w./:=,@+-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
+}
+
+/** docs/parameters.md, which `npm run docs` writes. */
+export function parametersPage(): string {
+  const rows = entries.map(([name, { default: value, description, isKept, isOfToolAlone }]) => {
+    const inTemplate = isOfToolAlone ? '–' : `\`${templateName(name)}\``;
+    const shown = name === 'secretsPrefix' ? '`kube-bootstrap-controller/<stage>/`' : value && `\`${value}\``;
+    return `| \`${name}\` | ${inTemplate} | ${shown} | ${isKept ? 'yes' : ''} | ${description} |`;
+  });
+  return `# Parameters
+
+Written by \`npm run docs\` from \`deploy/parameters.ts\`.
+
+Set a parameter with \`npm run deploy -- --param name=value\`, under \`params\` in \`serverless.yml\` (in \`default\` or in a block
+named as the stage), or, in the template of a release, with \`--parameter-overrides Name=value\`. All are checked before anything changes.
+
+A deployment that does not name a *kept* parameter, which the stack was deployed with, is refused; the message has the command that keeps
+it. \`aws cloudformation deploy\` keeps all parameters by itself.
+
+| parameter | in the template | default | kept | meaning |
+| --- | --- | --- | --- | --- |
+${rows.join('\n')}
+`;
+}

@@ -1,0 +1,177 @@
+import { LOOPS, type Loop } from '../lib/cluster/cluster-spec.ts';
+import {
+  attribute,
+  type Fields,
+  ownArn,
+  pascalCase,
+  type Resource,
+  type Resources,
+  ref,
+  substitute,
+  type Value,
+  whether,
+} from './cloudformation.ts';
+import { queueOf } from './loops.ts';
+import { TABLE_ARN, TABLE_KEY_STATEMENT } from './table.ts';
+
+/** What the secrets and parameters of a stack are called, and where they are. */
+const SECRETS = {
+  Prefix: whether('HasSecretsPrefix', ref('SecretsPrefix'), substitute('${AWS::StackName}/')),
+  Region: whether('HasSecretsRegion', ref('SecretsRegion'), ref('AWS::Region')),
+};
+export const SECRETS_PREFIX = SECRETS.Prefix;
+
+function secretArns(suffix: string): Value[] {
+  const arn = (service: string, kind: string) =>
+    substitute(`arn:\${AWS::Partition}:${service}:\${Region}:\${AWS::AccountId}:${kind}\${Prefix}${suffix}`, SECRETS);
+  return [arn('secretsmanager', 'secret:'), arn('ssm', 'parameter/')];
+}
+
+function policy(name: string, ...statements: readonly Value[]): Fields {
+  return { PolicyName: name, PolicyDocument: { Version: '2012-10-17', Statement: statements } };
+}
+
+function allow(actions: readonly string[], resources: Value, condition?: Value): Fields {
+  return {
+    Effect: 'Allow',
+    Action: actions,
+    Resource: resources,
+    ...(condition !== undefined && { Condition: condition }),
+  };
+}
+
+/** Without the second operator, the first would be met by an invocation that names no partition. */
+function partitions(operator: string, pattern: string): Fields {
+  return {
+    [`ForAllValues:${operator}`]: { 'dynamodb:LeadingKeys': pattern },
+    Null: { 'dynamodb:LeadingKeys': 'false' },
+  };
+}
+const OF_CLUSTERS = partitions('StringNotLike', '#*');
+
+const READ = ['dynamodb:GetItem', 'dynamodb:Query'];
+const TABLE_OF_LOOP = policy('table', allow(['dynamodb:GetItem', 'dynamodb:PutItem', 'dynamodb:Query'], [TABLE_ARN]));
+/** Callers choose the cluster and what is written, but never a registration (#clusters). */
+const TABLE_OF_CLUSTER = policy(
+  'table',
+  allow(READ, [TABLE_ARN]),
+  allow(['dynamodb:PutItem'], [TABLE_ARN], OF_CLUSTERS),
+);
+
+/** The tokens of the webhook have the same prefix, and no loop needs them. */
+const KUBECONFIGS = policy(
+  'kubeconfigs',
+  allow(['secretsmanager:GetSecretValue'], secretArns('*').slice(0, 1)),
+  allow(['ssm:GetParameter'], secretArns('*').slice(1)),
+  {
+    Effect: 'Deny',
+    Action: ['secretsmanager:GetSecretValue', 'ssm:GetParameter'],
+    Resource: secretArns('admission/*'),
+  },
+);
+const KMS_KEY = whether('UsesKmsKey', policy('kms-key', allow(['kms:Decrypt'], [ref('KmsKeyArn')])));
+const OTHER_ACCOUNTS = whether(
+  'AssumesRoles',
+  policy('other-accounts', allow(['sts:AssumeRole'], { 'Fn::Split': [',', ref('AssumableRoleArns')] })),
+);
+const TO_KUBECONFIGS = [KUBECONFIGS, KMS_KEY, OTHER_ACCOUNTS];
+
+const INTERFACES = [
+  'ec2:AssignIpv6Addresses',
+  'ec2:AssignPrivateIpAddresses',
+  'ec2:CreateNetworkInterface',
+  'ec2:DeleteNetworkInterface',
+  'ec2:DescribeNetworkInterfaces',
+  'ec2:DescribeSubnets',
+  'ec2:UnassignIpv6Addresses',
+  'ec2:UnassignPrivateIpAddresses',
+];
+/** Lambda creates the interfaces in the name of the function, whose own code may not. */
+const NETWORK = whether(
+  'UsesVpc',
+  policy('network', allow(INTERFACES, ['*']), {
+    Effect: 'Deny',
+    Action: INTERFACES,
+    Resource: ['*'],
+    Condition: { ArnLike: { 'lambda:SourceFunctionArn': [ownArn('lambda', 'function:${AWS::StackName}-*')] } },
+  }),
+);
+
+/** The policies of each function beside its logs, the network and the key of the table. */
+const POLICIES: Readonly<Record<string, readonly Value[]>> = {
+  ...Object.fromEntries(LOOPS.map((loop) => [loop, [TABLE_OF_LOOP, ...TO_KUBECONFIGS, ticksOf(loop)]])),
+  'kubernetes-service': [
+    TABLE_OF_LOOP,
+    policy('deletes', allow(['dynamodb:DeleteItem'], [TABLE_ARN], OF_CLUSTERS)),
+    ...TO_KUBECONFIGS,
+    ticksOf('kubernetes-service'),
+  ],
+  deregister: [TABLE_OF_CLUSTER, ...TO_KUBECONFIGS],
+  allocate: [TABLE_OF_CLUSTER],
+  doctor: [
+    // It writes only the item with which it tests the table.
+    policy(
+      'table',
+      allow(READ, [TABLE_ARN]),
+      allow(['dynamodb:PutItem', 'dynamodb:DeleteItem'], [TABLE_ARN], partitions('StringEquals', '#doctor')),
+    ),
+    ...TO_KUBECONFIGS,
+    policy(
+      'ticks',
+      allow(
+        ['sqs:GetQueueAttributes'],
+        LOOPS.map((loop) => attribute(queueOf(loop), 'Arn')),
+      ),
+    ),
+  ],
+  // It reaches no cluster, and may read the tokens of clusters alone.
+  admission: [
+    policy('table', allow(['dynamodb:GetItem'], [TABLE_ARN]), allow(['dynamodb:PutItem'], [TABLE_ARN], OF_CLUSTERS)),
+    policy(
+      'tokens',
+      allow(['secretsmanager:GetSecretValue'], secretArns('admission/*').slice(0, 1)),
+      allow(['ssm:GetParameter'], secretArns('admission/*').slice(1)),
+    ),
+    KMS_KEY,
+  ],
+};
+
+function ticksOf(loop: Loop): Fields {
+  const actions = ['sqs:SendMessage', 'sqs:ReceiveMessage', 'sqs:DeleteMessage', 'sqs:GetQueueAttributes'];
+  return policy('ticks', allow(actions, [attribute(queueOf(loop), 'Arn')]));
+}
+
+function roleOf(functionName: string): string {
+  return `${pascalCase(functionName)}Role`;
+}
+
+/** One role for each function, with only its actions on only its resources. @param prefix of the names of the roles */
+export function roles(prefix: string): Resources {
+  return Object.fromEntries(
+    Object.entries(POLICIES).map(([name, policies]) => [roleOf(name), role(`${prefix}-${name}`, name, policies)]),
+  );
+}
+
+function role(roleName: string, functionName: string, policies: readonly Value[]): Resource {
+  const logs = ownArn('logs', `log-group:/aws/lambda/\${AWS::StackName}-${functionName}:*`);
+  return {
+    Type: 'AWS::IAM::Role',
+    ...(functionName === 'admission' && { Condition: 'HasAdmission' }),
+    Properties: {
+      // "serverless deploy function" finds a role by its name.
+      RoleName: roleName,
+      Path: ref('RolePath'),
+      PermissionsBoundary: whether('HasPermissionsBoundary', ref('PermissionsBoundaryArn')),
+      AssumeRolePolicyDocument: {
+        Version: '2012-10-17',
+        Statement: [{ Effect: 'Allow', Principal: { Service: 'lambda.amazonaws.com' }, Action: 'sts:AssumeRole' }],
+      },
+      Policies: [
+        policy('logs', allow(['logs:CreateLogStream', 'logs:PutLogEvents'], [logs])),
+        ...policies,
+        whether('UsesTableKey', policy('table-key', TABLE_KEY_STATEMENT)),
+        NETWORK,
+      ],
+    },
+  };
+}

@@ -1,0 +1,193 @@
+export type AlarmState = 'OK' | 'ALARM' | 'INSUFFICIENT_DATA';
+
+/** As CloudFormation has it, with names and references resolved. */
+export interface MetricAlarm {
+  readonly AlarmName: string;
+  readonly MetricName?: string;
+  readonly Statistic?: string;
+  readonly ExtendedStatistic?: string;
+  readonly Period?: number;
+  readonly Dimensions?: readonly { readonly Name: string; readonly Value: string }[];
+  readonly Metrics?: readonly MetricQuery[];
+  readonly EvaluationPeriods: number;
+  readonly DatapointsToAlarm: number;
+  readonly ComparisonOperator: string;
+  readonly Threshold: number;
+  readonly TreatMissingData: string;
+}
+
+interface MetricQuery {
+  readonly Id: string;
+  readonly Expression?: string;
+  readonly MetricStat?: {
+    readonly Stat: string;
+    readonly Period: number;
+    readonly Metric: Pick<MetricAlarm, 'MetricName' | 'Dimensions'>;
+  };
+}
+
+/** One value that a metric got. */
+export interface Sample {
+  readonly atMinute: number;
+  readonly metric: string;
+  /** Absent: that of an alarm without a loop. */
+  readonly loop?: string;
+  readonly value: number;
+}
+
+type Series = readonly (number | undefined)[];
+
+/**
+ * The state of an alarm in each minute, as CloudWatch evaluates it: M of N datapoints, with the rules for missing ones of
+ * https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/alarms-and-missing-data.html.
+ */
+export function statesOf(alarm: MetricAlarm, samples: readonly Sample[], minutes: number): AlarmState[] {
+  const periodMinutes = periodOf(alarm) / 60;
+  const states: AlarmState[] = [];
+  let state: AlarmState = 'INSUFFICIENT_DATA';
+  for (let minute = 0; minute < minutes; minute += 1) {
+    const known = samples.filter(({ atMinute }) => atMinute < minute);
+    // One period more, for a formula that looks at the one before.
+    const periods = Array.from({ length: alarm.EvaluationPeriods + 1 }, (_, back) => {
+      const end = minute - (alarm.EvaluationPeriods - back) * periodMinutes;
+      return known.filter(({ atMinute }) => atMinute >= end - periodMinutes && atMinute < end);
+    });
+    state = nextState(alarm, valuesOf(alarm, periods).slice(1), state);
+    states.push(state);
+  }
+  return states;
+}
+
+function periodOf({ Period, Metrics = [] }: MetricAlarm): number {
+  return Period ?? Metrics.find(({ MetricStat }) => MetricStat !== undefined)?.MetricStat?.Period ?? 60;
+}
+
+function nextState(alarm: MetricAlarm, datapoints: Series, state: AlarmState): AlarmState {
+  const { Threshold, ComparisonOperator, DatapointsToAlarm: needed, TreatMissingData } = alarm;
+  const breaches = (value: number) =>
+    ComparisonOperator === 'LessThanThreshold' ? value < Threshold : value > Threshold;
+  const known = datapoints.filter((value) => value !== undefined);
+  const missing = datapoints.length - known.length;
+  const breaching = known.filter(breaches).length;
+  switch (TreatMissingData) {
+    case 'breaching':
+      return breaching + missing >= needed ? 'ALARM' : 'OK';
+    case 'notBreaching':
+      return breaching >= needed ? 'ALARM' : 'OK';
+    case 'ignore':
+      if (breaching >= needed) return 'ALARM';
+      // Even if the missing ones breached, they would be too few.
+      return breaching + missing < needed ? 'OK' : state;
+    default:
+      throw new Error(`Missing data are treated as ${TreatMissingData}, which this does not know.`);
+  }
+}
+
+function valuesOf(alarm: MetricAlarm, periods: Sample[][]): Series {
+  const { Metrics, MetricName, Dimensions, Statistic, ExtendedStatistic = '' } = alarm;
+  if (Metrics === undefined) {
+    return periods.map((samples) => aggregate(samples, { MetricName, Dimensions }, Statistic ?? ExtendedStatistic));
+  }
+  const series = Metrics.flatMap(({ MetricStat }) =>
+    MetricStat === undefined ? [] : [periods.map((samples) => aggregate(samples, MetricStat.Metric, MetricStat.Stat))],
+  );
+  return formula(Metrics.find(({ Expression }) => Expression !== undefined)?.Expression ?? '', series);
+}
+
+function aggregate(
+  samples: readonly Sample[],
+  {
+    MetricName,
+    Dimensions = [],
+  }: { MetricName?: string | undefined; Dimensions?: MetricAlarm['Dimensions'] | undefined },
+  statistic: string,
+): number | undefined {
+  const wanted = Dimensions.find(({ Name }) => Name === 'loop')?.Value;
+  const values = samples
+    .filter(({ metric, loop }) => metric === MetricName && loop === wanted)
+    .map(({ value }) => value);
+  // A period without a sample has no datapoint, whatever the statistic.
+  if (values.length === 0) return undefined;
+  switch (statistic) {
+    case 'SampleCount':
+      return values.length;
+    case 'Sum':
+      return values.reduce((sum, value) => sum + value, 0);
+    case 'Maximum':
+    case 'p99':
+      return Math.max(...values);
+    default:
+      throw new Error(`The statistic ${statistic} is none that this knows.`);
+  }
+}
+
+/** The formulas that deploy/alarms.ts has, and no other. */
+function formula(expression: string, series: readonly Series[]): Series {
+  const first = series[0] ?? [];
+  switch (expression) {
+    case 'SUM(METRICS())':
+      return first.map((_, at) => {
+        const known = series.flatMap((values) => values[at] ?? []);
+        return known.length === 0 ? undefined : known.reduce((sum, value) => sum + value, 0);
+      });
+    case 'm1 * m2 * m3 * m4':
+      return first.map((_, at) => {
+        const known = series.flatMap((values) => values[at] ?? []);
+        return known.length < series.length ? undefined : known.reduce((product, value) => product * value, 1);
+      });
+    case 'IF(DIFF(m1) < 0, -100 * DIFF(m1) / (m1 - DIFF(m1)), 0)':
+      return first.map((value, at) => {
+        const before = first.slice(0, at).findLast((one) => one !== undefined);
+        if (value === undefined || before === undefined) return undefined;
+        return value < before ? (100 * (before - value)) / before : 0;
+      });
+    default:
+      throw new Error(`The formula ${expression} is none that this knows.`);
+  }
+}
+
+/** The states of a composite alarm, whose rule has ALARM("name"), OK("name"), AND, OR and brackets. */
+export function compositeStates(rule: string, states: ReadonlyMap<string, readonly AlarmState[]>): AlarmState[] {
+  const [first = []] = states.values();
+  return first.map((_, minute) => {
+    const is = (state: string, name: string) => {
+      const children = states.get(name);
+      if (children === undefined) throw new Error(`The rule names ${name}, which is no alarm.`);
+      return children[minute] === state;
+    };
+    return holds(tokensOf(rule), is) ? 'ALARM' : 'OK';
+  });
+}
+
+const tokensOf = (rule: string) => rule.match(/\w+\("[^"]+"\)|AND|OR|[()]/g) ?? [];
+
+/** `or` of `and`s of terms. */
+function holds(tokens: string[], is: (state: string, name: string) => boolean): boolean {
+  const term = (): boolean => {
+    const token = tokens.shift() ?? '';
+    if (token === '(') {
+      const inner = either();
+      tokens.shift();
+      return inner;
+    }
+    const [, state = '', name = ''] = /^(\w+)\("([^"]+)"\)$/.exec(token) ?? [];
+    return is(state, name);
+  };
+  const both = (): boolean => {
+    let result = term();
+    while (tokens[0] === 'AND') {
+      tokens.shift();
+      result = term() && result;
+    }
+    return result;
+  };
+  const either = (): boolean => {
+    let result = both();
+    while (tokens[0] === 'OR') {
+      tokens.shift();
+      result = both() || result;
+    }
+    return result;
+  };
+  return either();
+}

@@ -1,0 +1,100 @@
+/** As much of CloudFormation as the tests look at. */
+export interface Resource {
+  readonly Type: string;
+  readonly DeletionPolicy?: string;
+  readonly UpdateReplacePolicy?: string;
+  // biome-ignore lint/suspicious/noExplicitAny: what a property is differs from type to type
+  readonly Properties: any;
+}
+
+export interface Template {
+  readonly Parameters: Readonly<Record<string, { readonly Default?: string; readonly AllowedPattern?: string }>>;
+  readonly Resources: Readonly<Record<string, Resource>>;
+  readonly Outputs: Readonly<Record<string, { readonly Value: unknown }>>;
+}
+
+type Value = string | number | boolean | null | readonly Value[] | Fields;
+type Fields = { readonly [name: string]: Value };
+
+const NO_VALUE = Symbol('AWS::NoValue');
+const PSEUDO = {
+  'AWS::Partition': 'aws',
+  'AWS::Region': 'REGION',
+  'AWS::AccountId': 'ACCOUNT',
+  'AWS::URLSuffix': 'amazonaws.com',
+};
+
+/** What CloudFormation makes of a template with these parameters, up to what only it knows: ids and attributes. */
+export function resolveTemplate(
+  template: object,
+  parameters: Readonly<Record<string, string>> = {},
+  stackName = 'kube-bootstrap-controller-dev',
+): Template {
+  const { Parameters = {}, Conditions = {}, Rules: _, ...sections } = template as Readonly<Record<string, Fields>>;
+  const defaults = Object.entries(Parameters).map(([name, one]) => [name, (one as Fields)['Default'] ?? '']);
+  const known: Fields = { ...PSEUDO, 'AWS::StackName': stackName, ...Object.fromEntries(defaults), ...parameters };
+  for (const name of Object.keys(parameters)) {
+    if (!(name in Parameters)) throw new Error(`The template has no parameter ${name}.`);
+  }
+
+  const holds = (condition: Value): boolean => {
+    const [[name, operand] = ['', null]] = Object.entries(condition as Fields);
+    const operands = Array.isArray(operand) ? (operand as Value[]) : [operand];
+    switch (name) {
+      case 'Condition':
+        return holds(Conditions[String(operand)] ?? null);
+      case 'Fn::Equals':
+        return resolve(operands[0] ?? '') === resolve(operands[1] ?? '');
+      case 'Fn::Not':
+        return !holds(operands[0] ?? null);
+      case 'Fn::And':
+        return operands.every(holds);
+      default:
+        throw new Error(`A condition is none that is known: ${JSON.stringify(condition)}`);
+    }
+  };
+
+  const resolve = (value: Value): Value | typeof NO_VALUE => {
+    if (Array.isArray(value)) return value.map(resolve).filter((item) => item !== NO_VALUE) as Value[];
+    return typeof value === 'object' && value !== null ? resolveFields(value as Fields) : value;
+  };
+
+  const FUNCTIONS: Readonly<Record<string, (operand: Value, whole: Fields) => Value | typeof NO_VALUE>> = {
+    Ref: (name, whole) => (name === 'AWS::NoValue' ? NO_VALUE : (known[String(name)] ?? whole)),
+    'Fn::Sub': (text) => substitute(text),
+    'Fn::Split': (operands) => String(resolve((operands as Value[])[1] ?? '')).split(','),
+    'Fn::If': (operands) => {
+      const [name, then, otherwise] = operands as [string, Value, Value];
+      return resolve(holds({ Condition: name }) ? then : otherwise);
+    },
+  };
+
+  const resolveFields = (fields: Fields): Value | typeof NO_VALUE => {
+    const [[name = '', operand = ''] = []] = Object.entries(fields);
+    const apply = FUNCTIONS[name];
+    if (apply !== undefined) return apply(operand, fields);
+    const { Condition: condition } = fields;
+    if (typeof condition === 'string' && !holds({ Condition: condition })) return NO_VALUE;
+    const { Condition: _name, ...rest } = fields;
+    return resolveEntries(typeof condition === 'string' ? rest : fields);
+  };
+
+  const substitute = (sub: Value): Value => {
+    const [text, variables = {}] = (Array.isArray(sub) ? sub : [sub]) as [string, Fields?];
+    const replaced = text.replace(/\$\{([\w:]+)\}/g, (whole, name: string) => {
+      const value = name in variables ? resolve(variables[name] ?? '') : known[name];
+      return typeof value === 'string' ? value : whole;
+    });
+    return /\$\{\w/.test(replaced) ? { 'Fn::Sub': replaced } : replaced;
+  };
+
+  const resolveEntries = (fields: Fields): Fields =>
+    Object.fromEntries(
+      Object.entries(fields).flatMap(([name, field]) => {
+        const resolved = resolve(field);
+        return resolved === NO_VALUE ? [] : [[name, resolved]];
+      }),
+    );
+
+  return { ...resolveEntries(sections), Parameters } as unknown as Template;
+}
