@@ -9,7 +9,7 @@ const arrows = {
   'lib/repair': ['lib/allocator', 'lib/cluster'],
   'lib/endpoints': ['lib/allocator', 'lib/cluster'],
   'lib/table': ['lib/allocator', 'lib/cluster'],
-  'lib/kubernetes': ['lib/allocator', 'lib/cluster'],
+  'lib/kubernetes': ['lib/allocator', 'lib/cluster', 'lib/endpoints'],
   'lib/aws': ['lib/cluster', 'lib/kubernetes'],
   'lib/telemetry': ['lib/cluster'],
   'lib/api-servers': ['lib/allocator', 'lib/cluster', 'lib/endpoints', 'lib/table', 'lib/kubernetes'],

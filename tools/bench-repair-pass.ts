@@ -47,7 +47,6 @@ for (let pass = 0; pass < Number(passes); pass += 1) {
     pause: async () => undefined,
     isSpecCurrent: async () => true,
     state: undefined,
-    wouldWrite: () => undefined,
   });
   if (errors.length > 0) throw errors[0];
   console.log(performance.now() - startedAt);

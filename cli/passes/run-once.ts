@@ -7,6 +7,7 @@ import { kubernetesService } from '../../lib/loops/kubernetes-service.ts';
 import { nodePortRebuild, nodePortRepair } from '../../lib/loops/node-port-repair.ts';
 import type { LoopDefinition } from '../../lib/loops/pass.ts';
 import { systemNamespaces } from '../../lib/loops/system-namespaces.ts';
+import { writesOf } from '../../lib/loops/writes.ts';
 import { nextStrikeAtMs } from '../../lib/repair/leaks.ts';
 import { PASS_BUDGET_MS } from '../../lib/runtime/budgets.ts';
 import type { Environment } from '../../lib/runtime/environment.ts';
@@ -58,7 +59,7 @@ function rangeKeysOf(loop: Loop): readonly RangeKey[] {
  */
 export async function runOnce(environment: Environment, request: RunOnceRequest): Promise<RanOnce> {
   const { cluster, loop, dryRun } = request;
-  const { spec, owner } = cluster;
+  const { spec } = cluster;
   const { signal, cancel } = environment.startDeadline(PASS_BUDGET_MS[loop.id]);
   try {
     const table = environment.table(signal);
@@ -73,8 +74,7 @@ export async function runOnce(environment: Environment, request: RunOnceRequest)
       startedAtMs,
       signal,
       warn: (text) => log('warn', text, { cluster: spec.name }),
-      // As the passes of any stack but the owner, which write nothing at all.
-      ...(dryRun && { ownedBy: owner?.stack ?? '' }),
+      writes: dryRun ? 'none' : writesOf(spec.mode),
     });
     const recorded = !dryRun && ran.report !== undefined;
     const pass = recorded ? await recordPass(environment, loop.id, spec, ran, last, { always: true }) : ran;

@@ -1,4 +1,5 @@
 import type { KubernetesObject } from '../cluster/kubernetes-objects.ts';
+import { isWithdrawn, type Lease } from '../cluster/lease.ts';
 import { EndpointsError, type EndpointsErrorCode } from '../endpoints/endpoint-findings.ts';
 import { ensureSlice, type SliceWrite, sliceAddresses } from '../endpoints/endpoint-slice.ts';
 import {
@@ -15,58 +16,62 @@ export interface EndpointsWritten {
   readonly changes: readonly string[];
   readonly endpoints?: EndpointsObject;
   readonly slice?: EndpointSliceObject;
+  /** The port withheld the writes: the objects are what would have been written. */
+  readonly withheld?: true;
   /** Why it ended early; what is before it in `changes` was written. */
   readonly error?: EndpointsError;
 }
 
 /**
  * Endpoints first, then the EndpointSlice that mirrors what the API server answered; when the Endpoints cannot be
- * written the slice is not touched (`pkg/controlplane/reconcilers/endpointsadapter.go`). `readSlice` is asked only
- * when the slice is looked at.
+ * written the slice is not touched (`pkg/controlplane/reconcilers/endpointsadapter.go`). `readSlice` is called only when the slice is
+ * compared.
  */
 export async function writeEndpoints(
   kubernetes: ClusterPort,
   decision: Exclude<EndpointsDecision, { outcome: 'nothing' | 'refused' }>,
   readSlice: () => Promise<EndpointSliceObject | undefined>,
 ): Promise<EndpointsWritten> {
-  if (decision.outcome === 'keep') return writeSlice(kubernetes, decision.endpoints, readSlice, []);
+  if (decision.outcome === 'keep') return writeSlice(kubernetes, decision.endpoints, readSlice);
   const { outcome, endpoints } = decision;
   const object = { ...endpoints, apiVersion: 'v1', kind: 'Endpoints' };
   const result = outcome === 'create' ? await kubernetes.create(object) : await kubernetes.update(object);
   const written = writtenObject(result, 'Endpoints');
   if (written instanceof EndpointsError) return { changes: [], error: written };
-  return writeSlice(kubernetes, written, readSlice, [`${outcome}d endpoints ${described(readyAddresses(written))}`]);
+  const change = `${outcome}d endpoints ${described(readyAddresses(written))}`;
+  const rest = await writeSlice(kubernetes, written, readSlice);
+  if (result.outcome === 'withheld') return { ...rest, withheld: true };
+  return { ...rest, changes: [change, ...rest.changes] };
 }
 
 async function writeSlice(
   kubernetes: ClusterPort,
   endpoints: EndpointsObject,
   readSlice: () => Promise<EndpointSliceObject | undefined>,
-  before: readonly string[],
 ): Promise<EndpointsWritten> {
   const current = await readSlice();
   const write = ensureSlice(endpoints, current);
-  if (write === undefined) return { changes: before, endpoints, ...(current && { slice: current }) };
-  const { changes, slice, error } = await applySliceWrite(kubernetes, write);
-  return { changes: [...before, ...changes], endpoints, ...(slice && { slice }), ...(error && { error }) };
+  if (write === undefined) return { changes: [], endpoints, ...(current && { slice: current }) };
+  return { ...(await applySliceWrite(kubernetes, write)), endpoints };
 }
 
 async function applySliceWrite(
   kubernetes: ClusterPort,
   write: SliceWrite,
-): Promise<Pick<EndpointsWritten, 'changes' | 'slice' | 'error'>> {
+): Promise<Omit<EndpointsWritten, 'endpoints'>> {
   const deleted = write.verb === 'replace' ? await kubernetes.delete(write.object) : 'notFound';
   if (deleted === 'conflict') return { changes: [], error: conflict('EndpointSlice') };
-  const gone = deleted === 'deleted' ? [`deleted endpointslice ${write.object.addressType}`] : [];
+  const before = deleted === 'deleted' ? [`deleted endpointslice ${write.object.addressType}`] : [];
 
   const object = write.verb === 'replace' ? write.replacement : write.object;
   const result = write.verb === 'update' ? await kubernetes.update(object) : await kubernetes.create(object);
-  // Somebody made it since it was read: the next pass looks at what it is.
-  if (result.outcome === 'alreadyExists') return { changes: gone };
+  // Another writer created it since it was read: the next pass reads it.
+  if (result.outcome === 'alreadyExists') return { changes: before };
   const slice = writtenObject(result, 'EndpointSlice');
-  if (slice instanceof EndpointsError) return { changes: gone, error: slice };
+  if (slice instanceof EndpointsError) return { changes: before, error: slice };
+  if (result.outcome === 'withheld') return { changes: before, slice, withheld: true };
   const done = write.verb === 'update' ? 'updated' : 'created';
-  return { changes: [...gone, `${done} endpointslice ${described(sliceAddresses(slice))}`], slice };
+  return { changes: [...before, `${done} endpointslice ${described(sliceAddresses(slice))}`], slice };
 }
 
 /** The object as the API server has it now, or why it was not written. */
@@ -80,25 +85,56 @@ export function writtenObject<T extends KubernetesObject>(
   switch (result.outcome) {
     case 'created':
     case 'updated':
+    case 'withheld':
       return result.object;
     case 'conflict':
     case 'notFound':
       return conflict(kind);
     case 'alreadyExists':
-      return failed('AlreadyExists', 'was made by somebody else after this pass read; the next pass reads anew');
+      return failed(
+        'AlreadyExists',
+        'was created by another writer after this pass read it; the next pass reads it again',
+      );
     case 'invalid':
       return failed('Invalid', `is refused by the API server: ${result.message}`);
     case 'namespaceUnavailable':
-      return failed('NamespaceUnavailable', `has no namespace: ${result.message}. The system-namespaces loop makes it`);
+      return failed(
+        'NamespaceUnavailable',
+        `has no namespace: ${result.message}. The system-namespaces loop creates it`,
+      );
   }
 }
 
 function conflict(kind: string): EndpointsError {
-  const what = `${kind} default/kubernetes was changed or deleted by somebody else after this pass read it`;
-  return new EndpointsError('Conflict', `${what}; the next pass reads anew`);
+  const what = `${kind} default/kubernetes was changed or deleted by another writer after this pass read it`;
+  return new EndpointsError('Conflict', `${what}; the next pass reads it again`);
 }
 
 function described(addresses: readonly string[]): string {
   const { namespace, name } = KUBERNETES_SERVICE;
   return `${namespace}/${name}: ${addresses.length === 0 ? 'no address' : addresses.join(' ')}`;
+}
+
+/** Returns one line for each address that left the endpoints: `10.0.0.2 from the endpoints: its lease expired; ...`. */
+export function removalLines(
+  before: readonly string[],
+  after: readonly string[],
+  leases: readonly Lease[],
+  details: ReadonlyMap<string, string>,
+  nowMs: number,
+): string[] {
+  const removed = [...new Set(before)].filter((address) => !after.includes(address));
+  return removed.map((address) => {
+    const lease = leases.find((known) => known.address === address);
+    return `${address} from the endpoints: ${removalReason(lease, details.get(address) ?? lease?.lastProbe, nowMs)}`;
+  });
+}
+
+function removalReason(lease: Lease | undefined, detail: string | undefined, nowMs: number): string {
+  if (lease === undefined) return detail ?? 'it is no API server of the spec';
+  const { expiresAtMs, withdrawnUntilMs = 0, source } = lease;
+  if (isWithdrawn(lease, nowMs)) return `it is deregistered until ${new Date(withdrawnUntilMs).toISOString()}`;
+  const expired = `its lease expired at ${new Date(expiresAtMs).toISOString()}`;
+  const cause = source === 'agent' && detail === undefined ? 'its agent does not refresh it' : detail;
+  return [expired, ...(cause === undefined ? [] : [cause])].join('; ');
 }

@@ -2,7 +2,7 @@ import * as z from 'zod/mini';
 import { type DeregisterRequest, type DeregisterResult, deregister } from '../api-servers/deregister.ts';
 import type { ClusterSpec } from '../cluster/cluster-spec.ts';
 import { ClusterError, type ClusterPort } from '../kubernetes/cluster-port.ts';
-import { observeOnly } from '../kubernetes/observe-only.ts';
+import { withholdWrites } from '../kubernetes/withhold-writes.ts';
 import { CALLER_KEY, callerRefusal } from '../runtime/caller-keys.ts';
 import { pause, unlessAborted } from '../runtime/deadline.ts';
 import { DispatchError, eventFaults } from '../runtime/errors.ts';
@@ -153,7 +153,7 @@ export async function deregisterAddress(
   const request: DeregisterRequest = {
     spec,
     table,
-    kubernetes: observing ? observeOnly(port, wouldWrite) : port,
+    kubernetes: observing ? withholdWrites(port, wouldWrite) : port,
     address,
     ...(untilMinutes !== undefined && { untilMs: environment.nowMs() + untilMinutes * 60_000 }),
     ...(lastOne !== undefined && { lastOne }),

@@ -62,8 +62,7 @@ function fieldsOf({ passId, mode, ownedBy, durationMs, report, errors, wouldWrit
     ownedBy,
     durationMs,
     counts: report?.counts,
-    // What only observes has changed nothing: its writes are those that it would have made.
-    changes: mode === 'observe' ? undefined : someOf(report?.changes),
+    changes: someOf(report?.changes),
     wouldWrite: someOf(wouldWrite),
     findings: someOf(report?.findings.map(({ type, message }) => `${type}: ${message}`)),
     errors: someOf(errors.map(errorSentence)),

@@ -6,7 +6,13 @@ import type { PassReport } from '../loops/pass.ts';
 import { RECORDING_MS } from '../runtime/budgets.ts';
 import { withinDeadline } from '../runtime/deadline.ts';
 import type { Environment } from '../runtime/environment.ts';
-import { type ReadRunRecord, type RecordedFinding, type RunRecord, writeRunRecord } from '../table/run-records.ts';
+import {
+  cutLines,
+  type ReadRunRecord,
+  type RecordedFinding,
+  type RunRecord,
+  writeRunRecord,
+} from '../table/run-records.ts';
 import { describeError } from '../telemetry/describe-error.ts';
 import { isDueAtEveryTick, RECORD_AT_LEAST_EVERY_MS } from './due.ts';
 
@@ -20,8 +26,10 @@ export interface EndedPass {
   readonly report?: PassReport;
   /** What it threw, else the failures that did not stop it. Any makes it a failed one. */
   readonly errors: readonly unknown[];
-  /** In `observe`: the writes that it would have made. */
+  /** The writes that it would have made. */
   readonly wouldWrite: readonly string[];
+  /** The last recorded pass would have made the same. */
+  readonly wouldWriteSame?: boolean;
   /** The stack that owns the cluster, when it is another. */
   readonly ownedBy?: string | undefined;
   readonly credentialEndsSoon?: boolean | undefined;
@@ -54,6 +62,7 @@ function recordOf(pass: EndedPass, previous: RunRecord | undefined): RunRecord {
     ...(findingCount > MAX_FINDINGS && { findingCount }),
     ...(failed && { error: describeError(pass.errors[0]) }),
     ...(lastSuccessAtMs !== undefined && { lastSuccessAtMs }),
+    ...writesOf(pass, previous),
     ...(state !== undefined && { state }),
   };
 }
@@ -80,6 +89,23 @@ export function foundByType(report: PassReport | undefined): ReadonlyMap<Finding
   const counts = new Map(report?.unlisted);
   for (const { type } of report?.findings ?? []) counts.set(type, (counts.get(type) ?? 0) + 1);
   return counts;
+}
+
+function writesOf(
+  { startedAtMs, report, wouldWrite }: EndedPass,
+  previous: RunRecord | undefined,
+): Pick<RunRecord, 'wouldWrite' | 'lastChange'> {
+  const changes = report?.changes ?? [];
+  const lastChange = changes.length > 0 ? { atMs: startedAtMs, changes: cutLines(changes) } : previous?.lastChange;
+  return {
+    ...(wouldWrite.length > 0 && { wouldWrite: cutLines(wouldWrite) }),
+    ...(lastChange !== undefined && { lastChange }),
+  };
+}
+
+/** Whether the last recorded pass would have made these writes, too. */
+export function isSameAsRecorded(wouldWrite: readonly string[], previous: RunRecord | undefined): boolean {
+  return isDeepStrictEqual(cutLines(wouldWrite), previous?.wouldWrite ?? []);
 }
 
 /** Findings of a pass that are only counted. */
@@ -110,8 +136,8 @@ function isWorthRecording(
 }
 
 /** The pass changed, found or failed something. */
-export function isNews({ report, errors, wouldWrite }: EndedPass): boolean {
-  return errors.length > 0 || wouldWrite.length > 0 || report === undefined || isEventful(report);
+export function isNews({ report, errors, wouldWrite, wouldWriteSame = false }: EndedPass): boolean {
+  return errors.length > 0 || (wouldWrite.length > 0 && !wouldWriteSame) || report === undefined || isEventful(report);
 }
 
 function isEventful({ changes, findings }: PassReport): boolean {

@@ -1,21 +1,19 @@
 import type { Finding } from '../cluster/finding.ts';
 import type { ClusterPort } from '../kubernetes/cluster-port.ts';
 import { planEvents } from '../kubernetes/events.ts';
-import { observeOnly } from '../kubernetes/observe-only.ts';
 import { type EventsReport, writeEvents } from '../kubernetes/write-events.ts';
 import type { LoopDefinition, PassContext } from '../loops/pass.ts';
+import { portsFor, type Writes, writesOf } from '../loops/writes.ts';
 import { CLOSING_MS, PASS_BUDGET_MS } from '../runtime/budgets.ts';
 import { pause, unlessAborted } from '../runtime/deadline.ts';
 import type { ClusterAccess, Environment } from '../runtime/environment.ts';
 import type { Invocation } from '../runtime/invocation.ts';
 import { claimCluster } from '../table/cluster-registration.ts';
 import { type Pause, type RegisteredCluster, readCluster } from '../table/clusters.ts';
-import { observeRanges } from '../table/observe-ranges.ts';
 import { type RunRecord, readRunRecord } from '../table/run-records.ts';
-import { unwrittenTable } from '../table/unwritten-table.ts';
 import { isDue, pauseInForce } from './due.ts';
 import { countPass, logPass, logUnstartedPass } from './log-pass.ts';
-import { type EndedPass, previousMode, recordPass } from './record-pass.ts';
+import { type EndedPass, isSameAsRecorded, previousMode, recordPass } from './record-pass.ts';
 
 /** What all attempts of one invocation share. */
 export interface Batch extends Invocation {
@@ -83,9 +81,9 @@ async function passIfDue(
   const warn = (text: string) => {
     telemetry.log('warn', text, { cluster: name });
   };
-  const ownedBy = isOwner ? undefined : owner;
-  const ran = await runPass(environment, { loop, cluster, previous, startedAtMs, signal, warn, ownedBy });
-  const pass = isOwner ? await recordPass(environment, loop.id, cluster.spec, ran, last) : ran;
+  const writes = isOwner ? writesOf(cluster.spec.mode) : 'none';
+  const ran = await runPass(environment, { loop, cluster, previous, startedAtMs, signal, warn, writes });
+  const pass = isOwner ? await recordPass(environment, loop.id, cluster.spec, ran, last) : { ...ran, ownedBy: owner };
   logPass(telemetry, loop.id, name, pass);
   return pass.errors.length > 0 ? 'failed' : 'succeeded';
 }
@@ -113,24 +111,22 @@ export interface PassInput {
   /** Ends every call of the pass; what is under way all the same is left to itself. */
   readonly signal: AbortSignal;
   readonly warn: (text: string) => void;
-  /** Another stack, which owns the cluster: this pass writes nothing at all. */
-  readonly ownedBy?: string | undefined;
+  readonly writes: Writes;
 }
 
 /** One run of one loop for one cluster, and the events of what it found. Never throws. */
 export async function runPass(environment: Environment, input: PassInput): Promise<EndedPass> {
-  const { loop, signal, startedAtMs, ownedBy } = input;
-  const cluster = ownedBy === undefined ? input.cluster : observed(input.cluster);
+  const { loop, cluster, signal, startedAtMs, writes } = input;
   const passId = environment.newPassId();
   const wouldWrite: string[] = [];
   let credentialEndsSoon: boolean | undefined;
   const ended = (outcome: Pick<EndedPass, 'report' | 'events' | 'errors'>): EndedPass => ({
     passId,
-    mode: cluster.spec.mode,
+    mode: writes === 'all' ? 'enforce' : 'observe',
     startedAtMs,
     durationMs: environment.nowMs() - startedAtMs,
     wouldWrite: [...wouldWrite],
-    ownedBy,
+    wouldWriteSame: isSameAsRecorded(wouldWrite, input.previous),
     credentialEndsSoon,
     ...outcome,
   });
@@ -138,10 +134,10 @@ export async function runPass(environment: Environment, input: PassInput): Promi
     const { report, kubernetes } = await unlessAborted(signal, async () => {
       const access = await environment.connect(cluster.spec, { loop: loop.id, signal, warn: input.warn });
       credentialEndsSoon = access.credentialEndsSoon;
-      const context = passContext(environment, { ...input, cluster }, passId, access, (description) =>
-        wouldWrite.push(description),
-      );
-      return { report: await loop.run(context), kubernetes: context.kubernetes };
+      const context = passContext(environment, input, passId, access, (description) => wouldWrite.push(description));
+      const report = await loop.run(context);
+      wouldWrite.push(...(report.wouldWrite ?? []));
+      return { report, kubernetes: context.kubernetes };
     });
     const events = await writePassEvents(environment, input, kubernetes, report.findings);
     return ended({ report, events, errors: report.errors });
@@ -152,23 +148,21 @@ export async function runPass(environment: Environment, input: PassInput): Promi
 
 function passContext(
   environment: Environment,
-  { cluster, previous, signal, ownedBy }: PassInput,
+  { cluster, previous, signal, writes }: PassInput,
   passId: string,
   { kubernetes, probe }: ClusterAccess,
   wouldWrite: (description: string) => void,
 ): PassContext {
   const { spec, generation, rangesGeneration } = cluster;
-  const owners = environment.table(signal);
+  const table = environment.table(signal);
   const { nowMs, newPassId } = environment;
-  const table = ownedBy === undefined ? owners : unwrittenTable(owners, { nowMs, newWriteId: newPassId });
-  const observing = spec.mode === 'observe';
+  const options = { nowMs, newWriteId: newPassId, wouldWrite };
   const mode = previousMode(previous);
   return {
     spec,
-    isSpecCurrent: async () => (await readCluster(owners, spec.name))?.generation === generation,
+    isSpecCurrent: async () => (await readCluster(table, spec.name))?.generation === generation,
     rangesGeneration,
-    table: observing && spec.allocator === 'table' ? observeRanges(table, wouldWrite) : table,
-    kubernetes: observing ? observeOnly(kubernetes, wouldWrite) : kubernetes,
+    ...portsFor(writes, { table, kubernetes }, spec.allocator, options),
     probe,
     resolveHost: environment.resolveHost(signal),
     passId,
@@ -177,13 +171,7 @@ function passContext(
     pause: (ms) => pause(environment.startDeadline(ms), signal),
     ...(mode !== undefined && { previousMode: mode }),
     state: previous?.state,
-    wouldWrite,
   };
-}
-
-/** Whose owner is another stack is only observed, whatever its spec says. */
-function observed(cluster: RegisteredCluster): RegisteredCluster {
-  return { ...cluster, spec: { ...cluster.spec, mode: 'observe' } };
 }
 
 /** Writes the events of what a pass found, as far as its time allows. Never throws: an event is not worth a pass. */

@@ -73,6 +73,23 @@ export function readyAddresses(endpoints: EndpointsObject | undefined): string[]
   return (endpoints?.subsets ?? []).flatMap((subset) => (subset.addresses ?? []).map(({ ip }) => ip));
 }
 
+/** Returns what Endpoints or an EndpointSlice publish: ` with 10.0.0.1, 10.0.0.2 :6443`; nothing for another object. */
+export function describePublished(object: KubernetesObject): string {
+  if (object.kind === 'Endpoints') {
+    const { subsets = [] } = object as EndpointsObject;
+    return published(readyAddresses(object), subsets[0]?.ports ?? []);
+  }
+  if (object.kind !== 'EndpointSlice') return '';
+  const { endpoints, ports } = object as EndpointSliceObject;
+  const addresses = (endpoints ?? []).flatMap((endpoint) => endpoint.addresses);
+  return published(addresses, ports ?? []);
+}
+
+function published(addresses: readonly string[], ports: readonly EndpointPort[]): string {
+  if (addresses.length === 0) return ' with no address';
+  return ` with ${addresses.join(', ')}${ports.map(({ port }) => ` :${port}`).join('')}`;
+}
+
 export function samePort(one: EndpointPort, other: EndpointPort): boolean {
   return (
     (one.name ?? '') === (other.name ?? '') &&

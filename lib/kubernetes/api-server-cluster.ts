@@ -10,6 +10,7 @@ import {
   type Kind,
   type ObjectRef,
   objectPath,
+  type PatchResult,
   RESOURCES,
   refOf,
   type UpdateResult,
@@ -105,7 +106,7 @@ class ApiServerCluster implements ClusterPort {
     return updateResult<T>(reply, ref, site);
   }
 
-  async mergePatch<T extends KubernetesObject>(ref: ObjectRef, patch: Json): Promise<UpdateResult<T>> {
+  async mergePatch<T extends KubernetesObject>(ref: ObjectRef, patch: Json): Promise<PatchResult<T>> {
     const site = this.#site(`patch ${describeRef(ref)}`);
     const path = `${objectPath(ref)}?fieldManager=${FIELD_MANAGER}`;
     const reply = await this.#send({ method: 'PATCH', path: path, body: JSON.stringify(patch) }, site.purpose);

@@ -10,21 +10,34 @@ export interface ObjectRef {
   readonly name: string;
 }
 
+/** The caller may not write: nothing was sent, and `object` is what would have been. */
+interface Withheld<T> {
+  readonly outcome: 'withheld';
+  readonly object: T;
+}
+
 export type CreateResult<T> =
   | { readonly outcome: 'created'; readonly object: T }
+  | Withheld<T>
   | { readonly outcome: 'alreadyExists' }
   /** The namespace is being deleted (403) or is not there (404). */
   | { readonly outcome: 'namespaceUnavailable'; readonly message: string }
   /** The API server refused the object as invalid (422). */
   | { readonly outcome: 'invalid'; readonly message: string };
 
-export type UpdateResult<T> =
+export type UpdateResult<T> = { readonly outcome: 'updated'; readonly object: T } | Withheld<T> | NotUpdated;
+
+export type PatchResult<T> =
   | { readonly outcome: 'updated'; readonly object: T }
+  | { readonly outcome: 'withheld' }
+  | NotUpdated;
+
+type NotUpdated =
   | { readonly outcome: 'conflict' }
   | { readonly outcome: 'notFound' }
   | { readonly outcome: 'invalid'; readonly message: string };
 
-export type DeleteResult = 'deleted' | 'conflict' | 'notFound';
+export type DeleteResult = 'deleted' | 'conflict' | 'notFound' | 'withheld';
 
 /**
  * One cluster's API server. Every call throws a `ClusterError` for what is not an expected outcome, and ends when the
@@ -39,7 +52,7 @@ export interface ClusterPort {
   /** Replaces the whole object. `object.metadata.resourceVersion` must be the one that was read. */
   update<T extends KubernetesObject>(object: T): Promise<UpdateResult<T>>;
   /** JSON merge patch (RFC 7396). */
-  mergePatch<T extends KubernetesObject>(ref: ObjectRef, patch: Json): Promise<UpdateResult<T>>;
+  mergePatch<T extends KubernetesObject>(ref: ObjectRef, patch: Json): Promise<PatchResult<T>>;
   /** Deletes exactly the object that was read: `object.metadata` must carry uid and resourceVersion. */
   delete(object: KubernetesObject): Promise<DeleteResult>;
   /**

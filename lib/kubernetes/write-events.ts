@@ -30,10 +30,12 @@ export async function writeEvents(port: ClusterPort, plan: EventPlan): Promise<E
   const unwritten = new Set(plan.writes);
   const errors: Error[] = [];
   let dropped = plan.dropped;
+  let written = 0;
   const attempt = async (write: EventWrite) => {
     try {
-      const made = await writeEvent(port, write);
-      dropped += made ? 0 : 1;
+      const outcome = await writeEvent(port, write);
+      if (outcome === 'dropped') dropped += 1;
+      if (outcome === 'written') written += 1;
       unwritten.delete(write);
     } catch (error) {
       errors.push(isNativeError(error) ? error : new Error(String(error)));
@@ -47,28 +49,35 @@ export async function writeEvents(port: ClusterPort, plan: EventPlan): Promise<E
     }
   };
   await Promise.all(Array.from({ length: AT_A_TIME }, worker));
-  const written = plan.writes.length - unwritten.size - (dropped - plan.dropped);
   return { written, dropped, errors, sightings: sightingsWithout(unwritten, plan.sightings) };
 }
 
-/** `false`: there is no place for it, its namespace is going away. */
-async function writeEvent(port: ClusterPort, write: EventWrite): Promise<boolean> {
-  if (write.count > 1 && (await continueSeries(port, write))) {
-    return true;
+/** `dropped`: there is no place for it, its namespace is being deleted. `withheld`: the caller may not write. */
+type EventOutcome = 'written' | 'dropped' | 'withheld';
+
+async function writeEvent(port: ClusterPort, write: EventWrite): Promise<EventOutcome> {
+  if (write.count > 1) {
+    const continued = await continueSeries(port, write);
+    if (continued !== 'dropped') return continued;
   }
   const result = await port.create(write.object);
-  if (result.outcome === 'alreadyExists') {
-    // An earlier pass, or a lost reply of this one. Gone again by now: the next sighting makes it.
-    return continueSeries(port, write);
+  switch (result.outcome) {
+    case 'created':
+      return 'written';
+    case 'withheld':
+      return 'withheld';
+    case 'namespaceUnavailable':
+      return 'dropped';
+    case 'alreadyExists':
+      // An earlier pass wrote it, or a lost reply of this one. If it was deleted since, the next sighting creates it.
+      return continueSeries(port, write);
+    case 'invalid':
+      throw new ClusterError('Rejected', `The API server refused the event ${write.name}: ${result.message}`);
   }
-  if (result.outcome === 'invalid') {
-    throw new ClusterError('Rejected', `The API server refused the event ${write.name}: ${result.message}`);
-  }
-  return result.outcome === 'created';
 }
 
 /** Note and instance of an event cannot be changed, and its time is that of the first sighting: only the series is. */
-async function continueSeries(port: ClusterPort, { object, count }: EventWrite): Promise<boolean> {
+async function continueSeries(port: ClusterPort, { object, count }: EventWrite): Promise<EventOutcome> {
   const series: EventSeries = object.series ?? { count: Math.max(2, count), lastObservedTime: object.eventTime };
   const { name, namespace } = object.metadata;
   const ref = { kind: 'Event', name, ...(namespace !== undefined && { namespace }) } as const;
@@ -76,7 +85,8 @@ async function continueSeries(port: ClusterPort, { object, count }: EventWrite):
   if (result.outcome === 'invalid') {
     throw new ClusterError('Rejected', `The API server refused the series of event ${name}: ${result.message}`);
   }
-  return result.outcome === 'updated';
+  if (result.outcome === 'updated') return 'written';
+  return result.outcome === 'withheld' ? 'withheld' : 'dropped';
 }
 
 function sightingsWithout(unwritten: ReadonlySet<EventWrite>, planned: EventPlan['sightings']): EventPlan['sightings'] {

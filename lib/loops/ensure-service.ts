@@ -28,9 +28,9 @@ const ALLOCATOR_PAUSES_MS = [50, 100, 200, 400, 800];
 const SERVICE = `${KUBERNETES_SERVICE.namespace}/${KUBERNETES_SERVICE.name}`;
 
 /**
- * Makes the Service `default/kubernetes` if it is missing and, where the spec says `service.reconcile`, puts its type
- * and ports right. What an API server needs before it takes the Service and nobody made, is made: the namespace
- * `default`, and the ServiceCIDR `kubernetes` (Kubernetes 1.33 and later, with the server's own hooks off).
+ * Creates the Service `default/kubernetes` if it is missing and, where the spec sets `service.reconcile`, corrects its type
+ * and ports. Also creates what an API server needs before it accepts the Service: the namespace `default`, and the
+ * ServiceCIDR `kubernetes` (Kubernetes 1.33 and later, with the server's own hooks off).
  * @param current the Service as it was read
  */
 export async function ensureService(
@@ -42,9 +42,10 @@ export async function ensureService(
   if (current === undefined) return createService(context, desired);
   const corrected = spec.service.reconcile ? correctedService(current, desired) : undefined;
   if (corrected === undefined) return { changes: [], exists: true };
-  const written = writtenObject(await kubernetes.update(corrected), 'Service');
+  const result = await kubernetes.update(corrected);
+  const written = writtenObject(result, 'Service');
   if (written instanceof EndpointsError) return { changes: [], exists: true, error: written };
-  return { changes: [`updated service ${SERVICE}: type and ports`], exists: true };
+  return { changes: result.outcome === 'updated' ? [`updated service ${SERVICE}: type and ports`] : [], exists: true };
 }
 
 /** Whether {@link ensureService} would write. */
@@ -58,19 +59,19 @@ async function createService(context: ServiceContext, desired: ServiceObject): P
   const { kubernetes, spec } = context;
   const changes: string[] = [];
   let result = await kubernetes.create(desired);
-  if (result.outcome === 'namespaceUnavailable' && (await makeNamespace(kubernetes))) {
+  if (result.outcome === 'namespaceUnavailable' && (await createNamespace(kubernetes))) {
     changes.push('created namespace default');
     result = await kubernetes.create(desired);
   }
   if (result.outcome !== 'invalid') return serviceCreated(result, changes);
 
-  const serviceCidr = await makeServiceCidr(kubernetes, spec);
-  if (serviceCidr !== 'made') return serviceCreated(result, changes, serviceCidr);
+  const serviceCidr = await createServiceCidr(kubernetes, spec);
+  if (serviceCidr !== 'created') return serviceCreated(result, changes, serviceCidr);
   changes.push(`created servicecidr kubernetes: ${spec.serviceClusterIPRanges.join(' ')}`);
   return serviceCreated(await createOnceAllocatable(context, desired), changes);
 }
 
-/** What it comes to at last: the next pass tries again. */
+/** Creates the Service as soon as the API server can allocate; if that takes too long, the next pass tries again. */
 async function createOnceAllocatable(
   { kubernetes, pause }: ServiceContext,
   desired: ServiceObject,
@@ -89,19 +90,22 @@ function serviceCreated(
   changes: readonly string[],
   cause?: ClusterError,
 ): ServiceEnsured {
-  if (result.outcome === 'alreadyExists') return { changes, exists: true };
+  if (result.outcome === 'alreadyExists' || result.outcome === 'withheld') return { changes, exists: true };
   const written = writtenObject(result, 'Service', cause);
   if (written instanceof EndpointsError) return { changes, exists: false, error: written };
   return { changes: [...changes, `created service ${SERVICE}: ${written.spec.clusterIP ?? ''}`], exists: true };
 }
 
-async function makeNamespace(kubernetes: ClusterPort): Promise<boolean> {
+async function createNamespace(kubernetes: ClusterPort): Promise<boolean> {
   const namespace: KubernetesObject = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'default' } };
   return (await kubernetes.create(namespace)).outcome === 'created';
 }
 
-/** An error: it is missing, and this API server does not serve the kind, or not to us. */
-async function makeServiceCidr(kubernetes: ClusterPort, spec: ClusterSpec): Promise<'made' | ClusterError | undefined> {
+/** An error: it is missing, and this API server does not serve the kind, or forbids it. */
+async function createServiceCidr(
+  kubernetes: ClusterPort,
+  spec: ClusterSpec,
+): Promise<'created' | ClusterError | undefined> {
   const serviceCidr: ServiceCidr = {
     apiVersion: 'networking.k8s.io/v1',
     kind: 'ServiceCIDR',
@@ -111,7 +115,7 @@ async function makeServiceCidr(kubernetes: ClusterPort, spec: ClusterSpec): Prom
   try {
     if ((await kubernetes.get({ kind: 'ServiceCIDR', name: KUBERNETES_SERVICE.name })) !== undefined) return undefined;
     const result = await kubernetes.create(serviceCidr);
-    return result.outcome === 'created' ? 'made' : undefined;
+    return result.outcome === 'created' ? 'created' : undefined;
   } catch (error) {
     if (error instanceof ClusterError && (error.code === 'Rejected' || error.code === 'Forbidden')) return error;
     throw error;

@@ -1,5 +1,5 @@
 import { removeWithdrawn } from '../api-servers/remove-address.ts';
-import { type EndpointsWritten, writeEndpoints } from '../api-servers/write-endpoints.ts';
+import { type EndpointsWritten, removalLines, writeEndpoints } from '../api-servers/write-endpoints.ts';
 import type { Finding } from '../cluster/finding.ts';
 import { isHeld, isWithdrawn, type Lease } from '../cluster/lease.ts';
 import { afterWrite, type ContestState, contestStateFrom, judgeContest } from '../endpoints/contested-writes.ts';
@@ -17,6 +17,7 @@ import {
   SLICE_REF,
 } from '../endpoints/objects.ts';
 import { type EndpointsObservation, isUrgent, planEndpoints, plansWrite } from '../endpoints/plan-endpoints.ts';
+import type { ProbeOutcome } from '../endpoints/probe-outcome.ts';
 import { goneAddresses, publishedAddresses } from '../endpoints/published-addresses.ts';
 import type { EndpointsDecision } from '../endpoints/reconcilers.ts';
 import { FIELD_MANAGER } from '../kubernetes/api-server-cluster.ts';
@@ -36,7 +37,7 @@ async function run(context: PassContext): Promise<PassReport> {
   const { spec, kubernetes } = context;
   if (spec.endpoints.reconciler === 'none') {
     const service = await ensureService(context, await kubernetes.get<ServiceObject>(SERVICE_REF));
-    return reportOf(context, service, { changes: [], findings: [], counts: {} });
+    return reportOf(service, { changes: [], findings: [], counts: {} });
   }
   const refreshed = await refreshLeases(context);
   const [currentService, current, slices] = await Promise.all([
@@ -52,12 +53,12 @@ async function run(context: PassContext): Promise<PassReport> {
   if (writes && !(await context.isSpecCurrent())) return endedByNewerSpec(context, leases);
   // All is read: from here on it is written.
   const service = await ensureService(context, currentService);
-  if (!service.exists) return reportOf(context, service, { ...leases, counts: {} });
+  if (!service.exists) return reportOf(service, { ...leases, counts: {} });
 
   const published = await publish(context, observation, decision, leases);
   const findings = [...leases.findings, ...slices.flatMap(foreignSlice), ...published.findings];
   const counts = { addresses: leases.expected.length, leasesHeld: observation.live.length };
-  return reportOf(context, service, { ...published, changes: leases.changes, findings, counts });
+  return reportOf(service, { ...published, changes: leases.changes, findings, counts });
 }
 
 /** What this pass would publish is what a newer spec may just have changed. */
@@ -100,6 +101,8 @@ function observe(
 interface Published {
   readonly findings: readonly Finding[];
   readonly written?: EndpointsWritten;
+  /** Addresses that left the endpoints, and why. */
+  readonly removed?: readonly string[];
   readonly error?: Error;
   readonly state?: ContestState;
 }
@@ -124,13 +127,23 @@ async function publish(
     : [];
   if (verdict.withhold || !plansWrite(decision, observation.slice)) return { findings, state: verdict.state };
   const written = await writeEndpoints(kubernetes, decision, async () => observation.slice);
-  // What was only to be written, or not at all, is not what anybody could put back.
-  const ours = spec.mode === 'enforce' && written.error === undefined;
-  const after = ours ? afterWrite(verdict, { ...facts, versions: versionsOf(written) }) : verdict.state;
-  if (spec.mode === 'observe') return { findings, written, state: after };
+  const removed = removalsOf(observation, readyAddresses(written.endpoints ?? observation.current), outcomes);
+  // Another writer can only undo what was written.
+  if (written.withheld) return { findings, written, removed, state: verdict.state };
+  const isWritten = written.error === undefined;
+  const after = isWritten ? afterWrite(verdict, { ...facts, versions: versionsOf(written) }) : verdict.state;
   const { changes, error } = await removeWithdrawn(context, observation, written);
   const all = { ...written, changes: [...written.changes, ...changes] };
-  return { findings, written: all, ...(error && { error }), state: after };
+  return { findings, written: all, removed, ...(error && { error }), state: after };
+}
+
+function removalsOf(
+  { current, leases, nowMs }: Observed,
+  after: readonly string[],
+  outcomes: ReadonlyMap<string, ProbeOutcome>,
+): string[] {
+  const details = new Map([...outcomes].map(([address, { detail }]) => [address, detail]));
+  return removalLines(readyAddresses(current), after, leases, details, nowMs);
 }
 
 function plansAnyWrite(decision: EndpointsDecision, slice: EndpointSliceObject | undefined): boolean {
@@ -167,17 +180,16 @@ function isNamedAsOurs({ metadata }: EndpointSliceObject): boolean {
   return metadata.name === KUBERNETES_SERVICE.name;
 }
 
-/** In `observe` the cluster's writes were told, not made; those of the leases were made. */
 function reportOf(
-  { spec }: PassContext,
   service: ServiceEnsured,
   rest: Pick<PassReport, 'changes' | 'findings' | 'counts'> & Omit<Published, 'findings'>,
 ): PassReport {
-  const { written, state } = rest;
-  const inCluster = spec.mode === 'enforce' ? [...service.changes, ...(written?.changes ?? [])] : [];
+  const { written, removed = [], state } = rest;
+  const removals = removed.map((line) => `${written?.withheld ? 'remove' : 'removed'} ${line}`);
   const errors = [service.error, rest.error, written?.error].filter((error) => error !== undefined);
   return {
-    changes: [...rest.changes, ...inCluster],
+    changes: [...rest.changes, ...service.changes, ...(written?.changes ?? []), ...(written?.withheld ? [] : removals)],
+    ...(written?.withheld && { wouldWrite: removals }),
     findings: rest.findings,
     counts: rest.counts,
     errors,

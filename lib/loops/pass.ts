@@ -3,7 +3,7 @@ import type { Finding, FindingType } from '../cluster/finding.ts';
 import type { ClusterPort, HostResolver, Prober } from '../kubernetes/cluster-port.ts';
 import type { KeyValueTable, TableValue } from '../table/key-value-table.ts';
 
-/** Everything one pass may use. Ports are bound to the pass's deadline and, in `observe`, write nothing. */
+/** Everything one pass may use. Ports end with the pass's deadline, and withhold what the pass may not write (`writes.ts`). */
 export interface PassContext {
   readonly spec: ClusterSpec;
   /** Reads whether the registration still has this spec. A spec that was applied since is for the next pass. */
@@ -16,9 +16,9 @@ export interface PassContext {
   readonly resolveHost: HostResolver;
   readonly passId: string;
   readonly nowMs: () => number;
-  /** A part of the pass's time. Cancelled when it is not needed any more, or the process waits for its end. */
+  /** Starts a part of the pass's time. Cancel it when it is no longer needed, or the process waits for its end. */
   readonly startBudget: (ms: number) => { readonly signal: AbortSignal; readonly cancel: () => void };
-  /** For what the API server does by itself a moment later. The pass's deadline ends it. */
+  /** Waits for what the API server does by itself a moment later. The pass's deadline ends it. */
   readonly pause: (ms: number) => Promise<void>;
   /**
    * `observe` when any pass has only observed since the last enforcing one that succeeded: what was counted before is
@@ -27,14 +27,14 @@ export interface PassContext {
   readonly previousMode?: Mode;
   /** What the loop's last pass returned as `state`. */
   readonly state: TableValue | undefined;
-  /** In `observe` each write is told here instead of being made. */
-  readonly wouldWrite: (description: string) => void;
 }
 
-/** What a pass did and saw. Expected trouble is in `findings` and `errors`; a throw ends the pass as failed. */
+/** What a pass did and found. Expected problems are in `findings` and `errors`; a throw ends the pass as failed. */
 export interface PassReport {
-  /** One line for each write made (`created namespace kube-system`), as a person would say it. */
+  /** One line for each write that was made: `created namespace kube-system`. */
   readonly changes: readonly string[];
+  /** What the ports withheld, where there is more to report than they know. */
+  readonly wouldWrite?: readonly string[];
   readonly findings: readonly Finding[];
   /** Findings beyond those: too many to list each. */
   readonly unlisted?: ReadonlyMap<FindingType, number>;

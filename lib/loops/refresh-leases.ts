@@ -11,7 +11,7 @@ import { decideLeases, isAnyAnswered, type LeaseChange, rememberedLease } from '
 import type { ProbeOutcome } from '../endpoints/probe-outcome.ts';
 import type { ExpectedAddress } from '../endpoints/published-addresses.ts';
 import type { HostResolver } from '../kubernetes/cluster-port.ts';
-import type { Item } from '../table/key-value-table.ts';
+import type { Item, WriteResult } from '../table/key-value-table.ts';
 import { type ListedLease, listLeases, putLease, removeLease } from '../table/leases.ts';
 import type { PassContext } from './pass.ts';
 
@@ -58,20 +58,22 @@ export async function refreshLeases(context: PassContext): Promise<LeasesRefresh
   const applied = await Promise.all(
     decided.map(async (change) => {
       const before = listed.find(({ lease }) => lease.address === change.lease.address);
-      return { change, before, won: await applyChange(context, change, before) };
+      return { change, before, result: await applyChange(context, change, before) };
     }),
   );
   return {
     expected,
     outcomes,
-    changes: applied.flatMap(({ change, before, won }) => {
+    changes: applied.flatMap(({ change, before, result }) => {
       const outcome = outcomes.get(change.lease.address);
-      return (won && describeChange(change, before?.lease, outcome, observedAtMs)) || [];
+      return isWritten(result) ? (describeChange(change, before?.lease, outcome, observedAtMs) ?? []) : [];
     }),
     findings: [...findings, ...probeFindings(outcomes)],
     unresolved,
-    unwritten: applied.flatMap(({ change, before, won }) =>
-      won || change.verb === 'delete' || before === undefined ? [] : { lease: change.lease, replaced: before.item },
+    unwritten: applied.flatMap(({ change, before, result }) =>
+      result?.outcome === 'won' || change.verb === 'delete' || before === undefined
+        ? []
+        : { lease: change.lease, replaced: before.item },
     ),
   };
 }
@@ -137,7 +139,7 @@ export async function listAfterProbes(
   const told = await Promise.all(
     found.map(async (address) => {
       const lease = rememberedLease(address, { outcomes, nowMs: nowMs() });
-      if (lease === undefined || (await putLease(table, spec.name, lease, undefined)).outcome !== 'won') return [];
+      if (lease === undefined || !isWritten(await putLease(table, spec.name, lease, undefined))) return [];
       return [`remembered ${lease.address}, which is published: ${lease.lastProbe ?? 'it was not probed'}`];
     }),
   );
@@ -165,9 +167,13 @@ async function applyChange(
   { table, spec }: PassContext,
   change: LeaseChange,
   before: ListedLease | undefined,
-): Promise<boolean> {
-  if (change.verb === 'put') return (await putLease(table, spec.name, change.lease, before)).outcome === 'won';
-  return before !== undefined && (await removeLease(table, before)).outcome === 'won';
+): Promise<WriteResult<unknown> | undefined> {
+  if (change.verb === 'put') return putLease(table, spec.name, change.lease, before);
+  return before && removeLease(table, before);
+}
+
+function isWritten(result: WriteResult<unknown> | undefined): boolean {
+  return result?.outcome === 'won' && result.withheld !== true;
 }
 
 function describeChange(

@@ -109,14 +109,15 @@ export function replaceCorrupt<RangeItem>(
   });
 }
 
-/** Saves a usage bitmap. `false`: another writer was first, whose bitmap is as good. */
+/** Saves a usage bitmap. `false`: it was withheld, or another writer was first, whose bitmap is as good. */
 export async function saveUsageBitmap(
   table: KeyValueTable,
   cluster: string,
   { key, read, replaces }: RangeAtStart,
   bitmap: StoredRange,
 ): Promise<boolean> {
-  return (await saveRange(table, cluster, key, bitmap, read?.item ?? replaces)).outcome === 'won';
+  const result = await saveRange(table, cluster, key, bitmap, read?.item ?? replaces);
+  return result.outcome === 'won' && result.withheld !== true;
 }
 
 /**
@@ -131,10 +132,10 @@ export async function saveOrMerge(
   { key, read, replaces }: Pick<RangeAtStart, 'key' | 'read' | 'replaces'>,
   decided: Comparison,
   options?: UpdateOptions,
-): Promise<'saved' | 'merged'> {
-  const { outcome } = await saveRange(table, cluster, key, decided.next, read?.item ?? replaces);
-  if (outcome === 'won') return 'saved';
-  if (outcome === 'unclear') {
+): Promise<'saved' | 'merged' | 'withheld'> {
+  const saved = await saveRange(table, cluster, key, decided.next, read?.item ?? replaces);
+  if (saved.outcome === 'won') return saved.withheld ? 'withheld' : 'saved';
+  if (saved.outcome === 'unclear') {
     throw contended(
       `the reply to a save of ${key} was lost and others wrote it since: whether it was saved is unknown`,
     );

@@ -102,7 +102,7 @@ export async function repairPass<Item>(
 /** Opens a range that the table allocates. A `RepairError`: what is stored of it does not parse. */
 function openRepair<Item>(
   { loop, makeRange, words, errors }: RepairKind<Item>,
-  { passId, spec, table, rangesGeneration, previousMode, wouldWrite }: PassContext,
+  { passId, spec, table, rangesGeneration, previousMode }: PassContext,
   range: RangeAtStart,
   nowMs: number,
 ): OpenRange<Item> | RepairError {
@@ -123,11 +123,8 @@ function openRepair<Item>(
     if (!changed) return { findings, counts };
     const change = `${key}: ${summary(comparison)}`;
     const save = async () => {
-      if (spec.mode === 'observe') {
-        wouldWrite(`${replaces === undefined ? 'save' : 'rebuild'} ${change}`);
-        return undefined;
-      }
       const how = await saveOrMerge(table, spec.name, range, comparison);
+      if (how === 'withheld') return undefined;
       return `${replaces === undefined ? how : 'rebuilt'} ${change}`;
     };
     return { findings, counts, save };

@@ -33,6 +33,7 @@ async function ensureNamespace(kubernetes: ClusterPort, name: string): Promise<b
     case 'created':
       return true;
     case 'alreadyExists':
+    case 'withheld':
       return false;
     case 'namespaceUnavailable':
     case 'invalid':

@@ -76,29 +76,25 @@ function wordingOf(
     const [note, message] = [`${noteItem} ${shown} ${why}`, `the ${item} ${by} ${why}`];
     return { type: 'repair', reason: reasons.notAllocated, note, message };
   }
-  switch (result.code) {
-    case 'AlreadyAllocated': {
-      const why = 'was assigned to multiple services; please recreate';
-      const [note, message] = [`${noteItem} ${shown} ${why} service`, `the ${item} ${by} ${why}`];
-      return { type: 'duplicate', reason: reasons.duplicate, note, message };
-    }
-    case 'NotInRange': {
-      const why = `is not within the ${rangeWord} ${range}; please recreate`;
-      const [note, message] = [`${noteItem} ${shown} ${why} service`, `the ${shortItem} ${by} ${why}`];
-      return { type: 'outOfRange', reason: reasons.outOfRange, note, message };
-    }
-    case 'Full': {
-      const why = `${rangeWord} ${range} ${full(shown)}`;
-      const note = `${why.charAt(0).toUpperCase()}${why.slice(1)}`;
-      return { type: 'full', reason: reasons.full, note, message: `the ${why}` };
-    }
-    default: {
-      const why = 'due to an unknown error';
-      const note = `Unable to allocate ${shortItem} ${shown} ${why}`;
-      const message = `unable to allocate ${shortItem} ${by} ${why}, exiting: ${result.message}`;
-      return { type: 'unknown', reason: 'UnknownError', note, message };
-    }
+  if (result.code === 'AlreadyAllocated') {
+    const why = 'was assigned to multiple services; please recreate';
+    const [note, message] = [`${noteItem} ${shown} ${why} service`, `the ${item} ${by} ${why}`];
+    return { type: 'duplicate', reason: reasons.duplicate, note, message };
   }
+  if (result.code === 'NotInRange') {
+    const why = `is not within the ${rangeWord} ${range}; please recreate`;
+    const [note, message] = [`${noteItem} ${shown} ${why} service`, `the ${shortItem} ${by} ${why}`];
+    return { type: 'outOfRange', reason: reasons.outOfRange, note, message };
+  }
+  if (result.code === 'Full') {
+    const why = `${rangeWord} ${range} ${full(shown)}`;
+    const note = `${why.charAt(0).toUpperCase()}${why.slice(1)}`;
+    return { type: 'full', reason: reasons.full, note, message: `the ${why}` };
+  }
+  const why = 'due to an unknown error';
+  const note = `Unable to allocate ${shortItem} ${shown} ${why}`;
+  const message = `unable to allocate ${shortItem} ${by} ${why}, exiting: ${result.message}`;
+  return { type: 'unknown', reason: 'UnknownError', note, message };
 }
 
 /** A finding about a Service: `note` is what its event says, `message` what the log says. */

@@ -40,11 +40,12 @@ export interface NewItem {
 }
 
 /**
- * `won`: this write happened; another may have followed. `lost`: it did not and never will, since the item is no longer
+ * `won`: this write happened; another may have followed. Or, `withheld`, the caller may not write it, and nobody else did
+ * meanwhile. `lost`: it did not and never will, since the item is no longer
  * the one that was read. `unclear`: a reply was lost and what is there now proves neither; the caller ends and reads anew.
  */
 export type WriteResult<Written> =
-  | { readonly outcome: 'won'; readonly item: Written }
+  | { readonly outcome: 'won'; readonly item: Written; readonly withheld?: true }
   | { readonly outcome: 'lost' }
   | { readonly outcome: 'unclear' };
 

@@ -46,7 +46,7 @@ export async function putLease(
 ): Promise<WriteResult<ListedLease>> {
   const content = { ...leaseContent(lease), cluster, key: leaseKey(lease.address) };
   const result = await table.put(content, listed?.item);
-  return result.outcome === 'won' ? { outcome: 'won', item: { lease, item: result.item } } : result;
+  return result.outcome === 'won' ? { ...result, item: { lease, item: result.item } } : result;
 }
 
 export function removeLease(table: KeyValueTable, listed: ListedLease): Promise<WriteResult<undefined>> {

@@ -1,4 +1,4 @@
-import { trimmed } from '../allocator/snapshot-bytes.ts';
+import { popCount, subtract, trimmed } from '../allocator/snapshot-bytes.ts';
 import { type Hold, termsOf } from '../cluster/hold.ts';
 import type { RangeKey } from '../cluster/spec-ranges.ts';
 import type { LeakStrikes, StoredRange, Unclaimed } from '../cluster/stored-range.ts';
@@ -94,6 +94,37 @@ export function sizeOfHolds(holds: readonly Hold[]): number {
 
 export function holdsValue(holds: readonly Hold[]): readonly TableValue[] {
   return holds.map((hold) => ({ ...termsOf(hold), items: hold.items }));
+}
+
+export function isRangeKey(key: string): boolean {
+  return key.startsWith('ranges/');
+}
+
+/** Returns what a write of a range comes to: `save ranges/serviceips: 12 taken in 10.0.0.0/24, 1 freed`. */
+export function describeRangeWrite(item: Item, previous: Item | undefined): string {
+  const next = readable(item);
+  if (next === undefined) return `save ${item.key}`;
+  const { range, data, strikes, holds } = next;
+  const before = previous && readable(previous);
+  const freed = before?.range === range ? popCount(subtract(before.data, data)) : 0;
+  const figures = [
+    [popCount(data), `taken in ${range}`],
+    [holds.reduce((sum, { items }) => sum + items.length, 0), 'held'],
+    [freed, 'freed'],
+    [popCount(strikes.once) + popCount(strikes.twice), 'without a Service'],
+  ] as const;
+  const shown = figures.filter(([figure], position) => figure > 0 || position === 0);
+  const verb = previous !== undefined && before === undefined ? 'rebuild' : 'save';
+  return `${verb} ${item.key}: ${shown.map((words) => words.join(' ')).join(', ')}`;
+}
+
+/** `undefined`: it does not parse. */
+function readable(item: Item): StoredRange | undefined {
+  try {
+    return decodeRange(item);
+  } catch {
+    return undefined;
+  }
 }
 
 /** @throws TableError `SchemaTooNew`, `Corrupt`. */

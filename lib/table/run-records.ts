@@ -32,6 +32,10 @@ export interface RunRecord {
   readonly lastSuccessAtMs?: number;
   /** Sightings of each event, by event name: what repeats is a series. Capped, the oldest go. */
   readonly events: Readonly<Record<string, EventSighting>>;
+  /** What the pass would have written, had it been allowed to. Capped. */
+  readonly wouldWrite?: readonly string[];
+  /** What the last pass that changed something changed. Capped. */
+  readonly lastChange?: { readonly atMs: number; readonly changes: readonly string[] };
   /** The loop's own. */
   readonly state?: TableValue;
 }
@@ -50,6 +54,7 @@ const MAX_MESSAGE_LENGTH = 500;
 /** More than any address, port or Service takes. */
 const MAX_NAME_LENGTH = 400;
 const MAX_EVENTS = 1000;
+const MAX_LINES = 20;
 
 /** @throws TableError `SchemaTooNew`, `Corrupt`. */
 export async function readRunRecord(
@@ -101,13 +106,15 @@ export function runKey(loop: Loop): string {
 }
 
 function recordContent(record: RunRecord): Omit<NewItem, 'cluster' | 'key'> {
-  const { counts, findings, error, events, ...plain } = record;
+  const { counts, findings, error, events, wouldWrite, lastChange, ...plain } = record;
   const value = {
     ...plain,
     counts: { ...counts },
     findings: findings.slice(0, MAX_FINDINGS).map(cutFinding),
     error: error && { code: error.code, message: cut(error.message) },
     events: latest(events),
+    wouldWrite: wouldWrite && cutLines(wouldWrite),
+    lastChange: lastChange && { atMs: lastChange.atMs, changes: cutLines(lastChange.changes) },
   };
   return { schema: SCHEMA, value };
 }
@@ -130,6 +137,11 @@ function cutFinding({ type, message, item, service }: RecordedFinding): { readon
   };
 }
 
+/** What is left of lines that a pass may write many of. */
+export function cutLines(lines: readonly string[]): readonly string[] {
+  return lines.slice(0, MAX_LINES).map((line) => cut(line));
+}
+
 function cut(text: string, length: number = MAX_MESSAGE_LENGTH): string {
   return text.length <= length ? text : `${text.slice(0, length - 1).toWellFormed()}…`;
 }
@@ -140,6 +152,8 @@ export function decodeRunRecord(item: Item): RunRecord {
   const findingCount = fields.optionalNumber('findingCount');
   const error = fields.optionalFields('error');
   const lastSuccessAtMs = fields.optionalNumber('lastSuccessAtMs');
+  const lastChange = fields.optionalFields('lastChange');
+  const isWithheld = fieldsIn(item.value)?.['wouldWrite'] !== undefined;
   const state = fieldsIn(item.value)?.['state'];
   return {
     passId: fields.text('passId'),
@@ -155,6 +169,10 @@ export function decodeRunRecord(item: Item): RunRecord {
     ...(findingCount !== undefined && { findingCount }),
     ...(error !== undefined && { error: { code: error.text('code'), message: error.text('message') } }),
     ...(lastSuccessAtMs !== undefined && { lastSuccessAtMs }),
+    ...(isWithheld && { wouldWrite: fields.texts('wouldWrite', 0) }),
+    ...(lastChange !== undefined && {
+      lastChange: { atMs: lastChange.number('atMs'), changes: lastChange.texts('changes', 0) },
+    }),
     ...(state !== undefined && { state }),
   };
 }

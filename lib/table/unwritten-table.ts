@@ -1,16 +1,24 @@
 import type { Item, KeyValueTable } from './key-value-table.ts';
+import { describeRangeWrite, isRangeKey } from './ranges.ts';
 import { itemOf } from './stored-item.ts';
 
 export interface UnwrittenOptions {
   readonly nowMs: () => number;
   readonly newWriteId: () => string;
+  /** Which items are not written, by their keys. Default: all. */
+  readonly isWithheld?: (key: string) => boolean;
+  /** Reports each write to a range that was not made. */
+  readonly wouldWrite?: (description: string) => void;
 }
 
 /**
- * The table for the passes of a stack that does not own the cluster: each reads what the owner wrote and, over it, what
- * it would have written itself. Nothing of that is in the table, and all of it is forgotten with this view.
+ * Returns a view of the table that withholds writes: it reads what is in the table and, over it, what it would have written
+ * itself. Nothing of that is in the table, and all of it is forgotten with the view.
  */
-export function unwrittenTable(table: KeyValueTable, { nowMs, newWriteId }: UnwrittenOptions): KeyValueTable {
+export function unwrittenTable(
+  table: KeyValueTable,
+  { nowMs, newWriteId, isWithheld = () => true, wouldWrite }: UnwrittenOptions,
+): KeyValueTable {
   /** `undefined`: deleted. */
   const own = new Map<string, Item | undefined>();
   const idOf = ({ cluster, key }: Pick<Item, 'cluster' | 'key'>) => JSON.stringify([cluster, key]);
@@ -29,15 +37,18 @@ export function unwrittenTable(table: KeyValueTable, { nowMs, newWriteId }: Unwr
       return [...owners, ...listed].sort((a, b) => Buffer.compare(Buffer.from(a.key), Buffer.from(b.key)));
     },
     put: async (content, previous) => {
+      if (!isWithheld(content.key)) return table.put(content, previous);
       if ((await get(content.cluster, content.key))?.writeId !== previous?.writeId) return { outcome: 'lost' };
       const item = itemOf(content, previous, newWriteId(), nowMs());
+      if (isRangeKey(content.key)) wouldWrite?.(describeRangeWrite(item, previous));
       own.set(idOf(item), item);
-      return { outcome: 'won', item };
+      return { outcome: 'won', item, withheld: true };
     },
     delete: async (previous) => {
+      if (!isWithheld(previous.key)) return table.delete(previous);
       if ((await get(previous.cluster, previous.key))?.writeId !== previous.writeId) return { outcome: 'lost' };
       own.set(idOf(previous), undefined);
-      return { outcome: 'won', item: undefined };
+      return { outcome: 'won', item: undefined, withheld: true };
     },
   };
 }

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { KubernetesObject, ServiceClaim } from '../../lib/cluster/kubernetes-objects.ts';
 import { clusterPort } from '../../lib/kubernetes/api-server-cluster.ts';
-import type { ClusterPort, CreateResult, UpdateResult } from '../../lib/kubernetes/cluster-port.ts';
+import type { ClusterPort, CreateResult, PatchResult } from '../../lib/kubernetes/cluster-port.ts';
 import { planEvents } from '../../lib/kubernetes/events.ts';
 import { PERMISSION_GROUPS, permissionsOf, selfReview } from '../../lib/kubernetes/permissions.ts';
 import { listAllServices } from '../../lib/kubernetes/service-list.ts';
@@ -490,7 +490,7 @@ function created<T>(result: CreateResult<T>): T {
   return result.object;
 }
 
-function updated<T>(result: UpdateResult<T>): T {
+function updated<T>(result: PatchResult<T>): T {
   if (result.outcome !== 'updated') {
     throw new Error(`expected it to be updated: ${JSON.stringify(result)}`);
   }

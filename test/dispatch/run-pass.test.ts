@@ -153,7 +153,7 @@ describe('in observe', () => {
     await kubernetes.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'kube-public' } });
     await table.put({ cluster: 'demo', key: 'ranges/serviceips', value: 1, schema: 1 }, undefined);
     await table.put({ cluster: 'demo', key: 'masterleases/10.0.0.1', value: 1, schema: 1 }, undefined);
-    return aReport({ changes: ['created namespace kube-public'] });
+    return aReport({ changes: ['took lease 10.0.0.1'], wouldWrite: ['remove 10.0.0.2 from the endpoints'] });
   };
 
   test('the cluster and the ranges of an allocating table stay as they are, and each write is told', async () => {
@@ -167,9 +167,28 @@ describe('in observe', () => {
     const line = world.telemetry.lines.find(({ message }) => message === 'pass succeeded');
     expect(line?.fields).toMatchObject({
       mode: 'observe',
-      wouldWrite: ['create Namespace kube-public', 'create ranges/serviceips'],
+      wouldWrite: ['create Namespace kube-public', 'save ranges/serviceips', 'remove 10.0.0.2 from the endpoints'],
+      changes: ['took lease 10.0.0.1'],
     });
-    expect(line?.fields['changes']).toBeUndefined();
+    expect(await world.recordOf('demo')).toMatchObject({
+      wouldWrite: line?.fields['wouldWrite'],
+      lastChange: { changes: ['took lease 10.0.0.1'] },
+    });
+  });
+
+  test('a pass that would write what the last one would is no news', async () => {
+    const world = await aWorldOfOne({ mode: 'observe' });
+    const lines = () => world.telemetry.lines.filter(({ message }) => message === 'pass succeeded').length;
+    const create = (name: string) => async (context: PassContext) => {
+      await context.kubernetes.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
+      return aReport();
+    };
+    const logged: number[] = [];
+    for (const name of ['kube-public', 'kube-public', 'kube-system']) {
+      await pass(world, create(name));
+      logged.push(lines());
+    }
+    expect(logged).toEqual([1, 1, 2]);
   });
 
   test('with an allocating API server the counts in the table are written', async () => {

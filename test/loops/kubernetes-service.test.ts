@@ -3,7 +3,8 @@ import { deregister } from '../../lib/api-servers/deregister.ts';
 import { MANAGED_BY_LABEL, SERVICE_NAME_LABEL, SLICE_REF } from '../../lib/endpoints/objects.ts';
 import { REFUSAL } from '../../lib/endpoints/reconcilers.ts';
 import type { ClusterPort } from '../../lib/kubernetes/cluster-port.ts';
-import { observeOnly } from '../../lib/kubernetes/observe-only.ts';
+import { withholdWrites } from '../../lib/kubernetes/withhold-writes.ts';
+import { withdraw } from '../../lib/table/leases.ts';
 import { anEndpoints, aSlice, HTTPS } from '../support/an-endpoints.ts';
 import { aHost, aServer, EndpointsWorld, READY, SHUTTING_DOWN, SILENT } from '../support/endpoints-world.ts';
 
@@ -71,6 +72,41 @@ describe('a tick of the kubernetes-service loop', () => {
       [A, B, C],
       [A, B, C],
     ]);
+  });
+
+  test.each<{ name: string; leave: (world: EndpointsWorld) => Promise<unknown>; reason: RegExp }>([
+    {
+      name: 'died',
+      leave: (world) => world.answer(SILENT, B).tick(),
+      reason: /^its lease expired at 1970-01-12T\S+Z; no answer: connect ECONNREFUSED$/,
+    },
+    {
+      name: 'shuts down',
+      leave: async (world) => world.answer(SHUTTING_DOWN, B),
+      reason: /^its lease expired at 1970-01-12T\S+Z; answered 500: it is shutting down$/,
+    },
+    {
+      name: 'was deregistered',
+      leave: (world) => withdraw(world.table, 'demo', { address: B, untilMs: 2_000_000_000, nowMs: world.nowMs }),
+      reason: /^it is deregistered until 1970-01-24T03:33:20\.000Z$/,
+    },
+    {
+      name: 'left the spec',
+      leave: async (world) => {
+        world.spec = { ...world.spec, apiServers: [aServer(A), aServer(C)] };
+      },
+      reason: /^it is no API server of the spec$/,
+    },
+  ])('reports why it removes an address that $name, and what it would remove when it may not write', async (given) => {
+    const world = await settled();
+    await given.leave(world);
+    const kubernetes = withholdWrites(world.cluster.port, () => undefined);
+    const { wouldWrite } = await world.tick(10_000, { kubernetes });
+    expect(wouldWrite).toEqual([expect.stringMatching(new RegExp(`^remove ${B} from the endpoints: `))]);
+    expect(wouldWrite?.[0]?.split('endpoints: ')[1]).toMatch(given.reason);
+    const { changes } = await world.tick(0);
+    const removed = changes.filter((change) => change.startsWith('removed ') && change.includes('endpoints'));
+    expect(removed).toEqual(wouldWrite?.map((line) => line.replace('remove', 'removed')));
   });
 
   test('takes a server out at once when it says that it shuts down', async () => {
@@ -238,21 +274,6 @@ describe('a tick of the kubernetes-service loop', () => {
     expect(world.published()).toEqual([A, B, C]);
     await world.answer(SHUTTING_DOWN, C).tick();
     expect(world.published()).toEqual([A, B]);
-  });
-
-  test('only tells what it would write when it observes, but keeps its leases', async () => {
-    const world = threeServers();
-    world.spec = { ...world.spec, mode: 'observe' };
-    const told: string[] = [];
-    const kubernetes = observeOnly(world.cluster.port, (line) => told.push(line));
-    const report = await world.tick(10_000, { kubernetes });
-    expect(told).toEqual([
-      'create Service default/kubernetes',
-      'create Endpoints default/kubernetes',
-      'create EndpointSlice default/kubernetes',
-    ]);
-    expect(world.cluster.writes).toEqual([]);
-    expect(report.changes).toEqual([A, B, C].map((address) => `took lease ${address}: answered 200`));
   });
 });
 

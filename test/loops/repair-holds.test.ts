@@ -59,9 +59,7 @@ describe('a pass over a range with holds', () => {
     await cluster.store(PORTS, { range: '30000-32767', data: fromBits([1]), holds });
     const before = await cluster.table.get('test', PORTS);
     expect(await cluster.pass(nodePortRepair)).toMatchObject({ changes: [], counts: { holdsEnded: 1 } });
-    expect(cluster.wouldWrite).toEqual([
-      'save ranges/servicenodeports: 0 of 2768 taken in 30000-32767, 1 freed after their hold',
-    ]);
+    expect(cluster.wouldWrite).toEqual(['save ranges/servicenodeports: 0 taken in 30000-32767, 1 freed']);
     expect(await cluster.table.get('test', PORTS)).toEqual(before);
   });
 

@@ -333,8 +333,8 @@ describe('a pass that only observes', () => {
     expect(report).toMatchObject({ changes: [], errors: [] });
     expect(countsByType(report)).toEqual({ repair: 1 });
     expect(cluster.wouldWrite).toEqual([
-      'save ranges/serviceips: 1 of 254 taken in 10.0.0.0/24',
-      'save ranges/secondaryserviceips: 0 of 65535 taken in fd00::/112',
+      'save ranges/serviceips: 1 taken in 10.0.0.0/24',
+      'save ranges/secondaryserviceips: 0 taken in fd00::/112',
     ]);
     expect(await cluster.stored(PRIMARY)).toBeUndefined();
   });

@@ -5,6 +5,7 @@ import type { RangeKey } from '../../lib/cluster/spec-ranges.ts';
 import type { StoredRange } from '../../lib/cluster/stored-range.ts';
 import type { ClusterPort } from '../../lib/kubernetes/cluster-port.ts';
 import type { LoopDefinition, PassContext, PassReport } from '../../lib/loops/pass.ts';
+import { portsFor, writesOf } from '../../lib/loops/writes.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { readRange, saveRange } from '../../lib/table/ranges.ts';
 import { memoryTable } from '../support/memory-table.ts';
@@ -46,10 +47,15 @@ export class RepairCluster {
       nowMs: () => this.nowMs,
       previousMode: 'enforce',
       state: undefined,
-      wouldWrite: (line) => void this.wouldWrite.push(line),
+    };
+    const given = { kubernetes: listing(() => this.services), ...context, ...changed };
+    const options = {
+      nowMs: () => this.nowMs,
+      newWriteId: () => `withheld-${passId}`,
+      wouldWrite: (line: string) => void this.wouldWrite.push(line),
     };
     // The repair loops use nothing else.
-    return { kubernetes: listing(() => this.services), ...context, ...changed } as PassContext;
+    return { ...given, ...portsFor(writesOf(this.spec.mode), given, this.spec.allocator, options) } as PassContext;
   }
 
   /** One pass, and the clock an interval further. */

@@ -22,7 +22,6 @@ export function aPassContext(
     startBudget: () => ({ signal: new AbortController().signal, cancel: () => {} }),
     pause: () => Promise.resolve(),
     state: undefined,
-    wouldWrite: () => {},
     ...rest,
   };
 }

@@ -2,9 +2,15 @@ import { describe, expect, test } from '@jest/globals';
 import { equalBits, fromBits } from '../../lib/allocator/snapshot-bytes.ts';
 import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
 import type { StoredRange } from '../../lib/cluster/stored-range.ts';
-import type { KeyValueTable, TableValue } from '../../lib/table/key-value-table.ts';
-import { observeRanges } from '../../lib/table/observe-ranges.ts';
-import { MOST_HOLD_BYTES, readRange, saveRange, sizeOfHolds } from '../../lib/table/ranges.ts';
+import type { Item, KeyValueTable, TableValue } from '../../lib/table/key-value-table.ts';
+import {
+  describeRangeWrite,
+  MOST_HOLD_BYTES,
+  rangeContent,
+  readRange,
+  saveRange,
+  sizeOfHolds,
+} from '../../lib/table/ranges.ts';
 import { won } from '../contract/key-value-table.ts';
 import { describeInEachTable } from '../support/each-table.ts';
 import { memoryTable } from '../support/memory-table.ts';
@@ -234,55 +240,22 @@ describe('readRange', () => {
   });
 });
 
-describe('observeRanges', () => {
-  const lease = { cluster: 'c', key: 'masterleases/10.0.0.1', value: 1, schema: 1 };
+describe('the report of a write of a range', () => {
+  const item = async (stored: StoredRange): Promise<Item> =>
+    won(await newTable().put({ ...rangeContent(stored), cluster: 'c', key: KEY }, undefined));
 
-  test('tells the write of a range instead of making it, and answers as if it was won', async () => {
-    const table = newTable();
-    const told: string[] = [];
-    const observed = observeRanges(table, (line) => told.push(line));
-    const item = won(await saveRange(observed, 'c', KEY, STORED, undefined));
-    expect(item).toMatchObject({ cluster: 'c', key: KEY, version: 1 });
-    expect(told).toEqual(['create ranges/serviceips']);
-    expect(await table.list('c', '')).toEqual([]);
+  test('names what is taken, held, freed and without a Service', async () => {
+    const before = await item({ ...STORED, range: '10.0.0.0/24', data: fromBits([1, 2, 3]) });
+    const none = new Uint8Array(0);
+    const strikes = { once: fromBits([1]), twice: none };
+    const after = await item({ ...STORED, range: '10.0.0.0/24', data: fromBits([1, 2]), strikes, holds: [] });
+    const expected = 'save ranges/serviceips: 2 taken in 10.0.0.0/24, 1 freed, 1 without a Service';
+    expect(describeRangeWrite(after, before)).toBe(expected);
   });
 
-  test('leaves the range that is there', async () => {
-    const table = newTable();
-    const told: string[] = [];
-    const observed = observeRanges(table, (line) => told.push(line));
-    const first = won(await saveRange(table, 'c', KEY, STORED, undefined));
-    const second = won(await saveRange(observed, 'c', KEY, UNSTRUCK, first));
-    won(await observed.delete(second));
-    expect(told).toEqual(['update ranges/serviceips', 'delete ranges/serviceips']);
-    expect(await observed.get('c', KEY)).toEqual(first);
-    expect(await observed.list('c', 'ranges/')).toEqual([first]);
-  });
-
-  test('tells nothing of a save that would change nothing', async () => {
-    const table = newTable();
-    const told: string[] = [];
-    const first = won(await saveRange(table, 'c', KEY, STORED, undefined));
-    won(
-      await saveRange(
-        observeRanges(table, (line) => told.push(line)),
-        'c',
-        KEY,
-        STORED,
-        first,
-      ),
-    );
-    expect(told).toEqual([]);
-  });
-
-  test('lets every other write through', async () => {
-    const table = newTable();
-    const observed = observeRanges(table, (line) => {
-      throw new Error(line);
-    });
-    const item = won(await observed.put(lease, undefined));
-    expect(await table.get('c', lease.key)).toEqual(item);
-    won(await observed.delete(item));
-    expect(await table.get('c', lease.key)).toBeUndefined();
+  test('names a range that is rebuilt, since what was stored does not parse', async () => {
+    const corrupt = won(await newTable().put({ cluster: 'c', key: KEY, value: 'half a bitmap', schema: 1 }, undefined));
+    const after = await item({ ...UNSTRUCK, range: '10.0.0.0/24', data: new Uint8Array(0), holds: [] });
+    expect(describeRangeWrite(after, corrupt)).toBe('rebuild ranges/serviceips: 0 taken in 10.0.0.0/24');
   });
 });

@@ -53,4 +53,20 @@ describe('a table of which nothing is written', () => {
     expect(await view.put(newItem('a', 3), a)).toEqual({ outcome: 'lost' });
     expect(a === undefined ? undefined : await view.delete(a)).toEqual({ outcome: 'lost' });
   });
+
+  test('marks each write as withheld, and lets the others through', async () => {
+    const options = { nowMs: () => 7, newWriteId: countedWriteIds(), isWithheld: (key: string) => key === 'a' };
+    const some = unwrittenTable(below, options);
+    const a = await some.get('demo', 'a');
+    expect(await some.put(newItem('a', 2), a)).toMatchObject({ outcome: 'won', withheld: true });
+    const written = await some.put(newItem('c', 2), undefined);
+    expect(written).not.toHaveProperty('withheld');
+    expect(await values(below)).toEqual([
+      ['a', 1],
+      ['b/2', 1],
+      ['c', 2],
+    ]);
+    expect(await some.delete(won(written))).not.toHaveProperty('withheld');
+    expect(await below.get('demo', 'c')).toBeUndefined();
+  });
 });

@@ -1,0 +1,84 @@
+import { describe, expect, test } from '@jest/globals';
+import type { ClusterPort } from '../../lib/kubernetes/cluster-port.ts';
+import { withholdWrites } from '../../lib/kubernetes/withhold-writes.ts';
+
+const stored = {
+  apiVersion: 'v1',
+  kind: 'Service',
+  metadata: { name: 'kubernetes', namespace: 'default', uid: 'u', resourceVersion: '7', labels: { a: '1', b: '2' } },
+};
+const ref = { kind: 'Service', namespace: 'default', name: 'kubernetes' } as const;
+
+/** Reads answer from one stored object; a write fails the test. */
+function withholding() {
+  const reported: string[] = [];
+  const never = () => Promise.reject(new Error('nothing may be written'));
+  const claim = { name: 'kubernetes' };
+  const port = {
+    get: ({ name }: { name: string }) => Promise.resolve(name === 'kubernetes' ? stored : undefined),
+    list: () => Promise.resolve([stored]),
+    services: async function* () {
+      yield claim;
+    },
+    create: never,
+    update: never,
+    mergePatch: never,
+    delete: never,
+  } as unknown as ClusterPort;
+  return { port: withholdWrites(port, (description) => reported.push(description)), reported };
+}
+
+const endpoints = {
+  apiVersion: 'v1',
+  kind: 'Endpoints',
+  metadata: { name: 'kubernetes', namespace: 'default' },
+  subsets: [{ addresses: [{ ip: '10.0.0.1' }, { ip: '10.0.0.2' }], ports: [{ name: 'https', port: 6443 }] }],
+};
+const slice = {
+  apiVersion: 'discovery.k8s.io/v1',
+  kind: 'EndpointSlice',
+  metadata: { name: 'kubernetes', namespace: 'default' },
+  addressType: 'IPv6',
+  endpoints: [{ addresses: ['fd00::1'] }],
+  ports: [{ port: 6443 }, { port: 8443 }],
+};
+
+describe('a port that withholds writes', () => {
+  test('reads', async () => {
+    const { port, reported } = withholding();
+    await expect(port.get(ref)).resolves.toBe(stored);
+    await expect(port.list('Service', 'default')).resolves.toEqual([stored]);
+    const names: string[] = [];
+    for await (const { name } of port.services()) names.push(name);
+    expect([names, reported]).toEqual([['kubernetes'], []]);
+  });
+
+  test('reports each write, and answers with the object as it would be', async () => {
+    const { port, reported } = withholding();
+    const namespace = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'kube-system' } };
+    await expect(port.create(namespace)).resolves.toEqual({ outcome: 'withheld', object: namespace });
+    await expect(port.update(stored)).resolves.toEqual({ outcome: 'withheld', object: stored });
+    await expect(port.delete(stored)).resolves.toBe('withheld');
+    await expect(port.mergePatch(ref, {})).resolves.toEqual({ outcome: 'withheld' });
+    expect(reported).toEqual([
+      'create Namespace kube-system',
+      'update Service default/kubernetes',
+      'delete Service default/kubernetes',
+      'patch Service default/kubernetes',
+    ]);
+  });
+
+  test.each([
+    { object: endpoints, published: 'Endpoints default/kubernetes with 10.0.0.1, 10.0.0.2 :6443' },
+    { object: { ...endpoints, subsets: [] }, published: 'Endpoints default/kubernetes with no address' },
+    { object: slice, published: 'EndpointSlice default/kubernetes with fd00::1 :6443 :8443' },
+    {
+      object: { ...slice, endpoints: null, ports: null },
+      published: 'EndpointSlice default/kubernetes with no address',
+    },
+  ])('names the addresses that it would publish: $published', async ({ object, published }) => {
+    const { port, reported } = withholding();
+    await port.create(object);
+    expect(reported).toEqual([`create ${published}`]);
+  });
+});

@@ -1,0 +1,107 @@
+import { describe, expect, test } from '@jest/globals';
+import { fromBits } from '../../lib/allocator/snapshot-bytes.ts';
+import type { AllocatorOfRecord } from '../../lib/cluster/cluster-spec.ts';
+import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
+import type { ClusterPort } from '../../lib/kubernetes/cluster-port.ts';
+import { clusterIpRepair } from '../../lib/loops/cluster-ip-repair.ts';
+import { kubernetesService } from '../../lib/loops/kubernetes-service.ts';
+import { nodePortRepair } from '../../lib/loops/node-port-repair.ts';
+import { systemNamespaces } from '../../lib/loops/system-namespaces.ts';
+import { portsFor, type Writes } from '../../lib/loops/writes.ts';
+import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
+import { saveRange } from '../../lib/table/ranges.ts';
+import { tableWith } from '../repair/faults.ts';
+import { storedRange } from '../repair/repair-cluster.ts';
+import { withAddresses, withNodePorts } from '../repair/services.ts';
+import { aClusterSpec } from '../support/a-cluster-spec.ts';
+import { READY } from '../support/endpoints-world.ts';
+import { memoryCluster } from '../support/memory-cluster.ts';
+import { memoryTable } from '../support/memory-table.ts';
+import { aPassContext } from '../support/pass-context.ts';
+import { countedWriteIds } from '../support/write-ids.ts';
+
+const ADDRESS = '10.9.8.7';
+const NOW = 1_000_000_000;
+const LOOPS = [systemNamespaces, kubernetesService, clusterIpRepair, nodePortRepair];
+const ALLOCATORS: readonly AllocatorOfRecord[] = ['table', 'apiserver'];
+
+const [LEASE, ADDRESSES, PORTS] = [`masterleases/${ADDRESS}`, RANGE_KEYS.primary, RANGE_KEYS.nodePorts];
+/** What each loop writes to the table in a cluster in which everything is to be written. */
+const WRITTEN: Readonly<Record<string, readonly string[]>> = {
+  'system-namespaces': [],
+  'kubernetes-service': [LEASE],
+  'cluster-ip-repair': [ADDRESSES],
+  'node-port-repair': [PORTS],
+};
+
+const cases = LOOPS.flatMap((loop) =>
+  ALLOCATORS.flatMap((allocator) =>
+    (['none', 'bookkeeping', 'all'] as const).map((writes) => ({ id: loop.id, loop, allocator, writes })),
+  ),
+);
+
+/** What a pass may write to the table. */
+function allowed(id: string, writes: Writes, allocator: AllocatorOfRecord): readonly string[] {
+  if (writes === 'none') return [];
+  const keys = WRITTEN[id] ?? [];
+  return writes === 'all' || allocator === 'apiserver' ? keys : keys.filter((key) => key === LEASE);
+}
+
+async function leakingTable(allocator: AllocatorOfRecord): Promise<KeyValueTable> {
+  const table = memoryTable({ nowMs: () => NOW, newWriteId: countedWriteIds() });
+  for (const [key, range] of [
+    [ADDRESSES, '10.0.0.0/24'],
+    [PORTS, '30000-32767'],
+  ] as const) {
+    await saveRange(table, 'demo', key, storedRange({ range, data: fromBits([9]), allocator }), undefined);
+  }
+  return table;
+}
+
+describe('the ports of a pass', () => {
+  test.each(cases)('with writes $writes, of $id with allocator $allocator, write no more', async (given) => {
+    const { loop, allocator, writes } = given;
+    const written: string[] = [];
+    const wouldWrite: string[] = [];
+    const below = await leakingTable(allocator);
+    const table = tableWith(below, {
+      put: (item, previous) => {
+        written.push(item.key);
+        return below.put(item, previous);
+      },
+      delete: (previous) => {
+        written.push(previous.key);
+        return below.delete(previous);
+      },
+    });
+    const cluster = memoryCluster();
+    const kubernetes: ClusterPort = {
+      ...cluster.port,
+      async *services() {
+        yield withAddresses('a', '10.0.0.5');
+        yield withNodePorts('b', 30_001);
+      },
+    };
+    const spec = aClusterSpec({
+      name: 'demo',
+      allocator,
+      apiServers: [{ address: ADDRESS, kind: 'server', probe: { path: '/readyz', authenticate: false } }],
+    });
+    const ids = {
+      nowMs: () => NOW,
+      newWriteId: countedWriteIds(),
+      wouldWrite: (line: string) => wouldWrite.push(line),
+    };
+    const ports = portsFor(writes, { table, kubernetes }, allocator, ids);
+    const report = await loop.run(aPassContext({ spec, nowMs: () => NOW, probe: async () => READY, ...ports }));
+
+    expect(report.errors).toEqual([]);
+    expect([...new Set(written)]).toEqual(allowed(loop.id, writes, allocator));
+    const isOfCluster = loop === systemNamespaces || loop === kubernetesService;
+    expect(cluster.writes.length > 0).toBe(writes === 'all' && isOfCluster);
+    const isRangeWithheld = !isOfCluster && allocator === 'table' && writes !== 'all';
+    expect(wouldWrite.length > 0).toBe((writes !== 'all' && isOfCluster) || isRangeWithheld);
+    const hasChanges = writes === 'all' || allowed(loop.id, writes, allocator).length > 0;
+    expect(report.changes.length > 0).toBe(hasChanges);
+  });
+});
