@@ -1,13 +1,15 @@
 import type { Command } from 'commander';
 import type { KeyValueTable } from '../lib/table/key-value-table.ts';
 import { EXIT, type ExitCode } from './errors.ts';
-import { measureClock, type OpenTable, openTable, refuseSkew, skewWords, type TableOptions } from './open-table.ts';
+import type { OpenTable, TableOptions } from './open-table.ts';
 import { type Format, Output } from './output.ts';
 import { type Progress, startProgress, type Terminal } from './terminal.ts';
 
 /** The options that every command takes. */
 export interface GlobalOptions extends TableOptions {
   readonly output: Format;
+  /** `false`: --no-headers. */
+  readonly headers: boolean;
   /** Of the whole command. */
   readonly timeout?: number;
   readonly debug?: boolean;
@@ -22,27 +24,28 @@ export interface CommandTable extends OpenTable {
 export interface Cli {
   readonly output: Output;
   readonly options: GlobalOptions;
-  /** What the person named beside options, such as a cluster. */
+  /** The arguments beside options, such as the name of a cluster. */
   readonly operands: readonly string[];
-  /** Aborts at Ctrl-C and when `--timeout` is over: every call ends with it. */
+  /** Aborts at Ctrl-C and when `--timeout` has passed: every call ends with it. */
   readonly signal: AbortSignal;
-  /** Aborts at Ctrl-C alone: for what runs until then. */
+  /** Aborts at Ctrl-C only. */
   readonly ended: AbortSignal;
   /** The time of the table's clock. Opens the table. */
   readonly nowMs: () => Promise<number>;
-  /** The table that the options name, opened once, with its clock measured. @throws CliError, TableError */
+  /** Opens the table of the options once, and measures its clock. @throws CliError, TableError */
   openTable(): Promise<CommandTable>;
-  /** The same, to write or end what time decides: a lease, a hold, a withdrawal. @throws CliError by a clock that is wrong. */
+  /** The same, for writes that depend on the time: a lease, a hold, a withdrawal. @throws CliError if this host's clock is wrong */
   openForWriting(): Promise<CommandTable>;
-  /** The same before any reply: its clock is still this host's. */
+  /** The same without a first reply: its clock is this host's. */
   openUnmeasured(): Promise<CommandTable>;
   progress(text: string): Progress;
 }
 
 /**
- * What a command does. Its operands are in the order of its arguments; what was left out is undefined. Those of an
- * argument that may be given several times are the last.
- * @returns the exit code; what cannot be done is thrown.
+ * The work of one command. Operands are in the order of its arguments, `undefined` for one that was left out; a variadic
+ * argument is last.
+ * @returns the exit code
+ * @throws what the command could not do
  */
 export type Work<Options> = (
   cli: Cli,
@@ -50,7 +53,7 @@ export type Work<Options> = (
   options: Options & GlobalOptions,
 ) => Promise<ExitCode>;
 
-/** Makes the action of a commander command of what it does. */
+/** Makes the action of a commander command from its work. */
 export type Act = <Options = object>(work: Work<Options>) => (this: Command) => Promise<void>;
 
 export interface Surroundings {
@@ -67,9 +70,9 @@ export function actor({ terminal, ended, nowMs, exit }: Surroundings): Act {
   return (work) =>
     async function action(this: Command) {
       const options = this.optsWithGlobals() as Parameters<typeof work>[2];
-      const time = options.timeout === undefined ? [] : [AbortSignal.timeout(options.timeout)];
-      const signal = AbortSignal.any([ended, ...time]);
-      const output = new Output(options.output, terminal);
+      const timeout = options.timeout === undefined ? [] : [AbortSignal.timeout(options.timeout)];
+      const signal = AbortSignal.any([ended, ...timeout]);
+      const output = new Output(options.output, terminal, options.headers);
       await using opener = tableOpener({ options, signal, nowMs, output });
       const operands: string[] = this.processedArgs.flat();
       const cli: Cli = {
@@ -88,36 +91,39 @@ export function actor({ terminal, ended, nowMs, exit }: Surroundings): Act {
     };
 }
 
-interface Opening extends Pick<Cli, 'options' | 'signal' | 'output'>, Pick<Surroundings, 'nowMs'> {}
+interface OpenerOptions extends Pick<Cli, 'options' | 'signal' | 'output'>, Pick<Surroundings, 'nowMs'> {}
 
 /** Opens the table once, and measures its clock once. */
-function tableOpener({ options, signal, nowMs, output }: Opening) {
+function tableOpener({ options, signal, nowMs, output }: OpenerOptions) {
+  // The AWS SDK and a local table server are loaded only by commands that read a table.
+  const tables = () => import('./open-table.ts');
   let opening: Promise<OpenTable> | undefined;
   let measuring: Promise<void> | undefined;
+  let warned = false;
   const openUnmeasured = async () => {
-    opening ??= openTable(options, signal, nowMs);
+    opening ??= tables().then(({ openTable }) => openTable(options, signal, nowMs));
     const opened = await opening;
     return { ...opened, table: opened.tableUntil(signal) };
   };
-  const measured = async () => {
+  const openMeasured = async () => {
     const opened = await openUnmeasured();
+    const { measureClock, ...clocks } = await tables();
     measuring ??= measureClock(opened.table);
     await measuring;
-    return opened;
+    return { opened, clocks };
   };
-  let warned = false;
   return {
     openUnmeasured,
     openTable: async () => {
-      const opened = await measured();
-      const words = skewWords(opened.clock);
-      if (words !== undefined && !warned) output.say(`warning: ${words}, by which times are shown here.`);
+      const { opened, clocks } = await openMeasured();
+      const skew = clocks.describeSkew(opened.clock);
+      if (skew !== undefined && !warned) output.say(`warning: ${skew}. Times are shown by the table's clock.`);
       warned = true;
       return opened;
     },
     openForWriting: async () => {
-      const opened = await measured();
-      refuseSkew(opened.clock);
+      const { opened, clocks } = await openMeasured();
+      clocks.refuseSkew(opened.clock);
       return opened;
     },
     [Symbol.asyncDispose]: async () => {

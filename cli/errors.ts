@@ -2,13 +2,13 @@ import { isNativeError } from 'node:util/types';
 import { ClusterError } from '../lib/kubernetes/cluster-port.ts';
 import { TableError } from '../lib/table/errors.ts';
 
-/** What the exit code of `kbctl` says. */
+/** Exit codes of `kbctl`. */
 export const EXIT = {
   fine: 0,
-  /** Findings, or a difference: what `kubectl diff` says with it. */
+  /** Findings, or a difference, as with `kubectl diff`. */
   findings: 1,
   usage: 2,
-  /** A spec, a kubeconfig, credentials, or a cluster that is not as the command needs it. */
+  /** A spec, a kubeconfig, credentials, or the state of a cluster. */
   configuration: 3,
   apiServer: 4,
   table: 5,
@@ -17,12 +17,12 @@ export const EXIT = {
 
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
 
-/** The one that a command of several parts ends with. */
+/** Returns the exit code of a command with several parts. */
 export function worst(codes: readonly ExitCode[]): ExitCode {
   return codes.toSorted((one, other) => other - one)[0] ?? EXIT.fine;
 }
 
-/** Why a command cannot do what it was asked for, in words for people: what, why, and what to do next. */
+/** Why a command cannot be carried out: what failed, why, and what to do. */
 export class CliError extends Error {
   override readonly name = 'CliError';
   readonly code = 'CliError';
@@ -42,19 +42,19 @@ export function configurationError(message: string, options?: ErrorOptions): Cli
   return new CliError(EXIT.configuration, message, options);
 }
 
-/** The table is well, and what is registered in it is not as the command needs it. */
+/** The table answered, and the registration does not allow the command. */
 const REGISTERED_OTHERWISE: ReadonlySet<string> = new Set(['OwnedElsewhere', 'ChangedMeanwhile']);
 
-/** Of what a person can put right; `undefined` for a fault of ours. */
+/** Returns `undefined` for a defect of this program. */
 export function exitCodeOf(error: unknown): ExitCode | undefined {
   if (error instanceof TableError) return REGISTERED_OTHERWISE.has(error.code) ? EXIT.configuration : EXIT.table;
   if (error instanceof ClusterError) return error.code === 'BadKubeconfig' ? EXIT.configuration : EXIT.apiServer;
-  // Those of the folders below carry the same codes.
+  // Errors of local/ carry the same codes.
   if (error instanceof Error && 'exitCode' in error) return error.exitCode as ExitCode;
   return undefined;
 }
 
-/** What the system calls a failure, such as `ENOENT`; of what has no such name, its text. */
+/** Returns the code of a system error, such as `ENOENT`, or the text of any other error. */
 export function failureCode(error: unknown): string {
   return isNativeError(error) && 'code' in error ? String(error.code) : String(error);
 }

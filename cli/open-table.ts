@@ -10,7 +10,7 @@ import { MOST_SKEW_MS, type ServerClock, serverClock } from '../lib/table/server
 import { findRunning, type Running } from '../local/running.ts';
 import { configurationError, usageError } from './errors.ts';
 
-/** Where the table is. Without any of these: that of the `kbctl run` in this folder. */
+/** Where the table is. Default: the table of the `kbctl run` in this folder. */
 export interface TableOptions {
   /** In AWS. */
   readonly table?: string;
@@ -20,12 +20,12 @@ export interface TableOptions {
   readonly data?: string;
 }
 
-/** A table, and what else is known of where it is. */
+/** A table, and where it is. */
 export interface OpenTable {
   readonly tableName: string;
   /** The only clock of a command: this host's, corrected by the replies of the table so far. */
   readonly clock: ServerClock;
-  /** For people: `table kbc-prod in eu-central-1`, `the local table of embedded`. */
+  /** `table kbc-prod`, `the local table in .kbctl/embedded`. */
   readonly title: string;
   /** The local run whose table it is. */
   readonly running?: Running;
@@ -41,10 +41,10 @@ export interface OpenTable {
 export async function openTable(options: TableOptions, signal: AbortSignal, nowMs: () => number): Promise<OpenTable> {
   if (options.table !== undefined) return openInAws(options.table, options, { signal, nowMs });
   if (options.profile !== undefined || options.region !== undefined) {
-    throw usageError('--profile and --region go with --table NAME: which table in AWS?');
+    throw usageError('--profile and --region need --table NAME.');
   }
   const folder = options.data ?? (await onlyLocalFolder());
-  // It carries a whole table server, which no command on AWS waits for.
+  // Loads a table server, which no command on AWS needs.
   const { openLocalTable } = await import('../local/local-table.ts');
   const { client, tableName, running, close } = await openLocalTable({ folder });
   const found = { client, tableName, title: `the local table in ${folder}`, close };
@@ -56,11 +56,11 @@ async function openInAws(
   { profile, region, data }: TableOptions,
   { signal, nowMs }: { readonly signal: AbortSignal; readonly nowMs: () => number },
 ): Promise<OpenTable> {
-  if (data !== undefined) throw usageError('--table names a table in AWS and --data a local one: give one of them.');
+  if (data !== undefined) throw usageError('Use either --table (a table in AWS) or --data (a local one).');
   const client = createDynamoClient({
     ...(profile !== undefined && { profile }),
     ...(region !== undefined && { region }),
-    // A person waits longer than a pass, and from farther away.
+    // A user waits longer than a pass, and is farther away.
     connectionTimeoutMs: 3_000,
     requestTimeoutMs: 5_000,
   });
@@ -73,29 +73,27 @@ async function openInAws(
 }
 
 /**
- * What the AWS CLI would find wrong before it asked anybody.
- * @throws CliError without a region, and without credentials.
+ * Checks what the AWS CLI checks before its first request.
+ * @throws CliError without a region or credentials
  */
 async function refuseWithoutAccess(
   { config }: DynamoDBClient,
   profile: string | undefined,
   signal: AbortSignal,
 ): Promise<void> {
-  const ofProfile = profile === undefined ? '' : ` in the profile ${profile}`;
+  const ofProfile = profile === undefined ? '' : ` in profile ${profile}`;
   await config.region().catch(() => {
-    throw configurationError(
-      `No AWS region is set${ofProfile}, or none of a region's form: name it with --region, or set AWS_REGION.`,
-    );
+    throw configurationError(`No valid AWS region is set${ofProfile}. Use --region, or set AWS_REGION.`);
   });
-  // What the SDK says of it is not repeated: it may quote what it found.
+  // The message of the SDK is not repeated: it may quote credentials.
   await unlessAborted(signal, () => config.credentials()).catch(() => {
     if (signal.aborted) {
       throw configurationError(
-        'The time was over before AWS credentials were found: look at what finds them, or give it a longer --timeout.',
+        'Timed out before AWS credentials were found. Check the credential provider, or use a longer --timeout.',
       );
     }
     throw configurationError(
-      `There are no valid AWS credentials${ofProfile}: name a profile that has some with --profile, or sign in as for the AWS CLI ("aws sts get-caller-identity" tries it).`,
+      `There are no valid AWS credentials${ofProfile}. Use --profile, or sign in as for the AWS CLI (check with "aws sts get-caller-identity").`,
     );
   });
 }
@@ -112,37 +110,37 @@ function opened({ client, ...found }: Found, asker: Asker, nowMs: () => number):
   return { ...found, clock, tableUntil };
 }
 
-/** Which local table is meant where none is named: the one that is running, or the one that there is. */
+/** Returns the folder of the only local run. @throws CliError when there is none, or several */
 async function onlyLocalFolder(): Promise<string> {
   const running = await findRunning();
   const [only, ...others] = running.map(({ folder }) => folder);
   if (only !== undefined && others.length === 0) return only;
   if (only !== undefined) {
-    throw usageError(`Several local runs are going on: name one with --data, of ${[only, ...others].join(', ')}.`);
+    throw usageError(`Several local runs are active: choose one with --data: ${[only, ...others].join(', ')}.`);
   }
   throw usageError(
-    'Which table? Name one in AWS with --table NAME, or a local one with --data .kbctl/CLUSTER, or start one with "kbctl run".',
+    'No table: use --table NAME for one in AWS or --data .kbctl/CLUSTER for a local one, or start one with "kbctl run".',
   );
 }
 
-/** Reads an item that need not exist: any reply of the table carries its time. */
+/** Reads an item, which need not exist: every reply of the table carries its time. */
 export async function measureClock(table: KeyValueTable): Promise<void> {
   await table.get(CLUSTERS, '*');
 }
 
-/** `undefined`: this host's clock agrees with the table's well enough. */
-export function skewWords(clock: ServerClock): string | undefined {
+/** Returns `undefined` if this host's clock agrees with the table's. */
+export function describeSkew(clock: ServerClock): string | undefined {
   const aheadMs = clock.skewMs();
   if (Math.abs(aheadMs) <= MOST_SKEW_MS) return undefined;
   const seconds = (Math.abs(aheadMs) / 1000).toFixed(1);
-  return `The clock of this host is ${seconds} s or more ${aheadMs > 0 ? 'ahead of' : 'behind'} the table's`;
+  return `The clock of this host is at least ${seconds} s ${aheadMs > 0 ? 'ahead of' : 'behind'} the table's`;
 }
 
-/** @throws CliError by a clock that is not to be worked with, corrected or not. */
+/** @throws CliError if this host's clock is too far off for a write */
 export function refuseSkew(clock: ServerClock): void {
-  const words = skewWords(clock);
-  if (words === undefined) return;
+  const skew = describeSkew(clock);
+  if (skew === undefined) return;
   throw configurationError(
-    `${words}, and at most ${MOST_SKEW_MS / 1000} s is accepted: nothing was written. Set the clock with chronyd or timedatectl, and run the command again.`,
+    `${skew}; at most ${MOST_SKEW_MS / 1000} s is accepted. Nothing was written. Correct the clock with chronyd or timedatectl, and run the command again.`,
   );
 }

@@ -2,30 +2,30 @@ import { userInfo } from 'node:os';
 import { type Command, InvalidArgumentError } from 'commander';
 import { usageError } from './errors.ts';
 
-/** How a person who runs passes says by which way the API server is reached. */
+/** Which kubeconfig a command uses. */
 export interface ConnectionOptions {
-  /** A file, in place of what the spec names. */
+  /** A file, in place of that of the spec. */
   readonly kubeconfig?: string;
   /** Of that file. Default: its current context. */
   readonly context?: string;
 }
 
-/** The environment variable KUBECONFIG is on purpose no default: which cluster is written to is said each time. */
+/** The environment variable KUBECONFIG is deliberately not read: the cluster to write to is always named. */
 export function withConnectionOptions(command: Command): Command {
   return command
-    .option('--kubeconfig <file>', 'reach the cluster by this kubeconfig; default: the one that its spec names')
-    .option('--context <name>', 'a context of --kubeconfig; default: its current one');
+    .option('--kubeconfig <file>', 'the kubeconfig of the cluster; default: that of its spec')
+    .option('--context <name>', 'a context of --kubeconfig; default: its current context');
 }
 
-/** These two of all the options of a command. */
+/** Returns only these of the options of a command. */
 export function connectionOf({ kubeconfig, context }: ConnectionOptions): ConnectionOptions {
   return { ...(kubeconfig !== undefined && { kubeconfig }), ...(context !== undefined && { context }) };
 }
 
-/** @throws CliError for options that do not go together: before anything is done, best of all. */
+/** @throws CliError for --context without --kubeconfig */
 export function checkConnectionOptions({ kubeconfig, context }: ConnectionOptions): void {
   if (context !== undefined && kubeconfig === undefined) {
-    throw usageError('--context goes with --kubeconfig FILE: a context of which kubeconfig?');
+    throw usageError('--context needs --kubeconfig FILE.');
   }
 }
 
@@ -33,41 +33,41 @@ const UNIT_MS = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
 const DURATION = /^(\d+(?:\.\d+)?)([smhd])/;
 const LONGEST_MS = 3650 * UNIT_MS.d;
 
-/**
- * Milliseconds of `90s`, `10m`, `1h30m`, `2d`.
- * @throws InvalidArgumentError of commander, whose message is shown beside the option.
- */
+/** Returns the milliseconds of `90s`, `10m`, `1h30m` or `2d`. @throws InvalidArgumentError of commander */
 export function parseDuration(text: string): number {
   let rest = text.trim();
   let ms = 0;
   do {
     const [part, count, unit] = DURATION.exec(rest) ?? [];
-    if (part === undefined) throw new InvalidArgumentError('A duration is like 90s, 10m, 1h30m or 2d.');
+    if (part === undefined) throw new InvalidArgumentError('Use a duration such as 90s, 10m, 1h30m or 2d.');
     ms += Number(count) * UNIT_MS[unit as keyof typeof UNIT_MS];
     rest = rest.slice(part.length);
   } while (rest !== '');
   if (ms > 0 && ms <= LONGEST_MS) return Math.round(ms);
-  throw new InvalidArgumentError('A duration is more than 0 and at most ten years.');
+  throw new InvalidArgumentError('A duration must be more than 0 and at most ten years.');
 }
 
-/** @throws InvalidArgumentError of commander, whose message is shown beside the option. */
+/** @throws InvalidArgumentError of commander */
 export function parsePort(text: string): number {
   const port = Number(text);
   if (/^\d+$/.test(text) && port <= 65_535) return port;
-  throw new InvalidArgumentError('A port is a number from 0 to 65535; 0 takes a free one.');
+  throw new InvalidArgumentError('Use a port from 0 to 65535; 0 chooses a free one.');
 }
 
-/** Ends the help of a command: every one shows how it is used. */
+/** The help of --dry-run where its exit code tells whether there is a change. */
+export const DRY_RUN = 'print what would change, and change nothing; exit code 1 if anything would change';
+
+/** Adds examples to the help of a command. */
 export function withExamples(command: Command, examples: readonly string[]): Command {
   return command.addHelpText('after', `\nExamples:\n${examples.map((line) => `  ${line}`).join('\n')}`);
 }
 
-/** Of whoever runs the command, on this machine. */
+/** Returns the name of the user who runs the command. */
 export function userName(): string {
   try {
     return userInfo().username;
   } catch {
-    // A user without an entry, as in a container.
+    // A user ID without an entry, as in a container.
     return `user ${process.getuid?.() ?? 'unknown'}`;
   }
 }

@@ -2,49 +2,55 @@ import type { Plain } from '../lib/spec/written-spec.ts';
 import { styled, type Terminal, writeData, writeLines, yamlOf } from './terminal.ts';
 import { type Column, textTable } from './text-table.ts';
 
-export const FORMATS = ['table', 'wide', 'json', 'yaml'] as const;
+export const FORMATS = ['table', 'wide', 'name', 'json', 'yaml'] as const;
 export type Format = (typeof FORMATS)[number];
 
 export type { Plain };
 
-/** What a command has to show, for people and for programs. */
+/** A list, as a table and as a document. */
 export interface Shown<Row> {
   /** `Lease`: of one item; a list is `LeaseList` with `items`. */
   readonly kind: string;
   readonly items: readonly Row[];
   readonly columns: readonly Column<Row>[];
-  /** Stable: what is left out is not known, and nothing is renamed. */
+  /** Stable: an absent field is unknown, and no field is renamed. */
   readonly plain: (row: Row) => { readonly [field: string]: Plain | undefined };
-  /** What is said on the other stream where there is nothing to show. */
+  /** Of a row, for `-o name`. Default: its field `name`. */
+  readonly name?: (row: Row) => string;
+  /** Printed on stderr for an empty list. */
   readonly none: string;
 }
 
 export const API_VERSION = 'kbctl/v1';
 
-/** Prints data to stdout as it was asked for. */
+/** Prints data to stdout in the format of `-o`. */
 export class Output {
   readonly format: Format;
   readonly terminal: Terminal;
+  readonly #headers: boolean;
 
-  constructor(format: Format, terminal: Terminal) {
+  constructor(format: Format, terminal: Terminal, headers = true) {
     this.format = format;
     this.terminal = terminal;
+    this.#headers = headers;
   }
 
   /** A list as a table, or as one document. */
-  list<Row>({ kind, items, columns, plain, none }: Shown<Row>): void {
+  list<Row>({ kind, items, columns, plain, none, name = (row) => String(plain(row)['name']) }: Shown<Row>): void {
     if (this.isForPrograms) this.document({ kind: `${kind}List`, items: items.map(plain) });
+    else if (this.format === 'name') this.lines(items.map(name));
     else if (items.length === 0) this.say(none);
-    else this.lines(textTable(columns, items, this.#tableOptions()));
+    else this.lines(this.table(columns, items).slice(this.#headers ? 0 : 1));
   }
 
-  /** One object: its lines for people, or the document. */
+  /** Prints one object: the lines, or the document. */
   object(
     document: { readonly kind: string; readonly [field: string]: Plain | undefined },
     lines: () => readonly string[],
   ) {
+    const { name } = document;
     if (this.isForPrograms) this.document(document);
-    else this.lines(lines());
+    else this.lines(this.format === 'name' && typeof name === 'string' ? [name] : lines());
   }
 
   get isForPrograms(): boolean {
@@ -64,22 +70,22 @@ export class Output {
     writeLines(this.terminal.out, lines);
   }
 
-  /** What programs read, in a form of its own. */
+  /** Prints data that has a format of its own. */
   data(data: string | Uint8Array): void {
     writeData(this.terminal.out, data);
   }
 
-  /** Everything that is not data: progress, notes, what to do next. */
+  /** Prints a line that is not data to stderr: a note, a warning, the next step. */
   say(line: string): void {
     writeLines(this.terminal.err, [line]);
   }
 
   paint = (style: Parameters<typeof styled>[1], text: string): string => styled(this.terminal.out, style, text);
 
-  /** Of the terminal; absent where the output goes elsewhere. */
+  /** The width of the terminal; absent if the output is none. */
   get columns(): number | undefined {
     const { isTTY = false, columns } = this.terminal.out;
-    // One that does not tell its width says 0.
+    // Some terminals report a width of 0.
     return isTTY && columns !== 0 ? columns : undefined;
   }
 

@@ -19,32 +19,34 @@ import { runCommand } from './commands/run.ts';
 import { runOnceCommand } from './commands/run-once.ts';
 import { showCommand } from './commands/show.ts';
 import { statusCommand } from './commands/status.ts';
-import { parseDuration } from './options.ts';
+import { EXIT } from './errors.ts';
+import { parseDuration, withExamples } from './options.ts';
 import { FORMATS } from './output.ts';
 
-const DESCRIPTION = `Looks at and keeps the clusters of kube-bootstrap-controller.
+const DESCRIPTION = `Manage the clusters of kube-bootstrap-controller.
 
-The table is one in AWS (--table NAME; profile and region as the AWS CLI finds them), or that of the "kbctl run" that is going on in this folder.`;
+The table is one in AWS (--table NAME; profile and region as for the AWS CLI), or that of the "kbctl run" in this folder.`;
 
 const EXIT_CODES = `
-Exit codes: 0 fine, 1 findings or a difference, 2 usage, 3 configuration, 4 API server, 5 table, 130 interrupted.
-Data is on stdout, everything else on stderr. NO_COLOR takes the colours away.`;
+Exit codes: 0 success, 1 findings or a difference, 2 usage, 3 configuration, 4 API server, 5 table, 130 interrupted.
+Data is printed on stdout, everything else on stderr. NO_COLOR turns colors off.`;
 
 /** The whole command line. */
 export function program(act: Act): Command {
   const kbctl = new Command('kbctl')
     .description(DESCRIPTION)
     .version(VERSION)
-    .addOption(new Option('-o, --output <format>', 'how data is printed').choices(FORMATS).default('table'))
+    .addOption(new Option('-o, --output <format>', 'the output format').choices(FORMATS).default('table'))
+    .option('--no-headers', 'print tables without the header line')
     .option('--table <name>', 'the table in AWS')
-    .option('--profile <name>', 'a profile of the AWS CLI')
+    .option('--profile <name>', 'the profile of the AWS CLI')
     .option('--region <name>', 'the region of the table')
-    .option('--data <folder>', 'the folder of a local run; default: the one that is running in .kbctl')
-    .option('--timeout <duration>', 'give up after this time, such as 30s', parseDuration)
-    .option('--debug', 'with the stack of an error')
+    .option('--data <folder>', 'the folder of a local run; default: that of the active run in .kbctl')
+    .option('--timeout <duration>', 'the timeout of the command, such as 30s', parseDuration)
+    .option('--debug', 'print the stack trace of an error')
     .configureHelp({ showGlobalOptions: true, minWidthToWrap: 24 })
-    .showHelpAfterError('Try the same with --help.')
-    // The nearest word to "delete" would be "release".
+    .showHelpAfterError('Use --help for usage.')
+    // run-kbctl.ts suggests commands, and none that deletes or releases.
     .showSuggestionAfterError(false)
     .addHelpText('after', EXIT_CODES)
     .addCommand(clusterCommand(act))
@@ -66,22 +68,35 @@ export function program(act: Act): Command {
     .addCommand(runCommand(act))
     .addCommand(pageCommand(act))
     .addCommand(completionCommand(act))
+    .addCommand(versionCommand(act))
     .addCommand(
       completeCommand(act, () => kbctl),
       { hidden: true },
     );
-  settleAlike(kbctl);
+  inheritSettings(kbctl);
   return kbctl;
 }
 
-/** Commands that are made apart from their parent do not have its settings by themselves. */
-function settleAlike(command: Command): void {
+/** `kbctl version`: needs no table. */
+function versionCommand(act: Act): Command {
+  const command = new Command('version').description('Print the version of kbctl and of Node.js').action(
+    act(async ({ output }) => {
+      const document = { kind: 'Version', kbctl: VERSION, node: process.version };
+      output.object(document, () => [`kbctl ${VERSION}, Node.js ${process.version}`]);
+      return EXIT.fine;
+    }),
+  );
+  return withExamples(command, ['kbctl version -o json']);
+}
+
+/** Commands that are created without their parent do not inherit its settings. */
+function inheritSettings(command: Command): void {
   for (const subcommand of command.commands) {
     subcommand.copyInheritedSettings(command);
     subcommand.description(unwrapped(subcommand.description()));
-    // In a list of commands the first line says enough.
+    // A list of commands shows the first line.
     if (subcommand.summary() === '') subcommand.summary(subcommand.description().split('\n', 1)[0] ?? '');
-    settleAlike(subcommand);
+    inheritSettings(subcommand);
   }
 }
 

@@ -10,7 +10,7 @@ import type { Cli } from './cli.ts';
 import { type CliError, configurationError } from './errors.ts';
 import type { Plain } from './output.ts';
 
-/** @throws CliError when no cluster of that name is registered, with the nearest name that is. */
+/** Reads a registered cluster. @throws CliError, with the nearest name, when there is none */
 export async function registeredCluster(table: KeyValueTable, name: string): Promise<RegisteredCluster> {
   const cluster = isClusterName(name) ? await readCluster(table, name) : undefined;
   if (cluster !== undefined) return cluster;
@@ -21,18 +21,22 @@ export async function notRegistered(table: KeyValueTable, name: string): Promise
   const { clusters, unreadable } = await listClusters(table);
   const names = [...clusters.map(({ spec }) => spec.name), ...unreadable.map((one) => one.name)];
   const nearest = nearestName(name, names);
-  const known = names.length === 0 ? 'none is: register one with "kbctl cluster apply -f FILE"' : namesOf(names);
-  const next = nearest === undefined ? `registered: ${known}` : `did you mean ${nearest}?`;
-  return configurationError(`No cluster of the name ${name} is registered; ${next}`);
+  const hint =
+    names.length === 0
+      ? 'No clusters are registered: use "kbctl cluster apply -f FILE".'
+      : nearest === undefined
+        ? `Registered clusters: ${namesOf(names)}.`
+        : `Did you mean ${nearest}?`;
+  return configurationError(`Cluster "${name}" not found. ${hint}`);
 }
 
-/** Returns the addresses that there are. The nearest one is not suggested: it is another API server, and alive. */
-export function knownInstead({ apiServers }: ClusterSpec, leased: readonly string[] = []): string {
+/** Lists the addresses of a cluster. None is suggested, since each belongs to another, live API server. */
+export function listAddresses({ apiServers }: ClusterSpec, leased: readonly string[] = []): string {
   const named = apiServers.map((server) => ('address' in server ? server.address : server.host));
   return `it has ${[...new Set([...named, ...leased])].join(', ')}.`;
 }
 
-/** How one cluster is. @throws CliError when none is registered by that name. */
+/** Reads the status of one cluster. @throws CliError when it is not registered */
 export async function statusOf(cli: Cli, name: string, nowMs: number): Promise<ClusterStatus> {
   const { table } = await cli.openTable();
   const status = await readClusterStatus(table, name, nowMs);
@@ -40,7 +44,7 @@ export async function statusOf(cli: Cli, name: string, nowMs: number): Promise<C
   return status;
 }
 
-/** How all clusters are, with progress on a terminal. */
+/** Reads the status of all clusters, with progress on a terminal. */
 export async function statusOfAll(cli: Cli, nowMs: number, details: StatusDetails = 'full'): Promise<FleetStatus> {
   const { table, tableName } = await cli.openTable();
   const progress = cli.progress('reading clusters');
@@ -54,10 +58,7 @@ export async function statusOfAll(cli: Cli, nowMs: number, details: StatusDetail
   }
 }
 
-/** Whose a cluster is that no stack's passes have made their own. */
-export const NO_STACK_YET = 'no stack yet';
-
-/** A registration as `-o json` has it. */
+/** Returns a registration as `-o json` prints it. */
 export function plainCluster({ spec, generation, rangesGeneration, paused, owner }: RegisteredCluster) {
   return {
     name: spec.name,
@@ -65,7 +66,7 @@ export function plainCluster({ spec, generation, rangesGeneration, paused, owner
     rangesGeneration,
     ...(owner !== undefined && { owner: { stack: owner.stack, packaged: owner.packaged !== undefined } }),
     ...(paused !== undefined && { paused: plainPause(paused) }),
-    // Data as it is in the table: a spec holds nothing that JSON does not.
+    // A spec holds only what JSON can.
     spec: JSON.parse(JSON.stringify(spec)) as Plain,
   };
 }
@@ -74,19 +75,19 @@ export function plainPause({ untilMs, reason, by }: Pause) {
   return { until: new Date(untilMs).toISOString(), reason, by };
 }
 
-export function pausedWords({ untilMs, reason, by }: Pause): string {
+export function describePause({ untilMs, reason, by }: Pause): string {
   return `paused until ${new Date(untilMs).toISOString()} by ${by}: ${reason}`;
 }
 
-/** The hold on all holds a cluster whatever is said of it alone: wherever one is shown, it is told. */
-export function tellPauseOfAll({ output }: Cli, all: Pause | undefined, nowMs: number): void {
+/** Warns that all clusters are paused, which a cluster's own registration does not show. */
+export function warnOfPauseOfAll({ output }: Cli, all: Pause | undefined, nowMs: number): void {
   if (all === undefined || all.untilMs <= nowMs) return;
-  output.say(`All clusters are ${pausedWords(all)}. "kbctl resume --all" ends that.`);
+  output.say(`All clusters are ${describePause(all)}. Use "kbctl resume --all" to resume them.`);
 }
 
 const MOST_NAMES = 10;
 
-/** The first of them, and how many more there are. */
+/** Joins the first names, and counts the rest. */
 export function namesOf(names: readonly string[]): string {
   const shown = names.slice(0, MOST_NAMES).join(', ');
   return names.length > MOST_NAMES ? `${shown} and ${names.length - MOST_NAMES} more` : shown;

@@ -1,11 +1,12 @@
 import { type Command, CommanderError } from 'commander';
+import { nearestName } from '../lib/cluster/values.ts';
 import { describeError } from '../lib/telemetry/describe-error.ts';
 import { actor, type Surroundings } from './cli.ts';
 import { EXIT, type ExitCode, exitCodeOf } from './errors.ts';
 import { program } from './program.ts';
 import { type OutStream, styled, type Terminal, writeData, writeLines } from './terminal.ts';
 
-/** Runs one command line, and writes what failed to `terminal.err`. */
+/** Runs one command line, and prints an error to `terminal.err`. */
 export async function runKbctl(words: readonly string[], surroundings: Omit<Surroundings, 'exit'>): Promise<ExitCode> {
   const { terminal, ended } = surroundings;
   let code: ExitCode = EXIT.fine;
@@ -28,32 +29,61 @@ export async function runKbctl(words: readonly string[], surroundings: Omit<Surr
   }
 }
 
-/** Every command throws instead of ending the process, and writes to the terminal. commander asks each of its commands. */
+/** Makes every command throw instead of ending the process, and write to the terminal. */
 function settle(command: Command, terminal: Terminal): void {
   const { out, err } = terminal;
   command.exitOverride().configureOutput({
     writeOut: (text) => writeData(out, text),
     writeErr: (text) => writeData(err, text),
-    outputError: (text, write) => write(withCommands(text, command)),
+    outputError: (text, write) => write(withSuggestion(text, command)),
     getOutHelpWidth: () => (out.isTTY ? (out.columns ?? 80) : 80),
     getErrHelpWidth: () => (err.isTTY ? (err.columns ?? 80) : 80),
   });
   for (const subcommand of command.commands) settle(subcommand, terminal);
 }
 
-/** An unknown command is answered with those that there are: the nearest word may be one that deletes. */
-function withCommands(text: string, { commands }: Command): string {
-  if (!text.startsWith('error: unknown command')) return text;
+/** Commands that change nothing: others are never suggested. */
+const SAFE = new Set(
+  'status get show explain doctor export logs-query page completion version leases ranges runs findings holds schema diff'.split(
+    ' ',
+  ),
+);
+
+/** What users of kubectl type, and the command here. */
+const KUBECTL_HABITS: Readonly<Record<string, string>> = {
+  apply: 'cluster apply -f FILE',
+  cluster: 'cluster get',
+  clusters: 'cluster get',
+  describe: 'status CLUSTER, kbctl show ip|port CLUSTER VALUE',
+  diff: 'cluster diff -f FILE',
+  list: 'cluster get',
+};
+
+/** Adds the nearest safe command to the error about an unknown one, or lists the commands. */
+function withSuggestion(text: string, { commands }: Command): string {
+  const [, word] = /^error: unknown command '([^']*)'/.exec(text) ?? [];
+  if (word === undefined) return text;
   const names = commands.map((command) => command.name()).filter((name) => !name.startsWith('_'));
-  return `${text.trimEnd()}; there are ${names.join(', ')}\n`;
+  const habit = Object.hasOwn(KUBECTL_HABITS, word) ? KUBECTL_HABITS[word] : undefined;
+  const nearest = nearestName(
+    word,
+    names.filter((name) => SAFE.has(name)),
+  );
+  const hint =
+    habit !== undefined
+      ? `use kbctl ${habit}`
+      : nearest !== undefined
+        ? `did you mean ${nearest}?`
+        : `commands: ${names.join(', ')}`;
+  return `${text.trimEnd()}; ${hint}\n`;
 }
 
 function reportError(error: unknown, stream: OutStream, debug: boolean): ExitCode {
   const code = exitCodeOf(error);
-  // What a person can put right says all of it in its own message.
+  // An error that the user can resolve has a complete message of its own.
   const { message } = describeError(code !== undefined && error instanceof Error ? new Error(error.message) : error);
   const [first = '', ...others] = message.split('\n');
-  // Indented, so that no line of a message reads as one of ours.
+  // Indented, so that no line of a message looks like a line of kbctl.
   writeLines(stream, [
     `${styled(stream, 'red', 'error:')} ${first}`,
     ...others.map((line) => line.replace(/^(?! )/, '  ')),

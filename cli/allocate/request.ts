@@ -1,9 +1,11 @@
+import { randomUUID } from 'node:crypto';
 import { InvalidArgumentError } from 'commander';
 import type { Answer } from '../../lib/allocate/answer.ts';
 import type { AllocateRequest } from '../../lib/allocate/request.ts';
 import { AllocatorError } from '../../lib/allocator/errors.ts';
 import { badHold } from '../../lib/cluster/hold.ts';
-import { createEnvironment } from '../../lib/environment/create-environment.ts';
+import { startDeadline } from '../../lib/runtime/deadline.ts';
+import type { Environment } from '../../lib/runtime/environment.ts';
 import { TableError } from '../../lib/table/errors.ts';
 import type { TelemetryFactory } from '../../lib/telemetry/telemetry.ts';
 import type { Cli } from '../cli.ts';
@@ -11,24 +13,27 @@ import { CliError, EXIT, type ExitCode, usageError } from '../errors.ts';
 import { parseDuration, userName } from '../options.ts';
 import { whateverIsRead } from '../terminal.ts';
 
-/** A little more than the request gives itself. */
+/** Slightly longer than the deadline of the request itself. */
 const LONGEST_MS = 30_000;
 
 /**
- * Runs a request as the function does, with this person's right on the table. It is not cut off by Ctrl-C: half of it
- * would have to be taken back.
- * @throws TableError when nobody can tell how far it came; its message says `whatThen`.
+ * Runs a request as the function does, with the caller's rights on the table. Ctrl-C does not end it, since half of it
+ * would have to be undone.
+ * @throws TableError when its outcome is unknown; the message ends with `next`
  */
-export async function runRequest(cli: Cli, request: AllocateRequest, whatThen: string): Promise<Answer> {
+export async function runRequest(cli: Cli, request: AllocateRequest, next: string): Promise<Answer> {
   const { tableUntil, clock } = await cli.openTable();
   const { nowMs } = clock;
-  const { environment } = createEnvironment({
+  const environment: Environment = {
     nowMs,
+    startDeadline,
+    newPassId: randomUUID,
     telemetry: warningsOf(cli),
     reportingInstance: 'kbctl',
     table: tableUntil,
-    loadKubeconfig: noApiServer,
-  });
+    connect: noApiServer,
+    resolveHost: noApiServer,
+  };
   const endMs = nowMs() + LONGEST_MS;
   const { allocation } = await import('../../lib/allocate/allocation.ts');
   try {
@@ -38,11 +43,11 @@ export async function runRequest(cli: Cli, request: AllocateRequest, whatThen: s
   } catch (error) {
     if (!(error instanceof TableError)) throw error;
     const { code, message } = error.cause instanceof TableError ? error.cause : error;
-    throw new TableError(code, `${message} Nobody can tell how far it came: ${whatThen}`, { cause: error });
+    throw new TableError(code, `${message} Its outcome is unknown: ${next}`, { cause: error });
   }
 }
 
-/** Who did what they could not know: the person named what is not, or the cluster is not as it should be. */
+/** A refusal that is not listed here is a finding. */
 const EXIT_CODES: Readonly<Record<string, ExitCode>> = {
   BadHold: EXIT.usage,
   RequestIdTaken: EXIT.usage,
@@ -53,17 +58,17 @@ const EXIT_CODES: Readonly<Record<string, ExitCode>> = {
   ObserveOnly: EXIT.configuration,
 };
 
-/** @returns why it was refused; `undefined` when it was done. */
-export function refusalOf({ cluster, items, error, outcome }: Answer, andSo: string): CliError | undefined {
+/** Returns the error of a refused request; `undefined` if it was done. */
+export function refusalOf({ cluster, items, error, outcome }: Answer, result: string): CliError | undefined {
   if (outcome === 'done') return undefined;
-  const guilty = items.find((item) => item.error !== undefined && item.value !== undefined);
-  const what = guilty?.value === undefined ? '' : `${guilty.value}: `;
+  const refused = items.find((item) => item.error !== undefined && item.value !== undefined);
+  const what = refused?.value === undefined ? '' : `${refused.value}: `;
   const { code = '', message = 'it was refused' } = error ?? {};
   const next = isUnsaved(code, message) ? ` ${passFirst(cluster, items[0]?.range)}` : '';
-  return new CliError(EXIT_CODES[code] ?? EXIT.findings, `${what}${message}. ${andSo}${next}`);
+  return new CliError(EXIT_CODES[code] ?? EXIT.findings, `${what}${message}. ${result}${next}`);
 }
 
-/** The original's words name no next step: its API servers repair by themselves. */
+/** The original's message names no next step: its API servers repair by themselves. */
 function isUnsaved(code: string, message: string): boolean {
   return code === 'MismatchedRange' || (code === 'NotReady' && message.endsWith(' at this time'));
 }
@@ -73,7 +78,7 @@ function passFirst(cluster: string, range: string | undefined): string {
   return `An enforcing pass has to save the range first: wait for the next one, or run "kbctl run-once ${loop} ${cluster}".`;
 }
 
-/** What was left behind is told; what was refused is the answer. */
+/** Prints what a request left behind; a refusal is in its answer. */
 function warningsOf(cli: Cli): TelemetryFactory {
   return () => ({
     log: (level, _, { errors } = {}) => {
@@ -87,10 +92,10 @@ function warningsOf(cli: Cli): TelemetryFactory {
 }
 
 function noApiServer(): never {
-  throw new Error('A request to allocate asks no API server.');
+  throw new Error('An allocate request does not connect to API servers.');
 }
 
-/** For good, or for milliseconds. */
+/** Without end, or in milliseconds. */
 export type HoldFor = 'forever' | number;
 
 const LONGEST_OWNER = 63;
@@ -102,18 +107,18 @@ export function parseHoldFor(text: string): HoldFor {
     return parseDuration(text);
   } catch (error) {
     if (!(error instanceof InvalidArgumentError)) throw error;
-    throw new InvalidArgumentError(`${error.message} For good is "forever".`);
+    throw new InvalidArgumentError(`${error.message} Or "forever".`);
   }
 }
 
-/** @throws CliError for an owner that no hold can have. */
+/** @throws CliError for an owner that a hold cannot have */
 export function checkedOwner(owner: string): string {
   const bad = badHold({ owner, takenUpBy: 'any' });
   if (bad instanceof AllocatorError) throw usageError(`--owner: ${bad.message}.`);
   return owner;
 }
 
-/** The name of whoever runs the command, as far as an owner may be called so. */
+/** Returns the user name, reduced to what an owner may contain. */
 export function ownerFrom(name: string = userName()): string {
   const fit = name.replace(/[^A-Za-z0-9._-]+/g, '-').slice(0, LONGEST_OWNER);
   return /[A-Za-z0-9](?:.*[A-Za-z0-9])?/.exec(fit)?.[0] ?? 'kbctl';

@@ -7,7 +7,7 @@ import { TableError } from '../../lib/table/errors.ts';
 import type { Cli } from '../cli.ts';
 import type { SpecFile } from './spec-files.ts';
 
-/** What is to happen to one registration. */
+/** What `apply` does to one registration. */
 export type ApplyStep =
   | { readonly action: 'create'; readonly file: SpecFile; readonly unreadable?: TableError }
   | {
@@ -20,20 +20,20 @@ export type ApplyStep =
   | { readonly action: 'remove'; readonly before: RegisteredCluster };
 
 export interface ApplyPlan {
-  /** In the order of the files, then what is to be removed. */
+  /** In the order of the files, then the removals. */
   readonly steps: readonly ApplyStep[];
-  /** Those of the steps that cannot be: what is the cluster.yml of a stack is changed there. */
+  /** Clusters that cannot be changed here: each is the cluster.yml of a stack. */
   readonly packaged: readonly RegisteredCluster[];
-  /** What is in no file and stays all the same, being packaged. */
+  /** Packaged clusters that are in no file, and are kept. */
   readonly left: readonly RegisteredCluster[];
 }
 
-/** What is registered under a name, or why that cannot be read. */
+/** A registration, or why it cannot be read. */
 export type FoundRegistration = RegisteredCluster | TableError | undefined;
 
 /**
- * @param known what is registered, by name
- * @param all everything that is registered, when what is in no file is to be removed
+ * @param known returns the registration of a name
+ * @param all all registrations, with --prune
  */
 export function planApply(
   files: readonly SpecFile[],
@@ -55,13 +55,13 @@ export function nameOf(step: ApplyStep): string {
   return step.action === 'remove' ? step.before.spec.name : step.file.spec.name;
 }
 
-/** As it is told before anything is done. */
+/** Describes a step before it is done. */
 export function intention(step: ApplyStep): string {
   switch (step.action) {
     case 'create':
       return step.unreadable === undefined
         ? `to be created (${summaryOf(step.file.spec)})`
-        : 'to be replaced: what is registered cannot be read';
+        : 'to be replaced: its registration cannot be read';
     case 'change':
       return 'to be changed';
     case 'keep':
@@ -89,15 +89,15 @@ function summaryOf({ mode, allocator, serviceClusterIPRanges, apiServers }: Clus
 
 export interface FoundRegistrations {
   readonly known: (name: string) => FoundRegistration;
-  /** Everything that is registered, if that was asked for. */
+  /** All registrations, with --prune. */
   readonly all: readonly RegisteredCluster[];
-  /** Names that are in no file and whose registrations cannot be read. */
+  /** Names in no file whose registrations cannot be read. */
   readonly unreadable: readonly string[];
 }
 
 const AT_ONCE = 16;
 
-/** What is registered under the names of the files, and with `everything` what else is. */
+/** Reads the registrations of the files' names, and all others with `everything`. */
 export async function lookUp(cli: Cli, files: readonly SpecFile[], everything: boolean): Promise<FoundRegistrations> {
   const { table } = await cli.openTable();
   const byName = new Map<string, FoundRegistration>();
@@ -124,7 +124,7 @@ export async function lookUp(cli: Cli, files: readonly SpecFile[], everything: b
   return { known: (name) => byName.get(name), all: clusters, unreadable: others };
 }
 
-/** What does not parse may be written anew; what a later version wrote may not. */
+/** A corrupt registration may be replaced; one of a later version may not. */
 function isCorrupt(error: unknown): error is TableError {
   return error instanceof TableError && error.code === 'Corrupt';
 }

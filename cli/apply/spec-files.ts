@@ -1,7 +1,7 @@
 import { readdir, readFile, realpath, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { buffer } from 'node:stream/consumers';
-import { parse } from 'yaml';
+import { type Document, isScalar, parseAllDocuments } from 'yaml';
 import type { ClusterSpec } from '../../lib/cluster/cluster-spec.ts';
 import { parseClusterSpec } from '../../lib/spec/parse-cluster-spec.ts';
 import { describeFaults } from '../../lib/spec/spec-fault.ts';
@@ -9,23 +9,22 @@ import { writtenSpec } from '../../lib/spec/written-spec.ts';
 import { failureCode } from '../errors.ts';
 import { API_VERSION } from '../output.ts';
 
-/** A spec, and the file that it was read from. */
+/** A spec, and where it was read from. */
 export interface SpecFile {
-  /** As it is told: `clusters/prod-eu-1.yml`, `standard input`. */
+  /** `clusters/prod-eu-1.yml`, `standard input`. */
   readonly place: string;
-  /** Where what the spec names beside it is. */
+  /** Files that the spec names are relative to it. */
   readonly folder: string;
   readonly spec: ClusterSpec;
 }
 
 export interface SpecFiles {
   readonly files: readonly SpecFile[];
-  /** A block of lines for each file that has any, and for each name that two files have. */
+  /** One block of lines for each faulty file, and for each name that two specs have. */
   readonly faults: readonly string[];
 }
 
 export interface SpecFilesOptions {
-  /** With what is in folders of folders. */
   readonly recursive: boolean;
   readonly stdin: AsyncIterable<Uint8Array>;
 }
@@ -33,21 +32,20 @@ export interface SpecFilesOptions {
 const SPEC_NAME = /\.(ya?ml|json)$/i;
 const STDIN = '-';
 
-/** Something to read: a path in bytes, since the name of a file need not be text. */
+/** A file to read. Its path is bytes, since a file name need not be text. */
 interface Source {
   readonly place: string;
   readonly folder: string;
   readonly path: Buffer | typeof STDIN;
 }
 
-/** Why nothing is to be had of a file. */
 interface Faulty {
   readonly fault: string;
 }
 
 /**
- * All specs of the files and folders that were named (`-` is the standard input), every one of them checked before any is
- * used. Of a folder, what ends in .yml, .yaml or .json.
+ * Reads and checks all specs of the given files and folders; `-` is the standard input. Of a folder it reads the files
+ * that end in .yml, .yaml or .json.
  */
 export async function readSpecFiles(named: readonly string[], options: SpecFilesOptions): Promise<SpecFiles> {
   const reads: (SpecFile | Faulty)[] = [];
@@ -65,7 +63,7 @@ export async function readSpecFiles(named: readonly string[], options: SpecFiles
   }
   const files = reads.filter((read) => 'spec' in read);
   const faults = reads.flatMap((read) => ('fault' in read ? [read.fault] : []));
-  return { files, faults: [...faults, ...saidTwice(files)] };
+  return { files, faults: [...faults, ...duplicateNames(files)] };
 }
 
 async function sourcesOf(named: string, { recursive }: SpecFilesOptions): Promise<(Source | Faulty)[]> {
@@ -83,7 +81,7 @@ async function sourcesIn(folder: Buffer, recursive: boolean): Promise<Source[]> 
   const sources: Source[] = [];
   for (const name of names) {
     const inside = Buffer.concat([folder, folder.toString().endsWith('/') ? Buffer.of() : Buffer.from('/'), name]);
-    // A link that leads nowhere is told when it is read.
+    // A dead link is reported when it is read.
     const found = await stat(inside).catch(() => undefined);
     if (found?.isDirectory()) sources.push(...(recursive ? await sourcesIn(inside, recursive) : []));
     else if (SPEC_NAME.test(name.toString())) sources.push(sourceAt(inside));
@@ -106,23 +104,42 @@ async function readSource(
   } catch (error) {
     return [unreadable(place, error)];
   }
-  return (printedSpecs(text) ?? [text]).map((spec) => {
-    const result = parseClusterSpec(spec);
+  return documentsIn(text).map((document) => {
+    const result = parseClusterSpec(document);
     if ('faults' in result) return { fault: describeFaults(place, result.faults) };
     return { place, folder, spec: result.spec };
   });
 }
 
-/** The specs in what `kbctl cluster get -o yaml` or `-o json` printed, each as a file has it; `undefined` for any other text. */
-function printedSpecs(text: string): string[] | undefined {
+/**
+ * Returns the text of each spec: of each YAML document, and of each cluster that `kbctl cluster get -o yaml` or `-o json`
+ * printed. Every text keeps the line numbers of the file. A text that is not YAML is returned unchanged, for its faults.
+ */
+function documentsIn(text: string): string[] {
+  const documents = parseAllDocuments(text);
+  if (!Array.isArray(documents) || documents.some(({ errors }) => errors.length > 0)) return [text];
+  const filled = documents.filter(
+    ({ contents }) => contents !== null && !(isScalar(contents) && contents.value === null),
+  );
+  if (filled.length === 0) return [text];
+  return filled.flatMap((document) => {
+    const [start, , end] = document.range;
+    const own =
+      filled.length === 1 ? text : '\n'.repeat(text.slice(0, start).split('\n').length - 1) + text.slice(start, end);
+    return printedSpecs(document) ?? [own];
+  });
+}
+
+/** Returns the specs of a document that kbctl printed, each as a file has it; `undefined` for any other document. */
+function printedSpecs(document: Document): string[] | undefined {
   try {
-    const printed = parse(text) as { readonly kind?: unknown; readonly apiVersion?: unknown };
+    const printed = document.toJS() as { readonly kind?: unknown; readonly apiVersion?: unknown };
     if (printed.apiVersion !== API_VERSION) return undefined;
     const clusters =
       printed.kind === 'ClusterList' ? (printed as Printed).items : [printed as Printed['items'][number]];
     return clusters.map(({ spec }) => JSON.stringify(writtenSpec(spec)));
   } catch {
-    // It is read as a spec, which says what is wrong with it.
+    // It is read as a spec, whose faults are reported.
     return undefined;
   }
 }
@@ -133,16 +150,16 @@ interface Printed {
 
 function unreadable(place: string, error: unknown): Faulty {
   const code = failureCode(error);
-  if (code === 'ERR_ENCODING_INVALID_ENCODED_DATA') return { fault: `${place} is not UTF-8 text: save it as that` };
-  return { fault: `${place} cannot be read (${code}): name a file that exists and that you may read` };
+  if (code === 'ERR_ENCODING_INVALID_ENCODED_DATA') return { fault: `${place} is not UTF-8 text: save it as UTF-8` };
+  return { fault: `Cannot read ${place} (${code}): use an existing, readable file` };
 }
 
-function saidTwice(files: readonly SpecFile[]): string[] {
+function duplicateNames(files: readonly SpecFile[]): string[] {
   const places = Map.groupBy(files, ({ spec }) => spec.name);
   return [...places]
     .filter(([, same]) => same.length > 1)
     .map(([name, same]) => {
       const all = same.map(({ place }) => place).join(' and ');
-      return `${all} are each the spec of ${name}: a cluster has one`;
+      return `${all} are both specs of ${name}: a cluster has one`;
     });
 }

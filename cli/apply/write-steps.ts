@@ -14,19 +14,19 @@ import { plainObservingPass } from './observed-report.ts';
 import { type ApplyStep, intention, nameOf } from './plan.ts';
 
 /**
- * Writes the steps one after the other, each only over what its difference was shown for. What somebody else changed
- * meanwhile is told and left as it is; the others go on.
+ * Writes the steps one after the other, each only over the registration whose difference was printed. One that another
+ * writer changed meanwhile is reported and left unchanged; the others are still written.
  */
 export async function applySteps(
   cli: Cli,
   steps: readonly ApplyStep[],
-  tell: (step: ApplyStep, outcome: Outcome) => void,
+  print: (step: ApplyStep, outcome: Outcome) => void,
 ): Promise<{ readonly progressed: Progressed<ApplyStep>; readonly outcomes: ReadonlyMap<string, Outcome> }> {
   const outcomes = new Map<string, Outcome>();
   const progress = cli.progress('writing');
   const record = (step: ApplyStep, outcome: Outcome) => {
     outcomes.set(nameOf(step), outcome);
-    tell(step, outcome);
+    print(step, outcome);
   };
   try {
     const progressed = await oneByOne(cli, steps, nameOf, async (step, table) => {
@@ -56,13 +56,13 @@ async function outcomeOf(step: ApplyStep, table: KeyValueTable): Promise<Outcome
   }
 }
 
-/** What became of a step. Absent: nothing was begun. */
+/** The outcome of a step that was begun. */
 export type Outcome =
   | { readonly outcome: 'written'; readonly cluster: RegisteredCluster }
   | { readonly outcome: 'removed' }
   | { readonly outcome: 'refused' | 'failed'; readonly error: unknown };
 
-/** What is known of each cluster once a command ends, wherever it ended. */
+/** What was done when the command ended, by cluster. */
 export interface Applied {
   readonly outcomes: ReadonlyMap<string, Outcome>;
   readonly passes: ReadonlyMap<string, readonly ObservingPass[]>;
@@ -75,7 +75,7 @@ const STYLES: Readonly<Record<ApplyStep['action'], Style | undefined>> = {
   remove: 'red',
 };
 
-/** What would be done, field by field. */
+/** Describes the steps field by field. */
 export function planLines(steps: readonly ApplyStep[], paint: Output['paint']): string[] {
   return steps.flatMap((step) => {
     const style = STYLES[step.action];
@@ -85,14 +85,14 @@ export function planLines(steps: readonly ApplyStep[], paint: Output['paint']): 
   });
 }
 
-/** What was done of a step, as kubectl says it. */
+/** Describes an outcome in the words of kubectl. */
 export function outcomeLine(step: ApplyStep, outcome: Outcome): string {
   const name = nameOf(step);
   switch (outcome.outcome) {
     case 'written':
       return `${name} ${step.action === 'create' ? 'created' : 'changed'}, generation ${outcome.cluster.generation}`;
     case 'removed':
-      return `${name} removed; its endpoints stay as they are`;
+      return `${name} removed; its endpoints stay unchanged`;
     case 'refused':
     case 'failed':
       return `${name} not written: ${describeError(outcome.error).message}`;

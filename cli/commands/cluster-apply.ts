@@ -17,27 +17,38 @@ interface Options extends GlobalOptions, ConnectionOptions {
   readonly pass: boolean;
 }
 
-const SUMMARY = 'Register clusters as their spec files say, after showing what that changes';
-const DESCRIPTION = `${SUMMARY}.
-
-Every file is checked before anything is written. What differs from the table is shown field by field, and written. Then one observing pass of each loop runs for it, which writes nothing: it shows what the loops would do.`;
+const SUMMARY = 'Register clusters from spec files, after printing the changes';
 
 /** `kbctl cluster apply -f FILE|DIR|-`. */
 export function clusterApply(act: Act): Command {
-  const command = new Command('apply')
+  const command = withFiles(new Command('apply'))
     .summary(SUMMARY)
-    .description(DESCRIPTION)
-    .requiredOption('-f, --filename <file...>', 'spec files, folders of them (*.yml, *.yaml, *.json), or - for stdin')
-    .option('-R, --recursive', 'with the folders in a folder')
-    .option('--prune', 'remove what is registered and in no file; what a stack packages stays')
-    .option('--dry-run', 'show the difference alone; exit code 1 when there is one')
-    .option('--yes', 'also when --prune removes more than half of all clusters')
-    .option('--no-pass', 'without the observing passes at the end');
+    .description(
+      `${SUMMARY}.\n\nAll files are checked before anything is written. Then one observing pass of each loop runs for every changed cluster: it prints what the loops would do, and writes nothing.`,
+    )
+    .option('--dry-run', 'print the changes, and write nothing; exit code 1 if there are any')
+    .option('--yes', 'confirm that --prune removes more than half of all clusters')
+    .option('--no-pass', 'run no observing passes');
   return withExamples(withConnectionOptions(command).action(act<Options>((cli, _, options) => apply(cli, options))), [
     'kbctl cluster apply -f cluster.yml --table kube-bootstrap-controller-prod',
     'kbctl cluster apply -f clusters/ --dry-run',
     'kbctl cluster apply -f clusters/ --prune',
   ]);
+}
+
+/** `kbctl cluster diff -f FILE|DIR|-`. */
+export function clusterDiff(act: Act): Command {
+  const command = withFiles(new Command('diff'))
+    .description('Print what "kbctl cluster apply" would change; exit code 1 if there is a difference')
+    .action(act<Options>((cli, _, options) => apply(cli, { ...options, dryRun: true })));
+  return withExamples(command, ['kbctl cluster diff -f cluster.yml', 'kbctl cluster diff -f clusters/ --prune']);
+}
+
+function withFiles(command: Command): Command {
+  return command
+    .requiredOption('-f, --filename <file...>', 'spec files, folders of them (*.yml, *.yaml, *.json), or - for stdin')
+    .option('-R, --recursive', 'read folders recursively')
+    .option('--prune', 'remove clusters that are in no file, except those that a stack packages');
 }
 
 async function apply(cli: Cli, options: Options): Promise<ExitCode> {
@@ -58,7 +69,7 @@ async function apply(cli: Cli, options: Options): Promise<ExitCode> {
   return write(cli, plan, toWrite, options);
 }
 
-/** Writes, and looks at what was written; a document is printed wherever it ends. */
+/** Writes and observes; a document is printed wherever it ends. */
 async function write(cli: Cli, plan: ApplyPlan, steps: readonly ApplyStep[], options: Options): Promise<ExitCode> {
   const { progressed, outcomes } = await applySteps(cli, steps, (step, outcome) => {
     if (!cli.output.isForPrograms) cli.output.lines([outcomeLine(step, outcome)]);
@@ -89,12 +100,12 @@ async function readFiles(cli: Cli, { filename, recursive = false }: Options): Pr
   const { files, faults } = await readSpecFiles(filename, { recursive, stdin: cli.output.terminal.in });
   if (faults.length > 0) {
     for (const line of faults.flatMap((block) => block.split('\n'))) cli.output.say(line);
-    throw configurationError('Nothing was changed: put right what is said above, and apply again.');
+    throw configurationError('Nothing was changed: correct the faults above, and apply again.');
   }
   if (files.length > 0) return files;
-  const deeper = recursive ? '' : ', and folders in it are left out without -R';
+  const deeper = recursive ? '' : '; use -R to read folders recursively';
   throw configurationError(
-    `There is no spec in ${filename.join(', ')}: files of a folder end in .yml, .yaml or .json${deeper}. Nothing was changed.`,
+    `No spec in ${filename.join(', ')}: only files that end in .yml, .yaml or .json are read${deeper}. Nothing was changed.`,
   );
 }
 
@@ -104,34 +115,34 @@ async function planned(cli: Cli, files: readonly SpecFile[], { prune = false, ye
   if (plan.packaged.length > 0) {
     for (const { spec, owner } of plan.packaged) {
       cli.output.say(
-        `${spec.name} is the cluster.yml of the stack ${owner?.stack}: change it there and deploy, or take it over first with "kbctl cluster take-over ${spec.name} --stack STACK".`,
+        `${spec.name} is the cluster.yml of stack ${owner?.stack}: change it there and deploy, or run "kbctl cluster take-over ${spec.name} --stack STACK" first.`,
       );
     }
-    throw configurationError(`What a stack packages is not changed from here. Nothing was changed.`);
+    throw configurationError('A packaged cluster cannot be changed here. Nothing was changed.');
   }
   for (const { spec, owner } of plan.left) {
-    cli.output.say(`${spec.name} is in no file and stays: it is the cluster.yml of the stack ${owner?.stack}.`);
+    cli.output.say(`${spec.name} is in no file and is kept: it is the cluster.yml of stack ${owner?.stack}.`);
   }
   for (const name of unreadable) {
     cli.output.say(
-      `${name} is in no file and stays: its registration cannot be read. "kbctl doctor ${name}" says why.`,
+      `${name} is in no file and is kept: its registration cannot be read. Check it with "kbctl doctor ${name}".`,
     );
   }
   const removed = plan.steps.filter(({ action }) => action === 'remove').length;
   if (removed * 2 > all.length && !yes && !dryRun) {
     const names = namesOf(plan.steps.filter(({ action }) => action === 'remove').map(nameOf));
     throw usageError(
-      `--prune would remove ${removed} of ${all.length} registered clusters (${names}). If that is meant, say --yes. Nothing was changed.`,
+      `--prune would remove ${removed} of ${all.length} registered clusters (${names}). Use --yes to confirm. Nothing was changed.`,
     );
   }
   return plan;
 }
 
-/** One kubeconfig leads to one cluster. */
+/** A kubeconfig is for one cluster. */
 function refuseOneForMany(steps: readonly ApplyStep[], { kubeconfig, pass, dryRun }: Options): void {
   const seen = steps.filter(({ action }) => action !== 'remove');
   if (kubeconfig === undefined || !pass || dryRun || seen.length < 2) return;
   throw usageError(
-    `--kubeconfig is the way to one cluster, and ${seen.length} are to be written: apply them one by one, or leave it out. Nothing was changed.`,
+    `--kubeconfig is for one cluster, and ${seen.length} would be written: apply them one by one, or omit it. Nothing was changed.`,
   );
 }

@@ -5,37 +5,28 @@ import { type ListedCluster, listClusters, type RegisteredCluster, readPauseOfAl
 import type { Act, Cli, GlobalOptions } from '../cli.ts';
 import { EXIT, usageError } from '../errors.ts';
 import { withExamples } from '../options.ts';
-import { NO_STACK_YET, plainCluster, registeredCluster, tellPauseOfAll } from '../registered.ts';
+import { plainCluster, registeredCluster, warnOfPauseOfAll } from '../registered.ts';
 import { yamlOf } from '../terminal.ts';
 import type { Column } from '../text-table.ts';
+import { type WatchOptions, watched, withWatchOptions } from '../watch.ts';
 
-interface Options extends GlobalOptions {
+interface Options extends GlobalOptions, WatchOptions {
   readonly asFile?: boolean;
 }
 
-/** `kbctl cluster list` and `kbctl cluster get [CLUSTER]`. */
-export function clusterList(act: Act): Command {
-  const command = new Command('list').description('List the clusters that are registered').action(act(list));
-  return withExamples(command, [
-    'kbctl cluster list --table kube-bootstrap-controller-prod',
-    'kbctl cluster list -o json',
-  ]);
-}
-
+/** `kbctl cluster get [CLUSTER]`. */
 export function clusterGet(act: Act): Command {
   const command = new Command('get')
-    .description('Show the registration of a cluster, with its whole spec')
-    .argument('[cluster]', 'its name; without it all are listed')
-    .option('--as-file', 'its spec alone, as "kbctl cluster apply -f" takes it; what has its default is left out')
-    .action(
-      act<Options>((cli, [name], { asFile = false }) => {
-        if (name !== undefined) return asFile ? printFile(cli, name) : get(cli, name);
-        if (asFile) throw usageError('--as-file is of one cluster: name it.');
-        return list(cli);
-      }),
-    );
-  return withExamples(command, [
-    'kbctl cluster get prod-eu-1',
+    .description('Show the registrations of clusters, with their specs')
+    .argument('[cluster]', 'its name; default: all')
+    .option('--as-file', 'print only the spec, as "kbctl cluster apply -f" reads it, without default values');
+  const action = act<Options>((cli, [name], options) => {
+    if (options.asFile && name === undefined) throw usageError('--as-file needs the name of a cluster.');
+    if (name !== undefined && options.asFile) return printFile(cli, name);
+    return watched(cli, options, () => (name === undefined ? list(cli) : get(cli, name)));
+  });
+  return withExamples(withWatchOptions(command).action(action), [
+    'kbctl cluster get --table kube-bootstrap-controller-prod',
     'kbctl cluster get prod-eu-1 -o yaml',
     'kbctl cluster get prod-eu-1 --as-file > cluster.yml',
   ]);
@@ -49,10 +40,10 @@ async function list(cli: Cli) {
     items: clusters,
     columns: columns(clock.nowMs()),
     plain: plainCluster,
-    none: `No cluster is registered in ${title}.`,
+    none: `No clusters are registered in ${title}.`,
   });
-  tellPauseOfAll(cli, pausedAll, clock.nowMs());
-  for (const { name, error } of unreadable) cli.output.say(`${name}: ${error.message}`);
+  warnOfPauseOfAll(cli, pausedAll, clock.nowMs());
+  for (const { name, error } of unreadable) cli.output.say(`Cannot read ${name}: ${error.message}`);
   return unreadable.length > 0 ? EXIT.findings : EXIT.fine;
 }
 
@@ -62,7 +53,7 @@ async function get(cli: Cli, name: string) {
   cli.output.object({ kind: 'Cluster', ...plainCluster(cluster) }, () =>
     cli.output.table(columns(clock.nowMs()), [cluster]),
   );
-  tellPauseOfAll(cli, await readPauseOfAll(table), clock.nowMs());
+  warnOfPauseOfAll(cli, await readPauseOfAll(table), clock.nowMs());
   return EXIT.fine;
 }
 
@@ -80,7 +71,7 @@ function columns(nowMs: number): Column<RegisteredCluster>[] {
     { title: 'MODE', text: ({ spec }) => spec.mode },
     { title: 'ALLOCATOR', text: ({ spec }) => spec.allocator },
     { title: 'GENERATION', text: ({ generation }) => String(generation), yields: true },
-    { title: 'OWNER', text: ({ owner }) => owner?.stack ?? NO_STACK_YET, shrinks: true },
+    { title: 'OWNER', text: ({ owner }) => owner?.stack ?? '<none>', shrinks: true },
     {
       title: 'PAUSED',
       text: ({ paused }) => (paused !== undefined && paused.untilMs > nowMs ? paused.reason : ''),

@@ -1,19 +1,16 @@
 import { Command } from 'commander';
 import type { Act } from '../cli.ts';
-import { clusterApply } from './cluster-apply.ts';
-import { clusterCloseAllocation } from './cluster-close-allocation.ts';
-import { clusterDelete } from './cluster-delete.ts';
-import { clusterGet, clusterList, clusterSchema } from './cluster-get.ts';
-import { clusterSetMode } from './cluster-set-mode.ts';
-import { clusterTakeOver } from './cluster-take-over.ts';
+import { clusterApply, clusterDiff } from './cluster-apply.ts';
+import { clusterCloseAllocation, clusterDelete, clusterSetMode, clusterTakeOver } from './cluster-changes.ts';
+import { clusterGet, clusterSchema } from './cluster-get.ts';
 
 /** `kbctl cluster ...`: what is registered, and how. */
 export function clusterCommand(act: Act): Command {
   return new Command('cluster')
-    .description('Register clusters and look at what is registered')
+    .description('Register clusters, and change their registrations')
     .addCommand(clusterApply(act))
+    .addCommand(clusterDiff(act))
     .addCommand(clusterGet(act))
-    .addCommand(clusterList(act))
     .addCommand(clusterDelete(act))
     .addCommand(clusterSetMode(act))
     .addCommand(clusterTakeOver(act))

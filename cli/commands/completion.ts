@@ -4,14 +4,14 @@ import type { Act, Cli } from '../cli.ts';
 import { EXIT } from '../errors.ts';
 import { withExamples } from '../options.ts';
 
-/** Somebody waits with a finger on the Tab key. */
+/** A user waits for the Tab key. */
 const NAMES_MS = 2_000;
 
 /** `kbctl completion bash|zsh|fish`. */
 export function completionCommand(act: Act): Command {
   const command = new Command('completion')
-    .description('Print what makes a shell complete commands, options and the names of clusters')
-    .addArgument(new Argument('<shell>', 'which shell').choices(SHELLS))
+    .description('Print the script that completes commands, options and cluster names in a shell')
+    .addArgument(new Argument('<shell>', 'the shell').choices(SHELLS))
     .action(
       act(async ({ output }, [shell]) => {
         output.data(SCRIPTS[shell as Shell]);
@@ -26,8 +26,8 @@ export function completionCommand(act: Act): Command {
 }
 
 /**
- * What those scripts ask: a candidate a line, with what it is behind a tab.
- * @param root of all commands, once they are put together
+ * The command that the scripts run: it prints one candidate per line, with its description after a tab.
+ * @param root returns the root of all commands
  */
 export function completeCommand(act: Act, root: () => Command): Command {
   return new Command('__complete').argument('[words...]').action(
@@ -44,7 +44,7 @@ export function completeCommand(act: Act, root: () => Command): Command {
   );
 }
 
-/** None, where they cannot be read in a moment: whoever types is told nothing of it. */
+/** Returns no names if the table cannot be read at once: completion prints no errors. */
 async function clusterNames(cli: Cli): Promise<readonly string[]> {
   try {
     const { tableUntil } = await cli.openUnmeasured();
@@ -99,7 +99,8 @@ function walk(root: Command, typed: readonly string[]): Walked {
       continue;
     }
     const option = allOptions(command).find(({ short, long }) => word === short || word === long);
-    const subcommand = operands === 0 ? command.commands.find((one) => one.name() === word) : undefined;
+    const subcommand =
+      operands === 0 ? command.commands.find((one) => one.name() === word || one.aliases().includes(word)) : undefined;
     if (option !== undefined) pending = takesValue(option) ? option : undefined;
     else if (subcommand !== undefined) command = subcommand;
     else if (!word.startsWith('-')) operands += 1;

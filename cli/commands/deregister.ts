@@ -14,7 +14,7 @@ import {
   withConnectionOptions,
   withExamples,
 } from '../options.ts';
-import { knownInstead, registeredCluster } from '../registered.ts';
+import { listAddresses, registeredCluster } from '../registered.ts';
 
 interface Options extends GlobalOptions, ConnectionOptions {
   readonly for: number;
@@ -152,14 +152,14 @@ async function refusal(
     );
   }
   const { table } = await cli.openTable();
-  const [{ listLeases }, { knownInstead }, { spec }] = await Promise.all([
+  const [{ listLeases }, { listAddresses }, { spec }] = await Promise.all([
     import('../../lib/table/leases.ts'),
     import('../registered.ts'),
     registeredCluster(table, name),
   ]);
   if (spec.endpoints.reconciler === 'none') return configurationError(`${result.message}.`);
   const leased = (await listLeases(table, name)).map(({ lease }) => lease.address);
-  return configurationError(`${address} is no API server of ${name}: ${knownInstead(spec, leased)}`);
+  return configurationError(`${address} is no API server of ${name}: ${listAddresses(spec, leased)}`);
 }
 
 function tellUnknown(cli: Cli, name: string, address: string): void {
@@ -183,7 +183,7 @@ async function undo(cli: Cli, { table, clock }: CommandTable, spec: ClusterSpec,
   }
   if (result.outcome === 'notRegistered') {
     const leased = (await listLeases(table, spec.name)).map(({ lease }) => lease.address);
-    const instead = knownInstead(spec, leased);
+    const instead = listAddresses(spec, leased);
     throw configurationError(`${text} is no API server of ${spec.name}: ${instead}`);
   }
   const { address } = result;

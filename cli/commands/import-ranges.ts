@@ -74,7 +74,7 @@ async function importFrom(cli: Cli, cluster: string, { filename, dryRun = false,
   }
 
   const question = `Import this into ${cluster}? Nothing can be allocated in it until both repair loops have had a pass.`;
-  if (!(await confirmed(cli, question, { ...(yes !== undefined && { yes }) }))) return EXIT.findings;
+  if (!(await confirmed(cli, question, yes))) return EXIT.findings;
   const { written, opensAtGeneration } = unlessRefused(
     await whateverIsRead(() =>
       // Once it has begun it is not cut off.

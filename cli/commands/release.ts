@@ -96,12 +96,12 @@ async function isFreeToGo(
 ): Promise<boolean> {
   const services = await servicesWith(cli, spec, places, options);
   if ('exitCode' in services) {
-    return confirmed(cli, 'Release what Services may have? Whoever asks next may get it, too.', {});
+    return confirmed(cli, 'Release what Services may have? Whoever asks next may get it, too.');
   }
   const owned = places.flatMap(({ item }, index) => (services[index] ?? []).map((service) => ({ item, service })));
   if (owned.length === 0) return true;
   for (const { item, service } of owned) cli.output.say(`${item} is that of Service ${service}.`);
-  return confirmed(cli, 'Release what Services have? Whoever asks next may get it, too.', {});
+  return confirmed(cli, 'Release what Services have? Whoever asks next may get it, too.');
 }
 
 function releasedLine({ value, outcome }: AnsweredItem): string {

@@ -6,7 +6,7 @@ import type { Act, Cli, GlobalOptions } from '../cli.ts';
 import { configurationError, EXIT, type ExitCode, usageError } from '../errors.ts';
 import { type ConnectionOptions, connectionOf, withConnectionOptions, withExamples } from '../options.ts';
 import type { RanOnce } from '../passes/run-once.ts';
-import { pausedWords, registeredCluster } from '../registered.ts';
+import { describePause, registeredCluster } from '../registered.ts';
 
 interface Options extends GlobalOptions, ConnectionOptions {
   readonly dryRun?: boolean;
@@ -83,7 +83,7 @@ async function heedPause(cli: Cli, loop: Loop, cluster: RegisteredCluster, optio
   const { name } = cluster.spec;
   const pause = pauseInForce([await readPauseOfAll(table), cluster.paused], await cli.nowMs());
   if (pause === undefined) return;
-  const paused = `${name} is ${pausedWords(pause)}`;
+  const paused = `${name} is ${describePause(pause)}`;
   if (options.dryRun || options.evenIfPaused) {
     cli.output.say(paused);
     return;

@@ -9,7 +9,7 @@ import { VERSION } from '../../lib/runtime/version.ts';
 import { chooseAdvertiseAddress } from '../../lib/spec/host-address.ts';
 import { readHostNetwork } from '../../local/host-network.ts';
 import { configurationError, usageError } from '../errors.ts';
-import { knownInstead } from '../registered.ts';
+import { listAddresses } from '../registered.ts';
 
 export type OwnServer = Extract<ApiServerSpec, { address: string }>;
 
@@ -36,7 +36,7 @@ export function ownServer(spec: ClusterSpec, address: string, everyMs: number): 
   const server = spec.apiServers.find((one) => 'address' in one && one.address === address);
   if (server === undefined || !('address' in server)) {
     throw configurationError(
-      `${address} is no API server of ${name}: ${knownInstead(spec)} To add it, list it in apiServers of its spec and apply that: kbctl cluster apply -f FILE`,
+      `${address} is no API server of ${name}: ${listAddresses(spec)} To add it, list it in apiServers of its spec and apply that: kbctl cluster apply -f FILE`,
     );
   }
   if (server.kind === 'shared') {

@@ -9,7 +9,6 @@ import type {
 } from '../../lib/status/cluster-status.ts';
 import { isOneOfMany } from '../../lib/status/loops-and-leases.ts';
 import type { Output } from '../output.ts';
-import { NO_STACK_YET } from '../registered.ts';
 import type { Style } from '../terminal.ts';
 import { type Column, wrapped } from '../text-table.ts';
 
@@ -103,7 +102,9 @@ export function statusLines(status: ClusterStatus, nowMs: number, output: Output
 function headLines(status: ClusterStatus, nowMs: number, { paint }: Output): string[] {
   const { name, health, mode, allocator, generation, owner, paused } = status;
   const whose =
-    owner === undefined ? `of ${NO_STACK_YET}` : `of stack ${owner.stack}${owner.packaged ? ' (its cluster.yml)' : ''}`;
+    owner === undefined
+      ? 'not owned by a stack yet'
+      : `owned by stack ${owner.stack}${owner.packaged ? ' (its cluster.yml)' : ''}`;
   const head = `${paint('bold', name)}  ${paint(HEALTH_STYLES[health], health)}  ${mode}, allocator ${allocator}, generation ${generation}, ${whose}`;
   if (paused === undefined) return [head];
   const all = paused.all ? 'all clusters are ' : '';

@@ -294,11 +294,9 @@ const OF_THE_LOOPS = {
     title: 'The cluster is not registered',
     what: 'Nothing was done.',
     causes: ['The name or the table is wrong.', 'The cluster was removed.'],
-    resolution: [
-      step('List the clusters, or register it.', 'kbctl cluster list', 'kbctl cluster apply -f cluster.yml'),
-    ],
+    resolution: [step('List the clusters, or register it.', 'kbctl cluster get', 'kbctl cluster apply -f cluster.yml')],
     ...ACTION_REQUIRED,
-    hint: 'kbctl cluster list shows the names; kbctl cluster apply registers one',
+    hint: 'kbctl cluster get shows the names; kbctl cluster apply registers one',
   },
   BadEvent: {
     title: 'A function got a payload that is not valid',

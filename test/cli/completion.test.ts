@@ -17,6 +17,7 @@ describe('completion', () => {
   test.each<[string, string[], string[]]>([
     ['a command', ['clu'], ['cluster']],
     ['a subcommand', ['get', 'f'], ['findings']],
+    ['an option behind a singular form', ['get', 'lease', '--wat'], ['--watch']],
     ['an option of the command', ['logs-query', '--fa'], ['--failures']],
     ['an option of all commands', ['status', 'prod', '--tab'], ['--table']],
     ['the value of an option', ['status', '-o', 'ya'], ['yaml']],
@@ -60,14 +61,26 @@ printf '[%s]' "\${COMPREPLY[@]}"`;
   });
 });
 
-test('an unknown command is answered with those that there are, and none is suggested', async () => {
-  const said = async (...words: string[]) => (await callKbctl(words, { cwd: '.', env: {} })).ran;
-  expect(await said('delete', 'cluster')).toMatchObject({
-    code: 2,
-    stderr: expect.stringMatching(/^error: unknown command 'delete'; there are cluster, status, /),
+describe('an unknown command', () => {
+  test.each([
+    [['delete', 'cluster'], /^error: unknown command 'delete'; commands: cluster, status, /],
+    [['relese', 'ip'], /^error: unknown command 'relese'; commands: /],
+    [['statsu'], /^error: unknown command 'statsu'; did you mean status\?/],
+    [['get', 'finding s'], /^error: unknown command 'finding s'; did you mean findings\?/],
+    [['describe', 'prod-eu-1'], /; use kbctl status CLUSTER, kbctl show ip\|port CLUSTER VALUE$/m],
+    [['apply', '-f', 'x.yml'], /; use kbctl cluster apply -f FILE$/m],
+    [['get', 'clusters'], /; use kbctl cluster get$/m],
+  ])('%j is answered with a command that changes nothing, or with all of them', async (words, stderr) => {
+    expect((await callKbctl(words, { cwd: '.', env: {} })).ran).toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(stderr),
+    });
   });
-  expect((await said('delete')).stderr).not.toMatch(/did you mean/i);
-  expect((await said('deregister', '--last-on')).stderr).not.toMatch(/did you mean/i);
+
+  test('is the only error with a suggestion: of an option none is made', async () => {
+    const { ran } = await callKbctl(['deregister', '--last-on'], { cwd: '.', env: {} });
+    expect(ran.stderr).not.toMatch(/did you mean/i);
+  });
 });
 
 describe('the help', () => {

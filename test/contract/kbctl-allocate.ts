@@ -108,7 +108,7 @@ export function describeAllocate(world: () => KbctlWorld): void {
       ['an owner of 10 KB', ['--owner', 'x'.repeat(10_240)], 2, 'can own no hold: an owner is 1 to 63 of'],
       ['a count beside values', ['10.0.0.20', '--count', '2'], 2, '--count is for whichever cluster IPs are free'],
       ['a count of none', ['--count', '0'], 2, 'It is a number from 1 to 256.'],
-      ['a duration that is none', ['--hold', 'soon'], 2, 'For good is "forever".'],
+      ['a duration that is none', ['--hold', 'soon'], 2, 'Or "forever".'],
       ['an id that is none', ['--request-id', 'a/b'], 2, '--request-id is 1 to 63 of'],
       ['a second range where there is none', ['--secondary'], 3, 'it has no secondaryserviceips'],
     ])('refuses %s', async (_, words, code, message) => {
@@ -119,16 +119,16 @@ export function describeAllocate(world: () => KbctlWorld): void {
     test('names the nearest cluster for one that is not registered', async () => {
       expect(await allocate('ip', 'prod-eu')).toMatchObject({
         code: 3,
-        stderr: 'error: No cluster of the name prod-eu is registered; did you mean prod-eu-1?\n',
+        stderr: 'error: Cluster "prod-eu" not found. Did you mean prod-eu-1?\n',
       });
     });
   });
 
   describe('kbctl release', () => {
     test('gives back what is held, once no Service has it, and leaves what is free', async () => {
-      expect(await release('ip', CLUSTER, '10.0.0.9', '10.0.0.200')).toEqual({
+      expect(await release('ip', CLUSTER, '10.0.0.9', '10.0.0.4')).toEqual({
         code: 0,
-        stdout: '10.0.0.9 released\n10.0.0.200 was free\n',
+        stdout: '10.0.0.9 released\n10.0.0.4 was free\n',
         stderr: expect.stringContaining(world().server),
       });
       const found = await lookUp('10.0.0.9');

@@ -31,7 +31,7 @@ export function describeClock(world: () => KbctlWorld): void {
       const { code, stdout, stderr } = await world().kbctl(words, { aheadMs });
       expect({ code, stdout }).toEqual({ code: 3, stdout: '' });
       const how = aheadMs > 0 ? 'ahead of' : 'behind';
-      expect(stderr).toMatch(new RegExp(`The clock of this host is \\d+\\.\\d s or more ${how} the table's`));
+      expect(stderr).toMatch(new RegExp(`The clock of this host is at least \\d+\\.\\d s ${how} the table's`));
       expect(await stored()).toEqual(before);
     });
 

@@ -119,18 +119,18 @@ export function describeClusterApply(world: () => KbctlWorld): void {
       expect({ code, stdout }).toEqual({ code: 3, stdout: '' });
       expect(stderr).toContain('wrong/ten.yaml: 10 faults\n  1:1   name: "Bad_Name" is no cluster name\n');
       expect(stderr).toContain('\n  9:1   maxEventsPerPass: -1 is no number of events\n');
-      expect(stderr).toContain('wrong/latin.yml is not UTF-8 text: save it as that\n');
-      expect(stderr).toContain('wrong/one.yml and wrong/two.json are each the spec of twice: a cluster has one\n');
-      expect(stderr).toMatch(/error: Nothing was changed: put right what is said above, and apply again\.\n$/);
+      expect(stderr).toContain('wrong/latin.yml is not UTF-8 text: save it as UTF-8\n');
+      expect(stderr).toContain('wrong/one.yml and wrong/two.json are both specs of twice: a cluster has one\n');
+      expect(stderr).toMatch(/error: Nothing was changed: correct the faults above, and apply again\.\n$/);
       expect(stderr).not.toMatch(/notes|not-read/);
       expect(await registeredNames()).toEqual([CLUSTER]);
     });
 
     test.each([
-      ['a file that is not there', ['-f', 'nope.yml'], 3, 'nope.yml cannot be read (ENOENT)'],
-      ['a folder without specs', ['-f', '.kube', '--prune'], 3, 'There is no spec in .kube'],
+      ['a file that is not there', ['-f', 'nope.yml'], 3, 'Cannot read nope.yml (ENOENT)'],
+      ['a folder without specs', ['-f', '.kube', '--prune'], 3, 'No spec in .kube'],
       ['no file at all', [], 2, "required option '-f, --filename <file...>' not specified"],
-      ['a context of no kubeconfig', ['-f', 'other.yml', '--context', 'x'], 2, '--context goes with --kubeconfig FILE'],
+      ['a context of no kubeconfig', ['-f', 'other.yml', '--context', 'x'], 2, '--context needs --kubeconfig FILE'],
     ])('says what to do about %s', async (_, words, code, reason) => {
       mkdirSync(join(world().folder, '.kube'), { recursive: true });
       world().file('other.yml', world().spec({ name: 'other' }));
@@ -151,8 +151,8 @@ export function describeClusterApply(world: () => KbctlWorld): void {
         env: { ...env, HOME: world().folder },
       });
       expect(nobody).toMatchObject({ code: 3, stderr: expect.stringContaining('There are no valid AWS credentials') });
-      const nowhere = await world().kbctl(['cluster', 'list'], { env: { AWS_REGION: '', HOME: world().folder } });
-      expect(nowhere).toMatchObject({ code: 3, stderr: expect.stringContaining('No AWS region is set') });
+      const nowhere = await world().kbctl(['cluster', 'get'], { env: { AWS_REGION: '', HOME: world().folder } });
+      expect(nowhere).toMatchObject({ code: 3, stderr: expect.stringContaining('No valid AWS region is set') });
     });
   });
 
@@ -205,8 +205,8 @@ export function describeClusterApply(world: () => KbctlWorld): void {
       const { code, stdout, stderr } = await apply('-f', 'fleet', '--prune', '--no-pass');
       expect(code).toBe(0);
       expect(stdout).toContain('old: to be removed: it is in no file\n');
-      expect(stdout).toContain('old removed; its endpoints stay as they are\n');
-      expect(stderr).toBe('packaged is in no file and stays: it is the cluster.yml of the stack a-stack.\n');
+      expect(stdout).toContain('old removed; its endpoints stay unchanged\n');
+      expect(stderr).toBe('packaged is in no file and is kept: it is the cluster.yml of stack a-stack.\n');
       expect(await registeredNames()).toEqual(['lost', 'packaged', CLUSTER]);
     });
 
@@ -225,9 +225,7 @@ export function describeClusterApply(world: () => KbctlWorld): void {
       world().file('fleet/packaged.yml', world().spec({ name: 'packaged', mode: 'observe' }));
       const { code, stderr } = await apply('-f', 'fleet');
       expect(code).toBe(3);
-      expect(stderr).toContain(
-        'packaged is the cluster.yml of the stack a-stack: change it there and deploy, or take it',
-      );
+      expect(stderr).toContain('packaged is the cluster.yml of stack a-stack: change it there and deploy, or run');
       expect(await registeredNames()).toEqual(['packaged']);
     });
   });
@@ -266,7 +264,7 @@ export function describeClusterApply(world: () => KbctlWorld): void {
       });
       expect(code).toBe(130);
       expect(stdout).toMatch(/a created, generation 1\n$/);
-      expect(stderr).toContain('Not done: b, c. The command can simply be run again.\n');
+      expect(stderr).toContain('Not done: b, c. Run the command again.\n');
       expect(await generations()).toEqual([1, undefined, undefined]);
       const again = await apply('-f', 'three', '--no-pass');
       expect(again.stdout).toMatch(/^a: unchanged\n[\s\S]*c created, generation 1\n$/);

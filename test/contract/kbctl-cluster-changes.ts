@@ -1,8 +1,10 @@
 import { beforeAll, describe, expect, test } from '@jest/globals';
+import { LOOPS } from '../../lib/cluster/cluster-spec.ts';
 import { specJsonSchema } from '../../lib/spec/spec-json-schema.ts';
 import { registerCluster, unregisterCluster } from '../../lib/table/cluster-registration.ts';
 import { listClusters, readCluster } from '../../lib/table/clusters.ts';
 import { registerPackaged } from '../../lib/table/packaged-registration.ts';
+import { readRunRecord, writeRunRecord } from '../../lib/table/run-records.ts';
 import { startFaultProxy } from '../support/fault-proxy.ts';
 import { specIn } from '../support/kbctl-specs.ts';
 import type { KbctlWorld } from '../support/kbctl-world.ts';
@@ -15,14 +17,33 @@ export function describeClusterChanges(world: () => KbctlWorld): void {
 
   beforeAll(async () => {
     const { table, spec } = world();
-    for (const name of ['a', 'b', 'c']) await registerCluster(table, specIn(spec({ name, mode: 'observe' })));
+    for (const name of ['a', 'b', 'c', 'd']) await registerCluster(table, specIn(spec({ name, mode: 'observe' })));
     const packager = { stack: 'a-stack', startedAtMs: 1, nowMs: 1 };
     await registerPackaged(table, specIn(spec({ name: 'packaged' })), packager);
   });
 
   describe('kbctl cluster set-mode', () => {
+    test('requires that the last pass of every loop succeeded before it enforces', async () => {
+      const { table } = world();
+      const run = { passId: 'p', startedAtMs: 1, durationMs: 1, mode: 'observe', observed: true } as const;
+      const record = { ...run, outcome: 'succeeded', counts: {}, findings: [], failuresInARow: 0, events: {} } as const;
+      const refusal = async () => (await cluster('set-mode', 'enforce', 'd')).stderr;
+      expect(await refusal()).toContain('d: every loop must succeed in observe first: system-namespaces has not run; ');
+      for (const loop of LOOPS) await writeRunRecord(table, 'd', loop, record, undefined);
+      const error = { code: 'BadKubeconfig', message: 'no secret d' };
+      const item = (await readRunRecord(table, 'd', 'cluster-ip-repair'))?.item;
+      await writeRunRecord(table, 'd', 'cluster-ip-repair', { ...record, outcome: 'failed', error }, item);
+      expect(await refusal()).toMatch(
+        /first: cluster-ip-repair failed \(BadKubeconfig: no secret d\)\. Check with "kbctl doctor d", .*"kbctl run-once cluster-ip-repair d"; --force /,
+      );
+      const failed = (await readRunRecord(table, 'd', 'cluster-ip-repair'))?.item;
+      await writeRunRecord(table, 'd', 'cluster-ip-repair', record, failed);
+      expect(await cluster('set-mode', 'enforce', 'd')).toMatchObject({ code: 0 });
+      await unregisterCluster(table, 'd');
+    });
+
     test('says with --dry-run what would change, and changes nothing', async () => {
-      expect(await cluster('set-mode', 'enforce', 'a', '--dry-run')).toMatchObject({
+      expect(await cluster('set-mode', 'enforce', 'a', '--dry-run', '--force')).toMatchObject({
         code: 1,
         stdout: 'a: mode observe -> enforce, generation 2 (dry run)\n',
       });
@@ -30,20 +51,20 @@ export function describeClusterChanges(world: () => KbctlWorld): void {
     });
 
     test('makes a new generation, and says what follows', async () => {
-      const { code, stdout, stderr } = await cluster('set-mode', 'enforce', 'a', 'b', 'a');
+      const { code, stdout, stderr } = await cluster('set-mode', 'enforce', 'a', 'b', 'a', '--force');
       expect({ code, stdout }).toEqual({
         code: 0,
         stdout: 'a: mode observe -> enforce, generation 2\nb: mode observe -> enforce, generation 2\n',
       });
       expect(stderr).toContain('Leak strikes start at zero');
-      expect(stderr).toContain('Write mode: enforce into the spec files too');
+      expect(stderr).toContain('Set mode: enforce in the spec files too');
       expect(await registered('a')).toMatchObject({ generation: 2, spec: { mode: 'enforce' } });
     });
 
     test('changes nothing the second time', async () => {
       expect(await cluster('set-mode', 'enforce', 'a')).toEqual({
         code: 0,
-        stdout: 'a: mode enforce already\n',
+        stdout: 'a: mode is already enforce\n',
         stderr: '',
       });
       expect(await registered('a')).toMatchObject({ generation: 2 });
@@ -54,8 +75,8 @@ export function describeClusterChanges(world: () => KbctlWorld): void {
         code: 3,
         stdout: '',
         stderr: [
-          'No cluster of the name nobody is registered; registered: a, b, c, packaged',
-          'error: packaged is the cluster.yml of the stack a-stack: write mode: observe there and deploy.',
+          'Cluster "nobody" not found. Registered clusters: a, b, c, packaged.',
+          'error: packaged is the cluster.yml of stack a-stack: set mode: observe there and deploy.',
           '  Nothing was changed.',
           '',
         ].join('\n'),
@@ -80,7 +101,7 @@ export function describeClusterChanges(world: () => KbctlWorld): void {
         const running = world().spawn(['cluster', 'set-mode', 'observe', 'a', 'b', 'c'], { env });
         const { code, stdout, stderr } = await running.end();
         expect({ code, stdout }).toEqual({ code: 130, stdout: 'a: mode enforce -> observe, generation 3\n' });
-        expect(stderr).toContain('Not done: b, c. The command can simply be run again.\n');
+        expect(stderr).toContain('Not done: b, c. Run the command again.\n');
         expect(await registered('b')).toMatchObject({ generation: 2 });
       } finally {
         await proxy.close();
@@ -93,8 +114,8 @@ export function describeClusterChanges(world: () => KbctlWorld): void {
       expect(await cluster('take-over', 'a', 'packaged', '--stack', 'new-stack')).toEqual({
         code: 0,
         stdout: [
-          'a: owned by new-stack, until now by nobody',
-          'packaged: owned by new-stack, until now by a-stack; its spec is a registered one now, and not that of a package',
+          'a: owned by new-stack',
+          'packaged: owned by new-stack, formerly by a-stack; its spec is no longer that of a package',
           '',
         ].join('\n'),
         stderr: '',
@@ -102,13 +123,13 @@ export function describeClusterChanges(world: () => KbctlWorld): void {
       expect((await registered('packaged'))?.owner).toEqual({ stack: 'new-stack' });
       expect(await cluster('take-over', 'a', '--stack', 'new-stack')).toMatchObject({
         code: 0,
-        stdout: 'a: owned by new-stack already\n',
+        stdout: 'a: already owned by new-stack\n',
       });
     });
 
     test.each([
       [['a'], "required option '--stack <name>' not specified"],
-      [['a', '--stack', 'no stack'], '--stack no stack is no name of a stack'],
+      [['a', '--stack', 'no stack'], '--stack no stack is not a stack name'],
       [['--stack', 'new-stack'], "missing required argument 'cluster'"],
     ])('is told the stack and the clusters: %j', async (words, reason) => {
       expect(await cluster('take-over', ...words)).toMatchObject({ code: 2, stderr: expect.stringContaining(reason) });
@@ -152,9 +173,7 @@ export function describeClusterChanges(world: () => KbctlWorld): void {
     test('deletes none when one of them is not there, with the nearest name', async () => {
       const { code, stderr } = await cluster('delete', 'a', 'packagd');
       expect(code).toBe(3);
-      expect(stderr).toBe(
-        'error: No cluster of the name packagd is registered; did you mean packaged?\n  Nothing was changed.\n',
-      );
+      expect(stderr).toBe('error: Cluster "packagd" not found. Did you mean packaged?\n  Nothing was changed.\n');
       expect(await registeredNames()).toContain('a');
     });
 
@@ -162,8 +181,18 @@ export function describeClusterChanges(world: () => KbctlWorld): void {
       expect(await cluster('delete', 'of-a-package')).toEqual({
         code: 3,
         stdout: '',
-        stderr: 'error: of-a-package is the cluster.yml of the stack a-stack: take it out there and deploy.\n',
+        stderr: 'error: of-a-package is the cluster.yml of stack a-stack: remove it there and deploy.\n',
       });
+    });
+
+    test('deletes all with --all and a confirmation, except what a stack packages', async () => {
+      const asked = await cluster('delete', '--all');
+      expect(asked).toMatchObject({ code: 2, stdout: '' });
+      expect(asked.stderr).toMatch(/Delete all 4 clusters \(a, b, c, packaged\)\? .*use --yes/);
+      expect(await cluster('delete', '--all', 'a')).toMatchObject({ code: 2 });
+      const { code, stdout } = await cluster('delete', '--all', '--dry-run');
+      expect({ code, names: stdout.match(/^[^:]+/gm) }).toEqual({ code: 1, names: ['a', 'b', 'c', 'packaged'] });
+      expect(await registeredNames()).toEqual(['a', 'b', 'c', 'of-a-package', 'packaged']);
     });
 
     test('takes no star for all of them, and no name that cannot be one', async () => {
@@ -179,7 +208,7 @@ export function describeClusterChanges(world: () => KbctlWorld): void {
       expect(await cluster('delete', 'a', 'b')).toEqual({
         code: 0,
         stdout: ['a', 'b']
-          .map((name) => `${name}: deleted; its endpoints, and what is in the table of it, stay as they are\n`)
+          .map((name) => `${name}: deleted; its endpoints and its items in the table stay unchanged\n`)
           .join(''),
         stderr: '',
       });

@@ -13,11 +13,11 @@ export function describeClusterGet(world: GetWorld): void {
     });
 
     test('list what is registered', async () => {
-      expect(await world().kbctl(['cluster', 'list'])).toEqual({
+      expect(await world().kbctl(['cluster', 'get'])).toEqual({
         code: 0,
         stdout: [
-          'NAME        MODE      ALLOCATOR   GENERATION   OWNER          PAUSED',
-          'prod-eu-1   enforce   table       1            no stack yet',
+          'NAME        MODE      ALLOCATOR   GENERATION   OWNER    PAUSED',
+          'prod-eu-1   enforce   table       1            <none>',
           '',
         ].join('\n'),
         stderr: '',
@@ -62,7 +62,7 @@ export function describeClusterGet(world: GetWorld): void {
       expect(await world().kbctl(['cluster', 'get', '--as-file'])).toMatchObject({
         code: 2,
         stdout: '',
-        stderr: expect.stringContaining('--as-file is of one cluster: name it.'),
+        stderr: expect.stringContaining('--as-file needs the name of a cluster.'),
       });
     });
 
@@ -70,18 +70,18 @@ export function describeClusterGet(world: GetWorld): void {
       expect(await world().kbctl(['cluster', 'get', 'prod-eu'])).toEqual({
         code: 3,
         stdout: '',
-        stderr: 'error: No cluster of the name prod-eu is registered; did you mean prod-eu-1?\n',
+        stderr: 'error: Cluster "prod-eu" not found. Did you mean prod-eu-1?\n',
       });
     });
 
     test('tell a person, and not a pass, what to do when nothing answers', async () => {
       const env = { AWS_ENDPOINT_URL: 'http://127.0.0.1:1' };
-      const { code, stderr } = await world().kbctl(['cluster', 'list'], { env });
+      const { code, stderr } = await world().kbctl(['cluster', 'get'], { env });
       expect({ code, stderr }).toEqual({ code: 5, stderr: expect.stringContaining('run the command again') });
     });
 
     test('say so when the table is not there', async () => {
-      const { code, stderr } = await world().kbctl(['cluster', 'list', '--table', 'no-such-table']);
+      const { code, stderr } = await world().kbctl(['cluster', 'get', '--table', 'no-such-table']);
       expect({ code, stderr }).toEqual({
         code: 5,
         stderr: expect.stringContaining('Table "no-such-table" was not found'),

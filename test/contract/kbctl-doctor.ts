@@ -69,9 +69,9 @@ export function describeDoctor(world: () => KbctlWorld): void {
       {
         words: ['doctor', 'prod-eu'],
         code: 3,
-        says: 'No cluster of the name prod-eu is registered; did you mean prod-eu-1?',
+        says: 'Cluster "prod-eu" not found. Did you mean prod-eu-1?',
       },
-      { words: ['doctor', 'PROD EU'], code: 3, says: 'No cluster of the name PROD EU is registered' },
+      { words: ['doctor', 'PROD EU'], code: 3, says: 'Cluster "PROD EU" not found.' },
       {
         words: ['doctor', '--kubeconfig', 'x'],
         code: 2,

@@ -204,7 +204,7 @@ export function describeHeartbeat(world: () => KbctlWorld): void {
     test('names the nearest cluster for one that is unknown', async () => {
       expect(await world().kbctl(['heartbeat', 'prod-eu', '--address', OWN])).toMatchObject({
         code: 3,
-        stderr: 'error: No cluster of the name prod-eu is registered; did you mean prod-eu-1?\n',
+        stderr: 'error: Cluster "prod-eu" not found. Did you mean prod-eu-1?\n',
       });
     });
 

@@ -36,7 +36,7 @@ export function describePause(world: () => KbctlWorld): void {
     });
 
     test('is shown by cluster list', async () => {
-      expect((await kbctl('cluster', 'list')).stdout).toMatch(/\na .* more\nb .* more\n$/);
+      expect((await kbctl('cluster', 'get')).stdout).toMatch(/\na .* more\nb .* more\n$/);
     });
 
     test('pauses nothing with --dry-run, and says so', async () => {
@@ -49,18 +49,18 @@ export function describePause(world: () => KbctlWorld): void {
     test.each([
       ['no reason', ['pause', 'a'], "required option '--reason <text>' not specified"],
       ['an empty reason', ['pause', 'a', '--reason', ' '], '--reason is empty'],
-      ['no clusters', ['pause', '--reason', 'x'], 'Which clusters? Name them, or say --all.'],
-      ['names beside --all', ['pause', 'a', '--all', '--reason', 'x'], '--all is every cluster'],
-      ['a time that is none', ['pause', 'a', '--for', 'soon', '--reason', 'x'], 'A duration is like'],
+      ['no clusters', ['pause', '--reason', 'x'], 'Name the clusters, or use --all.'],
+      ['names beside --all', ['pause', 'a', '--all', '--reason', 'x'], 'Use either --all or the names of clusters.'],
+      ['a time that is none', ['pause', 'a', '--for', 'soon', '--reason', 'x'], 'Use a duration such as'],
       ['a time without end', ['pause', 'a', '--for', '400d', '--reason', 'x'], '--for is at most 366d'],
-      ['nobody to resume', ['resume'], 'Which clusters? Name them, or say --all.'],
+      ['nobody to resume', ['resume'], 'Name the clusters, or use --all.'],
     ])('refuses %s', async (_, words, reason) => {
       expect(await kbctl(...words)).toMatchObject({ code: 2, stdout: '', stderr: expect.stringContaining(reason) });
     });
 
     test('pauses none when one is not there', async () => {
       const { code, stderr } = await kbctl('pause', 'b', 'c', '--reason', 'x');
-      expect({ code, stderr }).toEqual({ code: 3, stderr: expect.stringContaining('No cluster of the name c') });
+      expect({ code, stderr }).toEqual({ code: 3, stderr: expect.stringContaining('Cluster "c" not found') });
       expect(await pausedOf('b')).toBeUndefined();
     });
   });
@@ -69,7 +69,7 @@ export function describePause(world: () => KbctlWorld): void {
     test('lets a cluster go on, once', async () => {
       expect(await kbctl('resume', 'a', 'b')).toEqual({
         code: 0,
-        stdout: 'a: goes on\nb: was not paused\n',
+        stdout: 'a: resumed\nb: was not paused\n',
         stderr: '',
       });
       expect(await pausedOf('a')).toBeUndefined();
@@ -83,19 +83,21 @@ export function describePause(world: () => KbctlWorld): void {
       expect(await readPauseOfAll(world().table)).toMatchObject({ reason: 'a move' });
       for (const words of [
         ['resume', 'a'],
-        ['cluster', 'list'],
+        ['cluster', 'get'],
       ]) {
         const { stderr } = await kbctl(...words);
-        expect(stderr).toMatch(/^All clusters are paused until .*: a move\. "kbctl resume --all" ends that\.\n$/);
+        expect(stderr).toMatch(
+          /^All clusters are paused until .*: a move\. Use "kbctl resume --all" to resume them\.\n$/,
+        );
       }
     });
 
     test('ends with resume --all, once', async () => {
-      expect((await kbctl('resume', '--all')).stdout).toMatch(/^all clusters: go on/);
+      expect((await kbctl('resume', '--all')).stdout).toMatch(/^all clusters: resumed/);
       expect(await readPauseOfAll(world().table)).toBeUndefined();
       expect(await kbctl('resume', '--all')).toMatchObject({
         code: 0,
-        stdout: expect.stringMatching(/were not paused as a whole/),
+        stdout: expect.stringMatching(/were not paused/),
       });
     });
   });

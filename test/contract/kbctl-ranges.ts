@@ -53,7 +53,7 @@ export function describeRanges(world: () => KbctlWorld): void {
 
   describe('kbctl get holds', () => {
     test('says so when nothing is held', async () => {
-      expect(await world().kbctl(['get', 'holds'])).toEqual({ code: 0, stdout: '', stderr: 'Nothing is held.\n' });
+      expect(await world().kbctl(['get', 'holds'])).toEqual({ code: 0, stdout: '', stderr: 'There are no holds.\n' });
     });
 
     test('lists what is held, for whom and until when', async () => {
@@ -131,7 +131,7 @@ export function describeRanges(world: () => KbctlWorld): void {
     test('names the nearest cluster for one that is not registered', async () => {
       expect(await world().kbctl(['export', 'ranges', 'prod-eu'])).toMatchObject({
         code: 3,
-        stderr: 'error: No cluster of the name prod-eu is registered; did you mean prod-eu-1?\n',
+        stderr: 'error: Cluster "prod-eu" not found. Did you mean prod-eu-1?\n',
       });
     });
   });
@@ -163,7 +163,7 @@ export function describeRanges(world: () => KbctlWorld): void {
       const before = await readCluster(world().table, CLUSTER);
       expect(await world().kbctl(['import', 'ranges', CLUSTER, '-f', '-'], { stdin: written() })).toMatchObject({
         code: 2,
-        stderr: expect.stringContaining('say so with --yes. Nothing was changed.'),
+        stderr: expect.stringContaining('use --yes to confirm. Nothing was changed.'),
       });
       expect(await readCluster(world().table, CLUSTER)).toEqual(before);
     });

@@ -62,7 +62,7 @@ export function describeRunOnce(world: () => KbctlWorld): void {
     test('names the nearest cluster for one that is unknown', async () => {
       expect(await repair('prod-eu')).toMatchObject({
         code: 3,
-        stderr: 'error: No cluster of the name prod-eu is registered; did you mean prod-eu-1?\n',
+        stderr: 'error: Cluster "prod-eu" not found. Did you mean prod-eu-1?\n',
       });
     });
 

@@ -113,7 +113,7 @@ export function describeShow(world: () => KbctlWorld): void {
     test('names the nearest cluster for one that is not registered', async () => {
       expect(await show('ip', 'prod-eu', '10.0.0.1')).toMatchObject({
         code: 3,
-        stderr: 'error: No cluster of the name prod-eu is registered; did you mean prod-eu-1?\n',
+        stderr: 'error: Cluster "prod-eu" not found. Did you mean prod-eu-1?\n',
       });
     });
   });

@@ -9,7 +9,7 @@ export function describeStatus(world: () => KbctlWorld): void {
     test('says how to register a cluster where none is', async () => {
       const { code, stdout, stderr } = await world().kbctl(['status']);
       expect({ code, stdout }).toEqual({ code: 0, stdout: '' });
-      expect(stderr).toContain('kbctl cluster apply -f FILE registers one');
+      expect(stderr).toContain('Register one with "kbctl cluster apply -f FILE"');
     });
 
     test('shows a cluster that nobody looks after yet', async () => {
@@ -28,7 +28,7 @@ export function describeStatus(world: () => KbctlWorld): void {
     test('is fine, and shows leases, loops and ranges', async () => {
       const { code, stdout, stderr } = await world().kbctl(['status', CLUSTER]);
       expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
-      expect(stdout).toContain(`${CLUSTER}  good  enforce, allocator table, generation 1, of no stack yet`);
+      expect(stdout).toContain(`${CLUSTER}  good  enforce, allocator table, generation 1, not owned by a stack yet`);
       expect(stdout).toMatch(/203\.0\.113\.10 +held .*answered 200/);
       expect(stdout).toMatch(/kubernetes-service +good /);
       expect(stdout).toMatch(/10\.0\.0\.0\/24 +cluster IPs +▏ +<1% +\d of 254/);
@@ -73,7 +73,7 @@ export function describeStatus(world: () => KbctlWorld): void {
     test('names the nearest cluster for one that is unknown', async () => {
       expect(await world().kbctl(['status', 'prod-eu-2'])).toMatchObject({
         code: 3,
-        stderr: 'error: No cluster of the name prod-eu-2 is registered; did you mean prod-eu-1?\n',
+        stderr: 'error: Cluster "prod-eu-2" not found. Did you mean prod-eu-1?\n',
       });
     });
   });
@@ -97,6 +97,27 @@ export function describeStatus(world: () => KbctlWorld): void {
       expect(stdout).toMatch(pattern);
     });
 
+    test.each([
+      [['get', 'lease', CLUSTER, '-o', 'name'], '203.0.113.10\n'],
+      [['get', 'range', CLUSTER, '-o', 'name'], 'serviceips\nservicenodeports\n'],
+      [['cluster', 'get', '-o', 'name'], `${CLUSTER}\n`],
+      [['status', '-o', 'name'], `${CLUSTER}\n`],
+      [['status', CLUSTER, '-o', 'name'], `${CLUSTER}\n`],
+    ])('prints only names: %j', async (words, stdout) => {
+      expect(await world().kbctl(words)).toMatchObject({ code: 0, stdout });
+    });
+
+    test('prints a table without its header line with --no-headers', async () => {
+      const { stdout } = await world().kbctl(['get', 'leases', CLUSTER, '--no-headers']);
+      expect(stdout).toMatch(/^203\.0\.113\.10 +held.*\n$/);
+    });
+
+    test('prints again and again with -w until Ctrl-C', async () => {
+      const running = world().start(['get', 'runs', CLUSTER, '-w', '--interval', '1s']);
+      await running.untilItSaid(/--- \S+Z\n[\s\S]*--- \S+Z\nLOOP/);
+      expect(await running.end('SIGINT')).toMatchObject({ code: 0 });
+    });
+
     test('gives lists of all clusters as YAML', async () => {
       const { stdout } = await world().kbctl(['get', 'leases', '-o', 'yaml']);
       expect(stdout).toMatch(/^apiVersion: kbctl\/v1\nkind: LeaseList\nitems:\n +- cluster: prod-eu-1\n/);
@@ -106,7 +127,7 @@ export function describeStatus(world: () => KbctlWorld): void {
       expect(await world().kbctl(['get', 'findings', CLUSTER])).toEqual({
         code: 0,
         stdout: '',
-        stderr: 'The last passes found nothing wrong.\n',
+        stderr: 'The last passes have no findings.\n',
       });
     });
   });

@@ -45,7 +45,7 @@ describe('What cluster apply is to do', () => {
     const broken = new TableError('Corrupt', 'does not parse');
     const { steps } = planApply([fileOf('broken')], () => broken, undefined);
     expect(steps).toMatchObject([{ action: 'create', unreadable: broken }]);
-    expect(steps.map(intention)).toEqual(['to be replaced: what is registered cannot be read']);
+    expect(steps.map(intention)).toEqual(['to be replaced: its registration cannot be read']);
   });
 
   test('cannot be done to what a stack packages, unless it is so already', () => {

@@ -70,6 +70,17 @@ describe('Spec files', () => {
     expect(files).toMatchObject([{ place: 'standard input', folder: '.' }]);
   });
 
+  test('of several YAML documents are read one by one, with the line numbers of the file', async () => {
+    const spec = (name: string) =>
+      `name: ${name}\nmode: observe\nkubeconfig: { ssm: /a }\napiServers: [{ address: 203.0.113.7 }]\n`;
+    const stdin = `# the fleet\n${spec('a')}---\n---\n# another\n${spec('b')}...\n`;
+    expect(await read(['-'], { stdin })).toMatchObject({ names: ['a', 'b'], faults: [] });
+    expect(await read(['-'], { stdin: `${stdin}---\nnmae: c\n` })).toMatchObject({
+      names: ['a', 'b'],
+      faults: [expect.stringMatching(/\n {2}15:1 .*nmae/)],
+    });
+  });
+
   test('may begin with a byte order mark', async () => {
     const stdin = '\ufeffname: piped\nmode: observe\nkubeconfig: { ssm: /a }\napiServers: [{ address: 203.0.113.7 }]\n';
     expect((await read(['-'], { stdin })).names).toEqual(['piped']);
@@ -77,7 +88,7 @@ describe('Spec files', () => {
 
   test('of one name are a fault, that says which', async () => {
     const files = [write('a.yml', 'same'), write('b.yml', 'same')];
-    expect((await read(files)).faults).toEqual([`${files.join(' and ')} are each the spec of same: a cluster has one`]);
+    expect((await read(files)).faults).toEqual([`${files.join(' and ')} are both specs of same: a cluster has one`]);
   });
 
   test('that are faulty hide no other', async () => {
@@ -88,7 +99,7 @@ describe('Spec files', () => {
     const { names, faults } = await read([folder, good]);
     expect(names).toEqual(['good']);
     expect(faults).toEqual([
-      expect.stringContaining('dead.yml cannot be read (ENOENT)'),
+      expect.stringContaining('dead.yml (ENOENT)'),
       expect.stringMatching(/empty\.yml: 1 fault\n/),
       expect.stringContaining('utf16.yml is not UTF-8 text'),
     ]);

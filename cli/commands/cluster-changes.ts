@@ -1,0 +1,243 @@
+import { Argument, Command } from 'commander';
+import { LOOPS, type Mode } from '../../lib/cluster/cluster-spec.ts';
+import { ExchangeError } from '../../lib/exchange/errors.ts';
+import { closeAllocation } from '../../lib/exchange/import-ranges.ts';
+import { setClusterMode, takeOverCluster, unregisterCluster } from '../../lib/table/cluster-registration.ts';
+import { listClusters, type RegisteredCluster, readCluster } from '../../lib/table/clusters.ts';
+import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
+import { listRunRecords } from '../../lib/table/run-records.ts';
+import { changeClusters, confirmed } from '../change-clusters.ts';
+import type { Act, Cli, GlobalOptions } from '../cli.ts';
+import { EXIT, type ExitCode, usageError } from '../errors.ts';
+import { DRY_RUN, withExamples } from '../options.ts';
+import { namesOf } from '../registered.ts';
+
+interface Options extends GlobalOptions {
+  readonly dryRun?: boolean;
+}
+
+const NAMES = 'names; all are checked before any is changed';
+
+const MODES = ['observe', 'enforce'] as const satisfies readonly Mode[];
+
+const MODE_NOTES: Readonly<Record<Mode, readonly string[]>> = {
+  enforce: [
+    'Passes write from the next tick on. Leak strikes start at zero: the first address is freed after three passes at the earliest.',
+    'With allocator: table, nothing can be allocated until a pass has saved the ranges.',
+  ],
+  observe: [
+    'From the next tick on passes only report what they would write. Endpoints stay unchanged, even if an API server fails.',
+  ],
+};
+
+interface SetModeOptions extends Options {
+  readonly force?: boolean;
+}
+
+/** `kbctl cluster set-mode observe|enforce CLUSTER...`. */
+export function clusterSetMode(act: Act): Command {
+  const command = new Command('set-mode')
+    .description('Set whether passes write (enforce) or only report what they would write (observe)')
+    .addArgument(new Argument('<mode>', 'the mode').choices(MODES))
+    .argument('<cluster...>', NAMES)
+    .option('--force', 'enforce without a successful last pass of every loop')
+    .option('--dry-run', DRY_RUN)
+    .action(act<SetModeOptions>((cli, [mode, ...names], options) => setMode(cli, mode as Mode, names, options)));
+  return withExamples(command, [
+    'kbctl cluster set-mode enforce prod-eu-1',
+    'kbctl cluster set-mode observe prod-eu-1 prod-eu-2 --dry-run',
+  ]);
+}
+
+async function setMode(cli: Cli, mode: Mode, names: readonly string[], options: SetModeOptions): Promise<ExitCode> {
+  const { any, exitCode } = await changeClusters(
+    cli,
+    names,
+    {
+      refusal: (cluster, table) => modeRefusal(cluster, table, mode, options),
+      next: (cluster) =>
+        cluster.spec.mode === mode
+          ? cluster
+          : { ...cluster, spec: { ...cluster.spec, mode }, generation: cluster.generation + 1 },
+      write: async (table, name) => (await setClusterMode(table, name, mode)) !== undefined,
+      describe: (before, after) =>
+        before === after
+          ? `mode is already ${mode}`
+          : `mode ${before.spec.mode} -> ${mode}, generation ${after?.generation}`,
+    },
+    options,
+  );
+  if (any && !options.dryRun) {
+    for (const line of MODE_NOTES[mode]) cli.output.say(line);
+    cli.output.say(`Set mode: ${mode} in the spec files too, or the next "kbctl cluster apply" reverts it.`);
+  }
+  return exitCode;
+}
+
+async function modeRefusal(
+  { spec, owner }: RegisteredCluster,
+  table: KeyValueTable,
+  mode: Mode,
+  { force = false }: SetModeOptions,
+): Promise<string | undefined> {
+  const { name } = spec;
+  if (spec.mode === mode) return undefined;
+  if (owner?.packaged !== undefined) {
+    return `${name} is the cluster.yml of stack ${owner.stack}: set mode: ${mode} there and deploy.`;
+  }
+  if (mode === 'observe' || force) return undefined;
+  const records = (await listRunRecords(table, name)) ?? {};
+  const missing = LOOPS.flatMap((loop) => {
+    const record = records[loop];
+    if (record?.outcome === 'succeeded') return [];
+    const { code, message } = record?.error ?? {};
+    return [{ loop, reason: record === undefined ? 'has not run' : `failed (${code}: ${message})` }];
+  });
+  const [first] = missing;
+  if (first === undefined) return undefined;
+  const reasons = missing.map(({ loop, reason }) => `${loop} ${reason}`).join('; ');
+  return `${name}: every loop must succeed in observe first: ${reasons}. Check with "kbctl doctor ${name}", then wait for the passes or run "kbctl run-once ${first.loop} ${name}"; --force skips this check.`;
+}
+
+interface TakeOverOptions extends Options {
+  readonly stack: string;
+}
+
+const TAKE_OVER = 'Make a stack the owner of clusters: its passes write from its next tick on';
+
+/** `kbctl cluster take-over CLUSTER... --stack STACK`. */
+export function clusterTakeOver(act: Act): Command {
+  const command = new Command('take-over')
+    .summary(TAKE_OVER)
+    .description(
+      `${TAKE_OVER}.\n\nA cluster belongs to the stack whose passes ran first. Every other stack with the same table, and the former owner, only observes it.`,
+    )
+    .argument('<cluster...>', NAMES)
+    .requiredOption('--stack <name>', 'the new owner, such as kube-bootstrap-controller-prod')
+    .option('--dry-run', DRY_RUN)
+    .action(act<TakeOverOptions>(takeOver));
+  return withExamples(command, ['kbctl cluster take-over prod-eu-1 --stack kube-bootstrap-controller-prod']);
+}
+
+async function takeOver(cli: Cli, names: readonly string[], options: TakeOverOptions): Promise<ExitCode> {
+  const { stack } = options;
+  // CloudFormation accepts no other names.
+  if (!/^[A-Za-z][A-Za-z0-9-]{0,127}$/.test(stack)) {
+    throw usageError(
+      `--stack ${stack} is not a stack name: use letters, digits and hyphens, such as kube-bootstrap-controller-prod.`,
+    );
+  }
+  const { exitCode } = await changeClusters(
+    cli,
+    names,
+    {
+      next: (cluster) => (cluster.owner?.stack === stack ? cluster : { ...cluster, owner: { stack } }),
+      write: (table, name) => takeOverCluster(table, name, stack),
+      describe: (before, after) => {
+        if (before === after) return `already owned by ${stack}`;
+        const former = before.owner === undefined ? '' : `, formerly by ${before.owner.stack}`;
+        const packaged = before.owner?.packaged === undefined ? '' : '; its spec is no longer that of a package';
+        return `owned by ${stack}${former}${packaged}`;
+      },
+    },
+    options,
+  );
+  return exitCode;
+}
+
+const CLOSE_ALLOCATION = 'Allocate nothing from the table of clusters until a pass has read their Services';
+
+/** `kbctl cluster close-allocation CLUSTER...`. */
+export function clusterCloseAllocation(act: Act): Command {
+  const command = new Command('close-allocation')
+    .summary(CLOSE_ALLOCATION)
+    .description(
+      `${CLOSE_ALLOCATION}.\n\nUse it after a restore of the table, before functions run on it. It closes all ranges of a cluster. The next enforcing pass of each repair loop opens its ranges again.`,
+    )
+    .argument('<cluster...>', NAMES)
+    .option('--dry-run', DRY_RUN)
+    .action(act<Options>(close));
+  return withExamples(command, ['kbctl cluster close-allocation prod-eu-1 --table restored-table']);
+}
+
+async function close(cli: Cli, names: readonly string[], options: Options): Promise<ExitCode> {
+  const { exitCode } = await changeClusters(
+    cli,
+    names,
+    {
+      refusal: ({ spec }) =>
+        spec.allocator === 'table'
+          ? undefined
+          : `${spec.name} has "allocator: apiserver": nothing is allocated from this table.`,
+      next: (cluster) => {
+        const generation = cluster.generation + 2;
+        return { ...cluster, generation, rangesGeneration: generation };
+      },
+      write: closeOne,
+      describe: (_, after) => `closed until a pass of generation ${after?.generation} has saved its ranges`,
+    },
+    options,
+  );
+  return exitCode;
+}
+
+async function closeOne(table: KeyValueTable, name: string): Promise<boolean> {
+  const cluster = await readCluster(table, name);
+  const closed = cluster && (await closeAllocation(table, cluster));
+  if (closed instanceof ExchangeError) throw closed;
+  return closed !== undefined;
+}
+
+interface DeleteOptions extends Options {
+  readonly all?: boolean;
+  readonly yes?: boolean;
+}
+
+const DELETE = 'Unregister clusters: their passes end with the next tick';
+
+/** `kbctl cluster delete CLUSTER... | --all`. */
+export function clusterDelete(act: Act): Command {
+  const command = new Command('delete')
+    .summary(DELETE)
+    .description(
+      `${DELETE}.\n\nNothing is changed in the clusters: endpoints stay unchanged. Ranges, leases and run records stay in the table, and are used again if the cluster is registered again.`,
+    )
+    .argument('[cluster...]', NAMES)
+    .option('--all', 'every cluster that no stack packages, after confirmation')
+    .option('--yes', 'confirm --all')
+    .option('--dry-run', DRY_RUN)
+    .action(act<DeleteOptions>(deleteClusters));
+  return withExamples(command, ['kbctl cluster delete prod-eu-1', 'kbctl cluster delete --all --dry-run']);
+}
+
+async function deleteClusters(cli: Cli, given: readonly string[], options: DeleteOptions): Promise<ExitCode> {
+  const { all, dryRun = false, yes } = options;
+  if (all && given.length > 0) throw usageError('Use either --all or the names of clusters.');
+  if (!all && given.length === 0) throw usageError('Name the clusters to delete, or use --all.');
+  const names = all ? await unpackagedNames(cli) : given;
+  if (all && !dryRun && names.length > 0) {
+    const question = `Delete ${names.length === 1 ? 'the cluster' : `all ${names.length} clusters`} (${namesOf(names)})?`;
+    if (!(await confirmed(cli, question, yes))) return EXIT.findings;
+  }
+  const { exitCode } = await changeClusters(
+    cli,
+    names,
+    {
+      refusal: ({ spec, owner }) =>
+        owner?.packaged === undefined
+          ? undefined
+          : `${spec.name} is the cluster.yml of stack ${owner.stack}: remove it there and deploy.`,
+      next: () => undefined,
+      write: (table, name) => unregisterCluster(table, name),
+      describe: () => 'deleted; its endpoints and its items in the table stay unchanged',
+    },
+    options,
+  );
+  return exitCode;
+}
+
+async function unpackagedNames(cli: Cli): Promise<readonly string[]> {
+  const { table } = await cli.openTable();
+  const { clusters } = await listClusters(table);
+  return clusters.filter(({ owner }) => owner?.packaged === undefined).map(({ spec }) => spec.name);
+}
