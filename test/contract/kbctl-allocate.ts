@@ -170,7 +170,7 @@ export function describeAllocate(world: () => KbctlWorld): void {
   describe('where this table does not allocate', () => {
     test.each([
       ['the API servers do', { allocator: 'apiserver' }, 'its own API servers allocate and release, not this table'],
-      ['passes only observe', { mode: 'observe' }, 'nothing is allocated or released until its spec says'],
+      ['passes only observe', { mode: 'observe' }, 'nothing is allocated or released until its spec has'],
     ])('nothing is allocated or released because %s', async (_, fields, message) => {
       await register(fields);
       for (const words of [
