@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Pick } from '../allocator/range-allocator.ts';
+import type { Pick } from '../allocator/bitmap.ts';
 import { type ReadSecretText, secretTextReader } from '../aws/store-client.ts';
 import { unlessAborted } from '../runtime/deadline.ts';
 import { DispatchError } from '../runtime/errors.ts';

@@ -1,6 +1,6 @@
+import type { Pick } from '../allocator/bitmap.ts';
 import type { AllocatorErrorCode } from '../allocator/errors.ts';
 import type { IPFamily } from '../allocator/ip-address.ts';
-import type { Pick } from '../allocator/range-allocator.ts';
 import { RANGE_KEYS, type RangeKey } from '../cluster/spec-ranges.ts';
 import type { Invocation } from '../runtime/invocation.ts';
 import { otherOwner, type RegisteredCluster, readCluster } from '../table/clusters.ts';

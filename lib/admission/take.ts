@@ -1,7 +1,7 @@
+import type { Pick } from '../allocator/bitmap.ts';
 import { AllocatorError } from '../allocator/errors.ts';
 import { canonicalAddress, type IPFamily } from '../allocator/ip-address.ts';
 import { networkOf } from '../allocator/network.ts';
-import type { Pick } from '../allocator/range-allocator.ts';
 import type { ClusterSpec } from '../cluster/cluster-spec.ts';
 import { RANGE_KEYS } from '../cluster/spec-ranges.ts';
 import type { RegisteredCluster } from '../table/clusters.ts';

@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Pick } from '../allocator/range-allocator.ts';
+import type { Pick } from '../allocator/bitmap.ts';
 import { type Handler, type Invocation, runInvocation } from '../runtime/invocation.ts';
 import { TableError } from '../table/errors.ts';
 import type { KeyValueTable } from '../table/key-value-table.ts';

@@ -1,5 +1,5 @@
+import type { Pick } from '../allocator/bitmap.ts';
 import type { AllocatorError } from '../allocator/errors.ts';
-import type { Pick } from '../allocator/range-allocator.ts';
 import type { HoldTerms } from '../cluster/hold.ts';
 import { RANGE_KEYS, type RangeKey } from '../cluster/spec-ranges.ts';
 import { nearestName } from '../cluster/values.ts';

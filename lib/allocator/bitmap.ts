@@ -1,7 +1,9 @@
 import { AllocatorError } from './errors.ts';
-import type { Pick, RangeSnapshot } from './range-allocator.ts';
-import { fromWords, popCount, wordsOf } from './snapshot-bytes.ts';
+import { fromWords, popCount, type RangeSnapshot, wordsOf } from './snapshot-bytes.ts';
 import { SummarizedBits } from './summarized-bits.ts';
+
+/** A uniform whole number in [0, below). `below` is at least 1. */
+export type Pick = (below: number) => number;
 
 export interface BitmapOptions {
   /** Usable items: 0 to `max - 1`. */

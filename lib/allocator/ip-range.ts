@@ -1,8 +1,9 @@
-import { BitmapRange, type RangeKind } from './bitmap-range.ts';
+import type { Pick } from './bitmap.ts';
 import { AllocatorError } from './errors.ts';
-import { canonicalAddress, formatAddress, formatIPv4, type IPFamily, parseAddress, parseIPv4 } from './ip-address.ts';
+import { canonicalAddress, formatAddress, formatIPv4, parseAddress, parseIPv4 } from './ip-address.ts';
 import { type Network, networkOf, rangeSize } from './network.ts';
-import { type Pick, reservedAddresses } from './range-allocator.ts';
+import { RangeAllocator, type RangeKind } from './range-allocator.ts';
+import { reservedAddresses } from './reserved-band.ts';
 
 /** An IPv6 bitmap covers no more than the first addresses of its network. */
 const MOST_IPV6_ADDRESSES = 65_536;
@@ -17,22 +18,9 @@ const MOST_IPV6_ADDRESSES = 65_536;
  * IPv6 has no broadcast address, and its bits end at 65,535 addresses. Items are address texts: canonical when given
  * out, any that parses when asked for.
  */
-export class IPRange extends BitmapRange<string> {
-  readonly network: Network;
-
-  constructor(network: Network, pick: Pick) {
-    super(addressesOf(network), pick);
-    this.network = network;
-  }
-
-  get family(): IPFamily {
-    return this.network.family;
-  }
-}
-
-export function ipRangeOf(cidr: string, pick: Pick): IPRange | AllocatorError {
+export function ipRangeOf(cidr: string, pick: Pick): RangeAllocator<string> | AllocatorError {
   const network = networkOf(cidr);
-  return network instanceof AllocatorError ? network : new IPRange(network, pick);
+  return network instanceof AllocatorError ? network : new RangeAllocator(addressesOf(network), pick);
 }
 
 /** Names the address canonically, and what is no address as it came. */

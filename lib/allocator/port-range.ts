@@ -1,21 +1,12 @@
-import { BitmapRange, type RangeKind } from './bitmap-range.ts';
+import type { Pick } from './bitmap.ts';
 import { AllocatorError } from './errors.ts';
-import { type Pick, reservedPorts } from './range-allocator.ts';
+import { RangeAllocator, type RangeKind } from './range-allocator.ts';
+import { reservedPorts } from './reserved-band.ts';
 
 /** The node ports of a cluster (`pkg/registry/core/service/portallocator/allocator.go`); every port of the range is usable. */
-export class PortRange extends BitmapRange<number> {
-  constructor(ports: PortInterval, pick: Pick) {
-    super(portsOf(ports), pick);
-  }
-}
-
-export function portRangeOf(text: string, pick: Pick): PortRange | AllocatorError {
+export function portRangeOf(text: string, pick: Pick): RangeAllocator<number> | AllocatorError {
   const ports = parsePortInterval(text);
-  return ports instanceof AllocatorError ? ports : new PortRange(ports, pick);
-}
-
-function portAlreadyAllocated(): AllocatorError {
-  return new AllocatorError('AlreadyAllocated', 'provided port is already allocated');
+  return ports instanceof AllocatorError ? ports : new RangeAllocator(portsOf(ports), pick);
 }
 
 function portsOf(ports: PortInterval): RangeKind<number> {
@@ -29,7 +20,7 @@ function portsOf(ports: PortInterval): RangeKind<number> {
     parse: (text) => (/^\d+$/.test(text) ? Number(text) : Number.NaN),
     notInRange: () =>
       new AllocatorError('NotInRange', `provided port is not in the valid range. The range of valid ports is ${spec}`),
-    alreadyAllocated: portAlreadyAllocated,
+    alreadyAllocated: () => new AllocatorError('AlreadyAllocated', 'provided port is already allocated'),
     // Another text of the same ports is another range.
     mismatch: (range) =>
       range === spec

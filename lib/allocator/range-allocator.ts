@@ -1,65 +1,103 @@
-import type { AllocatorError } from './errors.ts';
+import { AllocationBitmap, type Pick } from './bitmap.ts';
+import { type AllocatorError, rangeIsFull } from './errors.ts';
+import type { RangeSnapshot } from './snapshot-bytes.ts';
 
-/** The original's `RangeAllocation`: canonical text of the range, and the bits of what is taken (`snapshot-bytes.ts`). */
-export interface RangeSnapshot {
-  readonly range: string;
-  readonly data: Uint8Array;
-}
-
-/** What IP ranges (`Item` is canonical address text) and port ranges (`Item` is a port) have in common. Not shared between passes. */
-export interface RangeAllocator<Item> {
+/** How one kind of range differs from another: its items, their numbers, and the words of its refusals. */
+export interface RangeKind<Item> {
   /** Canonical text: `10.0.0.0/24`, `30000-32767`. */
   readonly spec: string;
   /** Usable items. */
   readonly max: number;
-  /** Size of the low band that `allocateNext` touches last. */
+  /** Size of the low band that `allocateNext` uses last. */
   readonly reserved: number;
-  readonly free: number;
-  readonly used: number;
   /** Bit number of an item, `undefined` when it is not in the range. */
   indexOf(item: Item): number | undefined;
   itemAt(index: number): Item;
-  /** The item that the text names; `undefined` when that is not in the range. */
-  itemOf(text: string): Item | undefined;
-  /** `undefined` when the item is now this caller's. */
-  allocate(item: Item): AllocatorError | undefined;
-  allocateNext(): { readonly item: Item } | AllocatorError;
-  /** Releasing what is free, or not in the range, does nothing. */
-  release(item: Item): void;
-  has(item: Item): boolean;
-  /** Taken items, ascending. */
-  items(): Iterable<Item>;
-  snapshot(): RangeSnapshot;
-  restore(snapshot: RangeSnapshot): AllocatorError | undefined;
+  /** The item that the text names, in this range or not. */
+  parse(text: string): Item;
+  notInRange(item: Item): AllocatorError;
+  alreadyAllocated(): AllocatorError;
+  /** Why a snapshot of the range of that text is not one of this range. */
+  mismatch(range: string): AllocatorError | undefined;
 }
-
-/** A uniform whole number in [0, below). `below` is at least 1. */
-export type Pick = (below: number) => number;
 
 /**
- * How many of the lowest items a dynamic allocation touches last, so that whoever wants a certain item finds one
- * (`calculateRangeOffset` in `pkg/registry/core/service/{ipallocator,portallocator}`).
+ * A range of items over a bitmap: cluster IPs, whose items are canonical address texts, or node ports. Not shared
+ * between passes.
  */
-interface BandRule {
-  /** Ranges of this size and smaller reserve nothing; larger ones at least this much. */
-  readonly least: number;
-  readonly most: number;
-  /** One reserved of so many. */
-  readonly step: number;
-}
+export class RangeAllocator<Item> {
+  readonly spec: string;
+  readonly max: number;
+  readonly reserved: number;
+  readonly #kind: RangeKind<Item>;
+  readonly #bitmap: AllocationBitmap;
 
-const IP_BAND: BandRule = { least: 16, most: 256, step: 16 };
-const PORT_BAND: BandRule = { least: 16, most: 128, step: 32 };
+  constructor(kind: RangeKind<Item>, pick: Pick) {
+    const { spec, max, reserved } = kind;
+    this.spec = spec;
+    this.max = max;
+    this.reserved = reserved;
+    this.#kind = kind;
+    this.#bitmap = new AllocationBitmap({ spec, max, reserved, pick });
+  }
 
-/** `rangeSize` counts every address of the CIDR, the unusable ones too. */
-export function reservedAddresses(rangeSize: number): number {
-  return reserved(rangeSize, IP_BAND);
-}
+  get free(): number {
+    return this.#bitmap.free;
+  }
 
-export function reservedPorts(ports: number): number {
-  return reserved(ports, PORT_BAND);
-}
+  get used(): number {
+    return this.#bitmap.used;
+  }
 
-function reserved(size: number, { least, most, step }: BandRule): number {
-  return size <= least ? 0 : Math.min(Math.max(least, Math.floor(size / step)), most);
+  indexOf(item: Item): number | undefined {
+    return this.#kind.indexOf(item);
+  }
+
+  itemAt(index: number): Item {
+    return this.#kind.itemAt(index);
+  }
+
+  /** The item that the text names; `undefined` when that is not in the range. */
+  itemOf(text: string): Item | undefined {
+    const index = this.indexOf(this.#kind.parse(text));
+    return index === undefined ? undefined : this.itemAt(index);
+  }
+
+  /** `undefined` when the item is now this caller's. */
+  allocate(item: Item): AllocatorError | undefined {
+    const index = this.indexOf(item);
+    if (index === undefined) return this.#kind.notInRange(item);
+    const allocated = this.#bitmap.allocate(index);
+    if (allocated === true) return undefined;
+    return allocated === false ? this.#kind.alreadyAllocated() : allocated;
+  }
+
+  allocateNext(): { readonly item: Item } | AllocatorError {
+    const index = this.#bitmap.allocateNext();
+    return index === undefined ? rangeIsFull() : { item: this.itemAt(index) };
+  }
+
+  /** Releasing what is free, or not in the range, does nothing. */
+  release(item: Item): void {
+    const index = this.indexOf(item);
+    if (index !== undefined) this.#bitmap.release(index);
+  }
+
+  has(item: Item): boolean {
+    const index = this.indexOf(item);
+    return index !== undefined && this.#bitmap.has(index);
+  }
+
+  /** Allocated items, ascending. */
+  *items(): Generator<Item, void, undefined> {
+    for (const index of this.#bitmap.items()) yield this.itemAt(index);
+  }
+
+  snapshot(): RangeSnapshot {
+    return this.#bitmap.snapshot();
+  }
+
+  restore({ range, data }: RangeSnapshot): AllocatorError | undefined {
+    return this.#kind.mismatch(range) ?? this.#bitmap.restore({ range: this.spec, data });
+  }
 }

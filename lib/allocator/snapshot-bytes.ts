@@ -5,6 +5,12 @@
  * never is: stored bytes are compared to skip writes that change nothing.
  */
 
+/** The original's `RangeAllocation`: canonical text of the range, and the bits of what is allocated, in the format above. */
+export interface RangeSnapshot {
+  readonly range: string;
+  readonly data: Uint8Array;
+}
+
 const ONES_IN_BYTE = Uint8Array.from({ length: 256 }, (_, byte) => {
   let ones = 0;
   for (let rest = byte; rest > 0; rest >>= 1) ones += rest & 1;

@@ -1,4 +1,4 @@
-import type { RangeSnapshot } from '../allocator/range-allocator.ts';
+import type { RangeSnapshot } from '../allocator/snapshot-bytes.ts';
 import type { AllocatorOfRecord } from './cluster-spec.ts';
 import type { Hold } from './hold.ts';
 

@@ -1,7 +1,6 @@
 import * as z from 'zod/mini';
 import { AllocatorError } from '../allocator/errors.ts';
-import type { RangeSnapshot } from '../allocator/range-allocator.ts';
-import { popCount } from '../allocator/snapshot-bytes.ts';
+import { popCount, type RangeSnapshot } from '../allocator/snapshot-bytes.ts';
 import type { AllocatorOfRecord } from '../cluster/cluster-spec.ts';
 import { badHold, type Hold } from '../cluster/hold.ts';
 import { RANGE_KEYS, type RangeKey } from '../cluster/spec-ranges.ts';

@@ -75,7 +75,7 @@ export function asRangeAllocation({ key, range, data, holds }: ExportedRange): {
   const aboutHolds = `${held} items of ${key} are held: a RangeAllocation keeps no holds, so that the repair of an API server frees them as leaks.`;
   const aboutAddresses = `Kubernetes 1.34 and later do not read /registry/${key}: their API servers take cluster IPs from the Services, as IPAddress objects.`;
   return {
-    allocation: { metadata: {}, range, data },
+    allocation: { range, data },
     warnings: [...(held === 0 ? [] : [aboutHolds]), ...(key === RANGE_KEYS.nodePorts ? [] : [aboutAddresses])],
   };
 }

@@ -201,13 +201,10 @@ function aboutFile(file: ExchangeFile, name: string): string[] {
     if (cluster === name) return [];
     return [`The file was exported from cluster ${cluster}, at ${new Date(exportedAtMs).toISOString()}.`];
   }
-  const { range, metadata } = file.allocation;
+  const { range, createdAt } = file.allocation;
   const items = rangeItems(range);
   if (items instanceof ExchangeError || items.kind === 'ports') return [];
-  const created =
-    metadata.creationTimestamp === undefined
-      ? 'It does not say when it was made.'
-      : `It was made at ${metadata.creationTimestamp}.`;
+  const created = createdAt === undefined ? 'It does not say when it was made.' : `It was made at ${createdAt}.`;
   return [
     `Kubernetes 1.34 and later no longer write /registry/ranges/serviceips and /registry/ranges/secondaryserviceips: the copy of a cluster that was upgraded may be years old, and lack every address allocated since. ${created}`,
   ];

@@ -1,5 +1,6 @@
 import { AllocatorError } from '../allocator/errors.ts';
 import { ipRangeOf } from '../allocator/ip-range.ts';
+import { parseCidr } from '../allocator/network.ts';
 import { portRangeOf } from '../allocator/port-range.ts';
 import type { RangeAllocator } from '../allocator/range-allocator.ts';
 import { fromBits, intersect, popCount, union } from '../allocator/snapshot-bytes.ts';
@@ -156,7 +157,7 @@ export function textRange(key: RangeKey, text: string): TextRange | AllocatorErr
   }
   const range = ipRangeOf(text, nothingToPick);
   if (range instanceof AllocatorError) return range;
-  return asTexts(range, { before: 1, after: range.family === 'IPv4' ? 1 : 0 });
+  return asTexts(range, { before: 1, after: parseCidr(text)?.family === 'IPv4' ? 1 : 0 });
 }
 
 function asTexts<Item extends string | number>(range: RangeAllocator<Item>, unusable: Unusable): TextRange {

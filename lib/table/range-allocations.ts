@@ -1,7 +1,8 @@
+import type { Pick as PickIndex } from '../allocator/bitmap.ts';
 import { AllocatorError } from '../allocator/errors.ts';
 import { ipRangeOf } from '../allocator/ip-range.ts';
 import { portRangeOf } from '../allocator/port-range.ts';
-import type { Pick as PickIndex, RangeAllocator } from '../allocator/range-allocator.ts';
+import type { RangeAllocator } from '../allocator/range-allocator.ts';
 import type { AllocatorOfRecord } from '../cluster/cluster-spec.ts';
 import { badHold, type HoldTerms } from '../cluster/hold.ts';
 import { RANGE_KEYS, type RangeKey, rangesOf } from '../cluster/spec-ranges.ts';

@@ -1,7 +1,9 @@
+import type { Pick as PickItem } from '../../lib/allocator/bitmap.ts';
 import { AllocatorError, rangeIsFull } from '../../lib/allocator/errors.ts';
 import { ipRangeOf } from '../../lib/allocator/ip-range.ts';
+import { networkOf } from '../../lib/allocator/network.ts';
 import { portRangeOf } from '../../lib/allocator/port-range.ts';
-import type { Pick as PickItem, RangeAllocator } from '../../lib/allocator/range-allocator.ts';
+import type { RangeAllocator } from '../../lib/allocator/range-allocator.ts';
 import { RANGE_KEYS, type RangeKey } from '../../lib/cluster/spec-ranges.ts';
 import { readCluster } from '../../lib/table/clusters.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
@@ -42,7 +44,7 @@ export function tableAllocation(options: TableAllocationOptions): ServiceAllocat
   };
 
   const addresses = options.serviceClusterIPRanges.map((cidr, index) => ({
-    family: usable(ipRangeOf(cidr, pick)).family,
+    family: usable(networkOf(cidr)).family,
     ...over<string>(index === 0 ? RANGE_KEYS.primary : RANGE_KEYS.secondary, () => usable(ipRangeOf(cidr, pick))),
   }));
   const ports = over<number>(RANGE_KEYS.nodePorts, () => usable(portRangeOf(options.serviceNodePortRange, pick)));

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { parseCidr, rangeSize } from '../../lib/allocator/network.ts';
-import { reservedAddresses, reservedPorts } from '../../lib/allocator/range-allocator.ts';
+import { reservedAddresses, reservedPorts } from '../../lib/allocator/reserved-band.ts';
 
 describe('The reserved band', () => {
   test.each([

@@ -14,9 +14,7 @@ import { type Etcd, type KubeApiserver, startEtcd, startKubeApiserver } from '..
 import { aDispatchWorld, type DispatchWorld } from '../support/dispatch-world.ts';
 import { eventually } from '../support/eventually.ts';
 import { CLUSTER, type Handlers, startHandlers } from '../support/handlers.ts';
-import { pickLowest } from '../support/picker.ts';
-import { ipRangeFromSnapshot, portRangeFromSnapshot } from '../support/range-from-snapshot.ts';
-import { made } from '../support/ranges.ts';
+import { ipRange, portRange } from '../support/ranges.ts';
 import { freePort } from '../support/server-process.ts';
 
 jest.setTimeout(240_000);
@@ -125,10 +123,8 @@ async function bothRepairs() {
 async function takenIn(key: RangeKey): Promise<readonly string[]> {
   const { stored } = (await readRange(handlers.table, CLUSTER, key)) ?? {};
   if (stored === undefined) throw new Error(`${key} was never saved`);
-  const range =
-    key === RANGE_KEYS.nodePorts
-      ? made(portRangeFromSnapshot(stored, pickLowest))
-      : made(ipRangeFromSnapshot(stored, pickLowest));
+  const range = key === RANGE_KEYS.nodePorts ? portRange(stored.range) : ipRange(stored.range);
+  range.restore(stored);
   return [...range.items()].map(String);
 }
 

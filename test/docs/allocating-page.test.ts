@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import { answerJsonSchema } from '../../lib/allocate/json-schemas.ts';
 import type { AllocateRequest } from '../../lib/allocate/request.ts';
-import { reservedAddresses, reservedPorts } from '../../lib/allocator/range-allocator.ts';
+import { reservedAddresses, reservedPorts } from '../../lib/allocator/reserved-band.ts';
 import { fromBits } from '../../lib/allocator/snapshot-bytes.ts';
 import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
 import { clusterContent, readCluster } from '../../lib/table/clusters.ts';

@@ -48,7 +48,7 @@ export function allocatingStory(serviceFile: string): Story {
 
 /** As etcdctl prints a value: with a newline at its end. */
 async function printFromEtcd(world: TaskWorld, name: string, range: string, bits: readonly number[]): Promise<void> {
-  const bytes = rangeAllocationToStorage({ metadata: {}, range, data: fromBits(bits) });
+  const bytes = rangeAllocationToStorage({ range, data: fromBits(bits) });
   const { code } = await world.run(`{ base64 -d <<< ${Buffer.from(bytes).toString('base64')}; echo; } > ${name}`);
   if (code !== 0) throw new Error(`${name} was not written`);
 }

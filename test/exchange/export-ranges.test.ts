@@ -119,7 +119,7 @@ describe('An export', () => {
       expect.stringContaining('do not read /registry/ranges/serviceips'),
     ]);
     expect(read(rangeAllocationToStorage(allocation))).toMatchObject({
-      allocation: { metadata: {}, range: '10.0.0.0/28', data: fromBits([2]) },
+      allocation: { range: '10.0.0.0/28', data: fromBits([2]) },
     });
   });
 

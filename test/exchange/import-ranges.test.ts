@@ -206,7 +206,7 @@ describe('An import is refused', () => {
     await register(table);
     const file = fileOf([{ key: RANGE_KEYS.secondary }]);
     expect(await importRanges(table, CLUSTER, file, OPTIONS)).toEqual(refusal('OtherRange'));
-    const allocation = { metadata: {}, range: '10.9.0.0/16', data: new Uint8Array(0) };
+    const allocation = { range: '10.9.0.0/16', data: new Uint8Array(0) };
     const other = { kind: 'RangeAllocation', form: 'json', allocation } as const;
     expect(await importRanges(table, CLUSTER, other, OPTIONS)).toEqual(refusal('OtherRange', '10.9.0.0/16'));
   });
@@ -268,8 +268,7 @@ describe('What an import warns of', () => {
   ])('is the age of a RangeAllocation of $range, made $created', async ({ range, created, expected }) => {
     const table = newTable();
     await register(table);
-    const metadata = created === undefined ? {} : { creationTimestamp: created };
-    const allocation = { metadata, range, data: fromBits([1]) };
+    const allocation = { range, data: fromBits([1]), ...(created !== undefined && { createdAt: created }) };
     const { warnings } = await imported(table, { kind: 'RangeAllocation', form: 'storage', allocation });
     expect(warnings).toEqual(expected.map((text) => expect.stringContaining(text)));
   });

@@ -1,6 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { PortRange, portRangeOf } from '../../lib/allocator/port-range.ts';
+import { AllocatorError } from '../../lib/allocator/errors.ts';
+import { portRangeOf } from '../../lib/allocator/port-range.ts';
 import { bitsOf, fromBits, hasBit } from '../../lib/allocator/snapshot-bytes.ts';
 import type { FindingType } from '../../lib/cluster/finding.ts';
 import { HOLD_END_MARGIN_MS, type HoldTerms, holdOn, holdsByItem, isSurelyOver } from '../../lib/cluster/hold.ts';
@@ -213,8 +214,8 @@ class World {
   get #allocations() {
     const emptyAllocator = () => {
       const range = portRangeOf(FEW, this.#pick);
-      if (range instanceof PortRange) return range;
-      throw range;
+      if (range instanceof AllocatorError) throw range;
+      return range;
     };
     const range = { cluster: 'test', key: PORTS, allocator: 'table', rangesGeneration: 1, emptyAllocator } as const;
     return rangeAllocations(this.#table, range, AT_ONCE);

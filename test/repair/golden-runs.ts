@@ -1,6 +1,6 @@
 import { AllocatorError } from '../../lib/allocator/errors.ts';
-import type { RangeAllocator, RangeSnapshot } from '../../lib/allocator/range-allocator.ts';
-import { bitsOf, fromBits } from '../../lib/allocator/snapshot-bytes.ts';
+import type { RangeAllocator } from '../../lib/allocator/range-allocator.ts';
+import { bitsOf, fromBits, type RangeSnapshot } from '../../lib/allocator/snapshot-bytes.ts';
 import type { FindingType } from '../../lib/cluster/finding.ts';
 import type { RangeKey } from '../../lib/cluster/spec-ranges.ts';
 import type { StoredRange } from '../../lib/cluster/stored-range.ts';

@@ -1,4 +1,4 @@
-import type { Pick } from '../../lib/allocator/range-allocator.ts';
+import type { Pick } from '../../lib/allocator/bitmap.ts';
 
 /** A picker that gives the same numbers for the same seed (the mulberry32 generator). */
 export function seededPick(seed: number): Pick {

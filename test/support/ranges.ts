@@ -1,6 +1,6 @@
 import { AllocatorError } from '../../lib/allocator/errors.ts';
-import { type IPRange, ipRangeOf } from '../../lib/allocator/ip-range.ts';
-import { type PortRange, portRangeOf } from '../../lib/allocator/port-range.ts';
+import { ipRangeOf } from '../../lib/allocator/ip-range.ts';
+import { portRangeOf } from '../../lib/allocator/port-range.ts';
 import type { RangeAllocator } from '../../lib/allocator/range-allocator.ts';
 import type { UpdateOptions } from '../../lib/table/guaranteed-update.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
@@ -9,12 +9,12 @@ import type { Requested } from '../../lib/table/range-operations.ts';
 import { seededPick } from './picker.ts';
 
 /** An empty range; throws on a text that does not parse. */
-export function ipRange(cidr: string, seed = 1): IPRange {
+export function ipRange(cidr: string, seed = 1): RangeAllocator<string> {
   return made(ipRangeOf(cidr, seededPick(seed)));
 }
 
 /** An empty range; throws on a text that does not parse. */
-export function portRange(text: string, seed = 1): PortRange {
+export function portRange(text: string, seed = 1): RangeAllocator<number> {
   return made(portRangeOf(text, seededPick(seed)));
 }
 

@@ -1,5 +1,6 @@
 import { expect, test } from '@jest/globals';
-import { IPRange, ipRangeOf } from '../../lib/allocator/ip-range.ts';
+import { AllocatorError } from '../../lib/allocator/errors.ts';
+import { ipRangeOf } from '../../lib/allocator/ip-range.ts';
 import { popCount } from '../../lib/allocator/snapshot-bytes.ts';
 import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
 import { NO_STRIKES } from '../../lib/cluster/stored-range.ts';
@@ -27,8 +28,8 @@ test('A thousand allocations of twenty callers, of which every third write loses
     rangesGeneration: 1,
     emptyAllocator: () => {
       const empty = ipRangeOf(CIDR, pickLowest);
-      if (empty instanceof IPRange) return empty;
-      throw empty;
+      if (empty instanceof AllocatorError) throw empty;
+      return empty;
     },
   };
   const empty = { range: CIDR, data: new Uint8Array(), generation: 1, strikes: NO_STRIKES, holds: [] };

@@ -1,6 +1,7 @@
 import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
-import { IPRange, ipRangeOf } from '../../lib/allocator/ip-range.ts';
+import { AllocatorError } from '../../lib/allocator/errors.ts';
+import { ipRangeOf } from '../../lib/allocator/ip-range.ts';
 import { bitsOf } from '../../lib/allocator/snapshot-bytes.ts';
 import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
 import { createTable } from '../../lib/table/dynamodb-client.ts';
@@ -54,8 +55,8 @@ beforeEach(async () => {
     rangesGeneration: 1,
     emptyAllocator: () => {
       const empty = ipRangeOf('10.0.0.0/24', pickLowest);
-      if (empty instanceof IPRange) return empty;
-      throw empty;
+      if (empty instanceof AllocatorError) throw empty;
+      return empty;
     },
   };
   const nothing = new Uint8Array(0);
