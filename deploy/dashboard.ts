@@ -73,6 +73,7 @@ const GRAPHS: readonly Graph[] = [
       count('lateTicks', 'late ticks'),
       count('unreadableTicks', 'unreadable'),
       count('unqueuedTicks', 'not queued'),
+      count('staleClusterLists', 'stale cluster lists'),
       count('eventsDropped', 'events dropped'),
       count('credentialsEnding', 'credentials ending'),
       count('clockSkewed', 'clock skewed'),

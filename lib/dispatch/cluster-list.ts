@@ -2,7 +2,7 @@ import type { Loop } from '../cluster/cluster-spec.ts';
 import { type ClusterList, clusterPages, type ListedCluster, type Owner, type Pause } from '../table/clusters.ts';
 import type { KeyValueTable } from '../table/key-value-table.ts';
 
-/** A registered cluster, as far as it concerns whoever hands out ticks: thousands of these are in memory at once. */
+/** What ticks and figures need to know of a registered cluster: thousands of these are in memory at once. */
 export interface ClusterSummary {
   readonly name: string;
   readonly intervalSeconds: Readonly<Record<Loop, number>>;
@@ -17,25 +17,62 @@ export interface ShortClusterList {
   readonly entries: readonly ClusterSummary[];
   readonly unreadable: ClusterList['unreadable'];
   readonly pausedAll: Pause | undefined;
-  /** The whole registrations by name, of the first ones alone. */
-  readonly clusters: ReadonlyMap<string, ListedCluster>;
 }
 
-/** Reads all registrations page by page and keeps `whole` of them as they are. Throws as `clusterPages` does. */
-export async function readClusterList(table: KeyValueTable, whole: number): Promise<ShortClusterList> {
+/** Registrations are a few KB each. */
+const MOST_REGISTRATIONS = 10_000;
+/** A list that is older says too little of what is registered now. */
+const OLDEST_LIST_MS = 15 * 60_000;
+
+/** What a process remembers of clusters from one invocation to the next. */
+export class ClusterMemory {
+  readonly #registrations = new Map<string, ListedCluster>();
+  #last: { readonly list: ShortClusterList; readonly readAtMs: number } | undefined;
+
+  /** Returns the registration that was written at that time, if this process has read it. */
+  registration(name: string, writtenAtMs: number | undefined): ListedCluster | undefined {
+    const known = this.#registrations.get(name);
+    return known?.writtenAtMs === writtenAtMs ? known : undefined;
+  }
+
+  keep(cluster: ListedCluster): void {
+    const { name } = cluster.spec;
+    this.#registrations.delete(name);
+    this.#registrations.set(name, cluster);
+    const [oldest] = this.#registrations.keys();
+    if (this.#registrations.size > MOST_REGISTRATIONS && oldest !== undefined) this.#registrations.delete(oldest);
+  }
+
+  keepList(list: ShortClusterList, readAtMs: number): void {
+    this.#last = { list, readAtMs };
+  }
+
+  /** Returns the last list that was read and its age, unless it is too old. */
+  lastList(nowMs: number): { readonly list: ShortClusterList; readonly ageMs: number } | undefined {
+    if (this.#last === undefined) return undefined;
+    const ageMs = nowMs - this.#last.readAtMs;
+    return ageMs > OLDEST_LIST_MS ? undefined : { list: this.#last.list, ageMs };
+  }
+}
+
+/** Reads all registrations page by page; `memory` keeps the first `whole` of them. Throws as `clusterPages` does. */
+export async function readClusterList(
+  table: KeyValueTable,
+  memory: ClusterMemory,
+  whole: number,
+): Promise<ShortClusterList> {
   const entries: ClusterSummary[] = [];
   const unreadable: ClusterList['unreadable'][number][] = [];
-  const kept = new Map<string, ListedCluster>();
   let pausedAll: Pause | undefined;
   for await (const page of clusterPages(table)) {
     pausedAll ??= page.pausedAll;
     unreadable.push(...page.unreadable);
     for (const cluster of page.clusters) {
-      if (kept.size < whole) kept.set(cluster.spec.name, cluster);
+      if (entries.length < whole) memory.keep(cluster);
       entries.push(clusterSummary(cluster));
     }
   }
-  return { entries, unreadable, pausedAll, clusters: kept };
+  return { entries, unreadable, pausedAll };
 }
 
 export function clusterSummary({ spec, paused, owner, writtenAtMs }: ListedCluster): ClusterSummary {

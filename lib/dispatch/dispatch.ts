@@ -3,22 +3,24 @@ import type { LoopDefinition } from '../loops/pass.ts';
 import { CONCURRENT_PASSES, LISTING_MS } from '../runtime/budgets.ts';
 import { DispatchError } from '../runtime/errors.ts';
 import { type Handler, type Invocation, runInvocation, withinInvocation } from '../runtime/invocation.ts';
-import { type Pause, readCluster, readPauseOfAll } from '../table/clusters.ts';
+import { type Pause, readListedCluster, readPauseOfAll } from '../table/clusters.ts';
+import { TableError } from '../table/errors.ts';
 import { errorSentence } from '../telemetry/describe-error.ts';
 import { applyPackage } from './apply-package.ts';
-import { readClusterList, type ShortClusterList } from './cluster-list.ts';
+import { ClusterMemory, clusterSummary, readClusterList, type ShortClusterList } from './cluster-list.ts';
 import { type DispatchRequest, parseEvent } from './event.ts';
-import { reportFleet } from './fleet-figures.ts';
+import { fleetRecordInTime, reportFleet, stillUnreachable } from './fleet-figures.ts';
 import { logUnstartedPass, someOf } from './log-pass.ts';
 import { type Attempt, attemptPass, type Batch, type OpenCluster } from './run-pass.ts';
-import { queueTicks, receivedTicks } from './ticks.ts';
+import { queueTicks, receivedTicks, type TickedCluster } from './ticks.ts';
 
 /**
  * Returns the handler of a loop's function. One cluster's failure is logged, recorded and part of the summary; only what concerns
  * them all (the event, the environment, the table) fails the invocation.
  */
 export function loopHandler(loop: LoopDefinition): Handler<Summary> {
-  return (event, context) => runInvocation(loop.id, context, (invocation) => dispatch(loop, event, invocation));
+  const memory = new ClusterMemory();
+  return (event, context) => runInvocation(loop.id, context, (invocation) => dispatch(loop, event, invocation, memory));
 }
 
 /** What an invocation did, for its line in the log. */
@@ -34,9 +36,14 @@ interface Outcome {
  * Runs the passes of one loop that an event asks for. Each cluster that is due has its own deadline; none delays another
  * or fails the invocation. A message of the queue never fails it either: the next tick is the retry.
  *
- * @throws DispatchError `BadEvent`, and a `TableError` when the clusters cannot be listed.
+ * @throws DispatchError `BadEvent`, and a `TableError` when the clusters cannot be listed and no list is remembered.
  */
-export async function dispatch(loop: LoopDefinition, event: unknown, invocation: Invocation): Promise<Summary> {
+export async function dispatch(
+  loop: LoopDefinition,
+  event: unknown,
+  invocation: Invocation,
+  memory = new ClusterMemory(),
+): Promise<Summary> {
   const { environment, telemetry } = invocation;
   const beganAtMs = environment.nowMs();
   const request = parseEvent(event);
@@ -44,7 +51,7 @@ export async function dispatch(loop: LoopDefinition, event: unknown, invocation:
     attempts,
     dueAtMs = beganAtMs,
     queued,
-  } = await carryOut(loop, request, invocation).catch((error: unknown) => {
+  } = await carryOut({ loop, ...invocation, memory }, request).catch((error: unknown) => {
     telemetry.count('failures', 1);
     throw error;
   });
@@ -62,14 +69,20 @@ export async function dispatch(loop: LoopDefinition, event: unknown, invocation:
   return summary;
 }
 
-function carryOut(loop: LoopDefinition, request: DispatchRequest, invocation: Invocation): Promise<Outcome> {
+/** One invocation of a loop's function. */
+interface LoopInvocation extends Invocation {
+  readonly loop: LoopDefinition;
+  readonly memory: ClusterMemory;
+}
+
+function carryOut(invocation: LoopInvocation, request: DispatchRequest): Promise<Outcome> {
   switch (request.kind) {
     case 'schedule':
-      return onSchedule(loop, request, invocation);
+      return onSchedule(invocation, request.dueAtMs);
     case 'queue':
-      return onMessages(loop, request, invocation);
+      return onMessages(invocation, request.bodies);
     case 'direct':
-      return onRequest(loop, request, invocation);
+      return onRequest(invocation, request);
   }
 }
 
@@ -77,80 +90,106 @@ function carryOut(loop: LoopDefinition, request: DispatchRequest, invocation: In
 const STALE_MS = 60_000;
 
 /** The minute's invocation: queues ticks first, so that nothing that hangs here delays them, and then runs its own passes. */
-async function onSchedule(
-  loop: LoopDefinition,
-  { dueAtMs }: DispatchRequest & { readonly kind: 'schedule' },
-  invocation: Invocation,
-): Promise<Outcome> {
-  const lateMs = invocation.environment.nowMs() - dueAtMs;
+async function onSchedule(invocation: LoopInvocation, dueAtMs: number): Promise<Outcome> {
+  const { loop, environment, telemetry } = invocation;
+  const lateMs = environment.nowMs() - dueAtMs;
   if (lateMs > STALE_MS) {
-    invocation.telemetry.count('lateTicks', 1);
-    invocation.telemetry.log('warn', 'schedule dropped', { lateMs });
+    telemetry.count('lateTicks', 1);
+    telemetry.log('warn', 'schedule dropped', { lateMs });
     return { attempts: [], dueAtMs };
   }
-  const speaksForStack = loop.id === SPEAKS_FOR_STACK && invocation.environment.stack !== undefined;
-  let clusterList = await clusterListInTime(invocation);
-  if (speaksForStack && (await applyPackage(invocation, clusterList.entries)))
-    clusterList = await clusterListInTime(invocation);
-
-  const { own, queued } = await queueTicks(loop.id, clusterList.entries, dueAtMs, invocation);
-  const batch: Batch = { loop, force: false, pausedAll: clusterList.pausedAll, ...invocation };
-  const attempts = [...logUnusable(batch, clusterList.unreadable), ...(await attemptAll(batch, own, clusterList))];
-  if (speaksForStack) await reportFleet(invocation, clusterList);
+  const speaksForStack = loop.id === SPEAKS_FOR_STACK && environment.stack !== undefined;
+  const list = await listOfMinute(invocation, speaksForStack);
+  const fleet = await fleetRecordInTime(invocation);
+  const unreachable = await stillUnreachable(invocation, fleet.unreachable[loop.id]);
+  const { own, queued } = await queueTicks(loop.id, list.entries, { dueAtMs, unreachable }, invocation);
+  const batch: Batch = { ...invocation, force: false, pausedAll: list.pausedAll };
+  const attempts = [...logUnusable(batch, list.unreadable), ...(await attemptAll(batch, own, invocation.memory))];
+  if (speaksForStack) await reportFleet(invocation, list, fleet);
   return { attempts, dueAtMs, ...(queued > 0 && { queued }) };
 }
 
 /** The loop whose function also does what the whole stack needs once a minute: others would only disagree. */
 const SPEAKS_FOR_STACK = 'kubernetes-service';
 
-async function onMessages(
-  loop: LoopDefinition,
-  { bodies }: DispatchRequest & { readonly kind: 'queue' },
-  invocation: Invocation,
-): Promise<Outcome> {
-  const { environment, telemetry } = invocation;
-  const { names, dueAtMs } = receivedTicks(loop.id, bodies, environment.nowMs(), telemetry);
-  if (names.length === 0) return { attempts: [] };
+/** Reads the cluster list, with the changes that this function's package makes; or returns the last one, rather than lose the minute. */
+async function listOfMinute(invocation: LoopInvocation, speaksForStack: boolean): Promise<ShortClusterList> {
+  const { environment, telemetry, memory } = invocation;
+  try {
+    const list = await listInTime(invocation);
+    const isChanged = speaksForStack && (await applyPackage(invocation, list.entries));
+    const latest = isChanged ? await listInTime(invocation) : list;
+    memory.keepList(latest, environment.nowMs());
+    return latest;
+  } catch (error) {
+    const last = memory.lastList(environment.nowMs());
+    if (last === undefined || environment.tickQueue === undefined || !isPassing(error)) throw error;
+    telemetry.count('staleClusterLists', 1);
+    telemetry.log('error', 'cluster list not read: the last one is used', {
+      ageMs: last.ageMs,
+      errors: [errorSentence(error)],
+    });
+    return last.list;
+  }
+}
+
+/** What the table may have recovered from when the ticks of this minute come. What it says of its content is no such error. */
+function isPassing(error: unknown): boolean {
+  const code = error instanceof TableError || error instanceof DispatchError ? error.code : undefined;
+  return code === 'Unavailable' || code === 'Throttled' || code === 'DeadlineExceeded';
+}
+
+async function onMessages(invocation: LoopInvocation, bodies: readonly string[]): Promise<Outcome> {
+  const { loop, environment, telemetry, memory } = invocation;
+  const { clusters, dueAtMs } = receivedTicks(loop.id, bodies, environment.nowMs(), telemetry);
+  if (clusters.length === 0) return { attempts: [] };
   const due = { ...(dueAtMs !== undefined && { dueAtMs }) };
   try {
     const pausedAll = await withinInvocation(invocation, LISTING_MS, (signal) =>
       readPauseOfAll(environment.table(signal)),
     );
-    const batch: Batch = { loop, force: false, pausedAll, ...invocation };
-    return {
-      attempts: await attemptAll(
-        batch,
-        names.map((name) => ({ name })),
-      ),
-      ...due,
-    };
+    const attempts = await attemptAll({ ...invocation, force: false, pausedAll }, clusters, memory);
+    return { attempts, ...(await resumeTicks(invocation, attempts)), ...due };
   } catch (error) {
     telemetry.log('error', 'tick failed', { errors: [errorSentence(error)] });
-    for (const name of names) logUnstartedPass(telemetry, loop.id, name, error);
-    return { attempts: names.map((name) => ({ name, attempt: { outcome: 'failed' } })), ...due };
+    for (const { name } of clusters) logUnstartedPass(telemetry, loop.id, name, error);
+    return { attempts: clusters.map(({ name }) => ({ name, attempt: { outcome: 'failed' } })), ...due };
   }
+}
+
+/** Queues the ticks of the next minute for clusters that answer again: the minute's invocation knows of them only then. */
+async function resumeTicks(
+  invocation: LoopInvocation,
+  attempts: readonly NamedAttempt[],
+): Promise<Pick<Outcome, 'queued'>> {
+  const resumed = attempts.flatMap(({ attempt }) => ('resumed' in attempt ? [clusterSummary(attempt.resumed)] : []));
+  if (resumed.length === 0) return {};
+  const dueAtMs = invocation.environment.nowMs();
+  const { queued } = await queueTicks(invocation.loop.id, resumed, { dueAtMs }, invocation);
+  return { queued };
 }
 
 /** A direct invocation: nothing is queued. */
 async function onRequest(
-  loop: LoopDefinition,
+  invocation: LoopInvocation,
   { clusters: names, force }: DispatchRequest & { readonly kind: 'direct' },
-  invocation: Invocation,
 ): Promise<Outcome> {
-  const clusterList = await clusterListInTime(invocation);
-  const batch: Batch = { loop, force, pausedAll: clusterList.pausedAll, ...invocation };
+  const list = await listInTime(invocation);
+  const batch: Batch = { ...invocation, force, pausedAll: list.pausedAll };
   const isRequested = ({ name }: { readonly name: string }) => names === undefined || names.includes(name);
-  const broken = clusterList.unreadable.filter(isRequested);
-  const found = clusterList.entries.filter(isRequested);
+  const broken = list.unreadable.filter(isRequested);
+  const found = list.entries.filter(isRequested);
   const known = new Set([...found, ...broken].map(({ name }) => name));
   const unknown = (names ?? []).filter((name) => !known.has(name));
-  const unusable = [...broken, ...unknown.map((name) => ({ name, error: notRegistered(name, clusterList) }))];
-  return { attempts: [...logUnusable(batch, unusable), ...(await attemptAll(batch, found, clusterList))] };
+  const unusable = [...broken, ...unknown.map((name) => ({ name, error: notRegistered(name, list) }))];
+  return { attempts: [...logUnusable(batch, unusable), ...(await attemptAll(batch, found, invocation.memory))] };
 }
 
-function clusterListInTime(invocation: Invocation): Promise<ShortClusterList> {
+function listInTime(invocation: LoopInvocation): Promise<ShortClusterList> {
   const { table, clustersPerTick = CONCURRENT_PASSES } = invocation.environment;
-  return withinInvocation(invocation, LISTING_MS, (signal) => readClusterList(table(signal), clustersPerTick));
+  return withinInvocation(invocation, LISTING_MS, (signal) =>
+    readClusterList(table(signal), invocation.memory, clustersPerTick),
+  );
 }
 
 /** Clusters that no pass can begin for. */
@@ -164,16 +203,21 @@ function logUnusable(
   });
 }
 
-/** @param clusterList registrations that were read already; the others are read one by one. */
+/** Registrations that this process knows already are not read again. */
 async function attemptAll(
   batch: Batch,
-  clusters: readonly { readonly name: string }[],
-  clusterList?: Pick<ShortClusterList, 'clusters'>,
+  clusters: readonly TickedCluster[],
+  memory: ClusterMemory,
 ): Promise<NamedAttempt[]> {
-  const { clustersPerTick = CONCURRENT_PASSES } = batch.environment;
-  return eachOf(clusters, clustersPerTick, async ({ name }) => {
-    const known = clusterList?.clusters.get(name);
-    const open: OpenCluster = async (signal) => known ?? (await readCluster(batch.environment.table(signal), name));
+  const { table, clustersPerTick = CONCURRENT_PASSES } = batch.environment;
+  return eachOf(clusters, clustersPerTick, async ({ name, writtenAtMs }) => {
+    const open: OpenCluster = async (signal) => {
+      const known = memory.registration(name, writtenAtMs);
+      if (known !== undefined) return known;
+      const read = await readListedCluster(table(signal), name);
+      if (read !== undefined) memory.keep(read);
+      return read;
+    };
     return { name, attempt: await attemptPass(batch, name, open) };
   });
 }

@@ -9,9 +9,9 @@ import { pause, unlessAborted } from '../runtime/deadline.ts';
 import type { ClusterAccess, Environment } from '../runtime/environment.ts';
 import type { Invocation } from '../runtime/invocation.ts';
 import { claimCluster } from '../table/cluster-registration.ts';
-import { type Pause, type RegisteredCluster, readCluster } from '../table/clusters.ts';
+import { type ListedCluster, type Pause, type RegisteredCluster, otherOwner, readCluster } from '../table/clusters.ts';
 import { type RunRecord, readRunRecord } from '../table/run-records.ts';
-import { isDue, pauseInForce } from './due.ts';
+import { isDue, isUnreachable, pauseInForce } from './due.ts';
 import { countPass, logPass, logUnstartedPass } from './log-pass.ts';
 import { type EndedPass, isSameAsRecorded, previousMode, recordPass } from './record-pass.ts';
 
@@ -20,20 +20,22 @@ export interface Batch extends Invocation {
   readonly loop: LoopDefinition;
   /** Passes run although their interval is not over. */
   readonly force: boolean;
-  /** The hold on all clusters. */
+  /** The pause of all clusters. */
   readonly pausedAll: Pause | undefined;
 }
 
 export type Attempt =
-  | { readonly outcome: 'succeeded' | 'failed' | 'notDue' }
+  | { readonly outcome: 'failed' | 'notDue' }
+  /** `resumed`: its API server answers again. */
+  | { readonly outcome: 'succeeded'; readonly resumed?: ListedCluster }
   | { readonly outcome: 'paused'; readonly pause: Pause }
-  /** It was unregistered since somebody named it. */
+  /** It is no longer registered. */
   | { readonly outcome: 'unregistered' }
-  /** The function's time was over before its turn came. */
+  /** The function's time was over before its pass could begin. */
   | { readonly outcome: 'unreached' };
 
-/** Looks a cluster up in the table, within the time of its pass. */
-export type OpenCluster = (signal: AbortSignal) => Promise<RegisteredCluster | undefined>;
+/** Reads a cluster's registration, within the time of its pass. */
+export type OpenCluster = (signal: AbortSignal) => Promise<ListedCluster | undefined>;
 
 /** Runs the loop's pass for one cluster, if it is due, within its own deadline. Never throws. */
 export async function attemptPass(batch: Batch, name: string, open: OpenCluster): Promise<Attempt> {
@@ -51,7 +53,7 @@ export async function attemptPass(batch: Batch, name: string, open: OpenCluster)
     if (cluster === undefined) return { outcome: 'unregistered' };
     const pause = pauseInForce([batch.pausedAll, cluster.paused], startedAtMs);
     if (pause !== undefined) return { outcome: 'paused', pause };
-    return { outcome: await passIfDue(batch, cluster, startedAtMs, signal) };
+    return await passIfDue(batch, cluster, startedAtMs, signal);
   } catch (error) {
     logUnstartedPass(telemetry, loop.id, name, error);
     return { outcome: 'failed' };
@@ -62,21 +64,21 @@ export async function attemptPass(batch: Batch, name: string, open: OpenCluster)
 
 async function passIfDue(
   batch: Batch,
-  cluster: RegisteredCluster,
+  cluster: ListedCluster,
   startedAtMs: number,
   signal: AbortSignal,
-): Promise<'succeeded' | 'failed' | 'notDue' | 'unregistered'> {
+): Promise<Attempt> {
   const { loop, force, environment, telemetry } = batch;
   const { name } = cluster.spec;
   const [owner, last] = await unlessAborted(signal, () =>
     Promise.all([ownerOf(batch, cluster, signal), readRunRecord(environment.table(signal), name, loop.id)]),
   );
-  if (owner === undefined && environment.stack !== undefined) return 'unregistered';
+  if (owner === undefined && environment.stack !== undefined) return { outcome: 'unregistered' };
   const isOwner = owner === environment.stack;
   const previous = last?.record;
-  const timing = { nowMs: startedAtMs, lastStartedAtMs: previous?.startedAtMs, force };
+  const timing = { nowMs: startedAtMs, last: previous, force, backsOff: environment.tickQueue !== undefined };
   // The record is the owner's: when a stack that only observes last had a pass is written nowhere.
-  if (isOwner && !isDue(loop.id, cluster.spec, timing)) return 'notDue';
+  if (isOwner && !isDue(loop.id, cluster.spec, timing)) return { outcome: 'notDue' };
 
   const warn = (text: string) => {
     telemetry.log('warn', text, { cluster: name });
@@ -85,12 +87,13 @@ async function passIfDue(
   const ran = await runPass(environment, { loop, cluster, previous, startedAtMs, signal, warn, writes });
   const pass = isOwner ? await recordPass(environment, loop.id, cluster.spec, ran, last) : { ...ran, ownedBy: owner };
   logPass(telemetry, loop.id, name, pass);
-  return pass.errors.length > 0 ? 'failed' : 'succeeded';
+  if (pass.errors.length > 0) return { outcome: 'failed' };
+  return { outcome: 'succeeded', ...(isUnreachable(previous) && { resumed: cluster }) };
 }
 
 /**
- * Who owns the cluster. What nobody does becomes this stack's; without a stack of its own, as on a developer's machine, it
- * is left so. Of a stack, `undefined`: the cluster was unregistered meanwhile.
+ * Returns the stack that owns the cluster. A cluster without an owner becomes this stack's; a process without a stack, as
+ * on a developer's machine, leaves it so. For a stack, `undefined`: the cluster was unregistered meanwhile.
  */
 async function ownerOf(
   { environment: { stack, table } }: Batch,
@@ -160,7 +163,12 @@ function passContext(
   const mode = previousMode(previous);
   return {
     spec,
-    isSpecCurrent: async () => (await readCluster(table, spec.name))?.generation === generation,
+    isSpecCurrent: async () => {
+      const current = await readCluster(table, spec.name);
+      if (current?.generation !== generation) return false;
+      const isOurs = writes === 'none' || otherOwner(current, environment.stack) === undefined;
+      return isOurs && pauseInForce([current.paused], nowMs()) === undefined;
+    },
     rangesGeneration,
     ...portsFor(writes, { table, kubernetes }, spec.allocator, options),
     probe,

@@ -8,16 +8,23 @@ import { errorSentence } from '../telemetry/describe-error.ts';
 import type { Telemetry } from '../telemetry/telemetry.ts';
 import { someOf } from './log-pass.ts';
 
+/** A cluster of a message. */
+export interface TickedCluster {
+  readonly name: string;
+  /** When the registration that the minute's invocation read was written. Absent in messages of an older version. */
+  readonly writtenAtMs?: number | undefined;
+}
+
 /** One tick of a loop for some of its clusters, as it waits in the loop's queue. */
 export interface TickMessage {
   readonly loop: Loop;
   readonly dueAtMs: number;
-  readonly clusters: readonly string[];
+  readonly clusters: readonly TickedCluster[];
 }
 
 /** What a received message turns out to be. */
 export type ReceivedTick =
-  | { readonly outcome: 'due'; readonly clusters: readonly string[]; readonly dueAtMs: number }
+  | { readonly outcome: 'due'; readonly clusters: readonly TickedCluster[]; readonly dueAtMs: number }
   /** Later than an interval: the next tick has come already. */
   | { readonly outcome: 'late'; readonly lateMs: number; readonly clusters: readonly string[] }
   | { readonly outcome: 'unreadable'; readonly reason: string };
@@ -29,23 +36,32 @@ const tick = z.looseObject({
   loop: z.string(),
   dueAtMs: z.number(),
   clusters: z.array(clusterName).check(z.minLength(1, 'names no cluster')),
+  // In the order of the names.
+  writtenAtMs: z.optional(z.array(z.number())),
 });
 
 export function tickBody({ loop, dueAtMs, clusters }: TickMessage): string {
-  return JSON.stringify({ schema: SCHEMA, loop, dueAtMs, clusters });
+  const times = clusters.flatMap(({ writtenAtMs }) => writtenAtMs ?? []);
+  return JSON.stringify({
+    schema: SCHEMA,
+    loop,
+    dueAtMs,
+    clusters: clusters.map(({ name }) => name),
+    ...(times.length === clusters.length && { writtenAtMs: times }),
+  });
 }
 
 /** Judges the body of a message that `loop` received. */
 export function receiveTick(body: string, loop: Loop, nowMs: number): ReceivedTick {
   const parsed = tick.safeParse(jsonOf(body));
   if (!parsed.success) return { outcome: 'unreadable', reason: `It is no tick: ${eventFaults(parsed.error)}` };
-  const { dueAtMs, clusters } = parsed.data;
+  const { dueAtMs, clusters: names, writtenAtMs = [] } = parsed.data;
   if (parsed.data.loop !== loop) {
     return { outcome: 'unreadable', reason: `It is a tick of the loop ${parsed.data.loop}, and this is ${loop}` };
   }
   const lateMs = nowMs - dueAtMs;
-  if (lateMs > SCHEDULE_SECONDS[loop] * 1000) return { outcome: 'late', lateMs, clusters };
-  return { outcome: 'due', clusters, dueAtMs };
+  if (lateMs > SCHEDULE_SECONDS[loop] * 1000) return { outcome: 'late', lateMs, clusters: names };
+  return { outcome: 'due', clusters: names.map((name, index) => ({ name, writtenAtMs: writtenAtMs[index] })), dueAtMs };
 }
 
 function jsonOf(text: string): unknown {
@@ -59,9 +75,8 @@ function jsonOf(text: string): unknown {
 /** The finest that a schedule can be. */
 const SCHEDULE_MS = 60_000;
 
-/** A cluster as far as its ticks go. */
-export interface Ticking {
-  readonly name: string;
+/** What the plan of ticks needs to know of a cluster. */
+export interface Ticking extends TickedCluster {
   readonly intervalSeconds: Readonly<Record<Loop, number>>;
 }
 
@@ -80,18 +95,29 @@ interface PlanOptions {
   readonly dueAtMs: number;
   readonly nowMs: number;
   readonly clustersPerTick: number;
+  /** Clusters whose API server gave no answer lately. */
+  readonly unreachable: ReadonlySet<string>;
 }
 
 /**
- * What the minute's invocation queues: the ticks until the next minute, and in a fleet the one that is due now as well,
- * before the others. A time that has passed is left out, because the tick of now is nearer.
+ * Returns the ticks that the minute's invocation queues: those until the next minute, and in a fleet the one that is due
+ * now as well, before the others. A time that has passed is left out, because the tick of now is nearer.
+ *
+ * Clusters that give no answer use up the time of a whole pass. They have messages of their own, after the others of that
+ * time, and one tick in each minute.
  */
-export function planTicks(loop: Loop, clusters: readonly Ticking[], options: PlanOptions): PlannedTick[] {
-  const { dueAtMs, nowMs, clustersPerTick } = options;
-  const first = isFleet(clusters, clustersPerTick) ? ticksAt(loop, nowMs, clusters, options) : [];
+export function planTicks(loop: Loop, all: readonly Ticking[], options: PlanOptions): PlannedTick[] {
+  const { dueAtMs, nowMs, clustersPerTick, unreachable } = options;
+  const clusters = all.filter(({ name }) => !unreachable.has(name));
+  const dead = all.filter(({ name }) => unreachable.has(name));
+  const first = isFleet(all, clustersPerTick) ? ticksAt(loop, nowMs, clusters, options) : [];
   const frequent = clusters.filter(({ intervalSeconds }) => intervalSeconds[loop] * 1000 < SCHEDULE_MS);
   const later = laterTimes(loop, Math.min(dueAtMs, nowMs)).filter((atMs) => atMs > nowMs);
-  return [...first, ...later.flatMap((atMs) => ticksAt(loop, atMs, frequent, options))];
+  return [
+    ...first,
+    ...ticksAt(loop, nowMs, dead, options),
+    ...later.flatMap((atMs) => ticksAt(loop, atMs, frequent, options)),
+  ];
 }
 
 function laterTimes(loop: Loop, fromMs: number): number[] {
@@ -109,8 +135,7 @@ function ticksAt(
 ): PlannedTick[] {
   const ticks: PlannedTick[] = [];
   for (let start = 0; start < clusters.length; start += clustersPerTick) {
-    const names = clusters.slice(start, start + clustersPerTick).map(({ name }) => name);
-    const tick: TickMessage = { loop, dueAtMs, clusters: names };
+    const tick: TickMessage = { loop, dueAtMs, clusters: clusters.slice(start, start + clustersPerTick) };
     const delaySeconds = Math.ceil((dueAtMs - nowMs) / 1000);
     ticks.push({ tick, body: tickBody(tick), delaySeconds, isFirst: dueAtMs === nowMs });
   }
@@ -126,18 +151,18 @@ export interface HandedOut<Cluster> {
 }
 
 /**
- * Queues the ticks until the next minute, and in a fleet that of now. What cannot be queued is told and counted; of the
- * tick of now it is done here instead. Never throws.
+ * Queues the ticks until the next minute, and in a fleet that of now. What cannot be queued is logged and counted; the
+ * tick of now is then left to this invocation. Never throws.
  */
 export async function queueTicks<Cluster extends Ticking>(
   loop: Loop,
   clusters: readonly Cluster[],
-  dueAtMs: number,
+  { dueAtMs, unreachable = NONE }: { readonly dueAtMs: number; readonly unreachable?: ReadonlySet<string> },
   { environment, telemetry, remainingMs }: Invocation,
 ): Promise<HandedOut<Cluster>> {
   const { tickQueue, nowMs, clustersPerTick = CONCURRENT_PASSES } = environment;
   if (tickQueue === undefined) return { own: clusters, queued: 0 };
-  const ticks = planTicks(loop, clusters, { dueAtMs, nowMs: nowMs(), clustersPerTick });
+  const ticks = planTicks(loop, clusters, { dueAtMs, nowMs: nowMs(), clustersPerTick, unreachable });
   if (ticks.length === 0) return { own: clusters, queued: 0 };
 
   const deadline = environment.startDeadline(Math.min(QUEUEING_MS, Math.max(0, remainingMs() - CLOSING_MS)));
@@ -148,28 +173,33 @@ export async function queueTicks<Cluster extends Ticking>(
       const errors = [...new Set(unsent.map(({ error }) => errorSentence(error)))];
       telemetry.log('error', 'ticks not queued', { ticks: unsent.length, errors: someOf(errors) });
     }
-    const leftHere = new Set(unsent.flatMap(({ message: { tick, isFirst } }) => (isFirst ? tick.clusters : [])));
-    const own = isFleet(clusters, clustersPerTick) ? clusters.filter(({ name }) => leftHere.has(name)) : clusters;
+    const firstOf = (messages: readonly PlannedTick[]) =>
+      new Set(messages.flatMap(({ tick, isFirst }) => (isFirst ? tick.clusters.map(({ name }) => name) : [])));
+    const planned = firstOf(ticks);
+    const leftHere = firstOf(unsent.map(({ message }) => message));
+    const own = clusters.filter(({ name }) => !planned.has(name) || leftHere.has(name));
     return { own, queued: ticks.length - unsent.length };
   } finally {
     deadline.cancel();
   }
 }
 
-/** Of the messages that a loop received, the ticks that are due. The others are told, counted and done with. */
+const NONE: ReadonlySet<string> = new Set();
+
+/** Returns the ticks that are due of the messages that a loop received. The others are logged, counted and dropped. */
 export function receivedTicks(
   loop: Loop,
   bodies: readonly string[],
   nowMs: number,
   telemetry: Telemetry,
-): { readonly names: readonly string[]; readonly dueAtMs?: number } {
-  const names = new Set<string>();
+): { readonly clusters: readonly TickedCluster[]; readonly dueAtMs?: number } {
+  const clusters = new Map<string, TickedCluster>();
   const dueAtMs: number[] = [];
   for (const body of bodies) {
     const received = receiveTick(body, loop, nowMs);
     switch (received.outcome) {
       case 'due':
-        for (const name of received.clusters) names.add(name);
+        for (const cluster of received.clusters) clusters.set(cluster.name, cluster);
         dueAtMs.push(received.dueAtMs);
         break;
       case 'late':
@@ -181,5 +211,5 @@ export function receivedTicks(
         telemetry.log('error', 'message dropped', { errors: [received.reason] });
     }
   }
-  return { names: [...names], ...(dueAtMs.length > 0 && { dueAtMs: Math.min(...dueAtMs) }) };
+  return { clusters: [...clusters.values()], ...(dueAtMs.length > 0 && { dueAtMs: Math.min(...dueAtMs) }) };
 }

@@ -63,7 +63,7 @@ async function run(context: PassContext): Promise<PassReport> {
 
 /** What this pass would publish is what a newer spec may just have changed. */
 function endedByNewerSpec({ spec, state }: PassContext, { changes, findings }: LeasesObserved): PassReport {
-  const what = `the spec of cluster ${spec.name} was changed, or the cluster unregistered, while this pass ran`;
+  const what = `the spec of cluster ${spec.name} was changed, or the cluster paused, unregistered or taken over, while this pass ran`;
   const message = `${what}: nothing was written to the cluster, and the next pass reads the spec again`;
   const errors = [new EndpointsError('OlderSpec', message)];
   return { changes, findings, counts: {}, errors, ...(state !== undefined && { state }) };

@@ -51,6 +51,8 @@ export type CounterName =
   | 'clockSkewed'
   /** Ticks that came later than an interval and were dropped. */
   | 'lateTicks'
+  /** Minutes whose cluster list could not be read, and was that of an earlier one. */
+  | 'staleClusterLists'
   /** Messages that are no ticks of this version and loop. */
   | 'unreadableTicks'
   /** Ticks that could not be queued. */

@@ -9,6 +9,8 @@ function specWith(loop: Loop, seconds: number) {
   return { ...spec, intervalSeconds: { ...spec.intervalSeconds, [loop]: seconds } };
 }
 
+const started = (startedAtMs: number) => ({ startedAtMs, failuresInARow: 0 });
+
 describe('isDue', () => {
   test.each<{ name: string; loop: Loop; interval: number; since: number | undefined; due: boolean }>([
     { name: 'a loop that never ran', loop: 'system-namespaces', interval: 60, since: undefined, due: true },
@@ -34,12 +36,30 @@ describe('isDue', () => {
     { name: 'a clock that was put back', loop: 'node-port-repair', interval: 180, since: -5, due: true },
   ])('$name: $due', ({ loop, interval, since, due }) => {
     const nowMs = 1_000_000;
-    const lastStartedAtMs = since === undefined ? undefined : nowMs - since * 1000;
-    expect(isDue(loop, specWith(loop, interval), { nowMs, lastStartedAtMs, force: false })).toBe(due);
+    const last = since === undefined ? undefined : started(nowMs - since * 1000);
+    expect(isDue(loop, specWith(loop, interval), { nowMs, last, force: false, backsOff: true })).toBe(due);
   });
 
+  test.each([
+    { failuresInARow: 1, code: 'DeadlineExceeded', dueAfterSeconds: 20 },
+    { failuresInARow: 2, code: 'Unavailable', dueAfterSeconds: 40 },
+    { failuresInARow: 3, code: 'Unavailable', dueAfterSeconds: 60 },
+    { failuresInARow: 90, code: 'DeadlineExceeded', dueAfterSeconds: 60 },
+    { failuresInARow: 90, code: 'Forbidden', dueAfterSeconds: 10 },
+  ])(
+    'after $failuresInARow passes that ended with $code, the next is due after $dueAfterSeconds s',
+    ({ failuresInARow, code, dueAfterSeconds }) => {
+      const last = { startedAtMs: 0, failuresInARow, error: { code, message: 'no' } };
+      const spec = specWith('kubernetes-service', 10);
+      const isDueAt = (seconds: number, backsOff = true) =>
+        isDue('kubernetes-service', spec, { nowMs: seconds * 1000, last, force: false, backsOff });
+      expect([isDueAt(dueAfterSeconds - 10), isDueAt(dueAfterSeconds)]).toEqual([false, true]);
+      expect(isDueAt(10, false)).toBe(true);
+    },
+  );
+
   test('force makes every tick due', () => {
-    const timing = { nowMs: 1000, lastStartedAtMs: 999, force: true };
+    const timing = { nowMs: 1000, last: started(999), force: true, backsOff: true };
     expect(isDue('node-port-repair', aClusterSpec(), timing)).toBe(true);
   });
 
@@ -53,12 +73,12 @@ describe('isDue', () => {
           const periodMs = SCHEDULE_SECONDS[loop] * 1000;
           const spec = specWith(loop, SCHEDULE_SECONDS[loop] * every);
           const runs: number[] = [];
-          let lastStartedAtMs: number | undefined;
+          let last: ReturnType<typeof started> | undefined;
           for (const [tick, offset] of jitter.entries()) {
             const nowMs = (tick + 1 + offset) * periodMs;
-            if (isDue(loop, spec, { nowMs, lastStartedAtMs, force: false })) {
+            if (isDue(loop, spec, { nowMs, last, force: false, backsOff: true })) {
               runs.push(tick);
-              lastStartedAtMs = nowMs;
+              last = started(nowMs);
             }
           }
           expect(runs).toEqual(jitter.map((_, tick) => tick).filter((tick) => tick % every === 0));

@@ -5,7 +5,7 @@ import { planTicks } from '../../lib/dispatch/ticks.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';
 
 const MINUTE = Date.parse('2026-01-01T12:00:00Z');
-const AT = { dueAtMs: MINUTE, nowMs: MINUTE, clustersPerTick: 16 };
+const AT = { dueAtMs: MINUTE, nowMs: MINUTE, clustersPerTick: 16, unreachable: new Set<string>() };
 const { intervalSeconds } = aClusterSpec();
 
 function clusters(count: number) {
@@ -17,7 +17,27 @@ function dueSeconds(plan: ReturnType<typeof planTicks>): number[] {
   return [...new Set(plan.map(({ tick }) => (tick.dueAtMs - MINUTE) / 1000))];
 }
 
+const namesOf = ({ tick }: ReturnType<typeof planTicks>[number]) => tick.clusters.map(({ name }) => name);
+
 describe('planTicks', () => {
+  test('clusters that give no answer have one message of their own in the minute, after the first of the others', () => {
+    const unreachable = new Set(['c-1', 'c-18']);
+    const fleet = planTicks('kubernetes-service', clusters(20), { ...AT, unreachable });
+    expect(fleet.slice(0, 3).map(({ tick, isFirst }) => [tick.clusters.length, isFirst])).toEqual([
+      [16, true],
+      [2, true],
+      [2, true],
+    ]);
+    expect(fleet.filter((tick) => namesOf(tick).some((name) => unreachable.has(name))).map(namesOf)).toEqual([
+      ['c-1', 'c-18'],
+    ]);
+    const few = planTicks('kubernetes-service', clusters(2), { ...AT, unreachable });
+    expect(few.map((tick) => [tick.delaySeconds, ...namesOf(tick)])).toEqual([
+      [0, 'c-1'],
+      ...[10, 20, 30, 40, 50].map((seconds) => [seconds, 'c-0']),
+    ]);
+  });
+
   test.each([
     { name: 'on time', lateMs: 0, due: [10, 20, 30, 40, 50], delays: [10, 20, 30, 40, 50] },
     { name: 'a little late', lateMs: 400, due: [10, 20, 30, 40, 50], delays: [10, 20, 30, 40, 50] },
@@ -48,7 +68,7 @@ describe('planTicks', () => {
   test('clusters that are due once a minute have no ticks between', () => {
     const seldom = { name: 'seldom', intervalSeconds: { ...intervalSeconds, 'kubernetes-service': 60 } };
     const plan = planTicks('kubernetes-service', [...clusters(1), seldom], AT);
-    expect(new Set(plan.flatMap(({ tick }) => tick.clusters))).toEqual(new Set(['c-0']));
+    expect(new Set(plan.flatMap(namesOf))).toEqual(new Set(['c-0']));
   });
 
   test('no clusters, no ticks', () => {
@@ -65,7 +85,7 @@ describe('planTicks', () => {
         });
         const names = clusters(count).map(({ name }) => name);
         for (const ticks of Map.groupBy(plan, ({ tick }) => tick.dueAtMs).values()) {
-          expect(ticks.flatMap(({ tick }) => tick.clusters)).toEqual(names);
+          expect(ticks.flatMap(namesOf)).toEqual(names);
         }
         for (const { tick, delaySeconds } of plan) {
           expect(tick.clusters.length).toBeLessThanOrEqual(clustersPerTick);

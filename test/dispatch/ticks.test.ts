@@ -1,11 +1,12 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
+import { ClusterMemory } from '../../lib/dispatch/cluster-list.ts';
 import { dispatch, type Summary } from '../../lib/dispatch/dispatch.ts';
 import type { LoopDefinition, PassContext, PassReport } from '../../lib/loops/pass.ts';
 import { CONCURRENT_PASSES } from '../../lib/runtime/budgets.ts';
 import type { Environment } from '../../lib/runtime/environment.ts';
-import { pauseCluster, unregisterCluster } from '../../lib/table/cluster-registration.ts';
+import { pauseCluster, takeOverCluster, unregisterCluster } from '../../lib/table/cluster-registration.ts';
 import { CLUSTERS } from '../../lib/table/clusters.ts';
-import { TableError } from '../../lib/table/errors.ts';
+import { TableError, type TableErrorCode } from '../../lib/table/errors.ts';
 import type { DispatchWorld } from '../support/dispatch-world.ts';
 import { aDispatchWorld, aReport } from '../support/dispatch-world.ts';
 import type { MemoryQueue } from '../support/memory-queue.ts';
@@ -15,6 +16,7 @@ const FLEET = Array.from({ length: CONCURRENT_PASSES * 2 + 3 }, (_, index) => `c
 
 let world: DispatchWorld;
 let queue: MemoryQueue;
+let memory: ClusterMemory;
 let ran: string[];
 /** What the loop does in a cluster, if it is not nothing. */
 let scripts: Record<string, (context: PassContext) => Promise<PassReport>>;
@@ -34,7 +36,7 @@ async function invoke(
 ): Promise<Summary> {
   const { telemetry } = world;
   const environment = { ...world.environment, tickQueue: queue.queue, ...overrides };
-  return dispatch(loopOf(id), event, { environment, telemetry, remainingMs: () => 45_000 });
+  return dispatch(loopOf(id), event, { environment, telemetry, remainingMs: () => 45_000 }, memory);
 }
 
 const schedule = () => ({ 'detail-type': 'Scheduled Event', time: new Date(world.clock.nowMs).toISOString() });
@@ -45,6 +47,7 @@ const tickOf = (overrides: object = {}) =>
 beforeEach(() => {
   world = aDispatchWorld();
   queue = memoryQueue(() => world.clock.nowMs);
+  memory = new ClusterMemory();
   ran = [];
   scripts = {};
 });
@@ -163,6 +166,90 @@ describe('a fleet', () => {
     const { telemetry } = world;
     await dispatch(loopOf('kubernetes-service'), schedule(), { environment, telemetry, remainingMs: () => 45_000 });
     expect(ran.toSorted()).toEqual(FLEET);
+  });
+});
+
+describe('a cluster list that cannot be read', () => {
+  const tableThatFails = (code: TableErrorCode) => {
+    const list = () => Promise.reject(new TableError(code, 'the table is down'));
+    return { table: () => ({ ...world.table, list }) };
+  };
+
+  test('is the last one that this process read, for 15 minutes, logged and counted', async () => {
+    await world.register({ name: 'a' }, { name: 'b' });
+    await invoke(schedule());
+    world.clock.nowMs += 15 * 60_000;
+    expect(await invoke(schedule(), tableThatFails('Unavailable'))).toEqual({ passes: 2, failed: 0, skipped: 0 });
+    expect(queue.sent).toHaveLength(10);
+    expect(world.telemetry.counters).toMatchObject({ staleClusterLists: 1 });
+    expect(lines('cluster list not read: the last one is used')).toEqual([
+      {
+        level: 'error',
+        message: 'cluster list not read: the last one is used',
+        fields: { ageMs: 15 * 60_000, errors: ['Unavailable: the table is down'] },
+      },
+    ]);
+    world.clock.nowMs += 1;
+    await expect(invoke(schedule(), tableThatFails('Unavailable'))).rejects.toMatchObject({ code: 'Unavailable' });
+  });
+
+  test('fails the invocation of a process that has read none, and where the table denies it', async () => {
+    await world.register({ name: 'a' });
+    await expect(invoke(schedule(), tableThatFails('Throttled'))).rejects.toMatchObject({ code: 'Throttled' });
+    await invoke(schedule());
+    await expect(invoke(schedule(), tableThatFails('AccessDenied'))).rejects.toMatchObject({ code: 'AccessDenied' });
+  });
+});
+
+describe('the registrations of a fleet', () => {
+  function countedReads() {
+    const reads: string[] = [];
+    const get = (cluster: string, key: string) => {
+      if (cluster === '#clusters' && key !== '*') reads.push(key);
+      return world.table.get(cluster, key);
+    };
+    return { reads, table: () => ({ ...world.table, get }) };
+  }
+
+  test('are read once by a process, and again once they were written', async () => {
+    await world.register(...FLEET.map((name) => ({ name })));
+    const { reads, table } = countedReads();
+    const minute = async () => {
+      reads.length = 0;
+      await invoke(schedule(), { table });
+      for (let tick = 0; tick < 6; tick += 1) {
+        for (const event of queue.receive()) await invoke(event, { table });
+        world.clock.nowMs += 10_000;
+      }
+      return reads;
+    };
+    // The list itself brings the first of them.
+    expect(await minute()).toEqual(FLEET.slice(CONCURRENT_PASSES));
+    expect(await minute()).toEqual([]);
+    await pauseCluster(world.table, 'c-20', { untilMs: world.clock.nowMs + 1_000, reason: 'upgrade', by: 'ops' });
+    expect(await minute()).toEqual(['c-20']);
+  });
+
+  test('that were paused, changed or taken over meanwhile end a pass before it writes', async () => {
+    const checks: boolean[] = [];
+    for (const name of ['a-paused', 'b-theirs', 'c-same']) {
+      await world.register({ name });
+      scripts[name] = async ({ isSpecCurrent }) => {
+        checks.push(await isSpecCurrent());
+        return aReport();
+      };
+    }
+    await invoke(schedule(), { stack: 'prod' });
+    world.clock.nowMs += 60_000;
+    queue.receive();
+    await invoke(schedule(), { stack: 'prod' });
+    checks.length = 0;
+    world.clock.nowMs += 10_000;
+    const untilMs = world.clock.nowMs + 60_000;
+    await pauseCluster(world.table, 'a-paused', { untilMs, reason: 'upgrade', by: 'ops' });
+    await takeOverCluster(world.table, 'b-theirs', 'second');
+    for (const event of queue.receive()) await invoke(event, { stack: 'prod' });
+    expect(checks).toEqual([false, false, true]);
   });
 });
 

@@ -43,6 +43,7 @@ const METRICS = Object.keys({
   allocations: true,
   allocationsRefused: true,
   allocationRetries: true,
+  staleClusterLists: true,
   clustersRegistered: true,
   clustersOverdue: true,
   clustersFailing: true,
