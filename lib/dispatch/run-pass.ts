@@ -9,7 +9,7 @@ import { pause, unlessAborted } from '../runtime/deadline.ts';
 import type { ClusterAccess, Environment } from '../runtime/environment.ts';
 import type { Invocation } from '../runtime/invocation.ts';
 import { claimCluster } from '../table/cluster-registration.ts';
-import { type ListedCluster, type Pause, type RegisteredCluster, otherOwner, readCluster } from '../table/clusters.ts';
+import { type ListedCluster, otherOwner, type Pause, type RegisteredCluster, readCluster } from '../table/clusters.ts';
 import { type RunRecord, readRunRecord } from '../table/run-records.ts';
 import { isDue, isUnreachable, pauseInForce } from './due.ts';
 import { countPass, logPass, logUnstartedPass } from './log-pass.ts';

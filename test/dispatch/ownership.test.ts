@@ -96,7 +96,7 @@ describe('a cluster of another stack', () => {
           cluster: 'demo',
           mode: 'observe',
           ownedBy: 'prod',
-          wouldWrite: ['create Namespace kube-public', 'save ranges/serviceips'],
+          wouldWrite: ['create Namespace kube-public'],
         },
       },
     ]);
