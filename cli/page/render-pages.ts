@@ -135,7 +135,7 @@ ${
     (health) => html`<option value="${health}">${HEALTH_WORDS[health]}</option>`,
   )}</select></label><p id="filter-count" role="status" data-own=""></p></form>`
 }
-${table('glance', 'Clusters, those that need attention first, then by name', rows.markup)}${rows.left > 0 && html`<p class="soft">and ${grouped(rows.left)} more clusters: <code>kbctl status</code></p>`}</section>`;
+${table('glance', 'Table of all clusters', rows.markup)}${rows.left > 0 && html`<p class="soft">and ${grouped(rows.left)} more clusters: <code>kbctl status</code></p>`}</section>`;
 }
 
 function row(cluster: ClusterStatus, link: Child, nowMs: number): Html {

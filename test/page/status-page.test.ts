@@ -55,6 +55,20 @@ describe('all can use', () => {
   );
 });
 
+test('on a phone no table scrolls sideways, values have their headings, and maps their labels', async () => {
+  for (const kind of ['fleet', 'cluster']) {
+    const { page } = await viewer.view(PAGES[kind]?.() ?? '', SCREENS['narrow']);
+    for (const summary of await page.locator('summary').all()) await summary.click();
+    const wider = await page
+      .locator('.scroll')
+      .evaluateAll((all) => all.filter((one) => one.scrollWidth > one.clientWidth));
+    expect(wider).toEqual([]);
+    const heading = await page.evaluate(`getComputedStyle(document.querySelector('.loops td'), '::before').content`);
+    expect(heading).toBe('"State"');
+    expect(await page.locator('.map .rows li').filter({ hasText: '30000', visible: true }).count()).toBeGreaterThan(0);
+  }
+});
+
 test('without JavaScript all is there but the filter', async () => {
   const { page } = await viewer.view(PAGES['fleet']?.() ?? '', { javaScriptEnabled: false });
 
