@@ -1,15 +1,15 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Command, InvalidArgumentError, Option } from 'commander';
-import type { UndoResult } from '../../lib/api-servers/deregister.ts';
 import type { ClusterSpec } from '../../lib/cluster/cluster-spec.ts';
 import type { DeregistrationResult } from '../../lib/dispatch/deregistration.ts';
 import { listLeases } from '../../lib/table/leases.ts';
 import { describeError } from '../../lib/telemetry/describe-error.ts';
-import type { Act, Cli, CommandTable, GlobalOptions } from '../cli.ts';
+import type { Act, Cli, GlobalOptions } from '../cli.ts';
 import { configurationError, EXIT, type ExitCode } from '../errors.ts';
 import {
   type ConnectionOptions,
   connectionOf,
+  DRY_RUN,
   parseDuration,
   withConnectionOptions,
   withExamples,
@@ -20,6 +20,7 @@ interface Options extends GlobalOptions, ConnectionOptions {
   readonly for: number;
   readonly drain?: number;
   readonly lastOne?: boolean;
+  readonly dryRun?: boolean;
   readonly undo?: boolean;
 }
 
@@ -29,185 +30,191 @@ const HOUR_MS = 3_600_000;
 /** Twice the interval of the endpoints loop, as the deregister function. */
 const LONGEST_MS = 20_000;
 
-const DESCRIPTION = `Take an API server out of the endpoints before it is stopped
+const SUMMARY = 'Remove an API server from the endpoints before it is stopped';
+const DESCRIPTION = `${SUMMARY}
 
-Withdraws its address in the table, which no probe undoes before its time is over (but for a server that went down and came
-back), and takes it out of Endpoints and EndpointSlice. Safe to repeat.
+Withdraws the address in the table and removes it from Endpoints and EndpointSlice. No probe publishes it again before the
+withdrawal ends, unless the server was down in between. Safe to repeat.
 
-Exit codes: 0 when it is out, 1 while it is still published or when --drain was cut short, also because the API server was not
-reached, 3 when it was refused and nothing was changed.`;
+Exit codes: 0 if it is removed, 1 if it is still published (for example because the API server was not reached) or
+--drain was interrupted, 3 if it was refused and nothing was changed.`;
 
 /** `kbctl deregister CLUSTER ADDRESS`. */
 export function deregisterCommand(act: Act): Command {
   const command = new Command('deregister')
-    .summary('Take an API server out of the endpoints before it is stopped')
+    .summary(SUMMARY)
     .description(DESCRIPTION)
     .argument('<cluster>', 'its name')
     .argument('<address>', 'the published address of the API server')
     .addOption(
-      new Option('--for <duration>', 'how long no probe brings it back, at most 24h')
+      new Option('--for <duration>', 'the length of the withdrawal, at most 24h')
         .argParser(parseWithdrawal)
         .default(HOUR_MS, '1h'),
     )
-    .option('--drain <duration>', 'once it is out, wait so long for connections that are still open', parseDuration)
-    .option('--last-one', 'also when no other API server is live: the Service has no endpoints then')
+    .option('--drain <duration>', 'once it is removed, wait this long for open connections', parseDuration)
+    .option('--last-one', 'remove the last live API server too: the Service then has no endpoints')
+    .option('--dry-run', DRY_RUN)
     .addOption(
-      new Option('--undo', 'end its withdrawal: the next tick publishes it again, if it answers').conflicts([
+      new Option('--undo', 'end the withdrawal: the next tick publishes the address if it answers').conflicts([
         'for',
         'drain',
         'lastOne',
+        'dryRun',
       ]),
     );
-  const action = act<Options>((cli, [name = '', address = ''], options) => run(cli, name, address, options));
+  const action = act<Options>((cli, [name = '', address = ''], options) =>
+    options.undo ? undo(cli, name, address) : deregister(cli, name, address, options),
+  );
   return withExamples(withConnectionOptions(command).action(action), [
-    'kbctl deregister prod-eu-1 203.0.113.10',
+    'kbctl deregister prod-eu-1 203.0.113.10 --dry-run',
     'kbctl deregister prod-eu-1 203.0.113.10 --drain 60s && systemctl stop kube-apiserver',
     'kbctl deregister prod-eu-1 203.0.113.10 --undo',
   ]);
 }
 
-async function run(cli: Cli, name: string, address: string, options: Options): Promise<ExitCode> {
-  const opened = await cli.openForWriting();
+async function deregister(cli: Cli, name: string, address: string, options: Options): Promise<ExitCode> {
+  const { dryRun = false, lastOne } = options;
+  const opened = dryRun ? await cli.openTable() : await cli.openForWriting();
   const { spec } = await registeredCluster(opened.table, name);
-  if (options.undo) return undo(cli, opened, spec, address);
   const [{ passEnvironment }, { deregisterAddress }] = await Promise.all([
     import('../pass-environment.ts'),
     import('../../lib/dispatch/deregistration.ts'),
   ]);
   const { environment, close } = await passEnvironment(cli, opened, connectionOf(options));
-  const asked = { cluster: name, address, untilMinutes: options.for / 60_000, lastOne: options.lastOne };
+  const request = { cluster: name, address, untilMinutes: options.for / 60_000, lastOne };
   const deadline = environment.startDeadline(LONGEST_MS);
   const telemetry = environment.telemetry({ loop: 'deregister' });
   const wouldWrite = new Set<string>();
-  const progress = cli.progress(`taking ${address} out of the endpoints`);
+  const progress = cli.progress(`removing ${address} from the endpoints`);
   let result: DeregistrationResult;
   try {
     result = await deregisterAddress(
-      asked,
+      request,
       { environment, telemetry, remainingMs: () => LONGEST_MS },
-      { signal: deadline.signal, wouldWrite: (description) => wouldWrite.add(description) },
+      { signal: deadline.signal, dryRun, wouldWrite: (description) => wouldWrite.add(description) },
     );
   } catch (error) {
-    if (cli.ended.aborted) tellUnknown(cli, name, address);
+    if (cli.ended.aborted && !dryRun) {
+      cli.output.say(
+        `Interrupted: ${address} may be withdrawn. Check with "kbctl get leases ${name}", or run the command again.`,
+      );
+    }
     throw error;
   } finally {
     progress.end();
     deadline.cancel();
     await close();
   }
-  if (result.outcome !== 'deregistered') throw await refusal(cli, name, address, result);
-  if (spec.mode === 'observe') cli.output.say(`${name} is in observe: its endpoints stay as they are.`);
-  return told(cli, { name, address, result, wouldWrite: [...wouldWrite] }, options);
+  if (result.outcome !== 'deregistered') throw await refusal(cli, spec, address, result);
+  if (spec.mode === 'observe') cli.output.say(`${name} is in mode observe: its endpoints stay unchanged.`);
+  return report(cli, { name, address, result, wouldWrite: [...wouldWrite] }, options);
 }
 
-interface Told {
+interface Outcome {
   readonly name: string;
   readonly address: string;
   readonly result: Deregistered;
   readonly wouldWrite: readonly string[];
 }
 
-async function told(cli: Cli, { name, address, result, wouldWrite }: Told, { drain }: Options): Promise<ExitCode> {
+async function report(
+  cli: Cli,
+  { name, address, result, wouldWrite }: Outcome,
+  { drain, dryRun = false }: Options,
+): Promise<ExitCode> {
   const { untilMs, stillPublished, changes, error } = result;
   const until = new Date(untilMs).toISOString();
-  const drained = drain !== undefined && !stillPublished && (await drainFor(cli, address, drain));
+  const drains = drain !== undefined && !dryRun;
+  const drained = drains && !stillPublished && (await drainFor(cli, address, drain));
   const document = {
     kind: 'Deregistration',
     cluster: name,
     address,
+    ...(dryRun && { dryRun }),
     until,
     stillPublished,
     changes,
     wouldWrite,
-    ...(drain !== undefined && { drained }),
+    ...(drains && { drained }),
     ...(error !== undefined && { error: { ...describeError(error) } }),
   };
-  cli.output.object(document, () => [
-    stillPublished
+  const title = dryRun
+    ? `${address} would be withdrawn from ${name} until ${until} (dry run)`
+    : stillPublished
       ? `${address} is withdrawn until ${until}, and still published`
-      : `${address} is out of the endpoints of ${name}, and withdrawn until ${until}`,
+      : `${address} is removed from the endpoints of ${name}, and withdrawn until ${until}`;
+  cli.output.object(document, () => [
+    title,
     ...changes.map((change) => `  ${change}`),
     ...wouldWrite.map((description) => `  would ${description}`),
     ...(error === undefined ? [] : [`  ${describeError(error).message}`]),
   ]);
+  if (dryRun) return EXIT.findings;
   if (stillPublished) {
-    cli.output.say(
-      'The kubernetes-service loop takes it out at its next tick. To look again, run the command once more.',
-    );
+    cli.output.say('The kubernetes-service loop removes it at its next tick. Run the command again to check.');
   }
   if (cli.ended.aborted) return EXIT.interrupted;
-  return stillPublished || (drain !== undefined && !drained) ? EXIT.findings : EXIT.fine;
+  return stillPublished || (drains && !drained) ? EXIT.findings : EXIT.fine;
 }
 
 async function refusal(
   cli: Cli,
-  name: string,
+  spec: ClusterSpec,
   address: string,
   result: Exclude<DeregistrationResult, Deregistered>,
 ): Promise<Error> {
-  if (result.outcome === 'refused') {
-    if (result.reason !== 'lastLiveAddress') return configurationError(`${result.message}. Nothing was changed.`);
-    return configurationError(
-      `${address} is the last live address of ${name}: without it the kubernetes Service has no endpoints. Let another come back first ("kbctl get leases ${name}"), or say --last-one. Nothing was changed.`,
-    );
+  if (result.outcome === 'notRegistered') {
+    return spec.endpoints.reconciler === 'none'
+      ? configurationError(`${result.message}.`)
+      : notAnApiServer(cli, spec, address);
   }
-  const { table } = await cli.openTable();
-  const [{ listLeases }, { listAddresses }, { spec }] = await Promise.all([
-    import('../../lib/table/leases.ts'),
-    import('../registered.ts'),
-    registeredCluster(table, name),
-  ]);
-  if (spec.endpoints.reconciler === 'none') return configurationError(`${result.message}.`);
-  const leased = (await listLeases(table, name)).map(({ lease }) => lease.address);
-  return configurationError(`${address} is no API server of ${name}: ${listAddresses(spec, leased)}`);
+  if (result.reason !== 'lastLiveAddress') return configurationError(`${result.message}. Nothing was changed.`);
+  return configurationError(
+    `${address} is the last live address of ${spec.name}: without it the kubernetes Service has no endpoints. Wait for another ("kbctl get leases ${spec.name}"), or use --last-one. Nothing was changed.`,
+  );
 }
 
-function tellUnknown(cli: Cli, name: string, address: string): void {
-  cli.output.say(
-    `Interrupted: ${address} may have been withdrawn, or not. "kbctl get leases ${name}" shows it, and the command can be run again.`,
-  );
+async function notAnApiServer(cli: Cli, spec: ClusterSpec, address: string): Promise<Error> {
+  const { table } = await cli.openTable();
+  const leased = (await listLeases(table, spec.name)).map(({ lease }) => lease.address);
+  return configurationError(`${address} is not an API server of ${spec.name}: ${listAddresses(spec, leased)}`);
 }
 
 function parseWithdrawal(text: string): number {
   const ms = parseDuration(text);
   if (ms <= 24 * HOUR_MS) return ms;
-  throw new InvalidArgumentError('A withdrawal lasts 24h at most.');
+  throw new InvalidArgumentError('A withdrawal lasts at most 24h.');
 }
 
-/** `kbctl deregister CLUSTER ADDRESS --undo`: only the table is written, and the loop does the rest. */
-async function undo(cli: Cli, { table, clock }: CommandTable, spec: ClusterSpec, text: string): Promise<ExitCode> {
+/** Writes only the table; the next tick of the loop publishes the address. */
+async function undo(cli: Cli, name: string, text: string): Promise<ExitCode> {
+  const { table, clock } = await cli.openForWriting();
+  const { spec } = await registeredCluster(table, name);
   const { undoDeregister } = await import('../../lib/api-servers/deregister.ts');
   const result = await undoDeregister({ spec, table, address: text, nowMs: clock.nowMs });
   if (result.outcome === 'notAnAddress') {
-    throw configurationError(`"${text}" is no IP address: name one published address. Nothing was changed.`);
+    throw configurationError(`"${text}" is not an IP address. Nothing was changed.`);
   }
-  if (result.outcome === 'notRegistered') {
-    const leased = (await listLeases(table, spec.name)).map(({ lease }) => lease.address);
-    const instead = listAddresses(spec, leased);
-    throw configurationError(`${text} is no API server of ${spec.name}: ${instead}`);
-  }
+  if (result.outcome === 'notRegistered') throw await notAnApiServer(cli, spec, text);
   const { address } = result;
   const wasUntil = result.outcome === 'undone' ? { wasUntil: new Date(result.wasUntilMs).toISOString() } : {};
-  const document = { kind: 'WithdrawalEnd', cluster: spec.name, address, ...wasUntil };
-  cli.output.object(document, () => [undoneLine(result, spec)]);
+  const next =
+    spec.endpoints.reconciler === 'none'
+      ? 'nothing is published (reconciler none)'
+      : 'the next tick publishes it if it answers';
+  cli.output.object({ kind: 'WithdrawalEnd', cluster: name, address, ...wasUntil }, () => [
+    result.outcome === 'undone'
+      ? `${address} is no longer withdrawn from ${name}: ${next}`
+      : `${address} is not withdrawn from ${name}: nothing was changed`,
+  ]);
   return EXIT.fine;
 }
 
-function undoneLine(result: Extract<UndoResult, { address: string }>, { name, endpoints }: ClusterSpec): string {
-  const { address } = result;
-  if (result.outcome === 'notWithdrawn') return `${address} is not withdrawn from ${name}: nothing was changed`;
-  const then =
-    endpoints.reconciler === 'none'
-      ? 'its reconciler is none, and nothing is published'
-      : 'the next tick publishes it again, if it answers';
-  return `${address} is withdrawn from ${name} no longer: ${then}`;
-}
-
-/** Waits for connections to an address that is out of the endpoints; counts down on a terminal. @returns whether the time was over, and nobody ended it before. */
+/** Waits for open connections, and counts down on a terminal. @returns whether it was not interrupted */
 async function drainFor(cli: Cli, address: string, drainMs: number): Promise<boolean> {
   const endsAtMs = performance.now() + drainMs;
   const leftMs = () => endsAtMs - performance.now();
-  const text = () => `${address} is out: ${Math.ceil(leftMs() / 1000)}s more for connections that are open`;
+  const text = () => `${address} is removed: waiting ${Math.ceil(leftMs() / 1000)}s for open connections`;
   if (cli.output.terminal.err.isTTY !== true) cli.output.say(text());
   const progress = cli.progress(text());
   try {
@@ -219,6 +226,6 @@ async function drainFor(cli: Cli, address: string, drainMs: number): Promise<boo
     progress.end();
   }
   if (!cli.signal.aborted) return true;
-  cli.output.say('Not waited for any longer: connections may still be open.');
+  cli.output.say('Interrupted: connections may still be open.');
   return false;
 }

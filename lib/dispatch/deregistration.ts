@@ -8,6 +8,7 @@ import { pause, unlessAborted } from '../runtime/deadline.ts';
 import { DispatchError, eventFaults } from '../runtime/errors.ts';
 import { type Handler, type Invocation, runInvocation } from '../runtime/invocation.ts';
 import { otherOwner, readCluster } from '../table/clusters.ts';
+import { unwrittenTable } from '../table/unwritten-table.ts';
 import { describeError, type ErrorDescription, errorSentence } from '../telemetry/describe-error.ts';
 import type { Telemetry } from '../telemetry/telemetry.ts';
 import { lazyClusterPort } from './lazy-cluster-port.ts';
@@ -110,6 +111,8 @@ export interface DeregistrationOptions {
   /** Ends every call, and the waiting. */
   readonly signal: AbortSignal;
   readonly wouldWrite: (description: string) => void;
+  /** Writes nothing: not to the cluster, and not to the table. */
+  readonly dryRun?: boolean;
 }
 
 const LOOK_AGAIN_MS = 1_000;
@@ -131,11 +134,13 @@ const LASTING: ReadonlySet<string> = new Set([
 export async function deregisterAddress(
   asked: DeregistrationRequest,
   invocation: Invocation,
-  { signal, wouldWrite }: DeregistrationOptions,
+  { signal, wouldWrite, dryRun = false }: DeregistrationOptions,
 ): Promise<DeregistrationResult> {
   const { environment } = invocation;
   const { untilMinutes, lastOne, goingDown, address } = asked;
-  const table = environment.table(signal);
+  const { nowMs, newPassId } = environment;
+  const stored = environment.table(signal);
+  const table = dryRun ? unwrittenTable(stored, { nowMs, newWriteId: newPassId }) : stored;
   const cluster = await readCluster(table, asked.cluster);
   if (cluster === undefined) {
     throw new DispatchError('NotRegistered', `No cluster of the name ${asked.cluster} is registered in the table.`);
@@ -148,7 +153,7 @@ export async function deregisterAddress(
     const message = `cluster ${spec.name} belongs to the stack ${owner}: invoke the deregister function of that one`;
     return { outcome: 'refused', reason: 'otherStack', message };
   }
-  const observing = spec.mode === 'observe';
+  const observing = dryRun || spec.mode === 'observe';
   const port = lazyClusterPort(() => connected(spec, invocation, signal));
   const request: DeregisterRequest = {
     spec,

@@ -9,7 +9,7 @@ import { kubeconfigTo } from '../support/kubeconfig-to.ts';
 
 const [FIRST, SECOND, THIRD] = ['203.0.113.10', '203.0.113.20', '203.0.113.30'] as const;
 
-/** `deregister`: an API server is taken out before it is stopped, and what refuses it. */
+/** `deregister`: removes an API server before it is stopped, and its refusals. */
 export function describeDeregister(world: () => KbctlWorld): void {
   const deregister = (...words: string[]) => world().kbctl(['deregister', CLUSTER, ...words]);
   const leases = async () => (await listLeases(world().table, CLUSTER)).map(({ lease }) => lease);
@@ -29,9 +29,9 @@ export function describeDeregister(world: () => KbctlWorld): void {
     test.each([
       {
         words: ['203.0.113.11'],
-        says: `203.0.113.11 is no API server of ${CLUSTER}: it has ${FIRST}, ${SECOND}, ${THIRD}.`,
+        says: `203.0.113.11 is not an API server of ${CLUSTER}: it has ${FIRST}, ${SECOND}, ${THIRD}.`,
       },
-      { words: ['fd00::1'], says: `fd00::1 is no API server of ${CLUSTER}: it has ${FIRST}, ${SECOND}, ${THIRD}` },
+      { words: ['fd00::1'], says: `fd00::1 is not an API server of ${CLUSTER}: it has ${FIRST}, ${SECOND}, ${THIRD}` },
       { words: ['web'], says: '"web" is no IP address: name one published address. Nothing was changed.' },
     ])('refuses $words', async ({ words, says }) => {
       const before = await leases();
@@ -48,20 +48,31 @@ export function describeDeregister(world: () => KbctlWorld): void {
       });
     });
 
-    test('takes no more than a day for a withdrawal', async () => {
+    test('refuses a withdrawal of more than a day', async () => {
       expect(await deregister(FIRST, '--for', '25h')).toMatchObject({
         code: 2,
-        stderr: expect.stringContaining('A withdrawal lasts 24h at most.'),
+        stderr: expect.stringContaining('A withdrawal lasts at most 24h.'),
       });
     });
 
-    test('takes the address out of the endpoints, and waits as long as it is told to', async () => {
+    test('prints with --dry-run what it would write, and writes nothing', async () => {
+      const before = await leases();
+      const { code, stdout } = await deregister(FIRST, '--dry-run');
+      expect(code).toBe(1);
+      expect(stdout).toMatch(
+        /^203\.0\.113\.10 would be withdrawn from prod-eu-1 until \S+Z \(dry run\)\n(.*\n)* {2}would update Endpoints default\/kubernetes/,
+      );
+      expect(await leases()).toEqual(before);
+      expect(published()).toEqual([FIRST, SECOND, THIRD]);
+    });
+
+    test('removes the address from the endpoints, and waits for the time of --drain', async () => {
       const { code, stdout, stderr } = await deregister(FIRST, '--for', '2h', '--drain', '1s');
       expect(code).toBe(0);
       expect(stdout).toMatch(
-        /^203\.0\.113\.10 is out of the endpoints of prod-eu-1, and withdrawn until \S+Z\n {2}updated endpoints default\/kubernetes: /,
+        /^203\.0\.113\.10 is removed from the endpoints of prod-eu-1, and withdrawn until \S+Z\n {2}updated endpoints default\/kubernetes: /,
       );
-      expect(stderr).toContain(`${FIRST} is out: 1s more for connections that are open\n`);
+      expect(stderr).toContain(`${FIRST} is removed: waiting 1s for open connections\n`);
       expect(published()).toEqual([SECOND, THIRD]);
       expect(await withdrawnUntil(FIRST)).toBeGreaterThan(Date.now() + 3_600_000);
     });
@@ -83,11 +94,11 @@ export function describeDeregister(world: () => KbctlWorld): void {
 
     test('ends the wait for open connections at Ctrl-C', async () => {
       const running = world().start(['deregister', CLUSTER, FIRST, '--drain', '1h']);
-      await running.untilItSaid(/is out: 3600s more/);
+      await running.untilItSaid(/is removed: waiting 3600s/);
       const { code, stdout, stderr } = await running.end('SIGINT');
       expect(code).toBe(130);
-      expect(stderr).toContain('Not waited for any longer: connections may still be open.');
-      expect(stdout).toContain(`${FIRST} is out of the endpoints`);
+      expect(stderr).toContain('Interrupted: connections may still be open.');
+      expect(stdout).toContain(`${FIRST} is removed from the endpoints`);
     });
 
     test('withdraws it before it waits for an API server that is not there, and says so at Ctrl-C', async () => {
@@ -100,33 +111,33 @@ export function describeDeregister(world: () => KbctlWorld): void {
       expect(stdout).toMatch(/^203\.0\.113\.20 is withdrawn until \S+Z, and still published\n/);
     });
 
-    test('says that it is still published where there is no way to the API server', async () => {
+    test('reports that it is still published when the API server is not reached', async () => {
       const file = world().file('no-cluster', '{}');
       const { code, stdout, stderr } = await deregister(SECOND, '--kubeconfig', file);
       expect(code).toBe(1);
       expect(stdout).toMatch(/^203\.0\.113\.20 is withdrawn until \S+Z, and still published\n {2}kubeconfig /);
-      expect(stderr).toContain('The kubernetes-service loop takes it out at its next tick.');
+      expect(stderr).toContain('The kubernetes-service loop removes it at its next tick.');
       expect(await withdrawnUntil(SECOND)).toBeGreaterThan(Date.now());
       await world().runAllLoops();
       expect(published()).toEqual([THIRD]);
     });
 
-    test('refuses the last live address, and says how to take it out all the same', async () => {
+    test('refuses the last live address, and names --last-one', async () => {
       const { code, stderr } = await deregister(THIRD);
       expect(code).toBe(3);
       expect(stderr).toMatch(
-        /203\.0\.113\.30 is the last live address of prod-eu-1: .* or say --last-one\. Nothing was/,
+        /203\.0\.113\.30 is the last live address of prod-eu-1: .* or use --last-one\. Nothing was/,
       );
       expect(published()).toEqual([THIRD]);
       expect(await deregister(THIRD, '--last-one')).toMatchObject({ code: 0 });
       expect(world().standIn.store.find(ENDPOINTS, 'default', 'kubernetes')?.['subsets'] ?? []).toEqual([]);
     });
 
-    test('takes a wrong one back, so that the next tick publishes it again', async () => {
+    test('ends a withdrawal with --undo, so that the next tick publishes the address again', async () => {
       const { code, stdout, stderr } = await deregister(THIRD, '--undo');
       expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
       expect(stdout).toBe(
-        `${THIRD} is withdrawn from ${CLUSTER} no longer: the next tick publishes it again, if it answers\n`,
+        `${THIRD} is no longer withdrawn from ${CLUSTER}: the next tick publishes it if it answers\n`,
       );
       const shown = await world().kbctl(['get', 'leases', CLUSTER]);
       expect(shown.stdout).toMatch(/203\.0\.113\.30 +withdrawn +when it answers/);
@@ -144,11 +155,11 @@ export function describeDeregister(world: () => KbctlWorld): void {
       {
         words: ['203.0.113.11', '--undo'],
         code: 3,
-        says: `203.0.113.11 is no API server of ${CLUSTER}: it has ${FIRST}, ${SECOND}, ${THIRD}.`,
+        says: `203.0.113.11 is not an API server of ${CLUSTER}: it has ${FIRST}, ${SECOND}, ${THIRD}.`,
       },
-      { words: ['web', '--undo'], code: 3, says: '"web" is no IP address' },
+      { words: ['web', '--undo'], code: 3, says: '"web" is not an IP address' },
       { words: [FIRST, '--undo', '--drain', '1s'], code: 2, says: "'--undo' cannot be used with option '--drain" },
-    ])('does not take back $words', async ({ words, code, says }) => {
+    ])('refuses to undo $words', async ({ words, code, says }) => {
       expect(await deregister(...words)).toMatchObject({ code, stdout: '', stderr: expect.stringContaining(says) });
     });
   });
