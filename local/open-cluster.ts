@@ -160,7 +160,7 @@ async function readSpec(file: string): Promise<ClusterSpec> {
     throw new StartError(3, `The spec ${file} cannot be read (${String(code)}): name a file that can, with -f.`);
   });
   // Who runs this on an API server's own host may leave its address to be found.
-  const autoAddress = () => chooseAdvertiseAddress({}, readHostNetwork());
+  const autoAddress = () => chooseAdvertiseAddress(readHostNetwork());
   const result = parseClusterSpec(text, { autoAddress });
   if ('faults' in result) throw new StartError(3, describeFaults(file, result.faults));
   return result.spec;

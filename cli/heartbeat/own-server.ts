@@ -20,7 +20,7 @@ export function ownAddress(told: string): string {
     if (address !== undefined) return address;
     throw usageError(`--address ${told} is no IP address: name that of this host, or say auto.`);
   }
-  const choice = chooseAdvertiseAddress({}, readHostNetwork());
+  const choice = chooseAdvertiseAddress(readHostNetwork());
   if (!(choice instanceof Error)) return choice.address;
   throw configurationError(`This host has no address to choose: ${choice.message} Name it with --address IP.`);
 }

@@ -1,12 +1,5 @@
-import {
-  type Address,
-  addressOf,
-  formatAddress,
-  formatIPv4,
-  type IPFamily,
-  parseAddress,
-} from '../allocator/ip-address.ts';
-import { isGlobalUnicast, isLoopback, isUnspecified, networkOf } from '../allocator/network.ts';
+import { addressOf, formatAddress, formatIPv4, type IPFamily, parseAddress } from '../allocator/ip-address.ts';
+import { isGlobalUnicast, networkOf } from '../allocator/network.ts';
 
 export type AddressChoiceErrorCode =
   /** `IsNoRoutesError` of the original: there is no default route at all. */
@@ -33,7 +26,7 @@ export const IPV4_ROUTE_FILE = '/proc/net/route';
 export const IPV6_ROUTE_FILE = '/proc/net/ipv6_route';
 
 /** Texts of the kernel's route tables; absent when there is no such file. */
-export interface RouteTables {
+interface RouteTables {
   /** `/proc/net/route` */
   readonly ipv4?: string;
   /** `/proc/net/ipv6_route` */
@@ -41,28 +34,24 @@ export interface RouteTables {
 }
 
 /** A route to everywhere. */
-export interface DefaultRoute {
+interface DefaultRoute {
   readonly interfaceName: string;
   readonly family: IPFamily;
-  /** Canonical text. */
-  readonly gateway: string;
 }
 
 /** IPv4 routes first. A fault in the IPv6 table counts as no IPv6 routes, one in the IPv4 table is the answer. */
-export function readDefaultRoutes(tables: RouteTables): readonly DefaultRoute[] | AddressChoiceError {
-  if (tables.ipv4 === undefined) return badRoutes(`open ${IPV4_ROUTE_FILE}: no such file or directory`);
-  const ipv4 = parseIPv4DefaultRoutes(tables.ipv4);
+function readDefaultRoutes(ipv4Table: string, ipv6Table: string): readonly DefaultRoute[] | AddressChoiceError {
+  const ipv4 = parseIPv4DefaultRoutes(ipv4Table);
   if (ipv4 instanceof AddressChoiceError) return ipv4;
-
-  const ipv6 = parseIPv6DefaultRoutes(tables.ipv6 ?? '');
+  const ipv6 = parseIPv6DefaultRoutes(ipv6Table);
   const routes = ipv6 instanceof AddressChoiceError ? ipv4 : [...ipv4, ...ipv6];
   if (routes.length > 0) return routes;
   const message = `no default routes found in "${IPV4_ROUTE_FILE}" or "${IPV6_ROUTE_FILE}"`;
   return new AddressChoiceError('NoDefaultRoutes', message);
 }
 
-/** Fields: interface, destination, gateway. Masks are not looked at: destination zero is a default route. */
-export function parseIPv4DefaultRoutes(table: string): readonly DefaultRoute[] | AddressChoiceError {
+/** Fields: interface, destination, gateway. Masks do not count: destination zero is a default route. */
+function parseIPv4DefaultRoutes(table: string): readonly DefaultRoute[] | AddressChoiceError {
   const routes: DefaultRoute[] = [];
   for (const line of linesOf(table)) {
     if (line.startsWith('Iface')) continue;
@@ -71,13 +60,13 @@ export function parseIPv4DefaultRoutes(table: string): readonly DefaultRoute[] |
     const gateway = parseRouteAddress(gatewayText, 'IPv4');
     if (destination instanceof Error) return destination;
     if (gateway instanceof Error) return gateway;
-    if (destination === '0.0.0.0') routes.push({ interfaceName, family: 'IPv4', gateway });
+    if (destination === '0.0.0.0') routes.push({ interfaceName, family: 'IPv4' });
   }
   return routes;
 }
 
 /** Fields 0, 4 and 9: destination, gateway, interface. A route without a gateway is the loopback's. */
-export function parseIPv6DefaultRoutes(table: string): readonly DefaultRoute[] | AddressChoiceError {
+function parseIPv6DefaultRoutes(table: string): readonly DefaultRoute[] | AddressChoiceError {
   const routes: DefaultRoute[] = [];
   for (const line of linesOf(table)) {
     const fields = fieldsOf(line);
@@ -85,15 +74,13 @@ export function parseIPv6DefaultRoutes(table: string): readonly DefaultRoute[] |
     const gateway = parseRouteAddress(fields[4] ?? '', 'IPv6');
     if (destination instanceof Error) return destination;
     if (gateway instanceof Error) return gateway;
-    if (destination === '::' && gateway !== '::') {
-      routes.push({ interfaceName: fields[9] ?? '', family: 'IPv6', gateway });
-    }
+    if (destination === '::' && gateway !== '::') routes.push({ interfaceName: fields[9] ?? '', family: 'IPv6' });
   }
   return routes;
 }
 
 /** Canonical text of an address in hexadecimal, as route tables have it: IPv4 has its bytes in reverse. */
-export function parseRouteAddress(hex: string, family: IPFamily): string | AddressChoiceError {
+function parseRouteAddress(hex: string, family: IPFamily): string | AddressChoiceError {
   if (hex === '') return badRoutes('input is nil');
   const stranger = /[^0-9a-f]/iu.exec(hex)?.[0];
   if (stranger !== undefined) return badRoutes(`encoding/hex: invalid byte: ${unicodeText(stranger)}`);
@@ -104,7 +91,7 @@ export function parseRouteAddress(hex: string, family: IPFamily): string | Addre
   return formatIPv4(Number.parseInt(reversed, 16));
 }
 
-/** A last line that no newline ends is not looked at. */
+/** A last line without a newline does not count. */
 function linesOf(table: string): string[] {
   return table.split('\n').slice(0, -1);
 }
@@ -133,7 +120,7 @@ export interface HostInterface {
   readonly addresses: readonly string[];
 }
 
-/** What a host is asked for its address. */
+/** What the choice of a host's address depends on. */
 export interface HostNetwork {
   readonly routes: RouteTables;
   readonly interfaces: readonly HostInterface[];
@@ -142,92 +129,68 @@ export interface HostNetwork {
 /** `address`: canonical text. */
 export type AddressChoice = { readonly address: string } | AddressChoiceError;
 
-/** Addresses as the flags of the API server give them; absent and unspecified (`0.0.0.0`, `::`) are the same. */
-export interface ServingAddresses {
-  readonly advertise?: Address;
-  readonly external?: Address;
-  readonly bind?: Address;
-}
+type Found = string | AddressChoiceError | undefined;
 
-type Preference = readonly [IPFamily, IPFamily];
-const IPV4_FIRST: Preference = ['IPv4', 'IPv6'];
-const IPV6_FIRST: Preference = ['IPv6', 'IPv4'];
+/** IPv4 is preferred, as by an API server without a bind address. */
+const FAMILIES: readonly IPFamily[] = ['IPv4', 'IPv6'];
 
-/** The address that an API server publishes: as told, else as bound, else the host's own. */
-export function chooseAdvertiseAddress(told: ServingAddresses, host: HostNetwork): AddressChoice {
-  const address = specified(told.advertise) ?? specified(told.external);
-  if (address !== undefined) return { address: formatAddress(address) };
-
-  const choice = resolveBindAddress(told.bind, host);
-  if (!(choice instanceof AddressChoiceError)) return choice;
-  const message = `Unable to find suitable network address.error='${choice.message}'. Try to set the AdvertiseAddress directly or provide a valid BindAddress to fix this.`;
-  return new AddressChoiceError(choice.code, message, { cause: choice });
-}
-
-/** What to publish when serving on `bind`: itself, unless it is absent, unspecified or loopback. */
-export function resolveBindAddress(bind: Address | undefined, host: HostNetwork): AddressChoice {
-  if (bind !== undefined && !isUnspecified(bind) && !isLoopback(bind)) return { address: formatAddress(bind) };
-  return chooseHostAddress(host, bind?.family === 'IPv6' ? IPV6_FIRST : IPV4_FIRST);
-}
-
-/** `ChooseHostInterface` of the original: by default routes where the host tells them, else by interfaces. */
-export function chooseHostAddress(host: HostNetwork, preference: Preference = IPV4_FIRST): AddressChoice {
-  if (host.routes.ipv4 === undefined) return chooseByInterface(host.interfaces, preference);
-  const routes = readDefaultRoutes(host.routes);
-  return routes instanceof AddressChoiceError ? routes : chooseByRoute(routes, host.interfaces, preference);
+/**
+ * Returns the address that an API server on this host publishes without `--advertise-address` and `--bind-address`
+ * (`ChooseHostInterface` of the original): by default routes where the host has a route table, else by interfaces.
+ */
+export function chooseAdvertiseAddress(host: HostNetwork): AddressChoice {
+  const { routes, interfaces } = host;
+  const found =
+    routes.ipv4 === undefined
+      ? chooseByInterface(interfaces)
+      : chooseByRoute(readDefaultRoutes(routes.ipv4, routes.ipv6 ?? ''), interfaces);
+  if (!(found instanceof AddressChoiceError)) return { address: found };
+  const message = `Unable to find suitable network address.error='${found.message}'. Try to set the AdvertiseAddress directly or provide a valid BindAddress to fix this.`;
+  return new AddressChoiceError(found.code, message, { cause: found });
 }
 
 /**
- * The first fit address of a default route's interface. Where a route's interfaces have link-local addresses alone
- * (RFC 5549) the host's own is on its loopback, and that is asked before the next route.
+ * The first suitable address of a default route's interface. Where the interfaces of a route have link-local addresses
+ * alone (RFC 5549), the host's own is on its loopback, which is searched before the next route.
  */
-export function chooseByRoute(
-  routes: readonly DefaultRoute[],
+function chooseByRoute(
+  routes: readonly DefaultRoute[] | AddressChoiceError,
   interfaces: readonly HostInterface[],
-  preference: Preference,
-): AddressChoice {
-  for (const family of preference) {
-    for (const route of routes.filter((candidate) => candidate.family === family)) {
-      const address =
-        addressOfInterface(route.interfaceName, interfaces, family) ?? addressOfLoopback(interfaces, family);
-      if (address !== undefined) return asChoice(address);
+): string | AddressChoiceError {
+  if (routes instanceof AddressChoiceError) return routes;
+  for (const family of FAMILIES) {
+    for (const { interfaceName } of routes.filter((route) => route.family === family)) {
+      const found = addressOfInterface(interfaceName, interfaces, family) ?? addressOfLoopback(interfaces, family);
+      if (found !== undefined) return found;
     }
   }
   return noAddress('unable to select an IP from default routes.');
 }
 
-/** The first fit address of any interface that is up and leads to a network. */
-export function chooseByInterface(interfaces: readonly HostInterface[], preference: Preference): AddressChoice {
+/** The first suitable address of any interface that is up and leads to a network. */
+function chooseByInterface(interfaces: readonly HostInterface[]): string | AddressChoiceError {
   if (interfaces.length === 0) return noAddress('no interfaces found on host.');
   const candidates = interfaces.filter(({ up, loopback, pointToPoint }) => up && !loopback && !pointToPoint);
-  for (const family of preference) {
+  for (const family of FAMILIES) {
     for (const { name, addresses } of candidates) {
-      const address = firstGlobalAddress(addresses, family);
-      if (address instanceof AddressChoiceError) {
-        const message = `unable to parse CIDR for interface "${name}": ${address.message}`;
-        return new AddressChoiceError('BadInterface', message, { cause: address });
+      const found = firstGlobalAddress(addresses, family);
+      if (found instanceof AddressChoiceError) {
+        const message = `unable to parse CIDR for interface "${name}": ${found.message}`;
+        return new AddressChoiceError('BadInterface', message, { cause: found });
       }
-      if (address !== undefined) return asChoice(address);
+      if (found !== undefined) return found;
     }
   }
   return noAddress('no acceptable interface with global unicast address found on host');
 }
 
-/** `undefined`: none of the family is there. */
-export function addressOfInterface(
-  name: string,
-  interfaces: readonly HostInterface[],
-  family: IPFamily,
-): string | AddressChoiceError | undefined {
+function addressOfInterface(name: string, interfaces: readonly HostInterface[], family: IPFamily): Found {
   const found = interfaces.find((candidate) => candidate.name === name);
   if (found === undefined) return new AddressChoiceError('BadInterface', 'route ip+net: no such network interface');
   return found.up ? firstGlobalAddress(found.addresses, family) : undefined;
 }
 
-export function addressOfLoopback(
-  interfaces: readonly HostInterface[],
-  family: IPFamily,
-): string | AddressChoiceError | undefined {
+function addressOfLoopback(interfaces: readonly HostInterface[], family: IPFamily): Found {
   return interfaces
     .filter(({ up, loopback }) => up && loopback)
     .map(({ addresses }) => firstGlobalAddress(addresses, family))
@@ -235,10 +198,7 @@ export function addressOfLoopback(
 }
 
 /** Canonical text; an error when a text before it is no CIDR. */
-export function firstGlobalAddress(
-  addresses: readonly string[],
-  family: IPFamily,
-): string | AddressChoiceError | undefined {
+function firstGlobalAddress(addresses: readonly string[], family: IPFamily): Found {
   for (const text of addresses) {
     const network = networkOf(text);
     if (network instanceof Error) return new AddressChoiceError('BadInterface', network.message, { cause: network });
@@ -246,14 +206,6 @@ export function firstGlobalAddress(
     if (address?.family === family && isGlobalUnicast(address)) return formatAddress(address);
   }
   return undefined;
-}
-
-function specified(address: Address | undefined): Address | undefined {
-  return address === undefined || isUnspecified(address) ? undefined : address;
-}
-
-function asChoice(found: string | AddressChoiceError): AddressChoice {
-  return found instanceof AddressChoiceError ? found : { address: found };
 }
 
 function noAddress(message: string): AddressChoiceError {
