@@ -1,3 +1,4 @@
+import { setTimeout as timer } from 'node:timers/promises';
 import type { ClusterSpec } from '../cluster/cluster-spec.ts';
 import type { CallOptions } from '../kubernetes/api-calls.ts';
 import { clusterPort } from '../kubernetes/api-server-cluster.ts';
@@ -16,45 +17,53 @@ import { VERSION } from '../runtime/version.ts';
 export interface ClusterConnectionsOptions {
   readonly nowMs: () => number;
   readonly loadKubeconfig: LoadKubeconfig;
-  /** Waits between the tries of a call. Default: a timer. */
+  /** Waits between the tries of a call, and before a read. Default: a timer. */
   readonly sleep?: CallOptions['sleep'];
+  /** From 0 to 1, for how long a kubeconfig is kept. Default: `Math.random`. */
+  readonly random?: () => number;
 }
 
-/** A cluster's way in, as read from its kubeconfig. */
+/** What was read of a cluster's kubeconfig. */
 interface Known {
   readonly access: ApiServerAccess;
   readonly readAtMs: number;
+  readonly keepMs: number;
   readonly warnOnce: (text: string) => void;
   readonly ends: readonly CredentialEnd[];
 }
 
-const KEEP_MS = 5 * 60_000;
-/** A store is asked at most so often on behalf of a server that is not reached: each time costs. */
+/** A kubeconfig is kept for 4 to 8 hours, so that a fleet's reads spread. */
+const KEEP_MS = 4 * 60 * 60_000;
+/** Where a renewed one is to be expected, or reading costs nothing. */
+const KEEP_BRIEFLY_MS = 5 * 60_000;
+/** A store is read at most so often for a server that is not reached or refuses the credential: each time costs. */
 const STORE_PAUSE_MS = 60_000;
-const MOST_KNOWN = 1_000;
+const MOST_KNOWN = 10_000;
 
 /**
- * The clusters of this process. Kubeconfigs are read anew every five minutes; once within a pass whose credential was
- * refused, which then goes on with the new one; and for the next pass after the server was not reached. Whoever corrects
- * or renews a kubeconfig need not wait.
+ * The clusters of this process. A kubeconfig is kept for hours. It is read again, at most once a minute from a store,
+ * within a pass whose credential was refused, which then continues with the new one; for the next pass after the server
+ * was not reached; and every five minutes while its credential is in the last third of its life.
  */
 export class ClusterConnections {
   readonly #options: ClusterConnectionsOptions;
   readonly #connections = new ApiServerConnections();
   readonly #inFlight = new BytesInFlight();
   readonly #known = new Map<string, Known>();
+  readonly #pacer: ReadPacer;
 
   constructor(options: ClusterConnectionsOptions) {
     this.#options = options;
+    this.#pacer = new ReadPacer(options);
   }
 
   async connect(spec: ClusterSpec, { loop, signal, warn }: ConnectOptions): Promise<ClusterAccess> {
     const opening: Opening = { key: JSON.stringify([spec.name, spec.kubeconfig]), spec, signal, warn };
-    const kept = this.#kept(opening.key);
+    const kept = this.#kept(opening);
     const opened = kept ?? (await this.#open(opening));
     const { access, warnOnce, ends } = opened;
     const userAgent = `kube-bootstrap-controller/${VERSION} (${loop})`;
-    const transport = this.#renewing(opening, opened, kept !== undefined);
+    const transport = this.#renewing(opening, opened, kept !== undefined && this.#mayReadAgain(opening));
     const { sleep } = this.#options;
     const inFlight = this.#inFlight;
     const call = {
@@ -77,18 +86,21 @@ export class ClusterConnections {
     await this.#connections.close();
   }
 
-  #kept(key: string): Known | undefined {
+  #kept({ key, spec }: Opening): Known | undefined {
     const known = this.#known.get(key);
-    return known !== undefined && this.#options.nowMs() - known.readAtMs < KEEP_MS ? known : undefined;
+    if (known === undefined) return undefined;
+    const nowMs = this.#options.nowMs();
+    const isBrief = 'file' in spec.kubeconfig || known.ends.some((end) => endsSoon(end, nowMs));
+    return nowMs - known.readAtMs < (isBrief ? KEEP_BRIEFLY_MS : known.keepMs) ? known : undefined;
   }
 
-  /** Only what was read is kept: a read that hangs or fails is begun anew by the next pass. */
+  /** Only what was read is kept: the next pass begins a read that hangs or fails again. */
   async #open({ key, spec, signal, warn }: Opening): Promise<Known> {
-    const { nowMs, loadKubeconfig } = this.#options;
-    const access = await loadKubeconfig(spec, signal);
+    const { nowMs, loadKubeconfig, random = Math.random } = this.#options;
+    const access = await this.#pacer.paced(spec, signal, () => loadKubeconfig(spec, signal));
     const warnOnce = this.#known.get(key)?.warnOnce ?? tellOnce(warn);
     const ends = await credentialEnds(access);
-    const opened: Known = { access, readAtMs: nowMs(), warnOnce, ends };
+    const opened: Known = { access, readAtMs: nowMs(), keepMs: KEEP_MS * (1 + random()), warnOnce, ends };
     for (const end of ends) if (endsSoon(end, nowMs())) warnOnce(endText(end));
     if (access.skipTlsVerify) opened.warnOnce('the kubeconfig says not to verify the certificate of the API server');
     this.#known.delete(key);
@@ -109,28 +121,78 @@ export class ClusterConnections {
         if (reply.status !== 401) return reply;
         // A credential that was read just now and is refused: what the next pass reads may be better.
         if (!mayBeOld || current !== first) {
-          this.#forget(opening.key);
+          this.#forget(opening);
           return reply;
         }
         renewed ??= this.#open(opening).then(({ access }) => this.#connections.transport(access), refusedAndUnread);
         const next = await (await renewed)(request, signal);
-        if (next.status === 401) this.#forget(opening.key);
+        if (next.status === 401) this.#forget(opening);
         return next;
       } catch (error) {
-        if ('file' in opening.spec.kubeconfig || this.#age(opening.key) >= STORE_PAUSE_MS) this.#forget(opening.key);
+        this.#forget(opening);
         throw error;
       }
     };
   }
 
-  #age(key: string): number {
-    return this.#options.nowMs() - (this.#known.get(key)?.readAtMs ?? Number.NEGATIVE_INFINITY);
+  #mayReadAgain({ key, spec }: Opening): boolean {
+    const ageMs = this.#options.nowMs() - (this.#known.get(key)?.readAtMs ?? Number.NEGATIVE_INFINITY);
+    return 'file' in spec.kubeconfig || ageMs >= STORE_PAUSE_MS;
   }
 
-  /** What it warned of stays told. */
-  #forget(key: string): void {
+  /** Its warnings are not repeated. */
+  #forget(opening: Opening): void {
+    const { key } = opening;
     const known = this.#known.get(key);
-    if (known !== undefined) this.#known.set(key, { ...known, readAtMs: Number.NEGATIVE_INFINITY });
+    if (known !== undefined && this.#mayReadAgain(opening))
+      this.#known.set(key, { ...known, readAtMs: Number.NEGATIVE_INFINITY });
+  }
+}
+
+/** Reads that may begin at once, as many as the clusters of a message. Beyond them they wait for one another. */
+const READS_AT_ONCE = 16;
+/** Ten processes then stay within the 40 reads a second of Parameter Store. */
+const READ_EVERY_MS = 250;
+/** What throttles a read throttles all of this process. */
+const THROTTLED_MS = 2_000;
+
+/** Spreads the reads of kubeconfigs: after a deployment or an outage no process has any. */
+class ReadPacer {
+  readonly #nowMs: () => number;
+  readonly #sleep: NonNullable<CallOptions['sleep']>;
+  /** When the read after the last one may begin, were there no burst. */
+  #nextAtMs = Number.NEGATIVE_INFINITY;
+
+  constructor({ nowMs, sleep }: ClusterConnectionsOptions) {
+    this.#nowMs = nowMs;
+    this.#sleep = sleep ?? ((ms, signal) => timer(ms, undefined, { signal }));
+  }
+
+  async paced<Read>({ name, kubeconfig }: ClusterSpec, signal: AbortSignal, read: () => Promise<Read>): Promise<Read> {
+    if ('file' in kubeconfig) return read();
+    const waitMs = this.#turnInMs();
+    if (waitMs > 0) {
+      await this.#sleep(waitMs, signal).catch((cause: unknown) => {
+        const limit = `this process reads at most ${1000 / READ_EVERY_MS} a second`;
+        throw new ClusterError('Throttled', `The kubeconfig of cluster ${name} was not read in time: ${limit}.`, {
+          cause,
+        });
+      });
+    }
+    return read().catch((error: unknown) => {
+      if (error instanceof ClusterError && error.code === 'Throttled') this.#pause();
+      throw error;
+    });
+  }
+
+  #turnInMs(): number {
+    const nowMs = this.#nowMs();
+    this.#nextAtMs = Math.max(this.#nextAtMs, nowMs - READS_AT_ONCE * READ_EVERY_MS) + READ_EVERY_MS;
+    return this.#nextAtMs - nowMs;
+  }
+
+  #pause(): void {
+    this.#nextAtMs = Math.max(this.#nextAtMs, this.#nowMs() + THROTTLED_MS);
   }
 }
 
@@ -147,6 +209,6 @@ function endText({ what, endsMs }: CredentialEnd): string {
 
 function refusedAndUnread(error: unknown): never {
   if (!(error instanceof ClusterError)) throw error;
-  const message = `The API server refused the credential, and the kubeconfig cannot be read anew: ${error.message}`;
+  const message = `The API server refused the credential, and the kubeconfig cannot be read again: ${error.message}`;
   throw new ClusterError(error.code, message, { cause: error });
 }

@@ -148,7 +148,7 @@ const OF_THE_API_SERVER = {
     causes: ['The token expired, or its service account was deleted.', 'The kubeconfig is of another cluster.'],
     resolution: [
       step(
-        'Create a token and replace the kubeconfig (docs/kubeconfig-secret.md). It is read within five minutes.',
+        'Create a token and replace the kubeconfig (docs/kubeconfig-secret.md). It is read within a minute.',
         'kubectl create token kube-bootstrap-controller -n kube-system --duration=2160h',
       ),
     ],

@@ -2,6 +2,7 @@ import type { Server } from 'node:http';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import type { ClusterSpec } from '../../lib/cluster/cluster-spec.ts';
 import { ClusterConnections } from '../../lib/environment/cluster-connections.ts';
 import { ClusterError } from '../../lib/kubernetes/cluster-port.ts';
 import type { ApiServerAccess } from '../../lib/kubernetes/kubeconfig.ts';
@@ -36,16 +37,19 @@ function access(overrides: Partial<ApiServerAccess> = {}): ApiServerAccess {
   };
 }
 
-function aProcess(load: () => Promise<ApiServerAccess> = async () => access()) {
+function aProcess(load: (name: string) => Promise<ApiServerAccess> = async () => access()) {
   const clock = { nowMs: 0 };
   const warnings: string[] = [];
   let reads = 0;
-  const loadKubeconfig = () => {
+  const loadKubeconfig = ({ name }: ClusterSpec) => {
     reads += 1;
-    return load();
+    return load(name);
   };
-  const sleep = () => Promise.resolve();
-  const clusters = new ClusterConnections({ nowMs: () => clock.nowMs, loadKubeconfig, sleep });
+  const sleeps: number[] = [];
+  const sleep = async (ms: number) => {
+    sleeps.push(ms);
+  };
+  const clusters = new ClusterConnections({ nowMs: () => clock.nowMs, loadKubeconfig, sleep, random: () => 0.5 });
   const connect = (spec = aClusterSpec()) =>
     clusters.connect(spec, {
       loop: 'system-namespaces',
@@ -54,19 +58,79 @@ function aProcess(load: () => Promise<ApiServerAccess> = async () => access()) {
         warnings.push(text);
       },
     });
-  return { clusters, clock, connect, warnings, reads: () => reads };
+  return { clusters, clock, connect, warnings, sleeps, reads: () => reads };
 }
 
 describe('the connections of a process', () => {
-  test('a kubeconfig is read once for the passes of five minutes', async () => {
+  test.each([
+    { kubeconfig: { ssm: '/x' }, keptMinutes: 6 * 60, how: 'four to eight hours from a store' },
+    { kubeconfig: { file: 'x' }, keptMinutes: 5, how: 'five minutes from a file' },
+  ])('a kubeconfig is read once for the passes of $how', async ({ kubeconfig, keptMinutes }) => {
     const { clock, connect, reads } = aProcess();
-    await connect();
-    clock.nowMs += 4 * MINUTE;
-    await connect();
+    const spec = aClusterSpec({ kubeconfig });
+    await connect(spec);
+    clock.nowMs += (keptMinutes - 1) * MINUTE;
+    await connect(spec);
     expect(reads()).toBe(1);
     clock.nowMs += MINUTE;
-    await connect();
+    await connect(spec);
     expect(reads()).toBe(2);
+  });
+
+  test('a kubeconfig whose credential ends soon is read every five minutes, until it is a new one', async () => {
+    const withToken = (exp: number) => {
+      const token = `x.${Buffer.from(JSON.stringify({ iat: 0, exp })).toString('base64url')}.x`;
+      return access({ authHeaders: async () => ({ Authorization: `Bearer ${token}` }) });
+    };
+    const tokens = [90 * 60, 90 * 60, 10 * 90 * 60];
+    const { clock, connect, reads } = aProcess(async () => withToken(tokens.shift() ?? 0));
+    const spec = aClusterSpec({ kubeconfig: { ssm: '/x' } });
+    const readsAt: number[] = [];
+    for (const minutes of [0, 59, 61, 63, 66, 71, 90]) {
+      clock.nowMs = minutes * MINUTE;
+      await connect(spec);
+      readsAt.push(reads());
+    }
+    expect(readsAt).toEqual([1, 1, 2, 2, 3, 3, 3]);
+  });
+
+  test('after a deployment the kubeconfigs of a fleet are read 16 at once, then four a second', async () => {
+    const { clock, connect, sleeps, reads } = aProcess();
+    const specs = Array.from({ length: 20 }, (_, index) =>
+      aClusterSpec({ name: `c-${index}`, kubeconfig: { ssm: '/x' } }),
+    );
+    await Promise.all(specs.map((spec) => connect(spec)));
+    expect([reads(), sleeps]).toEqual([20, [250, 500, 750, 1000]]);
+    clock.nowMs += MINUTE;
+    await connect(aClusterSpec({ name: 'later', kubeconfig: { ssm: '/x' } }));
+    expect(sleeps).toHaveLength(4);
+  });
+
+  test('a store that throttles one read is given a pause by all', async () => {
+    const { connect, sleeps } = aProcess(async (name) => {
+      if (name === 'first') throw new ClusterError('Throttled', 'too many reads');
+      return access();
+    });
+    const of = (name: string) => aClusterSpec({ name, kubeconfig: { secretsManager: name } });
+    await expect(connect(of('first'))).rejects.toMatchObject({ code: 'Throttled' });
+    await connect(of('second'));
+    expect(sleeps).toEqual([2_250]);
+  });
+
+  test('a read that has to wait longer than its pass is given up with the reason', async () => {
+    const clusters = new ClusterConnections({
+      nowMs: () => 0,
+      loadKubeconfig: async () => access(),
+      sleep: () => Promise.reject(new Error('the time of the pass is over')),
+    });
+    const options = { loop: 'system-namespaces', signal: new AbortController().signal, warn: () => {} } as const;
+    const connect = (index: number) =>
+      clusters.connect(aClusterSpec({ name: `c-${index}`, kubeconfig: { ssm: '/x' } }), options);
+    for (let index = 0; index < 16; index += 1) await connect(index);
+    await expect(connect(16)).rejects.toMatchObject({
+      code: 'Throttled',
+      message: 'The kubeconfig of cluster c-16 was not read in time: this process reads at most 4 a second.',
+    });
   });
 
   test('each cluster has its own, and another context is another kubeconfig', async () => {
@@ -102,7 +166,21 @@ describe('the connections of a process', () => {
     await clusters.close();
   });
 
-  describe('a credential that was refused in the middle of its five minutes', () => {
+  test('of a credential that stays refused the kubeconfig is read at most once a minute from a store', async () => {
+    const { clusters, clock, connect, reads } = aProcess();
+    const spec = aClusterSpec({ kubeconfig: { ssm: '/x' } });
+    for (let seconds = 0; seconds <= 120; seconds += 10) {
+      clock.nowMs = seconds * 1000;
+      const { kubernetes } = await connect(spec);
+      await expect(kubernetes.get({ kind: 'Namespace', name: 'default' })).rejects.toMatchObject({
+        code: 'Unauthorized',
+      });
+    }
+    expect(reads()).toBe(3);
+    await clusters.close();
+  });
+
+  describe('a credential that was refused while it was kept', () => {
     /** Takes the token `new` alone. */
     async function aServer() {
       const answers: string[] = [];
@@ -163,7 +241,7 @@ describe('the connections of a process', () => {
       const { kubernetes } = await connect();
       await expect(kubernetes.get(read)).rejects.toMatchObject({
         code: 'Unavailable',
-        message: expect.stringMatching(/refused the credential.*cannot be read anew: secret demo got no answer/),
+        message: expect.stringMatching(/refused the credential.*cannot be read again: secret demo got no answer/),
       });
       await clusters.close();
       await stop();
