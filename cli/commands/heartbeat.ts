@@ -15,35 +15,33 @@ interface Options extends GlobalOptions, ConnectionOptions {
   readonly address: string;
   readonly every: number;
   readonly once?: boolean;
-  /** `false`: it is not asked. Absent: where the spec says. */
+  /** `false`: no probe. Absent: the probe of the spec. */
   readonly readyz?: string | false;
 }
 
-const DESCRIPTION = `Keep the lease of this host's API server, in place of being probed
+const SUMMARY = "Refresh the lease of this host's API server, in place of probes";
+const DESCRIPTION = `${SUMMARY}
 
-Runs on the API server's own host. Asks the API server whether it is ready and refreshes its lease in the table, by this
-host's clock as the table's corrects it. At its end (Ctrl-C, SIGTERM) the address is taken out of the endpoints, as an API
-server does it itself; the next start brings it back. Without one, it is probed again an hour later. If this
-command is killed, the API server is probed as soon as its lease has run out.`;
+Runs on the host of the API server: it checks /readyz and refreshes the lease in the table. When it ends (Ctrl-C, SIGTERM),
+the address is removed from the endpoints, as an API server does when it stops; the next start publishes it again. Without
+a next start, the loop probes the address again after an hour. If this command is killed, the loop probes the address as
+soon as the lease expires.`;
 
 /** `kbctl heartbeat CLUSTER --address auto|IP`. */
 export function heartbeatCommand(act: Act): Command {
   const command = new Command('heartbeat')
-    .summary("Keep the lease of this host's API server, in place of being probed")
+    .summary(SUMMARY)
     .description(DESCRIPTION)
     .argument('<cluster>', 'its name')
-    .requiredOption(
-      '--address <ip>',
-      "this host's address as the spec lists it; auto: as an API server would choose it",
-    )
+    .requiredOption('--address <ip>', "this host's address in the spec; auto: the one that an API server would choose")
     .addOption(
-      new Option('--every <duration>', 'how often; at most two thirds of endpoints.leaseSeconds')
+      new Option('--every <duration>', 'the interval; at most two thirds of endpoints.leaseSeconds')
         .argParser(parseDuration)
         .default(10_000, '10s'),
     )
-    .option('--once', 'refresh once and end, without taking the address out')
-    .option('--readyz <url>', 'where the API server is asked; default: where the spec says that it is probed', parseUrl)
-    .option('--no-readyz', 'do not ask it: whoever runs this knows that it is ready');
+    .option('--once', 'refresh once and end, without removing the address')
+    .option('--readyz <url>', 'the URL to probe; default: the probe of the spec', parseUrl)
+    .option('--no-readyz', 'do not probe: the caller ensures that the API server is ready');
   const action = act<Options>((cli, [name = ''], options) => run(cli, name, options));
   return withExamples(withConnectionOptions(command).action(action), [
     'kbctl heartbeat prod-eu-1 --address auto --table kube-bootstrap-controller-prod --kubeconfig /etc/kubernetes/admin.conf',
@@ -52,13 +50,12 @@ export function heartbeatCommand(act: Act): Command {
 }
 
 async function run(cli: Cli, name: string, options: Options): Promise<ExitCode> {
-  if (cli.output.isForPrograms) throw usageError('heartbeat prints no data: leave out -o.');
-  const [opened, { ownAddress, ownServer }, { keepLease, refreshOnce }, { readyzOf }, { passEnvironment }] =
+  if (cli.output.isForPrograms) throw usageError('heartbeat prints no data: omit -o.');
+  const [opened, { ownAddress, ownServer, readyzOf }, { deregisterSelf, keepLease, refreshOnce }, { passEnvironment }] =
     await Promise.all([
       cli.openForWriting(),
       import('../heartbeat/own-server.ts'),
       import('../heartbeat/agent.ts'),
-      import('../heartbeat/own-server.ts'),
       import('../pass-environment.ts'),
     ]);
   const address = ownAddress(options.address);
@@ -71,16 +68,15 @@ async function run(cli: Cli, name: string, options: Options): Promise<ExitCode> 
   const say = (line: string) => cli.output.say(line);
   try {
     const url = readyz === undefined || readyz === false ? {} : { url: readyz };
-    const asking = { spec, server, ...url, loadKubeconfig, nowMs: clock.nowMs };
-    const ask = readyz === false ? undefined : await readyzOf(asking, cli.signal);
+    const probe = { spec, server, ...url, loadKubeconfig, nowMs: clock.nowMs };
+    const ask = readyz === false ? undefined : await readyzOf(probe, cli.signal);
     const { tableUntil } = opened;
-    const kept = { cluster: name, address, everyMs: options.every, tableUntil, clock, say, ...(ask && { ask }) };
-    if (options.once) return exitCodeOnce(await refreshOnce(kept, cli.signal));
+    const agent = { cluster: name, address, everyMs: options.every, tableUntil, clock, say, ...(ask && { ask }) };
+    if (options.once) return exitCodeOnce(await refreshOnce(agent, cli.signal));
     say(
-      `${name}: heartbeat of ${address} every ${options.every / 1000}s, by leases of ${spec.endpoints.leaseSeconds}s, until Ctrl-C.`,
+      `${name}: refreshing the lease of ${address} (${spec.endpoints.leaseSeconds}s) every ${options.every / 1000}s until Ctrl-C.`,
     );
-    if (!(await keepLease(kept, cli.signal))) return EXIT.fine;
-    const { deregisterSelf } = await import('../heartbeat/agent.ts');
+    if (!(await keepLease(agent, cli.signal))) return EXIT.fine;
     return await deregisterSelf({ environment, cluster: name, address, say });
   } finally {
     await close();
@@ -95,5 +91,5 @@ function exitCodeOnce(state: Heartbeat['state']): ExitCode {
 function parseUrl(text: string): string {
   const url = URL.parse(text);
   if (url !== null && ['http:', 'https:'].includes(url.protocol)) return text;
-  throw new InvalidArgumentError('It is a whole URL, such as https://127.0.0.1:6443/readyz.');
+  throw new InvalidArgumentError('Use an absolute URL, such as https://127.0.0.1:6443/readyz.');
 }

@@ -17,47 +17,47 @@ export interface AgentOptions {
   readonly everyMs: number;
   readonly tableUntil: (signal: AbortSignal) => KeyValueTable;
   readonly clock: ServerClock;
-  /** Absent: the API server is not asked. */
+  /** Absent: the API server is not probed. */
   readonly ask?: AskReadyz;
   readonly say: (line: string) => void;
 }
 
-/** What did not go well is tried again sooner than it would be due. */
+/** A refresh that failed is retried sooner than the next is due. */
 const RETRY_MS = 1_000;
-const SHORTEST_BEAT_MS = 2_000;
+const SHORTEST_REFRESH_MS = 2_000;
 
-/** Keeps one lease until the signal ends it. @returns whether the lease was ever held. */
+/** Keeps one lease until the signal ends it. @returns whether the lease was ever refreshed */
 export async function keepLease(options: AgentOptions, ended: AbortSignal): Promise<boolean> {
-  const tell = teller(options);
+  const report = stateReporter(options);
   let everHeld = false;
   while (!ended.aborted) {
     const startedAtMs = performance.now();
-    const came = await beatOrTrouble(options, ended);
+    const result = await refreshOrError(options, ended);
     if (ended.aborted) break;
-    tell(came);
-    const held = came.state === 'held';
+    report(result);
+    const held = !(result instanceof TableError) && result.state === 'held';
     everHeld ||= held;
-    const restMs = Math.max(0, startedAtMs + options.everyMs - performance.now());
-    await sleep(held ? restMs : Math.min(RETRY_MS, options.everyMs), undefined, { signal: ended }).catch(
-      () => undefined,
-    );
+    const restMs = held
+      ? Math.max(0, startedAtMs + options.everyMs - performance.now())
+      : Math.min(RETRY_MS, options.everyMs);
+    await sleep(restMs, undefined, { signal: ended }).catch(() => undefined);
   }
   return everHeld;
 }
 
-/** One refresh, and no more. @throws CliError when there is no lease to keep, or no clock to keep it by; TableError. */
+/** Refreshes the lease once. @throws CliError, TableError */
 export async function refreshOnce(options: AgentOptions, ended: AbortSignal): Promise<Heartbeat['state']> {
-  const came = await beat(options, ended);
-  options.say(`${options.address} ${sentenceOf(came)}`);
-  return came.state;
+  const result = await refresh(options, ended);
+  options.say(`${options.address} ${describeHeartbeat(result)}`);
+  return result.state;
 }
 
-async function beat(options: AgentOptions, ended: AbortSignal): Promise<Heartbeat> {
+async function refresh(options: AgentOptions, ended: AbortSignal): Promise<Heartbeat> {
   const { cluster: name, address, everyMs, tableUntil, clock, ask } = options;
   const cluster = await readRegistered(options, ended);
   ownServer(cluster.spec, address, everyMs);
   const leaseMs = cluster.spec.endpoints.leaseSeconds * 1000;
-  const signal = AbortSignal.any([ended, AbortSignal.timeout(Math.max(SHORTEST_BEAT_MS, leaseMs - everyMs))]);
+  const signal = AbortSignal.any([ended, AbortSignal.timeout(Math.max(SHORTEST_REFRESH_MS, leaseMs - everyMs))]);
   refuseSkew(clock);
   return heartbeat({
     table: tableUntil(signal),
@@ -70,103 +70,89 @@ async function beat(options: AgentOptions, ended: AbortSignal): Promise<Heartbea
 }
 
 async function readRegistered({ cluster, tableUntil }: AgentOptions, ended: AbortSignal): Promise<RegisteredCluster> {
-  const signal = AbortSignal.any([ended, AbortSignal.timeout(SHORTEST_BEAT_MS)]);
+  const signal = AbortSignal.any([ended, AbortSignal.timeout(SHORTEST_REFRESH_MS)]);
   const registered = await readCluster(tableUntil(signal), cluster);
   if (registered !== undefined) return registered;
-  throw configurationError(`${cluster} is no longer registered: its leases are kept no more, and run out.`);
+  throw configurationError(`${cluster} is no longer registered: its leases expire.`);
 }
 
-type Came = Heartbeat | { readonly state: 'trouble'; readonly error: TableError };
-
-async function beatOrTrouble(options: AgentOptions, ended: AbortSignal): Promise<Came> {
+async function refreshOrError(options: AgentOptions, ended: AbortSignal): Promise<Heartbeat | TableError> {
   try {
-    return await beat(options, ended);
+    return await refresh(options, ended);
   } catch (error) {
-    if (error instanceof TableError) return { state: 'trouble', error };
+    if (error instanceof TableError) return error;
     throw error;
   }
 }
 
-/** Says what is new: each state once, and the table's trouble once until it is well again. */
-function teller({ address, say }: AgentOptions): (came: Came) => void {
-  let told = '';
-  let trouble = false;
-  return (came) => {
-    if (came.state === 'trouble') {
-      if (!trouble) say(`The table does not answer as it should, and is tried again: ${came.error.message}`);
-      trouble = true;
+/** Prints each new state once, and a failing table once until it answers again. */
+function stateReporter({ address, say }: AgentOptions): (result: Heartbeat | TableError) => void {
+  let reported = '';
+  let failing = false;
+  return (result) => {
+    if (result instanceof TableError) {
+      if (!failing) say(`The table does not answer, retrying: ${result.message}`);
+      failing = true;
       return;
     }
-    if (trouble) say('The table is well again.');
-    trouble = false;
-    if (came.state === 'lost' || came.state === told) return;
-    told = came.state;
-    say(`${address} ${sentenceOf(came)}`);
+    if (failing) say('The table answers again.');
+    failing = false;
+    if (result.state === 'lost' || result.state === reported) return;
+    reported = result.state;
+    say(`${address} ${describeHeartbeat(result)}`);
   };
 }
 
-function sentenceOf({ state, outcome, withdrawnUntilMs }: Heartbeat): string {
-  const said = outcome === undefined ? '' : ` (its API server ${saying(outcome.detail)})`;
+function describeHeartbeat({ state, outcome, withdrawnUntilMs }: Heartbeat): string {
+  const { detail = '' } = outcome ?? {};
+  const reply =
+    outcome === undefined ? '' : ` (its API server ${detail.startsWith('answered') ? detail : `gave ${detail}`})`;
   switch (state) {
     case 'held':
-      return `holds its lease${said}.`;
+      return `has a valid lease${reply}.`;
     case 'withdrawn': {
       const until = withdrawnUntilMs === undefined ? '' : ` until ${new Date(withdrawnUntilMs).toISOString()}`;
-      return `is withdrawn${until}: its lease is not refreshed before, unless its API server goes down and comes back.`;
+      return `is withdrawn${until}: its lease is not refreshed before, unless its API server restarts.`;
     }
     case 'down':
-      return `is not refreshed, and its lease runs out${said}.`;
+      return `is not refreshed, and its lease expires${reply}.`;
     case 'lost':
-      return 'was not refreshed: somebody else wrote its lease at the same time.';
+      return 'was not refreshed: another writer changed its lease at the same time.';
   }
 }
 
-function saying(detail: string): string {
-  return detail.startsWith('answered') ? detail : `gave ${detail}`;
-}
-
-export interface OwnEnd {
+export interface DeregisterSelfOptions extends Pick<AgentOptions, 'cluster' | 'address' | 'say'> {
   readonly environment: Environment;
-  readonly cluster: string;
-  readonly address: string;
-  readonly say: (line: string) => void;
 }
 
-/** Twice the interval of the endpoints loop, as the original waits at its end. */
+/** Twice the interval of the endpoints loop, as the original waits when it stops. */
 const LONGEST_MS = 20_000;
 
-/** What an API server does at its end: its lease goes, and with it its endpoints. The next start brings it back at once. */
-export async function deregisterSelf({ environment, cluster, address, say }: OwnEnd): Promise<ExitCode> {
-  say(`Ending: ${address} is taken out of the endpoints. Ctrl-C once more ends at once.`);
+/** Removes the address from the endpoints, as an API server does when it stops. Its next start publishes it at once. */
+export async function deregisterSelf(options: DeregisterSelfOptions): Promise<ExitCode> {
+  const { environment, cluster, address, say } = options;
+  say(`Ending: removing ${address} from the endpoints. Press Ctrl-C again to end at once.`);
   const { signal, cancel } = environment.startDeadline(LONGEST_MS);
-  const invocation = {
-    environment,
-    telemetry: environment.telemetry({ loop: 'deregister' }),
-    remainingMs: () => LONGEST_MS,
-  };
-  const asked = { cluster, address, goingDown: true };
+  const telemetry = environment.telemetry({ loop: 'deregister' });
+  const invocation = { environment, telemetry, remainingMs: () => LONGEST_MS };
+  const request = { cluster, address, goingDown: true };
   try {
-    const result = await deregisterAddress(asked, invocation, { signal, wouldWrite: () => {} });
-    if (result.outcome !== 'deregistered') {
-      const stays = 'its lease runs out, and the endpoints stay as they are while nobody else is live';
-      say(
-        result.outcome === 'refused' && result.reason === 'lastLiveAddress'
-          ? `${address} is the last live address: ${stays}.`
-          : result.message,
-      );
-      return EXIT.fine;
+    const result = await deregisterAddress(request, invocation, { signal, wouldWrite: () => {} });
+    if (result.outcome === 'refused' && result.reason === 'lastLiveAddress') {
+      say(`${address} is the last live address: its lease expires, and it stays published until another is live.`);
+    } else if (result.outcome !== 'deregistered') {
+      say(result.message);
+    } else if (result.stillPublished) {
+      const reason = result.error === undefined ? '' : ` (${describeError(result.error).message})`;
+      say(`${address} is withdrawn, and still published${reason}: the next tick of kubernetes-service removes it.`);
+    } else {
+      say(`${address} is removed from the endpoints.`);
     }
-    say(result.stillPublished ? leftToLoop(address, result.error) : `${address} is out of the endpoints.`);
     return EXIT.fine;
   } catch (error) {
-    say(`${address} could not be taken out, and its lease runs out: ${describeError(error).message}`);
+    say(`${address} could not be removed, and its lease expires: ${describeError(error).message}`);
     return exitCodeOf(error) ?? EXIT.findings;
   } finally {
     cancel();
   }
-}
-
-function leftToLoop(address: string, error: unknown): string {
-  const why = error === undefined ? '' : ` (${describeError(error).message})`;
-  return `${address} is withdrawn, and still in the endpoints${why}: the kubernetes-service loop takes it out at its next tick.`;
 }

@@ -13,49 +13,47 @@ import { listAddresses } from '../registered.ts';
 
 export type OwnServer = Extract<ApiServerSpec, { address: string }>;
 
-/** The address of the option in its canonical form; `auto` is the one that an API server on this host would publish. */
-export function ownAddress(told: string): string {
-  if (told !== 'auto') {
-    const address = canonicalAddress(told);
+/** Returns the address of --address in canonical form; `auto` is the one that an API server on this host would publish. */
+export function ownAddress(option: string): string {
+  if (option !== 'auto') {
+    const address = canonicalAddress(option);
     if (address !== undefined) return address;
-    throw usageError(`--address ${told} is no IP address: name that of this host, or say auto.`);
+    throw usageError(`--address ${option} is not an IP address: use the address of this host, or auto.`);
   }
   const choice = chooseAdvertiseAddress(readHostNetwork());
   if (!(choice instanceof Error)) return choice.address;
-  throw configurationError(`This host has no address to choose: ${choice.message} Name it with --address IP.`);
+  throw configurationError(`No address of this host can be chosen: ${choice.message} Use --address IP.`);
 }
 
-/** The API server of the spec that has the address. @throws CliError when it can have no lease of its own. */
+/** Returns the API server of the spec with this address. @throws CliError when it cannot have a lease of its own */
 export function ownServer(spec: ClusterSpec, address: string, everyMs: number): OwnServer {
   const { name, endpoints } = spec;
   if (endpoints.reconciler === 'none') {
-    throw configurationError(
-      `${name} publishes no endpoints (endpoints.reconciler: none): there are no leases to keep.`,
-    );
+    throw configurationError(`${name} publishes no endpoints (endpoints.reconciler: none) and has no leases.`);
   }
   const server = spec.apiServers.find((one) => 'address' in one && one.address === address);
   if (server === undefined || !('address' in server)) {
     throw configurationError(
-      `${address} is no API server of ${name}: ${listAddresses(spec)} To add it, list it in apiServers of its spec and apply that: kbctl cluster apply -f FILE`,
+      `${address} is not an API server of ${name}: ${listAddresses(spec)} To add it, list it in apiServers of the spec and run "kbctl cluster apply -f FILE".`,
     );
   }
   if (server.kind === 'shared') {
     throw configurationError(
-      `${address} stands for several API servers (its spec says shared): a host refreshes the lease of its own address alone.`,
+      `${address} is shared by several API servers: a host can only refresh the lease of its own address.`,
     );
   }
   const longestMs = (endpoints.leaseSeconds * 1000) / LEASE_INTERVALS;
   if (everyMs <= longestMs) return server;
   throw usageError(
-    `--every ${everyMs / 1000}s is too seldom for leases of ${endpoints.leaseSeconds} s: at most ${longestMs / 1000}s, or a longer endpoints.leaseSeconds in the spec.`,
+    `--every ${everyMs / 1000}s is too long for leases of ${endpoints.leaseSeconds} s: use at most ${longestMs / 1000}s, or increase endpoints.leaseSeconds in the spec.`,
   );
 }
 
 export type AskReadyz = (signal: AbortSignal) => Promise<ProbeReply>;
 
-/** A renewed certificate is taken up after so long. */
+/** A renewed certificate is read after this time. */
 const KUBECONFIG_KEPT_MS = 5 * 60_000;
-/** For plain HTTP nothing is needed of a kubeconfig. */
+/** Plain HTTP needs no kubeconfig. */
 const PLAIN: ApiServerAccess = {
   server: '',
   basePath: '',
@@ -68,15 +66,15 @@ const PLAIN: ApiServerAccess = {
 export interface ReadyzOptions {
   readonly spec: ClusterSpec;
   readonly server: OwnServer;
-  /** In place of what the spec says. */
+  /** In place of the probe of the spec. */
   readonly url?: string;
   readonly loadKubeconfig: LoadKubeconfig;
   readonly nowMs: () => number;
 }
 
 /**
- * Asks this host's API server where the spec says that it is probed, with the CA of the kubeconfig.
- * @throws ClusterError when that cannot be read at the start; later the one that was read goes on being used.
+ * Returns the probe of this host's API server, as the spec defines it and with the CA of the kubeconfig.
+ * @throws ClusterError when the kubeconfig cannot be read; later, the one that was read stays in use
  */
 export async function readyzOf(options: ReadyzOptions, signal: AbortSignal): Promise<AskReadyz> {
   const { spec, server, url, loadKubeconfig, nowMs } = options;
@@ -96,7 +94,6 @@ export async function readyzOf(options: ReadyzOptions, signal: AbortSignal): Pro
 
 function withAdvice(error: unknown): never {
   if (!(error instanceof ClusterError)) throw error;
-  const advice =
-    'Its CA is needed to ask the API server: name another with --kubeconfig FILE, or do without with --no-readyz.';
+  const advice = 'Its CA is needed to probe the API server: use another one with --kubeconfig FILE, or --no-readyz.';
   throw new ClusterError(error.code, `${error.message} ${advice}`, { cause: error });
 }

@@ -12,7 +12,7 @@ import { CLUSTER, type KbctlWorld } from '../support/kbctl-world.ts';
 
 const OWN = '203.0.113.10';
 const OTHER = '203.0.113.20';
-const HELD = /203\.0\.113\.10 holds its lease \(its API server answered 200\)/;
+const HELD = /203\.0\.113\.10 has a valid lease \(its API server answered 200\)/;
 
 /** `heartbeat`: a lease that a host keeps itself, from its start to its end, and what stands in its way. */
 export function describeHeartbeat(world: () => KbctlWorld): void {
@@ -60,9 +60,9 @@ export function describeHeartbeat(world: () => KbctlWorld): void {
       });
       const { code, stdout, stderr } = await running.end('SIGTERM');
       expect({ code, stdout }).toEqual({ code: 0, stdout: '' });
-      expect(stderr).toContain(`${CLUSTER}: heartbeat of ${OWN} every 1s, by leases of 600s, until Ctrl-C.\n`);
-      expect(stderr).toContain(`Ending: ${OWN} is taken out of the endpoints.`);
-      expect(stderr).toContain(`${OWN} is out of the endpoints.\n`);
+      expect(stderr).toContain(`${CLUSTER}: refreshing the lease of ${OWN} (600s) every 1s until Ctrl-C.\n`);
+      expect(stderr).toContain(`Ending: removing ${OWN} from the endpoints.`);
+      expect(stderr).toContain(`${OWN} is removed from the endpoints.\n`);
     });
 
     test('left the endpoints at its end, and no tick of the loops brings it back', async () => {
@@ -114,7 +114,7 @@ export function describeHeartbeat(world: () => KbctlWorld): void {
       await running.untilItSaid(HELD);
       world().standIn.ready = false;
       await running.untilItSaid(
-        /is not refreshed, and its lease runs out \(its API server answered 500: it is shutting/,
+        /is not refreshed, and its lease expires \(its API server answered 500: it is shutting/,
       );
       expect((await leaseOf(OWN))?.expiresAtMs).toBeLessThanOrEqual(Date.now());
     });
@@ -122,12 +122,12 @@ export function describeHeartbeat(world: () => KbctlWorld): void {
     test('holds no lease for an API server that is not there', async () => {
       const { code, stderr } = await heartbeat('--address', OWN, '--once', '--readyz', 'http://127.0.0.1:1/readyz');
       expect({ code, stderr }).toMatchObject({ code: 4 });
-      expect(stderr).toContain(`${OWN} is not refreshed, and its lease runs out (its API server gave no answer: `);
+      expect(stderr).toContain(`${OWN} is not refreshed, and its lease expires (its API server gave no answer: `);
     });
 
     test('does without its API server with --no-readyz', async () => {
       const { code, stderr } = await heartbeat('--address', OWN, '--once', '--no-readyz');
-      expect({ code, stderr }).toEqual({ code: 0, stderr: `${OWN} holds its lease.\n` });
+      expect({ code, stderr }).toEqual({ code: 0, stderr: `${OWN} has a valid lease.\n` });
     });
   });
 
@@ -139,10 +139,10 @@ export function describeHeartbeat(world: () => KbctlWorld): void {
         await running.untilItSaid(HELD);
         const refused = serviceError(400, 'AccessDeniedException', 'not allowed');
         proxy.plan('GetItem', refused, refused);
-        await running.untilItSaid(/The table is well again/);
+        await running.untilItSaid(/The table answers again/);
         const { code, stderr } = await running.end('SIGTERM');
         expect(code).toBe(0);
-        expect(stderr.match(/The table does not answer as it should/g)).toHaveLength(1);
+        expect(stderr.match(/The table does not answer/g)).toHaveLength(1);
       } finally {
         await proxy.close();
       }
@@ -181,14 +181,14 @@ export function describeHeartbeat(world: () => KbctlWorld): void {
         code: 3,
         says: 'it has 203.0.113.10, 203.0.113.20, 203.0.113.30. To add it, list it in apiSer',
       },
-      { words: ['--address', '203.0.113.30'], code: 3, says: 'stands for several API servers' },
-      { words: ['--address', 'here'], code: 2, says: '--address here is no IP address' },
+      { words: ['--address', '203.0.113.30'], code: 3, says: 'is shared by several API servers' },
+      { words: ['--address', 'here'], code: 2, says: '--address here is not an IP address' },
       {
         words: ['--address', OWN, '--every', '10m'],
         code: 2,
-        says: 'at most 400s, or a longer endpoints.leaseSeconds',
+        says: 'use at most 400s, or increase endpoints.leaseSeconds',
       },
-      { words: ['--address', OWN, '--readyz', '6443'], code: 2, says: 'It is a whole URL' },
+      { words: ['--address', OWN, '--readyz', '6443'], code: 2, says: 'Use an absolute URL' },
       {
         words: ['--address', OWN, '--kubeconfig', 'nowhere', '--readyz', 'https://127.0.0.1:1/'],
         code: 3,
