@@ -98,7 +98,7 @@ function hintsFor({ server, curlConfigFile }: EmbeddedCluster, kubeconfigFile: s
     `${curl}${inDefault}/endpoints/kubernetes`,
     `${curl}${inDefault}/endpoints/kubernetes -X DELETE     # back within 10 s`,
     `${curl}${inDefault}/services -d '{"metadata": {"name": "web"}, "spec": {"ports": [{"port": 80}]}}'     # takes an address`,
-    `kubectl --kubeconfig ${shellWord(kubeconfigFile)} get --raw ${inDefault}/services`,
+    `kubectl --kubeconfig ${shellWord(kubeconfigFile)} get services`,
   ];
 }
 

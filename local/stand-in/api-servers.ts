@@ -104,7 +104,7 @@ export async function listen(
 
 const RULES: Omit<LocalRules, 'key' | 'host'> = {
   keyOf: ({ headers: { authorization = '' } }) => /^Bearer (\S+)$/.exec(authorization)?.[1],
-  mediaTypes: ['application/json', 'application/merge-patch+json'],
+  mediaTypes: ['application/json', 'application/merge-patch+json', 'application/strategic-merge-patch+json'],
   isPublic: (path) => PUBLIC_PATHS.test(path),
 };
 
@@ -114,6 +114,7 @@ async function answer(
   rules: LocalRules,
 ): Promise<StandInReply> {
   const refusal = refusalOf(request, rules);
+  if (refusal?.status === 415) return refused(415, `${refusal.message} ${NO_PROTOBUF}`);
   if (refusal !== undefined) return refused(refusal.status, refusal.message);
   const chunks: Buffer[] = [];
   for await (const chunk of request) chunks.push(chunk as Buffer);
@@ -121,6 +122,9 @@ async function answer(
   const { method = 'GET', url = '/' } = request;
   return standIn.handle({ method, path: url, headers, body: Buffer.concat(chunks).toString() });
 }
+
+const NO_PROTOBUF =
+  'kubectl create sends some kinds as protobuf, which this stand-in does not read: use kubectl create -f or kubectl apply -f with a file.';
 
 const REASONS = { 401: 'Unauthorized', 403: 'Forbidden', 415: 'UnsupportedMediaType', 421: 'MisdirectedRequest' };
 

@@ -4,25 +4,38 @@ export interface Resource {
   readonly kind: string;
   readonly plural: string;
   readonly namespaced: boolean;
+  /** As kubectl takes them in place of the plural. */
+  readonly shortNames?: readonly string[];
 }
 
-const core = (kind: string, plural: string, namespaced: boolean): Resource => ({
+export const NAMESPACES: Resource = {
   apiVersion: 'v1',
-  kind,
-  plural,
-  namespaced,
-});
+  kind: 'Namespace',
+  plural: 'namespaces',
+  namespaced: false,
+  shortNames: ['ns'],
+};
+export const SERVICES: Resource = {
+  apiVersion: 'v1',
+  kind: 'Service',
+  plural: 'services',
+  namespaced: true,
+  shortNames: ['svc'],
+};
+export const ENDPOINTS: Resource = {
+  apiVersion: 'v1',
+  kind: 'Endpoints',
+  plural: 'endpoints',
+  namespaced: true,
+  shortNames: ['ep'],
+};
 
-export const NAMESPACES = core('Namespace', 'namespaces', false);
-export const SERVICES = core('Service', 'services', true);
-export const ENDPOINTS = core('Endpoints', 'endpoints', true);
-
-const RESOURCES: readonly Resource[] = [
+export const RESOURCES: readonly Resource[] = [
   NAMESPACES,
   SERVICES,
   ENDPOINTS,
   { apiVersion: 'discovery.k8s.io/v1', kind: 'EndpointSlice', plural: 'endpointslices', namespaced: true },
-  { apiVersion: 'events.k8s.io/v1', kind: 'Event', plural: 'events', namespaced: true },
+  { apiVersion: 'events.k8s.io/v1', kind: 'Event', plural: 'events', namespaced: true, shortNames: ['ev'] },
   { apiVersion: 'networking.k8s.io/v1', kind: 'ServiceCIDR', plural: 'servicecidrs', namespaced: false },
 ];
 
@@ -83,8 +96,9 @@ function qualifiedName(resource: Resource): string {
   return group === '' ? resource.plural : `${resource.plural}.${group}`;
 }
 
-function groupOf(resource: Resource): string {
-  return resource.apiVersion.includes('/') ? (resource.apiVersion.split('/')[0] ?? '') : '';
+/** The API group: empty for `v1`. */
+export function groupOf({ apiVersion }: Pick<Resource, 'apiVersion'>): string {
+  return apiVersion.includes('/') ? (apiVersion.split('/')[0] ?? '') : '';
 }
 
 const details = (resource: Resource, name: string) => ({ name, group: groupOf(resource), kind: resource.plural });

@@ -1,6 +1,7 @@
 import type { KubernetesObject } from '../../lib/cluster/kubernetes-objects.ts';
-import { reviewReply } from './access-review.ts';
-import { mergePatched, ObjectStore, type StoredObject } from './object-store.ts';
+import { discoveryReply, reviewReply } from './discovery.ts';
+import { ObjectStore, type StoredObject } from './object-store.ts';
+import { parsedObject, patched, selectorOf } from './requests.ts';
 import {
   badRequest,
   conflict,
@@ -15,6 +16,7 @@ import {
   terminating,
 } from './resources.ts';
 import { allocateFor, asService, claimsOf, defaulted, giveBack, type ServiceAllocation } from './service-storage.ts';
+import { tableOf } from './tables.ts';
 import { validate } from './validation.ts';
 
 export interface StandInRequest {
@@ -42,6 +44,7 @@ interface Call {
   readonly query: URLSearchParams;
   readonly body: string;
   readonly contentType: string;
+  readonly accept: string;
   readonly manager: string;
 }
 
@@ -49,8 +52,8 @@ const VERSION = { major: '1', minor: '36', gitVersion: 'v1.36.3-stand-in', platf
 
 /**
  * An API server in this process: the kinds that the loops touch, with the outcomes that a real one gives (resource
- * versions and conflicts, Status errors, allocation on create). It has no other API, no watch, no pages, no
- * authentication, and keeps nothing. It passes the contract suite that the real kube-apiserver passes.
+ * versions and conflicts, Status errors, allocation on create), and what kubectl asks for to show and write them. It has no
+ * other API, no watch, no pages, no dry run, no protobuf, no authentication, and keeps nothing. It passes the contract suite that the real kube-apiserver passes.
  */
 export class StandInApiServer {
   readonly store = new ObjectStore();
@@ -78,6 +81,9 @@ export class StandInApiServer {
     if (url.pathname === '/version') return reply(200, VERSION);
     const review = reviewReply(request.method, url.pathname, request.body ?? '');
     if (review !== undefined) return reply(201, review);
+    const { accept = '' } = request.headers;
+    const discovered = request.method === 'GET' ? discoveryReply(url.pathname, accept) : undefined;
+    if (discovered !== undefined) return reply(200, discovered.body, discovered.contentType);
     const target = targetOf(url.pathname);
     if (target === undefined)
       return { status: 404, headers: { 'content-type': 'text/plain' }, body: '404 page not found\n' };
@@ -86,6 +92,7 @@ export class StandInApiServer {
       query: url.searchParams,
       body: request.body ?? '',
       contentType: request.headers['content-type'] ?? 'application/json',
+      accept,
       manager: url.searchParams.get('fieldManager') ?? request.headers['user-agent']?.split('/')[0] ?? 'unknown',
     };
     return this.#dispatch(request.method, call);
@@ -93,12 +100,13 @@ export class StandInApiServer {
 
   async #dispatch(method: string, call: Call): Promise<StandInReply> {
     const { resource, namespace, name } = call.target;
+    refuseUnserved(call);
     if (name === undefined) {
       if (method === 'GET') return reply(200, this.#list(call));
       if (method === 'POST') return reply(201, await this.#create(call));
     } else {
-      if (method === 'GET') return reply(200, this.store.get(resource, namespace, name));
-      if (method === 'PUT') return reply(200, await this.#update(call, parsed(call.body)));
+      if (method === 'GET') return reply(200, this.#get(call, this.store.get(resource, namespace, name)));
+      if (method === 'PUT') return reply(200, await this.#update(call, parsedObject(call.body)));
       if (method === 'PATCH') return reply(200, await this.#patch(call));
       if (method === 'DELETE') return reply(200, await this.#delete(call));
     }
@@ -112,19 +120,21 @@ export class StandInApiServer {
     return { status: 500, headers, body };
   }
 
-  #list({ target: { resource, namespace }, query }: Call): object {
-    const matches = labelMatcher(query.get('labelSelector') ?? '');
-    return {
-      kind: `${resource.kind}List`,
-      apiVersion: resource.apiVersion,
-      metadata: { resourceVersion: this.store.version },
-      items: this.store.list(resource, namespace, matches),
-    };
+  #get({ target: { resource }, accept }: Call, object: StoredObject): object {
+    const { resourceVersion } = object.metadata;
+    return wantsTable(accept) ? tableOf(resource, [object], { resourceVersion }, this.#options.nowMs()) : object;
+  }
+
+  #list({ target: { resource, namespace }, query, accept }: Call): object {
+    const items = this.store.list(resource, namespace, selectorOf(query));
+    const metadata = { resourceVersion: this.store.version };
+    if (wantsTable(accept)) return tableOf(resource, items, metadata, this.#options.nowMs());
+    return { kind: `${resource.kind}List`, apiVersion: resource.apiVersion, metadata, items };
   }
 
   async #create(call: Call): Promise<StoredObject> {
     const { resource, namespace } = call.target;
-    const object = this.#created(call, parsed(call.body));
+    const object = this.#created(call, parsedObject(call.body));
     if (namespace !== undefined) this.#requireNamespace(resource, object.metadata.name, namespace);
     validate(resource, object, undefined);
     if (resource !== SERVICES) return this.store.insert(resource, object);
@@ -179,16 +189,9 @@ export class StandInApiServer {
   }
 
   async #patch(call: Call): Promise<StoredObject> {
-    if (!call.contentType.startsWith('application/merge-patch+json')) {
-      throw new StatusError(
-        415,
-        'UnsupportedMediaType',
-        `the body of the request was in an unknown format - accepted media types include: application/merge-patch+json`,
-      );
-    }
     const { resource, namespace, name = '' } = call.target;
     const previous = this.store.get(resource, namespace, name);
-    return this.#update(call, objectIn(mergePatched(previous, JSON.parse(call.body))));
+    return this.#update(call, patched(previous, call.body, call.contentType));
   }
 
   async #delete({ target: { resource, namespace, name = '' }, body }: Call): Promise<object> {
@@ -258,6 +261,7 @@ export class StandInApiServer {
       query: new URLSearchParams(),
       body: '',
       contentType: '',
+      accept: '',
       manager: 'stand-in',
     };
     this.store.insert(NAMESPACES, this.#created(call, { metadata: { name } }));
@@ -277,31 +281,18 @@ export class StandInApiServer {
   }
 }
 
-function reply(status: number, body: object): StandInReply {
-  return { status, headers: { 'content-type': 'application/json' }, body: `${JSON.stringify(body)}\n` };
+function reply(status: number, body: object, contentType = 'application/json'): StandInReply {
+  return { status, headers: { 'content-type': contentType }, body: `${JSON.stringify(body)}\n` };
 }
 
-function parsed(body: string): StoredObject {
-  try {
-    return objectIn(JSON.parse(body));
-  } catch (error) {
-    if (error instanceof StatusError) throw error;
-    throw badRequest(`the object provided is unrecognized: ${String(error)}`);
+function wantsTable(accept: string): boolean {
+  return /as=Table/.test(accept);
+}
+
+/** Refuses what would otherwise be taken for a plain read or write. */
+function refuseUnserved({ query }: Call): void {
+  if (['true', '1'].includes(query.get('watch') ?? '')) {
+    throw new StatusError(405, 'MethodNotAllowed', 'the stand-in API server serves no watch: read again');
   }
-}
-
-function objectIn(value: unknown): StoredObject {
-  if (typeof value === 'object' && value !== null && 'metadata' in value) return value as StoredObject;
-  throw badRequest('the object provided is unrecognized (must be of type object with metadata)');
-}
-
-/** Equality selectors: `a=b,c!=d,e`. */
-function labelMatcher(selector: string): (object: KubernetesObject) => boolean {
-  const terms = selector.split(',').filter(Boolean);
-  return ({ metadata: { labels = {} } }) =>
-    terms.every((term) => {
-      const [, key = '', operator = '', value = ''] = /^([^!=]+)(!=|==?)?(.*)$/s.exec(term.trim()) ?? [];
-      if (operator === '') return key in labels;
-      return (labels[key] === value) === (operator !== '!=');
-    });
+  if (query.has('dryRun')) throw badRequest('the stand-in API server has no dry run');
 }

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Builds etcd, kube-apiserver and kube-apiserver-hooks-off from the Go module beside this script, once, into a cache
+# Builds etcd, kube-apiserver, kube-apiserver-hooks-off and kubectl from the Go module beside this script, once, into a cache
 # folder named after the module's content. The folder is printed on standard output, all else on standard error.
 #
 #   build-control-plane.sh            build what is missing
 #   build-control-plane.sh --folder   only print the folder
 #
-# With KUBEBUILDER_ASSETS set, its etcd and kube-apiserver are used, and only kube-apiserver-hooks-off comes from here.
+# With KUBEBUILDER_ASSETS set, its etcd and kube-apiserver are used, and only the other two come from here.
 set -euo pipefail
 
 module="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)/control-plane"
@@ -45,7 +45,7 @@ if ready; then
 fi
 
 if ! command -v go >/dev/null; then
-  [[ -z "${KUBEBUILDER_ASSETS:-}" ]] || { say "there is no Go: tests that need kube-apiserver-hooks-off will fail"; exit; }
+  [[ -z "${KUBEBUILDER_ASSETS:-}" ]] || { say "there is no Go: tests that need kube-apiserver-hooks-off or kubectl will fail"; exit; }
   fail "there is no Go to build kube-apiserver $version with"
 fi
 cd "$module"
@@ -61,13 +61,13 @@ if command -v flock >/dev/null; then
   fi
 fi
 
-say "building etcd and kube-apiserver $version into $folder"
+say "building etcd, kube-apiserver and kubectl $version into $folder"
 say "this happens once; on 2 cores it takes about 4 minutes"
 temporary="$(mktemp "$folder/building.XXXXXX")"
 trap 'rm -f "$temporary"' EXIT
 CGO_ENABLED=0 GOWORK=off go build -buildvcs=false -mod=readonly -trimpath \
   -ldflags "-s -w -X k8s.io/component-base/version.gitVersion=$version" -o "$temporary" . >&2
-for name in etcd kube-apiserver kube-apiserver-hooks-off; do
+for name in etcd kube-apiserver kube-apiserver-hooks-off kubectl; do
   ln -s control-plane "$folder/$name" 2>/dev/null || [[ -L "$folder/$name" ]]
 done
 mv -f "$temporary" "$folder/control-plane"

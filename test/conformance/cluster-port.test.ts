@@ -5,6 +5,7 @@ import { tellOnce } from '../../lib/kubernetes/replies.ts';
 import { listAllServices } from '../../lib/kubernetes/service-list.ts';
 import type { Transport } from '../../lib/kubernetes/transport.ts';
 import { ApiServerConnections } from '../../lib/kubernetes/transport.ts';
+import { apiServerContract } from '../contract/api-server.ts';
 import { clusterPortContract } from '../contract/cluster-port.ts';
 import { untilBootstrapped } from '../support/bootstrapped.ts';
 import type { Etcd, KubeApiserver } from '../support/control-plane.ts';
@@ -38,6 +39,8 @@ clusterPortContract({
   name: 'a real kube-apiserver',
   setUp: () => Promise.resolve({ transport, tearDown: () => Promise.resolve() }),
 });
+
+apiServerContract('a real kube-apiserver', async () => transport);
 
 describe('what only a real kube-apiserver shows', () => {
   test('its protobuf says of every Service what its JSON says', async () => {

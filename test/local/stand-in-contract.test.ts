@@ -4,6 +4,7 @@ import { BytesInFlight, readWhole } from '../../lib/kubernetes/reply-bounds.ts';
 import { ApiServerConnections, type Transport } from '../../lib/kubernetes/transport.ts';
 import { listen } from '../../local/stand-in/api-servers.ts';
 import { kubeconfigOf } from '../../local/stand-in/identity.ts';
+import { apiServerContract } from '../contract/api-server.ts';
 import { clusterPortContract } from '../contract/cluster-port.ts';
 import { IDENTITY, readyStandIn, transportTo } from '../support/stand-in.ts';
 
@@ -28,6 +29,8 @@ clusterPortContract({
   },
 });
 
+apiServerContract('the stand-in API server', async () => transportTo(await readyStandIn()));
+
 describe('what the stand-in API server refuses', () => {
   let transport: Transport;
   beforeAll(async () => {
@@ -51,6 +54,8 @@ describe('what the stand-in API server refuses', () => {
     ['a body that is no JSON is a 400', 'POST', '/api/v1/namespaces', '{', 400, 'BadRequest'],
     ['a body that is no object is a 400', 'POST', '/api/v1/namespaces', '7', 400, 'BadRequest'],
     ['a method that nobody serves is a 405', 'PUT', '/api/v1/namespaces', '{}', 405, 'MethodNotAllowed'],
+    ['a watch is a 405', 'GET', '/api/v1/services?watch=true', undefined, 405, 'serves no watch'],
+    ['a dry run is a 400', 'POST', '/api/v1/namespaces?dryRun=All', '{}', 400, 'no dry run'],
     ['a patch of another kind is a 415', 'PATCH', '/api/v1/namespaces/default', '[]', 415, 'UnsupportedMediaType'],
     [
       'a namespace with a bad name is a 422',

@@ -8,6 +8,8 @@ export interface Binaries {
   readonly kubeApiserver: string;
   /** The kube-apiserver whose bootstrap hooks are off. Absent when only `KUBEBUILDER_ASSETS` is there. */
   readonly kubeApiserverHooksOff?: string;
+  /** Built beside it. */
+  readonly kubectl?: string;
 }
 
 const buildScript = join(import.meta.dirname, '../conformance/build-control-plane.sh');
@@ -29,7 +31,13 @@ export function findBinaries(env: NodeJS.ProcessEnv = process.env): Binaries {
     );
   }
   const kubeApiserverHooksOff = join(built, 'kube-apiserver-hooks-off');
-  return { etcd, kubeApiserver, ...(isExecutable(kubeApiserverHooksOff) && { kubeApiserverHooksOff }) };
+  const kubectl = join(built, 'kubectl');
+  return {
+    etcd,
+    kubeApiserver,
+    ...(isExecutable(kubeApiserverHooksOff) && { kubeApiserverHooksOff }),
+    ...(isExecutable(kubectl) && { kubectl }),
+  };
 }
 
 function isExecutable(file: string): boolean {

@@ -1,4 +1,4 @@
-// One binary that is etcd, kube-apiserver or kube-apiserver-hooks-off, by the name under which it is started.
+// One binary that is etcd, kube-apiserver, kube-apiserver-hooks-off or kubectl, by the name under which it is started.
 package main
 
 import (
@@ -12,6 +12,8 @@ import (
 	_ "k8s.io/component-base/logs/json/register"
 	_ "k8s.io/component-base/metrics/prometheus/clientgo"
 	_ "k8s.io/component-base/metrics/prometheus/version"
+	"k8s.io/kubectl/pkg/cmd"
+	"k8s.io/kubectl/pkg/cmd/util"
 	"k8s.io/kubernetes/cmd/kube-apiserver/app"
 )
 
@@ -23,8 +25,12 @@ func main() {
 		os.Exit(cli.Run(app.NewAPIServerCommand()))
 	case "kube-apiserver-hooks-off":
 		os.Exit(cli.Run(newHooksOffCommand()))
+	case "kubectl":
+		if err := cli.RunNoErrOutput(cmd.NewDefaultKubectlCommand()); err != nil {
+			util.CheckErr(err)
+		}
 	default:
-		fmt.Fprintf(os.Stderr, "%s: start this binary as etcd, kube-apiserver or kube-apiserver-hooks-off\n", name)
+		fmt.Fprintf(os.Stderr, "%s: start this binary as etcd, kube-apiserver, kube-apiserver-hooks-off or kubectl\n", name)
 		os.Exit(2)
 	}
 }

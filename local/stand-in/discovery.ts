@@ -1,0 +1,167 @@
+import { groupOf, RESOURCES, type Resource, StatusError } from './resources.ts';
+
+const AGGREGATED = 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList';
+const VERBS = ['create', 'delete', 'get', 'list', 'patch', 'update'];
+const REVIEWS: Resource = {
+  apiVersion: 'authorization.k8s.io/v1',
+  kind: 'SelfSubjectAccessReview',
+  plural: 'selfsubjectaccessreviews',
+  namespaced: false,
+};
+const SERVED: readonly Resource[] = [...RESOURCES, REVIEWS];
+const GROUPS = [...new Set(SERVED.map(groupOf))].filter((group) => group !== '');
+
+export interface Discovered {
+  readonly contentType: string;
+  readonly body: object;
+}
+
+/** What the server says of itself: its API groups and resources, and as much of their OpenAPI as kubectl needs. */
+export function discoveryReply(path: string, accept = ''): Discovered | undefined {
+  const isAggregated = accept.replaceAll(' ', '').includes(AGGREGATED);
+  if (isAggregated && path === '/api') return { contentType: AGGREGATED, body: groupDiscoveryList(['']) };
+  if (isAggregated && path === '/apis') return { contentType: AGGREGATED, body: groupDiscoveryList(GROUPS) };
+  const body = documentAt(path);
+  return body && { contentType: 'application/json', body };
+}
+
+function documentAt(path: string): object | undefined {
+  const [root, group = '', version = ''] = path.split('/').slice(1);
+  if (path === '/api') return { kind: 'APIVersions', versions: ['v1'], serverAddressByClientCIDRs: [] };
+  if (path === '/apis') return { kind: 'APIGroupList', apiVersion: 'v1', groups: GROUPS.map(groupDocument) };
+  if (path === '/openapi/v3') return { paths: Object.fromEntries(apiVersions().map(openApiEntry)) };
+  if (path.startsWith('/openapi/v3/')) return openApiOf(path.slice('/openapi/v3/'.length).replace(/^apis?\//, ''));
+  if (root === 'api' && version === '') return resourceList(group);
+  if (root !== 'apis') return undefined;
+  if (version !== '') return path.split('/').length === 4 ? resourceList(`${group}/${version}`) : undefined;
+  return GROUPS.includes(group) ? { kind: 'APIGroup', apiVersion: 'v1', ...groupDocument(group) } : undefined;
+}
+
+function apiVersions(): string[] {
+  return [...new Set(SERVED.map(({ apiVersion }) => apiVersion))];
+}
+
+function groupDocument(name: string): object {
+  const version = { groupVersion: `${name}/v1`, version: 'v1' };
+  return { name, versions: [version], preferredVersion: version };
+}
+
+function resourceList(apiVersion: string): object | undefined {
+  const resources = SERVED.filter((resource) => resource.apiVersion === apiVersion);
+  if (resources.length === 0) return undefined;
+  const documents = resources.map((resource) => ({
+    name: resource.plural,
+    singularName: resource.kind.toLowerCase(),
+    namespaced: resource.namespaced,
+    kind: resource.kind,
+    ...usageOf(resource),
+  }));
+  return { kind: 'APIResourceList', apiVersion: 'v1', groupVersion: apiVersion, resources: documents };
+}
+
+function groupDiscoveryList(groups: readonly string[]): object {
+  return {
+    kind: 'APIGroupDiscoveryList',
+    apiVersion: 'apidiscovery.k8s.io/v2',
+    metadata: {},
+    items: groups.map((group) => ({
+      metadata: group === '' ? {} : { name: group },
+      versions: [{ version: 'v1', freshness: 'Current', resources: discoveredIn(group) }],
+    })),
+  };
+}
+
+function discoveredIn(group: string): object[] {
+  return SERVED.filter((resource) => groupOf(resource) === group).map((resource) => ({
+    resource: resource.plural,
+    responseKind: kindOf(resource),
+    scope: resource.namespaced ? 'Namespaced' : 'Cluster',
+    singularResource: resource.kind.toLowerCase(),
+    ...usageOf(resource),
+  }));
+}
+
+function usageOf(resource: Resource) {
+  return {
+    verbs: resource === REVIEWS ? ['create'] : VERBS,
+    ...(resource.shortNames !== undefined && { shortNames: resource.shortNames }),
+    ...(resource.kind === 'Service' && { categories: ['all'] }),
+  };
+}
+
+function kindOf(resource: Resource) {
+  return { group: groupOf(resource), version: 'v1', kind: resource.kind };
+}
+
+function openApiEntry(apiVersion: string): [string, object] {
+  const path = `${apiVersion.includes('/') ? 'apis' : 'api'}/${apiVersion}`;
+  return [path, { serverRelativeURL: `/openapi/v3/${path}` }];
+}
+
+/** kubectl looks there for what a PATCH takes before it writes, and in `explain`. No field of a spec is described. */
+function openApiOf(apiVersion: string): object | undefined {
+  const resources = SERVED.filter((resource) => resource.apiVersion === apiVersion);
+  if (resources.length === 0) return undefined;
+  const [root] = openApiEntry(apiVersion);
+  const parameters = ['fieldManager', 'fieldValidation'].map((name) => ({
+    name,
+    in: 'query',
+    schema: { type: 'string' },
+  }));
+  const pathOf = ({ plural, namespaced }: Resource) =>
+    `/${root}/${namespaced ? 'namespaces/{namespace}/' : ''}${plural}/{name}`;
+  const operation = (resource: Resource) => ({ parameters, 'x-kubernetes-group-version-kind': kindOf(resource) });
+  return {
+    openapi: '3.0.0',
+    info: { title: 'Kubernetes', version: 'stand-in' },
+    paths: Object.fromEntries(
+      resources.map((each) => [pathOf(each), { get: operation(each), patch: operation(each) }]),
+    ),
+    components: { schemas: Object.fromEntries(resources.map((resource) => [resource.kind, schemaOf(resource)])) },
+  };
+}
+
+function schemaOf(resource: Resource): object {
+  const field = (type: string, description: string) => ({ type, description });
+  return {
+    type: 'object',
+    description: 'This API server is a stand-in: it does not describe the fields of objects.',
+    properties: {
+      apiVersion: field('string', `Always ${resource.apiVersion}.`),
+      kind: field('string', `Always ${resource.kind}.`),
+      metadata: field('object', 'Name, namespace, labels and annotations.'),
+    },
+    'x-kubernetes-group-version-kind': [kindOf(resource)],
+  };
+}
+
+/** Returns the reply to a SelfSubjectAccessReview, which allows everything; `undefined` for any other request. */
+export function reviewReply(method: string, path: string, body: string): object | undefined {
+  if (path !== `/apis/${REVIEWS.apiVersion}/${REVIEWS.plural}` || method !== 'POST') return undefined;
+  const review = recordIn(body);
+  const spec = recordIn(JSON.stringify(review['spec'] ?? null));
+  if ('resourceAttributes' in spec === 'nonResourceAttributes' in spec) {
+    const problem = 'exactly one of nonResourceAttributes or resourceAttributes must be specified';
+    throw new StatusError(
+      422,
+      'Invalid',
+      `SelfSubjectAccessReview.authorization.k8s.io "" is invalid: spec: ${problem}`,
+    );
+  }
+  return {
+    kind: 'SelfSubjectAccessReview',
+    apiVersion: 'authorization.k8s.io/v1',
+    metadata: {},
+    spec,
+    status: { allowed: true, reason: 'the stand-in knows no users' },
+  };
+}
+
+function recordIn(text: string): Readonly<Record<string, unknown>> {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null ? { ...value } : {};
+  } catch {
+    return {};
+  }
+}

@@ -1,0 +1,118 @@
+import type { StoredObject } from './object-store.ts';
+import { badRequest, StatusError } from './resources.ts';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** @throws StatusError when the body is no object of the API. */
+export function parsedObject(body: string): StoredObject {
+  return objectIn(parsedJson(body));
+}
+
+/** Returns whether an object is selected by the label and field selectors of a list. */
+export function selectorOf(query: URLSearchParams): (object: StoredObject) => boolean {
+  const labels = termsOf(query.get('labelSelector'));
+  const fields = termsOf(query.get('fieldSelector'));
+  return (object) =>
+    labels.every((term) => matches(term, (key) => object.metadata.labels?.[key])) &&
+    fields.every((term) => matches(term, (key) => fieldAt(object, key)));
+}
+
+interface Term {
+  readonly key: string;
+  /** Empty: the key exists. */
+  readonly operator: string;
+  readonly value: string;
+}
+
+/** Equality selectors: `a=b,c!=d,e`. */
+function termsOf(selector: string | null): Term[] {
+  return (selector ?? '')
+    .split(',')
+    .filter(Boolean)
+    .map((term) => {
+      const [, key = '', operator = '', value = ''] = /^([^!=]+)(!=|==?)?(.*)$/s.exec(term.trim()) ?? [];
+      return { key, operator, value };
+    });
+}
+
+function matches({ key, operator, value }: Term, read: (key: string) => string | undefined): boolean {
+  const found = read(key);
+  return operator === '' ? found !== undefined : (found === value) === (operator !== '!=');
+}
+
+function fieldAt(object: StoredObject, key: string): string {
+  const found = key.split('.').reduce<unknown>((value, name) => (isFields(value) ? value[name] : undefined), object);
+  return typeof found === 'string' ? found : '';
+}
+
+/** @throws StatusError when the patch is of another kind, or leaves no object of the API. */
+export function patched(target: StoredObject, body: string, contentType: string): StoredObject {
+  const patch = parsedJson(body);
+  if (contentType.startsWith('application/merge-patch+json')) return objectIn(merged(target, patch));
+  if (contentType.startsWith('application/strategic-merge-patch+json')) return objectIn(strategicMerged(target, patch));
+  const types = 'application/merge-patch+json, application/strategic-merge-patch+json';
+  const message = `the body of the request was in an unknown format - accepted media types include: ${types}`;
+  throw new StatusError(415, 'UnsupportedMediaType', message);
+}
+
+/** RFC 7396. */
+function merged(target: unknown, patch: unknown): unknown {
+  if (!isFields(patch)) return patch;
+  const result: Record<string, unknown> = isFields(target) ? { ...target } : {};
+  for (const [field, value] of Object.entries(patch)) {
+    if (value === null) delete result[field];
+    else result[field] = merged(result[field], value);
+  }
+  return result;
+}
+
+/** As RFC 7396, but for directives and the one list of the kinds here that is merged: the ports of a Service. */
+function strategicMerged(target: StoredObject, patch: unknown): unknown {
+  const spec = fieldsIn(fieldsIn(patch)['spec']);
+  const result = fieldsIn(withoutDirectives(merged(target, patch)));
+  if (target.kind !== 'Service' || !Array.isArray(spec['ports'])) return result;
+  const before = listIn(fieldsIn(target['spec'])['ports']);
+  const ports = mergedPorts(before, listIn(spec['ports']), listIn(spec['$setElementOrder/ports']));
+  return { ...result, spec: { ...fieldsIn(result['spec']), ports } };
+}
+
+function withoutDirectives(value: unknown): unknown {
+  if (!isFields(value)) return value;
+  const kept = Object.entries(value).filter(([field]) => !field.startsWith('$'));
+  return Object.fromEntries(kept.map(([field, each]) => [field, withoutDirectives(each)]));
+}
+
+function mergedPorts(ports: readonly Fields[], changes: readonly Fields[], order: readonly Fields[]): Fields[] {
+  const byPort = new Map(ports.map((each) => [each['port'], each]));
+  for (const { $patch, ...change } of changes) {
+    if ($patch === 'delete') byPort.delete(change['port']);
+    else byPort.set(change['port'], { ...byPort.get(change['port']), ...change });
+  }
+  const placeOf = ({ port }: Fields) => order.findIndex((each) => each['port'] === port);
+  return [...byPort.values()].sort((one, other) => placeOf(one) - placeOf(other));
+}
+
+function parsedJson(body: string): unknown {
+  try {
+    return JSON.parse(body);
+  } catch (error) {
+    throw badRequest(`the object provided is unrecognized: ${String(error)}`);
+  }
+}
+
+function objectIn(value: unknown): StoredObject {
+  if (isFields(value) && 'metadata' in value) return value as unknown as StoredObject;
+  throw badRequest('the object provided is unrecognized (must be of type object with metadata)');
+}
+
+function isFields(value: unknown): value is Fields {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function fieldsIn(value: unknown): Fields {
+  return isFields(value) ? value : {};
+}
+
+function listIn(value: unknown): readonly Fields[] {
+  return Array.isArray(value) ? value.filter(isFields) : [];
+}

@@ -1,0 +1,162 @@
+import type { StoredObject } from './object-store.ts';
+import type { Resource } from './resources.ts';
+import type { ServicePort, ServiceSpec } from './service-storage.ts';
+
+// Columns and cells of `pkg/printers/internalversion/printers.go`.
+
+interface Column {
+  readonly name: string;
+  readonly isWide?: boolean;
+  readonly cell: (object: StoredObject, nowMs: number) => string | number;
+}
+
+const NAME: Column = { name: 'Name', cell: ({ metadata }) => metadata.name };
+const AGE: Column = {
+  name: 'Age',
+  cell: ({ metadata }, nowMs) => ageOf(metadata.creationTimestamp, nowMs),
+};
+
+const COLUMNS: Readonly<Record<string, readonly Column[]>> = {
+  Namespace: [NAME, { name: 'Status', cell: (object) => String(recordIn(object['status'])['phase'] ?? '') }, AGE],
+  Service: [
+    NAME,
+    { name: 'Type', cell: (object) => specOf(object).type ?? '' },
+    { name: 'Cluster-IP', cell: (object) => specOf(object).clusterIPs?.[0] ?? '<none>' },
+    { name: 'External-IP', cell: (object) => externalAddress(specOf(object)) },
+    { name: 'Port(s)', cell: (object) => (specOf(object).ports ?? []).map(portText).join(',') || '<none>' },
+    AGE,
+    { name: 'Selector', isWide: true, cell: (object) => selectorText(recordIn(specOf(object)['selector'])) },
+  ],
+  Endpoints: [NAME, { name: 'Endpoints', cell: (object) => listText(addressesIn(object), '<none>') }, AGE],
+  EndpointSlice: [
+    NAME,
+    { name: 'AddressType', cell: (object) => String(object['addressType']) },
+    {
+      name: 'Ports',
+      cell: (object) => listText(recordsIn(object['ports']).map(({ port, name }) => port ?? name ?? '*')),
+    },
+    {
+      name: 'Endpoints',
+      cell: (object) => listText(recordsIn(object['endpoints']).flatMap(({ addresses }) => addresses)),
+    },
+    AGE,
+  ],
+  Event: [
+    { name: 'Last Seen', cell: (object, nowMs) => ageOf(lastSeen(object), nowMs) },
+    { name: 'Type', cell: (object) => String(object['type'] ?? '') },
+    { name: 'Reason', cell: (object) => String(object['reason'] ?? '') },
+    { name: 'Object', cell: regardedObject },
+    { name: 'Subobject', isWide: true, cell: () => '' },
+    {
+      name: 'Source',
+      isWide: true,
+      cell: (object) => [object['reportingController'], object['reportingInstance']].filter(Boolean).join(', '),
+    },
+    { name: 'Message', cell: (object) => String(object['note'] ?? '').trim() },
+    { name: 'First Seen', isWide: true, cell: (object, nowMs) => ageOf(String(object['eventTime'] ?? ''), nowMs) },
+    { name: 'Count', isWide: true, cell: (object) => Number(recordIn(object['series'])['count'] ?? 1) },
+    { ...NAME, isWide: true },
+  ],
+  ServiceCIDR: [NAME, { name: 'CIDRs', cell: (object) => stringsIn(recordIn(object['spec'])['cidrs']).join(',') }, AGE],
+};
+
+/** Returns the columns that `kubectl get` prints, with the metadata of each object. */
+export function tableOf({ kind }: Resource, objects: readonly StoredObject[], metadata: object, nowMs: number): object {
+  const columns = COLUMNS[kind] ?? [NAME, AGE];
+  return {
+    kind: 'Table',
+    apiVersion: 'meta.k8s.io/v1',
+    metadata,
+    columnDefinitions: columns.map(({ name, isWide = false }) => ({
+      name,
+      type: name === 'Count' ? 'integer' : 'string',
+      format: name === 'Name' ? 'name' : '',
+      description: '',
+      priority: isWide ? 1 : 0,
+    })),
+    rows: objects.map((object) => ({
+      cells: columns.map(({ cell }) => cell(object, nowMs)),
+      object: { kind: 'PartialObjectMetadata', apiVersion: 'meta.k8s.io/v1', metadata: object.metadata },
+    })),
+  };
+}
+
+function specOf(object: StoredObject): ServiceSpec {
+  return recordIn(object['spec']);
+}
+
+function externalAddress({ type, externalIPs, externalName }: ServiceSpec): string {
+  if (type === 'ExternalName') return String(externalName);
+  return stringsIn(externalIPs).join(',') || (type === 'LoadBalancer' ? '<pending>' : '<none>');
+}
+
+function portText({ port, nodePort = 0, protocol = 'TCP' }: ServicePort): string {
+  return nodePort > 0 ? `${port}:${nodePort}/${protocol}` : `${port}/${protocol}`;
+}
+
+function selectorText(selector: Readonly<Record<string, unknown>>): string {
+  const terms = Object.entries(selector).map(([key, value]) => `${key}=${String(value)}`);
+  return terms.sort().join(',') || '<none>';
+}
+
+function addressesIn(object: StoredObject): string[] {
+  return recordsIn(object['subsets']).flatMap(({ addresses, ports }) => {
+    const ips = recordsIn(addresses).map(({ ip }) => String(ip));
+    const hosts = ips.map((ip) => (ip.includes(':') ? `[${ip}]` : ip));
+    const numbers = recordsIn(ports).map(({ port }) => String(port));
+    return numbers.length === 0 ? ips : numbers.flatMap((port) => hosts.map((host) => `${host}:${port}`));
+  });
+}
+
+/** The first three. */
+function listText(items: readonly unknown[], none = '<unset>'): string {
+  const shown = items.slice(0, 3).map(String).join(',');
+  return items.length > 3 ? `${shown} + ${items.length - 3} more...` : shown || none;
+}
+
+function lastSeen(object: StoredObject): string {
+  return String(recordIn(object['series'])['lastObservedTime'] ?? object['eventTime'] ?? '');
+}
+
+function regardedObject(object: StoredObject): string {
+  const { kind = '', name } = recordIn(object['regarding']);
+  return [String(kind).toLowerCase(), name].filter(Boolean).join('/');
+}
+
+const SECONDS = { s: 1, m: 60, h: 3600, d: 86_400, y: 365 * 86_400 };
+
+type Unit = keyof typeof SECONDS;
+
+/** Below an age of so many seconds: the unit, and the one of what is left. */
+const STEPS: readonly { readonly until: number; readonly unit: Unit; readonly rest?: Unit }[] = [
+  { until: 120, unit: 's' },
+  { until: 600, unit: 'm', rest: 's' },
+  { until: 3 * 3600, unit: 'm' },
+  { until: 8 * 3600, unit: 'h', rest: 'm' },
+  { until: 48 * 3600, unit: 'h' },
+  { until: 8 * 86_400, unit: 'd', rest: 'h' },
+  { until: 730 * 86_400, unit: 'd' },
+  { until: 8 * 365 * 86_400, unit: 'y', rest: 'd' },
+];
+
+/** `HumanDuration` of apimachinery since that time. */
+function ageOf(timestamp: string | undefined, nowMs: number): string {
+  const sinceMs = nowMs - Date.parse(timestamp ?? '');
+  if (Number.isNaN(sinceMs)) return '<unknown>';
+  const age = Math.max(0, Math.floor(sinceMs / 1000));
+  const { unit, rest } = STEPS.find(({ until }) => age < until) ?? { unit: 'y' };
+  const left = rest === undefined ? 0 : Math.floor((age % SECONDS[unit]) / SECONDS[rest]);
+  return `${Math.floor(age / SECONDS[unit])}${unit}${left > 0 ? `${left}${rest}` : ''}`;
+}
+
+function recordIn(value: unknown): Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null ? { ...value } : {};
+}
+
+function recordsIn(value: unknown): readonly Readonly<Record<string, unknown>>[] {
+  return Array.isArray(value) ? value.map(recordIn) : [];
+}
+
+function stringsIn(value: unknown): readonly string[] {
+  return Array.isArray(value) ? value.map(String) : [];
+}

@@ -1,0 +1,142 @@
+import { execFile } from 'node:child_process';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { listen } from '../../local/stand-in/api-servers.ts';
+import { kubeconfigOf } from '../../local/stand-in/identity.ts';
+import { findBinaries } from '../support/binaries.ts';
+import { untilBootstrapped } from '../support/bootstrapped.ts';
+import { startEtcd, startKubeApiserver } from '../support/control-plane.ts';
+import { IDENTITY, readyStandIn } from '../support/stand-in.ts';
+
+jest.setTimeout(120_000);
+
+interface Server {
+  readonly kubeconfigFile: string;
+  close(): Promise<unknown>;
+}
+
+interface Ran {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+const { kubectl } = findBinaries();
+let folder: string;
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'kubectl-'));
+});
+afterAll(() => rm(folder, { recursive: true }));
+
+async function openStandIn(): Promise<Server> {
+  const { url, close } = await listen(await readyStandIn(), IDENTITY);
+  const kubeconfigFile = join(folder, 'stand-in');
+  await writeFile(kubeconfigFile, kubeconfigOf('stand-in', url, IDENTITY));
+  return { kubeconfigFile, close };
+}
+
+async function openReal(): Promise<Server> {
+  const etcd = await startEtcd();
+  const apiserver = await startKubeApiserver({ etcd });
+  await untilBootstrapped(apiserver);
+  return { kubeconfigFile: apiserver.kubeconfigFile, close: () => etcd.stop() };
+}
+
+/** A home of its own: kubectl keeps what it discovered in it. */
+function run({ kubeconfigFile }: Server, words: readonly string[]): Promise<Ran> {
+  if (kubectl === undefined) throw new Error('there is no kubectl: build-control-plane.sh builds it with Go');
+  const env = { HOME: folder, KUBECONFIG: kubeconfigFile, TZ: 'UTC' };
+  return new Promise((resolve) => {
+    execFile(kubectl, words, { cwd: folder, env, timeout: 30_000 }, (error, stdout, stderr) => {
+      resolve({ code: typeof error?.code === 'number' ? error.code : error === null ? 0 : 1, stdout, stderr });
+    });
+  });
+}
+
+const service = (ports: readonly object[]) =>
+  JSON.stringify({
+    apiVersion: 'v1',
+    kind: 'Service',
+    metadata: { name: 'web', labels: { app: 'web' } },
+    spec: { selector: { app: 'web' }, ports },
+  });
+
+beforeAll(async () => {
+  const [http, https, admin] = [80, 443, 8080].map((port) => ({ name: `port-${port}`, port }));
+  await writeFile(join(folder, 'service.json'), service([http, https] as object[]));
+  await writeFile(join(folder, 'changed.json'), service([https, admin] as object[]));
+});
+
+describe.each([
+  { name: 'the stand-in API server', open: openStandIn },
+  { name: 'a real kube-apiserver', open: openReal },
+])('kubectl with $name', ({ open }) => {
+  let server: Server;
+  beforeAll(async () => {
+    server = await open();
+  });
+  afterAll(() => server?.close());
+
+  // In this order: the commands are those of one session.
+  test.each([
+    { command: 'create -f service.json --save-config', prints: /^service\/web created$/ },
+    {
+      command: 'get services web',
+      prints:
+        /^NAME +TYPE +CLUSTER-IP +EXTERNAL-IP +PORT\(S\) +AGE\nweb +ClusterIP +10\.0\.0\.\d+ +<none> +80\/TCP,443\/TCP +\d+s$/,
+    },
+    { command: 'get svc -o wide', prints: /AGE +SELECTOR\n(?:kubernetes .*\n)?web .* app=web$/ },
+    { command: 'get services web -o yaml', prints: /^apiVersion: v1\nkind: Service\n.*\n {2}type: ClusterIP\b/s },
+    { command: 'get all -o name', prints: /^(service\/kubernetes\n)?service\/web$/ },
+    { command: 'apply -f changed.json', prints: /^service\/web configured$/ },
+    { command: 'apply -f changed.json', prints: /^service\/web unchanged$/ },
+    { command: 'get service web --no-headers', prints: / 443\/TCP,8080\/TCP +\d+s$/ },
+    { command: 'label service web tier=front', prints: /^service\/web labeled$/ },
+    { command: 'get service -l tier=front -o name', prints: /^service\/web$/ },
+    {
+      command: 'describe service web',
+      prints: /^Name: +web\n.*Labels: +app=web\n +tier=front\n.*\nPort: +port-443 +443\/TCP\n/s,
+    },
+    {
+      command: 'get namespaces,servicecidrs',
+      prints: /namespace\/default +Active.*servicecidr.*\/kubernetes +10\.0\.0\.0\/24/s,
+    },
+    { command: 'get endpoints,endpointslices,events -A', prints: /^/ },
+    {
+      command: 'api-resources --api-group=discovery.k8s.io',
+      prints: /\nendpointslices +discovery\.k8s\.io\/v1 +true +EndpointSlice$/,
+    },
+    { command: 'explain service', prints: /^KIND: +Service\nVERSION: +v1\n/ },
+    { command: 'version', prints: /\nServer Version: v1\.36\.3/ },
+    { command: 'delete service web', prints: /^service "web" deleted/ },
+    { command: 'get service web', fails: /^Error from server \(NotFound\): services "web" not found$/ },
+    { command: 'get flowers', fails: /^error: the server doesn't have a resource type "flowers"$/ },
+  ])('$command', async ({ command, prints, fails }) => {
+    const { code, stdout, stderr } = await run(server, command.split(' '));
+    if (fails !== undefined)
+      expect({ code, stderr: stderr.trim() }).toEqual({ code: 1, stderr: expect.stringMatching(fails) });
+    else
+      expect({ code, stderr, stdout: stdout.trim() }).toMatchObject({ code: 0, stdout: expect.stringMatching(prints) });
+  });
+});
+
+describe('kubectl, of what the stand-in API server does not do', () => {
+  let server: Server;
+  beforeAll(async () => {
+    server = await openStandIn();
+  });
+  afterAll(() => server?.close());
+
+  test.each([
+    ['create namespace shop', 'kubectl create -f or kubectl apply -f'],
+    ['apply --server-side -f service.json', 'Server-side apply not available on the server'],
+    ['create -f service.json --dry-run=server', 'the stand-in API server has no dry run'],
+    ['get services -w', 'the stand-in API server serves no watch'],
+    ['get pods', `the server doesn't have a resource type "pods"`],
+  ])('%s is refused with its reason', async (command, reason) => {
+    expect(await run(server, command.split(' '))).toMatchObject({ code: 1, stderr: expect.stringContaining(reason) });
+  });
+});

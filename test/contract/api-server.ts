@@ -1,0 +1,191 @@
+import { randomUUID } from 'node:crypto';
+import { beforeAll, describe, expect, test } from '@jest/globals';
+import { BytesInFlight, readWhole } from '../../lib/kubernetes/reply-bounds.ts';
+import type { Transport } from '../../lib/kubernetes/transport.ts';
+
+const AGGREGATED = 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList';
+const TABLE = 'application/json;as=Table;v=v1;g=meta.k8s.io,application/json';
+
+/** The kinds that both serve, by API version. */
+const KINDS = {
+  v1: [
+    { name: 'namespaces', kind: 'Namespace', singularName: 'namespace', namespaced: false, shortNames: ['ns'] },
+    { name: 'services', kind: 'Service', singularName: 'service', namespaced: true, shortNames: ['svc'] },
+    { name: 'endpoints', kind: 'Endpoints', singularName: 'endpoints', namespaced: true, shortNames: ['ep'] },
+  ],
+  'discovery.k8s.io/v1': [
+    { name: 'endpointslices', kind: 'EndpointSlice', singularName: 'endpointslice', namespaced: true },
+  ],
+  'events.k8s.io/v1': [{ name: 'events', kind: 'Event', singularName: 'event', namespaced: true, shortNames: ['ev'] }],
+  'networking.k8s.io/v1': [
+    { name: 'servicecidrs', kind: 'ServiceCIDR', singularName: 'servicecidr', namespaced: false },
+  ],
+} as const;
+const VERBS = ['create', 'delete', 'get', 'list', 'patch', 'update'];
+
+interface Table {
+  readonly columnDefinitions: readonly { readonly name: string; readonly priority: number; readonly type: string }[];
+  readonly rows: readonly { readonly cells: readonly unknown[]; readonly object: object }[];
+}
+
+interface AggregatedGroup {
+  readonly metadata: { readonly name?: string };
+  readonly versions: readonly { readonly version: string; readonly resources: readonly object[] }[];
+}
+
+/** What kubectl asks of an API server before and beside the objects: discovery, OpenAPI and tables. */
+export function apiServerContract(name: string, connect: () => Promise<Transport>): void {
+  describe(`what kubectl asks of ${name}`, () => {
+    const namespace = `kubectl-${randomUUID().slice(0, 8)}`;
+    let transport: Transport;
+
+    const call = async (method: 'GET' | 'POST' | 'PATCH', path: string, headers = {}, content?: object) => {
+      const body = content === undefined ? {} : { body: JSON.stringify(content) };
+      const request = { method, path, headers: { 'content-type': 'application/json', ...headers }, ...body };
+      const reply = await transport(request, new AbortController().signal);
+      const bytes = await readWhole(reply.body, 'the test', new BytesInFlight());
+      return {
+        status: reply.status,
+        contentType: reply.headers['content-type'],
+        body: JSON.parse(new TextDecoder().decode(bytes)),
+      };
+    };
+    const create = (kind: keyof typeof COLLECTIONS, content: object) =>
+      call('POST', COLLECTIONS[kind], {}, content).then(({ status }) => expect(status).toBe(201));
+    const COLLECTIONS = {
+      Namespace: '/api/v1/namespaces',
+      Service: `/api/v1/namespaces/${namespace}/services`,
+      EndpointSlice: `/apis/discovery.k8s.io/v1/namespaces/${namespace}/endpointslices`,
+      Endpoints: `/api/v1/namespaces/${namespace}/endpoints`,
+      Event: `/apis/events.k8s.io/v1/namespaces/${namespace}/events`,
+      ServiceCIDR: '/apis/networking.k8s.io/v1/servicecidrs',
+    };
+    const tableOf = async (path: string): Promise<Table> => (await call('GET', path, { accept: TABLE })).body;
+
+    beforeAll(async () => {
+      transport = await connect();
+      await create('Namespace', { metadata: { name: namespace } });
+    });
+
+    test.each(Object.entries(KINDS))('lists the resources of %s', async (apiVersion, kinds) => {
+      const { body } = await call('GET', apiVersion === 'v1' ? '/api/v1' : `/apis/${apiVersion}`);
+      expect(body).toMatchObject({ kind: 'APIResourceList', groupVersion: apiVersion });
+      for (const each of kinds) {
+        const listed = body.resources.find((resource: { name: string }) => resource.name === each.name);
+        expect(listed).toMatchObject({ ...each, verbs: expect.arrayContaining(VERBS) });
+      }
+    });
+
+    test('names its groups', async () => {
+      expect((await call('GET', '/api')).body).toMatchObject({ kind: 'APIVersions', versions: ['v1'] });
+      const { body } = await call('GET', '/apis');
+      const groups = body.groups.map((group: { name: string }) => group.name);
+      expect(body.kind).toBe('APIGroupList');
+      for (const apiVersion of Object.keys(KINDS)) {
+        if (apiVersion !== 'v1') expect(groups).toContain(apiVersion.split('/')[0]);
+      }
+      const version = { groupVersion: 'discovery.k8s.io/v1', version: 'v1' };
+      expect((await call('GET', '/apis/discovery.k8s.io')).body).toMatchObject({
+        kind: 'APIGroup',
+        name: 'discovery.k8s.io',
+        versions: [version],
+        preferredVersion: version,
+      });
+    });
+
+    test.each(Object.entries(KINDS))('has %s in the discovery of all groups at once', async (apiVersion, kinds) => {
+      const group = apiVersion === 'v1' ? '' : String(apiVersion.split('/')[0]);
+      const accept = `${AGGREGATED},application/json`;
+      const { body, contentType } = await call('GET', group === '' ? '/api' : '/apis', { accept });
+      expect({ contentType, kind: body.kind }).toEqual({ contentType: AGGREGATED, kind: 'APIGroupDiscoveryList' });
+      const found = body.items.find(({ metadata }: AggregatedGroup) => (metadata.name ?? '') === group);
+      const { resources } = found.versions.find(({ version }: { version: string }) => version === 'v1');
+      for (const { name: resource, kind, namespaced, singularName, ...others } of kinds) {
+        expect(resources.find((each: { resource: string }) => each.resource === resource)).toMatchObject({
+          responseKind: { kind },
+          scope: namespaced ? 'Namespaced' : 'Cluster',
+          singularResource: singularName,
+          verbs: expect.arrayContaining(VERBS),
+          ...others,
+        });
+      }
+    });
+
+    test('describes in OpenAPI that a PATCH takes fieldValidation', async () => {
+      const { body } = await call('GET', '/openapi/v3');
+      const document = (await call('GET', body.paths['api/v1'].serverRelativeURL)).body;
+      const { patch } = document.paths[`/api/v1/namespaces/{namespace}/services/{name}`];
+      expect(patch['x-kubernetes-group-version-kind']).toEqual({ group: '', version: 'v1', kind: 'Service' });
+      expect(patch.parameters).toContainEqual(expect.objectContaining({ name: 'fieldValidation', in: 'query' }));
+    });
+
+    test.each([
+      ['Namespace', ['Name', 'Status', 'Age']],
+      ['Service', ['Name', 'Type', 'Cluster-IP', 'External-IP', 'Port(s)', 'Age', 'Selector +']],
+      ['Endpoints', ['Name', 'Endpoints', 'Age']],
+      ['EndpointSlice', ['Name', 'AddressType', 'Ports', 'Endpoints', 'Age']],
+      ['Event', 'Last Seen,Type,Reason,Object,Subobject +,Source +,Message,First Seen +,Count +,Name +'.split(',')],
+      ['ServiceCIDR', ['Name', 'CIDRs', 'Age']],
+    ] as const)('answers with a table of a %s, if asked for one', async (kind, columns) => {
+      const { columnDefinitions } = await tableOf(COLLECTIONS[kind]);
+      expect(columnDefinitions.map((each) => (each.priority > 0 ? `${each.name} +` : each.name))).toEqual(columns);
+    });
+
+    const ip = (address: string) => ({ addresses: [{ ip: address }], ports: [{ name: 'https', port: 6443 }] });
+    const endpoint = (last: number) => ({ addresses: [`10.9.8.${last}`] });
+    test.each<[keyof typeof COLLECTIONS, string, object, unknown[]]>([
+      [
+        'Service',
+        'node-ports',
+        { spec: { type: 'NodePort', selector: { b: '2', a: '1' }, ports: [{ port: 80, nodePort: 30_077 }] } },
+        ['node-ports', 'NodePort', expect.stringMatching(/^10\./), '<none>', '80:30077/TCP', AGE, 'a=1,b=2'],
+      ],
+      [
+        'Service',
+        'elsewhere',
+        { spec: { type: 'ExternalName', externalName: 'example.com' } },
+        ['elsewhere', 'ExternalName', '<none>', 'example.com', '<none>', AGE, '<none>'],
+      ],
+      ['Endpoints', 'empty', {}, ['empty', '<none>', AGE]],
+      ['Endpoints', 'one', { subsets: [ip('10.9.8.7')] }, ['one', '10.9.8.7:6443', AGE]],
+      [
+        'EndpointSlice',
+        'four',
+        { addressType: 'IPv4', ports: [{ port: 6443 }], endpoints: [1, 2, 3, 4].map(endpoint) },
+        ['four', 'IPv4', '6443', '10.9.8.1,10.9.8.2,10.9.8.3 + 1 more...', AGE],
+      ],
+      ['EndpointSlice', 'none', { addressType: 'IPv4', endpoints: [] }, ['none', 'IPv4', '<unset>', '<unset>', AGE]],
+    ])('shows a %s "%s" as kubectl prints it', async (kind, objectName, fields, cells) => {
+      await create(kind, { metadata: { name: objectName, namespace }, ...fields });
+      const table = await tableOf(`${COLLECTIONS[kind]}/${objectName}`);
+      expect(table.rows).toEqual([
+        { cells, object: expect.objectContaining({ kind: 'PartialObjectMetadata', metadata: expect.anything() }) },
+      ]);
+    });
+
+    test('selects by the field of a name', async () => {
+      const { rows } = await tableOf(`/api/v1/namespaces?fieldSelector=metadata.name%3D${namespace}`);
+      expect(rows.map(({ cells }) => cells[0])).toEqual([namespace]);
+    });
+
+    test('merges the ports of a Service by their numbers in a strategic merge patch', async () => {
+      const spec = { ports: [80, 81].map((port) => ({ name: `port-${port}`, port })) };
+      await create('Service', { metadata: { name: 'patched' }, spec });
+      const ports = [
+        { name: 'port-82', port: 82 },
+        { port: 80, targetPort: 8080 },
+        { $patch: 'delete', port: 81 },
+      ];
+      const patch = { spec: { '$setElementOrder/ports': [{ port: 82 }, { port: 80 }], ports } };
+      const headers = { 'content-type': 'application/strategic-merge-patch+json' };
+      const { status, body } = await call('PATCH', `${COLLECTIONS.Service}/patched`, headers, patch);
+      expect(status).toBe(200);
+      expect(body.spec.ports).toEqual([
+        { name: 'port-82', protocol: 'TCP', port: 82, targetPort: 82 },
+        { name: 'port-80', protocol: 'TCP', port: 80, targetPort: 8080 },
+      ]);
+    });
+  });
+}
+
+const AGE = expect.stringMatching(/^(\d+[smhdy])+$/);
