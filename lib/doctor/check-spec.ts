@@ -1,7 +1,7 @@
 import { parseAddress } from '../allocator/ip-address.ts';
 import { networkContains, parseCidr } from '../allocator/network.ts';
 import type { ClusterSpec } from '../cluster/cluster-spec.ts';
-import { SERVICE_REF, type ServiceObject } from '../endpoints/objects.ts';
+import { SERVICE_CIDR_REF, SERVICE_REF, type ServiceCidrObject, type ServiceObject } from '../endpoints/objects.ts';
 import type { ClusterPort } from '../kubernetes/cluster-port.ts';
 import { otherOwner, type RegisteredCluster } from '../table/clusters.ts';
 import { type DoctorLine, fail, ok, warn } from './line.ts';
@@ -40,26 +40,42 @@ export function checkSpec(cluster: RegisteredCluster, stack: string | undefined,
   return lines;
 }
 
-/** Whether the spec speaks of this cluster: its Service is where the spec says. */
+/** Checks that the spec has the ranges of the cluster, and its Service. */
 export async function checkService(spec: ClusterSpec, kubernetes: ClusterPort): Promise<readonly DoctorLine[]> {
-  const service = await kubernetes.get<ServiceObject>(SERVICE_REF);
+  const [served, service] = await Promise.all([
+    kubernetes.get<ServiceCidrObject>(SERVICE_CIDR_REF),
+    kubernetes.get<ServiceObject>(SERVICE_REF),
+  ]);
+  const difference = served && rangeDifference(spec, served.spec.cidrs);
+  const lines: DoctorLine[] = difference === undefined ? [] : [difference];
   if (service === undefined) {
-    return [
-      warn('service', 'Service default/kubernetes is missing', 'In enforce the kubernetes-service loop makes it'),
-    ];
+    const fix = 'In mode enforce, the kubernetes-service loop creates it';
+    return [...lines, warn('service', 'Service default/kubernetes is missing', fix)];
   }
   const { clusterIP = '', ports = [] } = service.spec;
   const [range] = spec.serviceClusterIPRanges;
   const network = parseCidr(range);
   const address = parseAddress(clusterIP);
-  const lines: DoctorLine[] = [];
-  if (network === undefined || address === undefined || !networkContains(network, address)) {
-    const fix = 'Say the same serviceClusterIPRange as the API servers (--service-cluster-ip-range)';
+  const isInside = network !== undefined && address !== undefined && networkContains(network, address);
+  if (!isInside && difference === undefined) {
+    const fix = 'Set serviceClusterIPRange to that of the API servers (--service-cluster-ip-range)';
     lines.push(fail('service', `Service default/kubernetes has ${clusterIP}, which is not in ${range}`, fix));
   }
   if (!ports.some(({ port }) => port === spec.service.port)) {
-    const fix = 'Correct service.port, or set service.reconcile to have it put right';
+    const fix = 'Correct service.port, or set service.reconcile, and passes correct the Service';
     lines.push(warn('service', `Service default/kubernetes has no port ${spec.service.port}`, fix));
   }
   return lines.length > 0 ? lines : [ok('service', `Service default/kubernetes is ${clusterIP}, in ${range}`)];
+}
+
+/** Compares the ranges of the spec with the default ServiceCIDR of the cluster. */
+function rangeDifference(
+  { serviceClusterIPRanges, allocator }: ClusterSpec,
+  cidrs: readonly string[],
+): DoctorLine | undefined {
+  if (serviceClusterIPRanges.join() === cidrs.join()) return undefined;
+  const ranges = `the spec has ${serviceClusterIPRanges.join(' and ')}, and ServiceCIDR kubernetes ${cidrs.join(' and ')}`;
+  const fix = `Set serviceClusterIPRange: ${cidrs.join(',')}`;
+  if (allocator === 'table') return fail('service', `${ranges}: the table allocates addresses of another range`, fix);
+  return warn('service', `${ranges}: passes audit that of the cluster`, fix);
 }

@@ -4,6 +4,8 @@ import type { Json, KubernetesObject } from '../cluster/kubernetes-objects.ts';
 export const KUBERNETES_SERVICE = { namespace: 'default', name: 'kubernetes' } as const;
 export const SERVICE_REF = { kind: 'Service', ...KUBERNETES_SERVICE } as const;
 export const ENDPOINTS_REF = { kind: 'Endpoints', ...KUBERNETES_SERVICE } as const;
+/** The default ServiceCIDR: Kubernetes 1.33 and later. */
+export const SERVICE_CIDR_REF = { kind: 'ServiceCIDR', name: KUBERNETES_SERVICE.name } as const;
 export const SLICE_REF = { kind: 'EndpointSlice', ...KUBERNETES_SERVICE } as const;
 
 /** Keeps the mirroring controller from making an EndpointSlice of its own from our Endpoints. */
@@ -66,6 +68,11 @@ export interface ServiceObject extends KubernetesObject {
     readonly sessionAffinity?: string;
     readonly ipFamilyPolicy?: string;
   };
+}
+
+export interface ServiceCidrObject extends KubernetesObject {
+  /** The primary range, and perhaps one of the other family. */
+  readonly spec: { readonly cidrs: readonly string[] };
 }
 
 /** Addresses that the Endpoints call ready, of every subset. */

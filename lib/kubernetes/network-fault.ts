@@ -54,5 +54,15 @@ export function describeNetworkError(error: unknown): string {
   const text = error.message === '' && isNativeError(error.cause) ? error.cause.message : error.message;
   // A certificate's names are its server's words, and part of the message.
   const line = boundedText((text === '' ? error.name : text).split('\n', 1)[0]);
-  return code === undefined || line.includes(code) ? line : `${line} (${code})`;
+  const named = code === undefined || line.includes(code) ? line : `${line} (${code})`;
+  return lacksIPv6(error) ? `${named}: ${NO_IPV6}` : named;
+}
+
+const NO_ROUTE = new Set(['EADDRNOTAVAIL', 'EAFNOSUPPORT', 'ENETUNREACH']);
+const NO_IPV6 =
+  'there is no IPv6 route from here. Functions have one only in dual-stack subnets (vpcSubnetIds) with vpcIpv6=true';
+
+function lacksIPv6(error: Error): boolean {
+  const address = 'address' in error ? error.address : undefined;
+  return typeof address === 'string' && address.includes(':') && codesOf(error).some((code) => NO_ROUTE.has(code));
 }

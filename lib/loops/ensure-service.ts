@@ -3,7 +3,12 @@ import type { ClusterSpec } from '../cluster/cluster-spec.ts';
 import type { KubernetesObject } from '../cluster/kubernetes-objects.ts';
 import { EndpointsError } from '../endpoints/endpoint-findings.ts';
 import { correctedService, desiredService } from '../endpoints/kubernetes-service.ts';
-import { KUBERNETES_SERVICE, type ServiceObject } from '../endpoints/objects.ts';
+import {
+  KUBERNETES_SERVICE,
+  SERVICE_CIDR_REF,
+  type ServiceCidrObject,
+  type ServiceObject,
+} from '../endpoints/objects.ts';
 import { ClusterError, type ClusterPort, type CreateResult } from '../kubernetes/cluster-port.ts';
 import type { PassContext } from './pass.ts';
 
@@ -15,10 +20,6 @@ export interface ServiceEnsured {
 }
 
 type ServiceContext = Pick<PassContext, 'kubernetes' | 'spec' | 'pause'>;
-
-interface ServiceCidr extends KubernetesObject {
-  readonly spec: { readonly cidrs: readonly string[] };
-}
 
 /**
  * How long the Service waits for the ServiceCIDR of its own pass, at most: the API server allocates from it as soon as
@@ -106,14 +107,14 @@ async function createServiceCidr(
   kubernetes: ClusterPort,
   spec: ClusterSpec,
 ): Promise<'created' | ClusterError | undefined> {
-  const serviceCidr: ServiceCidr = {
+  const serviceCidr: ServiceCidrObject = {
     apiVersion: 'networking.k8s.io/v1',
     kind: 'ServiceCIDR',
-    metadata: { name: KUBERNETES_SERVICE.name },
+    metadata: { name: SERVICE_CIDR_REF.name },
     spec: { cidrs: spec.serviceClusterIPRanges },
   };
   try {
-    if ((await kubernetes.get({ kind: 'ServiceCIDR', name: KUBERNETES_SERVICE.name })) !== undefined) return undefined;
+    if ((await kubernetes.get(SERVICE_CIDR_REF)) !== undefined) return undefined;
     const result = await kubernetes.create(serviceCidr);
     return result.outcome === 'created' ? 'created' : undefined;
   } catch (error) {

@@ -301,6 +301,34 @@ describe('the spec', () => {
     const lines = await checkService(aClusterSpec(), port);
     expect(lines.map(({ level }) => level)).toEqual(levels);
   });
+
+  const served = (...cidrs: string[]) => ({
+    apiVersion: 'networking.k8s.io/v1',
+    kind: 'ServiceCIDR',
+    metadata: { name: 'kubernetes' },
+    spec: { cidrs },
+  });
+  const ofCluster = {
+    apiVersion: 'v1',
+    kind: 'Service',
+    metadata: { namespace: 'default', name: 'kubernetes' },
+    spec: { clusterIP: '10.96.0.1', ports: [{ port: 443 }] },
+  };
+
+  test.each([
+    { allocator: 'apiserver', range: '10.96.0.0/12', levels: ['ok'] },
+    { allocator: 'apiserver', range: '10.0.0.0/24', levels: ['warn'] },
+    { allocator: 'table', range: '10.0.0.0/24', levels: ['fail'] },
+  ] as const)(
+    'with allocator $allocator, the range $range of the spec is compared with the ServiceCIDR',
+    async (given) => {
+      const spec = aClusterSpec({ allocator: given.allocator, serviceClusterIPRanges: [given.range] });
+      const lines = await checkService(spec, memoryCluster([ofCluster, served('10.96.0.0/12')]).port);
+      expect(lines.map(({ level }) => level)).toEqual(given.levels);
+      const fixes = lines.flatMap((line) => ('fix' in line ? [line.fix] : []));
+      expect(fixes).toEqual(given.levels[0] === 'ok' ? [] : ['Set serviceClusterIPRange: 10.96.0.0/12']);
+    },
+  );
 });
 
 describe('the passes', () => {

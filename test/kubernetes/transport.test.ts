@@ -3,6 +3,7 @@ import { type AddressInfo, createServer } from 'node:net';
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { httpsProber } from '../../lib/kubernetes/https-prober.ts';
 import { parseKubeconfig } from '../../lib/kubernetes/kubeconfig.ts';
+import { describeNetworkError } from '../../lib/kubernetes/network-fault.ts';
 import { tellOnce, warningsOf } from '../../lib/kubernetes/replies.ts';
 import { BytesInFlight, readWhole } from '../../lib/kubernetes/reply-bounds.ts';
 import { ApiServerConnections, type OpenReply } from '../../lib/kubernetes/transport.ts';
@@ -187,5 +188,21 @@ describe('warnings of an API server', () => {
       tell(text);
     }
     expect(told).toEqual(['a', 'b']);
+  });
+});
+
+describe('the description of a network error', () => {
+  const unreachable = (address: string, code: string) =>
+    Object.assign(new Error(`connect ${code} ${address}:6443`), { code, address });
+
+  test.each([
+    { address: '2001:db8::1', code: 'ENETUNREACH', explains: true },
+    { address: '2001:db8::1', code: 'EAFNOSUPPORT', explains: true },
+    { address: '2001:db8::1', code: 'ECONNREFUSED', explains: false },
+    { address: '10.0.0.1', code: 'ENETUNREACH', explains: false },
+  ])('explains $code of $address by a missing IPv6 route: $explains', ({ address, code, explains }) => {
+    const described = describeNetworkError(unreachable(address, code));
+    expect(described).toMatch(new RegExp(`^connect ${code} ${address}:6443`));
+    expect(described.includes('dual-stack subnets (vpcSubnetIds) with vpcIpv6=true')).toBe(explains);
   });
 });

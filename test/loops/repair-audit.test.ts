@@ -1,10 +1,11 @@
 import { describe, expect, test } from '@jest/globals';
 import { fromBits } from '../../lib/allocator/snapshot-bytes.ts';
 import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
+import { ClusterError } from '../../lib/kubernetes/cluster-port.ts';
 import { clusterIpRepair } from '../../lib/loops/cluster-ip-repair.ts';
 import { nodePortRepair } from '../../lib/loops/node-port-repair.ts';
 import { tableWith } from '../repair/faults.ts';
-import { countsByType, RepairCluster } from '../repair/repair-cluster.ts';
+import { countsByType, listing, RepairCluster } from '../repair/repair-cluster.ts';
 import { withAddresses, withNodePorts } from '../repair/services.ts';
 
 const { primary: PRIMARY, nodePorts: NODE_PORTS } = RANGE_KEYS;
@@ -36,6 +37,28 @@ describe('an audit', () => {
     cluster.services = [withNodePorts('a', 30_000, 30_001), withNodePorts('b', 30_001), withNodePorts('c', 80)];
     expect(countsByType(await cluster.pass(nodePortRepair))).toEqual({ duplicate: 1, outOfRange: 1, nothingFree: 1 });
     expect(await cluster.stored(NODE_PORTS)).toMatchObject({ data: fromBits([0, 1]), allocator: 'apiserver' });
+  });
+
+  test.each([
+    { name: 'one', cidrs: ['10.96.0.0/24'], addresses: ['10.96.0.5'], out: '10.0.0.5' },
+    { name: 'two', cidrs: ['fd00:96::/112', '10.96.0.0/24'], addresses: ['fd00:96::5', '10.96.0.5'], out: 'fd00::5' },
+  ])(
+    'checks cluster IPs against the ServiceCIDR of the cluster, with $name range',
+    async ({ cidrs, addresses, out }) => {
+      const cluster = new RepairCluster({ allocator: 'apiserver', serviceClusterIPRanges: [RANGE] });
+      cluster.services = [withAddresses('good', ...addresses), withAddresses('outside', out)];
+      const kubernetes = { ...listing(() => cluster.services), get: async () => ({ spec: { cidrs } }) as never };
+      const report = await cluster.pass(clusterIpRepair, { kubernetes });
+      expect(report.findings).toMatchObject([{ type: 'outOfRange', item: out }]);
+      expect(await cluster.stored(PRIMARY)).toMatchObject({ range: cidrs[0] });
+    },
+  );
+
+  test('checks cluster IPs against the spec where the ServiceCIDR may not be read', async () => {
+    const cluster = new RepairCluster({ allocator: 'apiserver', serviceClusterIPRanges: [RANGE] });
+    const forbidden = () => Promise.reject(new ClusterError('Forbidden', 'no'));
+    const kubernetes = { ...listing(() => [withAddresses('good', '10.0.0.5')]), get: forbidden };
+    expect(await cluster.pass(clusterIpRepair, { kubernetes })).toMatchObject({ findings: [], errors: [] });
   });
 
   test('counts what came and went since the last one, and frees nothing', async () => {

@@ -89,7 +89,8 @@ export function storedRange(fields: Partial<StoredRange> & Pick<StoredRange, 'ra
 
 /** A cluster that can only list Services; `services` is asked when the list starts. */
 export function listing(services: () => Iterable<ServiceClaim> | AsyncIterable<ServiceClaim>): ClusterPort {
-  const port: Pick<ClusterPort, 'services'> = {
+  const port: Pick<ClusterPort, 'services' | 'get'> = {
+    get: () => Promise.resolve(undefined),
     async *services() {
       yield* services();
     },
