@@ -5,7 +5,8 @@ import { createEnvironment } from '../lib/environment/create-environment.ts';
 import { loadKubeconfigFile } from '../lib/kubernetes/kubeconfig.ts';
 import type { Environment } from '../lib/runtime/environment.ts';
 import { kubeconfigLoader, kubeconfigPlace, type LoadKubeconfig } from '../lib/runtime/load-kubeconfig.ts';
-import type { FieldValue, TelemetryFactory } from '../lib/telemetry/telemetry.ts';
+import type { TelemetryFactory } from '../lib/telemetry/telemetry.ts';
+import { warningTelemetry } from '../local/human-telemetry.ts';
 import { runPlugin } from '../local/kubeconfig-plugins.ts';
 import { endingWith } from '../local/local-environment.ts';
 import type { Running } from '../local/running.ts';
@@ -53,7 +54,7 @@ export async function passEnvironment(
     skewMs,
     loadKubeconfig,
     startDeadline: endingWith(cli.signal),
-    telemetry: options.telemetry ?? warningsTo((line) => cli.output.say(line)),
+    telemetry: options.telemetry ?? warningTelemetry((line) => cli.output.say(line)),
     reportingInstance: 'kbctl',
     ...(options.stack !== undefined && { stack: options.stack }),
     table: tableUntil,
@@ -105,23 +106,4 @@ function tellingServer(
     told.add(line);
     return access;
   };
-}
-
-/** For passes that a person waits for: warnings and errors as sentences, and no figures. */
-export function warningsTo(say: (line: string) => void): TelemetryFactory {
-  return ({ loop }) => ({
-    log: (level, message, { cluster, errors, ...fields } = {}) => {
-      if (level !== 'warn' && level !== 'error') return;
-      const who = typeof cluster === 'string' ? `${cluster} ${loop}` : loop;
-      const sentences = [...listIn(errors), ...Object.values(fields).flatMap(listIn)];
-      for (const text of sentences.length > 0 ? sentences : [message]) say(`${who}: ${text}`);
-    },
-    count: () => {},
-    sample: () => {},
-    flush: () => {},
-  });
-}
-
-function listIn(value: FieldValue): readonly string[] {
-  return Array.isArray(value) ? value : [];
 }

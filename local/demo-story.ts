@@ -194,8 +194,8 @@ export const STORY: readonly Step[] = [
     atSeconds: 108,
     what: 'the market is over',
     do: async (world) => `${await deleteServicesIn(world, 'market')} Services are deleted`,
-    outlook: 'within 15 s all is well again',
-    reactions: [{ loop: 'cluster-ip-repair', says: /all is well again/, withinSeconds: 15 }],
+    outlook: 'within 15 s it is resolved',
+    reactions: [{ loop: 'cluster-ip-repair', says: /resolved/, withinSeconds: 15 }],
   },
   {
     atSeconds: 124,

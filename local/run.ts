@@ -9,10 +9,9 @@ import type { TelemetryFactory } from '../lib/telemetry/telemetry.ts';
 import { announcement } from './announcement.ts';
 import { loopJobs, type RunnerClock, runOnSchedules } from './clock-driven-runner.ts';
 import { playStory, STORY, type Stage } from './demo-story.ts';
+import { logLine, sentenceTelemetry, verboseTelemetry } from './human-telemetry.ts';
 import { kubeconfigOfEach, localEnvironment, TABLE_NAME } from './local-environment.ts';
 import { type OpenCluster, openCluster } from './open-cluster.ts';
-import { plainLine, plainTelemetry } from './plain-telemetry.ts';
-import { readableTelemetry } from './readable-telemetry.ts';
 import { registerStarted, type StartedSpec } from './register-started.ts';
 import { noColors, openPage, type RunHooks } from './run-hooks.ts';
 import { tellRunning } from './running.ts';
@@ -105,8 +104,8 @@ function toldAtEnd(ended: AbortSignal, say: RunHooks['write']): (by: 1 | -1) => 
 
 function stage(world: Stage['world'], { write, paint = noColors }: RunHooks): Stage {
   const tell: Stage['tell'] = (sentence, kind) => {
-    if (kind === 'deed') write(plainLine(Date.now(), 'demo:', paint('bold', sentence)));
-    else write(plainLine(Date.now(), '', paint('dim', `-> ${sentence}`)));
+    if (kind === 'deed') write(logLine(Date.now(), 'demo:', paint('bold', sentence)));
+    else write(logLine(Date.now(), '', paint('dim', `-> ${sentence}`)));
   };
   return { world, clock: realClock, tell };
 }
@@ -114,8 +113,8 @@ function stage(world: Stage['world'], { write, paint = noColors }: RunHooks): St
 function telemetryOf(verbose: boolean, own: string, { write, paint = noColors }: RunHooks): TelemetryFactory {
   const nowMs = Date.now;
   return verbose
-    ? (labels) => readableTelemetry({ ...labels, nowMs, verbose, write, paint })
-    : plainTelemetry({ nowMs, own, write, paint });
+    ? (labels) => verboseTelemetry({ ...labels, nowMs, write, paint })
+    : sentenceTelemetry({ nowMs, own, write, paint });
 }
 
 async function register(client: DynamoDBClient, environment: Environment, cluster: OpenCluster): Promise<StartedSpec> {

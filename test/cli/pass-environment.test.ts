@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeEach, describe, expect, test } from '@jest/globals';
 import type { Cli } from '../../cli/cli.ts';
 import type { OpenTable } from '../../cli/open-table.ts';
-import { type PassEnvironmentOptions, passEnvironment, warningsTo } from '../../cli/pass-environment.ts';
+import { type PassEnvironmentOptions, passEnvironment } from '../../cli/pass-environment.ts';
 import { specIn } from '../support/kbctl-specs.ts';
 import { kubeconfigTo } from '../support/kubeconfig-to.ts';
 
@@ -84,22 +84,5 @@ describe('the credential plugin of a kubeconfig that a cluster names', () => {
   ])('%s', async (_, runs, operands, table, options) => {
     await load(operands, table, options);
     expect(existsSync(marker)).toBe(runs);
-  });
-});
-
-describe('What passes tell a person who waits for them', () => {
-  test('is warnings and errors, a line each', () => {
-    const said: string[] = [];
-    const { log } = warningsTo((line) => said.push(line))({ loop: 'kubernetes-service' });
-    log('info', 'pass ended', { cluster: 'a', changes: ['created it'] });
-    log('warn', 'verification is off', { cluster: 'a' });
-    log('error', 'pass failed', { cluster: 'a', errors: ['Unavailable: gone', 'Forbidden: no'] });
-    log('error', 'nothing ran');
-    expect(said).toEqual([
-      'a kubernetes-service: verification is off',
-      'a kubernetes-service: Unavailable: gone',
-      'a kubernetes-service: Forbidden: no',
-      'kubernetes-service: nothing ran',
-    ]);
   });
 });

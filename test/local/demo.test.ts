@@ -10,7 +10,7 @@ import { loopJobs, runOnSchedules } from '../../local/clock-driven-runner.ts';
 import { playStory, STORY, type Step } from '../../local/demo-story.ts';
 import { DEMO, type DemoWorld } from '../../local/demo-world.ts';
 import { embeddedAllocation, embeddedSpec } from '../../local/embedded-cluster.ts';
-import { plainTelemetry } from '../../local/plain-telemetry.ts';
+import { sentenceTelemetry } from '../../local/human-telemetry.ts';
 import { StandInApiServer } from '../../local/stand-in/stand-in-api-server.ts';
 import { memoryTable } from '../support/memory-table.ts';
 import { transportTo } from '../support/stand-in.ts';
@@ -63,7 +63,7 @@ async function show(offsetMs: number, seconds: number, story: readonly Step[] = 
     nowMs,
     newPassId: randomUUID,
     startDeadline: () => ({ signal: new AbortController().signal, cancel: () => undefined }),
-    telemetry: plainTelemetry({ nowMs, write: (text) => void said.push({ atMs: nowMs(), text, isDeed: false }) }),
+    telemetry: sentenceTelemetry({ nowMs, write: (text) => void said.push({ atMs: nowMs(), text, isDeed: false }) }),
     reportingInstance: 'local',
     table: () => table,
     connect: async (_, { signal: deadline, warn }) => ({

@@ -1,16 +1,16 @@
 import { describe, expect, test } from '@jest/globals';
 import type { Fields, Level } from '../../lib/telemetry/telemetry.ts';
-import { plainTelemetry } from '../../local/plain-telemetry.ts';
+import { sentenceTelemetry, verboseTelemetry, warningTelemetry } from '../../local/human-telemetry.ts';
 
 type Line = readonly [Level, string, Fields?];
 
 const END: Line = ['info', 'invocation ended', { passes: 1, failed: 0 }];
 const failed = (...errors: string[]): Line => ['error', 'pass failed', { cluster: 'demo', passId: 'p', errors }];
 
-/** What is written for invocations of one loop, each of these lines. */
+/** Returns what invocations of one loop print, given the log lines of each. */
 function written(...invocations: readonly (readonly Line[])[]): string[] {
   const lines: string[] = [];
-  const factory = plainTelemetry({
+  const factory = sentenceTelemetry({
     nowMs: () => Date.parse('2026-01-02T03:04:05.678Z'),
     write: (line) => {
       lines.push(line);
@@ -23,8 +23,8 @@ function written(...invocations: readonly (readonly Line[])[]): string[] {
   return lines.map((line) => line.replace(/^03:04:05 {2}system-namespaces {3}/, ''));
 }
 
-describe('plain telemetry', () => {
-  test('has a line for each thing that was done, with time and loop, and none of figures and ids', () => {
+describe('logs as sentences', () => {
+  test('have a line for each change, with time and loop, and no figures and ids', () => {
     const fields = {
       cluster: 'demo',
       passId: 'p',
@@ -42,19 +42,19 @@ describe('plain telemetry', () => {
     ['what failed', { errors: ['Forbidden: no rights'] }, 'failed: Forbidden: no rights'],
     ['an event that was not written', { eventErrors: ['Forbidden: no'] }, 'could not write an event: Forbidden: no'],
     ['any other list by its name', { paused: ['demo until noon'] }, 'paused: demo until noon'],
-  ])('tells %s', (_, fields, line) => {
+  ])('report %s', (_, fields, line) => {
     expect(written([['warn', 'pass succeeded', fields]])).toEqual([line]);
   });
 
-  test('tells a warning that has no more to it', () => {
+  test('report a warning without fields', () => {
     expect(written([['warn', 'the certificate is not verified', { cluster: 'demo' }]])).toEqual([
       'the certificate is not verified',
     ]);
   });
 
-  test('names each cluster but its own, and compares each with itself', () => {
+  test('name each cluster but its own, and repeat nothing of any', () => {
     const lines: string[] = [];
-    const factory = plainTelemetry({ nowMs: () => 0, own: 'demo', write: (line) => lines.push(line.slice(30)) });
+    const factory = sentenceTelemetry({ nowMs: () => 0, own: 'demo', write: (line) => lines.push(line.slice(30)) });
     const change = { changes: ['created a'] };
     for (let tick = 0; tick < 2; tick++) {
       const { log } = factory({ loop: 'system-namespaces' });
@@ -63,7 +63,7 @@ describe('plain telemetry', () => {
     expect(lines).toEqual(['created a', 'other: created a']);
   });
 
-  test('tells once what was found and is why the pass failed', () => {
+  test('report a finding by which the pass failed once', () => {
     const findings = ['noLiveLease: nobody answers', 'oddProbe: teapot'];
     expect(written([['error', 'pass failed', { findings, errors: ['NoLiveLease: nobody answers'] }]])).toEqual([
       'found oddProbe: teapot',
@@ -71,39 +71,85 @@ describe('plain telemetry', () => {
     ]);
   });
 
-  test('cuts short what it told the last time, and says when that is over', () => {
+  test('cut repeated trouble short, and report its end', () => {
     expect(written([failed('A: b')], [failed('A: b')], [failed('A: c')], [END], [END])).toEqual([
       'failed: A: b',
-      'as before',
+      'unchanged',
       'failed: A: c',
-      'all is well again',
+      'resolved',
     ]);
   });
 
-  test('is silent about what an observing pass would write once more', () => {
+  test('do not repeat what an observing pass would write', () => {
     const observed: Line = ['info', 'pass succeeded', { wouldWrite: ['create Endpoints default/kubernetes'] }];
     expect(written([observed], [observed], [observed])).toEqual(['would create Endpoints default/kubernetes']);
   });
 
-  test('does not say that all is well again after a mere warning', () => {
+  test('report no end of a mere warning', () => {
     expect(written([['warn', 'the certificate is not verified', { cluster: 'demo' }]], [END])).toEqual([
       'the certificate is not verified',
     ]);
   });
 
-  test('says that all is well again after a finding', () => {
+  test('report the end of a finding', () => {
     expect(written([['warn', 'pass succeeded', { findings: ['leak: x'] }]], [END])).toEqual([
       'found leak: x',
-      'all is well again',
+      'resolved',
     ]);
   });
 
-  test('says nothing of an invocation in which no pass was due', () => {
+  test('report nothing of an invocation in which no pass was due', () => {
     const skipped: Line = ['info', 'invocation ended', { passes: 0, failed: 0 }];
-    expect(written([failed('A: b')], [skipped], [failed('A: b')])).toEqual(['failed: A: b', 'as before']);
+    expect(written([failed('A: b')], [skipped], [failed('A: b')])).toEqual(['failed: A: b', 'unchanged']);
   });
 
-  test('says nothing of a pass that had nothing to say', () => {
+  test('report nothing of a pass without changes, nor details', () => {
     expect(written([END], [['debug', 'details', { changes: ['x'] }]])).toEqual([]);
   });
+});
+
+describe('verbose logs', () => {
+  test.each<[string, Fields, string[]]>([
+    [
+      'time, cluster, loop, message, ids and figures',
+      { cluster: 'demo', passId: 'p-1', durationMs: 12, counts: { created: 4 }, none: undefined },
+      ['03:04:05 demo system-namespaces pass succeeded passId=p-1 durationMs=12 created=4'],
+    ],
+    [
+      'each change on a line of its own',
+      { cluster: 'demo', changes: ['created namespace a', 'created b'] },
+      [
+        '03:04:05 demo system-namespaces pass succeeded',
+        '         changes: created namespace a',
+        '         changes: created b',
+      ],
+    ],
+    [
+      'a value of several words in quotes',
+      { cluster: 'demo', reason: 'an upgrade' },
+      ['03:04:05 demo system-namespaces pass succeeded reason="an upgrade"'],
+    ],
+    ['a whole invocation', { passes: 1 }, ['03:04:05 - system-namespaces pass succeeded passes=1']],
+  ])('print %s', (_, fields, expected) => {
+    const lines: string[] = [];
+    const nowMs = () => Date.parse('2026-01-02T03:04:05.678Z');
+    const { log } = verboseTelemetry({ loop: 'system-namespaces', nowMs, write: (line) => lines.push(line) });
+    log('info', 'pass succeeded', fields);
+    expect(lines).toEqual(expected);
+  });
+});
+
+test('the warnings of a pass that a command runs are a line each', () => {
+  const lines: string[] = [];
+  const { log } = warningTelemetry((line) => lines.push(line))({ loop: 'kubernetes-service' });
+  log('info', 'pass ended', { cluster: 'a', changes: ['created it'] });
+  log('warn', 'verification is off', { cluster: 'a' });
+  log('error', 'pass failed', { cluster: 'a', errors: ['Unavailable: gone', 'Forbidden: no'] });
+  log('error', 'nothing ran');
+  expect(lines).toEqual([
+    'a kubernetes-service: verification is off',
+    'a kubernetes-service: Unavailable: gone',
+    'a kubernetes-service: Forbidden: no',
+    'kubernetes-service: nothing ran',
+  ]);
 });

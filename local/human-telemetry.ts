@@ -1,0 +1,176 @@
+import type {
+  Fields,
+  FieldValue,
+  InvocationLabels,
+  Level,
+  Telemetry,
+  TelemetryFactory,
+} from '../lib/telemetry/telemetry.ts';
+import { noColors, type Paint } from './run-hooks.ts';
+
+// Logs for people: no metrics, and no ids or figures except in `verboseTelemetry`.
+
+interface LogOptions {
+  readonly nowMs: () => number;
+  /** Takes one line without its line break. */
+  readonly write: (line: string) => void;
+  /** Default: without colors. */
+  readonly paint?: Paint;
+}
+
+export interface SentenceOptions extends LogOptions {
+  /** The cluster whose name is left out. Default: all. */
+  readonly own?: string;
+}
+
+/** What a loop reported last. */
+interface Reported {
+  readonly sentences: string;
+  /** More than a warning. */
+  readonly isTrouble: boolean;
+}
+
+interface Sentence {
+  readonly text: string;
+  /** Its end is reported. */
+  readonly isTrouble?: boolean;
+  readonly style?: Parameters<Paint>[0];
+}
+
+/** Wide enough for the longest id of a loop. */
+const LOOP_WIDTH = 18;
+
+/** The lists that are not printed as `name: entry`. */
+const SENTENCES: Readonly<Record<string, (entry: string) => Sentence>> = {
+  changes: (entry) => ({ text: entry }),
+  wouldWrite: (entry) => ({ text: `would ${entry}`, style: 'cyan' }),
+  findings: (entry) => ({ text: `found ${entry}`, style: 'yellow', isTrouble: true }),
+  // The name of another cluster stands before the sentence.
+  fullest: (entry) => ({
+    text: `a range fills up: ${entry.slice(entry.lastIndexOf(': ') + 2)}`,
+    style: 'yellow',
+    isTrouble: true,
+  }),
+  errors: (entry) => ({ text: `failed: ${entry}`, style: 'red' }),
+  eventErrors: (entry) => ({ text: `could not write an event: ${entry}`, style: 'yellow', isTrouble: true }),
+};
+
+/** Returns a line with the time of day, its source and a text. */
+export function logLine(nowMs: number, source: string, text: string): string {
+  return `${timeOf(nowMs)}  ${source.padEnd(LOOP_WIDTH)}  ${text}`;
+}
+
+/**
+ * Logs a sentence for each change, finding and failure. It repeats no sentence of the pass before: lasting trouble is cut
+ * short, and its end is reported.
+ */
+export function sentenceTelemetry({ nowMs, own, write, paint = noColors }: SentenceOptions): TelemetryFactory {
+  /** By loop, and by the prefix of the cluster. */
+  const reported = new Map<string, Map<string, Reported>>();
+  return ({ loop }) => {
+    const lastOf = reported.get(loop) ?? new Map<string, Reported>();
+    reported.set(loop, lastOf);
+    let hasReported = false;
+    const print = ({ text, style }: Sentence, prefix = '') => {
+      const line = prefix + text;
+      write(logLine(nowMs(), loop, style === undefined ? line : paint(style, line)));
+    };
+    const report = (level: Level, sentences: readonly Sentence[], prefix: string) => {
+      const all = sentences.map(({ text }) => text).join('\n');
+      const isRepeated = lastOf.get(prefix)?.sentences === all;
+      if (!isRepeated) for (const sentence of sentences) print(sentence, prefix);
+      // An observing pass finds the same to write each time: only trouble that lasts is worth a line.
+      else if (level !== 'info') print({ text: 'unchanged', style: 'dim' }, prefix);
+      const isTrouble = level === 'error' || sentences.some((sentence) => sentence.isTrouble === true);
+      lastOf.set(prefix, { sentences: all, isTrouble });
+      hasReported = true;
+    };
+    const reportEnd = ({ passes, failed }: Fields) => {
+      if (hasReported || passes === 0 || failed !== 0) return;
+      if ([...lastOf.values()].some(({ isTrouble }) => isTrouble)) print({ text: 'resolved', style: 'green' });
+      lastOf.clear();
+    };
+    return withoutMetrics((level, message, fields = {}) => {
+      const sentences = sentencesOf(level, message, fields);
+      const { cluster } = fields;
+      const isOther = own !== undefined && typeof cluster === 'string' && cluster !== own;
+      if (sentences.length > 0) report(level, sentences, isOther ? `${cluster}: ` : '');
+      else if (message === 'invocation ended') reportEnd(fields);
+    });
+  };
+}
+
+const STYLES = { debug: 'dim', info: undefined, warn: 'yellow', error: 'red' } as const satisfies Record<
+  Level,
+  Sentence['style']
+>;
+
+/** Logs everything: time, cluster, loop, message, `key=value`; each entry of a list on a line of its own. */
+export function verboseTelemetry({ loop, nowMs, write, paint = noColors }: InvocationLabels & LogOptions): Telemetry {
+  return withoutMetrics((level, message, { cluster, ...others } = {}) => {
+    const styled = (text: string) => (STYLES[level] === undefined ? text : paint(STYLES[level], text));
+    const fields = Object.entries(others);
+    const words = fields.flatMap(([key, value]) => wordsOf(key, value));
+    write([timeOf(nowMs()), quoted(cluster ?? '-'), loop, styled(message), ...words].join(' '));
+    for (const [key, value] of fields) for (const entry of listIn(value)) write(styled(`         ${key}: ${entry}`));
+  });
+}
+
+/** Logs warnings and errors, for a command that runs a pass. */
+export function warningTelemetry(write: (line: string) => void): TelemetryFactory {
+  return ({ loop }) =>
+    withoutMetrics((level, message, { cluster, errors, ...fields } = {}) => {
+      if (level !== 'warn' && level !== 'error') return;
+      const source = typeof cluster === 'string' ? `${cluster} ${loop}` : loop;
+      const sentences = [...listIn(errors), ...Object.values(fields).flatMap(listIn)];
+      for (const text of sentences.length > 0 ? sentences : [message]) write(`${source}: ${text}`);
+    });
+}
+
+function withoutMetrics(log: Telemetry['log']): Telemetry {
+  return { log, count: () => {}, sample: () => {}, flush: () => {} };
+}
+
+function timeOf(nowMs: number): string {
+  return new Date(nowMs).toISOString().slice(11, 19);
+}
+
+function sentencesOf(level: Level, message: string, fields: Fields): Sentence[] {
+  if (level === 'debug') return [];
+  const entries = Object.entries({ ...fields, findings: findingsBesideErrors(fields) });
+  const sentences = entries.flatMap(([name, value]) => listIn(value).map((entry) => sentenceOf(name, entry)));
+  if (sentences.length > 0 || level === 'info') return sentences;
+  return [{ text: message, style: level === 'error' ? 'red' : 'yellow' }];
+}
+
+function sentenceOf(name: string, entry: string): Sentence {
+  return SENTENCES[name]?.(entry) ?? { text: `${name}: ${entry}` };
+}
+
+/** A finding by which a pass failed is logged once, as its error. */
+function findingsBesideErrors({ findings, errors }: Fields): readonly string[] {
+  const failures = listIn(errors);
+  return listIn(findings).filter((finding) => {
+    const message = finding.slice(finding.indexOf(': '));
+    return !failures.some((failure) => failure.endsWith(message));
+  });
+}
+
+function isList(value: FieldValue): value is readonly string[] {
+  return Array.isArray(value);
+}
+
+function listIn(value: FieldValue): readonly string[] {
+  return isList(value) ? value : [];
+}
+
+function wordsOf(key: string, value: FieldValue): string[] {
+  if (value === undefined || isList(value)) return [];
+  if (typeof value === 'object') return Object.entries(value).flatMap(([name, count]) => wordsOf(name, count));
+  return [`${key}=${quoted(value)}`];
+}
+
+function quoted(value: FieldValue): string {
+  const text = String(value);
+  return /[\s"=]/.test(text) ? JSON.stringify(text) : text;
+}
