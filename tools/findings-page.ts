@@ -12,13 +12,12 @@ Reference; \`kbctl explain <word>\` prints the same. To start from a finding, se
 `;
 
 const KINDS = [
-  { kind: 'finding', title: 'Findings', about: 'What a pass found wrong.' },
-  { kind: 'state', title: 'States', about: 'Of a cluster, a loop, a range or an API server.' },
+  { kind: 'finding', title: 'Findings', about: 'Results of a pass.' },
+  { kind: 'state', title: 'States', about: 'Of clusters, loops, ranges, API servers.' },
   {
     kind: 'error code',
     title: 'Error codes',
-    about:
-      'Why a pass failed or a request was refused. `Full`, `Unknown`, `CorruptSnapshot` and `NoLiveLease` are explained as findings.',
+    about: 'For `Full`, `Unknown`, `CorruptSnapshot` and `NoLiveLease`, see the findings.',
   },
 ] as const;
 

@@ -300,7 +300,7 @@ const OF_THE_LOOPS = {
   },
   BadEvent: {
     title: 'A function got a payload that is not valid',
-    what: 'Nothing was done. The error shows what it expects.',
+    what: 'The error shows what it expects.',
     causes: [],
     resolution: [step('Correct the payload.')],
     ...ACTION_REQUIRED,
@@ -308,7 +308,7 @@ const OF_THE_LOOPS = {
   },
   BadEnvironment: {
     title: 'An environment variable of a function is missing or wrong',
-    what: 'Nothing was done. `serverless.yml` sets all of them.',
+    what: '`serverless.yml` sets all of them.',
     causes: [],
     resolution: [REDEPLOY],
     ...ACTION_REQUIRED,

@@ -1,12 +1,7 @@
 import type { FindingType } from '../cluster/finding.ts';
 import { APPLY_SPEC, DOCTOR, type Entry, HOLDS, LEASES, REBUILD, RUNS, step } from './explanation.ts';
 
-const RECREATE = step(
-  'Recreate the other: remove `clusterIP`, `clusterIPs` and each `nodePort` from the file.',
-  'kubectl -n <namespace> get service <name> -o yaml > service.yaml',
-  'kubectl replace --force -f service.yaml',
-);
-const RECREATE_LIKE_DUPLICATE = step('Otherwise recreate the Service, as for `duplicate`.');
+const RECREATE = step('Otherwise recreate the Service, as for `duplicate`.');
 const RANGES = step('Compare the ranges.', 'kbctl get ranges <cluster>');
 const WIDEN = step('Widen the range in the API servers, then in the spec.');
 
@@ -28,11 +23,12 @@ const OF_RANGES = {
     resolution: [
       step('See which Service the API servers recorded last (`parentRef`).', 'kubectl get ipaddress <item> -o yaml'),
       step('Keep the Service whose clients need the address, usually the older, even if `parentRef` differs.'),
-      RECREATE,
       step(
-        'Deleting either Service deletes the IPAddress. Change the remaining one, which records it again.',
-        'kubectl -n <namespace> annotate service <remaining> recorded-again=true',
+        'Delete the other, and change the remaining one: either deletion deletes the IPAddress, and a change restores it.',
+        'kubectl -n <namespace> get service <name> -o yaml > service.yaml',
+        'kubectl -n <namespace> delete service <name> && kubectl -n <namespace> annotate service <remaining> recorded-again=true',
       ),
+      step('Create it again, without `clusterIP`, `clusterIPs` and `nodePort`.', 'kubectl create -f service.yaml'),
     ],
     task: 'address-conflict',
     reasons: ['ClusterIPAlreadyAllocated', 'PortAlreadyAllocated'],
@@ -50,7 +46,7 @@ const OF_RANGES = {
     resolution: [
       step('Compare the ranges.', 'kbctl get ranges <cluster>', 'kubectl get servicecidrs'),
       step('If the spec is wrong, correct it and apply it.'),
-      RECREATE_LIKE_DUPLICATE,
+      RECREATE,
     ],
     reasons: ['ClusterIPOutOfRange', 'PortOutOfRange'],
     ...ACTION_REQUIRED,
@@ -64,10 +60,7 @@ const OF_RANGES = {
       'The cluster was dual-stack when the Service was created.',
       'The Service was written to etcd directly, or in an old notation.',
     ],
-    resolution: [
-      step('If the cluster is dual-stack, set both ranges in the spec and apply it.'),
-      RECREATE_LIKE_DUPLICATE,
-    ],
+    resolution: [step('If the cluster is dual-stack, set both ranges in the spec and apply it.'), RECREATE],
     reasons: ['ClusterIPNotValid'],
     ...ACTION_REQUIRED,
     hint: 'set the range of its family in the spec if the cluster is dual-stack; otherwise recreate <namespace>/<name> without clusterIP',
@@ -86,7 +79,7 @@ const OF_RANGES = {
         'If the Service may keep it, label it: the next pass ends the hold. Do not release it.',
         'kubectl -n <namespace> label service <name> kube-bootstrap-controller/hold-owner=<owner>',
       ),
-      RECREATE_LIKE_DUPLICATE,
+      RECREATE,
     ],
     ...ACTION_REQUIRED,
     hint: 'kbctl show <kind> <cluster> <item> shows the owner; set it as label kube-bootstrap-controller/hold-owner of <namespace>/<name>, or recreate the Service without <field>',

@@ -21,7 +21,8 @@ export const STORIES: Readonly<Record<string, Story>> = {
         nothing,
       'kubectl get ipaddress 10.0.0.77 -o yaml': nothing,
       'kubectl -n shop get service web-copy -o yaml > service.yaml': nothing,
-      'kubectl -n shop delete service web-copy': ({ call }) => call('DELETE', `${SHOP}/web-copy`),
+      'kubectl -n shop delete service web-copy && kubectl -n shop annotate service web recorded-again=true --overwrite':
+        ({ call }) => call('DELETE', `${SHOP}/web-copy`),
       'kubectl create -f service.yaml': ({ call }) =>
         call('POST', SHOP, { metadata: { name: 'web-copy' }, spec: { ports: [{ port: 80 }] } }),
     },
@@ -48,14 +49,10 @@ export const STORIES: Readonly<Record<string, Story>> = {
       await world.tick();
     },
     elsewhere: {
-      'kubectl get servicecidrs': nothing,
       '--service-cluster-ip-range=10.0.0.0/22': nothing,
       'vi prod-eu-1.yml': ({ writeSpec }) => writeSpec({ serviceClusterIPRange: '10.0.0.0/22' }),
       'kbctl cluster apply -f prod-eu-1.yml && kbctl run-once cluster-ip-repair prod-eu-1 && kbctl run-once node-port-repair prod-eu-1':
         nothing,
-      'kubectl -n shop create service clusterip probe --tcp=80': ({ restoreService }) =>
-        restoreService('probe', '10.0.2.14'),
-      'kubectl -n shop delete service probe': ({ call }) => call('DELETE', `${SHOP}/probe`),
     },
   },
 
