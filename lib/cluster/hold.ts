@@ -39,7 +39,7 @@ export function isOver(hold: HoldTerms, nowMs: number): boolean {
  * Clocks of functions and of owners differ by up to two seconds: a pass frees what was held only this much after the end
  * of its hold. Only the end of a hold that a pass finds is late by it: nothing is taken up after `untilMs`.
  */
-export const HOLD_END_MARGIN_MS = 5_000;
+const HOLD_END_MARGIN_MS = 5_000;
 
 /** Whether a hold is over by every clock. */
 export function isSurelyOver(hold: HoldTerms, nowMs: number): boolean {

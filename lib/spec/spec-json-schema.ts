@@ -3,7 +3,7 @@ import { LEASE_INTERVALS, SCHEDULE_SECONDS } from '../cluster/cluster-spec.ts';
 import { SPEC_DEFAULTS, specShape } from './spec-shape.ts';
 
 /** What editors show of one field: its words, and the keywords of JSON Schema that the shape does not have. */
-export interface SpecField {
+interface SpecField {
   readonly description: string;
   readonly [keyword: string]: unknown;
 }
@@ -26,7 +26,7 @@ function interval(seconds: number, what: string): SpecField {
  * By its path, each field of the cluster spec (docs/cluster-spec.md). Nothing that is deployed imports it: the rules
  * themselves are in this folder's `...-rules.ts`, and what a rule says of two fields at once is said here in words.
  */
-export const SPEC_FIELDS: Readonly<Record<string, SpecField>> = {
+const SPEC_FIELDS: Readonly<Record<string, SpecField>> = {
   name: {
     description:
       'Key of everything that is kept about the cluster: a-z, 0-9 and hyphens, 1 to 63 of them. Another name is another cluster.',

@@ -29,7 +29,7 @@ export type PackagedOutcome =
  * By then a deployment is over, and no function of the version before it is still invoked: whoever is has what is
  * deployed.
  */
-export const SETTLED_MS = 3 * 60_000;
+const SETTLED_MS = 3 * 60_000;
 
 /**
  * Makes the registration what the package's `cluster.yml` says, in a new generation if it is another spec. The process

@@ -1,7 +1,7 @@
 import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 
 /** When a reply of the table was written by its own clock, and the time of this host around that. */
-export interface DatedReply {
+interface DatedReply {
   /** Whole seconds: it was written in the second that begins here. */
   readonly dateMs: number;
   readonly sentAtMs: number;
@@ -44,7 +44,7 @@ export function serverClock(client: DynamoDBClient, nowMs: () => number): Server
  * The smallest correction that all replies allow; where no correction does, because a clock was set meanwhile, that the
  * last one allows.
  */
-export function correctionBy(replies: readonly DatedReply[]): number {
+function correctionBy(replies: readonly DatedReply[]): number {
   const least = Math.max(...replies.map(leastAheadMs));
   const most = Math.min(...replies.map(mostAheadMs));
   if (least > most) return correctionBy(replies.slice(-1));

@@ -2,10 +2,10 @@ import { describe, expect, test } from '@jest/globals';
 import type { Answer } from '../../lib/allocate/answer.ts';
 import type { AllocateRequest } from '../../lib/allocate/request.ts';
 import { fromBits } from '../../lib/allocator/snapshot-bytes.ts';
-import { HOLD_END_MARGIN_MS } from '../../lib/cluster/hold.ts';
 import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
 import { TableError } from '../../lib/table/errors.ts';
 import { type AllocateWorld, anAllocateWorld } from '../support/allocate-world.ts';
+import { HOLD_END_MARGIN_MS } from '../support/ranges.ts';
 import { ENDS, type End, type Faulty, faulty } from './faulty-table.ts';
 import { repairPass } from './repair-after.ts';
 

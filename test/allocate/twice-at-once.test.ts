@@ -3,11 +3,11 @@ import fc from 'fast-check';
 import type { Answer } from '../../lib/allocate/answer.ts';
 import type { AllocateRequest } from '../../lib/allocate/request.ts';
 import { fromBits } from '../../lib/allocator/snapshot-bytes.ts';
-import { HOLD_END_MARGIN_MS } from '../../lib/cluster/hold.ts';
 import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
 import { Cut, cutTable } from '../repair/faults.ts';
 import { type AllocateWorld, anAllocateWorld } from '../support/allocate-world.ts';
 import { runs } from '../support/properties.ts';
+import { HOLD_END_MARGIN_MS } from '../support/ranges.ts';
 import { repairPass } from './repair-after.ts';
 import { stepping } from './stepping-table.ts';
 

@@ -4,7 +4,7 @@ import { AllocatorError } from '../../lib/allocator/errors.ts';
 import { portRangeOf } from '../../lib/allocator/port-range.ts';
 import { bitsOf, fromBits, hasBit } from '../../lib/allocator/snapshot-bytes.ts';
 import type { FindingType } from '../../lib/cluster/finding.ts';
-import { HOLD_END_MARGIN_MS, type HoldTerms, holdOn, holdsByItem, isSurelyOver } from '../../lib/cluster/hold.ts';
+import { type HoldTerms, holdOn, holdsByItem, isSurelyOver } from '../../lib/cluster/hold.ts';
 import type { ServiceClaim } from '../../lib/cluster/kubernetes-objects.ts';
 import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
 import type { StoredRange } from '../../lib/cluster/stored-range.ts';
@@ -19,6 +19,7 @@ import { AT_ONCE, describeInEachTable } from '../support/each-table.ts';
 import { memoryTable } from '../support/memory-table.ts';
 import { seededPick } from '../support/picker.ts';
 import { runs } from '../support/properties.ts';
+import { HOLD_END_MARGIN_MS } from '../support/ranges.ts';
 import { countedWriteIds } from '../support/write-ids.ts';
 
 const { primary: PRIMARY, secondary: SECONDARY, nodePorts: PORTS } = RANGE_KEYS;

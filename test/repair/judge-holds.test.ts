@@ -1,10 +1,10 @@
 import { describe, expect, test } from '@jest/globals';
 import { bitsOf, fromBits } from '../../lib/allocator/snapshot-bytes.ts';
-import { HOLD_END_MARGIN_MS, type Hold, type HoldTerms } from '../../lib/cluster/hold.ts';
+import type { Hold, HoldTerms } from '../../lib/cluster/hold.ts';
 import type { ServiceClaim } from '../../lib/cluster/kubernetes-objects.ts';
 import type { StoredRange } from '../../lib/cluster/stored-range.ts';
 import { type Comparison, compareRange, sameRange, startRebuild } from '../../lib/repair/compare-range.ts';
-import { ipRange, made, portRange } from '../support/ranges.ts';
+import { HOLD_END_MARGIN_MS, ipRange, made, portRange } from '../support/ranges.ts';
 import { storedRange } from './repair-cluster.ts';
 import { service } from './services.ts';
 

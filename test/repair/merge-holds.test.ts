@@ -1,19 +1,11 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { bitsOf, fromBits, hasBit, intersect, subtract, union } from '../../lib/allocator/snapshot-bytes.ts';
-import {
-  HOLD_END_MARGIN_MS,
-  type HoldTerms,
-  holdOn,
-  holdsByItem,
-  isSurelyOver,
-  withHold,
-  withoutHolds,
-} from '../../lib/cluster/hold.ts';
+import { type HoldTerms, holdOn, holdsByItem, isSurelyOver, withHold, withoutHolds } from '../../lib/cluster/hold.ts';
 import type { StoredRange } from '../../lib/cluster/stored-range.ts';
 import { type Comparison, compareRange, startRebuild } from '../../lib/repair/compare-range.ts';
 import { mergeOntoNewest } from '../../lib/repair/merge.ts';
-import { portRange } from '../support/ranges.ts';
+import { HOLD_END_MARGIN_MS, portRange } from '../support/ranges.ts';
 import { storedRange } from './repair-cluster.ts';
 import { service } from './services.ts';
 

@@ -8,6 +8,9 @@ import { type ConfiguredRange, type RangeAllocations, rangeAllocations } from '.
 import type { Requested } from '../../lib/table/range-operations.ts';
 import { seededPick } from './picker.ts';
 
+/** A pass frees what was held only this long after the end of its hold: clocks differ. */
+export const HOLD_END_MARGIN_MS = 5_000;
+
 /** An empty range; throws on a text that does not parse. */
 export function ipRange(cidr: string, seed = 1): RangeAllocator<string> {
   return made(ipRangeOf(cidr, seededPick(seed)));
