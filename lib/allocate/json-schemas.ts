@@ -1,4 +1,5 @@
 import * as z from 'zod/mini';
+import { isRecord } from '../cluster/values.ts';
 import { answerShape } from './answer.ts';
 import { MOST_ITEMS, requestShape } from './request.ts';
 
@@ -112,7 +113,5 @@ function changed(schema: JsonSchema, name: string, change: (part: JsonSchema) =>
 }
 
 function mapping(value: unknown): JsonSchema | undefined {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-    ? Object.fromEntries(Object.entries(value))
-    : undefined;
+  return isRecord(value) ? value : undefined;
 }

@@ -1,3 +1,10 @@
+/** The fields of a JSON object. */
+export type JsonRecord = Readonly<Record<string, unknown>>;
+
+export function isRecord(value: unknown): value is JsonRecord {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
 const LONGEST_TEXT = 300;
 
 /**

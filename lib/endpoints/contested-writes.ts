@@ -1,4 +1,5 @@
 import type { KubernetesObject } from '../cluster/kubernetes-objects.ts';
+import { isRecord } from '../cluster/values.ts';
 
 /** How we last put right what somebody else had changed, so that the next passes see whether it was put back. */
 export interface OwnWrite {
@@ -146,8 +147,4 @@ function isOwnWrite(value: unknown): value is OwnWrite {
 function isContest(value: unknown): value is Contest {
   if (!isRecord(value)) return false;
   return [value['lastSeenMs'], value['nextWriteMs'], value['delayMs']].every((field) => typeof field === 'number');
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -1,4 +1,5 @@
 import type { Json, KubernetesObject } from '../cluster/kubernetes-objects.ts';
+import { isRecord } from '../cluster/values.ts';
 
 /** The Service that every cluster has, and the name of its Endpoints and of its EndpointSlice. */
 export const KUBERNETES_SERVICE = { namespace: 'default', name: 'kubernetes' } as const;
@@ -120,8 +121,4 @@ export function sameJson(one: unknown, other: unknown): boolean {
 function isNothing(value: unknown): boolean {
   if (value === undefined || value === null) return true;
   return typeof value === 'object' && Object.keys(value).length === 0;
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

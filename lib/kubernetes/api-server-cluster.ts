@@ -1,5 +1,5 @@
 import type { Json, KubernetesObject, ServiceClaim } from '../cluster/kubernetes-objects.ts';
-import { boundedText } from '../cluster/values.ts';
+import { boundedText, isRecord } from '../cluster/values.ts';
 import { type Answer, type ApiCall, apiCalls, type CallOptions } from './api-calls.ts';
 import {
   type ClusterPort,
@@ -18,7 +18,6 @@ import {
 import {
   type CallSite,
   isNotServed,
-  isRecord,
   jsonOf,
   listIn,
   malformed,

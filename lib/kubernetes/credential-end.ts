@@ -1,6 +1,6 @@
 import { X509Certificate } from 'node:crypto';
+import { isRecord } from '../cluster/values.ts';
 import type { ApiServerAccess } from './kubeconfig.ts';
-import { isRecord } from './replies.ts';
 
 /** When a credential ends. It is never told itself. */
 export interface CredentialEnd {

@@ -1,5 +1,6 @@
+import { isRecord } from '../cluster/values.ts';
 import { apiCalls, type CallOptions } from './api-calls.ts';
-import { isRecord, jsonOf, malformed, recordAt, refused, textAt } from './replies.ts';
+import { jsonOf, malformed, recordAt, refused, textAt } from './replies.ts';
 
 /** One thing that somebody may or may not do, as in a rule of a Role. */
 export interface Permission {

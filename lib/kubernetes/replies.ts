@@ -1,5 +1,5 @@
 import type { KubernetesObject } from '../cluster/kubernetes-objects.ts';
-import { boundedText } from '../cluster/values.ts';
+import { boundedText, isRecord, type JsonRecord } from '../cluster/values.ts';
 import { ClusterError, type Kind, type ObjectRef, RESOURCES, type UpdateResult } from './cluster-port.ts';
 import { readStatus } from './protobuf.ts';
 import { OverBound, parseBoundedJson } from './reply-bounds.ts';
@@ -14,12 +14,6 @@ export interface ApiStatus {
   readonly detailsKind: string;
   readonly causes: readonly string[];
   readonly retryAfterSeconds: number;
-}
-
-export type JsonRecord = Readonly<Record<string, unknown>>;
-
-export function isRecord(value: unknown): value is JsonRecord {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 export function textAt(record: JsonRecord, field: string): string {

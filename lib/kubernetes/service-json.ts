@@ -1,6 +1,6 @@
 import { HOLD_OWNER_LABEL } from '../cluster/hold.ts';
 import type { ServiceClaim } from '../cluster/kubernetes-objects.ts';
-import { isRecord, type JsonRecord } from './replies.ts';
+import { isRecord, type JsonRecord } from '../cluster/values.ts';
 import { BACKSLASH, closes, LARGEST_OBJECT_BYTES, OverBound, opens, parseBoundedJson, QUOTE } from './reply-bounds.ts';
 import {
   type ListMeta,

@@ -1,5 +1,6 @@
 import { type Address, canonicalAddress, parseAddress } from '../allocator/ip-address.ts';
 import { isLinkLocal, isLinkLocalMulticast, isLoopback, isMulticast, isUnspecified } from '../allocator/network.ts';
+import { isRecord } from '../cluster/values.ts';
 import type { AddressChoice } from './host-address.ts';
 import { isHostName } from './names.ts';
 import { readServiceRanges } from './network-rules.ts';
@@ -20,7 +21,7 @@ const NOT_HERE = "an address may be auto only in code that runs on the API serve
 
 /** Puts the chosen address where the spec says `auto`; what could not be replaced is for the rules to refuse. */
 export function withAutoAddress(value: unknown, { autoAddress }: SpecOptions): { value: unknown; refusal: string } {
-  const servers = isMapping(value) && Array.isArray(value['apiServers']) ? value['apiServers'] : [];
+  const servers = isRecord(value) && Array.isArray(value['apiServers']) ? value['apiServers'] : [];
   if (autoAddress === undefined || !servers.some(saysAuto)) return { value, refusal: NOT_HERE };
 
   const choice = autoAddress();
@@ -30,11 +31,7 @@ export function withAutoAddress(value: unknown, { autoAddress }: SpecOptions): {
 }
 
 function saysAuto(server: unknown): server is { readonly address: string } {
-  return isMapping(server) && server['address'] === AUTO;
-}
-
-function isMapping(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null;
+  return isRecord(server) && server['address'] === AUTO;
 }
 
 /** `autoRefusal`: why an address that is still `auto` may not be. */

@@ -1,5 +1,6 @@
 import * as z from 'zod/mini';
 import { LEASE_INTERVALS, SCHEDULE_SECONDS } from '../cluster/cluster-spec.ts';
+import { isRecord } from '../cluster/values.ts';
 import { SPEC_DEFAULTS, specShape } from './spec-shape.ts';
 
 /** What editors show of one field: its words, and the keywords of JSON Schema that the shape does not have. */
@@ -285,7 +286,5 @@ function listed(value: unknown): readonly unknown[] {
 }
 
 function mapping(value: unknown): JsonSchema | undefined {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-    ? Object.fromEntries(Object.entries(value))
-    : undefined;
+  return isRecord(value) ? value : undefined;
 }

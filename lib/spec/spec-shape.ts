@@ -1,6 +1,6 @@
 import * as z from 'zod/mini';
 import { SCHEDULE_SECONDS } from '../cluster/cluster-spec.ts';
-import { nearestName } from '../cluster/values.ts';
+import { isRecord, type JsonRecord, nearestName } from '../cluster/values.ts';
 import { fault, type SpecFault, type SpecPath } from './spec-fault.ts';
 
 /** What a spec that says no more than it must is given: the original's defaults, and our own for what it has not. */
@@ -117,7 +117,6 @@ export interface ShapeCheck {
 }
 
 type Issue = z.core.$ZodIssue;
-type Mapping = Readonly<Record<string, unknown>>;
 
 /** Fills in the defaults, and finds all that has the wrong type, is missing, or is not a field. */
 export function checkShape(value: unknown): ShapeCheck {
@@ -134,12 +133,12 @@ export function checkShape(value: unknown): ShapeCheck {
   };
 }
 
-function withDefaults(value: unknown, defaults: Mapping): unknown {
-  if (!isMapping(value)) return value;
+function withDefaults(value: unknown, defaults: JsonRecord): unknown {
+  if (!isRecord(value)) return value;
   const filled: Record<string, unknown> = { ...defaults, ...value };
   for (const [field, standard] of Object.entries(defaults)) {
     if (filled[field] === undefined) filled[field] = standard;
-    else if (isMapping(standard)) filled[field] = withDefaults(filled[field], standard);
+    else if (isRecord(standard)) filled[field] = withDefaults(filled[field], standard);
   }
   return filled;
 }
@@ -153,7 +152,7 @@ function without(value: unknown, path: SpecPath): unknown {
   const [step, ...rest] = path;
   if (step === undefined || value === undefined) return undefined;
   if (Array.isArray(value)) return value.map((item, index) => (index === step ? without(item, rest) : item));
-  return isMapping(value) ? { ...value, [step]: without(value[step], rest) } : undefined;
+  return isRecord(value) ? { ...value, [step]: without(value[step], rest) } : undefined;
 }
 
 function faultsOf(issue: Issue, root: unknown): SpecFault[] {
@@ -218,10 +217,6 @@ function pathOf({ path }: Issue): SpecPath {
 function valueAt(root: unknown, path: SpecPath): unknown {
   return path.reduce<unknown>((value, step) => {
     if (Array.isArray(value)) return value[Number(step)];
-    return isMapping(value) ? value[step] : undefined;
+    return isRecord(value) ? value[step] : undefined;
   }, root);
-}
-
-function isMapping(value: unknown): value is Mapping {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

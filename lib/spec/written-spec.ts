@@ -1,4 +1,5 @@
 import type { ApiServerSpec, ClusterSpec } from '../cluster/cluster-spec.ts';
+import { isRecord } from '../cluster/values.ts';
 import { SPEC_DEFAULTS } from './spec-shape.ts';
 
 /**
@@ -27,7 +28,7 @@ function differing(value: object, defaults: object): object {
   const known = new Map<string, unknown>(Object.entries(defaults));
   const fields = Object.entries(value).flatMap(([field, own]): [string, unknown][] => {
     const usual = known.get(field);
-    if (!isMapping(own) || !isMapping(usual)) return same(own, usual) ? [] : [[field, own]];
+    if (!isRecord(own) || !isRecord(usual)) return same(own, usual) ? [] : [[field, own]];
     const left = differing(own, usual);
     return Object.keys(left).length === 0 ? [] : [[field, left]];
   });
@@ -38,10 +39,6 @@ function differing(value: object, defaults: object): object {
 function same(one: unknown, other: unknown): boolean {
   if (!Array.isArray(one) || !Array.isArray(other)) return one === other;
   return one.length === other.length && one.every((item, index) => item === other[index]);
-}
-
-function isMapping(value: unknown): value is object {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /** Data that reads as JSON. */
