@@ -2,12 +2,14 @@ import { randomUUID } from 'node:crypto';
 import { type ClusterSpec, type Loop, SCHEDULE_SECONDS } from '../lib/cluster/cluster-spec.ts';
 import { LOOP_HANDLERS } from '../lib/dispatch/loop-handlers.ts';
 import type { Environment } from '../lib/runtime/environment.ts';
+import { readCluster } from '../lib/table/clusters.ts';
+import { StartError } from './start-options.ts';
 
 /** One handler and its schedule. */
 export interface Job {
   readonly id: string;
   readonly everyMs: number;
-  /** `tickMs` is the due time. A job reports its own failures; a throw ends the runner. */
+  /** `tickMs` is the due time. A job reports its own failures; a throw ends all jobs. */
   readonly invoke: (tickMs: number) => Promise<void>;
 }
 
@@ -20,19 +22,29 @@ export interface RunnerClock {
 /**
  * Invokes every job once, in the order given, and from then on each on its own schedule until the signal aborts. A job
  * never overlaps itself: ticks that pass while it runs are left out. Resolves when the last invocation has ended.
- * @param beside begins once every job has been invoked, and ends with the signal
+ * @param beside begins once every job has been invoked, and ends with the signal that it takes
  */
 export async function runOnSchedules(
   jobs: readonly Job[],
   clock: RunnerClock,
   signal: AbortSignal,
-  beside: () => Promise<void> = async () => undefined,
+  beside: (signal: AbortSignal) => Promise<void> = async () => undefined,
 ): Promise<void> {
   for (const job of jobs) {
     if (signal.aborted) return;
     await job.invoke(clock.nowMs());
   }
-  await Promise.all([...jobs.map((job) => keepInvoking(job, clock, signal)), beside()]);
+  const failed = new AbortController();
+  const either = AbortSignal.any([signal, failed.signal]);
+  const all = [...jobs.map((job) => keepInvoking(job, clock, either)), beside(either)];
+  const ends = all.map((each) =>
+    each.catch((error: unknown) => {
+      failed.abort();
+      throw error;
+    }),
+  );
+  const results = await Promise.allSettled(ends);
+  for (const result of results) if (result.status === 'rejected') throw result.reason;
 }
 
 async function keepInvoking(job: Job, clock: RunnerClock, signal: AbortSignal): Promise<void> {
@@ -52,12 +64,13 @@ export function nextTickMs(everyMs: number, nowMs: number): number {
 const INVOCATION_MS = 60_000;
 
 /**
- * The handlers of the loops, as often as their schedules have it, or the spec where that is more often.
+ * Returns the handlers of the loops, as often as their schedules have it, or the spec where that is more often. They throw
+ * a StartError once the cluster is no longer registered.
  * @param counted is told when an invocation begins, and when it ends
  */
 export function loopJobs(
   environment: Environment,
-  { intervalSeconds }: Pick<ClusterSpec, 'intervalSeconds'>,
+  { name, intervalSeconds }: Pick<ClusterSpec, 'name' | 'intervalSeconds'>,
   counted: (by: 1 | -1) => void = () => undefined,
 ): Job[] {
   const { nowMs } = environment;
@@ -75,10 +88,24 @@ export function loopJobs(
       // What fails an invocation it has told itself; the next tick tries again.
       await handler(event, context).catch(() => undefined);
       counted(-1);
+      if (await isDeleted(environment, name)) throw new StartError(3, deletedMessage(name));
     },
   }));
 }
 
 function scheduledEvent(tickMs: number): object {
   return { 'detail-type': 'Scheduled Event', time: `${new Date(tickMs).toISOString().slice(0, 19)}Z` };
+}
+
+async function isDeleted({ table }: Environment, cluster: string): Promise<boolean> {
+  try {
+    return (await readCluster(table(AbortSignal.timeout(INVOCATION_MS)), cluster)) === undefined;
+  } catch {
+    // The passes report what is wrong with the table.
+    return false;
+  }
+}
+
+function deletedMessage(cluster: string): string {
+  return `${cluster} is no longer registered: its loops have ended. Start again to register it again.`;
 }

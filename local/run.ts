@@ -66,7 +66,7 @@ async function runLoops(
     try {
       for (const line of announcement(spec, announced)) hooks.write(line);
       const toDo = loopJobs(environment, spec, toldAtEnd(ended, hooks.write));
-      const story = demo && (() => playStory(STORY, stage(demo, hooks), ended));
+      const story = demo && ((signal: AbortSignal) => playStory(STORY, stage(demo, hooks), signal));
       await runOnSchedules(toDo, realClock, ended, story);
     } finally {
       callOff();

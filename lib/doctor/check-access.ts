@@ -1,4 +1,5 @@
 import { parseAddress } from '../allocator/ip-address.ts';
+import { isLoopback } from '../allocator/network.ts';
 import { type ProbedAddress, probeAddresses, resolveAddresses } from '../api-servers/probe-addresses.ts';
 import type { ClusterSpec, Mode } from '../cluster/cluster-spec.ts';
 import type { Lease } from '../cluster/lease.ts';
@@ -62,10 +63,16 @@ const APPLY = 'kubectl apply -f deploy/rbac.yaml, and use a token of its service
 /** Whoever may do this can redirect any Service of the cluster. */
 const TOO_MUCH: Permission = { verb: 'update', group: '', resource: 'endpoints', namespace: 'kube-system' };
 
-/** Every verb that the loops need, and one that they must not have. */
-export async function checkRights(review: SelfReview, mode: Mode): Promise<readonly DoctorLine[]> {
+/** Every verb that the loops need, and one that they must not have, unless the API server is on this machine. */
+export async function checkRights(review: SelfReview, mode: Mode, server: string): Promise<readonly DoctorLine[]> {
   const needed = PERMISSION_GROUPS.map((group) => checkGroup(group, review, mode));
-  return [...(await Promise.all(needed)), ...(await lookBeyond(review))];
+  return [...(await Promise.all(needed)), ...(isOnThisMachine(server) ? [] : await lookBeyond(review))];
+}
+
+/** Whether the host of a URL is a loopback address: a cluster for trials, of the user who runs the command. */
+export function isOnThisMachine(url: string): boolean {
+  const address = parseAddress(new URL(url).hostname.replace(/^\[|\]$/g, ''));
+  return address !== undefined && isLoopback(address);
 }
 
 async function checkGroup(group: PermissionGroup, review: SelfReview, mode: Mode): Promise<DoctorLine> {

@@ -81,7 +81,7 @@ export async function checkCluster(cluster: ListedCluster, context: CheckContext
     const reached = [...known, ...kubeconfig, ...name, ...server, ...probes];
     if (server.some(({ level }) => level === 'fail')) return reached;
     const inside = await Promise.all([
-      check('rights', () => checkRights(review, spec.mode)),
+      check('rights', () => checkRights(review, spec.mode, access.server)),
       check('service', () => checkService(spec, kubernetes)),
       check('owner', () => checkOwners(spec, kubernetes, nowMs)),
     ]);

@@ -4,6 +4,7 @@ import type { ClusterSpec } from '../cluster/cluster-spec.ts';
 import { SERVICE_CIDR_REF, SERVICE_REF, type ServiceCidrObject, type ServiceObject } from '../endpoints/objects.ts';
 import type { ClusterPort } from '../kubernetes/cluster-port.ts';
 import { otherOwner, type RegisteredCluster } from '../table/clusters.ts';
+import { isOnThisMachine } from './check-access.ts';
 import { type DoctorLine, fail, ok, warn } from './line.ts';
 
 /** What a valid spec can still mean otherwise than its writer. */
@@ -32,7 +33,9 @@ export function checkSpec(cluster: RegisteredCluster, stack: string | undefined,
     const message = `its passes are paused until ${until} by ${paused.by}: ${paused.reason}`;
     lines.push(warn('spec', message, `Wait, or end it: kbctl resume ${spec.name}`));
   }
-  const alone = apiServers.length === 1 && apiServers.every((server) => server.kind === 'server');
+  const alone =
+    apiServers.length === 1 &&
+    apiServers.every(({ kind, probe }) => kind === 'server' && !(probe.url && isOnThisMachine(probe.url)));
   if (alone && endpoints.reconciler !== 'none') {
     const fix = 'List the other API servers too; if there is but one, all is well';
     lines.push(warn('spec', 'there is one API server: deregister refuses the last one', fix));

@@ -138,7 +138,7 @@ describe('under deploy/rbac.yaml and a token of its service account', () => {
       deadline: AbortSignal.timeout(30_000),
       userAgent: 'doctor',
     });
-    const lines = await checkRights(review, 'enforce');
+    const lines = await checkRights(review, 'enforce', 'https://10.20.0.1:6443');
     const [token] = await credentialEnds(access);
     await connections.close();
 

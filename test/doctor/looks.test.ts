@@ -25,6 +25,8 @@ import { memoryTable } from '../support/memory-table.ts';
 import { aRunRecord } from '../support/run-records.ts';
 import { countedWriteIds } from '../support/write-ids.ts';
 
+const SERVER = 'https://10.20.0.1:6443';
+
 const NOW_MS = Date.parse('2026-01-01T12:00:00Z');
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
@@ -178,7 +180,7 @@ describe('the rights', () => {
   const justEnough = ({ namespace }: Permission) => namespace !== 'kube-system';
 
   test('are all there, and not too many', async () => {
-    const lines = await checkRights(reviewing(justEnough), 'enforce');
+    const lines = await checkRights(reviewing(justEnough), 'enforce', SERVER);
     expect(lines.every(({ level }) => level === 'ok')).toBe(true);
     expect(lines.map(({ message }) => message)).toContain(
       'its endpoints: may create, get, update endpoints in default',
@@ -192,7 +194,7 @@ describe('the rights', () => {
   ] as const)('one to $verb that is missing, in $mode, is a line of level $level', async ({ mode, verb, level }) => {
     const missing = (permission: Permission) =>
       justEnough(permission) && !(permission.verb === verb && permission.resource === 'endpoints');
-    const lines = await checkRights(reviewing(missing), mode);
+    const lines = await checkRights(reviewing(missing), mode, SERVER);
     expect(lines.filter((line) => line.level !== 'ok')).toEqual([
       expect.objectContaining({
         level,
@@ -206,8 +208,18 @@ describe('the rights', () => {
     const lines = await checkRights(
       reviewing(() => true),
       'enforce',
+      SERVER,
     );
     expect(lines.at(-1)).toMatchObject({ level: 'warn', message: expect.stringContaining('redirects any Service') });
+  });
+
+  test('of an administrator on an API server of this machine are not too many', async () => {
+    const lines = await checkRights(
+      reviewing(() => true),
+      'enforce',
+      'https://127.0.0.1:6443',
+    );
+    expect(lines.filter(({ level }) => level !== 'ok')).toEqual([]);
   });
 
   test('a permission reads as a sentence', () => {
@@ -263,6 +275,12 @@ describe('who else writes', () => {
 
 describe('the spec', () => {
   const registered = { spec: aClusterSpec({ mode: 'observe' }), generation: 1, rangesGeneration: 1 };
+
+  test('of a single API server on this machine is no matter', () => {
+    const probe = { url: 'https://127.0.0.1:6443/readyz', path: '/readyz', authenticate: false };
+    const spec = aClusterSpec({ mode: 'enforce', apiServers: [{ address: '192.0.2.1', kind: 'server', probe }] });
+    expect(checkSpec({ ...registered, spec }, undefined, NOW_MS).map(({ level }) => level)).toEqual(['ok']);
+  });
 
   test('that only observes, is paused and belongs to another stack', () => {
     const paused = { untilMs: NOW_MS + HOUR, reason: 'work', by: 'me' };

@@ -1,5 +1,10 @@
+import { once } from 'node:events';
 import { describe, expect, test } from '@jest/globals';
-import { type Job, nextTickMs, type RunnerClock, runOnSchedules } from '../../local/clock-driven-runner.ts';
+import { LOOPS } from '../../lib/cluster/cluster-spec.ts';
+import { unregisterCluster } from '../../lib/table/cluster-registration.ts';
+import { type Job, loopJobs, nextTickMs, type RunnerClock, runOnSchedules } from '../../local/clock-driven-runner.ts';
+import { aClusterSpec } from '../support/a-cluster-spec.ts';
+import { aDispatchWorld } from '../support/dispatch-world.ts';
 import { jumpingClock } from './jumping-clock.ts';
 
 describe('the clock-driven runner', () => {
@@ -48,10 +53,37 @@ describe('the clock-driven runner', () => {
     expect(calls).toEqual(['a']);
   });
 
-  test('ends with the error of a job that throws', async () => {
-    const clock: RunnerClock = { nowMs: () => 0, sleepUntil: async () => undefined };
-    const broken: Job = { id: 'a', everyMs: 1, invoke: () => Promise.reject(new Error('broken')) };
+  test('ends with the error of a job that throws, and wakes the others for that', async () => {
+    const woken: boolean[] = [];
+    const clock: RunnerClock = {
+      nowMs: () => 0,
+      sleepUntil: async (untilMs, signal) => {
+        if (untilMs > 1) await once(signal, 'abort').then(() => woken.push(true));
+      },
+    };
+    let calls = 0;
+    const breaking = async () => {
+      if (++calls > 1) throw new Error('broken');
+    };
+    const jobs: Job[] = [
+      { id: 'a', everyMs: 1, invoke: breaking },
+      { id: 'b', everyMs: 10, invoke: async () => undefined },
+    ];
 
-    await expect(runOnSchedules([broken], clock, new AbortController().signal)).rejects.toThrow('broken');
+    await expect(runOnSchedules(jobs, clock, new AbortController().signal)).rejects.toThrow('broken');
+    expect(woken).toEqual([true]);
+  });
+});
+
+test.each(LOOPS)('%s ends the run once its cluster is no longer registered', async (loop) => {
+  const { environment, table, register } = aDispatchWorld();
+  const spec = aClusterSpec();
+  const job = loopJobs(environment, spec).find(({ id }) => id === loop);
+  await register(spec);
+  await job?.invoke(0);
+  await unregisterCluster(table, spec.name);
+  await expect(job?.invoke(10_000)).rejects.toMatchObject({
+    exitCode: 3,
+    message: expect.stringContaining(`${spec.name} is no longer registered`),
   });
 });

@@ -12,6 +12,7 @@ import { findRunning, readRunning } from '../../local/running.ts';
 import type { StartOptions } from '../../local/start-options.ts';
 import { askLocal } from '../support/ask-local.ts';
 import { eventually } from '../support/eventually.ts';
+import { callKbctl } from '../support/kbctl-in-process.ts';
 
 let root: string;
 let folders = 0;
@@ -86,6 +87,15 @@ describe('running the loops on an embedded cluster', () => {
 
     await end();
     expect(await readdir(data)).toEqual([]);
+  });
+
+  test('leaves the doctor without a warning', async () => {
+    data = join(root, '.kbctl', 'embedded');
+    const { end } = await begin(ALL_DONE);
+    const { ran } = await callKbctl(['doctor'], { cwd: root, env: {} });
+    expect(ran).toMatchObject({ code: 0, stdout: expect.stringContaining('api server: https://127.0.0.1') });
+    expect(ran.stdout.split('\n').filter((line) => /^[!✗]/.test(line))).toEqual([]);
+    await end();
   });
 
   test('a second time in the same folder is refused, and the first goes on', async () => {
