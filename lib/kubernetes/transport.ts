@@ -116,11 +116,11 @@ export class ApiServerConnections {
     return transportOver(agent, access);
   }
 
-  /** Lets what is under way end, then closes every connection. */
+  /** Closes every connection at once: a graceful end would wait for a handshake that never ends. */
   async close(): Promise<void> {
     const agents = [...this.#agents.values()];
     this.#agents.clear();
-    await Promise.all(agents.map((agent) => agent.close()));
+    await Promise.all(agents.map((agent) => agent.destroy()));
   }
 
   /** Forgotten, not closed: a pass may still hold it. Its idle connections end by themselves. */

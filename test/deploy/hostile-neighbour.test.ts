@@ -22,7 +22,8 @@ jest.setTimeout(300_000);
 const ADDRESS = '10.9.8.7';
 /** Of the endpoints loop, whose interval is the shortest. */
 const INTERVAL_MS = 10_000;
-const HOSTILE = 'hostile';
+/** The hostile API server, by whether its URL is `https://`. */
+const HOSTILE = { http: 'hostile', https: 'hostile-tls' } as const;
 const HEALTHY = Array.from({ length: 15 }, (_, index) => `healthy-${index}`);
 const TABLE_NAME = 'fleet';
 /** `memorySize` in serverless.yml. */
@@ -92,9 +93,12 @@ async function registerHostile(): Promise<void> {
   if (first === undefined) throw new Error('there are no attacks');
   hostile = await startHostileApiServer(first);
   stops.push(() => hostile.stop());
-  const file = join(folder, 'hostile.json');
-  await writeFile(file, kubeconfigTo(hostile.url));
-  await register(HOSTILE, file, `${hostile.url}/readyz`);
+  for (const [scheme, name] of Object.entries(HOSTILE)) {
+    const file = join(folder, `${name}.json`);
+    const url = hostile.url.replace(/^http/, scheme);
+    await writeFile(file, kubeconfigTo(url));
+    await register(name, file, `${url}/readyz`);
+  }
 }
 
 /** As serverless.yml has them built, and each in one process with the heap of its memory size. */
@@ -152,7 +156,7 @@ async function published(cluster: MisbehavingCluster): Promise<string> {
 async function tick(loop: TestedLoop): Promise<void> {
   const startedAtMs = Date.now();
   const { answer, error, peakMemoryMb } = (await functions.get(loop)?.invoke({
-    clusters: [HOSTILE, ...HEALTHY],
+    clusters: [HOSTILE[hostile.attack.tls ? 'https' : 'http'], ...HEALTHY],
     force: true,
   })) ?? { answer: 'no function' };
   expect({ answer, error }).toEqual({ answer: { passes: 16, failed: 1, skipped: 0 }, error: undefined });

@@ -7,6 +7,8 @@ export interface Attack {
   readonly wire: () => Iterable<Buffer>;
   /** It waits so long between two pieces. */
   readonly everyMs?: number;
+  /** Its URL is `https://`: what goes over the wire answers a TLS ClientHello. */
+  readonly tls?: true;
   /** How a call for an object ends, and one for the list of Services. */
   readonly ends: { readonly get: string; readonly services: string };
 }
@@ -177,6 +179,18 @@ export const ATTACKS: readonly Attack[] = [
     name: 'a byte from time to time',
     wire: () => following(head(JSON_TYPE), ...Array.from(LIST_START.padEnd(100_000))),
     everyMs: 5,
+    ends: UNAVAILABLE,
+  },
+  {
+    name: 'a body without an end in chunks of one byte',
+    wire: () => following(head(JSON_TYPE, ['transfer-encoding: chunked']), endless('1\r\n \r\n')),
+    ends: TOO_LARGE,
+  },
+  {
+    name: 'a TLS handshake that takes a byte from time to time',
+    wire: () => following('\x16\x03\x03\x40\x00', ...Array.from('\0'.repeat(100_000))),
+    everyMs: 5,
+    tls: true,
     ends: UNAVAILABLE,
   },
   { name: 'silence', wire: () => [Buffer.from('H'), Buffer.from('T')], everyMs: 3_600_000, ends: UNAVAILABLE },

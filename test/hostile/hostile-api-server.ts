@@ -5,8 +5,9 @@ import { pipeline } from 'node:stream/promises';
 import { setTimeout as timer } from 'node:timers/promises';
 import type { Attack } from './attacks.ts';
 
-/** An API server that means harm. It answers every request with its attack, probes too. */
+/** A hostile API server: it answers every request with its attack, probes too. */
 export interface HostileApiServer {
+  /** Of the attack that it has. */
   readonly url: string;
   attack: Attack;
   /** Bytes that it got rid of. */
@@ -31,7 +32,9 @@ export async function startHostileApiServer(first: Attack): Promise<HostileApiSe
   await once(server.listen(0, '127.0.0.1'), 'listening');
   const { port } = server.address() as AddressInfo;
   const hostile: HostileApiServer = {
-    url: `http://127.0.0.1:${port}`,
+    get url() {
+      return `${hostile.attack.tls ? 'https' : 'http'}://127.0.0.1:${port}`;
+    },
     attack: first,
     sent: () => sent,
     stop: async () => {
