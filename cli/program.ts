@@ -1,7 +1,7 @@
 import { Command, Option } from 'commander';
 import { VERSION } from '../lib/runtime/version.ts';
 import type { Act } from './cli.ts';
-import { allocateCommand } from './commands/allocate.ts';
+import { allocateCommand, releaseCommand } from './commands/allocate.ts';
 import { clusterCommand } from './commands/cluster.ts';
 import { completeCommand, completionCommand } from './commands/completion.ts';
 import { deregisterCommand } from './commands/deregister.ts';
@@ -14,7 +14,6 @@ import { importCommand } from './commands/import-ranges.ts';
 import { logsQueryCommand } from './commands/logs-query.ts';
 import { pageCommand } from './commands/page.ts';
 import { pauseCommand, resumeCommand } from './commands/pause.ts';
-import { releaseCommand } from './commands/release.ts';
 import { runCommand } from './commands/run.ts';
 import { runOnceCommand } from './commands/run-once.ts';
 import { showCommand } from './commands/show.ts';

@@ -7,14 +7,16 @@ import { HOLD_OWNER } from '../../lib/cluster/hold.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { readRequest } from '../../lib/table/requests.ts';
 import { checkedOwner, type HoldFor, ownerFrom, parseHoldFor, refusalOf, runRequest } from '../allocate/request.ts';
+import { confirmed } from '../change-clusters.ts';
 import type { Act, Cli, GlobalOptions } from '../cli.ts';
 import { EXIT, type ExitCode, usageError } from '../errors.ts';
-import { ITEM_NOUNS, type ItemKind, placeOf } from '../item/item-place.ts';
-import { withExamples } from '../options.ts';
+import { readClaims } from '../item/claims.ts';
+import { ITEM_NOUNS, type ItemKind, type ItemPlace, placeOf } from '../item/item-place.ts';
+import { type ConnectionOptions, withConnectionOptions, withExamples } from '../options.ts';
 import { nameOfKey, timeLeft } from '../ranges/range-words.ts';
 import { registeredCluster } from '../registered.ts';
 
-interface Options extends GlobalOptions {
+interface AllocateOptions extends GlobalOptions {
   readonly count?: number;
   readonly hold?: HoldFor;
   readonly owner?: string;
@@ -24,7 +26,14 @@ interface Options extends GlobalOptions {
   readonly dryRun?: boolean;
 }
 
-interface Asked {
+interface ReleaseOptions extends GlobalOptions, ConnectionOptions {
+  readonly owner?: string;
+  readonly dryRun?: boolean;
+  readonly yes?: boolean;
+}
+
+/** Addresses or ports of a cluster, as the command names them. */
+interface NamedItems {
   readonly kind: ItemKind;
   readonly name: string;
   readonly values: readonly string[];
@@ -33,38 +42,41 @@ interface Asked {
 /** `kbctl allocate ip|port CLUSTER [VALUE...]`. */
 export function allocateCommand(act: Act): Command {
   return new Command('allocate')
-    .description('Take cluster IPs or node ports from the table of a cluster, and hold them')
+    .description('Allocate cluster IPs or node ports from the table of a cluster, and hold them')
     .addCommand(allocateItems(act, 'ip'))
     .addCommand(allocateItems(act, 'port'));
 }
 
 function allocateItems(act: Act, kind: ItemKind): Command {
   const { one, several, example } = ITEM_NOUNS[kind];
-  const summary = `Take ${several} and hold them: all that are asked for, or none`;
+  const summary = `Allocate ${several} and hold them: all that are requested, or none`;
   const command = new Command(kind)
     .summary(summary)
     .description(
-      `${summary}.\n\nWhat is held is yours until its time: a Service takes it up, or "kbctl release ${kind}" gives it back. On stdout is one ${one} a line.`,
+      `${summary}.\n\nA hold ends at its time, when a Service claims it, or with "kbctl release ${kind}". Prints one ${one} per line.`,
     )
-    .argument('<cluster>', 'its name; its spec says "allocator: table"')
-    .argument('[value...]', `${several} to take; default: whichever is free`)
-    .option('--count <n>', `how many, of those that are free; default: 1, at most ${MOST_ITEMS}`, parseCount)
-    .option('--hold <duration>', 'how long, such as 1h, or forever; default: 15m', parseHoldFor)
-    .option('--owner <name>', 'whose they are; default: your name on this machine')
+    .argument('<cluster>', 'its name; its spec has "allocator: table"')
+    .argument('[value...]', `${several} to allocate; default: any free one`)
+    .option('--count <n>', `the number of free ${several} to allocate; default: 1, at most ${MOST_ITEMS}`, parseCount)
+    .option('--hold <duration>', 'the duration, such as 1h, or forever; default: 15m', parseHoldFor)
+    .option('--owner <name>', 'the owner of the hold; default: your user name')
     .addOption(
-      new Option('--taken-up-by <services>', 'which Services may have them: any, or those with the label of the owner')
+      new Option(
+        '--taken-up-by <services>',
+        'which Services can claim the hold: any, or those with the label of the owner',
+      )
         .choices(['any', 'owner'])
         .default('any'),
     )
     .option(
       '--request-id <id>',
-      'the same command with the same id takes nothing twice, within a day; default: a new one',
+      'repeating the command with this id allocates nothing twice, for a day; default: random',
     )
-    .option('--dry-run', 'take nothing, and say what would be');
-  if (kind === 'ip') command.option('--secondary', 'of the second range of the cluster');
+    .option('--dry-run', 'allocate nothing, and print what would be allocated');
+  if (kind === 'ip') command.option('--secondary', 'allocate from the second range of the cluster');
   return withExamples(
     command.action(
-      act<Options>((cli, [name = '', ...values], options) => allocate(cli, { kind, name, values }, options)),
+      act<AllocateOptions>((cli, [name = '', ...values], options) => allocate(cli, { kind, name, values }, options)),
     ),
     [
       `kbctl allocate ${kind} prod-eu-1`,
@@ -74,20 +86,20 @@ function allocateItems(act: Act, kind: ItemKind): Command {
   );
 }
 
-async function allocate(cli: Cli, asked: Asked, options: Options): Promise<ExitCode> {
+async function allocate(cli: Cli, named: NamedItems, options: AllocateOptions): Promise<ExitCode> {
   const { output } = cli;
-  refuseWhatDoesNotFit(asked, options);
+  checkAllocateOptions(named, options);
   const owner = options.owner === undefined ? ownerFrom() : checkedOwner(options.owner);
   const { table, clock } = options.dryRun ? await cli.openTable() : await cli.openForWriting();
-  const { spec } = await registeredCluster(table, asked.name);
+  const { spec } = await registeredCluster(table, named.name);
   const { requestId = `kbctl-${randomUUID()}` } = options;
   const nowMs = clock.nowMs();
-  const untilMs = await holdEndMs(table, asked.name, options, nowMs);
+  const untilMs = await holdEndMs(table, named.name, options, nowMs);
   const request: AllocateRequest = {
     requestId,
     cluster: spec.name,
     operation: 'allocate',
-    items: itemsOf(spec, asked, options),
+    items: itemsOf(spec, named, options),
     hold: {
       owner,
       takenUpBy: options.takenUpBy,
@@ -95,53 +107,54 @@ async function allocate(cli: Cli, asked: Asked, options: Options): Promise<ExitC
     },
     ...(options.dryRun && { dryRun: true }),
   };
-  const again = `the same command with --request-id ${requestId} goes on where this ended.`;
-  const answer = await runRequest(cli, request, again);
+  const next = `run the command again with --request-id ${requestId} to complete it.`;
+  const answer = await runRequest(cli, request, next);
   if (output.isForPrograms) output.document({ kind: 'Allocation', ...answer });
   const refusal = refusalOf(answer, 'Nothing was allocated.');
   if (refusal !== undefined) throw refusal;
   if (!output.isForPrograms) output.lines(answer.items.map(({ value }) => String(value)));
-  output.say(heldText(answer, nowMs));
+  output.say(describeHold(answer, nowMs));
   return EXIT.fine;
 }
 
-function refuseWhatDoesNotFit({ kind, values }: Asked, { count, secondary, requestId }: Options): void {
+function checkAllocateOptions({ kind, values }: NamedItems, options: AllocateOptions): void {
+  const { count, secondary, requestId } = options;
   if (values.length > 0 && count !== undefined) {
-    throw usageError(`--count is for whichever ${ITEM_NOUNS[kind].several} are free: leave it out, or the values.`);
+    throw usageError(`Use either --count or the ${ITEM_NOUNS[kind].several}.`);
   }
-  if (values.length > 0 && secondary) {
-    throw usageError('--secondary is for whichever cluster IPs are free: a value says by itself which range it is of.');
-  }
-  if (values.length > MOST_ITEMS) {
+  if (values.length > 0 && secondary) throw usageError('Use either --secondary or the cluster IPs.');
+  checkCount(values);
+  if (requestId !== undefined && !HOLD_OWNER.test(requestId)) {
     throw usageError(
-      `${values.length} values are asked for, and ${MOST_ITEMS} is the most: take them in several commands.`,
+      '--request-id must be 1 to 63 of A-Z, a-z, 0-9, "-", "_" and ".", and start and end with a letter or digit.',
     );
   }
-  if (requestId !== undefined && !HOLD_OWNER.test(requestId)) {
-    throw usageError('--request-id is 1 to 63 of A-Z, a-z, 0-9, "-", "_" and ".", a letter or digit first and last.');
-  }
+}
+
+function checkCount(values: readonly string[]): void {
+  if (values.length <= MOST_ITEMS) return;
+  throw usageError(`At most ${MOST_ITEMS} values are allowed, not ${values.length}: use several commands.`);
 }
 
 function itemsOf(
   spec: ClusterSpec,
-  { kind, values }: Asked,
-  { count = 1, secondary }: Options,
+  { kind, values }: NamedItems,
+  { count = 1, secondary }: AllocateOptions,
 ): AllocateRequest['items'] {
-  if (values.length === 0) {
-    const range = kind === 'port' ? 'servicenodeports' : secondary ? 'secondaryserviceips' : 'serviceips';
-    return [{ range, next: true, count }];
-  }
-  return values.map((text) => {
-    const { key, item } = placeOf(spec, kind, text);
-    return { range: nameOfKey(key) as RangeName, value: kind === 'port' ? Number(item) : item };
-  });
+  if (values.length > 0) return values.map((text) => requestItem(placeOf(spec, kind, text)));
+  const range = kind === 'port' ? 'servicenodeports' : secondary ? 'secondaryserviceips' : 'serviceips';
+  return [{ range, next: true, count }];
 }
 
-/** A command that is repeated asks for the same end, whatever time it is by now. */
+function requestItem({ kind, key, item }: ItemPlace): AllocateRequest['items'][number] {
+  return { range: nameOfKey(key) as RangeName, value: kind === 'port' ? Number(item) : item };
+}
+
+/** A repeated command requests the same end of the hold. */
 async function holdEndMs(
   table: KeyValueTable,
   cluster: string,
-  { hold, requestId }: Options,
+  { hold, requestId }: AllocateOptions,
   nowMs: number,
 ): Promise<'forever' | number | undefined> {
   if (typeof hold !== 'number') return hold;
@@ -149,20 +162,100 @@ async function holdEndMs(
   return before?.record.hold?.untilMs ?? nowMs + hold;
 }
 
-function heldText({ items, dryRun, replayed }: Answer, nowMs: number): string {
+function describeHold({ items, dryRun, replayed }: Answer, nowMs: number): string {
   const hold = items.find((item) => item.hold !== undefined)?.hold;
   const end = hold?.until;
   const until =
     end === undefined || end === 'forever'
-      ? 'for good'
+      ? 'without end'
       : `until ${end} (${timeLeft(Date.parse(end) - nowMs)} from now)`;
-  const held = `for ${hold?.owner ?? 'nobody'} ${until}`;
-  if (dryRun) return `Dry run: nothing was taken. It would be held ${held}.`;
-  return `${replayed ? 'Done before: held' : 'Held'} ${held}.`;
+  const held = hold === undefined ? until : `for ${hold.owner} ${until}`;
+  if (dryRun) return `Dry run: nothing was allocated. It would be held ${held}.`;
+  return `${replayed ? 'Already done: held' : 'Held'} ${held}.`;
 }
 
 function parseCount(text: string): number {
   const count = /^\d+$/.test(text) ? Number(text) : 0;
   if (count >= 1 && count <= MOST_ITEMS) return count;
-  throw new InvalidArgumentError(`It is a number from 1 to ${MOST_ITEMS}.`);
+  throw new InvalidArgumentError(`Use a number from 1 to ${MOST_ITEMS}.`);
+}
+
+/** `kbctl release ip|port CLUSTER VALUE...`. */
+export function releaseCommand(act: Act): Command {
+  return new Command('release')
+    .description('Release cluster IPs or node ports in the table of a cluster')
+    .addCommand(releaseItems(act, 'ip'))
+    .addCommand(releaseItems(act, 'port'));
+}
+
+function releaseItems(act: Act, kind: ItemKind): Command {
+  const { several, example } = ITEM_NOUNS[kind];
+  const summary = `Release ${several}, and end their holds`;
+  const command = new Command(kind)
+    .summary(summary)
+    .description(
+      `${summary}.\n\nThe Services of the cluster are read first. If a Service has one of them, it could be allocated twice: it is released only after confirmation.`,
+    )
+    .argument('<cluster>', 'its name; its spec has "allocator: table"')
+    .argument('<value...>', `${several} to release`)
+    .option('--owner <name>', 'release only what this owner holds, and refuse the rest')
+    .option('--dry-run', 'release nothing, and print what would be released')
+    .option('--yes', 'release without reading Services and without confirmation');
+  return withExamples(
+    withConnectionOptions(command).action(
+      act<ReleaseOptions>((cli, [name = '', ...values], options) => release(cli, { kind, name, values }, options)),
+    ),
+    [`kbctl release ${kind} prod-eu-1 ${example}`, `kbctl release ${kind} prod-eu-1 ${example} --owner migration`],
+  );
+}
+
+async function release(cli: Cli, { kind, name, values }: NamedItems, options: ReleaseOptions): Promise<ExitCode> {
+  const { output } = cli;
+  const { owner, yes, dryRun } = options;
+  checkCount(values);
+  const { table } = dryRun ? await cli.openTable() : await cli.openForWriting();
+  const { spec } = await registeredCluster(table, name);
+  const places = values.map((value) => placeOf(spec, kind, value));
+  // A cluster that does not allocate from the table refuses the request anyway.
+  const releases = spec.allocator === 'table' && spec.mode === 'enforce';
+  if (!yes && !dryRun && releases && !(await mayRelease(cli, spec, places, options))) return EXIT.findings;
+
+  const request: AllocateRequest = {
+    requestId: `kbctl-${randomUUID()}`,
+    cluster: spec.name,
+    operation: 'release',
+    items: places.map(requestItem),
+    ...(owner !== undefined && { owner: checkedOwner(owner) }),
+    ...(dryRun && { dryRun: true }),
+  };
+  const answer = await runRequest(cli, request, `check with "kbctl show ${kind} ${name} ${places[0]?.item}".`);
+  if (output.isForPrograms) output.document({ kind: 'Release', ...answer });
+  const refusal = refusalOf(answer, 'Not all were released.');
+  if (refusal !== undefined) throw refusal;
+  const suffix = dryRun ? ' (dry run)' : '';
+  if (!output.isForPrograms) {
+    output.lines(
+      answer.items.map(({ value, outcome }) => `${value} ${outcome === 'free' ? 'was free' : outcome}${suffix}`),
+    );
+  }
+  if (dryRun) output.say('Dry run: nothing was released. Services were not read.');
+  return EXIT.fine;
+}
+
+/** Asks for confirmation unless no Service has any of the items. */
+async function mayRelease(
+  cli: Cli,
+  spec: ClusterSpec,
+  places: readonly ItemPlace[],
+  options: ConnectionOptions,
+): Promise<boolean> {
+  const claims = await readClaims(cli, spec, places, options, false);
+  if ('exitCode' in claims)
+    return confirmed(cli, 'Release anyway? A Service may have them, and they could be allocated twice.');
+  const used = places.flatMap(({ item }, index) =>
+    (claims[index]?.services ?? []).map(({ service }) => `Service ${service} has ${item}.`),
+  );
+  if (used.length === 0) return true;
+  for (const line of used) cli.output.say(line);
+  return confirmed(cli, 'Release anyway? They could be allocated twice.');
 }

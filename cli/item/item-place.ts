@@ -26,21 +26,18 @@ export interface ItemPlace {
   readonly loop: Loop;
 }
 
-/**
- * @throws CliError for what is no address or port, and, with the original's words, for one that the cluster does not
- * have.
- */
+/** @throws CliError for an invalid address or port and, in the original's words, for one outside the range */
 export function placeOf(spec: ClusterSpec, kind: ItemKind, text: string): ItemPlace {
   return kind === 'ip' ? placeOfAddress(spec, text) : placeOfPort(spec, text);
 }
 
-/** The number of an item in a range of that text, from 0 on; `undefined` for one that it does not number. */
+/** Returns the index of an item in a range; `undefined` for one outside it. */
 export function bitIn(range: string, { key, item }: ItemPlace): number | undefined {
   const numbered = textRange(key, range);
   return numbered instanceof AllocatorError ? undefined : numbered.bitsOf([item])[0];
 }
 
-/** Which band of its range `next` takes it from: the static one last. */
+/** Returns the band of an item. `next` allocates from the static band last. */
 export function bandOf(place: ItemPlace): 'static' | 'dynamic' {
   const numbered = textRange(place.key, place.range);
   if (numbered instanceof AllocatorError) throw configurationError(numbered.message);
@@ -50,12 +47,15 @@ export function bandOf(place: ItemPlace): 'static' | 'dynamic' {
 
 function placeOfAddress(spec: ClusterSpec, text: string): ItemPlace {
   const item = canonicalAddress(text);
-  if (item === undefined) throw usageError(`${shown(text)} is no IP address.`);
+  if (item === undefined) throw usageError(`${shown(text)} is not an IP address.`);
   const ranges = spec.serviceClusterIPRanges;
   const index = ranges.findIndex((range) => parseCidr(range)?.family === familyOf(item));
   const range = ranges[index];
   if (range === undefined) {
-    throw new CliError(EXIT.findings, `Cluster ${spec.name} has no ${familyOf(item)} range, but ${ranges.join(', ')}.`);
+    throw new CliError(
+      EXIT.findings,
+      `Cluster ${spec.name} has no ${familyOf(item)} range, only ${ranges.join(', ')}.`,
+    );
   }
   const key = index === 0 ? RANGE_KEYS.primary : RANGE_KEYS.secondary;
   const place = { kind: 'ip', item, key, range, loop: 'cluster-ip-repair' } as const;
@@ -63,7 +63,7 @@ function placeOfAddress(spec: ClusterSpec, text: string): ItemPlace {
   return place;
 }
 
-/** API servers that allocate themselves have all of a network, also where a bitmap would end. */
+/** API servers allocate from the whole network, even beyond the end of a bitmap. */
 function hasAddress({ allocator }: ClusterSpec, place: ItemPlace): boolean {
   if (allocator === 'table') return bitIn(place.range, place) !== undefined;
   const [network, address] = [parseCidr(place.range), parseAddress(place.item)];
@@ -72,7 +72,7 @@ function hasAddress({ allocator }: ClusterSpec, place: ItemPlace): boolean {
 
 function placeOfPort(spec: ClusterSpec, text: string): ItemPlace {
   const port = /^\d{1,5}$/.test(text) ? Number(text) : 0;
-  if (port < 1 || port > 65_535) throw usageError(`${shown(text)} is no port: it is a number from 1 to 65535.`);
+  if (port < 1 || port > 65_535) throw usageError(`${shown(text)} is not a port: use a number from 1 to 65535.`);
   const range = spec.serviceNodePortRange;
   const place = {
     kind: 'port',

@@ -5,14 +5,16 @@ import type { Output, Plain } from '../output.ts';
 import { holdEnd, nameOfKey, TAKEN_UP_BY, timeLeft } from '../ranges/range-words.ts';
 import type { Style } from '../terminal.ts';
 import { wrapped } from '../text-table.ts';
+import type { Claim, ItemClaims } from './claims.ts';
 import type { ItemStatus, Leak } from './item-status.ts';
 
 const WIDEST = 100;
 const STATE_STYLES: Readonly<Record<ItemStatus['state'], Style>> = { free: 'green', taken: 'bold', unknown: 'dim' };
 
-/** For a person. */
+/** Returns the lines about an item. */
 export function itemLines(status: ItemStatus, spec: ClusterSpec, nowMs: number, output: Output): string[] {
   const { place, state, hold, findings, faults } = status;
+  const ipAddress = status.claims?.ipAddress;
   const width = Math.min(output.columns ?? WIDEST, WIDEST);
   const line = (title: string, text: string, style?: Style) =>
     wrapped(text, width, `  ${title.padEnd(9)} `).map((one) => (style === undefined ? one : output.paint(style, one)));
@@ -20,7 +22,8 @@ export function itemLines(status: ItemStatus, spec: ClusterSpec, nowMs: number, 
     `${output.paint('bold', place.item)}  ${output.paint(STATE_STYLES[state], stateText(status))}`,
     ...line('range', rangeText(status)),
     ...line('written', savedText(status, spec, nowMs)),
-    ...(status.services === undefined ? [] : line('services', status.services.join(', ') || 'none has it')),
+    ...(status.claims === undefined ? [] : line('services', servicesText(status.claims, nowMs))),
+    ...(ipAddress === undefined ? [] : line('ipaddress', withAge(ipAddress.parent, ipAddress, nowMs))),
     ...(hold === undefined ? [] : line('hold', holdText(hold, spec, status, nowMs))),
     ...(status.leak === undefined ? [] : line('leak', leakText(status.leak, status, spec, nowMs), 'yellow')),
     ...faults.flatMap((fault) => line('wrong', fault, 'red')),
@@ -28,13 +31,13 @@ export function itemLines(status: ItemStatus, spec: ClusterSpec, nowMs: number, 
   ];
 }
 
-/** Whether somebody should look at it. */
+/** Whether action may be required. */
 export function needsAttention({ faults, findings }: ItemStatus): boolean {
   return faults.length > 0 || findings.length > 0;
 }
 
 export function plainItem(status: ItemStatus, cluster: string): { readonly [field: string]: Plain | undefined } {
-  const { place, hold, leak } = status;
+  const { place, hold, leak, claims } = status;
   return {
     cluster,
     item: place.item,
@@ -45,7 +48,9 @@ export function plainItem(status: ItemStatus, cluster: string): { readonly [fiel
     allocator: status.allocator,
     ready: status.ready,
     savedAt: iso(status.savedAtMs),
-    services: status.services === undefined ? undefined : [...status.services],
+    services: claims?.services.map(({ service }) => service),
+    serviceCreatedAt: claims?.services.map(({ createdAtMs }) => iso(createdAtMs) ?? null),
+    ipAddress: claims?.ipAddress && { parent: claims.ipAddress.parent, createdAt: iso(claims.ipAddress.createdAtMs) },
     hold: hold && {
       owner: hold.owner,
       until: iso(hold.untilMs),
@@ -58,13 +63,20 @@ export function plainItem(status: ItemStatus, cluster: string): { readonly [fiel
   };
 }
 
-function stateText({ state, hold, services }: ItemStatus): string {
-  if (state === 'taken' && hold !== undefined && (services ?? []).length === 0) return 'held';
-  return state === 'unknown' ? 'not known' : state;
+function stateText({ state, hold, claims }: ItemStatus): string {
+  return state === 'taken' && hold !== undefined && !claims?.services.length ? 'held' : state;
+}
+
+function servicesText({ services }: ItemClaims, nowMs: number): string {
+  return services.map((claim) => withAge(claim.service, claim, nowMs)).join(', ') || 'none';
+}
+
+function withAge(name: string, { createdAtMs }: Pick<Claim, 'createdAtMs'>, nowMs: number): string {
+  return createdAtMs === undefined ? name : `${name} (created ${formatAge(nowMs - createdAtMs)} ago)`;
 }
 
 function rangeText({ place, band }: ItemStatus): string {
-  const when = band === 'static' ? ', which is handed out last' : '';
+  const when = band === 'static' ? ' (allocated last)' : '';
   return `${place.range} (${nameOfKey(place.key)}), ${band} band${when}`;
 }
 
@@ -85,23 +97,23 @@ function savedText(
 
 function holdText(hold: Hold, { name }: ClusterSpec, { place }: ItemStatus, nowMs: number): string {
   const by = `by ${hold.owner}`;
-  const who = `${TAKEN_UP_BY[hold.takenUpBy]} may take it up`;
+  const claimants = `${TAKEN_UP_BY[hold.takenUpBy]} can claim it`;
   const request = hold.requestId === undefined ? '' : `; request ${hold.requestId}`;
-  if (hold.untilMs === undefined) return `${by}, for good; ${who}${request}`;
+  if (hold.untilMs === undefined) return `${by}, without end; ${claimants}${request}`;
   const end = `${new Date(hold.untilMs).toISOString()} (${holdEnd(hold, nowMs)})`;
-  if (!isOver(hold, nowMs)) return `${by} until ${end}; ${who}${request}`;
-  return `${by}, over since ${end}: the next enforcing pass of ${place.loop} in ${name} that sees no Service with it frees it${request}`;
+  if (!isOver(hold, nowMs)) return `${by} until ${end}; ${claimants}${request}`;
+  return `${by}, expired at ${end}: the next enforcing pass of ${place.loop} in ${name} frees it unless a Service has it${request}`;
 }
 
 function leakText({ strikes, freedAtEarliestMs }: Leak, { place }: ItemStatus, { mode }: ClusterSpec, nowMs: number) {
-  const fallen = strikes === 0 ? 'no Service has it' : `${strikes} of 3 strikes as leaked`;
+  const seen = strikes === 0 ? 'no Service has it' : `${strikes} of 3 strikes`;
   if (freedAtEarliestMs === undefined) {
-    return `${fallen}; nothing is freed while passes ${mode === 'observe' ? 'only observe' : 'are paused'}`;
+    return `${seen}; nothing is freed while passes ${mode === 'observe' ? 'only observe' : 'are paused'}`;
   }
   const left = 3 - strikes;
   const passes = left === 1 ? 'the next pass' : `${left} more passes`;
   const when = `${new Date(freedAtEarliestMs).toISOString()} (${timeLeft(freedAtEarliestMs - nowMs)} from now)`;
-  return `${fallen}; freed by ${passes} of ${place.loop} without a Service, not before ${when}`;
+  return `${seen}; ${passes} of ${place.loop} without a Service ${left === 1 ? 'frees' : 'free'} it, not before ${when}`;
 }
 
 function iso(ms: number | undefined): string | undefined {

@@ -6,9 +6,10 @@ import { type RegisteredCluster, readPauseOfAll } from '../../lib/table/clusters
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { readRange } from '../../lib/table/ranges.ts';
 import { type RecordedFinding, type RunRecord, readRunRecord } from '../../lib/table/run-records.ts';
+import { type ItemClaims, ipAddressFault } from './claims.ts';
 import { bandOf, bitIn, type ItemPlace } from './item-place.ts';
 
-/** What is known of the range of an item. */
+/** What the table and the API server contain about an item. */
 export interface ItemFacts {
   readonly cluster: RegisteredCluster;
   readonly place: ItemPlace;
@@ -16,10 +17,10 @@ export interface ItemFacts {
   readonly saved?: { readonly stored: StoredRange; readonly savedAtMs: number };
   /** Of the loop that repairs the range. */
   readonly record?: RunRecord;
-  /** Whether passes are held, those of this cluster or of all. */
+  /** Whether the passes of this cluster are paused. */
   readonly paused: boolean;
-  /** `namespace/name` of those that have it, once for each claim. Absent: nobody asked, or the API server did not say. */
-  readonly services?: readonly string[];
+  /** Absent: Services were not read. */
+  readonly claims?: ItemClaims;
 }
 
 /** Everything about one address or port. */
@@ -28,33 +29,34 @@ export interface ItemStatus {
   readonly allocator: AllocatorOfRecord;
   /** `next` gives from the static band only when the dynamic one is full. */
   readonly band: 'static' | 'dynamic';
-  /** As the record has it: this table, or the API servers. `unknown`: no pass has saved, and no API server was asked. */
+  /** `unknown`: no pass has saved the range, and Services were not read. */
   readonly state: 'free' | 'taken' | 'unknown';
   /** Whether anything can be allocated in its range. Absent: the API servers allocate. */
   readonly ready?: boolean;
   readonly savedAtMs?: number;
-  readonly services?: readonly string[];
+  readonly claims?: ItemClaims;
   readonly hold?: Hold;
   readonly leak?: Leak;
-  /** What the last pass said of it. */
+  /** Findings of the last pass about it. */
   readonly findings: readonly RecordedFinding[];
-  /** What is wrong about it by now, in words. */
+  /** What is wrong now. */
   readonly faults: readonly string[];
 }
 
-/** An item without a Service or a hold, as far as is known. */
+/** An item without a Service or a hold. */
 export interface Leak {
   readonly strikes: 0 | 1 | 2;
-  /** It is freed at this time at the earliest. Absent: passes free nothing. */
+  /** The earliest time at which it is freed. Absent: passes free nothing. */
   readonly freedAtEarliestMs?: number;
 }
 
 const STRIKES = 3;
 
-export function workOutItem(facts: ItemFacts, nowMs: number): ItemStatus {
-  const { cluster, place, saved, record, services } = facts;
+/** Returns the status of an item, from what was read. */
+export function itemStatus(facts: ItemFacts, nowMs: number): ItemStatus {
+  const { cluster, place, saved, record, claims } = facts;
   const { allocator } = cluster.spec;
-  // What another allocator's Services looked like is no record of this one.
+  // A range that another allocator saved says nothing.
   const kept = saved?.stored.allocator === allocator ? saved : undefined;
   const taken = isTaken(facts, kept?.stored);
   const hold = kept && holdOn(kept.stored.holds, place.item);
@@ -66,7 +68,7 @@ export function workOutItem(facts: ItemFacts, nowMs: number): ItemStatus {
     state: taken === undefined ? 'unknown' : taken ? 'taken' : 'free',
     ...(allocator === 'table' && { ready: isReady(facts, kept?.stored) }),
     ...(kept && { savedAtMs: kept.savedAtMs }),
-    ...(services && { services }),
+    ...(claims && { claims }),
     ...(hold && { hold }),
     ...(leak && { leak }),
     findings: record?.findings.filter(({ item }) => item === place.item) ?? [],
@@ -74,9 +76,9 @@ export function workOutItem(facts: ItemFacts, nowMs: number): ItemStatus {
   };
 }
 
-/** Where the API servers allocate, Services say more than the picture of the last pass. */
-function isTaken({ cluster, place, services }: ItemFacts, stored: StoredRange | undefined): boolean | undefined {
-  if (cluster.spec.allocator === 'apiserver' && services !== undefined) return services.length > 0;
+/** Where the API servers allocate, Services are newer than the usage bitmap of the last pass. */
+function isTaken({ cluster, place, claims }: ItemFacts, stored: StoredRange | undefined): boolean | undefined {
+  if (cluster.spec.allocator === 'apiserver' && claims !== undefined) return claims.services.length > 0;
   const bit = stored && bitIn(stored.range, place);
   return stored === undefined || bit === undefined ? undefined : hasBit(stored.data, bit);
 }
@@ -85,21 +87,21 @@ function isReady({ cluster, place }: ItemFacts, stored: StoredRange | undefined)
   return stored?.generation === cluster.rangesGeneration && stored.range === place.range;
 }
 
-/** Strikes are the table's, and only of what nobody has. */
+/** Only the table counts strikes. */
 function leakOf(
-  { cluster: { spec }, paused, place, record, services }: ItemFacts,
+  { cluster: { spec }, paused, place, record, claims }: ItemFacts,
   stored: StoredRange,
   nowMs: number,
 ): Leak | undefined {
   if (spec.allocator !== 'table' || holdOn(stored.holds, place.item) !== undefined) return undefined;
   // After passes that only observed, strikes count from zero.
-  const fallen = record?.observed ? 0 : strikesOn(stored, place);
-  if (services === undefined ? fallen === 0 : services.length > 0) return undefined;
-  if (spec.mode === 'observe' || paused) return { strikes: fallen };
+  const strikes = record?.observed ? 0 : strikesOn(stored, place);
+  if (claims === undefined ? strikes === 0 : claims.services.length > 0) return undefined;
+  if (spec.mode === 'observe' || paused) return { strikes };
   const apartMs = leastBetweenStrikesMs(spec.intervalSeconds[place.loop] * 1000);
   const { last } = stored.strikes;
   const nextMs = Math.max(nowMs, last === undefined ? nowMs : last.atMs + apartMs);
-  return { strikes: fallen, freedAtEarliestMs: nextMs + (STRIKES - 1 - fallen) * apartMs };
+  return { strikes, freedAtEarliestMs: nextMs + (STRIKES - 1 - strikes) * apartMs };
 }
 
 function strikesOn({ range, strikes: { once, twice } }: StoredRange, place: ItemPlace): Leak['strikes'] {
@@ -109,25 +111,28 @@ function strikesOn({ range, strikes: { once, twice } }: StoredRange, place: Item
   return hasBit(once, bit) ? 1 : 0;
 }
 
-/** As `mayStrike` has it. */
+/** As in `mayStrike`. */
 function leastBetweenStrikesMs(intervalMs: number): number {
   return (intervalMs * 2) / 3;
 }
 
-function faultsOf({ cluster, place, services = [] }: ItemFacts, taken: boolean | undefined): string[] {
+function faultsOf({ cluster, place, claims = { services: [] } }: ItemFacts, taken: boolean | undefined): string[] {
+  const { services } = claims;
+  const ipAddress = ipAddressFault(claims);
   const { name, allocator } = cluster.spec;
   const isUnknown = allocator === 'table' && services.length > 0 && taken === false;
   return [
-    ...(services.length > 1 ? [`it is claimed ${services.length} times, and may be once`] : []),
+    ...(services.length > 1 ? [`${services.length} Services have it, and only one may`] : []),
     ...(isUnknown
       ? [
-          `a Service has it, and the table does not know: the next enforcing pass of ${place.loop} in ${name} records it`,
+          `a Service has it, and it is not allocated in the table: the next enforcing pass of ${place.loop} in ${name} allocates it`,
         ]
       : []),
+    ...(ipAddress === undefined ? [] : [ipAddress]),
   ];
 }
 
-/** What the table knows of the range of an item. @throws TableError of what cannot be read. */
+/** Reads what the table contains about an item. @throws TableError */
 export async function readItemFacts(
   table: KeyValueTable,
   cluster: RegisteredCluster,

@@ -6,7 +6,7 @@ import { rangeItems } from '../../lib/exchange/range-items.ts';
 import { formatAge } from '../../lib/status/age.ts';
 import { configurationError } from '../errors.ts';
 
-/** How ranges are named on the command line: as in etcd. */
+/** Names of ranges on the command line, as in etcd. */
 export const RANGE_NAMES = ['serviceips', 'secondaryserviceips', 'servicenodeports'] as const;
 export type RangeName = (typeof RANGE_NAMES)[number];
 
@@ -21,14 +21,14 @@ export function nameOfKey(key: RangeKey): string {
   return key.slice(PREFIX.length);
 }
 
-/** The items of a range whose bits are set. */
+/** Returns the items of a range whose bits are set. */
 export function itemsIn(range: string, bits: Uint8Array): string[] {
   const items = rangeItems(range);
   if (items instanceof ExchangeError) throw items;
   return [...items.in(bits)];
 }
 
-/** The same for people: `10.0.0.5, 10.0.0.8-10.0.0.12`, and how many more there are. */
+/** Returns the items as text: `10.0.0.5, 10.0.0.8-10.0.0.12`, and the number of further ones. */
 export function itemsText(range: string, bits: Uint8Array): string {
   const items = itemsIn(range, bits);
   const numbers = [...bitsOf(bits)];
@@ -44,13 +44,12 @@ export function itemsText(range: string, bits: Uint8Array): string {
   return `${runs.join(', ')}${left > 0 ? ` and ${left} more` : ''}`;
 }
 
-/** Two neighbours are named one by one. */
 function runText(first: string, last: string, further: number): string {
   if (further === 0) return first;
   return further === 1 ? `${first}, ${last}` : `${first}-${last}`;
 }
 
-/** When it ends, as a column tells it. */
+/** Returns when a hold ends, for a column. */
 export function holdEnd(hold: HoldTerms, nowMs: number): string {
   if (hold.untilMs === undefined) return 'never';
   return isOver(hold, nowMs) ? `${formatAge(nowMs - hold.untilMs)} ago` : `in ${timeLeft(hold.untilMs - nowMs)}`;
@@ -59,7 +58,7 @@ export function holdEnd(hold: HoldTerms, nowMs: number): string {
 const SECOND_MS = 1000;
 const MINUTE_MS = 60 * SECOND_MS;
 
-/** To the nearest second or minute, so that what was asked for an hour a moment ago is told as one. */
+/** Rounds to the nearest second or minute, so that an hour is shown as one a moment later. */
 export function timeLeft(ms: number): string {
   const unitMs = ms < 10 * MINUTE_MS ? SECOND_MS : MINUTE_MS;
   return formatAge(Math.round(ms / unitMs) * unitMs);
@@ -70,7 +69,7 @@ export const TAKEN_UP_BY: Readonly<Record<Hold['takenUpBy'], string>> = {
   owner: 'Services of the owner',
 };
 
-/** @throws CliError of a refusal, whose message says what to do next. */
+/** @throws CliError with the message of a refusal */
 export function unlessRefused<Result>(result: Result | ExchangeError): Result {
   if (result instanceof ExchangeError) throw configurationError(result.message, { cause: result });
   return result;

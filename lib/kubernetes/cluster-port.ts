@@ -1,7 +1,7 @@
 import type { Json, KubernetesObject, ServiceClaim } from '../cluster/kubernetes-objects.ts';
 
-/** The kinds that the loops touch. */
-export type Kind = 'Namespace' | 'Service' | 'Endpoints' | 'EndpointSlice' | 'Event' | 'ServiceCIDR';
+/** The kinds that the loops touch, and IPAddress, which `kbctl show ip` reads. */
+export type Kind = 'Namespace' | 'Service' | 'Endpoints' | 'EndpointSlice' | 'Event' | 'ServiceCIDR' | 'IPAddress';
 
 export interface ObjectRef {
   readonly kind: Kind;
@@ -108,6 +108,7 @@ export const RESOURCES: Readonly<Record<Kind, Resource>> = {
   EndpointSlice: { apiVersion: 'discovery.k8s.io/v1', plural: 'endpointslices', namespaced: true },
   Event: { apiVersion: 'events.k8s.io/v1', plural: 'events', namespaced: true },
   ServiceCIDR: { apiVersion: 'networking.k8s.io/v1', plural: 'servicecidrs', namespaced: false },
+  IPAddress: { apiVersion: 'networking.k8s.io/v1', plural: 'ipaddresses', namespaced: false },
 };
 
 /** Path of all objects of a kind, in one namespace or, without one, in all. */

@@ -30,6 +30,14 @@ export const ENDPOINTS: Resource = {
   shortNames: ['ep'],
 };
 
+export const IP_ADDRESSES: Resource = {
+  apiVersion: 'networking.k8s.io/v1',
+  kind: 'IPAddress',
+  plural: 'ipaddresses',
+  namespaced: false,
+  shortNames: ['ip'],
+};
+
 export const RESOURCES: readonly Resource[] = [
   NAMESPACES,
   SERVICES,
@@ -37,6 +45,7 @@ export const RESOURCES: readonly Resource[] = [
   { apiVersion: 'discovery.k8s.io/v1', kind: 'EndpointSlice', plural: 'endpointslices', namespaced: true },
   { apiVersion: 'events.k8s.io/v1', kind: 'Event', plural: 'events', namespaced: true, shortNames: ['ev'] },
   { apiVersion: 'networking.k8s.io/v1', kind: 'ServiceCIDR', plural: 'servicecidrs', namespaced: false },
+  IP_ADDRESSES,
 ];
 
 export interface Target {

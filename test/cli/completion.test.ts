@@ -33,7 +33,7 @@ describe('completion', () => {
     );
     expect(described.filter(({ description }) => description.includes('\n'))).toEqual([]);
     const of = (command: string) => described.find(({ word }) => word === command)?.description;
-    expect(of('deregister')).toBe('Take an API server out of the endpoints before it is stopped');
+    expect(of('deregister')).toBe('Remove an API server from the endpoints before it is stopped');
   });
 
   test('of "pau" in bash is "pause" alone', () => {

@@ -49,7 +49,7 @@ export function describeAllocate(world: () => KbctlWorld): void {
       expect(await allocate('ip', CLUSTER, '::ffff:10.0.0.10', '10.0.0.9', ...words)).toEqual({
         code: 0,
         stdout: '10.0.0.10\n10.0.0.9\n',
-        stderr: 'Held for migration for good.\n',
+        stderr: 'Held for migration without end.\n',
       });
       const hold = { owner: 'migration', takenUpBy: 'owner', items: ['10.0.0.10', '10.0.0.9'] };
       expect(await lookUp('10.0.0.9')).toMatchObject({ hold });
@@ -78,7 +78,7 @@ export function describeAllocate(world: () => KbctlWorld): void {
       const words = ['ip', CLUSTER, '--hold', '1h', '--owner', 'ci', '--request-id', 'once'];
       const first = await allocate(...words);
       const again = await allocate(...words);
-      expect(again).toMatchObject({ code: 0, stdout: first.stdout, stderr: expect.stringContaining('Done before') });
+      expect(again).toMatchObject({ code: 0, stdout: first.stdout, stderr: expect.stringContaining('Already done') });
       expect(await allocate(...words, '--count', '2')).toMatchObject({
         code: 2,
         stderr: expect.stringContaining('the requestId once is that of another request'),
@@ -89,7 +89,7 @@ export function describeAllocate(world: () => KbctlWorld): void {
       expect(await allocate('ip', CLUSTER, '10.0.0.12', '--dry-run')).toEqual({
         code: 0,
         stdout: '10.0.0.12\n',
-        stderr: expect.stringContaining('Dry run: nothing was taken.'),
+        stderr: expect.stringContaining('Dry run: nothing was allocated.'),
       });
       expect(await lookUp('10.0.0.12')).toMatchObject({ taken: false });
     });
@@ -104,12 +104,12 @@ export function describeAllocate(world: () => KbctlWorld): void {
 
     test.each<[string, string[], number, string]>([
       ['a value outside', ['10.0.1.1'], 1, 'the provided IP (10.0.1.1) is not in the valid range.'],
-      ['what is no address', ['web'], 2, '"web" is no IP address.'],
+      ['what is no address', ['web'], 2, '"web" is not an IP address.'],
       ['an owner of 10 KB', ['--owner', 'x'.repeat(10_240)], 2, 'can own no hold: an owner is 1 to 63 of'],
-      ['a count beside values', ['10.0.0.20', '--count', '2'], 2, '--count is for whichever cluster IPs are free'],
-      ['a count of none', ['--count', '0'], 2, 'It is a number from 1 to 256.'],
+      ['a count beside values', ['10.0.0.20', '--count', '2'], 2, 'Use either --count or the cluster IPs.'],
+      ['a count of none', ['--count', '0'], 2, 'Use a number from 1 to 256.'],
       ['a duration that is none', ['--hold', 'soon'], 2, 'Or "forever".'],
-      ['an id that is none', ['--request-id', 'a/b'], 2, '--request-id is 1 to 63 of'],
+      ['an id that is none', ['--request-id', 'a/b'], 2, '--request-id must be 1 to 63 of'],
       ['a second range where there is none', ['--secondary'], 3, 'it has no secondaryserviceips'],
     ])('refuses %s', async (_, words, code, message) => {
       const ran = await allocate('ip', CLUSTER, ...words);
@@ -140,15 +140,27 @@ export function describeAllocate(world: () => KbctlWorld): void {
       expect(await release('ip', CLUSTER, '10.0.0.1', '--dry-run')).toEqual({
         code: 0,
         stdout: '10.0.0.1 released (dry run)\n',
-        stderr: 'Dry run: nothing was released. Whether Services have it was not asked.\n',
+        stderr: 'Dry run: nothing was released. Services were not read.\n',
       });
+    });
+
+    test('releases with --owner only what that owner holds', async () => {
+      expect(await allocate('ip', CLUSTER, '10.0.0.5', '--owner', 'ci')).toMatchObject({ code: 0 });
+      const held = async () => ((await lookUp('10.0.0.5')) as { readonly hold?: object }).hold;
+      expect(await release('ip', CLUSTER, '10.0.0.5', '--owner', 'somebody')).toMatchObject({
+        code: 1,
+        stderr: expect.stringContaining('Not all were released.'),
+      });
+      expect(await held()).toMatchObject({ owner: 'ci' });
+      expect(await release('ip', CLUSTER, '10.0.0.5', '--owner', 'ci')).toMatchObject({ code: 0 });
+      expect(await held()).toBeUndefined();
     });
 
     test('releases what a Service has after a yes alone', async () => {
       expect(await release('ip', CLUSTER, '10.0.0.1')).toMatchObject({
         code: 2,
         stdout: '',
-        stderr: expect.stringMatching(/10\.0\.0\.1 is that of Service default\/kubernetes\.\nerror: .*--yes/),
+        stderr: expect.stringMatching(/Service default\/kubernetes has 10\.0\.0\.1\.\nerror: .*--yes/),
       });
       expect(await lookUp('10.0.0.1')).toMatchObject({ taken: true });
       const released = await release('ip', CLUSTER, '10.0.0.1', '--yes', '-o', 'json');
@@ -161,7 +173,7 @@ export function describeAllocate(world: () => KbctlWorld): void {
 
     test.each([
       ['a port outside', 'port', '80', 1, 'provided port is not in the valid range'],
-      ['what is no port', 'port', 'web', 2, '"web" is no port'],
+      ['what is no port', 'port', 'web', 2, '"web" is not a port'],
     ])('refuses %s', async (_, kind, value, code, message) => {
       expect(await release(kind, CLUSTER, value)).toMatchObject({ code, stderr: expect.stringContaining(message) });
     });

@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { registerCluster } from '../../lib/table/cluster-registration.ts';
+import { IP_ADDRESSES, SERVICES } from '../../local/stand-in/resources.ts';
 import { addressesOf } from '../support/kbctl-ranges.ts';
 import { specIn } from '../support/kbctl-specs.ts';
 import { CLUSTER, type KbctlWorld } from '../support/kbctl-world.ts';
@@ -17,7 +18,7 @@ export function describeShow(world: () => KbctlWorld): void {
       await register();
       const { code, stdout } = await show('ip', CLUSTER, '10.0.0.77', '--no-services');
       expect(code).toBe(0);
-      expect(stdout).toMatch(/^10\.0\.0\.77 {2}not known\n/);
+      expect(stdout).toMatch(/^10\.0\.0\.77 {2}unknown\n/);
       expect(stdout).toContain('written   never; nothing can be allocated until');
     });
   });
@@ -31,7 +32,7 @@ export function describeShow(world: () => KbctlWorld): void {
       const { code, stdout, stderr } = await show('ip', CLUSTER, '10.0.0.1');
       expect(code).toBe(0);
       expect(stdout).toMatch(/^10\.0\.0\.1 {2}taken\n +range +10\.0\.0\.0\/24 \(serviceips\), static band/);
-      expect(stdout).toMatch(/\n +services +default\/kubernetes\n/);
+      expect(stdout).toMatch(/\n +services +default\/kubernetes \(created \d+s ago\)\n/);
       expect(stderr).toContain(`${CLUSTER}: ${world().server} (kubeconfig from file`);
     });
 
@@ -61,7 +62,7 @@ export function describeShow(world: () => KbctlWorld): void {
       expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
       expect(stdout).toMatch(/^10\.0\.0\.9 {2}held\n/);
       expect(stdout).toContain(`by ci until ${new Date(untilMs).toISOString()} (in `);
-      expect(stdout).toContain('Services of the owner may take it up');
+      expect(stdout).toContain('Services of the owner can claim it');
       expect(stdout).not.toContain('services');
     });
 
@@ -71,7 +72,7 @@ export function describeShow(world: () => KbctlWorld): void {
       const { code, stdout } = await show('ip', CLUSTER, '10.0.0.50');
       // The pass before has found it.
       expect(code).toBe(1);
-      expect(stdout).toMatch(/leak +1 of 3 strikes as leaked; freed by 2 more passes of cluster-ip-repair/);
+      expect(stdout).toMatch(/leak +1 of 3 strikes; 2 more passes of cluster-ip-repair/);
       expect(stdout).toMatch(/last pass mayHaveLeaked: the cluster IP 10\.0\.0\.50 may have leaked/);
     });
 
@@ -80,15 +81,59 @@ export function describeShow(world: () => KbctlWorld): void {
       const { code, stdout } = await show('ip', CLUSTER, '10.0.0.77');
       expect(code).toBe(1);
       expect(stdout).toMatch(/services +shop\/web, shop\/web-copy\n/);
-      expect(stdout).toContain('it is claimed 2 times, and may be once');
-      expect(stdout).toContain('the table does not know');
+      expect(stdout).toContain('2 Services have it, and only one may');
+      expect(stdout).toContain('it is not allocated in the table');
+    });
+
+    test('shows the ages of Services and their IPAddress, and warns when they disagree', async () => {
+      const { store } = world().standIn;
+      const metadata = (name: string, ageMs: number) => ({
+        name,
+        uid: `uid-of-${name}`,
+        creationTimestamp: new Date(Date.now() - ageMs).toISOString(),
+      });
+      const spec = { type: 'ClusterIP', clusterIP: '10.0.0.66', clusterIPs: ['10.0.0.66'], ports: [{ port: 80 }] };
+      for (const [name, ageMs] of [
+        ['old', 3 * HOUR_MS],
+        ['new', HOUR_MS],
+      ] as const) {
+        store.insert(SERVICES, {
+          apiVersion: 'v1',
+          kind: 'Service',
+          metadata: { namespace: 'shop', ...metadata(name, ageMs) },
+          spec,
+        });
+      }
+      const ofParent = (parent: string) => {
+        const parentRef = { resource: 'services', namespace: 'shop', name: parent };
+        return {
+          apiVersion: 'networking.k8s.io/v1',
+          kind: 'IPAddress',
+          metadata: metadata('10.0.0.66', HOUR_MS),
+          spec: { parentRef },
+        };
+      };
+      for (const [parent, fault] of [
+        ['new', 'its IPAddress belongs to shop/new, although shop/old is older'],
+        ['gone', 'its IPAddress belongs to shop/gone, which does not have it'],
+        ['old', undefined],
+      ] as const) {
+        store.insert(IP_ADDRESSES, ofParent(parent));
+        const { stdout } = await show('ip', CLUSTER, '10.0.0.66');
+        expect(stdout).toContain('services  shop/new (created 60m ago), shop/old (created 3h ago)\n');
+        expect(stdout).toContain(`  ipaddress shop/${parent} (created 60m ago)\n`);
+        if (fault === undefined) expect(stdout).not.toContain('its IPAddress');
+        else expect(stdout).toContain(fault);
+        store.remove(IP_ADDRESSES, store.get(IP_ADDRESSES, undefined, '10.0.0.66'));
+      }
+      for (const name of ['old', 'new']) store.remove(SERVICES, store.get(SERVICES, 'shop', name));
     });
 
     test('goes on with what the table knows when the API server does not answer, and fails by that', async () => {
       const kubeconfig = world().file('dead', kubeconfigTo('http://127.0.0.1:9'));
       const { code, stdout, stderr } = await show('ip', CLUSTER, '10.0.0.1', '--kubeconfig', kubeconfig);
       expect(code).toBe(4);
-      expect(stderr).toContain('The API server did not tell which Services there are: http://127.0.0.1:9');
+      expect(stderr).toContain('Cannot list Services: http://127.0.0.1:9');
       expect(stdout).toMatch(/^10\.0\.0\.1 {2}taken\n/);
     });
 
@@ -100,8 +145,8 @@ export function describeShow(world: () => KbctlWorld): void {
         'the provided IP (10.0.1.1) is not in the valid range. The range of valid IPs is',
       ],
       ['the broadcast address', '10.0.0.255', 1, 'the provided IP (10.0.0.255) is not in the valid range.'],
-      ['another family', 'fd00::1', 1, `Cluster ${CLUSTER} has no IPv6 range, but 10.0.0.0/24.`],
-      ['what is no address', 'web', 2, '"web" is no IP address.'],
+      ['another family', 'fd00::1', 1, `Cluster ${CLUSTER} has no IPv6 range, only 10.0.0.0/24.`],
+      ['what is no address', 'web', 2, '"web" is not an IP address.'],
     ])('refuses %s', async (_, value, code, message) => {
       expect(await show('ip', CLUSTER, value)).toEqual({
         code,
@@ -127,7 +172,7 @@ export function describeShow(world: () => KbctlWorld): void {
 
     test.each([
       ['a port outside', '80', 1, 'provided port is not in the valid range. The range of valid ports is 30000-32767'],
-      ['what is no port', '99999', 2, '"99999" is no port: it is a number from 1 to 65535.'],
+      ['what is no port', '99999', 2, '"99999" is not a port: use a number from 1 to 65535.'],
     ])('refuses %s', async (_, value, code, message) => {
       expect(await show('port', CLUSTER, value)).toMatchObject({ code, stderr: `error: ${message}\n` });
     });

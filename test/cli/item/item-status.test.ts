@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { placeOf } from '../../../cli/item/item-place.ts';
-import { type ItemFacts, type ItemStatus, workOutItem } from '../../../cli/item/item-status.ts';
+import { type ItemFacts, type ItemStatus, itemStatus } from '../../../cli/item/item-status.ts';
 import { fromBits } from '../../../lib/allocator/snapshot-bytes.ts';
 import type { ClusterSpec } from '../../../lib/cluster/cluster-spec.ts';
 import type { StoredRange } from '../../../lib/cluster/stored-range.ts';
@@ -42,7 +42,7 @@ function statusOf({
   const strikes = { once: NONE, twice: NONE };
   const range = place.range;
   const stored = { range, data: BITS, allocator: spec.allocator, generation: 3, strikes, holds: [], ...given };
-  return workOutItem(
+  return itemStatus(
     {
       cluster: { spec, generation: 3, rangesGeneration: 3 },
       place,
@@ -70,26 +70,30 @@ describe('one address', () => {
     ['is unknown after a picture of other allocators', { stored: { allocator: 'apiserver' } }, { state: 'unknown' }],
     [
       'is taken where the API servers allocate and a Service has it',
-      { spec: { allocator: 'apiserver' }, stored: { data: NONE }, facts: { services: ['a/b'] } },
+      {
+        spec: { allocator: 'apiserver' },
+        stored: { data: NONE },
+        facts: { claims: { services: [{ service: 'a/b' }] } },
+      },
       { state: 'taken', faults: [] },
     ],
     [
       'may be beyond a bitmap where the API servers allocate',
-      { spec: { allocator: 'apiserver' }, address: 'fd00::ffff:ffff', facts: { services: [] } },
+      { spec: { allocator: 'apiserver' }, address: 'fd00::ffff:ffff', facts: { claims: { services: [] } } },
       { state: 'free', band: 'dynamic' },
     ],
     [
       'is wrong with two Services',
-      { facts: { services: ['a/b', 'a/c'] } },
-      { faults: ['it is claimed 2 times, and may be once'] },
+      { facts: { claims: { services: [{ service: 'a/b' }, { service: 'a/c' }] } } },
+      { faults: ['2 Services have it, and only one may'] },
     ],
   ])('%s', (_, setting, expected) => {
     expect(statusOf(setting)).toMatchObject(expected);
   });
 
   test('is wrong when a Service has what is free in the table', () => {
-    expect(statusOf({ stored: { data: NONE }, facts: { services: ['a/b'] } }).faults).toEqual([
-      expect.stringContaining('a Service has it, and the table does not know'),
+    expect(statusOf({ stored: { data: NONE }, facts: { claims: { services: [{ service: 'a/b' }] } } }).faults).toEqual([
+      expect.stringContaining('a Service has it, and it is not allocated in the table'),
     ]);
   });
 });
@@ -101,7 +105,11 @@ describe('a leak', () => {
 
   test.each<[string, Setting, ItemStatus['leak']]>([
     ['is none that nobody suspects', {}, undefined],
-    ['is what no Service has', { facts: { services: [] } }, { strikes: 0, freedAtEarliestMs: NOW_MS + 2 * APART_MS }],
+    [
+      'is what no Service has',
+      { facts: { claims: { services: [] } } },
+      { strikes: 0, freedAtEarliestMs: NOW_MS + 2 * APART_MS },
+    ],
     [
       'is freed two strikes after the first',
       struck({ once: BITS }),
@@ -112,7 +120,11 @@ describe('a leak', () => {
       struck({ twice: BITS }),
       { strikes: 2, freedAtEarliestMs: NOW_MS - 1000 + APART_MS },
     ],
-    ['is none once a Service has it', { ...struck({ twice: BITS }), facts: { services: ['a/b'] } }, undefined],
+    [
+      'is none once a Service has it',
+      { ...struck({ twice: BITS }), facts: { claims: { services: [{ service: 'a/b' }] } } },
+      undefined,
+    ],
     [
       'is not freed by passes that only observe',
       { ...struck({ once: BITS }), spec: { mode: 'observe' } },
@@ -121,7 +133,10 @@ describe('a leak', () => {
     ['is not freed while passes are paused', { ...struck({ once: BITS }), facts: { paused: true } }, { strikes: 1 }],
     [
       'is none that is held',
-      { stored: { holds: [{ items: ['10.0.0.77'], owner: 'ci', takenUpBy: 'any' }] }, facts: { services: [] } },
+      {
+        stored: { holds: [{ items: ['10.0.0.77'], owner: 'ci', takenUpBy: 'any' }] },
+        facts: { claims: { services: [] } },
+      },
       undefined,
     ],
   ])('%s', (_, setting, leak) => {
