@@ -168,7 +168,12 @@ const COMMON_VARIABLES: Fields = {
 function ownVariables(name: string): Fields {
   const loop = LOOPS.find((one) => one === name);
   if (loop !== undefined) return { TICK_QUEUE_URL: ref(queueOf(loop)) };
-  if (name === 'doctor') return { TICK_QUEUE_URLS: { 'Fn::Join': [',', LOOPS.map((one) => ref(queueOf(one)))] } };
+  if (name === 'doctor') {
+    return {
+      TICK_QUEUE_URLS: { 'Fn::Join': [',', LOOPS.map((one) => ref(queueOf(one)))] },
+      TICK_CONCURRENCY: ref('TickConcurrency'),
+    };
+  }
   if (name !== 'admission') return {};
   return {
     ADMISSION_ON_FAILURE: ref('AdmissionOnFailure'),

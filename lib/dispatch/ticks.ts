@@ -86,6 +86,15 @@ export interface PlannedTick extends OutgoingMessage {
   readonly isFirst: boolean;
 }
 
+/** A message of clusters that answer is done within a fifth of the shortest interval. */
+const MESSAGES_OF_A_SLOT = 5;
+const LEAST_CONCURRENCY = 10;
+
+/** Returns how many messages a loop's function must process at the same time (`tickConcurrency`) for so many clusters. */
+export function concurrencyFor(clusters: number, clustersPerTick: number): number {
+  return Math.max(LEAST_CONCURRENCY, Math.ceil(clusters / clustersPerTick / MESSAGES_OF_A_SLOT));
+}
+
 /** Whether there are more clusters than one invocation runs at the same time. */
 function isFleet(clusters: readonly unknown[], clustersPerTick: number): boolean {
   return clusters.length > clustersPerTick;

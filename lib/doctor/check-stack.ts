@@ -1,4 +1,5 @@
 import type { QueueDepth } from '../aws/sqs-queue.ts';
+import { concurrencyFor } from '../dispatch/ticks.ts';
 import type { KeyValueTable } from '../table/key-value-table.ts';
 import { MOST_SKEW_MS } from '../table/server-clock.ts';
 import { describeError } from '../telemetry/describe-error.ts';
@@ -43,6 +44,18 @@ export async function checkQueues(
 ): Promise<readonly DoctorLine[]> {
   if (urls.length === 0) return [ok('queue', 'there are none: every loop runs as often as its schedule')];
   return Promise.all(urls.map((url) => checkQueue(url, depth, signal)));
+}
+
+/** @param concurrency how many messages of a queue are processed at the same time; absent where it is not known */
+export function checkConcurrency(
+  clusters: number,
+  clustersPerTick: number,
+  concurrency: number | undefined,
+): readonly DoctorLine[] {
+  const needed = concurrencyFor(clusters, clustersPerTick);
+  if (concurrency === undefined || concurrency >= needed) return [];
+  const message = `${concurrency} ticks at the same time are too few for ${clusters} clusters: ticks come late and are dropped`;
+  return [warn('queue', message, `Set the parameter tickConcurrency of the stack to ${needed}`)];
 }
 
 async function checkQueue(url: string, depth: QueueDepth, signal: AbortSignal): Promise<DoctorLine> {

@@ -6,7 +6,7 @@ import { clusterName, DispatchError, eventFaults } from '../runtime/errors.ts';
 import { type Handler, type Invocation, runInvocation } from '../runtime/invocation.ts';
 import { type ListedCluster, listClusters, type Pause } from '../table/clusters.ts';
 import { type CheckContext, checkCluster } from './check-cluster.ts';
-import { checkClock, checkQueues, checkTable } from './check-stack.ts';
+import { checkClock, checkConcurrency, checkQueues, checkTable } from './check-stack.ts';
 import { checked, type DoctorEnvironment, type DoctorLine, fail, failed, ok, warn } from './line.ts';
 
 export interface DoctorAnswer {
@@ -54,9 +54,11 @@ async function linesOf(
       const common = await checkStack(invocation, doctor, signal);
       if (common.some(({ check, level }) => check === 'table' && level === 'fail')) return [...common];
       const { clusters, lines, pausedAll } = await chosen(name, invocation, signal);
+      const { clustersPerTick = CONCURRENT_PASSES } = environment;
+      const sized = checkConcurrency(clusters.length, clustersPerTick, doctor.queues?.concurrency);
       const context = { environment, doctor, pausedAll, signal };
       const ofClusters = await eachOf(clusters, CONCURRENT_PASSES, (cluster) => inTime(cluster, invocation, context));
-      return [...common, ...lines, ...ofClusters.flat()];
+      return [...common, ...sized, ...lines, ...ofClusters.flat()];
     });
   } catch (error) {
     return [failed('clusters', error)];

@@ -7,7 +7,12 @@ export interface DoctorEnvironment {
   /** Reads it again each time: it may have been corrected just now. */
   readonly loadKubeconfig: LoadKubeconfig;
   /** Absent, as on a developer's machine: the queues are not known, and none is checked. */
-  readonly queues?: { readonly urls: readonly string[]; readonly depth: QueueDepth };
+  readonly queues?: {
+    readonly urls: readonly string[];
+    readonly depth: QueueDepth;
+    /** Messages of a queue that are processed at the same time. Absent: it is not known. */
+    readonly concurrency?: number;
+  };
 }
 
 /** What is checked. */

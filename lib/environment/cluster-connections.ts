@@ -151,10 +151,10 @@ export class ClusterConnections {
 
 /** Reads that may begin at once, as many as the clusters of a message. Beyond them they wait for one another. */
 const READS_AT_ONCE = 16;
-/** Ten processes then stay within the 40 reads a second of Parameter Store. */
-const READ_EVERY_MS = 250;
-/** What throttles a read throttles all of this process. */
-const THROTTLED_MS = 2_000;
+const READ_EVERY_MS = 50;
+/** For so long after a store throttled a read, ten processes stay within the 40 reads a second of Parameter Store. */
+const THROTTLED_MS = 60_000;
+const THROTTLED_READ_EVERY_MS = 250;
 
 /** Spreads the reads of kubeconfigs: after a deployment or an outage no process has any. */
 class ReadPacer {
@@ -162,6 +162,7 @@ class ReadPacer {
   readonly #sleep: NonNullable<CallOptions['sleep']>;
   /** When the read after the last one may begin, were there no burst. */
   #nextAtMs = Number.NEGATIVE_INFINITY;
+  #throttledUntilMs = Number.NEGATIVE_INFINITY;
 
   constructor({ nowMs, sleep }: ClusterConnectionsOptions) {
     this.#nowMs = nowMs;
@@ -173,26 +174,25 @@ class ReadPacer {
     const waitMs = this.#turnInMs();
     if (waitMs > 0) {
       await this.#sleep(waitMs, signal).catch((cause: unknown) => {
-        const limit = `this process reads at most ${1000 / READ_EVERY_MS} a second`;
-        throw new ClusterError('Throttled', `The kubeconfig of cluster ${name} was not read in time: ${limit}.`, {
-          cause,
-        });
+        const message = `The kubeconfig of cluster ${name} was not read in time, because this process reads many. The next pass tries again.`;
+        throw new ClusterError('Throttled', message, { cause });
       });
     }
     return read().catch((error: unknown) => {
-      if (error instanceof ClusterError && error.code === 'Throttled') this.#pause();
+      if (error instanceof ClusterError && error.code === 'Throttled') {
+        this.#throttledUntilMs = this.#nowMs() + THROTTLED_MS;
+      }
       throw error;
     });
   }
 
   #turnInMs(): number {
     const nowMs = this.#nowMs();
-    this.#nextAtMs = Math.max(this.#nextAtMs, nowMs - READS_AT_ONCE * READ_EVERY_MS) + READ_EVERY_MS;
+    const isThrottled = nowMs < this.#throttledUntilMs;
+    const everyMs = isThrottled ? THROTTLED_READ_EVERY_MS : READ_EVERY_MS;
+    const atOnce = isThrottled ? 0 : READS_AT_ONCE;
+    this.#nextAtMs = Math.max(this.#nextAtMs, nowMs - atOnce * everyMs) + everyMs;
     return this.#nextAtMs - nowMs;
-  }
-
-  #pause(): void {
-    this.#nextAtMs = Math.max(this.#nextAtMs, this.#nowMs() + THROTTLED_MS);
   }
 }
 

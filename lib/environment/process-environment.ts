@@ -89,14 +89,19 @@ function required(variables: Variables, name: string): string {
   return value;
 }
 
-/** `TICK_QUEUE_URLS` names the queues of the ticks, with commas between; without it there are none. */
+/**
+ * `TICK_QUEUE_URLS` names the queues of the ticks, with commas between; without it there are none. `TICK_CONCURRENCY` is how
+ * many of a queue's messages are processed at the same time.
+ */
 export function doctorEnvironmentFrom(variables: Variables): DoctorEnvironment {
   const folder = variables['LAMBDA_TASK_ROOT'] ?? process.cwd();
+  const concurrency = Number(variables['TICK_CONCURRENCY']);
   return {
     loadKubeconfig: kubeconfigLoader(folder, kubeconfigReader(), { refuseLocal: isLambda(variables) }),
     queues: {
       urls: (variables['TICK_QUEUE_URLS'] ?? '').split(',').filter((url) => url !== ''),
       depth: sqsQueueDepth(sqsClientFrom(variables)),
+      ...(concurrency > 0 && { concurrency }),
     },
   };
 }

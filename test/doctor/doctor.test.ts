@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { checkConcurrency } from '../../lib/doctor/check-stack.ts';
 import { doctor } from '../../lib/doctor/doctor.ts';
 import type { DoctorEnvironment } from '../../lib/doctor/line.ts';
 import { doctorEnvironmentFrom } from '../../lib/environment/process-environment.ts';
@@ -157,6 +158,16 @@ describe('the doctor', () => {
 });
 
 describe('its environment', () => {
+  test('tells how many ticks run at the same time, which the doctor compares with the clusters', () => {
+    expect(doctorEnvironmentFrom({ TICK_CONCURRENCY: '12' }).queues?.concurrency).toBe(12);
+    expect(doctorEnvironmentFrom({}).queues).not.toHaveProperty('concurrency');
+    expect(checkConcurrency(800, 16, 10)).toEqual([]);
+    expect(checkConcurrency(10_000, 16, undefined)).toEqual([]);
+    expect(checkConcurrency(10_000, 16, 10)).toMatchObject([
+      { level: 'warn', fix: 'Set the parameter tickConcurrency of the stack to 125' },
+    ]);
+  });
+
   test('names the queues with commas between, or none', () => {
     expect(doctorEnvironmentFrom({ TICK_QUEUE_URLS: 'https://a/1,https://a/2' }).queues?.urls).toEqual([
       'https://a/1',

@@ -1,0 +1,282 @@
+import type { MessageQueue } from '../../lib/aws/sqs-queue.ts';
+import { loopHandler } from '../../lib/dispatch/dispatch.ts';
+import { ClusterConnections } from '../../lib/environment/cluster-connections.ts';
+import type { ClusterPort, Prober } from '../../lib/kubernetes/cluster-port.ts';
+import { kubernetesService } from '../../lib/loops/kubernetes-service.ts';
+import type { Deadline } from '../../lib/runtime/deadline.ts';
+import type { Environment } from '../../lib/runtime/environment.ts';
+import { DispatchError } from '../../lib/runtime/errors.ts';
+import type { Handler } from '../../lib/runtime/invocation.ts';
+import { registerCluster } from '../../lib/table/cluster-registration.ts';
+import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
+import { aClusterSpec } from './a-cluster-spec.ts';
+import { memoryCluster } from './memory-cluster.ts';
+import { queueEvent } from './memory-queue.ts';
+import { memoryStore, memoryTable } from './memory-table.ts';
+import { recordingTelemetry } from './recording-telemetry.ts';
+import { countedWriteIds } from './write-ids.ts';
+
+interface Timer {
+  readonly atMs: number;
+  readonly run: () => void;
+}
+
+/** Time that passes only when nothing else is left to do. */
+export class VirtualClock {
+  nowMs: number;
+  readonly #timers = new Map<number, Set<Timer>>();
+
+  constructor(startMs: number) {
+    this.nowMs = startMs;
+  }
+
+  readonly sleep = (ms: number): Promise<void> =>
+    new Promise((resolve) => {
+      this.#start(ms, resolve);
+    });
+
+  readonly startDeadline = (ms: number): Deadline => {
+    const controller = new AbortController();
+    const over = new DispatchError('DeadlineExceeded', 'time is over');
+    const cancel = this.#start(ms, () => controller.abort(over));
+    return { signal: controller.signal, cancel };
+  };
+
+  async runUntil(endMs: number): Promise<void> {
+    await settled();
+    for (let nextMs = this.#nextMs(); nextMs <= endMs; nextMs = this.#nextMs()) {
+      this.nowMs = nextMs;
+      const due = this.#timers.get(nextMs) ?? [];
+      this.#timers.delete(nextMs);
+      for (const { run } of due) run();
+      await settled();
+    }
+    this.nowMs = endMs;
+  }
+
+  #start(ms: number, run: () => void): () => void {
+    const timer = { atMs: this.nowMs + ms, run };
+    const others = this.#timers.get(timer.atMs) ?? new Set();
+    this.#timers.set(timer.atMs, others.add(timer));
+    return () => {
+      if (others.delete(timer) && others.size === 0) this.#timers.delete(timer.atMs);
+    };
+  }
+
+  #nextMs(): number {
+    let nextMs = Number.POSITIVE_INFINITY;
+    for (const atMs of this.#timers.keys()) nextMs = Math.min(nextMs, atMs);
+    return nextMs;
+  }
+}
+
+/** All that runs without a timer has run. */
+async function settled(): Promise<void> {
+  for (let turn = 0; turn < 3; turn += 1) await new Promise(setImmediate);
+}
+
+export interface FleetOptions {
+  readonly names: readonly string[];
+  /** Messages of the loop at the same time, each in a process of its own: the parameter `tickConcurrency`. */
+  readonly slots: number;
+  readonly startMs: number;
+}
+
+/** What happened in a minute. */
+export interface MinuteFigures {
+  /** How late the tick of each cluster that answers was when a function received it. */
+  readonly latenessMs: readonly number[];
+  readonly dropped: number;
+  readonly reads: Readonly<Record<Partition, number>>;
+  readonly writes: Readonly<Record<Partition, number>>;
+  readonly kubeconfigReads: number;
+}
+
+type Partition = '#clusters' | 'other' | 'of clusters';
+
+const PASS_MS = 300;
+const MINUTE_MS = 60_000;
+
+/** A fleet of a stack on a virtual clock: the function `kubernetes-service`, its queue, table and clusters. */
+export class FleetModel {
+  readonly clock: VirtualClock;
+  /** Clusters whose API servers give no answer. */
+  readonly dead = new Set<string>();
+  /** When each pass began. */
+  readonly passes: { readonly name: string; readonly atMs: number }[] = [];
+  readonly #names: readonly string[];
+  readonly #slots: number;
+  #busySlots = 0;
+  readonly #telemetry = recordingTelemetry();
+  readonly #waiting: { readonly body: string; readonly visibleAtMs: number }[] = [];
+  readonly #idle: Handler<unknown>[] = [];
+  readonly #environments = new Map<Handler<unknown>, Environment>();
+  readonly #table: (signal?: AbortSignal) => KeyValueTable;
+  readonly #clusters = new Map<string, ClusterPort>();
+  #figures = noFigures();
+
+  constructor({ names, slots, startMs }: FleetOptions) {
+    this.#names = names;
+    this.#slots = slots;
+    this.clock = new VirtualClock(startMs);
+    const store = memoryStore();
+    const newWriteId = countedWriteIds();
+    const nowMs = () => this.clock.nowMs;
+    this.#table = (deadline) => this.#counted(memoryTable({ nowMs, newWriteId, store, ...(deadline && { deadline }) }));
+  }
+
+  async register(): Promise<void> {
+    for (const name of this.#names) {
+      await registerCluster(this.#table(), aClusterSpec({ name, kubeconfig: { secretsManager: name } }));
+    }
+  }
+
+  /** Runs a minute from its schedule on. */
+  async minute(): Promise<MinuteFigures> {
+    this.#figures = noFigures();
+    this.#telemetry.lines.length = 0;
+    const endMs = this.clock.nowMs + MINUTE_MS;
+    const time = new Date(this.clock.nowMs).toISOString();
+    void this.#invoke({ 'detail-type': 'Scheduled Event', time });
+    while (this.clock.nowMs < endMs) {
+      this.#poll();
+      await this.clock.runUntil(this.clock.nowMs + 100);
+    }
+    const dropped = this.#telemetry.lines.filter(({ message }) => message === 'tick dropped').length;
+    return { ...this.#figures, dropped };
+  }
+
+  #startProcess(): Handler<unknown> {
+    const handler = loopHandler(kubernetesService);
+    const connections = new ClusterConnections({
+      nowMs: () => this.clock.nowMs,
+      sleep: this.clock.sleep,
+      loadKubeconfig: async () => {
+        this.#figures.kubeconfigReads += 1;
+        return {
+          server: 'https://192.0.2.1',
+          basePath: '',
+          context: 'demo',
+          skipTlsVerify: false,
+          tls: () => ({ rejectUnauthorized: true }),
+          authHeaders: () => Promise.resolve({}),
+        };
+      },
+    });
+    this.#environments.set(handler, this.#environmentOf(connections));
+    return handler;
+  }
+
+  #environmentOf(connections: ClusterConnections): Environment {
+    let passes = 0;
+    return {
+      nowMs: () => this.clock.nowMs,
+      newPassId: () => `pass-${++passes}`,
+      startDeadline: this.clock.startDeadline,
+      telemetry: () => this.#telemetry,
+      reportingInstance: 'prod',
+      stack: 'prod',
+      table: this.#table,
+      tickQueue: this.#queue,
+      resolveHost: () => () => Promise.resolve(undefined),
+      connect: async (spec, options) => {
+        const { name } = spec;
+        this.passes.push({ name, atMs: this.clock.nowMs });
+        await connections.connect(spec, options);
+        if (this.dead.has(name)) await new Promise(() => {});
+        return { kubernetes: this.#clusterOf(name), probe: this.#probe };
+      },
+    };
+  }
+
+  readonly #probe: Prober = async () => {
+    await this.clock.sleep(PASS_MS);
+    return { kind: 'status', status: 200, body: 'ok' };
+  };
+
+  #clusterOf(name: string): ClusterPort {
+    const port = this.#clusters.get(name) ?? memoryCluster().port;
+    this.#clusters.set(name, port);
+    return port;
+  }
+
+  readonly #queue: MessageQueue = {
+    send: async (messages) => {
+      for (const { body, delaySeconds } of messages) {
+        this.#waiting.push({ body, visibleAtMs: this.clock.nowMs + delaySeconds * 1000 });
+      }
+      this.#waiting.sort((one, other) => one.visibleAtMs - other.visibleAtMs);
+      return [];
+    },
+  };
+
+  /** What waits longest goes to any process that is free. */
+  #poll(): void {
+    while (
+      this.#busySlots < this.#slots &&
+      (this.#waiting[0]?.visibleAtMs ?? Number.POSITIVE_INFINITY) <= this.clock.nowMs
+    ) {
+      const { body = '' } = this.#waiting.shift() ?? {};
+      const { dueAtMs, clusters } = JSON.parse(body) as { readonly dueAtMs: number; readonly clusters: string[] };
+      for (const name of clusters) {
+        if (!this.dead.has(name)) this.#figures.latenessMs.push(this.clock.nowMs - dueAtMs);
+      }
+      this.#busySlots += 1;
+      void this.#invoke(queueEvent(body)).then(() => {
+        this.#busySlots -= 1;
+        this.#poll();
+      });
+    }
+  }
+
+  async #invoke(event: unknown): Promise<void> {
+    const handler = this.#idle.shift() ?? this.#startProcess();
+    const environment = this.#environments.get(handler);
+    if (environment === undefined) throw new Error('a process has no environment');
+    await handler(event, { environment, getRemainingTimeInMillis: () => 50_000 });
+    this.#idle.push(handler);
+  }
+
+  #counted(table: KeyValueTable): KeyValueTable {
+    const reads = (cluster: string) => {
+      this.#figures.reads[partitionOf(cluster)] += 1;
+    };
+    const writes = (cluster: string) => {
+      this.#figures.writes[partitionOf(cluster)] += 1;
+    };
+    return {
+      get: (cluster, key) => {
+        reads(cluster);
+        return table.get(cluster, key);
+      },
+      list: (cluster, prefix) => {
+        reads(cluster);
+        return table.list(cluster, prefix);
+      },
+      put: (item, previous) => {
+        writes(item.cluster);
+        return table.put(item, previous);
+      },
+      delete: (previous) => {
+        writes(previous.cluster);
+        return table.delete(previous);
+      },
+    };
+  }
+}
+
+function partitionOf(cluster: string): Partition {
+  if (cluster === '#clusters') return cluster;
+  return cluster.startsWith('#') ? 'other' : 'of clusters';
+}
+
+function noFigures() {
+  const none = () => ({ '#clusters': 0, other: 0, 'of clusters': 0 });
+  return { latenessMs: [] as number[], reads: none(), writes: none(), kubeconfigReads: 0 };
+}
+
+/** The value that so much of all, from 0 to 1, do not exceed. */
+export function quantile(values: readonly number[], share: number): number {
+  const sorted = values.toSorted((one, other) => one - other);
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
+}

@@ -1,0 +1,36 @@
+// Models fleets of 100, 1,000 and 10,000 clusters on a virtual clock, one of ten of which gives no answer: npm run bench:fleet
+// Passes, dispatch and table are the real ones, in memory. Prints the rows for docs/performance.md.
+import { concurrencyFor } from '../lib/dispatch/ticks.ts';
+import { CONCURRENT_PASSES } from '../lib/runtime/budgets.ts';
+import { FleetModel, type MinuteFigures, quantile } from '../test/support/fleet-model.ts';
+
+const START_MS = Date.parse('2026-01-01T12:00:00Z');
+const SIZES = process.argv.slice(2).map(Number);
+
+for (const size of SIZES.length > 0 ? SIZES : [100, 1_000, 10_000]) {
+  const names = Array.from({ length: size }, (_, index) => `c-${String(index).padStart(5, '0')}`);
+  const slots = concurrencyFor(size, CONCURRENT_PASSES);
+  const fleet = new FleetModel({ names, slots, startMs: START_MS });
+  for (const name of names) if (name.endsWith('7')) fleet.dead.add(name);
+  await fleet.register();
+  const first = await fleet.minute();
+  await fleet.minute();
+  console.log(row(size, slots, first.kubeconfigReads, await fleet.minute()));
+}
+
+function row(size: number, slots: number, firstReads: number, figures: MinuteFigures): string {
+  const { latenessMs, dropped, reads, writes, kubeconfigReads } = figures;
+  const seconds = (count: number) => (count / 60).toFixed(count < 600 ? 1 : 0);
+  const cells = [
+    size,
+    slots,
+    `${quantile(latenessMs, 0.5)} / ${quantile(latenessMs, 0.99)}`,
+    dropped,
+    seconds(reads['#clusters']),
+    seconds(reads['of clusters']),
+    seconds(writes['of clusters']),
+    `${seconds(firstReads)}, then ${seconds(kubeconfigReads)}`,
+    Math.round(process.memoryUsage().heapUsed / 2 ** 20 / slots),
+  ];
+  return `| ${cells.join(' | ')} |`;
+}
