@@ -49,7 +49,8 @@ interface Failure {
 }
 
 /**
- * Calls that are tried again on 429 (after `Retry-After`), 5xx and network faults, for as long as the deadline allows.
+ * Calls that are tried again on 429 (after `Retry-After`), 5xx and network faults but a connection that times out, for as
+ * long as the deadline allows.
  * That is safe for every call of the cluster port, the writes too: a create is tied to a name, an update and a delete to
  * the version that was read, and a merge patch that is made twice changes nothing more. What may differ is the answer
  * of the second try, hence `afterLostReply`.
@@ -156,7 +157,12 @@ function networkFailure(site: CallSite, cause: unknown): Failure {
             'Check that it runs, and the server URL in the kubeconfig; the next pass tries again.',
           { cause },
         );
-  return { error, mayHaveHappened: fault === 'lostReply', again: fault !== 'tls', retryAfterMs: 0 };
+  return {
+    error,
+    mayHaveHappened: fault === 'lostReply',
+    again: fault !== 'tls' && fault !== 'silent',
+    retryAfterMs: 0,
+  };
 }
 
 function serverFailure({ server, purpose }: CallSite, reply: ApiReply): Failure {

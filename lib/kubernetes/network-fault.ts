@@ -7,18 +7,12 @@ export type NetworkFault =
   | 'tls'
   /** No connection came about: the request was not sent. */
   | 'notSent'
+  /** Nor was the connection refused: packets vanish, and a second try would only take as long. */
+  | 'silent'
   /** It may have arrived and been carried out. */
   | 'lostReply';
 
-const NOT_SENT = new Set([
-  'ECONNREFUSED',
-  'ENOTFOUND',
-  'EAI_AGAIN',
-  'EHOSTUNREACH',
-  'ENETUNREACH',
-  'EADDRNOTAVAIL',
-  'UND_ERR_CONNECT_TIMEOUT',
-]);
+const NOT_SENT = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH', 'EADDRNOTAVAIL']);
 
 /** OpenSSL's names of what `X509_verify_cert` refuses, as Node hands them out, and Node's own. */
 const TLS =
@@ -42,6 +36,7 @@ export function networkFaultOf(error: unknown): NetworkFault {
   if (codes.some((code) => TLS.test(code))) {
     return 'tls';
   }
+  if (codes.includes('UND_ERR_CONNECT_TIMEOUT')) return 'silent';
   return codes.some((code) => NOT_SENT.has(code)) ? 'notSent' : 'lostReply';
 }
 

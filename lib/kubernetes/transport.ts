@@ -39,7 +39,8 @@ export type Transport = (request: ApiRequest, signal: AbortSignal) => Promise<Op
 
 /** Idle connections outlive two ticks of the endpoints loop, and are given up before load balancers (60 s) drop them. */
 const KEEP_ALIVE_MS = 30_000;
-const CONNECT_TIMEOUT_MS = 5_000;
+/** Two SYNs, the second a second after the first, and the handshake. */
+const CONNECT_TIMEOUT_MS = 3_000;
 /** A reply that stands still for so long will not go on. */
 const SILENCE_MS = 20_000;
 const LARGEST_HEADERS = 16 * 1024;

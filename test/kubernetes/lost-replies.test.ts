@@ -151,3 +151,22 @@ describe('a try that gets no answer', () => {
     await expect(port.get(ref)).resolves.toEqual(service);
   });
 });
+
+describe('an address behind which packets vanish', () => {
+  test('is connected to once: a second try would only use up the time of the other clusters', async () => {
+    const timeout = Object.assign(new Error('Connect Timeout Error'), { code: 'UND_ERR_CONNECT_TIMEOUT' });
+    let tries = 0;
+    const port = clusterPort({
+      transport: () => {
+        tries += 1;
+        return Promise.reject(timeout);
+      },
+      server: 'https://10.0.0.1:6443',
+      deadline: new AbortController().signal,
+      userAgent: 'test',
+      sleep: () => Promise.resolve(),
+    });
+    await expect(port.get(ref)).rejects.toMatchObject({ code: 'Unavailable' });
+    expect(tries).toBe(1);
+  });
+});
