@@ -65,4 +65,16 @@ describe('two Services with one cluster IP, where the API servers allocate', () 
     expect(patched).toMatchObject({ status: 200 });
     await eventually(async () => expect(await parentOf(address)).toBe(left), 5_000);
   });
+
+  test('leave their address to a third one, when one of them is deleted and nothing is changed', async () => {
+    const address = '10.0.0.62';
+    await etcd.putServices(['first', 'second'].map((name) => withAddress(name, address)));
+    await eventually(async () => expect(await parentOf(address)).toBeDefined());
+
+    await apiserver.request('DELETE', `${SERVICES}/second`);
+    const third = { metadata: { name: 'third' }, spec: { clusterIP: address, ports: [{ port: 80 }] } };
+
+    expect(await apiserver.request('POST', SERVICES, third)).toMatchObject({ status: 201 });
+    expect(await parentOf(address)).toBe('third');
+  });
 });
