@@ -23,7 +23,7 @@ export function clusterDetails(cluster: ClusterStatus, nowMs: number, bytes: num
     !attentionAbove &&
     html`${attentionList(attention.slice(0, MOST_ATTENTION))}${more > 0 && html`<p class="soft">and ${counted(more, 'thing')} more</p>`}`;
   return html`${facts(cluster, nowMs)}${needs}${cannotBeRead(unreadable, bytes / 8)}
-${apiServers(cluster, nowMs, bytes / 4)}${loops(cluster, nowMs)}
+${apiServers(cluster, nowMs, bytes / 4)}${loops(cluster, nowMs, bytes / 8)}
 ${ranges.length > 0 && html`<div class="ranges">${ranges.map((range) => rangeSection(range, nowMs, bytes / 16))}</div>`}${findings(cluster, nowMs, bytes / 3)}`;
 }
 
@@ -103,9 +103,27 @@ function time(atMs: number | undefined, nowMs: number): Child {
   return atMs === undefined ? '–' : when(atMs, nowMs);
 }
 
-function loops(cluster: ClusterStatus, nowMs: number): Html {
+function loops(cluster: ClusterStatus, nowMs: number, bytes: number): Html {
   const rows = cluster.loops.map((loop) => [loopRow(loop, nowMs), errorRow(loop)]);
-  return html`<section><h4>Loops</h4>${table('loops', `Loops of ${cluster.name}`, rows)}</section>`;
+  return html`<section><h4>Loops</h4>${table('loops', `Loops of ${cluster.name}`, rows)}${writes(cluster, nowMs, bytes)}</section>`;
+}
+
+/** What passes would write in `enforce`, and what they changed last. */
+function writes({ name: cluster, loops: all }: ClusterStatus, nowMs: number, bytes: number): Child {
+  const withheld = all.flatMap(({ loop, wouldWrite = [] }) =>
+    wouldWrite.map((text) => html`<li>${loop}: would ${clipped(text)}`),
+  );
+  const changed = all.flatMap(({ loop, lastChange }) =>
+    (lastChange?.changes ?? []).map((text) => html`<li>${loop}, ${time(lastChange?.atMs, nowMs)}: ${clipped(text)}`),
+  );
+  const list = (title: string, items: readonly Html[]) => {
+    const { markup, left } = upTo(items, bytes, (item) => item);
+    return (
+      items.length > 0 &&
+      html`<h5>${title}</h5><ul class="writes">${markup}${left > 0 && html`<li>and ${left} more: <code>kbctl status ${cluster} -o yaml</code>`}</ul>`
+    );
+  };
+  return [list('Would write', withheld), list('Last changes', changed)];
 }
 
 function loopRow(status: LoopStatus, nowMs: number): Html {

@@ -151,7 +151,8 @@ main>section>.facts{margin-top:18px}
 .told{min-height:1.6em;font:13px/1.6 var(--mono)}
 .U{fill:var(--used)}.D{fill:var(--dup)}.L{fill:var(--leak)}.H{fill:var(--held)}.F{fill:var(--free)}
 .mark{stroke:var(--mark);stroke-width:.16;fill:none}.dot{fill:var(--mark)}.R{fill:var(--band)}.X{stroke:var(--edge);stroke-width:.1;fill:none}
-.holds{font-size:14px}
+.holds,.writes{font-size:14px}
+h5:has(+.writes){margin-top:10px}
 .findings{margin-bottom:20px}
 .findings p{font-size:14px;color:var(--soft);margin-bottom:8px}
 footer{margin-top:56px;padding-bottom:40px;color:var(--soft);font-size:13px}

@@ -70,6 +70,7 @@ const HEALTH_STYLES: Readonly<Record<Health, Style>> = {
 const WIDEST = 100;
 /** The first ones say enough; `get findings` has them all. */
 const MOST_FINDINGS = 20;
+const MOST_WRITES = 10;
 
 /** Everything about one cluster, for a person at a terminal. */
 export function statusLines(status: ClusterStatus, nowMs: number, output: Output): string[] {
@@ -79,11 +80,21 @@ export function statusLines(status: ClusterStatus, nowMs: number, output: Output
     ...heading(title),
     ...(rows.length === 0 ? [none] : output.table(columns, rows)),
   ];
+  const width = Math.min(output.columns ?? WIDEST, WIDEST);
+  const listSection = (title: string, lines: readonly string[]) => [
+    ...(lines.length === 0 ? [] : heading(title)),
+    ...lines.slice(0, MOST_WRITES).flatMap((line) => wrapped(line, width, '- ')),
+    ...(lines.length > MOST_WRITES
+      ? [`... and ${lines.length - MOST_WRITES} more: kbctl status ${status.name} -o yaml`]
+      : []),
+  ];
   return [
     ...headLines(status, nowMs, output),
     ...attentionLines(status, output),
     ...section('API servers', apiServers, apiServerColumns(nowMs), 'none in the spec'),
     ...section('Loops', loops, loopColumns(nowMs), ''),
+    ...listSection('Would write', withheldLines(loops)),
+    ...listSection('Last changes', changeLines(loops, nowMs)),
     ...section('Ranges', ranges, RANGE_COLUMNS, 'none was saved yet'),
     ...(findings.length === 0
       ? []
@@ -157,6 +168,16 @@ function leaseEnd({ state, expiresAtMs, withdrawnUntilMs }: ApiServerStatus, now
   }
   if (expiresAtMs === undefined || expiresAtMs <= 0) return '';
   return expiresAtMs > nowMs ? `in ${formatAge(expiresAtMs - nowMs)}` : `${formatAge(nowMs - expiresAtMs)} ago`;
+}
+
+function withheldLines(loops: readonly LoopStatus[]): string[] {
+  return loops.flatMap(({ loop, wouldWrite = [] }) => wouldWrite.map((text) => `${loop}: would ${text}`));
+}
+
+function changeLines(loops: readonly LoopStatus[], nowMs: number): string[] {
+  return loops.flatMap(({ loop, lastChange }) =>
+    (lastChange?.changes ?? []).map((text) => `${loop}, ${ago(lastChange?.atMs, nowMs)}: ${text}`),
+  );
 }
 
 const LOOP_STYLES: Readonly<Record<LoopStatus['state'], Style>> = {

@@ -93,6 +93,10 @@ export interface LoopStatus {
   };
   /** When it ran after its last recorded pass: a pass without news is recorded once a minute. Absent: not known. */
   readonly lastRanAtMs?: number;
+  /** What the last pass would have written, had it been allowed to: `update Endpoints default/kubernetes: ...`. */
+  readonly wouldWrite?: readonly string[];
+  /** What the last pass that changed something changed. */
+  readonly lastChange?: { readonly atMs: number; readonly changes: readonly string[] };
   readonly failuresInARow: number;
   readonly lastSuccessAtMs?: number;
 }

@@ -46,6 +46,7 @@ function loopStatus(
 ): LoopStatus {
   if (record === undefined) return { loop, state, intervalSeconds, failuresInARow: 0 };
   const { startedAtMs, durationMs, outcome, mode, counts, error, failuresInARow, lastSuccessAtMs } = record;
+  const { wouldWrite, lastChange } = record;
   const findings = record.findingCount ?? record.findings.length;
   return {
     loop,
@@ -54,6 +55,8 @@ function loopStatus(
     lastPass: { startedAtMs, durationMs, outcome, mode, counts, ...(error && { error }), findings },
     failuresInARow,
     ...(lastSuccessAtMs !== undefined && { lastSuccessAtMs }),
+    ...(wouldWrite && { wouldWrite }),
+    ...(lastChange && { lastChange }),
   };
 }
 

@@ -127,6 +127,13 @@ describe('a loop', () => {
     expect(loopOf(statusOf({ records }), 'system-namespaces')?.lastRanAtMs).toBeUndefined();
   });
 
+  test('has what its passes would write, and what they changed last', () => {
+    const writes = { wouldWrite: ['create Namespace kube-public'], lastChange: { atMs: 1, changes: ['created it'] } };
+    const status = statusOf({ records: runRecords(NOT_LONG_AGO_MS, writes) });
+
+    expect(loopOf(status, 'system-namespaces')).toMatchObject(writes);
+  });
+
   test('of a cluster that was registered a moment ago is not known yet', () => {
     const status = statusOf({ cluster: aCluster({}, { writtenAtMs: NOW_MS }), records: {}, leases: [] });
     expect(status).toMatchObject({ health: 'unknown', attention: [] });

@@ -250,6 +250,17 @@ describe('what is shown', () => {
     }
   });
 
+  test('has what passes would write and what they changed last', () => {
+    const [loop, ...others] = loopsOf();
+    const lastChange = { atMs: STATUS_AT_MS - 60_000, changes: ['updated Endpoints default/kubernetes: 192.0.2.1'] };
+    const loops = [{ ...loop, lastChange, wouldWrite: ['create Namespace kube-public'] }, ...others];
+    const cluster = aClusterStatus({ loops: loops as ClusterStatus['loops'] });
+
+    expect(textOf(renderClusterPage(cluster, { atMs: STATUS_AT_MS }))).toContain(
+      'Would write system-namespaces: would create Namespace kube-public Last changes system-namespaces, 1 min ago : updated Endpoints default/kubernetes: 192.0.2.1',
+    );
+  });
+
   test('names the pause of all clusters', () => {
     const pausedAll = { untilMs: STATUS_AT_MS + 60_000, reason: 'maintenance', by: 'jo' };
 

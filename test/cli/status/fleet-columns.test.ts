@@ -1,7 +1,9 @@
+import { PassThrough } from 'node:stream';
 import { describe, expect, test } from '@jest/globals';
-import { fleetColumns, RANGE_COLUMNS } from '../../../cli/status/status-lines.ts';
+import { Output } from '../../../cli/output.ts';
+import { fleetColumns, RANGE_COLUMNS, statusLines } from '../../../cli/status/status-lines.ts';
 import type { ClusterStatus } from '../../../lib/status/cluster-status.ts';
-import { aClusterStatus, aSlash24, STATUS_AT_MS } from '../../support/a-fleet-status.ts';
+import { aClusterStatus, aSlash24, loopsOf, STATUS_AT_MS } from '../../support/a-fleet-status.ts';
 
 describe('the line of a cluster', () => {
   const attentionTo = (...words: string[]) => {
@@ -32,6 +34,12 @@ describe('the columns of a cluster', () => {
 
   test.each([
     { name: 'one of many, of which one a minute is recorded', loop: {}, ageMs: 39_000, shown: '<1m ago' },
+    {
+      name: 'one whose leases show a later one',
+      loop: { lastRanAtMs: STATUS_AT_MS - 4_000 },
+      ageMs: 39_000,
+      shown: '4s ago',
+    },
     { name: 'one that is late', loop: {}, ageMs: 61_000, shown: '61s ago' },
     { name: 'one that failed', loop: { state: 'failing' }, ageMs: 39_000, shown: '39s ago' },
     { name: 'one of a loop that is rarely due', loop: { intervalSeconds: 60 }, ageMs: 39_000, shown: '39s ago' },
@@ -47,6 +55,23 @@ describe('the columns of a cluster', () => {
     const status = { loop: 'kubernetes-service', state: 'good', intervalSeconds: 10, failuresInARow: 0 } as const;
     expect(cell('LAST PASS', { loops: [{ ...status, lastPass, ...loop }] })).toBe(shown);
   });
+});
+
+test('the status of a cluster shows what passes would write, and what they changed last', () => {
+  const changes = ['updated Endpoints default/kubernetes: 192.0.2.1; 192.0.2.2 left'];
+  const [first, ...others] = loopsOf();
+  const loops = [
+    { ...first, lastChange: { atMs: STATUS_AT_MS - 90_000, changes } },
+    ...others.map((loop, index) => ({ ...loop, wouldWrite: Array.from({ length: 4 }, () => `write ${index}`) })),
+  ] as ClusterStatus['loops'];
+  const output = new Output('table', { in: new PassThrough(), out: new PassThrough(), err: new PassThrough() });
+
+  const lines = statusLines(aClusterStatus({ loops }), STATUS_AT_MS, output);
+
+  const section = (title: string) => lines.slice(lines.indexOf(title) + 1, lines.indexOf('', lines.indexOf(title)));
+  expect(section('Last changes')).toEqual([`- system-namespaces, 90s ago: ${changes[0]}`]);
+  expect(section('Would write').slice(0, 1)).toEqual(['- kubernetes-service: would write 0']);
+  expect(section('Would write').slice(-1)).toEqual(['... and 2 more: kbctl status prod-eu-1 -o yaml']);
 });
 
 describe('the line of a range', () => {
