@@ -3,7 +3,7 @@ import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { unlessAborted } from '../lib/runtime/deadline.ts';
 import { CLUSTERS } from '../lib/table/clusters.ts';
 import { createDynamoClient } from '../lib/table/dynamodb-client.ts';
-import type { Asker } from '../lib/table/dynamodb-errors.ts';
+import type { Audience } from '../lib/table/dynamodb-errors.ts';
 import { dynamoDbTable } from '../lib/table/dynamodb-table.ts';
 import type { KeyValueTable } from '../lib/table/key-value-table.ts';
 import { MOST_SKEW_MS, type ServerClock, serverClock } from '../lib/table/server-clock.ts';
@@ -102,11 +102,11 @@ interface Found extends Omit<OpenTable, 'tableUntil' | 'clock'> {
   readonly client: DynamoDBClient;
 }
 
-function opened({ client, ...found }: Found, asker: Asker, nowMs: () => number): OpenTable {
+function opened({ client, ...found }: Found, audience: Audience, nowMs: () => number): OpenTable {
   const { tableName } = found;
   const clock = serverClock(client, nowMs);
   const tableUntil = (deadline: AbortSignal) =>
-    dynamoDbTable({ client, tableName, deadline, nowMs: clock.nowMs, newWriteId: randomUUID, asker });
+    dynamoDbTable({ client, tableName, deadline, nowMs: clock.nowMs, newWriteId: randomUUID, audience });
   return { ...found, clock, tableUntil };
 }
 

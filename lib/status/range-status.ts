@@ -30,7 +30,7 @@ export function rangeStatuses(inputs: StatusInputs, nowMs: number): RangeStatuse
   for (const range of rangesOf(inputs.cluster.spec)) {
     const status = rangeStatus(range, inputs, nowMs);
     if (status instanceof AllocatorError) {
-      const message = `Item ${inputs.cluster.spec.name}/${range.key} holds a range that does not parse: ${status.message}. It is left as it is; put it right, or remove it to start anew.`;
+      const message = `Item ${inputs.cluster.spec.name}/${range.key} holds a range that does not parse: ${status.message}. It was not changed; correct it, or remove it to start again.`;
       unreadable.push({ key: range.key, message });
     } else if (status !== undefined) ranges.push(status);
   }

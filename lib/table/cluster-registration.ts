@@ -19,22 +19,22 @@ import { fieldsIn, sameValue } from './item-values.ts';
 import type { Item, KeyValueTable } from './key-value-table.ts';
 
 export interface ReplaceOptions extends UpdateOptions {
-  /** The generation that somebody looked at and wants to be replaced, or that none was registered. Default: whatever is there. */
+  /** The generation that the caller read and replaces, or that none was registered. Default: any. */
   readonly replaces?: number | 'none';
 }
 
 export interface RegisterOptions extends ReplaceOptions {
-  /** Who is to own the cluster, if nobody does yet. Default: the first stack that comes by. */
+  /** The owner of a cluster that has none yet. Default: the first stack that runs a pass. */
   readonly stack?: string;
 }
 
 /**
- * Makes the registration what the spec says: the same spec again writes nothing, another one is a new generation.
- * Generations go on where an earlier registration of the name ended, or ranges that it saved would pass for newer.
- * A registration that does not parse is replaced.
+ * Registers a spec: the same spec again writes nothing, another one is a new generation. Generations continue those of
+ * an earlier registration of the name, or ranges that it saved would count as newer. A registration that does not parse
+ * is replaced.
  * @returns the cluster as it is now registered.
- * @throws TableError `OwnedElsewhere` for a packaged spec, which is edited in its package alone, and for one that
- * another stack than the given one owns; `ChangedMeanwhile`, unless somebody else wrote the same.
+ * @throws TableError `OwnedElsewhere` for a packaged spec, which is edited only in its package, and for a cluster that
+ * another stack than the given one owns; `ChangedMeanwhile`, unless another writer wrote the same.
  */
 export async function registerCluster(
   table: KeyValueTable,
@@ -64,8 +64,8 @@ export async function registerCluster(
 }
 
 /**
- * Returns the generation that the ranges of a name were saved under, when its registration is gone from the table: the
- * next one has to be later, or every pass would take those ranges for newer than its spec.
+ * Returns the generation that the ranges of a name were saved under, when its registration is missing from the table:
+ * the next one must be later, or those ranges would count as newer than the spec of every pass.
  */
 export async function lostRegistration(table: KeyValueTable, name: string): Promise<Registration | undefined> {
   if ((await table.get(CLUSTERS, name)) !== undefined) return undefined;
@@ -100,8 +100,8 @@ export function successor(
 }
 
 /**
- * Ends the passes of a cluster. Nothing is changed in the cluster itself, and its ranges, leases and run records stay in
- * the table. @returns whether it was registered.
+ * Ends the passes of a cluster. The cluster itself does not change, and its ranges, leases and run records stay in the
+ * table. @returns whether it was registered.
  * @throws TableError `OwnedElsewhere` for a packaged spec, `ChangedMeanwhile`.
  */
 export function unregisterCluster(
@@ -125,7 +125,7 @@ export function unregisterCluster(
 }
 
 /**
- * Says whether its passes write, in a new generation unless they did so already.
+ * Sets whether the passes of a cluster write, in a new generation unless it is so already.
  * @returns the cluster as it is now registered; `undefined` when it is not.
  * @throws TableError `OwnedElsewhere` for a packaged spec.
  */
@@ -145,7 +145,7 @@ export function setClusterMode(
   return changeRegistered(table, name, undefined, change, options);
 }
 
-/** Holds one cluster's passes, or with `undefined` lets them go on. @returns whether the cluster is registered. */
+/** Pauses one cluster's passes, or with `undefined` resumes them. @returns whether the cluster is registered. */
 export function pauseCluster(
   table: KeyValueTable,
   name: string,
@@ -159,7 +159,7 @@ export function pauseCluster(
   return changeRegistered(table, name, false, change, options);
 }
 
-/** Holds the passes of all clusters, or with `undefined` lets them go on; the hold on a single one is another matter. */
+/** Pauses the passes of all clusters, or with `undefined` resumes them. The pause of a single cluster is independent. */
 export async function pauseAllClusters(
   table: KeyValueTable,
   pause: Pause | undefined,
@@ -175,8 +175,8 @@ export async function pauseAllClusters(
 }
 
 /**
- * Makes a cluster that nobody owns that stack's.
- * @returns who owns it now; `undefined` when it is not registered.
+ * Makes a stack the owner of a cluster that has none.
+ * @returns the owner; `undefined` when the cluster is not registered.
  */
 export function claimCluster(
   table: KeyValueTable,
@@ -190,8 +190,8 @@ export function claimCluster(
 }
 
 /**
- * Makes that stack the owner, whoever is: from its next tick on its passes write, and those of the former owner only
- * observe. A spec that was packaged is a registered one from then on, until the new owner packages it.
+ * Makes that stack the owner: from its next tick on its passes write, and those of the former owner only observe. A
+ * packaged spec becomes a registered one, until the new owner packages it.
  * @returns whether the cluster is registered.
  */
 export function takeOverCluster(
@@ -205,7 +205,7 @@ export function takeOverCluster(
   return changeRegistered(table, name, false, change, options);
 }
 
-/** Changes what is registered under a name; where nothing is, nothing is written and the answer is `absent`. */
+/** Changes the registration of a name; without one, nothing is written and the result is `absent`. */
 function changeRegistered<Result>(
   table: KeyValueTable,
   name: string,
@@ -228,16 +228,16 @@ function refusePackaged({ spec: { name }, owner }: RegisteredCluster): void {
   if (owner?.packaged === undefined) return;
   throw new TableError(
     'OwnedElsewhere',
-    `${name} is registered by the cluster.yml of the stack ${owner.stack}: change it there and deploy, or take it out there first.`,
+    `${name} is registered by the cluster.yml of the stack ${owner.stack}: change it there and deploy, or remove it there first.`,
   );
 }
 
 function refuseOther(name: string, now: RegisteredCluster | undefined, replaces: number | 'none' | undefined): void {
   if (replaces === undefined || replaces === (now?.generation ?? 'none')) return;
-  const found = now === undefined ? 'is no longer registered' : `is registered in generation ${now.generation} now`;
+  const found = now === undefined ? 'is no longer registered' : `is now registered in generation ${now.generation}`;
   throw new TableError(
     'ChangedMeanwhile',
-    `${name} ${found}, and was not a moment ago: somebody else changed it. Look at it anew, and try again.`,
+    `${name} ${found}: another writer changed it meanwhile. Read it again, and try again.`,
   );
 }
 
@@ -248,7 +248,7 @@ function ownedElsewhere(name: string, stack: string | undefined): TableError {
   );
 }
 
-/** What is registered under a name, as far as it can be read: what does not parse is as good as none. */
+/** Decodes a registration; one that does not parse counts as none. */
 export function registrationIn(item: Item): Registration {
   try {
     return decodeRegistration(item);

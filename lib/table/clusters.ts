@@ -3,17 +3,17 @@ import { TableError } from './errors.ts';
 import { fieldsIn, fieldsOf, type ItemFields } from './item-values.ts';
 import type { Item, KeyValueTable, NewItem, TableValue } from './key-value-table.ts';
 
-/** A hold on one cluster's passes, or on all. */
+/** A pause of one cluster's passes, or of all. */
 export interface Pause {
   readonly untilMs: number;
   readonly reason: string;
   readonly by: string;
 }
 
-/** Whose passes write, to the cluster and to its part of the table. Those of any other stack only observe. */
+/** The stack whose passes write, to the cluster and to its part of the table. Passes of other stacks only observe. */
 export interface Owner {
   readonly stack: string;
-  /** The spec is the `cluster.yml` of that stack: it is edited there, and nowhere else. */
+  /** The spec is the `cluster.yml` of that stack, and is edited only there. */
   readonly packaged?: PackagedMark;
 }
 
@@ -31,7 +31,7 @@ export interface RegisteredCluster {
   /** The generation at which the ranges or the allocator last changed, or allocation was closed: by an import, a command, or `enforce`. */
   readonly rangesGeneration: number;
   readonly paused?: Pause;
-  /** Absent: the first stack that comes by makes it its own. */
+  /** Absent: the first stack that runs a pass becomes the owner. */
   readonly owner?: Owner;
 }
 
@@ -40,11 +40,11 @@ export interface ListedCluster extends RegisteredCluster {
   readonly writtenAtMs: number;
 }
 
-/** All that is registered. One cluster that cannot be read does not hide the others. */
+/** All registrations. One that cannot be read does not hide the others. */
 export interface ClusterList {
   readonly clusters: readonly ListedCluster[];
   readonly unreadable: readonly { readonly name: string; readonly error: TableError }[];
-  /** The hold on all clusters. */
+  /** The pause of all clusters. */
   readonly pausedAll?: Pause;
 }
 
@@ -71,7 +71,7 @@ export function otherOwner(
 export const CLUSTERS = '#clusters';
 export const ALL_CLUSTERS = '*';
 const SCHEMA = 1;
-const REGISTER_ANEW = 'register the cluster anew, with its whole spec';
+const REGISTER_AGAIN = 'register the cluster again, with its whole spec';
 
 /** @throws TableError `SchemaTooNew`, `Corrupt`. */
 export async function readCluster(table: KeyValueTable, name: string): Promise<RegisteredCluster | undefined> {
@@ -92,7 +92,7 @@ export async function readPauseOfAll(table: KeyValueTable): Promise<Pause | unde
   return item && pauseIn(fieldsOf(item, SCHEMA));
 }
 
-/** In byte order of names. @throws TableError `SchemaTooNew`, `Corrupt` for the hold on all alone. */
+/** In byte order of names. @throws TableError `SchemaTooNew`, `Corrupt` only for the pause of all. */
 export async function listClusters(table: KeyValueTable): Promise<ClusterList> {
   const clusters: ListedCluster[] = [];
   const unreadable: ClusterList['unreadable'][number][] = [];
@@ -106,15 +106,15 @@ export async function listClusters(table: KeyValueTable): Promise<ClusterList> {
 }
 
 /**
- * The same, a page at a time: thousands of specs need not be in memory at once. The hold on all comes in the first page.
- * @throws TableError `SchemaTooNew`, `Corrupt` for the hold on all alone.
+ * The same, a page at a time: thousands of specs need not be in memory at once. The pause of all comes in the first page.
+ * @throws TableError `SchemaTooNew`, `Corrupt` only for the pause of all.
  */
 export async function* clusterPages(table: KeyValueTable): AsyncGenerator<ClusterList> {
   const pages = table.pages?.(CLUSTERS, '') ?? [await table.list(CLUSTERS, '')];
   for await (const items of pages) yield clustersIn(items);
 }
 
-/** What these items of the partition of registrations say. */
+/** Decodes items of the partition of registrations. */
 export function clustersIn(items: readonly Item[]): ClusterList {
   const clusters: ListedCluster[] = [];
   const unreadable: { name: string; error: TableError }[] = [];
@@ -145,7 +145,7 @@ export function clusterContent(cluster: RegisteredCluster): Omit<NewItem, 'clust
   };
 }
 
-/** What stays of a name that is no longer registered: where its generations ended, and which package gave it up. */
+/** What remains of a name that is no longer registered: its last generation, and the package that removed it. */
 export function tombstoneContent(generation: number, owner?: Owner): Omit<NewItem, 'cluster' | 'key'> {
   return { schema: SCHEMA, value: { generation, owner: owner && ownerValue(owner) } };
 }
@@ -154,15 +154,15 @@ export function pauseContent(pause: Pause | undefined): Omit<NewItem, 'cluster' 
   return { schema: SCHEMA, value: { paused: pause && { ...pause } } };
 }
 
-/** What is left to build on when the spec beside it does not parse. */
+/** The generation, also of an item whose spec does not parse. */
 export function generationOf(item: Item): number {
   return fieldsOf(item, SCHEMA).count('generation');
 }
 
-/** What an item says of a name. */
+/** What an item records of a name. */
 export interface Registration {
   readonly generation: number;
-  /** Of what is registered, or of the package that gave it up. */
+  /** Of what is registered, or of the package that removed it. */
   readonly owner?: Owner;
   /** Absent when the name is no longer registered. */
   readonly cluster?: RegisteredCluster;
@@ -171,7 +171,7 @@ export interface Registration {
 /** @throws TableError `SchemaTooNew`, `Corrupt`. */
 export function decodeRegistration(item: Item): Registration {
   const generation = generationOf(item);
-  const fields = fieldsOf(item, SCHEMA, REGISTER_ANEW);
+  const fields = fieldsOf(item, SCHEMA, REGISTER_AGAIN);
   const owner = ownerIn(fields);
   const owned = { ...(owner !== undefined && { owner }) };
   const spec = fields.optionalFields('spec');
@@ -193,7 +193,7 @@ export function decodeRegistration(item: Item): Registration {
 function specIn(item: Item, fields: ItemFields): ClusterSpec {
   const name = fields.text('name');
   if (name !== item.key) {
-    throw new TableError('Corrupt', `Item ${item.cluster}/${item.key} holds the spec of ${name}; register both anew.`);
+    throw new TableError('Corrupt', `Item ${item.cluster}/${item.key} holds the spec of ${name}; register both again.`);
   }
   return specFrom(fieldsIn(item.value)?.['spec'] ?? null, fields);
 }

@@ -46,17 +46,14 @@ export function createDynamoClient(options: DynamoClientOptions = {}): DynamoDBC
     requestHandler: new NodeHttpHandler({
       connectionTimeout: connectionTimeoutMs,
       requestTimeout: requestTimeoutMs,
-      // Without this the handler only warns and goes on waiting.
+      // Without this the handler only warns and waits longer.
       throwOnRequestTimeout: true,
       socketTimeout: requestTimeoutMs,
     }),
   });
 }
 
-/**
- * Without the two that the SDK tells every call: for a logger that throws it away it would copy each item first, field by
- * field.
- */
+/** Without `info`, which the SDK calls for every request: it would copy each item first, field by field. */
 const QUIET = { trace() {}, debug() {}, warn() {} } as unknown as NonNullable<DynamoDBClientConfig['logger']>;
 
 /** The SDK's exponential wait with full jitter, but never longer than `maxMs`: throttles alone would ask for seconds. */
@@ -79,8 +76,8 @@ export interface CreateTableOptions {
 }
 
 /**
- * Makes the table, if there is none of that name, and waits until it serves. For tests and for a table on this machine:
- * a deployed one is made by its stack, which also turns on sweeping by the attribute `ttl`.
+ * Creates the table, if there is none of that name, and waits until it is active. For tests and for a table on this
+ * machine: a deployed one is created by its stack, which also enables TTL by the attribute `ttl`.
  */
 export async function createTable(
   client: DynamoDBClient,
@@ -95,7 +92,7 @@ export async function createTable(
   }
   throw new TableError(
     'Unavailable',
-    `Table "${name}" was made but does not serve after ${(pollMs * polls) / 1000} s: look at its status, then try again.`,
+    `Table "${name}" was created but is not active after ${(pollMs * polls) / 1000} s: check its status, then try again.`,
   );
 }
 

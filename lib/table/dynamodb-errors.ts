@@ -12,44 +12,44 @@ export interface FailedCall {
   /** `undefined` when none is set. */
   readonly region: string | undefined;
   readonly deadline?: AbortSignal;
-  readonly asker?: Asker;
+  readonly audience?: Audience;
 }
 
 /**
- * Whose calls fail, and who is told what to do next. Default: a pass, which another one follows. `localPerson`: one whose
- * table is that of a run on the same machine.
+ * The reader of the messages. Default: the log of a pass, which another pass follows. `localPerson`: a person whose table
+ * is that of a run on the same machine.
  */
-export type Asker = 'pass' | 'person' | 'localPerson';
+export type Audience = 'pass' | 'person' | 'localPerson';
 
 interface WhatNext {
-  /** Nobody knows how it is now. */
-  readonly lookAnew: string;
+  /** The present state is unknown. */
+  readonly readAgain: string;
   readonly tryAgain: string;
   readonly timeWasOver: string;
   /** Nothing answered at all. */
-  readonly wayOut: (region: string) => string;
+  readonly noAnswer: (region: string) => string;
 }
 
 const FOR_PERSON = {
-  lookAnew: 'run the command again',
+  readAgain: 'run the command again',
   tryAgain: 'run the command again in a moment',
   timeWasOver: 'when its time was over',
 };
 
-const NEXT: Readonly<Record<Asker, WhatNext>> = {
+const NEXT: Readonly<Record<Audience, WhatNext>> = {
   pass: {
-    lookAnew: 'the next pass reads anew',
+    readAgain: 'the next pass reads again',
     tryAgain: 'the next pass tries again',
     timeWasOver: 'at the deadline of its pass',
-    // On a private network that is most often a way that is missing.
-    wayOut: (region) =>
+    // On a private network the route is usually missing.
+    noAnswer: (region) =>
       ` In a VPC, DynamoDB is reached through a gateway endpoint for com.amazonaws.${region}.dynamodb in the route tables of the subnets.`,
   },
   person: {
     ...FOR_PERSON,
-    wayOut: (region) => ` Is this machine online, and is ${region} the name of a region?`,
+    noAnswer: (region) => ` Is this machine online, and is ${region} the name of a region?`,
   },
-  localPerson: { ...FOR_PERSON, wayOut: () => ' The run whose table it is may have ended: "kbctl run" starts one.' },
+  localPerson: { ...FOR_PERSON, noAnswer: () => ' The run whose table it is may have ended: "kbctl run" starts one.' },
 };
 
 type SdkErrorCode = Exclude<
@@ -66,7 +66,7 @@ const THROTTLED = new Set([
 
 const READS: ReadonlySet<TableAction> = new Set(['dynamodb:GetItem', 'dynamodb:Query', 'dynamodb:DescribeTable']);
 
-/** Their messages may carry parts of the request's signature, and are never passed on. */
+/** Their messages may contain parts of the request's signature, and are never passed on. */
 const NOT_AUTHENTICATED = new Set([
   'CredentialsProviderError',
   'ExpiredTokenException',
@@ -77,7 +77,7 @@ const NOT_AUTHENTICATED = new Set([
   'UnrecognizedClientException',
 ]);
 
-/** The one place where what the SDK throws becomes ours. */
+/** Converts an error of the SDK, in one place. */
 export function tableErrorOf(error: unknown, call: FailedCall): TableError {
   if (error instanceof TableError) return error;
   const name = error instanceof Error ? error.name : 'unknown error';
@@ -87,15 +87,15 @@ export function tableErrorOf(error: unknown, call: FailedCall): TableError {
 }
 
 function messageOf(code: SdkErrorCode, name: string, error: unknown, call: FailedCall): string {
-  const { action, tableName, region, asker = 'pass' } = call;
-  const next = NEXT[asker];
+  const { action, tableName, region, audience = 'pass' } = call;
+  const next = NEXT[audience];
   if (region === undefined) return `${action} failed: no AWS region is set; set AWS_REGION.`;
   const what = `${action} on table "${tableName}" in region ${region}`;
   const failed = `${what} failed (${shownName(error, name)}, attempts: ${attemptsOf(error) ?? 'unknown'})`;
-  const outcome = READS.has(action) ? '' : 'it may or may not have been done; ';
+  const outcome = READS.has(action) ? '' : 'it may or may not have happened; ';
   switch (code) {
     case 'TableMissing':
-      return `Table "${tableName}" was not found in region ${region} (${action}): deploy the stack that makes it, or correct the name or the region.`;
+      return `Table "${tableName}" was not found in region ${region} (${action}): deploy the stack that creates it, or correct the name or the region.`;
     case 'AccessDenied':
       return NOT_AUTHENTICATED.has(name)
         ? `${what} could not be authenticated (${name}): give this process valid AWS credentials.`
@@ -103,15 +103,15 @@ function messageOf(code: SdkErrorCode, name: string, error: unknown, call: Faile
     case 'ItemTooLarge':
       return `${what} was refused: the item is larger than the 400 KB that the table takes.`;
     case 'Throttled':
-      return `${failed}: ${outcome}${next.tryAgain}; if it stays so, raise the capacity limits of the table or of the account.`;
+      return `${failed}: ${outcome}${next.tryAgain}; if this continues, raise the capacity limits of the table or of the account.`;
     case 'Unavailable':
-      return `${failed}: ${outcome}${next.lookAnew}.${statusOf(error) === undefined ? next.wayOut(region) : ''}`;
+      return `${failed}: ${outcome}${next.readAgain}.${statusOf(error) === undefined ? next.noAnswer(region) : ''}`;
     case 'DeadlineExceeded':
-      return `${what} was given up ${next.timeWasOver}: ${outcome}${next.lookAnew}.`;
+      return `${what} was aborted ${next.timeWasOver}: ${outcome}${next.readAgain}.`;
     case 'Unexpected':
       return name === 'ValidationException'
         ? `${what} was refused as invalid: the keys of the table must be "cluster" (partition) and "key" (sort), both text.`
-        : `${what} failed with ${name}: the cause says more.`;
+        : `${what} failed with ${name}; see the cause.`;
   }
 }
 
@@ -124,7 +124,7 @@ export function attemptsOf(error: unknown): number | undefined {
   return metadataOf(error)?.attempts;
 }
 
-/** Whether the table answered, and refused: what was asked did not happen by this attempt. */
+/** Whether the table answered and refused: this attempt had no effect. */
 export function isRefusal(error: unknown): boolean {
   return error instanceof DynamoDBServiceException && error.$fault === 'client' && (statusOf(error) ?? 500) < 500;
 }

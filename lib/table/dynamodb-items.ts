@@ -5,10 +5,10 @@ import type { Item, TableValue } from './key-value-table.ts';
 
 type Attributes = Record<string, AttributeValue>;
 
-/** The table sweeps an item no sooner than this after it expired: by then every clock agrees that it has. */
+/** The TTL removes an item no sooner than this after it expired: by then it has expired by every clock. */
 const SWEEP_DELAY_MS = 60 * 60 * 1000;
 
-/** The attributes of an item. `ttl` is for the table's own sweeping and is never read back. */
+/** The attributes of an item. `ttl` is for the table's own TTL and is never read. */
 export function attributesOf(item: Item): Attributes {
   const { cluster, key, value, writeId, earlierWrites, version, schema, updatedAtMs, expiresAtMs } = item;
   return {
@@ -36,7 +36,7 @@ export function itemFrom(attributes: Attributes): Item {
   const corrupt = (field: string): TableError =>
     new TableError(
       'Corrupt',
-      `Item ${cluster}/${key} has no readable attribute "${field}": it was not written by this program; remove it or put it right.`,
+      `Item ${cluster}/${key} has no readable attribute "${field}": it was not written by this program; remove or correct it.`,
     );
   const text = (field: string): string => {
     const found = fields.get(field)?.S;

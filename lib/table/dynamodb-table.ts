@@ -8,7 +8,7 @@ import {
   type QueryCommandOutput,
 } from '@aws-sdk/client-dynamodb';
 import {
-  type Asker,
+  type Audience,
   attemptsOf,
   isFailedCondition,
   isRefusal,
@@ -29,8 +29,8 @@ export interface DynamoDbTableOptions {
   readonly deadline: AbortSignal;
   readonly nowMs: () => number;
   readonly newWriteId: () => string;
-  /** Who reads the messages of its errors. Default: `pass`. */
-  readonly asker?: Asker;
+  /** The reader of its error messages. Default: `pass`. */
+  readonly audience?: Audience;
 }
 
 const IS_ABSENT = { ConditionExpression: 'attribute_not_exists(writeId)' };
@@ -72,12 +72,12 @@ export function dynamoDbTable({
   deadline,
   nowMs,
   newWriteId,
-  asker = 'pass',
+  audience = 'pass',
 }: DynamoDbTableOptions): KeyValueTable {
   const bound = { abortSignal: deadline };
 
   const toTableError = async (error: unknown, action: TableAction): Promise<TableError> =>
-    tableErrorOf(error, { action, tableName, region: await regionOf(client), deadline, asker });
+    tableErrorOf(error, { action, tableName, region: await regionOf(client), deadline, audience });
 
   const call = async <T>(action: TableAction, request: () => Promise<T>): Promise<T> => {
     try {
@@ -121,12 +121,12 @@ export function dynamoDbTable({
   }
 
   /**
-   * What became of a write that did not answer with success.
+   * Returns the outcome of a write that did not answer with success.
    *
    * A single attempt that the table refused did not happen. After several, an earlier one may have been won and its
    * reply lost, so the item is read back: it remembers its last writes. If `written` is among them, it was won; if the
-   * previous write is and `written` is not, another one took its place for good. Finding the previous item still there
-   * does not make it a lost write: an attempt may be under way and arrive later. The failure itself is thrown then.
+   * previous write is and `written` is not, another write replaced it. That the previous item is still there does not
+   * make it a lost write: an attempt may be in flight and arrive later. The failure itself is thrown then.
    */
   const settle = async (
     error: unknown,

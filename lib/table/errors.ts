@@ -12,7 +12,7 @@ export type TableErrorCode =
   | 'SchemaTooNew'
   /** An item does not parse. */
   | 'Corrupt'
-  /** A guaranteed update kept losing, or its outcome is unclear. The next pass reads anew. */
+  /** A guaranteed update kept losing, or its outcome is unclear. The next pass reads again. */
   | 'Contended'
   /** A registration that another stack owns, or that a stack's cluster.yml makes. */
   | 'OwnedElsewhere'

@@ -3,7 +3,7 @@ import { TableError } from './errors.ts';
 import { sameValue } from './item-values.ts';
 import type { Item, KeyValueTable, NewItem } from './key-value-table.ts';
 
-/** What a change makes of the item it is shown: something to write, or nothing; and what to tell the caller then. */
+/** What a change makes of the present item: something to write, or nothing; and the caller's result then. */
 export type Change<Result> =
   | { readonly write: Omit<NewItem, 'cluster' | 'key'>; readonly result: Result }
   | { readonly keep: Result };
@@ -13,7 +13,7 @@ export interface UpdateOptions {
   readonly attempts?: number;
   /** Waits after lost attempt number 0, 1, 2 ... Default: a random part of 20 ms, doubling, at most 500 ms. */
   readonly wait?: (attempt: number) => Promise<void>;
-  /** The change finds in the item what it did before: it is tried again also when the outcome of a write is unclear. */
+  /** The change is idempotent: it is repeated also when the outcome of a write is unclear. */
   readonly isRepeatable?: boolean;
 }
 
@@ -21,11 +21,11 @@ const FIRST_WAIT_MS = 20;
 const LONGEST_WAIT_MS = 500;
 
 /**
- * Reads an item, changes it and writes it if nobody else did meanwhile; else once more from the start, a bounded number
- * of times (`GuaranteedUpdate` of `staging/src/k8s.io/apiserver/pkg/storage/interfaces.go`). What would change nothing
- * is not written. `change` is run anew on every attempt and must have no effects.
+ * Reads an item, changes it and writes it unless another writer did meanwhile; then starts again, a bounded number of
+ * times (`GuaranteedUpdate` of `staging/src/k8s.io/apiserver/pkg/storage/interfaces.go`). A change without an effect is
+ * not written. `change` runs again on every attempt and must have no side effects.
  *
- * A write whose outcome is unclear is not made again, unless the change is repeatable: had it happened, another writer may
+ * A write whose outcome is unclear is not repeated, unless the change is repeatable: if it happened, another writer may
  * have built on it since.
  *
  * @throws TableError `Contended` when every attempt lost, or one is unclear.
@@ -49,7 +49,7 @@ export async function guaranteedUpdate<Result>(
   }
   throw new TableError(
     'Contended',
-    `Others wrote ${cluster}/${key} before each of ${attempts} attempts to change it; the next pass reads anew.`,
+    `Other writers changed ${cluster}/${key} before each of ${attempts} attempts to change it; the next pass reads it again.`,
   );
 }
 
@@ -65,7 +65,7 @@ export function changesNothing(content: Omit<NewItem, 'cluster' | 'key'>, curren
 function unclear(cluster: string, key: string): TableError {
   return new TableError(
     'Contended',
-    `The reply to a change of ${cluster}/${key} was lost and others wrote it since, so that nobody can tell whether it happened; the next pass reads anew.`,
+    `The reply to a change of ${cluster}/${key} was lost and other writers changed it since: it may or may not have happened; the next pass reads it again.`,
   );
 }
 

@@ -17,7 +17,7 @@ export function fieldsIn(value: TableValue): Fields | undefined {
 
 /**
  * A copy of the value as every table keeps it: fields that are undefined dropped, binary as plain bytes.
- * @throws TableError `Unexpected` for a number that would come back as another.
+ * @throws TableError `Unexpected` for a number that the table would change.
  */
 export function storedForm(value: TableValue): TableValue {
   if (typeof value === 'number') return storedNumber(value);
@@ -27,7 +27,7 @@ export function storedForm(value: TableValue): TableValue {
   return Object.fromEntries(definedFields(value).map(([field, content]) => [field, storedForm(content)]));
 }
 
-/** Whether both would be stored alike. */
+/** Whether both are stored alike. */
 export function sameValue(one: TableValue, other: TableValue): boolean {
   if (one instanceof Uint8Array || other instanceof Uint8Array) {
     return one instanceof Uint8Array && other instanceof Uint8Array && sameBytes(one, other);
@@ -96,23 +96,23 @@ export interface ItemFields {
 }
 
 const FIRST_SCHEMA = 1;
-const PUT_RIGHT = 'put it right, or remove it to start anew';
+const CORRECT_IT = 'correct it, or remove it to start again';
 
 /**
- * The fields of an item's value. It is read in `schema` and in the one before; what differs between them is the
- * caller's to tell by `item.schema`. `remedy` is what to do about an item that does not parse.
+ * Returns a reader of the fields of an item's value, in `schema` or the one before; `item.schema` tells the caller which.
+ * `remedy` is what to do about an item that does not parse.
  * @throws TableError `SchemaTooNew` for an item that a later version wrote, `Corrupt` for one that does not parse.
  */
-export function fieldsOf(item: Item, schema: number, remedy: string = PUT_RIGHT): ItemFields {
+export function fieldsOf(item: Item, schema: number, remedy: string = CORRECT_IT): ItemFields {
   const corrupt = (what: string) =>
     new TableError(
       'Corrupt',
-      `Item ${item.cluster}/${item.key} does not parse: ${what}. It is left as it is; ${remedy}.`,
+      `Item ${item.cluster}/${item.key} does not parse: ${what}. It was not changed; ${remedy}.`,
     );
   if (item.schema > schema) {
     throw new TableError(
       'SchemaTooNew',
-      `Item ${item.cluster}/${item.key} has schema ${item.schema} and this version reads ${schema}: it is left as it is; deploy the newer version.`,
+      `Item ${item.cluster}/${item.key} has schema ${item.schema} and this version reads ${schema}. It was not changed; deploy the newer version.`,
     );
   }
   if (item.schema < Math.max(FIRST_SCHEMA, schema - 1)) {

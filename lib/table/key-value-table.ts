@@ -16,16 +16,16 @@ export interface Item<Value extends TableValue = TableValue> {
   /** Identity of the write that left this item. Conditions compare this, never `version`. */
   readonly writeId: string;
   /**
-   * Traces of the writes before that one, the latest last, 64 at most: what a write whose reply was lost is found by.
+   * Traces of the writes before that one, the latest last, 64 at most: they prove a write whose reply was lost.
    * Absent: there was none before, or an older version wrote last.
    */
   readonly earlierWrites?: Uint8Array;
-  /** Counts writes, for people. It starts again at 1 when an item is made anew. */
+  /** Counts writes, for people. It starts again at 1 when an item is created again. */
   readonly version: number;
   /** Layout of `value`; code reads its own and the one before. */
   readonly schema: number;
   readonly updatedAtMs: number;
-  /** After this the item counts as expired. The table keeps it longer: whoever reads decides. */
+  /** After this the item counts as expired. The table keeps it longer: the reader decides. */
   readonly expiresAtMs?: number;
 }
 
@@ -35,14 +35,14 @@ export interface NewItem {
   readonly value: TableValue;
   readonly schema: number;
   readonly expiresAtMs?: number;
-  /** Items of this kind are deleted: a create whose reply was lost is not sent again, or it could undo a delete. */
+  /** Items of this kind are deleted: a create whose reply was lost is not retried, or it could undo a delete. */
   readonly createOnce?: true;
 }
 
 /**
  * `won`: this write happened; another may have followed. Or, `withheld`, the caller may not write it, and nobody else did
  * meanwhile. `lost`: it did not and never will, since the item is no longer
- * the one that was read. `unclear`: a reply was lost and what is there now proves neither; the caller ends and reads anew.
+ * the one that was read. `unclear`: a reply was lost and the present item proves neither; the caller ends and reads again.
  */
 export type WriteResult<Written> =
   | { readonly outcome: 'won'; readonly item: Written; readonly withheld?: true }

@@ -19,7 +19,7 @@ export interface ListedLease {
 }
 
 /**
- * All leases of a cluster, held or not, in byte order of their addresses (10.0.0.10 before 10.0.0.2).
+ * All leases of a cluster, valid or not, in byte order of their addresses (10.0.0.10 before 10.0.0.2).
  * @throws TableError `SchemaTooNew`, `Corrupt`.
  */
 export async function listLeases(table: KeyValueTable, cluster: string): Promise<ListedLease[]> {
@@ -57,15 +57,15 @@ export interface Withdrawal {
   readonly address: string;
   readonly untilMs: number;
   readonly nowMs: number;
-  /** The server itself goes down, and gives its lease up: what answers next is back, and ends the withdrawal. */
+  /** The server itself shuts down and releases its lease: the next 200 is the server again, and ends the withdrawal. */
   readonly goingDown?: boolean;
 }
 
 /**
- * Marks an address as not to be published before `untilMs`, whatever probes say; one without a lease too. Safe to
- * repeat: an address that is withdrawn already keeps what was seen of it since.
+ * Withdraws an address, with a lease or without: it is not published before `untilMs`, whatever probes answer.
+ * Idempotent: an address that is withdrawn already keeps what was observed since.
  * @returns the lease as it now is.
- * @throws TableError `Contended` when its refreshes kept winning or the outcome is unclear.
+ * @throws TableError `Contended` when its refreshes won every time or the outcome is unclear.
  */
 export function withdraw(
   table: KeyValueTable,
@@ -78,7 +78,7 @@ export function withdraw(
     cluster,
     leaseKey(address),
     (current) => {
-      const known = current === undefined ? neverHeld(address) : decodeLease(current);
+      const known = current === undefined ? newLease(address) : decodeLease(current);
       const seenDown = goingDown || (isWithdrawn(known, nowMs) && known.seenDown);
       const expiresAtMs = goingDown ? Math.min(known.expiresAtMs, nowMs) : known.expiresAtMs;
       const lease = { ...known, expiresAtMs, withdrawnUntilMs: untilMs, seenDown };
@@ -89,9 +89,9 @@ export function withdraw(
 }
 
 /**
- * Ends a withdrawal now, as if its time were over: the next good answer publishes the address again.
+ * Ends a withdrawal now: the next successful probe publishes the address again.
  * @returns until when it would have lasted; `undefined`: it is not withdrawn, and nothing is written.
- * @throws TableError `Contended` when others kept winning or the outcome is unclear.
+ * @throws TableError `Contended` when other writers won every time or the outcome is unclear.
  */
 export function endWithdrawal(
   table: KeyValueTable,
@@ -112,11 +112,11 @@ export function endWithdrawal(
   );
 }
 
-function neverHeld(address: string): Lease {
+function newLease(address: string): Lease {
   return { address, generation: 0, source: 'probe', expiresAtMs: 0, misses: 0, seenDown: false };
 }
 
-/** The item's own expiry only says when it may be swept; whether the lease is held, its value says. */
+/** The item's own expiry is only for the TTL; whether the lease is valid is in its value. */
 function leaseContent(lease: Lease): Omit<NewItem, 'cluster' | 'key'> {
   const { address: _, ...value } = lease;
   return {

@@ -11,7 +11,7 @@ import {
 import { guaranteedUpdate, type UpdateOptions } from './guaranteed-update.ts';
 import type { KeyValueTable } from './key-value-table.ts';
 
-/** The process that has a package in hand. */
+/** The process that registers the spec of its package. */
 export interface Packager {
   readonly stack: string;
   /** When the process started. */
@@ -22,19 +22,16 @@ export interface Packager {
 export type PackagedOutcome =
   | { readonly outcome: 'registered' | 'unchanged'; readonly cluster: RegisteredCluster }
   | { readonly outcome: 'ownedElsewhere'; readonly stack: string }
-  /** A process that started later said otherwise a moment ago: this one is on its way out. */
+  /** A process that started later registered another spec a moment ago: this one is being replaced. */
   | { readonly outcome: 'superseded' };
 
-/**
- * By then a deployment is over, and no function of the version before it is still invoked: whoever is has what is
- * deployed.
- */
+/** By then a deployment is over, and only functions that it deployed are still invoked. */
 const SETTLED_MS = 3 * 60_000;
 
 /**
- * Makes the registration what the package's `cluster.yml` says, in a new generation if it is another spec. The process
- * that started last is right: a version that is being replaced does not put back what its successor wrote, and a
- * rollback, whose processes are younger still, does. A registration that nobody's package made is taken into this one.
+ * Registers the package's `cluster.yml`, in a new generation if it is another spec. The process that started last is
+ * right: a version that is being replaced does not restore what its successor replaced, but a rollback, whose processes
+ * are younger still, does. A registration that no package made becomes this package's.
  * @throws TableError `SchemaTooNew`, `Contended`.
  */
 export async function registerPackaged(
@@ -65,8 +62,8 @@ export async function registerPackaged(
 }
 
 /**
- * Ends the passes of a cluster that the stack's package held and no longer does. What was registered otherwise, or
- * belongs to another stack, stays. @returns whether it was unregistered.
+ * Ends the passes of a cluster that the stack's package contained and no longer does. A cluster that was registered
+ * otherwise, or belongs to another stack, stays. @returns whether it was unregistered.
  * @throws TableError `SchemaTooNew`, `Contended`.
  */
 export function unregisterPackaged(

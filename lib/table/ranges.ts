@@ -32,9 +32,9 @@ export async function readRange(table: KeyValueTable, cluster: string, key: Rang
  * | --- | --- |
  * | `the provided resource version does not match` | `previous` was written over: `lost` |
  * | `another caller has already initialized the resource` | `previous` is `undefined` and there is one: `lost` |
- * | stored object gone, snapshot has a version: made anew | `lost`: what removed it knew something that this pass did not |
+ * | stored object gone, snapshot has a version: created again | `lost`: its remover knew something that this pass did not |
  *
- * What would change nothing is not written and counts as won.
+ * A save without an effect is not written and counts as won.
  */
 export async function saveRange(
   table: KeyValueTable,

@@ -5,28 +5,28 @@ import type { Item, KeyValueTable, TableValue, WriteResult } from './key-value-t
 import { holdOf, holdsValue } from './ranges.ts';
 
 /**
- * `requests/<id>`: how far a request to allocate or release came. It goes one way, each step a write that is conditional
- * on the one before:
+ * `requests/<id>`: the state of a request to allocate or release. Each step is a write that is conditional on the one
+ * before:
  *
  *     begun ──────────────────► done
  *       └────► rollingBack ───────┘
  */
 export type RequestRecord = {
-  /** Of what was asked: the same id with anything else is another request. */
+  /** Of the request's content: the same id with other content is another request. */
   readonly fingerprint: string;
-  /** On which terms everything that it takes is held; absent when it takes nothing. */
+  /** The terms on which everything that it allocates is held; absent for a release. */
   readonly hold?: Omit<HoldTerms, 'requestId'>;
   /**
-   * By the name of the range, the holds that it takes up, as they were before; absent when it takes up none by its nature.
+   * By the name of the range, the holds that it claims, as they were before; absent for a request that is not for a Service.
    */
   readonly takesUp?: Readonly<Record<string, readonly Hold[]>>;
   /** By the name of the range, the holds on what it releases, as they were when it began; only of a release. */
   readonly releases?: Readonly<Record<string, readonly Hold[]>>;
-  /** Until then the invocation that began the release may be at work. */
+  /** Until then the invocation that began the release may be running. */
   readonly busyUntilMs?: number;
 } & (
   | { readonly state: 'begun' }
-  /** What was taken is given back, and then this is answered. JSON. */
+  /** What was allocated is released, and then this is the answer. JSON. */
   | { readonly state: 'rollingBack'; readonly answer: string }
   | { readonly state: 'done'; readonly answer: string }
 );
@@ -69,11 +69,11 @@ export function writeRequest(
   return table.put({ cluster, key: requestKey(id), schema: SCHEMA, value, expiresAtMs: nowMs + KEPT_MS }, previous);
 }
 
-/** @throws TableError `Corrupt`: what the record keeps as its answer is none. */
+/** The error of a record whose answer does not parse. */
 export function corruptAnswer({ item }: ReadRequest, cause: unknown): TableError {
   return new TableError(
     'Corrupt',
-    `Item ${item.cluster}/${item.key} does not parse: its answer is none. It is left as it is; remove it to start anew.`,
+    `Item ${item.cluster}/${item.key} does not parse: its answer is not valid. It was not changed; remove it to start again.`,
     { cause },
   );
 }

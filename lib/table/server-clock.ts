@@ -18,7 +18,7 @@ export interface ServerClock {
 /** Beyond this a host's clock is wrong: a function reports it, and `kbctl` writes nothing that time decides. */
 export const MOST_SKEW_MS = 2_000;
 
-/** As many narrow a correction down to a few milliseconds. */
+/** Enough to narrow a correction down to a few milliseconds. */
 const REPLIES_KEPT = 20;
 
 /** Reads the `Date` of every reply that the client gets from now on. */
@@ -59,7 +59,7 @@ function mostAheadMs({ dateMs, sentAtMs }: DatedReply): number {
   return dateMs + 1_000 - sentAtMs;
 }
 
-/** What the SDK hands on is known to it alone. */
+/** The type of the response is the SDK's own. */
 function dateOf(response: unknown): number {
   const headers: unknown = Object(response)['headers'];
   return Date.parse(String(Object(headers)['date']));

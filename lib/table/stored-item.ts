@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { storedForm } from './item-values.ts';
 import type { Item, NewItem } from './key-value-table.ts';
 
-/** The item that a won write leaves. */
+/** Returns the item that a successful write leaves. */
 export function itemOf(content: NewItem, previous: Item | undefined, writeId: string, nowMs: number): Item {
   const { cluster, key, value, schema, expiresAtMs } = content;
   return {

@@ -161,7 +161,7 @@ test('An answer that was kept and is none is told, and left as it is', async () 
   await expect(ask(request)).rejects.toMatchObject({
     code: 'Corrupt',
     message: expect.stringMatching(
-      /Item demo\/requests\/r1 does not parse: its answer is none.*remove it to start anew/,
+      /Item demo\/requests\/r1 does not parse: its answer is not valid.*remove it to start again/,
     ),
   });
 });

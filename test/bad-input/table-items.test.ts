@@ -105,7 +105,7 @@ const LEASES: readonly BadItem[] = [
     key: 'masterleases/10.9.8.7',
     value: { ...lease, expiresAtMs: 'tomorrow' },
     code: 'Corrupt',
-    says: /masterleases\/10\.9\.8\.7 does not parse: expiresAtMs is not a.*put it right, or remove it/,
+    says: /masterleases\/10\.9\.8\.7 does not parse: expiresAtMs is not a.*correct it, or remove it/,
   },
   {
     what: 'that a later version wrote',
@@ -168,7 +168,7 @@ describe('a pass that meets', () => {
     expect(await world.tick(loop)).toEqual({ passes: 1, failed: 1, skipped: 0 });
 
     expect(world.telemetry.lines[0]?.fields['errors']).toEqual([
-      `Corrupt: Item demo/${key} does not parse: passId is not text. It is left as it is; put it right, or remove it to start anew.`,
+      `Corrupt: Item demo/${key} does not parse: passId is not text. It was not changed; correct it, or remove it to start again.`,
     ]);
     expect(await world.state()).toEqual(before);
     expect(await world.table.get(CLUSTER, key)).toEqual(item);
@@ -194,22 +194,22 @@ describe('a registration', () => {
     {
       what: 'whose spec lacks a field',
       value: (world) => registered(world, { endpoints: undefined }),
-      says: /^Corrupt: .*spec\.endpoints is missing.*register the cluster anew, with its whole spec/,
+      says: /^Corrupt: .*spec\.endpoints is missing.*register the cluster again, with its whole spec/,
     },
     {
       what: 'whose spec has a field of another kind',
       value: (world) => registered(world, { serviceClusterIPRanges: '10.0.0.0/24' }),
-      says: /^Corrupt: .*spec\.serviceClusterIPRanges is not a list.*register the cluster anew/,
+      says: /^Corrupt: .*spec\.serviceClusterIPRanges is not a list.*register the cluster again/,
     },
     {
       what: 'whose spec has a mode that nobody knows',
       value: (world) => registered(world, { mode: 'destroy' }),
-      says: /^Corrupt: .*spec\.mode is none of observe, enforce.*register the cluster anew/,
+      says: /^Corrupt: .*spec\.mode is none of observe, enforce.*register the cluster again/,
     },
     {
       what: 'with the spec of another cluster',
       value: (world) => registered(world, { name: 'other' }),
-      says: /^Corrupt: .*holds the spec of other; register both anew/,
+      says: /^Corrupt: .*holds the spec of other; register both again/,
     },
     {
       what: 'that a later version wrote',
@@ -253,7 +253,7 @@ test('a hold on all clusters that does not parse fails the invocation, so that n
   const before = await world.state();
   await expect(world.tick('system-namespaces')).rejects.toMatchObject({
     code: 'Corrupt',
-    message: expect.stringMatching(/#clusters\/\* does not parse.*put it right, or remove it/),
+    message: expect.stringMatching(/#clusters\/\* does not parse.*correct it, or remove it/),
   });
   expect(await world.state()).toEqual(before);
   await remove(world, item);

@@ -69,7 +69,7 @@ describe.each(LOOPS)('an invocation of %s fails, changes nothing and lets the ne
         tableName = 'nowhere';
       },
       code: 'TableMissing',
-      says: /Table "nowhere" was not found in region eu-test-1.*deploy the stack that makes it, or correct the name/,
+      says: /Table "nowhere" was not found in region eu-test-1.*deploy the stack that creates it, or correct the name/,
     },
     {
       when: 'it may not read the table',
@@ -81,25 +81,25 @@ describe.each(LOOPS)('an invocation of %s fails, changes nothing and lets the ne
       when: 'the table throttles it',
       happens: () => proxy.plan('Query', ...throttle(ATTEMPTS)),
       code: 'Throttled',
-      says: /the next pass tries again; if it stays so, raise the capacity limits/,
+      says: /the next pass tries again; if this continues, raise the capacity limits/,
     },
     {
       when: 'the table fails',
       happens: () => proxy.plan('Query', ...again(serviceError(500, 'InternalServerError'))),
       code: 'Unavailable',
-      says: /attempts: 3\): the next pass reads anew/,
+      says: /attempts: 3\): the next pass reads again/,
     },
     {
       when: 'the replies of the table are cut off',
       happens: () => proxy.plan('Query', ...again({ kind: 'cutReply' })),
       code: 'Unavailable',
-      says: /the next pass reads anew/,
+      says: /the next pass reads again/,
     },
     {
       when: 'the table hangs',
       happens: () => proxy.plan('Query', ...hang()),
       code: 'DeadlineExceeded',
-      says: /dynamodb:Query on table "table-\d+".*given up at the deadline.*the next pass reads anew/,
+      says: /dynamodb:Query on table "table-\d+".*aborted at the deadline.*the next pass reads again/,
     },
   ])('when $when', async ({ happens, code, says }) => {
     const ownName = tableName;
@@ -127,7 +127,7 @@ describe.each(LOOPS)('a pass of %s does not begin, and the next one does', (loop
       faults: () => throttle(ATTEMPTS),
       says: /^Throttled: .*raise the capacity limits/,
     },
-    { when: 'the table hangs', faults: hang, says: /^DeadlineExceeded: dynamodb:GetItem .*the next pass reads anew/ },
+    { when: 'the table hangs', faults: hang, says: /^DeadlineExceeded: dynamodb:GetItem .*the next pass reads again/ },
   ])('when $when while its record is read', async ({ faults, says }) => {
     const before = await world.state();
     proxy.plan('GetItem', ...faults());
@@ -156,7 +156,7 @@ describe('a pass fails in its middle, changes nothing and lets the next one go o
       loop: 'cluster-ip-repair',
       plan: () => ['PutItem', ...throttle(ATTEMPTS)],
       code: 'Throttled',
-      says: /^unable to persist the updated service IP allocations: .*may or may not have been done; the next pass tries/,
+      says: /^unable to persist the updated service IP allocations: .*may or may not have happened; the next pass tries/,
     },
     {
       when: 'it may not save the range',
@@ -170,7 +170,7 @@ describe('a pass fails in its middle, changes nothing and lets the next one go o
       loop: 'node-port-repair',
       plan: () => ['PutItem', ...hang()],
       code: 'DeadlineExceeded',
-      says: /^unable to persist the updated port allocations: .*given up at the deadline.*the next pass reads anew/,
+      says: /^unable to persist the updated port allocations: .*aborted at the deadline.*the next pass reads again/,
     },
     {
       when: 'the table throttles it while it lists the leases',
@@ -184,14 +184,14 @@ describe('a pass fails in its middle, changes nothing and lets the next one go o
       loop: 'kubernetes-service',
       plan: () => ['PutItem', serviceError(500, 'InternalServerError')],
       code: 'Unavailable',
-      says: /dynamodb:PutItem .*may or may not have been done; the next pass reads anew/,
+      says: /dynamodb:PutItem .*may or may not have happened; the next pass reads again/,
     },
     {
       when: 'the table hangs while the leases are listed once more before the decision',
       loop: 'kubernetes-service',
       plan: () => ['Query', NO_FAULT, NO_FAULT, ...hang()],
       code: 'DeadlineExceeded',
-      says: /dynamodb:(Query|GetItem) .*given up at the deadline.*the next pass reads anew/,
+      says: /dynamodb:(Query|GetItem) .*aborted at the deadline.*the next pass reads again/,
     },
   ])('when $when', async ({ loop, plan, code, says }) => {
     const before = await world.state();

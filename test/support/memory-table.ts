@@ -78,7 +78,7 @@ function itemTooLarge({ cluster, key }: Item): TableError {
 }
 
 function deadlineExceeded(deadline: AbortSignal): TableError {
-  return new TableError('DeadlineExceeded', 'The pass ended before its call to the table; the next pass reads anew.', {
+  return new TableError('DeadlineExceeded', 'The pass ended before its call to the table; the next pass reads again.', {
     cause: deadline.reason,
   });
 }

@@ -130,7 +130,7 @@ describe('guaranteedUpdate', () => {
     });
     await expect(guaranteedUpdate(table, CLUSTER, KEY, increment, AT_ONCE)).rejects.toMatchObject({
       code: 'Contended',
-      message: expect.stringContaining('the next pass reads anew'),
+      message: expect.stringContaining('the next pass reads it again'),
     });
     expect(puts()).toBe(1);
     expect(await inner.get(CLUSTER, KEY)).toMatchObject({ value: 1 });
