@@ -206,6 +206,7 @@ export function loopColumns(nowMs: number): Column<LoopStatus>[] {
     { title: 'EVERY', text: ({ intervalSeconds }) => formatAge(intervalSeconds * 1000), wide: true },
     { title: 'SUCCESS', text: ({ lastSuccessAtMs }) => ago(lastSuccessAtMs, nowMs), wide: true },
     { title: 'FINDINGS', text: ({ lastPass }) => String(lastPass?.findings ?? '') },
+    { title: 'WOULD WRITE', text: ({ wouldWrite = [] }) => wouldWrite.join('; '), shrinks: true, wide: true },
     { title: 'ERROR', text: ({ lastPass }) => errorText(lastPass?.error), shrinks: true },
   ];
 }

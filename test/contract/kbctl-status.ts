@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { registerCluster } from '../../lib/table/cluster-registration.ts';
+import { NAMESPACES } from '../../local/stand-in/resources.ts';
 import { specIn } from '../support/kbctl-specs.ts';
 import { CLUSTER, type KbctlWorld } from '../support/kbctl-world.ts';
 
@@ -129,6 +130,24 @@ export function describeStatus(world: () => KbctlWorld): void {
         stdout: '',
         stderr: 'The last passes have no findings.\n',
       });
+    });
+  });
+
+  describe('what passes wrote, and would have written', () => {
+    test('is shown by status and get runs, with the time of the last change', async () => {
+      const { stdout } = await world().kbctl(['status', CLUSTER]);
+      expect(stdout).toMatch(
+        /\nLast changes\n(- .*\n)*- kubernetes-service, \S+ ago: created service default\/kubernetes/,
+      );
+      await registerCluster(world().table, specIn(world().spec({ mode: 'observe' })));
+      world().standIn.store.remove(NAMESPACES, world().standIn.store.get(NAMESPACES, undefined, 'kube-node-lease'));
+      await world().runAllLoops();
+      const { stdout: observed } = await world().kbctl(['status', CLUSTER]);
+      expect(observed).toContain('\nWould write\n- system-namespaces: would create Namespace kube-node-lease\n');
+      const { stdout: wide } = await world().kbctl(['get', 'runs', CLUSTER, '-o', 'wide']);
+      expect(wide).toMatch(/system-namespaces .*create Namespace kube-node-lease/);
+      await registerCluster(world().table, specIn(world().spec()));
+      await world().runAllLoops();
     });
   });
 
