@@ -106,7 +106,7 @@ export const ADMISSION_ENDPOINT: Resources = {
 export const ADMISSION_URL = whether(
   'HasAdmissionApi',
   substitute('https://${AdmissionApi}.execute-api.${AWS::Region}.${AWS::URLSuffix}/admission/'),
-  attribute('AdmissionUrl', 'FunctionUrl'),
+  whether('HasAdmissionUrl', attribute('AdmissionUrl', 'FunctionUrl'), ''),
 );
 
 /** The count of replies of status 500 and more, under the name that the endpoint gives it. */

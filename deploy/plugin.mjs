@@ -156,7 +156,9 @@ export default class DeploymentPlugin {
       'before:package:compileLayers': makeArchivesReadable,
       'after:aws:package:finalize:mergeCustomProviderResources': complete,
       'before:deploy:deploy': compareWithStack,
-      'after:deploy:finalize': printNextSteps,
+      finalize: async () => {
+        if (serverless.processedInput.commands.join(' ') === 'deploy') await printNextSteps();
+      },
       'before:rollback:rollback': keepParameters,
       'before:deploy:function:packageFunction': check,
     };

@@ -1,7 +1,7 @@
 // Checks what `serverless package` made: every function's bundle is small enough, holds what belongs there and no copy
 // of the allocator library, which is in the layer; and starts with that layer.
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -10,17 +10,12 @@ import { readZip, unreadableIn } from './read-zip.mjs';
 
 const MOST_KB = 600;
 const LAYER_MODULE = 'nodejs/allocator.mjs';
-/** Packaged only where a parameter turns them on. */
-const OFF_BY_DEFAULT = new Set(['admission']);
 /** Needed on a developer's machine alone, or in the layer. client-node runs the plugins of a kubeconfig. */
 const NOT_IN_A_BUNDLE =
   /node_modules\/(@kubernetes|openid-client|dynalite|classic-level|level|jest|fast-check)\/|\/(local|test|cli|lib\/allocator)\//;
 
 const root = path.join(import.meta.dirname, '..');
-const functions = readdirSync(path.join(root, 'functions'))
-  .map((file) => path.basename(file, '.ts'))
-  .filter((name) => isPackaged(name) || !OFF_BY_DEFAULT.has(name));
-const hasCluster = existsSync(path.join(root, 'cluster.yml'));
+const functions = readdirSync(path.join(root, 'functions')).map((file) => path.basename(file, '.ts'));
 let faults = 0;
 
 const layer = packaged('allocator').get(LAYER_MODULE);
@@ -43,12 +38,9 @@ for (const name of functions) {
   for (const source of JSON.parse(map.toString()).sources) {
     if (NOT_IN_A_BUNDLE.test(source)) fault(name, `holds ${source}`);
   }
-  if (files.has('cluster.yml') !== hasCluster) fault(name, hasCluster ? 'has no cluster.yml' : 'has a cluster.yml');
+  // A cluster.yml of local runs is no part of it.
+  if (files.size !== 2) fault(name, `holds ${[...files.keys()].join(', ')}, and not only its bundle`);
   console.log(`${name}: ${kilobytes} KB gzipped, ${start(name, bundle)}`);
-}
-
-function isPackaged(name) {
-  return existsSync(path.join(root, '.serverless', `${name}.zip`));
 }
 
 function packaged(name) {

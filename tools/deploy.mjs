@@ -16,8 +16,8 @@ if (name !== 'osls') {
 
 const program = path.join(folder, typeof bin === 'string' ? bin : bin.serverless);
 const { status, signal } = spawnSync(process.execPath, [program, 'deploy', ...process.argv.slice(2)], {
-  // osls asks questions on a terminal alone.
-  stdio: ['ignore', 'inherit', 'inherit'],
+  // A profile with MFA asks for its code there.
+  stdio: 'inherit',
 });
 if (signal !== null) console.error(`The deployment was ended by ${signal}; it can be repeated.`);
 process.exit(status ?? 1);

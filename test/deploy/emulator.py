@@ -1,4 +1,4 @@
-"""Serves AWS on a loopback port: moto_server -p PORT, with four changes.
+"""Serves AWS on a loopback port: moto_server -p PORT, with these changes.
 
 ValidateTemplate of moto lets cfn-lint judge, and takes its warnings for errors: one of them is about a DependsOn that the
 Serverless Framework writes wherever a function has a role. cfn-lint has a gate of its own.
@@ -6,6 +6,11 @@ Serverless Framework writes wherever a function has a role. cfn-lint has a gate 
 AWS::NoValue takes an entry out of a list, as it does in CloudFormation; moto leaves a null there.
 
 A role's policy that came from a template is read back as JSON; moto tells it as Python does.
+
+Conditions and parameters of a template are resolved before moto compares templates: in an update it does not know them.
+The attribute of a resource that moto passes over is its name.
+
+An executed change set changes the parameters and outputs of its stack; moto changes only its resources.
 
 A conditional write of DynamoDB is one step; moto answers in threads, and lets another write in between condition and write.
 """
@@ -46,6 +51,86 @@ def as_one_step(write):
 for name in ("put_item", "update_item", "delete_item"):
     setattr(DynamoDBBackend, name, as_one_step(getattr(DynamoDBBackend, name)))
 
+
+def resolved(template, parameters):
+    """The template with its conditions decided and its parameters replaced by their values."""
+    declared = template.get("Parameters", {})
+    values = {name: declared[name].get("Default") for name in declared} | {
+        name: value for name, value in (parameters or {}).items() if name in declared
+    }
+
+    def holds(condition):
+        ((operator, operand),) = condition.items()
+        if operator == "Condition":
+            return holds(template["Conditions"][operand])
+        if operator == "Fn::Equals":
+            one, other = (resolve(value) for value in operand)
+            return one == other
+        if operator == "Fn::Not":
+            return not holds(operand[0])
+        return (all if operator == "Fn::And" else any)(holds(one) for one in operand)
+
+    def resolve(value):
+        if isinstance(value, list):
+            return [resolve(one) for one in value]
+        if not isinstance(value, dict):
+            return value
+        if value.get("Ref") in values:
+            return values[value["Ref"]]
+        if "Fn::If" in value:
+            name, then, otherwise = value["Fn::If"]
+            return resolve(then if holds({"Condition": name}) else otherwise)
+        resource, attribute = value.get("Fn::GetAtt", (None, None))
+        if resource and parsing.resource_class_from_type(template["Resources"][resource]["Type"]) is None:
+            return f"{resource}.{attribute}"
+        if isinstance(value.get("Fn::Sub"), str):
+            text = value["Fn::Sub"]
+            for name in values:
+                text = text.replace("${" + name + "}", str(values[name]))
+            return {"Fn::Sub": text}
+        return {name: resolve(one) for name, one in value.items()}
+
+    def present(section):
+        parts = template.get(section, {}).items()
+        return {
+            name: resolve({key: value for key, value in part.items() if key != "Condition"})
+            for name, part in parts
+            if "Condition" not in part or holds({"Condition": part["Condition"]})
+        }
+
+    kept = {name: part for name, part in template.items() if name not in ("Conditions", "Rules")}
+    return {**kept, "Resources": present("Resources"), "Outputs": present("Outputs")}
+
+
+create_resources = parsing.ResourceMap.create
+update_resources = parsing.ResourceMap.update
+init_outputs = parsing.OutputMap.__init__
+apply_change_set = models.ChangeSet.apply
+
+
+def create_resources_resolved(self, template):
+    create_resources(self, resolved(template, self.input_parameters))
+
+
+def update_resources_resolved(self, template, parameters=None):
+    update_resources(self, resolved(template, parameters or self.input_parameters), parameters)
+
+
+def init_outputs_resolved(self, resources, template, stack_id):
+    init_outputs(self, resources, resolved(template, resources.input_parameters) if template else template, stack_id)
+
+
+def apply_change_set_with_outputs(self):
+    apply_change_set(self)
+    self.stack.template_dict = self.template_dict
+    self.stack.parameters = self.parameters
+    self.stack.output_map = self.stack._create_output_map()
+
+
+parsing.ResourceMap.create = create_resources_resolved
+parsing.ResourceMap.update = update_resources_resolved
+parsing.OutputMap.__init__ = init_outputs_resolved
+models.ChangeSet.apply = apply_change_set_with_outputs
 parsing.clean_json = clean_json_without_no_value
 Role.put_policy = put_policy_as_json
 models.validate_template_cfn_lint = lambda template: []

@@ -1,6 +1,9 @@
-import { afterAll, beforeAll, describe, jest } from '@jest/globals';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import { describeKbctl, SUITE_GROUPS } from '../contract/kbctl-suites.ts';
 import { type Emulator, startEmulator } from '../support/emulator.ts';
+import { notGranted } from '../support/emulator-policy.ts';
 
 jest.setTimeout(120_000);
 
@@ -17,5 +20,17 @@ describe('kbctl, on an emulator of AWS', () => {
 
   describe.each(SUITE_GROUPS)('%s', (group) => {
     describeKbctl(group, () => emulator.recorder.endpoint);
+  });
+
+  test('every call that it makes is one that the policy of operators grants', () => {
+    const { Statement } = JSON.parse(
+      readFileSync(join(import.meta.dirname, '../../deploy/policies/operator.json'), 'utf8'),
+    );
+    // The suites make tables, and name one that nothing makes.
+    const made = emulator.recorder.calls.filter(
+      ({ action, resource }) => !/CreateTable|no-such-table/.test(action + resource),
+    );
+    expect(made.length).toBeGreaterThan(100);
+    expect(notGranted(made, Statement)).toEqual([]);
   });
 });

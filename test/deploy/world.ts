@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from '@jest/globals';
 import { stringify } from 'yaml';
@@ -12,7 +12,7 @@ import { REGION } from '../support/emulator-aws.ts';
 import { type EventSources, readSchedules, type Schedule, startEventSources } from '../support/emulator-events.ts';
 import { type LogLine, type ReadLines, readLines } from '../support/emulator-logs.ts';
 import { notGranted } from '../support/emulator-policy.ts';
-import { copyProject, type Project } from '../support/emulator-project.ts';
+import { copyProject, type Project, type Release } from '../support/emulator-project.ts';
 import { type DeployedFunction, readStack, type Stack } from '../support/emulator-stack.ts';
 
 export const STACK = 'kube-bootstrap-controller-dev';
@@ -23,8 +23,10 @@ export interface World {
   readonly project: Project;
   /** Deploys, or deploys again, and reads back what is there now; what ran before is ended. */
   deploy(...args: readonly string[]): Promise<Deployment>;
+  /** Builds a release and deploys it with CloudFormation alone, or updates the stack with it. */
+  deployRelease(parameters?: Readonly<Record<string, string>>): Promise<Deployment>;
   /** Reads back what is there now, when it changed otherwise. */
-  readBack(): Promise<Deployment>;
+  readBack(codeBucket?: string): Promise<Deployment>;
   /** Makes or changes a secret. */
   putSecret(id: string, text: string): Promise<void>;
   /** A table of the emulator. */
@@ -73,10 +75,10 @@ export async function startWorld(): Promise<World> {
       missing.push(...notGranted(own, statements));
     }
   };
-  const readBack = async () => {
+  const readBack = async (codeBucket?: string) => {
     await deployments.at(-1)?.stop();
     judgeCalls();
-    const deployment = await openDeployment(emulator);
+    const deployment = await openDeployment(emulator, codeBucket);
     deployments.push(deployment);
     return deployment;
   };
@@ -85,6 +87,19 @@ export async function startWorld(): Promise<World> {
     emulator,
     project,
     readBack,
+    async deployRelease(parameters = {}) {
+      const release = project.release();
+      await uploadRelease(emulator, release);
+      const fields = { Version: '2010-05-15', StackName: STACK, 'Capabilities.member.1': 'CAPABILITY_IAM' };
+      const TemplateURL = `https://${RELEASE_BUCKET}.s3.amazonaws.com/template.json`;
+      const given = Object.entries({ CodeBucket: RELEASE_BUCKET, ...parameters }).flatMap(([key, value], at) => [
+        [`Parameters.member.${at + 1}.ParameterKey`, key],
+        [`Parameters.member.${at + 1}.ParameterValue`, value],
+      ]);
+      const Action = deployments.length === 0 ? 'CreateStack' : 'UpdateStack';
+      await emulator.aws.form('cloudformation', { Action, TemplateURL, ...fields, ...Object.fromEntries(given) });
+      return readBack(RELEASE_BUCKET);
+    },
     async deploy(...args) {
       await project.serverless(['deploy', ...args]);
       return readBack();
@@ -117,8 +132,19 @@ export async function startWorld(): Promise<World> {
   };
 }
 
-async function openDeployment(emulator: Emulator): Promise<Deployment> {
-  const stack = await readStack(emulator, STACK);
+const RELEASE_BUCKET = 'packages-of-releases';
+
+async function uploadRelease({ aws }: Emulator, { folder, version }: Release): Promise<void> {
+  await aws.put('s3', `/${RELEASE_BUCKET}`, '');
+  await aws.put('s3', `/${RELEASE_BUCKET}/template.json`, readFileSync(join(folder, 'template.json')));
+  for (const name of readdirSync(folder).filter((file) => file.endsWith('.zip'))) {
+    const key = `kube-bootstrap-controller/${version}/${name}`;
+    await aws.put('s3', `/${RELEASE_BUCKET}/${key}`, readFileSync(join(folder, name)));
+  }
+}
+
+async function openDeployment(emulator: Emulator, codeBucket: string | undefined): Promise<Deployment> {
+  const stack = await readStack(emulator, STACK, codeBucket);
   const schedules = await readSchedules(emulator.aws, stack);
   const find = (name: string) => {
     const found = stack.functions[name];

@@ -5,6 +5,8 @@ export interface Aws {
   json<T = unknown>(service: string, target: string, body: object): Promise<T>;
   /** A call of a service that speaks forms and XML: the answer's text. */
   form(service: string, fields: Readonly<Record<string, string>>): Promise<string>;
+  /** A PUT of a service that speaks REST. */
+  put(service: string, path: string, body: Uint8Array | string): Promise<void>;
   /** A GET of a service that speaks REST: its bytes. */
   get(service: string, path: string): Promise<Buffer>;
 }
@@ -34,6 +36,9 @@ export function awsCalls(endpoint: string): Aws {
     },
     async form(service, fields) {
       return (await call(service, '/', { method: 'POST', body: new URLSearchParams(fields) })).toString();
+    },
+    async put(service, path, body) {
+      await call(service, path, { method: 'PUT', body: Buffer.from(body) });
     },
     get: (service, path) => call(service, path, {}),
   };

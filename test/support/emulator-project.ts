@@ -1,5 +1,5 @@
-import { spawn } from 'node:child_process';
-import { cpSync, mkdtempSync, realpathSync, rmSync, symlinkSync } from 'node:fs';
+import { execFileSync, spawn } from 'node:child_process';
+import { cpSync, mkdtempSync, readdirSync, realpathSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { text } from 'node:stream/consumers';
@@ -9,6 +9,7 @@ const REPOSITORY = join(import.meta.dirname, '../..');
 /** What `serverless deploy` reads, and `kbctl` runs. */
 const COPIED = [
   'package.json',
+  'package-lock.json',
   'tsconfig.json',
   'serverless.yml',
   'cluster.example.yml',
@@ -26,9 +27,16 @@ export interface Project {
   readonly folder: string;
   /** Runs `serverless <args>` of this repository. @throws Error with its output when it fails. */
   serverless(args: readonly string[]): Promise<string>;
+  /** Builds a release. */
+  release(): Release;
   /** Runs a shell command, with `serverless` and `npx` at hand. Never fails. */
   run(command: string): Promise<Ran>;
   remove(): void;
+}
+
+export interface Release {
+  readonly folder: string;
+  readonly version: string;
 }
 
 export interface Ran {
@@ -49,6 +57,11 @@ export function copyProject(endpoint: string): Project {
       const { code, output } = await run(process.execPath, ['node_modules/serverless/bin/serverless.js', ...args]);
       if (code !== 0) throw new Error(`serverless ${args.join(' ')} ended with ${code}\n${output}`);
       return output;
+    },
+    release() {
+      execFileSync(process.execPath, ['tools/release.ts'], { cwd: folder, stdio: ['ignore', 'pipe', 'pipe'] });
+      const [version = ''] = readdirSync(join(folder, 'release'));
+      return { folder: join(folder, 'release', version), version };
     },
     run: (command) => run('bash', ['-euo', 'pipefail', '-c', command]),
     remove: () => rmSync(folder, { recursive: true, force: true }),

@@ -7,6 +7,7 @@ import { type Aws, texts } from './emulator-aws.ts';
 import { type Runnable, type RunningFunction, runFunction } from './emulator-function.ts';
 import type { Statement } from './emulator-policy.ts';
 import { emulatedAws } from './emulator-project.ts';
+import { resolveTemplate } from './resolve-template.ts';
 
 /** A deployed stack, read back from the emulator. */
 export interface Stack {
@@ -49,18 +50,18 @@ interface FunctionConfiguration {
 }
 
 /** Reads a stack back and unpacks its functions, ready to run. */
-export async function readStack(emulator: Emulator, name: string): Promise<Stack> {
+export async function readStack(emulator: Emulator, name: string, codeBucket?: string): Promise<Stack> {
   const { aws } = emulator;
   const resources = await stackResources(aws, name);
-  const bucket = resources.find(({ type }) => type === 'AWS::S3::Bucket')?.physicalId ?? '';
+  const bucket = codeBucket ?? resources.find(({ type }) => type === 'AWS::S3::Bucket')?.physicalId ?? '';
   const folder = mkdtempSync(join(realpathSync(tmpdir()), 'kube-bootstrap-controller-stack-'));
   const unpackFromBucket = async (key: string, into: string) => unpack(await aws.get('s3', `/${bucket}/${key}`), into);
 
   // All functions have all layers; the emulator forgets which.
   const opt = join(folder, 'opt');
-  const template = await stackTemplate(aws, name);
+  const template = resolveTemplate(await stackTemplate(aws, name));
   const layers = Object.values(template.Resources).filter(({ Type }) => Type === 'AWS::Lambda::LayerVersion');
-  for (const { Properties } of layers) await unpackFromBucket(Properties.Content?.S3Key ?? '', opt);
+  for (const { Properties } of layers) await unpackFromBucket(Properties.Content.S3Key, opt);
 
   const physicalIds = resources.filter(({ type }) => type === 'AWS::Lambda::Function').map((found) => found.physicalId);
   const functions = await Promise.all(
@@ -77,13 +78,7 @@ export async function readStack(emulator: Emulator, name: string): Promise<Stack
   };
 }
 
-interface Template {
-  readonly Resources: Readonly<
-    Record<string, { readonly Type: string; readonly Properties: { readonly Content?: { readonly S3Key: string } } }>
-  >;
-}
-
-async function stackTemplate(aws: Aws, name: string): Promise<Template> {
+async function stackTemplate(aws: Aws, name: string): Promise<object> {
   const fields = { Action: 'GetTemplate', Version: '2010-05-15', StackName: name };
   return JSON.parse(texts(await aws.form('cloudformation', fields), 'TemplateBody')[0] ?? '');
 }

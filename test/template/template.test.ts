@@ -2,6 +2,7 @@ import { readdirSync } from 'node:fs';
 import path from 'node:path';
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { templateName } from '../../deploy/parameters.ts';
+import { releaseTemplate } from '../../deploy/release-template.ts';
 import { LOOPS, SCHEDULE_SECONDS } from '../../lib/cluster/cluster-spec.ts';
 import { CLOSING_MS, LISTING_MS, PASS_BUDGET_MS } from '../../lib/runtime/budgets.ts';
 import { readZip, unreadableIn } from '../../tools/read-zip.mjs';
@@ -594,6 +595,46 @@ test('no rule, condition or name is left that CloudFormation does not know', () 
   for (const template of [byDefault, everything, nothing, withAdmission]) {
     expect(JSON.stringify(template.Resources)).not.toMatch(/Fn::If|AWS::NoValue|"Condition":"/);
   }
+});
+
+describe('the template of a release', () => {
+  const compiled = () => packaged.template as Parameters<typeof releaseTemplate>[0];
+  const released = () => releaseTemplate(compiled(), '1.2.3');
+
+  test('has nothing of a stage, an account or a region', () => {
+    const { Resources, Outputs } = released();
+    const text = JSON.stringify({ Resources, Outputs });
+    const own = /kube-bootstrap-controller-dev|kbc-dev|eu-west-1|\b\d{12}\b|ServerlessDeploymentBucket/g;
+    expect(text.match(own)).toBeNull();
+  });
+
+  test('makes the same resources as a deployment from the repository, named after its stack', () => {
+    const parameters = { SecretsPrefix: 'clusters/', Admission: 'on', CodeBucket: 'packages' };
+    const ofRelease = resolveTemplate(released(), parameters, 'fleet').Resources;
+    const { CodeBucket: _, ...others } = parameters;
+    const ofRepository = resolveTemplate(packaged.template, others, 'fleet').Resources;
+    const bucket = ['ServerlessDeploymentBucket', 'ServerlessDeploymentBucketPolicy'];
+    expect(Object.keys(ofRelease)).toEqual(Object.keys(ofRepository).filter((id) => !bucket.includes(id)));
+    const same = Object.entries(ofRelease).filter(([, { Type }]) => !/^AWS::(Lambda::(Function|Layer)|IAM)/.test(Type));
+    for (const [id, resource] of same) expect(resource).toEqual(ofRepository[id]);
+    const [role, original] = [ofRelease, ofRepository].map((resources) => resources['AllocateRole']?.Properties);
+    expect(role).toEqual({ ...original, RoleName: undefined });
+  });
+
+  test('takes the packages from the bucket and under the keys that parameters name', () => {
+    const { Resources } = resolveTemplate(released(), { CodeBucket: 'packages' }, 'fleet');
+    expect(Resources['AllocateLambdaFunction']?.Properties).toMatchObject({
+      FunctionName: 'fleet-allocate',
+      Code: { S3Bucket: 'packages', S3Key: 'kube-bootstrap-controller/1.2.3/allocate.zip' },
+    });
+    expect(Resources['AllocatorLambdaLayer']?.Properties.Content).toEqual({
+      ...{ S3Bucket: 'packages', S3Key: 'kube-bootstrap-controller/1.2.3/allocator.zip' },
+    });
+  });
+
+  test('packages no cluster', () => {
+    expect(JSON.stringify(released())).not.toMatch(/ClusterFile|CLUSTER_FILE/);
+  });
 });
 
 test('the packages hold the cluster file, the library in the layer alone, and nothing of this machine', () => {

@@ -18,7 +18,10 @@ function install(name: string): void {
   const installed = join(folder, 'node_modules/serverless');
   mkdirSync(installed, { recursive: true });
   writeFileSync(join(installed, 'package.json'), JSON.stringify({ name, bin: { serverless: 'run.cjs' } }));
-  writeFileSync(join(installed, 'run.cjs'), "console.log('ran', ...process.argv.slice(2)); process.exitCode = 7;");
+  writeFileSync(
+    join(installed, 'run.cjs'),
+    "console.log('ran', ...process.argv.slice(2), require('node:fs').readFileSync(0, 'utf8')); process.exitCode = 7;",
+  );
 }
 
 /** With nothing in the PATH: whatever is installed globally is not looked for. */
@@ -28,13 +31,13 @@ function deploy(...words: string[]): {
   readonly stderr: string;
 } {
   const args = [join(folder, 'tools/deploy.mjs'), ...words];
-  return spawnSync(process.execPath, args, { env: { PATH: '' }, encoding: 'utf8' });
+  return spawnSync(process.execPath, args, { env: { PATH: '' }, encoding: 'utf8', input: '123456' });
 }
 
 describe('npm run deploy', () => {
-  test('runs the osls of this project with what it is given, and ends as that does', () => {
+  test('runs the osls of this project with its arguments and its input, such as an MFA code, and ends as that does', () => {
     install('osls');
-    expect(deploy('--stage', 'prod')).toMatchObject({ status: 7, stdout: 'ran deploy --stage prod\n' });
+    expect(deploy('--stage', 'prod')).toMatchObject({ status: 7, stdout: 'ran deploy --stage prod 123456\n' });
   });
 
   test.each([

@@ -1,0 +1,61 @@
+import { type Fields, type Resource, type Resources, ref, substitute } from './cloudformation.ts';
+import type { Template } from './template.ts';
+
+/** What only `serverless deploy` needs: its own bucket. */
+const BUCKET = /^ServerlessDeploymentBucket/;
+
+/**
+ * Makes the template that osls compiled one that CloudFormation alone can deploy, in any account, region and number of
+ * stacks: the packages are where two parameters say, and roles have names that CloudFormation gives.
+ */
+export function releaseTemplate(compiled: Template, version: string): Template {
+  const { ClusterFile: _, ...parameters } = compiled['Parameters'] as Fields;
+  const kept = (section: Readonly<Record<string, unknown>>) =>
+    Object.entries(section).filter(([id]) => !BUCKET.test(id));
+  const resources = kept(compiled.Resources).map(([id, resource]) => [id, released(resource as Resource)]);
+  const outputs = kept(compiled.Outputs ?? {}).filter(([, output]) => !(output as Fields)['Export']);
+  return {
+    ...compiled,
+    Description: `kube-bootstrap-controller ${version}`,
+    Parameters: { ...CODE_PARAMETERS(version), ...parameters },
+    Resources: Object.fromEntries(resources) as Resources,
+    Outputs: Object.fromEntries(outputs) as Fields,
+  };
+}
+
+const CODE_PARAMETERS = (version: string): Fields => ({
+  CodeBucket: {
+    Type: 'String',
+    Description: 'The bucket, in the region of the stack, that holds the zips of the release.',
+  },
+  CodePrefix: {
+    Type: 'String',
+    Default: `kube-bootstrap-controller/${version}/`,
+    Description: 'What their keys in the bucket begin with.',
+  },
+});
+
+function released(resource: Resource): Resource {
+  const { Properties } = resource;
+  switch (resource.Type) {
+    case 'AWS::Lambda::Function': {
+      const { Tags: _tags, Environment, ...properties } = Properties;
+      const { CLUSTER_FILE: _file, ...variables } = (Environment as { Variables: Fields }).Variables;
+      const code = { Code: codeIn(Properties['Code'] as Fields), Environment: { Variables: variables } };
+      return { ...resource, Properties: { ...properties, ...code } };
+    }
+    case 'AWS::Lambda::LayerVersion':
+      return { ...resource, Properties: { ...Properties, Content: codeIn(Properties['Content'] as Fields) } };
+    case 'AWS::IAM::Role': {
+      const { RoleName: _name, ...properties } = Properties;
+      return { ...resource, Properties: properties };
+    }
+    default:
+      return resource;
+  }
+}
+
+function codeIn({ S3Key: key }: Fields): Fields {
+  const name = String(key).split('/').at(-1);
+  return { S3Bucket: ref('CodeBucket'), S3Key: substitute(`\${CodePrefix}${name}`) };
+}

@@ -1,0 +1,89 @@
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
+import { LOOPS } from '../../lib/cluster/cluster-spec.ts';
+import { anAllocateWorld, CLUSTER } from '../support/allocate-world.ts';
+import { sumOf } from '../support/emulator-logs.ts';
+import { type Deployment, messages, STACK, startWorld, type World } from './world.ts';
+
+jest.setTimeout(180_000);
+
+let world: World;
+let deployed: Deployment;
+
+/* In order: one release, deployed by CloudFormation as a user without Node.js or a clone does it. */
+beforeAll(async () => {
+  world = await startWorld();
+  deployed = await world.deployRelease({ LogLevel: 'DEBUG', TickConcurrency: '50' });
+});
+
+afterAll(async () => {
+  await world?.stop();
+});
+
+test('a release has the sums of all its files, and an SBOM', () => {
+  const { folder } = world.project.release();
+  const lines = readFileSync(join(folder, 'SHA256SUMS'), 'utf8').trim().split('\n');
+  for (const line of lines) {
+    const [sum, name = ''] = line.split('  ');
+    expect(
+      createHash('sha256')
+        .update(readFileSync(join(folder, name)))
+        .digest('hex'),
+    ).toBe(sum);
+  }
+  expect(lines.map((line) => line.split('  ')[1])).toEqual(
+    expect.arrayContaining([
+      'template.json',
+      'allocate.zip',
+      'allocator.zip',
+      'policies/deployer.json',
+      'sbom.cdx.json',
+    ]),
+  );
+});
+
+test('every loop of a stack that a release made runs on its schedule, with the parameters of the stack', async () => {
+  for (const loop of LOOPS) {
+    const { answer } = await deployed.fire(loop);
+    expect(answer).toEqual({ passes: 0, failed: 0, skipped: 0 });
+  }
+  const { POWERTOOLS_LOG_LEVEL, SECRETS_PREFIX, STACK: stack } = deployed.function('doctor').runnable.environment;
+  expect({ POWERTOOLS_LOG_LEVEL, SECRETS_PREFIX, stack }).toEqual({ POWERTOOLS_LOG_LEVEL: 'DEBUG', stack: STACK });
+  expect(Object.keys(deployed.functions)).not.toContain('admission');
+});
+
+test('the function allocate allocates, releases and looks up, under just its role', async () => {
+  const { taken, repair } = await anAllocateWorld({ table: world.table(), clock: { nowMs: Date.now() } });
+  await repair(Date.now());
+  const items = [
+    { range: 'serviceips', value: '10.0.0.1' },
+    { range: 'servicenodeports', value: 30_001 },
+  ];
+  const ask = (requestId: string, operation: string, cluster = CLUSTER) =>
+    deployed.run('allocate', { requestId, cluster, operation, items });
+
+  const { answer, logs, metrics } = await ask('r1', 'allocate');
+  expect(answer).toMatchObject({ outcome: 'done', items: [{ value: '10.0.0.1' }, { value: 30_001 }] });
+  expect(await taken()).toEqual({ '10.0.0.1': 'r1', '30001': 'r1' });
+  expect(messages(logs)).toEqual(['allocate: done']);
+  expect(sumOf(metrics, 'allocations')).toBe(2);
+  expect((await ask('r1', 'allocate')).answer).toEqual({ ...(answer as object), replayed: true });
+  expect((await ask('r2', 'lookUp')).answer).toMatchObject({ items: [{ outcome: 'taken' }, { outcome: 'taken' }] });
+  expect((await ask('r3', 'release')).answer).toMatchObject({ outcome: 'done' });
+  expect(await taken()).toEqual({});
+  expect((await ask('r4', 'allocate', 'dem')).answer).toMatchObject({
+    error: { message: 'cluster dem is not registered; did you mean demo?' },
+  });
+  expect(world.callsNotGranted()).toEqual([]);
+});
+
+test('an update of the stack turns the webhook on, and keeps the table', async () => {
+  const items = await world.table().list('#clusters', '');
+  deployed = await world.deployRelease({ Admission: 'on', SecretsPrefix: 'kube-bootstrap-controller/' });
+  expect(deployed.function('admission').runnable.environment).toMatchObject({
+    SECRETS_PREFIX: 'kube-bootstrap-controller/',
+  });
+  expect(await world.table().list('#clusters', '')).toEqual(items);
+});

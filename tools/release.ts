@@ -1,0 +1,52 @@
+// "npm run release": what a deployment without Node.js or a clone needs, in release/<version>: the zips of the
+// functions and the layer, the template, the IAM policies, the SBOM and the SHA-256 sums of all of it.
+import { execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { releaseTemplate } from '../deploy/release-template.ts';
+
+const root = path.join(import.meta.dirname, '..');
+const { version }: { readonly version: string } = JSON.parse(readFileSync(path.join(root, 'package.json'), 'utf8'));
+const folder = path.join(root, 'release', version);
+const packaged = path.join(root, '.serverless');
+
+rmSync(folder, { recursive: true, force: true });
+mkdirSync(folder, { recursive: true });
+
+// Nothing of an account or a region is in a release, and packaging calls neither.
+const env = { ...process.env, AWS_ACCESS_KEY_ID: 'none', AWS_SECRET_ACCESS_KEY: 'none', AWS_REGION: 'us-east-1' };
+const serverless = path.join(root, 'node_modules', 'serverless', 'bin', 'serverless.js');
+run(process.execPath, serverless, 'package', '--stage', 'release');
+for (const name of readdirSync(packaged).filter((file) => file.endsWith('.zip'))) {
+  cpSync(path.join(packaged, name), path.join(folder, name));
+}
+const compiled = JSON.parse(readFileSync(path.join(packaged, 'cloudformation-template-update-stack.json'), 'utf8'));
+writeFileSync(path.join(folder, 'template.json'), `${JSON.stringify(releaseTemplate(compiled, version), null, 1)}\n`);
+cpSync(path.join(root, 'deploy', 'policies'), path.join(folder, 'policies'), { recursive: true });
+const sbom = [
+  'sbom',
+  '--package-lock-only',
+  '--omit',
+  'dev',
+  '--sbom-format',
+  'cyclonedx',
+  '--sbom-type',
+  'application',
+];
+writeFileSync(path.join(folder, 'sbom.cdx.json'), run('npm', ...sbom));
+
+const files = readdirSync(folder, { recursive: true, encoding: 'utf8' })
+  .filter((name) => /\.\w+$/.test(name))
+  .sort();
+const sums = files.map((name) => `${sha256(readFileSync(path.join(folder, name)))}  ${name}\n`);
+writeFileSync(path.join(folder, 'SHA256SUMS'), sums.join(''));
+console.log(`release ${version}: ${files.length} files in ${path.relative(process.cwd(), folder)}`);
+
+function run(command: string, ...args: readonly string[]): Buffer {
+  return execFileSync(command, args, { cwd: root, env, stdio: ['ignore', 'pipe', 'inherit'], maxBuffer: 2 ** 26 });
+}
+
+function sha256(bytes: Buffer): string {
+  return createHash('sha256').update(bytes).digest('hex');
+}
