@@ -33,7 +33,7 @@ const OF_THE_TABLE = {
     ],
     resolution: [
       step('See your identity.', 'aws sts get-caller-identity'),
-      step('Allow the action; `deploy/roles.yml` has the roles of the functions.'),
+      step('Allow the action; `deploy/roles.ts` has the roles of the functions.'),
     ],
     ...FAILS,
     hint: 'allow the action that the error names',

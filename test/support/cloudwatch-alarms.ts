@@ -43,19 +43,51 @@ type Series = readonly (number | undefined)[];
  */
 export function statesOf(alarm: MetricAlarm, samples: readonly Sample[], minutes: number): AlarmState[] {
   const periodMinutes = periodOf(alarm) / 60;
+  const metrics = metricsOf(alarm).map(({ statistic, ...metric }) => ({
+    statistic,
+    byMinute: byMinute(samples, metric),
+  }));
+  // One period more, for a formula that looks at the one before.
+  const periods = Array.from({ length: alarm.EvaluationPeriods + 1 }, (_, at) => alarm.EvaluationPeriods - at);
   const states: AlarmState[] = [];
   let state: AlarmState = 'INSUFFICIENT_DATA';
   for (let minute = 0; minute < minutes; minute += 1) {
-    const known = samples.filter(({ atMinute }) => atMinute < minute);
-    // One period more, for a formula that looks at the one before.
-    const periods = Array.from({ length: alarm.EvaluationPeriods + 1 }, (_, back) => {
-      const end = minute - (alarm.EvaluationPeriods - back) * periodMinutes;
-      return known.filter(({ atMinute }) => atMinute >= end - periodMinutes && atMinute < end);
-    });
-    state = nextState(alarm, valuesOf(alarm, periods).slice(1), state);
+    const series = metrics.map(({ statistic, byMinute: values }) =>
+      periods.map((back) => {
+        const end = minute - back * periodMinutes;
+        return end <= 0 ? undefined : aggregate(values.slice(Math.max(0, end - periodMinutes), end).flat(), statistic);
+      }),
+    );
+    state = nextState(alarm, formula(expressionOf(alarm), series).slice(1), state);
     states.push(state);
   }
   return states;
+}
+
+/** The values of a metric in each minute. */
+function byMinute(samples: readonly Sample[], { name, loop }: { name: string; loop: string | undefined }): number[][] {
+  const values: number[][] = [];
+  for (const { atMinute, metric, loop: ofLoop, value } of samples) {
+    if (metric !== name || ofLoop !== loop) continue;
+    values[atMinute] = [...(values[atMinute] ?? []), value];
+  }
+  return Array.from(values, (ofMinute) => ofMinute ?? []);
+}
+
+function metricsOf({ Metrics, MetricName = '', Dimensions, Statistic, ExtendedStatistic = '' }: MetricAlarm) {
+  const loopOf = (dimensions: MetricAlarm['Dimensions'] = []) => dimensions.find(({ Name }) => Name === 'loop')?.Value;
+  if (Metrics === undefined) {
+    return [{ name: MetricName, loop: loopOf(Dimensions), statistic: Statistic ?? ExtendedStatistic }];
+  }
+  return Metrics.flatMap(({ MetricStat }) => {
+    if (MetricStat === undefined) return [];
+    const { Metric, Stat } = MetricStat;
+    return [{ name: Metric.MetricName ?? '', loop: loopOf(Metric.Dimensions), statistic: Stat }];
+  });
+}
+
+function expressionOf({ Metrics }: MetricAlarm): string | undefined {
+  return Metrics?.find(({ Expression }) => Expression !== undefined)?.Expression;
 }
 
 function periodOf({ Period, Metrics = [] }: MetricAlarm): number {
@@ -83,29 +115,7 @@ function nextState(alarm: MetricAlarm, datapoints: Series, state: AlarmState): A
   }
 }
 
-function valuesOf(alarm: MetricAlarm, periods: Sample[][]): Series {
-  const { Metrics, MetricName, Dimensions, Statistic, ExtendedStatistic = '' } = alarm;
-  if (Metrics === undefined) {
-    return periods.map((samples) => aggregate(samples, { MetricName, Dimensions }, Statistic ?? ExtendedStatistic));
-  }
-  const series = Metrics.flatMap(({ MetricStat }) =>
-    MetricStat === undefined ? [] : [periods.map((samples) => aggregate(samples, MetricStat.Metric, MetricStat.Stat))],
-  );
-  return formula(Metrics.find(({ Expression }) => Expression !== undefined)?.Expression ?? '', series);
-}
-
-function aggregate(
-  samples: readonly Sample[],
-  {
-    MetricName,
-    Dimensions = [],
-  }: { MetricName?: string | undefined; Dimensions?: MetricAlarm['Dimensions'] | undefined },
-  statistic: string,
-): number | undefined {
-  const wanted = Dimensions.find(({ Name }) => Name === 'loop')?.Value;
-  const values = samples
-    .filter(({ metric, loop }) => metric === MetricName && loop === wanted)
-    .map(({ value }) => value);
+function aggregate(values: readonly number[], statistic: string): number | undefined {
   // A period without a sample has no datapoint, whatever the statistic.
   if (values.length === 0) return undefined;
   switch (statistic) {
@@ -122,9 +132,11 @@ function aggregate(
 }
 
 /** The formulas that deploy/alarms.ts has, and no other. */
-function formula(expression: string, series: readonly Series[]): Series {
+function formula(expression: string | undefined, series: readonly Series[]): Series {
   const first = series[0] ?? [];
   switch (expression) {
+    case undefined:
+      return first;
     case 'SUM(METRICS())':
       return first.map((_, at) => {
         const known = series.flatMap((values) => values[at] ?? []);
