@@ -8,7 +8,7 @@ import { type Handler, type Invocation, runInvocation } from '../runtime/invocat
 import { readCluster } from '../table/clusters.ts';
 import { TableError } from '../table/errors.ts';
 import { errorSentence } from '../telemetry/describe-error.ts';
-import { admit, tellFault, tellOther, tellVerdict, type Verdict } from './admit.ts';
+import { admit, logFault, logOther, logVerdict, type Verdict } from './admit.ts';
 import {
   type AdmissionHttpRequest,
   type HttpReply,
@@ -27,7 +27,7 @@ import { type AdmissionSettings, admissionSettings, tokensNameOf } from './setti
 import { ClusterTokens, ReviewRate, type TokenCheck } from './tokens.ts';
 
 export interface AdmissionOptions {
-  /** Default: as the environment of this process says. */
+  /** Default: from the environment variables. */
   readonly settings?: AdmissionSettings;
   /** Default: from AWS. */
   readonly readTokens?: ReadSecretText;
@@ -41,22 +41,22 @@ export interface AdmissionOptions {
 
 export type AdmissionHandler = Handler<HttpReply>;
 
-/** A range is one item, and of those who change it at the same time one wins. What ends an answer is its time. */
+/** A range is one item, and one of several writers at the same time wins. The deadline ends the attempts. */
 const ATTEMPTS = 1_000;
 /** A review that lost often waits less than a new one, or it would lose until its time is over. */
 const WAITS_MS = [120, 100, 80, 60, 40];
 /** An attempt for which these waits are right. Where attempts take longer, waits do, or all attempts would collide. */
 const ATTEMPT_MS = 12;
 const LONGEST_FACTOR = 10;
-/** Kept of what the API server waits, for the way there and back. */
-const WAY_MS = 500;
+/** Part of the time that the API server waits, for the network. */
+const NETWORK_MS = 500;
 const CLOSING_MS = 1_000;
-/** After the deadline, to give back. */
-const GIVING_BACK_MS = 400;
+/** After the deadline, to release what was allocated. */
+const RELEASING_MS = 400;
 
 /**
- * The handler behind the function URL: `POST /<cluster>` with a review of `admission.k8s.io/v1` and that cluster's token.
- * What nobody has proven to have asked gets no more than a status; whoever has gets a review with an answer, in time.
+ * Returns the handler behind the function URL: `POST /<cluster>` with a review of `admission.k8s.io/v1` and that cluster's
+ * token. A request without the right token gets a status only; any other gets a review with an answer, in time.
  */
 export function admission(options: AdmissionOptions = {}): AdmissionHandler {
   let known: ReturnType<typeof open> | undefined;
@@ -64,11 +64,11 @@ export function admission(options: AdmissionOptions = {}): AdmissionHandler {
     runInvocation('admission', context, async (invocation) => {
       known ??= open(options, invocation);
       const request = httpRequestIn(event);
-      if ('statusCode' in request) return tellFault(invocation, request, undefined, 'not a request for a review');
+      if ('statusCode' in request) return logFault(invocation, request, undefined, 'not a request for a review');
       const { settings, tokens, rate } = known;
       const budgetMs = budgetOf(request, settings, invocation);
       const deadline = invocation.environment.startDeadline(budgetMs);
-      const closing = invocation.environment.startDeadline(budgetMs + GIVING_BACK_MS);
+      const closing = invocation.environment.startDeadline(budgetMs + RELEASING_MS);
       const work: Work = { invocation, settings, options, signal: deadline.signal, closing: closing.signal };
       try {
         return await answer(request, tokens, rate, work);
@@ -79,7 +79,7 @@ export function admission(options: AdmissionOptions = {}): AdmissionHandler {
     });
 }
 
-/** For an answer: as long as the API server waits yet, and this function may run. */
+/** Returns the time for an answer: as long as the API server still waits and this function may run. */
 function budgetOf(
   { timeoutMs = Number.POSITIVE_INFINITY, cameAtMs }: AdmissionHttpRequest,
   { deadlineMs }: AdmissionSettings,
@@ -87,7 +87,7 @@ function budgetOf(
 ): number {
   // Clocks differ a little.
   const waitedMs = cameAtMs === undefined ? 0 : Math.max(0, environment.nowMs() - cameAtMs);
-  return Math.max(0, Math.min(deadlineMs, timeoutMs - waitedMs - WAY_MS, remainingMs() - CLOSING_MS));
+  return Math.max(0, Math.min(deadlineMs, timeoutMs - waitedMs - NETWORK_MS, remainingMs() - CLOSING_MS));
 }
 
 interface Work {
@@ -114,23 +114,23 @@ async function answer(
   const { invocation } = work;
   const { cluster, token } = request;
   const check = await checked(tokens, cluster, token, work);
-  if (check.outcome === 'wrong') return tellFault(invocation, unauthorized(), cluster, 'wrong token');
+  if (check.outcome === 'wrong') return logFault(invocation, unauthorized(), cluster, 'wrong token');
   if (check.outcome === 'unknown') {
-    return tellFault(invocation, httpReply(503, 'unavailable'), cluster, `${check.reason}`);
+    return logFault(invocation, httpReply(503, 'unavailable'), cluster, `${check.reason}`);
   }
-  if (!rate.take(cluster, invocation.environment.nowMs())) {
-    return tellFault(invocation, httpReply(429, 'too many reviews'), cluster, 'too many reviews of this cluster');
+  if (!rate.admits(cluster, invocation.environment.nowMs())) {
+    return logFault(invocation, httpReply(429, 'too many reviews'), cluster, 'too many reviews of this cluster');
   }
   const body = request.body();
-  if (typeof body !== 'string') return tellFault(invocation, body, cluster, 'a body that is too large');
+  if (typeof body !== 'string') return logFault(invocation, body, cluster, 'a body that is too large');
   const review = reviewIn(body);
-  if ('fault' in review) return tellFault(invocation, httpReply(400, review.fault), cluster, review.fault);
+  if ('fault' in review) return logFault(invocation, httpReply(400, review.fault), cluster, review.fault);
   if ('other' in review) {
-    tellOther(invocation, cluster, review);
+    logOther(invocation, cluster, review);
     return jsonReply(reviewReply(review.uid, { allowed: true }));
   }
   const { verdict, retries } = await judge(cluster, review, work);
-  tellVerdict(invocation, cluster, review, verdict, retries);
+  logVerdict(invocation, cluster, review, verdict, retries);
   if (verdict.outcome === 'notRegistered') return unauthorized();
   return jsonReply(reviewReply(review.uid, responseOf(verdict, work.settings)));
 }
@@ -166,13 +166,13 @@ async function judge(
       begunAtMs = environment.nowMs();
     },
   };
-  const tell = (error: TableError) => {
-    telemetry.log('warn', 'admission: not given back', { cluster, errors: [errorSentence(error)] });
+  const logUnreleased = (error: TableError) => {
+    telemetry.log('warn', 'admission: not released', { cluster, errors: [errorSentence(error)] });
   };
   const { nowMs, stack } = environment;
   const tables = { table: environment.table(signal), closingTable: environment.table(closing) };
   try {
-    const admitted = () => admit(cluster, review, { ...tables, stack, pick, newSuffix, update, nowMs, tell });
+    const admitted = () => admit(cluster, review, { ...tables, stack, pick, newSuffix, update, nowMs, logUnreleased });
     return { verdict: await unlessAborted(closing, admitted), retries };
   } catch (error) {
     if (!(error instanceof TableError || error instanceof DispatchError)) throw error;
@@ -187,7 +187,9 @@ function responseOf(verdict: Verdict, { onFailure }: AdmissionSettings): ReviewR
     case 'refused':
       return { allowed: false, status: verdict.status };
     case 'failed':
-      return onFailure === 'allow' ? { allowed: true } : { allowed: false, status: unavailable(toldOf(verdict.code)) };
+      return onFailure === 'allow'
+        ? { allowed: true }
+        : { allowed: false, status: unavailable(publicMessage(verdict.code)) };
     case 'leftAlone':
     case 'observed':
     case 'notRegistered':
@@ -195,9 +197,9 @@ function responseOf(verdict: Verdict, { onFailure }: AdmissionSettings): ReviewR
   }
 }
 
-/** Users of the cluster need not know what its table is called; the log has the rest. */
-function toldOf(code: string): string {
-  return `no address or port can be taken from the table now (${code}): try again, or ask who runs this cluster`;
+/** Users of the cluster need not know the name of its table; the log has it. */
+function publicMessage(code: string): string {
+  return `no address or port can be allocated from the table now (${code}): try again, or contact the administrator of this cluster`;
 }
 
 async function shorterEachTime(attempt: number, tookMs: number): Promise<void> {

@@ -9,36 +9,36 @@ import type { UpdateOptions } from '../table/guaranteed-update.ts';
 import type { KeyValueTable } from '../table/key-value-table.ts';
 import { refusalOfUnrepaired } from '../table/run-records.ts';
 import { unwrittenTable } from '../table/unwritten-table.ts';
+import { type AllocationResult, allocateFor, configuredFamilies, openRanges } from './allocate.ts';
 import { isEmpty, type Plan, planOf } from './plan.ts';
 import type { HttpReply, OtherReview, Review } from './request.ts';
 import {
+  type AllocatedItems,
   addressRefusal,
   namePatch,
   type PatchOperation,
   patchOf,
   portRefusal,
   type RefusalStatus,
-  type TakenItems,
   tooMany,
   tooManyPortsRefusal,
 } from './response.ts';
 import { holdOwnerOf, NAME, serviceName } from './service.ts';
-import { configuredFamilies, openRanges, type TakeResult, takeFor } from './take.ts';
 
 export type Verdict =
-  /** Nothing is missing, or nothing of it is this table's to give. */
+  /** Nothing is missing, or the table does not allocate it. */
   | { readonly outcome: 'leftAlone'; readonly reason?: string }
-  | { readonly outcome: 'allocated'; readonly patch: readonly PatchOperation[]; readonly items: TakenItems }
+  | { readonly outcome: 'allocated'; readonly patch: readonly PatchOperation[]; readonly items: AllocatedItems }
   | { readonly outcome: 'refused'; readonly code: string; readonly status: RefusalStatus }
-  /** The table can give nothing now. */
+  /** The table can allocate nothing now. */
   | { readonly outcome: 'failed'; readonly code: string; readonly message: string }
   | { readonly outcome: 'notRegistered' }
-  /** With `mode: observe`: what it would have come to. */
+  /** With `mode: observe`: what would have been answered. */
   | { readonly outcome: 'observed'; readonly wouldBe: Verdict };
 
 export interface AdmitOptions {
   readonly table: KeyValueTable;
-  /** Ends a little later, to give back what was taken. */
+  /** Ends a little later, to release what was allocated. */
   readonly closingTable: KeyValueTable;
   readonly stack: string | undefined;
   readonly pick: Pick;
@@ -46,24 +46,24 @@ export interface AdmitOptions {
   /** The end of a generated name: new each time. */
   readonly newSuffix: () => string;
   readonly nowMs: () => number;
-  readonly tell: (error: TableError) => void;
+  readonly logUnreleased: (error: TableError) => void;
 }
 
-/** The refusals that are about what was asked; any other is about the table, and another time may be better. */
+/** Refusals that are about the request. Any other is about the table, and a later request may succeed. */
 const ABOUT_THE_REQUEST: ReadonlySet<AllocatorErrorCode> = new Set(['AlreadyAllocated', 'NotInRange', 'Full'] as const);
 
 /** Node ports of one review: as many as a request to allocate may have. */
 const MOST_PORTS = 256;
 
-type Refusal = Extract<TakeResult, { outcome: 'refused' }>;
+type Refusal = Extract<AllocationResult, { outcome: 'refused' }>;
 
 const ANY_FAMILIES: readonly (readonly IPFamily[])[] = [['IPv4'], ['IPv6'], ['IPv4', 'IPv6'], ['IPv6', 'IPv4']];
 
-/** Takes from the table what a Service lacks. @throws TableError, and then nothing is known to be taken. */
+/** Allocates from the table what a Service lacks. @throws TableError, and then nothing is known to be allocated. */
 export async function admit(clusterName: string, review: Review, options: AdmitOptions): Promise<Verdict> {
   const { service, oldService, dryRun } = review;
   const plan = (families: readonly IPFamily[]) => planOf(service.spec, oldService?.spec, families);
-  // Most changes of a Service need nothing, whatever the cluster is like, and wait for no table.
+  // Most changes of a Service need nothing from any cluster's table, and do not wait for it.
   if (ANY_FAMILIES.every((families) => isEmpty(plan(families)))) return { outcome: 'leftAlone' };
 
   const cluster = await readCluster(options.table, clusterName);
@@ -88,7 +88,7 @@ async function allocate(
   plan: Plan,
   options: AdmitOptions,
 ): Promise<Verdict> {
-  const { table, closingTable, nowMs, tell } = options;
+  const { table, closingTable, nowMs, logUnreleased } = options;
   const { service, namespace, operation } = review;
   const name = serviceName(service, options.newSuffix);
   if (!NAME.test(name) || !NAME.test(namespace))
@@ -97,16 +97,16 @@ async function allocate(
   const unrepaired = await refusalOfUnrepaired(table, cluster.spec, rangesOf(plan), nowMs());
   if (unrepaired !== undefined) return { outcome: 'failed', code: unrepaired.code, message: unrepaired.message };
   const holdOwner = holdOwnerOf(service);
-  const taken = await takeFor(plan, {
+  const result = await allocateFor(plan, {
     ranges: openRanges(table, cluster, options),
     closing: openRanges(closingTable, cluster, options),
     service: { namespace, name },
     isNew: operation === 'CREATE',
     claim: { nowMs: nowMs(), ...(holdOwner !== undefined && { holdOwner }) },
-    tell,
+    logUnreleased,
   });
-  if (taken.outcome === 'refused') return refusalOf(name, plan, taken);
-  const { items } = taken;
+  if (result.outcome === 'refused') return refusalOf(name, plan, result);
+  const { items } = result;
   return { outcome: 'allocated', patch: [...namePatch(service, name), ...patchOf(plan, items, service.spec)], items };
 }
 
@@ -131,18 +131,18 @@ function tooManyPorts(name: string, count: number): Verdict {
   return { outcome: 'refused', code: 'TooManyPorts', status: tooManyPortsRefusal(name, count, MOST_PORTS) };
 }
 
-/** Writes are seen by the rest of the invocation alone. */
+/** Only the rest of the invocation sees its writes. */
 function dry(options: AdmitOptions): AdmitOptions {
   let writes = 0;
   const table = unwrittenTable(options.table, { nowMs: options.nowMs, newWriteId: () => `dry-${++writes}` });
   return { ...options, table, closingTable: table };
 }
 
-/** Nobody has checked a Service's name by now: it may be as long as its object. */
+/** A Service's name has not been checked by now: it may be as long as its object. */
 const LONGEST_TEXT = 1_000;
 
-/** One line for what is no review that was asked by who may. Nothing of the token is in it. */
-export function tellFault(
+/** Logs a request that gets no review: nothing of its token is in the line. */
+export function logFault(
   { telemetry }: Invocation,
   reply: HttpReply,
   cluster: string | undefined,
@@ -150,16 +150,16 @@ export function tellFault(
 ): HttpReply {
   const { statusCode } = reply;
   telemetry.log('warn', 'admission: not answered', { cluster, statusCode, reason });
-  // Not by cluster: names that strangers make up would each become a series, which costs money.
+  // Not by cluster: each invented name would become a series, which costs money.
   telemetry.count('allocationsRefused', 1, { type: `Http${statusCode}` });
   return reply;
 }
 
-export function tellOther({ telemetry }: Invocation, cluster: string, { uid, other }: OtherReview): void {
+export function logOther({ telemetry }: Invocation, cluster: string, { uid, other }: OtherReview): void {
   telemetry.log('info', 'admission: leftAlone', { cluster, request: uid, reason: other });
 }
 
-export function tellVerdict(
+export function logVerdict(
   { telemetry }: Invocation,
   cluster: string,
   review: Review,

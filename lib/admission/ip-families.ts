@@ -35,7 +35,7 @@ export function familiesOf(
   return { families: isUpgraded ? [...families, other] : families, clusterIPs };
 }
 
-/** A Service that prefers two stacks stays as it is when the cluster changes from one to two, or back. */
+/** A Service that prefers two stacks stays unchanged when the cluster changes from one to two, or back. */
 export function keepsPreferredStacks(after: ServiceSpec, before: ServiceSpec): boolean {
   return (
     after.type === before.type &&
@@ -46,7 +46,7 @@ export function keepsPreferredStacks(after: ServiceSpec, before: ServiceSpec): b
   );
 }
 
-/** As far as the registry looks before it allocates (`ValidateServiceClusterIPsRelatedFields`). */
+/** The checks of the registry before it allocates (`ValidateServiceClusterIPsRelatedFields`). */
 function isWellFormed({ clusterIP, clusterIPs, ipFamilies }: ServiceSpec, policy: string): boolean {
   if ((clusterIPs[0] ?? '') !== clusterIP || clusterIPs.length > 2) return false;
   if (clusterIPs.includes(HEADLESS)) return false;
@@ -61,7 +61,7 @@ function fitsPolicy(spec: ServiceSpec, policy: string, configured: readonly IPFa
   return policy !== 'RequireDualStack' || configured.length === 2;
 }
 
-/** Back to one stack: naming the policy is enough, and nothing else is. */
+/** Returns the spec of a Service that goes back to one stack: only the policy can request that. */
 function reduced(after: ServiceSpec, before: ServiceSpec, policy: string): ServiceSpec | undefined {
   if (policy !== 'SingleStack') return isReduced(after, before) ? undefined : after;
   const { clusterIPs, ipFamilies } = after;

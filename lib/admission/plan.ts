@@ -15,13 +15,13 @@ import {
   type ServiceSpec,
 } from './service.ts';
 
-/** What a Service lacks, and where it goes. Both lists empty: nothing is to be taken for it. */
+/** What a Service lacks, and where it goes. Both lists empty: nothing is allocated. */
 export interface Plan {
   /** `spec.clusterIPs` as it will be, an empty text where any address will do. */
   readonly clusterIPs: readonly string[];
   readonly addresses: readonly WantedAddress[];
   readonly ports: readonly WantedPort[];
-  /** What it has, or asks for by name: nothing else of it may be the same. */
+  /** What it has or requests by value: nothing else that it gets may be the same. */
   readonly named: { readonly addresses: readonly string[]; readonly ports: readonly number[] };
 }
 
@@ -36,8 +36,8 @@ export interface WantedAddress {
 const NOTHING: Plan = { clusterIPs: [], addresses: [], ports: [], named: { addresses: [], ports: [] } };
 
 /**
- * What the registry would allocate for a Service (`pkg/registry/core/service/storage/alloc.go`). What it would refuse
- * whoever allocates has no plan: it is left to refuse it, in its own words. `before` is the old object of an update,
+ * Returns what the registry would allocate for a Service (`pkg/registry/core/service/storage/alloc.go`). A Service that the
+ * registry refuses has no plan: the registry refuses it in its own words. `before` is the old object of an update,
  * `configured` the families of the cluster's ranges, the primary first.
  */
 export function planOf(sent: ServiceSpec, stored: ServiceSpec | undefined, configured: readonly IPFamily[]): Plan {
@@ -124,7 +124,7 @@ export interface WantedPort {
 /** Of a new Service: ports that share a number, as TCP and UDP 53 do, share a node port (`initNodePorts`). */
 function newNodePorts(spec: ServiceSpec): readonly WantedPort[] {
   if (!mayHaveNodePorts(spec)) return [];
-  const asked = askedByPort(spec.ports);
+  const requested = requestedByPort(spec.ports);
   const wanted: WantedPort[] = [];
   const shared = new Map<number, { readonly value?: number; readonly at: number[] }>();
   for (const [index, { port, nodePort }] of spec.ports.entries()) {
@@ -134,7 +134,7 @@ function newNodePorts(spec: ServiceSpec): readonly WantedPort[] {
       one.at.push(index);
       continue;
     }
-    const value = one === undefined ? asked.get(port) : nodePort;
+    const value = one === undefined ? requested.get(port) : nodePort;
     const other = { ...(value !== undefined && { value }), at: [index] };
     if (one === undefined) shared.set(port, other);
     wanted.push(other);
@@ -142,11 +142,11 @@ function newNodePorts(spec: ServiceSpec): readonly WantedPort[] {
   return wanted;
 }
 
-/** The first node port that is asked for under each port's number. */
-function askedByPort(ports: readonly ServicePort[]): ReadonlyMap<number, number> {
-  const asked = new Map<number, number>();
-  for (const { port, nodePort } of ports) if (nodePort !== 0 && !asked.has(port)) asked.set(port, nodePort);
-  return asked;
+/** Returns the first node port that is requested under each port's number. */
+function requestedByPort(ports: readonly ServicePort[]): ReadonlyMap<number, number> {
+  const requested = new Map<number, number>();
+  for (const { port, nodePort } of ports) if (nodePort !== 0 && !requested.has(port)) requested.set(port, nodePort);
+  return requested;
 }
 
 /**

@@ -42,29 +42,29 @@ function parseEvent(event: unknown) {
   return { success: true as const, data };
 }
 
-/** As function URLs take it. */
+/** The reply that a function URL expects. */
 export interface HttpReply {
   readonly statusCode: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
 }
 
-/** A request that names a cluster and carries a token; whether it is the right one is another matter. */
+/** A request with the name of a cluster and a token, both unverified. */
 export interface AdmissionHttpRequest {
   readonly cluster: string;
   readonly token: string;
   readonly body: () => string | HttpReply;
-  /** How long the API server waits, as it says itself. */
+  /** How long the API server waits, by its `timeout`. */
   readonly timeoutMs: number | undefined;
-  /** When its request came in, which may have waited for a function that starts. */
+  /** When its request arrived, which may have waited for a function to start. */
   readonly cameAtMs: number | undefined;
 }
 
-/** An API server takes objects of 3 MB; a review carries two, and each a little larger as JSON. */
+/** An API server accepts objects of 3 MB; a review contains two, each a little larger as JSON. */
 const MOST_BYTES = 6 * 1024 * 1024;
 
 /**
- * What is asked, or why not. Nothing but the request's shape decides: that tells a stranger nothing.
+ * Returns the request, or its refusal, which depends on nothing but the shape of the request.
  * @throws DispatchError `BadEvent` for what is no event of a function URL or a REST API.
  */
 export function httpRequestIn(event: unknown): AdmissionHttpRequest | HttpReply {
@@ -90,7 +90,7 @@ export function httpReply(statusCode: number, text: string): HttpReply {
   return { statusCode, headers: { 'content-type': 'text/plain' }, body: `${text}\n` };
 }
 
-/** The same for no token, a wrong one, and a cluster that there is not. */
+/** The same for no token, a wrong one, and a cluster that is not registered. */
 export function unauthorized(): HttpReply {
   return { ...httpReply(401, 'unauthorized'), headers: { 'content-type': 'text/plain', 'www-authenticate': 'Bearer' } };
 }
@@ -134,7 +134,7 @@ const review = z.object({
   }),
 });
 
-/** What an API server asks. */
+/** The request of an API server. */
 export interface Review {
   readonly uid: string;
   readonly namespace: string;
@@ -145,7 +145,7 @@ export interface Review {
   readonly oldService?: Service;
 }
 
-/** A review of something that gets no addresses: it is allowed as it is. */
+/** A review of an object that gets no addresses: it is allowed unchanged. */
 export interface OtherReview {
   readonly uid: string;
   readonly other: string;
@@ -155,7 +155,7 @@ export type ReviewResponse =
   | { readonly allowed: true; readonly patch?: readonly PatchOperation[] }
   | { readonly allowed: false; readonly status: RefusalStatus };
 
-/** Or what is wrong with it, for the log and the sender. */
+/** Returns the review, or what is wrong with it, for the log and the sender. */
 export function reviewIn(text: string): Review | OtherReview | { readonly fault: string } {
   const parsed = review.safeParse(jsonIn(text));
   if (!parsed.success) return faultOf('the body', parsed.error.issues);

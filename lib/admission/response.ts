@@ -9,21 +9,25 @@ export interface PatchOperation {
   readonly value: string | number | readonly string[];
 }
 
-/** What was taken for a plan, in its order. */
-export interface TakenItems {
+/** What was allocated for a plan, in its order. */
+export interface AllocatedItems {
   readonly addresses: readonly string[];
   readonly ports: readonly number[];
 }
 
-/** Fills in what was taken. An address that was asked for stays as it was written. */
-export function patchOf(plan: Plan, { addresses, ports }: TakenItems, sent: ServiceSpec): readonly PatchOperation[] {
+/** Returns the patch that fills in what was allocated. A requested address stays as it was written. */
+export function patchOf(
+  plan: Plan,
+  { addresses, ports }: AllocatedItems,
+  sent: ServiceSpec,
+): readonly PatchOperation[] {
   return [...addressOperations(plan, addresses, sent), ...portOperations(plan, ports, sent)];
 }
 
-function addressOperations(plan: Plan, taken: readonly string[], sent: ServiceSpec): PatchOperation[] {
+function addressOperations(plan: Plan, allocated: readonly string[], sent: ServiceSpec): PatchOperation[] {
   if (plan.addresses.length === 0) return [];
   const clusterIPs = [...plan.clusterIPs];
-  for (const [place, { index, value }] of plan.addresses.entries()) clusterIPs[index] = value ?? taken[place] ?? '';
+  for (const [place, { index, value }] of plan.addresses.entries()) clusterIPs[index] = value ?? allocated[place] ?? '';
   const isSame =
     sent.clusterIPs.length === clusterIPs.length && sent.clusterIPs.every((ip, index) => ip === clusterIPs[index]);
   if (isSame && sent.clusterIP === clusterIPs[0]) return [];
@@ -33,9 +37,9 @@ function addressOperations(plan: Plan, taken: readonly string[], sent: ServiceSp
   ];
 }
 
-function portOperations(plan: Plan, taken: readonly number[], sent: ServiceSpec): PatchOperation[] {
+function portOperations(plan: Plan, allocated: readonly number[], sent: ServiceSpec): PatchOperation[] {
   return plan.ports.flatMap(({ at }, place): PatchOperation[] => {
-    const value = taken[place] ?? 0;
+    const value = allocated[place] ?? 0;
     if (at === 'healthCheck') {
       return sent.healthCheckNodePort === value ? [] : [{ op: 'add', path: '/spec/healthCheckNodePort', value }];
     }
@@ -97,7 +101,7 @@ export function tooMany(message: string): RefusalStatus {
   return { status: 'Failure', code: 429, reason: 'TooManyRequests', message };
 }
 
-/** When nobody could say whether there is an address: whoever asked is to ask again. */
+/** The table did not answer: the client is to try again. */
 export function unavailable(message: string): RefusalStatus {
   return { status: 'Failure', code: 503, reason: 'ServiceUnavailable', message };
 }

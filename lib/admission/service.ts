@@ -73,7 +73,7 @@ export function getsHealthCheckPort({ type, externalTrafficPolicy }: ServiceSpec
   return type === 'LoadBalancer' && externalTrafficPolicy === 'Local';
 }
 
-/** For whom what it asks for may be held. */
+/** Returns the owner of holds that this Service may claim. */
 export function holdOwnerOf({ metadata }: Service): string | undefined {
   return metadata.labels[HOLD_OWNER_LABEL];
 }
@@ -87,13 +87,13 @@ export function sameTexts(one: readonly string[], other: readonly string[]): boo
  * sees the object as it was sent, so that it has to work this out to know what is still missing.
  */
 
-/** The singular `clusterIP` of an old client, as the plural. */
+/** Returns the singular `clusterIP` of an old client as the plural. */
 export function completeNew(spec: ServiceSpec): ServiceSpec {
   const { clusterIP, clusterIPs } = spec;
   return clusterIP !== '' && clusterIPs.length === 0 ? { ...spec, clusterIPs: [clusterIP] } : spec;
 }
 
-/** A stored Service as it is read: what was written before there were families has them, too. */
+/** Returns a stored Service as the registry reads it: with families, also if it was written before there were any. */
 export function asRead(stored: ServiceSpec): ServiceSpec {
   const spec = completeNew(stored);
   if (!hasClusterIP(spec) || spec.ipFamilies.length > 0 || isHeadless(spec)) return spec;
@@ -102,7 +102,7 @@ export function asRead(stored: ServiceSpec): ServiceSpec {
   return { ...spec, ipFamilies, ...(ipFamilies.length > 0 && { ipFamilyPolicy }) };
 }
 
-/** The new object of an update with what its sender left out and the old one has. `before` is as it is read. */
+/** Returns the new object of an update with what its sender left out and the old one has. `before` is an `asRead` one. */
 export function completeUpdate(after: ServiceSpec, before: ServiceSpec): ServiceSpec {
   return syncClusterIPs(withHealthCheckPort(withNodePorts(withClusterIPs(after, before), before), before), before);
 }
@@ -116,7 +116,7 @@ function withClusterIPs(after: ServiceSpec, before: ServiceSpec): ServiceSpec {
   };
 }
 
-/** By the names of ports; a number that another port has taken over is not given twice. */
+/** By the names of ports. A number that another port has now is not used twice. */
 function withNodePorts(after: ServiceSpec, before: ServiceSpec): ServiceSpec {
   if (!getsNodePorts(before) || !getsNodePorts(after)) return after;
   const still = numbersOf(after.ports);
@@ -133,7 +133,7 @@ function withHealthCheckPort(after: ServiceSpec, before: ServiceSpec): ServiceSp
   return { ...after, healthCheckNodePort: before.healthCheckNodePort };
 }
 
-/** Who changed or cleared the singular alone meant both. */
+/** A client that changed or cleared only the singular meant both. */
 function syncClusterIPs(after: ServiceSpec, before: ServiceSpec): ServiceSpec {
   if (before.clusterIP === after.clusterIP) {
     return after.clusterIPs.length === 0 ? { ...after, clusterIPs: before.clusterIPs } : after;
@@ -151,9 +151,9 @@ const SUFFIX_LENGTH = 5;
 const LONGEST_NAME = 63;
 
 /**
- * The name of a Service. `generateName` is completed here, as the registry would
- * (`apiserver/pkg/storage/names/generate.go`): a Service without a name cannot be told from another one that asks for the
- * same value.
+ * Returns the name of a Service. `generateName` is completed here, as the registry would
+ * (`apiserver/pkg/storage/names/generate.go`): a Service without a name cannot be distinguished from another one that
+ * requests the same value.
  */
 export function serviceName({ metadata: { name, generateName } }: Service, newSuffix: () => string): string {
   if (name !== '' || generateName === '') return name;

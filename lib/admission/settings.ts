@@ -1,9 +1,9 @@
 import type { SecretStore } from '../aws/store-client.ts';
 import { DispatchError } from '../runtime/errors.ts';
 
-/** How a stack answers, by its parameters. */
+/** The parameters of a stack's webhook. */
 export interface AdmissionSettings {
-  /** What becomes of a Service when the table can give it nothing: it is refused, or left to its API server. */
+  /** What happens to a Service when the table can allocate nothing: it is refused, or left to its API server. */
   readonly onFailure: 'refuse' | 'allow';
   /** The longest that an answer takes. Below the webhook's `timeoutSeconds`. */
   readonly deadlineMs: number;

@@ -24,7 +24,7 @@ export type ReadKubeconfig = (stored: StoredKubeconfig, signal: AbortSignal) => 
 
 const SESSION_NAME = 'kube-bootstrap-controller';
 const SESSION_SECONDS = 900;
-/** So long before their end, credentials of a role are asked for anew. */
+/** So long before their end, credentials of a role are renewed. */
 const RENEW_BEFORE_MS = 5 * 60_000;
 const LONGEST_READ_MS = 5_000;
 
@@ -45,7 +45,7 @@ export function kubeconfigReader(options: StoreTimes & StorePlace = {}): ReadKub
       throw noRegion(stored);
     });
     const ends = AbortSignal.any([signal, AbortSignal.timeout(LONGEST_READ_MS)]);
-    // Asked for apart, so that a role that cannot be taken on is not told as a secret that cannot be read.
+    // Requested separately: a role that cannot be assumed is another error than a secret that cannot be read.
     if (roleArn !== undefined) {
       await roles(roleArn)().catch((error: unknown) => {
         throw assumeFailure(stored, roleArn, where, error);

@@ -3,17 +3,17 @@ import { NodeHttpHandler } from '@smithy/node-http-handler';
 
 export interface OutgoingMessage {
   readonly body: string;
-  /** Whole seconds until anybody receives it. */
+  /** Whole seconds until it can be received. */
   readonly delaySeconds: number;
 }
 
-/** A message that is not known to be in the queue; it may be all the same. */
+/** A message that is not known to be in the queue, but may be. */
 export interface Unsent<Message> {
   readonly message: Message;
   readonly error: QueueError;
 }
 
-/** Where ticks wait until they are due. Whoever receives one may receive it twice. */
+/** Where ticks wait until they are due. A message may be received twice. */
 export interface MessageQueue {
   /** Sends what it can until the signal aborts. Never throws. @returns what was not sent. */
   send<Message extends OutgoingMessage>(
@@ -35,7 +35,7 @@ export class QueueError extends Error {
   }
 }
 
-/** As many as SQS takes in one call. */
+/** As many as SQS accepts in one call. */
 const BATCH_SIZE = 10;
 const CONCURRENT_CALLS = 16;
 
@@ -98,7 +98,7 @@ const CODES: ReadonlyMap<string, QueueErrorCode> = new Map([
 const REMEDIES: Readonly<Record<QueueErrorCode, string>> = {
   QueueMissing: 'deploy the stack that makes it, or correct TICK_QUEUE_URL.',
   AccessDenied: 'allow sqs:SendMessage on this queue to the role of this function.',
-  Unavailable: 'the cause says more; functions in a private network need an endpoint for SQS or a way out.',
+  Unavailable: 'see the cause; functions in a private network need an endpoint for SQS or a NAT gateway.',
 };
 
 function queueError(error: unknown, url: string, signal: AbortSignal): QueueError {
@@ -143,7 +143,7 @@ export function createSqsClient(options: SqsClientOptions = {}): SQSClient {
     requestHandler: new NodeHttpHandler({
       connectionTimeout: connectionTimeoutMs,
       requestTimeout: requestTimeoutMs,
-      // Without this the handler only warns and goes on waiting.
+      // Without this the handler only warns and continues to wait.
       throwOnRequestTimeout: true,
       socketTimeout: requestTimeoutMs,
     }),

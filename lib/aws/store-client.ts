@@ -45,8 +45,8 @@ export interface StoreClientOptions extends StorePlace {
 const LONGEST_WAIT_MS = 200;
 
 /**
- * By default a call is over within about 3.2 s whatever happens: what cannot be reached is told before a pass has used
- * up its time.
+ * By default a call is over within about 3.2 s whatever happens: a store that cannot be reached is reported before a pass has
+ * used up its time.
  */
 export function storeClientOptions(options: StoreTimes & StorePlace): StoreClientOptions {
   const { maxAttempts = 2, connectionTimeoutMs = 1_000, requestTimeoutMs = 1_500, region, profile } = options;
@@ -59,7 +59,7 @@ export function storeClientOptions(options: StoreTimes & StorePlace): StoreClien
     requestHandler: new NodeHttpHandler({
       connectionTimeout: connectionTimeoutMs,
       requestTimeout: requestTimeoutMs,
-      // Without this the handler only warns and goes on waiting.
+      // Without this the handler only warns and continues to wait.
       throwOnRequestTimeout: true,
     }),
   };
@@ -95,7 +95,7 @@ export function parameterStore(options: StoreClientOptions): StoreClient {
 /** Where a text is kept: a secret of Secrets Manager, or a parameter of Parameter Store. */
 export type SecretStore = 'secretsManager' | 'ssm';
 
-/** `absent`: there is none of the name. `failed` says by the error's name alone why it cannot be told. */
+/** `absent`: there is none of the name. The reason of `failed` is the error's name alone. */
 export type SecretText =
   | { readonly outcome: 'read'; readonly text: string }
   | { readonly outcome: 'absent' }

@@ -6,7 +6,7 @@ import { describeNetworkError } from '../kubernetes/network-fault.ts';
 /** A kubeconfig that is kept in AWS, by reference. */
 export type StoredKubeconfig = Exclude<KubeconfigSpec, { readonly file: string }>;
 
-/** What the messages about one say. */
+/** The terms of messages about one. */
 export interface StoreWords {
   /** `secret kube-bootstrap-controller/dev/prod-eu-1`, `parameter /kube-bootstrap-controller/dev/prod-eu-1`. */
   readonly what: string;
@@ -14,7 +14,7 @@ export interface StoreWords {
   readonly action: 'secretsmanager:GetSecretValue' | 'ssm:GetParameter';
   /** As in the name of its VPC endpoint. */
   readonly service: 'secretsmanager' | 'ssm';
-  /** Where the cluster spec says it. */
+  /** Its field of the cluster spec. */
   readonly field: 'kubeconfig.secretsManager' | 'kubeconfig.ssm';
 }
 
@@ -34,7 +34,7 @@ export function wordsOf(stored: StoredKubeconfig): StoreWords {
   };
 }
 
-/** The region that an ARN says; a name is looked for where the function runs. */
+/** Returns the region of an ARN. A name is looked up where the function runs. */
 export function regionIn(stored: StoredKubeconfig): string | undefined {
   const [scheme, , , region] = nameOf(stored).split(':');
   return scheme === 'arn' ? region : undefined;

@@ -21,7 +21,7 @@ export interface ShortClusterList {
 
 /** Registrations are a few KB each. */
 const MOST_REGISTRATIONS = 10_000;
-/** A list that is older says too little of what is registered now. */
+/** An older list differs too much from what is registered now. */
 const OLDEST_LIST_MS = 15 * 60_000;
 
 /** What a process remembers of clusters from one invocation to the next. */

@@ -13,11 +13,11 @@ import { describeError, type ErrorDescription, errorSentence } from '../telemetr
 import type { Telemetry } from '../telemetry/telemetry.ts';
 import { lazyClusterPort } from './lazy-cluster-port.ts';
 
-/** As the original waits for its endpoints to go: twice the interval of the endpoints loop. */
+/** The original waits as long for its endpoints to be removed: twice the interval of the endpoints loop. */
 const LONGEST_MS = 20_000;
 const CLOSING_MS = 1_000;
 
-const request = z.strictObject({
+const requestShape = z.strictObject({
   cluster: z.string(),
   address: z.string(),
   untilMinutes: z.optional(z.number().check(z.positive('is not above 0'))),
@@ -31,15 +31,15 @@ export type DeregistrationAnswer =
   | Exclude<DeregistrationResult, { outcome: 'deregistered' }>;
 
 /**
- * The handler of what drains an API server: withdraws one address, and answers when the endpoints list it no longer, or
- * with `stillPublished` when time is over. Safe to repeat. A refusal is an answer.
+ * Returns the handler that withdraws one address. It answers when the endpoints do not list it any more, or with
+ * `stillPublished` when time is over. Safe to repeat. A refusal is an answer.
  */
 export function deregistration(): Handler<DeregistrationAnswer> {
   return (event, context) => runInvocation('deregister', context, (invocation) => answer(parse(event), invocation));
 }
 
 function parse(event: unknown): DeregistrationRequest {
-  const parsed = request.safeParse(event);
+  const parsed = requestShape.safeParse(event);
   if (parsed.success) return parsed.data;
   throw new DispatchError(
     'BadEvent',
@@ -47,21 +47,21 @@ function parse(event: unknown): DeregistrationRequest {
   );
 }
 
-async function answer(asked: DeregistrationRequest, invocation: Invocation): Promise<DeregistrationAnswer> {
+async function answer(request: DeregistrationRequest, invocation: Invocation): Promise<DeregistrationAnswer> {
   const { environment, telemetry, remainingMs } = invocation;
   const budgetMs = Math.max(0, Math.min(LONGEST_MS, remainingMs() - CLOSING_MS));
   const deadline = environment.startDeadline(budgetMs);
-  // What does not heed its deadline is left to itself a little later: until then it may say what it was about.
+  // A call that ignores its deadline is abandoned a little later: until then its own error may arrive.
   const last = environment.startDeadline(budgetMs + CLOSING_MS / 2);
   const wouldWrite: string[] = [];
   try {
     const result = await unlessAborted(last.signal, () =>
-      deregisterAddress(asked, invocation, {
+      deregisterAddress(request, invocation, {
         signal: deadline.signal,
         wouldWrite: (description) => wouldWrite.push(description),
       }),
     );
-    tell(telemetry, asked, result, [...new Set(wouldWrite)]);
+    logResult(telemetry, request, result, [...new Set(wouldWrite)]);
     if (result.outcome !== 'deregistered') return result;
     const { error, ...answered } = result;
     return { ...answered, ...(error !== undefined && { error: describeError(error) }) };
@@ -71,13 +71,13 @@ async function answer(asked: DeregistrationRequest, invocation: Invocation): Pro
   }
 }
 
-function tell(
+function logResult(
   telemetry: Telemetry,
-  asked: DeregistrationRequest,
+  request: DeregistrationRequest,
   result: DeregistrationResult,
   wouldWrite: readonly string[],
 ): void {
-  const { cluster, address } = asked;
+  const { cluster, address } = request;
   if (result.outcome !== 'deregistered') {
     telemetry.log('warn', `deregister: ${result.outcome}`, { cluster, address, reason: result.message });
     return;
@@ -98,7 +98,7 @@ export interface DeregistrationRequest {
   readonly address: string;
   readonly untilMinutes?: number | undefined;
   readonly lastOne?: boolean | undefined;
-  /** The server itself asks, because it ends. */
+  /** The request of the server itself, because it ends. */
   readonly goingDown?: boolean | undefined;
   readonly callerKey?: string | undefined;
 }
@@ -108,15 +108,15 @@ export type DeregistrationResult =
   | { readonly outcome: 'refused'; readonly reason: 'callerRefused' | 'otherStack'; readonly message: string };
 
 export interface DeregistrationOptions {
-  /** Ends every call, and the waiting. */
+  /** Ends every call and wait. */
   readonly signal: AbortSignal;
   readonly wouldWrite: (description: string) => void;
   /** Writes nothing: not to the cluster, and not to the table. */
   readonly dryRun?: boolean;
 }
 
-const LOOK_AGAIN_MS = 1_000;
-/** With these the next look would find the same. */
+const CHECK_AGAIN_MS = 1_000;
+/** With these errors the next try would fail too. */
 const LASTING: ReadonlySet<string> = new Set([
   'BadKubeconfig',
   'Forbidden',
@@ -128,25 +128,25 @@ const LASTING: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Withdraws the address in the table before anything else: that needs no API server. Then takes it out of the endpoints,
- * and looks again every second until they list it no longer, or time is over.
+ * Withdraws the address in the table before anything else: that needs no API server. Then removes it from the endpoints,
+ * and checks every second until they do not list it, or time is over.
  */
 export async function deregisterAddress(
-  asked: DeregistrationRequest,
+  request: DeregistrationRequest,
   invocation: Invocation,
   { signal, wouldWrite, dryRun = false }: DeregistrationOptions,
 ): Promise<DeregistrationResult> {
   const { environment } = invocation;
-  const { untilMinutes, lastOne, goingDown, address } = asked;
+  const { untilMinutes, lastOne, goingDown, address } = request;
   const { nowMs, newPassId } = environment;
   const stored = environment.table(signal);
   const table = dryRun ? unwrittenTable(stored, { nowMs, newWriteId: newPassId }) : stored;
-  const cluster = await readCluster(table, asked.cluster);
+  const cluster = await readCluster(table, request.cluster);
   if (cluster === undefined) {
-    throw new DispatchError('NotRegistered', `No cluster of the name ${asked.cluster} is registered in the table.`);
+    throw new DispatchError('NotRegistered', `Cluster ${request.cluster} is not registered in the table.`);
   }
   const { spec } = cluster;
-  const refusal = callerRefusal(spec, asked.callerKey, environment.stack);
+  const refusal = callerRefusal(spec, request.callerKey, environment.stack);
   if (refusal !== undefined) return { outcome: 'refused', reason: 'callerRefused', message: refusal };
   const owner = otherOwner(cluster, environment.stack);
   if (owner !== undefined) {
@@ -155,7 +155,7 @@ export async function deregisterAddress(
   }
   const observing = dryRun || spec.mode === 'observe';
   const port = lazyClusterPort(() => connected(spec, invocation, signal));
-  const request: DeregisterRequest = {
+  const removal: DeregisterRequest = {
     spec,
     table,
     kubernetes: observing ? withholdWrites(port, wouldWrite) : port,
@@ -165,22 +165,22 @@ export async function deregisterAddress(
     ...(goingDown !== undefined && { goingDown }),
     nowMs: environment.nowMs,
   };
-  const first = await deregister(request);
-  return observing ? first : untilGone(first, request, invocation, signal);
+  const first = await deregister(removal);
+  return observing ? first : untilRemoved(first, removal, invocation, signal);
 }
 
-async function untilGone(
+async function untilRemoved(
   first: DeregisterResult,
-  request: DeregisterRequest,
+  removal: DeregisterRequest,
   { environment }: Invocation,
   signal: AbortSignal,
 ): Promise<DeregisterResult> {
   let last = first;
   while (last.outcome === 'deregistered' && last.stillPublished && mayChange(last.error) && !signal.aborted) {
-    await pause(environment.startDeadline(LOOK_AGAIN_MS), signal);
+    await pause(environment.startDeadline(CHECK_AGAIN_MS), signal);
     const changes = [...last.changes];
-    // What the time cuts off was looked at before: the withdrawal is in the table, and the last look is the answer.
-    const again = await deregister({ ...request, untilMs: last.untilMs }).catch((error: unknown) => {
+    // Out of time: the withdrawal is in the table, and the last check is the answer.
+    const again = await deregister({ ...removal, untilMs: last.untilMs }).catch((error: unknown) => {
       if (signal.aborted) return undefined;
       throw error;
     });
@@ -209,7 +209,7 @@ async function connected(
     return access.kubernetes;
   } catch (error) {
     if (!signal.aborted || error instanceof ClusterError) throw error;
-    const message = `The kubeconfig of cluster ${spec.name} was not read in time. Invoke deregister again, or look where it is kept.`;
+    const message = `The kubeconfig of cluster ${spec.name} was not read in time. Invoke deregister again, or check the place where it is kept.`;
     throw new ClusterError('DeadlineExceeded', message, { cause: error });
   }
 }

@@ -28,7 +28,7 @@ interface Outcome {
   readonly attempts: readonly NamedAttempt[];
   /** When what it did was due. */
   readonly dueAtMs?: number;
-  /** Messages for later ticks, or for those of others. */
+  /** Messages that were queued. */
   readonly queued?: number;
 }
 
@@ -56,7 +56,7 @@ export async function dispatch(
     throw error;
   });
 
-  // Also where there was nothing to do: alarms tell health from silence by it.
+  // Also where there was nothing to do: alarms distinguish health from silence by it.
   telemetry.count('passes', 0);
   telemetry.count('failures', 0);
   const summary = summaryOf(attempts);
@@ -86,7 +86,7 @@ function carryOut(invocation: LoopInvocation, request: DispatchRequest): Promise
   }
 }
 
-/** By then the next minute's has come: after an outage EventBridge delivers every missed one, for a day. */
+/** By then the next minute's event has come: after an outage EventBridge delivers every missed one. */
 const STALE_MS = 60_000;
 
 /** The minute's invocation: queues ticks first, so that nothing that hangs here delays them, and then runs its own passes. */
@@ -133,7 +133,7 @@ async function listOfMinute(invocation: LoopInvocation, speaksForStack: boolean)
   }
 }
 
-/** What the table may have recovered from when the ticks of this minute come. What it says of its content is no such error. */
+/** Whether the table may have recovered when the ticks of this minute run. An error about its content does not pass. */
 function isPassing(error: unknown): boolean {
   const code = error instanceof TableError || error instanceof DispatchError ? error.code : undefined;
   return code === 'Unavailable' || code === 'Throttled' || code === 'DeadlineExceeded';
@@ -226,7 +226,7 @@ function notRegistered(name: string, { entries }: ShortClusterList): DispatchErr
   const registered = entries.slice(0, 10).map((entry) => entry.name);
   const others = entries.length > registered.length ? ` and ${entries.length - registered.length} more` : '';
   const known = registered.length === 0 ? 'no cluster is' : `registered are ${registered.join(', ')}${others}`;
-  return new DispatchError('NotRegistered', `No cluster of the name ${name} is registered in the table: ${known}.`);
+  return new DispatchError('NotRegistered', `Cluster ${name} is not registered in the table: ${known}.`);
 }
 
 /** What became of the clusters of one invocation. */

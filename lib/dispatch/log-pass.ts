@@ -10,7 +10,7 @@ import {
 } from '../telemetry/telemetry.ts';
 import { type EndedPass, foundByType, isNews } from './record-pass.ts';
 
-/** From here on a range is told of, whether or not anything else is. */
+/** From here on a range is logged, whether or not anything else is. */
 const FULL_PERCENT = 80;
 
 /** Counts the pass; its line is only written when it changed, found or failed something. */

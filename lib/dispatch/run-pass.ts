@@ -203,7 +203,7 @@ async function writePassEvents(
     return await unlessAborted(signal, () => writeEvents(kubernetes, plan));
   } catch (error) {
     const errors = [error instanceof Error ? error : new Error('Events were not written', { cause: error })];
-    // Some may have been: the next pass finds them there and goes on with their series.
+    // Some may have been written: the next pass finds them and continues their series.
     return { written: 0, dropped: plan.dropped + plan.writes.length, errors, sightings: previous?.events ?? {} };
   }
 }

@@ -17,7 +17,7 @@ import {
 } from '../kubernetes/permissions.ts';
 import { type DoctorLine, fail, ok, warn } from './line.ts';
 
-/** The kubeconfig itself: what it leads to, as whom, and until when. */
+/** Checks the kubeconfig: its server, user and expiry. */
 export async function checkKubeconfig(
   access: ApiServerAccess,
   place: string,
@@ -25,11 +25,11 @@ export async function checkKubeconfig(
 ): Promise<readonly DoctorLine[]> {
   const lines = [ok('kubeconfig', `read from ${place}: context ${access.context}, ${access.server}`)];
   if (access.skipTlsVerify) {
-    const fix = 'Put certificate-authority-data in, and take insecure-skip-tls-verify out';
-    lines.push(warn('kubeconfig', 'it says not to verify the certificate of the API server', fix));
+    const fix = 'Add certificate-authority-data, and remove insecure-skip-tls-verify';
+    lines.push(warn('kubeconfig', 'it disables verification of the API server certificate', fix));
   }
   const ends = await credentialEnds(access);
-  if (ends.length === 0) lines.push(ok('token', 'the credential does not say when it ends'));
+  if (ends.length === 0) lines.push(ok('token', 'the credential contains no expiry'));
   return [...lines, ...ends.map((end) => endLine(end, nowMs))];
 }
 
@@ -42,7 +42,7 @@ export function endLine(ending: CredentialEnd, nowMs: number): DoctorLine {
   return ok('token', `the ${what} ends at ${end}`);
 }
 
-/** Whether the API server's name is known here. */
+/** Checks that the API server's name resolves here. */
 export async function checkName(access: ApiServerAccess, resolve: HostResolver): Promise<readonly DoctorLine[]> {
   const host = new URL(access.server).hostname.replace(/^\[|\]$/g, '');
   if (parseAddress(host) !== undefined) return [ok('dns', `${host} is an address: no name is looked up`)];
@@ -53,20 +53,20 @@ export async function checkName(access: ApiServerAccess, resolve: HostResolver):
   return [fail('dns', `${host} has no address here`, fix)];
 }
 
-/** One request with certificate and credential. */
+/** Makes one request with certificate and credential. */
 export async function checkApiServer({ server }: ApiServerAccess, review: SelfReview): Promise<readonly DoctorLine[]> {
-  return [ok('api server', `${server} is Kubernetes ${await review.version()}, and takes the credential`)];
+  return [ok('api server', `${server} is Kubernetes ${await review.version()}, and accepts the credential`)];
 }
 
 const READS: ReadonlySet<string> = new Set(['get', 'list']);
 const APPLY = 'kubectl apply -f deploy/rbac.yaml, and use a token of its service account';
-/** Whoever may do this can redirect any Service of the cluster. */
+/** With this right any Service of the cluster can be redirected. */
 const TOO_MUCH: Permission = { verb: 'update', group: '', resource: 'endpoints', namespace: 'kube-system' };
 
 /** Every verb that the loops need, and one that they must not have, unless the API server is on this machine. */
 export async function checkRights(review: SelfReview, mode: Mode, server: string): Promise<readonly DoctorLine[]> {
   const needed = PERMISSION_GROUPS.map((group) => checkGroup(group, review, mode));
-  return [...(await Promise.all(needed)), ...(isOnThisMachine(server) ? [] : await lookBeyond(review))];
+  return [...(await Promise.all(needed)), ...(isOnThisMachine(server) ? [] : await checkExcess(review))];
 }
 
 /** Whether the host of a URL is a loopback address: a cluster for trials, of the user who runs the command. */
@@ -85,9 +85,9 @@ async function checkGroup(group: PermissionGroup, review: SelfReview, mode: Mode
   return onlyObserved ? warn('rights', `${message}, which enforce needs`, APPLY) : fail('rights', message, APPLY);
 }
 
-async function lookBeyond(review: SelfReview): Promise<readonly DoctorLine[]> {
+async function checkExcess(review: SelfReview): Promise<readonly DoctorLine[]> {
   if (!(await review.allows(TOO_MUCH))) return [];
-  const message = `may ${permissionText(TOO_MUCH)}: with that, whoever holds the credential redirects any Service`;
+  const message = `may ${permissionText(TOO_MUCH)}: with that, the credential can redirect any Service`;
   return [warn('rights', message, APPLY)];
 }
 
@@ -109,7 +109,7 @@ interface Probing {
   readonly signal: AbortSignal;
 }
 
-/** Each address that may be published, asked as the kubernetes-service loop asks it. */
+/** Probes each address that may be published, as the kubernetes-service loop does. */
 export async function checkProbes(
   spec: ClusterSpec,
   leases: readonly Lease[],
@@ -131,22 +131,22 @@ export async function checkProbes(
 
 function aboutAddress({ address, target }: ProbedAddress, outcome: ProbeOutcome): DoctorLine {
   const { verdict, detail, answered, odd } = outcome;
-  const message = `${address}, asked at ${target.url}, ${answered ? '' : 'gave '}${detail}`;
+  const message = `${address}, probed at ${target.url}, ${answered ? '' : 'gave '}${detail}`;
   if (verdict === 'ready') return ok('probe', message);
   if (verdict === 'alive') {
     const fix =
-      'It counts as alive, but not as ready. Say probe.authenticate: true, or let everybody read its probe path';
+      'It counts as alive, but not as ready. Set probe.authenticate: true, or allow anonymous requests to its probe path';
     return warn('probe', message, fix);
   }
-  if (verdict === 'shuttingDown') return warn('probe', message, 'Wait for it to come back');
-  if (verdict === 'unknown') return warn('probe', message, 'Ask again');
+  if (verdict === 'shuttingDown') return warn('probe', message, 'Wait until it has restarted');
+  if (verdict === 'unknown') return warn('probe', message, 'Run the doctor again');
   if (answered) return fail('probe', message, REMEDIES.status);
   return fail('probe', message, odd ? REMEDIES.tlsFailure : REMEDIES.silence);
 }
 
 const REMEDIES = {
-  status: 'Look at the API server, or correct probe.path or probe.url',
-  tlsFailure: 'Put its CA into the kubeconfig, or the name that its certificate has into probe.serverName',
+  status: 'Check the API server, or correct probe.path or probe.url',
+  tlsFailure: 'Add its CA to the kubeconfig, or set probe.serverName to a name of its certificate',
   silence:
-    'Look whether it runs; then at its firewall or security group, and at the route from the VPC of the functions; or name a way that leads there in probe.url',
+    'Check that it runs, its firewall or security group, and the route from the VPC of the functions; or set probe.url to a reachable address',
 } as const;

@@ -7,7 +7,7 @@ import { otherOwner, type RegisteredCluster } from '../table/clusters.ts';
 import { isOnThisMachine } from './check-access.ts';
 import { type DoctorLine, fail, ok, warn } from './line.ts';
 
-/** What a valid spec can still mean otherwise than its writer. */
+/** Warns of what a valid spec may not be meant to say. */
 export function checkSpec(cluster: RegisteredCluster, stack: string | undefined, nowMs: number): readonly DoctorLine[] {
   const { spec, paused } = cluster;
   const { mode, allocator, apiServers, endpoints } = spec;
@@ -18,9 +18,7 @@ export function checkSpec(cluster: RegisteredCluster, stack: string | undefined,
     ),
   ];
   if (mode === 'observe') {
-    lines.push(
-      warn('spec', 'nothing is written: it only observes', 'Say mode: enforce when what it would write is right'),
-    );
+    lines.push(warn('spec', 'mode observe: nothing is written', 'Set mode: enforce when what it would write is right'));
   }
   const owner = otherOwner(cluster, stack);
   if (owner !== undefined) {
@@ -37,7 +35,7 @@ export function checkSpec(cluster: RegisteredCluster, stack: string | undefined,
     apiServers.length === 1 &&
     apiServers.every(({ kind, probe }) => kind === 'server' && !(probe.url && isOnThisMachine(probe.url)));
   if (alone && endpoints.reconciler !== 'none') {
-    const fix = 'List the other API servers too; if there is but one, all is well';
+    const fix = 'List the other API servers too; ignore this if there is only one';
     lines.push(warn('spec', 'there is one API server: deregister refuses the last one', fix));
   }
   return lines;

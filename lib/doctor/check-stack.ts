@@ -15,13 +15,13 @@ export async function checkTable(table: KeyValueTable, nowMs: number): Promise<r
   const before = await table.get(PARTITION, KEY);
   const content = { cluster: PARTITION, key: KEY, value: { atMs: nowMs }, schema: 1, expiresAtMs: nowMs + KEPT_MS };
   const written = await table.put(content, before);
-  // Another doctor was faster: that proves the table too.
-  if (written.outcome !== 'won') return [ok('table', 'reads and writes; another doctor is looking at the same time')];
+  // Another doctor was faster: that proves that the table works.
+  if (written.outcome !== 'won') return [ok('table', 'reads and writes; another doctor runs at the same time')];
   const listed = await table.list(PARTITION, KEY);
   const deleted = await table.delete(written.item);
   if (listed.length === 1 || deleted.outcome !== 'won') return [ok('table', 'reads, lists, writes and deletes')];
   const fix = 'TABLE_NAME must be a table of DynamoDB itself, not a global replica or a cache of one';
-  return [fail('table', `what was written is not listed: ${listed.length} items instead of 1`, fix)];
+  return [fail('table', `${listed.length} items are listed after 1 was written`, fix)];
 }
 
 /** @param skewMs how far this host's clock is ahead of the table's, as far as the replies so far prove. */
@@ -33,16 +33,16 @@ export function checkClock(skewMs: number): readonly DoctorLine[] {
   return [fail('clock', `is ${apart} or more`, fix)];
 }
 
-/** More ticks than this do not wait where they are worked off in their minute. */
+/** More than this are not processed within their minute. */
 const MANY = 10_000;
 
-/** The queues of the ticks. Nothing is put into them: that would be a tick. */
+/** Checks the queues of ticks without sending to them: that would be a tick. */
 export async function checkQueues(
   urls: readonly string[],
   depth: QueueDepth,
   signal: AbortSignal,
 ): Promise<readonly DoctorLine[]> {
-  if (urls.length === 0) return [ok('queue', 'there are none: every loop runs as often as its schedule')];
+  if (urls.length === 0) return [ok('queue', 'none: every loop runs as often as its schedule')];
   return Promise.all(urls.map((url) => checkQueue(url, depth, signal)));
 }
 

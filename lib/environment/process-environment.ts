@@ -36,8 +36,8 @@ export function deployed<Answer>(
 }
 
 /**
- * `TABLE_NAME` names the table, `STACK` the stack that owns its clusters, `REPORTING_INSTANCE` who events are reported
- * by, `TICK_QUEUE_URL` this loop's queue if it has one, `CLUSTERS_PER_TICK` how many clusters share a message (16);
+ * `TABLE_NAME` names the table, `STACK` the stack that owns its clusters, `REPORTING_INSTANCE` the reporter of
+ * events, `TICK_QUEUE_URL` this loop's queue if it has one, `CLUSTERS_PER_TICK` how many clusters share a message (16);
  * `CLUSTER_DIMENSION` is `true` for metrics by cluster. Region, endpoint and credentials are those of the
  * AWS SDK, the log level is that of Powertools (`POWERTOOLS_LOG_LEVEL`).
  * `CLUSTER_FILE` (`cluster.yml`) and kubeconfig files are read from the folder of the function's code.

@@ -10,15 +10,15 @@ export const PASS_BUDGET_MS: Readonly<Record<Loop, number>> = {
 };
 
 export const LISTING_MS = 10_000;
-/** For handing out ticks: what is not queued by then is done here, or left to the next minute. */
+/** For queueing ticks: what is not queued by then is done by the same invocation, or left to the next minute. */
 export const QUEUEING_MS = 5_000;
-/** For working out how the whole fleet is. */
+/** For the figures of the whole fleet. */
 export const FIGURES_MS = 20_000;
 export const RECORDING_MS = 3_000;
-/** Kept at the end of an invocation, to record and tell what happened. */
+/** Reserved at the end of an invocation, to record and log what happened. */
 export const CLOSING_MS = RECORDING_MS + 1_000;
 
-/** Passes at the same time: enough that a few clusters that hang hold up nobody, and few enough for a small function. */
+/** Passes at the same time: enough that a few clusters that hang do not delay the others, and few enough for a small function. */
 export const CONCURRENT_PASSES = 16;
 
 /** Small reads of the table at the same time. */

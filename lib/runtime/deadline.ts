@@ -25,13 +25,13 @@ export const startDeadline: StartDeadline = (ms) => {
 function deadlineExceeded(ms: number): DispatchError {
   return new DispatchError(
     'DeadlineExceeded',
-    `Not done within ${(ms / 1000).toFixed(1)} s and given up; the next pass reads everything anew.`,
+    `Not done within ${(ms / 1000).toFixed(1)} s and given up; the next pass reads everything again.`,
   );
 }
 
 /**
- * What `work` comes to, unless the signal aborts first. A call that heeds the signal ends at once then, with an error
- * that says who did not answer; where none does, the signal's reason is thrown and `work` is left to itself.
+ * Returns what `work` comes to, unless the signal aborts first. A call that obeys the signal then ends at once, with an
+ * error that names what did not answer; if none does, the signal's reason is thrown and `work` is abandoned.
  */
 export async function unlessAborted<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
   signal.throwIfAborted();

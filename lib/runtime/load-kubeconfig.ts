@@ -9,10 +9,10 @@ import {
   parseKubeconfig,
 } from '../kubernetes/kubeconfig.ts';
 
-/** Reads a cluster's kubeconfig anew. Throws a `ClusterError`. */
+/** Reads a cluster's kubeconfig again each time. Throws a `ClusterError`. */
 export type LoadKubeconfig = (spec: ClusterSpec, signal: AbortSignal) => Promise<ApiServerAccess>;
 
-/** From wherever the spec says. Files are looked for from `folder` on, and they alone may name plugins, where one is run. */
+/** Reads from the source in the spec. Paths of files are relative to `folder`; only files may name plugins, where one can run. */
 export function kubeconfigLoader(
   folder: string,
   read: ReadKubeconfig,
@@ -28,7 +28,7 @@ export function kubeconfigLoader(
   };
 }
 
-/** Lambda sets this for every function. Elsewhere an API server of this machine is what a person wants to reach. */
+/** Lambda sets this for every function. Elsewhere a kubeconfig may lead to an API server of this machine. */
 export function isLambda(variables: Readonly<Record<string, string | undefined>>): boolean {
   return variables['AWS_LAMBDA_RUNTIME_API'] !== undefined;
 }

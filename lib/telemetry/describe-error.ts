@@ -1,4 +1,4 @@
-/** What may be told of an error: never its headers, bodies or other properties. */
+/** What may be logged of an error: never its headers, bodies or other properties. */
 export interface ErrorDescription {
   /** The error's own `code`, else its name. */
   readonly code: string;
@@ -19,7 +19,7 @@ export function describeError(error: unknown): ErrorDescription {
     if (!messages.some((said) => said.includes(message))) messages.push(message);
   }
   const last = messages.pop() ?? '';
-  // What is gone on with ends no sentence.
+  // A message that is continued ends no sentence.
   const whole = [...messages.map((message) => message.replace(/\.$/, '')), last].join(': ');
   return { code: codeOf(error), message: whole.slice(0, MAX_MESSAGE_LENGTH) };
 }

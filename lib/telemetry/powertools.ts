@@ -19,7 +19,7 @@ export interface PowertoolsOptions {
   readonly clusterDimension?: boolean;
 }
 
-/** What one line of metrics says: its dimensions, sums and values. */
+/** One line of metrics: its dimensions, sums and values. */
 interface Line {
   readonly labels: Labels;
   readonly samples: Map<SampleName, number[]>;

@@ -7,7 +7,7 @@ export type Level = 'debug' | 'info' | 'warn' | 'error';
 export type FieldValue = string | number | boolean | readonly string[] | Readonly<Record<string, number>> | undefined;
 export type Fields = Readonly<Record<string, FieldValue>>;
 
-/** Where one invocation tells what it does. Never throws, never waits. */
+/** The log and metrics of one invocation. Never throws, never waits. */
 export interface Telemetry {
   /** `message` is constant; what varies is in `fields`. An error goes in as `describeError` has it, never as itself. */
   log(level: Level, message: string, fields?: Fields): void;
@@ -57,15 +57,15 @@ export type CounterName =
   | 'unreadableTicks'
   /** Ticks that could not be queued. */
   | 'unqueuedTicks'
-  /** Addresses and ports that requests were given. */
+  /** Addresses and ports that were allocated to requests. */
   | 'allocations'
   /** Requests to allocate, release or look up that were refused, by the code of the refusal. */
   | 'allocationsRefused'
-  /** Writes of ranges by requests that others came before, and that were tried again. */
+  /** Writes of ranges that lost to another writer and were tried again. */
   | 'allocationRetries'
   | FleetFigure;
 
-/** What only all clusters of a stack together can say, worked out once a minute: their `Maximum` over time counts. */
+/** Figures of all clusters of a stack, once a minute: their `Maximum` over time counts. */
 export type FleetFigure =
   | 'clustersRegistered'
   /** No success of some loop for three of its periods. */

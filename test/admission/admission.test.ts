@@ -403,7 +403,7 @@ describe('when the table can give nothing', () => {
     expect(status).toMatchObject(unavailable);
     expect(await takenIn(world)).toEqual(['10.0.0.17']);
     expect(world.telemetry.lines.map(({ message }) => message)).toEqual([
-      'admission: not given back',
+      'admission: not released',
       'admission: failed',
     ]);
   });

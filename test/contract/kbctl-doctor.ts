@@ -27,7 +27,7 @@ export function describeDoctor(world: () => KbctlWorld): void {
       });
       expect(stdout).toContain(`\n\n${CLUSTER}\n✓ spec: mode enforce`);
       expect(stdout).toContain('✓ passes: every loop succeeded lately\n');
-      expect(stdout).toMatch(/✓ probe: 203\.0\.113\.10, asked at \S+, answered 200\n/);
+      expect(stdout).toMatch(/✓ probe: 203\.0\.113\.10, probed at \S+, answered 200\n/);
       expect(stdout).not.toContain('✗');
       expect(stdout).not.toContain('queue');
     });

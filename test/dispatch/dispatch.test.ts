@@ -109,7 +109,7 @@ describe('which clusters have a pass', () => {
       message: 'pass failed',
       fields: {
         cluster: 'nowhere',
-        errors: ['NotRegistered: No cluster of the name nowhere is registered in the table: registered are a.'],
+        errors: ['NotRegistered: Cluster nowhere is not registered in the table: registered are a.'],
       },
     });
   });

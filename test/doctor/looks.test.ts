@@ -150,7 +150,7 @@ describe('the way to the API server', () => {
   test('the API server tells its version', async () => {
     const review = { version: async () => 'v1.36.3', allows: async () => true };
     const [line] = await checkApiServer(anAccess(), review);
-    expect(line?.message).toBe('https://10.0.0.1:6443 is Kubernetes v1.36.3, and takes the credential');
+    expect(line?.message).toBe('https://10.0.0.1:6443 is Kubernetes v1.36.3, and accepts the credential');
   });
 
   test.each<{ reply: ProbeReply; level: string; fix?: unknown }>([
@@ -159,7 +159,7 @@ describe('the way to the API server', () => {
     { reply: { kind: 'status', status: 500, body: '[-]shutdown failed: x' }, level: 'warn', fix: expect.any(String) },
     { reply: { kind: 'status', status: 503, body: '' }, level: 'fail', fix: expect.stringContaining('probe.path') },
     { reply: { kind: 'tlsFailure', message: 'x' }, level: 'fail', fix: expect.stringContaining('serverName') },
-    { reply: { kind: 'unknown', message: 'x' }, level: 'warn', fix: 'Ask again' },
+    { reply: { kind: 'unknown', message: 'x' }, level: 'warn', fix: 'Run the doctor again' },
     { reply: { kind: 'silence', message: 'x' }, level: 'fail', fix: expect.stringContaining('firewall') },
   ])('a probe that gets $reply is a line of level $level', async ({ reply, level, fix }) => {
     const lines = await checkProbes(aClusterSpec(), [], {
@@ -168,7 +168,7 @@ describe('the way to the API server', () => {
       signal: new AbortController().signal,
     });
     expect(lines).toMatchObject([{ check: 'probe', level, ...(fix !== undefined && { fix }) }]);
-    expect(lines[0]?.message).toContain('10.9.8.7, asked at https://10.9.8.7:6443/readyz');
+    expect(lines[0]?.message).toContain('10.9.8.7, probed at https://10.9.8.7:6443/readyz');
   });
 });
 
@@ -210,7 +210,7 @@ describe('the rights', () => {
       'enforce',
       SERVER,
     );
-    expect(lines.at(-1)).toMatchObject({ level: 'warn', message: expect.stringContaining('redirects any Service') });
+    expect(lines.at(-1)).toMatchObject({ level: 'warn', message: expect.stringContaining('can redirect any Service') });
   });
 
   test('of an administrator on an API server of this machine are not too many', async () => {
@@ -286,7 +286,7 @@ describe('the spec', () => {
     const paused = { untilMs: NOW_MS + HOUR, reason: 'work', by: 'me' };
     const lines = checkSpec({ ...registered, paused, owner: { stack: 'theirs' } }, 'ours', NOW_MS);
     expect(lines.filter(({ level }) => level === 'warn').map(({ message }) => message)).toEqual([
-      'nothing is written: it only observes',
+      'mode observe: nothing is written',
       'it belongs to the stack theirs: this one (ours) only observes it',
       'its passes are paused until 2026-01-01T13:00:00.000Z by me: work',
       'there is one API server: deregister refuses the last one',

@@ -11,7 +11,7 @@ import type { KeyValueTable } from '../table/key-value-table.ts';
 import { addressRange, nodePortRange, type RangeAllocations, rangeAllocations } from '../table/range-allocations.ts';
 import type { ServiceAllocationOptions } from '../table/service-allocations.ts';
 import type { Plan, WantedAddress, WantedPort } from './plan.ts';
-import type { TakenItems } from './response.ts';
+import type { AllocatedItems } from './response.ts';
 
 export interface RangesOptions {
   readonly pick: Pick;
@@ -51,16 +51,16 @@ function usable<Range>(range: Range | AllocatorError): Range {
   return range;
 }
 
-export interface TakeOptions extends Omit<ServiceAllocationOptions<never>, 'named'> {
+export interface AllocationOptions extends Omit<ServiceAllocationOptions<never>, 'named'> {
   readonly ranges: ClusterRanges;
-  /** The same, for a little longer: to give back what was taken when time is over. */
+  /** The same, for a little longer: to release what was allocated when time is over. */
   readonly closing: ClusterRanges;
-  /** Takes what could not be given back: it is freed as a leak. */
-  readonly tell: (error: TableError) => void;
+  /** Called for what could not be released: it is freed as a leak. */
+  readonly logUnreleased: (error: TableError) => void;
 }
 
-export type TakeResult =
-  | { readonly outcome: 'taken'; readonly items: TakenItems }
+export type AllocationResult =
+  | { readonly outcome: 'allocated'; readonly items: AllocatedItems }
   | {
       readonly outcome: 'refused';
       readonly error: AllocatorError;
@@ -69,12 +69,12 @@ export type TakeResult =
     };
 
 /**
- * Takes all that a plan lacks, or nothing: what was taken is given back when something else is refused or fails.
+ * Allocates all that a plan lacks, or nothing: when one item is refused or fails, the others are released.
  * Addresses come before ports, as in the registry.
- * @throws TableError when nobody can tell. What was taken by then and could not be given back is freed as a leak.
+ * @throws TableError when the outcome is not known. What was allocated by then and could not be released is freed as a leak.
  */
-export async function takeFor(plan: Plan, options: TakeOptions): Promise<TakeResult> {
-  const { ranges, closing, tell, ...ofService } = options;
+export async function allocateFor(plan: Plan, options: AllocationOptions): Promise<AllocationResult> {
+  const { ranges, closing, logUnreleased, ...ofService } = options;
   const undos: (() => Promise<void>)[] = [];
   const from = async <Item>(
     of: (each: ClusterRanges) => RangeAllocations<Item>,
@@ -94,32 +94,35 @@ export async function takeFor(plan: Plan, options: TakeOptions): Promise<TakeRes
       const named = plan.named.addresses.map(canonical);
       const given = await from((each) => each.addresses(family), [value && canonical(value)], named);
       if (given.outcome === 'refused') {
-        await undoAll(undos, tell);
+        await undoAll(undos, logUnreleased);
         return { outcome: 'refused', error: given.error, address };
       }
       addresses.push(...given.items);
     }
-    if (plan.ports.length === 0) return { outcome: 'taken', items: { addresses, ports: [] } };
+    if (plan.ports.length === 0) return { outcome: 'allocated', items: { addresses, ports: [] } };
     const values = plan.ports.map(({ value }) => value);
     const given = await from((each) => each.ports, values, plan.named.ports);
-    if (given.outcome === 'allocated') return { outcome: 'taken', items: { addresses, ports: given.items } };
-    await undoAll(undos, tell);
+    if (given.outcome === 'allocated') return { outcome: 'allocated', items: { addresses, ports: given.items } };
+    await undoAll(undos, logUnreleased);
     const port = plan.ports[given.index ?? -1];
     return { outcome: 'refused', error: given.error, ...(port !== undefined && { port }) };
   } catch (error) {
-    await undoAll(undos, tell);
+    await undoAll(undos, logUnreleased);
     throw error;
   }
 }
 
 /** The last first. */
-async function undoAll(undos: (() => Promise<void>)[], tell: TakeOptions['tell']): Promise<void> {
+async function undoAll(
+  undos: (() => Promise<void>)[],
+  logUnreleased: AllocationOptions['logUnreleased'],
+): Promise<void> {
   for (const undo of undos.reverse()) {
     try {
       await undo();
     } catch (error) {
       if (!(error instanceof TableError)) throw error;
-      tell(error);
+      logUnreleased(error);
     }
   }
 }
