@@ -1,20 +1,20 @@
 import { type ClusterSpec, LOOPS } from '../lib/cluster/cluster-spec.ts';
 
-/** What is to be said of a cluster beside its spec. */
+/** What is announced of a cluster beside its spec. */
 export interface Announced {
   /** Where its API server is. */
   readonly server: string;
   /** Where its table is kept. */
   readonly tableFolder: string;
-  /** URL of its status page, or why there is none. */
+  /** URL of its status page, or why it has none. */
   readonly page?: string;
-  /** What else is to be known, line by line. */
+  /** More lines about it. */
   readonly notes: readonly string[];
-  /** What to try in another terminal, line by line. */
+  /** Commands to try in another terminal. */
   readonly hints: readonly string[];
 }
 
-/** Says, before anything is written, whose cluster it is, what the loops may write there, and what to expect. */
+/** Returns, before anything is written, which cluster it is, what the loops may write there, and what to expect. */
 export function announcement(spec: ClusterSpec, { server, tableFolder, page, notes, hints }: Announced): string[] {
   const { mode, allocator, name } = spec;
   return [
@@ -22,15 +22,15 @@ export function announcement(spec: ClusterSpec, { server, tableFolder, page, not
     ...(page === undefined ? [] : [`Status page: ${page}`]),
     `mode ${mode}, allocator ${allocator}`,
     mode === 'observe'
-      ? 'Nothing is written to the cluster. Told instead is what would be, where something is missing or wrong:'
-      : 'The loops may write, where something is missing or wrong:',
+      ? 'Nothing is written to the cluster. The loops report what they would write if it is missing or wrong:'
+      : 'The loops write what is missing or wrong:',
     ...writesOf(spec),
     `Leases, ranges and run records are kept in ${tableFolder}.`,
     ...notes,
     ...(hints.length === 0 ? [] : ['', 'Try, in another terminal:', ...hints.map((hint) => `  ${hint}`)]),
     '',
     `All loops run now, and then ${intervals(spec)}.`,
-    'A pass that has nothing to say is silent; --verbose tells each. Ctrl-C ends it.',
+    'A pass that changes and finds nothing is silent; --verbose logs each. Press Ctrl-C to end.',
     '',
   ];
 }

@@ -6,7 +6,7 @@ import { readCluster } from '../lib/table/clusters.ts';
 import { StartError } from './start-options.ts';
 
 /** One handler and its schedule. */
-export interface Job {
+export interface ScheduledHandler {
   readonly id: string;
   readonly everyMs: number;
   /** `tickMs` is the due time. A job reports its own failures; a throw ends all jobs. */
@@ -25,7 +25,7 @@ export interface RunnerClock {
  * @param beside begins once every job has been invoked, and ends with the signal that it takes
  */
 export async function runOnSchedules(
-  jobs: readonly Job[],
+  jobs: readonly ScheduledHandler[],
   clock: RunnerClock,
   signal: AbortSignal,
   beside: (signal: AbortSignal) => Promise<void> = async () => undefined,
@@ -47,7 +47,7 @@ export async function runOnSchedules(
   for (const result of results) if (result.status === 'rejected') throw result.reason;
 }
 
-async function keepInvoking(job: Job, clock: RunnerClock, signal: AbortSignal): Promise<void> {
+async function keepInvoking(job: ScheduledHandler, clock: RunnerClock, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
     const dueMs = nextTickMs(job.everyMs, clock.nowMs());
     await clock.sleepUntil(dueMs, signal);
@@ -66,26 +66,26 @@ const INVOCATION_MS = 60_000;
 /**
  * Returns the handlers of the loops, as often as their schedules have it, or the spec where that is more often. They throw
  * a StartError once the cluster is no longer registered.
- * @param counted is told when an invocation begins, and when it ends
+ * @param counted is called when an invocation begins, and when it ends
  */
-export function loopJobs(
+export function scheduledLoops(
   environment: Environment,
   { name, intervalSeconds }: Pick<ClusterSpec, 'name' | 'intervalSeconds'>,
   counted: (by: 1 | -1) => void = () => undefined,
-): Job[] {
+): ScheduledHandler[] {
   const { nowMs } = environment;
   const begun = new Set<Loop>();
   return (Object.entries(LOOP_HANDLERS) as [Loop, (typeof LOOP_HANDLERS)[Loop]][]).map(([id, handler]) => ({
     id,
     everyMs: Math.min(SCHEDULE_SECONDS[id], intervalSeconds[id]) * 1000,
     invoke: async (tickMs) => {
-      // Who starts it wants to see it run, also when its last run has only just ended.
+      // The user who starts it wants to see it run, even if its last run has only just ended.
       const event = begun.has(id) ? scheduledEvent(tickMs) : { force: true };
       begun.add(id);
       const endMs = nowMs() + INVOCATION_MS;
       const context = { environment, awsRequestId: randomUUID(), getRemainingTimeInMillis: () => endMs - nowMs() };
       counted(1);
-      // What fails an invocation it has told itself; the next tick tries again.
+      // The handler has logged its failure; the next tick tries again.
       await handler(event, context).catch(() => undefined);
       counted(-1);
       if (await isDeleted(environment, name)) throw new StartError(3, deletedMessage(name));

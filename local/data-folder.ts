@@ -8,7 +8,7 @@ import { StartError } from './start-options.ts';
 /** Where the folders of clusters are, from the working directory on. */
 export const DATA_ROOT = '.kbctl';
 
-/** Where a cluster's table is kept, and what tells other commands that its loops run: absolute. */
+/** Returns the absolute folder of a cluster: its table, and the file by which other commands find its loops. */
 export function dataFolder(cluster: string, named: string | undefined): string {
   return path.resolve(named ?? path.join(DATA_ROOT, cluster));
 }
@@ -63,18 +63,18 @@ export async function replaceFile(file: string, content: string | Uint8Array, mo
 }
 
 /**
- * Writes a file, and its folder, for as long as this process runs: nobody ever reads half of it, and nobody but this
- * user any of it. @returns what takes it away sooner. What another process has written there since stays.
+ * Writes a file, and its folder, for as long as this process runs: no reader finds half of it, and only this
+ * user may read it. @returns a function that removes it, unless another process has replaced it.
  * @throws StartError when it cannot be written.
  */
 export async function keepFile(file: string, text: string): Promise<() => void> {
   await writeWhole(file, text);
-  const takeAway = () => {
-    process.off('exit', takeAway);
+  const remove = () => {
+    process.off('exit', remove);
     if (textOf(file) === text) rmSync(file, { force: true });
   };
-  process.once('exit', takeAway);
-  return takeAway;
+  process.once('exit', remove);
+  return remove;
 }
 
 async function writeWhole(file: string, text: string): Promise<void> {

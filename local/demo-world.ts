@@ -6,19 +6,19 @@ import { NAMESPACES, type Resource, SERVICES } from './stand-in/resources.ts';
 import { asService, type ServiceAllocation, type ServiceSpec } from './stand-in/service-storage.ts';
 import type { StandInApiServer } from './stand-in/stand-in-api-server.ts';
 
-/** What a demo happens to. */
+/** What the events of a demo change. */
 export interface DemoWorld {
   readonly standIn: StandInApiServer;
   /** Where the API servers take addresses and ports from. */
   readonly allocation: ServiceAllocation;
-  /** The primary range, for whoever takes an address without an API server. */
+  /** The primary range, for an address without an API server. */
   readonly addresses: Pick<RangeAllocations<string>, 'allocate'>;
   readonly apiServers: Pick<ApiServers, 'start' | 'stop'>;
   readonly newUid: () => string;
   readonly nowMs: () => number;
 }
 
-/** Seconds between passes that nobody would wait for otherwise. */
+/** Seconds between passes that are minutes apart otherwise. */
 const OFTEN = 15;
 
 /** Small enough that its range can be seen to fill up. */
@@ -29,7 +29,7 @@ export const DEMO: EmbeddedKind = {
   intervalSeconds: { 'system-namespaces': OFTEN, 'cluster-ip-repair': OFTEN, 'node-port-repair': OFTEN },
 };
 
-/** What is not as it is elsewhere. */
+/** How it differs from other clusters. */
 export const SPED_UP: readonly string[] = spedUp();
 
 function spedUp(): string[] {
@@ -37,10 +37,10 @@ function spedUp(): string[] {
   const usual = often.map((loop) => `${SCHEDULE_SECONDS[loop]} s`);
   return [
     '',
-    'This is a demo: things happen to this cluster, each is told as "demo:", and the loops react.',
-    `Sped up for it: ${often.join(', ')} run every ${OFTEN} s`,
-    `(else every ${usual.join(', ')}). All else, leases above all, takes the time that it always takes.`,
-    'Two minutes show everything once.',
+    'This is a demo: events happen to this cluster, printed as "demo:", and the loops react.',
+    `Faster than usual: ${often.join(', ')} run every ${OFTEN} s`,
+    `(elsewhere every ${usual.join(', ')}). Leases and everything else take their usual time.`,
+    'Everything is shown once in two minutes.',
   ];
 }
 
@@ -53,7 +53,7 @@ interface Answer {
   readonly spec?: ServiceSpec;
 }
 
-/** Makes a Service as anybody does, and its namespace where there is none. @returns its address. */
+/** Creates a Service through the API server, and its namespace if it is missing. @returns its address. */
 export async function makeService(
   world: DemoWorld,
   namespace: string,
@@ -92,7 +92,7 @@ export async function deleteEndpoints(world: DemoWorld): Promise<void> {
   await deleteAt(world, '/api/v1/namespaces/default/endpoints/kubernetes');
 }
 
-/** With what the namespace controller does at last: until then it would stay, terminating. */
+/** Finishes the deletion, as the namespace controller does. */
 export async function deleteNamespace(world: DemoWorld, name: string): Promise<void> {
   await deleteAt(world, `/api/v1/namespaces/${name}`);
   const { store } = world.standIn;
@@ -114,9 +114,9 @@ export function restoreCopy(world: DemoWorld, namespace: string, name: string, o
 
 /** Takes an address and a port as an API server does that dies before it has stored the Service. */
 export async function leak({ allocation }: DemoWorld): Promise<{ readonly address: string; readonly port: number }> {
-  const address = await allocation.takeAddress('IPv4', undefined);
+  const address = await allocation.allocateAddress('IPv4', undefined);
   if (!('item' in address)) throw new Error(address.message);
-  const port = await allocation.takePort(undefined);
+  const port = await allocation.allocatePort(undefined);
   if (!('item' in port)) throw new Error(port.message);
   return { address: address.item, port: port.item };
 }
@@ -143,7 +143,7 @@ async function deleteAt(world: DemoWorld, path: string): Promise<void> {
 }
 
 async function call({ standIn }: DemoWorld, method: string, path: string, body?: object): Promise<Answer> {
-  const headers = { 'user-agent': 'somebody' };
+  const headers = { 'user-agent': 'a-user' };
   const text = body === undefined ? {} : { body: JSON.stringify(body) };
   const reply = await standIn.handle({ method, path, headers, ...text });
   return { ...(JSON.parse(reply.body) as object), status: reply.status };

@@ -12,17 +12,17 @@ import type { ServiceAllocation } from './stand-in/service-storage.ts';
 import { StandInApiServer } from './stand-in/stand-in-api-server.ts';
 import { primaryAddresses, type TableAllocationOptions, tableAllocation } from './stand-in/table-allocation.ts';
 
-/** What embedded clusters differ in. */
+/** In what embedded clusters differ. */
 export interface EmbeddedKind {
   readonly name: string;
   /** Where its API servers are published. */
   readonly addresses: readonly [string, ...string[]];
   readonly serviceClusterIPRange: string;
-  /** Loops that run more often than their schedules, as no spec in a file may say. */
+  /** Loops that run more often than their schedules, which a spec in a file may not set. */
   readonly intervalSeconds: Partial<Readonly<Record<Loop, number>>>;
 }
 
-/** Addresses of the block for documentation (RFC 5737): they are nobody's. */
+/** Addresses of the block for documentation (RFC 5737): no host has them. */
 export const EMBEDDED: EmbeddedKind = {
   name: 'embedded',
   addresses: ['192.0.2.1'],
@@ -74,13 +74,13 @@ export async function startEmbeddedCluster(options: EmbeddedOptions): Promise<Em
     [curlConfigFile]: curlConfigOf(identity, caFile),
     [caFile]: identity.ca,
   };
-  const takeAways: (() => void)[] = [];
+  const removals: (() => void)[] = [];
   const close = () => {
-    for (const takeAway of takeAways) takeAway();
+    for (const remove of removals) remove();
     return apiServers.close();
   };
   try {
-    for (const [file, text] of Object.entries(files)) takeAways.push(await keepFile(file, text));
+    for (const [file, text] of Object.entries(files)) removals.push(await keepFile(file, text));
   } catch (error) {
     await close();
     throw error;

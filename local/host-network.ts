@@ -11,8 +11,8 @@ const POINT_TO_POINT = 0x10;
 
 /**
  * This host's routes and interfaces, as they are now. `os.networkInterfaces()` lists only interfaces that are up and
- * have an address, and tells no point-to-point link from another; on Linux the kernel's own list adds the others and
- * says what each is. Elsewhere, what is listed is taken to be up and no point-to-point link.
+ * have an address, and does not distinguish point-to-point links; on Linux the kernel's own list adds the others and
+ * their flags. Elsewhere, each listed interface counts as up and as no point-to-point link.
  */
 export function readHostNetwork(): HostNetwork {
   const ipv4 = readIfThere(IPV4_ROUTE_FILE);

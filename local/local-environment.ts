@@ -34,7 +34,7 @@ export function localEnvironment({ client, loadKubeconfig, telemetry, end }: Loc
   });
 }
 
-/** Deadlines that are over when the signal says so, too, unless it did before they began. */
+/** Returns deadlines that the signal ends too, unless it aborted before they began. */
 export function endingWith(end: AbortSignal): StartDeadline {
   return (ms) => {
     const { signal, cancel } = startDeadline(ms);

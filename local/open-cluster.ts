@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
+import { isNativeError } from 'node:util/types';
 import { wordsOf } from '../lib/aws/stored-kubeconfig.ts';
 import type { ClusterSpec } from '../lib/cluster/cluster-spec.ts';
 import { loadKubeconfigFile, parseKubeconfig } from '../lib/kubernetes/kubeconfig.ts';
@@ -26,7 +27,7 @@ export interface OpenCluster extends Announced, AsyncDisposable {
   readonly spec: ClusterSpec;
   /** URL. */
   readonly apiServer: string;
-  /** Where it is told that this runs: absolute. */
+  /** Where other commands find this run: absolute. */
   readonly folder: string;
   readonly kubeconfigFile: string;
   /** Of that file. Default: its current one. */
@@ -34,13 +35,13 @@ export interface OpenCluster extends Announced, AsyncDisposable {
   /** Its table outlives this process. */
   readonly keepsTable: boolean;
   readonly tableServer: TableServer;
-  /** The way that was named when it was started. */
+  /** Reads the kubeconfig that was named at the start. */
   readonly loadKubeconfig: LoadKubeconfig;
   /** What a demo happens to. */
   readonly demo?: DemoWorld;
 }
 
-/** @throws StartError when somebody runs with its folder, and when something of it cannot be opened. */
+/** @throws StartError when another process runs with its folder, and when a part of it cannot be opened. */
 export function openCluster({ real, demo = false, dataFolder: named }: StartOptions): Promise<OpenCluster> {
   if (real !== undefined) return openReal(real, named);
   return demo ? openEmbedded(DEMO, named) : openEmbedded(EMBEDDED, named);
@@ -111,7 +112,7 @@ function shellWord(file: string): string {
 
 function notReadNote(): string[] {
   if (process.env['KUBECONFIG'] === undefined) return [];
-  return ['KUBECONFIG is set, and not read: a cluster is named with --kubeconfig FILE and -f cluster.yml.'];
+  return ['KUBECONFIG is set but ignored: name a cluster with --kubeconfig FILE and -f cluster.yml.'];
 }
 
 async function openReal(real: RealCluster, named: string | undefined): Promise<OpenCluster> {
@@ -156,7 +157,7 @@ function kubeconfigFor({ kubeconfig }: ClusterSpec, { specFile, kubeconfigFile, 
 
 async function readSpec(file: string): Promise<ClusterSpec> {
   const text = await readFile(file, 'utf8').catch((error: unknown) => {
-    const code = error instanceof Error && 'code' in error ? error.code : error;
+    const code = isNativeError(error) && 'code' in error ? error.code : error;
     throw new StartError(3, `The spec ${file} cannot be read (${String(code)}): name a file that can, with -f.`);
   });
   // Who runs this on an API server's own host may leave its address to be found.

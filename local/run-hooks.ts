@@ -23,9 +23,9 @@ export type Paint = (style: Parameters<typeof styleText>[0], text: string) => st
 
 export const noColors: Paint = (_, text) => text;
 
-/** What whoever starts the loops adds to them. */
+/** What the caller adds to the loops. */
 export interface RunHooks {
-  /** Begins before the first pass. That it fails is told, and stops nothing. */
+  /** Called before the first pass. Its failure is reported, and stops nothing. */
   readonly onReady?: (running: ReadyCluster) => Promise<ServedPage>;
   /** What else to try in another terminal, line by line. */
   readonly hints?: readonly string[];
@@ -37,13 +37,13 @@ export interface RunHooks {
 
 /** The page as the announcement names it. */
 export interface Page {
-  /** Absent: none was asked for, or it has no address. */
+  /** Absent: not requested, or without a URL. */
   readonly announced?: string;
   readonly url?: string;
   close(): Promise<void>;
 }
 
-/** A page that hangs holds nobody up. */
+/** A page that hangs does not delay the end. */
 const CLOSING_MS = 2_000;
 
 export async function openPage({ onReady }: Pick<RunHooks, 'onReady'>, running: ReadyCluster): Promise<Page> {

@@ -7,24 +7,24 @@ import { createTable } from '../lib/table/dynamodb-client.ts';
 import { TableError } from '../lib/table/errors.ts';
 import type { TelemetryFactory } from '../lib/telemetry/telemetry.ts';
 import { announcement } from './announcement.ts';
-import { loopJobs, type RunnerClock, runOnSchedules } from './clock-driven-runner.ts';
+import { type RunnerClock, runOnSchedules, scheduledLoops } from './clock-driven-runner.ts';
 import { playStory, STORY, type Stage } from './demo-story.ts';
 import { logLine, sentenceTelemetry, verboseTelemetry } from './human-telemetry.ts';
 import { kubeconfigOfEach, localEnvironment, TABLE_NAME } from './local-environment.ts';
 import { type OpenCluster, openCluster } from './open-cluster.ts';
 import { registerStarted, type StartedSpec } from './register-started.ts';
 import { noColors, openPage, type RunHooks } from './run-hooks.ts';
-import { tellRunning } from './running.ts';
+import { writeRunning } from './running.ts';
 import { StartError, type StartOptions } from './start-options.ts';
 import { tableServerClient } from './table-server.ts';
 
 const REGISTERING_MS = 10_000;
 
-/** How long passes that are under way may go on once the end was asked for. */
+/** How long running passes may take after the end was requested. */
 const ENDING_MS = 5_000;
 
 /**
- * Runs the loops until the end is asked for; passes that are under way then may end, or are given up after five seconds.
+ * Runs the loops until the end is requested. Passes that run then have five seconds to finish.
  * @throws StartError when it cannot begin.
  */
 export async function run(options: StartOptions, ended: AbortSignal, hooks: RunHooks): Promise<void> {
@@ -48,9 +48,9 @@ export async function run(options: StartOptions, ended: AbortSignal, hooks: RunH
   }
 }
 
-const ENDED = 'ended; the endpoints stay as they are.';
+const ENDED = 'ended; the endpoints are unchanged.';
 
-/** Tells other commands that they run, and where, for as long as they do. */
+/** Runs the loops, and keeps the file by which other commands find them. */
 async function runLoops(
   cluster: OpenCluster,
   environment: Environment,
@@ -62,14 +62,14 @@ async function runLoops(
   const hints = [...cluster.hints, ...(hooks.hints ?? [])];
   const announced = { ...cluster, hints, ...(page.announced !== undefined && { page: page.announced }) };
   try {
-    const callOff = await tellRunning(cluster.folder, factsOf(cluster, page.url));
+    const remove = await writeRunning(cluster.folder, factsOf(cluster, page.url));
     try {
       for (const line of announcement(spec, announced)) hooks.write(line);
-      const toDo = loopJobs(environment, spec, toldAtEnd(ended, hooks.write));
+      const handlers = scheduledLoops(environment, spec, warnAtEnd(ended, hooks.write));
       const story = demo && ((signal: AbortSignal) => playStory(STORY, stage(demo, hooks), signal));
-      await runOnSchedules(toDo, realClock, ended, story);
+      await runOnSchedules(handlers, realClock, ended, story);
     } finally {
-      callOff();
+      remove();
     }
   } finally {
     await page.close();
@@ -91,11 +91,12 @@ function factsOf({ spec, tableServer, apiServer, kubeconfigFile, context }: Open
   };
 }
 
-/** Says at the end that it takes a moment, if it does. @returns what is to be told when an invocation begins or ends. */
-function toldAtEnd(ended: AbortSignal, say: RunHooks['write']): (by: 1 | -1) => void {
+/** Warns at the end if passes still run. @returns a function to call when an invocation begins (1) or ends (-1). */
+function warnAtEnd(ended: AbortSignal, write: RunHooks['write']): (by: 1 | -1) => void {
   let underWay = 0;
   ended.addEventListener('abort', () => {
-    if (underWay > 0) say(`ending: what is under way has ${ENDING_MS / 1000} s; Ctrl-C once more ends it at once.`);
+    if (underWay > 0)
+      write(`ending: running passes have ${ENDING_MS / 1000} s to finish; press Ctrl-C again to end at once.`);
   });
   return (by) => {
     underWay += by;
@@ -103,11 +104,11 @@ function toldAtEnd(ended: AbortSignal, say: RunHooks['write']): (by: 1 | -1) => 
 }
 
 function stage(world: Stage['world'], { write, paint = noColors }: RunHooks): Stage {
-  const tell: Stage['tell'] = (sentence, kind) => {
-    if (kind === 'deed') write(logLine(Date.now(), 'demo:', paint('bold', sentence)));
+  const print: Stage['print'] = (sentence, kind) => {
+    if (kind === 'event') write(logLine(Date.now(), 'demo:', paint('bold', sentence)));
     else write(logLine(Date.now(), '', paint('dim', `-> ${sentence}`)));
   };
-  return { world, clock: realClock, tell };
+  return { world, clock: realClock, print };
 }
 
 function telemetryOf(verbose: boolean, own: string, { write, paint = noColors }: RunHooks): TelemetryFactory {
@@ -136,11 +137,11 @@ const realClock: RunnerClock = {
     sleep(Math.max(0, untilMs - Date.now()), undefined, { signal }).catch(() => undefined),
 };
 
-/** Aborts a little after the end was asked for: what is under way then has had its time. */
+/** Aborts five seconds after the end was requested. */
 function givenUpAfter(ended: AbortSignal): AbortSignal {
   const controller = new AbortController();
   const giveUp = () => {
-    const message = 'Not done when the process had to end; the next start reads everything anew.';
+    const message = 'The process ended before the pass did; the next start reads everything again.';
     controller.abort(new DispatchError('DeadlineExceeded', message));
   };
   ended.addEventListener('abort', () => setTimeout(giveUp, ENDING_MS).unref(), { once: true });

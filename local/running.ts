@@ -9,7 +9,7 @@ import { StartError } from './start-options.ts';
 /** A process that runs the loops of a cluster on this machine, and where what it uses is. */
 export interface Running extends RunningFacts {
   readonly schema: 1;
-  /** Where it says so: absolute. Not in the file itself. */
+  /** Where its file is: absolute. Not in the file itself. */
   readonly folder: string;
 }
 
@@ -40,7 +40,7 @@ const content = z.object({
   pid: z.int().check(z.positive()),
   startedAt: z.iso.datetime(),
   cluster: z.string(),
-  // Nobody else is asked, whatever somebody writes into the file.
+  // No other host is called, whatever the file contains.
   tableEndpoint: z.string().check(z.regex(/^http:\/\/127\.0\.0\.1:\d+$/)),
   tableName: z.string(),
   key: z.string().check(z.regex(/^[\w-]{43}$/)),
@@ -63,14 +63,14 @@ export async function findRunning(dataRoot: string = DATA_ROOT): Promise<Running
   return found.filter((running) => running !== undefined).sort((one, other) => (one.cluster < other.cluster ? -1 : 1));
 }
 
-/** Who runs with this folder. What a process left behind that is gone, or whose table does not answer, is nobody. */
+/** Returns the process that runs with this folder. The file of one that has ended, or whose table does not answer, is ignored. */
 export async function readRunning(folder: string): Promise<Running | undefined> {
   const written = contentIn(await ownText(path.join(folder, FILE)).catch(() => ''));
   if (written === undefined || !isThere(written.pid) || !(await answers(written))) return undefined;
   return { ...runningFrom(written), folder: path.resolve(folder) };
 }
 
-/** @throws StartError when somebody runs with this folder. */
+/** @throws StartError when another process runs with this folder. */
 export async function refuseSecond(folder: string): Promise<void> {
   const running = await readRunning(folder);
   if (running === undefined) return;
@@ -83,15 +83,15 @@ export async function refuseSecond(folder: string): Promise<void> {
 }
 
 /**
- * Says in the folder who runs, over what a process that is gone may have left there, until it is called off or this
- * process exits.
+ * Writes the file by which other commands find this process, over one that an earlier process may have left. It is removed
+ * by the function that is returned, or when this process exits.
  * @throws StartError when the folder cannot be written to.
  */
-export function tellRunning(folder: string, facts: RunningFacts): Promise<() => void> {
+export function writeRunning(folder: string, facts: RunningFacts): Promise<() => void> {
   return keepFile(path.join(folder, FILE), `${JSON.stringify({ schema: 1, ...facts }, undefined, 2)}\n`);
 }
 
-/** Only a file of this user is believed: it says which port and which key a command uses. */
+/** Only a file of this user is trusted: it has the port and the key that commands use. */
 async function ownText(file: string): Promise<string> {
   await using opened = await open(file, constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0));
   return isOwn(await opened.stat()) ? await opened.readFile('utf8') : '';

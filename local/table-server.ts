@@ -25,7 +25,7 @@ export interface TableServer extends TableAccess {
   close(): Promise<void>;
 }
 
-/** A command has a folder open for moments: whoever comes meanwhile waits that long. */
+/** A command has a folder open for moments: another one waits that long. */
 const OPEN_TRIES = 10;
 const OPEN_PAUSE_MS = 150;
 
@@ -114,7 +114,7 @@ interface LevelDb {
   close(): Promise<void>;
 }
 
-/** dynalite itself opens its folder in the background, and fails where nobody can catch it. */
+/** dynalite itself opens its folder in the background, and its failure there cannot be caught. */
 async function proveThatItOpens(folder: string): Promise<void> {
   const requireAsDynalite = createRequire(createRequire(import.meta.url).resolve('dynalite'));
   const { Level } = requireAsDynalite('level') as { Level: new (folder: string) => LevelDb };

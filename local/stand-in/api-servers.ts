@@ -50,7 +50,7 @@ export class ApiServers {
     await listening?.close();
   }
 
-  /** @throws Error when somebody else has its port by now. */
+  /** @throws Error when another process has its port by now. */
   async start(address: string): Promise<void> {
     const server = this.#named(address);
     server.listening ??= await listen(this.#standIn, this.#identity, Number(new URL(server.url).port));

@@ -16,7 +16,7 @@ export interface Discovered {
   readonly body: object;
 }
 
-/** What the server says of itself: its API groups and resources, and as much of their OpenAPI as kubectl needs. */
+/** Returns a document of discovery: API groups and resources, and as much of their OpenAPI as kubectl needs. */
 export function discoveryReply(path: string, accept = ''): Discovered | undefined {
   const isAggregated = accept.replaceAll(' ', '').includes(AGGREGATED);
   if (isAggregated && path === '/api') return { contentType: AGGREGATED, body: groupDiscoveryList(['']) };
@@ -98,7 +98,7 @@ function openApiEntry(apiVersion: string): [string, object] {
   return [path, { serverRelativeURL: `/openapi/v3/${path}` }];
 }
 
-/** kubectl looks there for what a PATCH takes before it writes, and in `explain`. No field of a spec is described. */
+/** kubectl reads there which parameters a PATCH takes, before it writes, and for `explain`. */
 function openApiOf(apiVersion: string): object | undefined {
   const resources = SERVED.filter((resource) => resource.apiVersion === apiVersion);
   if (resources.length === 0) return undefined;

@@ -62,7 +62,7 @@ export function makeAuthority(commonName: string): Authority {
     issue: (names) => {
       const keys = generateKeyPairSync('ec', { namedCurve: 'P-256' });
       const altNames = extension('551d11', false, sequence(...names.map(generalName)));
-      const subject = distinguishedName(names[0] ?? 'nobody');
+      const subject = distinguishedName(names[0] ?? 'unnamed');
       const signed = { subject, issuer: name, publicKey: keys.publicKey, signer: privateKey, extensions: [altNames] };
       return { cert: certificate(signed), key: keys.privateKey.export({ type: 'pkcs8', format: 'pem' }).toString() };
     },

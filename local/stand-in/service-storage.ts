@@ -25,17 +25,19 @@ export interface ServiceSpec {
 export type Service = StoredObject & { readonly spec: ServiceSpec };
 
 /** Why an address or port was not given: `full` is the server's fault, `refused` the request's. */
-export type Taken<Item> = { readonly item: Item } | { readonly refusal: 'full' | 'refused'; readonly message: string };
+export type Allocated<Item> =
+  | { readonly item: Item }
+  | { readonly refusal: 'full' | 'refused'; readonly message: string };
 
 /** Where the stand-in's Services get their addresses and ports from. `undefined` asks for any. */
 export interface ServiceAllocation {
   /** Families of the configured ranges, the primary first. */
   readonly families: readonly ('IPv4' | 'IPv6')[];
-  /** What is held is given to a Service that may take it up: by `holdOwner`, the label that says for whom it is held. */
-  takeAddress(family: 'IPv4' | 'IPv6', address: string | undefined, holdOwner?: string): Promise<Taken<string>>;
-  takePort(port: number | undefined, holdOwner?: string): Promise<Taken<number>>;
-  giveBackAddress(address: string): Promise<void>;
-  giveBackPort(port: number): Promise<void>;
+  /** What is held is allocated to a Service that may claim it: by `holdOwner`, the label that names the owner of the hold. */
+  allocateAddress(family: 'IPv4' | 'IPv6', address: string | undefined, holdOwner?: string): Promise<Allocated<string>>;
+  allocatePort(port: number | undefined, holdOwner?: string): Promise<Allocated<number>>;
+  releaseAddress(address: string): Promise<void>;
+  releasePort(port: number): Promise<void>;
 }
 
 export function asService(object: StoredObject): Service {
@@ -104,7 +106,7 @@ export async function allocateFor(
   allocation: ServiceAllocation,
 ): Promise<{ service: Service; undo: () => Promise<void> }> {
   const taken = { addresses: [] as string[], ports: [] as number[] };
-  const undo = () => giveBack(taken, allocation);
+  const undo = () => releaseClaims(taken, allocation);
   try {
     const addressed = await withAddresses(service, held.addresses, taken.addresses, allocation);
     return { service: await withPorts(addressed, held.ports, taken.ports, allocation), undo };
@@ -114,12 +116,12 @@ export async function allocateFor(
   }
 }
 
-export async function giveBack(
+export async function releaseClaims(
   claims: { addresses: readonly string[]; ports: readonly number[] },
   allocation: ServiceAllocation,
 ): Promise<void> {
-  for (const address of claims.addresses) await allocation.giveBackAddress(address);
-  for (const port of claims.ports) await allocation.giveBackPort(port);
+  for (const address of claims.addresses) await allocation.releaseAddress(address);
+  for (const port of claims.ports) await allocation.releasePort(port);
 }
 
 async function withAddresses(
@@ -130,15 +132,15 @@ async function withAddresses(
 ): Promise<Service> {
   const { spec, metadata } = service;
   if (spec.type === 'ExternalName' || spec.clusterIP === 'None') return service;
-  const asked: readonly (string | undefined)[] = spec.clusterIPs?.length ? spec.clusterIPs : [undefined];
+  const wanted: readonly (string | undefined)[] = spec.clusterIPs?.length ? spec.clusterIPs : [undefined];
   const clusterIPs: string[] = [];
-  for (const address of asked) {
+  for (const address of wanted) {
     if (address !== undefined && held.includes(address)) {
       clusterIPs.push(address);
       continue;
     }
     const family = familyFor(address, allocation);
-    const result = await allocation.takeAddress(family, address, holdOwnerOf(service));
+    const result = await allocation.allocateAddress(family, address, holdOwnerOf(service));
     if (!('item' in result)) throw addressRefused(metadata.name, address, result);
     taken.push(result.item);
     clusterIPs.push(result.item);
@@ -178,11 +180,11 @@ async function withPorts(
   );
   const ports: ServicePort[] = [];
   for (const port of spec.ports ?? []) {
-    const asked = port.nodePort || byPort.get(port.port);
+    const wanted = port.nodePort || byPort.get(port.port);
     const isOurs =
-      asked !== undefined &&
-      (held.includes(asked) || ports.some((other) => other.port === port.port && other.nodePort === asked));
-    const nodePort = isOurs ? asked : await takePort(service, ports.length, asked, taken, allocation);
+      wanted !== undefined &&
+      (held.includes(wanted) || ports.some((other) => other.port === port.port && other.nodePort === wanted));
+    const nodePort = isOurs ? wanted : await portFor(service, ports.length, wanted, taken, allocation);
     byPort.set(port.port, nodePort);
     ports.push({ ...port, nodePort });
   }
@@ -193,23 +195,23 @@ function holdOwnerOf({ metadata }: Service): string | undefined {
   return metadata.labels?.[HOLD_OWNER_LABEL];
 }
 
-async function takePort(
+async function portFor(
   service: Service,
   index: number,
-  asked: number | undefined,
+  wanted: number | undefined,
   taken: number[],
   allocation: ServiceAllocation,
 ): Promise<number> {
-  const result = await allocation.takePort(asked, holdOwnerOf(service));
+  const result = await allocation.allocatePort(wanted, holdOwnerOf(service));
   if ('item' in result) {
     taken.push(result.item);
     return result.item;
   }
-  if (asked === undefined) throw internal(`failed to allocate a nodePort: ${result.message}`);
+  if (wanted === undefined) throw internal(`failed to allocate a nodePort: ${result.message}`);
   throw invalid(
     SERVICES,
     service.metadata.name,
-    `spec.ports[${index}].nodePort: Invalid value: ${asked}: ${result.message}`,
+    `spec.ports[${index}].nodePort: Invalid value: ${wanted}: ${result.message}`,
   );
 }
 

@@ -15,7 +15,14 @@ import {
   targetOf,
   terminating,
 } from './resources.ts';
-import { allocateFor, asService, claimsOf, defaulted, giveBack, type ServiceAllocation } from './service-storage.ts';
+import {
+  allocateFor,
+  asService,
+  claimsOf,
+  defaulted,
+  releaseClaims,
+  type ServiceAllocation,
+} from './service-storage.ts';
 import { tableOf } from './tables.ts';
 import { validate } from './validation.ts';
 
@@ -184,7 +191,7 @@ export class StandInApiServer {
       addresses: held.addresses.filter((address) => !kept.addresses.includes(address)),
       ports: held.ports.filter((port) => !kept.ports.includes(port)),
     };
-    await giveBack(unused, this.#options.allocation);
+    await releaseClaims(unused, this.#options.allocation);
     return stored;
   }
 
@@ -218,10 +225,10 @@ export class StandInApiServer {
     const { namespace, name } = object.metadata;
     const endpoints = this.store.find(ENDPOINTS, namespace, name);
     if (endpoints !== undefined) this.store.remove(ENDPOINTS, endpoints);
-    await giveBack(claimsOf(asService(object)), this.#options.allocation);
+    await releaseClaims(claimsOf(asService(object)), this.#options.allocation);
   }
 
-  /** As on a control plane without a namespace controller: it stays, terminating, and takes nothing in. */
+  /** As on a control plane without a namespace controller: it stays `Terminating`, and nothing is created in it. */
   #terminate(namespace: StoredObject): StoredObject {
     const deletionTimestamp = this.#timestamp();
     const metadata = { ...namespace.metadata, deletionTimestamp };

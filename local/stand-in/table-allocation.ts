@@ -10,7 +10,7 @@ import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { type RangeAllocations, rangeAllocations } from '../../lib/table/range-allocations.ts';
 import type { Released } from '../../lib/table/range-operations.ts';
 import { refusalOfUnrepaired } from '../../lib/table/run-records.ts';
-import type { ServiceAllocation, Taken } from './service-storage.ts';
+import type { Allocated, ServiceAllocation } from './service-storage.ts';
 
 export interface TableAllocationOptions {
   readonly table: KeyValueTable;
@@ -39,7 +39,7 @@ export function tableAllocation(options: TableAllocationOptions): ServiceAllocat
         const allocated = result.items[0] ?? item;
         return taken(allocated === undefined ? rangeIsFull() : { item: allocated });
       },
-      giveBack: async (item: Item) => refused(await (await allocations()).release([item])),
+      release: async (item: Item) => refused(await (await allocations()).release([item])),
     };
   };
 
@@ -50,20 +50,20 @@ export function tableAllocation(options: TableAllocationOptions): ServiceAllocat
   const ports = over<number>(RANGE_KEYS.nodePorts, () => usable(portRangeOf(options.serviceNodePortRange, pick)));
   return {
     families: addresses.map(({ family }) => family),
-    takeAddress: async (family, address, holdOwner) => {
+    allocateAddress: async (family, address, holdOwner) => {
       const range = addresses.find((candidate) => candidate.family === family);
       return range?.take(address, holdOwner) ?? { refusal: 'refused', message: `this cluster has no ${family} range` };
     },
-    takePort: ports.take,
-    giveBackAddress: async (address) => {
+    allocatePort: ports.take,
+    releaseAddress: async (address) => {
       const family = address.includes(':') ? 'IPv6' : 'IPv4';
-      await addresses.find((candidate) => candidate.family === family)?.giveBack(address);
+      await addresses.find((candidate) => candidate.family === family)?.release(address);
     },
-    giveBackPort: ports.giveBack,
+    releasePort: ports.release,
   };
 }
 
-/** The primary range, for whoever takes an address without a Service. */
+/** The primary range, for an address without a Service. */
 export function primaryAddresses(options: TableAllocationOptions): Pick<RangeAllocations<string>, 'allocate'> {
   const [primary = ''] = options.serviceClusterIPRanges;
   const range = () => allocationsOver(options, RANGE_KEYS.primary, () => usable(ipRangeOf(primary, options.pick)));
@@ -92,7 +92,7 @@ async function allocationsOver<Item>(
   };
 }
 
-function taken<Item>(result: { readonly item: Item } | AllocatorError): Taken<Item> {
+function taken<Item>(result: { readonly item: Item } | AllocatorError): Allocated<Item> {
   if (!(result instanceof AllocatorError)) return result;
   const isFull = result.code === 'Full' || result.code === 'NotReady';
   return { refusal: isFull ? 'full' : 'refused', message: result.message };

@@ -175,7 +175,7 @@ describe('KUBECONFIG in the environment', () => {
 /** With `--verbose`: a pass of the kubernetes-service loop has ended. */
 const servicePass = /kubernetes-service invocation ended passes=1/;
 
-const ENDED = /ended; the endpoints stay as they are\.\n$/;
+const ENDED = /ended; the endpoints are unchanged\.\n$/;
 
 async function expectCleanEnd(child: StartProcess, signal: 'SIGINT' | 'SIGTERM', said = ENDED): Promise<void> {
   const { code, tookMs } = await child.end(signal);

@@ -2,7 +2,13 @@ import { once } from 'node:events';
 import { describe, expect, test } from '@jest/globals';
 import { LOOPS } from '../../lib/cluster/cluster-spec.ts';
 import { unregisterCluster } from '../../lib/table/cluster-registration.ts';
-import { type Job, loopJobs, nextTickMs, type RunnerClock, runOnSchedules } from '../../local/clock-driven-runner.ts';
+import {
+  nextTickMs,
+  type RunnerClock,
+  runOnSchedules,
+  type ScheduledHandler,
+  scheduledLoops,
+} from '../../local/clock-driven-runner.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';
 import { aDispatchWorld } from '../support/dispatch-world.ts';
 import { jumpingClock } from './jumping-clock.ts';
@@ -11,7 +17,7 @@ describe('the clock-driven runner', () => {
   test('invokes every job once in the order given, then each at its own multiples', async () => {
     const { clock, signal } = jumpingClock(40_000, 2);
     const calls: string[] = [];
-    const job = (id: string, everyMs: number): Job => ({
+    const job = (id: string, everyMs: number): ScheduledHandler => ({
       id,
       everyMs,
       invoke: async (tickMs) => void calls.push(`${id}@${tickMs / 1000}`),
@@ -31,7 +37,7 @@ describe('the clock-driven runner', () => {
   test('begins what runs beside the jobs once each of them has been invoked', async () => {
     const { clock, signal } = jumpingClock(20_000, 2);
     const calls: string[] = [];
-    const job = (id: string): Job => ({ id, everyMs: 10_000, invoke: async () => void calls.push(id) });
+    const job = (id: string): ScheduledHandler => ({ id, everyMs: 10_000, invoke: async () => void calls.push(id) });
 
     await runOnSchedules([job('a'), job('b')], clock, signal, async () => void calls.push('beside'));
 
@@ -42,7 +48,7 @@ describe('the clock-driven runner', () => {
     const ended = new AbortController();
     const calls: string[] = [];
     const clock: RunnerClock = { nowMs: () => 0, sleepUntil: async () => undefined };
-    const ending: Job = { id: 'a', everyMs: 1, invoke: async () => void ended.abort(calls.push('a')) };
+    const ending: ScheduledHandler = { id: 'a', everyMs: 1, invoke: async () => void ended.abort(calls.push('a')) };
 
     await runOnSchedules(
       [ending, { ...ending, id: 'b', invoke: async () => void calls.push('b') }],
@@ -65,7 +71,7 @@ describe('the clock-driven runner', () => {
     const breaking = async () => {
       if (++calls > 1) throw new Error('broken');
     };
-    const jobs: Job[] = [
+    const jobs: ScheduledHandler[] = [
       { id: 'a', everyMs: 1, invoke: breaking },
       { id: 'b', everyMs: 10, invoke: async () => undefined },
     ];
@@ -78,7 +84,7 @@ describe('the clock-driven runner', () => {
 test.each(LOOPS)('%s ends the run once its cluster is no longer registered', async (loop) => {
   const { environment, table, register } = aDispatchWorld();
   const spec = aClusterSpec();
-  const job = loopJobs(environment, spec).find(({ id }) => id === loop);
+  const job = scheduledLoops(environment, spec).find(({ id }) => id === loop);
   await register(spec);
   await job?.invoke(0);
   await unregisterCluster(table, spec.name);

@@ -1,13 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, test } from '@jest/globals';
+import type { Loop } from '../../lib/cluster/cluster-spec.ts';
 import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
 import { clusterPort } from '../../lib/kubernetes/api-server-cluster.ts';
 import type { Prober } from '../../lib/kubernetes/cluster-port.ts';
 import type { Environment } from '../../lib/runtime/environment.ts';
 import { registerCluster } from '../../lib/table/cluster-registration.ts';
 import { readRange } from '../../lib/table/ranges.ts';
-import { loopJobs, runOnSchedules } from '../../local/clock-driven-runner.ts';
-import { playStory, STORY, type Step } from '../../local/demo-story.ts';
+import { runOnSchedules, scheduledLoops } from '../../local/clock-driven-runner.ts';
+import { playStory, STORY, type StoryEvent } from '../../local/demo-story.ts';
 import { DEMO, type DemoWorld } from '../../local/demo-world.ts';
 import { embeddedAllocation, embeddedSpec } from '../../local/embedded-cluster.ts';
 import { sentenceTelemetry } from '../../local/human-telemetry.ts';
@@ -19,26 +20,75 @@ import { jumpingClock } from './jumping-clock.ts';
 
 const BEGAN_MS = Date.parse('2026-01-01T12:00:00Z');
 
-interface Said {
+/** What the loops must print after an event, and within how many seconds. */
+const REACTIONS: readonly [event: string, loop: Loop, prints: RegExp, withinSeconds: number][] = [
+  ['an API server takes an address', 'cluster-ip-repair', /found mayHaveLeaked: the cluster IP/, 15],
+  ['an API server takes an address', 'node-port-repair', /found mayHaveLeaked: the node port/, 15],
+  ['an API server takes an address', 'cluster-ip-repair', /1 freed as leaked/, 45],
+  ['an API server takes an address', 'node-port-repair', /1 freed as leaked/, 45],
+  [
+    'the Endpoints',
+    'kubernetes-service',
+    /created endpoints default\/kubernetes: 192\.0\.2\.1 192\.0\.2\.2 192\.0\.2\.3/,
+    10,
+  ],
+  ['an address is held', 'cluster-ip-repair', /saved ranges\/serviceips: [^:]*, 1 held/, 25],
+  ['an address is held', 'cluster-ip-repair', /1 freed after their hold/, 50],
+  [
+    'the API server 192.0.2.3 stops',
+    'kubernetes-service',
+    /updated endpoints default\/kubernetes: 192\.0\.2\.1 192\.0\.2\.2$/,
+    20,
+  ],
+  ['the namespace', 'system-namespaces', /created namespace kube-node-lease/, 15],
+  ['the API server 192.0.2.3 returns', 'kubernetes-service', /took lease 192\.0\.2\.3 again: answered 200/, 10],
+  [
+    'the API server 192.0.2.3 returns',
+    'kubernetes-service',
+    /updated endpoints default\/kubernetes: 192\.0\.2\.1 192\.0\.2\.2 192\.0\.2\.3/,
+    10,
+  ],
+  [
+    'shop/web-9 is restored',
+    'cluster-ip-repair',
+    /found duplicate: the cluster IP \[IPv4\]:10\.0\.0\.\d+ for service web-9\/shop was assigned to multiple services; please recreate/,
+    15,
+  ],
+  [
+    'shop/web-9 is deleted',
+    'cluster-ip-repair',
+    /found repair: the cluster IP \[IPv4\]:10\.0\.0\.\d+ for service web-1\/shop is not allocated; repairing/,
+    15,
+  ],
+  [
+    'a market opens',
+    'cluster-ip-repair',
+    /found nothingFree: nothing is left free in the service CIDR 10\.0\.0\.0\/26/,
+    15,
+  ],
+  ['the market closes', 'cluster-ip-repair', /resolved/, 15],
+];
+
+interface Line {
   readonly atMs: number;
-  /** What is on the screen; of the demo itself the sentence alone. */
+  /** What is on the screen; of an event of the story the sentence alone. */
   readonly text: string;
-  readonly isDeed: boolean;
+  readonly isEvent: boolean;
 }
 
 interface Shown {
-  readonly said: readonly Said[];
+  readonly lines: readonly Line[];
   readonly standIn: StandInApiServer;
   /** Of the primary range, at the end. */
   readonly takenBits: number;
 }
 
-/** Runs the demo from `offsetMs` into the minute on, for so long. Nobody waits. */
-async function show(offsetMs: number, seconds: number, story: readonly Step[] = STORY): Promise<Shown> {
+/** Runs the demo from `offsetMs` into the minute on, for so long. Without waiting. */
+async function show(offsetMs: number, seconds: number, story: readonly StoryEvent[] = STORY): Promise<Shown> {
   const startMs = BEGAN_MS + offsetMs;
   const { clock, signal } = jumpingClock(startMs + seconds * 1000, 5, startMs);
   const { nowMs } = clock;
-  const said: Said[] = [];
+  const lines: Line[] = [];
   const table = memoryTable({ nowMs, newWriteId: randomUUID });
   const { allocation, addresses } = embeddedAllocation(DEMO, table, nowMs);
   const standIn = new StandInApiServer({ allocation, nowMs, newUid: randomUUID });
@@ -63,7 +113,7 @@ async function show(offsetMs: number, seconds: number, story: readonly Step[] = 
     nowMs,
     newPassId: randomUUID,
     startDeadline: () => ({ signal: new AbortController().signal, cancel: () => undefined }),
-    telemetry: sentenceTelemetry({ nowMs, write: (text) => void said.push({ atMs: nowMs(), text, isDeed: false }) }),
+    telemetry: sentenceTelemetry({ nowMs, write: (text) => void lines.push({ atMs: nowMs(), text, isEvent: false }) }),
     reportingInstance: 'local',
     table: () => table,
     connect: async (_, { signal: deadline, warn }) => ({
@@ -78,46 +128,41 @@ async function show(offsetMs: number, seconds: number, story: readonly Step[] = 
     }),
     resolveHost: () => async () => undefined,
   };
-  const tell = (text: string, kind: 'deed' | 'outlook') => {
-    if (kind === 'deed') said.push({ atMs: nowMs(), text, isDeed: true });
+  const print = (text: string, kind: 'event' | 'outlook') => {
+    if (kind === 'event') lines.push({ atMs: nowMs(), text, isEvent: true });
   };
 
   await registerCluster(table, spec);
-  await runOnSchedules(loopJobs(environment, spec), clock, signal, () =>
-    playStory(story, { world, clock, tell }, signal),
+  await runOnSchedules(scheduledLoops(environment, spec), clock, signal, () =>
+    playStory(story, { world, clock, print }, signal),
   );
   const range = await readRange(table, DEMO.name, RANGE_KEYS.primary);
   const takenBits = [...(range?.stored.data ?? [])].reduce(
     (sum, byte) => sum + byte.toString(2).replaceAll('0', '').length,
     0,
   );
-  return { said, standIn, takenBits };
+  return { lines, standIn, takenBits };
 }
 
-const deedOf = ({ what }: Step, { said }: Shown) => said.filter(({ isDeed, text }) => isDeed && text.startsWith(what));
+const eventsOf = ({ what }: StoryEvent, { lines }: Shown) =>
+  lines.filter(({ isEvent, text }) => isEvent && text.startsWith(what));
 
 describe('the demo', () => {
-  /** Passes fall on whole multiples of 10 and 15 seconds: wherever in between it begins, its promises hold. */
+  /** Passes are due at whole multiples of 10 and 15 seconds: its reactions come wherever in between it begins. */
   const offsets = [0, 1_700, 5_000, 9_900, 13_300, 14_999, 21_000, 29_500];
 
   test.each(offsets)(
-    'begun %d ms after a tick of all loops, gets every reaction that it promises, each time',
+    'begun %d ms after a tick of all loops, gets every reaction in time, each time',
     async (offset) => {
       const shown = await show(offset, 388);
-      for (const step of STORY) {
-        const deeds = deedOf(step, shown);
-        expect([step.what, deeds.length]).toEqual([step.what, 2]);
-        for (const { atMs, text } of deeds) {
-          expect(text).not.toContain('not done');
-          for (const { loop, says, withinSeconds } of step.reactions ?? []) {
-            const inTime = shown.said.filter(
-              (line) => !line.isDeed && line.atMs >= atMs && line.atMs <= atMs + withinSeconds * 1000,
-            );
-            const lines = inTime
-              .map((line) => line.text.slice('12:00:00  '.length))
-              .filter((line) => line.startsWith(loop));
-            expect(lines).toContainEqual(expect.stringMatching(says));
-          }
+      expect(shown.lines.filter(({ text }) => text.includes('not done'))).toEqual([]);
+      for (const event of STORY) expect([event.what, eventsOf(event, shown).length]).toEqual([event.what, 2]);
+      for (const [what, loop, prints, withinSeconds] of REACTIONS) {
+        for (const { atMs } of shown.lines.filter(({ isEvent, text }) => isEvent && text.startsWith(what))) {
+          const inTime = shown.lines
+            .filter((line) => !line.isEvent && line.atMs >= atMs && line.atMs <= atMs + withinSeconds * 1000)
+            .map(({ text }) => text.slice('12:00:00  '.length));
+          expect(inTime.filter((line) => line.startsWith(loop))).toContainEqual(expect.stringMatching(prints));
         }
       }
     },
@@ -125,8 +170,8 @@ describe('the demo', () => {
 
   test('is over once in about two minutes, and its loops fail at nothing', async () => {
     const shown = await show(3_000, 135);
-    expect(STORY.map((step) => deedOf(step, shown).length)).toEqual(STORY.map(() => 1));
-    expect(shown.said.filter(({ text }) => text.includes('failed: '))).toEqual([]);
+    expect(STORY.map((event) => eventsOf(event, shown).length)).toEqual(STORY.map(() => 1));
+    expect(shown.lines.filter(({ text }) => text.includes('failed: '))).toEqual([]);
   });
 
   test('leaves no Service and no address behind at its end', async () => {
@@ -136,18 +181,55 @@ describe('the demo', () => {
     expect(services?.map(({ metadata }) => metadata.name)).toEqual(['kubernetes']);
   });
 
-  test('goes on where somebody else has changed the cluster, and says what could not be done', async () => {
-    const meddled = STORY.map((step) =>
-      step.what.includes('restored')
-        ? { ...step, do: async () => Promise.reject(new Error('services "web-1" not found')) }
-        : step,
+  test('continues where a user has changed the cluster, and reports what could not be done', async () => {
+    const changed = STORY.map((event) =>
+      event.what.includes('restored')
+        ? { ...event, act: async () => Promise.reject(new Error('services "web-1" not found')) }
+        : event,
     );
-    const { said } = await show(3_000, 135, meddled);
-    const notDone = said.filter(({ text }) => text.includes('not done')).map(({ text }) => text);
+    const { lines } = await show(3_000, 135, changed);
+    const notDone = lines.filter(({ text }) => text.includes('not done')).map(({ text }) => text);
     expect(notDone).toEqual([
       'shop/web-9 is restored from a backup, with the address of shop/web-1: not done, services "web-1" not found',
-      'shop/web-9 is deleted, as it said: not done, services "web-9" not found',
+      'shop/web-9 is deleted, as the finding says: not done, services "web-9" not found',
     ]);
+  });
+});
+
+describe('playing a story', () => {
+  const played = async (story: readonly StoryEvent[], endMs: number): Promise<string[]> => {
+    const { clock, signal } = jumpingClock(endMs, 1);
+    const lines: string[] = [];
+    const print = (sentence: string) => void lines.push(`${clock.nowMs() / 1000} ${sentence}`);
+    // The player itself touches nothing of the world.
+    await playStory(story, { world: {} as DemoWorld, clock, print }, signal);
+    return lines;
+  };
+  const first: StoryEvent = { atSeconds: 1, what: 'first', act: async () => undefined };
+  const second: StoryEvent = { ...first, atSeconds: 5, what: 'second' };
+
+  test.each<[string, StoryEvent[], number, string[]]>([
+    [
+      'prints each event, with its result and what to watch for',
+      [{ ...first, act: async () => '10.0.0.7', outlook: 'look' }, second],
+      6_000,
+      ['1 first: 10.0.0.7', '1 look', '5 second'],
+    ],
+    [
+      'begins again after a pause, half as fast',
+      [first, second],
+      24_000,
+      ['1 first', '5 second', '15 first', '23 second'],
+    ],
+    [
+      'reports an event that fails, and continues',
+      [{ ...first, act: () => Promise.reject(new Error('it is gone')) }, second],
+      6_000,
+      ['1 first: not done, it is gone', '5 second'],
+    ],
+    ['stops at its end', [first, second], 5_000, ['1 first']],
+  ])('%s', async (_, story, endMs, lines) => {
+    expect(await played(story, endMs)).toEqual(lines);
   });
 });
 
@@ -157,13 +239,9 @@ describe('the story of the demo', () => {
     expect(times).toEqual(times.toSorted((one, other) => one - other));
   });
 
-  test('has something from every loop', () => {
-    const loops = new Set(STORY.flatMap(({ reactions = [] }) => reactions.map(({ loop }) => loop)));
-    expect([...loops].toSorted()).toEqual([
-      'cluster-ip-repair',
-      'kubernetes-service',
-      'node-port-repair',
-      'system-namespaces',
-    ]);
+  test('has a reaction of every loop, each to one of its events', () => {
+    expect(new Set(REACTIONS.map(([, loop]) => loop)).size).toBe(4);
+    const events = REACTIONS.map(([what]) => STORY.filter((event) => event.what.startsWith(what)).length);
+    expect(events).toEqual(REACTIONS.map(() => 1));
   });
 });

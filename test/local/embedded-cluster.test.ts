@@ -27,15 +27,15 @@ describe('an embedded cluster', () => {
 
     await saveUnder(registered.rangesGeneration);
     await repairedAt(table, 0, EMBEDDED.name);
-    expect(await allocation.takeAddress('IPv4', '10.0.0.7')).toEqual({ item: '10.0.0.7' });
+    expect(await allocation.allocateAddress('IPv4', '10.0.0.7')).toEqual({ item: '10.0.0.7' });
 
     const closing = await closeAllocation(table, registered);
     if (closing instanceof ExchangeError) throw closing;
-    expect(await allocation.takeAddress('IPv4', '10.0.0.8')).toMatchObject({ refusal: 'full' });
+    expect(await allocation.allocateAddress('IPv4', '10.0.0.8')).toMatchObject({ refusal: 'full' });
     expect(await addresses.allocate(['next'])).toMatchObject({ outcome: 'refused', error: { code: 'NotReady' } });
 
     await saveUnder(closing.opensAtGeneration);
-    expect(await allocation.takeAddress('IPv4', '10.0.0.8')).toEqual({ item: '10.0.0.8' });
+    expect(await allocation.allocateAddress('IPv4', '10.0.0.8')).toEqual({ item: '10.0.0.8' });
     expect(await addresses.allocate([{ value: '10.0.0.9' }])).toEqual({ outcome: 'allocated', items: ['10.0.0.9'] });
   });
 });

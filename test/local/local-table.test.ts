@@ -9,7 +9,7 @@ import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { TABLE_NAME } from '../../local/local-environment.ts';
 import { newRunKey } from '../../local/local-request.ts';
 import { type LocalTable, openLocalTable } from '../../local/local-table.ts';
-import { tellRunning } from '../../local/running.ts';
+import { writeRunning } from '../../local/running.ts';
 import { openTableFolder, startTableServer, type TableServer, tableServerClient } from '../../local/table-server.ts';
 
 const KEY = newRunKey();
@@ -57,7 +57,7 @@ describe('a table on this machine', () => {
     const folder = join(root, 'running');
     const server = await startTableServer({ key: KEY });
     await filled(server);
-    const callOff = await tellRunning(folder, facts(server));
+    const callOff = await writeRunning(folder, facts(server));
     expect(await readIn(folder)).toBe(7);
     const { running, close } = await openLocalTable({ folder });
     expect(running).toMatchObject({ cluster: 'c', pid: process.pid, folder });

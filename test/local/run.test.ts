@@ -116,11 +116,11 @@ describe('running the loops on an embedded cluster', () => {
     expect((await findRunning(root)).map(({ cluster }) => cluster)).toEqual(['embedded', 'embedded']);
   });
 
-  test('as a demo says what is sped up, and that things happen', async () => {
-    const { said } = await begin(/demo: +6 Services of a shop are made/, {}, { demo: true });
+  test('as a demo prints what is faster than usual, and its events', async () => {
+    const { said } = await begin(/demo: +6 Services of a shop are created/, {}, { demo: true });
     const text = said.join('\n');
-    expect(text).toContain('This is a demo: things happen to this cluster');
-    expect(text).toContain('Sped up for it: system-namespaces, cluster-ip-repair, node-port-repair run every 15 s');
+    expect(text).toContain('This is a demo: events happen to this cluster');
+    expect(text).toContain('Faster than usual: system-namespaces, cluster-ip-repair, node-port-repair run every 15 s');
     expect(text).toContain('created endpoints default/kubernetes: 192.0.2.1 192.0.2.2 192.0.2.3');
     expect(await readRunning(data)).toMatchObject({ cluster: 'demo' });
   });

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { newRunKey } from '../../local/local-request.ts';
-import { findRunning, type RunningFacts, readRunning, refuseSecond, tellRunning } from '../../local/running.ts';
+import { findRunning, type RunningFacts, readRunning, refuseSecond, writeRunning } from '../../local/running.ts';
 import { startTableServer, type TableServer } from '../../local/table-server.ts';
 import { startSilentServer } from '../support/silent-server.ts';
 
@@ -51,7 +51,7 @@ const GONE = 4_194_303;
 
 describe('who runs with a folder', () => {
   test('is told there, for this user alone, until it is called off', async () => {
-    const callOff = await tellRunning(folder, { ...facts, page: 'http://127.0.0.1:8080/' });
+    const callOff = await writeRunning(folder, { ...facts, page: 'http://127.0.0.1:8080/' });
     expect(await readdir(folder)).toEqual(['running.json']);
     expect((await stat(join(folder, 'running.json'))).mode & 0o777).toBe(0o600);
     expect(await readRunning(folder)).toEqual({ schema: 1, ...facts, page: 'http://127.0.0.1:8080/', folder });
@@ -76,7 +76,7 @@ describe('who runs with a folder', () => {
     await leave(content());
     expect(await readRunning(folder)).toBeUndefined();
     await expect(refuseSecond(folder)).resolves.toBeUndefined();
-    const callOff = await tellRunning(folder, facts);
+    const callOff = await writeRunning(folder, facts);
     expect(await readRunning(folder)).toMatchObject({ cluster: 'prod-eu-1', pid: process.pid });
     callOff();
   });
@@ -105,15 +105,15 @@ describe('who runs with a folder', () => {
   });
 
   test('who called off late takes nothing of who came after', async () => {
-    const first = await tellRunning(folder, facts);
-    const second = await tellRunning(folder, { ...facts, startedAt: '2026-01-02T04:00:00.000Z' });
+    const first = await writeRunning(folder, facts);
+    const second = await writeRunning(folder, { ...facts, startedAt: '2026-01-02T04:00:00.000Z' });
     first();
     expect(await readRunning(folder)).toMatchObject({ startedAt: '2026-01-02T04:00:00.000Z' });
     second();
   });
 
   test('a second one is refused, and told of the first', async () => {
-    const callOff = await tellRunning(folder, { ...facts, page: 'http://127.0.0.1:8080/' });
+    const callOff = await writeRunning(folder, { ...facts, page: 'http://127.0.0.1:8080/' });
     await expect(refuseSecond(folder)).rejects.toMatchObject({
       name: 'StartError',
       exitCode: 3,
@@ -125,7 +125,7 @@ describe('who runs with a folder', () => {
   test('cannot be told where nothing can be written, which says what to do', async () => {
     await leave('');
     const file = join(folder, 'running.json');
-    await expect(tellRunning(join(file, 'below'), facts)).rejects.toMatchObject({
+    await expect(writeRunning(join(file, 'below'), facts)).rejects.toMatchObject({
       exitCode: 3,
       message: expect.stringMatching(
         /below\/running\.json cannot be written \([A-Z]+\): name a folder that can be written to with --data\.$/,
@@ -138,8 +138,8 @@ describe('who runs with a folder', () => {
 describe('who runs under a root folder', () => {
   test('is everybody who is alive, by the names of their clusters', async () => {
     const callOffs = [
-      await tellRunning(join(folder, 'one'), { ...facts, cluster: 'zoo' }),
-      await tellRunning(join(folder, 'two'), { ...facts, cluster: 'ape' }),
+      await writeRunning(join(folder, 'one'), { ...facts, cluster: 'zoo' }),
+      await writeRunning(join(folder, 'two'), { ...facts, cluster: 'ape' }),
     ];
     await leave({ schema: 1, ...facts, pid: GONE }, join(folder, 'gone'));
     await mkdir(join(folder, 'empty'));

@@ -16,13 +16,14 @@ import type { StandInApiServer } from '../../local/stand-in/stand-in-api-server.
 import { startTableServer, tableServerClient } from '../../local/table-server.ts';
 import { askLocal } from '../support/ask-local.ts';
 import { eventually } from '../support/eventually.ts';
+import { callKbctl } from '../support/kbctl-in-process.ts';
 import { startSilentServer } from '../support/silent-server.ts';
 import { IDENTITY, readyStandIn } from '../support/stand-in.ts';
 import { objectsIn } from '../support/stand-in-objects.ts';
 import { type StartProcess, startProcess } from '../support/start-process.ts';
 
 const REPOSITORY = join(import.meta.dirname, '../..');
-const ENDED = /\nended; the endpoints stay as they are\.\n$/;
+const ENDED = /\nended; the endpoints are unchanged\.\n$/;
 const ENDED_EMBEDDED = /\nended, and the embedded cluster with it\.\n$/;
 
 let folder: string;
@@ -119,7 +120,7 @@ describe('npm start', () => {
     expect(slice).toMatchObject({ endpoints: [{ addresses: ['192.0.2.1'] }] });
     expect(child.output()).toMatch(/cluster-ip-repair +saved ranges\/serviceips: 0 of 254 taken/);
     expect(child.output()).toMatch(/node-port-repair +saved ranges\/servicenodeports: 0 of 2768 taken/);
-    expect(child.output()).toContain('KUBECONFIG is set, and not read');
+    expect(child.output()).toContain('KUBECONFIG is set but ignored');
 
     await expectCleanEnd(child, 'SIGINT', ENDED_EMBEDDED);
     expect(await readdir(data)).toEqual([]);
@@ -163,18 +164,6 @@ describe('npm start', () => {
     await third.untilItSaid(/created endpointslice/);
     await expectCleanEnd(third, 'SIGTERM', ENDED_EMBEDDED);
     expect(await readdir(data)).toEqual([]);
-  });
-
-  test('that is asked for nonsense says so in one line, and how to get help', async () => {
-    const child = start(['--nonsense']);
-    expect(await child.end()).toMatchObject({ code: 2 });
-    expect(child.output()).toMatch(/^error: unknown option '--nonsense'\nTry the same with --help\.\n$/);
-  });
-
-  test('that is asked for help gives it', async () => {
-    const child = start(['--help']);
-    expect(await child.end()).toMatchObject({ code: 0 });
-    expect(child.output()).toMatch(/kbctl run --kubeconfig \S+ -f cluster\.yml/);
   });
 
   test('under a Node that is too old says so in one line', async () => {
@@ -285,22 +274,13 @@ describe('npm start on a cluster that is named', () => {
     await expectCleanEnd(child, 'SIGINT');
   });
 
-  test('does not begin with a kubeconfig that is only for the functions', async () => {
-    const spec = { ...specOf('observe', listening.url), kubeconfig: { ssm: '/kbc/lab' } };
-    const child = start(['-f', await file('cluster.yml', spec), '--data', join(folder, 'stored')]);
-    expect(await child.end()).toMatchObject({ code: 3 });
-    expect(child.output()).toContain(
-      'names parameter /kbc/lab as its kubeconfig, which is for the functions: name a file',
-    );
-  });
-
   test('that is asked twice to end does so at once, although the API server hangs', async () => {
     const silent = await startSilentServer();
     const hanging = await file('hanging.json', kubeconfigTo(`http://${silent.authority}`));
     const child = await startOn(specOf('enforce', listening.url), join(folder, 'hanging'), hanging);
     await eventually(() => expect(silent.connections()).toBeGreaterThan(0));
     const end = child.end('SIGINT');
-    await child.untilItSaid(/ending: what is under way has 5 s; Ctrl-C once more ends it at once/);
+    await child.untilItSaid(/ending: running passes have 5 s to finish; press Ctrl-C again to end at once/);
     let ended = false;
     void end.then(() => {
       ended = true;
@@ -315,39 +295,55 @@ describe('npm start on a cluster that is named', () => {
     await silent.close();
   });
 
-  test('does not begin with a spec that has faults, and tells all of them', async () => {
-    const spec = { ...specOf('observe', listening.url), mode: 'destroy', serviceNodePortRange: 'all' };
-    const child = await startOn(spec, join(folder, 'never'));
-    expect(await child.end()).toMatchObject({ code: 3 });
-    expect(child.output()).toMatch(/cluster\.yml: 2 faults\n.*mode: .*\n.*\n.*serviceNodePortRange: /);
-  });
+  describe('does not begin', () => {
+    const refused = async (args: readonly string[]) => {
+      const { ran, output } = await callKbctl(['run', ...args], { cwd: REPOSITORY, env: {} });
+      return { code: ran.code, output };
+    };
 
-  test.each([
-    [
-      'a spec that is not there',
-      ['-f', 'nowhere.yml', '--kubeconfig', 'k'],
-      /^error: The spec nowhere\.yml cannot be read \(ENOENT\)/,
-    ],
-    [
-      'a kubeconfig that is not there',
-      ['-f', 'cluster.example.yml', '--kubeconfig', '/nowhere'],
-      /^error: kubeconfig \/nowhere: cannot be read \(ENOENT\)\. Name a file that exists/,
-    ],
-  ])('does not begin with %s', async (_, args, says) => {
-    const child = start(args);
-    expect(await child.end()).toMatchObject({ code: 3 });
-    expect(child.output()).toMatch(says);
-    expect(child.output().trim().split('\n')).toHaveLength(1);
-  });
+    test.each<[string, object, RegExp]>([
+      [
+        'a spec that has faults, and reports all of them',
+        { mode: 'destroy', serviceNodePortRange: 'all' },
+        /cluster\.yml: 2 faults\n.*mode: .*\n.*\n.*serviceNodePortRange: /,
+      ],
+      [
+        'a kubeconfig that is only for the functions',
+        { kubeconfig: { ssm: '/kbc/lab' } },
+        /names parameter \/kbc\/lab as its kubeconfig, which is for the functions: name a file/,
+      ],
+    ])('with %s', async (_, fields, message) => {
+      const spec = await file('cluster.yml', { ...specOf('observe', listening.url), ...fields });
+      expect(await refused(['-f', spec, '--data', join(folder, 'never')])).toEqual({
+        code: 3,
+        output: expect.stringMatching(message),
+      });
+    });
 
-  test('does not begin with a table that another process has open', async () => {
-    const data = join(folder, 'open');
-    const holder = await startTableServer({ key: 'test', path: data });
-    const child = await startOn(specOf('observe', listening.url), data);
-    expect(await child.end()).toMatchObject({ code: 5 });
-    expect(child.output()).toBe(
-      `error: The table in ${data} cannot be opened: another process has it open. Name another folder with --data.\n`,
-    );
-    await holder.close();
+    test.each<[string, string[], RegExp]>([
+      [
+        'a spec that is not there',
+        ['-f', 'nowhere.yml', '--kubeconfig', 'k'],
+        /^error: The spec nowhere\.yml cannot be read \(ENOENT\).*\n$/,
+      ],
+      [
+        'a kubeconfig that is not there',
+        ['-f', 'cluster.example.yml', '--kubeconfig', '/nowhere'],
+        /^error: kubeconfig \/nowhere: cannot be read \(ENOENT\)\. Name a file that exists.*\n$/,
+      ],
+    ])('with %s', async (_, args, message) => {
+      expect(await refused(args)).toEqual({ code: 3, output: expect.stringMatching(message) });
+    });
+
+    test('with a table that another process has open', async () => {
+      const data = join(folder, 'open');
+      const holder = await startTableServer({ key: 'test', path: data });
+      const spec = await file('cluster.yml', specOf('observe', listening.url));
+      expect(await refused(['--kubeconfig', kubeconfig, '-f', spec, '--data', data])).toEqual({
+        code: 5,
+        output: `error: The table in ${data} cannot be opened: another process has it open. Name another folder with --data.\n`,
+      });
+      await holder.close();
+    });
   });
 });

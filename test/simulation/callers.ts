@@ -1,7 +1,7 @@
 import { type AllocationHandler, allocation } from '../../lib/allocate/allocation.ts';
 import type { Answer } from '../../lib/allocate/answer.ts';
 import type { AllocateRequest } from '../../lib/allocate/request.ts';
-import type { ServiceAllocation, Taken } from '../../local/stand-in/service-storage.ts';
+import type { Allocated, ServiceAllocation } from '../../local/stand-in/service-storage.ts';
 import { tableAllocation } from '../../local/stand-in/table-allocation.ts';
 import { withAddresses } from '../repair/services.ts';
 import { CIDR, CLUSTER, SPEC, type World } from './world.ts';
@@ -44,7 +44,7 @@ export class Callers {
     if (this.owner !== 'table') return;
     // What an API server does not give back is a leak.
     await this.#storage()
-      .giveBackAddress(address)
+      .releaseAddress(address)
       .catch(() => undefined);
   }
 
@@ -60,9 +60,9 @@ export class Callers {
     return address;
   }
 
-  async #take(wanted: string | undefined): Promise<Taken<string> | undefined> {
+  async #take(wanted: string | undefined): Promise<Allocated<string> | undefined> {
     return this.#storage()
-      .takeAddress('IPv4', wanted)
+      .allocateAddress('IPv4', wanted)
       .catch(() => undefined);
   }
 

@@ -131,10 +131,10 @@ function ownAllocation(): ServiceAllocation {
   let next = 20;
   return {
     families: ['IPv4'],
-    takeAddress: async (_family, address) => ({ item: address ?? `10.0.0.${next++}` }),
-    takePort: async (port) => ({ item: port ?? 30_100 + next++ }),
-    giveBackAddress: async () => undefined,
-    giveBackPort: async () => undefined,
+    allocateAddress: async (_family, address) => ({ item: address ?? `10.0.0.${next++}` }),
+    allocatePort: async (port) => ({ item: port ?? 30_100 + next++ }),
+    releaseAddress: async () => undefined,
+    releasePort: async () => undefined,
   };
 }
 
