@@ -65,7 +65,7 @@ async function refresh(options: AgentOptions, ended: AbortSignal): Promise<Heart
     address,
     leaseMs,
     nowMs: clock.nowMs,
-    ...(ask !== undefined && { ask: () => ask(signal) }),
+    ...(ask !== undefined && { probe: () => ask(signal) }),
   });
 }
 

@@ -10,14 +10,14 @@ export interface DeregisterRequest extends RemovalRequest {
   readonly address: string;
   /** Until when no probe brings it back. Default: an hour from now; at most 24 hours. */
   readonly untilMs?: number;
-  /** It is the server itself that asks, because it ends: its next start ends the withdrawal. */
+  /** The server itself calls, because it shuts down: its next start ends the withdrawal. */
   readonly goingDown?: boolean;
 }
 
 export type DeregisterResult =
   | ({ readonly outcome: 'deregistered'; readonly untilMs: number } & AddressRemoval)
   | { readonly outcome: 'refused'; readonly reason: RefusalReason; readonly message: string }
-  /** Nothing is known of that address here: there is nothing to withdraw. */
+  /** The address is unknown here: there is nothing to withdraw. */
   | { readonly outcome: 'notRegistered'; readonly message: string };
 
 export type RefusalReason = 'notAnAddress' | 'badEnd' | 'shared' | 'lastLiveAddress';
@@ -26,26 +26,26 @@ const DEFAULT_WITHDRAWAL_MS = 3_600_000;
 const LONGEST_WITHDRAWAL_MS = 24 * 3_600_000;
 
 /**
- * The original's pre-shutdown hook for one address: it is withdrawn in the table, which no probe undoes before its end
- * (but for a server that went down and came back), and then taken out of Endpoints and EndpointSlice. Safe to repeat:
- * a later end extends the withdrawal, an earlier one does not shorten it.
+ * The original's pre-shutdown hook for one address: withdraws it in the table, which no probe undoes before its end (except
+ * for a server that went down and came back), and then removes it from Endpoints and EndpointSlice. Safe to repeat: a later
+ * end extends the withdrawal, an earlier one does not shorten it.
  * @throws TableError
  */
 export async function deregister(request: DeregisterRequest): Promise<DeregisterResult> {
   const { spec, table, nowMs } = request;
   const address = canonicalAddress(request.address);
   if (address === undefined) {
-    return refused('notAnAddress', `"${request.address}" is no IP address: name one published address`);
+    return refused('notAnAddress', `"${request.address}" is not an IP address: name one published address`);
   }
   const untilMs = request.untilMs ?? nowMs() + DEFAULT_WITHDRAWAL_MS;
-  const badEnd = endRefusal(untilMs, nowMs());
+  const badEnd = refusalOfEnd(untilMs, nowMs());
   if (badEnd !== undefined) return badEnd;
 
   const leases = (await listLeases(table, spec.name)).map((listed) => listed.lease);
   const lease = leases.find((known) => known.address === address);
   const server = spec.apiServers.find((known) => 'address' in known && known.address === address);
-  const objection = objectionTo(address, server, lease, spec);
-  if (objection !== undefined) return objection;
+  const refusal = refusalOf(address, server, lease, spec);
+  if (refusal !== undefined) return refusal;
 
   const already = lease !== undefined && isWithdrawn(lease, nowMs());
   if (!already && !request.lastOne && othersLive(request, leases, address).length === 0) return lastLive(address);
@@ -56,13 +56,13 @@ export async function deregister(request: DeregisterRequest): Promise<Deregister
   return { outcome: 'deregistered', untilMs: end, ...(await removeAddress(request, address)) };
 }
 
-function endRefusal(untilMs: number, nowMs: number): DeregisterResult | undefined {
-  if (untilMs <= nowMs) return refused('badEnd', `the withdrawal would end at ${iso(untilMs)}, which is past`);
+function refusalOfEnd(untilMs: number, nowMs: number): DeregisterResult | undefined {
+  if (untilMs <= nowMs) return refused('badEnd', `the withdrawal would end at ${iso(untilMs)}, which is in the past`);
   if (untilMs <= nowMs + LONGEST_WITHDRAWAL_MS) return undefined;
   return refused('badEnd', `the withdrawal would end at ${iso(untilMs)}; 24 hours from now is the longest`);
 }
 
-function objectionTo(
+function refusalOf(
   address: string,
   server: ApiServerSpec | undefined,
   lease: Lease | undefined,
@@ -72,19 +72,16 @@ function objectionTo(
     return { outcome: 'notRegistered', message: `cluster ${spec.name} publishes no endpoints: its reconciler is none` };
   }
   if (server === undefined && lease === undefined) {
-    const message = `${address} is no API server of cluster ${spec.name}: neither its spec nor its leases know it`;
+    const message = `${address} is not an API server of cluster ${spec.name}: neither its spec nor its leases have it`;
     return { outcome: 'notRegistered', message };
   }
   const shared = server === undefined ? lease?.host !== undefined : server.kind === 'shared';
   if (!shared) return undefined;
-  const where = lease?.host === undefined ? 'its spec says shared' : `a record of ${lease.host}`;
-  return refused(
-    'shared',
-    `${address} stands for several API servers (${where}): take the server out behind it instead`,
-  );
+  const where = lease?.host === undefined ? 'its spec has kind: shared' : `a record of ${lease.host}`;
+  return refused('shared', `${address} stands for several API servers (${where}): remove the server behind it instead`);
 }
 
-/** Two that deregister at once each saw the other live. Whoever finds nobody left takes its own mark back. */
+/** Two callers that deregister at once each saw the other address live: the one that finds none left undoes its mark. */
 async function isLastAfterAll(request: DeregisterRequest, address: string): Promise<boolean> {
   const { table, spec } = request;
   const listed = await listLeases(table, spec.name);
@@ -99,7 +96,7 @@ async function isLastAfterAll(request: DeregisterRequest, address: string): Prom
 }
 
 function lastLive(address: string): DeregisterResult {
-  const message = `${address} is the last live address: without it the kubernetes Service has no endpoints. Say lastOne to take it out all the same`;
+  const message = `${address} is the last live address: without it the kubernetes Service has no endpoints. Set lastOne to remove it anyway`;
   return refused('lastLiveAddress', message);
 }
 
@@ -120,16 +117,16 @@ export interface UndoRequest {
 }
 
 export type UndoResult =
-  /** `wasUntilMs`: until when it would have stayed out. */
+  /** `wasUntilMs`: until when it would have been withdrawn. */
   | { readonly outcome: 'undone'; readonly address: string; readonly wasUntilMs: number }
-  /** Its time is over, or nobody withdrew it. */
+  /** Its time is over, or it was not withdrawn. */
   | { readonly outcome: 'notWithdrawn'; readonly address: string }
   | { readonly outcome: 'notAnAddress' }
   | { readonly outcome: 'notRegistered' };
 
 /**
- * Takes back that an address was deregistered. Only the table is written: the next tick of the kubernetes-service loop,
- * or the next heartbeat of the server's own host, publishes the address again when the server answers.
+ * Undoes a deregistration. Only the table is written: the next tick of the kubernetes-service loop, or the next heartbeat of
+ * the server's own host, publishes the address again when the server answers.
  * @throws TableError
  */
 export async function undoDeregister({ spec, table, address: text, nowMs }: UndoRequest): Promise<UndoResult> {

@@ -10,14 +10,14 @@ export interface HeartbeatRequest {
   /** Canonical text. */
   readonly address: string;
   readonly leaseMs: number;
-  /** This host's clock, put right. */
+  /** This host's clock, corrected. */
   readonly nowMs: () => number;
-  /** Asks this host's API server whether it is ready. Absent: it is not asked, and counts as that. */
-  readonly ask?: () => Promise<ProbeReply>;
+  /** Probes this host's API server. Absent: it is not probed, and counts as ready. */
+  readonly probe?: () => Promise<ProbeReply>;
 }
 
 export interface Heartbeat {
-  /** `lost`: somebody else wrote the lease at the same time. */
+  /** `lost`: another writer wrote the lease at the same time. */
   readonly state: HeartbeatDecision['state'] | 'lost';
   readonly outcome?: ProbeOutcome;
   readonly withdrawnUntilMs?: number;
@@ -25,13 +25,13 @@ export interface Heartbeat {
 
 /**
  * One refresh of a lease by the API server's own host, in place of a probe. It is conditional on what was read before the
- * server was asked: whoever wrote meanwhile, a deregistration above all, wins.
+ * server was probed: another writer, such as a deregistration, wins.
  * @throws TableError
  */
 export async function heartbeat(request: HeartbeatRequest): Promise<Heartbeat> {
-  const { table, cluster, address, leaseMs, nowMs, ask } = request;
+  const { table, cluster, address, leaseMs, nowMs, probe } = request;
   const listed = await readLease(table, cluster, address);
-  const reply = await ask?.();
+  const reply = await probe?.();
   const outcome = reply && probeOutcome(reply);
   const lease = listed?.lease;
   const { state, write } = decideHeartbeat({ address, lease, outcome, nowMs: nowMs(), leaseMs });

@@ -22,26 +22,26 @@ import { type EndpointsWritten, writeEndpoints } from './write-endpoints.ts';
 
 export interface RemovalRequest {
   readonly spec: ClusterSpec;
-  /** Calls of table and cluster end with the deadline of whoever asks, and so does all of this. */
+  /** Calls of table and cluster end with the caller's deadline. */
   readonly table: KeyValueTable;
   readonly kubernetes: ClusterPort;
   readonly nowMs: () => number;
-  /** Take it out even if nobody is left. */
+  /** Remove it even if no other address is left. */
   readonly lastOne?: boolean;
 }
 
 export interface AddressRemoval {
-  /** Whether Endpoints or a slice carry it still: the kubernetes-service loop takes it out at its next tick. */
+  /** Whether Endpoints or a slice still have it: the kubernetes-service loop removes it at its next tick. */
   readonly stillPublished: boolean;
   readonly changes: readonly string[];
-  /** What kept it from being taken out at once. */
+  /** Why it was not removed at once. */
   readonly error?: EndpointsError | ClusterError;
 }
 
-/** Endpoints that others keep writing are left to the next tick. */
+/** Endpoints that other writers keep changing are left to the next tick. */
 const ATTEMPTS = 4;
 
-/** Writes Endpoints and EndpointSlice without an address that was withdrawn before. Nothing is written if it is not there. */
+/** Removes an address that was withdrawn before from Endpoints and EndpointSlice. Writes nothing if it is not there. */
 export async function removeAddress(request: RemovalRequest, address: string): Promise<AddressRemoval> {
   const changes: string[] = [];
   try {
@@ -61,7 +61,7 @@ export async function removeAddress(request: RemovalRequest, address: string): P
 }
 
 /**
- * Removes what was deregistered while a tick that had decided to add it wrote: `deregister` did not find the address in
+ * Removes an address that was deregistered while a tick wrote which had decided to add it: `deregister` did not find it in
  * the endpoints, and reported that it is not published. Leases are listed only after a write that added an address.
  */
 export async function removeWithdrawn(
@@ -75,19 +75,19 @@ export async function removeWithdrawn(
   if (added.length === 0) return { changes: [] };
   const leases = (await listLeases(request.table, request.spec.name)).map(({ lease }) => lease);
   const withdrawn = leases.filter((lease) => added.includes(lease.address) && isWithdrawn(lease, request.nowMs()));
-  // Endpoints that were empty before become empty again: the last address may go only with a word of its own.
+  // Endpoints that were empty before become empty again; otherwise the last address needs `lastOne`.
   const lastOne = readyAddresses(current).length === 0;
   const changes: string[] = [];
   let error: AddressRemoval['error'];
   for (const { address } of withdrawn) {
-    const taken = await removeAddress({ ...request, lastOne }, address);
-    changes.push(...taken.changes);
-    error ??= taken.error;
+    const removal = await removeAddress({ ...request, lastOne }, address);
+    changes.push(...removal.changes);
+    error ??= removal.error;
   }
   return { changes, ...(error && { error }) };
 }
 
-/** Addresses that stay published when this one goes. */
+/** Returns the addresses that stay published without this one. */
 export function othersLive({ spec, nowMs }: RemovalRequest, leases: readonly Lease[], address: string): string[] {
   const live = publishedAddresses(leases, knownAddresses(spec.apiServers, leases), nowMs());
   return live.filter((other) => other !== address);
@@ -109,7 +109,7 @@ async function writeWithout(
   return writeEndpoints(kubernetes, decision, async () => slice);
 }
 
-/** With others live it is what a tick would plan, so that the others are there whatever else is wrong. */
+/** With other addresses live, this is what a tick would plan, so that they are published in any case. */
 function decisionWithout(
   { spec, lastOne = false }: RemovalRequest,
   address: string,

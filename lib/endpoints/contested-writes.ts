@@ -1,7 +1,7 @@
 import type { KubernetesObject } from '../cluster/kubernetes-objects.ts';
 import { isRecord } from '../cluster/values.ts';
 
-/** How we last put right what somebody else had changed, so that the next passes see whether it was put back. */
+/** Our last correction of what another writer had changed, so that the next passes see whether it was undone. */
 export interface OwnWrite {
   readonly wanted: string;
   readonly atMs: number;
@@ -10,9 +10,9 @@ export interface OwnWrite {
   readonly versions: readonly string[];
 }
 
-/** Somebody else writes the same objects. */
+/** Another writer writes the same objects. */
 export interface Contest {
-  /** When the objects were last seen changed by the other. */
+  /** When the objects were last seen changed by the other writer. */
   readonly lastSeenMs: number;
   readonly nextWriteMs: number;
   readonly delayMs: number;
@@ -32,7 +32,7 @@ export interface ContestObservation {
   readonly differs: boolean;
   /** resourceVersions as they were read; empty text for an object that is not there. */
   readonly versions: readonly string[];
-  /** The objects publish nobody, or somebody whose lease is known to be gone: no owner may leave that. */
+  /** The objects publish no address, or one whose lease is known to have ended: that is never left. */
   readonly urgent: boolean;
   readonly nowMs: number;
   readonly intervalMs: number;
@@ -40,55 +40,55 @@ export interface ContestObservation {
 
 export interface ContestVerdict {
   readonly state: ContestState;
-  /** Nothing else is wanted than before: somebody changed the objects. */
-  readonly heals: boolean;
-  /** The write would only contest, and its time has not come. */
+  /** The same is wanted as before: another writer changed the objects. */
+  readonly corrects: boolean;
+  /** The write would only contest, and its time has not come yet. */
   readonly withhold: boolean;
-  /** Somebody put back what we wrote. */
+  /** Another writer undid what we wrote. */
   readonly twoOwners: boolean;
 }
 
-const PASSES_TO_BE_PUT_BACK = 2;
+const PASSES_TO_BE_UNDONE = 2;
 /** Ticks that come this much later prove nothing. */
-const INTERVALS_TO_BE_PUT_BACK = 6;
+const INTERVALS_TO_BE_UNDONE = 6;
 const LONGEST_DELAY_MS = 600_000;
 const QUIET_MS = 600_000;
 
 /**
- * What somebody else changed is put right at once. When that is undone within two ticks, there are two owners: from
- * then on writes that only contest wait, each twice as long as the one before, until the objects were left alone for
- * ten minutes. A write for an address that came or went is none that contests.
+ * What another writer changed is corrected at once. When that is undone within two ticks, there are two owners: from then on
+ * writes that only contest wait, each twice as long as the one before, until the objects were unchanged for ten minutes. A
+ * write that adds or removes an address does not contest.
  */
 export function judgeContest(before: ContestState, observation: ContestObservation): ContestVerdict {
   const { nowMs, differs, wanted } = observation;
   const lastWrite = counted(before, observation);
-  const heals = differs && before.wanted === wanted;
-  const putBack = heals && lastWrite !== undefined && !sameVersions(lastWrite.versions, observation.versions);
-  const contest = putBack
+  const corrects = differs && before.wanted === wanted;
+  const undone = corrects && lastWrite !== undefined && !sameVersions(lastWrite.versions, observation.versions);
+  const contest = undone
     ? (seenAgain(before.contest, nowMs) ?? begun(lastWrite, observation))
     : stillOn(before.contest, observation);
   const remembered = contest !== undefined || !isOld(lastWrite);
   return {
     state: { wanted, ...(lastWrite && remembered && { lastWrite }), ...(contest && { contest }) },
-    heals,
-    withhold: putBack && contest !== undefined && !observation.urgent && nowMs < contest.nextWriteMs,
-    twoOwners: putBack && contest !== undefined,
+    corrects,
+    withhold: undone && contest !== undefined && !observation.urgent && nowMs < contest.nextWriteMs,
+    twoOwners: undone && contest !== undefined,
   };
 }
 
 /** The state after our write was made. A write that contested doubles the wait for the next. */
 export function afterWrite(
-  { state: { contest }, heals, twoOwners }: ContestVerdict,
+  { state: { contest }, corrects, twoOwners }: ContestVerdict,
   { wanted, versions, nowMs }: Pick<ContestObservation, 'wanted' | 'versions' | 'nowMs'>,
 ): ContestState {
-  if (!heals && contest === undefined) return { wanted };
+  if (!corrects && contest === undefined) return { wanted };
   const lastWrite: OwnWrite = { wanted, versions, atMs: nowMs, passesSince: 0 };
   if (contest === undefined) return { wanted, lastWrite };
   const delayMs = twoOwners ? Math.min(contest.delayMs * 2, LONGEST_DELAY_MS) : contest.delayMs;
   return { wanted, lastWrite, contest: { ...contest, delayMs, nextWriteMs: nowMs + delayMs } };
 }
 
-/** Who else wrote the objects last, by their managed fields. */
+/** Returns the other writer that wrote the objects last, by their managed fields. */
 export function lastManager(objects: readonly (KubernetesObject | undefined)[], own: string): string | undefined {
   const fields = objects.flatMap((object) => object?.metadata.managedFields ?? []);
   const others = fields.filter(({ manager }) => manager !== own);
@@ -106,19 +106,19 @@ export function contestStateFrom(value: unknown): ContestState {
   };
 }
 
-/** A write of something else than what is wanted now says nothing. */
+/** A write of something else than what is wanted now proves nothing. */
 function counted({ lastWrite }: ContestState, { wanted }: ContestObservation): OwnWrite | undefined {
   if (lastWrite === undefined || lastWrite.wanted !== wanted) return undefined;
-  return { ...lastWrite, passesSince: Math.min(lastWrite.passesSince + 1, PASSES_TO_BE_PUT_BACK + 1) };
+  return { ...lastWrite, passesSince: Math.min(lastWrite.passesSince + 1, PASSES_TO_BE_UNDONE + 1) };
 }
 
 function isOld(lastWrite: OwnWrite | undefined): boolean {
-  return lastWrite === undefined || lastWrite.passesSince > PASSES_TO_BE_PUT_BACK;
+  return lastWrite === undefined || lastWrite.passesSince > PASSES_TO_BE_UNDONE;
 }
 
 function begun(lastWrite: OwnWrite | undefined, { nowMs, intervalMs }: ContestObservation): Contest | undefined {
   if (lastWrite === undefined || isOld(lastWrite)) return undefined;
-  if (nowMs - lastWrite.atMs > INTERVALS_TO_BE_PUT_BACK * intervalMs) return undefined;
+  if (nowMs - lastWrite.atMs > INTERVALS_TO_BE_UNDONE * intervalMs) return undefined;
   const delayMs = 2 * intervalMs;
   return { lastSeenMs: nowMs, delayMs, nextWriteMs: lastWrite.atMs + delayMs };
 }

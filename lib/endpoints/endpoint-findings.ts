@@ -7,26 +7,26 @@ import { REFUSAL } from './reconcilers.ts';
 
 const UNREACHED = 'Start an API server, or make its probe URL reachable from here (apiServers[].probe)';
 
-/** What is known of a cluster none of whose addresses may be published. */
-export interface NobodyLive {
+/** A cluster none of whose addresses may be published. */
+export interface NoLiveAddress {
   readonly cluster: string;
   readonly outcomes: ReadonlyMap<string, ProbeOutcome>;
   /** By address: until when, as text. */
   readonly withdrawn: ReadonlyMap<string, string>;
 }
 
-/** The original's refusal, and what keeps each address out: until when it is withdrawn, or what it answered. */
-export function noLiveLease({ cluster, outcomes, withdrawn }: NobodyLive): Finding {
-  const unheard = [...outcomes].filter(([address]) => !withdrawn.has(address));
+/** Returns the original's refusal with the reason for each address: until when it is withdrawn, or what it answered. */
+export function noLiveLease({ cluster, outcomes, withdrawn }: NoLiveAddress): Finding {
+  const others = [...outcomes].filter(([address]) => !withdrawn.has(address));
   const [first] = withdrawn.keys();
   const reasons = [
     ...[...withdrawn].map(([address, until]) => `${address} is withdrawn until ${until}`),
-    ...unheard.map(([address, { detail }]) => `${address} ${detail}`),
+    ...others.map(([address, { detail }]) => `${address} ${detail}`),
   ];
   const remedies = [
-    'The endpoints stay as they are',
+    'The endpoints stay unchanged',
     ...(first === undefined ? [] : [`"kbctl deregister ${cluster} ${first} --undo" ends a withdrawal`]),
-    ...(unheard.length > 0 ? [UNREACHED] : []),
+    ...(others.length > 0 ? [UNREACHED] : []),
   ];
   const why =
     reasons.length > 0
@@ -45,7 +45,7 @@ export function probeFindings(outcomes: ReadonlyMap<string, ProbeOutcome>): Find
   });
 }
 
-/** Endpoints and slice as they were found; `ownManager` is the field manager that our own writes carry. */
+/** `found` are Endpoints and slice as they were read; `ownManager` is the field manager of our own writes. */
 export function twoOwners(
   found: readonly (KubernetesObject | undefined)[],
   ownManager: string,
@@ -53,36 +53,36 @@ export function twoOwners(
 ): Finding {
   const manager = lastManager(found, ownManager) ?? 'an unknown field manager';
   const seconds = Math.round((state.contest?.delayMs ?? 0) / 1000);
-  const then = withhold ? `writes that only contest wait ${seconds} s` : 'it is written once more';
-  const remedy = 'Let one of them go: API servers with --endpoint-reconciler-type=none leave endpoints alone';
+  const then = withhold ? `writes that only contest wait ${seconds} s` : 'it is written again';
+  const remedy = 'Keep one of them: API servers with --endpoint-reconciler-type=none do not write endpoints';
   const message = `the endpoints of default/kubernetes have two owners: ${manager} changed what was written here; ${then}. ${remedy}`;
   return { type: 'twoOwners', message, item: manager };
 }
 
-/** A slice of the Service that another owner made, or labelled as its own. */
+/** Returns a finding for a slice of the Service that another owner created, or labelled as its own. */
 export function foreignSlice({ metadata }: EndpointSliceObject): Finding[] {
   const manager = metadata.labels?.[MANAGED_BY_LABEL];
   if (metadata.name === KUBERNETES_SERVICE.name && manager === undefined) return [];
   const by = manager === undefined ? 'is not ours' : `is managed by ${manager}`;
-  const message = `EndpointSlice default/${metadata.name} of the kubernetes Service ${by}; it is never deleted here`;
+  const message = `EndpointSlice default/${metadata.name} of the kubernetes Service ${by}; it is never deleted`;
   return [{ type: 'foreignSlice', message, item: metadata.name }];
 }
 
 export type EndpointsErrorCode =
-  /** Publishing nobody is refused. */
+  /** Publishing no address is refused. */
   | 'NoLiveLease'
   /** The spec was changed after the pass began. */
   | 'OlderSpec'
   | 'LeaseNotFound'
-  /** Somebody else wrote or deleted the object after it was read. */
+  /** Another writer wrote or deleted the object after it was read. */
   | 'Conflict'
   | 'AlreadyExists'
   /** The API server refused an object as invalid. */
   | 'Invalid'
-  /** The namespace `default` is not there, or is being deleted. */
+  /** The namespace `default` is missing, or is being deleted. */
   | 'NamespaceUnavailable';
 
-/** What kept the Service or its endpoints from being as they should be; the next pass tries again. */
+/** Why the Service or its endpoints are not as they should be; the next pass tries again. */
 export class EndpointsError extends Error {
   override readonly name = 'EndpointsError';
   readonly code: EndpointsErrorCode;

@@ -2,26 +2,26 @@ import { isWithdrawn, type Lease } from '../cluster/lease.ts';
 import type { ProbeOutcome } from './probe-outcome.ts';
 import { MISSES_TO_GO } from './published-addresses.ts';
 
-/** What an API server's own host knows when it is to refresh its lease. */
+/** What an API server's own host observes when it refreshes its lease. */
 export interface HeartbeatObservation {
   readonly address: string;
   readonly lease: Lease | undefined;
-  /** What its API server said; undefined when it was not asked, and counts as ready. */
+  /** The probe of its API server; undefined when it was not probed, and counts as ready. */
   readonly outcome: ProbeOutcome | undefined;
   readonly nowMs: number;
   readonly leaseMs: number;
 }
 
 export interface HeartbeatDecision {
-  /** `held`: refreshed. `withdrawn`: somebody took it out, and its time is not over. `down`: it was not ready. */
+  /** `held`: refreshed. `withdrawn`: it is deregistered, and the time is not over. `down`: it was not ready. */
   readonly state: 'held' | 'withdrawn' | 'down';
   /** Absent: nothing is to be written. */
   readonly write?: Lease;
 }
 
 /**
- * A host refreshes its lease as the kubernetes-service loop does for those that it probes: a 200 brings back what was
- * taken out, if the server was seen down since; one that says that it shuts down is out at once.
+ * Decides as the kubernetes-service loop does for the servers that it probes: a 200 ends a withdrawal if the server was
+ * seen down since; a server that reports its shutdown loses its lease at once.
  */
 export function decideHeartbeat(observation: HeartbeatObservation): HeartbeatDecision {
   const { lease, outcome, nowMs } = observation;
@@ -56,7 +56,7 @@ function withoutPlace(lease: Lease, outcome: ProbeOutcome | undefined, nowMs: nu
     const expiresAtMs = Math.min(lease.expiresAtMs, nowMs);
     return { write: { ...lease, expiresAtMs, misses: MISSES_TO_GO, missedAtMs: nowMs, seenDown: true } };
   }
-  // Silence: the process that said it was shutting down is gone.
+  // Silence: the process that reported its shutdown has ended.
   return lease.seenDown && outcome?.verdict === 'miss' && !outcome.answered
     ? { write: { ...lease, seenDown: false } }
     : {};

@@ -24,8 +24,8 @@ export function desiredService(spec: ClusterSpec): ServiceObject {
 }
 
 /**
- * What `spec.service.reconcile` puts right: type and ports, compared position by position. `undefined` when both are
- * as they should be; else the object as it came, with those two replaced.
+ * Returns the Service with its type and ports corrected (`spec.service.reconcile`), compared position by position;
+ * `undefined` when both are as they should be.
  */
 export function correctedService(current: ServiceObject, desired: ServiceObject): ServiceObject | undefined {
   const ports = desired.spec.ports ?? [];
@@ -43,7 +43,7 @@ export function correctedService(current: ServiceObject, desired: ServiceObject)
   };
 }
 
-/** Ports that Endpoints and EndpointSlice publish: the API servers' own, then the extra ones. */
+/** Returns the ports that Endpoints and EndpointSlice publish: the API servers' own, then the extra ones. */
 export function endpointPorts(spec: ClusterSpec): readonly EndpointPort[] {
   return [{ name: 'https', port: spec.service.securePort, protocol: 'TCP' }, ...spec.endpoints.extraPorts];
 }
@@ -55,7 +55,7 @@ function servicePorts({ service }: ClusterSpec): ServicePort[] {
 
 function serviceAddress({ serviceClusterIPRanges: [primary] }: ClusterSpec): string {
   const network = parseCidr(primary);
-  if (network === undefined) throw new TypeError(`"${primary}" is no CIDR: the cluster spec was not validated`);
+  if (network === undefined) throw new TypeError(`"${primary}" is not a CIDR: the cluster spec was not validated`);
   return formatAddress({ family: network.family, value: firstUsable(network) });
 }
 

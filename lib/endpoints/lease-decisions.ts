@@ -11,21 +11,21 @@ export type LeaseChange =
 export interface LeaseObservation {
   readonly leases: readonly Lease[];
   readonly expected: readonly ExpectedAddress[];
-  /** By address. Whoever has no outcome was not probed. */
+  /** By address. An address without an outcome was not probed. */
   readonly outcomes: ReadonlyMap<string, ProbeOutcome>;
-  /** Host names of the spec: what they no longer stand for lapses, it is not dropped. */
+  /** Host names of the spec: the lease of a former record expires, it is not dropped. */
   readonly hosts: readonly string[];
   readonly nowMs: number;
   readonly leaseMs: number;
   readonly intervalMs: number;
 }
 
-/** An item that says nothing any more is deleted an hour after its lease or its withdrawal ended. */
+/** An item is deleted an hour after its lease and its withdrawal ended. */
 const FORGET_AFTER_MS = 3_600_000;
-/** A miss that is older says nothing of what was in between. */
+/** An older miss proves nothing of the time in between. */
 const INTERVALS_TO_MISS_AGAIN = 3;
 
-/** Every change that a tick makes to the leases: at most one an address, nothing that changes nothing. */
+/** Returns every change that a tick makes to the leases: at most one for each address, and none that changes nothing. */
 export function decideLeases(observation: LeaseObservation): LeaseChange[] {
   const { leases, expected } = observation;
   const byAddress = new Map(leases.map((lease) => [lease.address, lease]));
@@ -63,7 +63,7 @@ function probedChange(
   return verdict === 'shuttingDown' ? dropped(lease, outcome, observation.nowMs) : missed(lease, outcome, observation);
 }
 
-/** One of several behind a shared address shuts down: whoever is in front of it lives. */
+/** One of several servers behind a shared address shuts down: what is in front of them lives. */
 function verdictFor(kind: ApiServerKind, { verdict }: ProbeOutcome): ProbeOutcome['verdict'] {
   return kind === 'shared' && verdict === 'shuttingDown' ? 'alive' : verdict;
 }
@@ -89,7 +89,7 @@ function refreshed(
   return { verb: 'put', lease: fresh };
 }
 
-/** 401, 403 or 429. A server that is withdrawn, or said that it was shutting down, comes back with a 200 only. */
+/** 401, 403 or 429. A server that is withdrawn, or reported its shutdown, comes back only with a 200. */
 function refreshedUnlessDown(
   known: ExpectedAddress,
   lease: Lease | undefined,
@@ -114,10 +114,10 @@ function dropped(lease: Lease, outcome: ProbeOutcome, nowMs: number): LeaseChang
   return { verb: 'put', lease: { ...lease, ...gone } };
 }
 
-/** Writes a miss that counts, and the last answer of an address that is remembered although its lease ran out. */
+/** Writes a miss that counts, and the last answer of an address that is published although its lease expired. */
 function missed(lease: Lease, outcome: ProbeOutcome, observation: LeaseObservation): LeaseChange | undefined {
   const { nowMs } = observation;
-  // Silence: the process that said it was shutting down is gone, what answers from now on is another.
+  // Silence: the process that reported its shutdown has ended, and what answers from now on is another.
   const seenDown = lease.seenDown && (outcome.answered || !provesSilence(lease, observation));
   const counted = provesMiss(lease, outcome, observation) ? missesWith(lease, observation) : undefined;
   const remembered = !isHeld(lease, nowMs) && !hasMissedTwice(lease);
@@ -127,7 +127,7 @@ function missed(lease: Lease, outcome: ProbeOutcome, observation: LeaseObservati
   return { verb: 'put', lease: { ...lease, ...misses, seenDown, lastProbe: shortDetail(outcome) } };
 }
 
-/** The misses in a row with this one; undefined when it says nothing new, or comes too soon after the last one. */
+/** The misses in a row with this one; undefined when it proves nothing new, or comes too soon after the last one. */
 function missesWith(lease: Lease, { nowMs, intervalMs }: LeaseObservation): number | undefined {
   if (hasMissedTwice(lease) && lease.expiresAtMs <= nowMs) return undefined;
   const sinceMs = nowMs - (lease.missedAtMs ?? Number.NEGATIVE_INFINITY);
@@ -136,15 +136,15 @@ function missesWith(lease: Lease, { nowMs, intervalMs }: LeaseObservation): numb
 }
 
 /**
- * Silence may be our own network's, unless another address answered in this tick. Of an agent that stopped refreshing
- * its lease, another agent that did not is proof enough: the lease ran out without any probe.
+ * Silence may be our own network's, unless another address answered in this tick. For an agent that stopped refreshing its
+ * lease, another agent that did not is proof enough: the lease expired without any probe.
  */
 function provesMiss(lease: Lease, { answered }: ProbeOutcome, { outcomes, leases, nowMs }: LeaseObservation): boolean {
   if (answered || isAnyAnswered(outcomes)) return true;
   return lease.source === 'agent' && leases.some((other) => other.source === 'agent' && isHeld(other, nowMs));
 }
 
-/** Where there is no other address to ask, silence is all that a server that went down will ever give. */
+/** Where there is no other address to probe, silence is all that a server that went down will ever give. */
 function provesSilence(lease: Lease, { outcomes }: LeaseObservation): boolean {
   return isAnyAnswered(outcomes) || [...outcomes.keys()].every((address) => address === lease.address);
 }
@@ -163,8 +163,8 @@ function seenDownWhileWithdrawn(
 }
 
 /**
- * An address that is published although it has no lease, as in the first pass over an adopted cluster or after the table
- * lost an item: it is remembered as one whose lease ran out now, and two misses remove it.
+ * The lease of an address that is published without one, as in the first pass over an adopted cluster or after the table
+ * lost an item: it expires now, and two misses remove the address.
  */
 export function rememberedLease(
   { address, kind, host }: ExpectedAddress,
@@ -186,7 +186,7 @@ export function rememberedLease(
   };
 }
 
-/** A lease of ours whose address is no longer in the spec goes at once if another is live; alone it stays till it runs out. */
+/** A lease of ours whose address is no longer in the spec is deleted at once if another is live, or else when it expires. */
 function departs(lease: Lease, othersLive: boolean, { hosts, nowMs }: LeaseObservation): boolean {
   if (isWithdrawn(lease, nowMs)) return false;
   if (lease.expiresAtMs <= nowMs) return true;

@@ -9,12 +9,12 @@ export const ENDPOINTS_REF = { kind: 'Endpoints', ...KUBERNETES_SERVICE } as con
 export const SERVICE_CIDR_REF = { kind: 'ServiceCIDR', name: KUBERNETES_SERVICE.name } as const;
 export const SLICE_REF = { kind: 'EndpointSlice', ...KUBERNETES_SERVICE } as const;
 
-/** Keeps the mirroring controller from making an EndpointSlice of its own from our Endpoints. */
+/** Keeps the mirroring controller from creating an EndpointSlice of its own from our Endpoints. */
 export const SKIP_MIRROR_LABEL = 'endpointslice.kubernetes.io/skip-mirror';
 export const SERVICE_NAME_LABEL = 'kubernetes.io/service-name';
 export const MANAGED_BY_LABEL = 'endpointslice.kubernetes.io/managed-by';
 
-/** The fields that decisions look at. Whatever else an object carries goes back as it came. */
+/** The fields that decisions depend on. Other fields of an object are written back unchanged. */
 export interface EndpointAddress {
   readonly ip: string;
   readonly hostname?: string;
@@ -76,7 +76,7 @@ export interface ServiceCidrObject extends KubernetesObject {
   readonly spec: { readonly cidrs: readonly string[] };
 }
 
-/** Addresses that the Endpoints call ready, of every subset. */
+/** Returns the addresses that are ready, of every subset. */
 export function readyAddresses(endpoints: EndpointsObject | undefined): string[] {
   return (endpoints?.subsets ?? []).flatMap((subset) => (subset.addresses ?? []).map(({ ip }) => ip));
 }
@@ -107,7 +107,7 @@ export function samePort(one: EndpointPort, other: EndpointPort): boolean {
   );
 }
 
-/** Equal as the API means it: the order of fields says nothing, and an absent field, null and an empty list are one. */
+/** Whether two values are the same to the API: the order of fields means nothing, and an absent field, null and an empty list are one. */
 export function sameJson(one: unknown, other: unknown): boolean {
   if (one === other || (isNothing(one) && isNothing(other))) return true;
   if (Array.isArray(one) && Array.isArray(other)) {

@@ -21,19 +21,19 @@ export interface EndpointsObservation {
   readonly gone: readonly string[];
 }
 
-/** What a tick does to the Endpoints, for all addresses at once; `reconcilePorts` as the spec says. */
+/** Decides what a tick does to the Endpoints, for all addresses at once. */
 export function planEndpoints(observation: EndpointsObservation): EndpointsDecision {
   const { spec, current, live } = observation;
   if (live.length === 0) return { outcome: 'refused' };
   const ports = inFoundOrder(endpointPorts(spec), current);
   const { reconcilePorts } = spec.endpoints;
-  const healed = withReadyOnly(current, live);
-  if (spec.endpoints.reconciler === 'master-count') return planMasters(observation, healed, ports);
-  const decision = leaseEndpoints({ current: healed, live, ports, reconcilePorts, stopped: false });
-  return decision.outcome === 'keep' && healed !== current ? { ...decision, outcome: 'update' } : decision;
+  const base = withReadyOnly(current, live);
+  if (spec.endpoints.reconciler === 'master-count') return planMasters(observation, base, ports);
+  const decision = leaseEndpoints({ current: base, live, ports, reconcilePorts, stopped: false });
+  return decision.outcome === 'keep' && base !== current ? { ...decision, outcome: 'update' } : decision;
 }
 
-/** Whether the plan comes to a write, of Endpoints or of the slice. */
+/** Whether the plan includes a write, of Endpoints or of the slice. */
 export function plansWrite(decision: EndpointsDecision, slice: EndpointSliceObject | undefined): boolean {
   switch (decision.outcome) {
     case 'nothing':
@@ -47,27 +47,27 @@ export function plansWrite(decision: EndpointsDecision, slice: EndpointSliceObje
   }
 }
 
-/** Nobody is published, or somebody whose lease is gone: that is never left as it is. */
+/** Whether no address is published, or one whose lease has ended: a write that corrects this is never withheld. */
 export function isUrgent({ current, slice, gone }: EndpointsObservation): boolean {
   const published = [readyAddresses(current), sliceAddresses(slice)];
   return published.some((addresses) => addresses.length === 0 || addresses.some((address) => gone.includes(address)));
 }
 
 /**
- * Turns of the master-count reconciler, each server's in order, until one round changes nothing. More servers than are
- * counted displace each other in every round: what comes out in the end is what counts.
+ * Applies the master-count reconciler of each server in order, until a whole sequence changes nothing. More servers than are
+ * counted displace each other in every sequence: the result of the last one counts.
  */
 function planMasters(
   { spec, current, live, gone }: EndpointsObservation,
-  healed: EndpointsObject | undefined,
+  base: EndpointsObject | undefined,
   ports: readonly EndpointPort[],
 ): EndpointsDecision {
   const { masterCount, reconcilePorts } = spec.endpoints;
-  let endpoints = healed;
+  let endpoints = base;
   for (const address of readyAddresses(current).filter((ip) => gone.includes(ip))) {
     endpoints = changedBy(removeMaster(endpoints, address)) ?? endpoints;
   }
-  for (let round = 0; round <= live.length; round++) {
+  for (let sequence = 0; sequence <= live.length; sequence++) {
     const before = endpoints;
     for (const address of live) {
       endpoints =
@@ -84,14 +84,14 @@ function changedBy(decision: EndpointsDecision): EndpointsObject | undefined {
   return 'endpoints' in decision ? decision.endpoints : undefined;
 }
 
-/** Some API servers sort the ports that they are given: the order that is there is as good as ours. */
+/** Some API servers sort ports: the order that is there is as good as ours. */
 function inFoundOrder(wanted: readonly EndpointPort[], current: EndpointsObject | undefined): readonly EndpointPort[] {
   const found = (current && onlySubset(current)?.ports) ?? [];
   const same = found.length === wanted.length && wanted.every((port) => found.some((other) => samePort(port, other)));
   return same ? found : wanted;
 }
 
-/** A live address that somebody called not ready would stay so for ever: repacking lets not ready win. */
+/** A live address that another writer marked as not ready would stay so for ever: repacking lets not ready win. */
 function withReadyOnly(current: EndpointsObject | undefined, live: readonly string[]): EndpointsObject | undefined {
   const calledNotReady = (current?.subsets ?? []).some(({ notReadyAddresses = [] }) =>
     notReadyAddresses.some(({ ip }) => live.includes(ip)),

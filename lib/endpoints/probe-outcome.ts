@@ -1,4 +1,4 @@
-/** What came back from one look at an API server's `/readyz`. */
+/** The answer to one probe of an API server's `/readyz`. */
 export type ProbeAnswer =
   | { readonly kind: 'status'; readonly status: number; readonly body: string }
   | { readonly kind: 'tlsFailure'; readonly message: string }
@@ -6,19 +6,19 @@ export type ProbeAnswer =
   | { readonly kind: 'unknown'; readonly message: string };
 
 /**
- * What an answer says of the server. `ready` and `alive` refresh a lease, but only `ready` brings back what was taken
- * out; `unknown` changes nothing; `odd` is a miss that a person should check.
+ * What an answer means for the lease. `ready` and `alive` refresh it, but only `ready` ends a withdrawal; `unknown` changes
+ * nothing; `odd` is a miss that a person should check.
  */
 export interface ProbeOutcome {
   readonly verdict: 'ready' | 'alive' | 'shuttingDown' | 'miss' | 'unknown';
   readonly odd: boolean;
-  /** A server spoke, so that the way to it is open. */
+  /** A server answered, so that the network path is open. */
   readonly answered: boolean;
   /** For people: `answered 503`, `no answer: connect ECONNREFUSED`. */
   readonly detail: string;
 }
 
-/** Credentials are not asked of a probe: who refuses one, or asks it to come later, is alive. */
+/** A probe carries no credential: a server that refuses it, or asks it to come later, is alive. */
 const ALIVE = new Set([401, 403, 429]);
 
 const LONGEST_DETAIL = 200;

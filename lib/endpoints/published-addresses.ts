@@ -12,7 +12,7 @@ export interface ExpectedAddress {
 /** An address is removed when so many probes in a row missed, the last of them after its lease ran out. */
 export const MISSES_TO_GO = 2;
 
-/** What the spec names, and what the leases know of its host names. */
+/** Returns the addresses of the spec, and those that leases have for its host names. */
 export function knownAddresses(apiServers: readonly ApiServerSpec[], leases: readonly Lease[]): ExpectedAddress[] {
   const hosts = new Set(apiServers.flatMap((server) => ('host' in server ? server.host : [])));
   const named = apiServers.flatMap((server): ExpectedAddress[] => ('address' in server ? [server] : []));
@@ -25,8 +25,8 @@ export function knownAddresses(apiServers: readonly ApiServerSpec[], leases: rea
 }
 
 /**
- * Addresses to publish, in byte order. An address that is probed stays after its lease ran out until it missed twice,
- * so that no outage of ours removes a healthy server; an address that is not in the spec is removed by expiry alone.
+ * Returns the addresses to publish, in byte order. An address that is probed stays after its lease expired until two probes
+ * missed, so that no outage of ours removes a healthy server; an address that is not in the spec is removed by expiry alone.
  */
 export function publishedAddresses(
   leases: readonly Lease[],
@@ -41,8 +41,8 @@ export function publishedAddresses(
 }
 
 /**
- * Addresses that are known not to be published. The master-count reconciler knows no leases: there only who withdrew
- * or said that it was shutting down is gone, and who crashed stays until somebody takes its place.
+ * Returns addresses that are known not to be published. The master-count reconciler has no leases: there only an address
+ * that was withdrawn or reported its shutdown is gone, and one that crashed stays until another takes its place.
  */
 export function goneAddresses(
   leases: readonly Lease[],
@@ -50,8 +50,8 @@ export function goneAddresses(
   reconciler: EndpointReconcilerType,
   nowMs: number,
 ): string[] {
-  const saidSo = (lease: Lease) => reconciler !== 'master-count' || lease.seenDown || isWithdrawn(lease, nowMs);
-  return leases.filter((lease) => !live.includes(lease.address) && saidSo(lease)).map(({ address }) => address);
+  const isKnown = (lease: Lease) => reconciler !== 'master-count' || lease.seenDown || isWithdrawn(lease, nowMs);
+  return leases.filter((lease) => !live.includes(lease.address) && isKnown(lease)).map(({ address }) => address);
 }
 
 /** Misses that were counted while the lease was valid, and without a date since, prove nothing of the time after it. */
@@ -60,7 +60,7 @@ export function hasMissedTwice({ misses, missedAtMs, expiresAtMs }: Lease): bool
 }
 
 function isPublished(lease: Lease, probed: boolean, nowMs: number): boolean {
-  // Its first answer after a withdrawal takes the mark away: until then a lease that is left of before says nothing.
+  // The first answer after a withdrawal removes the mark: until then, the lease of before proves nothing.
   if (lease.withdrawnUntilMs !== undefined) return lease.source === 'agent' && isHeld(lease, nowMs);
   return isHeld(lease, nowMs) || (probed && lease.generation > 0 && !hasMissedTwice(lease));
 }

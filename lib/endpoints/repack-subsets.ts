@@ -1,6 +1,6 @@
 import type { EndpointAddress, EndpointPort, EndpointSubset } from './objects.ts';
 
-/** One port, and who offers it: readiness by address key. No port at all is an offer too. */
+/** One port, and the addresses that offer it: readiness by address key. No port at all is an offer too. */
 interface Offer {
   readonly port: EndpointPort | undefined;
   readonly readiness: Map<string, boolean>;

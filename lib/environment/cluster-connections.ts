@@ -6,7 +6,7 @@ import { ClusterError } from '../kubernetes/cluster-port.ts';
 import { type CredentialEnd, credentialEnds, endsSoon } from '../kubernetes/credential-end.ts';
 import { httpsProber } from '../kubernetes/https-prober.ts';
 import type { ApiServerAccess } from '../kubernetes/kubeconfig.ts';
-import { tellOnce } from '../kubernetes/replies.ts';
+import { warnOnce } from '../kubernetes/replies.ts';
 import { BytesInFlight } from '../kubernetes/reply-bounds.ts';
 import type { Transport } from '../kubernetes/transport.ts';
 import { ApiServerConnections } from '../kubernetes/transport.ts';
@@ -98,10 +98,10 @@ export class ClusterConnections {
   async #open({ key, spec, signal, warn }: Opening): Promise<Known> {
     const { nowMs, loadKubeconfig, random = Math.random } = this.#options;
     const access = await this.#pacer.paced(spec, signal, () => loadKubeconfig(spec, signal));
-    const warnOnce = this.#known.get(key)?.warnOnce ?? tellOnce(warn);
+    const warning = this.#known.get(key)?.warnOnce ?? warnOnce(warn);
     const ends = await credentialEnds(access);
-    const opened: Known = { access, readAtMs: nowMs(), keepMs: KEEP_MS * (1 + random()), warnOnce, ends };
-    for (const end of ends) if (endsSoon(end, nowMs())) warnOnce(endText(end));
+    const opened: Known = { access, readAtMs: nowMs(), keepMs: KEEP_MS * (1 + random()), warnOnce: warning, ends };
+    for (const end of ends) if (endsSoon(end, nowMs())) warning(endText(end));
     if (access.skipTlsVerify) opened.warnOnce('the kubeconfig says not to verify the certificate of the API server');
     this.#known.delete(key);
     this.#known.set(key, opened);

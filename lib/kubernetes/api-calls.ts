@@ -35,7 +35,7 @@ export type ApiCall = (request: ApiRequest, purpose: string) => Promise<Answer>;
 
 const FIRST_WAIT_MS = 200;
 const LONGEST_WAIT_MS = 5_000;
-/** A server that wants more patience than this gets it from the next pass. */
+/** A server that asks for a longer wait gets it from the next pass. */
 const LONGEST_RETRY_AFTER_MS = 10_000;
 const TRY_MS = 10_000;
 /** Half of what a repair pass may take. */
@@ -72,7 +72,7 @@ export function apiCalls(options: CallOptions): ApiCall {
         throw outcome.error;
       }
       const backoff = Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** (attempt - 1)) * (0.5 + random() / 2);
-      // Out of time while waiting: what the server did says more than that.
+      // Out of time while waiting: the server's own failure says more.
       await sleep(Math.max(outcome.retryAfterMs, backoff), deadline).catch(() => {
         throw outcome.error;
       });
@@ -121,14 +121,14 @@ async function* arriving(body: OpenReply['body'], failureOf: (error: unknown) =>
 
 function outOfTime({ server, purpose }: CallSite, cause: unknown): Failure {
   const message =
-    `The time of the pass ran out before ${server} had answered "${purpose}". The next pass goes on; ` +
-    'if this repeats, the API server is slow, or out of reach and silent: look at it, or at the network between.';
+    `The time of the pass ran out before ${server} answered "${purpose}". The next pass tries again; ` +
+    'if this repeats, the API server is slow, or cannot be reached: check it, and the network path to it.';
   const error = new ClusterError('DeadlineExceeded', message, { cause });
   return { error, mayHaveHappened: true, again: false, retryAfterMs: 0 };
 }
 
 function noAnswer({ server, purpose }: CallSite, limitMs: number, cause: unknown): Failure {
-  const message = `${server} did not answer "${purpose}" within ${limitMs} ms. Look at the API server, or at the network between.`;
+  const message = `${server} did not answer "${purpose}" within ${limitMs} ms. Check the API server, and the network path to it.`;
   const error = new ClusterError('Unavailable', message, { cause });
   return { error, mayHaveHappened: true, again: true, retryAfterMs: 0 };
 }
@@ -153,7 +153,7 @@ function networkFailure(site: CallSite, cause: unknown): Failure {
         )
       : new ClusterError(
           'Unavailable',
-          `${server} could not be reached for "${purpose}", or broke off: ${what}. ` +
+          `${server} could not be reached for "${purpose}", or the connection broke: ${what}. ` +
             'Check that it runs, and the server URL in the kubeconfig; the next pass tries again.',
           { cause },
         );
@@ -170,8 +170,8 @@ function serverFailure({ server, purpose }: CallSite, reply: ApiReply): Failure 
   const throttled = reply.status === 429;
   const said = `${server} answered ${reply.status} to "${purpose}"${status.message && `: ${boundedText(status.message)}`}`;
   const remedy = throttled
-    ? 'It has too much to do: give this user a priority level of its own, or longer intervals in the cluster spec.'
-    : 'The next pass tries again; if this repeats, look at the API server and its etcd.';
+    ? 'It is overloaded: give this user a priority level of its own, or set longer intervals in the cluster spec.'
+    : 'The next pass tries again; if this repeats, check the API server and its etcd.';
   return {
     error: new ClusterError(throttled ? 'Throttled' : 'Unavailable', `${said}. ${remedy}`),
     mayHaveHappened: !throttled,

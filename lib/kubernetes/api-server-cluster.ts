@@ -33,7 +33,7 @@ import type { ApiRequest } from './transport.ts';
 export interface ClusterPortOptions extends CallOptions {
   /** `kube-bootstrap-controller/0.1.0 (kubernetes-service)`. */
   readonly userAgent: string;
-  /** Told what the API server warns of. Wrap it in `tellOnce`. */
+  /** Receives what the API server warns of. Wrap it in `warnOnce`. */
   readonly warn?: (text: string) => void;
 }
 
@@ -95,7 +95,7 @@ class ApiServerCluster implements ClusterPort {
 
   async update<T extends KubernetesObject>(object: T): Promise<UpdateResult<T>> {
     const ref = refOf(object);
-    // Without the uid, an update of a Service or of Endpoints that are gone would make them anew.
+    // Without the uid, an update of a Service or of Endpoints that were deleted would create them again.
     if (!object.metadata.uid || !object.metadata.resourceVersion) {
       throw new TypeError(`${describeRef(ref)} was not read: an update needs its uid and resourceVersion`);
     }

@@ -145,7 +145,7 @@ export function refOf(object: KubernetesObject): ObjectRef {
   return namespace === undefined ? { kind, name } : { kind, namespace, name };
 }
 
-/** What came back from one look at `/readyz`. Never throws: silence is an answer. */
+/** The answer to one probe of `/readyz`. Silence is an answer, too. */
 export type ProbeReply =
   | { readonly kind: 'status'; readonly status: number /** At most 4 KB. */; readonly body: string }
   | { readonly kind: 'tlsFailure'; readonly message: string }
@@ -167,7 +167,7 @@ export interface ProbeTarget {
 export type Prober = (target: ProbeTarget, signal?: AbortSignal) => Promise<ProbeReply>;
 
 /**
- * Every A and AAAA record of a host name, canonical texts. `undefined`: the look-up failed, or the signal ended it, which
- * says nothing.
+ * Returns every A and AAAA record of a host name, canonical texts. `undefined`: the look-up failed, or the signal ended it,
+ * which proves nothing.
  */
 export type HostResolver = (host: string, signal?: AbortSignal) => Promise<readonly string[] | undefined>;

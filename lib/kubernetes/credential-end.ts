@@ -2,7 +2,7 @@ import { X509Certificate } from 'node:crypto';
 import { isRecord } from '../cluster/values.ts';
 import type { ApiServerAccess } from './kubeconfig.ts';
 
-/** When a credential ends. It is never told itself. */
+/** When a credential ends. The credential itself is never shown. */
 export interface CredentialEnd {
   readonly what: 'token' | 'client certificate';
   readonly endsMs: number;
@@ -20,7 +20,7 @@ export async function credentialEnds(access: ApiServerAccess): Promise<readonly 
   );
 }
 
-/** A third of its life before its end, or a week where nobody knows when it began: time enough to renew it. */
+/** A third of its life before its end, or a week where its begin is unknown: time enough to renew it. */
 export function endsSoon({ endsMs, beganMs }: CredentialEnd, nowMs: number): boolean {
   const soonMs = beganMs === undefined ? SOON_MS : (endsMs - beganMs) / 3;
   return endsMs - nowMs <= soonMs;

@@ -2,7 +2,7 @@ import { Resolver } from 'node:dns/promises';
 import { isNativeError } from 'node:util/types';
 import { canonicalAddress } from '../allocator/ip-address.ts';
 import type { HostResolver } from './cluster-port.ts';
-import { heedSignal } from './transport.ts';
+import { untilAborted } from './transport.ts';
 
 const NEVER = new AbortController().signal;
 
@@ -19,14 +19,14 @@ export function dnsLookup(deadline: AbortSignal): RecordLookup {
 }
 
 /**
- * Both kinds of record are asked for, and a failure of either fails the look-up: half of the addresses would pass for
- * all. So does a name without any address: who deletes a record by mistake should not lose the endpoints too.
+ * Looks up both kinds of record. A failure of either fails the look-up: half of the addresses would pass for all. So does a
+ * name without any address: a record that is deleted by mistake should not cost the endpoints, too.
  */
 export function dnsHostResolver(lookup: RecordLookup): HostResolver {
   return async (host, signal = NEVER) => {
     const ask = () => Promise.all([records(lookup.resolve4(host)), records(lookup.resolve6(host))]);
     try {
-      const found = await heedSignal(signal, ask);
+      const found = await untilAborted(signal, ask);
       const addresses = [...new Set(found.flat().flatMap((text) => canonicalAddress(text) ?? []))].sort();
       return addresses.length === 0 ? undefined : addresses;
     } catch {

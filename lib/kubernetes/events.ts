@@ -3,7 +3,7 @@ import type { Loop } from '../cluster/cluster-spec.ts';
 import type { EventDraft, EventSighting } from '../cluster/finding.ts';
 import type { KubernetesObject } from '../cluster/kubernetes-objects.ts';
 
-/** An `events.k8s.io/v1` Event, as it is sent. */
+/** An `events.k8s.io/v1` Event. */
 interface EventObject extends KubernetesObject {
   readonly eventTime: string;
   readonly reportingController: string;
@@ -42,7 +42,7 @@ export interface EventPlan {
 export interface EventPlanInput {
   readonly drafts: readonly EventDraft[];
   readonly loop: Loop;
-  /** Who reports; the same for every process of a stack. Cut at 128 bytes, as the API demands. */
+  /** The reporter; the same for every process of a stack. Cut at 128 bytes, as the API requires. */
   readonly instance: string;
   /** Sightings of the loop's last pass, by event name. */
   readonly previous: Readonly<Record<string, EventSighting>>;
@@ -53,7 +53,7 @@ export interface EventPlanInput {
 
 /** A repeated event is written this often, as client-go's `tools/events` does. */
 const REPEAT_MS = 30 * 60_000;
-/** An API server keeps an event for an hour (`--event-ttl`): what went unseen for longer starts anew. */
+/** An API server keeps an event for an hour (`--event-ttl`): one that was not seen for longer starts again. */
 const FORGET_AFTER_MS = 60 * 60_000;
 const MOST_SIGHTINGS = 300;
 const LONGEST_NOTE = 1_024;
@@ -122,7 +122,7 @@ function makeRoom(sightings: Map<string, EventSighting>, seen: ReadonlyMap<strin
   return true;
 }
 
-/** The note tells only the power of ten: a note never changes, and each new number would be a new event. */
+/** The note contains only the power of ten: a note never changes, and each new number would be a new event. */
 function summaryDraft(loop: Loop, dropped: number): EventDraft {
   const atLeast = 10 ** Math.floor(Math.log10(dropped));
   return {

@@ -5,7 +5,7 @@ import { isLocalHost, localRefused } from './local-addresses.ts';
 import { CredentialMask } from './mask-credential.ts';
 import { describeNetworkError, networkFaultOf } from './network-fault.ts';
 import { inLargePieces } from './reply-bounds.ts';
-import { CIPHERS, heedSignal, type OpenReply } from './transport.ts';
+import { CIPHERS, type OpenReply, untilAborted } from './transport.ts';
 
 export interface HttpsProberOptions {
   readonly access: ApiServerAccess;
@@ -37,7 +37,7 @@ export function httpsProber({ access, deadline, userAgent, ...options }: HttpsPr
     const signal = AbortSignal.any([end, AbortSignal.timeout(limitMs)]);
     const worstLag = startLag();
     try {
-      return await heedSignal(signal, () => ask(target, access, userAgent, signal));
+      return await untilAborted(signal, () => ask(target, access, userAgent, signal));
     } catch (error) {
       if (end.aborted) return { kind: 'unknown', message: 'the time of the pass for probes was over' };
       if (signal.aborted) return timedOut(limitMs, worstLag());

@@ -36,7 +36,7 @@ export interface ApiServerAccess {
   readonly basePath: string;
   /** The context that was chosen. */
   readonly context: string;
-  /** The kubeconfig says not to verify the server's certificate. To be logged by whoever uses it. */
+  /** The kubeconfig says not to verify the server's certificate. The caller logs it. */
   readonly skipTlsVerify: boolean;
   /** In a function: a host is connected to only where this finds it. */
   readonly lookup?: LookupFunction;
@@ -268,8 +268,8 @@ async function tlsMaterial(
 const MOST_KEY_BITS = 4096;
 
 /**
- * A key as OpenSSL writes it, after it was read without a password: an encrypted one says itself how many rounds it takes
- * to open, and TLS would try that with an empty password, on the time of all clusters.
+ * A key as OpenSSL writes it, after it was read without a password: an encrypted one sets how much work
+ * it takes to open, and TLS would try that with an empty password, on the time of all clusters.
  */
 function plainKey(pem: string | Buffer, source: KubeconfigSource): string {
   const refused = (problem: string) =>

@@ -2,7 +2,7 @@ import { isRecord } from '../cluster/values.ts';
 import { apiCalls, type CallOptions } from './api-calls.ts';
 import { jsonOf, malformed, recordAt, refused, textAt } from './replies.ts';
 
-/** One thing that somebody may or may not do, as in a rule of a Role. */
+/** One thing that a user may or may not do, as in a rule of a Role. */
 export interface Permission {
   readonly verb: string;
   /** `''` is the core group. */
@@ -14,7 +14,7 @@ export interface Permission {
   readonly name?: string;
 }
 
-/** What an API server says of itself and of whoever asks. Each throws a `ClusterError`. */
+/** What an API server reports of itself and of the caller. Each throws a `ClusterError`. */
 export interface SelfReview {
   /** `v1.36.3`. */
   readonly version: () => Promise<string>;
@@ -75,7 +75,7 @@ export interface PermissionGroup {
 
 const KUBERNETES = 'kubernetes';
 
-/** All that the loops ask of an API server, and nothing else. */
+/** All permissions that the loops need. */
 export const PERMISSION_GROUPS: readonly PermissionGroup[] = [
   {
     about: 'the kubernetes Service',

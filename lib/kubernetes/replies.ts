@@ -101,8 +101,8 @@ export const PART_OF_A_LIST = 'a part of the list where all of it was requested'
 export function malformed({ server, purpose }: CallSite, problem: string, cause?: unknown): ClusterError {
   return new ClusterError(
     'MalformedReply',
-    `${server} answered "${purpose}" with what no Kubernetes API server sends: ${problem}. ` +
-      'Check that the server URL in the kubeconfig is an API server and that nothing in between changes its replies.',
+    `${server} answered "${purpose}" with what a Kubernetes API server does not send: ${problem}. ` +
+      'Check that the server URL in the kubeconfig is an API server and that no proxy changes its replies.',
     cause === undefined ? undefined : { cause },
   );
 }
@@ -119,13 +119,10 @@ export function tooLarge({ server, purpose }: CallSite, cause: OverBound): Clust
 /** The error for a reply with a status that its caller does not expect. */
 export function refused({ server, purpose }: CallSite, reply: ApiReply): ClusterError {
   const status = statusOf(reply);
-  const said = `${server} answered ${reply.status} to "${purpose}"${status.message && `: ${boundedText(status.message)}`}`;
-  const error = (code: ClusterError['code'], remedy: string) => new ClusterError(code, `${said}. ${remedy}`);
+  const answered = `${server} answered ${reply.status} to "${purpose}"${status.message && `: ${boundedText(status.message)}`}`;
+  const error = (code: ClusterError['code'], remedy: string) => new ClusterError(code, `${answered}. ${remedy}`);
   if (reply.status === 401) {
-    return error(
-      'Unauthorized',
-      'The credential in the kubeconfig has run out or is for another cluster: put in a current one.',
-    );
+    return error('Unauthorized', 'The credential in the kubeconfig has expired or is for another cluster: replace it.');
   }
   if (reply.status === 403) {
     return error('Forbidden', 'Grant this to the user or service account of the kubeconfig.');
@@ -142,7 +139,7 @@ export function refused({ server, purpose }: CallSite, reply: ApiReply): Cluster
       `status ${reply.status} without a Status object (${boundedText(status.message) || 'empty'})`,
     );
   }
-  return error('Rejected', 'Nothing was changed; what it says has to be corrected before the next pass can do better.');
+  return error('Rejected', 'Nothing was changed. Correct what the message names; the next pass tries again.');
 }
 
 /** What a PUT or PATCH came to. */
@@ -224,12 +221,11 @@ export function warningsOf(reply: ApiReply): string[] {
 }
 
 /** Logs each text once, however often it comes, and ten texts at most. Made once per cluster for the life of a process. */
-export function tellOnce(tell: (text: string) => void): (text: string) => void {
-  const told = new Set<string>();
+export function warnOnce(warn: (text: string) => void): (text: string) => void {
+  const warned = new Set<string>();
   return (text) => {
-    if (told.size < MOST_WARNINGS && !told.has(text)) {
-      told.add(text);
-      tell(text);
-    }
+    if (warned.size >= MOST_WARNINGS || warned.has(text)) return;
+    warned.add(text);
+    warn(text);
   };
 }

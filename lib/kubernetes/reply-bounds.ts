@@ -63,7 +63,7 @@ export async function* inLargePieces(body: AsyncIterable<Uint8Array>): AsyncGene
   if (held.length > 0) yield held;
 }
 
-/** Reads a body to its end. Throws `OverBound` as soon as it is too large, and whatever the body throws. */
+/** Reads a body to its end. Throws `OverBound` as soon as it is too large, and what the body throws. */
 export async function readWhole(
   body: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
   server: string,

@@ -45,7 +45,7 @@ export class ProtobufServiceList implements ServiceListReader {
   #services: ServiceClaim[] = [];
   #waiting: Uint8Array[] = [];
   #waitingBytes = 0;
-  /** So many bytes must be there before reading can go on. */
+  /** So many bytes must be there before reading can continue. */
   #needed = MAGIC.length;
 
   push(chunk: Uint8Array): ServiceClaim[] {

@@ -33,7 +33,7 @@ export interface ApiReply extends ReplyHead {
 
 /**
  * One HTTP exchange with an API server; the credential is the transport's own business. Answers whatever the status
- * is. Throws when no reply comes; so does its body when it does not come whole. The signal ends both at once.
+ * is. Throws when no reply comes; so does its body when it is incomplete. The signal ends both at once.
  */
 export type Transport = (request: ApiRequest, signal: AbortSignal) => Promise<OpenReply>;
 
@@ -41,7 +41,7 @@ export type Transport = (request: ApiRequest, signal: AbortSignal) => Promise<Op
 const KEEP_ALIVE_MS = 30_000;
 /** Two SYNs, the second a second after the first, and the handshake. */
 const CONNECT_TIMEOUT_MS = 3_000;
-/** A reply that stands still for so long will not go on. */
+/** A reply that makes no progress for so long will not continue. */
 const SILENCE_MS = 20_000;
 const LARGEST_HEADERS = 16 * 1024;
 const CONNECTIONS_PER_SERVER = 4;
@@ -63,7 +63,7 @@ function agentFor(access: ApiServerAccess): Agent {
   });
 }
 
-/** The client certificate speaks for every request of a connection: who has another one gets other connections. */
+/** A client certificate authenticates every request of a connection: another certificate gets other connections. */
 function poolKey(access: ApiServerAccess): string {
   const { ca = '', cert = '', key = '', servername = '', rejectUnauthorized } = access.tls();
   const hash = createHash('sha256');
@@ -85,7 +85,7 @@ function joined(headers: Readonly<Record<string, string | string[] | undefined>>
 
 function transportOver(agent: Agent, access: ApiServerAccess): Transport {
   return ({ method, path, headers, body }, signal) =>
-    heedSignal(signal, async () => {
+    untilAborted(signal, async () => {
       const credential = await access.authHeaders();
       const reply = await agent.request({
         origin: access.server,
@@ -140,10 +140,10 @@ export class ApiServerConnections {
 export const CIPHERS = `${DEFAULT_CIPHERS}:!DHE`;
 
 /**
- * What `work` comes to; or the signal's reason, at once. undici heeds the signal of a request only when the request has
- * its connection: a host that swallows packets would hold it until connecting times out.
+ * Returns the result of `work`; or throws the signal's reason, at once. undici observes the signal of a request only when the
+ * request has its connection: a host that drops packets would delay it until connecting times out.
  */
-export async function heedSignal<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+export async function untilAborted<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
   signal.throwIfAborted();
   const aborted = Promise.withResolvers<never>();
   const abort = () => {

@@ -14,7 +14,7 @@ export const clusterIpRepair: LoopDefinition = {
   run: async (context) => repairPass(clusterIps(ipRange), await withServedRanges(context)),
 };
 
-/** The same pass, which also replaces a corrupt range: for a person who asks for it. */
+/** The same pass, which also replaces a corrupt range: for `kbctl run-once --rebuild`. */
 export const clusterIpRebuild: LoopDefinition = {
   id: 'cluster-ip-repair',
   run: async (context) => repairPass(clusterIps(ipRange), await withServedRanges(context), true),

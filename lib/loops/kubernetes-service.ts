@@ -27,9 +27,9 @@ import type { LoopDefinition, PassContext, PassReport } from './pass.ts';
 import { type LeasesObserved, listAfterProbes, refreshLeases } from './refresh-leases.ts';
 
 /**
- * Keeps the Service `default/kubernetes` and publishes as its Endpoints and EndpointSlice the API servers that answer
- * (`pkg/controlplane/controller/kubernetesservice/controller.go`, `pkg/controlplane/reconcilers`). What answers is
- * refreshed before anything is decided, so that a tick that comes late removes nobody.
+ * Keeps the Service `default/kubernetes`, and publishes the API servers that answer as its Endpoints and EndpointSlice
+ * (`pkg/controlplane/controller/kubernetesservice/controller.go`, `pkg/controlplane/reconcilers`). Leases of servers that
+ * answer are refreshed before anything is decided, so that a late tick removes no address.
  */
 export const kubernetesService: LoopDefinition = { id: 'kubernetes-service', run };
 
@@ -46,12 +46,12 @@ async function run(context: PassContext): Promise<PassReport> {
     readSlices(context),
   ]);
   const leases = await listAfterProbes(context, refreshed, readyAddresses(current));
-  const observation = observe(context, leases, current, slices);
+  const observation = observationOf(context, leases, current, slices);
   const decision = planEndpoints(observation);
   // A pass that writes nothing, as nearly all do, does not read its registration twice (lib/table/clusters.ts).
   const writes = isServiceWritten(spec, currentService) || plansAnyWrite(decision, observation.slice);
   if (writes && !(await context.isSpecCurrent())) return endedByNewerSpec(context, leases);
-  // All is read: from here on it is written.
+  // Everything is read: the writes follow.
   const service = await ensureService(context, currentService);
   if (!service.exists) return reportOf(service, { ...leases, counts: {} });
 
@@ -61,7 +61,7 @@ async function run(context: PassContext): Promise<PassReport> {
   return reportOf(service, { ...published, changes: leases.changes, findings, counts });
 }
 
-/** What this pass would publish is what a newer spec may just have changed. */
+/** A newer spec may have changed what this pass would publish. */
 function endedByNewerSpec({ spec, state }: PassContext, { changes, findings }: LeasesObserved): PassReport {
   const what = `the spec of cluster ${spec.name} was changed, or the cluster paused, unregistered or taken over, while this pass ran`;
   const message = `${what}: nothing was written to the cluster, and the next pass reads the spec again`;
@@ -69,7 +69,7 @@ function endedByNewerSpec({ spec, state }: PassContext, { changes, findings }: L
   return { changes, findings, counts: {}, errors, ...(state !== undefined && { state }) };
 }
 
-/** Without its label the slice of ours is in no list: then it is read by its name. */
+/** Our slice is in no list when it lost its label: then it is read by its name. */
 async function readSlices({ kubernetes }: PassContext): Promise<EndpointSliceObject[]> {
   const { namespace, name } = KUBERNETES_SERVICE;
   const selector = `${SERVICE_NAME_LABEL}=${name}`;
@@ -79,18 +79,18 @@ async function readSlices({ kubernetes }: PassContext): Promise<EndpointSliceObj
   return unlabelled === undefined ? slices : [...slices, unlabelled];
 }
 
-interface Observed extends EndpointsObservation {
+interface Observation extends EndpointsObservation {
   readonly leases: readonly Lease[];
   readonly nowMs: number;
 }
 
-/** Where no lease is valid nothing is live, although addresses are remembered: the pass is refused, the endpoints stay. */
-function observe(
+/** Without a valid lease no address is live, although some have a lease: the pass is refused, and the endpoints stay. */
+function observationOf(
   { spec, nowMs }: PassContext,
   { expected, leases }: LeasesObserved,
   current: EndpointsObject | undefined,
   slices: readonly EndpointSliceObject[],
-): Observed {
+): Observation {
   const decidedAtMs = nowMs();
   const isAnyHeld = leases.some((lease) => isHeld(lease, decidedAtMs));
   const live = isAnyHeld ? publishedAddresses(leases, expected, decidedAtMs) : [];
@@ -109,7 +109,7 @@ interface Published {
 
 async function publish(
   context: PassContext,
-  observation: Observed,
+  observation: Observation,
   decision: EndpointsDecision,
   { outcomes }: LeasesObserved,
 ): Promise<Published> {
@@ -138,7 +138,7 @@ async function publish(
 }
 
 function removalsOf(
-  { current, leases, nowMs }: Observed,
+  { current, leases, nowMs }: Observation,
   after: readonly string[],
   outcomes: ReadonlyMap<string, ProbeOutcome>,
 ): string[] {
@@ -150,7 +150,7 @@ function plansAnyWrite(decision: EndpointsDecision, slice: EndpointSliceObject |
   return decision.outcome !== 'refused' && decision.outcome !== 'nothing' && plansWrite(decision, slice);
 }
 
-function withdrawals({ leases, nowMs }: Observed): ReadonlyMap<string, string> {
+function withdrawals({ leases, nowMs }: Observation): ReadonlyMap<string, string> {
   return new Map(
     leases.flatMap((lease) => {
       const { address, withdrawnUntilMs = 0 } = lease;
@@ -159,7 +159,7 @@ function withdrawals({ leases, nowMs }: Observed): ReadonlyMap<string, string> {
   );
 }
 
-function judged(observation: Observed, decision: EndpointsDecision, before: ContestState) {
+function judged(observation: Observation, decision: EndpointsDecision, before: ContestState) {
   const { spec, current, slice, live, nowMs } = observation;
   const facts = {
     wanted: JSON.stringify([live, endpointPorts(spec)]),

@@ -12,7 +12,7 @@ export const nodePortRepair: LoopDefinition = {
   run: (context) => repairPass(nodePorts(portRange), context),
 };
 
-/** The same pass, which also replaces a corrupt range: for a person who asks for it. */
+/** The same pass, which also replaces a corrupt range: for `kbctl run-once --rebuild`. */
 export const nodePortRebuild: LoopDefinition = {
   id: 'node-port-repair',
   run: (context) => repairPass(nodePorts(portRange), context, true),

@@ -22,7 +22,7 @@ const PROBES_MS = 3_500;
 interface LeasesRefreshed {
   readonly expected: readonly ExpectedAddress[];
   readonly outcomes: ReadonlyMap<string, ProbeOutcome>;
-  /** Leases taken, dropped, given back or removed. A refresh, and a miss, are not told. */
+  /** Leases taken, dropped, taken again or removed. A refresh, and a miss, are not reported. */
   readonly changes: readonly string[];
   readonly findings: readonly Finding[];
   /** Host names whose look-up failed. */
@@ -42,14 +42,14 @@ export interface LeasesObserved extends Omit<LeasesRefreshed, 'unresolved' | 'un
 }
 
 /**
- * Looks at every API server and writes what was seen into its lease, each write conditional on the lease that was
- * listed before the probes: whoever wrote meanwhile, a deregistration above all, wins.
+ * Probes every API server and writes the outcome into its lease, each write conditional on the lease that was listed before
+ * the probes: another writer, such as a deregistration, wins.
  */
 export async function refreshLeases(context: PassContext): Promise<LeasesRefreshed> {
   const { spec, table, nowMs } = context;
   const listed = await listLeases(table, spec.name);
   const leases = listed.map(({ lease }) => lease);
-  const { addresses: expected, findings, unresolved, outcomes } = await lookAtAddresses(context, leases);
+  const { addresses: expected, findings, unresolved, outcomes } = await resolveAndProbe(context, leases);
   const hosts = spec.apiServers.flatMap((server) => ('host' in server ? server.host : []));
   const leaseMs = spec.endpoints.leaseSeconds * 1000;
   const intervalMs = spec.intervalSeconds['kubernetes-service'] * 1000;
@@ -78,22 +78,22 @@ export async function refreshLeases(context: PassContext): Promise<LeasesRefresh
   };
 }
 
-/** Look-ups and probes share a time that leaves the rest of the pass for its reads and writes. */
-async function lookAtAddresses(context: PassContext, leases: readonly Lease[]) {
+/** Look-ups and probes share a budget that leaves time for the reads and writes of the pass. */
+async function resolveAndProbe(context: PassContext, leases: readonly Lease[]) {
   const all = context.startBudget(LOOK_UPS_MS + PROBES_MS);
   const lookUps = context.startBudget(LOOK_UPS_MS);
   try {
     const resolveHost: HostResolver = (host) => context.resolveHost(host, lookUps.signal);
     const resolved = await resolveAddresses(context.spec, resolveHost, leases);
-    return { ...resolved, outcomes: await askAddresses(context, resolved.addresses, leases, all.signal) };
+    return { ...resolved, outcomes: await probeWithWitnesses(context, resolved.addresses, leases, all.signal) };
   } finally {
     all.cancel();
     lookUps.cancel();
   }
 }
 
-/** An agent's server is asked only as a witness: whether the silence of all the others is theirs, or our own network's. */
-async function askAddresses(
+/** Probes the server of an agent only as a witness: whether the silence of all others is theirs, or our own network's. */
+async function probeWithWitnesses(
   { probe, nowMs }: PassContext,
   expected: readonly ProbedAddress[],
   leases: readonly Lease[],
@@ -115,9 +115,9 @@ async function askAddresses(
 }
 
 /**
- * Lists the leases again: an address may have been deregistered during the probes. What is published without a lease is
- * remembered, so that neither one lost probe nor one lost write removes it. Where a look-up failed, the address may be of
- * that host.
+ * Lists the leases again: an address may have been deregistered during the probes. An address that is published without a
+ * lease gets one, so that neither one lost probe nor one lost write removes it. Where a look-up failed, the address may be
+ * of that host.
  */
 export async function listAfterProbes(
   { spec, table, nowMs }: PassContext,
@@ -136,7 +136,7 @@ export async function listAfterProbes(
       unknown.slice(0, RECORDS_OF_A_HOST).map((address): ExpectedAddress => ({ address, kind: 'shared', host })),
     );
   const found = [...known, ...ofHost];
-  const told = await Promise.all(
+  const remembered = await Promise.all(
     found.map(async (address) => {
       const lease = rememberedLease(address, { outcomes, nowMs: nowMs() });
       if (lease === undefined || !isWritten(await putLease(table, spec.name, lease, undefined))) return [];
@@ -147,14 +147,14 @@ export async function listAfterProbes(
     ...rest,
     expected: [...expected, ...ofHost],
     outcomes,
-    changes: [...rest.changes, ...told.flat()],
+    changes: [...rest.changes, ...remembered.flat()],
     leases: found.length === 0 ? leases : await list(),
   };
 }
 
 /**
- * A lost write removes no address that answered: a restored table may hold an old withdrawal or old misses of it. What
- * another writer wrote meanwhile wins, and so does a withdrawal that is not over.
+ * A lost write removes no address that answered: a restored table may have an old withdrawal or old misses of it. The write
+ * of another writer wins, and so does a withdrawal that is not over.
  */
 function withUnwritten(listed: readonly ListedLease[], unwritten: readonly UnwrittenLease[], nowMs: number): Lease[] {
   return listed.map(({ lease, item }) => {

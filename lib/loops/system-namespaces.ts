@@ -4,7 +4,7 @@ import type { LoopDefinition, PassContext, PassReport } from './pass.ts';
 
 /**
  * Makes the namespaces that a cluster cannot do without, as
- * `pkg/controlplane/controller/systemnamespaces/system_namespaces_controller.go` does: what exists is left as it is,
+ * `pkg/controlplane/controller/systemnamespaces/system_namespaces_controller.go` does: what exists is left unchanged,
  * and one namespace's failure holds up no other.
  */
 export const systemNamespaces: LoopDefinition = { id: 'system-namespaces', run };
@@ -24,7 +24,7 @@ async function run({ spec, kubernetes }: PassContext): Promise<PassReport> {
   return { changes, findings: [], counts: { namespaces: spec.systemNamespaces.length }, errors };
 }
 
-/** Whether the namespace is one that was made just now. */
+/** Returns whether the namespace was created. */
 async function ensureNamespace(kubernetes: ClusterPort, name: string): Promise<boolean> {
   if ((await kubernetes.get({ kind: 'Namespace', name })) !== undefined) return false;
   const namespace: KubernetesObject = { apiVersion: 'v1', kind: 'Namespace', metadata: { name } };

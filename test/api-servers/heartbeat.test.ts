@@ -13,7 +13,7 @@ function aWorld(): EndpointsWorld {
 function beat(world: EndpointsWorld, given: Partial<HeartbeatRequest> = {}) {
   const { table, spec } = world;
   const request = { table, cluster: spec.name, address: B, leaseMs: 15_000, nowMs: () => world.nowMs };
-  return heartbeat({ ...request, ask: async () => READY, ...given });
+  return heartbeat({ ...request, probe: async () => READY, ...given });
 }
 
 function goDown(world: EndpointsWorld) {
@@ -48,7 +48,7 @@ describe('a host that keeps its own lease', () => {
     const world = aWorld();
     await beat(world);
     await world.tick();
-    expect((await beat(world, { ask: async () => SHUTTING_DOWN })).state).toBe('down');
+    expect((await beat(world, { probe: async () => SHUTTING_DOWN })).state).toBe('down');
     await world.tick(1_000);
     expect(world.published()).toEqual([A]);
     await beat(world);
@@ -88,7 +88,7 @@ describe('a host that keeps its own lease', () => {
       return READY;
     };
     await world.tick();
-    expect((await beat(world, { ask })).state).toBe('lost');
+    expect((await beat(world, { probe: ask })).state).toBe('lost');
     await world.tick(1_000);
     expect(world.published()).toEqual([A]);
   });

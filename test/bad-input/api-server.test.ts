@@ -96,7 +96,7 @@ const KUBECONFIGS: readonly Misfortune[] = [
     when: 'the credential is refused (401)',
     happens: ({ cluster }) => cluster.writeKubeconfig(cluster.kubeconfig({ user: { token: `${TOKEN}-of-yesterday` } })),
     code: 'Unauthorized',
-    says: /answered 401.*credential in the kubeconfig has run out.*put in a current one/,
+    says: /answered 401.*credential in the kubeconfig has expired.*replace it/,
   },
 ];
 
@@ -112,13 +112,13 @@ const ANSWERS: readonly Misfortune[] = [
     happens: ({ cluster }) =>
       cluster.misbehave(() => ({ status: 429, headers: { 'retry-after': '120' }, body: 'too many requests' })),
     code: 'Throttled',
-    says: /answered 429.*a priority level of its own, or longer intervals/,
+    says: /answered 429.*a priority level of its own, or set longer intervals/,
   },
   {
     when: 'the API server fails (500)',
     happens: ({ cluster }) => cluster.misbehave(() => failure(500, 'InternalError', 'etcdserver: request timed out')),
     code: 'Unavailable',
-    says: /answered 500.*etcdserver: request timed out.*look at the API server and its etcd/,
+    says: /answered 500.*etcdserver: request timed out.*check the API server and its etcd/,
   },
   {
     when: 'a proxy answers in its place and repeats the credential (502)',
@@ -130,26 +130,26 @@ const ANSWERS: readonly Misfortune[] = [
     when: 'a reply is cut off',
     happens: ({ cluster }) => cluster.misbehave(() => ({ cutOff: { items: ['x'.repeat(5_000)] } })),
     code: 'Unavailable',
-    says: /could not be reached.*or broke off.*Check that it runs/,
+    says: /could not be reached.*or the connection broke.*Check that it runs/,
   },
   {
     when: 'connections are dropped',
     happens: ({ cluster }) => cluster.misbehave(() => ({ reset: true })),
     code: 'Unavailable',
-    says: /could not be reached.*or broke off.*Check that it runs/,
+    says: /could not be reached.*or the connection broke.*Check that it runs/,
   },
   {
     when: 'a reply is half a JSON',
     happens: ({ cluster }) => cluster.misbehave(() => ({ body: half })),
     code: 'MalformedReply',
-    says: /no Kubernetes API server sends.*Check that the server URL in the kubeconfig is an API server/,
+    says: /a Kubernetes API server does not send.*Check that the server URL in the kubeconfig is an API server/,
   },
   {
     when: 'a login page is answered',
     happens: ({ cluster }) =>
       cluster.misbehave(() => ({ headers: { 'content-type': 'text/html' }, body: '<html>Please log in</html>' })),
     code: 'MalformedReply',
-    says: /no Kubernetes API server sends.*Check that the server URL in the kubeconfig is an API server/,
+    says: /a Kubernetes API server does not send.*Check that the server URL in the kubeconfig is an API server/,
   },
   {
     when: 'a reply is of another kind',
@@ -158,7 +158,7 @@ const ANSWERS: readonly Misfortune[] = [
         body: { apiVersion: 'v1', kind: 'PodList', metadata: { resourceVersion: '9' }, items: [] },
       })),
     code: 'MalformedReply',
-    says: /no Kubernetes API server sends/,
+    says: /a Kubernetes API server does not send/,
   },
   {
     when: 'the API server hangs until the time of the pass is over',
@@ -171,7 +171,7 @@ const ANSWERS: readonly Misfortune[] = [
       });
     },
     code: 'DeadlineExceeded',
-    says: /time of the pass ran out before https.* had answered "(get|list) .*The next pass goes on.*look at it/,
+    says: /time of the pass ran out before https.* answered "(get|list) .*The next pass tries again.*check it/,
   },
 ];
 

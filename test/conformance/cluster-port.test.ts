@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import { clusterPort } from '../../lib/kubernetes/api-server-cluster.ts';
 import { parseKubeconfig } from '../../lib/kubernetes/kubeconfig.ts';
-import { tellOnce } from '../../lib/kubernetes/replies.ts';
+import { warnOnce } from '../../lib/kubernetes/replies.ts';
 import { listAllServices } from '../../lib/kubernetes/service-list.ts';
 import type { Transport } from '../../lib/kubernetes/transport.ts';
 import { ApiServerConnections } from '../../lib/kubernetes/transport.ts';
@@ -84,7 +84,7 @@ describe('what only a real kube-apiserver shows', () => {
     const told: string[] = [];
     const port = portOver(
       transport,
-      tellOnce((text) => told.push(text)),
+      warnOnce((text) => told.push(text)),
     );
     await port.list('Endpoints', 'default');
     await port.get({ kind: 'Endpoints', namespace: 'default', name: 'kubernetes' });

@@ -96,7 +96,7 @@ describe.each([
     for (let tick = 1; tick <= ticksAfter; tick++) {
       const { wrote, findings } = await tickAndAnswer();
       writes.push(wrote);
-      expect(findings).toEqual(twoOwners(wrote ? 'it is written once more' : 'writes that only contest wait 40 s'));
+      expect(findings).toEqual(twoOwners(wrote ? 'it is written again' : 'writes that only contest wait 40 s'));
     }
     expect(writes).toEqual([true, false, false, false].slice(0, ticksAfter));
   });

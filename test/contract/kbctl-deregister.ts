@@ -32,7 +32,7 @@ export function describeDeregister(world: () => KbctlWorld): void {
         says: `203.0.113.11 is not an API server of ${CLUSTER}: it has ${FIRST}, ${SECOND}, ${THIRD}.`,
       },
       { words: ['fd00::1'], says: `fd00::1 is not an API server of ${CLUSTER}: it has ${FIRST}, ${SECOND}, ${THIRD}` },
-      { words: ['web'], says: '"web" is no IP address: name one published address. Nothing was changed.' },
+      { words: ['web'], says: '"web" is not an IP address: name one published address. Nothing was changed.' },
     ])('refuses $words', async ({ words, says }) => {
       const before = await leases();
       const { code, stdout, stderr } = await deregister(...words);

@@ -52,7 +52,7 @@ describe('the kubernetes Service', () => {
   });
 
   test('refuses a spec that nobody validated', () => {
-    expect(() => desiredService(specWith({}, ['none']))).toThrow('"none" is no CIDR');
+    expect(() => desiredService(specWith({}, ['none']))).toThrow('"none" is not a CIDR');
   });
 
   test('its endpoints have the port of the API servers and the extra ones', () => {

@@ -89,7 +89,7 @@ function okOf(kind: string) {
 }
 
 describe.each<[string, (request: SeenRequest) => Reaction, string, RegExp]>([
-  ['401', () => failure(401, 'Unauthorized'), 'Unauthorized', /credential in the kubeconfig.*current one/],
+  ['401', () => failure(401, 'Unauthorized'), 'Unauthorized', /credential in the kubeconfig.*replace it/],
   [
     '403',
     () => failure(403, 'Forbidden', 'services is forbidden: User "x" cannot'),
@@ -100,7 +100,7 @@ describe.each<[string, (request: SeenRequest) => Reaction, string, RegExp]>([
   ['405 without a Status', () => ({ status: 405, body: '<html>no</html>' }), 'MalformedReply', /405 without a Status/],
   ['a redirect', () => ({ status: 302, headers: { location: 'https://10.0.0.1/' } }), 'MalformedReply', /302 without/],
   ['a login page', () => ({ body: '<html>please log in</html>' }), 'MalformedReply', /server URL in the kubeconfig/],
-  ['an empty body', () => ({ body: '' }), 'MalformedReply', /no Kubernetes API server sends/],
+  ['an empty body', () => ({ body: '' }), 'MalformedReply', /a Kubernetes API server does not send/],
   ['half of a JSON', () => ({ body: '{"kind":"Service","apiVersion":"v1","meta' }), 'MalformedReply', /not all of it/],
 ])('%s', (_, react, code, message) => {
   test.each(calls)('fails %s with a code and a message that says what to do', async (_name, call) => {
@@ -217,7 +217,7 @@ describe('time', () => {
     );
     await expect(port.get(ref)).rejects.toMatchObject({
       code: 'DeadlineExceeded',
-      message: expect.stringMatching(/get Service default\/kubernetes.*The next pass goes on/),
+      message: expect.stringMatching(/get Service default\/kubernetes.*The next pass tries again/),
     });
   });
 
@@ -293,7 +293,10 @@ describe('a list of Services that does not come whole', () => {
     const reading = async () => {
       for await (const claim of port.services()) seen.push(claim.name);
     };
-    await expect(reading()).rejects.toMatchObject({ code: 'Unavailable', message: expect.stringMatching(/broke off/) });
+    await expect(reading()).rejects.toMatchObject({
+      code: 'Unavailable',
+      message: expect.stringMatching(/the connection broke/),
+    });
     expect(seen[0]).toBe('s-0');
     expect(server.requests).toHaveLength(1);
   });

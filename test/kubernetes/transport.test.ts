@@ -4,7 +4,7 @@ import { afterEach, describe, expect, test } from '@jest/globals';
 import { httpsProber } from '../../lib/kubernetes/https-prober.ts';
 import { parseKubeconfig } from '../../lib/kubernetes/kubeconfig.ts';
 import { describeNetworkError } from '../../lib/kubernetes/network-fault.ts';
-import { tellOnce, warningsOf } from '../../lib/kubernetes/replies.ts';
+import { warningsOf, warnOnce } from '../../lib/kubernetes/replies.ts';
 import { BytesInFlight, readWhole } from '../../lib/kubernetes/reply-bounds.ts';
 import { ApiServerConnections, type OpenReply } from '../../lib/kubernetes/transport.ts';
 import { startHostileApiServer } from '../hostile/hostile-api-server.ts';
@@ -176,14 +176,14 @@ describe('warnings of an API server', () => {
 
   test('of one API server become ten log lines at most', () => {
     const told: string[] = [];
-    const tell = tellOnce((text) => told.push(text));
+    const tell = warnOnce((text) => told.push(text));
     for (let index = 0; index < 1_000; index += 1) tell(`words of a tenant ${index}`);
     expect(told).toHaveLength(10);
   });
 
   test('are told once each', () => {
     const told: string[] = [];
-    const tell = tellOnce((text) => told.push(text));
+    const tell = warnOnce((text) => told.push(text));
     for (const text of ['a', 'b', 'a', 'b', 'a']) {
       tell(text);
     }

@@ -135,7 +135,7 @@ describe('a tick of the kubernetes-service loop', () => {
     await world.tick();
     const report = await world.tick();
     expect(world.published()).toEqual([A, B, C]);
-    const message = `${REFUSAL}: ${A} no answer: connect ECONNREFUSED; ${B} no answer: connect ECONNREFUSED; ${C} answered 503. The endpoints stay as they are. Start an API server, or make its probe URL reachable from here (apiServers[].probe)`;
+    const message = `${REFUSAL}: ${A} no answer: connect ECONNREFUSED; ${B} no answer: connect ECONNREFUSED; ${C} answered 503. The endpoints stay unchanged. Start an API server, or make its probe URL reachable from here (apiServers[].probe)`;
     expect(report.errors).toMatchObject([{ code: 'NoLiveLease', message }]);
     expect(report.findings).toContainEqual({ type: 'noLiveLease', message });
   });
@@ -148,13 +148,13 @@ describe('a tick of the kubernetes-service loop', () => {
     const report = await world.answer(SILENT, B).tick();
     const until = new Date(withdrawnUntilMs).toISOString();
     const undo = `"kbctl deregister ${world.spec.name} ${A} --undo" ends a withdrawal`;
-    const message = `${REFUSAL}: ${A} is withdrawn until ${until}; ${B} no answer: connect ECONNREFUSED. The endpoints stay as they are. ${undo}. Start an API server, or make its probe URL reachable from here (apiServers[].probe)`;
+    const message = `${REFUSAL}: ${A} is withdrawn until ${until}; ${B} no answer: connect ECONNREFUSED. The endpoints stay unchanged. ${undo}. Start an API server, or make its probe URL reachable from here (apiServers[].probe)`;
     expect(report.findings).toContainEqual({ type: 'noLiveLease', message });
 
     await world.setLease({ address: B, withdrawnUntilMs });
     const [finding] = (await world.tick(1_000)).findings;
     expect(finding?.message).toBe(
-      `${REFUSAL}: ${A} is withdrawn until ${until}; ${B} is withdrawn until ${until}. The endpoints stay as they are. ${undo}`,
+      `${REFUSAL}: ${A} is withdrawn until ${until}; ${B} is withdrawn until ${until}. The endpoints stay unchanged. ${undo}`,
     );
   });
 

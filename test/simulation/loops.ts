@@ -53,8 +53,8 @@ export async function beat(world: World): Promise<void> {
   while (!world.hasEnded) {
     await driver.wait(10_000);
     if (world.agentIsDead) continue;
-    const ask = async () => world.answer(AGENT);
-    const request = { table: world.table(), cluster: CLUSTER, address: AGENT, leaseMs: 15_000, nowMs, ask };
+    const probe = async () => world.answer(AGENT);
+    const request = { table: world.table(), cluster: CLUSTER, address: AGENT, leaseMs: 15_000, nowMs, probe };
     await heartbeat(request).catch(() => undefined);
   }
 }
