@@ -76,7 +76,6 @@ const OF_THE_TABLE = {
   ItemTooLarge: {
     title: 'An item is larger than 400 KB',
     what: 'A range has too many holds, or a spec is too long. Nothing was written.',
-    causes: [],
     resolution: [HOLDS],
     ...FAILS,
     hint: 'release holds that are not needed: kbctl get holds <cluster>',
@@ -84,7 +83,6 @@ const OF_THE_TABLE = {
   SchemaTooNew: {
     title: 'A later version wrote an item',
     what: 'An upgrade was rolled back, or two stacks have different versions. Nothing was written.',
-    causes: [],
     resolution: [step('Use the later version here and in the stack.', 'npm run deploy')],
     ...FAILS,
     hint: 'deploy the later version again',
@@ -103,7 +101,6 @@ const OF_THE_TABLE = {
   Contended: {
     title: 'Other writers wrote the same item first',
     what: 'Many Services are being created, or passes overlap. Nothing was overwritten.',
-    causes: [],
     resolution: [REPEATS],
     ...RESOLVES,
     hint: 'no action: the next pass tries again',
@@ -119,7 +116,6 @@ const OF_THE_TABLE = {
   ChangedMeanwhile: {
     title: 'The spec changed after you compared it',
     what: 'Another user or stack applied a spec at the same time. Yours was not written.',
-    causes: [],
     resolution: [
       step(
         'Compare again, then apply.',
@@ -233,7 +229,6 @@ const OF_THE_LOOPS = {
   BadRange: {
     title: 'A range in the spec is not valid',
     what: 'It does not parse, or both ranges are of one family. Nothing was repaired.',
-    causes: [],
     resolution: [APPLY_SPEC],
     ...FAILS,
     hint: 'correct serviceClusterIPRange or serviceNodePortRange in the spec, and apply it',
@@ -257,7 +252,6 @@ const OF_THE_LOOPS = {
   AlreadyExists: {
     title: 'Another writer created an object first',
     what: 'An API server that starts creates the same objects.',
-    causes: [],
     resolution: [REPEATS],
     ...RESOLVES,
     hint: 'no action: the next pass reads it',
@@ -285,7 +279,6 @@ const OF_THE_LOOPS = {
   LeaseNotFound: {
     title: 'The address has no valid lease',
     what: 'It expired, was deregistered before, or is another address.',
-    causes: [],
     resolution: [step('List the leases.', 'kbctl get leases <cluster>')],
     severity: 'information',
     hint: 'no action, if the address is right: kbctl get leases <cluster>',
@@ -301,7 +294,6 @@ const OF_THE_LOOPS = {
   BadEvent: {
     title: 'A function got a payload that is not valid',
     what: 'The error shows what it expects.',
-    causes: [],
     resolution: [step('Correct the payload.')],
     ...ACTION_REQUIRED,
     hint: 'correct the payload as the error says',
@@ -309,7 +301,6 @@ const OF_THE_LOOPS = {
   BadEnvironment: {
     title: 'An environment variable of a function is missing or wrong',
     what: '`serverless.yml` sets all of them.',
-    causes: [],
     resolution: [REDEPLOY],
     ...ACTION_REQUIRED,
     hint: 'deploy again: npm run deploy',
@@ -380,7 +371,6 @@ const OF_RANGES = {
   HoldsFull: {
     title: 'A range has no room for more holds',
     what: 'The holds of a range have 64 KB. Nothing was allocated.',
-    causes: [],
     resolution: [HOLDS, step('Hold several items with one request, for a shorter time.')],
     ...ACTION_REQUIRED,
     hint: 'release holds that are not needed: kbctl get holds <cluster>',
@@ -404,7 +394,6 @@ const OF_REQUESTS = {
   ObserveOnly: {
     title: 'The cluster is in mode observe',
     what: 'Nothing was changed.',
-    causes: [],
     resolution: [
       step(
         'Check what passes would write, then enforce.',
@@ -426,7 +415,6 @@ const OF_REQUESTS = {
   OtherStack: {
     title: 'Another stack allocates for the cluster',
     what: 'Nothing was changed.',
-    causes: [],
     resolution: [OWNER],
     ...ACTION_REQUIRED,
     hint: 'invoke the function of the stack that kbctl cluster get <cluster> names',
@@ -442,7 +430,6 @@ const OF_REQUESTS = {
   RequestIdTaken: {
     title: 'Another request has this id',
     what: 'An id is kept for a day, and as long as it holds anything. Nothing was changed.',
-    causes: [],
     resolution: [step('Give each request its own id.')],
     ...ACTION_REQUIRED,
     hint: 'give each request its own id',
@@ -450,7 +437,6 @@ const OF_REQUESTS = {
   InProgress: {
     title: 'Another invocation of the same release may still run',
     what: 'Its result is known after 35 seconds at most.',
-    causes: [],
     resolution: [step('Send it again with the same id at the time in the message.')],
     ...RESOLVES,
     hint: 'send the same request again at the time in the message',

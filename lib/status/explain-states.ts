@@ -45,7 +45,6 @@ export const STATES = {
   paused: {
     title: 'The passes of the cluster are paused',
     what: 'Endpoints stay unchanged until the pause ends, at its time or by `resume`.',
-    causes: [],
     resolution: [
       step('See the reason.', 'kbctl status <cluster>'),
       step('Resume it, or all clusters.', 'kbctl resume <cluster>', 'kbctl resume --all'),

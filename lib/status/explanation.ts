@@ -30,7 +30,9 @@ export interface Explanation {
 }
 
 /** An explanation as it is written down, beside its word. */
-export interface Entry extends Omit<Explanation, 'word' | 'kind' | 'reasons'> {
+export interface Entry extends Omit<Explanation, 'word' | 'kind' | 'causes' | 'reasons'> {
+  /** Absent where `what` has the cause. */
+  readonly causes?: readonly string[];
   readonly reasons?: readonly string[];
 }
 

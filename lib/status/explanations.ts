@@ -5,7 +5,7 @@ import { STATE_NAMES, STATES } from './explain-states.ts';
 import type { Entry, Explanation } from './explanation.ts';
 
 const explanations = (kind: Explanation['kind'], entries: Readonly<Record<string, Entry>>): Explanation[] =>
-  Object.entries(entries).map(([word, entry]) => ({ reasons: [], ...entry, word, kind }));
+  Object.entries(entries).map(([word, entry]) => ({ causes: [], reasons: [], ...entry, word, kind }));
 
 const findings = explanations('finding', FINDINGS);
 

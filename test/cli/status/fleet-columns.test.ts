@@ -71,7 +71,7 @@ test('the status of a cluster shows what passes would write, and what they chang
   const section = (title: string) => lines.slice(lines.indexOf(title) + 1, lines.indexOf('', lines.indexOf(title)));
   expect(section('Last changes')).toEqual([`- system-namespaces, 90s ago: ${changes[0]}`]);
   expect(section('Would write').slice(0, 1)).toEqual(['- kubernetes-service: would write 0']);
-  expect(section('Would write').slice(-1)).toEqual(['... and 2 more: kbctl status prod-eu-1 -o yaml']);
+  expect(section('Would write').slice(-1)).toEqual(['... and 2 more: kbctl status demo -o yaml']);
 });
 
 describe('the line of a range', () => {
