@@ -3,23 +3,23 @@ import type { LoopDefinition } from '../loops/pass.ts';
 import { CONCURRENT_PASSES, LISTING_MS } from '../runtime/budgets.ts';
 import { DispatchError } from '../runtime/errors.ts';
 import { type Handler, type Invocation, runInvocation, withinInvocation } from '../runtime/invocation.ts';
-import { type Pause, readListedCluster, readPauseOfAll } from '../table/clusters.ts';
+import { type Pause, type RegisteredCluster, readCluster, readPauseOfAll } from '../table/clusters.ts';
 import { TableError } from '../table/errors.ts';
 import { errorSentence } from '../telemetry/describe-error.ts';
 import { applyPackage } from './apply-package.ts';
-import { ClusterMemory, clusterSummary, readClusterList, type ShortClusterList } from './cluster-list.ts';
+import { ClusterListMemory, readClusterList, type ShortClusterList } from './cluster-list.ts';
 import { type DispatchRequest, parseEvent } from './event.ts';
 import { fleetRecordInTime, reportFleet, stillUnreachable } from './fleet-figures.ts';
 import { logUnstartedPass, someOf } from './log-pass.ts';
 import { type Attempt, attemptPass, type Batch, type OpenCluster } from './run-pass.ts';
-import { queueTicks, receivedTicks, type TickedCluster } from './ticks.ts';
+import { queueTicks, receivedTicks } from './ticks.ts';
 
 /**
  * Returns the handler of a loop's function. One cluster's failure is logged, recorded and part of the summary; only what concerns
  * them all (the event, the environment, the table) fails the invocation.
  */
 export function loopHandler(loop: LoopDefinition): Handler<Summary> {
-  const memory = new ClusterMemory();
+  const memory = new ClusterListMemory();
   return (event, context) => runInvocation(loop.id, context, (invocation) => dispatch(loop, event, invocation, memory));
 }
 
@@ -42,7 +42,7 @@ export async function dispatch(
   loop: LoopDefinition,
   event: unknown,
   invocation: Invocation,
-  memory = new ClusterMemory(),
+  memory = new ClusterListMemory(),
 ): Promise<Summary> {
   const { environment, telemetry } = invocation;
   const beganAtMs = environment.nowMs();
@@ -72,7 +72,7 @@ export async function dispatch(
 /** One invocation of a loop's function. */
 interface LoopInvocation extends Invocation {
   readonly loop: LoopDefinition;
-  readonly memory: ClusterMemory;
+  readonly memory: ClusterListMemory;
 }
 
 function carryOut(invocation: LoopInvocation, request: DispatchRequest): Promise<Outcome> {
@@ -104,7 +104,7 @@ async function onSchedule(invocation: LoopInvocation, dueAtMs: number): Promise<
   const unreachable = await stillUnreachable(invocation, fleet.unreachable[loop.id]);
   const { own, queued } = await queueTicks(loop.id, list.entries, { dueAtMs, unreachable }, invocation);
   const batch: Batch = { ...invocation, force: false, pausedAll: list.pausedAll };
-  const attempts = [...logUnusable(batch, list.unreadable), ...(await attemptAll(batch, own, invocation.memory))];
+  const attempts = [...logUnusable(batch, list.unreadable), ...(await attemptAll(batch, own, list.clusters))];
   if (speaksForStack) await reportFleet(invocation, list, fleet);
   return { attempts, dueAtMs, ...(queued > 0 && { queued }) };
 }
@@ -119,10 +119,10 @@ async function listOfMinute(invocation: LoopInvocation, speaksForStack: boolean)
     const list = await listInTime(invocation);
     const isChanged = speaksForStack && (await applyPackage(invocation, list.entries));
     const latest = isChanged ? await listInTime(invocation) : list;
-    memory.keepList(latest, environment.nowMs());
+    memory.keep(latest, environment.nowMs());
     return latest;
   } catch (error) {
-    const last = memory.lastList(environment.nowMs());
+    const last = memory.last(environment.nowMs());
     if (last === undefined || environment.tickQueue === undefined || !isPassing(error)) throw error;
     telemetry.count('staleClusterLists', 1);
     telemetry.log('error', 'cluster list not read: the last one is used', {
@@ -140,20 +140,21 @@ function isPassing(error: unknown): boolean {
 }
 
 async function onMessages(invocation: LoopInvocation, bodies: readonly string[]): Promise<Outcome> {
-  const { loop, environment, telemetry, memory } = invocation;
-  const { clusters, dueAtMs } = receivedTicks(loop.id, bodies, environment.nowMs(), telemetry);
-  if (clusters.length === 0) return { attempts: [] };
+  const { loop, environment, telemetry } = invocation;
+  const { names, dueAtMs } = receivedTicks(loop.id, bodies, environment.nowMs(), telemetry);
+  if (names.length === 0) return { attempts: [] };
   const due = { ...(dueAtMs !== undefined && { dueAtMs }) };
   try {
     const pausedAll = await withinInvocation(invocation, LISTING_MS, (signal) =>
       readPauseOfAll(environment.table(signal)),
     );
-    const attempts = await attemptAll({ ...invocation, force: false, pausedAll }, clusters, memory);
+    const clusters = names.map((name) => ({ name }));
+    const attempts = await attemptAll({ ...invocation, force: false, pausedAll }, clusters);
     return { attempts, ...(await resumeTicks(invocation, attempts)), ...due };
   } catch (error) {
     telemetry.log('error', 'tick failed', { errors: [errorSentence(error)] });
-    for (const { name } of clusters) logUnstartedPass(telemetry, loop.id, name, error);
-    return { attempts: clusters.map(({ name }) => ({ name, attempt: { outcome: 'failed' } })), ...due };
+    for (const name of names) logUnstartedPass(telemetry, loop.id, name, error);
+    return { attempts: names.map((name) => ({ name, attempt: { outcome: 'failed' } })), ...due };
   }
 }
 
@@ -162,7 +163,7 @@ async function resumeTicks(
   invocation: LoopInvocation,
   attempts: readonly NamedAttempt[],
 ): Promise<Pick<Outcome, 'queued'>> {
-  const resumed = attempts.flatMap(({ attempt }) => ('resumed' in attempt ? [clusterSummary(attempt.resumed)] : []));
+  const resumed = attempts.flatMap(({ attempt }) => ('resumed' in attempt ? [attempt.resumed] : []));
   if (resumed.length === 0) return {};
   const dueAtMs = invocation.environment.nowMs();
   const { queued } = await queueTicks(invocation.loop.id, resumed, { dueAtMs }, invocation);
@@ -182,14 +183,12 @@ async function onRequest(
   const known = new Set([...found, ...broken].map(({ name }) => name));
   const unknown = (names ?? []).filter((name) => !known.has(name));
   const unusable = [...broken, ...unknown.map((name) => ({ name, error: notRegistered(name, list) }))];
-  return { attempts: [...logUnusable(batch, unusable), ...(await attemptAll(batch, found, invocation.memory))] };
+  return { attempts: [...logUnusable(batch, unusable), ...(await attemptAll(batch, found, list.clusters))] };
 }
 
 function listInTime(invocation: LoopInvocation): Promise<ShortClusterList> {
   const { table, clustersPerTick = CONCURRENT_PASSES } = invocation.environment;
-  return withinInvocation(invocation, LISTING_MS, (signal) =>
-    readClusterList(table(signal), invocation.memory, clustersPerTick),
-  );
+  return withinInvocation(invocation, LISTING_MS, (signal) => readClusterList(table(signal), clustersPerTick));
 }
 
 /** Clusters that no pass can begin for. */
@@ -203,21 +202,15 @@ function logUnusable(
   });
 }
 
-/** Registrations that this process knows already are not read again. */
+/** @param known registrations that were read already; the others are read one by one. */
 async function attemptAll(
   batch: Batch,
-  clusters: readonly TickedCluster[],
-  memory: ClusterMemory,
+  clusters: readonly { readonly name: string }[],
+  known?: ReadonlyMap<string, RegisteredCluster>,
 ): Promise<NamedAttempt[]> {
   const { table, clustersPerTick = CONCURRENT_PASSES } = batch.environment;
-  return eachOf(clusters, clustersPerTick, async ({ name, writtenAtMs }) => {
-    const open: OpenCluster = async (signal) => {
-      const known = memory.registration(name, writtenAtMs);
-      if (known !== undefined) return known;
-      const read = await readListedCluster(table(signal), name);
-      if (read !== undefined) memory.keep(read);
-      return read;
-    };
+  return eachOf(clusters, clustersPerTick, async ({ name }) => {
+    const open: OpenCluster = async (signal) => known?.get(name) ?? (await readCluster(table(signal), name));
     return { name, attempt: await attemptPass(batch, name, open) };
   });
 }

@@ -1,3 +1,4 @@
+import type { ClusterSpec } from '../cluster/cluster-spec.ts';
 import type { Finding } from '../cluster/finding.ts';
 import type { ClusterPort } from '../kubernetes/cluster-port.ts';
 import { planEvents } from '../kubernetes/events.ts';
@@ -9,7 +10,7 @@ import { pause, unlessAborted } from '../runtime/deadline.ts';
 import type { ClusterAccess, Environment } from '../runtime/environment.ts';
 import type { Invocation } from '../runtime/invocation.ts';
 import { claimCluster } from '../table/cluster-registration.ts';
-import { type ListedCluster, otherOwner, type Pause, type RegisteredCluster, readCluster } from '../table/clusters.ts';
+import { otherOwner, type Pause, type RegisteredCluster, readCluster } from '../table/clusters.ts';
 import { type RunRecord, readRunRecord } from '../table/run-records.ts';
 import { isDue, isUnreachable, pauseInForce } from './due.ts';
 import { countPass, logPass, logUnstartedPass } from './log-pass.ts';
@@ -27,7 +28,7 @@ export interface Batch extends Invocation {
 export type Attempt =
   | { readonly outcome: 'failed' | 'notDue' }
   /** `resumed`: its API server answers again. */
-  | { readonly outcome: 'succeeded'; readonly resumed?: ListedCluster }
+  | { readonly outcome: 'succeeded'; readonly resumed?: ClusterSpec }
   | { readonly outcome: 'paused'; readonly pause: Pause }
   /** It is no longer registered. */
   | { readonly outcome: 'unregistered' }
@@ -35,7 +36,7 @@ export type Attempt =
   | { readonly outcome: 'unreached' };
 
 /** Reads a cluster's registration, within the time of its pass. */
-export type OpenCluster = (signal: AbortSignal) => Promise<ListedCluster | undefined>;
+export type OpenCluster = (signal: AbortSignal) => Promise<RegisteredCluster | undefined>;
 
 /** Runs the loop's pass for one cluster, if it is due, within its own deadline. Never throws. */
 export async function attemptPass(batch: Batch, name: string, open: OpenCluster): Promise<Attempt> {
@@ -64,7 +65,7 @@ export async function attemptPass(batch: Batch, name: string, open: OpenCluster)
 
 async function passIfDue(
   batch: Batch,
-  cluster: ListedCluster,
+  cluster: RegisteredCluster,
   startedAtMs: number,
   signal: AbortSignal,
 ): Promise<Attempt> {
@@ -88,7 +89,7 @@ async function passIfDue(
   const pass = isOwner ? await recordPass(environment, loop.id, cluster.spec, ran, last) : { ...ran, ownedBy: owner };
   logPass(telemetry, loop.id, name, pass);
   if (pass.errors.length > 0) return { outcome: 'failed' };
-  return { outcome: 'succeeded', ...(isUnreachable(previous) && { resumed: cluster }) };
+  return { outcome: 'succeeded', ...(isUnreachable(previous) && { resumed: cluster.spec }) };
 }
 
 /**

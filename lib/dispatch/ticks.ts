@@ -8,23 +8,16 @@ import { errorSentence } from '../telemetry/describe-error.ts';
 import type { Telemetry } from '../telemetry/telemetry.ts';
 import { someOf } from './log-pass.ts';
 
-/** A cluster of a message. */
-export interface TickedCluster {
-  readonly name: string;
-  /** When the registration that the minute's invocation read was written. Absent in messages of an older version. */
-  readonly writtenAtMs?: number | undefined;
-}
-
 /** One tick of a loop for some of its clusters, as it waits in the loop's queue. */
 export interface TickMessage {
   readonly loop: Loop;
   readonly dueAtMs: number;
-  readonly clusters: readonly TickedCluster[];
+  readonly clusters: readonly string[];
 }
 
 /** What a received message turns out to be. */
 export type ReceivedTick =
-  | { readonly outcome: 'due'; readonly clusters: readonly TickedCluster[]; readonly dueAtMs: number }
+  | { readonly outcome: 'due'; readonly clusters: readonly string[]; readonly dueAtMs: number }
   /** Later than an interval: the next tick has come already. */
   | { readonly outcome: 'late'; readonly lateMs: number; readonly clusters: readonly string[] }
   | { readonly outcome: 'unreadable'; readonly reason: string };
@@ -36,32 +29,23 @@ const tick = z.looseObject({
   loop: z.string(),
   dueAtMs: z.number(),
   clusters: z.array(clusterName).check(z.minLength(1, 'names no cluster')),
-  // In the order of the names.
-  writtenAtMs: z.optional(z.array(z.number())),
 });
 
 export function tickBody({ loop, dueAtMs, clusters }: TickMessage): string {
-  const times = clusters.flatMap(({ writtenAtMs }) => writtenAtMs ?? []);
-  return JSON.stringify({
-    schema: SCHEMA,
-    loop,
-    dueAtMs,
-    clusters: clusters.map(({ name }) => name),
-    ...(times.length === clusters.length && { writtenAtMs: times }),
-  });
+  return JSON.stringify({ schema: SCHEMA, loop, dueAtMs, clusters });
 }
 
 /** Judges the body of a message that `loop` received. */
 export function receiveTick(body: string, loop: Loop, nowMs: number): ReceivedTick {
   const parsed = tick.safeParse(jsonOf(body));
   if (!parsed.success) return { outcome: 'unreadable', reason: `It is no tick: ${eventFaults(parsed.error)}` };
-  const { dueAtMs, clusters: names, writtenAtMs = [] } = parsed.data;
+  const { dueAtMs, clusters } = parsed.data;
   if (parsed.data.loop !== loop) {
     return { outcome: 'unreadable', reason: `It is a tick of the loop ${parsed.data.loop}, and this is ${loop}` };
   }
   const lateMs = nowMs - dueAtMs;
-  if (lateMs > SCHEDULE_SECONDS[loop] * 1000) return { outcome: 'late', lateMs, clusters: names };
-  return { outcome: 'due', clusters: names.map((name, index) => ({ name, writtenAtMs: writtenAtMs[index] })), dueAtMs };
+  if (lateMs > SCHEDULE_SECONDS[loop] * 1000) return { outcome: 'late', lateMs, clusters };
+  return { outcome: 'due', clusters, dueAtMs };
 }
 
 function jsonOf(text: string): unknown {
@@ -76,7 +60,8 @@ function jsonOf(text: string): unknown {
 const SCHEDULE_MS = 60_000;
 
 /** What the plan of ticks needs to know of a cluster. */
-export interface Ticking extends TickedCluster {
+export interface Ticking {
+  readonly name: string;
   readonly intervalSeconds: Readonly<Record<Loop, number>>;
 }
 
@@ -86,8 +71,8 @@ export interface PlannedTick extends OutgoingMessage {
   readonly isFirst: boolean;
 }
 
-/** A message of clusters that answer is done within a fifth of the shortest interval. */
-const MESSAGES_OF_A_SLOT = 5;
+/** A message of clusters that answer is done within a quarter of the shortest interval. */
+const MESSAGES_OF_A_SLOT = 4;
 const LEAST_CONCURRENCY = 10;
 
 /** Returns how many messages a loop's function must process at the same time (`tickConcurrency`) for so many clusters. */
@@ -144,7 +129,8 @@ function ticksAt(
 ): PlannedTick[] {
   const ticks: PlannedTick[] = [];
   for (let start = 0; start < clusters.length; start += clustersPerTick) {
-    const tick: TickMessage = { loop, dueAtMs, clusters: clusters.slice(start, start + clustersPerTick) };
+    const names = clusters.slice(start, start + clustersPerTick).map(({ name }) => name);
+    const tick: TickMessage = { loop, dueAtMs, clusters: names };
     const delaySeconds = Math.ceil((dueAtMs - nowMs) / 1000);
     ticks.push({ tick, body: tickBody(tick), delaySeconds, isFirst: dueAtMs === nowMs });
   }
@@ -183,7 +169,7 @@ export async function queueTicks<Cluster extends Ticking>(
       telemetry.log('error', 'ticks not queued', { ticks: unsent.length, errors: someOf(errors) });
     }
     const firstOf = (messages: readonly PlannedTick[]) =>
-      new Set(messages.flatMap(({ tick, isFirst }) => (isFirst ? tick.clusters.map(({ name }) => name) : [])));
+      new Set(messages.flatMap(({ tick, isFirst }) => (isFirst ? tick.clusters : [])));
     const planned = firstOf(ticks);
     const leftHere = firstOf(unsent.map(({ message }) => message));
     const own = clusters.filter(({ name }) => !planned.has(name) || leftHere.has(name));
@@ -201,14 +187,14 @@ export function receivedTicks(
   bodies: readonly string[],
   nowMs: number,
   telemetry: Telemetry,
-): { readonly clusters: readonly TickedCluster[]; readonly dueAtMs?: number } {
-  const clusters = new Map<string, TickedCluster>();
+): { readonly names: readonly string[]; readonly dueAtMs?: number } {
+  const names = new Set<string>();
   const dueAtMs: number[] = [];
   for (const body of bodies) {
     const received = receiveTick(body, loop, nowMs);
     switch (received.outcome) {
       case 'due':
-        for (const cluster of received.clusters) clusters.set(cluster.name, cluster);
+        for (const name of received.clusters) names.add(name);
         dueAtMs.push(received.dueAtMs);
         break;
       case 'late':
@@ -220,5 +206,5 @@ export function receivedTicks(
         telemetry.log('error', 'message dropped', { errors: [received.reason] });
     }
   }
-  return { clusters: [...clusters.values()], ...(dueAtMs.length > 0 && { dueAtMs: Math.min(...dueAtMs) }) };
+  return { names: [...names], ...(dueAtMs.length > 0 && { dueAtMs: Math.min(...dueAtMs) }) };
 }

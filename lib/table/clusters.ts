@@ -79,13 +79,6 @@ export async function readCluster(table: KeyValueTable, name: string): Promise<R
   return item && decodeRegistration(item).cluster;
 }
 
-/** The same, as the list of all has it. */
-export async function readListedCluster(table: KeyValueTable, name: string): Promise<ListedCluster | undefined> {
-  const item = await table.get(CLUSTERS, name);
-  const cluster = item && decodeRegistration(item).cluster;
-  return cluster && { ...cluster, writtenAtMs: item.updatedAtMs };
-}
-
 /** @throws TableError `SchemaTooNew`, `Corrupt`. */
 export async function readPauseOfAll(table: KeyValueTable): Promise<Pause | undefined> {
   const item = await table.get(CLUSTERS, ALL_CLUSTERS);

@@ -17,7 +17,7 @@ function dueSeconds(plan: ReturnType<typeof planTicks>): number[] {
   return [...new Set(plan.map(({ tick }) => (tick.dueAtMs - MINUTE) / 1000))];
 }
 
-const namesOf = ({ tick }: ReturnType<typeof planTicks>[number]) => tick.clusters.map(({ name }) => name);
+const namesOf = ({ tick }: ReturnType<typeof planTicks>[number]) => tick.clusters;
 
 describe('planTicks', () => {
   test('clusters that give no answer have one message of their own in the minute, after the first of the others', () => {

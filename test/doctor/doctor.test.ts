@@ -161,10 +161,10 @@ describe('its environment', () => {
   test('tells how many ticks run at the same time, which the doctor compares with the clusters', () => {
     expect(doctorEnvironmentFrom({ TICK_CONCURRENCY: '12' }).queues?.concurrency).toBe(12);
     expect(doctorEnvironmentFrom({}).queues).not.toHaveProperty('concurrency');
-    expect(checkConcurrency(800, 16, 10)).toEqual([]);
+    expect(checkConcurrency(640, 16, 10)).toEqual([]);
     expect(checkConcurrency(10_000, 16, undefined)).toEqual([]);
     expect(checkConcurrency(10_000, 16, 10)).toMatchObject([
-      { level: 'warn', fix: 'Set the parameter tickConcurrency of the stack to 125' },
+      { level: 'warn', fix: 'Set the parameter tickConcurrency of the stack to 157' },
     ]);
   });
 
