@@ -12,12 +12,12 @@ import { executeRequest } from './execute-request.ts';
 import { lookUpItems } from './items.ts';
 import { KEYS, openCluster, openRange } from './open-range.ts';
 import { type AllocateRequest, parseRequest, requestedItems } from './request.ts';
-import { groupByRange } from './request-context.ts';
+import { groupByRange, type RequestContext } from './request-context.ts';
 
 export interface AllocationOptions {
-  /** Waits so long for others who change the same range. */
+  /** Waits while other callers change the same range. */
   readonly pause?: (ms: number) => Promise<void>;
-  /** Which free item is given. Default: any, at random. */
+  /** Picks the next free item. Default: any, at random. */
   readonly pick?: Pick;
 }
 
@@ -27,10 +27,10 @@ export type AllocationHandler = Handler<Answer>;
 const LONGEST_MS = 25_000;
 const CLOSING_MS = 1_000;
 
-/** What ends the attempts of an invocation to change a range is its time. */
+/** Not the attempts to change a range are limited but the invocation's time. */
 const ATTEMPTS = 1_000;
 
-/** The handler of those who allocate, release and look up through the table. A refusal is an answer. */
+/** Returns the handler of requests to allocate, release and look up in the table. A refusal is an answer. */
 export function allocation({ pause, pick = randomInt }: AllocationOptions = {}): AllocationHandler {
   const backoff = new Backoff(pause);
   return (event, context) =>
@@ -40,17 +40,17 @@ export function allocation({ pause, pick = randomInt }: AllocationOptions = {}):
       const budgetMs = Math.max(0, Math.min(LONGEST_MS, remainingMs() - CLOSING_MS));
       const endsAtMs = environment.nowMs() + budgetMs;
       const deadline = environment.startDeadline(budgetMs);
-      const told: Told = { retries: 0, errors: [] };
+      const log: AnswerLog = { retries: 0, errors: [] };
       const wait = () => {
-        told.retries += 1;
+        log.retries += 1;
         return backoff.lost();
       };
       try {
         if (request.operation !== 'lookUp') await backoff.begin();
         const options = { pick, update: { attempts: ATTEMPTS, wait } };
-        const answer = await answerOf(request, invocation, { signal: deadline.signal, endsAtMs }, options, told);
+        const answer = await answerOf(request, invocation, { signal: deadline.signal, endsAtMs }, options, log);
         if (request.operation !== 'lookUp') backoff.won();
-        tell(invocation, answer, told);
+        logAnswer(invocation, answer, log);
         return answer;
       } catch (error) {
         throw error instanceof TableError ? notFinished(request, error) : error;
@@ -60,8 +60,8 @@ export function allocation({ pause, pick = randomInt }: AllocationOptions = {}):
     });
 }
 
-/** What the log line and the metrics say beside the answer. */
-interface Told {
+/** What the log line and the metrics contain besides the answer. */
+interface AnswerLog {
   retries: number;
   readonly errors: string[];
 }
@@ -71,7 +71,7 @@ async function answerOf(
   { environment }: Invocation,
   { signal, endsAtMs }: { readonly signal: AbortSignal; readonly endsAtMs: number },
   options: Parameters<typeof openRange>[3],
-  told: Told,
+  log: AnswerLog,
 ): Promise<Answer> {
   const { nowMs, stack } = environment;
   const requested = requestedItems(request);
@@ -83,18 +83,16 @@ async function answerOf(
   const table = request.dryRun === true ? dry(stored, nowMs) : stored;
   const ranges = groupByRange(requested, (name) => openRange(table, cluster, name, options));
   if ('refusal' in ranges) return refuse(ranges.refusal, ranges.range);
-  const leftBehind = (error: TableError) => void told.errors.push(errorSentence(error));
   const keys = ranges.map(({ name }) => KEYS[name]);
-  const unrepaired = () => refusalOfUnrepaired(table, cluster.spec, keys, nowMs());
-  const context = {
+  const context: RequestContext = {
     request,
     requested,
     ranges,
     table,
-    refusalOfUnrepaired: unrepaired,
+    refusalOfUnrepaired: () => refusalOfUnrepaired(table, cluster.spec, keys, nowMs()),
     nowMs,
     endsAtMs,
-    warn: leftBehind,
+    warn: (error) => void log.errors.push(errorSentence(error)),
   };
   const dryRun = request.dryRun === true && { dryRun: true as const };
   if (request.operation === 'lookUp') return { ...(await lookUpItems(context)), ...dryRun };
@@ -102,13 +100,13 @@ async function answerOf(
   return { ...answer, ...(replayed && { replayed }), ...dryRun };
 }
 
-/** What would be written is kept for the rest of the invocation alone. */
+/** Keeps what would be written for the rest of the invocation only. */
 function dry(table: KeyValueTable, nowMs: () => number): KeyValueTable {
   let writes = 0;
   return unwrittenTable(table, { nowMs, newWriteId: () => `dry-${++writes}` });
 }
 
-function tell({ telemetry }: Invocation, answer: Answer, { retries, errors }: Told): void {
+function logAnswer({ telemetry }: Invocation, answer: Answer, { retries, errors }: AnswerLog): void {
   const { cluster, requestId, operation, outcome, items, error, replayed = false, dryRun = false } = answer;
   const level = outcome === 'done' && errors.length === 0 ? 'info' : 'warn';
   telemetry.log(level, `allocate: ${outcome}`, {
@@ -129,7 +127,7 @@ function tell({ telemetry }: Invocation, answer: Answer, { retries, errors }: To
   if (error !== undefined) telemetry.count('allocationsRefused', 1, { type: error.code, cluster });
 }
 
-/** Lambda's caller gets name and message of what is thrown, and so the message begins with the code. */
+/** Lambda's caller gets only the name and message of an error: the message begins with the code. */
 function notFinished({ requestId, operation, dryRun }: AllocateRequest, error: TableError): TableError {
   const { code, message } = error;
   const again =
@@ -143,9 +141,9 @@ const SHORTEST_WAIT_MS = 20;
 const LONGEST_WAIT_MS = 2_000;
 
 /**
- * How long those who change one range at the same time wait for one another. A loss makes the waits twice as long, a win
- * half as long, and a warm function remembers that for its next invocation: under many callers, who comes new waits like
- * those who wait already, or they would never have their turn.
+ * How long callers that change one range at the same time wait for one another. A lost attempt doubles the waits and a
+ * successful one halves them, and a warm function remembers that for its next invocation: a new caller waits as long as
+ * those that wait already, which would otherwise starve.
  */
 export class Backoff {
   readonly #pause: (ms: number) => Promise<void>;
@@ -156,12 +154,12 @@ export class Backoff {
     this.#pause = pause;
   }
 
-  /** Before the first attempt: at once, unless there was a crowd lately. */
+  /** Before the first attempt: waits only after recent contention. */
   async begin(): Promise<void> {
     if (this.#windowMs > SHORTEST_WAIT_MS) await this.#wait();
   }
 
-  /** After an attempt that another came before. */
+  /** After an attempt that another writer preceded. */
   async lost(): Promise<void> {
     this.#windowMs = Math.min(2 * this.#windowMs, LONGEST_WAIT_MS);
     await this.#wait();
@@ -171,7 +169,7 @@ export class Backoff {
     this.#windowMs = Math.max(this.#windowMs / 2, SHORTEST_WAIT_MS);
   }
 
-  /** At random, so that not all of them come again together. */
+  /** With full jitter, so that the callers do not retry together. */
   #wait(): Promise<void> {
     return this.#pause(Math.random() * this.#windowMs);
   }

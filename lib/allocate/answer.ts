@@ -21,7 +21,7 @@ const item = z.strictObject({
   error: z.optional(error),
 });
 
-/** What callers get, and what is kept for who asks again. */
+/** What callers get, and what is stored for retries. */
 export const answerShape = z.strictObject({
   requestId: z.string(),
   cluster: z.string(),
@@ -36,21 +36,21 @@ export const answerShape = z.strictObject({
 export type Answer = z.infer<typeof answerShape>;
 export type AnsweredItem = z.infer<typeof item>;
 
-/** Why a request is refused. Codes and words of allocators are the original's where it has any. */
+/** Why a request is refused. Codes and messages of allocators are the original's where it has any. */
 export interface Refusal {
   readonly code: string;
   readonly message: string;
 }
 
-type Requester = Pick<AllocateRequest, 'requestId' | 'cluster' | 'operation'>;
+type RequestName = Pick<AllocateRequest, 'requestId' | 'cluster' | 'operation'>;
 
-export function done({ requestId, cluster, operation }: Requester, items: readonly AnsweredItem[]): Answer {
+export function done({ requestId, cluster, operation }: RequestName, items: readonly AnsweredItem[]): Answer {
   return { requestId, cluster, operation, outcome: 'done', items: [...items] };
 }
 
-/** Nothing was done with any of them. `isItsFault` says which of them it is about, if it is about one. */
+/** Refuses all items. `isItsFault` returns whether the refusal is about the item at that place. */
 export function refused(
-  asked: Requester,
+  request: RequestName,
   requested: readonly RequestedItem[],
   refusal: Refusal,
   isItsFault: (index: number) => boolean = () => false,
@@ -59,10 +59,10 @@ export function refused(
   const items = requested.map((each, index): AnsweredItem => {
     return { ...each, outcome: 'refused', ...(isItsFault(index) && { error }) };
   });
-  return { ...done(asked, items), outcome: 'refused', error };
+  return { ...done(request, items), outcome: 'refused', error };
 }
 
-/** Code and message alone, of whatever has them. */
+/** Code and message only. */
 export function errorOf({ code, message }: Refusal): Refusal {
   return { code, message };
 }

@@ -25,15 +25,15 @@ import { claimableHolds, fromEach, type RequestContext } from './request-context
 
 export interface Executed {
   readonly answer: Answer;
-  /** Another invocation settled it. */
+  /** Another invocation completed it. */
   readonly replayed: boolean;
 }
 
 /**
- * Allocates or releases once, however often it is invoked with one id, at the same time or after one another. Where it
- * is, is in the record; each step is a write that is conditional on the one before, so that of several invocations one
- * goes on and the others follow. docs/adr/0013-requests-to-allocate.md has the argument.
- * @throws TableError when nobody can tell how far it came: to invoke it again is to go on.
+ * Allocates or releases once, however often it is invoked with one id, concurrently or in sequence. The record has its
+ * state; each step is a write that is conditional on the one before, so that of several invocations one proceeds and the
+ * others follow (docs/adr/0013-requests-to-allocate.md).
+ * @throws TableError when its state is unknown: another invocation resumes it.
  */
 export async function executeRequest(context: RequestContext): Promise<Executed> {
   const begun = await begin(context);
@@ -51,7 +51,7 @@ export async function executeRequest(context: RequestContext): Promise<Executed>
       next = await proceed(context, record, isOurs);
       mayHold = record.hold !== undefined;
     } else {
-      // What does not let go now is given back by who asks again, or when its hold ends.
+      // What cannot be released now is released by a retry, or when its hold ends.
       if (!(await rollBack(context, record))) return { answer: answerIn(current, record.answer), replayed: false };
       next = { ...record, state: 'done' };
       mayHold = false;
@@ -66,7 +66,7 @@ interface Begun {
   readonly isOurs: boolean;
 }
 
-/** Writes `begun` where there is no record; or finds the one that there is. Refusals leave nothing behind. */
+/** Writes `begun` where there is no record, or finds the present one. A refusal leaves nothing behind. */
 async function begin(context: RequestContext): Promise<Begun | { readonly answer: Answer }> {
   const { request, requested, nowMs } = context;
   const refuse = (refusal: Refusal) => ({ answer: refused(request, requested, refusal) });
@@ -92,7 +92,7 @@ async function begin(context: RequestContext): Promise<Begun | { readonly answer
   return begun.isOurs ? begun : follow(begun.current);
 }
 
-/** Why the record of this id is not gone on from, or not yet. */
+/** Returns why this request does not continue the record of its id, or not yet. */
 function refusalToFollow(
   context: RequestContext,
   there: ReadRequest,
@@ -119,7 +119,7 @@ async function allocationRecord(
   return takesUp instanceof AllocatorError ? takesUp : { ...begun, takesUp };
 }
 
-/** The end of what was begun, or that it is to be rolled back. */
+/** Returns the record after the work was done, or must be rolled back. */
 async function proceed(
   context: RequestContext,
   { state: _, ...record }: RequestRecord,
@@ -134,7 +134,7 @@ async function proceed(
   return { ...record, state, answer: JSON.stringify(answer) };
 }
 
-/** Writes the record over the one before it; or finds what another invocation wrote first. */
+/** Writes the record over the one before it, or finds what another invocation wrote first. */
 async function step(context: RequestContext, record: RequestRecord, previous: ReadRequest | undefined): Promise<Begun> {
   const { table, request, nowMs } = context;
   const { requestId: id, cluster } = request;
@@ -144,7 +144,7 @@ async function step(context: RequestContext, record: RequestRecord, previous: Re
   if (there !== undefined && isKept(there, nowMs())) return { current: there, isOurs: false };
   throw new TableError(
     'Contended',
-    `The record of request ${id} of cluster ${cluster} was removed while it was worked on.`,
+    `The record of request ${id} of cluster ${cluster} was removed while it was being processed.`,
   );
 }
 

@@ -187,25 +187,25 @@ function releasedItem({ name, range }: RequestedRange, value: ItemValue, release
 /** Looks up the state of each item. Only reads: the request is not recorded. */
 export async function lookUpItems({ request, requested, ranges }: RequestContext): Promise<Answer> {
   const answers = await fromEach(ranges, async (each) => {
-    const looked = await each.range.lookUp(each.requested.map(({ value }) => value ?? ''));
-    return looked instanceof AllocatorError ? looked : { each, looked };
+    const states = await each.range.lookUp(each.requested.map(({ value }) => value ?? ''));
+    return states instanceof AllocatorError ? states : { each, states };
   });
   if (answers instanceof AllocatorError) return refused(request, requested, answers);
   const items: AnsweredItem[] = [];
-  for (const { each, looked } of answers) {
+  for (const { each, states } of answers) {
     for (const [place, { index, value = '' }] of each.requested.entries()) {
-      items[index] = answered(each, value, looked[place] ?? { inRange: false });
+      items[index] = answered(each, value, states[place] ?? { inRange: false });
     }
   }
   return done(request, items);
 }
 
-function answered({ name, range }: RequestedRange, value: string | number, looked: ItemState): AnsweredItem {
+function answered({ name, range }: RequestedRange, value: string | number, state: ItemState): AnsweredItem {
   const item = range.itemOf(value);
-  if (item instanceof AllocatorError || !looked.inRange) {
+  if (item instanceof AllocatorError || !state.inRange) {
     return { range: name, value, outcome: 'notInRange', ...(item instanceof Error && { error: errorOf(item) }) };
   }
-  const { taken, hold, strikes, band } = looked;
+  const { taken, hold, strikes, band } = state;
   const outcome = taken ? 'taken' : 'free';
   return { range: name, value: item, outcome, ...(hold && { hold: shownHold(hold) }), strikes, band };
 }

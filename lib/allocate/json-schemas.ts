@@ -10,43 +10,43 @@ const DRAFT = 'https://json-schema.org/draft/2020-12/schema';
 const NAME = '1 to 63 of A-Z, a-z, 0-9, "-", "_" and ".", a letter or digit first and last.';
 
 const REQUEST_WORDS: Readonly<Record<string, string>> = {
-  requestId: `Yours to choose, another for each request: ${NAME} A request that is sent again with the same id is answered the same, for a day.`,
+  requestId: `Your choice, unique for each request: ${NAME} A request that is sent again with the same id gets the same answer, for a day.`,
   cluster: 'The name under which the cluster is registered.',
-  operation: 'lookUp reads alone.',
-  items: `At most ${MOST_ITEMS} addresses and ports, with those that are counted. All are allocated, or none.`,
-  'items[]': 'One address or port that you name, or any that are free. Without a value, only to allocate.',
+  operation: 'lookUp only reads.',
+  items: `At most ${MOST_ITEMS} addresses and ports, including those of count. All are allocated, or none.`,
+  'items[]': 'One address or port by value, or any that are free. next is only for allocate.',
   'items[].range': 'Cluster IPs, those of the second family of a dual-stack cluster, or node ports.',
   'items[].value': 'The text of an address, or the number of a node port.',
   'items[].next': 'Any that is free.',
   'items[].count': 'How many of them. Default: 1.',
-  hold: 'Only to allocate. What is allocated is held for you until a Service takes it up, or until it ends. Default: for the requestId, for 15 minutes, taken up by any Service.',
-  'hold.owner': `For whom: ${NAME}`,
+  hold: 'Only for allocate. What is allocated is held until a Service claims it, or until the hold ends. Default: for the requestId, for 15 minutes, claimed by any Service.',
+  'hold.owner': `The owner of the hold: ${NAME}`,
   'hold.until': 'When it ends, or "forever". Default: 15 minutes from now.',
   'hold.takenUpBy':
-    'Any Service that has the address or port, or only one whose label kube-bootstrap-controller/hold-owner is the owner. Default: any.',
-  owner: `Only to release: for whom. What another owner holds, or is not held, is refused. ${NAME}`,
+    'Which Service may claim the address or port: any, or only one whose label kube-bootstrap-controller/hold-owner is the owner. Default: any.',
+  owner: `Only for release: the owner of the hold. What another owner holds, or is not held, is refused. ${NAME}`,
   takeUp:
-    'Only to allocate, and for a Service: values that are held, and that this Service may take up, are allocated as well, and are held for this request from then on. Say it in every request for a Service: what such a request took is not for another to take up.',
+    'Only for allocate, for a Service: values that are held, and that this Service may claim, are allocated as well, and are then held for this request. Set it in every request for a Service: no other request can claim what such a request allocated.',
   'takeUp.holdOwner':
-    'The label kube-bootstrap-controller/hold-owner of the Service. Absent: it has none, and may have what any Service may.',
-  dryRun: 'Answers as it would, and writes nothing.',
+    'The label kube-bootstrap-controller/hold-owner of the Service. Absent: it has none, and can claim only what any Service may.',
+  dryRun: 'Returns the answer, and writes nothing.',
   callerKey: 'Your key, where the spec of the cluster has callerKeys. It is neither logged nor stored.',
 };
 
 const ANSWER_WORDS: Readonly<Record<string, string>> = {
   outcome:
-    'refused: nothing was allocated. Of a release over several ranges one can refuse, and another have released: each item says which. What failed in the middle is no answer, but an error of the function.',
-  items: 'One for each address and port, in the order in which they were asked for.',
-  'items[].value': 'Absent where any was asked for and none was given.',
+    'refused: nothing was allocated. In a release over several ranges, one range can refuse after another has released: each item has its own outcome. A failure in between is not an answer but an error of the function.',
+  items: 'One for each address and port, in the order of the request.',
+  'items[].value': 'Absent where next was requested and nothing was allocated.',
   'items[].outcome':
-    'released, or free before. unknown: an earlier invocation of this request did not come to its end, and may have released it or not. taken and free say how it stands. refused: nothing was done with it.',
-  'items[].hold': 'Who holds it, until when, and who may take it up.',
+    'released: it was released, or free: it was free before. unknown: an earlier invocation of this request was not completed and may have released it. lookUp answers taken or free. refused: it did not change.',
+  'items[].hold': 'The owner, the end of the hold, and which Services may claim it.',
   'items[].strikes': 'How many passes of the repair loop saw it without a Service. The third frees it.',
-  'items[].band': 'Any that is free is given from the static band only when the dynamic one is full.',
+  'items[].band': 'next is allocated from the static band only when the dynamic one is full.',
   'items[].error': 'Why this one was refused.',
   error:
     'Why the request was refused: Full, AlreadyAllocated, NotInRange, NotReady, MismatchedRange, BadHold, HoldsFull, NotRegistered, CallerRefused, OtherStack, ObserveOnly, NoSecondaryRange, RequestIdTaken, NotHeld or InProgress.',
-  replayed: 'The answer that was given before.',
+  replayed: 'This is the stored answer of an earlier invocation.',
   dryRun: 'Nothing was written.',
 };
 
@@ -60,7 +60,7 @@ const ONE_OF_THESE = [
   { required: ['next'] },
 ];
 
-/** The JSON Schema (draft 2020-12) of a request. It says less than the rules, and nothing is decided by it. */
+/** The JSON Schema (draft 2020-12) of a request. It is less strict than the rules, and decides nothing. */
 export function requestJsonSchema(): JsonSchema {
   const schema = withWords(z.toJSONSchema(requestShape, { io: 'input' }), REQUEST_WORDS);
   return {
@@ -86,7 +86,7 @@ export function answerJsonSchema(): JsonSchema {
   };
 }
 
-/** The schema with the words for each field that there are, and without what tells nobody anything. */
+/** The schema with the description of each field, and without the bounds of all integers. */
 function withWords(schema: JsonSchema, words: Readonly<Record<string, string>>, path = ''): JsonSchema {
   const { $schema: _, minimum, maximum, properties, items, anyOf, ...rest } = schema;
   const description = words[path];

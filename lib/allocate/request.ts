@@ -4,7 +4,7 @@ import { HOLD_OWNER } from '../cluster/hold.ts';
 import { CALLER_KEY } from '../runtime/caller-keys.ts';
 import { clusterName, DispatchError, eventFaults } from '../runtime/errors.ts';
 
-/** As the table names them, without `ranges/`. */
+/** Keys of the ranges in the table, without `ranges/`. */
 export const RANGE_NAMES = ['serviceips', 'secondaryserviceips', 'servicenodeports'] as const;
 export type RangeName = (typeof RANGE_NAMES)[number];
 
@@ -63,7 +63,7 @@ export const requestShape = z
 
 export type AllocateRequest = z.infer<typeof requestShape>;
 
-/** One address or port that is asked for. Without a value: whichever the range gives. */
+/** One requested address or port. Without a value: the next free one. */
 export interface RequestedItem {
   readonly range: RangeName;
   readonly value?: ItemValue;
@@ -81,19 +81,19 @@ export function parseRequest(event: unknown): AllocateRequest {
   );
 }
 
-/** One for each address and port, in the order asked. */
+/** One for each address and port, in the order of the request. */
 export function requestedItems({ items }: Pick<AllocateRequest, 'items'>): readonly RequestedItem[] {
   return items.flatMap(({ range, value, count = 1 }) =>
     value === undefined ? Array<RequestedItem>(count).fill({ range }) : [{ range, value }],
   );
 }
 
-/** The same for what asks for the same, however it is written down. */
+/** The same for equal requests, however they are written. */
 export function fingerprintOf({ operation, items, hold: terms, owner, takeUp: service }: AllocateRequest): string {
-  const asked = items.map(({ range, value, count = 1 }) => [range, value ?? null, count]);
+  const requested = items.map(({ range, value, count = 1 }) => [range, value ?? null, count]);
   const held = terms === undefined ? null : [terms.owner, terms.until ?? null, terms.takenUpBy ?? 'any'];
   return createHash('sha256')
-    .update(JSON.stringify([operation, asked, held, ...(service === undefined ? [] : [service.holdOwner ?? null])]))
+    .update(JSON.stringify([operation, requested, held, ...(service === undefined ? [] : [service.holdOwner ?? null])]))
     .update(owner === undefined ? '' : JSON.stringify({ owner }))
     .digest('base64url');
 }
@@ -105,14 +105,14 @@ interface Fault {
 
 function itemFaults({ range, value, next, count }: z.infer<typeof item>): Fault[] {
   if ((value === undefined) === (next === undefined)) {
-    return [{ message: 'has not one of "value" and "next": say which address or port, or that any will do', path: [] }];
+    return [{ message: 'needs either "value", an address or port, or "next", any that is free', path: [] }];
   }
   const faults: Fault[] = [];
   if (value !== undefined && (typeof value === 'number') !== (range === 'servicenodeports')) {
     const requested = range === 'servicenodeports' ? 'the number of a port' : 'the text of an address';
     faults.push({ message: `is not ${requested}`, path: ['value'] });
   }
-  if (value !== undefined && count !== undefined) faults.push({ message: 'is for "next" alone', path: ['count'] });
+  if (value !== undefined && count !== undefined) faults.push({ message: 'is only for "next"', path: ['count'] });
   return faults;
 }
 
@@ -120,17 +120,17 @@ function requestFaults({ operation, items, hold: terms, owner, takeUp: service }
   const faults: Fault[] = [];
   const many = items.reduce((sum, { count = 1 }) => sum + count, 0);
   if (many > MOST_ITEMS) {
-    const message = `asks for ${many} addresses and ports, and ${MOST_ITEMS} is the most: make several requests of it, each with an id of its own`;
+    const message = `requests ${many} addresses and ports, and ${MOST_ITEMS} is the most: send several requests, each with its own id`;
     faults.push({ message, path: ['items'] });
   }
   if (owner !== undefined && operation !== 'release') {
-    faults.push({ message: 'is for "release" alone: to allocate, set hold.owner', path: ['owner'] });
+    faults.push({ message: 'is only for "release": to allocate, set hold.owner', path: ['owner'] });
   }
   if (operation === 'allocate') return faults;
-  if (terms !== undefined) faults.push({ message: 'is for "allocate" alone', path: ['hold'] });
-  if (service !== undefined) faults.push({ message: 'is for "allocate" alone', path: ['takeUp'] });
+  if (terms !== undefined) faults.push({ message: 'is only for "allocate"', path: ['hold'] });
+  if (service !== undefined) faults.push({ message: 'is only for "allocate"', path: ['takeUp'] });
   for (const [index, { next }] of items.entries()) {
-    if (next !== undefined) faults.push({ message: 'is for "allocate" alone', path: ['items', index, 'next'] });
+    if (next !== undefined) faults.push({ message: 'is only for "allocate"', path: ['items', index, 'next'] });
   }
   return faults;
 }

@@ -53,7 +53,7 @@ export function familyOf(text: string): IPFamily | undefined {
   return parseIPv4(text) === undefined ? parseAddress(text)?.family : 'IPv4';
 }
 
-/** Dotted decimal to a number, without allocating: a repair pass asks this of every Service. */
+/** Dotted decimal to a number, without allocating: a repair pass needs this for every Service. */
 export function parseIPv4(text: string): number | undefined {
   let value = 0;
   let octet = 0;

@@ -15,8 +15,8 @@ const MOST_IPV6_ADDRESSES = 65_536;
  *                   network    reserved band     dynamic band      broadcast
  *     bit                       0 ... 15          16 ... 253
  *
- * IPv6 has no broadcast address, and its bits end at 65,535 addresses. Items are address texts: canonical when given
- * out, any that parses when asked for.
+ * IPv6 has no broadcast address, and its bits end at 65,535 addresses. Items are address texts: canonical when
+ * allocated, any that parses when requested.
  */
 export function ipRangeOf(cidr: string, pick: Pick): RangeAllocator<string> | AllocatorError {
   const network = networkOf(cidr);
@@ -62,7 +62,7 @@ function usableAddresses(network: Network): number {
   return Math.max(0, network.family === 'IPv4' ? size - 2 : Math.min(size, MOST_IPV6_ADDRESSES) - 1);
 }
 
-/** The addresses of a network by number: 0 is the network's own. Quick, since a repair pass asks it of every Service. */
+/** The addresses of a network by number: 0 is the network's own. Fast, since a repair pass needs it for every Service. */
 export interface AddressNumbering {
   /** NaN for what is no address, or of the other family. Any number when the address is outside. */
   numberOf(address: string): number;

@@ -2,17 +2,17 @@
 export const LOOPS = ['system-namespaces', 'kubernetes-service', 'cluster-ip-repair', 'node-port-repair'] as const;
 export type Loop = (typeof LOOPS)[number];
 
-/** `observe` runs every pass and tells what it would write; `enforce` writes. */
+/** `observe`: passes only report what they would write; `enforce`: they write. */
 export type Mode = 'observe' | 'enforce';
 
-/** Who allocates addresses and ports: this table, or the cluster's own API servers. */
+/** What allocates addresses and ports: this table, or the cluster's own API servers. */
 export type AllocatorOfRecord = 'table' | 'apiserver';
 
 /** `server`: one API server. `shared`: something in front of several, such as a load balancer. */
 export type ApiServerKind = 'server' | 'shared';
 
 export interface ProbeSpec {
-  /** Where to ask, whole, when it is not `https://<address>:<securePort><path>`. */
+  /** The whole URL to probe, when it is not `https://<address>:<securePort><path>`. */
   readonly url?: string;
   /** `/readyz`. Without meaning beside a `url`, which has its own. */
   readonly path: string;
@@ -84,7 +84,7 @@ export interface ClusterSpec {
     /** 0: the Service is of type ClusterIP. */
     readonly nodePort: number;
     readonly extraPorts: readonly ServicePortSpec[];
-    /** Put type and ports right when somebody changed them. The original never does in production. */
+    /** Correct type and ports when they were changed. The original never does in production. */
     readonly reconcile: boolean;
   };
   readonly systemNamespaces: readonly string[];

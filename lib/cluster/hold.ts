@@ -1,22 +1,22 @@
 import { AllocatorError } from '../allocator/errors.ts';
 
 /**
- * An address or port that is taken without a Service: for an owner, until a time or for good. It ends when a Service
- * takes the item up, when it is released, or in time. Items that were taken together share one.
+ * The reservation of addresses or ports without a Service: for an owner, until a time or forever. It ends when a Service
+ * claims the item, when it is released, or at its time. Items that were allocated together share one.
  */
 export interface Hold extends HoldTerms {
   /** Canonical addresses, or ports as text. At least one. */
   readonly items: readonly string[];
 }
 
-/** What a hold says of the items that it keeps. */
+/** The terms of a hold, without its items. */
 export interface HoldTerms {
   /** In the syntax of a label value: 1 to 63 of `A-Z a-z 0-9 - _ .`, letter or digit first and last. */
   readonly owner: string;
   /** It ends at this time; absent: never by itself. */
   readonly untilMs?: number;
   /**
-   * Which Services may take the items up: `any`, or only those whose label `kube-bootstrap-controller/hold-owner` is
+   * Which Services may claim the items: `any`, or only those whose label `kube-bootstrap-controller/hold-owner` is
    * the owner.
    */
   readonly takenUpBy: 'any' | 'owner';
@@ -24,20 +24,20 @@ export interface HoldTerms {
   readonly requestId?: string;
 }
 
-/** A Service with this label takes up what is held for the owner that its value names. */
+/** A Service with this label claims what is held for the owner that its value names. */
 export const HOLD_OWNER_LABEL = 'kube-bootstrap-controller/hold-owner';
 
 /** What an owner looks like. */
 export const HOLD_OWNER = /^[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$/;
 
-/** A hold is over at its time: whoever reads decides, as with a lease. */
+/** A hold is over at its time, by the reader's clock, as a lease is. */
 export function isOver(hold: HoldTerms, nowMs: number): boolean {
   return hold.untilMs !== undefined && hold.untilMs <= nowMs;
 }
 
 /**
  * Clocks of functions and of owners differ by up to two seconds: a pass frees what was held only this much after the end
- * of its hold. Only the end of a hold that a pass finds is late by it: nothing is taken up after `untilMs`.
+ * of its hold. Only the end of a hold that a pass finds is late by it: nothing is claimed after `untilMs`.
  */
 const HOLD_END_MARGIN_MS = 5_000;
 

@@ -1,6 +1,6 @@
 /**
  * What the table knows of one API server's address: the original's lease, and what the probes saw. The item outlives
- * the lease, so that an address which ran out is remembered with its misses.
+ * the lease, so that an address whose lease expired keeps its misses.
  */
 export interface Lease {
   /** Canonical text. */
@@ -11,13 +11,13 @@ export interface Lease {
   readonly source: 'probe' | 'agent';
   /** The host name whose record this address was, if it came from one. */
   readonly host?: string;
-  /** The lease is held while this is later than now. */
+  /** The lease is valid while this is later than now. */
   readonly expiresAtMs: number;
   /** Probes missed in a row since the last refresh, as far as they prove anything of the server. */
   readonly misses: number;
   /** When the last of them was counted. Absent in items of versions that did not date misses. */
   readonly missedAtMs?: number;
-  /** Deregistered: not published before this, whatever the probe says. */
+  /** Deregistered: not published before this, whatever a probe answers. */
   readonly withdrawnUntilMs?: number;
   /**
    * While withdrawn, the server was seen down or shutting down: its next 200 lifts the withdrawal. Without a
@@ -37,7 +37,7 @@ export function isKeptByAgent(lease: Lease, nowMs: number): boolean {
   return lease.source === 'agent' && (lease.expiresAtMs > nowMs || isWithdrawn(lease, nowMs));
 }
 
-/** A lease is held iff it has not run out and is not withdrawn. */
+/** A lease is valid while it has not expired and is not withdrawn. */
 export function isHeld(lease: Lease, nowMs: number): boolean {
   return lease.expiresAtMs > nowMs && !isWithdrawn(lease, nowMs);
 }

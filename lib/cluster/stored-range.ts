@@ -7,12 +7,12 @@ import type { Hold } from './hold.ts';
  * `range` names.
  */
 export interface StoredRange extends RangeSnapshot {
-  /** Who allocated what is in `data`. With `apiserver` it is a picture for the maps and a record of nothing. */
+  /** What allocated the items in `data`. With `apiserver` it is a usage bitmap for maps, and no record. */
   readonly allocator: AllocatorOfRecord;
   /** Spec generation under which the range was saved; an older pass or allocation ends without writing. */
   readonly generation: number;
   readonly strikes: LeakStrikes;
-  /** What is taken without a Service, and by whom. Every item of them is in `data`; none is in two. */
+  /** What is reserved without a Service. Every item of them is in `data`; none is in two. */
   readonly holds: readonly Hold[];
   /** What admission allocated and no pass has seen in a Service. All of it is in `data`; no item is in two. Absent: nothing. */
   readonly unclaimed?: readonly Unclaimed[];

@@ -18,7 +18,7 @@ export function boundedText(value: unknown, longest = LONGEST_TEXT): string {
   return text.length > longest ? `${line}…` : line;
 }
 
-/** With fewer letters nobody can tell what is meant. */
+/** Fewer letters do not identify a name. */
 const SHORTEST_BEGINNING = 3;
 
 /**

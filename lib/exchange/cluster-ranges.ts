@@ -19,7 +19,7 @@ export interface ClusterRanges {
 
 export interface ExportedRange extends RangeSnapshot {
   readonly key: RangeKey;
-  /** With `apiserver` it is a picture, and no record that could be imported. */
+  /** With `apiserver` it is a usage bitmap, and no record that could be imported. */
   readonly allocator: AllocatorOfRecord;
   /** Every item of them is in `data`; none is in two. */
   readonly holds: readonly Hold[];
@@ -105,7 +105,7 @@ function rangeFrom(value: z.infer<typeof exported>): ExportedRange {
   const data = dataFromBase64(value.data);
   checkBits(data, items);
   if (popCount(data) !== used) {
-    throw malformed(`${key} says that ${used} are used, and its data marks ${popCount(data)}`);
+    throw malformed(`${key} has "used": ${used}, and its data marks ${popCount(data)}`);
   }
   const holds = value.holds.map(holdFrom);
   checkHolds(key, holds, items, data);
@@ -127,7 +127,7 @@ function checkHolds(key: RangeKey, holds: readonly Hold[], { has }: RangeItems, 
   const held = new Set<string>();
   for (const terms of holds) {
     const bad = badHold(terms);
-    if (bad instanceof AllocatorError) throw malformed(`${key} has a hold that can not be: ${bad.message}`);
+    if (bad instanceof AllocatorError) throw malformed(`${key} has an invalid hold: ${bad.message}`);
     for (const item of terms.items) {
       if (held.has(item)) throw malformed(`${key} has two holds of ${shown(item)}`);
       if (!has(data, item)) throw malformed(`${key} has a hold of ${shown(item)}, which its data does not mark`);

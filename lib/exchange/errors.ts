@@ -1,11 +1,11 @@
 import type * as z from 'zod/mini';
 
 export type ExchangeErrorCode =
-  /** Neither of the forms that can be read. */
+  /** Not a format that can be read. */
   | 'UnknownForm'
   /** One of them, of another object. */
   | 'WrongKind'
-  /** Cut off, or not as its form demands. */
+  /** Truncated, or not valid in its format. */
   | 'Malformed'
   | 'TooLarge'
   /** It marks items that its range does not have. */
@@ -15,9 +15,9 @@ export type ExchangeErrorCode =
   /** What the cluster's own API servers allocate is not in this table, here or where the file comes from. */
   | 'NoRecord'
   | 'NotRegistered'
-  /** What is stored is not known to agree with the cluster: no enforcing pass has saved it lately. */
+  /** What is stored may not agree with the cluster: no enforcing pass has saved it recently. */
   | 'NotCurrent'
-  /** The cluster's ranges became others while they were imported. */
+  /** The cluster's ranges were changed during the import. */
   | 'ChangedMeanwhile'
   | 'HoldsFull';
 
@@ -33,10 +33,10 @@ export class ExchangeError extends Error {
 }
 
 export function malformed(what: string): ExchangeError {
-  return new ExchangeError('Malformed', `The file does not parse: ${what}. Export it anew.`);
+  return new ExchangeError('Malformed', `The file does not parse: ${what}. Export it again.`);
 }
 
-/** What `read` makes of a file, or the `ExchangeError` that it throws. */
+/** Returns the result of `read`, or the `ExchangeError` that it throws. */
 export function refusalOr<Result>(read: () => Result): Result | ExchangeError {
   try {
     return read();
@@ -46,13 +46,13 @@ export function refusalOr<Result>(read: () => Result): Result | ExchangeError {
   }
 }
 
-const MOST_TOLD = 5;
+const MOST_LISTED = 5;
 
 /** What is wrong with a JSON object, in one sentence. */
 export function jsonFaults({ issues }: Pick<z.core.$ZodError, 'issues'>): ExchangeError {
-  const told = issues.slice(0, MOST_TOLD).map(faultOf);
-  const more = issues.length > MOST_TOLD ? [`and ${issues.length - MOST_TOLD} more faults`] : [];
-  return malformed([...told, ...more].join('; '));
+  const listed = issues.slice(0, MOST_LISTED).map(faultOf);
+  const more = issues.length > MOST_LISTED ? [`and ${issues.length - MOST_LISTED} more faults`] : [];
+  return malformed([...listed, ...more].join('; '));
 }
 
 function faultOf(issue: z.core.$ZodIssue): string {
@@ -60,5 +60,5 @@ function faultOf(issue: z.core.$ZodIssue): string {
   if (issue.code === 'invalid_type') return `${at} is missing or not of type ${issue.expected}`;
   if (issue.code === 'invalid_value') return `${at} is none of ${issue.values.map(String).join(', ')}`;
   if (issue.code === 'unrecognized_keys') return `${at} has fields that are not known: ${issue.keys.join(', ')}`;
-  return `${at} is not as it should be`;
+  return `${at} is not valid`;
 }

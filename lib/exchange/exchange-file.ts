@@ -10,7 +10,7 @@ import {
   wrongKind,
 } from './range-allocation.ts';
 
-/** What a file holds. */
+/** The content of a file. */
 export type ExchangeFile =
   | { readonly kind: 'RangeAllocation'; readonly form: 'json' | 'storage'; readonly allocation: RangeAllocation }
   | { readonly kind: 'ClusterRanges'; readonly form: 'json'; readonly clusterRanges: ClusterRanges };
@@ -22,17 +22,17 @@ const ENCRYPTED = new TextEncoder().encode('k8s:enc:');
 const NEWLINE = 0x0a;
 
 /**
- * Reads a file in whichever of the forms it is. Refusals: `TooLarge`, `UnknownForm`, `WrongKind`, `Malformed`,
+ * Reads a file in any of its formats. Refusals: `TooLarge`, `UnknownForm`, `WrongKind`, `Malformed`,
  * `NotInRange`.
  */
 export function readExchangeFile(bytes: Uint8Array): ExchangeFile | ExchangeError {
   if (bytes.length > MOST_BYTES) {
     return new ExchangeError(
       'TooLarge',
-      `The file has ${bytes.length} bytes, and no ranges take more than ${MOST_BYTES}: it is something else.`,
+      `The file has ${bytes.length} bytes, and no ranges take more than ${MOST_BYTES}: it is not an export.`,
     );
   }
-  if (bytes.length === 0) return new ExchangeError('UnknownForm', 'The file is empty. Export it anew.');
+  if (bytes.length === 0) return new ExchangeError('UnknownForm', 'The file is empty. Export it again.');
   if (startsWith(bytes, MAGIC)) return refusalOr(() => fromStorage(bytes));
   if (startsWith(bytes, ENCRYPTED)) {
     return new ExchangeError(

@@ -15,7 +15,7 @@ export interface ExportOptions {
   readonly nowMs: number;
   /** Default: all that the spec has. */
   readonly keys?: readonly RangeKey[];
-  /** What would be refused is exported as it is stored, with a warning; what is not stored is left out. */
+  /** Exports what would be refused as it is stored, with a warning, without ranges that are not stored. */
   readonly force?: boolean;
 }
 
@@ -27,7 +27,7 @@ export interface Exported {
   readonly warnings: readonly string[];
 }
 
-/** More than this many intervals after its last pass, nobody knows how far a range agrees with the cluster. */
+/** More than this many intervals after its last pass, a range may not agree with the cluster. */
 const MOST_INTERVALS = 2;
 
 /**
@@ -66,7 +66,7 @@ export async function exportRanges(
   };
 }
 
-/** The range in the original's form, and what somebody should know before it leaves so. */
+/** Returns the range in the original's format, and what is lost with it. */
 export function asRangeAllocation({ key, range, data, holds }: ExportedRange): {
   readonly allocation: RangeAllocation;
   readonly warnings: readonly string[];
@@ -80,7 +80,7 @@ export function asRangeAllocation({ key, range, data, holds }: ExportedRange): {
   };
 }
 
-/** The record comes first: what is read after it is at least as new as the pass that it tells of. */
+/** The record is read first: the range is then at least as new as the pass that it records. */
 async function readWithRecord(table: KeyValueTable, cluster: string, key: RangeKey) {
   const record = (await readRunRecord(table, cluster, repairLoopOf(key)))?.record;
   return { record, read: await readRange(table, cluster, key) };
@@ -99,7 +99,7 @@ function refusalOf({ registered, key, record, read, nowMs }: Judged): ExchangeEr
   if (spec.allocator === 'apiserver') {
     return new ExchangeError(
       'NoRecord',
-      `Cluster ${spec.name} has "allocator: apiserver": what is stored as ${key} is a picture of what Services claim, and no record of allocations. Export what its API servers keep in etcd.`,
+      `Cluster ${spec.name} has "allocator: apiserver": what is stored as ${key} shows what Services claim, and is no record of allocations. Export what its API servers keep in etcd.`,
     );
   }
   const lastPassAtMs = lastEnforcedAtMs(record);
@@ -121,7 +121,7 @@ function refusalOf({ registered, key, record, read, nowMs }: Judged): ExchangeEr
   return undefined;
 }
 
-/** A pass that only observed has left the range as it was. */
+/** A pass that only observed has not changed the range. */
 function lastEnforcedAtMs(record: RunRecord | undefined): number | undefined {
   return record?.observed ? undefined : record?.lastSuccessAtMs;
 }
@@ -129,7 +129,7 @@ function lastEnforcedAtMs(record: RunRecord | undefined): number | undefined {
 function notCurrent(key: RangeKey, why: string): ExchangeError {
   return new ExchangeError(
     'NotCurrent',
-    `${key} is not known to agree with the cluster: ${why}. Let a pass succeed first; what is exported now may hand out an address twice.`,
+    `${key} is not known to agree with the cluster: ${why}. Let a pass succeed first; with this export an address could be allocated twice.`,
   );
 }
 

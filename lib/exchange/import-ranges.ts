@@ -54,20 +54,20 @@ export async function previewImport(
  *
  * The order of its writes, and what is left when it ends after one of them:
  *
- * 1. the registration, two generations on (`closeAllocation`). Whoever reads it from then on allocates nothing, because
- *    the ranges are older; functions that hold the one before go on, on ranges that are as they were. The next
- *    enforcing pass opens again, and all that was lost is the import.
- * 2. each range, stamped with the generation between the two. Functions that hold the former registration find it
- *    newer than theirs and end without writing, passes as well; those that have the new one find it older, and wait
- *    for a pass. A pass that saved between both writes is taken back in this: the stamp is lower than its own.
+ * 1. the registration, two generations later (`closeAllocation`). Functions that read it from then on allocate nothing,
+ *    because the ranges are older; functions with the former one continue, on unchanged ranges. The next enforcing pass
+ *    opens allocation again, and only the import was lost.
+ * 2. each range, stamped with the generation between the two. Functions and passes with the former registration find it
+ *    newer than theirs and end without writing; those with the new one find it older, and wait for a pass. The stamp is
+ *    lower than that of a pass that saved between both writes, which is so reverted.
  *
- * In the other order an end in between would leave a range that is newer than any registration: every pass and
- * allocation would refuse it for good. With a single generation for both, either functions of the former registration
- * would go on allocating in what is imported, or those of the new one would not wait for a pass.
+ * In the other order an interruption would leave a range that is newer than any registration: every pass and allocation
+ * would refuse it forever. With a single generation for both, either functions of the former registration would allocate
+ * in the imported range, or those of the new one would not wait for a pass.
  *
- * Refusals are those of the preview, and `ChangedMeanwhile` when the cluster's ranges became others, after which some
- * may have been written.
- * @throws TableError; importing again completes whatever happened.
+ * Refusals are those of the preview, and `ChangedMeanwhile` when the cluster's ranges were changed, after some may have
+ * been written.
+ * @throws TableError; importing is idempotent: import again.
  */
 export async function importRanges(
   table: KeyValueTable,
@@ -133,7 +133,7 @@ interface RangeWrite {
   readonly options: UpdateOptions;
 }
 
-/** Writes one range, planned anew on what is stored by now. */
+/** Writes one range, planned again on what is stored by now. */
 function importRange(
   table: KeyValueTable,
   cluster: string,
@@ -158,18 +158,18 @@ function importRange(
   );
 }
 
-/** What others were faster at, or nobody can tell, importing again puts right. */
+/** After another writer was faster, or with an unclear outcome, importing again is safe. */
 async function orImportAgain<Result>(write: () => Promise<Result>): Promise<Result> {
   try {
     return await write();
   } catch (error) {
     if (!(error instanceof TableError) || error.code !== 'Contended') throw error;
-    const message = `The import did not come to its end: others wrote to the cluster at the same time. Import again: that does no harm, it only sets what is missing.`;
+    const message = `The import was not completed: other writers changed the cluster at the same time. Import again; importing is idempotent.`;
     throw new TableError('Contended', message, { cause: error });
   }
 }
 
-/** Two generations of a registration, of which nobody has the first. */
+/** Two generations of a registration, the first of which no registration ever has. */
 export interface Closing {
   /** What is imported is stamped with this: older functions find it too new, and younger ones too old. */
   readonly importGeneration: number;
@@ -213,6 +213,6 @@ export function notRegistered(name: string): ExchangeError {
 function changedMeanwhile(name: string): ExchangeError {
   return new ExchangeError(
     'ChangedMeanwhile',
-    `The ranges of cluster ${name} were changed, or imported into, by somebody else in the meantime: import again. Importing again does no harm, it only sets what is missing.`,
+    `The ranges of cluster ${name} were changed or imported meanwhile by another writer. Import again; importing is idempotent.`,
   );
 }

@@ -51,7 +51,7 @@ export function planImport(
 ): ImportPlan | ExchangeError {
   const refusal = refusalOf(stored, incoming, configured);
   if (refusal !== undefined) return refusal;
-  // A picture that an audit left is no record: what it marks, the next pass finds in the Services.
+  // A bitmap that an audit saved is no record: the next pass finds in the Services what it marks.
   const record = stored?.allocator === 'table' ? stored : undefined;
   const { data = NOTHING, strikes = NO_STRIKES, holds = [] } = record ?? {};
 
@@ -93,7 +93,7 @@ function refusalOf(
   if (allocator === 'apiserver') {
     return new ExchangeError(
       'NoRecord',
-      `${key} of the file is a picture of what Services claimed, drawn where the cluster's own API servers allocate: it is no record of allocations. Import what those API servers keep in etcd.`,
+      `${key} of the file shows what Services claimed where the cluster's own API servers allocate: it is no record of allocations. Import what those API servers keep in etcd.`,
     );
   }
   if (canonical(range) !== canonical(configured)) {
@@ -105,13 +105,13 @@ function refusalOf(
   if (stored?.allocator === 'table' && canonical(stored.range) !== canonical(configured)) {
     return new ExchangeError(
       'OtherRange',
-      `${key} is stored for ${stored.range}, and the spec has ${configured} by now: wait until an enforcing pass has carried over what is taken, then import.`,
+      `${key} is stored for ${stored.range}, and the spec now has ${configured}: wait until an enforcing pass has saved the new range, then import.`,
     );
   }
   return undefined;
 }
 
-/** A hold of an item that is taken here says nothing of whoever has it here. */
+/** A hold of an item that is allocated here already does not apply. */
 function holdsTaken(
   { range, holds }: IncomingRange,
   toSet: Uint8Array,
@@ -136,7 +136,7 @@ function holdsFull(key: RangeKey, holds: readonly Hold[]): ExchangeError | undef
   if (bytes <= MOST_HOLD_BYTES) return undefined;
   return new ExchangeError(
     'HoldsFull',
-    `With the holds of the file, ${key} would have ${bytes} bytes of holds, and ${MOST_HOLD_BYTES} is the most: release holds here or there, or take them out of the file, and import again.`,
+    `With the holds of the file, ${key} would have ${bytes} bytes of holds, and ${MOST_HOLD_BYTES} is the most: release holds here or there, or remove them from the file, and import again.`,
   );
 }
 
@@ -169,7 +169,7 @@ export function placeRanges(file: ExchangeFile, spec: ClusterSpec): readonly Pla
   return placed;
 }
 
-/** A `RangeAllocation` does not say which range of the cluster it is: its text does. */
+/** A `RangeAllocation` does not name the range of the cluster: its text identifies it. */
 function incomingRanges(file: ExchangeFile, ranges: readonly SpecRange[]): readonly IncomingRange[] {
   if (file.kind === 'ClusterRanges') return file.clusterRanges.ranges;
   const { range, data } = file.allocation;
@@ -190,7 +190,7 @@ function isSame(one: string, other: string): boolean {
   return !(first instanceof ExchangeError) && !(second instanceof ExchangeError) && first.range === second.range;
 }
 
-/** What somebody should know before this file goes into this cluster. One sentence or two each. */
+/** Returns what to consider before importing this file into this cluster. */
 export function importWarnings(file: ExchangeFile, cluster: RegisteredCluster, nowMs: number): readonly string[] {
   return [...aboutFile(file, cluster.spec.name), ...aboutCluster(cluster, nowMs)];
 }
@@ -204,7 +204,7 @@ function aboutFile(file: ExchangeFile, name: string): string[] {
   const { range, createdAt } = file.allocation;
   const items = rangeItems(range);
   if (items instanceof ExchangeError || items.kind === 'ports') return [];
-  const created = createdAt === undefined ? 'It does not say when it was made.' : `It was made at ${createdAt}.`;
+  const created = createdAt === undefined ? 'It has no creation time.' : `It was created at ${createdAt}.`;
   return [
     `Kubernetes 1.34 and later no longer write /registry/ranges/serviceips and /registry/ranges/secondaryserviceips: the copy of a cluster that was upgraded may be years old, and lack every address allocated since. ${created}`,
   ];
@@ -219,7 +219,7 @@ function aboutCluster({ spec, paused }: RegisteredCluster, nowMs: number): strin
   }
   if (paused !== undefined && paused.untilMs > nowMs) {
     warnings.push(
-      `Cluster ${spec.name} is paused until ${new Date(paused.untilMs).toISOString()}: nothing is allocated until its passes go on.`,
+      `Cluster ${spec.name} is paused until ${new Date(paused.untilMs).toISOString()}: nothing is allocated until its passes resume.`,
     );
   }
   return warnings;

@@ -92,7 +92,7 @@ export function rangeAllocationFromStorage(bytes: Uint8Array): RangeAllocation {
 }
 
 export function wrongKind(apiVersion: string, kind: string): ExchangeError {
-  const found = apiVersion === '' && kind === '' ? 'says of no kind' : `is a ${shown(`${apiVersion} ${kind}`.trim())}`;
+  const found = apiVersion === '' && kind === '' ? 'has no kind' : `is a ${shown(`${apiVersion} ${kind}`.trim())}`;
   return new ExchangeError(
     'WrongKind',
     `The file ${found}. What can be read are a v1 RangeAllocation and a kube-bootstrap-controller/v1 ClusterRanges.`,

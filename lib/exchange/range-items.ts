@@ -72,6 +72,6 @@ export function checkBits(data: Uint8Array, { range, max, kind }: RangeItems): v
   if (data.length === 0 || highest < max) return;
   throw new ExchangeError(
     'NotInRange',
-    `The data marks item ${highest}, and ${range} has ${max} ${kind}, which are items 0 to ${max - 1}: it is damaged, or of another range. Export it anew.`,
+    `The data marks item ${highest}, and ${range} has ${max} ${kind}, which are items 0 to ${max - 1}: it is damaged, or of another range. Export it again.`,
   );
 }

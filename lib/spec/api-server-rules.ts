@@ -9,9 +9,9 @@ import type { ServerDraft, SpecDraft } from './spec-shape.ts';
 
 export interface SpecOptions {
   /**
-   * What `address: auto` stands for: given only by code that runs on the API server's own host, where there are
-   * routes and interfaces to choose from (`chooseAdvertiseAddress`). Without it `auto` is refused. Asked only when the
-   * spec says `auto`.
+   * Returns what `address: auto` stands for: set only by code that runs on the API server's own host, where there are
+   * routes and interfaces to choose from (`chooseAdvertiseAddress`). Without it `auto` is refused. Called only when the
+   * spec contains `auto`.
    */
   readonly autoAddress?: () => AddressChoice;
 }
@@ -19,18 +19,18 @@ export interface SpecOptions {
 const AUTO = 'auto';
 const NOT_HERE = "an address may be auto only in code that runs on the API server's own host";
 
-/** Puts the chosen address where the spec says `auto`; what could not be replaced is for the rules to refuse. */
+/** Replaces `auto` by the chosen address; where it cannot, the rules refuse it. */
 export function withAutoAddress(value: unknown, { autoAddress }: SpecOptions): { value: unknown; refusal: string } {
   const servers = isRecord(value) && Array.isArray(value['apiServers']) ? value['apiServers'] : [];
-  if (autoAddress === undefined || !servers.some(saysAuto)) return { value, refusal: NOT_HERE };
+  if (autoAddress === undefined || !servers.some(isAuto)) return { value, refusal: NOT_HERE };
 
   const choice = autoAddress();
   if (choice instanceof Error) return { value, refusal: choice.message };
-  const chosen = servers.map((server) => (saysAuto(server) ? { ...server, address: choice.address } : server));
+  const chosen = servers.map((server) => (isAuto(server) ? { ...server, address: choice.address } : server));
   return { value: { ...Object(value), apiServers: chosen }, refusal: NOT_HERE };
 }
 
-function saysAuto(server: unknown): server is { readonly address: string } {
+function isAuto(server: unknown): server is { readonly address: string } {
   return isRecord(server) && server['address'] === AUTO;
 }
 
@@ -61,9 +61,9 @@ function serverFaults(at: SpecPath, server: ServerDraft, draft: SpecDraft, autoR
   }
   if (address !== undefined) return addressFaults([...at, 'address'], address, draft, autoRefusal);
   if (host !== undefined) return hostFaults(at, host, server.kind);
-  // Of an address or a host that is not text, the shape has told already.
-  const untold = !('address' in server) && !('host' in server);
-  return untold
+  // The shape has reported an address or a host that is not text.
+  const isAbsent = !('address' in server) && !('host' in server);
+  return isAbsent
     ? [fault(at, 'has neither an address nor a host', 'write address: 203.0.113.10 or host: api.example.com')]
     : [];
 }

@@ -31,7 +31,7 @@ export function readServiceRanges(text: ServiceRangesText): ServiceRanges {
 
 /**
  * The checks of `cmd/kube-apiserver/app/options/{completion,validation}.go`, in their words. That nothing has more
- * than 20 host bits is asked only where the table allocates, as the original asked it for its bitmap.
+ * than 20 host bits is checked only where the table allocates, as the original does for its bitmap.
  */
 export function serviceRangeFaults(text: ServiceRangesText, allocator: AllocatorOfRecord | undefined): SpecFault[] {
   const entries = entriesOf(text);
@@ -194,7 +194,7 @@ function clashes(draft: SpecDraft, ports: readonly (ServicePortDraft | undefined
   return ports.flatMap((port, index) =>
     (['port', 'nodePort'] as const).flatMap((field) => {
       const at = ['service', 'extraPorts', index, field];
-      // No protocol at all is TCP; one that is none was told already.
+      // No protocol at all is TCP; the shape has reported one that does not exist.
       const protocol = port !== undefined && 'protocol' in port ? port.protocol : 'TCP';
       if (protocol === undefined || port?.[field] === undefined) return [];
       const claim = `${protocol} ${field === 'port' ? 'port' : 'node port'} ${port[field]}`;

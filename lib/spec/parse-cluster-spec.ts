@@ -5,7 +5,7 @@ import { type SpecResult, validateClusterSpec } from './validate-cluster-spec.ts
 
 /**
  * A cluster spec from the text of its YAML file: {@link validateClusterSpec}, with the line and column of each fault.
- * What is no YAML, or more than YAML's plain values (tags, two documents, keys that are said twice), is a fault too.
+ * Text that is not YAML, or more than YAML's plain values (tags, two documents, duplicate keys), is a fault too.
  */
 export function parseClusterSpec(yamlText: string, options: SpecOptions = {}): SpecResult {
   const lines = new LineCounter();
@@ -31,7 +31,7 @@ function readYaml(text: string, lines: LineCounter): YamlResult {
     const problems = [...document.errors, ...document.warnings];
     if (problems.length === 0) return { document, value: document.toJS() };
     return {
-      faults: firstOfEachPlace(problems).map((problem) => notYaml(told(problem), place(problem.pos[0], lines))),
+      faults: firstOfEachPlace(problems).map((problem) => notYaml(messageOf(problem), place(problem.pos[0], lines))),
     };
   } catch (error) {
     // Aliases without an anchor or that multiply, and nesting beyond the stack.
@@ -42,7 +42,7 @@ function readYaml(text: string, lines: LineCounter): YamlResult {
 type Problem = Document['errors'][number] | Document['warnings'][number];
 
 /** The parser's words; the one exception speaks to programmers. */
-function told({ code, message }: Problem): string {
+function messageOf({ code, message }: Problem): string {
   return code === 'MULTIPLE_DOCS' ? 'A second document begins here' : message;
 }
 

@@ -25,7 +25,7 @@ function interval(seconds: number, what: string): SpecField {
 
 /**
  * By its path, each field of the cluster spec (docs/cluster-spec.md). Nothing that is deployed imports it: the rules
- * themselves are in this folder's `...-rules.ts`, and what a rule says of two fields at once is said here in words.
+ * themselves are in this folder's `...-rules.ts`, and what a rule requires of two fields at once is described here in words.
  */
 const SPEC_FIELDS: Readonly<Record<string, SpecField>> = {
   name: {
@@ -35,16 +35,15 @@ const SPEC_FIELDS: Readonly<Record<string, SpecField>> = {
     examples: ['prod-eu-1'],
   },
   mode: {
-    description:
-      'observe: run every pass and tell each write that it would have made. enforce: make it. There is no default.',
+    description: 'observe: passes only report what they would write. enforce: they write. There is no default.',
   },
   allocator: {
     description:
-      "Who allocates cluster IPs and node ports. apiserver: the cluster's own API servers, and passes audit what Services claim. table: this project's table, for API servers whose Service storage allocates through it.",
+      "What allocates cluster IPs and node ports. apiserver: the cluster's own API servers, and passes audit what Services claim. table: this project's table, for API servers whose Service storage allocates through it.",
   },
   kubeconfig: {
     description:
-      'How the loops reach the cluster: exactly one of secretsManager, ssm and file. docs/kubeconfig-secret.md says how a kubeconfig gets there.',
+      'How the loops reach the cluster: exactly one of secretsManager, ssm and file. docs/kubeconfig-secret.md explains how to store a kubeconfig.',
     oneOf: [
       { required: ['secretsManager'] },
       { required: ['ssm'] },
@@ -57,7 +56,7 @@ const SPEC_FIELDS: Readonly<Record<string, SpecField>> = {
   },
   'kubeconfig.secretsManager': {
     description:
-      'A kubeconfig in a secret of AWS Secrets Manager: a name, looked for in the region and account of the functions, or an ARN.',
+      'A kubeconfig in a secret of AWS Secrets Manager: a name in the region and account of the functions, or an ARN.',
     examples: ['kube-bootstrap-controller/dev/prod-eu-1'],
   },
   'kubeconfig.ssm': {
@@ -73,7 +72,7 @@ const SPEC_FIELDS: Readonly<Record<string, SpecField>> = {
   'kubeconfig.context': { description: 'Which context of the kubeconfig. Default: its current context.' },
   apiServers: {
     description:
-      'Who may be published as an endpoint of the kubernetes Service. At least one, unless endpoints.reconciler is none; each once.',
+      'API servers that may be published as endpoints of the kubernetes Service. At least one, unless endpoints.reconciler is none; each once.',
   },
   'apiServers[]': {
     description: 'One API server by its address, or several by a host name.',
@@ -97,14 +96,14 @@ const SPEC_FIELDS: Readonly<Record<string, SpecField>> = {
     description:
       'server: one API server. shared: something in front of several, such as a load balancer. Default: server for an address, shared for a host.',
   },
-  'apiServers[].probe': { description: 'How it is asked whether it is alive.', not: { required: ['url', 'path'] } },
+  'apiServers[].probe': { description: 'How it is probed.', not: { required: ['url', 'path'] } },
   'apiServers[].probe.url': {
     description:
-      'Where to ask instead of https://<address>:<service.securePort><path>: a whole http or https URL without a credential. Not beside path.',
+      'The URL to probe instead of https://<address>:<service.securePort><path>: a whole http or https URL without a credential. Not beside path.',
     examples: ['https://10.20.0.11:6443/readyz'],
   },
   'apiServers[].probe.path': {
-    description: 'What to ask for. Begins with a slash. Not beside url.',
+    description: 'Path to probe. Begins with a slash. Not beside url.',
     default: '/readyz',
     pattern: '^/[^\\s#]*$',
   },
@@ -133,17 +132,17 @@ const SPEC_FIELDS: Readonly<Record<string, SpecField>> = {
   endpoints: { description: 'How the endpoints of the kubernetes Service are kept.' },
   'endpoints.reconciler': {
     description:
-      'lease: publish who holds a lease. master-count: publish up to a number. none: publish nothing, and keep the Service alone.',
+      'lease: publish API servers with a valid lease. master-count: publish up to a number. none: publish nothing, and only keep the Service.',
   },
   'endpoints.masterCount': {
     description: 'For reconciler master-count: how many API servers there are. No less than the entries of apiServers.',
     minimum: 1,
   },
   'endpoints.leaseSeconds': {
-    description: `How long a lease is held after an answer. At most a day, and at least ${LEASE_INTERVALS} times intervalSeconds.kubernetes-service. Not looked at with reconciler none.`,
+    description: `How long a lease is valid after a successful probe. At most a day, and at least ${LEASE_INTERVALS} times intervalSeconds.kubernetes-service. Ignored with reconciler none.`,
   },
   'endpoints.reconcilePorts': {
-    description: "Put wrong ports right on every pass. The original's periodic pass never does: false.",
+    description: "Correct wrong ports on every pass. The original's periodic pass never does: false.",
   },
   'endpoints.extraPorts': { description: 'Ports to publish besides https. Default: none.' },
   'endpoints.extraPorts[].name': { description: PORT_NAME, ...LABEL, not: { const: 'https' } },
@@ -170,10 +169,10 @@ const SPEC_FIELDS: Readonly<Record<string, SpecField>> = {
     ...PORT,
   },
   'service.reconcile': {
-    description: 'Put type and ports of the Service right when somebody changed them. The original never does.',
+    description: 'Correct type and ports of the Service when they were changed. The original never does.',
   },
   systemNamespaces: {
-    description: 'Namespaces that are made when they are missing, in this order. May be empty; each once.',
+    description: 'Namespaces that are created when they are missing, in this order. May be empty; each once.',
     uniqueItems: true,
   },
   'systemNamespaces[]': { description: 'Name of a namespace.', ...LABEL },
@@ -181,7 +180,7 @@ const SPEC_FIELDS: Readonly<Record<string, SpecField>> = {
     description:
       'Seconds from one pass to the next: multiples of the schedules, as a pass runs only when its schedule does.',
   },
-  'intervalSeconds.system-namespaces': interval(SCHEDULE_SECONDS['system-namespaces'], 'makes missing namespaces'),
+  'intervalSeconds.system-namespaces': interval(SCHEDULE_SECONDS['system-namespaces'], 'creates missing namespaces'),
   'intervalSeconds.kubernetes-service': interval(
     SCHEDULE_SECONDS['kubernetes-service'],
     'keeps the kubernetes Service and its endpoints',
@@ -208,11 +207,11 @@ const HEAD = {
   $schema: 'https://json-schema.org/draft/2020-12/schema',
   title: 'Cluster spec of kube-bootstrap-controller',
   description:
-    'Which control plane is kept, and how. docs/cluster-spec.md explains it. What no schema can say of two fields at once is checked when the spec is read.',
+    'A control plane and how it is maintained. docs/cluster-spec.md explains each field. Rules about two fields at once are checked when the spec is read.',
 };
 
-/** Where nothing is published nobody need serve, and leases are not looked at. */
-const WHO_SERVES = {
+/** Where nothing is published, no API server is required and leases are ignored. */
+const SERVERS_REQUIRED = {
   if: {
     properties: { endpoints: { properties: { reconciler: { const: 'none' } }, required: ['reconciler'] } },
     required: ['endpoints'],
@@ -228,12 +227,12 @@ const WHO_SERVES = {
 
 /**
  * The JSON Schema (draft 2020-12) of a cluster spec as people write it, with defaults left out. Every spec that
- * `validateClusterSpec` takes is good by it. For editors: it says less than the rules, and nothing is decided by it.
+ * `validateClusterSpec` takes is good by it. For editors: it is less strict than the rules, and decides nothing.
  */
 export function specJsonSchema(): JsonSchema {
   const shape = z.toJSONSchema(specShape, { io: 'input' });
   const { $schema: _, ...written } = asWritten(shape, '', SPEC_DEFAULTS);
-  return { ...HEAD, ...written, ...WHO_SERVES };
+  return { ...HEAD, ...written, ...SERVERS_REQUIRED };
 }
 
 /** The part of the shape at `path`, with the words for it, and with what has a default no longer required. */
@@ -272,7 +271,7 @@ function eachField(fields: JsonSchema, path: string, defaults: JsonSchema): Json
   );
 }
 
-/** Without the bounds of whole numbers as such, which tell nobody anything. */
+/** Without the bounds of all integers, which are noise. */
 function withoutBounds({ minimum, maximum, ...schema }: JsonSchema): JsonSchema {
   return {
     ...schema,

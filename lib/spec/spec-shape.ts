@@ -3,7 +3,7 @@ import { SCHEDULE_SECONDS } from '../cluster/cluster-spec.ts';
 import { isRecord, type JsonRecord, nearestName } from '../cluster/values.ts';
 import { fault, type SpecFault, type SpecPath } from './spec-fault.ts';
 
-/** What a spec that says no more than it must is given: the original's defaults, and our own for what it has not. */
+/** The original's defaults, and our own for what it does not have. */
 export const SPEC_DEFAULTS = {
   allocator: 'apiserver',
   apiServers: [],
@@ -16,7 +16,7 @@ export const SPEC_DEFAULTS = {
   maxEventsPerPass: 50,
 } as const;
 
-/** The fields in the message are for whoever looks for the name that was meant. */
+/** The message lists the fields, to find the name that was meant. */
 function mapping<Fields extends z.core.$ZodLooseShape>(fields: Fields) {
   return z.strictObject(fields, {
     error: ({ code }) => (code === 'unrecognized_keys' ? Object.keys(fields).join(' ') : undefined),

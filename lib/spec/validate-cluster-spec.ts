@@ -25,8 +25,8 @@ import { checkShape, type ShapedSpec, type SpecDraft } from './spec-shape.ts';
 export type SpecResult = { readonly spec: ClusterSpec } | { readonly faults: readonly SpecFault[] };
 
 /**
- * A cluster spec from what a YAML or JSON file said, with every default filled in; or all of its faults at once, never
- * a part of it. Any value may be given, none makes it throw.
+ * A cluster spec from the value of a YAML or JSON file, with every default filled in; or all of its faults at once, never
+ * a part of it. No value makes it throw.
  */
 export function validateClusterSpec(value: unknown, options: SpecOptions = {}): SpecResult {
   const resolved = withAutoAddress(value, options);
@@ -150,14 +150,14 @@ const ROLE_ARN = /^arn:aws[\w-]*:iam::\d{12}:role\/[\w+=,.@/-]+$/;
 /** One place to read from, and a role only where there is something to be allowed to. */
 function kubeconfigFaults({ kubeconfig }: SpecDraft): SpecFault[] {
   if (kubeconfig === undefined) return [];
-  const said = STORES.filter((store) => store in kubeconfig);
-  if (said.length === 0) {
-    return [fault([AT], 'says neither file, secretsManager nor ssm', 'write secretsManager: the name of a secret')];
+  const found = STORES.filter((store) => store in kubeconfig);
+  if (found.length === 0) {
+    return [fault([AT], 'has neither file, secretsManager nor ssm', 'write secretsManager: the name of a secret')];
   }
-  if (said.length > 1) return [fault([AT], `has both ${said.join(' and ')}`, 'keep the one to read from')];
+  if (found.length > 1) return [fault([AT], `has both ${found.join(' and ')}`, 'keep the one to read from')];
   return [
-    ...said.flatMap((store) => fileNameFaults(store, kubeconfig[store])),
-    ...roleFaults(said, kubeconfig.roleArn),
+    ...found.flatMap((store) => fileNameFaults(store, kubeconfig[store])),
+    ...roleFaults(found, kubeconfig.roleArn),
   ];
 }
 
@@ -174,10 +174,10 @@ function fileNameFaults(store: Store, name: string | undefined): SpecFault[] {
   return [];
 }
 
-function roleFaults(said: readonly Store[], roleArn: string | undefined): SpecFault[] {
+function roleFaults(stores: readonly Store[], roleArn: string | undefined): SpecFault[] {
   if (roleArn === undefined) return [];
   const at = [AT, 'roleArn'];
-  if (said.includes('file')) return [fault(at, 'has no meaning beside a file', 'leave it out')];
+  if (stores.includes('file')) return [fault(at, 'has no meaning beside a file', 'leave it out')];
   if (ROLE_ARN.test(roleArn)) return [];
   const fix = 'write one such as arn:aws:iam::123456789012:role/read-kubeconfigs';
   return [fault(at, `${JSON.stringify(roleArn)} is no ARN of a role`, fix)];

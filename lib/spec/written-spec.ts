@@ -15,8 +15,8 @@ export function writtenSpec({ apiServers, serviceClusterIPRanges, ...spec }: Clu
 }
 
 function writtenApiServer({ probe: { url, path, ...probe }, ...server }: ApiServerSpec): object {
-  const asked = { ...(url === undefined ? { path } : { url }), ...probe };
-  return differing({ ...server, probe: asked }, 'host' in server ? HOST_DEFAULTS : ADDRESS_DEFAULTS);
+  const written = { ...(url === undefined ? { path } : { url }), ...probe };
+  return differing({ ...server, probe: written }, 'host' in server ? HOST_DEFAULTS : ADDRESS_DEFAULTS);
 }
 
 const PROBE_DEFAULTS = { path: '/readyz', authenticate: false };
@@ -62,7 +62,7 @@ export interface FieldDifference {
 
 type Fields = { readonly [field: string]: Plain | undefined };
 
-/** Field by field, in the order of the spec. Entries of lists are told apart by what they are about, not by their place. */
+/** Field by field, in the order of the spec. Entries of lists are identified by address, host or name, not by their place. */
 export function specDifference(before: ClusterSpec, after: ClusterSpec): FieldDifference[] {
   return differences('', asWritten(before), asWritten(after));
 }
@@ -100,7 +100,7 @@ function within(field: string, name: string): string {
   return field === '' ? name : `${field}.${name}`;
 }
 
-/** The entries of a list of which each says what it is about, by that; `undefined` for any other value. */
+/** The entries of a list by their address, host or name; `undefined` for any other value. */
 function entriesByName(value: Plain | undefined): Fields | undefined {
   if (!isList(value)) return undefined;
   const named = value.map((entry) => {

@@ -228,8 +228,8 @@ export function specValue(spec: ClusterSpec): TableValue {
 }
 
 /**
- * The spec in `value`, whose fields are `fields`. It was validated before it was registered; what is looked at here is
- * that all of it is there and of its kind, whoever wrote it.
+ * The spec in `value`, whose fields are `fields`. It was validated before it was registered; here each field is checked
+ * to be present and of its type.
  * @throws TableError `Corrupt`.
  */
 function specFrom(value: TableValue, fields: ItemFields): ClusterSpec {

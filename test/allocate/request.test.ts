@@ -48,11 +48,11 @@ describe('A request', () => {
     ['with another operation', { ...good, operation: 'take' }, 'operation is none of allocate, release, lookUp'],
     ['with another range', { ...good, items: [{ range: 'ips', next: true }] }, 'items.0.range is none of serviceips'],
     ['with nothing wanted', { ...good, items: [] }, 'items is empty'],
-    ['with an item that says nothing', { ...good, items: [{ range: 'serviceips' }] }, 'items.0 has not one of "value"'],
+    ['with an item that says nothing', { ...good, items: [{ range: 'serviceips' }] }, 'items.0 needs either "value"'],
     [
       'with an item that says both',
       { ...good, items: [{ ...NEXT, value: '10.0.0.1' }] },
-      'items.0 has not one of "value" and "next"',
+      'items.0 needs either "value", an address or port, or "next"',
     ],
     ['with next: false', { ...good, items: [{ range: 'serviceips', next: false }] }, 'items.0.next is not true'],
     [
@@ -108,7 +108,7 @@ describe('A request', () => {
     [
       'for 1,000 items',
       { ...good, items: Array(1_000).fill(NEXT) },
-      'items asks for 1000 addresses and ports, and 256 is the most',
+      'items requests 1000 addresses and ports, and 256 is the most',
     ],
     [
       'for 200 twice',
@@ -119,28 +119,28 @@ describe('A request', () => {
           { ...NEXT, count: 200 },
         ],
       },
-      'items asks for 400 addresses and ports, and 256 is the most',
+      'items requests 400 addresses and ports, and 256 is the most',
     ],
-    ['to release any', { ...good, operation: 'release' }, 'items.0.next is for "allocate" alone'],
+    ['to release any', { ...good, operation: 'release' }, 'items.0.next is only for "allocate"'],
     [
       'to release with a hold',
       { ...good, operation: 'release', items: [{ range: 'serviceips', value: '1.2.3.4' }], hold: { owner: 'a' } },
-      'hold is for "allocate" alone',
+      'hold is only for "allocate"',
     ],
     [
       'for an owner, without a hold',
       { ...good, owner: 'a' },
-      'owner is for "release" alone: to allocate, set hold.owner',
+      'owner is only for "release": to allocate, set hold.owner',
     ],
     [
       'to release for a Service',
       { ...good, operation: 'release', items: [{ range: 'serviceips', value: '1.2.3.4' }], takeUp: {} },
-      'takeUp is for "allocate" alone',
+      'takeUp is only for "allocate"',
     ],
     [
       'for a value several times',
       { ...good, items: [{ range: 'serviceips', value: '10.0.0.1', count: 2 }] },
-      'items.0.count is for "next" alone',
+      'items.0.count is only for "next"',
     ],
   ])('%s is refused, which no schema can say', (_, event, fault) => {
     expect(faultOf(event)).toContain(fault);

@@ -162,7 +162,7 @@ describe('The ranges of a cluster', () => {
     {
       what: 'data that lost a byte',
       file: withRange({ data: 'AQ==' }),
-      expected: refusal('Malformed', '2 are used', 'marks 1'),
+      expected: refusal('Malformed', '"used": 2', 'marks 1'),
     },
     {
       what: 'data longer than the range',

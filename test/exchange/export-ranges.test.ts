@@ -148,7 +148,7 @@ describe('An export is refused', () => {
     {
       what: 'of a cluster that API servers allocate for',
       arrange: (table) => register(table, { ...SPEC, allocator: 'apiserver' }),
-      expected: refusal('NoRecord', 'picture'),
+      expected: refusal('NoRecord', 'no record of allocations'),
     },
     {
       what: 'when its loop has never had a pass',
@@ -199,7 +199,7 @@ describe('An export is refused', () => {
     expect(warnings).toContain(message);
   });
 
-  test('of a picture, and what is forced cannot be imported', async () => {
+  test('of a usage bitmap, and what is forced cannot be imported', async () => {
     const table = newTable();
     await pass(table, await register(table, { ...SPEC, allocator: 'apiserver' }), SERVICES);
     const { clusterRanges } = await exported(table, { force: true });

@@ -229,7 +229,7 @@ describe('An import is refused', () => {
       },
     });
     expect(await importRanges(interrupted, CLUSTER, fileOf(), OPTIONS)).toEqual(
-      refusal('ChangedMeanwhile', 'import again'),
+      refusal('ChangedMeanwhile', 'Import again'),
     );
     expect(await stateOf(addressesOf(table, await registered(table)))).toBe('open');
     expect(await bits(table, PRIMARY)).toEqual([0]);
@@ -262,8 +262,8 @@ describe('What an import warns of', () => {
   });
 
   test.each([
-    { range: '10.0.0.0/28', created: undefined, expected: ['does not say when it was made'] },
-    { range: '10.0.0.0/28', created: '2019-03-01T12:00:00Z', expected: ['made at 2019-03-01T12:00:00Z'] },
+    { range: '10.0.0.0/28', created: undefined, expected: ['has no creation time'] },
+    { range: '10.0.0.0/28', created: '2019-03-01T12:00:00Z', expected: ['created at 2019-03-01T12:00:00Z'] },
     { range: '30000-30015', created: '2019-03-01T12:00:00Z', expected: [] },
   ])('is the age of a RangeAllocation of $range, made $created', async ({ range, created, expected }) => {
     const table = newTable();
@@ -363,12 +363,12 @@ describe('An import beside others', () => {
     expect(await bits(table, PRIMARY)).toEqual([5, 6, 7]);
   });
 
-  test('by somebody else at the same time leaves both, and one of them is to be done again at most', async () => {
+  test('by another writer at the same time leaves both, and at most one must be repeated', async () => {
     const table = newTable();
     await pass(table, await register(table));
     const file = fileOf([{ data: fromBits([10]), holds: [] }]);
     const first = await importDuring(table, PRIMARY, () => importRanges(table, CLUSTER, file, OPTIONS));
-    expect(first).toEqual(refusal('ChangedMeanwhile', 'import again'));
+    expect(first).toEqual(refusal('ChangedMeanwhile', 'Import again'));
     await imported(table);
     expect(await bits(table, PRIMARY)).toEqual([5, 6, 7, 10]);
     await pass(table, await registered(table));

@@ -55,9 +55,9 @@ describe('An import of a range', () => {
     expect(changes).toBe(true);
   });
 
-  test('puts a picture aside that an audit left', () => {
-    const picture = stored([1], { allocator: 'apiserver', range: '10.1.0.0/16' });
-    const { next, onlyHere } = planned(picture, incoming([2]));
+  test('ignores a bitmap that an audit saved', () => {
+    const bitmap = stored([1], { allocator: 'apiserver', range: '10.1.0.0/16' });
+    const { next, onlyHere } = planned(bitmap, incoming([2]));
     expect(next).toMatchObject({ allocator: 'table', range: RANGE, data: fromBits([2]) });
     expect(numbers(onlyHere)).toEqual([]);
   });
@@ -124,7 +124,7 @@ describe('An import of a range', () => {
       expected: refusal('OtherRange', '10.0.1.0/24', RANGE),
     },
     { what: 'a wider range', file: incoming([], { range: '10.0.0.0/16' }), expected: refusal('OtherRange') },
-    { what: 'a picture', file: incoming([], { allocator: 'apiserver' }), expected: refusal('NoRecord', 'picture') },
+    { what: 'a usage bitmap', file: incoming([], { allocator: 'apiserver' }), expected: refusal('NoRecord', 'no record of allocations') },
   ])('is refused from $what', ({ file, expected }) => {
     expect(plan(stored([]), file)).toEqual(expected);
   });

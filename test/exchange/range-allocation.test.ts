@@ -115,7 +115,7 @@ describe('What is no RangeAllocation', () => {
     },
     { what: 'a JSON list', bytes: utf8('[]'), expected: refusal('UnknownForm') },
     { what: 'JSON that is cut off', bytes: utf8('{"apiVersion":"v1"'), expected: refusal('Malformed', 'no JSON') },
-    { what: 'JSON without a kind', bytes: utf8('{}'), expected: refusal('WrongKind', 'of no kind') },
+    { what: 'JSON without a kind', bytes: utf8('{}'), expected: refusal('WrongKind', 'has no kind') },
     { what: 'a Secret', bytes: json({ kind: 'Secret' }), expected: refusal('WrongKind', '"v1 Secret"') },
     { what: 'a kind that is no text', bytes: json({ kind: { a: 1 } }), expected: refusal('WrongKind') },
     { what: 'a range of another version', bytes: json({ apiVersion: 'v2' }), expected: refusal('WrongKind') },

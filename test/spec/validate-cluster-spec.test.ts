@@ -133,7 +133,7 @@ describe('a fault', () => {
     ['mode', { mode: undefined }, 'mode: is required'],
     ['mode', { mode: 'dry-run' }, 'mode: is "dry-run"'],
     ['allocator', { allocator: 'etcd' }, 'allocator: is "etcd"'],
-    ['kubeconfig', { kubeconfig: {} }, 'kubeconfig: says neither file, secretsManager nor ssm'],
+    ['kubeconfig', { kubeconfig: {} }, 'kubeconfig: has neither file, secretsManager nor ssm'],
     ['kubeconfig', { kubeconfig: { file: '' } }, 'kubeconfig.file: is empty'],
     ['a section that is empty', { endpoints: null }, 'endpoints: is empty'],
     ['a fraction', { service: { port: 443.5 } }, 'service.port: is 443.5'],
