@@ -29,7 +29,7 @@ interface Alarm {
   readonly threshold: number;
   /** What the silence of the metric means. `ignore`: nothing, the state stays. */
   readonly missing: 'breaching' | 'notBreaching' | 'ignore';
-  /** Its state is part of another alarm, and notifies nobody. */
+  /** Its state is part of another alarm, and it notifies no one. */
   readonly isSilent?: true;
   readonly condition?: string;
   /** Of docs/runbook.md, where it is not that of its name. */

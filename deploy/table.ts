@@ -33,7 +33,7 @@ export const TABLE: Resources = {
   },
 };
 
-/** What DynamoDB does with the key of a table in the name of those who read and write it. */
+/** What DynamoDB does with the key of a table in the name of each reader and writer. */
 export const TABLE_KEY_STATEMENT: Value = {
   Effect: 'Allow',
   Action: ['kms:Decrypt', 'kms:DescribeKey', 'kms:Encrypt', 'kms:GenerateDataKey*', 'kms:ReEncrypt*'],

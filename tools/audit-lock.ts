@@ -68,7 +68,7 @@ function faultsOf(at: string, locked: LockedPackage, { allowScripts, knownBad }:
   return faults;
 }
 
-/** An alias has a folder of its own name, and says beside it what is in it. */
+/** An alias has a folder of its own name, and `name` beside it for the package. */
 function badVersion(at: string, { name = nameOf(at), version = '' }: LockedPackage, bad: AuditRules['knownBad']) {
   const isBad = Object.hasOwn(bad, name) && bad[name]?.includes(version);
   return isBad ? [`${version} is known to be malicious`] : [];

@@ -108,7 +108,7 @@ async function allocations(callers: number, requests: number, count: number): Pr
   });
 }
 
-/** Reads a counter and writes it with one more, if nobody else did meanwhile: the least that an allocation could be. */
+/** Reads a counter and writes it with one more, if no other writer did meanwhile: the least that an allocation could be. */
 async function bareUpdates(callers: number, requests: number): Promise<Measured> {
   const TableName = TABLE_NAME;
   const Key = { cluster: { S: `peer-${randomUUID()}` }, key: { S: 'counter' } };

@@ -9,7 +9,7 @@ const folder = path.join(import.meta.dirname, '..', 'node_modules', 'serverless'
 const { name, bin } = manifest();
 if (name !== 'osls') {
   console.error(
-    `node_modules/serverless is "${name}" and not osls: run "npm ci", which installs what package-lock.json says.`,
+    `node_modules/serverless is "${name}" and not osls: run "npm ci", which installs the versions of package-lock.json.`,
   );
   process.exit(1);
 }

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
-import { type ConsoleBlock, consoleBlocks, fenceLanguages, pages, saysThat } from '../support/console-blocks.ts';
+import { type ConsoleBlock, consoleBlocks, fenceLanguages, pages, showsThat } from '../support/console-blocks.ts';
 import { startWorld, type World } from './world.ts';
 
 jest.setTimeout(180_000);
@@ -22,19 +22,19 @@ beforeAll(async () => {
 });
 afterAll(() => world?.stop());
 
-test('every fenced block of the pages says what it is', () => {
+test('every fenced block of the pages has a language', () => {
   for (const [page, text] of texts) {
     const unknown = fenceLanguages(text).filter((language) => language !== 'console' && !NOT_RUN.has(language));
     expect({ page, unknown }).toEqual({ page, unknown: [] });
   }
 });
 
-/* In the order of the pages, in one copy of the project: a page begins with nothing deployed, and goes on from block to block. */
+/* In the order of the pages, in one copy of the project: a page begins with nothing deployed, and each block continues from the one before. */
 test('what the pages show at a prompt is what happens', async () => {
   for (const { commands } of blocks) {
     for (const { at, command, output } of commands) {
       const ran = await world?.project.run(command);
-      const isAsSaid = ran?.code === 0 && saysThat(ran.output, output);
+      const isAsSaid = ran?.code === 0 && showsThat(ran.output, output);
       expect({ at, command, ...(!isAsSaid && { ...ran, expected: output }) }).toEqual({ at, command });
     }
   }

@@ -5,7 +5,7 @@ Serverless Framework writes wherever a function has a role. cfn-lint has a gate 
 
 AWS::NoValue takes an entry out of a list, as it does in CloudFormation; moto leaves a null there.
 
-A role's policy that came from a template is read back as JSON; moto tells it as Python does.
+A role's policy that came from a template is read back as JSON; moto prints it as Python does.
 
 Conditions and parameters of a template are resolved before moto compares templates: in an update it does not know them.
 The attribute of a resource that moto passes over is its name.

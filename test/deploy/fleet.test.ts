@@ -16,7 +16,7 @@ import { eventually } from '../support/eventually.ts';
 import { published, versionsOf } from '../support/kubernetes-service-objects.ts';
 import { applyShippedRbac } from '../support/shipped-rbac.ts';
 import { type SilentServer, startSilentServer } from '../support/silent-server.ts';
-import { type Deployment, STACK, startWorld, told, type World } from './world.ts';
+import { type Deployment, STACK, startWorld, textsIn, type World } from './world.ts';
 
 jest.setTimeout(180_000);
 
@@ -63,7 +63,7 @@ function controlPlane(name: string): ControlPlane {
   return found;
 }
 
-/** Registers a cluster of the table's own, and puts its kubeconfig where the spec says. */
+/** Registers a cluster of the table's own, and puts its kubeconfig where the spec names it. */
 async function register(name: string, kubeconfigYaml: string, fields: object): Promise<void> {
   const secretsManager = `kube-bootstrap-controller/dev/${name}`;
   await world.putSecret(secretsManager, kubeconfigYaml);
@@ -90,7 +90,7 @@ async function expectPublishedByWellOnes(): Promise<void> {
 async function expectAllLoopsWork(): Promise<void> {
   for (const loop of LOOPS) {
     const { answer, logs } = await deployed.run(loop, { clusters: WELL, force: true });
-    expect(told(logs, 'errors')).toEqual([]);
+    expect(textsIn(logs, 'errors')).toEqual([]);
     expect(answer).toMatchObject({ passes: WELL.length, failed: 0 });
   }
   await expectPublishedByWellOnes();
@@ -109,7 +109,7 @@ async function kept(): Promise<Record<string, Item['value']>> {
   return Object.fromEntries(items.map(({ cluster, key, value }) => [`${cluster} ${key}`, value]));
 }
 
-test('a stack without any cluster works, and says that there is none', async () => {
+test('a stack without any cluster works, and counts none', async () => {
   const { answer, metrics } = await deployed.fire(LOOP);
 
   expect(answer).toEqual({ passes: 0, failed: 0, skipped: 0 });
@@ -143,7 +143,7 @@ test('of three clusters one hangs: the others are done while it does, and at eve
   expect((await record(HUNG))?.failuresInARow).toBeGreaterThanOrEqual(3);
 });
 
-test('the next minute tells that one of three is overdue, and which', async () => {
+test('the next minute counts one of three as overdue, and logs its name', async () => {
   const { logs, metrics } = await deployed.fire(LOOP);
 
   expect(sumOf(metrics, 'clustersRegistered')).toBe(3);
@@ -165,9 +165,9 @@ test('all four loops work for the clusters that are well', async () => {
 
 /**
  * Both builds are of this tree, the new one with another version in it: what is compared is that a deployment replaces
- * what runs, that a rollback brings it back, and that each goes on with the table that the other wrote.
+ * what runs, that a rollback brings it back, and that each uses the table that the other wrote.
  */
-test('a new build goes on where the one before ended, and so does a rollback', async () => {
+test('a new build resumes where the one before ended, and so does a rollback', async () => {
   const file = join(world.project.folder, 'lib/runtime/version.ts');
   const [, version = ''] = /'([^']+)'/.exec(readFileSync(file, 'utf8')) ?? [];
   const agents = async () => {
@@ -190,7 +190,7 @@ test('a new build goes on where the one before ended, and so does a rollback', a
   expect(await agents()).toBe('before');
 });
 
-test('a deployment that forgets what the stack was deployed with is refused, and one that names it goes on', async () => {
+test('a deployment that forgets what the stack was deployed with is refused, and one that names it succeeds', async () => {
   const deploy = (...args: string[]) => world.project.serverless(['deploy', ...args]);
   const kept = ['--param', 'admission=on', '--param', 'secretsPrefix=kube-bootstrap-controller/'];
   const printed = await deploy(...kept);
@@ -233,7 +233,7 @@ test.each([
   await expect(world.project.serverless(['deploy', ...args])).rejects.toThrow(reason);
 });
 
-test('a function without what serverless.yml sets says what is missing', async () => {
+test('a function without a variable that the template sets names it', async () => {
   const { runnable } = deployed.function(LOOP);
   const { TABLE_NAME: _, ...environment } = runnable.environment;
   const running = runFunction({ ...runnable, environment });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { consoleBlocks, fenceLanguages, saysThat } from '../support/console-blocks.ts';
+import { consoleBlocks, fenceLanguages, showsThat } from '../support/console-blocks.ts';
 import { readLines, sumOf } from '../support/emulator-logs.ts';
 import { isGranted, notGranted, type Statement } from '../support/emulator-policy.ts';
 
@@ -45,7 +45,7 @@ describe('a policy', () => {
     expect(isGranted({ action, resource }, statements)).toBe(granted);
   });
 
-  test('that is short of a call is told once, with who called what', () => {
+  test('that lacks a call is reported once, with the caller and the action', () => {
     const call = { caller: 'doctor', action: 'dynamodb:Scan', resource: TABLE };
     expect(notGranted([call, call], [allow('dynamodb:GetItem', '*')])).toEqual([
       `doctor called dynamodb:Scan on ${TABLE}`,
@@ -91,7 +91,7 @@ describe('what a page shows', () => {
     ['is said with anything for dots', true, 'table kbc-dev is there', ['table ... is there', '...']],
     ['is not said by nothing', false, '', ['deployed']],
   ])('%s', (_, said, printed, expected) => {
-    expect(saysThat(printed, expected)).toBe(said);
+    expect(showsThat(printed, expected)).toBe(said);
   });
 });
 

@@ -22,7 +22,7 @@ import {
   SECRET,
   startControlPlane,
 } from './packaged-cluster.ts';
-import { type Deployment, messages, STACK, startWorld, told, type World } from './world.ts';
+import { type Deployment, messages, STACK, startWorld, textsIn, type World } from './world.ts';
 
 jest.setTimeout(180_000);
 
@@ -84,7 +84,7 @@ test('the first minute registers the packaged cluster and publishes its API serv
 
   expect(answer).toMatchObject({ passes: 1, failed: 0 });
   expect(messages(logs)).toContain('cluster.yml registered');
-  expect(told(logs, 'errors')).toEqual([]);
+  expect(textsIn(logs, 'errors')).toEqual([]);
   await controlPlane.expectPublished(FIRST, SECOND);
   expect(await readCluster(world.table(), CLUSTER)).toMatchObject({ generation: 1, owner: { stack: STACK } });
   expect(sumOf(metrics, 'clustersRegistered')).toBe(1);
@@ -111,9 +111,9 @@ test('the other loops make the namespace that is missing, and report what Servic
   const addresses = await deployed.fire('cluster-ip-repair');
   const ports = await deployed.fire('node-port-repair');
 
-  expect(told(namespaces.logs, 'changes')).toEqual(['created namespace platform']);
-  expect(told(addresses.logs, 'findings')).toEqual([expect.stringMatching(/^outOfRange: .*192\.168\.77\.7/)]);
-  expect(told(ports.logs, 'findings')).toEqual([expect.stringMatching(/^outOfRange: .*20000/)]);
+  expect(textsIn(namespaces.logs, 'changes')).toEqual(['created namespace platform']);
+  expect(textsIn(addresses.logs, 'findings')).toEqual([expect.stringMatching(/^outOfRange: .*192\.168\.77\.7/)]);
+  expect(textsIn(ports.logs, 'findings')).toEqual([expect.stringMatching(/^outOfRange: .*20000/)]);
   for (const { answer, metrics } of [namespaces, addresses, ports]) {
     expect(answer).toMatchObject({ passes: 1, failed: 0 });
     expect(sumOf(metrics, 'passes')).toBe(1);
@@ -197,12 +197,12 @@ describe('between two minutes', () => {
       '{"schema":1,"loop":"node-port-repair","dueAtMs":1,"clusters":["prod"]}',
       /node-port-repair/,
     ],
-  ])('a message that is %s is told, counted and done with', async (_, body, reason) => {
+  ])('a message that is %s is logged, counted and removed', async (_, body, reason) => {
     const delivery = await delivered(body);
 
     const { logs, metrics } = readLines(delivery.invocation.lines);
     expect(delivery.invocation.error).toBeUndefined();
-    expect(told(logs, 'errors')).toEqual([expect.stringMatching(reason)]);
+    expect(textsIn(logs, 'errors')).toEqual([expect.stringMatching(reason)]);
     expect(sumOf(metrics, 'unreadableTicks')).toBe(1);
     expect(await sources.waiting('kubernetes-service')).toBe(0);
   });
@@ -217,13 +217,13 @@ describe('between two minutes', () => {
     expect(sumOf(metrics, 'passes') ?? 0).toBe(0);
   });
 
-  test('a tick for a cluster that is not registered says so, and the others in it have theirs', async () => {
-    const body = tickOf(Date.now(), 'nobody', CLUSTER);
+  test('a tick names a cluster that is not registered in its log, and runs the passes of the others', async () => {
+    const body = tickOf(Date.now(), 'not-registered', CLUSTER);
 
     const { invocation } = await delivered(body);
 
     expect(invocation.error).toBeUndefined();
-    expect(JSON.stringify(readLines(invocation.lines).logs)).toContain('nobody');
+    expect(JSON.stringify(readLines(invocation.lines).logs)).toContain('not-registered');
     expect(invocation.answer).toMatchObject({ passes: 1 });
   });
 
@@ -237,7 +237,7 @@ describe('between two minutes', () => {
   }
 });
 
-test('deregister takes an API server out, and the next tick leaves it out', async () => {
+test('deregister removes an API server, and the next tick does not add it again', async () => {
   const { answer, logs } = await deployed.run('deregister', { cluster: CLUSTER, address: SECOND, untilMinutes: 5 });
 
   expect(answer).toMatchObject({ outcome: 'deregistered', stillPublished: false });
@@ -255,7 +255,7 @@ test('deregister refuses the last live API server', async () => {
   await controlPlane.expectPublished(FIRST);
 });
 
-test('a server that went down and came back is published again before the end that was asked for', async () => {
+test('a server that went down and came back is published again before the end of its withdrawal', async () => {
   await second.kill();
   await deployed.run('kubernetes-service', force);
   await second.restart();
@@ -264,7 +264,7 @@ test('a server that went down and came back is published again before the end th
   await controlPlane.expectPublished(FIRST, SECOND);
 });
 
-test('a second stack on the same table only tells what it would write', async () => {
+test('a second stack on the same table only reports what it would write', async () => {
   const { runnable } = deployed.function('kubernetes-service');
   const environment = { ...runnable.environment, STACK: 'another' };
   const other = runFunction({ ...runnable, environment });
@@ -275,8 +275,8 @@ test('a second stack on the same table only tells what it would write', async ()
   await other.stop();
 
   expect(answer).toMatchObject({ passes: 1, failed: 0 });
-  expect(told(readLines(lines).logs, 'wouldWrite')).toContain('update Endpoints default/kubernetes');
-  expect(told(readLines(lines).logs, 'changes')).toEqual([]);
+  expect(textsIn(readLines(lines).logs, 'wouldWrite')).toContain('update Endpoints default/kubernetes');
+  expect(textsIn(readLines(lines).logs, 'changes')).toEqual([]);
   expect(await listLeases(world.table(), CLUSTER)).toEqual(leases);
   await deployed.run('kubernetes-service', force);
   await controlPlane.expectPublished(FIRST, SECOND);
@@ -298,7 +298,7 @@ function tickOf(dueAtMs: number, ...clusters: readonly string[]): string {
   return JSON.stringify({ schema: 1, loop: 'kubernetes-service', dueAtMs, clusters });
 }
 
-describe('what goes wrong is told, and the next tick is fine', () => {
+describe('a failure is logged, and the next tick succeeds:', () => {
   afterAll(() => world?.emulator.recorder.decide(() => 'answered'));
 
   async function expectNextTickFine(): Promise<void> {
@@ -333,7 +333,7 @@ describe('what goes wrong is told, and the next tick is fine', () => {
 
   test.each<[string, () => unknown]>([
     ['is not there', () => world.emulator.aws.json('secretsmanager', 'secretsmanager.DeleteSecret', deletion)],
-    ['nobody answers for', () => world.emulator.recorder.decide(unansweredSecrets)],
+    ['is not answered for', () => world.emulator.recorder.decide(unansweredSecrets)],
     ['is no kubeconfig', () => world.putSecret(SECRET, 'not: a kubeconfig')],
     ['is no text that YAML could be', () => world.putSecret(SECRET, '{[}')],
   ])('a secret that %s is named', async (_, spoil) => {
@@ -344,7 +344,7 @@ describe('what goes wrong is told, and the next tick is fine', () => {
     const { answer, logs } = await deployed.run('kubernetes-service', force);
 
     expect(answer).toMatchObject({ passes: 1, failed: 1 });
-    expect(told(logs, 'errors')).toEqual([expect.stringContaining(SECRET)]);
+    expect(textsIn(logs, 'errors')).toEqual([expect.stringContaining(SECRET)]);
     await world.putSecret(SECRET, controlPlane.kubeconfigYaml);
     await expectNextTickFine();
   });
@@ -359,7 +359,7 @@ describe('what goes wrong is told, and the next tick is fine', () => {
     const { answer, logs } = await deployed.run('system-namespaces', force);
 
     expect(answer).toMatchObject({ passes: 1, failed: 1 });
-    expect(told(logs, 'errors')).toEqual([expect.stringMatching(/^SchemaTooNew: /)]);
+    expect(textsIn(logs, 'errors')).toEqual([expect.stringMatching(/^SchemaTooNew: /)]);
     expect(await versionsOf(first)).toEqual(before);
     await table.put(item, newer.outcome === 'won' ? newer.item : item);
     await expectNextTickFine();

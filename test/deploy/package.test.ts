@@ -47,11 +47,11 @@ function kbctl(args: readonly string[], nodeFolder: string, nodeOptions = ''): R
 describe('the command of the installed package', () => {
   const current = dirname(process.execPath);
 
-  test('tells its version', () => {
+  test('prints its version', () => {
     expect(kbctl(['--version'], current)).toEqual({ code: 0, output: `${version}\n`, errors: '' });
   });
 
-  test('tells its usage', () => {
+  test('prints its usage', () => {
     expect(kbctl(['--help'], current)).toMatchObject({
       code: 0,
       output: expect.stringMatching(/^Usage: kbctl /),
@@ -88,9 +88,9 @@ describe('the command of the installed package', () => {
   const pretence = "Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '20.20.2' } })";
   const pretend = `--import data:text/javascript,${encodeURIComponent(pretence)}`;
   test.each([
-    { node: 'one that says that it is 20.20.2', at: current, options: pretend },
+    { node: 'one that pretends to be 20.20.2', at: current, options: pretend },
     ...oldNodes().map((at) => ({ node: join(at, 'node'), at, options: '' })),
-  ])('says in one line that Node is too old: $node', ({ at, options }) => {
+  ])('reports in one line that Node is too old: $node', ({ at, options }) => {
     expect(kbctl(['--version'], at, options)).toEqual({
       code: 1,
       output: '',

@@ -21,11 +21,11 @@ export const STACK = 'kube-bootstrap-controller-dev';
 export interface World {
   readonly emulator: Emulator;
   readonly project: Project;
-  /** Deploys, or deploys again, and reads back what is there now; what ran before is ended. */
+  /** Deploys, or deploys again, and reads the stack back; its functions of before end. */
   deploy(...args: readonly string[]): Promise<Deployment>;
   /** Builds a release and deploys it with CloudFormation alone, or updates the stack with it. */
   deployRelease(parameters?: Readonly<Record<string, string>>): Promise<Deployment>;
-  /** Reads back what is there now, when it changed otherwise. */
+  /** Reads back the stack after another kind of change. */
   readBack(codeBucket?: string): Promise<Deployment>;
   /** Makes or changes a secret. */
   putSecret(id: string, text: string): Promise<void>;
@@ -174,8 +174,8 @@ export function writeClusterFile({ folder }: Project, spec: object): void {
   writeFileSync(join(folder, 'cluster.yml'), stringify(spec));
 }
 
-/** The sentences of a field of all log lines: what is told as `changes`, `errors`, `findings`. */
-export function told(logs: readonly LogLine[], field: string): string[] {
+/** The texts of a field of all log lines, such as `changes`, `errors` or `findings`. */
+export function textsIn(logs: readonly LogLine[], field: string): string[] {
   return logs.flatMap((line) => {
     const value = line[field];
     return Array.isArray(value) ? value.map(String) : [];

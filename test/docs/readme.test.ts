@@ -4,7 +4,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { consoleBlocks, fencedBlocks, isWhatIsPrinted, saysThat } from '../support/console-blocks.ts';
+import { consoleBlocks, fencedBlocks, isWhatIsPrinted, showsThat } from '../support/console-blocks.ts';
 import { eventually } from '../support/eventually.ts';
 
 // Commands are processes of their own, on a machine that does other things.
@@ -49,7 +49,7 @@ test('npm start prints what README.md shows', async () => {
   const at = blocks.findIndex(({ lines }) => lines.join('\n') === INSTALL_AND_START);
   const shown = blocks[at + 1]?.lines ?? [];
   await eventually(() => {
-    if (shown.length === 0 || !saysThat(printed, shown)) throw new Error(`it prints\n${printed}`);
+    if (shown.length === 0 || !showsThat(printed, shown)) throw new Error(`it prints\n${printed}`);
   });
 });
 

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** A command of a page, and what the page says that it prints. */
+/** A command of a page, and what it prints according to the page. */
 export interface ConsoleCommand {
   /** `README.md:42` */
   readonly at: string;
@@ -59,7 +59,7 @@ export function fencedBlocks(text: string): FencedBlock[] {
   return blocks;
 }
 
-/** A command begins with `$ ` and goes on in lines that begin with `> `, or after a backslash. */
+/** A command begins with `$ ` and continues in lines that begin with `> `, or after a backslash. */
 export function commandsOf(page: string, fence: number, lines: readonly string[]): ConsoleCommand[] {
   const commands: { at: string; command: string; output: string[] }[] = [];
   for (const [index, line] of lines.entries()) {
@@ -81,7 +81,7 @@ export function commandsOf(page: string, fence: number, lines: readonly string[]
  * Whether what was printed holds the lines of the page, in their order; `...` at the end of a line or as a line stands
  * for anything, and numbers stand for any number.
  */
-export function saysThat(printed: string, expected: readonly string[]): boolean {
+export function showsThat(printed: string, expected: readonly string[]): boolean {
   const patterns = expected.map((line) => line.trim()).filter((line) => line !== '' && line !== '...' && line !== '…');
   const lines = printed.split('\n').map((line) => line.trim());
   let from = 0;
@@ -94,7 +94,7 @@ export function saysThat(printed: string, expected: readonly string[]): boolean 
 }
 
 /**
- * Whether what was printed is what the page says, line by line and nothing besides. `...` stands for anything in a line,
+ * Whether what was printed is what the page shows, line by line and nothing besides. `...` stands for anything in a line,
  * and alone for any lines; how long something is ago or took, times, ids and loopback ports are as they come.
  */
 export function isWhatIsPrinted(printed: string, expected: readonly string[]): boolean {

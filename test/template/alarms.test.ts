@@ -278,7 +278,7 @@ describe('in the life of a stack', () => {
     expect(changesOf(statesOfAll(samples, 300).get('clusters-lost') ?? [])).toEqual([]);
   });
 
-  test('a single late tick, and one failed answer, notify nobody', () => {
+  test('a single late tick, and one failed answer, are no alarm', () => {
     const samples = measured(300, (minute) => ({
       runs: true,
       ...(minute === 200 && { counters: { lateTicks: 1, clockSkewed: 1, Errors: 1, Url5xxCount: 1 } }),

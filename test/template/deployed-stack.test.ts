@@ -6,7 +6,7 @@ import { startTableServer, type TableServer } from '../../local/table-server.ts'
 import { testDynamoClient } from '../support/test-dynamo-client.ts';
 
 const NAME = 'kube-bootstrap-controller-dev';
-const OTHER = 'somebody-elses';
+const OTHER = 'of-another-project';
 
 describe('a table that is there before the stack', () => {
   let server: TableServer;
@@ -62,7 +62,7 @@ describe('a table that is there before the stack', () => {
     expect(await isLeftBehind('nothing-of-the-name', aProvider(noStack))).toBe(false);
   });
 
-  test('is refused when it is somebody else’s', async () => {
+  test('is refused when its keys are others', async () => {
     await expect(isLeftBehind(OTHER, aProvider(noStack))).rejects.toThrow('its keys are id HASH');
   });
 

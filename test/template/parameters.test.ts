@@ -102,11 +102,11 @@ describe('a deployment that does not name a parameter', () => {
     ['it is reset on purpose', ['admission=on', 'table=t12'], ['admission=off', 'table=']],
     ['it harms nothing', ['logLevel=DEBUG', 'tickConcurrency=50'], []],
     ['it is new', [], ['admission=on']],
-  ])('goes on when %s', (_, before, now) => {
+  ])('continues when %s', (_, before, now) => {
     expect(reset(before, now)).toBeUndefined();
   });
 
-  test('goes on when there is no stack yet, and when the stack knows no such parameter', () => {
+  test('continues when there is no stack yet, and when the stack knows no such parameter', () => {
     expect(resetParameters({}, parametersInForce({}, 'prod'), options)).toBeUndefined();
   });
 

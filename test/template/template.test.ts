@@ -264,7 +264,7 @@ describe('ticks', () => {
   });
 
   test.each(LOOPS)(
-    'the messages of %s are gone after two minutes, and hidden as long as they are worked on',
+    'the messages of %s expire after two minutes, and stay hidden as long as their function may run',
     (loop) => {
       const { Properties } = byReference(byDefault, { 'Fn::GetAtt': [QUEUES[loop], 'Arn'] });
       // SQS refuses the name of a queue that was deleted less than a minute ago.
@@ -282,7 +282,7 @@ describe('ticks', () => {
     expect(functionOf(everything, loop).Properties.Environment.Variables.CLUSTERS_PER_TICK).toBe('1');
   });
 
-  test('a parameter says how many ticks of a loop run at the same time', () => {
+  test('a parameter sets how many ticks of a loop run at the same time', () => {
     for (const { Properties } of ofType(everything, 'AWS::Lambda::EventSourceMapping')) {
       expect(Properties.ScalingConfig).toEqual({ MaximumConcurrency: '50' });
     }
@@ -327,7 +327,7 @@ describe('roles', () => {
     expect(granted(byDefault, 'allocate')).toEqual(allowed.sort());
   });
 
-  test('whoever may invoke the functions is for IAM to say: none has a URL or a policy of its own', () => {
+  test('IAM decides which caller may invoke the functions: none has a URL or a policy of its own', () => {
     for (const type of ['AWS::Lambda::Url', 'AWS::ApiGateway::RestApi', 'AWS::ApiGatewayV2::Api']) {
       expect(ofType(byDefault, type)).toEqual([]);
     }
@@ -480,14 +480,14 @@ describe('alarms and dashboard', () => {
     expect(shown.sort()).toEqual(alarms.map(({ Properties }) => Properties.AlarmName).sort());
   });
 
-  test('are left out when parameters say so', () => {
+  test('are left out when parameters turn them off', () => {
     expect(ofType(nothing, 'AWS::CloudWatch::Alarm')).toEqual([]);
     expect(ofType(nothing, 'AWS::CloudWatch::Dashboard')).toEqual([]);
   });
 });
 
 describe('the outputs', () => {
-  test('say what to do next', () => {
+  test('name the next steps', () => {
     const values = Object.fromEntries(Object.entries(withAdmission.Outputs).map(([name, { Value }]) => [name, Value]));
     expect(values).toMatchObject({
       TableName: STACK,
@@ -547,7 +547,7 @@ describe('the admission function', () => {
     });
   });
 
-  test('is set by parameters, and reserves no concurrency unless one says so', () => {
+  test('is set by parameters, and reserves concurrency only if one sets it', () => {
     const { Properties } = functionOf(withAdmission, 'admission');
     expect(Properties.ReservedConcurrentExecutions).toBe('20');
     expect(Properties.Environment.Variables).toMatchObject({

@@ -13,7 +13,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true }));
 
-/** What is installed under the name "serverless", and says what it was asked. */
+/** What is installed under the name "serverless", and prints its arguments. */
 function install(name: string): void {
   const installed = join(folder, 'node_modules/serverless');
   mkdirSync(installed, { recursive: true });
@@ -24,7 +24,7 @@ function install(name: string): void {
   );
 }
 
-/** With nothing in the PATH: whatever is installed globally is not looked for. */
+/** With an empty PATH: nothing that is installed globally is used. */
 function deploy(...words: string[]): {
   readonly status: number | null;
   readonly stdout: string;

@@ -8,16 +8,16 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 const repository = path.join(import.meta.dirname, '..', '..');
 
 const impure = [
-  { name: 'the clock', code: 'export const now = Date.now();', told: "Unexpected use of 'Date'" },
-  { name: 'a date of now', code: 'export const today = new Date();', told: "Unexpected use of 'Date'" },
-  { name: 'chance', code: 'export const dice = Math.random();', told: "'Math.random' is restricted" },
-  { name: 'a timer', code: 'setTimeout(() => {}, 1);', told: "Unexpected use of 'setTimeout'" },
-  { name: 'a random id', code: 'export const id = crypto.randomUUID();', told: "Unexpected use of 'crypto'" },
-  { name: 'the environment', code: 'export const home = process.env.HOME;', told: "Unexpected use of 'process'" },
-  { name: 'the network', code: "export const page = fetch('http://a');", told: "Unexpected use of 'fetch'" },
+  { name: 'the clock', code: 'export const now = Date.now();', printed: "Unexpected use of 'Date'" },
+  { name: 'a date of now', code: 'export const today = new Date();', printed: "Unexpected use of 'Date'" },
+  { name: 'chance', code: 'export const dice = Math.random();', printed: "'Math.random' is restricted" },
+  { name: 'a timer', code: 'setTimeout(() => {}, 1);', printed: "Unexpected use of 'setTimeout'" },
+  { name: 'a random id', code: 'export const id = crypto.randomUUID();', printed: "Unexpected use of 'crypto'" },
+  { name: 'the environment', code: 'export const home = process.env.HOME;', printed: "Unexpected use of 'process'" },
+  { name: 'the network', code: "export const page = fetch('http://a');", printed: "Unexpected use of 'fetch'" },
 ];
 
-/** What the linter says about the same lines in two folders. */
+/** What the linter prints about the same lines in two folders. */
 let said = '';
 let root = '';
 beforeAll(async () => {
@@ -40,9 +40,9 @@ afterAll(async () => {
 });
 
 describe('the linter', () => {
-  test.each(impure)('finds $name in a pure folder', ({ code, told }) => {
+  test.each(impure)('finds $name in a pure folder', ({ code, printed }) => {
     const line = impure.findIndex((one) => one.code === code) + 1;
-    expect(said).toMatch(new RegExp(`^lib/endpoints/impure\\.ts:${line}:\\d+: ${told}`, 'm'));
+    expect(said).toMatch(new RegExp(`^lib/endpoints/impure\\.ts:${line}:\\d+: ${printed}`, 'm'));
   });
 
   test('leaves them to the folders at the edge', () => {
