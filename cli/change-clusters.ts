@@ -5,7 +5,7 @@ import type { Cli } from './cli.ts';
 import { CliError, configurationError, EXIT, type ExitCode, usageError } from './errors.ts';
 import type { Plain } from './output.ts';
 import { namesOf, notRegistered, plainCluster, registeredCluster } from './registered.ts';
-import { whateverIsRead, writePrompt } from './terminal.ts';
+import { completeAlways, writePrompt } from './terminal.ts';
 
 /** What a command does to each of its clusters. */
 export interface ClusterChange {
@@ -128,7 +128,7 @@ export function oneByOne<Item>(
   nameOfItem: (item: Item) => string,
   write: (item: Item, table: KeyValueTable) => Promise<void>,
 ): Promise<Progressed<Item>> {
-  return whateverIsRead(async () => {
+  return completeAlways(async () => {
     const { tableUntil } = await cli.openTable();
     let current = '';
     const onInterrupt = () => cli.output.say(`Ending after ${current}. Press Ctrl-C again to end at once.`);

@@ -5,15 +5,12 @@ import { configurationError, failureCode } from './errors.ts';
 
 export interface ReadInputOptions {
   readonly mostBytes: number;
-  /** What is too large is something else than that: `a file of ranges`. */
+  /** `a file of ranges`. */
   readonly what: string;
   readonly stdin: AsyncIterable<Uint8Array>;
 }
 
-/**
- * All of what `-f` names: a file, or `-` for the standard input.
- * @throws CliError when it cannot be read, or does not end.
- */
+/** Reads the file of `-f`, or the standard input for `-`. @throws CliError when it cannot be read, or is too large */
 export async function readInput(name: string, { mostBytes, what, stdin }: ReadInputOptions): Promise<Uint8Array> {
   const chunks: Uint8Array[] = [];
   let bytes = 0;
@@ -24,19 +21,14 @@ export async function readInput(name: string, { mostBytes, what, stdin }: ReadIn
       if (bytes > mostBytes) break;
     }
   } catch (error) {
-    throw configurationError(
-      `${name} cannot be read (${failureCode(error)}): name a file that exists and that you may read.`,
-    );
+    throw configurationError(`Cannot read ${name} (${failureCode(error)}): use an existing, readable file.`);
   }
   if (bytes <= mostBytes) return Buffer.concat(chunks);
   const place = name === '-' ? 'The standard input' : name;
-  throw configurationError(`${place} has more than ${mostBytes / (1024 * 1024)} MB: it is not ${what}.`);
+  throw configurationError(`${place} is larger than ${mostBytes / (1024 * 1024)} MB: it is not ${what}.`);
 }
 
-/**
- * Writes a file, whole or not at all, over what is there. What is no file, such as a pipe, is written to as it is.
- * @throws CliError when it cannot be written.
- */
+/** Replaces a file completely or not at all; writes to anything else, such as a pipe. @throws CliError when it cannot */
 export async function writeWhole(file: string, content: string | Uint8Array): Promise<void> {
   try {
     const there = await stat(file).catch(() => undefined);
@@ -44,11 +36,7 @@ export async function writeWhole(file: string, content: string | Uint8Array): Pr
     // A link stays one.
     else await replaceFile(there === undefined ? file : await realpath(file), content);
   } catch (error) {
-    throw configurationError(
-      `${file} cannot be written (${failureCode(error)}): name a file in a folder that you may write to.`,
-      {
-        cause: error,
-      },
-    );
+    const message = `Cannot write ${file} (${failureCode(error)}): use a file in a writable folder.`;
+    throw configurationError(message, { cause: error });
   }
 }

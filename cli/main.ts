@@ -21,7 +21,7 @@ function endOfProcess(): AbortSignal {
   return controller.signal;
 }
 
-/** Waits until a pipe has taken all output: ending the process earlier would cut it. */
+/** Waits until a pipe has taken all output: an earlier end of the process would truncate it. */
 async function written(stream: NodeJS.WriteStream): Promise<void> {
   await new Promise<void>((resolve) => {
     stream.write('', () => resolve());
@@ -34,5 +34,5 @@ const exitCode = await runKbctl(process.argv.slice(2), {
   nowMs: Date.now,
 });
 await Promise.all([written(process.stdout), written(process.stderr)]);
-// Not by itself: a connection that never came about would keep the process running.
+// An unfinished connection would keep the process running.
 process.exit(exitCode);

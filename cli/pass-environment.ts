@@ -15,30 +15,27 @@ import type { OpenTable } from './open-table.ts';
 import { type ConnectionOptions, checkConnectionOptions } from './options.ts';
 
 export interface PassEnvironmentOptions extends ConnectionOptions {
-  /** Whose passes these are, for those that write what a stack owns. Default: nobody's, and they only observe it. */
+  /** The stack that the passes run for. Default: none, so that they only observe what a stack owns. */
   readonly stack?: string;
-  /**
-   * Where a kubeconfig file that a spec names is looked for, for specs in files of this person. Default: the specs are in
-   * the table, and files are looked for from the working directory on.
-   */
+  /** The folder of the user's spec file, which kubeconfig files are relative to. Default: the working directory. */
   readonly folderOf?: (spec: ClusterSpec) => string;
-  /** Default: warnings and errors are said on stderr. */
+  /** Default: prints warnings and errors on stderr. */
   readonly telemetry?: TelemetryFactory;
 }
 
-/** What passes rest on that a person runs from the command line. */
+/** The environment of passes that a command runs. */
 export interface PassEnvironment {
   readonly environment: Environment;
-  /** Reads a kubeconfig anew. */
+  /** Reads a kubeconfig again. */
   readonly loadKubeconfig: LoadKubeconfig;
   /** Ends every connection. */
   close(): Promise<void>;
 }
 
 /**
- * As deployed, with this person's credentials: the kubeconfig is that of the spec, or the one in the options. Which server
- * is touched is said first. Everything ends with the command.
- * @throws CliError for options that do not go together.
+ * Creates the environment of a deployed function, with the user's credentials and the kubeconfig of the spec or of the
+ * options. Prints which API server is used. Everything ends with the command.
+ * @throws CliError for options that exclude each other
  */
 export async function passEnvironment(
   cli: Cli,
@@ -48,7 +45,7 @@ export async function passEnvironment(
   const { nowMs, skewMs } = clock;
   const own = options.kubeconfig === undefined && options.folderOf === undefined ? running : undefined;
   const chosen = (name: string) => options.kubeconfig ?? (own?.cluster === name ? own.kubeconfig : undefined);
-  const loadKubeconfig = tellingServer(cli, chosen, loaderOf(cli, options, own));
+  const loadKubeconfig = printingServer(cli, chosen, loaderOf(cli, options, own));
   const { environment, close } = createEnvironment({
     nowMs,
     skewMs,
@@ -62,7 +59,7 @@ export async function passEnvironment(
   return { environment, loadKubeconfig, close };
 }
 
-/** @param running the local run whose cluster is reached as it reaches it */
+/** @param running the local run, whose kubeconfig is used for its own cluster */
 function loaderOf(cli: Cli, options: PassEnvironmentOptions, running: Running | undefined): LoadKubeconfig {
   const { table, region, profile } = cli.options;
   const { kubeconfig, context, folderOf } = options;
@@ -76,8 +73,8 @@ function loaderOf(cli: Cli, options: PassEnvironmentOptions, running: Running | 
     ...(profile !== undefined && { profile }),
   });
   return (spec, signal) => {
-    // A table may hold clusters of other writers: only one that this person named, or whose file is here, may run a
-    // plugin on this machine. The functions run none, so that none runs for their clusters either.
+    // Others may write to the table: a credential plugin runs on this machine only for a cluster that the user named, or
+    // whose spec is a file here. Functions run no plugins, so none runs for a table in AWS.
     const isNamed = cli.operands.includes(spec.name) || folderOf !== undefined;
     const plugins = table === undefined && isNamed ? { runPlugin } : {};
     if (running?.cluster === spec.name) {
@@ -90,20 +87,20 @@ function loaderOf(cli: Cli, options: PassEnvironmentOptions, running: Running | 
   };
 }
 
-/** Whoever named the wrong one reads it before anything is done there. */
-function tellingServer(
+/** Prints each API server before it is used. */
+function printingServer(
   cli: Cli,
   chosen: (cluster: string) => string | undefined,
   load: LoadKubeconfig,
 ): LoadKubeconfig {
-  const told = new Set<string>();
+  const printed = new Set<string>();
   return async (spec, signal) => {
     const access = await load(spec, signal);
     const kubeconfig = chosen(spec.name);
     const place = kubeconfig === undefined ? `kubeconfig from ${kubeconfigPlace(spec)}` : `kubeconfig ${kubeconfig}`;
     const line = `${spec.name}: ${access.server} (${place}, context ${access.context})`;
-    if (!told.has(line)) cli.output.say(line);
-    told.add(line);
+    if (!printed.has(line)) cli.output.say(line);
+    printed.add(line);
     return access;
   };
 }

@@ -12,47 +12,42 @@ export interface Terminal {
   readonly err: OutStream;
 }
 
-/** A stream as `process.stdin` is one. */
 export type InStream = NodeJS.ReadableStream & AsyncIterable<Uint8Array> & { readonly isTTY?: boolean };
 
-/** A stream as `process.stdout` is one. */
 export type OutStream = Writable & { readonly isTTY?: boolean; readonly columns?: number };
 
 export type Style = Parameters<typeof styleText>[0];
 
-/**
- * Stands for the ESC of our own colours until a line is written. It is random, so that no text from elsewhere contains it.
- */
+/** Replaces the ESC of our own styles until a line is written. It is random, so that no other text contains it. */
 const OWN_ESCAPE = `<${randomUUID()}>`;
 
-/** Returns the text in that style, without any where the stream is no terminal or `NO_COLOR` is set. */
+/** Returns the text in a style; unstyled if the stream is not a terminal or `NO_COLOR` is set. */
 export function styled(stream: OutStream, style: Style, text: string): string {
-  const colored = styleText(style, escapeControls(text), { stream, validateStream: true });
+  const colored = styleText(style, escapeControlCharacters(text), { stream, validateStream: true });
   return colored.replaceAll('\u001b', OWN_ESCAPE);
 }
 
 /**
- * Returns the text with every control and format character as `\u001b`: in a terminal they move the cursor, write the
- * clipboard, forge lines or turn words around. {@link writeLines} does it for every line; before that only what
- * measures a text has to.
+ * Escapes every control and format character as `\u001b`: in a terminal they move the cursor, write the clipboard, forge
+ * lines or reverse words. {@link writeLines} escapes every line; only code that measures a text must do so before.
  */
-export function escapeControls(text: string): string {
+export function escapeControlCharacters(text: string): string {
   return escaped(text, CONTROLS);
 }
 
-/** Writes lines for people. What is in them can do no more than be read: each stays one line, and only our styles color. */
+/** Writes lines for people. Each stays one line, and only our own styles take effect. */
 export function writeLines(stream: OutStream, lines: readonly string[]): void {
-  stream.write(lines.map((line) => `${shown(line)}\n`).join(''));
+  stream.write(lines.map((line) => `${escapeLine(line)}\n`).join(''));
 }
 
-/** Writes a question; the answer follows on its line. */
+/** Writes a question without a line break. */
 export function writePrompt(stream: OutStream, question: string): void {
-  stream.write(`${shown(question)} `);
+  stream.write(`${escapeLine(question)} `);
 }
 
 /**
- * Writes what programs read, which keeps its line breaks and tabs. In JSON, and in the strings of {@link yamlOf}, the
- * escaped characters mean what they were.
+ * Writes data for programs, with its line breaks and tabs. In JSON, and in strings of {@link yamlOf}, the escapes are those
+ * of the format.
  */
 export function writeData(stream: OutStream, data: string | Uint8Array): void {
   stream.write(typeof data === 'string' ? escaped(data, CONTROLS_IN_DATA) : data);
@@ -62,7 +57,7 @@ export function clearScreen(stream: OutStream): void {
   stream.write('\u001b[H\u001b[J');
 }
 
-/** As YAML that a reader of YAML 1.1 understands: times and the like are quoted, as kubectl does it. */
+/** Returns YAML that is also valid YAML 1.1: times, for example, are quoted, as kubectl does. */
 export function yamlOf(value: unknown): string {
   const document = new Document(value, { version: '1.1' });
   visit(document, {
@@ -73,12 +68,12 @@ export function yamlOf(value: unknown): string {
   return document.toString();
 }
 
-/** Controls, format characters (directions, zero widths, tags), and what else ends a line. */
+/** Control characters, format characters (directions, zero widths, tags), and line separators. */
 const CONTROLS = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u;
 const CONTROLS_IN_DATA = /[^\P{Cc}\n\t]|[\p{Cf}\p{Zl}\p{Zp}]/u;
 
-function shown(line: string): string {
-  return escapeControls(line).replaceAll(OWN_ESCAPE, '\u001b');
+function escapeLine(line: string): string {
+  return escapeControlCharacters(line).replaceAll(OWN_ESCAPE, '\u001b');
 }
 
 function escaped(text: string, controls: RegExp): string {
@@ -93,10 +88,10 @@ function unitOf(code: number): string {
   return `\\u${code.toString(16).padStart(4, '0')}`;
 }
 
-/** How many parts of this process must come to their end, whoever reads what it says. */
+/** How many parts of this process must complete although the output is closed. */
 let unfinished = 0;
 
-/** Who reads the output may have seen enough: the process ends then, unless it is in the middle of writing. */
+/** Ends the process when the reader closes the output, unless it is writing. */
 export function endWhenUnread(stream: NodeJS.WriteStream): void {
   stream.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code !== 'EPIPE') throw error;
@@ -104,8 +99,8 @@ export function endWhenUnread(stream: NodeJS.WriteStream): void {
   });
 }
 
-/** Does all of the work, also where nobody reads what it says any more. */
-export async function whateverIsRead<Result>(work: () => Promise<Result>): Promise<Result> {
+/** Completes the work even if the reader closes the output. */
+export async function completeAlways<Result>(work: () => Promise<Result>): Promise<Result> {
   unfinished++;
   try {
     return await work();
@@ -114,18 +109,18 @@ export async function whateverIsRead<Result>(work: () => Promise<Result>): Promi
   }
 }
 
-/** Says how far long work is, on a terminal alone. */
+/** Shows the progress of long work, only on a terminal. */
 export interface Progress {
   update(text: string): void;
-  /** Takes the line away: what came of it is said by others. */
+  /** Removes the line. */
   end(): void;
 }
 
 export function startProgress(stream: OutStream, text: string): Progress {
-  // A terminal that does not tell its width (`docker exec -t`, `script`) says 0, which the spinner would divide by.
+  // Some terminals (`docker exec -t`, `script`) report a width of 0, by which the spinner would divide.
   const isShown = stream.isTTY === true && stream.columns !== 0;
   const spinner = ora({
-    text: escapeControls(text),
+    text: escapeControlCharacters(text),
     stream,
     isEnabled: isShown,
     isSilent: !isShown,
@@ -134,7 +129,7 @@ export function startProgress(stream: OutStream, text: string): Progress {
   spinner.start();
   return {
     update: (next) => {
-      spinner.text = escapeControls(next);
+      spinner.text = escapeControlCharacters(next);
     },
     end: () => {
       spinner.stop();

@@ -1,7 +1,7 @@
 import stringWidth from 'string-width';
-import { escapeControls, type Style } from './terminal.ts';
+import { escapeControlCharacters, type Style } from './terminal.ts';
 
-/** One column, as kubectl has them. */
+/** One column, as in kubectl. */
 export interface Column<Row> {
   /** In capitals. */
   readonly title: string;
@@ -9,15 +9,15 @@ export interface Column<Row> {
   readonly style?: (row: Row) => Style | undefined;
   /** Only with `-o wide`. */
   readonly wide?: boolean;
-  /** Gives way first where the terminal is too narrow. */
+  /** Is narrowed first if the terminal is too narrow. */
   readonly shrinks?: boolean;
-  /** Left out where it is too narrow all the same, the first such column first; `-o wide` leaves out none. */
+  /** Is omitted if the terminal is still too narrow, the first such column first; never with `-o wide`. */
   readonly yields?: boolean;
 }
 
 export interface TableOptions {
   readonly wide: boolean;
-  /** Of the terminal; absent: as wide as need be. */
+  /** The width of the terminal; absent: unlimited. */
   readonly columns?: number;
   readonly paint: (style: Style, text: string) => string;
 }
@@ -25,10 +25,10 @@ export interface TableOptions {
 const GAP = 3;
 const NARROWEST = 12;
 
-/** Lines without borders: titles, and a line a row. */
+/** Returns a table without borders: titles, and one line per row. */
 export function textTable<Row>(columns: readonly Column<Row>[], rows: readonly Row[], options: TableOptions): string[] {
   const shown = columns.filter(({ wide = false }) => options.wide || !wide);
-  const cells = rows.map((row) => shown.map(({ text }) => escapeControls(text(row))));
+  const cells = rows.map((row) => shown.map(({ text }) => escapeControlCharacters(text(row))));
   const widths = widthsOf(shown, cells, options);
   const yielding = shown.find(({ yields = false }) => yields);
   if (yielding !== undefined && options.columns !== undefined && totalOf(widths) > options.columns) {
@@ -51,7 +51,7 @@ export function textTable<Row>(columns: readonly Column<Row>[], rows: readonly R
   return [lineOf(shown.map(({ title }) => title)), ...rows.map((row, index) => lineOf(cells[index] ?? [], row))];
 }
 
-/** What is wider than the terminal is taken from the columns that may shrink, the last first. */
+/** Narrows the columns that may shrink, the last first, to the width of the terminal. */
 function widthsOf<Row>(
   shown: readonly Column<Row>[],
   cells: readonly (readonly string[])[],
@@ -86,12 +86,12 @@ function cutTo(text: string, width: number): string {
   return `${cut}…`;
 }
 
-/** The text in lines of at most `width` columns, `lead` before the first and as much space before the others. */
+/** Wraps a text to `width` columns, with `lead` before the first line and as much space before the others. */
 export function wrapped(text: string, width: number, lead = ''): string[] {
   const room = Math.max(20, width - lead.length);
   const lines: string[] = [];
   let line = '';
-  for (const word of text.split(/\s+/).map(escapeControls)) {
+  for (const word of text.split(/\s+/).map(escapeControlCharacters)) {
     if (line !== '' && stringWidth(line) + 1 + stringWidth(word) > room) {
       lines.push(line);
       line = word;

@@ -11,7 +11,7 @@ import type { TelemetryFactory } from '../../lib/telemetry/telemetry.ts';
 import type { Cli } from '../cli.ts';
 import { CliError, EXIT, type ExitCode, usageError } from '../errors.ts';
 import { parseDuration, userName } from '../options.ts';
-import { whateverIsRead } from '../terminal.ts';
+import { completeAlways } from '../terminal.ts';
 
 /** Slightly longer than the deadline of the request itself. */
 const LONGEST_MS = 30_000;
@@ -37,7 +37,7 @@ export async function runRequest(cli: Cli, request: AllocateRequest, next: strin
   const endMs = nowMs() + LONGEST_MS;
   const { allocation } = await import('../../lib/allocate/allocation.ts');
   try {
-    return await whateverIsRead(() =>
+    return await completeAlways(() =>
       allocation()(request, { environment, getRemainingTimeInMillis: () => endMs - nowMs() }),
     );
   } catch (error) {

@@ -11,19 +11,20 @@ import { wrapped } from '../text-table.ts';
 
 interface Options extends GlobalOptions, ConnectionOptions {}
 
-/** For a fleet; one cluster is looked at for 20 s at most. */
+/** For all clusters; the check of one takes at most 20 s. */
 const LONGEST_MS = 600_000;
 
-const DESCRIPTION = `Look for what is wrong, and say what to do about it
+const SUMMARY = 'Check the table and the clusters, and print how to fix what is wrong';
+const DESCRIPTION = `${SUMMARY}
 
-Looks at the table, and for each cluster at its spec, passes, kubeconfig, names, API server, probes, rights and endpoints:
-from here, with your credentials. The doctor function of the stack looks at the same from where the loops run, and at the
-queues of ticks. Changes nothing in a cluster. Exit code 1 when something failed.`;
+Checks the spec, passes, kubeconfig, host names, API server, probes, rights and endpoints of each cluster from this machine,
+with your credentials. The doctor function of the stack checks the same from where the loops run, and the queues of ticks.
+Changes nothing in a cluster. Exit code 1 if a check failed.`;
 
 /** `kbctl doctor [CLUSTER]`. */
 export function doctorCommand(act: Act): Command {
   const command = new Command('doctor')
-    .summary('Look for what is wrong, and say what to do about it')
+    .summary(SUMMARY)
     .description(DESCRIPTION)
     .argument('[cluster]', 'its name; default: all')
     .action(act<Options>((cli, [name], options) => run(cli, name, options)));
@@ -36,7 +37,7 @@ export function doctorCommand(act: Act): Command {
 
 async function run(cli: Cli, name: string | undefined, options: Options): Promise<ExitCode> {
   if (options.kubeconfig !== undefined && name === undefined) {
-    throw usageError('--kubeconfig is the way to one cluster: name that too.');
+    throw usageError('--kubeconfig needs the name of a cluster.');
   }
   const opened = await cli.openUnmeasured();
   if (name !== undefined) await refuseUnknown(cli, name);
@@ -46,10 +47,10 @@ async function run(cli: Cli, name: string | undefined, options: Options): Promis
   ]);
   const { environment, loadKubeconfig, close } = await passEnvironment(cli, opened, {
     ...connectionOf(options),
-    // What it would tell is in the lines.
+    // Everything is in the lines.
     telemetry: () => ({ log: () => {}, count: () => {}, sample: () => {}, flush: () => {} }),
   });
-  const progress = cli.progress('looking');
+  const progress = cli.progress('checking');
   try {
     const event = name === undefined ? {} : { cluster: name };
     const answer = await doctor(() => ({ loadKubeconfig }))(event, {
@@ -66,7 +67,7 @@ async function run(cli: Cli, name: string | undefined, options: Options): Promis
   }
 }
 
-/** Where the table cannot be read, that is what the doctor says. */
+/** A table that cannot be read is reported by the checks. */
 async function refuseUnknown(cli: Cli, name: string): Promise<void> {
   const { table } = await cli.openUnmeasured();
   const { CLUSTERS } = await import('../../lib/table/clusters.ts');
@@ -80,7 +81,7 @@ const SIGNS: Readonly<Record<DoctorLine['level'], { readonly sign: string; reado
   fail: { sign: '✗', style: 'red' },
 };
 
-/** What concerns them all, then each cluster under its name; with each that is not well, what to do. */
+/** Returns the checks of all clusters together, then those of each; a failed one with its fix. */
 function doctorLines({ lines }: DoctorAnswer, { columns = 120, paint }: Pick<Output, 'columns' | 'paint'>): string[] {
   const common = lines.filter(({ cluster }) => cluster === undefined);
   const own = Map.groupBy(
@@ -90,7 +91,7 @@ function doctorLines({ lines }: DoctorAnswer, { columns = 120, paint }: Pick<Out
   const shown = (line: DoctorLine) => lineOf(line, columns, paint);
   return [
     ...common.flatMap(shown),
-    ...[...own].flatMap(([cluster, looked]) => ['', paint('bold', cluster), ...looked.flatMap(shown)]),
+    ...[...own].flatMap(([cluster, checks]) => ['', paint('bold', cluster), ...checks.flatMap(shown)]),
   ];
 }
 

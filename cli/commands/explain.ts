@@ -12,12 +12,12 @@ const WIDEST = 100;
 export function explainCommand(act: Act): Command {
   const command = new Command('explain')
     .description('Explain a finding, a state or an error code: what it is, its causes and its resolution')
-    .argument('[word]', 'a word that status, an event or a log line shows; without it all are listed')
+    .argument('[word]', 'a word of status, an event or a log line; default: list all words')
     .action(act(async (cli, [word]) => (word === undefined ? list(cli) : explainOne(cli, word))));
   return withExamples(command, [
     'kbctl explain duplicate',
     'kbctl explain ClusterIPNotAllocated     # the reason of an event',
-    'kbctl explain                           # all that there is to explain',
+    'kbctl explain                           # list all words',
   ]);
 }
 
@@ -41,7 +41,7 @@ function explainOne({ output }: Cli, word: string) {
   const found = explain(word);
   if (!('what' in found)) {
     const next = found.nearest === undefined ? '"kbctl explain" lists all words' : `did you mean ${found.nearest}?`;
-    throw usageError(`Nothing is known of "${word}"; ${next}`);
+    throw usageError(`"${word}" is not a known word; ${next}`);
   }
   const width = Math.min(output.columns ?? WIDEST, WIDEST);
   output.object({ kind: 'Explanation', ...plainExplanation(found) }, () => linesOf(found, width, output.paint));

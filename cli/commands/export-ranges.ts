@@ -22,16 +22,16 @@ interface Options extends GlobalOptions {
   readonly force?: boolean;
 }
 
-const SUMMARY = 'Write the ranges of a cluster into a file: what is taken in them, and what is held';
+const SUMMARY = 'Export the ranges of a cluster to a file: allocated items and holds';
 const DESCRIPTION = `${SUMMARY}.
 
---as json is our own form: every range, with its holds. --as range-allocation is the object RangeAllocation of Kubernetes as JSON, and --as etcd the bytes that an API server keeps in etcd under /registry/ranges/: one range each, without holds.
+--as json contains every range with its holds. --as range-allocation is the RangeAllocation object of Kubernetes as JSON, and --as etcd the bytes of an API server in etcd under /registry/ranges/: one range each, without holds.
 
-It is refused when nobody knows whether the table agrees with the cluster, because no pass has saved lately: such a copy may hand out an address twice.`;
+A range that no pass has saved recently is refused: an address could be allocated twice from such a copy.`;
 
 /** `kbctl export ranges CLUSTER`. */
 export function exportCommand(act: Act): Command {
-  return new Command('export').description('Write what is in the table into a file').addCommand(exportRangesOf(act));
+  return new Command('export').description('Export data of the table to a file').addCommand(exportRangesOf(act));
 }
 
 function exportRangesOf(act: Act): Command {
@@ -39,12 +39,10 @@ function exportRangesOf(act: Act): Command {
     .summary(SUMMARY)
     .description(DESCRIPTION)
     .argument('<cluster>', 'its name')
-    .addOption(
-      new Option('--range <name>', 'one of them; default: all, which --as json alone can hold').choices(RANGE_NAMES),
-    )
-    .addOption(new Option('--as <form>', 'the form of the file').choices(FORMS).default('json'))
-    .option('-f, --filename <file>', 'where it goes, over what is there; default: stdout')
-    .option('--force', 'also when it would be refused, which is said')
+    .addOption(new Option('--range <name>', 'only this range; default: all, only with --as json').choices(RANGE_NAMES))
+    .addOption(new Option('--as <form>', 'the format of the file').choices(FORMS).default('json'))
+    .option('-f, --filename <file>', 'the file, which is overwritten; default: stdout')
+    .option('--force', 'export a range that would be refused, with a warning')
     .action(act<Options>((cli, [name = ''], options) => exportTo(cli, name, options)));
   return withExamples(command, [
     'kbctl export ranges prod-eu-1 -f prod-eu-1.json',
@@ -55,7 +53,7 @@ function exportRangesOf(act: Act): Command {
 
 async function exportTo(cli: Cli, cluster: string, options: Options): Promise<ExitCode> {
   const { output } = cli;
-  refuseWhatDoesNotFit(cli, options);
+  checkOptions(cli, options);
   const { table } = await cli.openTable();
   await registeredCluster(table, cluster);
   const result = await exportRanges(table, cluster, {
@@ -63,31 +61,31 @@ async function exportTo(cli: Cli, cluster: string, options: Options): Promise<Ex
     ...(options.range !== undefined && { keys: [keyOf(options.range)] }),
     force: options.force === true,
   });
-  const exported = unlessRefused(withForceNamed(result));
+  const exported = unlessRefused(withForceHint(result));
   const { content, warnings } = written(exported, options);
   if (options.filename === undefined) output.data(content);
   else await writeWhole(options.filename, content);
   for (const warning of [...exported.warnings, ...warnings]) output.say(`warning: ${warning}`);
-  for (const line of toldOf(exported)) output.say(line);
+  for (const line of describeRanges(exported)) output.say(line);
   return EXIT.fine;
 }
 
-function refuseWhatDoesNotFit({ output }: Cli, { as, range, filename }: Options): void {
+function checkOptions({ output }: Cli, { as, range, filename }: Options): void {
   if (output.format === 'yaml') {
-    throw usageError('What is exported is read by programs as it is: --as says its form, and none is YAML.');
+    throw usageError('YAML is not supported: choose a format with --as.');
   }
   if (as !== 'json' && range === undefined) {
-    throw usageError(`--as ${as} holds one range: say which with --range ${RANGE_NAMES.join(', ')}.`);
+    throw usageError(`--as ${as} contains one range: choose it with --range ${RANGE_NAMES.join(', ')}.`);
   }
   if (as === 'etcd' && filename === undefined && output.terminal.out.isTTY) {
-    throw usageError('--as etcd is no text for a terminal: write it into a file with -f FILE, or into a pipe.');
+    throw usageError('--as etcd is binary: use -f FILE or a pipe.');
   }
 }
 
-/** What is exported although it is old can hand out an address twice, and is sometimes all there is. */
-function withForceNamed(result: Exported | ExchangeError): Exported | ExchangeError {
+/** An old copy can allocate an address twice, and is sometimes all there is. */
+function withForceHint(result: Exported | ExchangeError): Exported | ExchangeError {
   if (!(result instanceof ExchangeError) || (result.code !== 'NotCurrent' && result.code !== 'NoRecord')) return result;
-  return new ExchangeError(result.code, `${result.message} With --force it is exported all the same.`);
+  return new ExchangeError(result.code, `${result.message} Use --force to export it anyway.`);
 }
 
 function written(
@@ -97,21 +95,21 @@ function written(
   if (as === 'json') return { content: clusterRangesToJson(clusterRanges), warnings: [] };
   const [only] = clusterRanges.ranges;
   if (only === undefined) {
-    throw configurationError(`Nothing is stored as ${range}: there is nothing to export, until a pass has saved it.`);
+    throw configurationError(`No pass has saved ${range} yet: there is nothing to export.`);
   }
   const { allocation, warnings } = asRangeAllocation(only);
   const content = as === 'etcd' ? rangeAllocationToStorage(allocation) : rangeAllocationToJson(allocation);
   return { content, warnings };
 }
 
-/** What somebody wants to know of the copy once it is older. */
-function toldOf({ clusterRanges: { ranges }, agesMs }: Exported): string[] {
+/** Describes each range of the copy. */
+function describeRanges({ clusterRanges: { ranges }, agesMs }: Exported): string[] {
   return ranges.map(({ key, range, data, holds }, index) => {
     const items = rangeItems(range);
     const held = holds.reduce((sum, hold) => sum + hold.items.length, 0);
     const ageMs = agesMs[index];
     const of = 'max' in items ? ` of ${items.max}` : '';
     const age = ageMs === undefined ? 'no pass has compared it' : `compared ${formatAge(ageMs)} ago`;
-    return `${nameOfKey(key)} ${range}: ${popCount(data)}${of} taken, ${held} held, ${age}`;
+    return `${nameOfKey(key)} ${range}: ${popCount(data)}${of} allocated, ${held} held, ${age}`;
   });
 }

@@ -12,7 +12,7 @@ import { withExamples } from '../options.ts';
 import type { Output, Plain } from '../output.ts';
 import { itemsIn, itemsText, nameOfKey, unlessRefused } from '../ranges/range-words.ts';
 import { registeredCluster } from '../registered.ts';
-import { type Style, whateverIsRead } from '../terminal.ts';
+import { completeAlways, type Style } from '../terminal.ts';
 
 interface Options extends GlobalOptions {
   readonly filename: string;
@@ -20,21 +20,21 @@ interface Options extends GlobalOptions {
   readonly yes?: boolean;
 }
 
-const SUMMARY = 'Take over what a file says is taken in the ranges of a cluster';
+const SUMMARY = 'Import the allocated items of a file into the ranges of a cluster';
 const DESCRIPTION = `${SUMMARY}.
 
-The file is one of "kbctl export ranges", or the object RangeAllocation of Kubernetes, as JSON or as API servers keep it in etcd. The difference is shown first. What is taken in the file is taken here from then on; nothing is released.
+The file is one of "kbctl export ranges", or a RangeAllocation object of Kubernetes, as JSON or as in etcd. The difference is printed first. Items that are allocated in the file become allocated here; nothing is released.
 
-Nothing can be allocated in the cluster afterwards, until an enforcing pass of both repair loops has compared the ranges with its Services.`;
+Afterwards nothing can be allocated in the cluster until an enforcing pass of both repair loops has compared the ranges with its Services.`;
 
-/** More than any ranges take; it is looked at closely afterwards. */
+/** More than any ranges need. */
 const MOST_BYTES = 2 * 1024 * 1024;
-/** Longer than it takes with a table whose every write hangs once. */
+/** Longer than an import whose every write times out once. */
 const IMPORT_MS = 60_000;
 
 /** `kbctl import ranges CLUSTER -f FILE|-`. */
 export function importCommand(act: Act): Command {
-  return new Command('import').description('Take over into the table what a file says').addCommand(importRangesOf(act));
+  return new Command('import').description('Import data of a file into the table').addCommand(importRangesOf(act));
 }
 
 function importRangesOf(act: Act): Command {
@@ -43,8 +43,8 @@ function importRangesOf(act: Act): Command {
     .description(DESCRIPTION)
     .argument('<cluster>', 'its name')
     .requiredOption('-f, --filename <file>', 'the file, or - for stdin')
-    .option('--dry-run', 'show the difference alone; exit code 1 when there is one')
-    .option('--yes', 'without asking, which is needed where there is no terminal')
+    .option('--dry-run', 'print only the difference; exit code 1 if there is one')
+    .option('--yes', 'import without confirmation')
     .action(act<Options>((cli, [name = ''], options) => importFrom(cli, name, options)));
   return withExamples(command, [
     'kbctl import ranges prod-eu-1 -f prod-eu-1.json --dry-run',
@@ -69,34 +69,34 @@ async function importFrom(cli: Cli, cluster: string, { filename, dryRun = false,
   };
   if (!preview.changes || dryRun) {
     show({ written: [] });
-    if (!preview.changes) output.say('All of the file is here already: there is nothing to import.');
+    if (!preview.changes) output.say('Nothing to import: the table contains everything in the file.');
     return preview.changes ? EXIT.findings : EXIT.fine;
   }
 
-  const question = `Import this into ${cluster}? Nothing can be allocated in it until both repair loops have had a pass.`;
+  const question = `Import this into ${cluster}? Nothing can be allocated there until a pass of both repair loops.`;
   if (!(await confirmed(cli, question, yes))) return EXIT.findings;
   const { written, opensAtGeneration } = unlessRefused(
-    await whateverIsRead(() =>
-      // Once it has begun it is not cut off.
+    await completeAlways(() =>
+      // A started import is not interrupted.
       importRanges(tableUntil(AbortSignal.timeout(IMPORT_MS)), cluster, file, { nowMs: clock.nowMs() }),
     ),
   );
   show({ written, opensAtGeneration });
-  for (const line of whatFollows(cluster, written.length, opensAtGeneration)) output.say(line);
+  for (const line of nextSteps(cluster, written.length, opensAtGeneration)) output.say(line);
   return EXIT.fine;
 }
 
-function whatFollows(cluster: string, ranges: number, opensAtGeneration: number | undefined): string[] {
-  if (opensAtGeneration === undefined) return ['All of the file is here already: nothing was written.'];
+function nextSteps(cluster: string, ranges: number, opensAtGeneration: number | undefined): string[] {
+  if (opensAtGeneration === undefined) return ['Nothing was written: the table contains everything in the file.'];
   return [
-    `Imported into ${ranges === 1 ? 'one range' : `${ranges} ranges`}. Nothing can be allocated in ${cluster} until an enforcing pass of both repair loops has saved under generation ${opensAtGeneration}.`,
+    `Imported into ${ranges === 1 ? 'one range' : `${ranges} ranges`}. Nothing can be allocated in ${cluster} until an enforcing pass of both repair loops has saved generation ${opensAtGeneration}.`,
     'They run at their next ticks. To run them now:',
     `  kbctl run-once cluster-ip-repair ${cluster}`,
     `  kbctl run-once node-port-repair ${cluster}`,
   ];
 }
 
-/** What an import makes of each range, for a person. */
+/** Describes what an import changes in each range. */
 function importLines({ plans }: ImportPreview, paint: Output['paint']): string[] {
   return plans.flatMap((plan) => [paint('bold', `${nameOfKey(plan.key)} ${plan.range}`), ...rangeLines(plan, paint)]);
 }
@@ -131,18 +131,16 @@ function rangeLines(plan: ImportPlan, paint: Output['paint']): string[] {
     return style === undefined || popCount(bits) === 0 ? text : paint(style, text);
   };
   return [
-    line('to set', plan.toSet, 'green'),
-    line('set already', plan.alreadySet),
+    line('to allocate', plan.toSet, 'green'),
+    line('allocated', plan.alreadySet),
     line('only here', plan.onlyHere),
-    ...(popCount(plan.struck) === 0 ? [] : [line('no leaks now', plan.struck)]),
+    ...(popCount(plan.struck) === 0 ? [] : [line('not leaked', plan.struck)]),
     ...plan.holds.map(holdLine),
-    ...(plan.holdsLeftOut === 0
-      ? []
-      : [`  held in the file and not here: ${plan.holdsLeftOut}, taken already or with a hold that is over`]),
+    ...(plan.holdsLeftOut === 0 ? [] : [`  holds not imported: ${plan.holdsLeftOut}, allocated already or expired`]),
   ];
 }
 
 function holdLine({ items, owner, untilMs }: Hold): string {
-  const until = untilMs === undefined ? 'for good' : `until ${new Date(untilMs).toISOString()}`;
+  const until = untilMs === undefined ? 'without end' : `until ${new Date(untilMs).toISOString()}`;
   return `  held         ${String(items.length).padStart(6)}  by ${owner} ${until}`;
 }

@@ -20,13 +20,15 @@ const HOUR_MS = 3_600_000;
 /** `kbctl logs-query CLUSTER`. */
 export function logsQueryCommand(act: Act): Command {
   const command = new Command('logs-query')
-    .description("Print the CloudWatch Logs Insights query that shows a cluster's passes, and the command that runs it")
+    .description('Print a CloudWatch Logs Insights query for the passes of a cluster, and the command that runs it')
     .argument('<cluster>', 'its name')
-    .addOption(new Option('--loop <loop>', 'of one loop; default: all').choices(LOOPS))
-    .addOption(new Option('--since <duration>', 'how far back').argParser(parseDuration).default(3 * HOUR_MS, '3h'))
-    .option('--failures', 'failed passes, with their errors')
-    .option('--finding <type>', 'passes that found this, such as duplicate')
-    .option('--stack <name>', 'the stack whose functions log; default: the one that owns the cluster')
+    .addOption(new Option('--loop <loop>', 'only this loop; default: all').choices(LOOPS))
+    .addOption(
+      new Option('--since <duration>', 'the time range before now').argParser(parseDuration).default(3 * HOUR_MS, '3h'),
+    )
+    .option('--failures', 'only failed passes, with their errors')
+    .option('--finding <type>', 'only passes with this finding, such as duplicate')
+    .option('--stack <name>', 'the stack whose log groups to query; default: the owner of the cluster')
     .action(act<Options>((cli, [cluster = ''], options) => printQuery(cli, cluster, options)));
   return withExamples(command, [
     'kbctl logs-query prod-eu-1 --table kube-bootstrap-controller-prod',
@@ -35,9 +37,9 @@ export function logsQueryCommand(act: Act): Command {
 }
 
 async function printQuery(cli: Cli, cluster: string, options: Options) {
-  const { loop, since, profile, region, output: _, ...asked } = options;
-  const wanted = wantedLines(asked);
-  const stack = asked.stack ?? (await owningStack(cli, cluster));
+  const { loop, since, profile, region, output: _, ...filters } = options;
+  const wanted = wantedLines(filters);
+  const stack = filters.stack ?? (await owningStack(cli, cluster));
   const { query, logGroups, start, results } = logsQuery({
     cluster,
     hours: since / HOUR_MS,
@@ -49,19 +51,18 @@ async function printQuery(cli: Cli, cluster: string, options: Options) {
   });
   cli.output.object({ kind: 'LogsQuery', query, logGroups, start, results }, () => query.split('\n'));
   if (!cli.output.isForPrograms) {
-    const how = `\nIn the log groups ${logGroups.join(', ')}; or from here:\n\n${start}\n${results}`;
+    const how = `\nRun it on the log groups ${logGroups.join(', ')}, or with:\n\n${start}\n${results}`;
     for (const line of how.split('\n')) cli.output.say(line);
   }
   return EXIT.fine;
 }
 
 function wantedLines({ failures = false, finding }: Pick<Options, 'failures' | 'finding'>): WantedLines {
-  if (failures && finding !== undefined)
-    throw usageError('--failures and --finding ask for different lines: give one.');
+  if (failures && finding !== undefined) throw usageError('Use either --failures or --finding.');
   if (finding === undefined) return { kind: failures ? 'failures' : 'passes' };
   const known = explain(finding);
   if ('what' in known && known.kind === 'finding') return { kind: 'findings', type: known.word };
-  throw usageError(`"${finding}" is no type of a finding; "kbctl explain" lists them.`);
+  throw usageError(`"${finding}" is not a finding; "kbctl explain" lists them.`);
 }
 
 async function owningStack(cli: Cli, name: string): Promise<string | undefined> {

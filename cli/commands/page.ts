@@ -18,11 +18,11 @@ const DEFAULT_FILE = 'status.html';
 /** `kbctl page [CLUSTER] [--serve]`. */
 export function pageCommand(act: Act): Command {
   const command = new Command('page')
-    .description('Write the status page to a file, or serve it live to this machine')
-    .argument('[cluster]', 'of one cluster alone; default: all')
-    .option('-f, --filename <file>', `where to; - is stdout; default: ${DEFAULT_FILE}`)
-    .option('--serve', 'serve it at a loopback address until Ctrl-C')
-    .option('--port <port>', 'with --serve; default: a free one', parsePort)
+    .description('Write the status page to a file, or serve it live on this machine')
+    .argument('[cluster]', 'its name; default: all')
+    .option('-f, --filename <file>', `the file, or - for stdout; default: ${DEFAULT_FILE}`)
+    .option('--serve', 'serve it on a loopback address until Ctrl-C')
+    .option('--port <port>', 'the port for --serve; default: a free one', parsePort)
     .action(
       act<Options>((cli, [name], options) => (options.serve ? serve(cli, name, options) : write(cli, name, options))),
     );
@@ -34,7 +34,7 @@ export function pageCommand(act: Act): Command {
 }
 
 async function write(cli: Cli, name: string | undefined, { filename: file = DEFAULT_FILE, port }: Options) {
-  if (port !== undefined) throw usageError('--port goes with --serve.');
+  if (port !== undefined) throw usageError('--port needs --serve.');
   const atMs = await cli.nowMs();
   const page =
     name === undefined
@@ -44,15 +44,13 @@ async function write(cli: Cli, name: string | undefined, { filename: file = DEFA
     cli.output.data(`${page}\n`);
   } else {
     await writeWhole(file, page);
-    cli.output.say(
-      `Wrote ${file}, ${Math.ceil(Buffer.byteLength(page) / 1024)} KB: it shows what the table said just now.`,
-    );
+    cli.output.say(`Wrote ${file}, ${Math.ceil(Buffer.byteLength(page) / 1024)} KB: the status of now.`);
   }
   return EXIT.fine;
 }
 
 async function serve(cli: Cli, name: string | undefined, { filename: file, port = 0 }: Options) {
-  if (file !== undefined) throw usageError('A page is written to a file or served: give --filename or --serve.');
+  if (file !== undefined) throw usageError('Use either --filename or --serve.');
   const { tableName, tableUntil, table, title, clock } = await cli.openTable();
   if (name !== undefined) await registeredCluster(table, name);
   const page = await servePage({
@@ -64,7 +62,7 @@ async function serve(cli: Cli, name: string | undefined, { filename: file, port 
   const url = new URL(page.url);
   if (name !== undefined) url.pathname = `/clusters/${name}`;
   cli.output.lines([url.href]);
-  cli.output.say(`Serving ${title} to this machine until Ctrl-C.`);
+  cli.output.say(`Serving ${title} on this machine until Ctrl-C.`);
   if (!cli.signal.aborted) {
     await new Promise((resolve) => {
       cli.signal.addEventListener('abort', resolve, { once: true });

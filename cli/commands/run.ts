@@ -20,19 +20,16 @@ interface Options extends GlobalOptions {
 export function runCommand(act: Act): Command {
   const command = new Command('run')
     .description('Run the four loops on this machine until Ctrl-C, with a live status page')
-    .option(
-      '-f, --filename <file>',
-      'the spec of a cluster (see cluster.example.yml); without it there is an embedded one',
-    )
-    .option('--kubeconfig <file>', 'its kubeconfig, in place of the file that the spec names; KUBECONFIG is never read')
-    .option('--context <name>', 'a context of it; default: its current one')
-    .option('--demo', 'the embedded cluster comes to life: in two minutes you see everything that the loops do')
+    .option('-f, --filename <file>', 'the spec of a cluster (see cluster.example.yml); default: an embedded cluster')
+    .option('--kubeconfig <file>', 'its kubeconfig; default: that of the spec. KUBECONFIG is not read')
+    .option('--context <name>', 'a context of the kubeconfig; default: its current context')
+    .option('--demo', 'show in two minutes, on the embedded cluster, everything that the loops do')
     .option('--port <port>', 'the port of the status page; default: a free one', parsePort, 0)
-    .option('--no-page', 'without the status page')
-    .option('--verbose', 'also the lines of invocations that did nothing')
+    .option('--no-page', 'serve no status page')
+    .option('--verbose', 'print invocations that did nothing too')
     .action(act<Options>(run));
   return withExamples(command, [
-    'kbctl run                    # an embedded table and API server: nothing outside this process is touched',
+    'kbctl run                    # an embedded table and API server',
     'kbctl run --demo',
     'kbctl run --kubeconfig ~/.kube/prod-eu-1 -f cluster.yml',
   ]);
@@ -44,7 +41,7 @@ async function run({ ended, output }: Cli, _: readonly string[], options: Option
     import('../../local/run.ts'),
     import('../page/serve-page.ts'),
   ]);
-  // Its table is in this process, with the same clock.
+  // The table is in this process, with the same clock.
   const nowMs = Date.now;
   const kbctl = calledAs(process.argv[1] ?? '', process.env);
   await runLoops(start, ended, {
@@ -68,11 +65,10 @@ function startOptions({
   verbose = false,
   data,
 }: Options): StartOptions {
-  if (table !== undefined)
-    throw usageError('run keeps a table of its own, in a folder: --data names it, --table does not.');
+  if (table !== undefined) throw usageError('run has a local table: use --data for its folder, not --table.');
   const common = { verbose, ...(data !== undefined && { dataFolder: data }) };
   if (demo && (file ?? kubeconfig ?? context) !== undefined) {
-    throw usageError('--demo is for the embedded cluster alone: leave out --kubeconfig, -f and --context.');
+    throw usageError('--demo uses the embedded cluster: omit --kubeconfig, -f and --context.');
   }
   if (file !== undefined) {
     const chosen = {
@@ -83,14 +79,13 @@ function startOptions({
   }
   if (kubeconfig !== undefined)
     throw usageError('A cluster needs its spec: add -f cluster.yml (see cluster.example.yml).');
-  if (context !== undefined) throw usageError('--context goes with -f cluster.yml.');
+  if (context !== undefined) throw usageError('--context needs -f cluster.yml.');
   return { ...common, ...(demo && { demo }) };
 }
 
 /**
- * What a person types in this folder to run kbctl: `npx kbctl` where npm ran it, or it is a package's own and not on the
- * path.
- * @param script as in `process.argv`: the link that was called, or the file itself
+ * Returns the command line that runs kbctl in this folder: `npx kbctl` if npm ran it, or if it is not on the path.
+ * @param script as in `process.argv`: the link that was called, or the file
  */
 export function calledAs(script: string, { npm_lifecycle_event: npmEvent }: NodeJS.ProcessEnv): string {
   const isOfPackage = path.basename(path.dirname(script)) === '.bin' || path.basename(script) === 'kbctl.mjs';

@@ -22,7 +22,7 @@ describe('kbctl explain', () => {
     expect(await explain('duplicat')).toEqual({
       code: 2,
       stdout: '',
-      stderr: 'error: Nothing is known of "duplicat"; did you mean duplicate?\n',
+      stderr: 'error: "duplicat" is not a known word; did you mean duplicate?\n',
     });
   });
 });

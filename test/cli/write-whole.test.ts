@@ -39,8 +39,8 @@ test('what is no file stays what it is', async () => {
 
 test('a file that cannot be written is said, and leaves nothing behind', async () => {
   await expect(writeWhole(join(folder, 'none', 'status.html'), 'page')).rejects.toThrow(
-    /status\.html cannot be written \(ENOENT\): name a file in a folder that you may write to\.$/,
+    /Cannot write .*status\.html \(ENOENT\): use a file in a writable folder\.$/,
   );
-  await expect(writeWhole(folder, 'page')).rejects.toThrow(/cannot be written \(EISDIR\)/);
+  await expect(writeWhole(folder, 'page')).rejects.toThrow(/\(EISDIR\)/);
   expect(await readdir(folder)).toEqual([]);
 });

@@ -75,7 +75,7 @@ export function describeDoctor(world: () => KbctlWorld): void {
       {
         words: ['doctor', '--kubeconfig', 'x'],
         code: 2,
-        says: '--kubeconfig is the way to one cluster: name that too.',
+        says: '--kubeconfig needs the name of a cluster.',
       },
     ])('refuses $words', async ({ words, code, says }) => {
       const ran = await world().kbctl(words);

@@ -46,7 +46,7 @@ export function describeRanges(world: () => KbctlWorld): void {
     test('has nothing to write even by force', async () => {
       expect(await exportRanges('--force', '--as', 'etcd', '--range', 'serviceips')).toMatchObject({
         code: 3,
-        stderr: expect.stringContaining('Nothing is stored as serviceips'),
+        stderr: expect.stringContaining('No pass has saved serviceips yet'),
       });
     });
   });
@@ -97,7 +97,7 @@ export function describeRanges(world: () => KbctlWorld): void {
           { key: 'ranges/servicenodeports', used: 1, holds: [{ owner: 'balancer' }] },
         ],
       });
-      expect(stderr).toMatch(/^serviceips 10\.0\.0\.0\/24: 3 of 254 taken, 2 held, compared \d+s ago\n/);
+      expect(stderr).toMatch(/^serviceips 10\.0\.0\.0\/24: 3 of 254 allocated, 2 held, compared \d+s ago\n/);
     });
 
     test('writes what etcd keeps, to the byte, into a file', async () => {
@@ -120,10 +120,10 @@ export function describeRanges(world: () => KbctlWorld): void {
         3,
         'has no ranges/secondaryservice',
       ],
-      ['one object for several ranges', ['--as', 'range-allocation'], 2, 'say which with --range'],
+      ['one object for several ranges', ['--as', 'range-allocation'], 2, 'choose it with --range'],
       ['a form that there is not', ['--as', 'xml'], 2, 'Allowed choices are json, range-allocation, etcd'],
-      ['YAML', ['-o', 'yaml'], 2, '--as says its form'],
-      ['a folder that is not there', ['-f', 'no-such-folder/file'], 3, 'cannot be written (ENOENT)'],
+      ['YAML', ['-o', 'yaml'], 2, 'choose a format with --as'],
+      ['a folder that is not there', ['-f', 'no-such-folder/file'], 3, 'Cannot write'],
     ])('refuses %s', async (_, words, code, message) => {
       expect(await exportRanges(...words)).toMatchObject({ code, stderr: expect.stringContaining(message) });
     });
@@ -150,8 +150,8 @@ export function describeRanges(world: () => KbctlWorld): void {
         code: 1,
         stdout: [
           'serviceips 10.0.0.0/24',
-          '  to set            3  10.0.0.77-10.0.0.79',
-          '  set already       2  10.0.0.1, 10.0.0.9',
+          '  to allocate       3  10.0.0.77-10.0.0.79',
+          '  allocated         2  10.0.0.1, 10.0.0.9',
           '  only here         1  10.0.0.10',
           '',
         ].join('\n'),
@@ -173,7 +173,7 @@ export function describeRanges(world: () => KbctlWorld): void {
       ['that is cut off', () => written().subarray(0, 60), 'it is cut off'],
       ['of another range', () => rangeAllocationToJson({ ...addresses(1), range: '10.0.1.0/24' }), 'is of 10.0.1.0/24'],
       ['that is something else', () => 'a: 1\n', 'neither JSON nor the protobuf'],
-      ['that is far too large', () => new Uint8Array(3 * 1024 * 1024), 'has more than 2 MB'],
+      ['that is far too large', () => new Uint8Array(3 * 1024 * 1024), 'is larger than 2 MB'],
     ])('refuses a file %s', async (_, content, message) => {
       expect(await importRanges('-f', world().file('bad', content()), '--yes')).toEqual({
         code: 3,
@@ -185,15 +185,15 @@ export function describeRanges(world: () => KbctlWorld): void {
     test('refuses a file that is not there', async () => {
       expect(await importRanges('-f', 'nowhere')).toMatchObject({
         code: 3,
-        stderr: expect.stringContaining('nowhere cannot be read (ENOENT)'),
+        stderr: expect.stringContaining('Cannot read nowhere (ENOENT)'),
       });
     });
 
     test('imports, and says that allocation is closed and how it opens', async () => {
       const { code, stdout, stderr } = await importRanges('-f', 'from-etcd', '--yes');
       expect(code).toBe(0);
-      expect(stdout).toContain('to set            3');
-      expect(stderr).toMatch(/Nothing can be allocated in prod-eu-1 until .* under generation 3\./);
+      expect(stdout).toContain('to allocate       3');
+      expect(stderr).toMatch(/Nothing can be allocated in prod-eu-1 until .* saved generation 3\./);
       expect(stderr).toContain(
         '  kbctl run-once cluster-ip-repair prod-eu-1\n  kbctl run-once node-port-repair prod-eu-1\n',
       );
@@ -204,7 +204,7 @@ export function describeRanges(world: () => KbctlWorld): void {
     test('finds nothing to import the second time', async () => {
       expect(await importRanges('-f', 'from-etcd')).toMatchObject({
         code: 0,
-        stderr: expect.stringContaining('All of the file is here already: there is nothing to import.'),
+        stderr: expect.stringContaining('Nothing to import: the table contains everything in the file.'),
       });
     });
 
