@@ -4,8 +4,8 @@ import { createTable } from '../../lib/table/dynamodb-client.ts';
 import { dynamoDbTable } from '../../lib/table/dynamodb-table.ts';
 import { startTableServer, type TableServer } from '../../local/table-server.ts';
 import { testFiftyCallers } from '../support/fifty-callers.ts';
+import { countedWriteIds } from '../support/memory-table.ts';
 import { testDynamoClient } from '../support/test-dynamo-client.ts';
-import { countedWriteIds } from '../support/write-ids.ts';
 
 const TABLE = 'kube-bootstrap-controller';
 

@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { AllocationBitmap } from '../../lib/allocator/bitmap.ts';
 import { fromBits } from '../../lib/allocator/snapshot-bytes.ts';
-import { scriptedPick, seededPick } from '../support/picker.ts';
+import { scriptedPick, seededPick } from '../support/ranges.ts';
 
 const numbersBelow = (end: number) => Array.from({ length: end }, (_, number) => number);
 

@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import { AllocationBitmap } from '../../lib/allocator/bitmap.ts';
 import { AllocatorError } from '../../lib/allocator/errors.ts';
 import { fromBits } from '../../lib/allocator/snapshot-bytes.ts';
-import { scriptedPick, seededPick } from '../support/picker.ts';
+import { scriptedPick, seededPick } from '../support/ranges.ts';
 
 const SHAPES = [
   { max: 32, reserved: 0 },

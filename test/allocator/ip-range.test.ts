@@ -2,8 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { ipRangeOf } from '../../lib/allocator/ip-range.ts';
 import { fromBits } from '../../lib/allocator/snapshot-bytes.ts';
-import { pickLowest } from '../support/picker.ts';
-import { allocateUntilFull, ipRange } from '../support/ranges.ts';
+import { allocateUntilFull, ipRange, pickLowest } from '../support/ranges.ts';
 
 const FULL = { code: 'Full', message: 'range is full' };
 const ALREADY_ALLOCATED = { code: 'AlreadyAllocated', message: 'provided IP is already allocated' };

@@ -1,8 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { portRangeOf } from '../../lib/allocator/port-range.ts';
 import { fromBits } from '../../lib/allocator/snapshot-bytes.ts';
-import { pickLowest } from '../support/picker.ts';
-import { allocateUntilFull, portRange } from '../support/ranges.ts';
+import { allocateUntilFull, pickLowest, portRange } from '../support/ranges.ts';
 
 const FULL = { code: 'Full', message: 'range is full' };
 const ALREADY_ALLOCATED = { code: 'AlreadyAllocated', message: 'provided port is already allocated' };

@@ -18,9 +18,8 @@ import { type CertifiedKey, makeAuthority } from '../../local/stand-in/identity.
 import type { StandInApiServer } from '../../local/stand-in/stand-in-api-server.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';
 import { type FakeAws, startFakeAws } from '../support/fake-aws.ts';
-import { memoryStore, memoryTable } from '../support/memory-table.ts';
+import { countedWriteIds, memoryStore, memoryTable } from '../support/memory-table.ts';
 import { readyStandIn } from '../support/stand-in.ts';
-import { countedWriteIds } from '../support/write-ids.ts';
 
 /** Nothing that would be blotted out as a token by its looks: it must not be there in the first place. */
 const TOKEN = 'plain-words-that-open-the-door';

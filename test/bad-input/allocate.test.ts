@@ -9,9 +9,9 @@ import { startTableServer, type TableServer } from '../../local/table-server.ts'
 import { type AllocateWorld, anAllocateWorld, CLUSTER } from '../support/allocate-world.ts';
 import { aDispatchWorld } from '../support/dispatch-world.ts';
 import { type Fault, type FaultProxy, serviceError, startFaultProxy, throttle } from '../support/fault-proxy.ts';
-import { pickLowest } from '../support/picker.ts';
+import { countedWriteIds } from '../support/memory-table.ts';
+import { pickLowest } from '../support/ranges.ts';
 import { testDynamoClient } from '../support/test-dynamo-client.ts';
-import { countedWriteIds } from '../support/write-ids.ts';
 
 /** Attempts of a call, as the client makes them. */
 const ATTEMPTS = 3;

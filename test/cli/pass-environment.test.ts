@@ -5,7 +5,7 @@ import { afterAll, beforeEach, describe, expect, test } from '@jest/globals';
 import type { Cli } from '../../cli/cli.ts';
 import type { OpenTable } from '../../cli/open-table.ts';
 import { type PassEnvironmentOptions, passEnvironment } from '../../cli/pass-environment.ts';
-import { specIn } from '../support/kbctl-specs.ts';
+import { specIn } from '../support/a-cluster-spec.ts';
 import { kubeconfigTo } from '../support/kubeconfig-to.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'plugins-'));

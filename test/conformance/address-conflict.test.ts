@@ -2,8 +2,8 @@ import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals
 import type { KubernetesObject } from '../../lib/cluster/kubernetes-objects.ts';
 import { untilBootstrapped } from '../support/bootstrapped.ts';
 import { type Etcd, type KubeApiserver, startEtcd, startKubeApiserver } from '../support/control-plane.ts';
+import { storedService } from '../support/etcd-client.ts';
 import { eventually } from '../support/eventually.ts';
-import { storedService } from '../support/stored-service.ts';
 
 jest.setTimeout(120_000);
 

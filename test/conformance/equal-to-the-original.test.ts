@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import type { KubernetesObject } from '../../lib/cluster/kubernetes-objects.ts';
 import { type Etcd, type KubeApiserver, startEtcd, startKubeApiserver } from '../support/control-plane.ts';
+import { initialiseNodePorts } from '../support/etcd-client.ts';
 import { eventually } from '../support/eventually.ts';
 import { type Handlers, startHandlers } from '../support/handlers.ts';
 import { kubernetesServiceObjects } from '../support/kubernetes-service-objects.ts';
-import { initialiseNodePorts } from '../support/node-port-storage.ts';
 import { freePort } from '../support/server-process.ts';
 
 jest.setTimeout(120_000);

@@ -2,9 +2,9 @@ import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
 import type { KubernetesObject } from '../../lib/cluster/kubernetes-objects.ts';
 import { FIELD_MANAGER } from '../../lib/kubernetes/api-server-cluster.ts';
 import { type Etcd, type KubeApiserver, startEtcd, startKubeApiserver } from '../support/control-plane.ts';
+import { initialiseNodePorts } from '../support/etcd-client.ts';
 import { type Handlers, runAllLoops, startHandlers } from '../support/handlers.ts';
 import { ENDPOINTS_PATH, SERVICE_PATH, SLICE_PATH } from '../support/kubernetes-service-objects.ts';
-import { initialiseNodePorts } from '../support/node-port-storage.ts';
 
 jest.setTimeout(120_000);
 

@@ -15,11 +15,11 @@ import {
 } from '../../lib/kubernetes/permissions.ts';
 import { ApiServerConnections } from '../../lib/kubernetes/transport.ts';
 import { type Etcd, type KubeApiserver, startEtcd, startKubeApiserver } from '../support/control-plane.ts';
+import { storedService } from '../support/etcd-client.ts';
 import { type Handlers, runAllLoops, startHandlers } from '../support/handlers.ts';
 import { published, SERVICE_PATH, SLICE_PATH } from '../support/kubernetes-service-objects.ts';
 import { type RawRequests, rawRequests } from '../support/raw-requests.ts';
 import { applyShippedRbac } from '../support/shipped-rbac.ts';
-import { storedService } from '../support/stored-service.ts';
 
 jest.setTimeout(120_000);
 

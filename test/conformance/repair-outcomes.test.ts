@@ -3,9 +3,9 @@ import type { Loop } from '../../lib/cluster/cluster-spec.ts';
 import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
 import { untilBootstrapped } from '../support/bootstrapped.ts';
 import { type Etcd, type KubeApiserver, startEtcd, startKubeApiserver } from '../support/control-plane.ts';
+import { type StoredService, storedService } from '../support/etcd-client.ts';
 import { CLUSTER, type Handlers, startHandlers } from '../support/handlers.ts';
 import { allocationsOf, ipRange, portRange, type SingleAllocations } from '../support/ranges.ts';
-import { type StoredService, storedService } from '../support/stored-service.ts';
 
 jest.setTimeout(120_000);
 

@@ -9,9 +9,9 @@ import { startTableServer, tableServerClient } from '../../local/table-server.ts
 import { untilBootstrapped } from '../support/bootstrapped.ts';
 import { type Etcd, type KubeApiserver, startEtcd, startKubeApiserver } from '../support/control-plane.ts';
 import { eventually } from '../support/eventually.ts';
+import { type KbctlProcess, startRun } from '../support/kbctl-process.ts';
 import { published, versionsOf, versionsOfEverything } from '../support/kubernetes-service-objects.ts';
 import { type SilentServer, startSilentServer } from '../support/silent-server.ts';
-import { type StartProcess, startProcess } from '../support/start-process.ts';
 
 jest.setTimeout(120_000);
 
@@ -24,7 +24,7 @@ let etcd: Etcd;
 let apiserver: KubeApiserver;
 let silent: SilentServer;
 let folder: string;
-const started: StartProcess[] = [];
+const started: KbctlProcess[] = [];
 
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'kube-bootstrap-controller-signals-'));
@@ -35,7 +35,7 @@ beforeAll(async () => {
 });
 
 afterEach(async () => {
-  await Promise.all(started.splice(0).map((child) => child.kill()));
+  await Promise.all(started.splice(0).map((child) => child.end('SIGKILL')));
 });
 
 afterAll(async () => {
@@ -52,7 +52,7 @@ interface Given {
   readonly data?: string;
 }
 
-function startOn({ others = {}, kubeconfigFile = apiserver.kubeconfigFile, data }: Given = {}): StartProcess {
+function startOn({ others = {}, kubeconfigFile = apiserver.kubeconfigFile, data }: Given = {}): KbctlProcess {
   const own = mkdtempSync(join(folder, 'run-'));
   const probes = { [ADDRESS]: `${apiserver.url}/readyz`, ...others };
   const spec = {
@@ -67,8 +67,8 @@ function startOn({ others = {}, kubeconfigFile = apiserver.kubeconfigFile, data 
   return tracked(['--kubeconfig', kubeconfigFile, '-f', specFile, '--data', data ?? join(own, 'table'), '--verbose']);
 }
 
-function tracked(args: readonly string[], env?: Readonly<Record<string, string>>): StartProcess {
-  const child = startProcess(args, env);
+function tracked(args: readonly string[], env?: Readonly<Record<string, string>>): KbctlProcess {
+  const child = startRun(args, env);
   started.push(child);
   return child;
 }
@@ -177,8 +177,10 @@ const servicePass = /kubernetes-service invocation ended passes=1/;
 
 const ENDED = /ended; the endpoints are unchanged\.\n$/;
 
-async function expectCleanEnd(child: StartProcess, signal: 'SIGINT' | 'SIGTERM', said = ENDED): Promise<void> {
-  const { code, tookMs } = await child.end(signal);
+async function expectCleanEnd(child: KbctlProcess, signal: 'SIGINT' | 'SIGTERM', said = ENDED): Promise<void> {
+  const askedAtMs = Date.now();
+  const { code } = await child.end(signal);
+  const tookMs = Date.now() - askedAtMs;
   expect({ code, output: child.output() }).toEqual({
     code: 0,
     output: expect.stringMatching(said),

@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { registerCluster } from '../../lib/table/cluster-registration.ts';
+import { specIn } from '../support/a-cluster-spec.ts';
 import { addressesOf, portsOf } from '../support/kbctl-ranges.ts';
-import { specIn } from '../support/kbctl-specs.ts';
 import { CLUSTER, type KbctlWorld } from '../support/kbctl-world.ts';
 
 /** `allocate` and `release` on a cluster at work. */

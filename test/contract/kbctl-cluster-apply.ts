@@ -6,10 +6,9 @@ import { listClusters, readCluster } from '../../lib/table/clusters.ts';
 import { registerPackaged } from '../../lib/table/packaged-registration.ts';
 import { kubeconfigOf, newIdentity } from '../../local/stand-in/identity.ts';
 import { SERVICES } from '../../local/stand-in/resources.ts';
-import { aClusterSpec } from '../support/a-cluster-spec.ts';
+import { aClusterSpec, specIn } from '../support/a-cluster-spec.ts';
 import { type FaultProxy, startFaultProxy } from '../support/fault-proxy.ts';
 import type { KbctlProcess, Ran } from '../support/kbctl-process.ts';
-import { specIn } from '../support/kbctl-specs.ts';
 import { CLUSTER, type KbctlWorld } from '../support/kbctl-world.ts';
 
 /** `cluster apply`: what it changes, what it refuses, and what is left when it is interrupted. */

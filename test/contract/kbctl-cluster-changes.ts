@@ -5,8 +5,8 @@ import { registerCluster, unregisterCluster } from '../../lib/table/cluster-regi
 import { listClusters, readCluster } from '../../lib/table/clusters.ts';
 import { registerPackaged } from '../../lib/table/packaged-registration.ts';
 import { readRunRecord, writeRunRecord } from '../../lib/table/run-records.ts';
+import { specIn } from '../support/a-cluster-spec.ts';
 import { startFaultProxy } from '../support/fault-proxy.ts';
-import { specIn } from '../support/kbctl-specs.ts';
 import type { KbctlWorld } from '../support/kbctl-world.ts';
 
 /** `cluster set-mode`, `take-over`, `close-allocation`, `delete` and `schema`. */

@@ -3,7 +3,7 @@ import { type EndpointsObject, readyAddresses } from '../../lib/endpoints/object
 import { registerCluster } from '../../lib/table/cluster-registration.ts';
 import { listLeases } from '../../lib/table/leases.ts';
 import { ENDPOINTS } from '../../local/stand-in/resources.ts';
-import { specIn } from '../support/kbctl-specs.ts';
+import { specIn } from '../support/a-cluster-spec.ts';
 import { CLUSTER, type KbctlWorld } from '../support/kbctl-world.ts';
 import { kubeconfigTo } from '../support/kubeconfig-to.ts';
 

@@ -3,11 +3,11 @@ import { type EndpointsObject, readyAddresses } from '../../lib/endpoints/object
 import { registerCluster, unregisterCluster } from '../../lib/table/cluster-registration.ts';
 import { listLeases, withdraw } from '../../lib/table/leases.ts';
 import { ENDPOINTS } from '../../local/stand-in/resources.ts';
+import { specIn } from '../support/a-cluster-spec.ts';
 import { startDateShiftingProxy } from '../support/date-shifting-proxy.ts';
 import { eventually } from '../support/eventually.ts';
 import { serviceError, startFaultProxy } from '../support/fault-proxy.ts';
 import type { RunningKbctl } from '../support/kbctl-process.ts';
-import { specIn } from '../support/kbctl-specs.ts';
 import { CLUSTER, type KbctlWorld } from '../support/kbctl-world.ts';
 
 const OWN = '203.0.113.10';

@@ -2,7 +2,7 @@ import { userInfo } from 'node:os';
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { registerCluster } from '../../lib/table/cluster-registration.ts';
 import { readCluster, readPauseOfAll } from '../../lib/table/clusters.ts';
-import { specIn } from '../support/kbctl-specs.ts';
+import { specIn } from '../support/a-cluster-spec.ts';
 import type { KbctlWorld } from '../support/kbctl-world.ts';
 
 const HOUR_MS = 3_600_000;

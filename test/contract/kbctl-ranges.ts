@@ -5,8 +5,8 @@ import { fromBits } from '../../lib/allocator/snapshot-bytes.ts';
 import { rangeAllocationToJson, rangeAllocationToStorage } from '../../lib/exchange/range-allocation.ts';
 import { registerCluster } from '../../lib/table/cluster-registration.ts';
 import { readCluster } from '../../lib/table/clusters.ts';
+import { specIn } from '../support/a-cluster-spec.ts';
 import { addressesOf, portsOf } from '../support/kbctl-ranges.ts';
-import { specIn } from '../support/kbctl-specs.ts';
 import { CLUSTER, type KbctlWorld } from '../support/kbctl-world.ts';
 
 const HOUR_MS = 3_600_000;

@@ -1,8 +1,8 @@
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { registerCluster } from '../../lib/table/cluster-registration.ts';
 import { IP_ADDRESSES, SERVICES } from '../../local/stand-in/resources.ts';
+import { specIn } from '../support/a-cluster-spec.ts';
 import { addressesOf } from '../support/kbctl-ranges.ts';
-import { specIn } from '../support/kbctl-specs.ts';
 import { CLUSTER, type KbctlWorld } from '../support/kbctl-world.ts';
 import { kubeconfigTo } from '../support/kubeconfig-to.ts';
 

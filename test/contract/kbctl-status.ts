@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { registerCluster } from '../../lib/table/cluster-registration.ts';
 import { NAMESPACES } from '../../local/stand-in/resources.ts';
-import { specIn } from '../support/kbctl-specs.ts';
+import { specIn } from '../support/a-cluster-spec.ts';
 import { CLUSTER, type KbctlWorld } from '../support/kbctl-world.ts';
 
 /** `status`, `get` and `logs-query` on a cluster at work, in which then one address is used twice. */

@@ -14,8 +14,8 @@ import { type HostileApiServer, startHostileApiServer } from '../hostile/hostile
 import { aClusterSpec } from '../support/a-cluster-spec.ts';
 import { type RunningFunction, runFunction } from '../support/emulator-function.ts';
 import { kubeconfigTo } from '../support/kubeconfig-to.ts';
+import { countedWriteIds } from '../support/memory-table.ts';
 import { type MisbehavingCluster, startMisbehavingCluster } from '../support/misbehaving-cluster.ts';
-import { countedWriteIds } from '../support/write-ids.ts';
 
 jest.setTimeout(300_000);
 

@@ -10,9 +10,9 @@ import type { EventSources } from '../support/emulator-events.ts';
 import { runFunction } from '../support/emulator-function.ts';
 import { readLines, sumOf } from '../support/emulator-logs.ts';
 import { isGranted, notGranted } from '../support/emulator-policy.ts';
+import { storedService } from '../support/etcd-client.ts';
 import { eventually } from '../support/eventually.ts';
 import { ENDPOINTS_PATH, versionsOf } from '../support/kubernetes-service-objects.ts';
-import { storedService } from '../support/stored-service.ts';
 import {
   CLUSTER,
   type ControlPlane,

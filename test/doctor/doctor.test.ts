@@ -10,8 +10,7 @@ import { type ListeningStandIn, listen } from '../../local/stand-in/api-servers.
 import { kubeconfigOf } from '../../local/stand-in/identity.ts';
 import type { StandInApiServer } from '../../local/stand-in/stand-in-api-server.ts';
 import { aDispatchWorld, type DispatchWorld } from '../support/dispatch-world.ts';
-import { IDENTITY, readyStandIn } from '../support/stand-in.ts';
-import { objectsIn } from '../support/stand-in-objects.ts';
+import { IDENTITY, objectsIn, readyStandIn } from '../support/stand-in.ts';
 
 let standIn: StandInApiServer;
 let server: ListeningStandIn;

@@ -21,9 +21,8 @@ import { makeAuthority } from '../../local/stand-in/identity.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';
 import { anEndpoints, aSlice } from '../support/an-endpoints.ts';
 import { memoryCluster } from '../support/memory-cluster.ts';
-import { memoryTable } from '../support/memory-table.ts';
+import { countedWriteIds, memoryTable } from '../support/memory-table.ts';
 import { aRunRecord } from '../support/run-records.ts';
-import { countedWriteIds } from '../support/write-ids.ts';
 
 const SERVER = 'https://10.20.0.1:6443';
 

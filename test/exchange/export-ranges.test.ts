@@ -18,9 +18,8 @@ import { type RunRecord, readRunRecord, writeRunRecord } from '../../lib/table/r
 import { withAddresses, withNodePorts } from '../repair/services.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';
 import { AT_ONCE } from '../support/each-table.ts';
-import { memoryTable } from '../support/memory-table.ts';
+import { countedWriteIds, memoryTable } from '../support/memory-table.ts';
 import { aRunRecord } from '../support/run-records.ts';
-import { countedWriteIds } from '../support/write-ids.ts';
 import { read, refusal } from './files.ts';
 import { addressesOf, CLUSTER, fileOf, NOW_MS, pass, register, registered, SPEC, stateOf } from './import-world.ts';
 

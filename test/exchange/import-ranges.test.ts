@@ -13,8 +13,7 @@ import { storedRange } from '../repair/repair-cluster.ts';
 import { withAddresses, withNodePorts } from '../repair/services.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';
 import { AT_ONCE, describeInEachTable } from '../support/each-table.ts';
-import { memoryTable } from '../support/memory-table.ts';
-import { countedWriteIds } from '../support/write-ids.ts';
+import { countedWriteIds, memoryTable } from '../support/memory-table.ts';
 import { read, refusal, STORED_SERVICE_IPS } from './files.ts';
 import {
   addressesOf,

@@ -17,8 +17,7 @@ import { listing } from '../repair/repair-cluster.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';
 import { AT_ONCE } from '../support/each-table.ts';
 import { aPassContext } from '../support/pass-context.ts';
-import { pickLowest } from '../support/picker.ts';
-import { allocationsOf, made, type SingleAllocations } from '../support/ranges.ts';
+import { allocationsOf, made, pickLowest, type SingleAllocations } from '../support/ranges.ts';
 
 export const CLUSTER = 'demo';
 export const NOW_MS = 1_000_000_000;

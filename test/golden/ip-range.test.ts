@@ -3,7 +3,7 @@ import { AllocatorError } from '../../lib/allocator/errors.ts';
 import { ipRangeOf } from '../../lib/allocator/ip-range.ts';
 import { goldenTests } from '../support/golden.ts';
 import { answered, type ExpectedRange, type RangeOperation, withLists } from '../support/golden-range.ts';
-import { seededPick } from '../support/picker.ts';
+import { seededPick } from '../support/ranges.ts';
 
 interface Scenario {
   readonly cidr: string;

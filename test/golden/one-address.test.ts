@@ -5,9 +5,8 @@ import { REFUSAL } from '../../lib/endpoints/reconcilers.ts';
 import { listLeases } from '../../lib/table/leases.ts';
 import { anEndpoints, aSlice, HTTPS } from '../support/an-endpoints.ts';
 import { memoryCluster } from '../support/memory-cluster.ts';
-import { memoryTable } from '../support/memory-table.ts';
+import { countedWriteIds, memoryTable } from '../support/memory-table.ts';
 import { addressReconciler } from '../support/one-address.ts';
-import { countedWriteIds } from '../support/write-ids.ts';
 
 const [OWN, OTHER, THIRD, FOURTH] = ['1.2.3.4', '4.3.2.1', '4.3.2.2', '4.3.2.3'] as const;
 const ALL = [OWN, OTHER, THIRD, FOURTH];

@@ -7,9 +7,8 @@ import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { listLeases, putLease } from '../../lib/table/leases.ts';
 import { goldenTests } from '../support/golden.ts';
 import { type MemoryCluster, memoryCluster } from '../support/memory-cluster.ts';
-import { memoryTable } from '../support/memory-table.ts';
+import { countedWriteIds, memoryTable } from '../support/memory-table.ts';
 import { type AddressReconciler, addressReconciler } from '../support/one-address.ts';
-import { countedWriteIds } from '../support/write-ids.ts';
 
 interface Operation {
   readonly op: 'reconcile' | 'remove' | 'stop' | 'expire';

@@ -12,8 +12,7 @@ import {
 } from '../repair/golden-runs.ts';
 import { RepairCluster } from '../repair/repair-cluster.ts';
 import { goldenTests } from '../support/golden.ts';
-import { pickLowest } from '../support/picker.ts';
-import { ipRange } from '../support/ranges.ts';
+import { ipRange, pickLowest } from '../support/ranges.ts';
 
 interface Family {
   readonly cidr: string;

@@ -12,8 +12,7 @@ import {
 } from '../repair/golden-runs.ts';
 import { RepairCluster } from '../repair/repair-cluster.ts';
 import { goldenTests } from '../support/golden.ts';
-import { pickLowest } from '../support/picker.ts';
-import { portRange } from '../support/ranges.ts';
+import { pickLowest, portRange } from '../support/ranges.ts';
 
 interface Scenario {
   readonly portRange: string;

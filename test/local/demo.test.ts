@@ -14,8 +14,7 @@ import { embeddedAllocation, embeddedSpec } from '../../local/embedded-cluster.t
 import { sentenceTelemetry } from '../../local/human-telemetry.ts';
 import { StandInApiServer } from '../../local/stand-in/stand-in-api-server.ts';
 import { memoryTable } from '../support/memory-table.ts';
-import { transportTo } from '../support/stand-in.ts';
-import { objectsIn } from '../support/stand-in-objects.ts';
+import { objectsIn, transportTo } from '../support/stand-in.ts';
 import { jumpingClock } from './jumping-clock.ts';
 
 const BEGAN_MS = Date.parse('2026-01-01T12:00:00Z');

@@ -11,8 +11,7 @@ import {
   type TableAllocationOptions,
   tableAllocation,
 } from '../../local/stand-in/table-allocation.ts';
-import { pickLowest } from '../support/picker.ts';
-import { made } from '../support/ranges.ts';
+import { made, pickLowest } from '../support/ranges.ts';
 import { aTable, readyStandIn, repairedAt } from '../support/stand-in.ts';
 
 const SERVICES = '/api/v1/namespaces/default/services';

@@ -17,30 +17,29 @@ import { startTableServer, tableServerClient } from '../../local/table-server.ts
 import { askLocal } from '../support/ask-local.ts';
 import { eventually } from '../support/eventually.ts';
 import { callKbctl } from '../support/kbctl-in-process.ts';
+import { type KbctlProcess, startRun } from '../support/kbctl-process.ts';
 import { startSilentServer } from '../support/silent-server.ts';
-import { IDENTITY, readyStandIn } from '../support/stand-in.ts';
-import { objectsIn } from '../support/stand-in-objects.ts';
-import { type StartProcess, startProcess } from '../support/start-process.ts';
+import { IDENTITY, objectsIn, readyStandIn } from '../support/stand-in.ts';
 
 const REPOSITORY = join(import.meta.dirname, '../..');
 const ENDED = /\nended; the endpoints are unchanged\.\n$/;
 const ENDED_EMBEDDED = /\nended, and the embedded cluster with it\.\n$/;
 
 let folder: string;
-const started: StartProcess[] = [];
+const started: KbctlProcess[] = [];
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'npm-start-'));
 });
 
 afterEach(async () => {
-  await Promise.all(started.splice(0).map((child) => child.kill()));
+  await Promise.all(started.splice(0).map((child) => child.end('SIGKILL')));
 });
 
 afterAll(() => rm(folder, { recursive: true }));
 
-function start(args: readonly string[] = [], env?: Readonly<Record<string, string>>): StartProcess {
-  const child = startProcess(args, env);
+function start(args: readonly string[] = [], env?: Readonly<Record<string, string>>): KbctlProcess {
+  const child = startRun(args, env);
   started.push(child);
   return child;
 }
@@ -90,7 +89,7 @@ async function keysIn(data: string): Promise<string[]> {
   }
 }
 
-async function expectCleanEnd(child: StartProcess, signal: 'SIGINT' | 'SIGTERM', said = ENDED): Promise<void> {
+async function expectCleanEnd(child: KbctlProcess, signal: 'SIGINT' | 'SIGTERM', said = ENDED): Promise<void> {
   const { code } = await child.end(signal);
   expect(child.output()).toMatch(said);
   expect(code).toBe(0);
@@ -158,7 +157,7 @@ describe('npm start', () => {
       /^error: embedded is already running \(process \d+, since [^)]+\)\. End that one with Ctrl-C/,
     );
 
-    await first.kill();
+    await first.end('SIGKILL');
     expect(await readdir(data)).toEqual(['ca.pem', 'curl', 'kubeconfig', 'running.json']);
     const third = start(['--data', data]);
     await third.untilItSaid(/created endpointslice/);

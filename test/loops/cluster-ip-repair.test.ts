@@ -8,8 +8,7 @@ import { TableError } from '../../lib/table/errors.ts';
 import { tableWith } from '../repair/faults.ts';
 import { countsByType, RepairCluster } from '../repair/repair-cluster.ts';
 import { service, withAddresses } from '../repair/services.ts';
-import { pickLowest } from '../support/picker.ts';
-import { ipRange } from '../support/ranges.ts';
+import { ipRange, pickLowest } from '../support/ranges.ts';
 
 const { primary: PRIMARY, secondary: SECONDARY } = RANGE_KEYS;
 

@@ -16,11 +16,9 @@ import { readRange } from '../../lib/table/ranges.ts';
 import { INTERVAL_MS, listing, RepairCluster } from '../repair/repair-cluster.ts';
 import { withAddresses, withNodePorts } from '../repair/services.ts';
 import { AT_ONCE, describeInEachTable } from '../support/each-table.ts';
-import { memoryTable } from '../support/memory-table.ts';
-import { seededPick } from '../support/picker.ts';
+import { countedWriteIds, memoryTable } from '../support/memory-table.ts';
 import { runs } from '../support/properties.ts';
-import { HOLD_END_MARGIN_MS } from '../support/ranges.ts';
-import { countedWriteIds } from '../support/write-ids.ts';
+import { HOLD_END_MARGIN_MS, seededPick } from '../support/ranges.ts';
 
 const { primary: PRIMARY, secondary: SECONDARY, nodePorts: PORTS } = RANGE_KEYS;
 const ANY: HoldTerms = { owner: 'team-a', takenUpBy: 'any' };

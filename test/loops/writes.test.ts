@@ -16,9 +16,8 @@ import { withAddresses, withNodePorts } from '../repair/services.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';
 import { READY } from '../support/endpoints-world.ts';
 import { memoryCluster } from '../support/memory-cluster.ts';
-import { memoryTable } from '../support/memory-table.ts';
+import { countedWriteIds, memoryTable } from '../support/memory-table.ts';
 import { aPassContext } from '../support/pass-context.ts';
-import { countedWriteIds } from '../support/write-ids.ts';
 
 const ADDRESS = '10.9.8.7';
 const NOW = 1_000_000_000;

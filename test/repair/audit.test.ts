@@ -5,8 +5,7 @@ import { bitsOf, fromBits } from '../../lib/allocator/snapshot-bytes.ts';
 import type { StoredRange } from '../../lib/cluster/stored-range.ts';
 import { type AuditLedger, auditLedger, auditRange, networkLedger } from '../../lib/repair/audit.ts';
 import type { ClaimResult } from '../../lib/repair/walk.ts';
-import { pickLowest } from '../support/picker.ts';
-import { made, portRange } from '../support/ranges.ts';
+import { made, pickLowest, portRange } from '../support/ranges.ts';
 import { storedRange } from './repair-cluster.ts';
 import { service } from './services.ts';
 

@@ -1,4 +1,4 @@
-import { seededPick } from '../support/picker.ts';
+import { seededPick } from '../support/ranges.ts';
 
 interface Waiting {
   readonly dueMs: number;

@@ -11,8 +11,7 @@ import { decodeRange } from '../../lib/table/ranges.ts';
 import { withAddresses } from '../repair/services.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';
 import { type MemoryCluster, memoryCluster } from '../support/memory-cluster.ts';
-import { type MemoryStore, memoryStore, memoryTable } from '../support/memory-table.ts';
-import { countedWriteIds } from '../support/write-ids.ts';
+import { countedWriteIds, type MemoryStore, memoryStore, memoryTable } from '../support/memory-table.ts';
 import { Driver } from './driver.ts';
 import { Ledger } from './ledger.ts';
 

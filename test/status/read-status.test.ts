@@ -10,10 +10,9 @@ import { writeRunRecord } from '../../lib/table/run-records.ts';
 import { won } from '../contract/key-value-table.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';
 import { AT_ONCE, describeInEachTable } from '../support/each-table.ts';
-import { memoryTable } from '../support/memory-table.ts';
+import { countedWriteIds, memoryTable } from '../support/memory-table.ts';
 import { refreshLease } from '../support/refresh-lease.ts';
 import { aRunRecord } from '../support/run-records.ts';
-import { countedWriteIds } from '../support/write-ids.ts';
 import { aStoredRange } from './status-support.ts';
 
 /** The tables of these tests write all at time 0. */

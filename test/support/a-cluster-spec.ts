@@ -1,4 +1,6 @@
 import type { ClusterSpec } from '../../lib/cluster/cluster-spec.ts';
+import { parseClusterSpec } from '../../lib/spec/parse-cluster-spec.ts';
+import { describeFaults } from '../../lib/spec/spec-fault.ts';
 
 /** A valid spec with every default, but for what a test cares about. */
 export function aClusterSpec(overrides: Partial<ClusterSpec> = {}): ClusterSpec {
@@ -22,4 +24,11 @@ export function aClusterSpec(overrides: Partial<ClusterSpec> = {}): ClusterSpec 
     maxEventsPerPass: 20,
     ...overrides,
   };
+}
+
+/** The spec that a text holds. */
+export function specIn(text: string): ClusterSpec {
+  const result = parseClusterSpec(text);
+  if ('faults' in result) throw new Error(describeFaults('the spec of the test', result.faults));
+  return result.spec;
 }

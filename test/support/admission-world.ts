@@ -8,7 +8,7 @@ import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { aReview, type ReviewFields } from './admission-review.ts';
 import { urlEvent } from './admission-server.ts';
 import { type AllocateWorld, type AllocateWorldOptions, anAllocateWorld } from './allocate-world.ts';
-import { pickLowest } from './picker.ts';
+import { pickLowest } from './ranges.ts';
 
 export const TOKEN = 'the-token-of-demo-that-nobody-guesses';
 

@@ -13,11 +13,10 @@ import { readRange, saveRange } from '../../lib/table/ranges.ts';
 import { readRunRecord, writeRunRecord } from '../../lib/table/run-records.ts';
 import { aClusterSpec } from './a-cluster-spec.ts';
 import { aDispatchWorld } from './dispatch-world.ts';
-import { memoryTable } from './memory-table.ts';
-import { pickLowest } from './picker.ts';
+import { countedWriteIds, memoryTable } from './memory-table.ts';
+import { pickLowest } from './ranges.ts';
 import type { RecordingTelemetry } from './recording-telemetry.ts';
 import { aRunRecord } from './run-records.ts';
-import { countedWriteIds } from './write-ids.ts';
 
 export const CLUSTER = 'demo';
 export const PRIMARY = '10.0.0.0/24';

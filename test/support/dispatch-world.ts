@@ -10,10 +10,9 @@ import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import type { RunRecord } from '../../lib/table/run-records.ts';
 import { readRunRecord } from '../../lib/table/run-records.ts';
 import { aClusterSpec } from './a-cluster-spec.ts';
-import { memoryStore, memoryTable } from './memory-table.ts';
+import { countedWriteIds, memoryStore, memoryTable } from './memory-table.ts';
 import type { RecordingTelemetry } from './recording-telemetry.ts';
 import { recordingTelemetry } from './recording-telemetry.ts';
-import { countedWriteIds } from './write-ids.ts';
 
 export interface StartedDeadline {
   readonly ms: number;

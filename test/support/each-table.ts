@@ -4,9 +4,8 @@ import { createTable } from '../../lib/table/dynamodb-client.ts';
 import { dynamoDbTable } from '../../lib/table/dynamodb-table.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { startTableServer, type TableServer } from '../../local/table-server.ts';
-import { memoryTable } from './memory-table.ts';
+import { countedWriteIds, memoryTable } from './memory-table.ts';
 import { testDynamoClient } from './test-dynamo-client.ts';
-import { countedWriteIds } from './write-ids.ts';
 
 const NAME = 'kube-bootstrap-controller';
 

@@ -14,9 +14,8 @@ import type { KeyValueTable, TableValue } from '../../lib/table/key-value-table.
 import { listLeases, putLease } from '../../lib/table/leases.ts';
 import { aClusterSpec } from './a-cluster-spec.ts';
 import { type MemoryCluster, memoryCluster } from './memory-cluster.ts';
-import { memoryTable } from './memory-table.ts';
+import { countedWriteIds, memoryTable } from './memory-table.ts';
 import { aPassContext } from './pass-context.ts';
-import { countedWriteIds } from './write-ids.ts';
 
 export const READY: ProbeReply = { kind: 'status', status: 200, body: 'ok' };
 export const SILENT: ProbeReply = { kind: 'silence', message: 'connect ECONNREFUSED' };

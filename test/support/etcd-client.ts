@@ -1,4 +1,5 @@
 import type { KubernetesObject } from '../../lib/cluster/kubernetes-objects.ts';
+import type { Etcd } from './control-plane.ts';
 
 /** etcd over the HTTP JSON gateway on its client port. Values that are objects are stored as JSON, which API servers read. */
 export interface EtcdClient {
@@ -63,4 +64,24 @@ function serviceKey({ metadata }: KubernetesObject): string {
 
 function base64(value: string | Uint8Array): string {
   return Buffer.from(value).toString('base64');
+}
+
+/** What the repair of a stock API server writes at its start: without it node ports are refused. */
+export async function initialiseNodePorts(etcd: Pick<Etcd, 'put'>): Promise<void> {
+  const allocation = { apiVersion: 'v1', kind: 'RangeAllocation', metadata: {}, range: '30000-32767', data: '' };
+  await etcd.put('/registry/ranges/servicenodeports', allocation);
+}
+
+export interface StoredService extends KubernetesObject {
+  readonly spec: object;
+}
+
+/** A Service as etcd holds it, whatever an API server would say of its spec. */
+export function storedService(namespace: string, name: string, spec: object): StoredService {
+  return {
+    apiVersion: 'v1',
+    kind: 'Service',
+    metadata: { namespace, name, uid: `uid-of-${namespace}-${name}`, creationTimestamp: '2026-01-01T00:00:00Z' },
+    spec,
+  };
 }

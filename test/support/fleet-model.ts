@@ -12,9 +12,8 @@ import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { aClusterSpec } from './a-cluster-spec.ts';
 import { memoryCluster } from './memory-cluster.ts';
 import { queueEvent } from './memory-queue.ts';
-import { memoryStore, memoryTable } from './memory-table.ts';
+import { countedWriteIds, memoryStore, memoryTable } from './memory-table.ts';
 import { recordingTelemetry } from './recording-telemetry.ts';
-import { countedWriteIds } from './write-ids.ts';
 
 interface Timer {
   readonly atMs: number;

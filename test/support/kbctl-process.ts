@@ -3,7 +3,8 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { eventually } from './eventually.ts';
 
-const KBCTL = join(import.meta.dirname, '../../cli/kbctl.mjs');
+const REPOSITORY = join(import.meta.dirname, '../..');
+const KBCTL = join(REPOSITORY, 'cli/kbctl.mjs');
 
 /** What a command came to. */
 export interface Ran {
@@ -33,6 +34,8 @@ export interface RunningKbctl {
 
 export interface KbctlProcess extends RunningKbctl {
   readonly child: ChildProcess;
+  /** Both streams, in the order in which they were written. */
+  output(): string;
 }
 
 /** Runs `kbctl` as a process of its own until it ends. */
@@ -56,9 +59,11 @@ export function startKbctl(words: readonly string[], { cwd, env, stdin = '' }: K
     stdio: ['pipe', 'pipe', 'pipe'],
   });
   const said = { stdout: '', stderr: '' };
+  let output = '';
   for (const stream of ['stdout', 'stderr'] as const) {
     child[stream].setEncoding('utf8').on('data', (text: string) => {
       said[stream] += text;
+      output += text;
     });
   }
   // Who does not read it may have ended already.
@@ -69,11 +74,17 @@ export function startKbctl(words: readonly string[], { cwd, env, stdin = '' }: K
     child,
     stdout: () => said.stdout,
     stderr: () => said.stderr,
-    untilItSaid: untilIn(() => said.stdout + said.stderr),
+    output: () => output,
+    untilItSaid: untilIn(() => output),
     async end(signal) {
       if (signal !== undefined) child.kill(signal);
       await closed;
       return { code: child.exitCode, ...said };
     },
   };
+}
+
+/** Starts what `npm start` runs, in the repository. */
+export function startRun(args: readonly string[], env: Readonly<Record<string, string>> = {}): KbctlProcess {
+  return startKbctl(['run', ...args], { cwd: REPOSITORY, env });
 }

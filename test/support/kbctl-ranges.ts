@@ -3,8 +3,7 @@ import { type RegisteredCluster, readCluster } from '../../lib/table/clusters.ts
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { addressRange, nodePortRange } from '../../lib/table/range-allocations.ts';
 import { CLUSTER } from './kbctl-world.ts';
-import { seededPick } from './picker.ts';
-import { allocationsOf, type SingleAllocations } from './ranges.ts';
+import { allocationsOf, type SingleAllocations, seededPick } from './ranges.ts';
 
 /** The addresses of the world's cluster, by its registration as it is now. */
 export async function addressesOf(table: KeyValueTable): Promise<SingleAllocations<string>> {

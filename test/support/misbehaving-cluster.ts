@@ -4,8 +4,7 @@ import { join } from 'node:path';
 import { type Authority, makeAuthority } from '../../local/stand-in/identity.ts';
 import type { StandInApiServer } from '../../local/stand-in/stand-in-api-server.ts';
 import { type FaultServer, type Reaction, type SeenRequest, startFaultServer } from './api-fault-server.ts';
-import { readyStandIn } from './stand-in.ts';
-import { objectsIn } from './stand-in-objects.ts';
+import { objectsIn, readyStandIn } from './stand-in.ts';
 
 /** The credential of the kubeconfig. It must never be seen anywhere else. */
 export const TOKEN = 'fhqwhgads-not-to-be-shown';

@@ -9,10 +9,9 @@ import { registerCluster } from '../../lib/table/cluster-registration.ts';
 import type { Item, KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { type RunRecord, readRunRecord } from '../../lib/table/run-records.ts';
 import { aClusterSpec } from './a-cluster-spec.ts';
-import { memoryStore, memoryTable } from './memory-table.ts';
+import { countedWriteIds, memoryStore, memoryTable } from './memory-table.ts';
 import { type MisbehavingCluster, startMisbehavingCluster } from './misbehaving-cluster.ts';
 import { type RecordingTelemetry, recordingTelemetry } from './recording-telemetry.ts';
-import { countedWriteIds } from './write-ids.ts';
 
 export const CLUSTER = 'demo';
 

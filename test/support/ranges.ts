@@ -1,3 +1,4 @@
+import type { Pick } from '../../lib/allocator/bitmap.ts';
 import { AllocatorError } from '../../lib/allocator/errors.ts';
 import { ipRangeOf } from '../../lib/allocator/ip-range.ts';
 import { portRangeOf } from '../../lib/allocator/port-range.ts';
@@ -6,7 +7,6 @@ import type { UpdateOptions } from '../../lib/table/guaranteed-update.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { type ConfiguredRange, type RangeAllocations, rangeAllocations } from '../../lib/table/range-allocations.ts';
 import type { Requested } from '../../lib/table/range-operations.ts';
-import { seededPick } from './picker.ts';
 
 /** A pass frees what was held only this long after the end of its hold: clocks differ. */
 export const HOLD_END_MARGIN_MS = 5_000;
@@ -61,4 +61,29 @@ export function allocationsOf<Item>(
     allocateNext: () => allocate('next'),
     releaseOne: async (item) => errorOf(await allocations.release([item])),
   };
+}
+
+/** A picker that gives the same numbers for the same seed (the mulberry32 generator). */
+export function seededPick(seed: number): Pick {
+  let state = seed >>> 0;
+  return (below) => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return Math.floor((((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32) * below);
+  };
+}
+
+/** Always the lowest free item of the band. */
+export const pickLowest: Pick = () => 0;
+
+/** Gives `numbers` in turn, modulo what is asked, and keeps what it was asked for. */
+export function scriptedPick(numbers: readonly number[]): { readonly pick: Pick; readonly asked: number[] } {
+  const asked: number[] = [];
+  const pick: Pick = (below) => {
+    const next = numbers[asked.length % numbers.length] ?? 0;
+    asked.push(below);
+    return next % below;
+  };
+  return { pick, asked };
 }

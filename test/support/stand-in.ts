@@ -9,8 +9,9 @@ import { newIdentity } from '../../local/stand-in/identity.ts';
 import { StandInApiServer } from '../../local/stand-in/stand-in-api-server.ts';
 import { tableAllocation } from '../../local/stand-in/table-allocation.ts';
 import { aClusterSpec } from './a-cluster-spec.ts';
+import { KINDS } from './kubernetes-service-objects.ts';
 import { memoryTable } from './memory-table.ts';
-import { seededPick } from './picker.ts';
+import { seededPick } from './ranges.ts';
 import { aRunRecord } from './run-records.ts';
 
 const EMPTY = new Uint8Array();
@@ -76,4 +77,10 @@ export function transportTo(standIn: StandInApiServer): Transport {
     const { status, headers, body } = await standIn.handle(request);
     return { status, headers, body: [new TextEncoder().encode(body)] };
   };
+}
+
+/** Every object of the stand-in, as it is. */
+export async function objectsIn(standIn: StandInApiServer): Promise<unknown> {
+  const replies = await Promise.all(KINDS.map((path) => standIn.handle({ method: 'GET', path, headers: {} })));
+  return replies.map(({ body }) => JSON.parse(body).items);
 }

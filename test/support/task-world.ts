@@ -6,9 +6,9 @@ import { registerCluster } from '../../lib/table/cluster-registration.ts';
 import { ApiServers } from '../../local/stand-in/api-servers.ts';
 import { ENDPOINTS, SERVICES } from '../../local/stand-in/resources.ts';
 import { asService, type ServiceAllocation } from '../../local/stand-in/service-storage.ts';
+import { specIn } from './a-cluster-spec.ts';
 import { emulatedAws } from './emulator-project.ts';
 import { callKbctl } from './kbctl-in-process.ts';
-import { specIn } from './kbctl-specs.ts';
 import { CLUSTER, type KbctlWorld, openKbctlWorld } from './kbctl-world.ts';
 import { IDENTITY } from './stand-in.ts';
 

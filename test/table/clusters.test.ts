@@ -14,8 +14,7 @@ import type { KeyValueTable, TableValue } from '../../lib/table/key-value-table.
 import { registerPackaged } from '../../lib/table/packaged-registration.ts';
 import { won } from '../contract/key-value-table.ts';
 import { AT_ONCE, describeInEachTable } from '../support/each-table.ts';
-import { memoryTable } from '../support/memory-table.ts';
-import { countedWriteIds } from '../support/write-ids.ts';
+import { countedWriteIds, memoryTable } from '../support/memory-table.ts';
 
 const SPEC: ClusterSpec = {
   name: 'prod-1',

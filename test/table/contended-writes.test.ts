@@ -8,9 +8,8 @@ import { dynamoDbTable } from '../../lib/table/dynamodb-table.ts';
 import type { ConfiguredRange } from '../../lib/table/range-allocations.ts';
 import { readRange, saveRange } from '../../lib/table/ranges.ts';
 import { lossyDynamo } from '../support/lossy-dynamo.ts';
-import { pickLowest } from '../support/picker.ts';
-import { allocationsOf } from '../support/ranges.ts';
-import { countedWriteIds } from '../support/write-ids.ts';
+import { countedWriteIds } from '../support/memory-table.ts';
+import { allocationsOf, pickLowest } from '../support/ranges.ts';
 
 const CALLERS = 20;
 const ADDRESSES_EACH = 50;

@@ -9,8 +9,8 @@ import type { Item, KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { startTableServer, type TableServer } from '../../local/table-server.ts';
 import { describeKeyValueTable, NOW_MS, newCluster, won } from '../contract/key-value-table.ts';
 import { type FaultProxy, serviceError, startFaultProxy, throttle } from '../support/fault-proxy.ts';
+import { countedWriteIds } from '../support/memory-table.ts';
 import { testDynamoClient } from '../support/test-dynamo-client.ts';
-import { countedWriteIds } from '../support/write-ids.ts';
 
 const TABLE = 'kube-bootstrap-controller';
 const newWriteId = countedWriteIds();

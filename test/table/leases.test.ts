@@ -4,9 +4,8 @@ import type { KeyValueTable, TableValue } from '../../lib/table/key-value-table.
 import { type ListedLease, listLeases, putLease, removeLease, withdraw } from '../../lib/table/leases.ts';
 import { won } from '../contract/key-value-table.ts';
 import { AT_ONCE, describeInEachTable } from '../support/each-table.ts';
-import { memoryTable } from '../support/memory-table.ts';
+import { countedWriteIds, memoryTable } from '../support/memory-table.ts';
 import { refreshLease } from '../support/refresh-lease.ts';
-import { countedWriteIds } from '../support/write-ids.ts';
 
 const NOW_MS = 1_000_000;
 const DAY_MS = 24 * 60 * 60 * 1000;

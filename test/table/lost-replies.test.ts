@@ -13,10 +13,9 @@ import { startTableServer, type TableServer } from '../../local/table-server.ts'
 import { newCluster, won } from '../contract/key-value-table.ts';
 import { AT_ONCE } from '../support/each-table.ts';
 import { type FaultProxy, startFaultProxy } from '../support/fault-proxy.ts';
-import { pickLowest } from '../support/picker.ts';
-import { allocationsOf } from '../support/ranges.ts';
+import { countedWriteIds } from '../support/memory-table.ts';
+import { allocationsOf, pickLowest } from '../support/ranges.ts';
 import { testDynamoClient } from '../support/test-dynamo-client.ts';
-import { countedWriteIds } from '../support/write-ids.ts';
 
 const TABLE = 'kube-bootstrap-controller';
 const IP = '10.0.0.7';

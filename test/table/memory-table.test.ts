@@ -1,7 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { describeKeyValueTable, NOW_MS } from '../contract/key-value-table.ts';
-import { memoryStore, memoryTable } from '../support/memory-table.ts';
-import { countedWriteIds } from '../support/write-ids.ts';
+import { countedWriteIds, memoryStore, memoryTable } from '../support/memory-table.ts';
 
 const store = memoryStore();
 const newWriteId = countedWriteIds();

@@ -8,9 +8,8 @@ import type { ConfiguredRange } from '../../lib/table/range-allocations.ts';
 import { readRange, saveRange } from '../../lib/table/ranges.ts';
 import { won } from '../contract/key-value-table.ts';
 import { AT_ONCE, describeInEachTable } from '../support/each-table.ts';
-import { memoryTable } from '../support/memory-table.ts';
+import { countedWriteIds, memoryTable } from '../support/memory-table.ts';
 import { allocationsOf, ipRange, portRange } from '../support/ranges.ts';
-import { countedWriteIds } from '../support/write-ids.ts';
 
 const CIDR = '192.168.1.0/24';
 const IP = '192.168.1.2';

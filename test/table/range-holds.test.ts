@@ -10,10 +10,8 @@ import type { ConfiguredRange } from '../../lib/table/range-allocations.ts';
 import { MOST_HOLD_BYTES, readRange, saveRange, sizeOfHolds } from '../../lib/table/ranges.ts';
 import { won } from '../contract/key-value-table.ts';
 import { AT_ONCE, describeInEachTable } from '../support/each-table.ts';
-import { memoryTable } from '../support/memory-table.ts';
-import { pickLowest } from '../support/picker.ts';
-import { allocationsOf, ipRange, made } from '../support/ranges.ts';
-import { countedWriteIds } from '../support/write-ids.ts';
+import { countedWriteIds, memoryTable } from '../support/memory-table.ts';
+import { allocationsOf, ipRange, made, pickLowest } from '../support/ranges.ts';
 
 const KEY = RANGE_KEYS.nodePorts;
 /** Static: 30000 to 30015. */

@@ -13,8 +13,7 @@ import {
 } from '../../lib/table/ranges.ts';
 import { won } from '../contract/key-value-table.ts';
 import { describeInEachTable } from '../support/each-table.ts';
-import { memoryTable } from '../support/memory-table.ts';
-import { countedWriteIds } from '../support/write-ids.ts';
+import { countedWriteIds, memoryTable } from '../support/memory-table.ts';
 
 const KEY = RANGE_KEYS.primary;
 

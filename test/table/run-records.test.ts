@@ -3,8 +3,7 @@ import type { KeyValueTable, TableValue } from '../../lib/table/key-value-table.
 import { type RunRecord, readRunRecord, writeRunRecord } from '../../lib/table/run-records.ts';
 import { won } from '../contract/key-value-table.ts';
 import { describeInEachTable } from '../support/each-table.ts';
-import { memoryTable } from '../support/memory-table.ts';
-import { countedWriteIds } from '../support/write-ids.ts';
+import { countedWriteIds, memoryTable } from '../support/memory-table.ts';
 
 const LOOP = 'cluster-ip-repair';
 

@@ -2,8 +2,7 @@ import { beforeEach, describe, expect, test } from '@jest/globals';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { unwrittenTable } from '../../lib/table/unwritten-table.ts';
 import { won } from '../contract/key-value-table.ts';
-import { memoryTable } from '../support/memory-table.ts';
-import { countedWriteIds } from '../support/write-ids.ts';
+import { countedWriteIds, memoryTable } from '../support/memory-table.ts';
 
 const newItem = (key: string, value: number) => ({ cluster: 'demo', key, value, schema: 1 });
 
