@@ -124,7 +124,11 @@ describe('An import of a range', () => {
       expected: refusal('OtherRange', '10.0.1.0/24', RANGE),
     },
     { what: 'a wider range', file: incoming([], { range: '10.0.0.0/16' }), expected: refusal('OtherRange') },
-    { what: 'a usage bitmap', file: incoming([], { allocator: 'apiserver' }), expected: refusal('NoRecord', 'no record of allocations') },
+    {
+      what: 'a usage bitmap',
+      file: incoming([], { allocator: 'apiserver' }),
+      expected: refusal('NoRecord', 'no record of allocations'),
+    },
   ])('is refused from $what', ({ file, expected }) => {
     expect(plan(stored([]), file)).toEqual(expected);
   });
