@@ -44,7 +44,7 @@ function failing(
 }
 
 describe('a Service', () => {
-  test('is given an address and a node port, which are taken', async () => {
+  test('gets an address and a node port, which are allocated', async () => {
     const world = await anAdmissionWorld();
     expect(await world.ask(NODE_PORT)).toEqual({
       uid: 'u-1',
@@ -72,13 +72,13 @@ describe('a Service', () => {
     expect(world.telemetry.flushes.count).toBe(1);
   });
 
-  test('is given an address of each family, in its order', async () => {
+  test('gets an address of each family, in its order', async () => {
     const world = await anAdmissionWorld();
     const { patch } = await world.ask({ spec: { ipFamilyPolicy: 'PreferDualStack', ipFamilies: ['IPv6'] } });
     expect(patch).toContainEqual({ op: 'add', path: '/spec/clusterIPs', value: ['fd00::101', '10.0.0.17'] });
   });
 
-  test('is given what it asks for, and keeps it as it wrote it', async () => {
+  test('gets what it requests, and keeps it as it was written', async () => {
     const world = await anAdmissionWorld();
     const spec = {
       clusterIP: '010.0.0.5',
@@ -90,7 +90,7 @@ describe('a Service', () => {
     expect(await takenIn(world)).toEqual(['10.0.0.5', '30001']);
   });
 
-  test('that needs nothing is allowed without a look at the table', async () => {
+  test('that needs nothing is allowed without reading the table', async () => {
     const world = await anAdmissionWorld();
     const unreachable = { ...world.table, get: () => Promise.reject(new TableError('Unavailable', 'nobody is there')) };
     await world.send({ body: '{}' }); // its token is known from here on
@@ -115,7 +115,7 @@ describe('a Service', () => {
 });
 
 describe('asked again', () => {
-  test('with what it was given, a Service is left as it is', async () => {
+  test('with what it was allocated, a Service stays unchanged', async () => {
     const world = await anAdmissionWorld();
     await world.ask(NODE_PORT);
     const spec = {
@@ -245,7 +245,7 @@ describe('refused, in the words of the original, is', () => {
     );
   });
 
-  test('any node port, and the addresses that were taken first are given back', async () => {
+  test('any node port, and the addresses that were allocated first are released', async () => {
     const world = await anAdmissionWorld();
     await world.store(RANGE_KEYS.nodePorts, { data: new Uint8Array(16).fill(255) });
     expect((await world.ask({ spec: BOTH })).status).toEqual(internal('failed to allocate a nodePort: range is full'));
@@ -286,7 +286,7 @@ describe('what is held', () => {
 });
 
 describe('nothing is written', () => {
-  test('in a dry run, which is given values and told what is refused', async () => {
+  test('in a dry run, which gets values and refusals', async () => {
     const world = await anAdmissionWorld();
     await world.ask({ name: 'other' });
     const before = await world.items();
@@ -298,7 +298,7 @@ describe('nothing is written', () => {
     expect(world.telemetry.counters['allocations']).toBe(1);
   });
 
-  test('with mode: observe, which tells what it would have come to', async () => {
+  test('with mode: observe, which logs what the answer would be', async () => {
     const world = await anAdmissionWorld({ spec: { mode: 'observe' } });
     const before = await world.items();
     expect(await world.ask(NODE_PORT)).toEqual({ uid: 'u-1', allowed: true });
@@ -371,13 +371,13 @@ describe('when the table can give nothing', () => {
     },
   );
 
-  test('the log says no more of a name than it may have: nobody has looked at it by now', async () => {
+  test('the log has only a part of a long name, which has not been checked by now', async () => {
     const world = await anAdmissionWorld();
     await world.ask({ name: 'x'.repeat(100_000), spec: { clusterIP: '10.9.0.5' } });
     expect(JSON.stringify(world.telemetry.lines).length).toBeLessThan(3_000);
   });
 
-  test('users are told no more than the code', async () => {
+  test('users see no more than the code', async () => {
     const world = await anAdmissionWorld();
     const { status } = await world.ask({}, failing(world.table, RANGES));
     expect(status?.message).toContain('(Throttled)');
@@ -393,7 +393,7 @@ describe('when the table can give nothing', () => {
     expect(await takenIn(world)).toEqual([]);
   });
 
-  test('what cannot be given back is told, and is for a pass to free', async () => {
+  test('what cannot be released is logged, and a pass frees it', async () => {
     const world = await anAdmissionWorld();
     let writes = 0;
     const { status } = await world.ask(
@@ -469,7 +469,7 @@ describe('when the table can give nothing', () => {
     ]);
   });
 
-  test('a write whose outcome stays unclear is tried again: the range tells whether it happened', async () => {
+  test('a write whose outcome stays unclear is tried again: the range shows whether it happened', async () => {
     for (const happened of [true, false]) {
       const world = await anAdmissionWorld();
       const unclear = new Set<string>();

@@ -27,7 +27,7 @@ async function portsTaken(world: AdmissionWorld): Promise<number> {
 }
 
 describe('what a Service was given is given again only while it is its own', () => {
-  test('not when it was released: then it is taken anew, or another is', async () => {
+  test('not when it was released: then it is allocated again, or another is', async () => {
     const world = await anAdmissionWorld();
     await world.ask({});
     await world.store(RANGE_KEYS.primary, { data: NONE });

@@ -220,7 +220,7 @@ describe('what keeps it from being read is told with what to do', () => {
     });
   });
 
-  test('nobody at the address', async () => {
+  test('no server at the address', async () => {
     aws = noAws();
     await expect(aReader()(parameter, never)).rejects.toThrow(
       /no answer \(.*ECONNREFUSED.*\).*endpoint for com\.amazonaws\.eu-test-1\.ssm/,

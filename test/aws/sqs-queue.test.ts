@@ -84,7 +84,7 @@ describe('a queue of SQS', () => {
     expect(batches).toEqual([]);
   });
 
-  test('tells which messages of a batch were refused', async () => {
+  test('returns the messages of a batch that were refused', async () => {
     answer = ({ Entries }) => ({
       status: 200,
       body: {

@@ -43,7 +43,7 @@ async function withdrawnUntil(world: DispatchWorld, address: string): Promise<nu
 }
 
 describe('the deregister function', () => {
-  test('withdraws the address for as long as it is asked to, and tells', async () => {
+  test('withdraws the address until the requested time, and logs it', async () => {
     const world = await aWorld();
     const untilMs = world.clock.nowMs + 90 * 60_000;
     const event = { cluster: 'demo', address: '10.9.8.7', untilMinutes: 90, lastOne: true };
@@ -141,7 +141,7 @@ describe('the deregister function', () => {
       expect(published()).toEqual(['10.9.8.8', '10.9.8.8']);
     });
 
-    test('it looks again after a second, when somebody else is faster all the time', async () => {
+    test('it tries again after a second, while another writer is always faster', async () => {
       const { world, cluster, published } = await aPublishedWorld();
       cluster.beforeWrite = () => ({ outcome: 'conflict' });
       const answer = ask(world, { cluster: 'demo', address: '10.9.8.7' });
@@ -191,7 +191,7 @@ describe('the deregister function', () => {
     expect(await withdrawnUntil(world, '10.9.8.7')).toBeUndefined();
   });
 
-  test('a cluster that is not registered is told by its name', async () => {
+  test('a cluster that is not registered is named in the error', async () => {
     const asked = ask(await aWorld(), { cluster: 'nowhere', address: '10.9.8.7' });
     await expect(asked).rejects.toMatchObject({ code: 'NotRegistered', message: expect.stringContaining('nowhere') });
   });

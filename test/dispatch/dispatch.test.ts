@@ -72,7 +72,7 @@ describe('which clusters have a pass', () => {
     expect(names()).toEqual(['a', 'b', 'b']);
   });
 
-  test('not one that is paused, even when it is forced, and that is told', async () => {
+  test('not one that is paused, even when it is forced, and the log names it', async () => {
     const world = aDispatchWorld();
     await world.register({ name: 'a' }, { name: 'b' });
     const untilMs = world.clock.nowMs + MINUTE;
@@ -114,7 +114,7 @@ describe('which clusters have a pass', () => {
     });
   });
 
-  test('a registration that cannot be read holds up no other', async () => {
+  test('a registration that cannot be read delays no other', async () => {
     const world = aDispatchWorld();
     await world.register({ name: 'a' });
     await world.table.put({ cluster: '#clusters', key: 'broken', value: { generation: 'one' }, schema: 1 }, undefined);
@@ -212,7 +212,7 @@ describe('one cluster among others', () => {
     expect(await world.recordOf('a')).toMatchObject({ error: { code: 'BadKubeconfig', message: 'cannot be read' } });
   });
 
-  test('a fault of our own is told with where it happened', async () => {
+  test('a fault of our own is logged with its stack', async () => {
     const world = aDispatchWorld();
     await world.register({ name: 'a' });
     await tick(world, aLoop({ a: fail(new TypeError('x is not a function')) }).loop);
@@ -235,7 +235,7 @@ describe('the time of a pass', () => {
     expect(world.deadlines[1]?.ms).toBe(budgetMs);
   });
 
-  test('a cluster whose turn comes when the time is over is told and counted as failed, without a record', async () => {
+  test('a cluster whose pass could not begin in time is logged and counted as failed, without a record', async () => {
     const world = aDispatchWorld();
     await world.register({ name: 'a' });
     const { loop, contexts } = aLoop();

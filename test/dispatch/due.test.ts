@@ -96,12 +96,12 @@ test('only an interval as short as the schedule is due at every tick', () => {
 describe('pauseInForce', () => {
   const pause = (untilMs: number) => ({ untilMs, reason: 'an upgrade', by: 'ops' });
 
-  test('a pause holds until its end, and not at it', () => {
+  test('a pause is in force until its end, and not at it', () => {
     expect(pauseInForce([pause(100)], 99)).toEqual(pause(100));
     expect(pauseInForce([pause(100)], 100)).toBeUndefined();
   });
 
-  test('the first that holds is told', () => {
+  test('the first one in force is returned', () => {
     expect(pauseInForce([pause(50), undefined, pause(200)], 100)).toEqual(pause(200));
     expect(pauseInForce([undefined, undefined], 100)).toBeUndefined();
   });

@@ -229,7 +229,7 @@ describe('the figures of a stack', () => {
     expect(figures()).toEqual({});
   });
 
-  test('are missing, which is told, when the records cannot be read', async () => {
+  test('are missing, which is logged, when the records cannot be read', async () => {
     await world.register({ name: 'a' }, { name: 'b' });
     const list: typeof world.table.list = (cluster, prefix) =>
       prefix === 'runs/' ? Promise.reject(new TableError('Throttled', 'too much')) : world.table.list(cluster, prefix);

@@ -121,7 +121,7 @@ describe('a cluster of another stack', () => {
     expect(await world.recordOf('demo', 'kubernetes-service')).toMatchObject({ outcome: 'succeeded' });
   });
 
-  test('is left alone by whoever has no stack, too', async () => {
+  test('is not written by a process without a stack either', async () => {
     await tick(undefined);
     expect(await outcomeOfWrite(seen)).toBe('withheld');
   });

@@ -89,7 +89,7 @@ describe('a packaged cluster', () => {
     expect(messages()).toContain('cluster.yml of an earlier deployment ignored');
   });
 
-  test('is put right by whoever is still invoked when the deployment has long been over', async () => {
+  test('is corrected by a process that is still invoked long after the deployment', async () => {
     const current = aProcess(inPackage(CHANGED));
     await current();
     later(1_000);
@@ -172,7 +172,7 @@ describe('a packaged cluster', () => {
     expect((await registered()).map(([name]) => name)).toEqual(['by-hand']);
   });
 
-  test('whose file is not valid stays as it was registered, which is told and counted', async () => {
+  test('whose file is not valid stays registered unchanged, which is logged and counted', async () => {
     await aProcess(inPackage())();
     later();
     const reason = 'cluster.yml: 1 fault\n  1:1  mode: is required';
@@ -186,7 +186,7 @@ describe('a packaged cluster', () => {
     });
   });
 
-  test('whose registration a later version wrote is left so, told and counted, and the others have their passes', async () => {
+  test('whose registration a later version wrote stays unchanged, which is logged and counted, and the others have their passes', async () => {
     await world.register({ name: 'other' });
     await world.table.put({ cluster: '#clusters', key: SPEC.name, value: {}, schema: 2 }, undefined);
     expect(await aProcess(inPackage())()).toEqual({ passes: 2, failed: 1, skipped: 0 });
@@ -230,7 +230,7 @@ describe('cluster.yml', () => {
     });
   });
 
-  test('with faults is told with all of them', () => {
+  test('with faults is reported with all of them', () => {
     writeFileSync(path.join(folder, 'cluster.yml'), 'name: one\nmode: destroy\n');
     expect(readPackagedSpec(path.join(folder, 'cluster.yml'))).toMatchObject({
       outcome: 'invalid',

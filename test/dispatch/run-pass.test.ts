@@ -135,7 +135,7 @@ describe('a pause of a pass', () => {
     expect(deadlineOf(A_PAUSE_MS)?.cancelled).toBe(true);
   }
 
-  test('ends when its time is over, and the pass goes on', async () => {
+  test('ends when its time is over, and the pass continues', async () => {
     const world = await aWorldOfOne();
     await paused(world, A_PAUSE_MS);
     expect(await world.recordOf('demo')).toMatchObject({ outcome: 'succeeded' });
@@ -156,7 +156,7 @@ describe('in observe', () => {
     return aReport({ changes: ['took lease 10.0.0.1'], wouldWrite: ['remove 10.0.0.2 from the endpoints'] });
   };
 
-  test('the cluster and the ranges of an allocating table stay as they are, and each write is told', async () => {
+  test('the cluster and the ranges of an allocating table stay unchanged, and each write is reported', async () => {
     const world = await aWorldOfOne({ mode: 'observe', allocator: 'table' });
     await pass(world, writes);
     expect(world.created.get('demo')).toEqual([]);
@@ -317,7 +317,7 @@ describe('the record of a pass', () => {
     expect(world.telemetry.counters).toMatchObject({ passes: 1, failures: 0 });
   });
 
-  test('of a later version is left as it is, and no pass is run', async () => {
+  test('of a later version stays unchanged, and no pass runs', async () => {
     const world = await aWorldOfOne();
     await world.table.put({ cluster: 'demo', key: 'runs/system-namespaces', value: {}, schema: 99 }, undefined);
     expect(await pass(world, nothing)).toBeUndefined();
@@ -357,7 +357,7 @@ describe('the record of the endpoints loop', () => {
     expect(await recordedAfter(quiet, run, quiet)).toEqual([0, 10, back]);
   });
 
-  test('a pass that has nothing to tell has no line, and is counted all the same', async () => {
+  test('a pass without news has no line, and is counted all the same', async () => {
     const world = await aWorldOfOne();
     await pass(world, quiet, 'kubernetes-service');
     expect(world.telemetry.lines.map(({ message }) => message)).toEqual(['invocation ended']);

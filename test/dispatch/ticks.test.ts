@@ -221,7 +221,7 @@ describe('a cluster that was paused or taken over during its pass', () => {
 
 describe('a queue that is down', () => {
   test.each([{ names: ['a', 'b'] }, { names: FLEET }])(
-    'leaves the tick of the minute to be done, told and counted',
+    'leaves the tick of the minute to this invocation, logged and counted',
     async ({ names }) => {
       await world.register(...names.map((name) => ({ name })));
       const summary = await invoke(schedule(), { tickQueue: downQueue });
@@ -271,7 +271,7 @@ describe('a message', () => {
     expect(keys.toSorted()).toEqual(['*', ...names]);
   });
 
-  test('later than an interval is dropped, told and counted', async () => {
+  test('later than an interval is dropped, logged and counted', async () => {
     await world.register({ name: 'a' });
     const late = tickOf({ dueAtMs: world.clock.nowMs - 10_001 });
     expect(await invoke(queueEvent(late))).toEqual({ passes: 0, failed: 0, skipped: 0 });
@@ -284,14 +284,14 @@ describe('a message', () => {
     { name: 'garbage', body: 'garbage' },
     { name: 'of another version', body: '{"schema":2,"loop":"kubernetes-service","dueAtMs":1,"clusters":["a"]}' },
     { name: 'of another loop', body: '{"schema":1,"loop":"node-port-repair","dueAtMs":1,"clusters":["a"]}' },
-  ])('that is $name is told and counted, and is done with; others beside it are carried out', async ({ body }) => {
+  ])('that is $name is logged, counted and dropped; others beside it are processed', async ({ body }) => {
     await world.register({ name: 'a' });
     expect(await invoke(queueEvent(body, tickOf()))).toEqual({ passes: 1, failed: 0, skipped: 0 });
     expect(world.telemetry.counters).toMatchObject({ unreadableTicks: 1 });
     expect(lines('message dropped')).toMatchObject([{ level: 'error' }]);
   });
 
-  test('delivered twice does its work twice and harms nobody', async () => {
+  test('delivered twice does its work twice without harm', async () => {
     await world.register({ name: 'a' });
     const event = queueEvent(tickOf());
     const both = await Promise.all([invoke(event), invoke(event)]);
@@ -299,7 +299,7 @@ describe('a message', () => {
     expect(await world.recordOf('a', 'kubernetes-service')).toMatchObject({ outcome: 'succeeded' });
   });
 
-  test('with a cluster that is no longer registered is told of it, and is no failure', async () => {
+  test('with a cluster that is no longer registered is logged, and is no failure', async () => {
     await world.register({ name: 'a' }, { name: 'gone' });
     await unregisterCluster(world.table, 'gone');
     expect(await invoke(queueEvent(tickOf({ clusters: ['gone', 'a', 'never'] })))).toEqual({
@@ -325,7 +325,7 @@ describe('a message', () => {
     expect(lines('pass failed')[0]?.fields['errors']).toEqual([expect.stringContaining('SchemaTooNew: ')]);
   });
 
-  test('is done with although the table is down, told and counted', async () => {
+  test('does not come again although the table is down, which is logged and counted', async () => {
     await world.register({ name: 'a' });
     const get = () => Promise.reject(new TableError('Unavailable', 'the table is down'));
     const table = () => ({ ...world.table, get });
@@ -334,7 +334,7 @@ describe('a message', () => {
     expect(lines('tick failed')).toMatchObject([{ fields: { errors: ['Unavailable: the table is down'] } }]);
   });
 
-  test('whose cluster hangs gives it up at its deadline, and the others have long been done', async () => {
+  test('whose cluster hangs gives it up at its deadline, after the others have ended', async () => {
     await world.register({ name: 'hangs' }, { name: 'works' });
     scripts['hangs'] = () => new Promise(() => {});
     const done = invoke(queueEvent(tickOf({ clusters: ['hangs', 'works'] })));
@@ -346,7 +346,7 @@ describe('a message', () => {
 });
 
 describe('a schedule', () => {
-  test('delivered twice at once queues more and harms nobody', async () => {
+  test('delivered twice at once queues more without harm', async () => {
     await world.register({ name: 'a' });
     await Promise.all([invoke(schedule()), invoke(schedule())]);
     expect(queue.sent).toHaveLength(10);

@@ -62,7 +62,7 @@ describe('the doctor', () => {
     expect(lines.filter(({ level }) => level === 'warn').every(({ fix }) => fix !== undefined)).toBe(true);
   });
 
-  test('looks at all of them, and tells in one line of the log how many lines it has', async () => {
+  test('checks all of them, and logs the number of lines in one line', async () => {
     const world = await aWorld();
     const { lines } = await ask(world, undefined);
     expect(lines).toContainEqual({ check: 'clusters', level: 'ok', message: '2 are registered' });
@@ -77,7 +77,7 @@ describe('the doctor', () => {
     expect(await objectsIn(standIn)).toEqual(before);
   });
 
-  test('one cluster whose kubeconfig cannot be read is told as that, and the other is looked at', async () => {
+  test('one cluster whose kubeconfig cannot be read has that line, and the other is checked', async () => {
     const message = 'secret kbc/one was not found. Put the kubeconfig there.';
     const { lines, ok } = await ask(
       await aWorld(),
@@ -110,7 +110,7 @@ describe('the doctor', () => {
     expect(lines.some(({ check }) => check === 'rights')).toBe(false);
   });
 
-  test('one that hangs holds up no other', async () => {
+  test('one that hangs delays no other', async () => {
     const world = await aWorld();
     const answer = ask(
       world,
@@ -127,7 +127,7 @@ describe('the doctor', () => {
     expect(lines).toContainEqual(expect.objectContaining({ cluster: 'two', check: 'owner' }));
   });
 
-  test('a table that is denied is told, and no more', async () => {
+  test('a denied table is the only line', async () => {
     const denied = () =>
       Promise.reject(Object.assign(new Error('dynamodb:GetItem was denied'), { code: 'AccessDenied' }));
     const table: KeyValueTable = { get: denied, list: denied, put: denied, delete: denied };
@@ -157,7 +157,7 @@ describe('the doctor', () => {
 });
 
 describe('its environment', () => {
-  test('tells how many ticks run at the same time, which the doctor compares with the clusters', () => {
+  test('contains how many ticks run at the same time, which the doctor compares with the clusters', () => {
     expect(doctorEnvironmentFrom({ TICK_CONCURRENCY: '12' }).queues?.concurrency).toBe(12);
     expect(doctorEnvironmentFrom({}).queues).not.toHaveProperty('concurrency');
     expect(checkConcurrency(640, 16, 10)).toEqual([]);

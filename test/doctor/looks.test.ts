@@ -146,7 +146,7 @@ describe('the way to the API server', () => {
     expect(await checkName(anAccess({ server }), async () => addresses)).toMatchObject([{ check: 'dns', level }]);
   });
 
-  test('the API server tells its version', async () => {
+  test('the API server answers with its version', async () => {
     const review = { version: async () => 'v1.36.3', allows: async () => true };
     const [line] = await checkApiServer(anAccess(), review);
     expect(line?.message).toBe('https://10.0.0.1:6443 is Kubernetes v1.36.3, and accepts the credential');
@@ -242,18 +242,18 @@ describe('who else writes', () => {
     return checkOwners(aClusterSpec(), cluster.port, nowMs);
   };
 
-  test('nobody but us', async () => {
+  test('no other writer', async () => {
     expect(await others('kube-bootstrap-controller', 5_000)).toMatchObject([{ level: 'ok' }]);
   });
 
-  test('somebody, lately', async () => {
+  test('another writer, lately', async () => {
     expect(await others('kube-apiserver', 5_000)).toMatchObject([
       { level: 'warn', message: expect.stringContaining('Endpoints default/kubernetes was written by kube-apiserver') },
       { level: 'warn', fix: expect.stringContaining('--endpoint-reconciler-type=none') },
     ]);
   });
 
-  test('somebody, long ago', async () => {
+  test('another writer, long ago', async () => {
     expect(await others('kube-apiserver', HOUR)).toMatchObject([{ level: 'ok' }]);
   });
 
@@ -389,12 +389,12 @@ describe('the passes', () => {
 
   test.each<{ title: string; overrides: Partial<RunRecord>; message: string }>([
     {
-      title: 'that fail tell why',
+      title: 'that fail have the reason',
       overrides: { failuresInARow: 3, error: { code: 'Forbidden', message: 'no' } },
       message: 'kubernetes-service failed 3 times in a row: no',
     },
     {
-      title: 'that stopped are told by their last success',
+      title: 'that stopped have their last success',
       overrides: { lastSuccessAtMs: NOW_MS - HOUR },
       message: 'kubernetes-service has not succeeded for 60 minutes',
     },

@@ -106,7 +106,7 @@ describe('the connections of a process', () => {
     expect(sleeps).toHaveLength(4);
   });
 
-  test('a store that throttled a read has four a second for a minute', async () => {
+  test('after a throttled read there are four a second for a minute', async () => {
     const { clock, connect, sleeps } = aProcess(async (name) => {
       if (name === 'first') throw new ClusterError('Throttled', 'too many reads');
       return access();
@@ -152,14 +152,14 @@ describe('the connections of a process', () => {
     await expect(connect()).resolves.toBeDefined();
   });
 
-  test('a read that hangs does not hold up the next pass', async () => {
+  test('a read that hangs does not delay the next pass', async () => {
     const outcomes = [new Promise<never>(() => {}), Promise.resolve(access())];
     const { connect } = aProcess(() => outcomes.shift() ?? Promise.resolve(access()));
     void connect();
     await expect(connect()).resolves.toBeDefined();
   });
 
-  test('after a refused credential the kubeconfig is read anew', async () => {
+  test('after a refused credential the kubeconfig is read again', async () => {
     const { clusters, connect, reads } = aProcess();
     const { kubernetes } = await connect();
     await expect(kubernetes.get({ kind: 'Namespace', name: 'default' })).rejects.toMatchObject({
@@ -205,7 +205,7 @@ describe('the connections of a process', () => {
     }
     const read = { kind: 'Namespace', name: 'default' } as const;
 
-    test('is read anew once, and the pass goes on with the new one', async () => {
+    test('is read again once, and the pass continues with the new one', async () => {
       const { answers, withToken, stop } = await aServer();
       const tokens = ['old', 'new'];
       const { clusters, connect, reads } = aProcess(async () => withToken(tokens.shift() ?? 'none'));
@@ -233,7 +233,7 @@ describe('the connections of a process', () => {
       await stop();
     });
 
-    test('and cannot be read anew is told as both', async () => {
+    test('and cannot be read again is reported as both', async () => {
       const { withToken, stop } = await aServer();
       const outcomes = [async () => withToken('old')];
       const { clusters, connect } = aProcess(async () => {
@@ -255,7 +255,7 @@ describe('the connections of a process', () => {
   test.each([
     { kubeconfig: { file: 'x' }, again: 2, how: 'at once from a file' },
     { kubeconfig: { ssm: '/x' }, again: 1, how: 'at most once a minute from a store' },
-  ])('of a server that is not reached the kubeconfig is read anew $how', async ({ kubeconfig, again }) => {
+  ])('of a server that is not reached the kubeconfig is read again $how', async ({ kubeconfig, again }) => {
     const nobody = access({ server: 'http://127.0.0.1:1' });
     const { clusters, clock, connect, reads } = aProcess(async () => nobody);
     const spec = aClusterSpec({ kubeconfig });
@@ -270,7 +270,7 @@ describe('the connections of a process', () => {
     await clusters.close();
   });
 
-  test('that the credential ends is told once, a third of its life before, and known of every pass from then on', async () => {
+  test('that the credential ends is logged once, a third of its life before, and is part of every pass from then on', async () => {
     const claims = { iat: 0, exp: 90 * 60 };
     const token = `x.${Buffer.from(JSON.stringify(claims)).toString('base64url')}.x`;
     const ending = access({ authHeaders: async () => ({ Authorization: `Bearer ${token}` }) });
@@ -287,7 +287,7 @@ describe('the connections of a process', () => {
     ]);
   });
 
-  test('that a certificate is not verified is told once, not at every reading', async () => {
+  test('that a certificate is not verified is logged once, not at every read', async () => {
     const { clock, connect, warnings } = aProcess(async () => access({ skipTlsVerify: true }));
     await connect();
     clock.nowMs += 10 * MINUTE;

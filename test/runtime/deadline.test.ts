@@ -20,7 +20,7 @@ describe('unlessAborted', () => {
     await expect(left).rejects.toBe(reason);
   });
 
-  test('a failure of work that was left is nobody’s', async () => {
+  test('a later failure of abandoned work is ignored', async () => {
     const controller = new AbortController();
     const work = Promise.withResolvers<never>();
     const left = unlessAborted(controller.signal, () => work.promise);

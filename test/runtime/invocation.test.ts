@@ -50,7 +50,7 @@ describe('the handler of a loop', () => {
     expect(handler).toHaveLength(2);
   });
 
-  test('tells what fails the whole invocation, writes its metrics all the same, and fails', async () => {
+  test('logs what fails the whole invocation, writes its metrics all the same, and fails', async () => {
     const world = aDispatchWorld();
     const list = () => Promise.reject(new TableError('TableMissing', 'there is no table'));
     const environment = { ...world.environment, table: () => ({ ...world.table, list }) };

@@ -3,7 +3,7 @@ import { ClusterError } from '../../lib/kubernetes/cluster-port.ts';
 import { describeError, errorSentence, stackOfFault } from '../../lib/telemetry/describe-error.ts';
 
 describe('describeError', () => {
-  test('an expected error tells its code, its message and its causes', () => {
+  test('an expected error is described by its code, its message and its causes', () => {
     const error = new ClusterError('Unavailable', 'GET /api/v1/services failed', {
       cause: new Error('fetch failed', { cause: new Error('connect ECONNREFUSED 10.0.0.1:6443') }),
     });
@@ -13,14 +13,14 @@ describe('describeError', () => {
     });
   });
 
-  test('a cause whose message is already part of the error is not told twice', () => {
+  test('a cause whose message is already part of the error is not repeated', () => {
     const cause = new Error('no route to host');
     expect(errorSentence(new ClusterError('Unavailable', 'unreachable: no route to host', { cause }))).toBe(
       'Unavailable: unreachable: no route to host',
     );
   });
 
-  test('nothing but messages is told: headers and bodies stay where they are', () => {
+  test('nothing but messages is described: no headers and no bodies', () => {
     const error = Object.assign(new Error('refused'), {
       code: 'Rejected',
       headers: { authorization: 'Bearer abc' },
@@ -48,7 +48,7 @@ describe('describeError', () => {
     expect(describeError(error).message).toBe(message);
   });
 
-  test('an error of several is told by its parts', () => {
+  test('an aggregate error is described by its parts', () => {
     const parts = [new Error('connect ECONNREFUSED ::1'), new Error('connect ECONNREFUSED 127.0.0.1')];
     const error = Object.assign(new AggregateError(parts, 'as Node throws it'), { message: '' });
     expect(describeError(error)).toEqual({
@@ -57,7 +57,7 @@ describe('describeError', () => {
     });
   });
 
-  test('what is thrown without being an error is told by its type alone', () => {
+  test('a thrown value that is no error is described by its type only', () => {
     expect(describeError('s3cret')).toEqual({
       code: 'Unexpected',
       message: 'something that is not an error was thrown: string',
