@@ -223,104 +223,72 @@ describe('a fault', () => {
 
 describe('API servers', () => {
   test.each([
-    { name: 'no address', server: {}, faults: ['apiServers[0]: has neither an address nor a host'] },
-    {
-      name: 'an address and a host',
-      server: { address: '10.0.0.1', host: 'a.example' },
-      faults: ['apiServers[0]: has both an address and a host'],
-    },
-    {
-      name: 'no address of the family',
-      server: { address: '10.0.0.256' },
-      faults: ['apiServers[0].address: "10.0.0.256" is no IP address'],
-    },
-    {
-      name: 'a zone',
-      server: { address: 'fe80::1%eth0' },
-      faults: ['apiServers[0].address: "fe80::1%eth0" is no IP address'],
-    },
-    {
-      name: 'an unspecified address',
-      server: { address: '0.0.0.0' },
-      faults: ['apiServers[0].address: may not be unspecified (0.0.0.0)'],
-    },
-    {
-      name: 'an unspecified IPv6 address',
-      server: { address: '0::0' },
-      faults: ['apiServers[0].address: may not be unspecified (0::0)'],
-    },
-    {
-      name: 'a loopback address',
-      server: { address: '::1' },
-      faults: ['apiServers[0].address: may not be in the loopback range (127.0.0.0/8, ::1/128)'],
-    },
-    {
-      name: 'a link-local address',
-      server: { address: '169.254.1.1' },
-      faults: ['apiServers[0].address: may not be in the link-local range (169.254.0.0/16, fe80::/10)'],
-    },
-    {
-      name: 'a link-local multicast address',
-      server: { address: 'ff02::1' },
-      faults: ['apiServers[0].address: may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)'],
-    },
-    {
-      name: 'a multicast address',
-      server: { address: '239.1.1.1' },
-      faults: ['apiServers[0].address: may not be a multicast address'],
-    },
-    {
-      name: 'a host that is an address',
-      server: { host: '10.0.0.1' },
-      faults: ['apiServers[0].host: 10.0.0.1 is an address'],
-    },
-    {
-      name: 'a host with a port',
-      server: { host: 'a.example:6443' },
-      faults: ['apiServers[0].host: "a.example:6443" is no host name'],
-    },
-    {
-      name: 'a host that is nearly an address',
-      server: { host: '10.0.0.256' },
-      faults: ['apiServers[0].host: "10.0.0.256" is no host name'],
-    },
-    {
-      name: 'a host that is one server',
-      server: { host: 'a.example', kind: 'server' },
-      faults: ['apiServers[0].kind: what a host name stands for is always shared: its addresses change'],
-    },
-    {
-      name: 'a probe of another scheme',
-      server: { address: '10.0.0.1', probe: { url: 'tcp://10.0.0.1:6443' } },
-      faults: ['apiServers[0].probe.url: "tcp://10.0.0.1:6443" is no http or https URL'],
-    },
-    {
-      name: 'a probe without a scheme',
-      server: { address: '10.0.0.1', probe: { url: '10.0.0.1:6443/readyz' } },
-      faults: ['apiServers[0].probe.url: "10.0.0.1:6443/readyz" is no http or https URL'],
-    },
-    {
-      name: 'a credential in the clear',
-      server: { address: '10.0.0.1', probe: { url: 'http://10.0.0.1:8080/readyz', authenticate: true } },
-      faults: ['apiServers[0].probe.url: would carry the credential of probe.authenticate in the clear'],
-    },
-    {
-      name: 'a credential in the URL',
-      server: { address: '10.0.0.1', probe: { url: 'https://admin:secret@10.0.0.1/readyz' } },
-      faults: ['apiServers[0].probe.url: carries a credential, which would be kept and logged'],
-    },
-    {
-      name: 'a path that is none',
-      server: { address: '10.0.0.1', probe: { path: 'readyz' } },
-      faults: ['apiServers[0].probe.path: "readyz" is no path'],
-    },
-    {
-      name: 'a path beside a URL',
-      server: { address: '10.0.0.1', probe: { url: 'https://10.0.0.1/readyz', path: '/livez' } },
-      faults: ['apiServers[0].probe.path: has no meaning beside probe.url'],
-    },
-  ])('are refused with $name', ({ server, faults }) => {
-    expect(faultsOf(aSpec({ apiServers: [server] }))).toEqual(faults);
+    ['no address', {}, 'apiServers[0]: has neither an address nor a host'],
+    [
+      'an address and a host',
+      { address: '10.0.0.1', host: 'a.example' },
+      'apiServers[0]: has both an address and a host',
+    ],
+    ['no address of the family', { address: '10.0.0.256' }, 'apiServers[0].address: "10.0.0.256" is no IP address'],
+    ['a zone', { address: 'fe80::1%eth0' }, 'apiServers[0].address: "fe80::1%eth0" is no IP address'],
+    ['an unspecified address', { address: '0.0.0.0' }, 'apiServers[0].address: may not be unspecified (0.0.0.0)'],
+    ['an unspecified IPv6 address', { address: '0::0' }, 'apiServers[0].address: may not be unspecified (0::0)'],
+    [
+      'a loopback address',
+      { address: '::1' },
+      'apiServers[0].address: may not be in the loopback range (127.0.0.0/8, ::1/128)',
+    ],
+    [
+      'a link-local address',
+      { address: '169.254.1.1' },
+      'apiServers[0].address: may not be in the link-local range (169.254.0.0/16, fe80::/10)',
+    ],
+    [
+      'a link-local multicast address',
+      { address: 'ff02::1' },
+      'apiServers[0].address: may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)',
+    ],
+    ['a multicast address', { address: '239.1.1.1' }, 'apiServers[0].address: may not be a multicast address'],
+    ['a host that is an address', { host: '10.0.0.1' }, 'apiServers[0].host: 10.0.0.1 is an address'],
+    ['a host with a port', { host: 'a.example:6443' }, 'apiServers[0].host: "a.example:6443" is no host name'],
+    ['a host that is nearly an address', { host: '10.0.0.256' }, 'apiServers[0].host: "10.0.0.256" is no host name'],
+    [
+      'a host that is one server',
+      { host: 'a.example', kind: 'server' },
+      'apiServers[0].kind: what a host name stands for is always shared: its addresses change',
+    ],
+    [
+      'a probe of another scheme',
+      { address: '10.0.0.1', probe: { url: 'tcp://10.0.0.1:6443' } },
+      'apiServers[0].probe.url: "tcp://10.0.0.1:6443" is no http or https URL',
+    ],
+    [
+      'a probe without a scheme',
+      { address: '10.0.0.1', probe: { url: '10.0.0.1:6443/readyz' } },
+      'apiServers[0].probe.url: "10.0.0.1:6443/readyz" is no http or https URL',
+    ],
+    [
+      'a credential in the clear',
+      { address: '10.0.0.1', probe: { url: 'http://10.0.0.1:8080/readyz', authenticate: true } },
+      'apiServers[0].probe.url: would carry the credential of probe.authenticate in the clear',
+    ],
+    [
+      'a credential in the URL',
+      { address: '10.0.0.1', probe: { url: 'https://admin:secret@10.0.0.1/readyz' } },
+      'apiServers[0].probe.url: carries a credential, which would be kept and logged',
+    ],
+    [
+      'a path that is none',
+      { address: '10.0.0.1', probe: { path: 'readyz' } },
+      'apiServers[0].probe.path: "readyz" is no path',
+    ],
+    [
+      'a path beside a URL',
+      { address: '10.0.0.1', probe: { url: 'https://10.0.0.1/readyz', path: '/livez' } },
+      'apiServers[0].probe.path: has no meaning beside probe.url',
+    ],
+  ] as const)('are refused with %s', (_, server, fault) => {
+    expect(faultsOf(aSpec({ apiServers: [server] }))).toEqual([fault]);
   });
 
   test('may be probed in the clear without a credential', () => {
@@ -588,37 +556,17 @@ describe('the kubeconfig', () => {
   });
 
   test.each([
-    {
-      title: 'two places',
-      kubeconfig: { file: './x', ssm: '/kbc/x' },
-      fault: 'kubeconfig: has both file and ssm',
-    },
-    {
-      title: 'a role for a file',
-      kubeconfig: { file: './x', roleArn: role },
-      fault: 'kubeconfig.roleArn: has no meaning beside a file',
-    },
-    {
-      title: 'a role that is none',
-      kubeconfig: { ssm: '/kbc/x', roleArn: 'reader' },
-      fault: 'kubeconfig.roleArn: "reader" is no ARN of a role',
-    },
-    {
-      title: 'a secret with spaces',
-      kubeconfig: { secretsManager: 'a b' },
-      fault: 'kubeconfig.secretsManager: "a b" is no name of a secret',
-    },
-    {
-      title: 'a parameter of the other service',
-      kubeconfig: { ssm: 'arn:aws:secretsmanager:eu-west-1:123456789012:secret:x' },
-      fault: 'kubeconfig.ssm: "arn:aws:secretsmanager:eu-west-1:123456789012:secret:x" is no name of a parameter',
-    },
-    {
-      title: 'a secret that is empty',
-      kubeconfig: { secretsManager: '' },
-      fault: 'kubeconfig.secretsManager: is empty',
-    },
-  ])('is refused with $title', ({ kubeconfig, fault }) => {
+    ['two places', { file: './x', ssm: '/kbc/x' }, 'kubeconfig: has both file and ssm'],
+    ['a role for a file', { file: './x', roleArn: role }, 'kubeconfig.roleArn: has no meaning beside a file'],
+    ['a role that is none', { ssm: '/kbc/x', roleArn: 'reader' }, 'kubeconfig.roleArn: "reader" is no ARN of a role'],
+    ['a secret with spaces', { secretsManager: 'a b' }, 'kubeconfig.secretsManager: "a b" is no name of a secret'],
+    [
+      'a parameter of the other service',
+      { ssm: 'arn:aws:secretsmanager:eu-west-1:123456789012:secret:x' },
+      'kubeconfig.ssm: "arn:aws:secretsmanager:eu-west-1:123456789012:secret:x" is no name of a parameter',
+    ],
+    ['a secret that is empty', { secretsManager: '' }, 'kubeconfig.secretsManager: is empty'],
+  ] as const)('is refused with %s', (_, kubeconfig, fault) => {
     expect(faultsOf(aSpec({ kubeconfig }))).toEqual([fault]);
   });
 });
