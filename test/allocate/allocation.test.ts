@@ -46,7 +46,7 @@ function countingWrites(table: KeyValueTable) {
 }
 
 describeInEachTable('A request to allocate', (open) => {
-  test('takes in every range what is asked for, with one write for each, and answers in the order asked', async () => {
+  test('allocates in every range with one write each, and answers in the order of the request', async () => {
     const world = await anAllocateWorld({ table: await open() });
     const { through, writes } = countingWrites(world.table);
     const items = [
@@ -84,7 +84,7 @@ describeInEachTable('A request to allocate', (open) => {
     });
   });
 
-  test('holds for whom it says, until when it says, and names addresses canonically', async () => {
+  test('holds for the owner and until the time of the request, and returns canonical addresses', async () => {
     const world = await anAllocateWorld({ table: await open() });
     const hold = { owner: 'team-a', until: '2026-02-01T00:00:00+01:00', takenUpBy: 'owner' } as const;
     expect(await world.ask({ items: [{ range: IPV6, value: 'FD00:0::0:7' }], hold })).toMatchObject({
@@ -101,7 +101,7 @@ describeInEachTable('A request to allocate', (open) => {
     ]);
   });
 
-  test('holds for good when it says so', async () => {
+  test('holds forever on request', async () => {
     const world = await anAllocateWorld({ table: await open() });
     const hold = { owner: 'team-a', until: 'forever' } as const;
     expect(await world.ask({ items: [NEXT_IP], hold })).toMatchObject({ items: [{ hold: { until: 'forever' } }] });
@@ -120,7 +120,7 @@ describeInEachTable('A request to allocate', (open) => {
     expect(await world.ask({ items: [NEXT_IP] })).not.toHaveProperty('replayed');
   });
 
-  test('is refused whole, in the original’s words, and gives back what it had taken', async () => {
+  test('is refused whole, with the original’s message, and releases what it had allocated', async () => {
     const world = await anAllocateWorld({ table: await open() });
     await world.store(RANGE_KEYS.nodePorts, { data: fromBits([1]) });
     expect(await world.ask({ items: [NEXT_IP, port(30_002), port(30_001)] })).toEqual({
@@ -189,7 +189,7 @@ describe('A request to allocate is refused', () => {
     expect(await world.taken()).toEqual({});
   });
 
-  test('when the range is full, and nothing of what it asked for is taken', async () => {
+  test('when the range is full, and nothing is allocated', async () => {
     const world = await anAllocateWorld();
     await fill(world, [9]);
     const answer = await world.ask({ items: [{ ...NEXT_IP, count: 2 }] });
@@ -256,7 +256,7 @@ describe('A request to allocate is refused', () => {
     expect(await world.ask({ items: [NEXT_IP] })).toMatchObject({ outcome: 'done' });
   });
 
-  test('when the caller has no key of the cluster, whatever it asks, and no answer or item has the key', async () => {
+  test('when the caller has no key of the cluster, whatever it requests, and no answer or item contains the key', async () => {
     const callerKeys = [createHash('sha256').update(KEY).digest('hex')];
     const world = await anAllocateWorld({ environment: { stack: 'ours' }, spec: { callerKeys } });
     const before = await world.items();
@@ -302,7 +302,7 @@ describe('A request to allocate is refused', () => {
     expect(await world.items()).toEqual(before);
   });
 
-  test('under an id that still holds something after its day, so that nobody is given what was given', async () => {
+  test('under an id that still holds something after its day, so that nothing is allocated twice', async () => {
     const world = await anAllocateWorld();
     await world.ask({ items: [NEXT_IP], hold: { owner: 'a', until: 'forever' } });
     world.clock.nowMs += 25 * 60 * MINUTE_MS;
@@ -324,7 +324,7 @@ async function ownedBy(world: AllocateWorld, stack: string): Promise<void> {
 }
 
 describeInEachTable('A request to release', (open) => {
-  test('frees what is taken, with its hold, and leaves what is free or in no range as it is', async () => {
+  test('frees what is allocated, with its hold, and does not change what is free or in no range', async () => {
     const world = await anAllocateWorld({ table: await open() });
     await world.store(RANGE_KEYS.nodePorts, { data: fromBits([1, 2]) });
     await world.ask({ items: [ip('10.0.0.1')] });
@@ -345,7 +345,7 @@ describeInEachTable('A request to release', (open) => {
     expect(await world.taken()).toEqual({ '30002': undefined });
   });
 
-  test('that is sent again is answered the same, and clears nothing of who has it by now', async () => {
+  test('that is sent again gets the same answer, and releases nothing of the next owner', async () => {
     const world = await anAllocateWorld({ table: await open() });
     await world.ask({ items: [ip('10.0.0.1')] });
     const first = await world.ask({ requestId: 'r2', ...release(ip('10.0.0.1')) });
@@ -355,7 +355,7 @@ describeInEachTable('A request to release', (open) => {
   });
 });
 
-test('A request to release is refused in the words of the range that cannot, and says what was released', async () => {
+test('A request to release is refused with the message of the range that refuses, and lists what was released', async () => {
   const world = await anAllocateWorld();
   await world.store(RANGE_KEYS.primary, { data: fromBits([0]) });
   const losing: KeyValueTable = {
@@ -377,7 +377,7 @@ test('A request to release is refused in the words of the range that cannot, and
 });
 
 describe('A request to look up', () => {
-  test('says how each stands, and writes nothing', async () => {
+  test('returns the state of each, and writes nothing', async () => {
     const world = await anAllocateWorld();
     await world.ask({ items: [ip('10.0.0.1')], hold: { owner: 'team-a', until: 'forever', takenUpBy: 'owner' } });
     await world.store(RANGE_KEYS.nodePorts, {
@@ -451,14 +451,14 @@ describe('A dry run', () => {
     expect(tried).toEqual({ ...(await world.ask(request)), dryRun: true });
   });
 
-  test('of a request that was answered says what was answered', async () => {
+  test('of a request that was answered returns that answer', async () => {
     const world = await anAllocateWorld();
     const answer = await world.ask({ items: [NEXT_IP] });
     expect(await world.ask({ items: [NEXT_IP], dryRun: true })).toEqual({ ...answer, replayed: true, dryRun: true });
   });
 });
 
-describe('What an invocation tells', () => {
+describe('What an invocation logs', () => {
   test('is one line and the metrics of what it allocated', async () => {
     const world = await anAllocateWorld();
     await world.ask({ items: [{ ...NEXT_IP, count: 2 }] });
@@ -473,7 +473,7 @@ describe('What an invocation tells', () => {
     expect(world.telemetry.counters).toEqual({ allocations: 2, allocationRetries: 0 });
   });
 
-  test('counts refusals by their code, and neither what is told again nor what is only tried', async () => {
+  test('counts refusals by their code, and neither replays nor dry runs', async () => {
     const world = await anAllocateWorld();
     const request = { items: [ip('10.0.1.1')] };
     await world.ask({ ...request, dryRun: true });

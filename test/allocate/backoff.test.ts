@@ -27,7 +27,7 @@ describe('Backoff', () => {
     }
   });
 
-  test('has who comes next wait as well, until as many have won as have lost', async () => {
+  test('makes the next caller wait as well, until as many attempts succeeded as were lost', async () => {
     const { backoff, waited } = aBackoff();
     for (let losses = 0; losses < 3; losses++) await backoff.lost();
     for (let wins = 0; wins < 3; wins++) {

@@ -77,7 +77,7 @@ describe.each(subjects)('$what', ({ request, outcome, calls }) => {
       }
     };
 
-    test('and that is sent again is whole or not at all, with one answer, and takes nothing twice', async () => {
+    test('and that is sent again is whole or not at all, with one answer, and allocates nothing twice', async () => {
       const made = await each(async (world, { arrive }) => {
         const answer = await world.ask(request);
         expect(answer.outcome).toBe(outcome);
@@ -99,7 +99,7 @@ describe.each(subjects)('$what', ({ request, outcome, calls }) => {
       });
     });
 
-    test('and that is sent again when its hold is over is refused, and the pass frees what it left', async () => {
+    test('and that is sent again when its hold is over is refused, and a pass frees what it allocated', async () => {
       await each(async (world) => {
         const begun = await world.table.get('demo', 'requests/r1');
         world.clock.nowMs += HOLD_MS;

@@ -45,7 +45,7 @@ async function changeHands(world: AllocateWorld): Promise<void> {
 }
 
 describe('A release that loses its write and waits', () => {
-  test('leaves the address alone when the next owner has it by then, and its repetition is told to wait', async () => {
+  test('does not release an address that has its next owner, and its retry must wait', async () => {
     const world = await withTaken('former');
     let again: Answer | undefined;
     const meanwhile = async () => {
@@ -124,7 +124,7 @@ describe('A release that names an owner', () => {
   });
 });
 
-test('Two owners who ask for any address under one id do not get the same one', async () => {
+test('Two owners that request any address under one id do not get the same one', async () => {
   const world = await anAllocateWorld();
   const ask = (owner: string) => world.ask({ items: [{ range: 'serviceips', next: true }], hold: { owner } });
   expect(await ask('team-a')).toMatchObject({ outcome: 'done', items: [{ value: IP }] });

@@ -142,11 +142,11 @@ describe('A request', () => {
       { ...good, items: [{ range: 'serviceips', value: '10.0.0.1', count: 2 }] },
       'items.0.count is only for "next"',
     ],
-  ])('%s is refused, which no schema can say', (_, event, fault) => {
+  ])('%s is refused, which no schema can express', (_, event, fault) => {
     expect(faultOf(event)).toContain(fault);
   });
 
-  test('is told all its faults, and of very many the first', () => {
+  test('lists all its faults, and of very many the first', () => {
     expect(faultOf({ operation: 'take', items: [{}] })).toMatch(
       /requestId is not.*; cluster is not.*; operation is none.*; items\.0\.range is none/,
     );
@@ -156,7 +156,7 @@ describe('A request', () => {
   });
 });
 
-test('What is wanted is one item for each address and port, in the order asked', () => {
+test('A request has one item for each address and port, in its order', () => {
   const items = [
     { range: 'servicenodeports', next: true, count: 2 },
     { range: 'serviceips', value: '10.0.0.1' },

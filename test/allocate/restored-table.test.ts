@@ -21,7 +21,7 @@ describe('A table whose last repair is too long ago, as that of a restored one i
     ['more than three intervals ago', -INTERVALS_MS - 1],
     ['in the future of this clock', INTERVALS_MS + 1],
     ['never', undefined],
-  ])('gives no request anything when it was %s, until a pass has succeeded', async (_, sinceMs) => {
+  ])('allocates nothing for requests when it was %s, until a pass has succeeded', async (_, sinceMs) => {
     const world = await anAllocateWorld({ isRepaired: false });
     if (sinceMs !== undefined) await world.repair(world.clock.nowMs + sinceMs);
     const before = await world.items();
@@ -31,7 +31,7 @@ describe('A table whose last repair is too long ago, as that of a restored one i
     expect(await world.ask({ items })).toMatchObject({ outcome: 'done' });
   });
 
-  test('answers what was asked before, and looks up and releases', async () => {
+  test('replays answers, looks up and releases', async () => {
     const world = await anAllocateWorld({ isRepaired: false });
     await world.repair(world.clock.nowMs);
     const answer = await world.ask({ items });
@@ -43,7 +43,7 @@ describe('A table whose last repair is too long ago, as that of a restored one i
     expect(await ask('release')).toMatchObject({ items: [{ outcome: 'released' }] });
   });
 
-  test('gives no Service anything, until a pass has succeeded', async () => {
+  test('allocates nothing for Services, until a pass has succeeded', async () => {
     const world = await anAdmissionWorld({ isRepaired: false });
     await world.repair(world.clock.nowMs - INTERVALS_MS - 1);
     const refused = await world.ask();
@@ -54,7 +54,7 @@ describe('A table whose last repair is too long ago, as that of a restored one i
     expect(Object.keys(await world.taken())).toEqual(['10.0.0.17']);
   });
 
-  test('gives a Service a cluster IP although the node ports were not repaired', async () => {
+  test('allocates a cluster IP for a Service although the node ports were not repaired', async () => {
     const world = await anAdmissionWorld({ isRepaired: false });
     await world.repair(world.clock.nowMs);
     const last = await world.table.get('demo', 'runs/node-port-repair');

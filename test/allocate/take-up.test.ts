@@ -45,7 +45,7 @@ const AS_IT_WAS = { '10.0.0.1': 'kbctl-1', '10.0.0.2': 'kbctl-1', '30001': undef
 const BEFORE = await holders(await aWorld());
 
 describe('A request for a Service', () => {
-  test('takes up what is held, under a hold of its own, and leaves the rest of the former hold', async () => {
+  test('claims what is held, under a hold of its own, and leaves the rest of the former hold', async () => {
     const world = await aWorld();
     expect(await world.ask({ items: [IP, NEXT_PORT], takeUp: {} })).toMatchObject({
       outcome: 'done',
@@ -57,7 +57,7 @@ describe('A request for a Service', () => {
     expect(await world.taken()).toEqual({ ...AS_IT_WAS, '10.0.0.1': 'r1', '30016': 'r1' });
   });
 
-  test('is answered the same when it is sent again, and takes nothing twice', async () => {
+  test('gets the same answer when it is sent again, and allocates nothing twice', async () => {
     const world = await aWorld();
     const request = { items: [IP], takeUp: {} };
     const answer = await world.ask(request);
@@ -84,7 +84,7 @@ describe('A request for a Service', () => {
     expect(await holders(world)).toEqual(before);
   });
 
-  test('takes up nothing that another request took for its Service, which may not be there yet', async () => {
+  test('claims nothing that another request allocated for its Service, which may not exist yet', async () => {
     const world = await aWorld();
     await world.ask({ items: [{ range: 'serviceips', value: '10.0.0.9' }], takeUp: {} });
     await world.ask({ requestId: 'r2', items: [{ range: 'serviceips', value: '10.0.0.10' }] });
@@ -159,7 +159,7 @@ describe.each<{ readonly what: string; readonly items: AllocateRequest['items'];
       expect(await world.taken()).toEqual(AS_IT_WAS);
     };
 
-    test('and that is sent again has taken it up, or left the former hold as it was', async () => {
+    test('and that is sent again has claimed it, or not changed the former hold', async () => {
       await each(async (world, { arrive }) => {
         const answer = await world.ask(request);
         expect(answer.outcome).toBe(outcome);
@@ -193,7 +193,7 @@ describe.each<{ readonly what: string; readonly items: AllocateRequest['items'];
   });
 });
 
-test('Of two Services that name what is held one has it at most, whoever comes first at each step; else it is held as it was', async () => {
+test('Of two Services that name a held item at most one gets it, in any order of steps; otherwise the hold is unchanged', async () => {
   const more = fc.constantFrom<AllocateRequest['items']>(
     [],
     [NEXT_PORT],

@@ -41,7 +41,7 @@ const anItem = fc.constantFrom<AllocateRequest['items'][number]>(
 const someItems = fc.array(anItem, { minLength: 1, maxLength: 3 });
 
 describe('The same request at once', () => {
-  test('beside another has one answer and holds just what it says, whoever comes first at each step', async () => {
+  test('beside another has one answer and holds exactly that, in any order of steps', async () => {
     const property = fc.asyncProperty(
       fc.scheduler(),
       someItems,
@@ -95,7 +95,7 @@ describe('The same request at once', () => {
     await fc.assert(property, { numRuns: runs(40) });
   });
 
-  test('to release has one answer, or none yet, and frees nothing that somebody took after it', async () => {
+  test('to release has one answer, or none yet, and frees nothing that was allocated after it', async () => {
     const release: Partial<AllocateRequest> = {
       operation: 'release',
       items: [
@@ -124,7 +124,7 @@ describe('The same request at once', () => {
   });
 });
 
-test('Of two requests for the last free address one has it, and the other is told that the range is full', async () => {
+test('Of two requests for the last free address one gets it, and the other is refused as the range is full', async () => {
   const property = fc.asyncProperty(fc.scheduler(), async (scheduler) => {
     const world = await withFree(1);
     const table = stepping(world.table, scheduler);

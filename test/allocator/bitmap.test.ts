@@ -26,13 +26,13 @@ const numbersBelow = (end: number) => Array.from({ length: end }, (_, number) =>
 
 describe('An allocation bitmap', () => {
   describe.each(SHAPES)('of $max items, $reserved of them reserved,', (shape) => {
-    test('counts what allocateNext takes', () => {
+    test('counts what allocateNext allocates', () => {
       const bitmap = bitmapOf(shape);
       expect(bitmap.allocateNext()).toBeDefined();
       expect({ used: bitmap.used, free: bitmap.free }).toEqual({ used: 1, free: shape.max - 1 });
     });
 
-    test('gives no next item once every item was asked for by number', () => {
+    test('has no next item once every item was allocated by number', () => {
       const bitmap = bitmapOf(shape);
       for (const item of numbersBelow(shape.max)) expect(bitmap.allocate(item)).toBe(true);
       expect(bitmap.allocateNext()).toBeUndefined();
@@ -40,14 +40,14 @@ describe('An allocation bitmap', () => {
       expect(bitmap.free).toBe(0);
     });
 
-    test('gives each item once by allocateNext, and then none', () => {
+    test('allocates each item once by allocateNext, and then none', () => {
       const bitmap = bitmapOf(shape);
       expect(new Set(allocateUntilFull(bitmap)).size).toBe(shape.max);
       expect(bitmap.allocateNext()).toBeUndefined();
       expect(bitmap.free).toBe(0);
     });
 
-    test('says no, without an error, to an item that is taken', () => {
+    test('refuses an allocated item without an error', () => {
       const bitmap = bitmapOf(shape);
       expect(bitmap.allocate(3)).toBe(true);
       expect(bitmap.allocate(3)).toBe(false);
@@ -88,7 +88,7 @@ describe('An allocation bitmap', () => {
     expect({ used: bitmap.used, free: bitmap.free }).toEqual({ used: 113, free: 15 });
   });
 
-  test('gives the one reserved item that is left, and then none', () => {
+  test('allocates the last reserved item, and then none', () => {
     const bitmap = bitmapOf({ max: 128, reserved: 16 });
     for (const item of numbersBelow(15)) bitmap.allocate(item);
     for (let taken = 0; taken < 112; taken++) bitmap.allocateNext();
@@ -98,7 +98,7 @@ describe('An allocation bitmap', () => {
     expect(bitmap.free).toBe(0);
   });
 
-  test('gives 128 different items from 128 calls of allocateNext', () => {
+  test('allocates 128 different items in 128 calls of allocateNext', () => {
     expect(allocateUntilFull(bitmapOf({ max: 128, reserved: 16 })).toSorted((a, b) => a - b)).toEqual(
       numbersBelow(128),
     );

@@ -46,7 +46,7 @@ describe('A port range', () => {
     { port: 100, contained: true },
     { port: 200, contained: true },
     { port: 201, contained: false },
-  ])('of 100 to 200 answers $contained when asked for $port', ({ port, contained }) => {
+  ])('of 100 to 200 contains $port: $contained', ({ port, contained }) => {
     expect(containsPort({ base: 100, size: 101 }, port)).toBe(contained);
   });
 

@@ -94,7 +94,7 @@ describe.each(Array.from({ length: WRITES }, (_, write) => ({ write: write + 1 }
       ['by breaking connections', () => again({ kind: 'dropRequest' }), 'Unavailable'],
       ['by denying it', () => [serviceError(400, 'AccessDeniedException')], 'AccessDenied'],
       ['by answering never', () => [{ kind: 'hang', meanwhile: () => runOut() }], 'DeadlineExceeded'],
-    ])('%s, the error says to invoke it again, and that is the end of it', async (_, faults, code) => {
+    ])('%s, the error asks for another invocation, which completes it', async (_, faults, code) => {
       plan(...faults());
       await expect(ask(request)).rejects.toMatchObject({
         code,
@@ -143,7 +143,7 @@ test.each<[string, string, () => Promise<unknown>, string]>([
     () => ask({ ...request, requestId: 'r2' }),
     'Item demo/ranges/serviceips does not parse: strikes is missing',
   ],
-])('%s that does not parse is left as it is, and told', async (_, key, invoke, told) => {
+])('%s that does not parse is not changed, and reported', async (_, key, invoke, told) => {
   const previous = await world.table.get(CLUSTER, key);
   const schema = previous?.schema ?? 1;
   await world.table.put({ cluster: CLUSTER, key, schema, value: { nonsense: true } }, previous);
@@ -152,7 +152,7 @@ test.each<[string, string, () => Promise<unknown>, string]>([
   expect(await world.items()).toEqual(before);
 });
 
-test('An answer that was kept and is none is told, and left as it is', async () => {
+test('A stored answer that does not parse is reported, and not changed', async () => {
   await ask(request);
   const previous = await world.table.get(CLUSTER, 'requests/r1');
   if (previous === undefined) throw new Error('expected a record');
@@ -166,7 +166,7 @@ test('An answer that was kept and is none is told, and left as it is', async () 
   });
 });
 
-test('A record of a later version is left as it is, and told', async () => {
+test('A record of a later version is not changed, and reported', async () => {
   await world.table.put({ cluster: CLUSTER, key: 'requests/r1', schema: 2, value: {} }, undefined);
   await expect(ask(request)).rejects.toMatchObject({ code: 'SchemaTooNew' });
 });

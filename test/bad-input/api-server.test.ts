@@ -179,7 +179,7 @@ describe.each(LOOPS)('a pass of %s fails, changes nothing and lets the next one 
   test.each([...KUBECONFIGS, ...ANSWERS])('when $when', (misfortune) => expectFailureAndRecovery(loop, misfortune));
 });
 
-test.each(LOOPS)('a pass of %s waits as long as a 429 asks for, and then does its work', async (loop) => {
+test.each(LOOPS)('a pass of %s waits as long as a 429 requires, and then does its work', async (loop) => {
   let refused = 0;
   world.cluster.misbehave(() => {
     refused += 1;

@@ -122,7 +122,7 @@ describe('a pass that meets', () => {
   test.each([
     ...RANGES.map((bad) => ({ ...bad, what: `a range ${bad.what}` })),
     ...LEASES.map((bad) => ({ ...bad, what: `a lease ${bad.what}` })),
-  ])('$what fails and leaves it as it is; once that is gone the next one goes on', async (bad) => {
+  ])('$what fails and does not change it; after its removal the next one succeeds', async (bad) => {
     const world = await aWorld();
     const item = await put(world, bad);
     const before = await world.state();
@@ -139,7 +139,7 @@ describe('a pass that meets', () => {
     expect(await world.tick(bad.loop)).toEqual({ passes: 1, failed: 0, skipped: 0 });
   });
 
-  test.each(RANGES.slice(0, 1))('a range $what fails an audit too, which leaves it as it is', async (bad) => {
+  test.each(RANGES.slice(0, 1))('a range $what fails an audit too, which does not change it', async (bad) => {
     const world = await aWorld({ spec: { allocator: 'apiserver' } });
     const item = await put(world, bad);
     expect(await world.tick(bad.loop)).toEqual({ passes: 1, failed: 1, skipped: 0 });
@@ -159,7 +159,7 @@ describe('a pass that meets', () => {
     expect(await world.tick('cluster-ip-repair')).toMatchObject({ failed: 0 });
   });
 
-  test.each(LOOPS)('a record of %s that does not parse does not begin until that is gone', async (loop) => {
+  test.each(LOOPS)('a record of %s that does not parse stops its passes until it is removed', async (loop) => {
     const world = await aWorld();
     const key = `runs/${loop}`;
     const item = won(await world.table.put({ cluster: CLUSTER, key, value: { passId: 7 }, schema: 1 }, undefined));
@@ -217,7 +217,7 @@ describe('a registration', () => {
       schema: 2,
       says: /^SchemaTooNew: Item #clusters\/bad has schema 2.*deploy the newer version/,
     },
-  ])('$what fails alone, and is left as it is', async ({ value, schema = 1, says }) => {
+  ])('$what fails alone, and is not changed', async ({ value, schema = 1, says }) => {
     const world = await aWorld();
     const item = won(
       await world.table.put({ cluster: '#clusters', key: 'bad', value: value(world), schema }, undefined),
@@ -235,7 +235,7 @@ describe('a registration', () => {
     expect(await world.table.get('#clusters', 'bad')).toEqual(item);
   });
 
-  test('that does not parse is replaced when the cluster is registered anew, and its generations go on', async () => {
+  test('that does not parse is replaced when the cluster is registered again, and its generations continue', async () => {
     const world = await aWorld();
     const value = registered(world, { endpoints: 'none' });
     won(await world.table.put({ cluster: '#clusters', key: 'bad', value, schema: 1 }, undefined));
@@ -245,7 +245,7 @@ describe('a registration', () => {
   });
 });
 
-test('a hold on all clusters that does not parse fails the invocation, so that nobody passes who was to be held', async () => {
+test('a pause of all clusters that does not parse fails the invocation, so that no paused cluster has a pass', async () => {
   const world = await aWorld();
   const item = won(
     await world.table.put({ cluster: '#clusters', key: '*', value: { paused: 'yes' }, schema: 1 }, undefined),

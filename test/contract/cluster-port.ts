@@ -92,14 +92,14 @@ export function clusterPortContract(contract: ClusterPortContract): void {
           userAgent: 'kube-bootstrap-controller/contract',
         });
 
-      test('who may do everything is told so of everything that the loops do', async () => {
+      test('an admin is allowed everything that the loops do', async () => {
         const needed = PERMISSION_GROUPS.flatMap(permissionsOf);
         expect(await Promise.all(needed.map((permission) => review().allows(permission)))).toEqual(
           needed.map(() => true),
         );
       });
 
-      test('the version is told', async () => {
+      test('the version is returned', async () => {
         await expect(review().version()).resolves.toMatch(/^v1\.\d+\.\d+/);
       });
     });
@@ -165,7 +165,7 @@ export function clusterPortContract(contract: ClusterPortContract): void {
         expect(after.spec).toMatchObject({ sessionAffinity: 'ClientIP', publishNotReadyAddresses: true });
       });
 
-      test('an update of an object that is gone does not bring it back', async () => {
+      test('an update of a deleted object does not create it', async () => {
         const made = created(await port.create(endpoints(namespace, 'gone', [])));
         await expect(port.delete(made)).resolves.toBe('deleted');
         const result = await port.update(labelled(made, { late: 'yes' }));
@@ -173,13 +173,13 @@ export function clusterPortContract(contract: ClusterPortContract): void {
         await expect(port.get({ kind: 'Endpoints', namespace, name: 'gone' })).resolves.toBeUndefined();
       });
 
-      test('a Service that the API refuses is told as invalid', async () => {
+      test('a Service that the API refuses is invalid', async () => {
         const noPorts = { ...service(namespace, 'no-ports'), spec: { ports: [] } };
         const result = await port.create(noPorts);
         expect(result).toMatchObject({ outcome: 'invalid', message: expect.stringContaining('spec.ports') });
       });
 
-      test('an update to what the API refuses is told as invalid and changes nothing', async () => {
+      test('an update that the API refuses is invalid and changes nothing', async () => {
         const made = created(await port.create(service(namespace, 'stays-valid')));
         const result = await port.update({ ...made, spec: { ...made.spec, ports: [] } });
         expect(result).toMatchObject({ outcome: 'invalid', message: expect.stringContaining('spec.ports') });
@@ -195,7 +195,7 @@ export function clusterPortContract(contract: ClusterPortContract): void {
         expect(after.spec).toEqual(made.spec);
       });
 
-      test('a merge patch of an object that is not there is told as notFound', async () => {
+      test('a merge patch of an object that does not exist is notFound', async () => {
         const ref = { kind: 'Service', namespace, name: 'never-there' } as const;
         await expect(port.mergePatch(ref, { metadata: { labels: { a: 'b' } } })).resolves.toEqual({
           outcome: 'notFound',
@@ -275,7 +275,7 @@ export function clusterPortContract(contract: ClusterPortContract): void {
         expect(items.map((item) => item.metadata.name)).toEqual(names);
       });
 
-      test('its items can be written again: they say their kind and apiVersion', async () => {
+      test('its items can be written again: they have kind and apiVersion', async () => {
         const [first] = await port.list<EndpointSlice>('EndpointSlice', namespace);
         expect(first).toMatchObject({ kind: 'EndpointSlice', apiVersion: 'discovery.k8s.io/v1' });
         updated(await port.update(labelled(definitely(first), { parity: '0', again: 'yes' })));
@@ -328,7 +328,7 @@ export function clusterPortContract(contract: ClusterPortContract): void {
         ]);
       });
 
-      test('a claim says what the object says', async () => {
+      test('a claim has the fields of its object', async () => {
         for (const claim of here(await listAllServices(port))) {
           const read = await port.get<Service>({ kind: 'Service', namespace, name: claim.name });
           expect(claim).toEqual(claimIn(definitely(read)));
@@ -448,14 +448,14 @@ export function clusterPortContract(contract: ClusterPortContract): void {
         expect(again?.eventTime).toBe('2026-01-02T03:04:05.678000Z');
       });
 
-      test('an event that exists although nobody remembers it goes on as a series', async () => {
+      test('an event that exists although no record has it continues as a series', async () => {
         await expect(writeEvents(port, plan(firstMs + 600_000))).resolves.toMatchObject({ written: 1, errors: [] });
         const [event, ...others] = await ours();
         expect(others).toEqual([]);
         expect(event?.series).toEqual({ count: 2, lastObservedTime: '2026-01-02T03:14:05.678000Z' });
       });
 
-      test('an event that is gone by its next sighting is made anew with its count', async () => {
+      test('an event that was deleted by its next sighting is created again with its count', async () => {
         const [event] = await ours();
         await expect(port.delete(definitely(event))).resolves.toBe('deleted');
         const [name = ''] = Object.keys(plan(firstMs).sightings);

@@ -36,7 +36,7 @@ export function describeAllocate(world: () => KbctlWorld): void {
       await world().runAllLoops();
     });
 
-    test('prints an address that is free, and says for whom and until when it is held', async () => {
+    test('prints a free address, its owner and the end of its hold', async () => {
       const { code, stdout, stderr } = await allocate('ip', CLUSTER, '--owner', 'ci');
       expect(code).toBe(0);
       expect(stdout).toMatch(/^10\.0\.0\.\d+\n$/);
@@ -44,7 +44,7 @@ export function describeAllocate(world: () => KbctlWorld): void {
       expect(await lookUp(stdout.trim())).toMatchObject({ taken: true, hold: { owner: 'ci', takenUpBy: 'any' } });
     });
 
-    test('takes the values that are named, in their canonical form and order', async () => {
+    test('allocates the given values, in canonical form and in their order', async () => {
       const words = ['--hold', 'forever', '--owner', 'migration', '--taken-up-by', 'owner'];
       expect(await allocate('ip', CLUSTER, '::ffff:10.0.0.10', '10.0.0.9', ...words)).toEqual({
         code: 0,
@@ -55,7 +55,7 @@ export function describeAllocate(world: () => KbctlWorld): void {
       expect(await lookUp('10.0.0.9')).toMatchObject({ hold });
     });
 
-    test('takes all or nothing, and says which one is taken', async () => {
+    test('allocates all or nothing, and names the one that is allocated already', async () => {
       expect(await allocate('ip', CLUSTER, '10.0.0.11', '10.0.0.9')).toEqual({
         code: 1,
         stdout: '',
@@ -64,7 +64,7 @@ export function describeAllocate(world: () => KbctlWorld): void {
       expect(await lookUp('10.0.0.11')).toMatchObject({ taken: false });
     });
 
-    test('gives programs the whole answer, of ports as well', async () => {
+    test('prints the whole answer for programs, of ports as well', async () => {
       const { code, stdout } = await allocate('port', CLUSTER, '--count', '3', '--hold', '1h', '-o', 'json');
       expect(code).toBe(0);
       const { items, ...answer } = JSON.parse(stdout);
@@ -74,7 +74,7 @@ export function describeAllocate(world: () => KbctlWorld): void {
       expect(await (await portsOf(world().table)).heldBy(answer.requestId)).toEqual(ports);
     });
 
-    test('takes nothing twice for one request id, also some time later', async () => {
+    test('allocates nothing twice for one request id, also some time later', async () => {
       const words = ['ip', CLUSTER, '--hold', '1h', '--owner', 'ci', '--request-id', 'once'];
       const first = await allocate(...words);
       const again = await allocate(...words);
@@ -85,7 +85,7 @@ export function describeAllocate(world: () => KbctlWorld): void {
       });
     });
 
-    test('takes nothing in a dry run', async () => {
+    test('allocates nothing in a dry run', async () => {
       expect(await allocate('ip', CLUSTER, '10.0.0.12', '--dry-run')).toEqual({
         code: 0,
         stdout: '10.0.0.12\n',
@@ -94,7 +94,7 @@ export function describeAllocate(world: () => KbctlWorld): void {
       expect(await lookUp('10.0.0.12')).toMatchObject({ taken: false });
     });
 
-    test('is told when the range is full', async () => {
+    test('is refused when the range is full', async () => {
       expect(await allocate('ip', CLUSTER, '--count', '256')).toEqual({
         code: 1,
         stdout: '',
@@ -125,7 +125,7 @@ export function describeAllocate(world: () => KbctlWorld): void {
   });
 
   describe('kbctl release', () => {
-    test('gives back what is held, once no Service has it, and leaves what is free', async () => {
+    test('releases what is held, once no Service has it, and leaves what is free', async () => {
       expect(await release('ip', CLUSTER, '10.0.0.9', '10.0.0.4')).toEqual({
         code: 0,
         stdout: '10.0.0.9 released\n10.0.0.4 was free\n',
@@ -136,7 +136,7 @@ export function describeAllocate(world: () => KbctlWorld): void {
       expect(found).not.toHaveProperty('hold');
     });
 
-    test('says what it would release, and asks and releases nothing, with --dry-run', async () => {
+    test('prints what it would release, without a question and a release, with --dry-run', async () => {
       expect(await release('ip', CLUSTER, '10.0.0.1', '--dry-run')).toEqual({
         code: 0,
         stdout: '10.0.0.1 released (dry run)\n',

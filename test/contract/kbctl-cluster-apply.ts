@@ -91,7 +91,7 @@ export function describeClusterApply(world: () => KbctlWorld): void {
       });
     });
 
-    test('succeeds when a pass finds what was wrong before, and says how it is mended', async () => {
+    test('succeeds when a pass finds what was wrong before, and prints how to fix it', async () => {
       for (const name of ['web', 'web-copy']) world().restore(name, '10.0.0.77');
       world().file('cluster.yml', world().spec({ maxEventsPerPass: 5 }));
       const { code, stdout } = await apply('-f', 'cluster.yml');
@@ -130,19 +130,19 @@ export function describeClusterApply(world: () => KbctlWorld): void {
       ['a folder without specs', ['-f', '.kube', '--prune'], 3, 'No spec in .kube'],
       ['no file at all', [], 2, "required option '-f, --filename <file...>' not specified"],
       ['a context of no kubeconfig', ['-f', 'other.yml', '--context', 'x'], 2, '--context needs --kubeconfig FILE'],
-    ])('says what to do about %s', async (_, words, code, reason) => {
+    ])('prints how to fix %s', async (_, words, code, reason) => {
       mkdirSync(join(world().folder, '.kube'), { recursive: true });
       world().file('other.yml', world().spec({ name: 'other' }));
       expect(await apply(...words)).toMatchObject({ code, stdout: '', stderr: expect.stringContaining(reason) });
       expect(await registeredNames()).toEqual([CLUSTER]);
     });
 
-    test('does not need a table to say what is wrong with a spec', async () => {
+    test('does not need a table to report what is wrong with a spec', async () => {
       const words = ['cluster', 'apply', '-f', 'wrong/ten.yaml', '--table', 'no-such-table'];
       expect(await world().kbctl(words)).toMatchObject({ code: 3, stderr: expect.stringContaining('10 faults') });
     });
 
-    test('says which table is missing, and that credentials are', async () => {
+    test('names the missing table, or that credentials are missing', async () => {
       const missing = await world().kbctl(['cluster', 'apply', '-f', 'cluster.yml', '--table', 'no-such-table']);
       expect(missing).toMatchObject({ code: 5, stderr: expect.stringContaining('"no-such-table" was not found') });
       const env = { AWS_ACCESS_KEY_ID: '', AWS_SECRET_ACCESS_KEY: '', AWS_EC2_METADATA_DISABLED: 'true' };
@@ -156,7 +156,7 @@ export function describeClusterApply(world: () => KbctlWorld): void {
   });
 
   describe('kbctl cluster apply, where the cluster cannot be looked at', () => {
-    test('says where it looked for the kubeconfig, and that the registration stands', async () => {
+    test('prints where it looked for the kubeconfig, and that the cluster is registered', async () => {
       mkdirSync(join(world().folder, 'clusters'), { recursive: true });
       const spec = { name: 'lost', kubeconfig: { file: './not-here' } };
       world().file('clusters/lost.yml', world().spec(spec));
@@ -169,7 +169,7 @@ export function describeClusterApply(world: () => KbctlWorld): void {
       expect((await readCluster(world().table, 'lost'))?.spec.kubeconfig).toEqual(spec.kubeconfig);
     });
 
-    test('takes another way to it with --kubeconfig', async () => {
+    test('uses another kubeconfig with --kubeconfig', async () => {
       world().file(
         'clusters/lost.yml',
         world().spec({ name: 'lost', maxEventsPerPass: 6, kubeconfig: { file: './x' } }),
@@ -256,7 +256,7 @@ export function describeClusterApply(world: () => KbctlWorld): void {
       proxy = undefined;
     });
 
-    test('ends at Ctrl-C after the cluster under way, says how far it came, and can be run again', async () => {
+    test('ends at Ctrl-C after the present cluster, prints what was done, and can be run again', async () => {
       const { code, stdout, stderr } = await applyThree(async (running) => {
         running.child.kill('SIGINT');
         await running.untilItSaid(/Ending after a/);
@@ -269,7 +269,7 @@ export function describeClusterApply(world: () => KbctlWorld): void {
       expect(again.stdout).toMatch(/^a: unchanged\n[\s\S]*c created, generation 1\n$/);
     });
 
-    test('leaves what somebody else changed meanwhile as it is, says so, and writes the others', async () => {
+    test('does not overwrite what another writer changed meanwhile, reports it, and writes the others', async () => {
       const theirs = specIn(world().spec({ name: 'b', maxEventsPerPass: 100 }));
       const { code, stdout } = await applyThree(() => registerCluster(world().table, theirs));
       expect(code).toBe(3);
@@ -278,14 +278,14 @@ export function describeClusterApply(world: () => KbctlWorld): void {
       expect(await generations()).toEqual([2, 100, 2]);
     });
 
-    test('is content when somebody else wrote the same', async () => {
+    test('succeeds when another writer wrote the same', async () => {
       const same = specIn(world().spec({ name: 'b', maxEventsPerPass: 3 }));
       const { code } = await applyThree(() => registerCluster(world().table, same));
       expect(code).toBe(0);
       expect(await generations()).toEqual([3, 3, 3]);
     });
 
-    test('writes all of them also when nobody reads its output any more', async () => {
+    test('writes all of them also when its output is no longer read', async () => {
       await applyThree(async (running) => running.child.stdout?.destroy());
       expect(await generations()).toEqual([4, 4, 4]);
     });

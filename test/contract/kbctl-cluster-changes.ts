@@ -42,7 +42,7 @@ export function describeClusterChanges(world: () => KbctlWorld): void {
       await unregisterCluster(table, 'd');
     });
 
-    test('says with --dry-run what would change, and changes nothing', async () => {
+    test('prints with --dry-run what would change, and changes nothing', async () => {
       expect(await cluster('set-mode', 'enforce', 'a', '--dry-run', '--force')).toMatchObject({
         code: 1,
         stdout: 'a: mode observe -> enforce, generation 2 (dry run)\n',
@@ -50,7 +50,7 @@ export function describeClusterChanges(world: () => KbctlWorld): void {
       expect(await registered('a')).toMatchObject({ generation: 1, spec: { mode: 'observe' } });
     });
 
-    test('makes a new generation, and says what follows', async () => {
+    test('writes a new generation, and prints what follows', async () => {
       const { code, stdout, stderr } = await cluster('set-mode', 'enforce', 'a', 'b', 'a', '--force');
       expect({ code, stdout }).toEqual({
         code: 0,
@@ -70,7 +70,7 @@ export function describeClusterChanges(world: () => KbctlWorld): void {
       expect(await registered('a')).toMatchObject({ generation: 2 });
     });
 
-    test('looks all of them up first, and tells everything that is wrong', async () => {
+    test('reads all of them first, and reports everything that is wrong', async () => {
       expect(await cluster('set-mode', 'observe', 'a', 'nobody', 'packaged')).toEqual({
         code: 3,
         stdout: '',
@@ -89,7 +89,7 @@ export function describeClusterChanges(world: () => KbctlWorld): void {
       expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining('observe, enforce') });
     });
 
-    test('ends at Ctrl-C after the cluster under way, and says which were not changed', async () => {
+    test('ends at Ctrl-C after the present cluster, and prints which were not changed', async () => {
       const proxy = await startFaultProxy(world().endpoint);
       try {
         const interrupt = async () => {
@@ -131,7 +131,7 @@ export function describeClusterChanges(world: () => KbctlWorld): void {
       [['a'], "required option '--stack <name>' not specified"],
       [['a', '--stack', 'no stack'], '--stack no stack is not a stack name'],
       [['--stack', 'new-stack'], "missing required argument 'cluster'"],
-    ])('is told the stack and the clusters: %j', async (words, reason) => {
+    ])('needs the stack and the clusters: %j', async (words, reason) => {
       expect(await cluster('take-over', ...words)).toMatchObject({ code: 2, stderr: expect.stringContaining(reason) });
     });
   });
@@ -195,12 +195,12 @@ export function describeClusterChanges(world: () => KbctlWorld): void {
       expect(await registeredNames()).toEqual(['a', 'b', 'c', 'of-a-package', 'packaged']);
     });
 
-    test('takes no star for all of them, and no name that cannot be one', async () => {
+    test('accepts neither a star for all of them nor an invalid name', async () => {
       for (const name of ['*', '', 'x'.repeat(3000)]) expect((await cluster('delete', name)).code).toBe(3);
       expect(await registeredNames()).toEqual(['a', 'b', 'c', 'of-a-package', 'packaged']);
     });
 
-    test('ends the passes, and says what stays', async () => {
+    test('ends the passes, and prints what stays', async () => {
       expect(await cluster('delete', 'a', '--dry-run')).toMatchObject({
         code: 1,
         stdout: expect.stringMatching(/^a: deleted.*\(dry run\)\n$/),

@@ -80,7 +80,7 @@ export function describeClusterGet(world: GetWorld): void {
       expect({ code, stderr }).toEqual({ code: 5, stderr: expect.stringContaining('run the command again') });
     });
 
-    test('say so when the table is not there', async () => {
+    test('report that the table does not exist', async () => {
       const { code, stderr } = await world().kbctl(['cluster', 'get', '--table', 'no-such-table']);
       expect({ code, stderr }).toEqual({
         code: 5,

@@ -101,7 +101,7 @@ export function describeDeregister(world: () => KbctlWorld): void {
       expect(stdout).toContain(`${FIRST} is removed from the endpoints`);
     });
 
-    test('withdraws it before it waits for an API server that is not there, and says so at Ctrl-C', async () => {
+    test('withdraws it before it waits for an API server that does not answer, and prints that at Ctrl-C', async () => {
       const file = world().file('nowhere', kubeconfigTo('http://127.0.0.1:1'));
       const running = world().start(['deregister', CLUSTER, SECOND, '--kubeconfig', file]);
       await running.untilItSaid(/prod-eu-1: http/);

@@ -9,7 +9,7 @@ import { startSilentServer } from '../support/silent-server.ts';
 /** `doctor`: what is well, what is not, and what to do about it. */
 export function describeDoctor(world: () => KbctlWorld): void {
   describe('kbctl doctor', () => {
-    test('says how to register a cluster where none is', async () => {
+    test('prints how to register a cluster when none is', async () => {
       const { code, stdout } = await world().kbctl(['doctor']);
       expect(code).toBe(1);
       expect(stdout).toContain(
@@ -45,7 +45,7 @@ export function describeDoctor(world: () => KbctlWorld): void {
       });
     });
 
-    test('says what is wrong with an API server that is not there', async () => {
+    test('reports an API server that does not answer', async () => {
       const file = world().file('nowhere', kubeconfigTo('http://127.0.0.1:1'));
       const { code, stdout } = await world().kbctl(['doctor', CLUSTER, '--kubeconfig', file]);
       expect(code).toBe(1);
@@ -89,7 +89,7 @@ export function describeDoctor(world: () => KbctlWorld): void {
       expect(stdout).toContain('✗ table: Table "no-such-table" was not found');
     });
 
-    test('tells of a registration that cannot be read', async () => {
+    test('reports a registration that cannot be read', async () => {
       const content = { cluster: CLUSTERS, key: 'broken', schema: 1, value: 'nothing' };
       await world().table.put(content, undefined);
       const { code, stdout } = await world().kbctl(['doctor', 'broken']);

@@ -89,7 +89,7 @@ export function describeHeartbeat(world: () => KbctlWorld): void {
       expect(published()).toContain(OWN);
     });
 
-    test('is not refreshed before the end of a withdrawal that a person asked for', async () => {
+    test('is not refreshed before the end of a withdrawal that a person requested', async () => {
       const nowMs = Date.now();
       await withdraw(world().table, CLUSTER, { address: OWN, untilMs: nowMs + 3_600_000, nowMs });
       const { code, stderr } = await heartbeat('--address', OWN, '--once');
@@ -132,7 +132,7 @@ export function describeHeartbeat(world: () => KbctlWorld): void {
   });
 
   describe('kbctl heartbeat, with a table that has trouble', () => {
-    test('says once that it has, goes on, and says when it is well again', async () => {
+    test('reports that once, continues, and reports the recovery', async () => {
       const proxy = await startFaultProxy(world().endpoint);
       try {
         const running = start('start', proxy.endpoint);

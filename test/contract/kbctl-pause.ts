@@ -17,7 +17,7 @@ export function describePause(world: () => KbctlWorld): void {
   });
 
   describe('kbctl pause', () => {
-    test('holds a cluster for a day when no time is said, in the name of who asks', async () => {
+    test('pauses a cluster for a day by default, in the name of the user', async () => {
       const beforeMs = Date.now();
       const { code, stdout, stderr } = await kbctl('pause', 'a', '--reason', 'an upgrade');
       const { username } = userInfo();
@@ -28,7 +28,7 @@ export function describePause(world: () => KbctlWorld): void {
       expect(pause?.untilMs).toBeGreaterThanOrEqual(beforeMs + 24 * HOUR_MS);
     });
 
-    test('holds several for a time, in the name of somebody else', async () => {
+    test('pauses several for a time, in another name', async () => {
       const { code } = await kbctl('pause', 'a', 'b', '--for', '2h', '--reason', 'more', '--by', 'the night shift');
       expect(code).toBe(0);
       for (const name of ['a', 'b']) expect(await pausedOf(name)).toMatchObject({ by: 'the night shift' });
@@ -39,7 +39,7 @@ export function describePause(world: () => KbctlWorld): void {
       expect((await kbctl('cluster', 'get')).stdout).toMatch(/\na .* more\nb .* more\n$/);
     });
 
-    test('pauses nothing with --dry-run, and says so', async () => {
+    test('pauses nothing with --dry-run, and prints that', async () => {
       await kbctl('resume', 'b');
       const { code, stdout } = await kbctl('pause', 'b', '--reason', 'x', '--dry-run');
       expect({ code, stdout }).toEqual({ code: 1, stdout: expect.stringMatching(/: x \(dry run\)\n$/) });
@@ -77,7 +77,7 @@ export function describePause(world: () => KbctlWorld): void {
   });
 
   describe('kbctl pause --all', () => {
-    test('holds all, and is told wherever one of them is resumed or shown', async () => {
+    test('pauses all, and is printed wherever one of them is resumed or shown', async () => {
       const { stdout } = await kbctl('pause', '--all', '--for', '30m', '--reason', 'a move', '-o', 'json');
       expect(JSON.parse(stdout)).toMatchObject({ kind: 'PauseOfAll', changed: true, paused: { reason: 'a move' } });
       expect(await readPauseOfAll(world().table)).toMatchObject({ reason: 'a move' });

@@ -37,7 +37,7 @@ export function describeRanges(world: () => KbctlWorld): void {
   });
 
   describe('kbctl export ranges, before any pass', () => {
-    test('is refused, and says what forces it', async () => {
+    test('is refused, and names the option that forces it', async () => {
       const { code, stdout, stderr } = await exportRanges();
       expect({ code, stdout }).toEqual({ code: 3, stdout: '' });
       expect(stderr).toMatch(/^error: ranges\/serviceips is not known to agree with the cluster: .*--force/);
@@ -52,7 +52,7 @@ export function describeRanges(world: () => KbctlWorld): void {
   });
 
   describe('kbctl get holds', () => {
-    test('says so when nothing is held', async () => {
+    test('reports that nothing is held', async () => {
       expect(await world().kbctl(['get', 'holds'])).toEqual({ code: 0, stdout: '', stderr: 'There are no holds.\n' });
     });
 
@@ -86,7 +86,7 @@ export function describeRanges(world: () => KbctlWorld): void {
   describe('kbctl export ranges', () => {
     beforeAll(hold);
 
-    test('prints all ranges with their holds, and says how old they are', async () => {
+    test('prints all ranges with their holds and their age', async () => {
       const { code, stdout, stderr } = await exportRanges();
       expect(code).toBe(0);
       expect(JSON.parse(stdout)).toMatchObject({
@@ -159,7 +159,7 @@ export function describeRanges(world: () => KbctlWorld): void {
       expect(stderr).toMatch(/^warning: Kubernetes 1\.34 and later no longer write/);
     });
 
-    test('asks for --yes where there is no terminal, and writes nothing without', async () => {
+    test('requires --yes without a terminal, and writes nothing without it', async () => {
       const before = await readCluster(world().table, CLUSTER);
       expect(await world().kbctl(['import', 'ranges', CLUSTER, '-f', '-'], { stdin: written() })).toMatchObject({
         code: 2,
@@ -189,7 +189,7 @@ export function describeRanges(world: () => KbctlWorld): void {
       });
     });
 
-    test('imports, and says that allocation is closed and how it opens', async () => {
+    test('imports, and prints that allocation is closed and how it opens', async () => {
       const { code, stdout, stderr } = await importRanges('-f', 'from-etcd', '--yes');
       expect(code).toBe(0);
       expect(stdout).toContain('to allocate       3');
@@ -215,7 +215,7 @@ export function describeRanges(world: () => KbctlWorld): void {
       expect(await open.allocateOne('10.0.0.80')).toBeUndefined();
     });
 
-    test('takes what a pass suspected as leaked for allocated again', async () => {
+    test('counts what a pass suspected as leaked as allocated again', async () => {
       const { stdout } = await exportRanges();
       const again = await world().kbctl(['import', 'ranges', CLUSTER, '-f', '-', '-o', 'json', '--dry-run'], {
         stdin: stdout,

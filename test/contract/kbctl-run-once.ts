@@ -66,7 +66,7 @@ export function describeRunOnce(world: () => KbctlWorld): void {
       });
     });
 
-    test('says what a pass would change, and writes nothing anywhere', async () => {
+    test('prints what a pass would change, and writes nothing', async () => {
       await leak();
       const before = await everything();
       const { code, stdout } = await repair(CLUSTER, '--dry-run');
@@ -77,7 +77,7 @@ export function describeRunOnce(world: () => KbctlWorld): void {
       expect(await everything()).toEqual(before);
     });
 
-    test('strikes once, and says that a pass right after it does not count', async () => {
+    test('strikes once, and prints that a pass right after it does not count', async () => {
       expect((await repair(CLUSTER)).stdout).toContain('Left: 1 allocated without a Service');
       const { code, stdout } = await repair(CLUSTER, '-o', 'json');
       expect(code).toBe(0);
@@ -96,7 +96,7 @@ export function describeRunOnce(world: () => KbctlWorld): void {
       expect((await repair(CLUSTER)).stdout).toContain('this pass does not count, since one counted too recently');
     });
 
-    test('frees at the third strike, and says so', async () => {
+    test('frees at the third strike, and prints that', async () => {
       const { stored, item } = await snapshot();
       const strikes = { once: new Uint8Array(0), twice: fromBits([9]) };
       await saveRange(world().table, CLUSTER, KEY, { ...stored, strikes }, item);
@@ -122,7 +122,7 @@ export function describeRunOnce(world: () => KbctlWorld): void {
       for (const name of names) store.remove(SERVICES, store.get(SERVICES, 'shop', name));
     });
 
-    test('says so and records nothing when the API server is not there', async () => {
+    test('reports that the API server does not answer, and records nothing', async () => {
       const before = await everything();
       const file = world().file('nowhere', kubeconfigTo('http://127.0.0.1:1'));
       const { code, stdout, stderr } = await repair(CLUSTER, '--kubeconfig', file);
@@ -146,7 +146,7 @@ export function describeRunOnce(world: () => KbctlWorld): void {
       }
     });
 
-    test('runs no pass while the cluster is paused, unless it is told to', async () => {
+    test('runs no pass while the cluster is paused, unless it is forced', async () => {
       const pause = { untilMs: Date.now() + 3_600_000, reason: 'upgrade', by: 'anna' };
       await pauseCluster(world().table, CLUSTER, pause);
       const { code, stderr } = await repair(CLUSTER);
@@ -157,7 +157,7 @@ export function describeRunOnce(world: () => KbctlWorld): void {
       await pauseCluster(world().table, CLUSTER, undefined);
     });
 
-    test('acts for the stack that owns the cluster, and says so', async () => {
+    test('acts for the stack that owns the cluster, and prints that', async () => {
       await takeOverCluster(world().table, CLUSTER, 'kbc-prod');
       world().restore('api', '10.0.0.78');
       const { stderr, stdout } = await repair(CLUSTER);
@@ -173,7 +173,7 @@ export function describeRunOnce(world: () => KbctlWorld): void {
       expect(stderr).toContain(`ranges/serviceips can be read: nothing was rebuilt. "kbctl get ranges ${CLUSTER}"`);
     });
 
-    test('is what a pass that finds a corrupt snapshot tells people to do', async () => {
+    test('is the resolution that a pass reports for a corrupt snapshot', async () => {
       await corrupt();
       const { code, stdout } = await repair(CLUSTER);
       expect(code).toBe(1);

@@ -14,7 +14,7 @@ export function describeShow(world: () => KbctlWorld): void {
   const register = (fields?: object) => registerCluster(world().table, specIn(world().spec(fields)));
 
   describe('kbctl show, before any pass', () => {
-    test('says that nothing can be allocated yet', async () => {
+    test('reports that nothing can be allocated yet', async () => {
       await register();
       const { code, stdout } = await show('ip', CLUSTER, '10.0.0.77', '--no-services');
       expect(code).toBe(0);
@@ -28,7 +28,7 @@ export function describeShow(world: () => KbctlWorld): void {
       await world().runAllLoops();
     });
 
-    test('names the Service that has an address, which the API server tells', async () => {
+    test('names the Service that has an address, as the API server answers', async () => {
       const { code, stdout, stderr } = await show('ip', CLUSTER, '10.0.0.1');
       expect(code).toBe(0);
       expect(stdout).toMatch(/^10\.0\.0\.1 {2}taken\n +range +10\.0\.0\.0\/24 \(serviceips\), static band/);
@@ -36,7 +36,7 @@ export function describeShow(world: () => KbctlWorld): void {
       expect(stderr).toContain(`${CLUSTER}: ${world().server} (kubeconfig from file`);
     });
 
-    test('says that an address is free, and takes any text of it', async () => {
+    test('reports that an address is free, in any form of its text', async () => {
       const { code, stdout } = await show('ip', CLUSTER, '::ffff:10.0.0.200', '-o', 'json');
       expect(code).toBe(0);
       expect(JSON.parse(stdout)).toMatchObject({
@@ -54,7 +54,7 @@ export function describeShow(world: () => KbctlWorld): void {
       });
     });
 
-    test('tells of a hold, and asks no API server when it is told so', async () => {
+    test('prints a hold, and no API server is asked with the option for that', async () => {
       const untilMs = Date.now() + HOUR_MS;
       const hold = { owner: 'ci', untilMs, takenUpBy: 'owner' } as const;
       await (await addressesOf(world().table)).allocate([{ value: '10.0.0.9' }], { hold });
@@ -66,7 +66,7 @@ export function describeShow(world: () => KbctlWorld): void {
       expect(stdout).not.toContain('services');
     });
 
-    test('tells how near a leak is to being freed', async () => {
+    test('prints how many strikes a leak has', async () => {
       await (await addressesOf(world().table)).allocateOne('10.0.0.50');
       await world().runAllLoops();
       const { code, stdout } = await show('ip', CLUSTER, '10.0.0.50');
@@ -129,7 +129,7 @@ export function describeShow(world: () => KbctlWorld): void {
       for (const name of ['old', 'new']) store.remove(SERVICES, store.get(SERVICES, 'shop', name));
     });
 
-    test('goes on with what the table knows when the API server does not answer, and fails by that', async () => {
+    test('prints what the table has when the API server does not answer, and fails', async () => {
       const kubeconfig = world().file('dead', kubeconfigTo('http://127.0.0.1:9'));
       const { code, stdout, stderr } = await show('ip', CLUSTER, '10.0.0.1', '--kubeconfig', kubeconfig);
       expect(code).toBe(4);
@@ -164,7 +164,7 @@ export function describeShow(world: () => KbctlWorld): void {
   });
 
   describe('kbctl show port', () => {
-    test('says that a port is free', async () => {
+    test('reports that a port is free', async () => {
       const { code, stdout } = await show('port', CLUSTER, '30080');
       expect(code).toBe(0);
       expect(stdout).toMatch(/^30080 {2}free\n +range +30000-32767 \(servicenodeports\), static band/);
@@ -179,7 +179,7 @@ export function describeShow(world: () => KbctlWorld): void {
   });
 
   describe('kbctl show, where the API servers allocate', () => {
-    test('tells what Services claim, and says that the table is a picture', async () => {
+    test('prints what Services claim, and that the table is no record', async () => {
       await register({ allocator: 'apiserver' });
       const { stdout } = await show('ip', CLUSTER, '10.0.0.1');
       expect(stdout).toMatch(/^10\.0\.0\.1 {2}taken\n/);

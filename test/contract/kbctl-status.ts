@@ -7,13 +7,13 @@ import { CLUSTER, type KbctlWorld } from '../support/kbctl-world.ts';
 /** `status`, `get` and `logs-query` on a cluster at work, in which then one address is used twice. */
 export function describeStatus(world: () => KbctlWorld): void {
   describe('kbctl status, before anything ran', () => {
-    test('says how to register a cluster where none is', async () => {
+    test('prints how to register a cluster when none is', async () => {
       const { code, stdout, stderr } = await world().kbctl(['status']);
       expect({ code, stdout }).toEqual({ code: 0, stdout: '' });
       expect(stderr).toContain('Register one with "kbctl cluster apply -f FILE"');
     });
 
-    test('shows a cluster that nobody looks after yet', async () => {
+    test('shows a cluster that has had no pass yet', async () => {
       await registerCluster(world().table, specIn(world().spec()));
       const { stdout } = await world().kbctl(['status', CLUSTER]);
       expect(stdout).toMatch(/203\.0\.113\.10 +never seen/);
@@ -82,7 +82,7 @@ export function describeStatus(world: () => KbctlWorld): void {
   test.each([
     ['status', '2s'],
     ['logs-query', '3h'],
-  ])('kbctl %s --help says its defaults as a person gives them: %s', async (command, text) => {
+  ])('kbctl %s --help prints its defaults as a person writes them: %s', async (command, text) => {
     const { stdout } = await world().kbctl([command, '--help'], { inAws: false });
     expect(stdout).toContain(`(default: ${text})`);
   });
@@ -119,7 +119,7 @@ export function describeStatus(world: () => KbctlWorld): void {
       expect(await running.end('SIGINT')).toMatchObject({ code: 0 });
     });
 
-    test('gives lists of all clusters as YAML', async () => {
+    test('prints lists of all clusters as YAML', async () => {
       const { stdout } = await world().kbctl(['get', 'leases', '-o', 'yaml']);
       expect(stdout).toMatch(/^apiVersion: kbctl\/v1\nkind: LeaseList\nitems:\n +- cluster: prod-eu-1\n/);
     });
@@ -159,7 +159,7 @@ export function describeStatus(world: () => KbctlWorld): void {
       await world().runAllLoops();
     });
 
-    test('status says so, says what to do, and fails', async () => {
+    test('status reports that, prints how to fix it, and fails', async () => {
       const { code, stdout } = await world().kbctl(['status', CLUSTER]);
       expect(code).toBe(1);
       expect(stdout).toMatch(/✗ duplicate: .*10\.0\.0\.77/);

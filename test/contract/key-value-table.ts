@@ -76,7 +76,7 @@ export function describeKeyValueTable(name: string, { open }: TableUnderTest): v
         expect(await open().get(cluster, 'a')).toEqual(item);
       });
 
-      test('is lost when somebody else wrote the item since it was read', async () => {
+      test('is lost when another writer wrote the item since it was read', async () => {
         const cluster = newCluster();
         const first = await put(cluster, 'a', 1);
         const second = await put(cluster, 'a', 2, first);
@@ -84,7 +84,7 @@ export function describeKeyValueTable(name: string, { open }: TableUnderTest): v
         expect(await open().get(cluster, 'a')).toEqual(second);
       });
 
-      test('is lost when the item that was read is gone', async () => {
+      test('is lost when the item that was read was deleted', async () => {
         const cluster = newCluster();
         const first = await put(cluster, 'a', 1);
         won(await open().delete(first));
@@ -92,7 +92,7 @@ export function describeKeyValueTable(name: string, { open }: TableUnderTest): v
         expect(await open().get(cluster, 'a')).toBeUndefined();
       });
 
-      test('does not take an item that was deleted and made anew for the one that was read', async () => {
+      test('does not confuse an item that was deleted and created again with the one that was read', async () => {
         const cluster = newCluster();
         const old = await put(cluster, 'a', 1);
         won(await open().delete(old));
@@ -222,7 +222,7 @@ export function describeKeyValueTable(name: string, { open }: TableUnderTest): v
         expect(await open().get(cluster, 'a')).toEqual(second);
       });
 
-      test('is lost when the item is gone', async () => {
+      test('is lost when the item was deleted', async () => {
         const item = await put(newCluster(), 'a', 1);
         won(await open().delete(item));
         expect(await open().delete(item)).toEqual({ outcome: 'lost' });
@@ -233,7 +233,7 @@ export function describeKeyValueTable(name: string, { open }: TableUnderTest): v
       const keysOf = async (cluster: string, prefix: string) =>
         (await open().list(cluster, prefix)).map(({ key }) => key);
 
-      test('gives keys in byte order, not in that of numbers or UTF-16', async () => {
+      test('returns keys in byte order, not in that of numbers or UTF-16', async () => {
         const cluster = newCluster();
         const keys = ['10.0.0.2', '10.0.0.10', 'a', 'B', 'é', '\u{ff5e}', '\u{1f732}', '2001:db8::1'];
         for (const key of keys) await put(cluster, key, key);
@@ -249,7 +249,7 @@ export function describeKeyValueTable(name: string, { open }: TableUnderTest): v
         ]);
       });
 
-      test('gives what starts with the prefix and nothing beside it', async () => {
+      test('returns what starts with the prefix and nothing else', async () => {
         const cluster = newCluster();
         const keys = [
           'masterleases',
@@ -270,7 +270,7 @@ export function describeKeyValueTable(name: string, { open }: TableUnderTest): v
         expect(await keysOf(cluster, 'größe/')).toEqual(['größe/1', 'größe/🜲']);
       });
 
-      test('gives all pages of items that do not fit one reply', async () => {
+      test('returns all pages of items that do not fit one reply', async () => {
         const cluster = newCluster();
         const keys = Array.from({ length: 12 }, (_, index) => `page/${String(index).padStart(2, '0')}`);
         const bytes = new Uint8Array(250 * 1024).fill(1);

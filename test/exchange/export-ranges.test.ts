@@ -52,7 +52,7 @@ async function exported(table: KeyValueTable, options: Partial<ExportOptions> = 
 }
 
 describe('An export', () => {
-  test('has all ranges of the cluster, says how old they are, and is read again as it is', async () => {
+  test('has all ranges of the cluster and their age, and is the same after a round trip', async () => {
     const table = newTable();
     await passed(table);
     const { clusterRanges, agesMs, warnings } = await exported(table);
@@ -84,7 +84,7 @@ describe('An export', () => {
     expect(read(clusterRangesToJson(clusterRanges))).toMatchObject({ clusterRanges });
   });
 
-  test('of one range asks nothing of the others', async () => {
+  test('of one range does not read the others', async () => {
     const table = newTable();
     await passed(table);
     await record(table, 'cluster-ip-repair', { lastSuccessAtMs: 0 });
@@ -105,7 +105,7 @@ describe('An export', () => {
     ]);
   });
 
-  test('to a cluster of the original says what does not go along', async () => {
+  test('to a cluster of the original warns of what is lost', async () => {
     const table = newTable();
     await passed(table);
     const [addresses, ports] = (await exported(table)).clusterRanges.ranges;

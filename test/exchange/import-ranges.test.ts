@@ -159,7 +159,7 @@ describe('An import', () => {
     expect(await stateOf(addressesOf(table, present))).toBe('open');
   });
 
-  test('puts aside what an audit drew, once the table allocates', async () => {
+  test('ignores what an audit saved, once the table allocates', async () => {
     const table = newTable();
     await pass(table, await register(table, { ...SPEC, allocator: 'apiserver' }), SERVICES);
     await register(table);
@@ -169,7 +169,7 @@ describe('An import', () => {
     expect(await bits(table, PRIMARY)).toEqual([5, 6, 7, 8]);
   });
 
-  test('takes what an API server keeps in etcd, with a warning', async () => {
+  test('accepts what an API server keeps in etcd, with a warning', async () => {
     const table = newTable();
     await register(table, { ...SPEC, serviceClusterIPRanges: ['10.0.0.0/24'] });
     const report = await imported(table, read(STORED_SERVICE_IPS));
@@ -374,7 +374,7 @@ describe('An import beside others', () => {
     expect(await stateOf(addressesOf(table, await registered(table)))).toBe('open');
   });
 
-  test('whose write nobody can tell the outcome of says to import again', async () => {
+  test('with a write of unclear outcome asks to import again', async () => {
     const table = newTable();
     await pass(table, await register(table));
     const unclear = tableWith(table, { put: async () => ({ outcome: 'unclear' }) });

@@ -75,7 +75,7 @@ describe('An import of a range', () => {
     expect(changes).toBe(true);
   });
 
-  test('takes holds over where nobody here has the item', () => {
+  test('imports holds of items that are free here', () => {
     const mine = hold(['10.0.0.3'], { owner: 'mine' });
     const holds = [hold(['10.0.0.2', '10.0.0.3', '10.0.0.4']), hold(['10.0.0.5'], { untilMs: NOW_MS })];
     const {

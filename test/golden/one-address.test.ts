@@ -133,7 +133,7 @@ describe('one address of the master-count reconciler', () => {
     expect(server.published()?.subsets).toEqual(anEndpoints(ALL.slice(1)).subsets);
   });
 
-  test('tells when somebody else made the Endpoints first', async () => {
+  test('reports when another writer created the Endpoints first', async () => {
     const server = aServer('master-count');
     server.cluster.beforeWrite = () => ({ outcome: 'alreadyExists' });
     expect(await server.reconciler.reconcileAddress(OWN, [HTTPS], true)).toMatchObject({ code: 'AlreadyExists' });
@@ -145,7 +145,7 @@ describe('one address of the master-count reconciler', () => {
 });
 
 describe('reconciling one address after the other', () => {
-  test('goes on after one of them failed', async () => {
+  test('continues after one of them failed', async () => {
     const server = aServer();
     server.cluster.beforeWrite = () => {
       throw new Error('lost');

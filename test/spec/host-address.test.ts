@@ -195,7 +195,7 @@ describe('the address of a host', () => {
     expect(chosen({ ipv6: [GATEWAY6] }, interfaces)).toBe(found);
   });
 
-  test('says what to do when there is none', () => {
+  test('has a resolution when there is none', () => {
     expect(chooseAdvertiseAddress({ routes: {}, interfaces: [] })).toMatchObject({
       code: 'NoAddress',
       message:

@@ -47,13 +47,13 @@ describe('the example', () => {
 });
 
 describe('a YAML file', () => {
-  test('says the same as the value that it stands for', () => {
+  test('means the same as the value that it stands for', () => {
     const servers = [{ address: '10.0.0.1' }, { host: 'api.example.com' }];
     const value = { name: 'prod-1', mode: 'observe', kubeconfig: { file: './admin.kubeconfig' }, apiServers: servers };
     expect(specIn(JSON.stringify(value))).toEqual(validSpec(value));
   });
 
-  test('may say a port in hexadecimal, a number with an exponent, and text in quotes', () => {
+  test('may contain a port in hexadecimal, a number with an exponent, and text in quotes', () => {
     const text = `${head}apiServers: [{ address: "10.0.0.1" }]\nservice: { port: 0x1BB }\nmaxEventsPerPass: 1e2\n`;
     expect(specIn(text)).toMatchObject({ service: { port: 443 }, maxEventsPerPass: 100 });
   });
@@ -171,7 +171,7 @@ service:
     { name: 'a prototype', text: '__proto__: { mode: enforce }', fault: '__proto__: is not a field' },
     { name: 'a merge key', text: '<<: { mode: enforce }', fault: '["<<"]: is not a field' },
     { name: 'a number for a name', text: 'systemNamespaces: [1.0]', fault: 'systemNamespaces[0]: is 1' },
-  ])('that says $name has one fault', ({ text, fault }) => {
+  ])('with $name has one fault', ({ text, fault }) => {
     const mode = text.startsWith('mode') ? '' : 'mode: observe\n';
     const whole = `name: prod-1\n${mode}kubeconfig: { file: x }\napiServers: [{ address: 10.0.0.1 }]\n${text}\n`;
     expect(faultsIn(whole)).toEqual([expect.stringContaining(fault)]);

@@ -44,7 +44,7 @@ describe('the service address and ranges', () => {
     expect(messagesOf(text)).toEqual([message]);
   });
 
-  test('a small first range and a second one of its family are told together', () => {
+  test('a small first range and a second one of its family are reported together', () => {
     expect(messagesOf('192.0.2.1/30,192.168.128.0/17')).toEqual([TOO_SMALL, SAME_FAMILY]);
   });
 
@@ -106,7 +106,7 @@ describe('the service cluster IP range', () => {
     expect(messagesOf(text, 'table')).toEqual([]);
   });
 
-  test('a list says which of its entries is wrong', () => {
+  test('a fault of a list names the wrong entry', () => {
     const faults = serviceRangeFaults(['10.0.0.0/24', '10.0.0.0'], 'apiserver');
     expect(faults.map(({ path }) => path)).toEqual(['serviceClusterIPRange[1]']);
   });

@@ -63,7 +63,7 @@ describe('The difference of two specs', () => {
       { endpoints: { ...endpoints, extraPorts: [port] } },
       ['endpoints.extraPorts[konnectivity]: <none> -> {name: konnectivity, protocol: TCP, port: 8132}'],
     ],
-  ])('tells %s', (_, before, after, expected) => {
+  ])('shows %s', (_, before, after, expected) => {
     expect(lines(before, after)).toEqual(expected);
   });
 });

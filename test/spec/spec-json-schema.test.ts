@@ -29,7 +29,7 @@ function fieldsOf(part: JsonSchema, path = ''): (readonly [string, JsonSchema])[
 const fields = fieldsOf(schema);
 
 describe('the committed schema', () => {
-  test('is what the shape says today: npm run docs writes it', () => {
+  test('is up to date: npm run docs writes it', () => {
     expect(JSON.parse(read('docs/cluster-spec.schema.json'))).toEqual(schema);
   });
 
@@ -45,7 +45,7 @@ describe('the committed schema', () => {
 });
 
 describe('the schema', () => {
-  test('takes the example, and so do the rules', () => {
+  test('accepts the example, and so do the rules', () => {
     expect(schemaFaults(schema, parse(example))).toEqual([]);
     expect(parseClusterSpec(example)).toHaveProperty('spec');
   });
@@ -61,7 +61,7 @@ describe('the schema', () => {
     expect(open).toEqual([]);
   });
 
-  test('takes its own examples and defaults', () => {
+  test('accepts its own examples and defaults', () => {
     const untaken = fields.flatMap(([path, field]) => {
       const { examples = [], default: standard, ...rest } = field;
       const values = [...(examples as unknown[]), ...(standard === undefined ? [] : [standard])];
@@ -70,7 +70,7 @@ describe('the schema', () => {
     expect(untaken).toEqual([]);
   });
 
-  test('says of each default what the rules fill in', () => {
+  test('has the defaults that the rules fill in', () => {
     const result = validateClusterSpec({ ...minimal, endpoints: { extraPorts: [{ name: 'a', port: 1 }] } });
     const filled: unknown = 'spec' in result ? result.spec : undefined;
     for (const [path, { default: standard }] of fields) {
@@ -90,7 +90,7 @@ function itemOf(field: JsonSchema): JsonSchema {
 
 const port = { name: 'konnectivity', port: 8132 };
 
-describe('what the rules take, the schema takes', () => {
+describe('what the rules accept, the schema accepts', () => {
   test.each([
     ['what must be said', {}],
     [

@@ -5,7 +5,7 @@ import { validateClusterSpec } from '../../lib/spec/validate-cluster-spec.ts';
 import { aSpec, faultsOf, minimal, validSpec } from './spec-support.ts';
 
 describe('a cluster spec', () => {
-  test('that says only what it must has the defaults of the original', () => {
+  test('with only the required fields has the defaults of the original', () => {
     expect(validSpec(minimal)).toEqual({
       name: 'prod-1',
       mode: 'observe',
@@ -27,7 +27,7 @@ describe('a cluster spec', () => {
     });
   });
 
-  test('that says everything keeps all of it', () => {
+  test('with every field keeps all of it', () => {
     const said = {
       ...minimal,
       mode: 'enforce',
@@ -100,7 +100,7 @@ describe('a cluster spec', () => {
     expect(validSpec(aSpec(fields)).apiServers).toEqual([expect.objectContaining({ address })]);
   });
 
-  test('takes the target port of an extra port to be the port', () => {
+  test('uses the port of an extra port as its target port', () => {
     const { service } = validSpec(aSpec({ service: { extraPorts: [{ name: 'metrics', port: 9443 }] } }));
     expect(service.extraPorts).toEqual([{ name: 'metrics', protocol: 'TCP', port: 9443, targetPort: 9443 }]);
   });
@@ -120,7 +120,7 @@ describe('a fault', () => {
     { name: 'nothing', value: null, fault: ': is empty' },
     { name: 'text', value: 'prod-1', fault: ': is "prod-1"' },
     { name: 'a number', value: 5, fault: ': is 5' },
-  ])('that is the whole spec is told: $name', ({ value, fault }) => {
+  ])('about the whole spec is reported: $name', ({ value, fault }) => {
     expect(faultsOf(value)).toEqual([fault]);
   });
 
@@ -173,11 +173,11 @@ describe('a fault', () => {
       { serviceNodePortRange: '60000-70000' },
       'serviceNodePortRange: the port range cannot be greater than 65535: 60000-70000',
     ],
-  ] as const)('of %s is told: %j', (_, fields, fault) => {
+  ] as const)('of %s is reported: %j', (_, fields, fault) => {
     expect(faultsOf(aSpec(fields))).toContain(fault);
   });
 
-  test('says what would be right', () => {
+  test('has a fix', () => {
     const result = validateClusterSpec(
       aSpec({ mode: 'enforced', endpoints: { leaseSecond: 15, reconciler: 'x' }, foo: 1 }),
     );
@@ -381,12 +381,12 @@ describe('an address that is auto', () => {
     ]);
   });
 
-  test('says why none could be chosen', () => {
+  test('reports why none could be chosen', () => {
     const autoAddress = () => new AddressChoiceError('NoAddress', 'no interfaces found on host.');
     expect(faultsOf(automatic, { autoAddress })).toEqual(['apiServers[0].address: no interfaces found on host.']);
   });
 
-  test('is not chosen when nobody asks', () => {
+  test('is not chosen when the spec has none', () => {
     const autoAddress = () => {
       throw new Error('asked');
     };
@@ -494,7 +494,7 @@ describe('extra ports', () => {
     expect(faultsOf(service(ports, { nodePort: 30443 }))).toEqual([]);
   });
 
-  test('clash although another fault is told', () => {
+  test('clash although there is another fault', () => {
     expect(faultsOf({ ...service([{ name: 'a', port: 443 }]), mode: 'x' })).toEqual([
       'mode: is "x"',
       'service.extraPorts[0].port: service.port has TCP port 443 already',

@@ -93,7 +93,7 @@ describe('a spec as a person writes it', () => {
     expect(valid).toBe(runs(30));
   });
 
-  test('says no more than it must', () => {
+  test('has no field that has its default', () => {
     expect(writtenSpec(validSpec(minimal))).toEqual(minimal);
   });
 
@@ -106,7 +106,7 @@ describe('a spec as a person writes it', () => {
       fields: { apiServers: [{ address: '203.0.113.10', probe: { url: 'https://10.0.0.1/livez' } }] },
     },
     { name: 'a host, whose kind it need not say', fields: { apiServers: [{ host: 'api.example.com' }] } },
-  ])('says $name', ({ fields }) => {
+  ])('has $name', ({ fields }) => {
     expect(writtenSpec(validSpec(aSpec(fields)))).toEqual(aSpec(fields));
   });
 });

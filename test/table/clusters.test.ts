@@ -61,7 +61,7 @@ describeInEachTable('A registered cluster', (open) => {
     expect(await readCluster(table, 'another')).toBeUndefined();
   });
 
-  test('is listed with the others in the order of their names, beside the hold on all', async () => {
+  test('is listed with the others in the order of their names, beside the pause of all', async () => {
     const table = await open();
     for (const name of ['b', 'a', '0']) await registerCluster(table, { ...SPEC, name }, AT_ONCE);
     await pauseAllClusters(table, PAUSE, AT_ONCE);
@@ -101,7 +101,7 @@ describe('registerCluster', () => {
     },
   );
 
-  test('keeps the hold on the cluster', async () => {
+  test('keeps the pause of the cluster', async () => {
     const table = newTable();
     await registerCluster(table, SPEC, AT_ONCE);
     await pauseCluster(table, SPEC.name, PAUSE, AT_ONCE);
@@ -117,7 +117,7 @@ describe('registerCluster', () => {
     expect(await readCluster(table, SPEC.name)).toMatchObject({ generation: 2 });
   });
 
-  test('goes on with the generations of a name that was registered before', async () => {
+  test('continues the generations of a name that was registered before', async () => {
     const table = newTable();
     await registerCluster(table, SPEC, AT_ONCE);
     await registerCluster(table, { ...SPEC, mode: 'enforce' }, AT_ONCE);
@@ -125,7 +125,7 @@ describe('registerCluster', () => {
     expect(await registerCluster(table, SPEC, AT_ONCE)).toEqual({ spec: SPEC, generation: 3, rangesGeneration: 3 });
   });
 
-  test('begins after the generation of ranges whose registration is gone from the table, also from a package', async () => {
+  test('begins after the generation of ranges whose registration is missing, also from a package', async () => {
     for (const register of [
       (table: KeyValueTable) => registerCluster(table, SPEC, AT_ONCE),
       (table: KeyValueTable) => registerPackaged(table, SPEC, { stack: 'prod', startedAtMs: 1, nowMs: 1 }, AT_ONCE),
@@ -147,7 +147,7 @@ describe('registerCluster', () => {
 });
 
 describe('unregisterCluster', () => {
-  test('takes the cluster out of what is read and listed, and leaves its items', async () => {
+  test('removes the cluster from what is read and listed, and leaves its items', async () => {
     const table = newTable();
     await registerCluster(table, SPEC, AT_ONCE);
     const range = won(
@@ -166,7 +166,7 @@ describe('unregisterCluster', () => {
     expect((await itemOf(table))?.value).toEqual({ generation: 1 });
   });
 
-  test('says when there was no such cluster', async () => {
+  test('reports when there was no such cluster', async () => {
     const table = newTable();
     expect(await unregisterCluster(table, SPEC.name, AT_ONCE)).toBe(false);
     await registerCluster(table, SPEC, AT_ONCE);
@@ -175,11 +175,11 @@ describe('unregisterCluster', () => {
   });
 });
 
-describe('A registration that somebody looked at', () => {
+describe('A registration that was read before', () => {
   const CHANGED = { ...SPEC, mode: 'enforce' } as const;
   const TOO_LATE = { code: 'ChangedMeanwhile' };
 
-  test('is replaced as long as it is that one', async () => {
+  test('is replaced as long as it is unchanged', async () => {
     const table = newTable();
     await registerCluster(table, SPEC, { ...AT_ONCE, replaces: 'none' });
     expect(await registerCluster(table, CHANGED, { ...AT_ONCE, replaces: 1 })).toMatchObject({ generation: 2 });
@@ -198,7 +198,7 @@ describe('A registration that somebody looked at', () => {
     expect(await readCluster(table, SPEC.name)).toMatchObject({ generation: 1, spec: SPEC });
   });
 
-  test('is not made anew once it is gone', async () => {
+  test('is not created again once it was removed', async () => {
     const table = newTable();
     await registerCluster(table, SPEC, AT_ONCE);
     await unregisterCluster(table, SPEC.name, AT_ONCE);
@@ -215,7 +215,7 @@ describe('A registration that somebody looked at', () => {
 });
 
 describe('setClusterMode', () => {
-  test('makes a new generation of the spec as it is, once', async () => {
+  test('writes a new generation of the unchanged spec, once', async () => {
     const table = newTable();
     await registerCluster(table, SPEC, { ...AT_ONCE, stack: 'prod' });
     await pauseCluster(table, SPEC.name, PAUSE, AT_ONCE);
@@ -236,7 +236,7 @@ describe('setClusterMode', () => {
 describe('The owner of a cluster', () => {
   const OWNED_ELSEWHERE = { code: 'OwnedElsewhere' };
 
-  test('is whoever registers it, if that is said', async () => {
+  test('is the stack that registers it, if one is given', async () => {
     const table = newTable();
     const registered = await registerCluster(table, SPEC, { ...AT_ONCE, stack: 'prod' });
     expect(registered).toMatchObject({ generation: 1, owner: { stack: 'prod' } });
@@ -262,7 +262,7 @@ describe('The owner of a cluster', () => {
     expect(await readCluster(table, SPEC.name)).toMatchObject({ generation: 1 });
   });
 
-  test('becomes who claims it first, and nobody by a second claim', async () => {
+  test('becomes the first stack that claims it, and no second one', async () => {
     const table = newTable();
     await registerCluster(table, SPEC, AT_ONCE);
     const claims = ['prod', 'second'].map((stack) => claimCluster(table, SPEC.name, stack, AT_ONCE));
@@ -272,7 +272,7 @@ describe('The owner of a cluster', () => {
     expect(await itemOf(table)).toEqual(before);
   });
 
-  test('is nobody where nothing is registered', async () => {
+  test('does not exist where nothing is registered', async () => {
     const table = newTable();
     expect(await claimCluster(table, SPEC.name, 'prod', AT_ONCE)).toBeUndefined();
     expect(await takeOverCluster(table, SPEC.name, 'prod', AT_ONCE)).toBe(false);
@@ -289,7 +289,7 @@ describe('The owner of a cluster', () => {
     expect(await itemOf(table)).toEqual(before);
   });
 
-  test('who packaged it is the only one to change it, until it is taken over', async () => {
+  test('the stack that packaged it is the only one to change it, until it is taken over', async () => {
     const table = newTable();
     await registerPackaged(table, SPEC, { stack: 'prod', startedAtMs: 1, nowMs: 2 }, AT_ONCE);
     await expect(registerCluster(table, SPEC, { ...AT_ONCE, stack: 'prod' })).rejects.toMatchObject(OWNED_ELSEWHERE);
@@ -303,7 +303,7 @@ describe('The owner of a cluster', () => {
 });
 
 describe('A list of clusters', () => {
-  test('comes in pages, and says when each was written', async () => {
+  test('comes in pages, with the time at which each was written', async () => {
     const table = newTable();
     for (const name of ['a', 'b', 'c']) await registerCluster(table, { ...SPEC, name }, AT_ONCE);
     await pauseAllClusters(table, PAUSE, AT_ONCE);

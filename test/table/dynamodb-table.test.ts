@@ -298,7 +298,7 @@ describe('DynamoDB table behind a bad network', () => {
       expect(await valueThere()).toBeUndefined();
     });
 
-    test('whose reply was lost, and whose item was made anew before the retry, is unclear and leaves the new one', async () => {
+    test('whose reply was lost, and whose item was created again before the retry, is unclear and leaves the new one', async () => {
       const previous = await putNew();
       proxy.plan('DeleteItem', { kind: 'dropReply', meanwhile: () => putNew('new') });
       expect(await table.delete(previous)).toEqual({ outcome: 'unclear' });
@@ -359,7 +359,7 @@ describe('DynamoDB table behind a bad network', () => {
       expect(attempts('Query')).toBe(3);
     });
 
-    test('that nobody answers in time are Unavailable', async () => {
+    test('without an answer in time are Unavailable', async () => {
       const impatient = connect({ requestTimeoutMs: 20, maxAttempts: 2 });
       proxy.plan('GetItem', { kind: 'hang' }, { kind: 'hang' });
       await expect(openTable(impatient).get(cluster, 'a')).rejects.toMatchObject({ code: 'Unavailable' });
@@ -376,7 +376,7 @@ describe('DynamoDB table behind a bad network', () => {
       ['delete', 'DeleteItem', (item) => table.delete(item)],
     ];
 
-    test.each(calls)('is left by %s when the deadline of the pass is over', async (_, operation, call) => {
+    test.each(calls)('is aborted by %s at the deadline of the pass', async (_, operation, call) => {
       const item = await putNew();
       const pass = new AbortController();
       table = openTable(client, pass.signal);
@@ -401,7 +401,7 @@ describe('DynamoDB table behind a bad network', () => {
     });
   });
 
-  test('a table that is missing is told with its name and region, by reads and writes', async () => {
+  test('a missing table is reported with its name and region, by reads and writes', async () => {
     const missing = openTable(client, undefined, 'elsewhere');
     const failure = {
       code: 'TableMissing',
@@ -430,7 +430,7 @@ describe('createTable', () => {
     expect(await openTable(direct).get(cluster, 'a')).toEqual(item);
   });
 
-  test('tells what is wrong with a name that cannot be', async () => {
+  test('reports what is wrong with an invalid name', async () => {
     await expect(createTable(direct, 'no', { pollMs: 1 })).rejects.toMatchObject({
       name: 'TableError',
       code: 'Unexpected',

@@ -39,13 +39,13 @@ const increment = (current: Item | undefined) => {
 };
 
 describe('guaranteedUpdate', () => {
-  test('makes an item that is not there and gives the result of the change', async () => {
+  test('creates a missing item and returns the result of the change', async () => {
     const table = newTable();
     expect(await guaranteedUpdate(table, CLUSTER, KEY, increment, AT_ONCE)).toBe(1);
     expect(await table.get(CLUSTER, KEY)).toMatchObject({ value: 1, version: 1 });
   });
 
-  test('changes again what somebody else wrote meanwhile, and drops the earlier result', async () => {
+  test('changes again what another writer wrote meanwhile, and drops the earlier result', async () => {
     const table = newTable();
     const { table: contended, puts } = interfered(table, async (put, attempt) => {
       if (put <= 2) await write(table, put * 10);
@@ -87,14 +87,14 @@ describe('guaranteedUpdate', () => {
     expect(await table.get(CLUSTER, KEY)).toMatchObject({ ...content, version: 2 });
   });
 
-  test('ends without a write when the change says so', async () => {
+  test('ends without a write when the change keeps the item', async () => {
     const table = newTable();
     const refusal = new Error('no');
     expect(await guaranteedUpdate(table, CLUSTER, KEY, () => ({ keep: refusal }), AT_ONCE)).toBe(refusal);
     expect(await table.get(CLUSTER, KEY)).toBeUndefined();
   });
 
-  test('waits between attempts only, and gives up as Contended after the last', async () => {
+  test('waits only between attempts, and throws Contended after the last', async () => {
     const table = newTable();
     const waits: number[] = [];
     const wait = async (attempt: number) => {
@@ -113,7 +113,7 @@ describe('guaranteedUpdate', () => {
     expect(waits).toEqual([0, 1, 2]);
   });
 
-  test('tries eight times when it is not told otherwise', async () => {
+  test('tries eight times by default', async () => {
     const { table, puts } = interfered(newTable(), async () => ({ outcome: 'lost' }));
     await expect(guaranteedUpdate(table, CLUSTER, KEY, increment, AT_ONCE)).rejects.toMatchObject({
       code: 'Contended',

@@ -76,7 +76,7 @@ describe('A refresh', () => {
     expect(second.lease).toMatchObject({ generation: 2, misses: 0 });
   });
 
-  test('is always a write, even one that says the same', async () => {
+  test('is always a write, even of the same content', async () => {
     const table = newTable();
     const first = won(await refreshLease(table, 'c', refreshed('10.0.0.1'), undefined));
     const second = won(await refreshLease(table, 'c', refreshed('10.0.0.1'), first));
@@ -85,7 +85,7 @@ describe('A refresh', () => {
     expect(third.item.version).toBe(3);
   });
 
-  test('is lost when somebody else wrote the lease since it was listed', async () => {
+  test('is lost when another writer wrote the lease since it was listed', async () => {
     const table = newTable();
     const listed = won(await refreshLease(table, 'c', refreshed('10.0.0.1'), undefined));
     await withdraw(table, 'c', { address: '10.0.0.1', untilMs: NOW_MS + DAY_MS, nowMs: NOW_MS }, AT_ONCE);
@@ -144,7 +144,7 @@ describe('The item of a lease', () => {
 describe('withdraw', () => {
   const withdrawal = { address: '10.0.0.1', untilMs: NOW_MS + 60_000, nowMs: NOW_MS };
 
-  test('keeps what is known of the lease and says until when it is not held', async () => {
+  test('keeps what is known of the lease and returns until when it is withdrawn', async () => {
     const table = newTable();
     const { lease } = won(await refreshLease(table, 'c', refreshed('10.0.0.1'), undefined));
     const withdrawn = await withdraw(table, 'c', withdrawal, AT_ONCE);

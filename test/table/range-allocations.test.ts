@@ -105,7 +105,7 @@ describeInEachTable('Allocations of cluster IPs', (open) => {
 });
 
 describe('Allocations of cluster IPs', () => {
-  test('refuse an address outside the range before the table is asked', async () => {
+  test('refuse an address outside the range without reading the table', async () => {
     const refusal = await allocationsOf(UNASKED, RANGE, AT_ONCE).allocateOne('192.168.0.0');
     expect(refusal).toMatchObject({
       code: 'NotInRange',

@@ -118,7 +118,7 @@ describe('saveRange', () => {
     expect((await readItem(table)).stored).toEqual(UNSTRUCK);
   });
 
-  test('is lost when the range that was read is gone', async () => {
+  test('is lost when the range that was read was deleted', async () => {
     const table = newTable();
     const first = won(await saveRange(table, 'c', KEY, STORED, undefined));
     won(await table.delete(first));
@@ -152,7 +152,7 @@ describe('readRange', () => {
   };
   const hold = { owner: 'team-a', takenUpBy: 'any', items: ['10.0.0.1'] };
 
-  test('takes a range of the schema before for one without holds, and leaves it until something changes', async () => {
+  test('reads a range of the schema before as one without holds, and does not write it until something changes', async () => {
     const table = newTable();
     const { holds, ...before } = value;
     const item = won(await table.put({ cluster: 'c', key: KEY, value: before, schema: 1 }, undefined));
@@ -204,7 +204,7 @@ describe('readRange', () => {
       { ...value, strikes: { ...value.strikes, last: { atMs: 1 } } },
       'strikes.last.passId is missing',
     ],
-  ])('finds %s corrupt and leaves it as it is', async (_, bad, message) => {
+  ])('finds %s corrupt and does not change it', async (_, bad, message) => {
     const table = newTable();
     const item = won(await table.put({ cluster: 'c', key: KEY, value: bad, schema: 2 }, undefined));
     await expect(readRange(table, 'c', KEY)).rejects.toMatchObject({
@@ -223,7 +223,7 @@ describe('readRange', () => {
     expect((await readItem(table)).stored).toEqual({ ...value, unclaimed });
   });
 
-  test('does not read what a later version wrote, and says which version would', async () => {
+  test('does not read what a later version wrote, and names that schema', async () => {
     const table = newTable();
     won(await table.put({ cluster: 'c', key: KEY, value, schema: 3 }, undefined));
     await expect(readRange(table, 'c', KEY)).rejects.toMatchObject({
@@ -232,7 +232,7 @@ describe('readRange', () => {
     });
   });
 
-  test('takes a schema that never was for corrupt', async () => {
+  test('finds a schema that never existed corrupt', async () => {
     const table = newTable();
     won(await table.put({ cluster: 'c', key: KEY, value, schema: 0 }, undefined));
     await expect(readRange(table, 'c', KEY)).rejects.toMatchObject({ code: 'Corrupt' });

@@ -29,7 +29,7 @@ describeInEachTable('The record of a request', (open) => {
     expect(await readRequest(table, 'c', 'r1')).toEqual({ record, item });
   });
 
-  test('counts for a day from its last step on, and is written over only by who has read it', async () => {
+  test('counts for a day from its last step on, and is overwritten only by a reader of it', async () => {
     const table = await open();
     const begun = { fingerprint: 'f', state: 'begun' } as const;
     const first = won(await writeRequest(table, at(10), begun, undefined));

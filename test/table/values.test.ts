@@ -58,7 +58,7 @@ describe('A value of the table', () => {
     ['maps of the same size with other fields', { a: 1, c: undefined }, { b: 1 }],
     ['null and an empty map', null, {}],
     ['a field that every object inherits', { ['__proto__']: {} }, { a: {} }],
-  ])('is told from another: %s', (_, one, other) => {
+  ])('differs from another: %s', (_, one, other) => {
     expect(sameValue(one, other)).toBe(false);
     expect(sameValue(other, one)).toBe(false);
   });
