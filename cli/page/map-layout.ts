@@ -7,7 +7,7 @@ export type CellLook = CellState | 'U1' | 'U2' | 'U3' | 'U4';
 export interface MapLayout {
   readonly columns: number;
   readonly rows: number;
-  /** Commands of an SVG path in which a cell is 1 by 1 and a run of equal cells one stroke; by look. */
+  /** Commands of an SVG path in which a cell is 1 by 1 and a run of equal cells is one stroke, by look. */
   readonly strokes: ReadonlyMap<CellLook, string>;
   readonly counts: ReadonlyMap<CellLook, number>;
   /** What stands beside every so many rows: the first item of that row. */

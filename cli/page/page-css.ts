@@ -148,7 +148,7 @@ main>section>.facts{margin-top:18px}
 .at.on{visibility:visible}
 .legend{display:flex;flex-wrap:wrap;gap:2px 18px;margin-top:8px;font-size:13px;color:var(--soft)}
 .legend svg{width:13px;height:13px;margin-right:6px;vertical-align:-2px}
-.told{min-height:1.6em;font:13px/1.6 var(--mono)}
+.cell{min-height:1.6em;font:13px/1.6 var(--mono)}
 .U{fill:var(--used)}.D{fill:var(--dup)}.L{fill:var(--leak)}.H{fill:var(--held)}.F{fill:var(--free)}
 .mark{stroke:var(--mark);stroke-width:.16;fill:none}.dot{fill:var(--mark)}.R{fill:var(--band)}.X{stroke:var(--edge);stroke-width:.1;fill:none}
 .holds,.writes{font-size:14px}

@@ -6,7 +6,7 @@ import { PAGE_CSS } from './page-css.ts';
 import { PAGE_SCRIPT } from './page-script.ts';
 import { clock, dayOf, timeOf } from './words.ts';
 
-/** How a page comes to be shown. */
+/** How a page is shown. */
 export interface PageOptions {
   /** The page asks for itself again, this often. Absent: it is a file. */
   readonly live?: { readonly pollMs: number };
@@ -21,7 +21,7 @@ export interface PageParts extends PageOptions {
   readonly heading: Child;
   /** The line below the heading. */
   readonly about: Child;
-  /** One sentence without ages: where it changes, a screen reader is told. */
+  /** One sentence without ages: a screen reader announces a change. */
   readonly summary: string;
   /** When the table was read. */
   readonly atMs?: number;
@@ -59,9 +59,9 @@ export function page(parts: PageParts): string {
 <title>${title}</title><meta name="viewport" content="width=device-width, initial-scale=1"><meta name="color-scheme" content="light dark"><meta name="referrer" content="no-referrer">
 <link rel="icon" href="${icon(health)}"><style>${trusted(PAGE_CSS)}</style></head>
 <body><a class="skip" href="#main">Skip to the clusters</a>${PATTERNS}
-<div id="page"><header>${nav}<div class="title"><h1>${heading}</h1>${live && html`<p id="live" role="status" data-own="">Live</p>`}</div><p class="soft">${about}${asOf(parts)}</p><p id="summary">${summary}</p>${trouble(parts)}</header>
+<div id="page"><header>${nav}<div class="title"><h1>${heading}</h1>${live && html`<p id="live" role="status" data-own="">Live</p>`}</div><p class="soft">${about}${asOf(parts)}</p><p id="summary">${summary}</p>${troubleBanner(parts)}</header>
 <main id="main" tabindex="-1">${main}</main></div>
-<footer><p>Nothing on this page changes anything. The same on a terminal: <code>kbctl status</code></p></footer><p id="news" class="sr" role="status"></p><script>${trusted(PAGE_SCRIPT)}</script></body></html>
+<footer><p>This page is read-only. The same on a terminal: <code>kbctl status</code></p></footer><p id="news" class="sr" role="status"></p><script>${trusted(PAGE_SCRIPT)}</script></body></html>
 `);
 }
 
@@ -70,10 +70,10 @@ function asOf({ atMs }: PageParts): Html | false {
   return html`, read ${timeOf(atMs, `${dayOf(atMs)}, ${clock(atMs, atMs)}`)}`;
 }
 
-function trouble({ trouble: told, atMs }: PageParts): Html | false {
-  if (told === undefined) return false;
-  const shown = atMs !== undefined && '; what is shown is from before';
-  return html`<p class="banner" role="alert"><b class="bad">The table cannot be read</b> since ${timeOf(told.sinceMs, clock(told.sinceMs, told.sinceMs))}${shown}: ${clipped(told.message)}</p>`;
+function troubleBanner({ trouble, atMs }: PageParts): Html | false {
+  if (trouble === undefined) return false;
+  const shown = atMs !== undefined && '; the page shows the last result';
+  return html`<p class="banner" role="alert"><b class="bad">The table cannot be read</b> since ${timeOf(trouble.sinceMs, clock(trouble.sinceMs, trouble.sinceMs))}${shown}: ${clipped(trouble.message)}</p>`;
 }
 
 function icon(health: Health): string {
@@ -98,7 +98,7 @@ const level = (height: number) =>
   html`<rect class="F" ${CELL}/><rect class="U" x=".06" y="${0.94 - height}" width=".88" height="${height}" rx=".1"/>`;
 
 /**
- * How a cell of each look is drawn, 1 by 1: a colour, and a mark in it that is told without the colour. One for the whole
+ * How a cell of each look is drawn, 1 by 1: a colour, and a mark for readers who do not see it. One for the whole
  * page; a map only strokes with them.
  */
 const DRAWINGS = {

@@ -42,18 +42,18 @@ document.addEventListener('input', (event) => event.target.closest('#filter') &&
 document.addEventListener('submit', (event) => event.preventDefault());
 `;
 
-/** Tells of the cell under the pointer or the cursor. */
+/** Shows the cell under the pointer or the cursor. */
 const MAPS = String.raw`
 const cursors = new WeakMap();
 
-function tell(map, index) {
+function showCell(map, index) {
   const { kind, base, step, cells } = map.dataset;
   const columns = map.viewBox.baseVal.width;
-  const told = map.closest('.map').querySelector('.told');
+  const info = map.closest('.map').querySelector('.cell');
   const cursor = map.querySelector('.at');
   const inside = index >= 0 && index < Number(cells);
   cursor.classList.toggle('on', inside);
-  if (!inside) return void (told.textContent = '');
+  if (!inside) return void (info.textContent = '');
   cursors.set(map, index);
   const column = index % columns, row = Math.floor(index / columns);
   cursor.setAttribute('x', column);
@@ -61,7 +61,7 @@ function tell(map, index) {
   const first = itemText(kind, base, index * step);
   const last = step > 1 ? ' to ' + itemText(kind, base, (index + 1) * step - 1) : '';
   const text = first + last + ': ' + stateAt(map, column, row);
-  if (told.textContent !== text) told.textContent = text;
+  if (info.textContent !== text) told.textContent = text;
 }
 
 function stateAt(map, column, row) {
@@ -81,17 +81,17 @@ function pointed(event) {
   const box = map.getBoundingClientRect(), { width, height } = map.viewBox.baseVal;
   const column = Math.floor(((event.clientX - box.left) / box.width) * width);
   const row = Math.floor(((event.clientY - box.top) / box.height) * height);
-  map.closest('.map').querySelector('.told').removeAttribute('aria-live');
-  tell(map, column >= 0 && column < width ? row * width + column : -1);
+  map.closest('.map').querySelector('.cell').removeAttribute('aria-live');
+  showCell(map, column >= 0 && column < width ? row * width + column : -1);
 }
 document.addEventListener('pointermove', pointed);
 document.addEventListener('pointerdown', pointed);
 document.addEventListener('pointerout', (event) => {
   const map = mapOf(event);
-  if (map && map !== document.activeElement && event.pointerType === 'mouse') tell(map, -1);
+  if (map && map !== document.activeElement && event.pointerType === 'mouse') showCell(map, -1);
 });
-document.addEventListener('focusin', (event) => mapOf(event)?.matches(':focus-visible') && tell(mapOf(event), cursors.get(mapOf(event)) ?? 0));
-document.addEventListener('focusout', (event) => mapOf(event) && tell(mapOf(event), -1));
+document.addEventListener('focusin', (event) => mapOf(event)?.matches(':focus-visible') && showCell(mapOf(event), cursors.get(mapOf(event)) ?? 0));
+document.addEventListener('focusout', (event) => mapOf(event) && showCell(mapOf(event), -1));
 document.addEventListener('keydown', (event) => {
   const map = mapOf(event);
   if (!map) return;
@@ -99,8 +99,8 @@ document.addEventListener('keydown', (event) => {
   const next = { ArrowLeft: at - 1, ArrowRight: at + 1, ArrowUp: at - columns, ArrowDown: at + columns, Home: 0, End: last }[event.key];
   if (next === undefined || event.ctrlKey || event.metaKey || event.altKey) return;
   event.preventDefault();
-  map.closest('.map').querySelector('.told').setAttribute('aria-live', 'polite');
-  tell(map, next < 0 || next > last ? at : next);
+  map.closest('.map').querySelector('.cell').setAttribute('aria-live', 'polite');
+  showCell(map, next < 0 || next > last ? at : next);
 });
 const reachable = () => document.querySelectorAll('.map svg[role=img]').forEach((map) => map.setAttribute('tabindex', '0'));
 `;
@@ -205,7 +205,7 @@ if (live) {
 }
 `;
 
-/** All that the page runs. Without it the page shows the same, but neither filters nor tells of single cells. */
+/** The script of the page. Without it the page shows the same, without filter and single cells. */
 export const PAGE_SCRIPT = `(() => {
 'use strict';
 ${ITEM_TEXT_SCRIPT}${FILTER}${MAPS}${DETAILS}${LIVE}

@@ -91,7 +91,7 @@ function rangeMap(range: RangeStatus, map: RangeMap): Html {
   return html`<figure class="map"><div class="grid"><ol class="rows" aria-hidden="true">${layout.rowLabels.map(
     (label) => html`<li>${label}`,
   )}</ol><svg role="img" aria-label="${alternative(range, map)}" viewBox="0 -.5 ${columns} ${rows}" width="${width}" data-kind="${texts.kind}" data-base="${texts.base}" data-step="${map.itemsPerCell}" data-cells="${map.cells.length}">${paths}<rect class="at" width="1" height="1" data-own=""/></svg></div>
-<figcaption>${legend(layout, map)}<p class="told" data-own=""></p></figcaption></figure>`;
+<figcaption>${legend(layout, map)}<p class="cell" data-own=""></p></figcaption></figure>`;
 }
 
 function legend({ counts }: MapLayout, map: RangeMap): Html {

@@ -4,7 +4,7 @@ import { type Child, clipped, type Fitted, type Html, html, name, table, upTo } 
 import { type PageOptions, page } from './page-frame.ts';
 import { badge, counted, grouped, HEALTH_WORDS, HEALTHS, LOOP_STATES, percentage, relative, span } from './words.ts';
 
-/** Bytes: what all is, what the parts may take of it at most. Details take what is left. */
+/** Bytes of the page, and of its parts at most. Details take the rest. */
 const PAGE_BYTES = 292_000;
 const ATTENTION_BYTES = 40_000;
 /** Problems on the card of a cluster. */
@@ -206,7 +206,7 @@ export function renderClusterPage(cluster: ClusterStatus, options: ClusterPageOp
   });
 }
 
-/** What is said instead of a cluster, or of all, when there is nothing to show. */
+/** A page with a message, when there is nothing to show. */
 export function renderMessagePage(title: string, message: string, options: PageOptions = {}): string {
   return page({
     ...options,

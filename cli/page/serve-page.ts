@@ -52,7 +52,7 @@ export function readsOf(
   };
 }
 
-/** Clusters that are read at a time: another one's page replaces that which was asked for the longest ago. */
+/** Clusters whose reads are kept: the least recently requested is dropped. */
 const MOST_CLUSTERS = 50;
 const HOST = '127.0.0.1';
 

@@ -88,7 +88,7 @@ export function grouped(count: number): string {
   return count.toLocaleString('en-US');
 }
 
-/** `0 %`, `<1 %`, `43 %`: nothing in use and something in use are told apart, and so are full and nearly full. */
+/** `0 %`, `<1 %`, `43 %`: only nothing in use is 0, and only full is 100. */
 export function percentage(used: number, capacity: number): string {
   const percent = capacity === 0 ? 0 : (100 * used) / capacity;
   if (percent > 0 && percent < 1) return '<1 %';

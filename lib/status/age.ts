@@ -4,7 +4,7 @@ const HOUR_MS = 60 * MINUTE_MS;
 const DAY_MS = 24 * HOUR_MS;
 const YEAR_MS = 365 * DAY_MS;
 
-/** From the largest unit on. `fineBelow`: the age is told with the next smaller unit as long as it is less than this. */
+/** The largest first. Below `fineBelow` an age has the next smaller unit too. */
 const UNITS = [
   { letter: 'y', ms: YEAR_MS, from: 2 * YEAR_MS, fineBelow: 8 * YEAR_MS, finer: { letter: 'd', ms: DAY_MS } },
   { letter: 'd', ms: DAY_MS, from: 2 * DAY_MS, fineBelow: 8 * DAY_MS, finer: { letter: 'h', ms: HOUR_MS } },
@@ -13,7 +13,7 @@ const UNITS = [
 ] as const;
 
 /**
- * How long ago, as kubectl's columns tell it: `5s`, `3m20s`, `15m`, `2h`, `4d`. Clocks differ: a second ahead is now, and
+ * Returns an age in the format of kubectl: `5s`, `3m20s`, `15m`, `2h`, `4d`. Clocks differ: a second ahead is now, and
  * more than that is `<invalid>`, as kubectl has it.
  */
 export function formatAge(ms: number): string {

@@ -296,7 +296,7 @@ const OF_THE_LOOPS = {
     what: 'The error shows what it expects.',
     resolution: [step('Correct the payload.')],
     ...ACTION_REQUIRED,
-    hint: 'correct the payload as the error says',
+    hint: 'correct the payload, see the error',
   },
   BadEnvironment: {
     title: 'An environment variable of a function is missing or wrong',
@@ -318,11 +318,11 @@ const OF_RANGES = {
       'It leaked: the third pass frees it.',
     ],
     resolution: [
-      step('See who has it, and take another.', 'kbctl show ip <cluster> <item>'),
+      step('See its owner, and take another.', 'kbctl show ip <cluster> <item>'),
       step('If it is held without need, release it.', 'kbctl release ip <cluster> <item>'),
     ],
     ...ACTION_REQUIRED,
-    hint: 'kbctl show <kind> <cluster> <item> shows who has it; take another',
+    hint: 'kbctl show <kind> <cluster> <item> shows its owner; take another',
   },
   NotInRange: {
     title: 'The address or port is outside the range',

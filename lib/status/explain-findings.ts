@@ -33,7 +33,7 @@ const OF_RANGES = {
     task: 'address-conflict',
     reasons: ['ClusterIPAlreadyAllocated', 'PortAlreadyAllocated'],
     ...ACTION_REQUIRED,
-    hint: 'recreate <namespace>/<name> without <field>, if it is the newer of the Services with <item>',
+    hint: 'kbctl show <kind> <cluster> <item> lists both Services: recreate the newer one without <field>',
   },
   outOfRange: {
     title: 'A Service has a cluster IP or node port outside the range',

@@ -45,7 +45,7 @@ function rangeStatus(range: SpecRange, inputs: StatusInputs, nowMs: number): Ran
   return savedStatus(range, saved, inputs, nowMs);
 }
 
-/** No pass writes it any more: another allocates, or draws no picture of a range as large as that of the spec. */
+/** Whether no pass writes it any more: the allocator changed, or the range in the spec is too large for a bitmap. */
 function isOutdated({ configured }: SpecRange, { stored }: SavedRange, { allocator }: ClusterSpec): boolean {
   return stored.allocator !== allocator || (allocator === 'apiserver' && stored.range !== configured);
 }
@@ -84,7 +84,7 @@ function savedStatus(
   };
 }
 
-/** What the last pass counted, where it came as far as that, and not under a spec that said another range. */
+/** What the last pass counted, if it did, and under the same range. */
 function countedStatus(
   { key, configured }: SpecRange,
   { cluster, ranges }: StatusInputs,

@@ -9,7 +9,7 @@ import { decodeLease, LEASES, type ListedLease, leaseKey } from '../table/leases
 import { decodeRange } from '../table/ranges.ts';
 import { decodeRunRecord, type RunRecords, runKey } from '../table/run-records.ts';
 
-/** All that the table has of one cluster, as far as it could be read. */
+/** The items of one cluster, as far as they could be read. */
 export interface StatusInputs {
   readonly cluster: ListedCluster;
   readonly pausedAll: Pause | undefined;
@@ -28,9 +28,9 @@ export interface SavedRange {
 
 /** An item that is there and does not parse, or that a later version wrote. */
 export interface UnreadableItem {
-  /** Empty where the table does not say which it is. */
+  /** Empty where the table does not name it. */
   readonly key: string;
-  /** A sentence that says what, why and what to do. */
+  /** A sentence: what failed, why, what to do. */
   readonly message: string;
 }
 
@@ -87,13 +87,13 @@ async function readItems(
     return { items: await table.list(cluster, prefix), unreadable: [] };
   } catch (error) {
     const unreadable = new Map<string, UnreadableItem>();
-    const tell = (item: UnreadableItem) => unreadable.set(item.message, item);
-    tell(unreadableItem('', error));
+    const report = (item: UnreadableItem) => unreadable.set(item.message, item);
+    report(unreadableItem('', error));
     const items = await eachOf(knownKeys, AT_A_TIME, async (key) => {
       try {
         return await table.get(cluster, key);
       } catch (fault) {
-        tell(unreadableItem(key, fault));
+        report(unreadableItem(key, fault));
         return undefined;
       }
     });

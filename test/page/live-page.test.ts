@@ -97,7 +97,7 @@ test('what is open, focused, filtered and scrolled stays so', async () => {
 
   expect(await details.getAttribute('open')).toBe('');
   expect(await page.evaluate("document.activeElement?.getAttribute('role')")).toBe('img');
-  expect(await details.locator('.told').first().textContent()).toMatch(/^10\.0\.0\.1: /);
+  expect(await details.locator('.cell').first().textContent()).toMatch(/^10\.0\.0\.1: /);
   expect(await page.locator('#filter-name').inputValue()).toBe('cluster-000');
   expect(await page.locator('.glance tbody tr:visible').count()).toBe(10);
   expect(scrolled).toBeGreaterThan(100);
@@ -126,7 +126,7 @@ test('a table that cannot be read is said, over what was known', async () => {
   await banner.waitFor();
 
   expect(await banner.textContent()).toMatch(
-    /^The table cannot be read since .* UTC; what is shown is from before: the table does not answer$/,
+    /^The table cannot be read since .* UTC; the page shows the last result: the table does not answer$/,
   );
   expect(await page.locator('.glance tbody tr').count()).toBe(2);
   failure = undefined;

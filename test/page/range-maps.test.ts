@@ -16,7 +16,7 @@ afterAll(() => viewer?.close());
 
 async function showing(range: RangeStatus): Promise<{ page: Page; map: Locator; told: Locator }> {
   const { page } = await viewer.view(renderClusterPage(aClusterStatus({ ranges: [range] }), { atMs: STATUS_AT_MS }));
-  return { page, map: page.getByRole('img'), told: page.locator('.told') };
+  return { page, map: page.getByRole('img'), told: page.locator('.cell') };
 }
 
 /** Moves the pointer into the middle of a cell. */

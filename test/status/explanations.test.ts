@@ -176,11 +176,11 @@ describe('a hint', () => {
   test.each([
     {
       finding: { type: 'duplicate', item: '10.0.0.5', service: 'shop/web' },
-      line: 'recreate shop/web without clusterIP, if it is the newer of the Services with 10.0.0.5',
+      line: 'kbctl show ip prod-1 10.0.0.5 lists both Services: recreate the newer one without clusterIP',
     },
     {
       finding: { type: 'duplicate', item: '30080', service: 'shop/web' },
-      line: 'recreate shop/web without nodePort, if it is the newer of the Services with 30080',
+      line: 'kbctl show port prod-1 30080 lists both Services: recreate the newer one without nodePort',
     },
     {
       finding: { type: 'mayHaveLeaked', item: 'fd00::5' },
@@ -207,10 +207,8 @@ describe('a hint', () => {
   test.each(['$(reboot)', 'a; reboot', "a'b", '-rf', 'a b', 'a\nb', 'a`b`', '<item>', '\u202Eabc', ''])(
     'keeps the placeholder for a name that is not safe in a shell: %j',
     (name) => {
-      const line = findingHint({ type: 'duplicate', item: name, service: `${name}/${name}` }, cluster);
-      expect(line).toBe(
-        'recreate <namespace>/<name> without clusterIP, if it is the newer of the Services with <item>',
-      );
+      const line = findingHint({ type: 'outOfRange', item: name, service: `${name}/${name}` }, { name });
+      expect(line).toContain('otherwise recreate <namespace>/<name> without clusterIP');
     },
   );
 

@@ -198,7 +198,7 @@ describe('a table that cannot be read', () => {
     expect(status).toBe(200);
     expect(body).toContain('2 of 6 clusters need');
     expect(body).toMatch(
-      /The table cannot be read<\/b> since <time[^>]*>.{12}<\/time>; what is shown is from before: no &lt;answer&gt;/,
+      /The table cannot be read<\/b> since <time[^>]*>.{12}<\/time>; the page shows the last result: no &lt;answer&gt;/,
     );
     expect((await ask(server, '/')).body).not.toContain('The table cannot be read');
   });
