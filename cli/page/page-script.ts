@@ -61,7 +61,7 @@ function showCell(map, index) {
   const first = itemText(kind, base, index * step);
   const last = step > 1 ? ' to ' + itemText(kind, base, (index + 1) * step - 1) : '';
   const text = first + last + ': ' + stateAt(map, column, row);
-  if (info.textContent !== text) told.textContent = text;
+  if (info.textContent !== text) info.textContent = text;
 }
 
 function stateAt(map, column, row) {
