@@ -10,7 +10,7 @@ import { logGroupPrefixOf, logsQuery, type WantedLines } from '../../lib/status/
 const repository = path.join(import.meta.dirname, '..', '..');
 const run = promisify(execFile);
 
-/** Passes that changed, observed and failed, told as the functions tell them. */
+/** Passes that changed, observed and failed, logged as the functions log them. */
 const program = `
   import { powertoolsTelemetry } from './lib/telemetry/powertools.ts';
   import { logPass } from './lib/dispatch/log-pass.ts';
@@ -64,10 +64,10 @@ describe('the query', () => {
     expect(names.filter((name) => name.startsWith('@') && name !== '@timestamp' && name !== '@message')).toEqual([]);
   });
 
-  test('looks for messages that are told, and for all of them', () => {
-    const told = new Set(lines.map(({ message }) => message));
+  test('selects exactly the messages that are logged', () => {
+    const logged = new Set(lines.map(({ message }) => message));
     const { query } = logsQuery({ cluster: 'prod-1' });
-    expect(JSON.parse(/message in (\[.+\])/.exec(query)?.[1] ?? '[]')).toEqual([...told].toSorted().toReversed());
+    expect(JSON.parse(/message in (\[.+\])/.exec(query)?.[1] ?? '[]')).toEqual([...logged].toSorted().toReversed());
     expect(logsQuery({ cluster: 'prod-1', wanted: { kind: 'failures' } }).query).toContain('message = "pass failed"');
   });
 
@@ -131,7 +131,7 @@ describe('the command', () => {
     ]);
   });
 
-  test('goes where it is told, and survives what is no name', async () => {
+  test('uses the given stack, profile and region, and quotes hostile names', async () => {
     const { start, results } = logsQuery({ cluster: "a'$(reboot)", profile: 'my profile', region: 'eu-central-1' });
     const [, profile, , region, ...rest] = await argumentsOf(start);
     expect([profile, region]).toEqual(['my profile', 'eu-central-1']);

@@ -79,14 +79,14 @@ describe('a range that was saved', () => {
   test.each([
     ['for another generation', aStoredRange([0], { allocator: 'table', generation: 1 })],
     ['for another range', aStoredRange([0], { allocator: 'table', range: '10.0.0.0/25' })],
-    ['as a picture', aStoredRange([0])],
+    ['as a usage bitmap', aStoredRange([0])],
   ])('%s is not ready to be allocated from', (_, stored) => {
     const cluster = aCluster({ allocator: 'table' });
     const [range] = statusOf({ cluster, ranges: [saved(primary, stored)] }).ranges;
     expect(range).toMatchObject({ ready: false, range: stored.range });
   });
 
-  test('that does not parse is told, and hides no other', () => {
+  test('that does not parse is reported, and hides no other', () => {
     const status = statusOf({
       ranges: [
         saved(primary, aStoredRange([0], { range: 'anything' })),
@@ -120,7 +120,7 @@ describe('a range that was not saved, or not read', () => {
     secondaryCapacity: 65_535,
   };
 
-  test('is shown as the last pass counted it', () => {
+  test('is shown with the counts of the last pass', () => {
     const cluster = aCluster({ serviceClusterIPRanges: ['10.0.0.0/24', 'fd00::/112'] });
     const { ranges } = statusOf({ cluster, records: counted(counts) });
     expect(ranges).toEqual([
@@ -143,11 +143,11 @@ describe('a range that was not saved, or not read', () => {
     ]);
   });
 
-  test('is not shown where no pass came as far as to count it', () => {
+  test('is not shown if no pass counted it', () => {
     expect(statusOf({ records: counted({ services: 3 }) }).ranges).toEqual([]);
   });
 
-  test('is not ready where the table allocates, and not known to be where it was not read', () => {
+  test('is not ready where the table allocates, and has no readiness if it was not read', () => {
     const cluster = aCluster({ allocator: 'table' });
     expect(statusOf({ cluster, records: counted(counts) }).ranges[0]).toMatchObject({ ready: false });
     const { ranges: _, ...brief } = inputs({ cluster, records: counted(counts) });
@@ -155,16 +155,16 @@ describe('a range that was not saved, or not read', () => {
   });
 
   test.each([
-    ['a picture of another range', aStoredRange([0], { range: '10.0.0.0/25' })],
-    ['a record of the time when the table allocated', aStoredRange([0], { allocator: 'table' })],
-  ])('is shown as counted also beside %s', (_, stored) => {
+    ['a usage bitmap of another range', aStoredRange([0], { range: '10.0.0.0/25' })],
+    ['the record of a former allocator table', aStoredRange([0], { allocator: 'table' })],
+  ])('is shown with the counts of the last pass also beside %s', (_, stored) => {
     const [range] = statusOf({ ranges: [saved(primary, stored)], records: counted(counts) }).ranges;
     expect(range).toMatchObject({ range: '10.0.0.0/24', used: 100, allocator: 'apiserver' });
     expect(range?.map).toBeUndefined();
   });
 });
 
-describe('a range that the spec has changed since', () => {
+describe('a range that was changed in the spec', () => {
   const wider = aCluster({ serviceClusterIPRanges: ['10.0.0.0/22'] });
   const before = counted({ allocated: 100, capacity: 254 });
 
@@ -172,19 +172,19 @@ describe('a range that the spec has changed since', () => {
     { name: 'wider', cluster: wider },
     { name: 'elsewhere', cluster: aCluster({ serviceClusterIPRanges: ['10.1.0.0/24'] }) },
     { name: 'wider, which the table allocates', cluster: aCluster({ ...wider.spec, allocator: 'table' }) },
-  ])('to be $name keeps its own name and figures, until a pass has counted the new one', ({ cluster }) => {
+  ])('to one that is $name keeps its name and figures until a pass has counted the new one', ({ cluster }) => {
     const [specRange] = cluster.spec.serviceClusterIPRanges;
     const ranges = [saved(primary, aStoredRange(first(100), { allocator: cluster.spec.allocator }))];
     const status = statusOf({ cluster, ranges, records: before });
     expect(status.ranges).toMatchObject([{ range: '10.0.0.0/24', specRange, used: 100, capacity: 254 }]);
   });
 
-  test('is not shown with the figures of before where no range was read', () => {
+  test('is not shown with the old figures if no range was read', () => {
     const { ranges: _, ...brief } = inputs({ cluster: wider, records: before });
     expect(workOutStatus(brief, NOW_MS).ranges).toEqual([]);
   });
 
-  test('is shown as counted once a pass has, also where it is too large for a picture', () => {
+  test('has the counts of a later pass, also if it is too large for a usage bitmap', () => {
     const cluster = aCluster({ serviceClusterIPRanges: ['10.0.0.0/8'] });
     const ranges = [saved(primary, aStoredRange(first(100)))];
     const [range] = statusOf({ cluster, ranges, records: counted({ allocated: 101, capacity: 2 ** 24 - 2 }) }).ranges;
@@ -207,11 +207,11 @@ describe('how full a range is', () => {
     [950, 'warning'],
     [951, 'bad'],
     [1000, 'bad'],
-  ])('%d of 1000 is %s, as the alarms have it', (allocated, health) => {
+  ])('%d of 1000 is %s, by the thresholds of the alarms', (allocated, health) => {
     expect(statusOf({ cluster, records: full(allocated) }).health).toBe(health);
   });
 
-  test('is rounded down to a tenth of a per cent and told with what is free', () => {
+  test('is rounded down to a tenth of a per cent, and shown with what is free', () => {
     const large = aCluster({ serviceClusterIPRanges: ['10.0.0.0/16'] });
     const records = counted({ allocated: 65_533, capacity: 65_534 });
     expect(statusOf({ cluster: large, records }).attention).toMatchObject([
@@ -219,7 +219,7 @@ describe('how full a range is', () => {
     ]);
   });
 
-  test('is told once, where a finding says that nothing is left', () => {
+  test('is shown once, if a finding reports that nothing is left', () => {
     const message = 'nothing is left free in the service CIDR 10.0.0.0/24, which has room for 254';
     const record = aRunRecord(NOW_MS, {
       counts: { allocated: 254, capacity: 254 },

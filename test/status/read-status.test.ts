@@ -82,7 +82,7 @@ describeInEachTable('The status of a cluster', (open) => {
     expect(status?.ranges[0]).not.toHaveProperty('map');
   });
 
-  test('tells of each item that does not parse, and of all the others what they say', async () => {
+  test('reports each item that does not parse, and reads all others', async () => {
     const table = await open();
     await fill(table);
     await putAnything(table, 'demo', 'masterleases/10.9.8.1', 'text');
@@ -113,7 +113,7 @@ describeInEachTable('The status of a cluster', (open) => {
     expect((await readFleetStatus(table, 't', NOW_MS)).clusters).toEqual([]);
   });
 
-  test('cannot be told when its registration does not parse', async () => {
+  test('cannot be read if its spec does not parse', async () => {
     const table = await open();
     await putAnything(table, '#clusters', 'demo', { generation: 1, spec: 'text' });
     await expect(readClusterStatus(table, 'demo', NOW_MS)).rejects.toMatchObject({ code: 'Corrupt' });
@@ -134,7 +134,7 @@ describeInEachTable('The status of all clusters', (open) => {
     expect(fleet).not.toHaveProperty('pausedAll');
   });
 
-  test('says that all are paused, and until when', async () => {
+  test('shows the pause of all clusters, and its end', async () => {
     const table = await open();
     await fill(table);
     const pause = { untilMs: NOW_MS + 1, reason: 'an upgrade', by: 'me' };
@@ -147,7 +147,7 @@ describeInEachTable('The status of all clusters', (open) => {
     expect(await readFleetStatus(table, 't', NOW_MS + 1)).not.toHaveProperty('pausedAll');
   });
 
-  test('can be that of some', async () => {
+  test('can be limited to some', async () => {
     const table = await open();
     for (const name of ['a', 'b', 'c']) await fill(table, name);
     const { clusters } = await readFleetStatus(table, 't', NOW_MS, { clusters: ['c', 'a', 'nobody', 'a'] });
@@ -156,7 +156,7 @@ describeInEachTable('The status of all clusters', (open) => {
 });
 
 describe('Reading the status', () => {
-  test('of a thousand clusters asks for so many at a time, and tells how far it is', async () => {
+  test('of a thousand clusters reads a few at a time, and reports its progress', async () => {
     const table = newTable();
     const names = Array.from({ length: 1_000 }, (_, n) => `c${String(n).padStart(3, '0')}`);
     for (const name of names) await registerCluster(table, aClusterSpec({ name }), AT_ONCE);
@@ -171,17 +171,17 @@ describe('Reading the status', () => {
         return table.list(cluster, prefix);
       },
     };
-    const told: [number, number][] = [];
+    const reported: [number, number][] = [];
     const fleet = await readFleetStatus(counting, 't', NOW_MS, {
       concurrency: 4,
-      onProgress: (done, total) => told.push([done, total]),
+      onProgress: (done, total) => reported.push([done, total]),
     });
     expect(fleet.clusters.map(({ name }) => name)).toEqual(names);
     expect(most).toBeLessThanOrEqual(4 * 3);
-    expect(told).toEqual(Array.from({ length: 1_001 }, (_, done) => [done, 1_000]));
+    expect(reported).toEqual(Array.from({ length: 1_001 }, (_, done) => [done, 1_000]));
   });
 
-  test('asks for no answers to requests, and in brief for no ranges', async () => {
+  test('reads no answers to requests, and in brief no ranges', async () => {
     const table = newTable();
     await fill(table);
     const asked: string[] = [];
@@ -202,7 +202,7 @@ describe('Reading the status', () => {
     expect(asked).toEqual(always);
   });
 
-  test('goes around an item that nobody could have written, as far as keys are known', async () => {
+  test('skips an item that no version writes, and reads the known keys', async () => {
     const table = newTable();
     await fill(table);
     const corrupt = () => {
@@ -221,7 +221,7 @@ describe('Reading the status', () => {
     expect(status?.ranges).toMatchObject([{ key: RANGE_KEYS.primary, used: 2 }]);
   });
 
-  test('ends at the first failure of the table, and asks no more', async () => {
+  test('ends at the first failure of the table', async () => {
     const table = newTable();
     for (const name of ['a', 'b', 'c', 'd', 'e', 'f']) await fill(table, name);
     const asked: string[] = [];
@@ -234,7 +234,7 @@ describe('Reading the status', () => {
     expect(asked.filter((what) => what.startsWith('c/'))).toEqual([]);
   });
 
-  test('of a range that holds addresses tells of the holds', async () => {
+  test('includes the holds of a range until they end', async () => {
     const table = newTable();
     await registerCluster(table, aClusterSpec(), AT_ONCE);
     const hold = { owner: 'team-a', takenUpBy: 'any', items: ['10.0.0.1'], untilMs: NOW_MS + 1 } as const;

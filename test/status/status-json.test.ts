@@ -16,7 +16,7 @@ const status = statusOf({
   },
 });
 
-test('a status as JSON has times that people and programs read, durations as they are, and no pictures', () => {
+test('a status as JSON has ISO times, durations in milliseconds, and no maps', () => {
   const at = '2023-11-14T22:13:20.000Z';
   const json = statusJson(status);
   expect(json).toMatchObject({
@@ -41,17 +41,17 @@ test('a status as JSON has times that people and programs read, durations as the
   expect(JSON.parse(JSON.stringify(json))).toEqual(json);
 });
 
-test('figures of a pass keep their names, whatever these are', () => {
+test('counts of a pass keep their names', () => {
   expect(statusJson(status).loops[2]?.lastPass?.counts).toEqual({ atMs: 1 });
 });
 
-test('a time that is none is shown as it is', () => {
+test('a number that is no time is kept', () => {
   expect(statusJson({ ...status, paused: { untilMs: 1e20, reason: 'r', by: 'b', all: false } }).paused?.until).toBe(
     '100000000000000000000',
   );
 });
 
-test('all clusters of a table as JSON are the same, and when and where it was', () => {
+test('all clusters as JSON are the same, with the time and the table', () => {
   const fleet = { atMs: NOW_MS, table: 't', clusters: [status], unreadable: [] };
   expect(fleetJson(fleet)).toEqual({
     at: '2023-11-14T22:13:20.000Z',

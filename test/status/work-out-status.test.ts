@@ -19,8 +19,8 @@ function loopOf(status: ClusterStatus, loop: Loop): LoopStatus | undefined {
   return status.loops.find((one) => one.loop === loop);
 }
 
-describe('a cluster that is well', () => {
-  test('is good, with all that there is to say of it', () => {
+describe('a healthy cluster', () => {
+  test('is good, with its spec, owner and loops', () => {
     const paused = { untilMs: NOW_MS, reason: 'over', by: 'me' };
     const owner = { stack: 'prod', packaged: { startedAtMs: 1, writtenAtMs: 1 } };
     const status = statusOf({ cluster: aCluster({}, { paused, owner }) });
@@ -62,7 +62,7 @@ describe('a cluster that is well', () => {
       'publishes nothing',
       { cluster: aCluster({ endpoints: { ...aCluster().spec.endpoints, reconciler: 'none' } }), leases: [] },
     ],
-  ] as const)('is good also when it %s', (_, given) => {
+  ] as const)('is good also if it %s', (_, given) => {
     expect(statusOf(given)).toMatchObject({ health: 'good', attention: [] });
   });
 });
@@ -71,13 +71,13 @@ describe('a loop', () => {
   const of = (record: ReturnType<typeof aRunRecord> | undefined) => {
     const { 'cluster-ip-repair': _, ...others } = runRecords(NOT_LONG_AGO_MS);
     const status = statusOf({ records: { ...others, ...(record && { 'cluster-ip-repair': record }) } });
-    return { state: loopOf(status, 'cluster-ip-repair')?.state, health: status.health, said: words(status) };
+    return { state: loopOf(status, 'cluster-ip-repair')?.state, health: status.health, attention: words(status) };
   };
 
   test.each([
     ['that succeeded is good', aRunRecord(NOW_MS - 10 * MINUTE_MS), 'good', 'good', []],
     [
-      'that was not seen for more than three intervals and a minute is late',
+      'whose last pass began more than three intervals and a minute ago is late',
       aRunRecord(NOW_MS - 10 * MINUTE_MS - 1),
       'late',
       'bad',
@@ -91,13 +91,13 @@ describe('a loop', () => {
       ['warning: failing'],
     ],
     ['that failed three times needs attention', failed(NOT_LONG_AGO_MS, 3), 'failing', 'bad', ['bad: failing']],
-    ['that failed, and then nobody ran it, is late', failed(NOW_MS - 20 * MINUTE_MS, 1), 'late', 'bad', ['bad: late']],
+    ['that failed and was not run again is late', failed(NOW_MS - 20 * MINUTE_MS, 1), 'late', 'bad', ['bad: late']],
     ['that has long been due and never ran needs attention', undefined, 'neverRan', 'bad', ['bad: neverRan']],
-  ] as const)('%s', (_, record, state, health, said) => {
-    expect(of(record)).toEqual({ state, health, said });
+  ] as const)('%s', (_, record, state, health, attention) => {
+    expect(of(record)).toEqual({ state, health, attention });
   });
 
-  test('that is late says since when, and how often it is due', () => {
+  test('that is late has its last time and its interval', () => {
     const records = { ...runRecords(NOT_LONG_AGO_MS), 'node-port-repair': aRunRecord(NOW_MS - 120 * MINUTE_MS) };
     expect(statusOf({ records }).attention).toMatchObject([
       {
@@ -107,7 +107,7 @@ describe('a loop', () => {
     ]);
   });
 
-  test('that fails says how often and why, in one line', () => {
+  test('that fails has its number of failures and the error, in one line', () => {
     const records = { ...runRecords(NOT_LONG_AGO_MS), 'cluster-ip-repair': failed(NOT_LONG_AGO_MS, 2) };
     const status = statusOf({ records });
     expect(status.attention).toMatchObject([
@@ -164,12 +164,12 @@ describe('a paused cluster', () => {
     expect(new Set(status.loops.map(({ state }) => state))).toEqual(new Set(['paused']));
   });
 
-  test('is held by the pause of all where there are both', () => {
+  test('has the pause of all clusters if there are both', () => {
     const status = statusOf({ cluster: aCluster({}, { paused: pause }), pausedAll: { ...pause, by: 'you' } });
     expect(status.paused).toEqual({ ...pause, by: 'you', all: true });
   });
 
-  test('still tells of what a person must mend, but not of what probes said before', () => {
+  test('still shows findings that need action, but not those of earlier probes', () => {
     const records = runRecords(NOW_MS, {
       findings: [
         { type: 'duplicate', message: 'taken twice' },
@@ -206,7 +206,7 @@ describe('findings', () => {
     expect(statusOf({ records: found(type) }).health).toBe(health);
   });
 
-  test('are listed with Service, address, time and how to mend them', () => {
+  test('are listed with Service, address, time and resolution', () => {
     const status = statusOf({ records: found('duplicate') });
     expect(status.findings).toEqual([
       {
@@ -222,7 +222,7 @@ describe('findings', () => {
     expect(loopOf(status, 'cluster-ip-repair')?.lastPass?.findings).toBe(40);
   });
 
-  test('of one type are one thing to look at, and the worst are first', () => {
+  test('of one type need attention once, the worst first', () => {
     const { attention } = statusOf({ records: found('repair', 'duplicate', 'repair', 'duplicate', 'duplicate') });
     expect(attention.map(({ level, message }) => [level, message])).toEqual([
       ['bad', 'duplicate 1 (and 2 more)'],
@@ -291,7 +291,7 @@ describe('API servers', () => {
     if ('generation' in lease) expect(status?.expiresAtMs).toBeUndefined();
   });
 
-  test('that do not answer are told of, while another does', () => {
+  test('that do not answer are reported while another one does', () => {
     const leases = [
       aLease({ expiresAtMs: NOW_MS - MINUTE_MS, misses: 2, lastProbe: 'no answer: connect ECONNREFUSED' }),
     ];
@@ -305,7 +305,7 @@ describe('API servers', () => {
     ]);
   });
 
-  test('of which none is live need attention, and each alone is not told of', () => {
+  test('of which none is live need attention once, not each', () => {
     const records = {
       ...runRecords(NOT_LONG_AGO_MS),
       'kubernetes-service': aRunRecord(NOT_LONG_AGO_MS, { counts: { leasesHeld: 0 } }),
@@ -315,13 +315,13 @@ describe('API servers', () => {
 
   test.each([
     {
-      name: 'says of one that is withdrawn until when, and how to end that',
+      name: 'and one is withdrawn have its end, and the command that ends it',
       lease: aLease({ withdrawnUntilMs: NOW_MS + MINUTE_MS }),
       message: `10.9.8.7 is withdrawn until ${new Date(NOW_MS + MINUTE_MS).toISOString()}`,
       next: 'kbctl deregister demo 10.9.8.7 --undo ends a withdrawal; the endpoints stay unchanged',
     },
     {
-      name: 'says of one whose withdrawal is over what it answers',
+      name: 'and a withdrawal is over have its last probe',
       lease: aLease({ withdrawnUntilMs: NOW_MS - 1, lastProbe: 'answered 503' }),
       message: '10.9.8.7 has not answered since its withdrawal ended, last probe: answered 503',
       next: 'kbctl doctor demo shows why no API server is reached; the endpoints stay unchanged',
@@ -332,8 +332,8 @@ describe('API servers', () => {
       ...runRecords(NOT_LONG_AGO_MS),
       'kubernetes-service': aRunRecord(NOT_LONG_AGO_MS, record),
     });
-    const [said] = statusOf({ records: loop({ counts: { leasesHeld: 0 } }), leases: [lease] }).attention;
-    expect(said).toMatchObject({
+    const [first] = statusOf({ records: loop({ counts: { leasesHeld: 0 } }), leases: [lease] }).attention;
+    expect(first).toMatchObject({
       message: `no API server has a valid lease; the endpoints stay unchanged; ${message}`,
       next,
     });
@@ -341,13 +341,13 @@ describe('API servers', () => {
     expect(finding).toMatchObject({ word: 'noLiveLease', next });
   });
 
-  test('are not told of where no pass looked of late', () => {
+  test('are not reported without a recent pass', () => {
     const records = { ...runRecords(NOT_LONG_AGO_MS), 'kubernetes-service': aRunRecord(NOW_MS - 60 * MINUTE_MS) };
     expect(words(statusOf({ records, leases: [] }))).toEqual(['bad: late']);
   });
 });
 
-test('whatever is told has a word, a line and something to do', () => {
+test('each problem has a word, one line and a resolution', () => {
   const { attention } = statusOf({
     ...inputs({ cluster: aCluster({}, { writtenAtMs: 0 }), leases: [] }),
     records: { 'system-namespaces': failed(NOT_LONG_AGO_MS, 3), 'node-port-repair': aRunRecord(0) },
