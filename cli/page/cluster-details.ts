@@ -9,7 +9,7 @@ import { isOneOfMany } from '../../lib/status/loops-and-leases.ts';
 
 import { type Child, clipped, type Html, html, name, table, upTo } from './html.ts';
 import { rangeSection } from './range-map.ts';
-import { badge, counted, grouped, LEASE_STATES, LOOP_STATES, relative, span, timeOf, when } from './words.ts';
+import { badge, counted, grouped, LOOP_STATES, leaseBadge, relative, span, timeOf, when } from './words.ts';
 
 const MOST_ATTENTION = 20;
 const MOST_COUNTS = 8;
@@ -96,7 +96,7 @@ function apiServerRow(server: ApiServerStatus, nowMs: number): Html {
     state === 'withdrawn' && withdrawnUntilMs !== undefined && html`, ends ${when(withdrawnUntilMs, nowMs)}`;
   const unprobed = source === 'agent' ? 'none: the agent on its host refreshes the lease' : '–';
   const missed = misses > 0 && html` <small>${counted(misses, 'miss', 'misses')} in a row</small>`;
-  return html`<tr><th scope="row"><code>${clipped(address ?? host ?? '?', 260)}</code>${hostName}<td>${badge(...LEASE_STATES[state])}${withdrawal}<td>${time(expiresAtMs, nowMs)}<td>${time(refreshedAtMs, nowMs)}<td>${lastProbe === undefined ? unprobed : clipped(lastProbe, 300)}${missed}<td>${kind ?? 'not in the spec'}`;
+  return html`<tr><th scope="row"><code>${clipped(address ?? host ?? '?', 260)}</code>${hostName}<td>${leaseBadge(state)}${withdrawal}<td>${time(expiresAtMs, nowMs)}<td>${time(refreshedAtMs, nowMs)}<td>${lastProbe === undefined ? unprobed : clipped(lastProbe, 300)}${missed}<td>${kind ?? 'not in the spec'}`;
 }
 
 function time(atMs: number | undefined, nowMs: number): Child {

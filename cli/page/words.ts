@@ -1,4 +1,4 @@
-import type { ApiServerStatus, Health, LoopStatus } from '../../lib/status/cluster-status.ts';
+import { type ApiServerStatus, type Health, LEASE_WORDS, type LoopStatus } from '../../lib/status/cluster-status.ts';
 import { type Html, html } from './html.ts';
 
 /** The worst first. The keys are the classes of the style sheet, each with its own shape. */
@@ -21,16 +21,20 @@ export const LOOP_STATES: Record<LoopStatus['state'], readonly [Health, string]>
   unknown: ['unknown', 'cannot be read'],
 };
 
-export const LEASE_STATES: Record<ApiServerStatus['state'], readonly [Health, string]> = {
-  held: ['good', 'valid'],
-  ranOut: ['bad', 'expired'],
-  withdrawn: ['paused', 'withdrawn'],
-  neverSeen: ['unknown', 'never seen'],
+const LEASE_HEALTH: Record<ApiServerStatus['state'], Health> = {
+  held: 'good',
+  ranOut: 'bad',
+  withdrawn: 'paused',
+  neverSeen: 'unknown',
 };
 
 /** A shape, its colour and a word. */
 export function badge(health: Health, word: string = HEALTH_WORDS[health]): Html {
   return html`<span class="${health}">${word}</span>`;
+}
+
+export function leaseBadge(state: ApiServerStatus['state']): Html {
+  return badge(LEASE_HEALTH[state], LEASE_WORDS[state]);
 }
 
 const UNITS = [

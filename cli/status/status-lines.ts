@@ -1,11 +1,12 @@
 import { formatAge, formatDuration } from '../../lib/status/age.ts';
-import type {
-  ApiServerStatus,
-  ClusterStatus,
-  FindingStatus,
-  Health,
-  LoopStatus,
-  RangeStatus,
+import {
+  type ApiServerStatus,
+  type ClusterStatus,
+  type FindingStatus,
+  type Health,
+  LEASE_WORDS,
+  type LoopStatus,
+  type RangeStatus,
 } from '../../lib/status/cluster-status.ts';
 import { isOneOfMany } from '../../lib/status/loops-and-leases.ts';
 import type { Output } from '../output.ts';
@@ -138,20 +139,13 @@ function attentionLines({ attention }: ClusterStatus, output: Output): string[] 
   ];
 }
 
-const API_SERVER_STATES: Readonly<Record<ApiServerStatus['state'], string>> = {
-  held: 'held',
-  ranOut: 'ran out',
-  withdrawn: 'withdrawn',
-  neverSeen: 'never seen',
-};
-
 export function apiServerColumns(nowMs: number): Column<ApiServerStatus>[] {
   return [
     { title: 'ADDRESS', text: ({ address, host }) => address ?? host ?? '' },
     { title: 'KIND', text: ({ kind }) => kind ?? 'not in the spec', wide: true },
     {
       title: 'LEASE',
-      text: ({ state }) => API_SERVER_STATES[state],
+      text: ({ state }) => LEASE_WORDS[state],
       style: ({ state }) => (state === 'held' ? 'green' : 'red'),
     },
     { title: 'REFRESHED', text: ({ refreshedAtMs }) => ago(refreshedAtMs, nowMs), yields: true },

@@ -73,6 +73,14 @@ export interface ApiServerStatus {
   readonly lastProbe?: string;
 }
 
+/** The words for the states of a lease. */
+export const LEASE_WORDS: Readonly<Record<ApiServerStatus['state'], string>> = {
+  held: 'valid',
+  ranOut: 'expired',
+  withdrawn: 'withdrawn',
+  neverSeen: 'never seen',
+};
+
 export interface LoopStatus {
   readonly loop: Loop;
   /**

@@ -30,7 +30,7 @@ export function describeStatus(world: () => KbctlWorld): void {
       const { code, stdout, stderr } = await world().kbctl(['status', CLUSTER]);
       expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
       expect(stdout).toContain(`${CLUSTER}  good  enforce, allocator table, generation 1, not owned by a stack yet`);
-      expect(stdout).toMatch(/203\.0\.113\.10 +held .*answered 200/);
+      expect(stdout).toMatch(/203\.0\.113\.10 +valid .*answered 200/);
       expect(stdout).toMatch(/kubernetes-service +good /);
       expect(stdout).toMatch(/10\.0\.0\.0\/24 +cluster IPs +▏ +<1% +\d of 254/);
       expect(stdout).not.toContain('Needs attention');
@@ -89,7 +89,7 @@ export function describeStatus(world: () => KbctlWorld): void {
 
   describe('kbctl get', () => {
     test.each([
-      ['leases', /^ADDRESS .*\n203\.0\.113\.10 +held/],
+      ['leases', /^ADDRESS .*\n203\.0\.113\.10 +valid/],
       ['ranges', /^RANGE .*\n10\.0\.0\.0\/24 +cluster IPs/],
       ['runs', /^LOOP .*\nsystem-namespaces +good/],
     ])('lists %s', async (what, pattern) => {
@@ -110,7 +110,7 @@ export function describeStatus(world: () => KbctlWorld): void {
 
     test('prints a table without its header line with --no-headers', async () => {
       const { stdout } = await world().kbctl(['get', 'leases', CLUSTER, '--no-headers']);
-      expect(stdout).toMatch(/^203\.0\.113\.10 +held.*\n$/);
+      expect(stdout).toMatch(/^203\.0\.113\.10 +valid.*\n$/);
     });
 
     test('prints again and again with -w until Ctrl-C', async () => {
