@@ -44,7 +44,7 @@ describe('the clock-driven runner', () => {
     expect(calls).toEqual(['a', 'b', 'beside', 'a', 'b']);
   });
 
-  test('stops before the next first invocation when it is told to end', async () => {
+  test('stops before the next first invocation when the signal aborts', async () => {
     const ended = new AbortController();
     const calls: string[] = [];
     const clock: RunnerClock = { nowMs: () => 0, sleepUntil: async () => undefined };

@@ -167,7 +167,7 @@ describe('the demo', () => {
     },
   );
 
-  test('is over once in about two minutes, and its loops fail at nothing', async () => {
+  test('ends its first round in about two minutes, without a failure of a loop', async () => {
     const shown = await show(3_000, 135);
     expect(STORY.map((event) => eventsOf(event, shown).length)).toEqual(STORY.map(() => 1));
     expect(shown.lines.filter(({ text }) => text.includes('failed: '))).toEqual([]);
@@ -233,7 +233,7 @@ describe('playing a story', () => {
 });
 
 describe('the story of the demo', () => {
-  test('is in the order of its times', () => {
+  test('has its events in order', () => {
     const times = STORY.map(({ atSeconds }) => atSeconds);
     expect(times).toEqual(times.toSorted((one, other) => one - other));
   });

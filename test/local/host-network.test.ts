@@ -3,7 +3,7 @@ import { describe, expect, test } from '@jest/globals';
 import { readHostNetwork } from '../../local/host-network.ts';
 
 describe('the network of this host', () => {
-  test('has every address that the operating system tells, on an interface that is up', () => {
+  test('has every address that the operating system lists, on an interface that is up', () => {
     const { interfaces } = readHostNetwork();
     const addresses = interfaces.filter(({ up }) => up).flatMap((own) => own.addresses);
     const told = Object.values(networkInterfaces()).flatMap((own = []) => own.map(({ cidr }) => cidr));

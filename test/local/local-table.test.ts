@@ -53,7 +53,7 @@ const facts = ({ endpoint, key }: TableServer) => ({
 });
 
 describe('a table on this machine', () => {
-  test('is that of the process that runs, which goes on', async () => {
+  test('is that of the process that runs, which continues', async () => {
     const folder = join(root, 'running');
     const server = await startTableServer({ key: KEY });
     await filled(server);
@@ -67,7 +67,7 @@ describe('a table on this machine', () => {
     await server.close();
   });
 
-  test('is the one in the folder where nothing runs, command after command', async () => {
+  test('is the one in the folder while no process runs, command after command', async () => {
     const folder = join(root, 'kept');
     const server = await openTableFolder(folder, KEY);
     await filled(server);
@@ -87,7 +87,7 @@ describe('a table on this machine', () => {
     expect(await Promise.all([readIn(folder), readIn(folder)])).toEqual([7, 7]);
   });
 
-  test('that another process keeps open is told of', async () => {
+  test('that another process keeps open is reported', async () => {
     const folder = join(root, 'locked');
     const server = await openTableFolder(folder, KEY);
     await expect(openLocalTable({ folder })).rejects.toMatchObject({
@@ -100,7 +100,7 @@ describe('a table on this machine', () => {
   test.each([
     ['where there is no folder', false],
     ['in an empty folder', true],
-  ])('%s is none, and none is made: it says how to get one', async (_, isThere) => {
+  ])('%s has no table, and gets none: the error says how to get one', async (_, isThere) => {
     const folder = join(root, `none-${isThere}`);
     if (isThere) await mkdir(folder);
     await expect(openLocalTable({ folder })).rejects.toMatchObject({

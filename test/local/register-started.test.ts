@@ -28,7 +28,7 @@ async function changedSince(file = OBSERVE, changed = ENFORCE) {
 }
 
 describe('a local run that is started again', () => {
-  test('keeps what was set with kbctl when its file was not edited, and says so', async () => {
+  test('keeps what was set with kbctl when its file was not edited, and reports it', async () => {
     const { table, folder, registered } = await changedSince();
     expect(await registerStarted(table, OBSERVE, folder)).toEqual({
       spec: ENFORCE,
@@ -50,7 +50,7 @@ describe('a local run that is started again', () => {
     expect(await registered()).toEqual(edited);
   });
 
-  test('says nothing when nothing differs', async () => {
+  test('reports nothing when nothing differs', async () => {
     const { table, folder } = await changedSince(OBSERVE, { ...OBSERVE, mode: 'enforce' });
     await registerCluster(table, OBSERVE);
     expect(await registerStarted(table, OBSERVE, folder)).toEqual({ spec: OBSERVE, notes: [] });

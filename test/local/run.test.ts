@@ -67,7 +67,7 @@ async function begin(
 const ALL_DONE = /created endpointslice/;
 
 describe('running the loops on an embedded cluster', () => {
-  test('is found from elsewhere: who runs, its table, and through its spec its API server', async () => {
+  test('is found by other commands: its process, its table, and through its spec its API server', async () => {
     const { end } = await begin(ALL_DONE);
     const running = await readRunning(data);
     expect(running).toMatchObject({ schema: 1, pid: process.pid, cluster: 'embedded', folder: data });
@@ -98,7 +98,7 @@ describe('running the loops on an embedded cluster', () => {
     await end();
   });
 
-  test('a second time in the same folder is refused, and the first goes on', async () => {
+  test('a second time in the same folder is refused, and the first continues', async () => {
     await begin(ALL_DONE);
     const running = await readRunning(data);
     await expect(begin(ALL_DONE)).rejects.toMatchObject({
@@ -142,7 +142,7 @@ describe('a status page beside the loops', () => {
     expect(calls).toEqual(['embedded number', 'closed']);
   });
 
-  test('that cannot be served is told of, and stops nothing', async () => {
+  test('that cannot be served is reported, and stops nothing', async () => {
     const onReady = () => Promise.reject(new Error('listen EADDRINUSE: address already in use 127.0.0.1:8080'));
     const { said, end } = await begin(ALL_DONE, { onReady });
     expect(said[1]).toBe(

@@ -49,8 +49,8 @@ async function leave(content: object | string, where = folder): Promise<void> {
 /** Of a process that has ended: the highest that Linux gives, which nothing has here. */
 const GONE = 4_194_303;
 
-describe('who runs with a folder', () => {
-  test('is told there, for this user alone, until it is called off', async () => {
+describe('the process that runs with a folder', () => {
+  test('is named in a file there, for this user alone, until it removes the file', async () => {
     const callOff = await writeRunning(folder, { ...facts, page: 'http://127.0.0.1:8080/' });
     expect(await readdir(folder)).toEqual(['running.json']);
     expect((await stat(join(folder, 'running.json'))).mode & 0o777).toBe(0o600);
@@ -60,7 +60,7 @@ describe('who runs with a folder', () => {
     expect(await readRunning(folder)).toBeUndefined();
   });
 
-  test('is nobody where there is no folder', async () => {
+  test('is none where there is no folder', async () => {
     expect(await readRunning(folder)).toBeUndefined();
   });
 
@@ -72,7 +72,7 @@ describe('who runs with a folder', () => {
     ['without what matters', () => ({ schema: 1, pid: process.pid })],
     ['that is no JSON', () => '{"schema": 1, "pi'],
     ['that is empty', () => ''],
-  ])('is nobody by a file %s, and whoever comes takes its place', async (_, content) => {
+  ])('is none by a file %s, and the next process takes its place', async (_, content) => {
     await leave(content());
     expect(await readRunning(folder)).toBeUndefined();
     await expect(refuseSecond(folder)).resolves.toBeUndefined();
@@ -88,7 +88,7 @@ describe('who runs with a folder', () => {
     expect(await readRunning(folder)).toBeUndefined();
   });
 
-  test('is nobody where another server has the port of its table by now', async () => {
+  test('is none where another server has the port of its table', async () => {
     const other = createServer((_, response) => response.end('hello')).listen(0, '127.0.0.1');
     await once(other, 'listening');
     const { port } = other.address() as AddressInfo;
@@ -97,14 +97,14 @@ describe('who runs with a folder', () => {
     other.close();
   });
 
-  test('is nobody where what has the port says nothing', async () => {
+  test('is none where the port does not answer', async () => {
     const silent = await startSilentServer();
     await leave({ schema: 1, ...facts, tableEndpoint: `http://${silent.authority}` });
     expect(await readRunning(folder)).toBeUndefined();
     await silent.close();
   });
 
-  test('who called off late takes nothing of who came after', async () => {
+  test('that removes its file late leaves the file of its successor', async () => {
     const first = await writeRunning(folder, facts);
     const second = await writeRunning(folder, { ...facts, startedAt: '2026-01-02T04:00:00.000Z' });
     first();
@@ -112,7 +112,7 @@ describe('who runs with a folder', () => {
     second();
   });
 
-  test('a second one is refused, and told of the first', async () => {
+  test('refuses a second one, and names the first', async () => {
     const callOff = await writeRunning(folder, { ...facts, page: 'http://127.0.0.1:8080/' });
     await expect(refuseSecond(folder)).rejects.toMatchObject({
       name: 'StartError',
@@ -122,7 +122,7 @@ describe('who runs with a folder', () => {
     callOff();
   });
 
-  test('cannot be told where nothing can be written, which says what to do', async () => {
+  test('cannot be named where nothing can be written, and the error says what to do', async () => {
     await leave('');
     const file = join(folder, 'running.json');
     await expect(writeRunning(join(file, 'below'), facts)).rejects.toMatchObject({
@@ -135,8 +135,8 @@ describe('who runs with a folder', () => {
   });
 });
 
-describe('who runs under a root folder', () => {
-  test('is everybody who is alive, by the names of their clusters', async () => {
+describe('the processes that run under a root folder', () => {
+  test('are those that are alive, by the names of their clusters', async () => {
     const callOffs = [
       await writeRunning(join(folder, 'one'), { ...facts, cluster: 'zoo' }),
       await writeRunning(join(folder, 'two'), { ...facts, cluster: 'ape' }),
@@ -152,7 +152,7 @@ describe('who runs under a root folder', () => {
     for (const callOff of callOffs) callOff();
   });
 
-  test('is nobody where there is none', async () => {
+  test('are none where there is no folder', async () => {
     expect(await findRunning(folder)).toEqual([]);
   });
 });

@@ -64,7 +64,7 @@ describe('Services of an API server that allocates through the table', () => {
     expect(new Set(replies.map(({ spec }) => spec?.clusterIP)).size).toBe(14);
   });
 
-  test('a range of 29 bits takes six, the next is told that it is full, and room is made by deleting one', async () => {
+  test('a range of 29 bits has six addresses, the next Service is refused as it is full, and a deletion makes room', async () => {
     const server = await readyStandIn({ cidr: '10.0.0.0/29' });
     for (let index = 0; index < 6; index++) expect(await create(server, `s${index}`)).toMatchObject({ status: 201 });
 
@@ -78,7 +78,7 @@ describe('Services of an API server that allocates through the table', () => {
     expect(await create(server, 'fits')).toMatchObject({ status: 201, spec: { clusterIP: spec?.clusterIP } });
   });
 
-  test('two API servers that are asked for the same hundred addresses at once give each to one of them', async () => {
+  test('two API servers that allocate the same hundred addresses at once allocate each once', async () => {
     const table = aTable();
     const servers = [await readyStandIn({ table }), await readyStandIn({ table })];
     const wanted = Array.from({ length: 100 }, (_, index) => `10.0.0.${index + 1}`);
@@ -125,7 +125,7 @@ describe('Services of an API server that allocates through the table', () => {
     expect(await create(server, 'late', spec)).toMatchObject({ status: 201 });
   });
 
-  test('an address and a port can be taken again as soon as their Service is gone', async () => {
+  test('an address and a port can be allocated again as soon as their Service is deleted', async () => {
     const server = await readyStandIn();
     const spec = { type: 'NodePort', clusterIP: '10.0.0.9', ports: [{ port: 80, nodePort: 30_009 }] };
     expect(await create(server, 'first', spec)).toMatchObject({ status: 201 });
@@ -186,7 +186,7 @@ describe('Services of an API server that allocates through the table', () => {
     });
   });
 
-  test('what was taken for a Service that is refused after all is given back', async () => {
+  test('addresses and ports of a Service that is refused are released', async () => {
     const table = aTable();
     const server = await readyStandIn({ table });
     const ports = [
@@ -198,7 +198,7 @@ describe('Services of an API server that allocates through the table', () => {
     expect(await takenIn(table, RANGE_KEYS.nodePorts)).toEqual([]);
   });
 
-  test('a Service that becomes one of type NodePort takes ports, and gives them back when it is none any more', async () => {
+  test('a Service that becomes a NodePort Service is allocated ports, and releases them with that type', async () => {
     const table = aTable();
     const server = await readyStandIn({ table });
     await create(server, 'changing');

@@ -147,7 +147,7 @@ describe('npm start', () => {
     await expectCleanEnd(child, 'SIGINT', ENDED_EMBEDDED);
   });
 
-  test('takes the place of one that was killed, and none of one that runs', async () => {
+  test('takes the place of a killed process, but not of a running one', async () => {
     const data = join(folder, 'killed');
     const first = start(['--data', data]);
     await first.untilItSaid(/created endpointslice/);
@@ -165,7 +165,7 @@ describe('npm start', () => {
     expect(await readdir(data)).toEqual([]);
   });
 
-  test('under a Node that is too old says so in one line', async () => {
+  test('under a Node that is too old fails with one line', async () => {
     const versions = "{ value: { ...process.versions, node: '20.20.2' } }";
     const pretend = `data:text/javascript,Object.defineProperty(process, 'versions', ${versions})`;
     const args = ['--import', pretend, 'cli/kbctl.mjs', 'run'];
@@ -195,7 +195,7 @@ describe('npm start on a cluster that is named', () => {
   const startOn = async (spec: object | string, data: string, kubeconfigFile = kubeconfig) =>
     start(['--kubeconfig', kubeconfigFile, '-f', await file('cluster.yml', spec), '--data', data]);
 
-  test('tells in mode observe what it would write, and writes nothing', async () => {
+  test('reports in mode observe what it would write, and writes nothing', async () => {
     const before = await objectsIn(standIn);
     const child = await startOn(specOf('observe', listening.url), join(folder, 'observed'));
     await child.untilItSaid(/would create EndpointSlice default\/kubernetes/);
@@ -259,13 +259,13 @@ describe('npm start on a cluster that is named', () => {
     expect(second.output()).not.toContain('took lease');
   });
 
-  test('says why the endpoints stay empty', async () => {
+  test('reports why the endpoints stay empty', async () => {
     const child = await startOn(specOf('enforce', 'http://127.0.0.1:1'), join(folder, 'refused'));
     await child.untilItSaid(/kubernetes-service +failed: NoLiveLease: .*10\.9\.8\.7 no answer: .*ECONNREFUSED/);
     await expectCleanEnd(child, 'SIGTERM');
   });
 
-  test('takes the kubeconfig that the spec names, from beside the spec', async () => {
+  test('reads the kubeconfig that the spec names, from the folder of the spec', async () => {
     const spec = { ...specOf('observe', listening.url), kubeconfig: { file: 'kubeconfig.json' } };
     const child = start(['-f', await file('cluster.yml', spec), '--data', join(folder, 'as-named')]);
     await child.untilItSaid(/would create EndpointSlice default\/kubernetes/);
@@ -273,7 +273,7 @@ describe('npm start on a cluster that is named', () => {
     await expectCleanEnd(child, 'SIGINT');
   });
 
-  test('that is asked twice to end does so at once, although the API server hangs', async () => {
+  test('ends at once at a second Ctrl-C, although the API server hangs', async () => {
     const silent = await startSilentServer();
     const hanging = await file('hanging.json', kubeconfigTo(`http://${silent.authority}`));
     const child = await startOn(specOf('enforce', listening.url), join(folder, 'hanging'), hanging);

@@ -52,7 +52,7 @@ describe('a table server', () => {
     expect(await withTable(path, getOne)).toBe(7);
   });
 
-  test('does not start on what is no folder, and says why', async () => {
+  test('does not start on a path that is no folder, and says why', async () => {
     const path = join(folder, 'file');
     await writeFile(path, '');
     await expect(startTableServer({ key: KEY, path })).rejects.toThrow(/Not a directory|exists/i);
