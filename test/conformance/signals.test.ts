@@ -95,7 +95,7 @@ async function leaseGeneration(path: string): Promise<number | undefined> {
 test('it ends cleanly, leaves the endpoints, and goes on with its table when it is started again', async () => {
   const data = join(folder, 'kept');
   const first = startOn({ data });
-  await first.untilItSaid(servicePass);
+  await first.untilItPrints(servicePass);
   await untilPublished();
   const before = await versionsOf(apiserver);
 
@@ -107,7 +107,7 @@ test('it ends cleanly, leaves the endpoints, and goes on with its table when it 
   expect(generation).toBeGreaterThan(0);
 
   const second = startOn({ data });
-  await second.untilItSaid(servicePass);
+  await second.untilItPrints(servicePass);
   await expectCleanEnd(second, 'SIGINT');
 
   expect(second.output()).not.toContain(`took lease ${ADDRESS}: `);
@@ -118,7 +118,7 @@ test('it ends cleanly, leaves the endpoints, and goes on with its table when it 
 describe('in mid-pass', () => {
   beforeAll(async () => {
     const child = startOn();
-    await child.untilItSaid(servicePass);
+    await child.untilItPrints(servicePass);
     await expectCleanEnd(child, 'SIGTERM');
     await untilPublished();
   });
@@ -155,7 +155,7 @@ describe('KUBECONFIG in the environment', () => {
   test('names no cluster: what runs is the embedded one', async () => {
     const before = await versionsOfEverything(apiserver);
     const child = tracked(['--verbose'], env());
-    await child.untilItSaid(servicePass);
+    await child.untilItPrints(servicePass);
 
     await expectCleanEnd(child, 'SIGTERM', /ended, and the embedded cluster with it\.\n$/);
 

@@ -259,7 +259,7 @@ export function describeClusterApply(world: () => KbctlWorld): void {
     test('ends at Ctrl-C after the present cluster, prints what was done, and can be run again', async () => {
       const { code, stdout, stderr } = await applyThree(async (running) => {
         running.child.kill('SIGINT');
-        await running.untilItSaid(/Ending after a/);
+        await running.untilItPrints(/Ending after a/);
       });
       expect(code).toBe(130);
       expect(stdout).toMatch(/a created, generation 1\n$/);

@@ -94,7 +94,7 @@ export function describeClusterChanges(world: () => KbctlWorld): void {
       try {
         const interrupt = async () => {
           running.child.kill('SIGINT');
-          await running.untilItSaid(/Ending after a/);
+          await running.untilItPrints(/Ending after a/);
         };
         proxy.plan('PutItem', { kind: 'dropReply', meanwhile: interrupt });
         const env = { AWS_ENDPOINT_URL: proxy.endpoint };

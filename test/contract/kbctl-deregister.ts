@@ -94,7 +94,7 @@ export function describeDeregister(world: () => KbctlWorld): void {
 
     test('ends the wait for open connections at Ctrl-C', async () => {
       const running = world().start(['deregister', CLUSTER, FIRST, '--drain', '1h']);
-      await running.untilItSaid(/is removed: waiting 3600s/);
+      await running.untilItPrints(/is removed: waiting 3600s/);
       const { code, stdout, stderr } = await running.end('SIGINT');
       expect(code).toBe(130);
       expect(stderr).toContain('Interrupted: connections may still be open.');
@@ -104,7 +104,7 @@ export function describeDeregister(world: () => KbctlWorld): void {
     test('withdraws it before it waits for an API server that does not answer, and prints that at Ctrl-C', async () => {
       const file = world().file('nowhere', kubeconfigTo('http://127.0.0.1:1'));
       const running = world().start(['deregister', CLUSTER, SECOND, '--kubeconfig', file]);
-      await running.untilItSaid(/prod-eu-1: http/);
+      await running.untilItPrints(/prod-eu-1: http/);
       const { code, stdout } = await running.end('SIGINT');
       expect(code).toBe(130);
       expect(published()).toEqual([SECOND, THIRD]);

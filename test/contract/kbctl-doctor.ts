@@ -58,7 +58,7 @@ export function describeDoctor(world: () => KbctlWorld): void {
       try {
         const file = world().file('silent', kubeconfigTo(`http://${silent.authority}`));
         const running = world().start(['doctor', CLUSTER, '--kubeconfig', file]);
-        await running.untilItSaid(/prod-eu-1: http/);
+        await running.untilItPrints(/prod-eu-1: http/);
         expect(await running.end('SIGINT')).toMatchObject({ code: 130, stdout: '' });
       } finally {
         await silent.close();

@@ -50,7 +50,7 @@ export function describeHeartbeat(world: () => KbctlWorld): void {
   describe('kbctl heartbeat, from start to end', () => {
     test('holds a lease of its own, which the loops publish and do not probe', async () => {
       const running = start('spawn');
-      await running.untilItSaid(HELD);
+      await running.untilItPrints(HELD);
       await world().runAllLoops();
       expect((await leaseOf(OWN))?.source).toBe('agent');
       expect(published()).toContain(OWN);
@@ -74,7 +74,7 @@ export function describeHeartbeat(world: () => KbctlWorld): void {
 
     test('comes back at its next start', async () => {
       const running = start('spawn');
-      await running.untilItSaid(HELD);
+      await running.untilItPrints(HELD);
       await world().runAllLoops();
       expect(published()).toContain(OWN);
       expect(await running.end('SIGINT')).toMatchObject({ code: 0 });
@@ -99,21 +99,21 @@ export function describeHeartbeat(world: () => KbctlWorld): void {
 
     test('comes back from a withdrawal once its API server went down and answers again', async () => {
       const running = start();
-      await running.untilItSaid(/is withdrawn until/);
+      await running.untilItPrints(/is withdrawn until/);
       world().standIn.ready = false;
       await eventually(async () => {
         expect(await leaseOf(OWN)).toMatchObject({ seenDown: true });
       });
       world().standIn.ready = true;
-      await running.untilItSaid(HELD);
+      await running.untilItPrints(HELD);
     });
 
     test('lets go of its lease while its API server shuts down', async () => {
       // Killed in the end, and not withdrawn.
       const running = start('spawn');
-      await running.untilItSaid(HELD);
+      await running.untilItPrints(HELD);
       world().standIn.ready = false;
-      await running.untilItSaid(
+      await running.untilItPrints(
         /is not refreshed, and its lease expires \(its API server answered 500: it is shutting/,
       );
       expect((await leaseOf(OWN))?.expiresAtMs).toBeLessThanOrEqual(Date.now());
@@ -136,10 +136,10 @@ export function describeHeartbeat(world: () => KbctlWorld): void {
       const proxy = await startFaultProxy(world().endpoint);
       try {
         const running = start('start', proxy.endpoint);
-        await running.untilItSaid(HELD);
+        await running.untilItPrints(HELD);
         const refused = serviceError(400, 'AccessDeniedException', 'not allowed');
         proxy.plan('GetItem', refused, refused);
-        await running.untilItSaid(/The table answers again/);
+        await running.untilItPrints(/The table answers again/);
         const { code, stderr } = await running.end('SIGTERM');
         expect(code).toBe(0);
         expect(stderr.match(/The table does not answer/g)).toHaveLength(1);
@@ -150,7 +150,7 @@ export function describeHeartbeat(world: () => KbctlWorld): void {
 
     test('ends when the cluster is unregistered', async () => {
       const running = start();
-      await running.untilItSaid(HELD);
+      await running.untilItPrints(HELD);
       await unregisterCluster(world().table, CLUSTER);
       expect(await running.end()).toMatchObject({
         code: 3,
@@ -165,7 +165,7 @@ export function describeHeartbeat(world: () => KbctlWorld): void {
       const proxy = await startDateShiftingProxy(world().endpoint);
       try {
         const running = start('start', proxy.endpoint);
-        await running.untilItSaid(HELD);
+        await running.untilItPrints(HELD);
         proxy.shiftMs = 60_000;
         expect(await running.end()).toMatchObject({ code: 3, stdout: '' });
       } finally {

@@ -136,7 +136,7 @@ export function describeRunOnce(world: () => KbctlWorld): void {
       try {
         const file = world().file('silent', kubeconfigTo(`http://${silent.authority}`));
         const running = world().start(['run-once', 'cluster-ip-repair', CLUSTER, '--kubeconfig', file]);
-        await running.untilItSaid(/prod-eu-1: http/);
+        await running.untilItPrints(/prod-eu-1: http/);
         expect(await running.end('SIGINT')).toMatchObject({
           code: 130,
           stderr: expect.stringContaining('Interrupted before anything was decided: nothing was changed.\n'),

@@ -67,7 +67,7 @@ export function describeStatus(world: () => KbctlWorld): void {
 
     test('is shown again until Ctrl-C, which is its regular end', async () => {
       const watching = world().start(['status', CLUSTER, '--watch', '--interval', '1s']);
-      await watching.untilItSaid(/(--- [\s\S]*){2}/);
+      await watching.untilItPrints(/(--- [\s\S]*){2}/);
       expect(await watching.end('SIGINT')).toMatchObject({ code: 0, stderr: '' });
     });
 
@@ -115,7 +115,7 @@ export function describeStatus(world: () => KbctlWorld): void {
 
     test('prints again and again with -w until Ctrl-C', async () => {
       const running = world().start(['get', 'runs', CLUSTER, '-w', '--interval', '1s']);
-      await running.untilItSaid(/--- \S+Z\n[\s\S]*--- \S+Z\nLOOP/);
+      await running.untilItPrints(/--- \S+Z\n[\s\S]*--- \S+Z\nLOOP/);
       expect(await running.end('SIGINT')).toMatchObject({ code: 0 });
     });
 

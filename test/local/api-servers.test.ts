@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { ApiServers } from '../../local/stand-in/api-servers.ts';
-import { askLocal } from '../support/ask-local.ts';
+import { requestLocal } from '../support/request-local.ts';
 import { IDENTITY, readyStandIn } from '../support/stand-in.ts';
 
 let servers: ApiServers;
@@ -12,7 +12,7 @@ beforeEach(async () => {
 afterEach(() => servers.close());
 
 const statusOf = async (address: string, path = '/readyz') =>
-  askLocal(servers.urlOf(address) + path).then(
+  requestLocal(servers.urlOf(address) + path).then(
     ({ status }) => status,
     () => 'silence',
   );
@@ -22,7 +22,7 @@ describe('the API servers of one control plane', () => {
     expect(servers.urlOf('192.0.2.1')).not.toBe(servers.urlOf('192.0.2.2'));
     const namespaces = `/api/v1/namespaces`;
     const body = JSON.stringify({ metadata: { name: 'shop' } });
-    await askLocal(servers.urlOf('192.0.2.1') + namespaces, { method: 'POST', body });
+    await requestLocal(servers.urlOf('192.0.2.1') + namespaces, { method: 'POST', body });
     expect(await statusOf('192.0.2.2', `${namespaces}/shop`)).toBe(200);
   });
 

@@ -3,7 +3,7 @@ import { type ListeningStandIn, listen } from '../../local/stand-in/api-servers.
 import { NAMESPACES } from '../../local/stand-in/resources.ts';
 import type { StandInApiServer } from '../../local/stand-in/stand-in-api-server.ts';
 import { startTableServer, type TableServer } from '../../local/table-server.ts';
-import { type Asking, askLocal } from '../support/ask-local.ts';
+import { type LocalRequest, requestLocal } from '../support/request-local.ts';
 import { IDENTITY, readyStandIn } from '../support/stand-in.ts';
 
 const WRONG_KEY = 'a key that was guessed';
@@ -20,10 +20,10 @@ describe('the stand-in API server', () => {
 
   const namespaces = () => `${server.url}/api/v1/namespaces`;
   const names = () => standIn.store.list(NAMESPACES, undefined, () => true).map(({ metadata }) => metadata.name);
-  const create = (name: string, asking: Asking) =>
-    askLocal(namespaces(), { method: 'POST', body: JSON.stringify({ metadata: { name } }), ...asking });
+  const create = (name: string, asking: LocalRequest) =>
+    requestLocal(namespaces(), { method: 'POST', body: JSON.stringify({ metadata: { name } }), ...asking });
 
-  test.each<[string, number, Asking]>([
+  test.each<[string, number, LocalRequest]>([
     ['from a web page', 403, { headers: { origin: 'https://evil.example' } }],
     ['from a page of its own host', 403, { headers: { origin: 'https://127.0.0.1' } }],
     ['from a page that is a file', 403, { headers: { origin: 'null' } }],
@@ -42,12 +42,12 @@ describe('the stand-in API server', () => {
     expect(names()).not.toContain('attacked');
   });
 
-  test.each<[string, number, Asking]>([
+  test.each<[string, number, LocalRequest]>([
     ['a read without the key', 401, { headers: { authorization: undefined } }],
     ['a preflight request', 403, { method: 'OPTIONS', headers: { origin: 'https://evil.example' } }],
     ['a deletion without the key', 401, { method: 'DELETE', headers: { authorization: undefined } }],
   ])('refuses %s', async (_, status, asking) => {
-    expect((await askLocal(`${namespaces()}/default`, asking)).status).toBe(status);
+    expect((await requestLocal(`${namespaces()}/default`, asking)).status).toBe(status);
   });
 
   test('lets in a caller with the key, with the JSON types of clients', async () => {
@@ -55,14 +55,14 @@ describe('the stand-in API server', () => {
       status: 201,
     });
     const patch = { method: 'PATCH', body: '{}', headers: { 'content-type': 'application/merge-patch+json' } };
-    expect(await askLocal(`${namespaces()}/allowed`, patch)).toMatchObject({ status: 200 });
+    expect(await requestLocal(`${namespaces()}/allowed`, patch)).toMatchObject({ status: 200 });
     expect(names()).toContain('allowed');
   });
 
   test('answers health and version without the key, as a real one does, and nothing that only begins so', async () => {
     const anonymous = { headers: { authorization: undefined } };
     const statuses = ['/readyz', '/livez?verbose', '/version', '/readyz/../api/v1/namespaces', '/versions'].map(
-      async (path) => (await askLocal(server.url + path, anonymous)).status,
+      async (path) => (await requestLocal(server.url + path, anonymous)).status,
     );
     expect(await Promise.all(statuses)).toEqual([200, 200, 200, 401, 401]);
   });
@@ -79,8 +79,8 @@ describe('a table server', () => {
 
   const signedBy = (key: string) =>
     `AWS4-HMAC-SHA256 Credential=${key}/20260102/local/dynamodb/aws4_request, SignedHeaders=host, Signature=0`;
-  const listTables = (headers: Asking['headers'] = {}) =>
-    askLocal(server.endpoint, {
+  const listTables = (headers: LocalRequest['headers'] = {}) =>
+    requestLocal(server.endpoint, {
       method: 'POST',
       body: '{}',
       headers: {
@@ -92,7 +92,7 @@ describe('a table server', () => {
       },
     });
 
-  test.each<[string, number, Asking['headers']]>([
+  test.each<[string, number, LocalRequest['headers']]>([
     ['from a web page', 403, { origin: 'https://evil.example' }],
     ['under another host name, as after DNS rebinding', 421, { host: 'evil.example' }],
     ['without a signature', 401, { authorization: undefined }],
@@ -108,10 +108,10 @@ describe('a table server', () => {
 
   test('refuses a preflight request and a signature in the address', async () => {
     const origin = 'https://evil.example';
-    expect((await askLocal(server.endpoint, { method: 'OPTIONS', headers: { origin } })).status).toBe(403);
+    expect((await requestLocal(server.endpoint, { method: 'OPTIONS', headers: { origin } })).status).toBe(403);
     const query = `?X-Amz-Algorithm=AWS4-HMAC-SHA256&X-Amz-Credential=${KEY}/20260102/local/dynamodb/aws4_request`;
     const inAddress = { method: 'POST', body: '{}', headers: { authorization: undefined } };
-    expect((await askLocal(`${server.endpoint}/${query}`, inAddress)).status).toBe(401);
+    expect((await requestLocal(`${server.endpoint}/${query}`, inAddress)).status).toBe(401);
   });
 
   test('lets in a caller with the key', async () => {

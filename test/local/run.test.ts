@@ -10,9 +10,9 @@ import { run } from '../../local/run.ts';
 import type { RunHooks } from '../../local/run-hooks.ts';
 import { findRunning, readRunning } from '../../local/running.ts';
 import type { StartOptions } from '../../local/start-options.ts';
-import { askLocal } from '../support/ask-local.ts';
 import { eventually } from '../support/eventually.ts';
 import { callKbctl } from '../support/kbctl-in-process.ts';
+import { requestLocal } from '../support/request-local.ts';
 
 let root: string;
 let folders = 0;
@@ -82,7 +82,7 @@ describe('running the loops on an embedded cluster', () => {
     expect(file).toBe(join(data, 'kubeconfig'));
     const { server } = await loadKubeconfigFile(file);
     expect(running).toMatchObject({ apiServer: server, kubeconfig: file });
-    expect((await askLocal(`${server}/readyz`)).status).toBe(200);
+    expect((await requestLocal(`${server}/readyz`)).status).toBe(200);
     await close();
 
     await end();

@@ -14,10 +14,10 @@ import type { StoredObject } from '../../local/stand-in/object-store.ts';
 import { ENDPOINTS, SERVICES } from '../../local/stand-in/resources.ts';
 import type { StandInApiServer } from '../../local/stand-in/stand-in-api-server.ts';
 import { startTableServer, tableServerClient } from '../../local/table-server.ts';
-import { askLocal } from '../support/ask-local.ts';
 import { eventually } from '../support/eventually.ts';
 import { callKbctl } from '../support/kbctl-in-process.ts';
 import { type KbctlProcess, startRun } from '../support/kbctl-process.ts';
+import { requestLocal } from '../support/request-local.ts';
 import { startSilentServer } from '../support/silent-server.ts';
 import { IDENTITY, objectsIn, readyStandIn } from '../support/stand-in.ts';
 
@@ -71,7 +71,7 @@ function specOf(mode: 'observe' | 'enforce', probe: string): object {
 }
 
 async function itemsAt({ apiServer, key }: RunningFacts, path: string): Promise<readonly KubernetesObject[]> {
-  const { body } = await askLocal(apiServer + path, { key });
+  const { body } = await requestLocal(apiServer + path, { key });
   return (JSON.parse(body) as { items: readonly KubernetesObject[] }).items;
 }
 
@@ -101,7 +101,7 @@ describe('npm start', () => {
     const KUBECONFIG = await file('elsewhere.json', kubeconfigTo(`http://${elsewhere.authority}`));
     const data = join(folder, 'embedded');
     const child = start(['--data', data], { KUBECONFIG });
-    await child.untilItSaid(/created endpointslice default\/kubernetes/);
+    await child.untilItPrints(/created endpointslice default\/kubernetes/);
     const server = await readRunning(data);
     if (server === undefined) throw new Error('it does not run');
     const namespaces = await itemsAt(server, '/api/v1/namespaces');
@@ -131,7 +131,7 @@ describe('npm start', () => {
 
   (isInstalled('curl') ? test : test.skip)('prints commands that work by copy and paste', async () => {
     const child = start(['--data', join(folder, "it's copied")]);
-    await child.untilItSaid(/created endpointslice/);
+    await child.untilItPrints(/created endpointslice/);
     const printed = [...child.output().matchAll(/^ {2}((curl|kubectl) .*)$/gm)].flatMap(([, command, name]) =>
       command !== undefined && isInstalled(String(name)) ? [command] : [],
     );
@@ -150,7 +150,7 @@ describe('npm start', () => {
   test('takes the place of a killed process, but not of a running one', async () => {
     const data = join(folder, 'killed');
     const first = start(['--data', data]);
-    await first.untilItSaid(/created endpointslice/);
+    await first.untilItPrints(/created endpointslice/);
     const second = start(['--data', data]);
     expect(await second.end()).toMatchObject({ code: 3 });
     expect(second.output()).toMatch(
@@ -160,7 +160,7 @@ describe('npm start', () => {
     await first.end('SIGKILL');
     expect(await readdir(data)).toEqual(['ca.pem', 'curl', 'kubeconfig', 'running.json']);
     const third = start(['--data', data]);
-    await third.untilItSaid(/created endpointslice/);
+    await third.untilItPrints(/created endpointslice/);
     await expectCleanEnd(third, 'SIGTERM', ENDED_EMBEDDED);
     expect(await readdir(data)).toEqual([]);
   });
@@ -198,7 +198,7 @@ describe('npm start on a cluster that is named', () => {
   test('reports in mode observe what it would write, and writes nothing', async () => {
     const before = await objectsIn(standIn);
     const child = await startOn(specOf('observe', listening.url), join(folder, 'observed'));
-    await child.untilItSaid(/would create EndpointSlice default\/kubernetes/);
+    await child.untilItPrints(/would create EndpointSlice default\/kubernetes/);
     await expectCleanEnd(child, 'SIGINT');
     for (const told of [
       `cluster demo at ${listening.url} (kubeconfig ${kubeconfig})`,
@@ -222,7 +222,7 @@ describe('npm start on a cluster that is named', () => {
     const spec = { type: 'ClusterIP', clusterIP: '10.9.9.9', clusterIPs: ['10.9.9.9'], ports: [{ port: 80 }] };
     standIn.store.insert(SERVICES, { apiVersion: 'v1', kind: 'Service', metadata, spec } as StoredObject);
     const child = await startOn(specOf('observe', listening.url), join(folder, 'hostile'));
-    await child.untilItSaid(/cluster-ip-repair .*x\\u001b\]52;c;cm0=\\u0007\\u202e\\u000a00:00:00/);
+    await child.untilItPrints(/cluster-ip-repair .*x\\u001b\]52;c;cm0=\\u0007\\u202e\\u000a00:00:00/);
     await expectCleanEnd(child, 'SIGINT');
     expect(child.output()).not.toMatch(/[^\P{Cc}\n]|\p{Cf}/u);
   });
@@ -230,7 +230,7 @@ describe('npm start on a cluster that is named', () => {
   test('keeps its table in the folder from run to run', async () => {
     const data = join(folder, 'kept');
     const first = await startOn(specOf('enforce', listening.url), data);
-    await first.untilItSaid(/took lease 10\.9\.8\.7: answered 200[\s\S]*created endpointslice/);
+    await first.untilItPrints(/took lease 10\.9\.8\.7: answered 200[\s\S]*created endpointslice/);
     await expectCleanEnd(first, 'SIGTERM');
     expect(await keysIn(data)).toEqual([
       'masterleases/10.9.8.7',
@@ -254,21 +254,21 @@ describe('npm start on a cluster that is named', () => {
     const third = await startOn(specOf('enforce', listening.url), data);
     expect(await third.end()).toMatchObject({ code: 3 });
     expect(third.output()).toMatch(/^error: demo is already running \(process /);
-    await second.untilItSaid(/created endpoints default\/kubernetes: 10\.9\.8\.7/);
+    await second.untilItPrints(/created endpoints default\/kubernetes: 10\.9\.8\.7/);
     await expectCleanEnd(second, 'SIGTERM');
     expect(second.output()).not.toContain('took lease');
   });
 
   test('reports why the endpoints stay empty', async () => {
     const child = await startOn(specOf('enforce', 'http://127.0.0.1:1'), join(folder, 'refused'));
-    await child.untilItSaid(/kubernetes-service +failed: NoLiveLease: .*10\.9\.8\.7 no answer: .*ECONNREFUSED/);
+    await child.untilItPrints(/kubernetes-service +failed: NoLiveLease: .*10\.9\.8\.7 no answer: .*ECONNREFUSED/);
     await expectCleanEnd(child, 'SIGTERM');
   });
 
   test('reads the kubeconfig that the spec names, from the folder of the spec', async () => {
     const spec = { ...specOf('observe', listening.url), kubeconfig: { file: 'kubeconfig.json' } };
     const child = start(['-f', await file('cluster.yml', spec), '--data', join(folder, 'as-named')]);
-    await child.untilItSaid(/would create EndpointSlice default\/kubernetes/);
+    await child.untilItPrints(/would create EndpointSlice default\/kubernetes/);
     expect(child.output()).toContain(`cluster demo at ${listening.url} (kubeconfig ${kubeconfig})`);
     await expectCleanEnd(child, 'SIGINT');
   });
@@ -279,7 +279,7 @@ describe('npm start on a cluster that is named', () => {
     const child = await startOn(specOf('enforce', listening.url), join(folder, 'hanging'), hanging);
     await eventually(() => expect(silent.connections()).toBeGreaterThan(0));
     const end = child.end('SIGINT');
-    await child.untilItSaid(/ending: running passes have 5 s to finish; press Ctrl-C again to end at once/);
+    await child.untilItPrints(/ending: running passes have 5 s to finish; press Ctrl-C again to end at once/);
     let ended = false;
     void end.then(() => {
       ended = true;

@@ -10,9 +10,9 @@ import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { type LocalTable, openLocalTable } from '../../local/local-table.ts';
 import { run } from '../../local/run.ts';
 import { type Running, readRunning } from '../../local/running.ts';
-import { askLocal } from '../support/ask-local.ts';
 import { REBOUND_HOST, startBrowser, type TestBrowser } from '../support/browser.ts';
 import { eventually } from '../support/eventually.ts';
+import { requestLocal } from '../support/request-local.ts';
 
 jest.setTimeout(60_000);
 
@@ -109,7 +109,7 @@ test('a page of another origin, and one behind DNS rebinding, neither writes to 
 
   expect(came).toEqual(Array(8).fill('unreadable'));
   expect(await table.get('#clusters', 'evil')).toBeUndefined();
-  const { body } = await askLocal(`${apiServer}/api/v1/namespaces`, { key: running.key });
+  const { body } = await requestLocal(`${apiServer}/api/v1/namespaces`, { key: running.key });
   expect(body).toContain('kube-system');
   expect(body).not.toContain('evil');
 });

@@ -1,6 +1,6 @@
 import { Readable, Writable } from 'node:stream';
 import { runKbctl } from '../../cli/run-kbctl.ts';
-import { type KbctlOptions, type Ran, type RunningKbctl, untilIn } from './kbctl-process.ts';
+import { type KbctlOptions, type Ran, type RunningKbctl, untilOutput } from './kbctl-process.ts';
 
 export interface Called {
   readonly ran: Ran;
@@ -31,7 +31,7 @@ export function beginKbctl(words: readonly string[], options: CallOptions): Runn
   return {
     stdout: () => textOf(written, 'out'),
     stderr: () => textOf(written, 'err'),
-    untilItSaid: untilIn(() => textOf(written)),
+    untilItPrints: untilOutput(() => textOf(written)),
     end: async (signal) => {
       if (signal !== undefined) ended.abort();
       return (await called).ran;

@@ -27,7 +27,7 @@ export interface RunningKbctl {
   stdout(): string;
   stderr(): string;
   /** Waits until it wrote something like that, to either stream. */
-  untilItSaid(pattern: RegExp): Promise<void>;
+  untilItPrints(pattern: RegExp): Promise<void>;
   /** Sends the signal, if any, and waits for the end. */
   end(signal?: 'SIGINT' | 'SIGTERM' | 'SIGKILL'): Promise<Ran>;
 }
@@ -44,10 +44,10 @@ export function runKbctl(words: readonly string[], options: KbctlOptions): Promi
 }
 
 /** Waits until the output matches. */
-export function untilIn(output: () => string): (pattern: RegExp) => Promise<void> {
+export function untilOutput(output: () => string): (pattern: RegExp) => Promise<void> {
   return (pattern) =>
     eventually(() => {
-      if (!pattern.test(output())) throw new Error(`it said nothing like ${pattern}, but\n${output()}`);
+      if (!pattern.test(output())) throw new Error(`it printed nothing like ${pattern}, but\n${output()}`);
     });
 }
 
@@ -58,28 +58,28 @@ export function startKbctl(words: readonly string[], { cwd, env, stdin = '' }: K
     env: { PATH, HOME, ...env },
     stdio: ['pipe', 'pipe', 'pipe'],
   });
-  const said = { stdout: '', stderr: '' };
+  const written = { stdout: '', stderr: '' };
   let output = '';
   for (const stream of ['stdout', 'stderr'] as const) {
     child[stream].setEncoding('utf8').on('data', (text: string) => {
-      said[stream] += text;
+      written[stream] += text;
       output += text;
     });
   }
-  // Who does not read it may have ended already.
+  // A process that does not read it may have ended already.
   child.stdin.on('error', () => undefined);
   child.stdin.end(stdin);
   const closed = once(child, 'close');
   return {
     child,
-    stdout: () => said.stdout,
-    stderr: () => said.stderr,
+    stdout: () => written.stdout,
+    stderr: () => written.stderr,
     output: () => output,
-    untilItSaid: untilIn(() => output),
+    untilItPrints: untilOutput(() => output),
     async end(signal) {
       if (signal !== undefined) child.kill(signal);
       await closed;
-      return { code: child.exitCode, ...said };
+      return { code: child.exitCode, ...written };
     },
   };
 }

@@ -2,7 +2,7 @@ import { afterEach, describe, expect, test } from '@jest/globals';
 import { type PageServer, type PageServerOptions, servePage } from '../../../cli/page/serve-page.ts';
 import type { FleetStatus } from '../../../lib/status/cluster-status.ts';
 import { aClusterStatus, aFleetStatus, clustersOfEachKind } from '../../support/a-fleet-status.ts';
-import { askLocal } from '../../support/ask-local.ts';
+import { requestLocal } from '../../support/request-local.ts';
 
 const FLEET = aFleetStatus(clustersOfEachKind());
 const READS = {
@@ -35,7 +35,7 @@ const cookieOf = (server: PageServer) => `kbctl-page-${new URL(server.url).port}
 /** With the key, unless `cookie` is given. */
 function ask(server: PageServer, path: string, { method = 'GET', ...headers }: Asked = {}) {
   const { host, origin } = new URL(server.url);
-  return askLocal(`${origin}${path}`, {
+  return requestLocal(`${origin}${path}`, {
     method,
     headers: { host, authorization: undefined, cookie: cookieOf(server), ...headers },
   });

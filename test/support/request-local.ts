@@ -8,7 +8,7 @@ export interface LocalAnswer {
   readonly body: string;
 }
 
-export interface Asking {
+export interface LocalRequest {
   readonly method?: string;
   readonly body?: string;
   /** Of the stand-in API server. Default: that of the stand-ins of tests. */
@@ -17,10 +17,10 @@ export interface Asking {
   readonly headers?: Readonly<Record<string, string | undefined>>;
 }
 
-/** Asks a server on this machine. Unlike fetch, with any Host and Origin. */
-export function askLocal(
+/** Sends a request to a server on this machine. Unlike fetch, with any Host and Origin. */
+export function requestLocal(
   url: string,
-  { method = 'GET', body, key = 'test', headers }: Asking = {},
+  { method = 'GET', body, key = 'test', headers }: LocalRequest = {},
 ): Promise<LocalAnswer> {
   const { protocol, hostname, port, host, pathname, search } = new URL(url);
   const own = {
@@ -37,10 +37,10 @@ export function askLocal(
       const { statusCode: status = 0, headers: given } = response;
       text(response).then((answer) => resolve({ status, headers: given, body: answer }), reject);
     };
-    const asked =
+    const request =
       protocol === 'https:'
         ? httpsRequest({ ...options, rejectUnauthorized: false }, take)
         : httpRequest(options, take);
-    asked.once('error', reject).end(body);
+    request.once('error', reject).end(body);
   });
 }
