@@ -87,15 +87,11 @@ async function tryOnce(
   request: ApiRequest,
   site: CallSite,
 ): Promise<Reply | Failure> {
-  if (deadline.aborted) {
-    return outOfTime(site, deadline.reason);
-  }
+  if (deadline.aborted) return outOfTime(site, deadline.reason);
   const limitMs = tryTimeoutMs ?? (request.streamed ? STREAM_MS : TRY_MS);
   const timeout = AbortSignal.timeout(limitMs);
   const failureOf = (error: unknown): Failure => {
-    if (deadline.aborted) {
-      return outOfTime(site, error);
-    }
+    if (deadline.aborted) return outOfTime(site, error);
     return timeout.aborted ? noAnswer(site, limitMs, error) : networkFailure(site, error);
   };
   try {

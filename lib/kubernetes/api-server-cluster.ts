@@ -125,18 +125,14 @@ class ApiServerCluster implements ClusterPort {
       site.purpose,
     );
     if (reply.status === 200 || reply.status === 202) {
-      if (!isRecord(jsonOf(reply, site))) {
-        throw malformed(site, 'no JSON object, or not all of it');
-      }
+      if (!isRecord(jsonOf(reply, site))) throw malformed(site, 'no JSON object, or not all of it');
       return 'deleted';
     }
     const { reason } = statusOf(reply);
     if (reply.status === 404 && reason === 'NotFound') {
       return reply.afterLostReply ? 'deleted' : 'notFound';
     }
-    if (reply.status === 409 && reason === 'Conflict') {
-      return 'conflict';
-    }
+    if (reply.status === 409 && reason === 'Conflict') return 'conflict';
     throw refused(site, reply);
   }
 
@@ -156,9 +152,7 @@ class ApiServerCluster implements ClusterPort {
     const content = request.body === undefined ? {} : { 'content-type': type };
     const headers = { accept, 'user-agent': this.#options.userAgent, ...content };
     const reply = await this.#call({ ...request, headers }, purpose);
-    for (const warning of warningsOf(reply)) {
-      this.#options.warn?.(warning);
-    }
+    for (const warning of warningsOf(reply)) this.#options.warn?.(warning);
     return reply;
   }
 }

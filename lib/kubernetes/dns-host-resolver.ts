@@ -37,9 +37,7 @@ export function dnsHostResolver(lookup: RecordLookup): HostResolver {
 
 async function records(answer: Promise<string[]>): Promise<string[]> {
   return answer.catch((error: unknown) => {
-    if (isNativeError(error) && 'code' in error && NO_SUCH_RECORD.has(error.code)) {
-      return [];
-    }
+    if (isNativeError(error) && 'code' in error && NO_SUCH_RECORD.has(error.code)) return [];
     throw error;
   });
 }

@@ -81,9 +81,7 @@ export function planEvents(input: EventPlanInput): EventPlan {
     } else if (due) {
       dropped += 1;
     }
-    if (written || before !== undefined) {
-      sightings.set(name, sighted(before, written, nowMs));
-    }
+    if (written || before !== undefined) sightings.set(name, sighted(before, written, nowMs));
   }
   if (dropped > 0) {
     const draft = summaryDraft(input.loop, dropped);
@@ -183,8 +181,6 @@ function microTime(ms: number): string {
 function cutUtf8(text: string, bytes: number): string {
   const encoded = Buffer.from(text);
   let end = Math.min(bytes, encoded.length);
-  while (end > 0 && end < encoded.length && ((encoded[end] ?? 0) & 0xc0) === 0x80) {
-    end -= 1;
-  }
+  while (end > 0 && end < encoded.length && ((encoded[end] ?? 0) & 0xc0) === 0x80) end -= 1;
   return encoded.toString('utf8', 0, end);
 }

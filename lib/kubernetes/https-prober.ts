@@ -117,9 +117,7 @@ async function startOf(body: OpenReply['body']): Promise<string> {
     for await (const chunk of body) {
       chunks.push(chunk);
       length += chunk.length;
-      if (length >= LONGEST_BODY) {
-        break;
-      }
+      if (length >= LONGEST_BODY) break;
     }
   } catch {
     // What came until then.

@@ -40,12 +40,8 @@ export function readKubeconfig(text: string, source: KubeconfigSource, allowPlug
     throw badKubeconfig(source, problem, 'Keep the cluster that is used, and no other');
   }
   const parsed = kubeconfigShape.safeParse(yamlValue(text, source));
-  if (!parsed.success) {
-    throw shapeFault(parsed.error.issues, source);
-  }
-  if (!allowPlugins) {
-    refusePlugins(parsed.data, source);
-  }
+  if (!parsed.success) throw shapeFault(parsed.error.issues, source);
+  if (!allowPlugins) refusePlugins(parsed.data, source);
   return parsed.data;
 }
 

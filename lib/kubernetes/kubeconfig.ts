@@ -247,9 +247,7 @@ async function tlsMaterial(
   const keyPem = given.key ?? (await pem(user['client-key-data'], user['client-key'], source));
   const key = keyPem && plainKey(keyPem, source);
   try {
-    if (ca !== undefined) {
-      new X509Certificate(ca);
-    }
+    if (ca !== undefined) new X509Certificate(ca);
     createSecureContext({ ...(cert && { cert }), ...(key && { key }) });
   } catch (error) {
     const problem = `its CA, client certificate or key does not parse (${codeOf(error)})`;

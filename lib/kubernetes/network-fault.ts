@@ -23,9 +23,7 @@ function codesOf(error: unknown): string[] {
   const codes: string[] = [];
   let current = error;
   for (let depth = 0; depth < 5 && isNativeError(current); depth += 1) {
-    if ('code' in current && typeof current.code === 'string') {
-      codes.push(current.code);
-    }
+    if ('code' in current && typeof current.code === 'string') codes.push(current.code);
     current = current.cause;
   }
   return codes;
@@ -33,18 +31,14 @@ function codesOf(error: unknown): string[] {
 
 export function networkFaultOf(error: unknown): NetworkFault {
   const codes = codesOf(error);
-  if (codes.some((code) => TLS.test(code))) {
-    return 'tls';
-  }
+  if (codes.some((code) => TLS.test(code))) return 'tls';
   if (codes.includes('UND_ERR_CONNECT_TIMEOUT')) return 'silent';
   return codes.some((code) => NOT_SENT.has(code)) ? 'notSent' : 'lostReply';
 }
 
 /** One line for a message: the innermost code and text, without the stack. */
 export function describeNetworkError(error: unknown): string {
-  if (!isNativeError(error)) {
-    return boundedText(error);
-  }
+  if (!isNativeError(error)) return boundedText(error);
   const [code] = codesOf(error).slice(-1);
   const text = error.message === '' && isNativeError(error.cause) ? error.cause.message : error.message;
   // A certificate's names are its server's words, and part of the message.

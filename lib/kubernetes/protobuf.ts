@@ -29,15 +29,11 @@ export class ProtobufReader {
 
   /** The number of the next field, or 0 at the end of the message. */
   nextField(): number {
-    if (this.#at >= this.#end) {
-      return 0;
-    }
+    if (this.#at >= this.#end) return 0;
     const tag = this.#varint();
     this.#wireType = tag & 7;
     const field = tag >>> 3;
-    if (field === 0) {
-      throw new MalformedProtobuf('a field has the number 0');
-    }
+    if (field === 0) throw new MalformedProtobuf('a field has the number 0');
     return field;
   }
 
@@ -93,9 +89,7 @@ export class ProtobufReader {
   /** The low 32 bits, unsigned; the high ones (negative numbers have them) are passed over. */
   #varint(): number {
     const number = varintAt(this.#bytes, this.#at, this.#end);
-    if (number === undefined) {
-      throw new MalformedProtobuf('it is cut off within a number');
-    }
+    if (number === undefined) throw new MalformedProtobuf('it is cut off within a number');
     this.#at = number.end;
     return number.value;
   }
@@ -127,9 +121,7 @@ function varintAt(bytes: Uint8Array, at: number, end = bytes.length) {
     const next = at + shift / 7;
     if (next >= end) return undefined;
     const byte = bytes[next] ?? 0;
-    if (shift < 32) {
-      value |= (byte & 0x7f) << shift;
-    }
+    if (shift < 32) value |= (byte & 0x7f) << shift;
     if (byte < 0x80) {
       return { value: value >>> 0, end: next + 1 };
     }
@@ -184,9 +176,7 @@ export function notOfTheApi(): MalformedProtobuf {
 
 /** Opens the `runtime.Unknown` around a `Status`, and stands in its `raw`. */
 function openStatus(bytes: Uint8Array): ProtobufReader {
-  if (MAGIC.some((byte, index) => bytes[index] !== byte)) {
-    throw notOfTheApi();
-  }
+  if (MAGIC.some((byte, index) => bytes[index] !== byte)) throw notOfTheApi();
   const reader = new ProtobufReader(bytes, MAGIC.length);
   let found = '';
   for (let field = reader.nextField(); field !== 0; field = reader.nextField()) {

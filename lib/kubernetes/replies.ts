@@ -163,13 +163,9 @@ export function updateResult<T extends KubernetesObject>(
 
 /** The object of a reply, if it is the one that was asked for. Its fields are the caller's word. */
 export function objectIn<T extends KubernetesObject>(reply: ApiReply, ref: ObjectRef, site: CallSite): T {
-  if (reply.status !== 200 && reply.status !== 201) {
-    throw refused(site, reply);
-  }
+  if (reply.status !== 200 && reply.status !== 201) throw refused(site, reply);
   const body = jsonOf(reply, site);
-  if (!isRecord(body)) {
-    throw malformed(site, 'no JSON object, or not all of it');
-  }
+  if (!isRecord(body)) throw malformed(site, 'no JSON object, or not all of it');
   if (body['kind'] !== ref.kind || body['apiVersion'] !== RESOURCES[ref.kind].apiVersion) {
     throw malformed(site, `${boundedText(body['kind'])} of ${boundedText(body['apiVersion'])}`);
   }
@@ -182,9 +178,7 @@ export function objectIn<T extends KubernetesObject>(reply: ApiReply, ref: Objec
 
 /** The items of a JSON list say neither kind nor apiVersion: they are put back, so that an item can be written again. */
 export function listIn<T extends KubernetesObject>(reply: ApiReply, kind: Kind, site: CallSite): T[] {
-  if (reply.status !== 200) {
-    throw refused(site, reply);
-  }
+  if (reply.status !== 200) throw refused(site, reply);
   const body = jsonOf(reply, site);
   const { apiVersion } = RESOURCES[kind];
   if (!isRecord(body) || body['kind'] !== `${kind}List` || body['apiVersion'] !== apiVersion) {
@@ -194,9 +188,7 @@ export function listIn<T extends KubernetesObject>(reply: ApiReply, kind: Kind, 
   if (!Array.isArray(items) || !items.every((item) => isRecord(item) && textAt(recordAt(item, 'metadata'), 'name'))) {
     throw malformed(site, 'a list whose items have no names');
   }
-  if (textAt(recordAt(body, 'metadata'), 'continue') !== '') {
-    throw malformed(site, PART_OF_A_LIST);
-  }
+  if (textAt(recordAt(body, 'metadata'), 'continue') !== '') throw malformed(site, PART_OF_A_LIST);
   return items.map((item: JsonRecord) => asObject<T>({ apiVersion, kind, ...item }));
 }
 

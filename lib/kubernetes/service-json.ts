@@ -23,19 +23,13 @@ function record(value: unknown, where: string): JsonRecord {
   if (value === undefined || value === null) {
     return {};
   }
-  if (!isRecord(value)) {
-    throw wrong(where, 'object');
-  }
+  if (!isRecord(value)) throw wrong(where, 'object');
   return value;
 }
 
 function list(value: unknown, where: string, most: number): readonly unknown[] {
-  if (value === undefined || value === null) {
-    return [];
-  }
-  if (!Array.isArray(value)) {
-    throw wrong(where, 'list');
-  }
+  if (value === undefined || value === null) return [];
+  if (!Array.isArray(value)) throw wrong(where, 'list');
   if (value.length > most) {
     throw new OverBound(`a Service with more than ${most} of ${where}`);
   }
@@ -43,9 +37,7 @@ function list(value: unknown, where: string, most: number): readonly unknown[] {
 }
 
 function text(value: unknown, where: string): string {
-  if (value !== undefined && typeof value !== 'string') {
-    throw wrong(where, 'text');
-  }
+  if (value !== undefined && typeof value !== 'string') throw wrong(where, 'text');
   if (value !== undefined && value.length > LONGEST_CLAIM_TEXT) {
     throw new OverBound(`a Service with a ${where} of more than ${LONGEST_CLAIM_TEXT} characters`);
   }
@@ -53,12 +45,8 @@ function text(value: unknown, where: string): string {
 }
 
 function whole(value: unknown, where: string): number {
-  if (value === undefined) {
-    return 0;
-  }
-  if (typeof value !== 'number' || !Number.isInteger(value)) {
-    throw wrong(where, 'whole number');
-  }
+  if (value === undefined) return 0;
+  if (typeof value !== 'number' || !Number.isInteger(value)) throw wrong(where, 'whole number');
   return value;
 }
 

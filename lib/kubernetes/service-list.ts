@@ -24,12 +24,8 @@ export async function* listedServices(
   site: CallSite,
 ): AsyncGenerator<ServiceClaim> {
   let reply = await list(PROTOBUF_OR_JSON);
-  if (reply.status === 406) {
-    reply = await list(JSON_ONLY);
-  }
-  if (reply.stream === undefined) {
-    throw refused(site, reply);
-  }
+  if (reply.status === 406) reply = await list(JSON_ONLY);
+  if (reply.stream === undefined) throw refused(site, reply);
   const reader = isProtobuf(reply) ? new ProtobufServiceList() : new JsonServiceList();
   try {
     yield* servicesIn(reply.stream, reader);

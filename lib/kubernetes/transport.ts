@@ -76,9 +76,7 @@ function poolKey(access: ApiServerAccess): string {
 function joined(headers: Readonly<Record<string, string | string[] | undefined>>): Record<string, string> {
   const result: Record<string, string> = {};
   for (const [name, value] of Object.entries(headers)) {
-    if (value !== undefined) {
-      result[name] = Array.isArray(value) ? value.join(', ') : value;
-    }
+    if (value !== undefined) result[name] = Array.isArray(value) ? value.join(', ') : value;
   }
   return result;
 }
@@ -127,9 +125,7 @@ export class ApiServerConnections {
   /** Forgotten, not closed: a pass may still hold it. Its idle connections end by themselves. */
   #forgetLeastUsed(): void {
     const [oldest] = this.#agents.keys();
-    if (this.#agents.size > MOST_POOLS && oldest !== undefined) {
-      this.#agents.delete(oldest);
-    }
+    if (this.#agents.size > MOST_POOLS && oldest !== undefined) this.#agents.delete(oldest);
   }
 }
 
