@@ -22,9 +22,7 @@ let stops: (() => Promise<void>)[] = [];
 afterEach(async () => {
   const ending = stops.reverse();
   stops = [];
-  for (const stop of ending) {
-    await stop();
-  }
+  for (const stop of ending) await stop();
 });
 
 interface Set {

@@ -159,9 +159,7 @@ describe('many events', () => {
     const written = new Set<string>();
     for (let pass = 0; pass < 6; pass += 1) {
       const { writes, sightings } = plan(manyDrafts(30), start + pass * MINUTE, previous, 10);
-      for (const { name } of writes) {
-        written.add(name);
-      }
+      for (const { name } of writes) written.add(name);
       previous = sightings;
     }
     expect(written.size).toBeGreaterThanOrEqual(30);
@@ -196,8 +194,6 @@ describe('many events', () => {
     const { writes, sightings } = plan(manyDrafts(5, 'new'), start + MINUTE, old.sightings);
     expect(writes).toHaveLength(5);
     expect(Object.keys(sightings)).toHaveLength(300);
-    for (const { name } of writes) {
-      expect(sightings).toHaveProperty([name]);
-    }
+    for (const { name } of writes) expect(sightings).toHaveProperty([name]);
   });
 });

@@ -6,9 +6,7 @@ export type Field = readonly [number: number, value: string | number | Buffer];
 export function message(...fields: readonly Field[]): Buffer {
   return Buffer.concat(
     fields.map(([number, value]) => {
-      if (typeof value === 'number') {
-        return Buffer.concat([varint(number * 8), varint(value)]);
-      }
+      if (typeof value === 'number') return Buffer.concat([varint(number * 8), varint(value)]);
       const bytes = Buffer.from(value);
       return Buffer.concat([varint(number * 8 + 2), varint(bytes.length), bytes]);
     }),

@@ -103,9 +103,7 @@ describe('a list of Services in protobuf', () => {
     fc.assert(
       fc.property(fc.array(claim, { minLength: 1, maxLength: 3 }), changes, (services, bytes) => {
         const list = serviceList(services);
-        for (const [at, byte] of bytes) {
-          list[at % list.length] = byte;
-        }
+        for (const [at, byte] of bytes) list[at % list.length] = byte;
         const outcome = outcomeOf(() => readServiceList(list));
         expect(outcome === 'read' || outcome instanceof MalformedProtobuf).toBe(true);
       }),

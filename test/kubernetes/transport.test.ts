@@ -16,9 +16,7 @@ const signal = new AbortController().signal;
 let stops: (() => Promise<void>)[] = [];
 
 afterEach(async () => {
-  for (const stop of stops.reverse()) {
-    await stop();
-  }
+  for (const stop of stops.reverse()) await stop();
   stops = [];
 });
 
@@ -184,9 +182,7 @@ describe('warnings of an API server', () => {
   test('are told once each', () => {
     const told: string[] = [];
     const tell = warnOnce((text) => told.push(text));
-    for (const text of ['a', 'b', 'a', 'b', 'a']) {
-      tell(text);
-    }
+    for (const text of ['a', 'b', 'a', 'b', 'a']) tell(text);
     expect(told).toEqual(['a', 'b']);
   });
 });

@@ -26,9 +26,7 @@ function portAnswering(answers: { create?: readonly (Answer | ClusterErrorCode)[
     const made = calls.filter((call) => call.startsWith(kind)).length;
     calls.push(`${kind} ${name.split('.')[0]} ${JSON.stringify(content) ?? ''}`.trim());
     const outcome = list[Math.min(made, list.length - 1)] ?? 'nothing';
-    if (/^[A-Z]/.test(outcome)) {
-      throw new ClusterError(outcome as ClusterErrorCode, 'told so');
-    }
+    if (/^[A-Z]/.test(outcome)) throw new ClusterError(outcome as ClusterErrorCode, 'told so');
     return Promise.resolve({ outcome, message: 'told so' });
   };
   const port = {

@@ -1,0 +1,279 @@
+import { describe, expect, test } from '@jest/globals';
+import { AllocatorError } from '../../lib/allocator/errors.ts';
+import type { RangeAllocator } from '../../lib/allocator/range-allocator.ts';
+import { fromBits } from '../../lib/allocator/snapshot-bytes.ts';
+import type { ServiceClaim } from '../../lib/cluster/kubernetes-objects.ts';
+import { RANGE_KEYS, type RangeKey } from '../../lib/cluster/spec-ranges.ts';
+import { clusterIpRepair, clusterIps } from '../../lib/loops/cluster-ip-repair.ts';
+import { nodePortRepair, nodePorts } from '../../lib/loops/node-port-repair.ts';
+import type { LoopDefinition, PassReport } from '../../lib/loops/pass.ts';
+import { repairPass } from '../../lib/loops/repair.ts';
+import { TableError } from '../../lib/table/errors.ts';
+import { tableWith } from '../repair/faults.ts';
+import { countsByType, RepairCluster } from '../repair/repair-cluster.ts';
+import { service, withAddresses, withNodePorts } from '../repair/services.ts';
+import { ipRange, portRange } from '../support/ranges.ts';
+
+const { primary: PRIMARY, secondary: SECONDARY, nodePorts: PORTS } = RANGE_KEYS;
+
+function snapshotWith(cidr: string, ...addresses: string[]) {
+  const range = ipRange(cidr);
+  for (const address of addresses) range.allocate(address);
+  return range.snapshot();
+}
+
+/** The addresses, or ports, that are recorded. */
+async function takenIn(cluster: RepairCluster, key: RangeKey): Promise<(string | number)[]> {
+  const stored = await cluster.stored(key);
+  if (stored === undefined) return [];
+  const range: RangeAllocator<string | number> = key === PORTS ? portRange(stored.range) : ipRange(stored.range);
+  range.restore(stored);
+  return [...range.items()];
+}
+
+/** An allocator that refuses so after the first item. */
+function failing<Range extends RangeAllocator<string> | RangeAllocator<number>>(
+  range: Range,
+  code: 'Full' | 'NotReady',
+) {
+  const allocate = range.allocate.bind(range) as (item: never) => AllocatorError | undefined;
+  range.allocate = (item: never) => (range.used > 0 ? new AllocatorError(code, 'test error') : allocate(item));
+  return range;
+}
+
+/** One of the repairs, in a range of 254 addresses or 101 ports. */
+interface Repair {
+  readonly loop: LoopDefinition;
+  readonly key: RangeKey;
+  readonly range: string;
+  readonly size: number;
+  readonly leaked: { readonly range: string; readonly data: Uint8Array };
+  readonly leak: string | number;
+  /** Two items that are claimed, one that is claimed again, one out of range, and Services without any. */
+  readonly services: readonly ServiceClaim[];
+  readonly taken: readonly (string | number)[];
+  readonly cannotSave: string;
+  readonly passWith: (cluster: RepairCluster, code: 'Full' | 'NotReady') => Promise<PassReport>;
+  readonly full: string;
+}
+
+const aCluster = () =>
+  new RepairCluster({ serviceClusterIPRanges: ['192.168.1.0/24'], serviceNodePortRange: '100-200' });
+
+function repairs({ loop, key, range, size, ...repair }: Repair): void {
+  test('initialises the range of an empty table', async () => {
+    const cluster = aCluster();
+    expect(await cluster.pass(loop)).toEqual({
+      changes: [`saved ${key}: 0 of ${size} taken in ${range}`],
+      findings: [],
+      unlisted: new Map(),
+      errors: [],
+      counts: {
+        services: 0,
+        allocated: 0,
+        free: size,
+        capacity: size,
+        leaks: 0,
+        mayHaveLeaked: 0,
+        held: 0,
+        holdsEnded: 0,
+      },
+    });
+    const none = new Uint8Array(0);
+    const strikes = { once: none, twice: none };
+    expect(await cluster.stored(key)).toEqual({
+      range,
+      data: none,
+      allocator: 'table',
+      generation: 1,
+      strikes,
+      holds: [],
+    });
+  });
+
+  test('reports in the words of the original that a save failed, and what it found', async () => {
+    const cluster = aCluster();
+    cluster.services = [...repair.services];
+    const cause = new TableError('Throttled', 'test error');
+    const table = tableWith(cluster.table, { put: () => Promise.reject(cause) });
+    const report = await cluster.pass(loop, { table });
+    expect(report.errors).toMatchObject([{ code: 'Throttled', message: `${repair.cannotSave}: test error`, cause }]);
+    expect(countsByType(report)).toMatchObject({ repair: repair.taken.length });
+  });
+
+  test('keeps a leak for two passes and frees it in the third', async () => {
+    const cluster = aCluster();
+    await cluster.store(key, repair.leaked);
+    const seen: unknown[] = [];
+    for (let pass = 0; pass < 4; pass++) {
+      const report = await cluster.pass(loop);
+      seen.push([countsByType(report), await takenIn(cluster, key)]);
+    }
+    expect(seen).toEqual([
+      [{ mayHaveLeaked: 1 }, [repair.leak]],
+      [{}, [repair.leak]],
+      [{ leak: 1 }, []],
+      [{}, []],
+    ]);
+  });
+
+  test('records what Services have, reports what it cannot record, and then writes nothing', async () => {
+    const cluster = aCluster();
+    cluster.services = [...repair.services];
+    const report = await cluster.pass(loop);
+    expect(countsByType(report)).toEqual({ repair: repair.taken.length, outOfRange: 1, duplicate: 1 });
+    expect(await takenIn(cluster, key)).toEqual(repair.taken);
+    const allocated = repair.taken.length;
+    expect(report.counts).toMatchObject({ services: repair.services.length, allocated, free: size - allocated });
+    const before = await cluster.table.get('test', key);
+    expect([(await cluster.pass(loop)).changes, await cluster.table.get('test', key)]).toEqual([[], before]);
+  });
+
+  test.each([
+    { code: 'Full', message: repair.full },
+    { code: 'NotReady', message: expect.stringMatching(/due to an unknown error, exiting: test error$/) },
+  ] as const)('saves nothing when an allocator refuses with $code', async ({ code, message }) => {
+    const cluster = aCluster();
+    cluster.services = [...repair.services];
+    const report = await repair.passWith(cluster, code);
+    expect(report.errors).toMatchObject([{ code: code === 'Full' ? 'Full' : 'Unknown', message }]);
+    expect(countsByType(report)).toEqual({ repair: 1, [code === 'Full' ? 'full' : 'unknown']: 1 });
+    expect(await cluster.stored(key)).toBeUndefined();
+  });
+}
+
+describe('cluster IP repair', () => {
+  repairs({
+    loop: clusterIpRepair,
+    key: PRIMARY,
+    range: '192.168.1.0/24',
+    size: 254,
+    leaked: snapshotWith('192.168.1.0/24', '192.168.1.10'),
+    leak: '192.168.1.10',
+    services: [
+      withAddresses('one', '192.168.1.1'),
+      withAddresses('two', '192.168.1.100'),
+      withAddresses('three', '192.168.0.1'),
+      withAddresses('four', ''),
+      withAddresses('five', '192.168.1.1'),
+      withAddresses('six', 'None'),
+    ],
+    taken: ['192.168.1.1', '192.168.1.100'],
+    cannotSave: 'unable to persist the updated service IP allocations',
+    passWith: (cluster, code) =>
+      repairPass(
+        clusterIps((cidr) => failing(ipRange(cidr), code)),
+        cluster.context(),
+      ),
+    full: 'the service CIDR 192.168.1.0/24 is full; you must widen the CIDR in order to create new services for Cluster IP [IPv4]:192.168.1.100',
+  });
+
+  test('finds that no address is left, without an abort', async () => {
+    const cluster = new RepairCluster({ serviceClusterIPRanges: ['10.0.0.0/30'] });
+    cluster.services = [withAddresses('a', '10.0.0.1'), withAddresses('b', '10.0.0.2')];
+    const report = await cluster.pass(clusterIpRepair);
+    expect([countsByType(report), report.errors]).toEqual([{ repair: 2, nothingFree: 1 }, []]);
+    expect(await takenIn(cluster, PRIMARY)).toEqual(['10.0.0.1', '10.0.0.2']);
+  });
+});
+
+describe('node port repair', () => {
+  repairs({
+    loop: nodePortRepair,
+    key: PORTS,
+    range: '100-200',
+    size: 101,
+    leaked: { range: '100-200', data: fromBits([11]) },
+    leak: 111,
+    services: [
+      withNodePorts('one', 111),
+      withNodePorts('two', 122, 133),
+      withNodePorts('three', 201),
+      withNodePorts('four', 0),
+      withNodePorts('five', 111),
+      service('six', { type: 'LoadBalancer', healthCheckNodePort: 144 }),
+      service('seven', { type: 'ClusterIP', ports: [{ protocol: 'TCP', nodePort: 150 }] }),
+    ],
+    taken: [111, 122, 133, 144, 150],
+    cannotSave: 'unable to persist the updated port allocations',
+    passWith: (cluster, code) =>
+      repairPass(
+        nodePorts((text) => failing(portRange(text), code)),
+        cluster.context(),
+      ),
+    full: 'the port range 100-200 is full; you must widen the port range in order to create new services',
+  });
+});
+
+describe('cluster IP repair in two families', () => {
+  test.each([
+    { name: 'IPv4 alone', ranges: ['10.0.0.0/24'] as const, families: ['10.0.0.5'] },
+    { name: 'IPv6 alone', ranges: ['fd00::/112'] as const, families: ['fd00::5'] },
+    { name: 'IPv4 first', ranges: ['10.0.0.0/24', 'fd00::/112'] as const, families: ['10.0.0.5', 'fd00::5'] },
+    { name: 'IPv6 first', ranges: ['fd00::/112', '10.0.0.0/24'] as const, families: ['fd00::5', '10.0.0.5'] },
+  ])('reads the family of a range from the range: $name', async ({ ranges, families }) => {
+    const cluster = new RepairCluster({ serviceClusterIPRanges: ranges });
+    cluster.services = [withAddresses('s', ...families)];
+    const report = await cluster.pass(clusterIpRepair);
+    expect(countsByType(report)).toEqual({ repair: families.length });
+    expect([...(await takenIn(cluster, PRIMARY)), ...(await takenIn(cluster, SECONDARY))]).toEqual(families);
+  });
+
+  test('initialises and saves both ranges', async () => {
+    const cluster = new RepairCluster({ serviceClusterIPRanges: ['192.168.1.0/24', '2000::/108'] });
+    const report = await cluster.pass(clusterIpRepair);
+    expect(report.changes).toEqual([
+      'saved ranges/serviceips: 0 of 254 taken in 192.168.1.0/24',
+      'saved ranges/secondaryserviceips: 0 of 65535 taken in 2000::/108',
+    ]);
+    expect(report.counts).toMatchObject({ capacity: 254, secondaryCapacity: 65_535, secondaryAllocated: 0 });
+  });
+
+  test('the first range that cannot be saved is the last that is tried', async () => {
+    const cluster = new RepairCluster({ serviceClusterIPRanges: ['192.168.1.0/24', '2000::/108'] });
+    const tried: string[] = [];
+    const table = tableWith(cluster.table, {
+      put: (item) => {
+        tried.push(item.key);
+        return Promise.reject(new TableError('Throttled', 'test error'));
+      },
+    });
+    const report = await cluster.pass(clusterIpRepair, { table });
+    expect([tried, report.errors.length]).toEqual([[PRIMARY], 1]);
+  });
+
+  test('leaks of both families are freed together', async () => {
+    const cluster = new RepairCluster({ serviceClusterIPRanges: ['192.168.1.0/24', '2000::/108'] });
+    await cluster.store(PRIMARY, snapshotWith('192.168.1.0/24', '192.168.1.10'));
+    await cluster.store(SECONDARY, snapshotWith('2000::/108', '2000::1'));
+    await cluster.pass(clusterIpRepair);
+    await cluster.pass(clusterIpRepair);
+    expect([await takenIn(cluster, PRIMARY), await takenIn(cluster, SECONDARY)]).toEqual([
+      ['192.168.1.10'],
+      ['2000::1'],
+    ]);
+    expect(countsByType(await cluster.pass(clusterIpRepair))).toEqual({ leak: 2 });
+    expect([await takenIn(cluster, PRIMARY), await takenIn(cluster, SECONDARY)]).toEqual([[], []]);
+  });
+
+  test('repairs each family and tells of what it can not repair in either', async () => {
+    const cluster = new RepairCluster({ serviceClusterIPRanges: ['192.168.1.0/24', '2000::/108'] });
+    cluster.services = [
+      withAddresses('both', '192.168.1.1', '2000::1'),
+      withAddresses('four', '192.168.1.100'),
+      withAddresses('six', '2000::2'),
+      withAddresses('half-out', '3000::3', '192.168.1.3'),
+      withAddresses('out-four', '192.168.3.1'),
+      withAddresses('out-six', '3000::1'),
+      withAddresses('out-both', '192.168.3.2', '3000::2'),
+      withAddresses('beyond-the-cap', '2000::1:0'),
+      withAddresses('unset', ''),
+      withAddresses('again', '192.168.1.1', '2000::2'),
+      withAddresses('again-six', '2000::1'),
+      service('headless', { clusterIP: 'None', clusterIPs: ['None'] }),
+    ];
+    const report = await cluster.pass(clusterIpRepair);
+    expect(countsByType(report)).toEqual({ repair: 5, outOfRange: 6, duplicate: 3 });
+    expect(report.counts).toMatchObject({ services: 12, free: 251, secondaryFree: 65_533 });
+  });
+});

@@ -1,0 +1,247 @@
+import { describe, expect, test } from '@jest/globals';
+import { AllocatorError } from '../../lib/allocator/errors.ts';
+import type { ServiceClaim } from '../../lib/cluster/kubernetes-objects.ts';
+import { clusterIpWalk } from '../../lib/repair/cluster-ips.ts';
+import { nodePortsOf, nodePortWalk } from '../../lib/repair/node-ports.ts';
+import type { ClaimResult, Ledger } from '../../lib/repair/walk.ts';
+import { service, withAddresses, withNodePorts } from './services.ts';
+
+/** A ledger that answers every claim alike, and keeps what was claimed. */
+function answering<Item>(spec: string, answer: ClaimResult): Ledger<Item> & { readonly claims: Item[] } {
+  const claims: Item[] = [];
+  return {
+    spec,
+    claims,
+    claim: (item) => {
+      claims.push(item);
+      return answer;
+    },
+  };
+}
+
+const refusal = (code: AllocatorError['code'], message = 'no') => new AllocatorError(code, message);
+const addresses = (answer: ClaimResult, spec = '10.0.0.0/24') => clusterIpWalk([answering(spec, answer)]);
+const ports = (answer: ClaimResult) => nodePortWalk([answering('100-200', answer)]);
+
+interface Row {
+  readonly name: string;
+  readonly walk: ReturnType<typeof nodePortWalk>;
+  readonly claimed: ServiceClaim;
+  readonly type: string;
+  readonly reason: string;
+  readonly action?: string;
+  readonly note: string;
+  readonly message: string;
+}
+
+const recreate = 'please recreate';
+const findings: readonly Row[] = [
+  {
+    name: 'an address that is not recorded',
+    walk: addresses('notRecorded'),
+    claimed: withAddresses('s', '10.0.0.5'),
+    type: 'repair',
+    reason: 'ClusterIPNotAllocated',
+    note: 'Cluster IP [IPv4]:10.0.0.5 is not allocated; repairing',
+    message: 'the cluster IP [IPv4]:10.0.0.5 for service s/a is not allocated; repairing',
+  },
+  {
+    name: 'an address that is claimed already',
+    walk: addresses(refusal('AlreadyAllocated')),
+    claimed: withAddresses('s', '10.0.0.5'),
+    type: 'duplicate',
+    reason: 'ClusterIPAlreadyAllocated',
+    note: `Cluster IP [IPv4]:10.0.0.5 was assigned to multiple services; ${recreate} service`,
+    message: `the cluster IP [IPv4]:10.0.0.5 for service s/a was assigned to multiple services; ${recreate}`,
+  },
+  {
+    name: 'an address out of range, by its canonical text',
+    walk: addresses(refusal('NotInRange')),
+    claimed: withAddresses('s', '010.1.0.5'),
+    type: 'outOfRange',
+    reason: 'ClusterIPOutOfRange',
+    note: `Cluster IP [IPv4]:10.1.0.5 is not within the service CIDR 10.0.0.0/24; ${recreate} service`,
+    message: `the cluster IP [IPv4]:10.1.0.5 for service s/a is not within the service CIDR 10.0.0.0/24; ${recreate}`,
+  },
+  {
+    name: 'an invalid address, by its own text',
+    walk: addresses(refusal('NotInRange')),
+    claimed: withAddresses('s', 'not-b4nd'),
+    type: 'invalid',
+    reason: 'ClusterIPNotValid',
+    action: 'ClusterIPValidation',
+    note: `Cluster IP not-b4nd is not a valid IP; ${recreate} service`,
+    message: `the cluster IP not-b4nd for service s/a is not a valid IP; ${recreate}`,
+  },
+  {
+    name: 'an address of a family without a range',
+    walk: addresses('recorded'),
+    claimed: withAddresses('s', 'FD00::08'),
+    type: 'invalid',
+    reason: 'ClusterIPNotValid',
+    action: 'ClusterIPValidation',
+    note: `Cluster IP fd00::8(IPv6) is of ip family that is no longer configured on cluster; ${recreate} service`,
+    message: `the cluster IP fd00::8(IPv6) for service s/a is of ip family that is no longer configured on cluster; ${recreate}`,
+  },
+  {
+    name: 'a full range of addresses, which ends the walk',
+    walk: addresses(refusal('Full')),
+    claimed: withAddresses('s', '10.0.0.5', '10.0.0.6'),
+    type: 'full',
+    reason: 'ServiceCIDRFull',
+    note: 'Service CIDR 10.0.0.0/24 is full; you must widen the CIDR in order to create new services for Cluster IP [IPv4]:10.0.0.5',
+    message:
+      'the service CIDR 10.0.0.0/24 is full; you must widen the CIDR in order to create new services for Cluster IP [IPv4]:10.0.0.5',
+  },
+  {
+    name: 'an unknown failure of the allocator of addresses, which ends the walk',
+    walk: addresses(refusal('NotReady', 'test error'), 'fd00::/112'),
+    claimed: withAddresses('s', 'fd00::5'),
+    type: 'unknown',
+    reason: 'UnknownError',
+    note: 'Unable to allocate cluster IP [IPv6]:fd00::5 due to an unknown error',
+    message:
+      'unable to allocate cluster IP [IPv6]:fd00::5 for service s/a due to an unknown error, exiting: test error',
+  },
+  {
+    name: 'a port that is not recorded',
+    walk: ports('notRecorded'),
+    claimed: withNodePorts('s', 111),
+    type: 'repair',
+    reason: 'PortNotAllocated',
+    note: 'Port 111 is not allocated; repairing',
+    message: 'the node port 111 for service s/a is not allocated; repairing',
+  },
+  {
+    name: 'a port that is claimed already',
+    walk: ports(refusal('AlreadyAllocated')),
+    claimed: withNodePorts('s', 111),
+    type: 'duplicate',
+    reason: 'PortAlreadyAllocated',
+    note: `Port 111 was assigned to multiple services; ${recreate} service`,
+    message: `the node port 111 for service s/a was assigned to multiple services; ${recreate}`,
+  },
+  {
+    name: 'a port out of range',
+    walk: ports(refusal('NotInRange')),
+    claimed: withNodePorts('s', 111),
+    type: 'outOfRange',
+    reason: 'PortOutOfRange',
+    note: `Port 111 is not within the port range 100-200; ${recreate} service`,
+    message: `the port 111 for service s/a is not within the port range 100-200; ${recreate}`,
+  },
+  {
+    name: 'a full range of ports, which ends the walk',
+    walk: ports(refusal('Full')),
+    claimed: withNodePorts('s', 111, 112),
+    type: 'full',
+    reason: 'PortRangeFull',
+    note: 'Port range 100-200 is full; you must widen the port range in order to create new services',
+    message: 'the port range 100-200 is full; you must widen the port range in order to create new services',
+  },
+  {
+    name: 'an unknown failure of the allocator of ports, which ends the walk',
+    walk: ports(refusal('NotReady', 'test error')),
+    claimed: withNodePorts('s', 111, 112),
+    type: 'unknown',
+    reason: 'UnknownError',
+    note: 'Unable to allocate port 111 due to an unknown error',
+    message: 'unable to allocate port 111 for service s/a due to an unknown error, exiting: test error',
+  },
+];
+
+describe('a walk over Services', () => {
+  test.each(findings)('reports $name in the words of the original', ({ walk, claimed, type, message, ...event }) => {
+    const { reason, note, action = claimed.ports.length > 0 ? 'PortAllocation' : 'ClusterIPAllocation' } = event;
+    const aborted = walk.visit(claimed);
+    expect(walk.findings.listed).toMatchObject([{ type, message, event: { reason, action, note } }]);
+    expect(aborted?.message).toBe(type === 'full' || type === 'unknown' ? message : undefined);
+    expect(aborted?.code).toBe({ full: 'Full', unknown: 'Unknown' }[type]);
+  });
+
+  test('regards the Service as it was listed in its events', () => {
+    const walk = addresses('notRecorded');
+    walk.visit(service('s', { clusterIP: '10.0.0.5', clusterIPs: ['10.0.0.5'], uid: 'u', resourceVersion: '7' }));
+    const regarding = { apiVersion: 'v1', kind: 'Service', namespace: 'a', name: 's', uid: 'u', resourceVersion: '7' };
+    expect(walk.findings.listed[0]?.event?.regarding).toEqual(regarding);
+  });
+
+  test('lists its first findings, and counts the others by their type', () => {
+    const walk = addresses('notRecorded');
+    for (let at = 0; at < 1_000; at += 1) walk.visit(withAddresses(`s-${at}`, 'bad', 'worse', '10.0.0.5'));
+    expect(walk.findings.listed).toHaveLength(1_000);
+    expect([...walk.findings.unlisted]).toEqual([
+      ['invalid', 1_333],
+      ['repair', 667],
+    ]);
+  });
+
+  test.each([
+    { name: 'each address of the range of its family', claimed: ['10.0.0.5', 'fd00::5'], ipv4: 1, ipv6: 1 },
+    { name: 'an IPv4-mapped address of the IPv4 range, too', claimed: ['::ffff:10.0.0.6'], ipv4: 1, ipv6: 1 },
+  ])('claims $name', ({ claimed, ipv4, ipv6 }) => {
+    const ledgers = [
+      answering<string>('fd00::/112', refusal('NotInRange')),
+      answering<string>('10.0.0.0/24', 'recorded'),
+    ];
+    const walk = clusterIpWalk(ledgers);
+    walk.visit(withAddresses('s', ...claimed));
+    expect(ledgers.map(({ claims }) => claims.length)).toEqual([ipv6, ipv4]);
+    expect(walk.findings.listed.map(({ item }) => item)).toEqual(claimed.filter((text) => text === 'fd00::5'));
+  });
+
+  test.each([
+    { name: 'headless', clusterIP: 'None', clusterIPs: ['None'] },
+    { name: 'without an address', clusterIP: '', clusterIPs: ['10.0.0.5'] },
+    { name: 'with an empty list', clusterIP: '10.0.0.5', clusterIPs: [] },
+  ])('claims no address for a Service that is $name, and counts it', ({ clusterIP, clusterIPs }) => {
+    const ledger = answering<string>('10.0.0.0/24', 'recorded');
+    const walk = clusterIpWalk([ledger]);
+    walk.visit(service('s', { clusterIP, clusterIPs }));
+    expect([ledger.claims, walk.findings.listed, walk.services]).toEqual([[], [], 1]);
+  });
+
+  test.each<{ name: string; start: () => unknown; says: string }>([
+    {
+      name: 'two ranges of one family',
+      start: () => clusterIpWalk(['10.0.0.0/24', '10.1.0.0/24'].map((spec) => answering(spec, 'recorded'))),
+      says: '10.0.0.0/24 and 10.1.0.0/24 are not ranges of different families',
+    },
+    {
+      name: 'a range that does not parse',
+      start: () => clusterIpWalk(['10.0.0.0/24', 'garbage'].map((spec) => answering(spec, 'recorded'))),
+      says: '10.0.0.0/24 and garbage are not ranges of different families',
+    },
+    { name: 'no range of node ports', start: () => nodePortWalk([]), says: 'node ports have one range' },
+  ])('is refused over $name', ({ start, says }) => {
+    expect(start).toThrow(says);
+  });
+});
+
+type Port = readonly [protocol: string, nodePort: number];
+const tcp = (...all: number[]): Port[] => all.map((port) => ['TCP', port]);
+const udp = (...all: number[]): Port[] => all.map((port) => ['UDP', port]);
+
+describe('node ports of a Service', () => {
+  test.each<{ name: string; ports: readonly Port[]; health?: number; expected: readonly number[] }>([
+    { name: 'a Service without ports', ports: [], expected: [] },
+    { name: 'ports without a node port', ports: [...tcp(0), ...udp(0)], expected: [] },
+    { name: 'distinct ports, in the order of the Service', ports: tcp(113, 111, 112), expected: [113, 111, 112] },
+    { name: 'one port twice under TCP', ports: tcp(111, 111, 112), expected: [111, 111, 112] },
+    { name: 'one port twice under UDP', ports: udp(111, 111, 112), expected: [111, 111, 112] },
+    { name: 'one port under TCP and UDP', ports: [...tcp(111, 112), ...udp(111)], expected: [111, 112] },
+    { name: 'a protocol that is repeated after another', ports: [...tcp(111), ...udp(111, 111)], expected: [111, 111] },
+    {
+      name: 'an absent protocol, which is one of its own',
+      ports: [['', 111], ...tcp(111), ['', 111]],
+      expected: [111, 111],
+    },
+    { name: 'a health check port of its own', ports: tcp(111, 112), health: 113, expected: [111, 112, 113] },
+    { name: 'a health check port that UDP uses', ports: [...udp(111), ...tcp(112)], health: 111, expected: [111, 112] },
+    { name: 'a health check port that TCP uses', ports: tcp(111, 112), health: 112, expected: [111, 112, 112] },
+    { name: 'a health check port alone', ports: [], health: 144, expected: [144] },
+  ])('$name', ({ ports: all, health = 0, expected }) => {
+    const claims = all.map(([protocol, nodePort]) => ({ protocol, nodePort }));
+    expect(nodePortsOf(service('s', { ports: claims, healthCheckNodePort: health }))).toEqual(expected);
+  });
+});
