@@ -8,7 +8,7 @@ AWS::NoValue takes an entry out of a list, as it does in CloudFormation; moto le
 A role's policy that came from a template is read back as JSON; moto prints it as Python does.
 
 Conditions and parameters of a template are resolved before moto compares templates: in an update it does not know them.
-The attribute of a resource that moto passes over is its name.
+The attribute of a resource that moto passes over is its name. A reference to a layer is its ARN.
 
 An executed change set changes the parameters and outputs of its stack; moto changes only its resources.
 
@@ -19,6 +19,7 @@ import json
 import sys
 import threading
 
+from moto.awslambda.models import LayerVersion
 from moto.cloudformation import models, parsing
 from moto.dynamodb.models import DynamoDBBackend
 from moto.iam.models import Role
@@ -133,6 +134,7 @@ parsing.OutputMap.__init__ = init_outputs_resolved
 models.ChangeSet.apply = apply_change_set_with_outputs
 parsing.clean_json = clean_json_without_no_value
 Role.put_policy = put_policy_as_json
+LayerVersion.physical_resource_id = property(lambda layer: layer.arn)
 models.validate_template_cfn_lint = lambda template: []
 
 main(sys.argv[1:])
