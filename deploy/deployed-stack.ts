@@ -50,6 +50,24 @@ export async function describeStack(name: string, provider: StackProvider): Prom
   }
 }
 
+const WATCHED = ['nothing-ran', 'clusters-overdue', 'clusters-failing', 'clusters-lost'];
+
+/**
+ * Returns the alarms that roll an update back, and how long CloudFormation watches them after it. `undefined` for no
+ * minutes, and for a stack without alarms: CloudFormation rolls back when an alarm does not exist.
+ */
+export function rollbackConfiguration(name: string, stack: DeployedStack | undefined, minutes: number) {
+  const [, partition, place] = /^arn:([\w-]+):cloudformation:([\w-]+:\d+):/.exec(stack?.arn ?? '') ?? [];
+  if (minutes === 0 || place === undefined || stack?.parameters['Alarms'] !== 'true') return undefined;
+  return {
+    MonitoringTimeInMinutes: minutes,
+    RollbackTriggers: WATCHED.map((alarm) => ({
+      Arn: `arn:${partition}:cloudwatch:${place}:alarm:${name}-${alarm}`,
+      Type: `AWS::CloudWatch::${alarm === 'nothing-ran' ? 'CompositeAlarm' : 'Alarm'}`,
+    })),
+  };
+}
+
 const KEYS = 'cluster HASH, key RANGE';
 
 /**

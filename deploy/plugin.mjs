@@ -17,7 +17,7 @@ export default class DeploymentPlugin {
     };
     /** In force for this command. */
     let deployment;
-    let isReset = true;
+    let isCompared = false;
 
     const applyParameters = async () => {
       // Only now, as an older Node cannot read TypeScript, and check-node.mjs reports it.
@@ -49,9 +49,9 @@ export default class DeploymentPlugin {
 
     /** Before a deployment changes anything. */
     const compareWithStack = async () => {
-      if (!isReset) return;
-      isReset = false;
-      const { describeStack, isLeftBehind } = await import('./deployed-stack.ts');
+      if (isCompared) return;
+      isCompared = true;
+      const { describeStack, isLeftBehind, rollbackConfiguration } = await import('./deployed-stack.ts');
       const { resetParameters, stackParameters } = await import('./parameters.ts');
       const name = stackName();
       const stack = await describeStack(name, aws());
@@ -73,29 +73,12 @@ export default class DeploymentPlugin {
           ParameterValue,
         })),
       );
-      watchAlarms(stack);
+      const rollback = rollbackConfiguration(name, stack, Number(deployment.values.rollbackMinutes));
+      if (rollback !== undefined) service.provider.rollbackConfiguration = rollback;
     };
 
     const setStackParameters = (parameters) => {
       service.provider.stackParameters = parameters;
-    };
-
-    /** Of a stack that has none yet, CloudFormation would roll back the first deployment. */
-    const watchAlarms = (stack) => {
-      const minutes = Number(deployment.values.rollbackMinutes);
-      if (minutes === 0 || stack?.parameters.Alarms !== 'true') return;
-      const [, partition, region, account] = /^arn:([\w-]+):cloudformation:([\w-]+):(\d+):/.exec(stack.arn) ?? [];
-      const arn = (alarm) => `arn:${partition}:cloudwatch:${region}:${account}:alarm:${stackName()}-${alarm}`;
-      service.provider.rollbackConfiguration = {
-        MonitoringTimeInMinutes: minutes,
-        RollbackTriggers: [
-          { Arn: arn('nothing-ran'), Type: 'AWS::CloudWatch::CompositeAlarm' },
-          ...['clusters-overdue', 'clusters-failing', 'clusters-lost'].map((alarm) => ({
-            Arn: arn(alarm),
-            Type: 'AWS::CloudWatch::Alarm',
-          })),
-        ],
-      };
     };
 
     const prepare = async () => {

@@ -5,6 +5,8 @@ import { promisify } from 'node:util';
 import { describe, expect, test } from '@jest/globals';
 import { completeTemplate } from '../../deploy/template.ts';
 import { LOOPS, type Loop, SCHEDULE_SECONDS } from '../../lib/cluster/cluster-spec.ts';
+import { healthOf } from '../../lib/dispatch/fleet-figures.ts';
+import type { RunRecord } from '../../lib/table/run-records.ts';
 import {
   type CounterName,
   failedPassCounter,
@@ -270,6 +272,49 @@ describe('in the life of a stack', () => {
     expect(begins - 200).toBeLessThanOrEqual(25);
     // A loss is known by the step alone, and is shown for an hour.
     expect(Math.abs(ends - (name === 'clusters-lost' ? 270 : 260))).toBeLessThanOrEqual(25);
+  });
+
+  test('a finding and a full range of a cluster that is repaired once an hour are one alarm each, and none is overdue', () => {
+    const intervalSeconds = Object.fromEntries(LOOPS.map((loop) => [loop, 3600])) as Record<Loop, number>;
+    const entry = {
+      name: 'hourly',
+      intervalSeconds,
+      publishes: true,
+      paused: undefined,
+      owner: undefined,
+      writtenAtMs: 0,
+    };
+    const healthAt = (minute: number) => {
+      const startedAtMs = (minute - (minute % 60)) * 60_000;
+      const counts = minute >= 120 && minute < 240 ? { needAttention: 1, allocated: 9, capacity: 10 } : {};
+      const record: RunRecord = {
+        ...{
+          passId: 'p',
+          startedAtMs,
+          lastSuccessAtMs: startedAtMs,
+          durationMs: 1,
+          outcome: 'succeeded',
+          mode: 'enforce',
+        },
+        ...{ observed: false, counts, findings: [], failuresInARow: 0, events: {} },
+      };
+      const records = Object.fromEntries(LOOPS.map((loop) => [loop, record]));
+      return healthOf(entry, records, { nowMs: minute * 60_000, pausedAll: undefined });
+    };
+    const samples = measured(400, (minute) => {
+      const { withFindings, fullestRangePercent, overdue } = healthAt(minute);
+      const figures = {
+        ...{ clustersWithFindings: Number(withFindings), fullestRangeOfFleetPercent: fullestRangePercent },
+        clustersOverdue: overdue.length,
+      };
+      return { runs: true, figures };
+    });
+    const states = statesOfAll(samples, 400);
+    const changes = [...states].map(([name, ofAlarm]) => [name, changesOf(ofAlarm)] as const);
+    expect(Object.fromEntries(changes.filter(([, minutes]) => minutes.length > 0))).toEqual({
+      findings: [122, 241],
+      'range-filling': [122, 241],
+    });
   });
 
   test('deleting one cluster of a fleet is no loss, and a growing fleet neither', () => {

@@ -1,8 +1,10 @@
 import { CreateTableCommand, type DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { isLeftBehind, type StackProvider } from '../../deploy/deployed-stack.ts';
+import { isLeftBehind, rollbackConfiguration, type StackProvider } from '../../deploy/deployed-stack.ts';
+import { completeTemplate } from '../../deploy/template.ts';
 import { createTable } from '../../lib/table/dynamodb-client.ts';
 import { startTableServer, type TableServer } from '../../local/table-server.ts';
+import { resolveTemplate } from '../support/resolve-template.ts';
 import { testDynamoClient } from '../support/test-dynamo-client.ts';
 
 const NAME = 'kube-bootstrap-controller-dev';
@@ -71,3 +73,34 @@ describe('a table that is there before the stack', () => {
     await expect(isLeftBehind(NAME, aProvider(denied))).rejects.toThrow('not authorized');
   });
 });
+
+describe('an update', () => {
+  const stack = (Alarms: string) => ({
+    arn: 'arn:aws-cn:cloudformation:cn-north-1:123456789012:stack/a-stack/1',
+    parameters: { Alarms },
+    outputs: {},
+  });
+
+  test('is rolled back by alarms of the stack that exist', () => {
+    const configuration = rollbackConfiguration('a-stack', stack('true'), 10);
+    expect(configuration?.MonitoringTimeInMinutes).toBe(10);
+    const names = resourcesOfAlarms().map(
+      ({ AlarmName }) => `arn:aws-cn:cloudwatch:cn-north-1:123456789012:alarm:${AlarmName}`,
+    );
+    for (const { Arn } of configuration?.RollbackTriggers ?? []) expect(names).toContain(Arn);
+    expect(configuration?.RollbackTriggers[0]?.Type).toBe('AWS::CloudWatch::CompositeAlarm');
+  });
+
+  test.each([
+    ['no minutes are set', stack('true'), 0],
+    ['the stack has no alarms', stack('false'), 10],
+    ['there is no stack yet', undefined, 10],
+  ])('is not watched when %s', (_, deployed, minutes) => {
+    expect(rollbackConfiguration('a-stack', deployed, minutes)).toBeUndefined();
+  });
+});
+
+function resourcesOfAlarms(): { readonly AlarmName: string }[] {
+  const { Resources } = resolveTemplate(completeTemplate({ Resources: {} }), {}, 'a-stack');
+  return Object.values(Resources).flatMap(({ Type, Properties }) => (/Alarm$/.test(Type) ? [Properties] : []));
+}
