@@ -17,11 +17,6 @@ export function withConnectionOptions(command: Command): Command {
     .option('--context <name>', 'a context of --kubeconfig; default: its current context');
 }
 
-/** Returns only these of the options of a command. */
-export function connectionOf({ kubeconfig, context }: ConnectionOptions): ConnectionOptions {
-  return { ...(kubeconfig !== undefined && { kubeconfig }), ...(context !== undefined && { context }) };
-}
-
 /** @throws CliError for --context without --kubeconfig */
 export function checkConnectionOptions({ kubeconfig, context }: ConnectionOptions): void {
   if (context !== undefined && kubeconfig === undefined) {

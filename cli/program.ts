@@ -2,15 +2,16 @@ import { Command, Option } from 'commander';
 import { VERSION } from '../lib/runtime/version.ts';
 import type { Act } from './cli.ts';
 import { allocateCommand, releaseCommand } from './commands/allocate.ts';
-import { clusterCommand } from './commands/cluster.ts';
+import { clusterApply, clusterDiff } from './commands/cluster-apply.ts';
+import { clusterCloseAllocation, clusterDelete, clusterSetMode, clusterTakeOver } from './commands/cluster-changes.ts';
+import { clusterGet, clusterSchema } from './commands/cluster-get.ts';
 import { completeCommand, completionCommand } from './commands/completion.ts';
 import { deregisterCommand } from './commands/deregister.ts';
 import { doctorCommand } from './commands/doctor.ts';
+import { exportCommand, importCommand } from './commands/exchange-ranges.ts';
 import { explainCommand } from './commands/explain.ts';
-import { exportCommand } from './commands/export-ranges.ts';
 import { getCommand } from './commands/get.ts';
 import { heartbeatCommand } from './commands/heartbeat.ts';
-import { importCommand } from './commands/import-ranges.ts';
 import { logsQueryCommand } from './commands/logs-query.ts';
 import { pageCommand } from './commands/page.ts';
 import { pauseCommand, resumeCommand } from './commands/pause.ts';
@@ -74,6 +75,20 @@ export function program(act: Act): Command {
     );
   inheritSettings(kbctl);
   return kbctl;
+}
+
+/** `kbctl cluster ...`: what is registered, and how. */
+function clusterCommand(act: Act): Command {
+  return new Command('cluster')
+    .description('Register clusters, and change their registrations')
+    .addCommand(clusterApply(act))
+    .addCommand(clusterDiff(act))
+    .addCommand(clusterGet(act))
+    .addCommand(clusterDelete(act))
+    .addCommand(clusterSetMode(act))
+    .addCommand(clusterTakeOver(act))
+    .addCommand(clusterCloseAllocation(act))
+    .addCommand(clusterSchema(act));
 }
 
 /** `kbctl version`: needs no table. */

@@ -6,14 +6,7 @@ import { listLeases } from '../../lib/table/leases.ts';
 import { describeError } from '../../lib/telemetry/describe-error.ts';
 import type { Act, Cli, GlobalOptions } from '../cli.ts';
 import { configurationError, EXIT, type ExitCode } from '../errors.ts';
-import {
-  type ConnectionOptions,
-  connectionOf,
-  DRY_RUN,
-  parseDuration,
-  withConnectionOptions,
-  withExamples,
-} from '../options.ts';
+import { type ConnectionOptions, DRY_RUN, parseDuration, withConnectionOptions, withExamples } from '../options.ts';
 import { listAddresses, registeredCluster } from '../registered.ts';
 
 interface Options extends GlobalOptions, ConnectionOptions {
@@ -80,7 +73,7 @@ async function deregister(cli: Cli, name: string, address: string, options: Opti
     import('../pass-environment.ts'),
     import('../../lib/dispatch/deregistration.ts'),
   ]);
-  const { environment, close } = await passEnvironment(cli, opened, connectionOf(options));
+  const { environment, close } = await passEnvironment(cli, opened, options);
   const request = { cluster: name, address, untilMinutes: options.for / 60_000, lastOne };
   const deadline = environment.startDeadline(LONGEST_MS);
   const telemetry = environment.telemetry({ loop: 'deregister' });

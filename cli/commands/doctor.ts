@@ -3,7 +3,7 @@ import type { DoctorAnswer } from '../../lib/doctor/doctor.ts';
 import type { DoctorLine } from '../../lib/doctor/line.ts';
 import type { Act, Cli, GlobalOptions } from '../cli.ts';
 import { EXIT, type ExitCode, usageError } from '../errors.ts';
-import { type ConnectionOptions, connectionOf, withConnectionOptions, withExamples } from '../options.ts';
+import { type ConnectionOptions, withConnectionOptions, withExamples } from '../options.ts';
 import type { Output, Plain } from '../output.ts';
 import { notRegistered } from '../registered.ts';
 import type { Style } from '../terminal.ts';
@@ -46,7 +46,7 @@ async function run(cli: Cli, name: string | undefined, options: Options): Promis
     import('../pass-environment.ts'),
   ]);
   const { environment, loadKubeconfig, close } = await passEnvironment(cli, opened, {
-    ...connectionOf(options),
+    ...options,
     // Everything is in the lines.
     telemetry: () => ({ log: () => {}, count: () => {}, sample: () => {}, flush: () => {} }),
   });

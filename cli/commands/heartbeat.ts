@@ -2,13 +2,7 @@ import { Command, InvalidArgumentError, Option } from 'commander';
 import type { Heartbeat } from '../../lib/api-servers/heartbeat.ts';
 import type { Act, Cli, GlobalOptions } from '../cli.ts';
 import { EXIT, type ExitCode, usageError } from '../errors.ts';
-import {
-  type ConnectionOptions,
-  connectionOf,
-  parseDuration,
-  withConnectionOptions,
-  withExamples,
-} from '../options.ts';
+import { type ConnectionOptions, parseDuration, withConnectionOptions, withExamples } from '../options.ts';
 import { registeredCluster } from '../registered.ts';
 
 interface Options extends GlobalOptions, ConnectionOptions {
@@ -64,7 +58,7 @@ async function run(cli: Cli, name: string, options: Options): Promise<ExitCode> 
   const server = ownServer(spec, address, options.every);
 
   const { readyz } = options;
-  const { environment, loadKubeconfig, close } = await passEnvironment(cli, opened, connectionOf(options));
+  const { environment, loadKubeconfig, close } = await passEnvironment(cli, opened, options);
   const say = (line: string) => cli.output.say(line);
   try {
     const url = readyz === undefined || readyz === false ? {} : { url: readyz };

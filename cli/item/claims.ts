@@ -7,7 +7,7 @@ import { nodePortsOf } from '../../lib/repair/node-ports.ts';
 import { describeError } from '../../lib/telemetry/describe-error.ts';
 import type { Cli } from '../cli.ts';
 import { type ExitCode, exitCodeOf } from '../errors.ts';
-import { type ConnectionOptions, connectionOf } from '../options.ts';
+import type { ConnectionOptions } from '../options.ts';
 import type { ItemPlace } from './item-place.ts';
 
 /** A list of 50,000 Services takes a few seconds. */
@@ -48,7 +48,7 @@ export async function readClaims(
   details: boolean,
 ): Promise<readonly ItemClaims[] | ClaimsNotRead> {
   const { passEnvironment } = await import('../pass-environment.ts');
-  const { environment, close } = await passEnvironment(cli, await cli.openTable(), connectionOf(options));
+  const { environment, close } = await passEnvironment(cli, await cli.openTable(), options);
   const { signal, cancel } = environment.startDeadline(LONGEST_MS);
   const progress = cli.progress('listing Services');
   try {
