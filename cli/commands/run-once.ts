@@ -134,7 +134,7 @@ type Group = 'freed' | 'entered' | 'found';
 const STYLES: Readonly<Record<Group, Style>> = { freed: 'green', entered: 'green', found: 'yellow' };
 
 /** What the pass changed, or would have, and what is left to do. */
-export function passLines(facts: PassFacts, ran: RanOnce, paint: Output['paint']): string[] {
+function passLines(facts: PassFacts, ran: RanOnce, paint: Output['paint']): string[] {
   const { pass } = ran;
   const { cluster, loop } = facts;
   const observed = pass.mode === 'observe';
@@ -151,7 +151,7 @@ export function passLines(facts: PassFacts, ran: RanOnce, paint: Output['paint']
   return [title, ...(lines.length > 0 ? lines : [paint('dim', '  nothing to do')])];
 }
 
-export function plainPass({ cluster, loop, dryRun }: PassFacts, { pass, nextStrikeAtMs }: RanOnce) {
+function plainPass({ cluster, loop, dryRun }: PassFacts, { pass, nextStrikeAtMs }: RanOnce) {
   const { passId, mode, startedAtMs, durationMs, report, errors } = pass;
   const observed = mode === 'observe';
   const changes = changesOf(pass);
@@ -178,7 +178,7 @@ export function plainPass({ cluster, loop, dryRun }: PassFacts, { pass, nextStri
   };
 }
 
-export function exitCodeOfPass({ dryRun }: PassFacts, pass: EndedPass): ExitCode {
+function exitCodeOfPass({ dryRun }: PassFacts, pass: EndedPass): ExitCode {
   const [error] = pass.errors;
   if (error !== undefined) return exitCodeOf(error) ?? EXIT.findings;
   const wouldChange = dryRun && pass.wouldWrite.some((description) => !EVENT.test(description));

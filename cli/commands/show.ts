@@ -65,7 +65,7 @@ const WIDEST = 100;
 const STATE_STYLES: Readonly<Record<ItemStatus['state'], Style>> = { free: 'green', taken: 'bold', unknown: 'dim' };
 
 /** Returns the lines about an item. */
-export function itemLines(status: ItemStatus, spec: ClusterSpec, nowMs: number, output: Output): string[] {
+function itemLines(status: ItemStatus, spec: ClusterSpec, nowMs: number, output: Output): string[] {
   const { place, state, hold, findings, faults } = status;
   const ipAddress = status.claims?.ipAddress;
   const width = Math.min(output.columns ?? WIDEST, WIDEST);
@@ -85,11 +85,11 @@ export function itemLines(status: ItemStatus, spec: ClusterSpec, nowMs: number, 
 }
 
 /** Whether action may be required. */
-export function needsAttention({ faults, findings }: ItemStatus): boolean {
+function needsAttention({ faults, findings }: ItemStatus): boolean {
   return faults.length > 0 || findings.length > 0;
 }
 
-export function plainItem(status: ItemStatus, cluster: string): { readonly [field: string]: Plain | undefined } {
+function plainItem(status: ItemStatus, cluster: string): { readonly [field: string]: Plain | undefined } {
   const { place, hold, leak, claims } = status;
   return {
     cluster,
