@@ -1,5 +1,6 @@
 import { GetQueueAttributesCommand, SendMessageBatchCommand, SQSClient } from '@aws-sdk/client-sqs';
 import { NodeHttpHandler } from '@smithy/node-http-handler';
+import { CodedError } from '../cluster/coded-error.ts';
 
 export interface OutgoingMessage {
   readonly body: string;
@@ -25,14 +26,8 @@ export interface MessageQueue {
 export type QueueErrorCode = 'QueueMissing' | 'AccessDenied' | 'Unavailable';
 
 /** Why a message was not sent. The message says what failed and what to do. */
-export class QueueError extends Error {
+export class QueueError extends CodedError<QueueErrorCode> {
   override readonly name = 'QueueError';
-  readonly code: QueueErrorCode;
-
-  constructor(code: QueueErrorCode, message: string, options?: ErrorOptions) {
-    super(message, options);
-    this.code = code;
-  }
 }
 
 /** As many as SQS accepts in one call. */

@@ -1,3 +1,4 @@
+import { CodedError } from '../cluster/coded-error.ts';
 import type { Finding } from '../cluster/finding.ts';
 import type { KubernetesObject } from '../cluster/kubernetes-objects.ts';
 import { type ContestVerdict, lastManager } from './contested-writes.ts';
@@ -83,12 +84,6 @@ export type EndpointsErrorCode =
   | 'NamespaceUnavailable';
 
 /** Why the Service or its endpoints are not as they should be; the next pass tries again. */
-export class EndpointsError extends Error {
+export class EndpointsError extends CodedError<EndpointsErrorCode> {
   override readonly name = 'EndpointsError';
-  readonly code: EndpointsErrorCode;
-
-  constructor(code: EndpointsErrorCode, message: string, options?: ErrorOptions) {
-    super(message, options);
-    this.code = code;
-  }
 }

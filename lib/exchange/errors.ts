@@ -1,4 +1,5 @@
 import type * as z from 'zod/mini';
+import { CodedError } from '../cluster/coded-error.ts';
 
 export type ExchangeErrorCode =
   /** Not a format that can be read. */
@@ -22,14 +23,8 @@ export type ExchangeErrorCode =
   | 'HoldsFull';
 
 /** An expected refusal to import or to export; returned, not thrown. The message says what to do next. */
-export class ExchangeError extends Error {
+export class ExchangeError extends CodedError<ExchangeErrorCode> {
   override readonly name = 'ExchangeError';
-  readonly code: ExchangeErrorCode;
-
-  constructor(code: ExchangeErrorCode, message: string, options?: ErrorOptions) {
-    super(message, options);
-    this.code = code;
-  }
 }
 
 export function malformed(what: string): ExchangeError {

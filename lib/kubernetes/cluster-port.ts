@@ -1,3 +1,4 @@
+import { CodedError } from '../cluster/coded-error.ts';
 import type { Json, KubernetesObject, ServiceClaim } from '../cluster/kubernetes-objects.ts';
 
 /** The kinds that the loops touch, and IPAddress, which `kbctl show ip` reads. */
@@ -84,14 +85,8 @@ export type ClusterErrorCode =
   | 'BadKubeconfig';
 
 /** Anything about an API server that is not an expected outcome. The message says what failed and what to do next. */
-export class ClusterError extends Error {
+export class ClusterError extends CodedError<ClusterErrorCode> {
   override readonly name = 'ClusterError';
-  readonly code: ClusterErrorCode;
-
-  constructor(code: ClusterErrorCode, message: string, options?: ErrorOptions) {
-    super(message, options);
-    this.code = code;
-  }
 }
 
 interface Resource {

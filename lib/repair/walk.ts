@@ -1,5 +1,6 @@
 import type { AllocatorError } from '../allocator/errors.ts';
 import type { RangeAllocator } from '../allocator/range-allocator.ts';
+import { CodedError } from '../cluster/coded-error.ts';
 import type { Finding, FindingType } from '../cluster/finding.ts';
 import type { ServiceClaim } from '../cluster/kubernetes-objects.ts';
 
@@ -16,14 +17,8 @@ export type RepairErrorCode =
   | 'OlderSpec';
 
 /** Why a repair ended before it saved anything. Messages are the original's where it has one. */
-export class RepairError extends Error {
+export class RepairError extends CodedError<RepairErrorCode> {
   override readonly name = 'RepairError';
-  readonly code: RepairErrorCode;
-
-  constructor(code: RepairErrorCode, message: string, options?: ErrorOptions) {
-    super(message, options);
-    this.code = code;
-  }
 }
 
 /** Returns an empty range of the text; an error when the text is no range. */

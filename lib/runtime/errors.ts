@@ -1,4 +1,5 @@
 import * as z from 'zod/mini';
+import { CodedError } from '../cluster/coded-error.ts';
 
 export type DispatchErrorCode =
   /** The event is of no known kind. */
@@ -10,14 +11,8 @@ export type DispatchErrorCode =
   /** A pass was given up because its time, or the function's, was over. */
   | 'DeadlineExceeded';
 
-export class DispatchError extends Error {
+export class DispatchError extends CodedError<DispatchErrorCode> {
   override readonly name = 'DispatchError';
-  readonly code: DispatchErrorCode;
-
-  constructor(code: DispatchErrorCode, message: string, options?: ErrorOptions) {
-    super(message, options);
-    this.code = code;
-  }
 }
 
 type ParseError = Pick<z.core.$ZodError, 'issues'>;

@@ -1,5 +1,6 @@
 import { addressOf, formatAddress, formatIPv4, type IPFamily, parseAddress } from '../allocator/ip-address.ts';
 import { isGlobalUnicast, networkOf } from '../allocator/network.ts';
+import { CodedError } from '../cluster/coded-error.ts';
 
 export type AddressChoiceErrorCode =
   /** `IsNoRoutesError` of the original: there is no default route at all. */
@@ -12,14 +13,8 @@ export type AddressChoiceErrorCode =
   | 'NoAddress';
 
 /** Why no address could be chosen; returned, not thrown. Messages are those of `k8s.io/apimachinery/pkg/util/net`. */
-export class AddressChoiceError extends Error {
+export class AddressChoiceError extends CodedError<AddressChoiceErrorCode> {
   override readonly name = 'AddressChoiceError';
-  readonly code: AddressChoiceErrorCode;
-
-  constructor(code: AddressChoiceErrorCode, message: string, options?: ErrorOptions) {
-    super(message, options);
-    this.code = code;
-  }
 }
 
 export const IPV4_ROUTE_FILE = '/proc/net/route';

@@ -1,3 +1,4 @@
+import { CodedError } from '../cluster/coded-error.ts';
 export type TableErrorCode =
   /** The table does not exist, or not in this region or account. */
   | 'TableMissing'
@@ -21,12 +22,6 @@ export type TableErrorCode =
   | 'Unexpected';
 
 /** Anything about the table that is not an expected outcome. The message says what failed and what to do next. */
-export class TableError extends Error {
+export class TableError extends CodedError<TableErrorCode> {
   override readonly name = 'TableError';
-  readonly code: TableErrorCode;
-
-  constructor(code: TableErrorCode, message: string, options?: ErrorOptions) {
-    super(message, options);
-    this.code = code;
-  }
 }
