@@ -198,7 +198,7 @@ export function loopColumns(nowMs: number): Column<LoopStatus>[] {
       yields: true,
     },
     { title: 'EVERY', text: ({ intervalSeconds }) => formatAge(intervalSeconds * 1000), wide: true },
-    { title: 'SUCCESS', text: ({ lastSuccessAtMs }) => ago(lastSuccessAtMs, nowMs), wide: true },
+    { title: 'SUCCESS', text: (loop) => lastSuccessAgo(loop, nowMs), wide: true },
     { title: 'FINDINGS', text: ({ lastPass }) => String(lastPass?.findings ?? '') },
     { title: 'WOULD WRITE', text: ({ wouldWrite = [] }) => wouldWrite.join('; '), shrinks: true, wide: true },
     { title: 'ERROR', text: ({ lastPass }) => errorText(lastPass?.error), shrinks: true },
@@ -208,8 +208,14 @@ export function loopColumns(nowMs: number): Column<LoopStatus>[] {
 /** When the latest was. */
 function lastPassAgo(loops: readonly LoopStatus[], nowMs: number): string {
   const starts = loops.flatMap(({ lastPass, lastRanAtMs }) => lastRanAtMs ?? lastPass?.startedAtMs ?? []);
-  if (loops.some((loop) => loop.lastRanAtMs === undefined && isOneOfMany(loop, nowMs))) return '<1m ago';
+  const isKnown = loops.some(({ lastRanAtMs }) => lastRanAtMs !== undefined);
+  if (!isKnown && loops.some((loop) => isOneOfMany(loop, nowMs))) return '<1m ago';
   return starts.length === 0 ? '' : ago(Math.max(...starts), nowMs);
+}
+
+/** A success that only leases show is no other than the last run of a loop that is good. */
+function lastSuccessAgo({ state, lastRanAtMs, lastSuccessAtMs }: LoopStatus, nowMs: number): string {
+  return ago(state === 'good' ? (lastRanAtMs ?? lastSuccessAtMs) : lastSuccessAtMs, nowMs);
 }
 
 function errorText(error: { readonly code: string; readonly message: string } | undefined): string {
