@@ -213,7 +213,7 @@ function lastPassAgo(loops: readonly LoopStatus[], nowMs: number): string {
   return starts.length === 0 ? '' : ago(Math.max(...starts), nowMs);
 }
 
-/** A success that only leases show is no other than the last run of a loop that is good. */
+/** When a loop last succeeded: if its last pass did, a later run that leases show did too. */
 function lastSuccessAgo({ state, lastRanAtMs, lastSuccessAtMs }: LoopStatus, nowMs: number): string {
   return ago(state === 'good' ? (lastRanAtMs ?? lastSuccessAtMs) : lastSuccessAtMs, nowMs);
 }

@@ -1,8 +1,12 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
-import { type PageServer, type PageServerOptions, servePage } from '../../../cli/page/serve-page.ts';
+import { type PageServer, type PageServerOptions, readsOf, servePage } from '../../../cli/page/serve-page.ts';
 import type { FleetStatus } from '../../../lib/status/cluster-status.ts';
+import { registerCluster } from '../../../lib/table/cluster-registration.ts';
+import type { KeyValueTable } from '../../../lib/table/key-value-table.ts';
+import { aClusterSpec } from '../../support/a-cluster-spec.ts';
 import { aClusterStatus, aFleetStatus, clustersOfEachKind } from '../../support/a-fleet-status.ts';
 import { requestLocal } from '../../support/request-local.ts';
+import { aTable } from '../../support/stand-in.ts';
 
 const FLEET = aFleetStatus(clustersOfEachKind());
 const READS = {
@@ -243,4 +247,27 @@ test('closing ends a read that nobody waits for', async () => {
 
   await asked;
   expect(signals.map(({ aborted }) => aborted)).toEqual([true]);
+});
+
+test.each([
+  { many: 50, what: 'with their ranges', prefixes: ['masterleases/', 'ranges/', 'runs/'] },
+  { many: 51, what: 'without them', prefixes: ['masterleases/', 'runs/'] },
+])('a live page reads $many clusters once each, $what', async ({ many, prefixes }) => {
+  const table = aTable();
+  for (let n = 0; n < many; n++) await registerCluster(table, aClusterSpec({ name: `c-${n}` }));
+  const lists: string[] = [];
+  const counted: KeyValueTable = {
+    ...table,
+    list: (cluster, prefix) => {
+      if (cluster === 'c-7') lists.push(prefix);
+      return table.list(cluster, prefix);
+    },
+  };
+  const { readFleet } = readsOf(
+    () => counted,
+    't',
+    () => 0,
+  );
+  expect((await readFleet(new AbortController().signal)).clusters).toHaveLength(many);
+  expect(lists.sort()).toEqual(prefixes);
 });

@@ -1,8 +1,14 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
+import { clusterDetails } from '../../../cli/page/cluster-details.ts';
 import { LOOKS } from '../../../cli/page/range-map.ts';
 import { renderClusterPage, renderFleetPage } from '../../../cli/page/render-pages.ts';
-import { CELL_STATES, type ClusterStatus, type RangeStatus } from '../../../lib/status/cluster-status.ts';
+import {
+  CELL_STATES,
+  type ClusterStatus,
+  type LoopStatus,
+  type RangeStatus,
+} from '../../../lib/status/cluster-status.ts';
 import {
   aClusterStatus,
   aFinding,
@@ -333,4 +339,36 @@ test('the page loads nothing and runs nothing but its own', () => {
   );
   expect([...page.matchAll(/\b(?:src|href)="(?!#|clusters\/|data:)[^"]*"/g)]).toEqual([]);
   expect(page).not.toMatch(/ style="| on\w+="/);
+});
+
+const lastPass = {
+  startedAtMs: STATUS_AT_MS - 53_000,
+  durationMs: 9,
+  outcome: 'succeeded',
+  mode: 'enforce',
+  counts: {},
+  findings: 0,
+} as const;
+
+test.each<[string, Partial<LoopStatus>, string]>([
+  [
+    'within the last minute, where it runs more often than it is recorded',
+    { intervalSeconds: 15 },
+    'within the last minute',
+  ],
+  ['when its leases show that it ran', { intervalSeconds: 15, lastRanAtMs: STATUS_AT_MS - 4_000 }, '4 s ago'],
+  ['when it was, where each pass is recorded', { intervalSeconds: 180 }, '53 s ago'],
+  ['when it was, where a loop is late', { intervalSeconds: 15, state: 'late' }, '53 s ago'],
+])('the last pass of a loop is shown %s', (_, fields, shown) => {
+  const loop: LoopStatus = {
+    loop: 'cluster-ip-repair',
+    state: 'good',
+    intervalSeconds: 15,
+    failuresInARow: 0,
+    lastPass,
+    ...fields,
+  };
+  expect(String(clusterDetails(aClusterStatus({ loops: [loop] }), STATUS_AT_MS, 100_000))).toContain(
+    `>${shown}</time> succeeded`,
+  );
 });
