@@ -61,7 +61,7 @@ async function open(path: string): Promise<WatchedPage> {
   return opened;
 }
 
-test('of a page that is well there is nothing to tell', async () => {
+test('a correct page has no faults', async () => {
   const { page, consoleErrors, pageErrors, strayRequests } = await open('/well');
 
   expect(await page.textContent('h1')).toBe('All is well');
@@ -73,19 +73,19 @@ test('of a page that is well there is nothing to tell', async () => {
   expect(await checkAccessibility(page)).toEqual([]);
 });
 
-test('what a page writes to the console as an error is told', async () => {
+test('an error on the console is reported', async () => {
   const { consoleErrors } = await open('/console');
 
   await eventually(() => expect(consoleErrors).toEqual(['said by the page']));
 });
 
-test('what a page throws is told', async () => {
+test('an exception is reported', async () => {
   const { pageErrors } = await open('/throws');
 
   await eventually(() => expect(pageErrors).toEqual(['Error: thrown by the page']));
 });
 
-describe('a request that leaves the origin of the page is told, and not let out', () => {
+describe('a request to another origin is reported and blocked', () => {
   test.each([
     ['an image', '/image', 'GET http://example.com/picture.png'],
     ['a redirect', '/redirect', 'GET http://example.com/moved.png'],
@@ -101,13 +101,13 @@ describe('a request that leaves the origin of the page is told, and not let out'
 test.each([
   ['an image without a text', '/no-alt', /^image-alt \(critical\): .*\n {2}#nameless: /],
   ['a text that is too pale', '/pale', /^color-contrast \(serious\): .*\n {2}#pale: /],
-])('%s is told, with its place', async (_, path, violation) => {
+])('%s is reported with its place', async (_, path, violation) => {
   const { page } = await open(path);
 
   expect(await checkAccessibility(page)).toEqual([expect.stringMatching(violation)]);
 });
 
-test('a picture of the page is kept', async () => {
+test('a screenshot is kept', async () => {
   const { page } = await open('/well');
 
   const file = await screenshot(page, 'harness');

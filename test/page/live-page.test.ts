@@ -55,7 +55,7 @@ async function twoReads(): Promise<void> {
   await eventually(() => expect(reads).toBeGreaterThanOrEqual(before + 2));
 }
 
-test('what changes in the table is shown without a reload', async () => {
+test('changes in the table appear without a reload', async () => {
   const { page, ...wrong } = await viewer.open(server.url);
   await page.evaluate(() => Object.assign(globalThis, { here: true }));
   expect(await page.locator('#summary').textContent()).toBe('2 of 2 clusters are good.');
@@ -81,7 +81,7 @@ test('what changes in the table is shown without a reload', async () => {
   expect({ ...wrong, close: undefined }).toEqual({ consoleErrors: [], pageErrors: [], strayRequests: [] });
 });
 
-test('what is open, focused, filtered and scrolled stays so', async () => {
+test('an update keeps what is open, focused, filtered and scrolled', async () => {
   clusters = manyClusters(60);
   const { page } = await viewer.open(server.url, { reducedMotion: 'reduce' });
   await page.locator('#filter-name').fill('cluster-000');
@@ -104,7 +104,7 @@ test('what is open, focused, filtered and scrolled stays so', async () => {
   expect(Math.abs((await page.evaluate<number>('scrollY')) - scrolled)).toBeLessThan(200);
 });
 
-test('rows that come, go and move are those of the table', async () => {
+test('rows are added, removed and moved', async () => {
   clusters = manyClusters(12);
   const { page } = await viewer.open(server.url);
   const names = () => page.locator('.glance tbody th').allTextContents();
@@ -118,7 +118,7 @@ test('rows that come, go and move are those of the table', async () => {
   }
 });
 
-test('a table that cannot be read is said, over what was known', async () => {
+test('a read error appears above the last result', async () => {
   const { page } = await viewer.open(server.url);
 
   failure = new Error('the table does not answer');
@@ -133,7 +133,7 @@ test('a table that cannot be read is said, over what was known', async () => {
   await banner.waitFor({ state: 'detached' });
 });
 
-test('a server that is gone is said, and when it is back the page goes on', async () => {
+test('a page shows that its server stopped, and resumes when it is back', async () => {
   const { page } = await viewer.open(server.url);
   const port = Number(new URL(server.url).port);
   const live = page.locator('#live');
@@ -156,7 +156,7 @@ test('a server that is gone is said, and when it is back the page goes on', asyn
   expect(await live.textContent()).toBe('Live');
 });
 
-test('a page that nobody sees asks for nothing, until it is seen again', async () => {
+test('a hidden page sends no requests until it is visible again', async () => {
   const asked = { one: 0, other: 0 };
   const own = await servePage({
     readFleet: async () => aFleetStatus(clusters),
@@ -184,7 +184,7 @@ test('a page that nobody sees asks for nothing, until it is seen again', async (
   await own.close();
 });
 
-test('the page of one cluster is live too, and leads back', async () => {
+test('the page of one cluster is live, and links back', async () => {
   clusters = manyClusters(500, 0);
   const { page } = await viewer.open(server.url);
 

@@ -68,7 +68,7 @@ describe('a /24', () => {
     [90, '10.0.0.90: leaking'],
     [200, '10.0.0.200: held'],
     [254, '10.0.0.254: free'],
-  ])('tells of cell %d under the pointer', async (cell, words) => {
+  ])('shows cell %d under the pointer', async (cell, words) => {
     const { map, told } = await showing(range);
 
     await point(map, cell);
@@ -76,7 +76,7 @@ describe('a /24', () => {
     expect(await told.textContent()).toBe(words);
   });
 
-  test('tells by keyboard, row by row', async () => {
+  test('shows cells by keyboard, row by row', async () => {
     const { page, map, told } = await showing(range);
     const seen = [];
     await map.press('Home');
@@ -109,7 +109,7 @@ test('a /16 is drawn in buckets that fill up', async () => {
   expect(await page.locator('.legend').textContent()).toContain('a cell is 16 addresses');
 });
 
-test('an IPv6 range names its addresses', async () => {
+test('an IPv6 range shows its addresses', async () => {
   const { map, told } = await showing(anIPv6Range(0));
 
   await point(map, 256);
@@ -128,7 +128,7 @@ test('the port range is drawn port by port, a hundred in a row', async () => {
   expect(await told.textContent()).toBe('32767: in use');
 });
 
-test('beyond the last cell there is nothing to tell', async () => {
+test('nothing is shown beyond the last cell', async () => {
   const { map, told } = await showing(nodePorts(0));
 
   await point(map, 2_767);

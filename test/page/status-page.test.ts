@@ -39,7 +39,7 @@ const PAGES: Readonly<Record<string, () => string>> = {
   empty: () => renderFleetPage(aFleetStatus([])),
 };
 
-describe('all can use', () => {
+describe('axe-core finds no fault in', () => {
   test.each(Object.keys(PAGES).flatMap((page) => Object.keys(SCREENS).map((screen) => [page, screen] as const)))(
     'the page of the kind %s, %s',
     async (kind, screen) => {
@@ -69,7 +69,7 @@ test('on a phone no table scrolls sideways, values have their headings, and maps
   }
 });
 
-test('without JavaScript all is there but the filter', async () => {
+test('without JavaScript only the filter is missing', async () => {
   const { page } = await viewer.view(PAGES['fleet']?.() ?? '', { javaScriptEnabled: false });
 
   expect(await page.locator('#filter').isVisible()).toBe(false);
@@ -87,7 +87,7 @@ test('a link to a cluster opens its details', async () => {
   expect(await page.locator('#c-prod-eu-2 .body').isVisible()).toBe(false);
 });
 
-test('headings go down one level at a time, and landmarks are there', async () => {
+test('heading levels have no gaps, and landmarks exist', async () => {
   const { page } = await viewer.view(PAGES['fleet']?.() ?? '');
   const levels = await page
     .locator('h1,h2,h3,h4,h5')
@@ -135,7 +135,7 @@ describe('hostile names', () => {
     },
   );
 
-  test('what is shown is what was written, its unseen parts made visible', async () => {
+  test('a name is shown in full, with invisible characters escaped', async () => {
     const { page } = await viewer.view(renderFleetPage(aFleetStatus([hostile('a<b>\u202ec')])));
 
     expect(await page.getByRole('article').getByRole('heading').textContent()).toBe('a<b>\\u{202e}c');
@@ -168,7 +168,7 @@ describe('1,000 clusters', () => {
     expect(await page.locator('*').count()).toBeLessThan(20_000);
   });
 
-  test('are no wider than the window, and can be used by all', async () => {
+  test('are no wider than the window, and accessible', async () => {
     const { page } = await viewer.view(markup, SCREENS['narrow']);
     expect(await sidewaysScroll(page)).toBeLessThanOrEqual(0);
 

@@ -12,7 +12,7 @@ const markup = fc.oneof(
   fc.uint16Array().map((units) => String.fromCharCode(...units)),
 );
 
-describe('text that is filled in', () => {
+describe('a value in a template', () => {
   test.each([
     ['markup', '<script>alert(1)</script>', '&lt;script&gt;alert(1)&lt;/script&gt;'],
     ['quotes', `" onclick='x'`, '&quot; onclick=&#39;x&#39;'],
@@ -23,7 +23,7 @@ describe('text that is filled in', () => {
     ['a line break', 'a\nb', 'a\\nb'],
     ['half a character', 'a\ud800b', 'a\ufffdb'],
     ['letters of any script', 'čaj 茶 🍵', 'čaj 茶 🍵'],
-  ])('%s is shown as text', (_, text, markup) => {
+  ])('that is %s is shown as text', (_, text, markup) => {
     expect(String(html`<p>${text}</p>`)).toBe(`<p>${markup}</p>`);
   });
 
@@ -42,16 +42,16 @@ describe('text that is filled in', () => {
     );
   });
 
-  test('can be seen, all of it', () => {
+  test('is visible in full', () => {
     fc.assert(fc.property(markup, (text) => !/[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/u.test(escapeText(text))));
   });
 });
 
-test('markup in markup stands as it is, and what is not there is nothing', () => {
+test('markup in markup is kept, and absent values are empty', () => {
   expect(String(html`<ul>${[html`<li>1`, false, undefined, html`<li>${2}`]}</ul>`)).toBe('<ul><li>1<li>2</ul>');
 });
 
-test('an attribute without quotes is a fault of the template', () => {
+test('an attribute without quotes is an error', () => {
   expect(() => html`<p title=${'x'}>`).toThrow('an attribute without quotes: <p title=');
 });
 

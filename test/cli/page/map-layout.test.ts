@@ -26,7 +26,7 @@ function drawn(map: RangeMap): CellLook[] {
   return looks;
 }
 
-test('each cell is drawn once, at its place, as what it is', () => {
+test('each cell is drawn once, in its place and state', () => {
   fc.assert(
     fc.property(anyMap, (map) => {
       expect(drawn(map).join('')).toBe(map.cells);
@@ -88,7 +88,7 @@ describe('a bucket', () => {
     expect(drawn(map)).toEqual(['F', 'U1', 'U1', 'U2', 'U2', 'U3', 'U3', 'U4', 'U4']);
   });
 
-  test('with something in it that needs a look is drawn as that', () => {
+  test('with a duplicate, leak or hold is drawn as such', () => {
     expect(drawn({ first: '10.96.0.0', itemsPerCell: 16, cells: 'DLH', fill: [16, 3, 1] })).toEqual(['D', 'L', 'H']);
   });
 });

@@ -38,11 +38,11 @@ describe.each([
     expect(contrast(colours['mark'], colours[state])).toBeGreaterThanOrEqual(3);
   });
 
-  test.each(['edge', 'focus'])('the %s of what can be used stands out', (line) => {
+  test.each(['edge', 'focus'])('the %s of controls stands out', (line) => {
     for (const ground of ['bg', 'card']) expect(contrast(colours[line], colours[ground])).toBeGreaterThanOrEqual(3);
   });
 });
 
-test('the style sheet asks for nothing from elsewhere', () => {
+test('the style sheet loads nothing', () => {
   expect(PAGE_CSS).not.toMatch(/@import|url\((?!"data:|%23)|<\/style/);
 });

@@ -163,7 +163,7 @@ describe('the page stays under 300 KB', () => {
     );
   });
 
-  test('with registrations that cannot be read', () => {
+  test('with specs that cannot be read', () => {
     const unreadable = Array.from({ length: 1_000 }, (_, index) => ({ name: `broken-${index}`, message: long }));
 
     expect(Buffer.byteLength(renderFleetPage(aFleetStatus(manyClusters(1_000), { unreadable })))).toBeLessThan(
@@ -182,7 +182,7 @@ describe('the page stays under 300 KB', () => {
   });
 });
 
-describe('what is shown', () => {
+describe('the page of all clusters', () => {
   const page = renderFleetPage(aFleetStatus(clustersOfEachKind()));
   const text = textOf(page);
 
@@ -190,7 +190,7 @@ describe('what is shown', () => {
     expect(renderFleetPage(aFleetStatus(clustersOfEachKind()))).toBe(page);
   });
 
-  test('begins with how many need attention, and with what those have and what to do', () => {
+  test('begins with the number of clusters that need attention, their problems and resolutions', () => {
     expect(text).toContain(
       '2 of 6 clusters need attention, 1 has a warning, 1 is not known yet, 1 is paused, 1 is good.',
     );
@@ -200,7 +200,7 @@ describe('what is shown', () => {
     );
   });
 
-  test('says when the table was read', () => {
+  test('shows when the table was read', () => {
     expect(page).toContain('read <time datetime="2026-11-21T06:15:39Z">21 Nov 2026, 06:15:39 UTC</time>');
   });
 
@@ -229,7 +229,7 @@ describe('what is shown', () => {
     expect(text).toContain(words);
   });
 
-  test('says of an empty table and of a quiet fleet that nothing needs attention', () => {
+  test('shows that nothing needs attention, also for an empty table', () => {
     expect(textOf(renderFleetPage(aFleetStatus([])))).toContain('There is no cluster in this table yet.');
     expect(textOf(renderFleetPage(aFleetStatus([aClusterStatus()])))).toContain('Needs attention Nothing right now.');
   });
@@ -267,7 +267,7 @@ describe('what is shown', () => {
     );
   });
 
-  test('names the pause of all clusters', () => {
+  test('shows the pause of all clusters', () => {
     const pausedAll = { untilMs: STATUS_AT_MS + 60_000, reason: 'maintenance', by: 'jo' };
 
     expect(textOf(renderFleetPage(aFleetStatus([], { pausedAll })))).toContain(
@@ -279,14 +279,14 @@ describe('what is shown', () => {
 describe('details that do not fit', () => {
   const clusters = manyClusters(1_000);
 
-  test('are of those that need nobody', () => {
+  test('are those of healthy clusters', () => {
     const page = renderFleetPage(aFleetStatus(clusters));
 
     for (const { name } of clusters.slice(0, 3)) expect(page).toContain(`<details id="c-${name}">`);
     expect(page).not.toContain('<details id="c-cluster-0999">');
   });
 
-  test('are a command where the page is a file', () => {
+  test('are a command in a file', () => {
     const page = renderFleetPage(aFleetStatus(clusters));
 
     expect(textOf(page)).toMatch(
@@ -295,7 +295,7 @@ describe('details that do not fit', () => {
     expect(page).toContain('<tr><th scope="row">cluster-0999<td');
   });
 
-  test('are a link where it is live', () => {
+  test('are a link in a live page', () => {
     const page = renderFleetPage(aFleetStatus(clusters), { live: { pollMs: 2_000 } });
 
     expect(page).toContain('<a href="clusters/cluster-0999">cluster-0999</a>');
@@ -325,13 +325,13 @@ test('each state of a cell has a pattern, and a word in the legend', () => {
   }
 });
 
-test('a map says in words what it shows', () => {
+test('a map has a text alternative', () => {
   expect(renderFleetPage(aFleetStatus([clustersOfEachKind()[0] ?? aClusterStatus()]))).toMatch(
     /aria-label="Map of the cluster IPs 10\.0\.0\.0\/24: \d+ of 254 in use \(\d+ %\), \d+ free, 4 held, duplicate at 10\.0\.0\.37, leaking at 10\.0\.0\.90, 10\.0\.0\.91, 10\.0\.0\.173"/,
   );
 });
 
-test('the page loads nothing and runs nothing but its own', () => {
+test('the page loads nothing, and runs only its own script', () => {
   const page = renderFleetPage(aFleetStatus(clustersOfEachKind()), { live: { pollMs: 2_000 } });
 
   expect(page).toMatch(

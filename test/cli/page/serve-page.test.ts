@@ -69,7 +69,7 @@ test('the page of a cluster reads that cluster alone', async () => {
   expect(asked).toEqual(['prod-eu-1']);
 });
 
-test('an unknown cluster is answered with the nearest name', async () => {
+test('the page of an unknown cluster suggests the nearest name', async () => {
   const server = await serve();
 
   expect(await ask(server, '/clusters/prod-eu-3')).toMatchObject({
@@ -99,7 +99,7 @@ test.each(['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])('%s changes nothing', a
 });
 
 describe('the key of the page', () => {
-  test('is taken from the link into a cookie of this site alone, and out of the address', async () => {
+  test('moves from the link to a cookie of this site, and out of the address bar', async () => {
     const server = await serve();
     const { pathname, search } = new URL(server.url);
 
@@ -124,7 +124,7 @@ describe('the key of the page', () => {
     });
   });
 
-  test('may be chosen, and be the bearer token of a scraper', async () => {
+  test('can be set, and sent as a bearer token by a scraper', async () => {
     const key = 'k'.repeat(16);
     const server = await serve({ key });
 
@@ -174,7 +174,7 @@ test('no other site frames, reads or keeps the page', async () => {
   });
 });
 
-test('all who look at a time share one read', async () => {
+test('concurrent requests share one read', async () => {
   const waiting = Promise.withResolvers<FleetStatus>();
   let reads = 0;
   const server = await serve({
@@ -192,7 +192,7 @@ test('all who look at a time share one read', async () => {
 });
 
 describe('a table that cannot be read', () => {
-  test('leaves the last page, and says so', async () => {
+  test('shows the last page with the error', async () => {
     const answers = [async () => FLEET, () => Promise.reject(new Error('no <answer>'))];
     const server = await serve({ readFleet: () => (answers.shift() ?? (async () => FLEET))(), freshMs: 0 });
 
@@ -207,7 +207,7 @@ describe('a table that cannot be read', () => {
     expect((await ask(server, '/')).body).not.toContain('The table cannot be read');
   });
 
-  test('from the beginning is an error that resolves automatically', async () => {
+  test('from the start is an error that later requests retry', async () => {
     const fails = () => Promise.reject(new Error('no answer'));
     const server = await serve({ readFleet: fails, readCluster: fails });
 
@@ -220,7 +220,7 @@ describe('a table that cannot be read', () => {
   });
 });
 
-test('a port that is taken is said, with what to do', async () => {
+test('a port in use is an error with its resolution', async () => {
   const server = await serve();
   const port = Number(new URL(server.url).port);
 
@@ -229,7 +229,7 @@ test('a port that is taken is said, with what to do', async () => {
   );
 });
 
-test('closing ends a read that nobody waits for', async () => {
+test('closing aborts a read', async () => {
   const signals: AbortSignal[] = [];
   const begun = Promise.withResolvers<void>();
   const server = await servePage({

@@ -17,7 +17,7 @@ function aRead(answers: readonly (string | Error)[]) {
   return { shared, clock, reads: () => reads };
 }
 
-test('however many ask at a time, it is read once', async () => {
+test('concurrent requests are one read', async () => {
   const { shared, reads } = aRead(['first', 'second']);
 
   const known = await Promise.all([shared.get(), shared.get(), shared.get()]);
@@ -26,7 +26,7 @@ test('however many ask at a time, it is read once', async () => {
   expect(reads()).toBe(1);
 });
 
-test('what was read is read again when it is no longer fresh', async () => {
+test('a result is read again after its time', async () => {
   const { shared, clock, reads } = aRead(['first', 'second']);
   await shared.get();
 
@@ -37,7 +37,7 @@ test('what was read is read again when it is no longer fresh', async () => {
   expect(reads()).toBe(2);
 });
 
-test('while it cannot be read, the last is known, and since when and why', async () => {
+test('while reads fail, the last result is kept, with the error and its start', async () => {
   const { shared, clock } = aRead(['first', new Error('no answer'), new Error('still none'), 'last']);
   const seen = [];
   for (const nowMs of [1_000, 2_000, 3_000, 4_000]) {
@@ -54,7 +54,7 @@ test('while it cannot be read, the last is known, and since when and why', async
   ]);
 });
 
-test('a failure is not asked for again at once either', async () => {
+test('a failed read is not repeated at once', async () => {
   const { shared, reads } = aRead([new Error('no answer'), 'first']);
 
   await shared.get();
@@ -63,7 +63,7 @@ test('a failure is not asked for again at once either', async () => {
   expect(reads()).toBe(1);
 });
 
-test('a read that never answers is given up when it is ended', async () => {
+test('a read without an answer is aborted at the end', async () => {
   const given: AbortSignal[] = [];
   const shared = new SharedRead<string>(
     (signal) => {

@@ -19,18 +19,18 @@ test.each([
   expect(span(ms)).toBe(words);
 });
 
-test('what is to come is told apart from what was', () => {
+test('future and past differ', () => {
   expect(relative(AT + 12_000, AT)).toBe('in 12 s');
   expect(relative(AT - 12_000, AT)).toBe('12 s ago');
   expect(String(when(AT - 60_000, AT))).toBe('<time datetime="2026-11-21T06:14:39Z">1 min ago</time>');
 });
 
-test('the day is named where it is another', () => {
+test('the day is shown if it differs', () => {
   expect(clock(AT, AT)).toBe('06:15:39 UTC');
   expect(clock(AT - 86_400_000, AT)).toBe('20 Nov 2026, 06:15:39 UTC');
 });
 
-test('any number of a table is a time', () => {
+test('every number of a table is shown as a time', () => {
   fc.assert(fc.property(fc.double(), (ms) => String(when(ms, AT)).startsWith('<time datetime="')));
 });
 
@@ -51,13 +51,13 @@ test('numbers are grouped, and nouns follow them', () => {
   expect(counted(2_000, 'miss', 'misses')).toBe('2,000 misses');
 });
 
-describe('what is long', () => {
+describe('a long text or list', () => {
   test('is cut between characters', () => {
     expect(clipped('a🍵b', 2)).toBe('a…');
     expect(clipped('short')).toBe('short');
   });
 
-  test('is rendered as far as the bytes go, and says how much is left', () => {
+  test('is rendered within its bytes, and has the number left out', () => {
     const fitted = upTo(['a', 'b', 'c'], 17, (text) => html`<p>${text}</p>`);
 
     expect(String(fitted.markup)).toBe('<p>a</p><p>b</p>');
