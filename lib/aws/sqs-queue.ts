@@ -118,29 +118,28 @@ export function sqsQueueDepth(client: SQSClient): QueueDepth {
 }
 
 export interface SqsClientOptions {
-  /** The queue is not where its URL says but at `AWS_ENDPOINT_URL`, as with an emulator. */
-  readonly endpointIsSet?: boolean;
-  /** Attempts of one call, the first included. Default 2: the minute's tick does without the queue. */
-  readonly maxAttempts?: number;
-  /** Default 500 ms. */
-  readonly connectionTimeoutMs?: number;
-  /** Longest wait for a reply, and longest silence within one. Default 1.5 s. */
-  readonly requestTimeoutMs?: number;
+  /** The queue is not at its URL but at `AWS_ENDPOINT_URL`, as with an emulator. */
+  readonly endpointIsSet: boolean;
 }
 
-/** One client for a process. By default a call is over within about 4 s whatever happens. */
-export function createSqsClient(options: SqsClientOptions = {}): SQSClient {
-  const { endpointIsSet = false, maxAttempts = 2, connectionTimeoutMs = 500, requestTimeoutMs = 1500 } = options;
+/** The minute's tick does without the queue: a second attempt is enough. */
+const MAX_ATTEMPTS = 2;
+const CONNECTION_TIMEOUT_MS = 500;
+/** Longest wait for a reply, and longest silence within one. */
+const REQUEST_TIMEOUT_MS = 1_500;
+
+/** Returns one client for a process. A call is over within about 4 s whatever happens. */
+export function createSqsClient({ endpointIsSet }: SqsClientOptions): SQSClient {
   return new SQSClient({
     ...(endpointIsSet && { useQueueUrlAsEndpoint: false }),
-    maxAttempts,
+    maxAttempts: MAX_ATTEMPTS,
     retryMode: 'standard',
     requestHandler: new NodeHttpHandler({
-      connectionTimeout: connectionTimeoutMs,
-      requestTimeout: requestTimeoutMs,
+      connectionTimeout: CONNECTION_TIMEOUT_MS,
+      requestTimeout: REQUEST_TIMEOUT_MS,
       // Without this the handler only warns and continues to wait.
       throwOnRequestTimeout: true,
-      socketTimeout: requestTimeoutMs,
+      socketTimeout: REQUEST_TIMEOUT_MS,
     }),
   });
 }

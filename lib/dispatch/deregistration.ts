@@ -1,7 +1,8 @@
 import * as z from 'zod/mini';
 import { type DeregisterRequest, type DeregisterResult, deregister } from '../api-servers/deregister.ts';
 import type { ClusterSpec } from '../cluster/cluster-spec.ts';
-import { ClusterError, type ClusterPort } from '../kubernetes/cluster-port.ts';
+import type { Json, KubernetesObject } from '../cluster/kubernetes-objects.ts';
+import { ClusterError, type ClusterPort, type Kind, type ObjectRef } from '../kubernetes/cluster-port.ts';
 import { withholdWrites } from '../kubernetes/withhold-writes.ts';
 import { CALLER_KEY, callerRefusal } from '../runtime/caller-keys.ts';
 import { pause, unlessAborted } from '../runtime/deadline.ts';
@@ -11,7 +12,6 @@ import { otherOwner, readCluster } from '../table/clusters.ts';
 import { unwrittenTable } from '../table/unwritten-table.ts';
 import { describeError, type ErrorDescription, errorSentence } from '../telemetry/describe-error.ts';
 import type { Telemetry } from '../telemetry/telemetry.ts';
-import { lazyClusterPort } from './lazy-cluster-port.ts';
 
 /** The original waits as long for its endpoints to be removed: twice the interval of the endpoints loop. */
 const LONGEST_MS = 20_000;
@@ -212,4 +212,29 @@ async function connected(
     const message = `The kubeconfig of cluster ${spec.name} was not read in time. Invoke deregister again, or check the place where it is kept.`;
     throw new ClusterError('DeadlineExceeded', message, { cause: error });
   }
+}
+
+/** A port that is opened by its first call. When that fails the call does, with the same error, and the next one tries again. */
+function lazyClusterPort(connect: () => Promise<ClusterPort>): ClusterPort {
+  let opened: Promise<ClusterPort> | undefined;
+  const port = (): Promise<ClusterPort> => {
+    opened ??= connect().catch((error: unknown) => {
+      opened = undefined;
+      throw error;
+    });
+    return opened;
+  };
+  return {
+    get: async <T extends KubernetesObject>(ref: ObjectRef) => (await port()).get<T>(ref),
+    list: async <T extends KubernetesObject>(kind: Kind, namespace: string | undefined, labelSelector?: string) =>
+      (await port()).list<T>(kind, namespace, labelSelector),
+    create: async <T extends KubernetesObject>(object: T) => (await port()).create(object),
+    update: async <T extends KubernetesObject>(object: T) => (await port()).update(object),
+    mergePatch: async <T extends KubernetesObject>(ref: ObjectRef, patch: Json) =>
+      (await port()).mergePatch<T>(ref, patch),
+    delete: async (object) => (await port()).delete(object),
+    async *services() {
+      yield* (await port()).services();
+    },
+  };
 }

@@ -408,30 +408,29 @@ describe('when the table can give nothing', () => {
     ]);
   });
 
-  test('an answer comes before the API server stops waiting: by its own word, or the stack’s', async () => {
-    const deadlines: number[] = [];
-    const startDeadline = (ms: number) => {
-      deadlines.push(ms);
-      return { signal: new AbortController().signal, cancel: () => undefined };
-    };
-    const world = await anAdmissionWorld({ environment: { startDeadline } });
-    for (const query of ['', 'timeout=3s', 'timeout=30s', 'timeout=x', 'timeout=0s'])
-      await world.send({ query, body: '{}' });
-    expect(deadlines.filter((_, index) => index % 2 === 0)).toEqual([8_000, 2_500, 8_000, 8_000, 8_000]);
-  });
-
-  test('what an API server waited before the function began is counted', async () => {
-    const deadlines: number[] = [];
-    const startDeadline = (ms: number) => {
-      deadlines.push(ms);
-      return { signal: new AbortController().signal, cancel: () => undefined };
-    };
-    const world = await anAdmissionWorld({ environment: { startDeadline } });
-    for (const cameAgoMs of [1_200, -50, 60_000]) {
-      await world.send({ query: 'timeout=5s', cameAtMs: world.clock.nowMs - cameAgoMs, body: '{}' });
-    }
-    expect(deadlines.filter((_, index) => index % 2 === 0)).toEqual([3_300, 4_500, 0]);
-  });
+  test.each([
+    { query: '', waitedMs: undefined, budgetMs: 8_000 },
+    { query: 'timeout=3s', waitedMs: undefined, budgetMs: 2_500 },
+    { query: 'timeout=30s', waitedMs: undefined, budgetMs: 8_000 },
+    { query: 'timeout=x', waitedMs: undefined, budgetMs: 8_000 },
+    { query: 'timeout=0s', waitedMs: undefined, budgetMs: 8_000 },
+    { query: 'timeout=5s', waitedMs: 1_200, budgetMs: 3_300 },
+    { query: 'timeout=5s', waitedMs: -50, budgetMs: 4_500 },
+    { query: 'timeout=5s', waitedMs: 60_000, budgetMs: 0 },
+  ])(
+    'an answer takes $budgetMs ms, with "$query" after a wait of $waitedMs ms',
+    async ({ query, waitedMs, budgetMs }) => {
+      const deadlines: number[] = [];
+      const startDeadline = (ms: number) => {
+        deadlines.push(ms);
+        return { signal: new AbortController().signal, cancel: () => undefined };
+      };
+      const world = await anAdmissionWorld({ environment: { startDeadline } });
+      const cameAtMs = waitedMs === undefined ? {} : { cameAtMs: world.clock.nowMs - waitedMs };
+      await world.send({ query, ...cameAtMs, body: '{}' });
+      expect(deadlines[0]).toBe(budgetMs);
+    },
+  );
 
   test('when time is over before the tokens are there, nothing is answered', async () => {
     const over = AbortSignal.abort(new DispatchError('DeadlineExceeded', 'the test says so'));

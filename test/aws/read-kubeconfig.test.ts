@@ -4,6 +4,8 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { kubeconfigReader } from '../../lib/aws/read-kubeconfig.ts';
 import type { StoredKubeconfig } from '../../lib/aws/stored-kubeconfig.ts';
+import { noRegion } from '../../lib/aws/stored-kubeconfig.ts';
+import { errorSentence } from '../../lib/telemetry/describe-error.ts';
 import {
   type AwsAnswer,
   type AwsCall,
@@ -234,4 +236,10 @@ describe('what keeps it from being read is told with what to do', () => {
     pass.abort();
     await expect(read).rejects.toMatchObject({ code: 'DeadlineExceeded' });
   });
+});
+
+test('that no region is set is reported once, in whole sentences', () => {
+  expect(errorSentence(noRegion({ secretsManager: 'kbc/demo' }))).toBe(
+    'BadKubeconfig: The kubeconfig in secret kbc/demo cannot be read: no AWS region is set. Set AWS_REGION, or name it by its ARN.',
+  );
 });
