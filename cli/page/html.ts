@@ -1,11 +1,11 @@
-/** What may stand in a template: text is escaped, markup stands as it is, `undefined` and `false` are nothing. */
+/** A value in a template: text is escaped, markup is kept, `undefined` and `false` are empty. */
 export type Child = Html | string | number | false | undefined | readonly Child[];
 
-/** Markup. Only this file makes it, so that all text in it was escaped. */
+/** Markup in which all text is escaped. */
 export class Html {
   readonly #markup: string;
 
-  /** Use `html` instead: this trusts what it is given. */
+  /** Trusts its argument: use `html` instead. */
   constructor(markup: string) {
     this.#markup = markup;
   }
@@ -19,7 +19,7 @@ export class Html {
   }
 }
 
-/** The tag of every template of the page. What is filled in is escaped; an attribute's value is always in quotes. */
+/** The tag of all templates of the page. It escapes values; attributes must have quotes. */
 export function html(strings: TemplateStringsArray, ...children: readonly Child[]): Html {
   let markup = strings[0] ?? '';
   for (const [index, child] of children.entries()) {
@@ -29,7 +29,7 @@ export function html(strings: TemplateStringsArray, ...children: readonly Child[
   return new Html(markup);
 }
 
-/** A name from elsewhere, kept from turning the text around it: its direction is its own. */
+/** A name whose writing direction does not change the text around it. */
 export function name(text: string): Html {
   return html`<bdi>${text}</bdi>`;
 }
@@ -46,7 +46,7 @@ const ENTITIES = new Map([
   ['\t', '\\t'],
 ]);
 
-/** What cannot be seen, or turns text around, is shown by its number (`\u{202e}`); half a character as U+FFFD. */
+/** Escapes text, with the numbers of invisible characters (`\u{202e}`), and U+FFFD for half a character. */
 export function escapeText(text: string): string {
   return text.toWellFormed().replace(SPECIAL, (special) => ENTITIES.get(special) ?? numbered(special));
 }
@@ -62,14 +62,14 @@ function markupOf(child: Child): string {
   return escapeText(String(child));
 }
 
-/** As many as there was room for, in order, and how many were left out. */
+/** The items that fitted, and the number of the others. */
 export interface Fitted {
   readonly markup: Html;
   readonly bytes: number;
   readonly left: number;
 }
 
-/** Renders one after the other until the next would not fit into `bytes`. */
+/** Renders as many items as fit into `bytes`. */
 export function upTo<T>(items: readonly T[], bytes: number, render: (item: T) => Html): Fitted {
   const rendered: Html[] = [];
   let used = 0;

@@ -10,7 +10,7 @@ export interface MapLayout {
   /** Commands of an SVG path in which a cell is 1 by 1 and a run of equal cells is one stroke, by look. */
   readonly strokes: ReadonlyMap<CellLook, string>;
   readonly counts: ReadonlyMap<CellLook, number>;
-  /** What stands beside every so many rows: the first item of that row. */
+  /** Labels of evenly spaced rows: their first items. */
   readonly rowLabels: readonly string[];
 }
 
@@ -69,7 +69,7 @@ function isState(letter: string): letter is CellState {
   return Object.hasOwn(CELL_STATES, letter);
 }
 
-/** Evenly spread over all rows, or there is only the first. */
+/** Evenly spaced, or only that of the first row. */
 function rowLabels(map: RangeMap, texts: ItemTexts, columns: number, rows: number): string[] {
   let step = Math.max(1, rows);
   for (let divisor = step; divisor >= 1; divisor--) {
@@ -80,7 +80,7 @@ function rowLabels(map: RangeMap, texts: ItemTexts, columns: number, rows: numbe
   );
 }
 
-/** The end of an address: what it begins with is that of the whole range. */
+/** The end of an address: the beginning is that of the range. */
 function shortened(text: string, kind: ItemTexts['kind'], items: number): string {
   if (kind === 'port') return text;
   if (kind === 'ipv4')

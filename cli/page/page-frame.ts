@@ -8,15 +8,15 @@ import { clock, dayOf, timeOf } from './words.ts';
 
 /** How a page is shown. */
 export interface PageOptions {
-  /** The page asks for itself again, this often. Absent: it is a file. */
+  /** How often the page reads itself again. Absent: it is a file. */
   readonly live?: { readonly pollMs: number };
-  /** The table could not be read since: what is shown is as of then. */
+  /** Since when the table cannot be read. */
   readonly trouble?: { readonly message: string; readonly sinceMs: number };
 }
 
 export interface PageParts extends PageOptions {
   readonly title: string;
-  /** The worst of what is shown: it colours the icon. */
+  /** The colour of the icon. */
   readonly health: Health;
   readonly heading: Child;
   /** The line below the heading. */
@@ -37,7 +37,7 @@ const ICON_COLOURS: Record<Health, string> = {
   good: '%231e7a46',
 };
 
-/** No request leaves the page but for itself; no style and script but its own run. */
+/** The page loads only itself, and runs only its own style and script. */
 export function contentSecurityPolicy(live: boolean): string {
   return [
     "default-src 'none'",
@@ -88,7 +88,7 @@ function hashOf(text: string): string {
   return `sha256-${createHash('sha256').update(text).digest('base64')}`;
 }
 
-/** Style and script of ours: they are no markup. */
+/** Our own style and script, unescaped. */
 function trusted(text: string): Markup {
   return new Markup(text);
 }
@@ -115,7 +115,7 @@ const DRAWINGS = {
   X: html`<path class="X" d="M.3 .7L.7 .3"/>`,
 } as const satisfies Record<CellLook, Html>;
 
-/** Stands once in a page. Strokes run along the middle of a row, so tiles begin half a cell above it. */
+/** Once per page. Strokes run along the middle of a row, so tiles begin half a cell above it. */
 const PATTERNS: Html = html`<svg class="patterns" width="0" height="0" aria-hidden="true"><defs>${Object.entries(
   DRAWINGS,
 ).map(

@@ -1,8 +1,8 @@
 import { LOOPS, type Loop } from '../cluster/cluster-spec.ts';
 
-/** Which lines are wanted. */
+/** The lines to find. */
 export type WantedLines =
-  /** Passes that changed, found or failed something: others write no line. */
+  /** Passes with changes, findings or errors: others write no line. */
   | { readonly kind: 'passes' }
   /** Passes that failed, with their errors. */
   | { readonly kind: 'failures' }
@@ -19,7 +19,7 @@ export interface LogsQueryOptions {
   readonly logGroupPrefix?: string;
   /** Default: passes. */
   readonly wanted?: WantedLines;
-  /** For the command line; default: as the AWS CLI finds them. */
+  /** Options of the AWS CLI; default: its own. */
   readonly profile?: string;
   readonly region?: string;
 }
@@ -37,15 +37,15 @@ export interface LogsQuery {
 const DEFAULT_STACK = 'kube-bootstrap-controller-dev';
 const DEFAULT_HOURS = 3;
 const MOST_LINES = 200;
-/** As many entries of a list are shown; a line has up to 20. */
+/** Entries of a list that are shown; a line has up to 20. */
 const ENTRIES = 3;
 
-/** What the names of a stack's log groups begin with (`<service>-<stage>`, as in `serverless.yml`). */
+/** Returns the prefix of a stack's log groups (`<service>-<stage>`, as in `serverless.yml`). */
 export function logGroupPrefixOf(stack: string): string {
   return `/aws/lambda/${stack}-`;
 }
 
-/** What shows a cluster's passes in CloudWatch, as a query and as a command of the AWS CLI. */
+/** Returns the query for a cluster's passes in CloudWatch, and the command of the AWS CLI that runs it. */
 export function logsQuery(options: LogsQueryOptions): LogsQuery {
   const { loop, hours = DEFAULT_HOURS, logGroupPrefix = logGroupPrefixOf(DEFAULT_STACK) } = options;
   const logGroups = (loop === undefined ? LOOPS : [loop]).map((name) => `${logGroupPrefix}${name}`);
@@ -92,7 +92,7 @@ function partsOf(wanted: WantedLines): { readonly shown: readonly string[]; read
   }
 }
 
-/** Insights shows a list by its entries. */
+/** Insights has a field for each entry of a list. */
 function entries(field: string): string[] {
   return Array.from({ length: ENTRIES }, (_, index) => `${field}.${index}`);
 }

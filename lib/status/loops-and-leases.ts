@@ -82,7 +82,7 @@ export function apiServerStatuses(
   nowMs: number,
 ): ApiServerStatus[] {
   const left = new Map(leases.map((listed) => [listed.lease.address, listed]));
-  const taken = (listed: ListedLease, kind?: ApiServerKind): ApiServerStatus => {
+  const statusOf = (listed: ListedLease, kind?: ApiServerKind): ApiServerStatus => {
     left.delete(listed.lease.address);
     return leaseStatus(listed, kind, nowMs);
   };
@@ -91,13 +91,15 @@ export function apiServerStatuses(
     if ('address' in server) {
       const { address, kind } = server;
       const listed = left.get(address);
-      return [listed === undefined ? { address, kind, state: 'neverSeen' } : taken(listed, kind)];
+      return [listed === undefined ? { address, kind, state: 'neverSeen' } : statusOf(listed, kind)];
     }
     const { host, kind } = server;
     const records = [...left.values()].filter(({ lease }) => lease.host === host && !named.has(lease.address));
-    return records.length === 0 ? [{ host, kind, state: 'neverSeen' }] : records.map((listed) => taken(listed, kind));
+    return records.length === 0
+      ? [{ host, kind, state: 'neverSeen' }]
+      : records.map((listed) => statusOf(listed, kind));
   });
-  return [...ofSpec, ...[...left.values()].map((listed) => taken(listed))];
+  return [...ofSpec, ...[...left.values()].map((listed) => statusOf(listed))];
 }
 
 function leaseStatus({ lease, item }: ListedLease, kind: ApiServerKind | undefined, nowMs: number): ApiServerStatus {

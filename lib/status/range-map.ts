@@ -2,7 +2,7 @@ import type { RangeAllocator } from '../allocator/range-allocator.ts';
 import { fromBits, wordsOf } from '../allocator/snapshot-bytes.ts';
 import type { RangeMap } from './cluster-status.ts';
 
-/** Where the items of a range are among all that its map shows. */
+/** The position of a range's items in its map. */
 export interface RangeLayout {
   /** Text of the first that the map shows. */
   readonly first: string;
@@ -15,7 +15,7 @@ export interface RangeLayout {
   readonly reserved: number;
 }
 
-/** What is to be shown of the items, as sets in the byte format of a snapshot. */
+/** The items of each state, as sets in the byte format of a snapshot. */
 export interface RangeBits {
   readonly used: Uint8Array;
   readonly held: Uint8Array;
@@ -24,7 +24,7 @@ export interface RangeBits {
   readonly duplicates: Iterable<number>;
 }
 
-/** What a range has beside its usable items: a network's own address, and the broadcast address. */
+/** Items that cannot be used: the network address and the broadcast address. */
 export interface Unusable {
   readonly before: number;
   readonly after: number;
@@ -33,7 +33,7 @@ export interface Unusable {
 const MOST_CELLS = 4096;
 /** From buckets of this many bits on, a word of 32 items is in one. */
 const WORD_SHIFT = 5;
-/** In the order in which they decide what a bucket is. */
+/** By priority: a bucket has the state of its first. */
 const LETTERS = 'DLHURFX';
 const RANK = { D: 0, L: 1, H: 2, U: 3, R: 4, F: 5, X: 6 } as const;
 
@@ -75,7 +75,7 @@ export function drawRange(layout: RangeLayout, bits: RangeBits): RangeMap {
   };
 }
 
-/** The cells of a range that nothing is taken of. */
+/** The cells of an empty range. */
 function emptyCells({ size, offset, max, reserved }: RangeLayout, shift: number): Uint8Array {
   const cells = new Uint8Array(Math.ceil(size / 2 ** shift));
   return cells.map((_, cell) => {

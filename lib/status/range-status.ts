@@ -23,7 +23,7 @@ export interface RangeStatuses {
   readonly unreadable: readonly UnreadableItem[];
 }
 
-/** Those of the spec that were saved, or else counted. */
+/** Returns the ranges of the spec that a pass saved or counted. */
 export function rangeStatuses(inputs: StatusInputs, nowMs: number): RangeStatuses {
   const ranges: RangeStatus[] = [];
   const unreadable: UnreadableItem[] = [];
@@ -118,7 +118,7 @@ function secondaryFigure(name: string): string {
   return `secondary${name.charAt(0).toUpperCase()}${name.slice(1)}`;
 }
 
-/** Of two ranges of one size, a pass that counts the spec's also draws it: it counted the one that is saved. */
+/** Whether the counts are those of the saved range, which has the size of the one in the spec. */
 function isCountOf(
   key: RangeKey,
   saved: SavedRange | undefined,
@@ -129,7 +129,7 @@ function isCountOf(
   return !(range instanceof AllocatorError) && range.max === capacity;
 }
 
-/** To a tenth of a per cent and rounded down, as the metric is: only what is full is 100 per cent full. */
+/** Rounds down to a tenth of a per cent, as the metric: only a full range has 100. */
 function figures(used: number, capacity: number): Pick<RangeStatus, 'used' | 'capacity' | 'free' | 'usedPercent'> {
   const usedPercent = capacity > 0 ? Math.floor((used / capacity) * 1000) / 10 : 0;
   return { used, capacity, free: Math.max(0, capacity - used), usedPercent };
@@ -149,7 +149,7 @@ export interface TextRange {
   bitsOf(texts: Iterable<string>): number[];
 }
 
-/** An empty range of the text; an error when it is none. */
+/** Returns an empty range, or the error of a text that is none. */
 export function textRange(key: RangeKey, text: string): TextRange | AllocatorError {
   if (key === RANGE_KEYS.nodePorts) {
     const range = portRangeOf(text, nothingToPick);

@@ -26,7 +26,7 @@ export interface SavedRange {
   readonly savedAtMs: number;
 }
 
-/** An item that is there and does not parse, or that a later version wrote. */
+/** An item that does not parse, or that a later version wrote. */
 export interface UnreadableItem {
   /** Empty where the table does not name it. */
   readonly key: string;
@@ -40,7 +40,7 @@ export const AT_A_TIME = 16;
 /** `brief` reads no ranges, which are the larger part: their figures are those of the last passes, without a map. */
 export type StatusDetails = 'full' | 'brief';
 
-/** The lists leave out what may be most of a cluster's items: the answers to requests to allocate. */
+/** Reads the items of a cluster, without the answers to requests, which may be most of them. */
 export async function readInputs(
   table: KeyValueTable,
   cluster: ListedCluster,
@@ -76,7 +76,7 @@ interface ReadItems {
   readonly unreadable: readonly UnreadableItem[];
 }
 
-/** Those with the prefix; when one of them is no item of this program at all, those of the keys that are known. */
+/** Returns the items with the prefix; if the list fails because of one of them, those of the known keys. */
 async function readItems(
   table: KeyValueTable,
   cluster: string,
@@ -101,7 +101,7 @@ async function readItems(
   }
 }
 
-/** What `decode` makes of the items; those that it cannot read are added to `unreadable`. */
+/** Returns the decoded items, and adds those that cannot be decoded to `unreadable`. */
 function decoded<Content>(
   items: readonly Item[],
   decode: (item: Item) => Content,
@@ -117,7 +117,7 @@ function decoded<Content>(
   });
 }
 
-/** @throws whatever is no fault of an item. */
+/** @throws errors that are not about an item. */
 function unreadableItem(key: string, error: unknown): UnreadableItem {
   if (!(error instanceof TableError) || (error.code !== 'Corrupt' && error.code !== 'SchemaTooNew')) throw error;
   return { key, message: error.message };

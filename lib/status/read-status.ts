@@ -7,7 +7,7 @@ import { AT_A_TIME, readInputs, type StatusDetails } from './read-inputs.ts';
 import { workOutStatus } from './work-out-status.ts';
 
 export interface FleetStatusOptions {
-  /** Only these. Those that are not registered are not in the answer. Default: all. */
+  /** Only these, if registered. Default: all. */
   readonly clusters?: readonly string[];
   /** Default `full`. May depend on how many clusters there are. */
   readonly details?: StatusDetails | ((clusters: number) => StatusDetails);
@@ -68,7 +68,7 @@ export async function readFleetStatus(
   };
 }
 
-/** The registrations of these names, in byte order, and the hold on all. */
+/** Returns the clusters of these names, in byte order, and the pause of all. */
 async function readClusters(table: KeyValueTable, names: readonly string[]): Promise<ClusterList> {
   const keys = [...new Set(names)].filter((name) => name !== '' && name !== ALL_CLUSTERS).sort();
   const items = await eachOf([ALL_CLUSTERS, ...keys], AT_A_TIME, (key) => table.get(CLUSTERS, key));
