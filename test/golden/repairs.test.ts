@@ -1,7 +1,9 @@
 import { describe, expect } from '@jest/globals';
 import { ipRangeOf } from '../../lib/allocator/ip-range.ts';
+import { portRangeOf } from '../../lib/allocator/port-range.ts';
 import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
 import { clusterIpRepair } from '../../lib/loops/cluster-ip-repair.ts';
+import { nodePortRepair } from '../../lib/loops/node-port-repair.ts';
 import {
   answersTo,
   type ExpectedRun,
@@ -12,7 +14,7 @@ import {
 } from '../repair/golden-runs.ts';
 import { RepairCluster } from '../repair/repair-cluster.ts';
 import { goldenTests } from '../support/golden.ts';
-import { ipRange, pickLowest } from '../support/ranges.ts';
+import { ipRange, pickLowest, portRange } from '../support/ranges.ts';
 
 interface Family {
   readonly cidr: string;
@@ -46,6 +48,36 @@ describe('cluster IP repair answers as the original', () => {
         cluster: await clusterOf(scenario),
         keys: { primary: PRIMARY, secondary: SECONDARY },
         makeRange: (text: string) => ipRangeOf(text, pickLowest),
+      };
+      expect(await answersTo(repair, scenario.runs)).toEqual(expectedAnswers(expected));
+    },
+  );
+});
+
+interface PortScenario {
+  readonly portRange: string;
+  readonly snapshot?: GoldenSnapshot | null;
+  readonly runs: readonly GoldenRun[];
+}
+
+async function clusterOfPorts({ portRange: text, snapshot }: PortScenario): Promise<RepairCluster> {
+  const cluster = new RepairCluster({ serviceNodePortRange: text });
+  const ports = portRange(text);
+  const range = { spec: ports.spec, indexOf: (port: string) => ports.indexOf(Number(port)) };
+  if (snapshot) await cluster.store(RANGE_KEYS.nodePorts, snapshotOf(snapshot, range));
+  return cluster;
+}
+
+describe('node port repair answers as the original', () => {
+  goldenTests<PortScenario, readonly ExpectedRun[]>(
+    'repair-node-ports.jsonl',
+    '$scenario.name',
+    async ({ scenario, expected }) => {
+      const repair = {
+        loop: nodePortRepair,
+        cluster: await clusterOfPorts(scenario),
+        keys: { nodePorts: RANGE_KEYS.nodePorts },
+        makeRange: (text: string) => portRangeOf(text, pickLowest),
       };
       expect(await answersTo(repair, scenario.runs)).toEqual(expectedAnswers(expected));
     },
