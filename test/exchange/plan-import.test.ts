@@ -118,18 +118,10 @@ describe('An import of a range', () => {
   });
 
   test.each([
-    {
-      what: 'another range',
-      file: incoming([], { range: '10.0.1.0/24' }),
-      expected: refusal('OtherRange', '10.0.1.0/24', RANGE),
-    },
-    { what: 'a wider range', file: incoming([], { range: '10.0.0.0/16' }), expected: refusal('OtherRange') },
-    {
-      what: 'a usage bitmap',
-      file: incoming([], { allocator: 'apiserver' }),
-      expected: refusal('NoRecord', 'no record of allocations'),
-    },
-  ])('is refused from $what', ({ file, expected }) => {
+    ['another range', incoming([], { range: '10.0.1.0/24' }), refusal('OtherRange', '10.0.1.0/24', RANGE)],
+    ['a wider range', incoming([], { range: '10.0.0.0/16' }), refusal('OtherRange')],
+    ['a usage bitmap', incoming([], { allocator: 'apiserver' }), refusal('NoRecord', 'no record of allocations')],
+  ] as const)('is refused from %s', (_, file, expected) => {
     expect(plan(stored([]), file)).toEqual(expected);
   });
 
