@@ -49,7 +49,7 @@ export function parsePort(text: string): number {
   throw new InvalidArgumentError('Use a port from 0 to 65535; 0 chooses a free one.');
 }
 
-/** The help of --dry-run where its exit code tells whether there is a change. */
+/** The help of --dry-run where the exit code shows whether there is a change. */
 export const DRY_RUN = 'print what would change, and change nothing; exit code 1 if anything would change';
 
 /** Adds examples to the help of a command. */

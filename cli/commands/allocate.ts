@@ -55,7 +55,7 @@ function allocateItems(act: Act, kind: ItemKind): Command {
     .description(
       `${summary}.\n\nA hold ends at its time, when a Service claims it, or with "kbctl release ${kind}". Prints one ${one} per line.`,
     )
-    .argument('<cluster>', 'its name; its spec has "allocator: table"')
+    .argument('<cluster>', 'the name of the cluster, which has "allocator: table"')
     .argument('[value...]', `${several} to allocate; default: any free one`)
     .option('--count <n>', `the number of free ${several} to allocate; default: 1, at most ${MOST_ITEMS}`, parseCount)
     .option('--hold <duration>', 'the duration, such as 1h, or forever; default: 15m', parseHoldFor)
@@ -196,7 +196,7 @@ function releaseItems(act: Act, kind: ItemKind): Command {
     .description(
       `${summary}.\n\nThe Services of the cluster are read first. If a Service has one of them, it could be allocated twice: it is released only after confirmation.`,
     )
-    .argument('<cluster>', 'its name; its spec has "allocator: table"')
+    .argument('<cluster>', 'the name of the cluster, which has "allocator: table"')
     .argument('<value...>', `${several} to release`)
     .option('--owner <name>', 'release only what this owner holds, and refuse the rest')
     .option('--dry-run', 'release nothing, and print what would be released')

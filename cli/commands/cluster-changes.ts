@@ -16,7 +16,7 @@ interface Options extends GlobalOptions {
   readonly dryRun?: boolean;
 }
 
-const NAMES = 'names; all are checked before any is changed';
+const NAMES = 'the names of clusters; all are checked before any is changed';
 
 const MODES = ['observe', 'enforce'] as const satisfies readonly Mode[];
 

@@ -18,7 +18,7 @@ interface Options extends GlobalOptions, WatchOptions {
 export function clusterGet(act: Act): Command {
   const command = new Command('get')
     .description('Show the registrations of clusters, with their specs')
-    .argument('[cluster]', 'its name; default: all')
+    .argument('[cluster]', 'the name of the cluster; default: all')
     .option('--as-file', 'print only the spec, as "kbctl cluster apply -f" reads it, without default values');
   const action = act<Options>((cli, [name], options) => {
     if (options.asFile && name === undefined) throw usageError('--as-file needs the name of a cluster.');

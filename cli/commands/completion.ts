@@ -56,16 +56,13 @@ async function clusterNames(cli: Cli): Promise<readonly string[]> {
 }
 
 export interface Candidates {
-  /** Words that may come next, with what they are. */
+  /** Words that may come next, with their descriptions. */
   readonly words: readonly { readonly word: string; readonly description: string }[];
-  /** The name of a cluster may come next, too. */
+  /** Whether the name of a cluster may come next. */
   readonly clusters: boolean;
 }
 
-/**
- * What may stand where the last of `words` is being typed. It is worked out from the commands themselves, so that none
- * is forgotten.
- */
+/** Returns what may complete the last of `words`, from the commands themselves, so that none is forgotten. */
 export function candidatesFor(root: Command, words: readonly string[]): Candidates {
   const typed = words.slice(0, -1);
   const current = words.at(-1) ?? '';
@@ -83,7 +80,7 @@ export function candidatesFor(root: Command, words: readonly string[]): Candidat
 
 interface Walked {
   readonly command: Command;
-  /** How many operands of it were typed. */
+  /** How many operands were typed. */
   readonly operands: number;
   /** The option whose value comes next. */
   readonly pending?: Option;
@@ -133,7 +130,7 @@ function only(words: Candidates['words'], beginning: string): Candidates {
 export const SHELLS = ['bash', 'zsh', 'fish'] as const;
 export type Shell = (typeof SHELLS)[number];
 
-/** What a shell has to run once: it asks `kbctl __complete` for each word. */
+/** The script of each shell: it runs `kbctl __complete` for each word. */
 export const SCRIPTS: Readonly<Record<Shell, string>> = {
   bash: `_kbctl() {
   local IFS=$'\\n'

@@ -37,7 +37,7 @@ export function deregisterCommand(act: Act): Command {
   const command = new Command('deregister')
     .summary(SUMMARY)
     .description(DESCRIPTION)
-    .argument('<cluster>', 'its name')
+    .argument('<cluster>', 'the name of the cluster')
     .argument('<address>', 'the published address of the API server')
     .addOption(
       new Option('--for <duration>', 'the length of the withdrawal, at most 24h')
@@ -203,22 +203,13 @@ async function undo(cli: Cli, name: string, text: string): Promise<ExitCode> {
   return EXIT.fine;
 }
 
-/** Waits for open connections, and counts down on a terminal. @returns whether it was not interrupted */
+/** Waits for open connections. @returns whether it was not interrupted */
 async function drainFor(cli: Cli, address: string, drainMs: number): Promise<boolean> {
-  const endsAtMs = performance.now() + drainMs;
-  const leftMs = () => endsAtMs - performance.now();
-  const text = () => `${address} is removed: waiting ${Math.ceil(leftMs() / 1000)}s for open connections`;
-  if (cli.output.terminal.err.isTTY !== true) cli.output.say(text());
-  const progress = cli.progress(text());
-  try {
-    while (leftMs() > 0 && !cli.signal.aborted) {
-      progress.update(text());
-      await sleep(Math.min(1_000, leftMs()), undefined, { signal: cli.signal }).catch(() => undefined);
-    }
-  } finally {
-    progress.end();
-  }
-  if (!cli.signal.aborted) return true;
-  cli.output.say('Interrupted: connections may still be open.');
-  return false;
+  const text = `${address} is removed: waiting ${Math.ceil(drainMs / 1000)}s for open connections`;
+  if (cli.output.terminal.err.isTTY !== true) cli.output.say(text);
+  const progress = cli.progress(text);
+  await sleep(drainMs, undefined, { signal: cli.signal }).catch(() => undefined);
+  progress.end();
+  if (cli.signal.aborted) cli.output.say('Interrupted: connections may still be open.');
+  return !cli.signal.aborted;
 }

@@ -26,7 +26,7 @@ export function doctorCommand(act: Act): Command {
   const command = new Command('doctor')
     .summary(SUMMARY)
     .description(DESCRIPTION)
-    .argument('[cluster]', 'its name; default: all')
+    .argument('[cluster]', 'the name of the cluster; default: all')
     .action(act<Options>((cli, [name], options) => run(cli, name, options)));
   return withExamples(withConnectionOptions(command), [
     'kbctl doctor --table kube-bootstrap-controller-prod',

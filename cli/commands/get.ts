@@ -48,7 +48,7 @@ const FINDINGS: Part<FindingStatus> = {
     { title: 'SEEN', text: ({ seenAtMs }) => ago(seenAtMs, nowMs), yields: true },
     { title: 'LOOP', text: ({ loop }) => loop, wide: true },
     { title: 'MESSAGE', text: ({ message }) => message, shrinks: true },
-    { title: 'MEND', text: ({ mend }) => mend, wide: true },
+    { title: 'RESOLUTION', text: ({ mend }) => mend, wide: true },
   ],
   rows: ({ findings }) => findings,
   plainRows: ({ findings }) => findings,
@@ -154,7 +154,7 @@ function part<Row>(
   const command = new Command(plural)
     .alias(singular)
     .description(description)
-    .argument('[cluster]', 'its name; default: all');
+    .argument('[cluster]', 'the name of the cluster; default: all');
   const action = act<GlobalOptions & WatchOptions>((cli, [name], options) =>
     watched(cli, options, () => print(cli, name)),
   );

@@ -26,7 +26,7 @@ export function heartbeatCommand(act: Act): Command {
   const command = new Command('heartbeat')
     .summary(SUMMARY)
     .description(DESCRIPTION)
-    .argument('<cluster>', 'its name')
+    .argument('<cluster>', 'the name of the cluster')
     .requiredOption('--address <ip>', "this host's address in the spec; auto: the one that an API server would choose")
     .addOption(
       new Option('--every <duration>', 'the interval; at most two thirds of endpoints.leaseSeconds')

@@ -21,7 +21,7 @@ const HOUR_MS = 3_600_000;
 export function logsQueryCommand(act: Act): Command {
   const command = new Command('logs-query')
     .description('Print a CloudWatch Logs Insights query for the passes of a cluster, and the command that runs it')
-    .argument('<cluster>', 'its name')
+    .argument('<cluster>', 'the name of the cluster')
     .addOption(new Option('--loop <loop>', 'only this loop; default: all').choices(LOOPS))
     .addOption(
       new Option('--since <duration>', 'the time range before now').argParser(parseDuration).default(3 * HOUR_MS, '3h'),

@@ -19,7 +19,7 @@ const DEFAULT_FILE = 'status.html';
 export function pageCommand(act: Act): Command {
   const command = new Command('page')
     .description('Write the status page to a file, or serve it live on this machine')
-    .argument('[cluster]', 'its name; default: all')
+    .argument('[cluster]', 'the name of the cluster; default: all')
     .option('-f, --filename <file>', `the file, or - for stdout; default: ${DEFAULT_FILE}`)
     .option('--serve', 'serve it on a loopback address until Ctrl-C')
     .option('--port <port>', 'the port for --serve; default: a free one', parsePort)

@@ -33,7 +33,7 @@ export function pauseCommand(act: Act): Command {
   const command = new Command('pause')
     .summary(SUMMARY)
     .description(DESCRIPTION)
-    .argument('[cluster...]', 'names; all are checked before any is paused')
+    .argument('[cluster...]', 'the names of clusters; all are checked before any is paused')
     .requiredOption('--reason <text>', 'the reason, which status shows')
     .addOption(
       new Option('--for <duration>', 'the duration, such as 90m, 2h or 3d')
@@ -54,7 +54,7 @@ export function pauseCommand(act: Act): Command {
 export function resumeCommand(act: Act): Command {
   const command = new Command('resume')
     .description('Resume the passes of clusters, from their next tick on')
-    .argument('[cluster...]', 'names; all are checked before any is resumed')
+    .argument('[cluster...]', 'the names of clusters; all are checked before any is resumed')
     .option('--all', 'end the pause of all clusters; a cluster that is paused by name stays paused')
     .option('--dry-run', DRY_RUN)
     .action(act<ResumeOptions>((cli, names, options) => setPause(cli, names, options, undefined)));

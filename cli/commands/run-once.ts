@@ -32,8 +32,8 @@ export function runOnceCommand(act: Act): Command {
   const command = new Command('run-once')
     .summary(SUMMARY)
     .description(DESCRIPTION)
-    .addArgument(new Argument('<loop>', 'which loop').choices(LOOPS))
-    .argument('<cluster>', 'its name')
+    .addArgument(new Argument('<loop>', 'the loop').choices(LOOPS))
+    .argument('<cluster>', 'the name of the cluster')
     .option('--dry-run', 'print what a pass would change, and write nothing; exit code 1 if it would change anything')
     .option('--rebuild', 'replace a corrupt snapshot (cluster-ip-repair and node-port-repair)')
     .option('--even-if-paused', 'run while the cluster is paused');

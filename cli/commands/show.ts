@@ -31,7 +31,7 @@ function showItem(act: Act, kind: ItemKind): Command {
   const { one, example } = ITEM_NOUNS[kind];
   const command = new Command(kind)
     .description(`Show whether a ${one} is free or allocated, and its Services, hold or leak`)
-    .argument('<cluster>', 'its name')
+    .argument('<cluster>', 'the name of the cluster')
     .argument('<value>', `the ${one}`)
     .option('--no-services', 'read only the table, not the Services of the cluster');
   return withExamples(

@@ -13,7 +13,7 @@ import { type WatchOptions, watched, withWatchOptions } from '../watch.ts';
 export function statusCommand(act: Act): Command {
   const command = new Command('status')
     .description('Show the leases, last passes, ranges and findings of a cluster, and what needs attention')
-    .argument('[cluster]', 'its name; default: one line for each cluster');
+    .argument('[cluster]', 'the name of the cluster; default: one line for each');
   const action = act<GlobalOptions & WatchOptions>((cli, [name], options) =>
     watched(cli, options, () => (name === undefined ? showFleet(cli) : showCluster(cli, name))),
   );

@@ -56,7 +56,7 @@ const STRIKES = 3;
 export function itemStatus(facts: ItemFacts, nowMs: number): ItemStatus {
   const { cluster, place, saved, record, claims } = facts;
   const { allocator } = cluster.spec;
-  // A range that another allocator saved says nothing.
+  // A range that another allocator saved is ignored.
   const kept = saved?.stored.allocator === allocator ? saved : undefined;
   const taken = isTaken(facts, kept?.stored);
   const hold = kept && holdOn(kept.stored.holds, place.item);

@@ -55,7 +55,7 @@ function rangeKeysOf(loop: Loop): readonly RangeKey[] {
 
 /**
  * Runs one pass of a loop as its function would run it now: with its record, its events, and the rights of the stack that
- * owns the cluster. A pass without a report is not recorded: the connection from here says nothing about that of the functions.
+ * owns the cluster. A pass without a report is not recorded: its failure may be one of the connection from here only.
  */
 export async function runOnce(environment: Environment, request: RunOnceRequest): Promise<RanOnce> {
   const { cluster, loop, dryRun } = request;

@@ -69,11 +69,11 @@ const HEALTH_STYLES: Readonly<Record<Health, Style>> = {
 };
 
 const WIDEST = 100;
-/** The first ones say enough; `get findings` has them all. */
+/** `get findings` prints all of them. */
 const MOST_FINDINGS = 20;
 const MOST_WRITES = 10;
 
-/** Everything about one cluster, for a person at a terminal. */
+/** Returns the lines about one cluster. */
 export function statusLines(status: ClusterStatus, nowMs: number, output: Output): string[] {
   const { apiServers, loops, ranges, findings } = status;
   const heading = (text: string) => ['', output.paint('bold', text)];
