@@ -1,45 +1,76 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { bitsOf, fromBits, hasBit, intersect, subtract, union } from '../../lib/allocator/snapshot-bytes.ts';
+import { type HoldTerms, holdOn, holdsByItem, isSurelyOver, withHold, withoutHolds } from '../../lib/cluster/hold.ts';
 import type { StoredRange } from '../../lib/cluster/stored-range.ts';
 import { type Comparison, compareRange, startRebuild } from '../../lib/repair/compare-range.ts';
 import { mergeOntoNewest } from '../../lib/repair/merge.ts';
-import { portRange } from '../support/ranges.ts';
+import { HOLD_END_MARGIN_MS, portRange } from '../support/ranges.ts';
 import { storedRange } from './repair-cluster.ts';
 import { service } from './services.ts';
 
-const SPEC = '30000-30015';
-const SIZE = 16;
-const LAST = { atMs: 0, passId: 'earlier' };
+const SPEC = '30000-30011';
+const SIZE = 12;
+const NOW = 1_000;
+const LAST = { atMs: -1_000_000, passId: 'earlier' };
 const NONE = new Uint8Array(0);
 
-/** How each item stands: free, taken, or taken with one strike or two. */
-type Standing = 'free' | 'taken' | 'once' | 'twice';
+const text = (bit: number) => String(30_000 + bit);
+
+/** How each item stands: free, taken with some strikes, held for a while or for good by any or for one, or over. */
+type Standing = 'free' | 'taken' | 'once' | 'twice' | 'held' | 'owned' | 'over';
+
+const HELD: Partial<Record<Standing, HoldTerms>> = {
+  held: { owner: 'a', takenUpBy: 'any', untilMs: NOW + 1, requestId: 'r0' },
+  owned: { owner: 'a', takenUpBy: 'owner', requestId: 'r0' },
+  over: { owner: 'a', takenUpBy: 'any', untilMs: NOW - HOLD_END_MARGIN_MS, requestId: 'r0' },
+};
 
 function rangeOf(standings: readonly Standing[], last = LAST): StoredRange {
-  const bits = (...wanted: Standing[]) => fromBits(standings.flatMap((is, bit) => (wanted.includes(is) ? [bit] : [])));
-  const strikes = { once: bits('once'), twice: bits('twice'), last };
-  return storedRange({ range: SPEC, data: bits('taken', 'once', 'twice'), strikes });
+  const bits = (wanted: (is: Standing) => boolean) => fromBits(standings.flatMap((is, bit) => (wanted(is) ? bit : [])));
+  const held = standings.reduce<StoredRange['holds']>((holds, is, bit) => {
+    const terms = HELD[is];
+    return terms === undefined ? holds : withHold(holds, [text(bit)], terms);
+  }, []);
+  return storedRange({
+    range: SPEC,
+    data: bits((is) => is !== 'free'),
+    strikes: { once: bits((is) => is === 'once'), twice: bits((is) => is === 'twice'), last },
+    holds: held,
+  });
 }
 
-function decide(read: StoredRange, claimed: Iterable<number>, fromZero = false): Comparison {
+/** The claims are those of Services without a label. */
+function decide(read: StoredRange, claimed: readonly number[], fromZero = false): Comparison {
   const recorded = portRange(read.range);
   recorded.restore(read);
   const rebuild = startRebuild(read, recorded, portRange(SPEC));
   for (const bit of claimed) rebuild.claim(30_000 + bit, service('s'));
-  const turn = { passId: 'this', nowMs: 180_000, intervalMs: 180_000, fromZero };
-  return compareRange(rebuild, { item: 'node port', range: 'port range' }, turn, 1);
+  const pass = { passId: 'this', nowMs: NOW, intervalMs: 180_000, fromZero };
+  return compareRange(rebuild, { item: 'node port', range: 'port range' }, pass, 1);
 }
 
-/** Allocates what is free and releases what is taken: both clear the strikes of the item. */
-function toggled(range: StoredRange, bit: number): StoredRange {
+/** What others do: each as the table does it, in one write, clearing strikes. */
+type Change = readonly [what: 'release' | 'take' | 'hold' | 'holdOn', bit: number];
+
+function changed(range: StoredRange, [what, bit]: Change, turn: number): StoredRange {
   const item = fromBits([bit]);
-  const { once, twice, last } = range.strikes;
-  return {
-    ...range,
-    data: hasBit(range.data, bit) ? subtract(range.data, item) : union(range.data, item),
-    strikes: { once: subtract(once, item), twice: subtract(twice, item), ...(last && { last }) },
-  };
+  const { once, twice } = range.strikes;
+  const touched = { ...range, strikes: { ...range.strikes, once: subtract(once, item), twice: subtract(twice, item) } };
+  const isTaken = hasBit(range.data, bit);
+  const before = holdOn(range.holds, text(bit));
+  const terms: HoldTerms = { owner: 'b', takenUpBy: 'any', untilMs: NOW + 500, requestId: `r${turn + 1}` };
+  if (what === 'release' && isTaken) {
+    return { ...touched, data: subtract(range.data, item), holds: withoutHolds(range.holds, [text(bit)]) };
+  }
+  if (what === 'take' && !isTaken) return { ...touched, data: union(range.data, item) };
+  if (what === 'hold' && !isTaken) {
+    return { ...touched, data: union(range.data, item), holds: withHold(range.holds, [text(bit)], terms) };
+  }
+  if (what === 'holdOn' && before !== undefined) {
+    return { ...touched, holds: withHold(range.holds, [text(bit)], { ...terms, requestId: 'r0' }) };
+  }
+  return range;
 }
 
 function merged(newest: StoredRange, read: StoredRange | undefined, decided: Comparison): StoredRange {
@@ -48,100 +79,120 @@ function merged(newest: StoredRange, read: StoredRange | undefined, decided: Com
   return result;
 }
 
-const standings = fc.array(fc.constantFrom<Standing>('free', 'taken', 'once', 'twice'), {
+const standings = fc.array(fc.constantFrom<Standing>('free', 'taken', 'once', 'twice', 'held', 'owned', 'over'), {
   minLength: SIZE,
   maxLength: SIZE,
 });
-const items = fc.nat({ max: SIZE - 1 });
-const someItems = fc.uniqueArray(items);
-const toggles = fc.array(items, { maxLength: 2 * SIZE });
+const bit = fc.nat({ max: SIZE - 1 });
+const claims = fc.uniqueArray(bit);
+const change = fc.tuple(fc.constantFrom('release', 'take', 'hold', 'holdOn'), bit) satisfies fc.Arbitrary<Change>;
+const changes = fc.array(change, { maxLength: 2 * SIZE });
 
-/** Reads, lets others allocate and release, and merges. */
-function scenario(start: readonly Standing[], claimed: readonly number[], changes: readonly number[]) {
+/** Reads, lets others take, hold and release, and merges. */
+function scenario(start: readonly Standing[], claimed: readonly number[], later: readonly Change[]) {
   const read = rangeOf(start);
-  const newest = changes.reduce(toggled, read);
+  const touched = new Set<number>();
+  const newest = later.reduce((range, each, turn) => {
+    const next = changed(range, each, turn);
+    if (next !== range) touched.add(each[1]);
+    return next;
+  }, read);
   const decided = decide(read, claimed);
-  return { read, newest, decided, result: merged(newest, read, decided) };
+  return { read, newest, decided, touched, result: merged(newest, read, decided) };
 }
 
-/** Taken in the newest, and by an allocation that came after the read. */
-function allocatedSince(newest: StoredRange, changes: readonly number[]): number[] {
-  return [...new Set(changes)].filter((bit) => hasBit(newest.data, bit));
+const all = [...Array(SIZE).keys()];
+
+type Scenario = ReturnType<typeof scenario> & { readonly claimed: readonly number[] };
+
+/** Checks each result of merging a decision onto what others wrote meanwhile. */
+function law(title: string, check: (given: Scenario) => void): void {
+  test(title, () => {
+    fc.assert(
+      fc.property(standings, claims, changes, (start, claimed, later) => {
+        check({ ...scenario(start, claimed, later), claimed });
+      }),
+    );
+  });
 }
+
+const strikesOf = ({ strikes: { once, twice } }: StoredRange) => [[...bitsOf(once)], [...bitsOf(twice)]];
 
 describe('what goes onto the newest range', () => {
-  test('never clears what was allocated after the read', () => {
-    fc.assert(
-      fc.property(standings, someItems, toggles, (start, claimed, changes) => {
-        const { newest, result } = scenario(start, claimed, changes);
-        for (const bit of allocatedSince(newest, changes)) expect(hasBit(result.data, bit)).toBe(true);
-      }),
-    );
+  law('frees nothing that was taken or held since the read', ({ newest, touched, result }) => {
+    for (const at of touched) if (hasBit(newest.data, at)) expect(hasBit(result.data, at)).toBe(true);
   });
 
-  test('always has what the list proves, without strikes', () => {
-    fc.assert(
-      fc.property(standings, someItems, toggles, (start, claimed, changes) => {
-        const { result } = scenario(start, claimed, changes);
-        const proved = fromBits(claimed);
-        expect(subtract(proved, result.data)).toEqual(NONE);
-        expect(intersect(proved, union(result.strikes.once, result.strikes.twice))).toEqual(NONE);
-      }),
-    );
+  law('has what the list proves, without strikes', ({ claimed, result: { data, strikes } }) => {
+    const proved = fromBits(claimed);
+    expect(subtract(proved, data)).toEqual(NONE);
+    expect(intersect(proved, union(strikes.once, strikes.twice))).toEqual(NONE);
   });
 
-  test('takes nothing that neither the newest nor the list has taken', () => {
-    fc.assert(
-      fc.property(standings, someItems, toggles, (start, claimed, changes) => {
-        const { newest, result } = scenario(start, claimed, changes);
-        expect(subtract(result.data, union(newest.data, fromBits(claimed)))).toEqual(NONE);
-      }),
-    );
+  law('takes nothing that neither the newest nor the list has taken', ({ newest, claimed, result }) => {
+    expect(subtract(result.data, union(newest.data, fromBits(claimed)))).toEqual(NONE);
   });
 
-  test('has strikes only on what is taken, and never both kinds on one item', () => {
-    fc.assert(
-      fc.property(standings, someItems, toggles, (start, claimed, changes) => {
-        const { data, strikes } = scenario(start, claimed, changes).result;
-        expect(subtract(union(strikes.once, strikes.twice), data)).toEqual(NONE);
-        expect(intersect(strikes.once, strikes.twice)).toEqual(NONE);
-      }),
-    );
+  law('has strikes only on what is taken, and never both kinds on one item', ({ result: { data, strikes } }) => {
+    expect(subtract(union(strikes.once, strikes.twice), data)).toEqual(NONE);
+    expect(intersect(strikes.once, strikes.twice)).toEqual(NONE);
   });
 
-  test('is the whole decision where nobody touched the items', () => {
-    fc.assert(
-      fc.property(standings, someItems, toggles, (start, claimed, changes) => {
-        const { decided, result } = scenario(start, claimed, changes);
-        for (let bit = 0; bit < SIZE; bit++) {
-          if (changes.includes(bit)) continue;
-          expect(standingOf(result, bit)).toBe(standingOf(decided.next, bit));
-        }
-      }),
-    );
+  law('is the whole decision for items that no other writer touched', ({ decided: { next }, touched, result }) => {
+    for (const at of all.filter((each) => !touched.has(each))) {
+      const standing = ({ data, strikes, holds }: StoredRange) => [
+        ...[data, strikes.once, strikes.twice].map((bits) => hasBit(bits, at)),
+        holdOn(holds, text(at))?.owner,
+      ];
+      expect(standing(result)).toEqual(standing(next));
+    }
   });
 
-  test('gives what was allocated after the read one strike at most', () => {
-    fc.assert(
-      fc.property(standings, someItems, toggles, (start, claimed, changes) => {
-        const { newest, result } = scenario(start, claimed, changes);
-        for (const bit of allocatedSince(newest, changes)) expect(hasBit(result.strikes.twice, bit)).toBe(false);
-      }),
-    );
+  law('gives what was allocated after the read one strike at most', ({ touched, result }) => {
+    for (const at of touched) expect(hasBit(result.strikes.twice, at)).toBe(false);
+  });
+
+  law('has every hold that was made or changed since the read, with its item', ({ read, newest, result }) => {
+    for (const [item, hold] of holdsByItem(newest.holds)) {
+      const before = holdOn(read.holds, item);
+      if (before !== undefined && before.untilMs === hold.untilMs && before.owner === hold.owner) continue;
+      expect(holdOn(result.holds, item)).toMatchObject({ owner: 'b', requestId: hold.requestId });
+      expect(hasBit(result.data, Number(item) - 30_000)).toBe(true);
+    }
+  });
+
+  law('has no hold that the newest does not have, and none that was over at the read', ({ newest, result }) => {
+    const held = holdsByItem(newest.holds);
+    for (const [item, hold] of holdsByItem(result.holds)) {
+      expect([held.has(item), isSurelyOver(hold, NOW)]).toEqual([true, false]);
+    }
+  });
+
+  law('has holds only on items that are taken and have no strikes', ({ result: { data, strikes, holds } }) => {
+    const held = fromBits([...holdsByItem(holds).keys()].map((item) => Number(item) - 30_000));
+    expect(subtract(held, data)).toEqual(NONE);
+    expect(intersect(held, union(strikes.once, strikes.twice))).toEqual(NONE);
   });
 
   test('has no strike on what was allocated after the read, where strikes start from zero', () => {
     const read = rangeOf(['once', 'twice', 'once']);
-    const newest = toggled(toggled(toggled(toggled(read, 0), 0), 1), 1);
-    const { strikes } = merged(newest, read, decide(read, [], true));
-    expect([[...bitsOf(strikes.once)], [...bitsOf(strikes.twice)]]).toEqual([[2], []]);
+    const again: readonly Change[] = [0, 1].flatMap((bit): Change[] => [
+      ['release', bit],
+      ['take', bit],
+    ]);
+    const newest = again.reduce(changed, read);
+    expect(strikesOf(merged(newest, read, decide(read, [], true)))).toEqual([[2], []]);
   });
 
-  test('is all that others struck, when another pass struck since the read', () => {
+  test('keeps all strikes of another pass that struck since the read', () => {
     fc.assert(
-      fc.property(standings, standings, someItems, (start, later, claimed) => {
-        const read = rangeOf(start);
-        const newest = rangeOf(later, { atMs: 90_000, passId: 'another' });
+      fc.property(standings, standings, claims, (start, later, claimed) => {
+        const isHeld = (is: Standing) => HELD[is] !== undefined;
+        const read = rangeOf(start.map((is) => (isHeld(is) ? 'taken' : is)));
+        const newest = rangeOf(
+          later.map((is) => (isHeld(is) ? 'taken' : is)),
+          { atMs: 90_000, passId: 'another' },
+        );
         const proved = fromBits(claimed);
         const result = merged(newest, read, decide(read, claimed));
         expect(result.data).toEqual(union(newest.data, proved));
@@ -154,16 +205,24 @@ describe('what goes onto the newest range', () => {
     );
   });
 
-  test('is only what the list proves, when nothing was stored at the read', () => {
-    const newest = rangeOf(['taken', 'once', 'twice']);
-    const result = merged(newest, undefined, decide(storedRange({ range: SPEC, data: NONE }), [1, 5]));
-    expect([...bitsOf(result.data)]).toEqual([0, 1, 2, 5]);
-    expect([...bitsOf(result.strikes.once)]).toEqual([]);
-    expect([...bitsOf(result.strikes.twice)]).toEqual([2]);
+  test('ends holds also when another pass struck since the read', () => {
+    const read = rangeOf(['over', 'held', 'owned', 'twice']);
+    const newest = { ...read, strikes: { ...read.strikes, last: { atMs: 0, passId: 'another' } } };
+    const result = merged(newest, read, decide(read, [1]));
+    expect([...bitsOf(result.data)]).toEqual([1, 2, 3]);
+    expect([...holdsByItem(result.holds).keys()]).toEqual(['30002']);
+    expect(strikesOf(result)).toEqual([[], [3]]);
+  });
+
+  test('is the newest with what the list proves, when nothing was stored at the read', () => {
+    const newest = rangeOf(['over', 'held', 'owned', 'taken', 'once', 'twice']);
+    const result = merged(newest, undefined, decide(storedRange({ range: SPEC, data: NONE }), [1, 4, 8]));
+    expect([...bitsOf(result.data)]).toEqual([0, 1, 2, 3, 4, 5, 8]);
+    expect([strikesOf(result), result.holds]).toEqual([[[], [5]], newest.holds]);
   });
 
   test('judges no leak by numbers of another range', () => {
-    const read = { ...rangeOf(['twice', 'twice', 'twice']), range: '29999-30014' };
+    const read = { ...rangeOf(['twice', 'twice', 'twice']), range: '29999-30010' };
     const newest = rangeOf(['twice', 'twice', 'twice']);
     expect([...bitsOf(merged(newest, read, decide(read, [])).data)]).toEqual([0, 1, 2]);
   });
@@ -181,19 +240,13 @@ describe('what goes onto the newest range', () => {
     const read = rangeOf(['twice']);
     expect(mergeOntoNewest({ ...read, ...newest }, read, decide(read, []))).toBe(refusal);
   });
-});
 
-function standingOf({ data, strikes }: StoredRange, bit: number): Standing {
-  if (!hasBit(data, bit)) return 'free';
-  if (hasBit(strikes.twice, bit)) return 'twice';
-  return hasBit(strikes.once, bit) ? 'once' : 'taken';
-}
-
-test('what admission allocated since the read stays unclaimed, except what a Service has and what is freed', () => {
-  const read = rangeOf(['taken', 'twice', 'taken', 'free'], { atMs: -1_000_000, passId: 'earlier' });
-  const unclaimed = [{ namespace: 'a', name: 'web', reviews: 3, first: [0, 1], later: [2, 3] }];
-  const newest = { ...read, data: union(read.data, fromBits([3])), unclaimed };
-  const result = merged(newest, read, decide(read, [0]));
-  expect([...bitsOf(result.data)]).toEqual([0, 2, 3]);
-  expect(result.unclaimed).toEqual([{ ...unclaimed[0], first: [], later: [2, 3] }]);
+  test('keeps what admission allocated since the read as unclaimed, except what a Service has and what is freed', () => {
+    const read = rangeOf(['taken', 'twice', 'taken', 'free'], { atMs: -1_000_000, passId: 'earlier' });
+    const unclaimed = [{ namespace: 'a', name: 'web', reviews: 3, first: [0, 1], later: [2, 3] }];
+    const newest = { ...read, data: union(read.data, fromBits([3])), unclaimed };
+    const result = merged(newest, read, decide(read, [0]));
+    expect([...bitsOf(result.data)]).toEqual([0, 2, 3]);
+    expect(result.unclaimed).toEqual([{ ...unclaimed[0], first: [], later: [2, 3] }]);
+  });
 });
