@@ -1,7 +1,8 @@
 import { canonicalAddress } from '../../lib/allocator/ip-address.ts';
 import { targetOf } from '../../lib/api-servers/probe-addresses.ts';
 import { type ApiServerSpec, type ClusterSpec, LEASE_INTERVALS } from '../../lib/cluster/cluster-spec.ts';
-import { ClusterError, type ProbeReply, type ProbeTarget } from '../../lib/kubernetes/cluster-port.ts';
+import type { ProbeReply } from '../../lib/endpoints/probe-outcome.ts';
+import { ClusterError, type ProbeTarget } from '../../lib/kubernetes/cluster-port.ts';
 import { httpsProber } from '../../lib/kubernetes/https-prober.ts';
 import type { ApiServerAccess } from '../../lib/kubernetes/kubeconfig.ts';
 import type { LoadKubeconfig } from '../../lib/runtime/load-kubeconfig.ts';

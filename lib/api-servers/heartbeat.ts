@@ -1,6 +1,5 @@
 import { decideHeartbeat, type HeartbeatDecision } from '../endpoints/heartbeat-decision.ts';
-import { type ProbeOutcome, probeOutcome } from '../endpoints/probe-outcome.ts';
-import type { ProbeReply } from '../kubernetes/cluster-port.ts';
+import { type ProbeOutcome, type ProbeReply, probeOutcome } from '../endpoints/probe-outcome.ts';
 import type { KeyValueTable } from '../table/key-value-table.ts';
 import { putLease, readLease } from '../table/leases.ts';
 

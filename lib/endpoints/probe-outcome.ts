@@ -1,8 +1,10 @@
-/** The answer to one probe of an API server's `/readyz`. */
-export type ProbeAnswer =
-  | { readonly kind: 'status'; readonly status: number; readonly body: string }
+/** The answer to one probe of an API server's `/readyz`. Silence is an answer, too. */
+export type ProbeReply =
+  | { readonly kind: 'status'; readonly status: number /** At most 4 KB. */; readonly body: string }
   | { readonly kind: 'tlsFailure'; readonly message: string }
+  /** Refused, reset, no route, DNS, timeout. */
   | { readonly kind: 'silence'; readonly message: string }
+  /** This process was too late to receive an answer, or stopped waiting: nothing is known of the server. */
   | { readonly kind: 'unknown'; readonly message: string };
 
 /**
@@ -26,7 +28,7 @@ const LONGEST_DETAIL = 200;
 /** A line of `/readyz`, or the answer of `/readyz/shutdown` (`pkg/server/healthz/healthz.go` of k8s.io/apiserver). */
 const SHUTTING_DOWN = /^\[-\]shutdown failed: |^internal server error: process is shutting down/m;
 
-export function probeOutcome(answer: ProbeAnswer): ProbeOutcome {
+export function probeOutcome(answer: ProbeReply): ProbeOutcome {
   switch (answer.kind) {
     case 'silence':
       return { verdict: 'miss', odd: false, answered: false, detail: `no answer: ${answer.message}` };

@@ -1,5 +1,6 @@
 import { CodedError } from '../cluster/coded-error.ts';
 import type { Json, KubernetesObject, ServiceClaim } from '../cluster/kubernetes-objects.ts';
+import type { ProbeReply } from '../endpoints/probe-outcome.ts';
 
 /** The kinds that the loops touch, and IPAddress, which `kbctl show ip` reads. */
 export type Kind = 'Namespace' | 'Service' | 'Endpoints' | 'EndpointSlice' | 'Event' | 'ServiceCIDR' | 'IPAddress';
@@ -139,15 +140,6 @@ export function refOf(object: KubernetesObject): ObjectRef {
   }
   return namespace === undefined ? { kind, name } : { kind, namespace, name };
 }
-
-/** The answer to one probe of `/readyz`. Silence is an answer, too. */
-export type ProbeReply =
-  | { readonly kind: 'status'; readonly status: number /** At most 4 KB. */; readonly body: string }
-  | { readonly kind: 'tlsFailure'; readonly message: string }
-  /** Refused, reset, no route, DNS, timeout. */
-  | { readonly kind: 'silence'; readonly message: string }
-  /** This process was too late to receive an answer, or stopped waiting: nothing is known of the server. */
-  | { readonly kind: 'unknown'; readonly message: string };
 
 export interface ProbeTarget {
   /** Whole URL, `https://10.0.0.1:6443/readyz`. */

@@ -1,5 +1,6 @@
 import { Client } from 'undici';
-import type { ProbeReply, Prober, ProbeTarget } from './cluster-port.ts';
+import type { ProbeReply } from '../endpoints/probe-outcome.ts';
+import type { Prober, ProbeTarget } from './cluster-port.ts';
 import type { ApiServerAccess, TlsMaterial } from './kubeconfig.ts';
 import { isLocalHost, localRefused } from './local-addresses.ts';
 import { CredentialMask } from './mask-credential.ts';

@@ -11,7 +11,7 @@ import {
 import { checkOwners, checkPasses } from '../../lib/doctor/check-cluster.ts';
 import { checkService, checkSpec } from '../../lib/doctor/check-spec.ts';
 import { checkClock, checkQueues, checkTable } from '../../lib/doctor/check-stack.ts';
-import type { ProbeReply } from '../../lib/kubernetes/cluster-port.ts';
+import type { ProbeReply } from '../../lib/endpoints/probe-outcome.ts';
 import { type CredentialEnd, credentialEnds } from '../../lib/kubernetes/credential-end.ts';
 import type { ApiServerAccess } from '../../lib/kubernetes/kubeconfig.ts';
 import { type Permission, permissionText } from '../../lib/kubernetes/permissions.ts';

@@ -1,17 +1,17 @@
 import { describe, expect, test } from '@jest/globals';
 import type { Lease } from '../../lib/cluster/lease.ts';
 import { decideHeartbeat } from '../../lib/endpoints/heartbeat-decision.ts';
-import { type ProbeAnswer, probeOutcome } from '../../lib/endpoints/probe-outcome.ts';
+import { type ProbeReply, probeOutcome } from '../../lib/endpoints/probe-outcome.ts';
 
 const NOW = 1_000_000;
 const LEASE_MS = 15_000;
-const answer = (status: number, body = ''): ProbeAnswer => ({ kind: 'status', status, body });
+const answer = (status: number, body = ''): ProbeReply => ({ kind: 'status', status, body });
 const READY = answer(200);
 const UNAUTHORIZED = answer(401);
 const BROKEN = answer(503);
 const SHUTTING_DOWN = answer(500, '[-]shutdown failed: reason withheld\n');
-const UNKNOWN: ProbeAnswer = { kind: 'unknown', message: 'this process was busy' };
-const SILENCE: ProbeAnswer = { kind: 'silence', message: 'connect ECONNREFUSED' };
+const UNKNOWN: ProbeReply = { kind: 'unknown', message: 'this process was busy' };
+const SILENCE: ProbeReply = { kind: 'silence', message: 'connect ECONNREFUSED' };
 
 const held: Lease = {
   address: '203.0.113.10',
@@ -27,7 +27,7 @@ const wasWithdrawn: Lease = { ...held, withdrawnUntilMs: NOW };
 const wentDown: Lease = { ...withdrawn, seenDown: true };
 const saidGoodbye: Lease = { ...held, expiresAtMs: NOW - 1, misses: 2, seenDown: true };
 
-function decide(lease: Lease | undefined, said: ProbeAnswer | undefined) {
+function decide(lease: Lease | undefined, said: ProbeReply | undefined) {
   const outcome = said && probeOutcome(said);
   return decideHeartbeat({ address: '203.0.113.10', lease, outcome, nowMs: NOW, leaseMs: LEASE_MS });
 }

@@ -7,7 +7,8 @@ import {
   readyAddresses,
   SLICE_REF,
 } from '../../lib/endpoints/objects.ts';
-import type { ProbeReply, ProbeTarget } from '../../lib/kubernetes/cluster-port.ts';
+import type { ProbeReply } from '../../lib/endpoints/probe-outcome.ts';
+import type { ProbeTarget } from '../../lib/kubernetes/cluster-port.ts';
 import { kubernetesService } from '../../lib/loops/kubernetes-service.ts';
 import type { PassContext, PassReport } from '../../lib/loops/pass.ts';
 import type { KeyValueTable, TableValue } from '../../lib/table/key-value-table.ts';
