@@ -22,7 +22,7 @@ function ask(world: EndpointsWorld, given: Partial<DeregisterRequest> = {}) {
 }
 
 describe('deregistering an address', () => {
-  test('takes it out of Endpoints and slice at once', async () => {
+  test('removes it from Endpoints and slice at once', async () => {
     const world = await settled();
     expect(await ask(world)).toEqual({
       outcome: 'deregistered',
@@ -33,7 +33,7 @@ describe('deregistering an address', () => {
     expect([world.published(), world.inSlice()]).toEqual([[A], [A]]);
   });
 
-  test('keeps it out, whatever it answers, until the end', async () => {
+  test('keeps it removed, whatever it answers, until the end', async () => {
     const world = await settled();
     await ask(world, { untilMs: world.nowMs + 60_000 });
     for (let tick = 0; tick < 5; tick++) await world.tick();
@@ -103,7 +103,7 @@ describe('deregistering an address', () => {
     expect(world.published()).toEqual([A]);
   });
 
-  test('takes an address out of a master count too', async () => {
+  test('removes an address from a master count, too', async () => {
     const world = new EndpointsWorld([aServer(A), aServer(B)]).answer(READY, A, B);
     world.endpoints({ reconciler: 'master-count', masterCount: 2 });
     await world.tick();
@@ -121,7 +121,7 @@ describe('deregistering an address', () => {
     expect([world.published(), world.inSlice()]).toEqual([[A], [A]]);
   });
 
-  test('publishes another that is live although somebody called it not ready', async () => {
+  test('publishes another that is live although another writer marked it as not ready', async () => {
     const world = await settled();
     const current = world.cluster.find<EndpointsObject>(ENDPOINTS_REF) ?? anEndpoints([]);
     const subsets = [{ addresses: [{ ip: B }], notReadyAddresses: [{ ip: A }], ports: [HTTPS] }];
@@ -152,7 +152,7 @@ describe('deregistering the last live address', () => {
     expect(world.cluster.writes).toEqual([]);
   });
 
-  test('empties Endpoints and slice when told so, and the loop leaves them empty', async () => {
+  test('empties Endpoints and slice with lastOne, and the loop leaves them empty', async () => {
     const world = await settled([aServer(B)]);
     expect(await ask(world, { lastOne: true })).toMatchObject({ outcome: 'deregistered', stillPublished: false });
     expect([world.published(), world.inSlice()]).toEqual([[], []]);
@@ -169,7 +169,7 @@ describe('deregistering the last live address', () => {
     expect(world.published().length).toBeGreaterThan(0);
   });
 
-  test('repeated without the word leaves what others published since', async () => {
+  test('repeated without lastOne leaves what others published since', async () => {
     const world = await settled();
     await ask(world);
     await world.setLease({ address: A, expiresAtMs: world.nowMs, misses: 2 });
@@ -200,7 +200,7 @@ describe('what is not deregistered', () => {
     expect(result).toMatchObject({ outcome: 'refused', reason: 'shared', message: expect.stringContaining(HOST) });
   });
 
-  test('an address that nobody knows', async () => {
+  test('an unknown address', async () => {
     const world = await settled();
     expect(await ask(world, { address: '192.0.2.1' })).toMatchObject({ outcome: 'notRegistered' });
   });
@@ -226,7 +226,7 @@ describe('deregistering when the cluster is in trouble', () => {
     expect(world.published()).toEqual([A]);
   });
 
-  test('reads anew when somebody else writes, a bounded number of times', async () => {
+  test('reads again when another writer writes, a bounded number of times', async () => {
     const world = await settled();
     let conflicts = 0;
     world.cluster.beforeWrite = () => {

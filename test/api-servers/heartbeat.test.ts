@@ -44,7 +44,7 @@ describe('a host that keeps its own lease', () => {
     expect([world.probed.length, (await world.lease(B))?.source]).toEqual([1, 'agent']);
   });
 
-  test('is gone at the next tick when its server says that it shuts down, and back with a 200', async () => {
+  test('is removed at the next tick when its server reports its shutdown, and back with a 200', async () => {
     const world = aWorld();
     await beat(world);
     await world.tick();
@@ -80,7 +80,7 @@ describe('a host that keeps its own lease', () => {
     expect((await world.lease(B))?.source).toBe('probe');
   });
 
-  test('yields to whoever writes its lease while its server is asked', async () => {
+  test('yields to another writer of its lease while its server is probed', async () => {
     const world = aWorld();
     await beat(world);
     const ask = async () => {

@@ -70,7 +70,7 @@ describe('undoing that an address was deregistered', () => {
 
   test.each([
     { name: 'a text that is no address', address: 'server-1', result: { outcome: 'notAnAddress' } },
-    { name: 'an address that nobody knows', address: '192.0.2.1', result: { outcome: 'notRegistered' } },
+    { name: 'an unknown address', address: '192.0.2.1', result: { outcome: 'notRegistered' } },
     { name: 'one that was not withdrawn', address: A, result: { outcome: 'notWithdrawn', address: A } },
   ])('says so of $name', async ({ address, result }) => {
     expect(await undo(await withdrawn(), address)).toEqual(result);
@@ -90,7 +90,7 @@ describe('undoing while others write', () => {
     expect(world.published()).toEqual([A, B]);
   });
 
-  test('reads anew what a pass wrote since it read, and keeps it', async () => {
+  test('reads again what a pass wrote since it read, and keeps it', async () => {
     const world = await withdrawn();
     const { table, spec } = world;
     let raced = false;

@@ -16,7 +16,7 @@ function write(cluster: MemoryCluster, outcome: 'create' | 'update' | 'keep', wa
 }
 
 describe('making Endpoints and their slice', () => {
-  test('makes both, Endpoints first', async () => {
+  test('creates both, Endpoints first', async () => {
     const cluster = memoryCluster();
     const written = await write(cluster, 'create');
     expect(cluster.writes).toEqual(['create endpoints', 'create endpointslices']);
@@ -29,7 +29,7 @@ describe('making Endpoints and their slice', () => {
     expect(cluster.find(SLICE_REF)).toMatchObject(aSlice([A]));
   });
 
-  test('makes a slice of IPv6 when all addresses are', async () => {
+  test('creates a slice of IPv6 when all addresses are', async () => {
     const cluster = memoryCluster();
     await write(cluster, 'create', anEndpoints(['fd00::1']));
     expect(cluster.find(SLICE_REF)).toMatchObject({ ...aSlice(['fd00::1']), addressType: 'IPv6' });
@@ -51,7 +51,7 @@ describe('making Endpoints and their slice', () => {
     expect(cluster.find(SLICE_REF)).toMatchObject(aSlice([A]));
   });
 
-  test('a slice that somebody makes meanwhile is looked at by the next pass', async () => {
+  test('a slice that another writer creates meanwhile is read by the next pass', async () => {
     const cluster = memoryCluster();
     cluster.beforeWrite = (_verb, { kind }) => (kind === 'EndpointSlice' ? { outcome: 'alreadyExists' } : undefined);
     expect((await write(cluster, 'create')).error).toBeUndefined();
@@ -80,13 +80,13 @@ describe('updating Endpoints and their slice', () => {
     expect(cluster.find(SLICE_REF)).toMatchObject(aSlice([A, B], [HTTPS, EXTRA]));
   });
 
-  test('makes a slice that is missing', async () => {
+  test('creates a slice that is missing', async () => {
     const cluster = memoryCluster([anEndpoints([A])]);
     await write(cluster, 'update');
     expect(cluster.writes).toEqual(['update endpoints', 'create endpointslices']);
   });
 
-  test('is an error when the Endpoints are gone, and touches no slice', async () => {
+  test('is an error when the Endpoints were deleted, and touches no slice', async () => {
     const cluster = memoryCluster([aSlice([B])]);
     expect(await write(cluster, 'update')).toMatchObject({ error: { code: 'Conflict' } });
     expect(cluster.writes).toEqual([]);

@@ -44,11 +44,11 @@ function quietTicks(count: number): Tick[] {
 }
 
 describe('two owners of the endpoints', () => {
-  test('what somebody changed is put right at once', () => {
+  test('what another writer changed is corrected at once', () => {
     expect(run([{ atMs: 0, differs: true }], SETTLED).told).toEqual(['writes']);
   });
 
-  test('what somebody changed right after we made it is put right at once too', () => {
+  test('what another writer changed right after we created it is corrected at once, too', () => {
     const { told } = run([
       { atMs: 0, differs: true },
       { atMs: 10_000, differs: true },
@@ -56,7 +56,7 @@ describe('two owners of the endpoints', () => {
     expect(told).toEqual(['writes', 'writes']);
   });
 
-  test('what somebody changed right after an address came or went is put right at once', () => {
+  test('what another writer changed right after an address was added or removed is corrected at once', () => {
     const { told } = run(
       [
         { atMs: 0, differs: true, wanted: 'b' },
@@ -102,12 +102,12 @@ describe('two owners of the endpoints', () => {
     expect(told.at(-1)).toBe('waits, two owners');
   });
 
-  test('an address that must not be there, or nobody at all, is written at once', () => {
+  test('an address that must not be there, or no address at all, is corrected at once', () => {
     const { told } = run([...contested(2), { atMs: 15_000, differs: true, urgent: true }], SETTLED);
     expect(told).toEqual(['writes', 'waits, two owners', 'writes, two owners']);
   });
 
-  test('what our own write left is nobody else’s doing', () => {
+  test('what our own write left is no change by another writer', () => {
     const { told } = run([contested(1), { atMs: 10_000, differs: true, version: 'own' }].flat(), SETTLED);
     expect(told).toEqual(['writes', 'writes']);
   });
@@ -154,7 +154,7 @@ describe('the state of a contest', () => {
   });
 });
 
-describe('who wrote last', () => {
+describe('the last writer', () => {
   const object = (...managers: readonly [string, string?][]) => ({
     metadata: {
       name: 'kubernetes',
@@ -172,7 +172,7 @@ describe('who wrote last', () => {
     expect(lastManager([endpoints, object(['operator', '2026-01-01T00:00:09Z'])], 'own')).toBe('operator');
   });
 
-  test('is unknown when nobody left a name', () => {
+  test('is unknown when no writer left a name', () => {
     expect(lastManager([object(), object(['own'])], 'own')).toBeUndefined();
   });
 });

@@ -64,11 +64,11 @@ describe('ensuring the slice', () => {
     { name: 'one address too many', slice: aSlice(['1.2.3.4', '9.9.9.9']) },
     { name: 'another port', slice: aSlice(['1.2.3.4'], [{ ...HTTPS, port: 1 }]) },
     {
-      name: 'an address that somebody called not ready',
+      name: 'an address that another writer marked as not ready',
       slice: { ...aSlice(['1.2.3.4']), endpoints: [{ addresses: ['1.2.3.4'], conditions: { ready: false } }] },
     },
     {
-      name: 'a label of somebody else',
+      name: 'a label of another writer',
       slice: { ...aSlice(['1.2.3.4']), metadata: { ...aSlice([]).metadata, labels: { other: 'x' } } },
     },
   ])('$name is corrected on the object that was read', ({ slice }) => {
@@ -80,7 +80,7 @@ describe('ensuring the slice', () => {
     });
   });
 
-  test('another address type is deleted as it was read, and made anew', () => {
+  test('another address type is deleted as it was read, and created again', () => {
     const current = found({ ...aSlice(['1.2.3.4']), addressType: 'IPv6' });
     expect(ensureSlice(endpoints, current)).toEqual({
       verb: 'replace',

@@ -74,7 +74,7 @@ describe('a heartbeat', () => {
     { name: 'an answer that is not known changes no mark', lease: saidGoodbye, said: UNKNOWN },
     { name: 'a failed check lets the lease run out', lease: held, said: BROKEN },
     { name: 'silence takes no lease', lease: undefined, said: SILENCE },
-    { name: 'a 401 brings back nobody who said that it shuts down', lease: saidGoodbye, said: UNAUTHORIZED },
+    { name: 'a 401 does not bring back a server that reported its shutdown', lease: saidGoodbye, said: UNAUTHORIZED },
     { name: 'shutting down is written once', lease: saidGoodbye, said: SHUTTING_DOWN },
   ])('$name', ({ lease, said }) => {
     expect(decide(lease, said)).toEqual({ state: 'down' });

@@ -51,7 +51,7 @@ describe('the kubernetes Service', () => {
     expect(desiredService(specWith({}, [range])).spec.clusterIP).toBe(first);
   });
 
-  test('refuses a spec that nobody validated', () => {
+  test('refuses a spec that was not validated', () => {
     expect(() => desiredService(specWith({}, ['none']))).toThrow('"none" is not a CIDR');
   });
 

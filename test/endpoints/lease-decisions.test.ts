@@ -76,7 +76,7 @@ const left = (given: Partial<Lease>) => [{ verb: 'put', lease: lease(given) }];
 const saying = (answer: ProbeOutcome, changes: ReturnType<typeof left>) =>
   changes.map(({ verb, lease: written }) => ({ verb, lease: { ...written, lastProbe: answer.detail } }));
 
-describe('what a probe makes of a lease', () => {
+describe('what a probe does to a lease', () => {
   const withdrawn = { withdrawnUntilMs: NOW_MS + 60_000 };
 
   test.each([
@@ -218,7 +218,7 @@ describe('what a probe makes of a lease', () => {
     );
   });
 
-  test('a 5xx of its own shows a withdrawn server down, whoever else is silent', () => {
+  test('a 5xx of its own shows a withdrawn server down, even if all others are silent', () => {
     const outcomes = new Map([
       [ADDRESS, outcome('miss', true)],
       [OTHER, outcome('miss')],
@@ -308,7 +308,7 @@ describe('leases that go', () => {
     expect(decide(undefined, outcome('ready'), given)).toEqual([gone]);
   });
 
-  test('an address that left the spec stays while nobody else is live', () => {
+  test('an address that left the spec stays while no other is live', () => {
     expect(decide(lease(), outcome('ready'), { expected: [] })).toEqual([]);
     const silent = { ...others, outcomes: new Map([[OTHER, outcome('miss')]]) };
     expect(decide(lease(), outcome('ready'), silent)).toEqual([]);
@@ -382,7 +382,7 @@ describe('which addresses are published', () => {
     expect(publishedAddresses(leases, [], NOW_MS)).toEqual(['10.0.0.1', '10.0.0.10', '10.0.0.2']);
   });
 
-  test('who is known and not live is gone; without leases only who said so', () => {
+  test('an address with a lease that is not live is gone; without leases only one that reported its shutdown', () => {
     const leases = [lease(), lease({ address: OTHER, misses: 2 }), lease({ address: '10.0.0.3', seenDown: true })];
     expect(goneAddresses(leases, [ADDRESS], 'lease', NOW_MS)).toEqual([OTHER, '10.0.0.3']);
     expect(goneAddresses(leases, [ADDRESS], 'master-count', NOW_MS)).toEqual(['10.0.0.3']);
@@ -455,7 +455,7 @@ describe('over many ticks', () => {
     );
   });
 
-  test('a killed server is gone at the second tick after its last answer, and back with its next', () => {
+  test('a killed server is removed at the second tick after its last answer, and back with its next', () => {
     const ticks = (['ready', 'miss', 'miss', 'ready'] as const).map((verdict) => ({
       answer: outcome(verdict),
       gapMs: 10_000,

@@ -18,7 +18,7 @@ describe('the lease reconciler', () => {
     expect(decision).toEqual({ outcome: 'update', endpoints: anEndpoints(four) });
   });
 
-  test('takes the first and the last out when their leases are gone', () => {
+  test('removes the first and the last when their leases ended', () => {
     const decision = decide({ current: anEndpoints(['1.2.3.4', ...four.slice(1), '4.3.2.4']), live: four.slice(1) });
     expect(decision).toEqual({ outcome: 'update', endpoints: anEndpoints(four.slice(1)) });
   });
@@ -53,7 +53,7 @@ describe('the lease reconciler', () => {
     expect(decision).toEqual({ outcome: 'keep', endpoints: anEndpoints(['1.2.3.4']) });
   });
 
-  test('makes Endpoints with the right ports even when ports are not reconciled', () => {
+  test('creates Endpoints with the right ports even when ports are not reconciled', () => {
     const decision = decide({ current: undefined, reconcilePorts: false });
     expect(decision).toEqual({ outcome: 'create', endpoints: anEndpoints(['1.2.3.4']) });
   });
@@ -76,16 +76,16 @@ describe('the lease reconciler', () => {
     });
   });
 
-  test('refuses to publish nobody', () => {
+  test('refuses to publish no address', () => {
     expect(decide({ live: [] })).toEqual({ outcome: 'refused' });
     expect(decide({ live: [], current: undefined })).toEqual({ outcome: 'refused' });
   });
 
-  test('publishes nobody once it is stopped', () => {
+  test('publishes no address once it is stopped', () => {
     expect(decide({ live: [], stopped: true })).toEqual({ outcome: 'update', endpoints: anEndpoints([]) });
   });
 
-  test('makes nothing once it is stopped', () => {
+  test('creates nothing once it is stopped', () => {
     expect(decide({ current: undefined, stopped: true })).toEqual({ outcome: 'nothing' });
   });
 });

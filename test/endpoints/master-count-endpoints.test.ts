@@ -38,7 +38,7 @@ describe('the master-count reconciler', () => {
     expect(decision).toEqual({ outcome: 'update', endpoints: anEndpoints(['b', 'd', 'e']) });
   });
 
-  test('makes Endpoints with the ports it is given', () => {
+  test('creates Endpoints with the given ports', () => {
     const ports = [{ ...HTTPS, protocol: 'SCTP' }];
     expect(add({ ports })).toEqual({ outcome: 'create', endpoints: anEndpoints(['1.2.3.4'], ports) });
   });
@@ -68,7 +68,7 @@ describe('the master-count reconciler', () => {
     expect(removeMaster(anEndpoints([]), '1.2.3.4')).toEqual({ outcome: 'nothing' });
   });
 
-  test('removing the last address leaves nobody', () => {
+  test('removing the last address leaves none', () => {
     expect(removeMaster(anEndpoints(['1.2.3.4']), '1.2.3.4')).toEqual({
       outcome: 'update',
       endpoints: anEndpoints([]),

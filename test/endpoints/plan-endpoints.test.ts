@@ -20,15 +20,15 @@ function observed(given: Partial<EndpointsObservation>): EndpointsObservation {
 }
 
 describe('the plan of a tick', () => {
-  test('with leases publishes who is live', () => {
+  test('with leases publishes the live addresses', () => {
     expect(planEndpoints(observed({ live: [A, B] }))).toEqual({ outcome: 'update', endpoints: anEndpoints([A, B]) });
   });
 
-  test.each(['lease', 'master-count'] as const)('with %s refuses to publish nobody', (reconciler) => {
+  test.each(['lease', 'master-count'] as const)('with %s refuses to publish no address', (reconciler) => {
     expect(planEndpoints(observed({ spec: specWith({ reconciler }), live: [] }))).toEqual({ outcome: 'refused' });
   });
 
-  test('leaves wrong ports alone when the spec says so', () => {
+  test('leaves wrong ports with reconcilePorts: false', () => {
     const current = anEndpoints([A], [EXTRA]);
     expect(planEndpoints(observed({ current, spec: specWith({ reconcilePorts: false }) }))).toMatchObject({
       outcome: 'keep',
@@ -43,14 +43,14 @@ describe('the plan of a tick', () => {
     });
   });
 
-  test('heals a live address that somebody called not ready', () => {
+  test('corrects a live address that another writer marked as not ready', () => {
     const current = { ...anEndpoints([]), subsets: [{ notReadyAddresses: [{ ip: A }, { ip: C }], ports: [HTTPS] }] };
     const decision = planEndpoints(observed({ current }));
     const healed = [{ addresses: [{ ip: A }], notReadyAddresses: [{ ip: C }], ports: [HTTPS] }];
     expect(decision).toMatchObject({ outcome: 'update', endpoints: { subsets: healed } });
   });
 
-  test('heals a live address that somebody called ready and not ready', () => {
+  test('corrects a live address that another writer marked as ready and not ready', () => {
     const current = {
       ...anEndpoints([]),
       subsets: [{ addresses: [{ ip: A }], notReadyAddresses: [{ ip: A }], ports: [HTTPS] }],
@@ -71,7 +71,7 @@ describe('the plan of a tick', () => {
     ['a slice that publishes nobody', { slice: aSlice([]) }, true],
     ['an address whose lease is gone', { current: anEndpoints([A, B]), gone: [B] }, true],
     ['an address whose lease is gone, in the slice alone', { slice: aSlice([A, B]), gone: [B] }, true],
-    ['an address that nobody knows', { current: anEndpoints([A, C]), gone: [B] }, false],
+    ['an unknown address', { current: anEndpoints([A, C]), gone: [B] }, false],
     ['a live address that is missing', { live: [A, B] }, false],
   ] as const)('%s: urgent is %3$s', (_name, given, urgent) => {
     expect(isUrgent(observed(given))).toBe(urgent);
@@ -81,12 +81,12 @@ describe('the plan of a tick', () => {
 describe('the plan of a tick with a master count', () => {
   const masters = (masterCount: number) => specWith({ reconciler: 'master-count', masterCount });
 
-  test('publishes everybody who is live', () => {
+  test('publishes every live address', () => {
     const decision = planEndpoints(observed({ spec: masters(3), current: undefined, live: [A, B, C] }));
     expect(decision).toEqual({ outcome: 'create', endpoints: anEndpoints([A, B, C]) });
   });
 
-  test('is satisfied with who is there', () => {
+  test('keeps the addresses that are there', () => {
     const current = anEndpoints([A, B]);
     expect(planEndpoints(observed({ spec: masters(2), current, live: [A] }))).toEqual({
       outcome: 'keep',
@@ -100,19 +100,19 @@ describe('the plan of a tick with a master count', () => {
     expect(planEndpoints(settled)).toEqual({ outcome: 'keep', endpoints: settled.current });
   });
 
-  test('publishes a live address that somebody called not ready', () => {
+  test('publishes a live address that another writer marked as not ready', () => {
     const spec = specWith({ reconciler: 'master-count', masterCount: 2 });
     const current = { ...anEndpoints([]), subsets: [{ notReadyAddresses: [{ ip: A }, { ip: B }], ports: [HTTPS] }] };
     const decision = planEndpoints(observed({ spec, current, live: [A, B] }));
     expect('endpoints' in decision && readyAddresses(decision.endpoints)).toEqual([A, B]);
   });
 
-  test('takes out who said that it goes', () => {
+  test('removes an address that reported its shutdown', () => {
     const decision = planEndpoints(observed({ spec: masters(2), current: anEndpoints([A, B]), live: [A], gone: [B] }));
     expect(decision).toEqual({ outcome: 'update', endpoints: anEndpoints([A]) });
   });
 
-  test('ends with every live address and no more than the count, whoever was there before', () => {
+  test('ends with every live address and no more than the count, whatever was there before', () => {
     const addresses = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'];
     const subset = (maxLength: number) => fc.subarray(addresses, { minLength: 1, maxLength });
     fc.assert(

@@ -49,7 +49,7 @@ describe('the answer of a probe', () => {
     expect(probeOutcome({ kind: 'status', status: 500, body: ETCD_FAILED }).detail).toBe('answered 500: etcd');
   });
 
-  test('silence is a miss, and nobody answered', () => {
+  test('silence is a miss, and no answer', () => {
     expect(probeOutcome({ kind: 'silence', message: 'connect ECONNREFUSED' })).toEqual({
       verdict: 'miss',
       odd: false,
@@ -58,7 +58,7 @@ describe('the answer of a probe', () => {
     });
   });
 
-  test('a certificate that does not verify is a miss that somebody should look at', () => {
+  test('a certificate that does not verify is a miss that a person should check', () => {
     expect(probeOutcome({ kind: 'tlsFailure', message: 'self-signed certificate' })).toEqual({
       verdict: 'miss',
       odd: true,

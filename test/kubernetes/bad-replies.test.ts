@@ -285,7 +285,7 @@ describe('a list of Services that does not come whole', () => {
     items: Array.from({ length: 100 }, (_, index) => ({ metadata: { name: `s-${index}`, namespace: 'default' } })),
   });
 
-  test('is not requested again, and is told to the consumer, who has to drop what came', async () => {
+  test('is not requested again, and throws, so that the consumer drops what came', async () => {
     const { port, server } = await portTo(() => ({ cutOff: JSON.parse(whole) }));
     const seen: string[] = [];
     const reading = async () => {

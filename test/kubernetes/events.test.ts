@@ -131,7 +131,7 @@ describe('a repeated event', () => {
     expect(Object.values(sightings)).toEqual([{ count: 1, lastSeenAtMs: start, lastWrittenAtMs: start }]);
   });
 
-  test('that was not seen for an hour starts anew', () => {
+  test('that was not seen for an hour starts again', () => {
     const { sightings } = plan([draft()]);
     expect(plan([], start + 60 * MINUTE, sightings).sightings).toEqual(sightings);
     expect(plan([], start + 61 * MINUTE, sightings).sightings).toEqual({});

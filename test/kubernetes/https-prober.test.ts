@@ -61,7 +61,7 @@ describe('a probe', () => {
     expect(server.requests[0]).toMatchObject({ method: 'GET', path: '/readyz?verbose' });
   });
 
-  test('tells a redirect as what it is, and does not follow it', async () => {
+  test('reports a redirect by its status, and does not follow it', async () => {
     const { probe, target, server } = await serverAnd(() => ({ status: 302, headers: { location: '/' }, body: '' }));
     await expect(probe(target)).resolves.toMatchObject({ kind: 'status', status: 302 });
     expect(server.requests).toHaveLength(1);

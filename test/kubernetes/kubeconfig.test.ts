@@ -73,7 +73,7 @@ describe('a kubeconfig', () => {
     await expect(access.authHeaders()).resolves.toEqual({ Authorization: `Basic ${base64(`admin:${SECRET}`)}` });
   });
 
-  test('says so when verification is to be skipped', async () => {
+  test('reports that verification is to be skipped', async () => {
     const access = await parseKubeconfig(
       kubeconfig({ 'insecure-skip-tls-verify': true }, { token: SECRET }),
       'of a test',

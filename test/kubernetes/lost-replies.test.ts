@@ -40,14 +40,14 @@ const lost = Object.assign(new Error('other side closed'), { code: 'UND_ERR_SOCK
 const refused = Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' });
 
 describe('a write whose reply was lost is made again', () => {
-  test('a create that is there then is told as already existing', async () => {
+  test('a create of an object that exists by then answers alreadyExists', async () => {
     const { port, requests } = portAnswering(lost, failed(409, 'AlreadyExists'));
     await expect(port.create(service)).resolves.toEqual({ outcome: 'alreadyExists' });
     expect(requests).toHaveLength(2);
     expect(requests[1]).toEqual(requests[0]);
   });
 
-  test('an update that is a conflict then is told as one', async () => {
+  test('an update that is a conflict by then answers conflict', async () => {
     const { port } = portAnswering(lost, failed(409, 'Conflict'));
     await expect(port.update(service)).resolves.toEqual({ outcome: 'conflict' });
   });

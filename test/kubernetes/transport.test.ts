@@ -81,7 +81,7 @@ async function text(body: OpenReply['body']): Promise<string> {
 }
 
 describe('a transport', () => {
-  test('sends the request as it is and gives the whole reply', async () => {
+  test('sends the request unchanged and returns the whole reply', async () => {
     const { server, connections, kubeconfig } = await serverAndConnections();
     const transport = connections.transport(await kubeconfig(''));
     const headers = { 'content-type': 'application/json', accept: 'a/b' };
@@ -121,7 +121,7 @@ describe('a transport', () => {
     expect(pieces).toBe(1);
   });
 
-  test('offers no cipher with which the server may make a handshake as slow as it likes', async () => {
+  test('offers no cipher with which the server may slow down a handshake', async () => {
     const { hello, url } = await startHelloServer();
     const connections = new ApiServerConnections();
     stops.push(() => connections.close());
@@ -179,7 +179,7 @@ describe('warnings of an API server', () => {
     expect(told).toHaveLength(10);
   });
 
-  test('are told once each', () => {
+  test('are logged once each', () => {
     const told: string[] = [];
     const tell = warnOnce((text) => told.push(text));
     for (const text of ['a', 'b', 'a', 'b', 'a']) tell(text);

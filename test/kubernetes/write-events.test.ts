@@ -66,7 +66,7 @@ describe('writing an event', () => {
     expect(calls).toEqual([`patch s-0 {"series":${series(2, '2026-01-02T00:01:00.000000Z')}}`]);
   });
 
-  test('that is gone by then is a create with its count', async () => {
+  test('that was deleted by then is a create with its count', async () => {
     const { port, calls } = portAnswering({ patch: ['notFound'], create: ['created'] });
     const second = plan(1, plan(1).sightings);
     await expect(writeEvents(port, second)).resolves.toMatchObject({ written: 1, errors: [] });

@@ -28,7 +28,7 @@ async function contest(world: EndpointsWorld, ticks: number, ...addresses: reado
   return writtenAt;
 }
 
-describe('endpoints that somebody else writes too', () => {
+describe('endpoints that another writer writes, too', () => {
   test('are healed once, without a word', async () => {
     const world = await settled();
     overwrite(world, FOREIGN);

@@ -78,7 +78,7 @@ describe('the kubernetes Service of a cluster', () => {
     expect((await world.tick(10_000, { pause })).errors).toMatchObject([{ code: 'Invalid' }]);
   });
 
-  test('is tried anew at the next tick, when the allocator does not know the ServiceCIDR within two seconds', async () => {
+  test('is tried again at the next tick, when the allocator does not know the ServiceCIDR within two seconds', async () => {
     const world = aWorld();
     world.cluster.beforeWrite = (_verb, { kind }) =>
       kind === 'Service' ? { outcome: 'invalid', message: 'not ready to allocate' } : undefined;
@@ -129,7 +129,7 @@ describe('the kubernetes Service of a cluster', () => {
     ]);
   });
 
-  test('that somebody else made first is taken as it is, without another try', async () => {
+  test('that another writer created first is left unchanged, without another try', async () => {
     const world = aWorld();
     let tries = 0;
     world.cluster.beforeWrite = (_verb, { kind }) => {
@@ -141,7 +141,7 @@ describe('the kubernetes Service of a cluster', () => {
     expect([report.errors, tries, world.published()]).toEqual([[], 1, [A]]);
   });
 
-  test('is left as it is, unless the spec says to reconcile it', async () => {
+  test('is left unchanged, unless the spec sets service.reconcile', async () => {
     const world = aWorld();
     await world.tick();
     const made = world.cluster.find<ServiceObject>(SERVICE);
@@ -178,7 +178,7 @@ describe('the kubernetes Service of a cluster', () => {
     expect(world.published()).toEqual([A]);
   });
 
-  test('cannot be read: the pass fails, and endpoints are left as they are', async () => {
+  test('cannot be read: the pass fails, and endpoints stay unchanged', async () => {
     const world = aWorld();
     await world.tick();
     const kubernetes: ClusterPort = {

@@ -22,7 +22,7 @@ async function settled(world = threeServers()): Promise<EndpointsWorld> {
 }
 
 describe('a tick of the kubernetes-service loop', () => {
-  test('on an empty cluster makes Service, Endpoints and slice of who answers', async () => {
+  test('on an empty cluster creates the Service, and Endpoints and slice of the servers that answer', async () => {
     const world = threeServers().answer(SILENT, C);
     const report = await world.tick();
     expect(world.cluster.writes).toEqual(['create services', 'create endpoints', 'create endpointslices']);
@@ -56,7 +56,7 @@ describe('a tick of the kubernetes-service loop', () => {
     expect((await world.tick()).state).toEqual(state);
   });
 
-  test('takes a killed server out at its second miss, and puts it back when it answers', async () => {
+  test('removes a killed server at its second miss, and publishes it again when it answers', async () => {
     const world = await settled();
     world.answer(SILENT, B);
     await world.tick();
@@ -109,14 +109,14 @@ describe('a tick of the kubernetes-service loop', () => {
     expect(removed).toEqual(wouldWrite?.map((line) => line.replace('remove', 'removed')));
   });
 
-  test('takes a server out at once when it says that it shuts down', async () => {
+  test('removes a server at once when it reports its shutdown', async () => {
     const world = await settled();
     const report = await world.answer(SHUTTING_DOWN, B).tick();
     expect(world.published()).toEqual([A, C]);
     expect(report.changes).toContain(`dropped lease ${B}: answered 500: it is shutting down`);
   });
 
-  test('that comes hours late flaps nobody', async () => {
+  test('that comes hours late removes no address', async () => {
     const world = await settled();
     await world.tick(5 * 3_600_000);
     expect(world.cluster.writes).toEqual([]);
@@ -129,7 +129,7 @@ describe('a tick of the kubernetes-service loop', () => {
     expect(world.published()).toEqual([A, B, C]);
   });
 
-  test('refuses to erase everybody, and says why nobody is there', async () => {
+  test('refuses to erase all addresses, and reports why none is live', async () => {
     const world = await settled();
     world.answer(SILENT, A, B).answer({ kind: 'status', status: 503, body: '' }, C);
     await world.tick();
@@ -158,7 +158,7 @@ describe('a tick of the kubernetes-service loop', () => {
     );
   });
 
-  test('makes the Service even before anybody answers, and says why endpoints stay empty', async () => {
+  test('creates the Service even before a server answers, and reports why endpoints stay empty', async () => {
     const world = new EndpointsWorld([aServer(A)]);
     const report = await world.tick();
     expect(world.cluster.writes).toEqual(['create services']);
@@ -166,7 +166,7 @@ describe('a tick of the kubernetes-service loop', () => {
     expect(await world.lease(A)).toBeUndefined();
   });
 
-  test('says so when there is no address to ask', async () => {
+  test('reports that there is no address to probe', async () => {
     const report = await new EndpointsWorld([]).tick();
     expect(report.errors).toMatchObject([
       { message: `${REFUSAL}: no address is known to probe. Name the API servers in the spec (apiServers)` },
@@ -212,7 +212,7 @@ describe('a tick of the kubernetes-service loop', () => {
     expect(world.probed[0]).toMatchObject({ authenticate });
   });
 
-  test('tells an answer that no API server gives, and counts it as a miss', async () => {
+  test('reports an answer that no API server gives, and counts it as a miss', async () => {
     const world = await settled();
     world.answer({ kind: 'status', status: 404, body: 'not found' }, C);
     const report = await world.tick();
@@ -220,7 +220,7 @@ describe('a tick of the kubernetes-service loop', () => {
     expect(await world.lease(C)).toMatchObject({ misses: 1 });
   });
 
-  test('a Service and endpoints that somebody deleted are made again', async () => {
+  test('a Service and endpoints that were deleted are created again', async () => {
     const world = await settled();
     world.cluster.remove({ kind: 'Service', namespace: 'default', name: 'kubernetes' });
     world.cluster.remove({ kind: 'Endpoints', namespace: 'default', name: 'kubernetes' });
@@ -229,7 +229,7 @@ describe('a tick of the kubernetes-service loop', () => {
     expect(world.cluster.writes).toEqual(['create services', 'create endpoints', 'create endpointslices']);
   });
 
-  test('a slice of ours that lost its label is found by its name and put right', async () => {
+  test('a slice of ours that lost its label is found by its name and corrected', async () => {
     const world = await settled();
     const slice = aSlice([A, B, C]);
     world.cluster.place({ ...slice, metadata: { namespace: 'default', name: 'kubernetes' } });
@@ -238,7 +238,7 @@ describe('a tick of the kubernetes-service loop', () => {
     expect(world.cluster.find(SLICE_REF)?.metadata.labels).toEqual(slice.metadata.labels);
   });
 
-  test('slices of others are told, and left alone', async () => {
+  test('slices of other owners are reported, and left unchanged', async () => {
     const world = await settled();
     const labels = { [SERVICE_NAME_LABEL]: 'kubernetes', [MANAGED_BY_LABEL]: 'endpointslice-controller.k8s.io' };
     world.cluster.place({ ...aSlice([C]), metadata: { namespace: 'default', name: 'kubernetes-x7k', labels } });
@@ -248,7 +248,7 @@ describe('a tick of the kubernetes-service loop', () => {
     expect(report.findings[0]?.message).toContain('endpointslice-controller.k8s.io');
   });
 
-  test('heals wrong ports, unless the spec says to leave them', async () => {
+  test('corrects wrong ports, unless the spec sets reconcilePorts: false', async () => {
     const world = await settled();
     const wrong = [{ ...HTTPS, port: 8080 }];
     world.cluster.place({ ...anEndpoints([A, B, C], wrong), metadata: { ...anEndpoints([]).metadata } });
@@ -261,13 +261,13 @@ describe('a tick of the kubernetes-service loop', () => {
     expect(world.cluster.writes).toEqual([]);
   });
 
-  test('with the reconciler none only makes the Service: nobody is probed, no lease is read', async () => {
+  test('with the reconciler none only creates the Service: no address is probed, no lease is read', async () => {
     const world = threeServers().endpoints({ reconciler: 'none' });
     expect(await world.tick()).toMatchObject({ changes: ['created service default/kubernetes: 10.0.0.1'], errors: [] });
     expect([world.probed, world.tableCalls, world.cluster.writes]).toEqual([[], [], ['create services']]);
   });
 
-  test('with a master count keeps who crashed, and takes out who shuts down', async () => {
+  test('with a master count keeps a server that crashed, and removes one that shuts down', async () => {
     const world = await settled(threeServers().endpoints({ reconciler: 'master-count', masterCount: 3 }));
     world.answer(SILENT, B);
     for (let tick = 0; tick < 4; tick++) await world.tick();
@@ -286,7 +286,7 @@ describe('the start of a cluster', () => {
     expect([world.published(), await world.lease(C)]).toEqual([[A], undefined]);
   });
 
-  test('keeps who answers its probe, however old its lease', async () => {
+  test('keeps an address that answers its probe, however old its lease', async () => {
     const world = threeServers();
     await world.setLease({ address: B, expiresAtMs: world.nowMs - 60_000, misses: 2 });
     world.cluster.place(anEndpoints([A, B, C]));
@@ -294,7 +294,7 @@ describe('the start of a cluster', () => {
     expect(world.published()).toEqual([A, B, C]);
   });
 
-  test('keeps the endpoints that are there as long as nobody answers', async () => {
+  test('keeps the endpoints that are there as long as no server answers', async () => {
     const world = new EndpointsWorld([aServer(A)]);
     world.cluster.place(anEndpoints([A, B]));
     await world.tick();
@@ -315,7 +315,7 @@ describe('addresses of a host name', () => {
     expect(await world.lease(A)).toMatchObject({ host: HOST });
   });
 
-  test('stay as they were known when the look-up fails', async () => {
+  test('stay when the look-up fails', async () => {
     const world = await settled(withHost(A, B));
     world.records.delete(HOST);
     const reports = [await world.tick(), await world.tick(), await world.tick()];
@@ -430,7 +430,7 @@ describe('what happens while a tick is at work', () => {
     expect([world.published(), reads]).toEqual([[A], 1]);
   });
 
-  test('Endpoints that somebody changed after they were read are not overwritten', async () => {
+  test('Endpoints that another writer changed after they were read are not overwritten', async () => {
     const world = await settled();
     await world.answer(SILENT, B).tick();
     world.cluster.beforeWrite = (_verb, object) => {
@@ -448,7 +448,7 @@ describe('what happens while a tick is at work', () => {
     expect(world.published()).toEqual([A, C]);
   });
 
-  test('Endpoints that somebody made first are taken as they are until the next tick', async () => {
+  test('Endpoints that another writer created first stay until the next tick', async () => {
     const world = threeServers();
     world.cluster.beforeWrite = (_verb, { kind }) => {
       if (kind === 'Endpoints') world.cluster.place(anEndpoints([A]));
@@ -471,7 +471,7 @@ describe('what happens while a tick is at work', () => {
     expect(world.cluster.writes).toEqual(['create services']);
   });
 
-  test('a pass that dies after refreshing leaves endpoints as they were, and the next one goes on', async () => {
+  test('a pass that dies after refreshing leaves endpoints unchanged, and the next one continues', async () => {
     const world = await settled();
     await world.answer(SILENT, B).tick();
     world.cluster.beforeWrite = () => {

@@ -74,7 +74,7 @@ describe('an audit', () => {
     expect((await cluster.pass(clusterIpRepair)).changes).toEqual([]);
   });
 
-  test('of all of an IPv6 /64 takes what is beyond a bitmap for good, and keeps no picture', async () => {
+  test('of an IPv6 /64 accepts addresses beyond a bitmap, and keeps no usage bitmap', async () => {
     const cluster = new RepairCluster({ allocator: 'apiserver', serviceClusterIPRanges: ['fd00::/64'] });
     cluster.services = [withAddresses('a', 'fd00::1:2:3')];
     const report = await cluster.pass(clusterIpRepair);
@@ -82,13 +82,13 @@ describe('an audit', () => {
     expect(await cluster.stored(PRIMARY)).toBeUndefined();
   });
 
-  test('that another one overtook is content with its picture', async () => {
+  test('that another audit overtook accepts its usage bitmap', async () => {
     const cluster = new RepairCluster({ allocator: 'apiserver' });
     const table = tableWith(cluster.table, { put: async () => ({ outcome: 'lost' }) });
     expect(await cluster.pass(clusterIpRepair, { table })).toMatchObject({ changes: [], errors: [] });
   });
 
-  test('under an older spec than the stored picture ends without a write', async () => {
+  test('under an older spec than the stored usage bitmap ends without a write', async () => {
     const cluster = new RepairCluster({ allocator: 'apiserver' });
     await cluster.store(PRIMARY, { range: RANGE, data: fromBits([1]), generation: 2 });
     const item = await cluster.table.get('test', PRIMARY);

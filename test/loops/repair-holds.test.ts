@@ -53,7 +53,7 @@ describe('a pass over a range with holds', () => {
     expect((await cluster.stored(SECONDARY))?.holds).toEqual([]);
   });
 
-  test('that only observes tells what it would write, and leaves every hold as it is', async () => {
+  test('that only observes reports what it would write, and leaves every hold unchanged', async () => {
     const cluster = new RepairCluster({ mode: 'observe' });
     const holds = [{ ...ANY, untilMs: cluster.nowMs - HOLD_END_MARGIN_MS, items: ['30001'] }];
     await cluster.store(PORTS, { range: '30000-32767', data: fromBits([1]), holds });
@@ -63,7 +63,7 @@ describe('a pass over a range with holds', () => {
     expect(await cluster.table.get('test', PORTS)).toEqual(before);
   });
 
-  test('writes nothing while holds go on, however many passes', async () => {
+  test('writes nothing while holds continue, however many passes run', async () => {
     const cluster = new RepairCluster();
     const holds = [{ ...ANY, items: ['30001'] }];
     await cluster.store(PORTS, { range: '30000-32767', data: fromBits([1]), holds });
@@ -79,7 +79,7 @@ describe('a pass over a range with holds', () => {
     expect((await cluster.stored(PORTS))?.holds).toEqual([]);
   });
 
-  test('of a Service that has what is held for another tells what ends the hold and frees nothing', async () => {
+  test('over a Service that has what is held for another reports what ends the hold, and frees nothing', async () => {
     const cluster = new RepairCluster();
     const holds = [{ ...ANY, takenUpBy: 'owner' as const, items: ['30001'] }];
     await cluster.store(PORTS, { range: '30000-32767', data: fromBits([1]), holds });

@@ -64,7 +64,7 @@ describe('a table that fails', () => {
     await expect(cluster.pass(loop, { table })).rejects.toMatchObject({ code: 'Throttled', message, cause });
   });
 
-  test('and that nobody foresaw is told as well', async () => {
+  test('in an unexpected way is reported as well', async () => {
     const cluster = new RepairCluster();
     const table = tableWith(cluster.table, { get: () => Promise.reject(new RangeError('odd')) });
     await expect(cluster.pass(clusterIpRepair, { table })).rejects.toThrow(
@@ -82,7 +82,7 @@ describe('a table that fails', () => {
     },
   );
 
-  test('leaves a save whose reply was lost unresolved, and the next pass goes on', async () => {
+  test('leaves a save whose reply was lost unresolved, and the next pass continues', async () => {
     const cluster = new RepairCluster();
     cluster.services = [withAddresses('s', '10.0.0.5')];
     const table = tableWith(cluster.table, { put: async () => ({ outcome: 'unclear' }) });
@@ -147,7 +147,7 @@ describe('a snapshot that does not parse', () => {
     expect((await cluster.stored(PRIMARY))?.data).toEqual(fromBits([4]));
   });
 
-  test('of an audit keeps the picture from being drawn, not the Services from being checked', async () => {
+  test('of an audit is not replaced, and the Services are checked', async () => {
     const cluster = new RepairCluster({ allocator: 'apiserver' });
     cluster.services = [withAddresses('s', '10.1.0.5')];
     await cluster.table.put({ cluster: 'test', key: PRIMARY, value: 'half a bitmap', schema: 1 }, undefined);
@@ -171,7 +171,7 @@ describe('a range that was saved otherwise', () => {
     expect(await cluster.table.get('test', PRIMARY)).toEqual(before);
   });
 
-  test('under an older spec is stamped anew, even if nothing else differs', async () => {
+  test('under an older spec is stamped again, even if nothing else differs', async () => {
     const cluster = new RepairCluster();
     await cluster.pass(clusterIpRepair);
     cluster.rangesGeneration = 2;
@@ -179,7 +179,7 @@ describe('a range that was saved otherwise', () => {
     expect(await cluster.stored(PRIMARY)).toMatchObject({ generation: 2 });
   });
 
-  test('as the picture of an audit is no record: the range is initialised from the Services alone', async () => {
+  test('as the usage bitmap of an audit is no record: the range is initialised from the Services alone', async () => {
     const cluster = new RepairCluster();
     cluster.services = [withAddresses('s', '10.0.0.5')];
     await cluster.store(PRIMARY, { range: RANGE, data: fromBits([1, 4]), allocator: 'apiserver' });
@@ -275,7 +275,7 @@ describe('a range that is written while the Services are listed', () => {
     expect(await cluster.stored(PRIMARY)).toMatchObject(other);
   });
 
-  test('and removed is not made anew', async () => {
+  test('and removed is not created again', async () => {
     const cluster = new RepairCluster();
     await cluster.store(PRIMARY, { range: RANGE, data: fromBits([20]) });
     const kubernetes = whileListing(cluster, async () => {
@@ -326,7 +326,7 @@ describe('strikes between passes', () => {
 });
 
 describe('a pass that only observes', () => {
-  test('tells what it would save, and saves nothing', async () => {
+  test('reports what it would save, and saves nothing', async () => {
     const cluster = new RepairCluster({ mode: 'observe', serviceClusterIPRanges: [RANGE, 'fd00::/112'] });
     cluster.services = [withAddresses('s', '10.0.0.5')];
     const report = await cluster.pass(clusterIpRepair);
@@ -339,7 +339,7 @@ describe('a pass that only observes', () => {
     expect(await cluster.stored(PRIMARY)).toBeUndefined();
   });
 
-  test('keeps the picture of an audit, by which nothing is allocated', async () => {
+  test('saves the usage bitmap of an audit, from which nothing is allocated', async () => {
     const cluster = new RepairCluster({ mode: 'observe', allocator: 'apiserver' });
     await cluster.pass(clusterIpRepair);
     expect(await cluster.stored(PRIMARY)).toMatchObject({ allocator: 'apiserver' });

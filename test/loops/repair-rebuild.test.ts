@@ -38,7 +38,7 @@ describe('a rebuilding pass', () => {
     expect(await cluster.stored(PRIMARY)).toEqual(storedRange({ range: RANGE, data: fromBits([4]) }));
   });
 
-  test('still tells of what is wrong with the Services themselves', async () => {
+  test('still reports what is wrong with the Services themselves', async () => {
     const cluster = new RepairCluster();
     cluster.services = [withAddresses('one', '10.0.0.5'), withAddresses('two', '10.0.0.5')];
     await putCorrupt(cluster);
@@ -58,7 +58,7 @@ describe('a rebuilding pass', () => {
     ]);
   });
 
-  test('replaces a corrupt picture where the API servers allocate', async () => {
+  test('replaces a corrupt usage bitmap where the API servers allocate', async () => {
     const cluster = new RepairCluster({ allocator: 'apiserver' });
     cluster.services = [withAddresses('s', '10.0.0.5')];
     await putCorrupt(cluster);
@@ -66,7 +66,7 @@ describe('a rebuilding pass', () => {
     expect(await cluster.stored(PRIMARY)).toMatchObject({ allocator: 'apiserver', data: fromBits([4]) });
   });
 
-  test('tells in observe what it would hold, and writes nothing', async () => {
+  test('reports in observe what it would save, and writes nothing', async () => {
     const cluster = new RepairCluster({ mode: 'observe' });
     await putCorrupt(cluster);
     const before = await cluster.table.get('test', PRIMARY);
@@ -103,7 +103,7 @@ describe('a rebuilding pass writes nothing', () => {
     await expect(cluster.pass(clusterIpRebuild)).rejects.toMatchObject({ code: 'SchemaTooNew' });
   });
 
-  test('when somebody put it right while the Services were listed', async () => {
+  test('when another writer corrected it while the Services were listed', async () => {
     const cluster = new RepairCluster();
     await putCorrupt(cluster);
     const kubernetes = listing(async function* putRight() {

@@ -256,7 +256,7 @@ describe('cluster IP repair in two families', () => {
     expect([await takenIn(cluster, PRIMARY), await takenIn(cluster, SECONDARY)]).toEqual([[], []]);
   });
 
-  test('repairs each family and tells of what it can not repair in either', async () => {
+  test('repairs each family, and reports what it cannot repair in either', async () => {
     const cluster = new RepairCluster({ serviceClusterIPRanges: ['192.168.1.0/24', '2000::/108'] });
     cluster.services = [
       withAddresses('both', '192.168.1.1', '2000::1'),

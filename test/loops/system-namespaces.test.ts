@@ -64,7 +64,7 @@ describe('the system-namespaces loop', () => {
     });
   });
 
-  test('a namespace that somebody else makes at the same moment is a success, and no change of ours', async () => {
+  test('a namespace that another writer creates at the same moment is a success, and no change of ours', async () => {
     const cluster = namespaces([], { default: () => ({ outcome: 'alreadyExists' }) });
     const report = await pass(cluster.kubernetes);
     expect(report.errors).toEqual([]);
@@ -96,7 +96,7 @@ describe('the system-namespaces loop', () => {
     expect(report.changes).toHaveLength(3);
   });
 
-  test('a namespace that cannot be read is told in the same words', async () => {
+  test('a namespace that cannot be read is reported in the same words', async () => {
     const cluster = namespaces(SYSTEM);
     const down = new ClusterError('Unavailable', 'connection refused');
     const report = await pass({ ...cluster.kubernetes, get: () => Promise.reject(down) }, ['default']);

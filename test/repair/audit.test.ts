@@ -78,7 +78,7 @@ describe('the audit of a range', () => {
     expect(auditRange(ledger, WORDS, undefined, 1).findings).toMatchObject([{ type: 'nothingFree' }]);
   });
 
-  test('draws a picture of a range of 65,536 bits and less', () => {
+  test('keeps a usage bitmap of a range of 65,536 bits and less', () => {
     const ledger = ledgerOf('10.0.0.0/24');
     ledger.claim('10.0.0.3', BY);
     expect(auditRange(ledger, WORDS, undefined, 4).next).toEqual({
@@ -91,18 +91,18 @@ describe('the audit of a range', () => {
     });
   });
 
-  test.each(['10.0.0.0/15', 'fd00::/108'])('draws none of the larger %s', (cidr) => {
+  test.each(['10.0.0.0/15', 'fd00::/108'])('keeps none of the larger %s', (cidr) => {
     expect(auditRange(ledgerOf(cidr), WORDS, undefined, 1).next).toBeUndefined();
   });
 
-  test('draws a picture of every port', () => {
+  test('keeps a usage bitmap of every port', () => {
     const ledger = auditLedger(portRange('0-65535'));
     ledger.claim(65_535, BY);
     expect([...bitsOf(auditRange(ledger, WORDS, undefined, 1).next?.data ?? new Uint8Array(0))]).toEqual([65_535]);
   });
 });
 
-describe('comings and goings', () => {
+describe('new and gone claims', () => {
   const audited = (stored: Partial<StoredRange>, ...claims: string[]) => {
     const ledger = ledgerOf('10.0.0.0/24');
     for (const address of claims) ledger.claim(address, BY);
@@ -110,7 +110,7 @@ describe('comings and goings', () => {
     return auditRange(ledger, WORDS, picture, 1);
   };
 
-  test('are counted against the stored picture, and nobody is warned', () => {
+  test('are counted against the stored usage bitmap, without a warning', () => {
     const { counts, findings } = audited({}, '10.0.0.2', '10.0.0.3', '10.0.0.4');
     expect([counts, findings]).toEqual([{ allocated: 3, free: 251, capacity: 254, newClaims: 2, goneClaims: 1 }, []]);
   });
@@ -118,7 +118,7 @@ describe('comings and goings', () => {
   test.each([
     { name: 'of another range', stored: { range: '10.1.0.0/24' } },
     { name: 'that is a record of the table', stored: { allocator: 'table' as const } },
-  ])('are not counted against a picture $name', ({ stored }) => {
+  ])('are not counted against a usage bitmap $name', ({ stored }) => {
     const { counts, next } = audited(stored, '10.0.0.2');
     expect(counts).toEqual({ allocated: 1, free: 253, capacity: 254 });
     expect(next).toMatchObject({ range: '10.0.0.0/24', allocator: 'apiserver' });

@@ -80,7 +80,7 @@ describe('what is recorded without a Service', () => {
     expect(messages(decided)).toEqual([]);
   });
 
-  test('is told of in ascending order', () => {
+  test('is reported in ascending order', () => {
     expect(messages(compared({ taken: [7, 1, 4] })).map((message) => message.slice(14, 19))).toEqual([
       '30001',
       '30004',
@@ -113,7 +113,7 @@ describe('a strike', () => {
     expect(bits(decided)).toEqual({ taken: [2], once: [], twice: [] });
   });
 
-  test('that was dated by a clock far ahead is dated anew, and does not fall', () => {
+  test('that was dated by a clock far ahead is dated again, and does not fall', () => {
     const decided = compared({ taken: [5], stored: struck([], [5], ago(-10 * INTERVAL)) });
     expect(bits(decided)).toEqual({ taken: [5], once: [], twice: [5] });
     expect(decided.next.strikes.last).toEqual({ atMs: NOW, passId: 'this' });
@@ -150,7 +150,7 @@ describe('a range that was saved for other items', () => {
     expect(decided.next.range).toBe('30000-30009');
   });
 
-  test('tells of the items that the new range has no room for, and drops them with their strikes', () => {
+  test('reports the items that the new range has no room for, and drops them with their strikes', () => {
     const decided = compared({ stored: { ...other, ...struck([], [0], ago(INTERVAL)) }, taken: [0] });
     expect(messages(decided)).toEqual([
       'the node port 29995 may have leaked: flagging for later clean up',
@@ -202,7 +202,7 @@ describe('a comparison', () => {
     expect(compared({ taken: [2], claims: [30002], stored }).changed).toBe(changed);
   });
 
-  test('of a range that nobody has saved always has something to save', () => {
+  test('of a range that was never saved always has something to save', () => {
     const rebuild = startRebuild(undefined, ipRange('10.0.0.0/24'), ipRange('10.0.0.0/24'));
     expect(compareRange(rebuild, WORDS, PASS, 3)).toMatchObject({
       changed: true,

@@ -102,7 +102,7 @@ describe('what is held', () => {
     expect(decided.next.holds).toEqual([{ ...ANY, items: ['30002'] }]);
   });
 
-  test.each([{ holdOwner: 'team-b' }, {}])('is told of when a Service that may not has it: %j', (label) => {
+  test.each([{ holdOwner: 'team-b' }, {}])('is reported when a Service that may not claim it has it: %j', (label) => {
     const holds = [{ ...OWNERS, items: ['30002'] }];
     const decided = compared({ holds, claims: [[30_002, service('s', label)]] });
     expect(decided.findings).toEqual([
@@ -133,7 +133,7 @@ describe('what is held', () => {
     expect(shown(compared({ holds, stored: { data: NONE } }))).toMatchObject({ taken: [2], holds });
   });
 
-  test('goes over to another range by its address, and what that has no room for is told of and dropped', () => {
+  test('moves to another range by its address, and is reported and dropped when that has no room for it', () => {
     const holds = [
       { ...ANY, items: ['30002', '30008'] },
       { ...ANY, untilMs: OVER, items: ['30003', '30009'] },

@@ -30,7 +30,7 @@ describe('the simulation', () => {
     expect(other).toEqual(one);
   });
 
-  test('finds a table that takes every write, whoever wrote before', async () => {
+  test('finds a table that accepts every write, whatever was written before', async () => {
     const unconditional = (table: KeyValueTable): KeyValueTable => ({
       ...table,
       put: async (content) => table.put(content, await table.get(content.cluster, content.key)),
