@@ -139,6 +139,10 @@ export default class DeploymentPlugin {
       'before:package:compileLayers': makeArchivesReadable,
       'after:aws:package:finalize:mergeCustomProviderResources': complete,
       'before:deploy:deploy': compareWithStack,
+      // osls lists the functions of serverless.yml, and this one may not be in the stack.
+      'after:aws:deploy:deploy:updateStack': () => {
+        if (deployment.values.admission !== 'on') delete service.functions.admission;
+      },
       finalize: async () => {
         if (serverless.processedInput.commands.join(' ') === 'deploy') await printNextSteps();
       },
