@@ -28,7 +28,7 @@ export interface StoreTimes {
   readonly requestTimeoutMs?: number;
 }
 
-/** Where stores are and as whom they are asked. Default: as the AWS SDK finds it in the environment. */
+/** The region of the stores and the identity that reads them. Default: those that the AWS SDK finds in the environment. */
 export interface StorePlace {
   readonly region?: string;
   /** Of the files of the AWS CLI. */

@@ -6,7 +6,7 @@ export type DispatchErrorCode =
   | 'BadEvent'
   /** An environment variable is missing or makes no sense. */
   | 'BadEnvironment'
-  /** A cluster was asked for that the table does not know. */
+  /** The requested cluster is not registered. */
   | 'NotRegistered'
   /** A pass was given up because its time, or the function's, was over. */
   | 'DeadlineExceeded';

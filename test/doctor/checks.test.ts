@@ -46,13 +46,13 @@ function anAccess(overrides: Partial<ApiServerAccess> = {}): ApiServerAccess {
 const aTable = () => memoryTable({ nowMs: () => NOW_MS, newWriteId: countedWriteIds() });
 
 describe('the table', () => {
-  test('is written, listed and left as it was', async () => {
+  test('is written, listed and left unchanged', async () => {
     const table = aTable();
     expect(await checkTable(table, NOW_MS)).toEqual([expect.objectContaining({ level: 'ok' })]);
     expect(await table.list('#doctor', '')).toEqual([]);
   });
 
-  test('what a doctor left that was cut off does not stop the next one', async () => {
+  test('what an interrupted doctor left does not stop the next one', async () => {
     const table = aTable();
     await table.put({ cluster: '#doctor', key: 'probe', value: { atMs: 1 }, schema: 1 }, undefined);
     expect(await checkTable(table, NOW_MS)).toEqual([expect.objectContaining({ level: 'ok' })]);
@@ -73,7 +73,7 @@ describe('the clock', () => {
 describe('the queues', () => {
   const url = 'https://sqs.eu-test-1.amazonaws.com/123/ticks';
 
-  test('there may be none', async () => {
+  test('may be none', async () => {
     expect(await checkQueues([], async () => 0, never)).toMatchObject([{ level: 'ok' }]);
   });
 
@@ -102,7 +102,7 @@ describe('the end of a credential', () => {
   });
 
   test.each(['Bearer opaque', 'Basic YTpi', 'Bearer a.b.c', aToken({ sub: 'no end' }), aToken({ exp: 'soon' }), ''])(
-    'is not told by %p',
+    'is unknown of %p',
     async (authorization) => {
       expect(await credentialEnds(bearing(authorization))).toEqual([]);
     },
@@ -127,7 +127,7 @@ describe('the end of a credential', () => {
   });
 });
 
-describe('the way to the API server', () => {
+describe('the connection to the API server', () => {
   test('a kubeconfig that verifies nothing is a warning', async () => {
     const lines = await checkKubeconfig(anAccess({ skipTlsVerify: true }), 'secret demo', NOW_MS);
     expect(lines.map(({ check, level }) => `${check} ${level}`)).toEqual([
@@ -233,7 +233,7 @@ describe('the rights', () => {
   });
 });
 
-describe('who else writes', () => {
+describe('the writers of the endpoints', () => {
   const others = (manager: string, nowMs: number) => {
     const cluster = memoryCluster();
     cluster.place(anEndpoints(['10.9.8.7']), manager);
@@ -265,7 +265,7 @@ describe('who else writes', () => {
     expect(lines).toMatchObject([{ level: 'warn', message: expect.stringContaining('managed by another') }]);
   });
 
-  test('is not asked where the spec publishes nothing', async () => {
+  test('is not read where the spec publishes nothing', async () => {
     const spec = aClusterSpec();
     const none = { ...spec, endpoints: { ...spec.endpoints, reconciler: 'none' as const } };
     expect(await checkOwners(none, memoryCluster().port, HOUR)).toMatchObject([{ level: 'ok' }]);
@@ -275,7 +275,7 @@ describe('who else writes', () => {
 describe('the spec', () => {
   const registered = { spec: aClusterSpec({ mode: 'observe' }), generation: 1, rangesGeneration: 1 };
 
-  test('of a single API server on this machine is no matter', () => {
+  test('of a single API server on this machine is no warning', () => {
     const probe = { url: 'https://127.0.0.1:6443/readyz', path: '/readyz', authenticate: false };
     const spec = aClusterSpec({ mode: 'enforce', apiServers: [{ address: '192.0.2.1', kind: 'server', probe }] });
     expect(checkSpec({ ...registered, spec }, undefined, NOW_MS).map(({ level }) => level)).toEqual(['ok']);
@@ -364,7 +364,7 @@ describe('the passes', () => {
     expect(await afterPasses({})).toMatchObject([{ level: 'ok' }]);
   });
 
-  test('that never were are warnings', async () => {
+  test('of loops that never ran are warnings', async () => {
     const lines = await checkPasses({ ...CLUSTER, writtenAtMs: NOW_MS }, undefined, aTable(), NOW_MS);
     expect(lines).toMatchObject(LOOPS.map(() => ({ level: 'warn' })));
   });

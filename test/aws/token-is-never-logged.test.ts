@@ -99,7 +99,7 @@ function kubeconfigFor(server: string): string {
 }
 
 /** Every function once, twice over, and all that they left anywhere, as one text. */
-async function everythingTold(secret: string): Promise<string> {
+async function everythingWritten(secret: string): Promise<string> {
   aws = await startFakeAws(({ action }) =>
     action === 'AmazonSSM.GetParameter'
       ? { body: { Parameter: { Value: secret } } }
@@ -159,22 +159,24 @@ const secrets = [
   ROLE_KEY,
 ];
 
-function expectNothingTold(told: string): void {
-  expect(secrets.filter((secret) => told.includes(secret))).toEqual([]);
+function expectNoSecret(written: string): void {
+  expect(secrets.filter((secret) => written.includes(secret))).toEqual([]);
 }
 
 describe('nothing that is logged, recorded, answered or written carries a credential', () => {
   test('when all is well', async () => {
-    const told = await everythingTold(kubeconfigFor(await startServer(serverPair)));
-    expectNothingTold(told);
-    expect(told).toContain('"failed":0');
+    const written = await everythingWritten(kubeconfigFor(await startServer(serverPair)));
+    expectNoSecret(written);
+    expect(written).toContain('"failed":0');
   });
 
   test('when the API server refuses the token', async () => {
     const body = JSON.stringify({ kind: 'Status', apiVersion: 'v1', code: 401, reason: 'Unauthorized', message: 'no' });
-    const told = await everythingTold(kubeconfigFor(await startServer(serverPair, () => ({ status: 401, body }))));
-    expectNothingTold(told);
-    expect(told).toContain('Unauthorized');
+    const written = await everythingWritten(
+      kubeconfigFor(await startServer(serverPair, () => ({ status: 401, body }))),
+    );
+    expectNoSecret(written);
+    expect(written).toContain('Unauthorized');
   });
 
   test.each([
@@ -187,22 +189,22 @@ describe('nothing that is logged, recorded, answered or written carries a creden
     ],
   ])('when the API server %s', async (_, status, reply) => {
     const spoil = (authorization: string) => ({ status, body: JSON.stringify(reply(authorization)) });
-    const told = await everythingTold(kubeconfigFor(await startServer(serverPair, spoil)));
-    expectNothingTold(told);
-    expect(told).not.toContain(TOKEN.slice(0, 12));
+    const written = await everythingWritten(kubeconfigFor(await startServer(serverPair, spoil)));
+    expectNoSecret(written);
+    expect(written).not.toContain(TOKEN.slice(0, 12));
   });
 
   test('when the API server is not reached', async () => {
-    const told = await everythingTold(kubeconfigFor('https://127.0.0.1:1'));
-    expectNothingTold(told);
-    expect(told).toContain('ECONNREFUSED');
+    const written = await everythingWritten(kubeconfigFor('https://127.0.0.1:1'));
+    expectNoSecret(written);
+    expect(written).toContain('ECONNREFUSED');
   });
 
   test('when its certificate is of another authority', async () => {
     const other = makeAuthority('another authority').issue(['127.0.0.1']);
-    const told = await everythingTold(kubeconfigFor(await startServer(other)));
-    expectNothingTold(told);
-    expect(told).toContain('TlsFailure');
+    const written = await everythingWritten(kubeconfigFor(await startServer(other)));
+    expectNoSecret(written);
+    expect(written).toContain('TlsFailure');
   });
 
   test.each([
@@ -218,8 +220,8 @@ describe('nothing that is logged, recorded, answered or written carries a creden
       kubeconfigFor('https://127.0.0.1:1').replace('current-context: demo', 'current-context: none'),
     ],
   ])('when what is kept is no kubeconfig to use: %s', async (_title, secret) => {
-    const told = await everythingTold(secret);
-    expectNothingTold(told);
-    expect(told).toContain('BadKubeconfig');
+    const written = await everythingWritten(secret);
+    expectNoSecret(written);
+    expect(written).toContain('BadKubeconfig');
   });
 });
