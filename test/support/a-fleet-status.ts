@@ -193,7 +193,7 @@ export function aFinding(overrides: Partial<FindingStatus> = {}): FindingStatus 
     service: 'web/checkout',
     item: '10.0.0.37',
     seenAtMs: STATUS_AT_MS - 46_000,
-    mend: 'Delete the younger of the two Services and create it without clusterIP.',
+    mend: 'kbctl show ip prod-eu-1 10.0.0.37 lists both Services: recreate the newer one without clusterIP',
     ...overrides,
   };
 }
@@ -211,14 +211,15 @@ function contested(): ClusterStatus {
       {
         level: 'bad',
         word: 'duplicate',
-        message: '10.0.0.37 is the cluster IP of two Services: web/checkout and batch/reports.',
-        next: 'Delete the younger of the two and create it without clusterIP.',
+        message:
+          'the cluster IP [IPv4]:10.0.0.37 for service reports/batch was assigned to multiple services; please recreate',
+        next: 'kbctl show ip prod-eu-1 10.0.0.37 lists both Services: recreate the newer one without clusterIP',
       },
       {
         level: 'warning',
         word: 'mayHaveLeaked',
-        message: '3 addresses are taken without a Service.',
-        next: 'Nothing: they are freed after three passes.',
+        message: 'the cluster IP: 10.0.0.90 may have leaked: flagging for later clean up (and 2 more)',
+        next: 'no action: a Service claims it, or the third pass frees it',
       },
     ],
     ranges: [
@@ -280,14 +281,14 @@ function endpointsDown(): ClusterStatus {
       {
         level: 'bad',
         word: 'noLiveLease',
-        message: 'No API server has answered for 65 s. The endpoints are kept as they were.',
-        next: 'Is the control plane down? Look at what the last probes said.',
+        message: 'no API server has a valid lease; the endpoints stay unchanged',
+        next: 'kbctl doctor prod-us-2 shows why no API server is reached',
       },
       {
         level: 'bad',
         word: 'failing',
-        message: 'kubernetes-service has failed 7 times in a row: Unavailable.',
-        next: 'Its error says what the API server answered.',
+        message: 'kubernetes-service failed 7 times in a row: Unavailable: connect ECONNREFUSED',
+        next: 'kbctl get runs prod-us-2 shows the error, and kbctl explain its code',
       },
     ],
     apiServers: [
@@ -332,14 +333,14 @@ function filling(): ClusterStatus {
       {
         level: 'warning',
         word: 'almostFull',
-        message: 'cluster IPs 10.0.0.0/24: 94 % in use.',
-        next: 'Widen the range, or delete Services that nobody needs.',
+        message: 'cluster IPs 10.0.0.0/24: 92.9 % in use, 18 free',
+        next: 'delete Services that are not needed, or widen the range: kbctl get ranges edge-ap-3',
       },
       {
         level: 'warning',
         word: 'late',
-        message: 'node-port-repair is late: its last pass began 12 min ago.',
-        next: 'Look whether its ticks arrive.',
+        message: 'node-port-repair ran 12m ago; it is due every 3m',
+        next: 'check whether the functions run: kbctl doctor edge-ap-3',
       },
     ],
     apiServers: [
@@ -394,7 +395,14 @@ export function manyClusters(count: number, bad = 5): ClusterStatus[] {
       attention:
         health === 'good'
           ? []
-          : [{ level: health === 'bad' ? 'bad' : 'warning', word: 'duplicate', message, next: 'Delete the younger.' }],
+          : [
+              {
+                level: health === 'bad' ? 'bad' : 'warning',
+                word: 'duplicate',
+                message,
+                next: 'recreate the newer one',
+              },
+            ],
       findings: health === 'good' ? [] : [aFinding()],
     });
   });

@@ -196,7 +196,7 @@ describe('the page of all clusters', () => {
     );
     expect(text.indexOf('Needs attention')).toBeLessThan(text.indexOf('All clusters'));
     expect(text).toMatch(
-      /Needs attention prod-eu-1 10\.0\.0\.37 is the cluster IP of two Services.*? Delete the younger.*? kbctl explain duplicate/,
+      /Needs attention prod-eu-1 the cluster IP \[IPv4\]:10\.0\.0\.37 .*? recreate the newer one.*? kbctl explain duplicate/,
     );
   });
 
