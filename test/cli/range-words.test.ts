@@ -10,7 +10,12 @@ describe('items of a range', () => {
     ['are none', '10.0.0.0/24', [], ''],
     ['are named one by one', '10.0.0.0/24', [0, 4], '10.0.0.1, 10.0.0.5'],
     ['are named one by one where two are neighbours', '30000-30010', [3, 4], '30003, 30004'],
-    ['are told by their first and last where more are', '30000-30010', [0, 3, 4, 5], '30000, 30003-30005'],
+    [
+      'are named by first and last where more than two are neighbours',
+      '30000-30010',
+      [0, 3, 4, 5],
+      '30000, 30003-30005',
+    ],
     [
       'are counted where there are many',
       '10.0.0.0/24',
@@ -44,12 +49,12 @@ describe('a hold', () => {
     [`${'a'.repeat(62)}.b`, 'a'.repeat(62)],
     ['日本', 'kbctl'],
     ['', 'kbctl'],
-  ])('is owned by whoever is called %j as %s', (name, owner) => {
+  ])('has for the user %j the owner %s', (name, owner) => {
     expect(ownerFrom(name)).toBe(owner);
     expect(badHold({ owner, takenUpBy: 'any' })).toBeUndefined();
   });
 
-  test('is for a time or for good', () => {
+  test('is for a time or without end', () => {
     expect(parseHoldFor('forever')).toBe('forever');
     expect(parseHoldFor('1h30m')).toBe(5_400_000);
     expect(() => parseHoldFor('soon')).toThrow(InvalidArgumentError);

@@ -10,7 +10,7 @@ beforeEach(async () => {
 });
 afterEach(() => rm(folder, { recursive: true }));
 
-test('the file is what was given, over what was there', async () => {
+test('replaces the content of a file', async () => {
   const file = join(folder, 'status.html');
 
   await writeWhole(file, 'first');
@@ -20,7 +20,7 @@ test('the file is what was given, over what was there', async () => {
   expect(await readdir(folder)).toEqual(['status.html']);
 });
 
-test('a link stays one, and leads to what was given', async () => {
+test('keeps a link, and replaces the file behind it', async () => {
   const [file, link] = [join(folder, 'there'), join(folder, 'link')];
   await writeFile(file, 'before');
   await symlink(file, link);
@@ -31,13 +31,13 @@ test('a link stays one, and leads to what was given', async () => {
   expect((await readdir(folder)).sort()).toEqual(['link', 'there']);
 });
 
-test('what is no file stays what it is', async () => {
+test('writes to a device without replacing it', async () => {
   await writeWhole('/dev/null', 'nothing');
 
   expect((await stat('/dev/null')).isCharacterDevice()).toBe(true);
 });
 
-test('a file that cannot be written is said, and leaves nothing behind', async () => {
+test('reports a file that cannot be written, and leaves nothing behind', async () => {
   await expect(writeWhole(join(folder, 'none', 'status.html'), 'page')).rejects.toThrow(
     /Cannot write .*status\.html \(ENOENT\): use a file in a writable folder\.$/,
   );

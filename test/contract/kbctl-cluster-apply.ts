@@ -155,7 +155,7 @@ export function describeClusterApply(world: () => KbctlWorld): void {
     });
   });
 
-  describe('kbctl cluster apply, where the cluster cannot be looked at', () => {
+  describe('kbctl cluster apply, where the cluster cannot be observed', () => {
     test('prints where it looked for the kubeconfig, and that the cluster is registered', async () => {
       mkdirSync(join(world().folder, 'clusters'), { recursive: true });
       const spec = { name: 'lost', kubeconfig: { file: './not-here' } };
@@ -209,7 +209,7 @@ export function describeClusterApply(world: () => KbctlWorld): void {
       expect(await registeredNames()).toEqual(['lost', 'packaged', CLUSTER]);
     });
 
-    test('removes more than half of all only when that is said', async () => {
+    test('removes more than half of all clusters only with --yes', async () => {
       world().file('packaged.yml', world().spec({ name: 'packaged' }));
       const few = ['-f', 'packaged.yml', '--prune', '--no-pass'];
       const { code, stderr } = await apply(...few);

@@ -74,7 +74,7 @@ export function describeClusterGet(world: GetWorld): void {
       });
     });
 
-    test('tell a person, and not a pass, what to do when nothing answers', async () => {
+    test('print what to do when the table does not answer', async () => {
       const env = { AWS_ENDPOINT_URL: 'http://127.0.0.1:1' };
       const { code, stderr } = await world().kbctl(['cluster', 'get'], { env });
       expect({ code, stderr }).toEqual({ code: 5, stderr: expect.stringContaining('run the command again') });

@@ -108,7 +108,7 @@ export function describeHeartbeat(world: () => KbctlWorld): void {
       await running.untilItPrints(HELD);
     });
 
-    test('lets go of its lease while its API server shuts down', async () => {
+    test('does not refresh its lease while its API server shuts down', async () => {
       // Killed in the end, and not withdrawn.
       const running = start('spawn');
       await running.untilItPrints(HELD);

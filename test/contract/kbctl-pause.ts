@@ -53,7 +53,7 @@ export function describePause(world: () => KbctlWorld): void {
       ['names beside --all', ['pause', 'a', '--all', '--reason', 'x'], 'Use either --all or the names of clusters.'],
       ['a time that is none', ['pause', 'a', '--for', 'soon', '--reason', 'x'], 'Use a duration such as'],
       ['a time without end', ['pause', 'a', '--for', '400d', '--reason', 'x'], '--for is at most 366d'],
-      ['nobody to resume', ['resume'], 'Name the clusters, or use --all.'],
+      ['resume without clusters', ['resume'], 'Name the clusters, or use --all.'],
     ])('refuses %s', async (_, words, reason) => {
       expect(await kbctl(...words)).toMatchObject({ code: 2, stdout: '', stderr: expect.stringContaining(reason) });
     });
@@ -66,7 +66,7 @@ export function describePause(world: () => KbctlWorld): void {
   });
 
   describe('kbctl resume', () => {
-    test('lets a cluster go on, once', async () => {
+    test('resumes a cluster, once', async () => {
       expect(await kbctl('resume', 'a', 'b')).toEqual({
         code: 0,
         stdout: 'a: resumed\nb: was not paused\n',

@@ -25,8 +25,8 @@ function told({ steps }: ReturnType<typeof planApply>): string[] {
   return steps.map((step) => `${nameOf(step)}: ${intention(step)}`);
 }
 
-describe('What cluster apply is to do', () => {
-  test('is in the order of the files, and then what is to be removed', () => {
+describe('the plan of cluster apply', () => {
+  test('has the changes in the order of the files, then the removals', () => {
     const files = [fileOf('new'), fileOf('same'), fileOf('other', { mode: 'observe' })];
     const known = [registered('gone'), registered('other'), registered('same')];
     expect(told(plan(files, known, { prune: true }))).toEqual([
@@ -37,24 +37,24 @@ describe('What cluster apply is to do', () => {
     ]);
   });
 
-  test('removes nothing unless that is asked for', () => {
+  test('removes nothing without --prune', () => {
     expect(told(plan([fileOf('same')], [registered('same'), registered('gone')]))).toEqual(['same: unchanged']);
   });
 
-  test('replaces what cannot be read', () => {
+  test('replaces a registration that cannot be read', () => {
     const broken = new TableError('Corrupt', 'does not parse');
     const { steps } = planApply([fileOf('broken')], () => broken, undefined);
     expect(steps).toMatchObject([{ action: 'create', unreadable: broken }]);
     expect(steps.map(intention)).toEqual(['to be replaced: its registration cannot be read']);
   });
 
-  test('cannot be done to what a stack packages, unless it is so already', () => {
+  test('refuses to change a packaged cluster, unless it is the same', () => {
     const known = [registered('same', PACKAGED), registered('other', PACKAGED)];
     const { packaged } = plan([fileOf('same'), fileOf('other', { mode: 'observe' })], known);
     expect(packaged.map(({ spec }) => spec.name)).toEqual(['other']);
   });
 
-  test('leaves what a stack packages where it is in no file', () => {
+  test('keeps a packaged cluster that is in no file', () => {
     const { steps, left } = plan([fileOf('a')], [registered('a'), registered('b', PACKAGED)], { prune: true });
     expect(steps.map(nameOf)).toEqual(['a']);
     expect(left.map(({ spec }) => spec.name)).toEqual(['b']);

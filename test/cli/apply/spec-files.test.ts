@@ -28,19 +28,19 @@ async function read(named: readonly string[], { recursive = false, stdin = '' } 
 }
 
 describe('Spec files', () => {
-  test('of a folder are those that end like one, in the order of their names', async () => {
+  test('of a folder are those with the right ending, in the order of their names', async () => {
     for (const name of ['b.yaml', 'a.yml', 'c.json', 'D.YML', 'notes.txt', 'deeper/e.yml'])
       write(name, name.slice(0, 1).toLowerCase());
     expect(await read([folder])).toMatchObject({ names: ['d', 'a', 'b', 'c'], faults: [] });
   });
 
-  test('of folders in it are read when that is asked for', async () => {
+  test('of folders in a folder are read with -R', async () => {
     write('a.yml', 'a');
     write('deeper/b.yml', 'b');
     expect(await read([folder], { recursive: true })).toMatchObject({ names: ['a', 'b'], faults: [] });
   });
 
-  test('know the folder that they are in, and what to be called by', async () => {
+  test('have the place and the folder of the file', async () => {
     const file = write('deeper/b.yml', 'b');
     expect((await read([file])).files).toMatchObject([{ place: file, folder: join(folder, 'deeper') }]);
   });
@@ -51,7 +51,7 @@ describe('Spec files', () => {
     expect(await read([folder, file, file])).toMatchObject({ names: ['a'], faults: [] });
   });
 
-  test('that are only similar to what kbctl printed are told as no spec', async () => {
+  test('that are only similar to the output of kbctl are faulty', async () => {
     for (const stdin of [
       '{apiVersion: kbctl/v1, kind: Cluster}',
       '{apiVersion: kbctl/v1, kind: ClusterList, items: [7]}',
@@ -86,7 +86,7 @@ describe('Spec files', () => {
     expect((await read(['-'], { stdin })).names).toEqual(['piped']);
   });
 
-  test('of one name are a fault, that says which', async () => {
+  test('with the same name are a fault that names both', async () => {
     const files = [write('a.yml', 'same'), write('b.yml', 'same')];
     expect((await read(files)).faults).toEqual([`${files.join(' and ')} are both specs of same: a cluster has one`]);
   });
@@ -105,7 +105,7 @@ describe('Spec files', () => {
     ]);
   });
 
-  test('may have names that are no text', async () => {
+  test('may have names that are not text', async () => {
     const named = Buffer.concat([Buffer.from(`${folder}/caf`), Buffer.of(0xe9), Buffer.from('.yml')]);
     renameSync(write('a.yml', 'a'), named);
     expect(await read([folder])).toMatchObject({ names: ['a'], faults: [] });

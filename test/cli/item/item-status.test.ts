@@ -67,7 +67,11 @@ describe('one address', () => {
       { state: 'taken', ready: false },
     ],
     ['is unknown in a range that was never saved', { isSaved: false }, { state: 'unknown', ready: false }],
-    ['is unknown after a picture of other allocators', { stored: { allocator: 'apiserver' } }, { state: 'unknown' }],
+    [
+      'is unknown after the usage bitmap of another allocator',
+      { stored: { allocator: 'apiserver' } },
+      { state: 'unknown' },
+    ],
     [
       'is taken where the API servers allocate and a Service has it',
       {
@@ -104,7 +108,7 @@ describe('a leak', () => {
   });
 
   test.each<[string, Setting, ItemStatus['leak']]>([
-    ['is none that nobody suspects', {}, undefined],
+    ['is none without a strike', {}, undefined],
     [
       'is what no Service has',
       { facts: { claims: { services: [] } } },
