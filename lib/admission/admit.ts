@@ -55,7 +55,7 @@ const ABOUT_THE_REQUEST: ReadonlySet<AllocatorErrorCode> = new Set(['AlreadyAllo
 /** Node ports of one review: as many as a request to allocate may have. */
 const MOST_PORTS = 256;
 
-type Refusal = Extract<AllocationResult, { outcome: 'refused' }>;
+type RefusedAllocation = Extract<AllocationResult, { outcome: 'refused' }>;
 
 const ANY_FAMILIES: readonly (readonly IPFamily[])[] = [['IPv4'], ['IPv6'], ['IPv4', 'IPv6'], ['IPv6', 'IPv4']];
 
@@ -116,7 +116,7 @@ function rangesOf({ addresses, ports }: Plan): readonly RangeKey[] {
   return [...(addresses.length > 0 ? [primary] : []), ...(ports.length > 0 ? [nodePorts] : [])];
 }
 
-function refusalOf(name: string, plan: Plan, { error, address, port }: Refusal): Verdict {
+function refusalOf(name: string, plan: Plan, { error, address, port }: RefusedAllocation): Verdict {
   if (error.code === 'TooManyUnclaimed')
     return { outcome: 'refused', code: error.code, status: tooMany(error.message) };
   if (ABOUT_THE_REQUEST.has(error.code)) {

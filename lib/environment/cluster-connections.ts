@@ -24,7 +24,7 @@ export interface ClusterConnectionsOptions {
 }
 
 /** What was read of a cluster's kubeconfig. */
-interface Known {
+interface KnownKubeconfig {
   readonly access: ApiServerAccess;
   readonly readAtMs: number;
   readonly keepMs: number;
@@ -49,7 +49,7 @@ export class ClusterConnections {
   readonly #options: ClusterConnectionsOptions;
   readonly #connections = new ApiServerConnections();
   readonly #inFlight = new BytesInFlight();
-  readonly #known = new Map<string, Known>();
+  readonly #known = new Map<string, KnownKubeconfig>();
   readonly #pacer: ReadPacer;
 
   constructor(options: ClusterConnectionsOptions) {
@@ -86,7 +86,7 @@ export class ClusterConnections {
     await this.#connections.close();
   }
 
-  #kept({ key, spec }: Opening): Known | undefined {
+  #kept({ key, spec }: Opening): KnownKubeconfig | undefined {
     const known = this.#known.get(key);
     if (known === undefined) return undefined;
     const nowMs = this.#options.nowMs();
@@ -95,12 +95,18 @@ export class ClusterConnections {
   }
 
   /** Only what was read is kept: the next pass begins a read that hangs or fails again. */
-  async #open({ key, spec, signal, warn }: Opening): Promise<Known> {
+  async #open({ key, spec, signal, warn }: Opening): Promise<KnownKubeconfig> {
     const { nowMs, loadKubeconfig, random = Math.random } = this.#options;
     const access = await this.#pacer.paced(spec, signal, () => loadKubeconfig(spec, signal));
     const warning = this.#known.get(key)?.warnOnce ?? warnOnce(warn);
     const ends = await credentialEnds(access);
-    const opened: Known = { access, readAtMs: nowMs(), keepMs: KEEP_MS * (1 + random()), warnOnce: warning, ends };
+    const opened: KnownKubeconfig = {
+      access,
+      readAtMs: nowMs(),
+      keepMs: KEEP_MS * (1 + random()),
+      warnOnce: warning,
+      ends,
+    };
     for (const end of ends) if (endsSoon(end, nowMs())) warning(endText(end));
     if (access.skipTlsVerify) opened.warnOnce('the kubeconfig says not to verify the certificate of the API server');
     this.#known.delete(key);
@@ -111,7 +117,7 @@ export class ClusterConnections {
   }
 
   /** `mayBeOld`: it was not read for this pass. */
-  #renewing(opening: Opening, opened: Known, mayBeOld: boolean): Transport {
+  #renewing(opening: Opening, opened: KnownKubeconfig, mayBeOld: boolean): Transport {
     const first = this.#connections.transport(opened.access);
     let renewed: Promise<Transport> | undefined;
     return async (request, signal) => {
