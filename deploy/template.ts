@@ -103,7 +103,28 @@ export function completeTemplate(compiled: Template): Template {
 }
 
 function mapResources(resources: Resources): Resources {
-  return Object.fromEntries(Object.entries(resources).map(([id, resource]) => [id, adjusted(id, resource)]));
+  return Object.fromEntries(
+    Object.entries(resources).flatMap(([id, resource]) => [
+      [id, adjusted(id, resource)],
+      ...invocationOf(id, resource),
+    ]),
+  );
+}
+
+/** A failed invocation is not retried: the next tick is the retry. */
+function invocationOf(id: string, { Type }: Resource): [string, Resource][] {
+  if (Type !== 'AWS::Lambda::Function') return [];
+  const invocation: Resource = {
+    Type: 'AWS::Lambda::EventInvokeConfig',
+    ...(id.startsWith('Admission') && { Condition: 'HasAdmission' }),
+    Properties: {
+      FunctionName: ref(id),
+      Qualifier: '$LATEST',
+      MaximumEventAgeInSeconds: 60,
+      MaximumRetryAttempts: 0,
+    },
+  };
+  return [[id.replace('LambdaFunction', 'Invocation'), invocation]];
 }
 
 function adjusted(id: string, resource: Resource): Resource {
