@@ -17,7 +17,7 @@ export default {
   maxWorkers: '100%',
   // No test waits for it: it ends one that hangs, also on a machine that is busy with something else. More runs of
   // properties take longer.
-  testTimeout: 60_000 * Number(process.env['FC_RUNS'] ?? 1),
+  testTimeout: 180_000 * Number(process.env['FC_RUNS'] ?? 1),
   // A worker that has run a hundred files takes more than the default 500 ms to free its memory on a busy machine.
   workerGracefulExitTimeout: 10_000,
   // What failed, and the counts: `--reporters default` shows each file, and with `--verbose` each test.

@@ -4,7 +4,7 @@ import { createRequire } from 'node:module';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isNativeError } from 'node:util/types';
-import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
+import { type DynamoDBClient, ListTablesCommand } from '@aws-sdk/client-dynamodb';
 import dynalite from 'dynalite';
 import { createDynamoClient } from '../lib/table/dynamodb-client.ts';
 import { ownFolder } from './data-folder.ts';
@@ -61,15 +61,26 @@ export async function startTableServer({
     request.removeAllListeners('error');
     request.on('error', () => undefined);
   });
+  const access = { endpoint: `http://${host}`, key };
+  if (path !== undefined) await untilFolderIsOpen(access);
   return {
-    endpoint: `http://${host}`,
-    key,
+    ...access,
     close: () =>
       new Promise((resolve, reject) => {
         server.close((error) => (error ? reject(error) : resolve()));
         server.closeAllConnections();
       }),
   };
+}
+
+/** dynalite opens its folder in the background, at the latest for the first request. */
+async function untilFolderIsOpen(access: TableAccess): Promise<void> {
+  const client = tableServerClient(access);
+  try {
+    await client.send(new ListTablesCommand({}));
+  } finally {
+    client.destroy();
+  }
 }
 
 const AWS_JSON = 'application/x-amz-json-1.0';
@@ -114,7 +125,7 @@ interface LevelDb {
   close(): Promise<void>;
 }
 
-/** dynalite itself opens its folder in the background, and its failure there cannot be caught. */
+/** The failure of dynalite to open its folder cannot be caught. */
 async function proveThatItOpens(folder: string): Promise<void> {
   const requireAsDynalite = createRequire(createRequire(import.meta.url).resolve('dynalite'));
   const { Level } = requireAsDynalite('level') as { Level: new (folder: string) => LevelDb };
