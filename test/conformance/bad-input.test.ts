@@ -65,7 +65,7 @@ describe.each<Row>([
   {
     title: 'has a token that the server does not know',
     bad: async () => change({ token: 'of-another-cluster' }),
-    error: /^Unauthorized: .* answered 401 .*The credential in the kubeconfig has run out .*: put in a current one/,
+    error: /^Unauthorized: .* answered 401 .*The credential in the kubeconfig has expired .*: replace it/,
   },
   {
     title: 'is that of an account without rights',

@@ -275,7 +275,9 @@ test('a second stack on the same table only reports what it would write', async 
   await other.stop();
 
   expect(answer).toMatchObject({ passes: 1, failed: 0 });
-  expect(textsIn(readLines(lines).logs, 'wouldWrite')).toContain('update Endpoints default/kubernetes');
+  expect(textsIn(readLines(lines).logs, 'wouldWrite').join('\n')).toContain(
+    'update Endpoints default/kubernetes with ',
+  );
   expect(textsIn(readLines(lines).logs, 'changes')).toEqual([]);
   expect(await listLeases(world.table(), CLUSTER)).toEqual(leases);
   await deployed.run('kubernetes-service', force);
