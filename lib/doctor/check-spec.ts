@@ -1,8 +1,16 @@
 import { parseAddress } from '../allocator/ip-address.ts';
-import { networkContains, parseCidr } from '../allocator/network.ts';
+import {
+  containsNetwork,
+  hostBits,
+  type Network,
+  networkContains,
+  parseCidr,
+  smallestCovering,
+} from '../allocator/network.ts';
 import type { ClusterSpec } from '../cluster/cluster-spec.ts';
-import { SERVICE_CIDR_REF, SERVICE_REF, type ServiceCidrObject, type ServiceObject } from '../endpoints/objects.ts';
+import { SERVICE_REF, type ServiceObject } from '../endpoints/objects.ts';
 import type { ClusterPort } from '../kubernetes/cluster-port.ts';
+import { listServiceCidrs, type ServiceCidr } from '../kubernetes/service-cidrs.ts';
 import { otherOwner, type RegisteredCluster } from '../table/clusters.ts';
 import { isOnThisMachine } from './check-access.ts';
 import { type DoctorLine, fail, ok, warn } from './line.ts';
@@ -43,11 +51,11 @@ export function checkSpec(cluster: RegisteredCluster, stack: string | undefined,
 
 /** Checks that the spec has the ranges of the cluster, and its Service. */
 export async function checkService(spec: ClusterSpec, kubernetes: ClusterPort): Promise<readonly DoctorLine[]> {
-  const [served, service] = await Promise.all([
-    kubernetes.get<ServiceCidrObject>(SERVICE_CIDR_REF),
+  const [cidrs, service] = await Promise.all([
+    listServiceCidrs(kubernetes),
     kubernetes.get<ServiceObject>(SERVICE_REF),
   ]);
-  const difference = served && rangeDifference(spec, served.spec.cidrs);
+  const difference = rangeDifference(spec, cidrs ?? []);
   const lines: DoctorLine[] = difference === undefined ? [] : [difference];
   if (service === undefined) {
     const fix = 'In mode enforce, the kubernetes-service loop creates it';
@@ -69,14 +77,43 @@ export async function checkService(spec: ClusterSpec, kubernetes: ClusterPort): 
   return lines.length > 0 ? lines : [ok('service', `Service default/kubernetes is ${clusterIP}, in ${range}`)];
 }
 
-/** Compares the ranges of the spec with the default ServiceCIDR of the cluster. */
+/** Checks that the ranges of the spec contain every ServiceCIDR. */
 function rangeDifference(
   { serviceClusterIPRanges, allocator }: ClusterSpec,
-  cidrs: readonly string[],
+  cidrs: readonly ServiceCidr[],
 ): DoctorLine | undefined {
-  if (serviceClusterIPRanges.join() === cidrs.join()) return undefined;
-  const ranges = `the spec has ${serviceClusterIPRanges.join(' and ')}, and ServiceCIDR kubernetes ${cidrs.join(' and ')}`;
-  const fix = `Set serviceClusterIPRange: ${cidrs.join(',')}`;
-  if (allocator === 'table') return fail('service', `${ranges}: the table allocates addresses of another range`, fix);
-  return warn('service', `${ranges}: passes audit that of the cluster`, fix);
+  const own = serviceClusterIPRanges.map(parseCidr).filter((network) => network !== undefined);
+  const isMissing = (network: Network) => !own.some((range) => containsNetwork(range, network));
+  const missing = cidrs
+    .map(({ name, networks }) => ({ name, networks: networks.filter(isMissing) }))
+    .filter(({ networks }) => networks.length > 0);
+  if (missing.length === 0) return undefined;
+  const served = cidrs.flatMap(({ networks }) => networks);
+  const overlaps = own.some((range) =>
+    served.some((one) => containsNetwork(range, one) || containsNetwork(one, range)),
+  );
+  const names = missing.map(({ name, networks }) => `${name} (${networks.map(({ text }) => text).join(', ')})`);
+  const message = `the spec has ${serviceClusterIPRanges.join(' and ')}, which does not contain ServiceCIDR ${names.join(', ')}`;
+  const fix = rangeFix(overlaps ? [...own, ...served] : served);
+  if (allocator === 'table' && !overlaps) {
+    return fail('service', `${message}: the table allocates addresses that the API servers refuse`, fix);
+  }
+  return warn('service', `${message}: passes may not check its addresses`, fix);
+}
+
+/** Neighbours and not much else: a range of more host bits may contain pods and nodes. */
+const MOST_COVERED_HOST_BITS = 20;
+
+/** Advises to set the smallest range of each family that contains all of them. */
+function rangeFix(networks: readonly Network[]): string {
+  const families = [...new Set(networks.map(({ family }) => family))];
+  const ranges = families.flatMap((family) => {
+    const [first, ...others] = networks.filter((network) => network.family === family);
+    return first === undefined ? [] : [smallestCovering(first, others)];
+  });
+  const isTooWide = (range: Network) =>
+    hostBits(range) > MOST_COVERED_HOST_BITS && networks.every(({ text }) => text !== range.text);
+  if (ranges.some(isTooWide))
+    return 'The ServiceCIDRs are too far apart for one range: set serviceClusterIPRange to the one to check';
+  return `Set serviceClusterIPRange: ${ranges.map(({ text }) => text).join(',')}`;
 }

@@ -102,10 +102,10 @@ export const PERMISSION_GROUPS: readonly PermissionGroup[] = [
   { about: 'system namespaces', group: '', resource: 'namespaces', rules: [{ verbs: ['create', 'get'] }] },
   { about: 'events', group: 'events.k8s.io', resource: 'events', rules: [{ verbs: ['create', 'patch'] }] },
   {
-    about: 'the default ServiceCIDR',
+    about: 'ServiceCIDRs',
     group: 'networking.k8s.io',
     resource: 'servicecidrs',
-    rules: [{ verbs: ['create'] }, { verbs: ['get'], name: KUBERNETES }],
+    rules: [{ verbs: ['create', 'list'] }, { verbs: ['get'], name: KUBERNETES }],
   },
 ];
 

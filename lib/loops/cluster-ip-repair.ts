@@ -1,46 +1,54 @@
 import { ipRangeOf } from '../allocator/ip-range.ts';
-import { parseCidr } from '../allocator/network.ts';
-import { SERVICE_CIDR_REF, type ServiceCidrObject } from '../endpoints/objects.ts';
-import { ClusterError } from '../kubernetes/cluster-port.ts';
+import { containsNetwork, type Network, parseCidr } from '../allocator/network.ts';
+import type { ClusterSpec } from '../cluster/cluster-spec.ts';
+import { DEFAULT_CLUSTER_IP_RANGE } from '../cluster/spec-ranges.ts';
+import { isDefault, isServed, listServiceCidrs, type ServiceCidr } from '../kubernetes/service-cidrs.ts';
 import { networkLedger } from '../repair/audit.ts';
 import { CLUSTER_IP_WORDS, clusterIpWalk } from '../repair/cluster-ips.ts';
 import type { MakeRange } from '../repair/walk.ts';
-import type { LoopDefinition, PassContext } from './pass.ts';
+import type { LoopDefinition, PassContext, PassReport } from './pass.ts';
 import { type RepairKind, repairPass } from './repair.ts';
 
 /** Repairs, or audits, the cluster IPs: one family or two. */
 export const clusterIpRepair: LoopDefinition = {
   id: 'cluster-ip-repair',
-  run: async (context) => repairPass(clusterIps(ipRange), await withServedRanges(context)),
+  run: (context) => repairClusterIps(context),
 };
 
 /** The same pass, which also replaces a corrupt range: for `kbctl run-once --rebuild`. */
 export const clusterIpRebuild: LoopDefinition = {
   id: 'cluster-ip-repair',
-  run: async (context) => repairPass(clusterIps(ipRange), await withServedRanges(context), true),
+  run: (context) => repairClusterIps(context, true),
 };
 
-/**
- * Where API servers allocate, the ranges are those that the cluster serves (ServiceCIDR, Kubernetes 1.33 and later): a spec
- * with another range, such as the default one, is for `kbctl doctor` to report, and not a finding about each Service.
- */
-async function withServedRanges(context: PassContext): Promise<PassContext> {
-  const { spec, kubernetes } = context;
-  if (spec.allocator !== 'apiserver') return context;
-  const served = await kubernetes.get<ServiceCidrObject>(SERVICE_CIDR_REF).catch(unlessForbidden);
-  const [primary, secondary] = served?.spec.cidrs ?? [];
-  if (primary === undefined) return context;
-  const serviceClusterIPRanges = secondary === undefined ? ([primary] as const) : ([primary, secondary] as const);
-  return { ...context, spec: { ...spec, serviceClusterIPRanges } };
+async function repairClusterIps(context: PassContext, rebuild = false): Promise<PassReport> {
+  const cidrs = await listServiceCidrs(context.kubernetes);
+  const kind = clusterIps(ipRange, (address) => isServed(cidrs, address));
+  return repairPass(kind, { ...context, spec: withServedRanges(context.spec, cidrs?.find(isDefault)) }, rebuild);
 }
 
-/** An older role of ours may not grant it. */
-function unlessForbidden(error: unknown): undefined {
-  if (!(error instanceof ClusterError) || error.code !== 'Forbidden') throw error;
+/**
+ * Where API servers allocate and the spec has the default range, which is that of a spec without one, the ranges are those
+ * of ServiceCIDR `kubernetes`, unless the range would be narrower. A range that the spec sets is never replaced.
+ */
+function withServedRanges(spec: ClusterSpec, served: ServiceCidr | undefined): ClusterSpec {
+  const isDefaultRange = spec.serviceClusterIPRanges.join() === DEFAULT_CLUSTER_IP_RANGE;
+  const [primary, secondary] = served?.networks ?? [];
+  if (spec.allocator !== 'apiserver' || !isDefaultRange || primary === undefined) return spec;
+  const own = parseCidr(DEFAULT_CLUSTER_IP_RANGE);
+  const isNarrower = (network: Network) =>
+    own !== undefined && network.text !== own.text && containsNetwork(own, network);
+  if (isNarrower(primary) || (secondary !== undefined && isNarrower(secondary))) return spec;
+  const serviceClusterIPRanges =
+    secondary === undefined ? ([primary.text] as const) : ([primary.text, secondary.text] as const);
+  return { ...spec, serviceClusterIPRanges };
 }
 
 /** `makeRange` is an argument so that tests can have an allocator that fails. */
-export function clusterIps(makeRange: MakeRange<string>): RepairKind<string> {
+export function clusterIps(
+  makeRange: MakeRange<string>,
+  isServedAddress?: (address: string) => boolean,
+): RepairKind<string> {
   return {
     loop: 'cluster-ip-repair',
     words: CLUSTER_IP_WORDS,
@@ -54,7 +62,7 @@ export function clusterIps(makeRange: MakeRange<string>): RepairKind<string> {
     },
     makeRange,
     makeAuditLedger: (range) => networkLedger(range, makeRange),
-    startWalk: clusterIpWalk,
+    startWalk: (ledgers) => clusterIpWalk(ledgers, isServedAddress),
   };
 }
 

@@ -24,6 +24,7 @@ import {
  *   - a Service whose address or port is not recorded: it is recorded (`repair`);
  *   - an address or port that another Service has, that is out of range or invalid, or of a family without a range: it is
  *     reported (`duplicate`, `outOfRange`, `invalid`), and never recorded;
+ *   - an address outside the ranges that a ServiceCIDR of the cluster contains: it is counted (`outside`), and not reported;
  *   - a record without a Service: the third strike frees it (`mayHaveLeaked`, `leak`; lib/repair/leaks.ts);
  *   - a hold: its item stays taken until the hold ends or a Service claims it (`heldByAnother`; lib/repair/holds.ts);
  *   - a range without a free item (`nothingFree`), and an allocator that reports this or fails during the walk: nothing is
@@ -84,7 +85,8 @@ export async function repairPass<Item>(
 
   const walk = kind.startWalk(open.map(({ ledger }) => ledger));
   const aborted = await walkServices(kind, context, walk);
-  const counts = { services: walk.services };
+  const { outside } = walk.findings;
+  const counts = { services: walk.services, ...(outside > 0 && { outside }) };
   const { listed, unlisted } = walk.findings;
   if (aborted !== undefined) return { changes: [], findings: listed, unlisted, counts, errors: [aborted] };
 

@@ -22,16 +22,19 @@ export const CLUSTER_IP_WORDS: ClaimWords = {
 
 type Ledgers = ReadonlyMap<IPFamily, Ledger<string>>;
 
+/** Whether the API servers allocate an address although it is in no range of the spec. */
+type IsServed = (address: string) => boolean;
+
 /**
  * Returns a walk that enters every cluster IP of every Service into the ledger of its family.
  * @throws RepairError `BadRange` when two ledgers are of one family: each would take the other's addresses for leaks.
  */
-export function clusterIpWalk(ledgers: readonly Ledger<string>[]): Walk {
+export function clusterIpWalk(ledgers: readonly Ledger<string>[], isServed: IsServed = () => false): Walk {
   const families = byFamily(ledgers);
   return new Walk((service, findings) => {
     if (service.clusterIP === '' || service.clusterIP === 'None') return undefined;
     for (const text of service.clusterIPs) {
-      const aborted = enterAddress(families, service, text, findings);
+      const aborted = enterAddress(families, isServed, service, text, findings);
       if (aborted !== undefined) return aborted;
     }
     return undefined;
@@ -41,6 +44,7 @@ export function clusterIpWalk(ledgers: readonly Ledger<string>[]): Walk {
 /** Most claims are good, and parsing is what costs: what the text looks like is enough to find its ledger. */
 function enterAddress(
   ledgers: Ledgers,
+  isServed: IsServed,
   service: ServiceClaim,
   text: string,
   findings: FindingList,
@@ -58,6 +62,11 @@ function enterAddress(
   const ledger = ledgers.get(family);
   const result = family === looksLike ? guessed : ledger?.claim(text, service);
   if (result === 'recorded') return undefined;
+  const isOutside = result === undefined || (result !== 'notRecorded' && result.code === 'NotInRange');
+  if (isOutside && isServed(address)) {
+    findings.outside++;
+    return undefined;
+  }
   if (ledger !== undefined && result !== undefined) {
     const claim = { service, item: address, shown: `[${family}]:${address}`, range: ledger.spec };
     return reportClaim(CLUSTER_IP_WORDS, claim, result, findings);

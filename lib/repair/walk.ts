@@ -41,6 +41,8 @@ const MOST_LISTED = 1_000;
 export class FindingList {
   readonly listed: Finding[] = [];
   readonly unlisted = new Map<FindingType, number>();
+  /** Claims outside the ranges that are no finding: API servers allocate there, too. */
+  outside = 0;
 
   push(finding: Finding): void {
     if (this.listed.length < MOST_LISTED) this.listed.push(finding);

@@ -1,5 +1,6 @@
 import * as z from 'zod/mini';
 import { SCHEDULE_SECONDS } from '../cluster/cluster-spec.ts';
+import { DEFAULT_CLUSTER_IP_RANGE } from '../cluster/spec-ranges.ts';
 import { isRecord, type JsonRecord, nearestName } from '../cluster/values.ts';
 import { fault, type SpecFault, type SpecPath } from './spec-fault.ts';
 
@@ -7,7 +8,7 @@ import { fault, type SpecFault, type SpecPath } from './spec-fault.ts';
 export const SPEC_DEFAULTS = {
   allocator: 'apiserver',
   apiServers: [],
-  serviceClusterIPRange: '10.0.0.0/24',
+  serviceClusterIPRange: DEFAULT_CLUSTER_IP_RANGE,
   serviceNodePortRange: '30000-32767',
   endpoints: { reconciler: 'lease', masterCount: 1, leaseSeconds: 15, reconcilePorts: true, extraPorts: [] },
   service: { port: 443, securePort: 6443, nodePort: 0, extraPorts: [], reconcile: false },

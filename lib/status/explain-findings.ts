@@ -41,7 +41,7 @@ const OF_RANGES = {
     causes: [
       'The spec has another range than the API servers: many Services are found.',
       'The range of the API servers was changed after the Service was created.',
-      'The spec does not include a further `ServiceCIDR`.',
+      'From Kubernetes 1.33 on, no `ServiceCIDR` contains the address: one that a `ServiceCIDR` contains is not reported.',
     ],
     resolution: [
       step('Compare the ranges.', 'kbctl get ranges <cluster>', 'kubectl get servicecidrs'),
@@ -56,7 +56,7 @@ const OF_RANGES = {
     title: 'A Service has a cluster IP that does not parse or is of the wrong family',
     what: 'The pass cannot check it. The error code `Invalid` is unrelated.',
     causes: [
-      'The spec has only one of two ranges: every dual-stack Service is found.',
+      'The spec has only one of two ranges, and Kubernetes is older than 1.33: every dual-stack Service is found.',
       'The cluster was dual-stack when the Service was created.',
       'The Service was written to etcd directly, or in an old notation.',
     ],

@@ -12,6 +12,7 @@ import { checkOwners, checkPasses } from '../../lib/doctor/check-cluster.ts';
 import { checkService, checkSpec } from '../../lib/doctor/check-spec.ts';
 import { checkClock, checkQueues, checkTable } from '../../lib/doctor/check-stack.ts';
 import type { ProbeReply } from '../../lib/endpoints/probe-outcome.ts';
+import { ClusterError } from '../../lib/kubernetes/cluster-port.ts';
 import { type CredentialEnd, credentialEnds } from '../../lib/kubernetes/credential-end.ts';
 import type { ApiServerAccess } from '../../lib/kubernetes/kubeconfig.ts';
 import { type Permission, permissionText } from '../../lib/kubernetes/permissions.ts';
@@ -319,33 +320,69 @@ describe('the spec', () => {
     expect(lines.map(({ level }) => level)).toEqual(levels);
   });
 
-  const served = (...cidrs: string[]) => ({
+  const served = (name: string, ...cidrs: string[]) => ({
     apiVersion: 'networking.k8s.io/v1',
     kind: 'ServiceCIDR',
-    metadata: { name: 'kubernetes' },
+    metadata: { name },
     spec: { cidrs },
   });
-  const ofCluster = {
+  const serviceAt = (clusterIP: string) => ({
     apiVersion: 'v1',
     kind: 'Service',
     metadata: { namespace: 'default', name: 'kubernetes' },
-    spec: { clusterIP: '10.96.0.1', ports: [{ port: 443 }] },
-  };
+    spec: { clusterIP, ports: [{ port: 443 }] },
+  });
+  const MORE = served('more', '10.0.1.0/24');
+  const FIRST = served('kubernetes', '10.0.0.0/24');
 
   test.each([
-    { allocator: 'apiserver', range: '10.96.0.0/12', levels: ['ok'] },
-    { allocator: 'apiserver', range: '10.0.0.0/24', levels: ['warn'] },
-    { allocator: 'table', range: '10.0.0.0/24', levels: ['fail'] },
-  ] as const)(
-    'with allocator $allocator, the range $range of the spec is compared with the ServiceCIDR',
-    async (given) => {
-      const spec = aClusterSpec({ allocator: given.allocator, serviceClusterIPRanges: [given.range] });
-      const lines = await checkService(spec, memoryCluster([ofCluster, served('10.96.0.0/12')]).port);
-      expect(lines.map(({ level }) => level)).toEqual(given.levels);
-      const fixes = lines.flatMap((line) => ('fix' in line ? [line.fix] : []));
-      expect(fixes).toEqual(given.levels[0] === 'ok' ? [] : ['Set serviceClusterIPRange: 10.96.0.0/12']);
+    { range: '10.96.0.0/12', cidrs: [served('kubernetes', '10.96.0.0/12')], level: 'ok' },
+    { range: '10.0.0.0/23', cidrs: [FIRST, MORE], level: 'ok' },
+    { range: '10.0.0.0/22', cidrs: [FIRST, MORE], level: 'ok' },
+    { range: '10.0.0.0/24', cidrs: [FIRST, MORE], level: 'warn', names: 'more (10.0.1.0/24)', set: '10.0.0.0/23' },
+    { range: '10.0.0.0/25', cidrs: [FIRST], level: 'warn', names: 'kubernetes (10.0.0.0/24)', set: '10.0.0.0/24' },
+    {
+      range: '10.0.0.0/23',
+      cidrs: [served('kubernetes', '10.0.0.0/24', 'fd00::/112')],
+      level: 'warn',
+      names: 'kubernetes (fd00::/112)',
+      set: '10.0.0.0/23,fd00::/112',
     },
-  );
+    {
+      range: '10.0.0.0/24',
+      cidrs: [served('kubernetes', '10.96.0.0/12')],
+      level: 'warn',
+      names: 'kubernetes (10.96.0.0/12)',
+      set: '10.96.0.0/12',
+    },
+    {
+      range: '10.0.0.0/24',
+      cidrs: [served('a', '192.168.7.0/24'), served('kubernetes', 'fd00::/112', '10.96.0.0/12')],
+      level: 'warn',
+      names: 'kubernetes (fd00::/112, 10.96.0.0/12), a (192.168.7.0/24)',
+    },
+  ])('the range $range of the spec is compared with every ServiceCIDR: $level, $set', async (given) => {
+    const [first] = given.cidrs.flatMap(({ spec }) => spec.cidrs);
+    const service = serviceAt(first === '10.0.0.0/24' ? '10.0.0.1' : '10.96.0.1');
+    const spec = aClusterSpec({ allocator: 'apiserver', serviceClusterIPRanges: [given.range] });
+    const [line, ...others] = await checkService(spec, memoryCluster([service, ...given.cidrs]).port);
+    expect([line?.level, others]).toEqual([given.level, []]);
+    if (given.names !== undefined) expect(line?.message).toContain(`ServiceCIDR ${given.names}`);
+    if (given.set !== undefined) expect(line).toMatchObject({ fix: `Set serviceClusterIPRange: ${given.set}` });
+  });
+
+  test('with allocator table, a range that no ServiceCIDR overlaps is a failure', async () => {
+    const spec = aClusterSpec({ allocator: 'table', serviceClusterIPRanges: ['10.0.0.0/24'] });
+    const objects = [serviceAt('10.96.0.1'), served('kubernetes', '10.96.0.0/12')];
+    const lines = await checkService(spec, memoryCluster(objects).port);
+    expect(lines).toMatchObject([{ level: 'fail', fix: 'Set serviceClusterIPRange: 10.96.0.0/12' }]);
+  });
+
+  test('the Service is checked where the ServiceCIDRs may not be listed', async () => {
+    const list = () => Promise.reject(new ClusterError('Forbidden', 'no'));
+    const lines = await checkService(aClusterSpec(), { ...memoryCluster([serviceAt('10.0.0.1')]).port, list });
+    expect(lines).toMatchObject([{ level: 'ok' }]);
+  });
 });
 
 describe('the passes', () => {

@@ -40,25 +40,41 @@ describe('an audit', () => {
   });
 
   test.each([
-    { name: 'one', cidrs: ['10.96.0.0/24'], addresses: ['10.96.0.5'], out: '10.0.0.5' },
+    { name: 'one', cidrs: ['10.96.0.0/24'], addresses: ['10.96.0.5'], out: '10.1.0.5' },
     { name: 'two', cidrs: ['fd00:96::/112', '10.96.0.0/24'], addresses: ['fd00:96::5', '10.96.0.5'], out: 'fd00::5' },
-  ])(
-    'checks cluster IPs against the ServiceCIDR of the cluster, with $name range',
-    async ({ cidrs, addresses, out }) => {
-      const cluster = new RepairCluster({ allocator: 'apiserver', serviceClusterIPRanges: [RANGE] });
-      cluster.services = [withAddresses('good', ...addresses), withAddresses('outside', out)];
-      const kubernetes = { ...listing(() => cluster.services), get: async () => ({ spec: { cidrs } }) as never };
-      const report = await cluster.pass(clusterIpRepair, { kubernetes });
-      expect(report.findings).toMatchObject([{ type: 'outOfRange', item: out }]);
-      expect(await cluster.stored(PRIMARY)).toMatchObject({ range: cidrs[0] });
-    },
-  );
-
-  test('checks cluster IPs against the spec where the ServiceCIDR may not be read', async () => {
+    { name: 'a wider', cidrs: ['10.0.0.0/16'], addresses: ['10.0.9.5'], out: '10.1.0.5' },
+  ])('with the default range takes that of ServiceCIDR kubernetes: $name', async ({ cidrs, addresses, out }) => {
     const cluster = new RepairCluster({ allocator: 'apiserver', serviceClusterIPRanges: [RANGE] });
-    const forbidden = () => Promise.reject(new ClusterError('Forbidden', 'no'));
-    const kubernetes = { ...listing(() => [withAddresses('good', '10.0.0.5')]), get: forbidden };
+    cluster.services = [withAddresses('good', ...addresses), withAddresses('outside', out)];
+    const report = await cluster.pass(clusterIpRepair, {
+      kubernetes: listing(() => cluster.services, { kubernetes: cidrs }),
+    });
+    expect(report.findings).toMatchObject([{ type: 'outOfRange', item: out }]);
+    expect(await cluster.stored(PRIMARY)).toMatchObject({ range: cidrs[0] });
+  });
+
+  test('never takes a narrower range from ServiceCIDR kubernetes', async () => {
+    const cluster = new RepairCluster({ allocator: 'apiserver', serviceClusterIPRanges: [RANGE] });
+    const services = () => [withAddresses('first', '10.0.0.5'), withAddresses('later', '10.0.0.200')];
+    const kubernetes = listing(services, { kubernetes: ['10.0.0.0/28', 'fd00::/112'] });
     expect(await cluster.pass(clusterIpRepair, { kubernetes })).toMatchObject({ findings: [], errors: [] });
+    expect(await cluster.stored(PRIMARY)).toMatchObject({ range: RANGE });
+  });
+
+  test('counts addresses as outside, without a finding, where the ServiceCIDRs may not be listed', async () => {
+    const cluster = new RepairCluster({ allocator: 'apiserver', serviceClusterIPRanges: [RANGE] });
+    const list = () => Promise.reject(new ClusterError('Forbidden', 'no'));
+    const services = [withAddresses('good', '10.0.0.5'), withAddresses('unknown', '10.9.0.5')];
+    const report = await cluster.pass(clusterIpRepair, { kubernetes: { ...listing(() => services), list } });
+    expect(report).toMatchObject({ findings: [], errors: [], counts: { allocated: 1, outside: 1 } });
+  });
+
+  test('reports addresses out of range where the API server serves no ServiceCIDRs', async () => {
+    const cluster = new RepairCluster({ allocator: 'apiserver', serviceClusterIPRanges: [RANGE] });
+    const list = () => Promise.reject(new ClusterError('Rejected', 'This server does not serve that kind'));
+    const kubernetes = { ...listing(() => [withAddresses('outside', '10.9.0.5')]), list };
+    const report = await cluster.pass(clusterIpRepair, { kubernetes });
+    expect(report.findings).toMatchObject([{ type: 'outOfRange', item: '10.9.0.5' }]);
   });
 
   test('counts what came and went since the last one, and frees nothing', async () => {
@@ -96,3 +112,43 @@ describe('an audit', () => {
     expect(await cluster.table.get('test', PRIMARY)).toEqual(item);
   });
 });
+
+describe.each(['apiserver', 'table'] as const)(
+  'with ServiceCIDRs of the cluster and allocator: %s, a pass',
+  (allocator) => {
+    const TWO = { kubernetes: [RANGE], more: ['10.0.1.0/24'] };
+
+    test.each([
+      { name: 'the range that contains both', range: '10.0.0.0/23', counts: { allocated: 2 } },
+      { name: 'the first range alone', range: RANGE, counts: { allocated: 1, outside: 1 } },
+      { name: 'a range within the first', range: '10.0.0.0/28', counts: { allocated: 1, outside: 1 } },
+      { name: 'a range that contains neither', range: '10.7.0.0/24', counts: { allocated: 0, outside: 2 } },
+    ])('reports no address of either, and keeps the range of the spec: $name', async ({ range, counts }) => {
+      const cluster = new RepairCluster({ allocator, serviceClusterIPRanges: [range] });
+      const services = [withAddresses('first', '10.0.0.5'), withAddresses('second', '10.0.1.5')];
+      const report = await cluster.pass(clusterIpRepair, { kubernetes: listing(() => services, TWO) });
+      expect(countsByType(report)).toEqual(
+        allocator === 'table' && counts.allocated > 0 ? { repair: counts.allocated } : {},
+      );
+      expect(report).toMatchObject({ errors: [], counts });
+      expect(await cluster.stored(PRIMARY)).toMatchObject({ range });
+    });
+
+    test('reports an address in neither', async () => {
+      const cluster = new RepairCluster({ allocator, serviceClusterIPRanges: ['10.0.0.0/23'] });
+      const services = [withAddresses('outside', '10.0.2.5'), withAddresses('broadcast', '10.0.1.255')];
+      const report = await cluster.pass(clusterIpRepair, { kubernetes: listing(() => services, TWO) });
+      expect(report.findings).toMatchObject([
+        { type: 'outOfRange', item: '10.0.2.5' },
+        { type: 'outOfRange', item: '10.0.1.255' },
+      ]);
+    });
+
+    test('reports no address of a family that only a ServiceCIDR has', async () => {
+      const cluster = new RepairCluster({ allocator, serviceClusterIPRanges: ['10.0.0.0/23'] });
+      const kubernetes = listing(() => [withAddresses('dual', 'fd00::5')], { ...TWO, six: ['fd00::/112'] });
+      const report = await cluster.pass(clusterIpRepair, { kubernetes });
+      expect(report).toMatchObject({ findings: [], counts: { outside: 1 } });
+    });
+  },
+);

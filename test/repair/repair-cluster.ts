@@ -87,10 +87,14 @@ export function storedRange(fields: Partial<StoredRange> & Pick<StoredRange, 'ra
   return { allocator: 'table', generation: 1, strikes: { once: none, twice: none }, holds: [], ...fields };
 }
 
-/** A cluster that can only list Services; `services` is asked when the list starts. */
-export function listing(services: () => Iterable<ServiceClaim> | AsyncIterable<ServiceClaim>): ClusterPort {
-  const port: Pick<ClusterPort, 'services' | 'get'> = {
-    get: () => Promise.resolve(undefined),
+/** A cluster that can only list Services, when the list starts, and its ServiceCIDRs. */
+export function listing(
+  services: () => Iterable<ServiceClaim> | AsyncIterable<ServiceClaim>,
+  serviceCidrs: Readonly<Record<string, readonly string[]>> = {},
+): ClusterPort {
+  const cidrs = Object.entries(serviceCidrs).map(([name, cidrs]) => ({ metadata: { name }, spec: { cidrs } }));
+  const port: Pick<ClusterPort, 'services' | 'list'> = {
+    list: async () => cidrs as never,
     async *services() {
       yield* services();
     },
