@@ -11,7 +11,7 @@ export default {
     'cli/main.ts!',
     'deploy/{plugin,esbuild-plugins}.mjs!',
     'tools/*.mjs!',
-    'tools/{audit-lock,bench-allocate,bench-fleet,bench-repair,bench-repair-pass,page-picture,release,write-docs}.ts!',
+    'tools/{audit-lock,bench-allocate,bench-fleet,bench-repair,bench-repair-pass,cost,page-picture,release,write-docs}.ts!',
     'test/**/*.test.ts',
   ],
   project: ['{functions,lib,cli,local,tools,deploy}/**/*.{ts,mjs}!', 'test/**/*.ts'],

@@ -4,6 +4,7 @@ import path from 'node:path';
 import { parametersPage } from '../deploy/parameters.ts';
 import { answerJsonSchema, requestJsonSchema } from '../lib/allocate/json-schemas.ts';
 import { specJsonSchema } from '../lib/spec/spec-json-schema.ts';
+import { costPage } from './cost-report.ts';
 import { findingsPage } from './findings-page.ts';
 
 const docs = path.join(import.meta.dirname, '..', 'docs');
@@ -13,6 +14,7 @@ writeSchema('allocate-request', requestJsonSchema());
 writeSchema('allocate-answer', answerJsonSchema());
 writeFileSync(path.join(docs, 'findings.md'), findingsPage());
 writeFileSync(path.join(docs, 'parameters.md'), parametersPage());
+writeFileSync(path.join(docs, 'cost.md'), costPage());
 
 function writeSchema(name: string, schema: object): void {
   writeFileSync(path.join(docs, `${name}.schema.json`), `${JSON.stringify(schema, null, 2)}\n`);

@@ -1,0 +1,201 @@
+import { jest } from '@jest/globals';
+import { type ClusterSpec, type Loop, SCHEDULE_SECONDS } from '../../lib/cluster/cluster-spec.ts';
+import type { ServiceClaim } from '../../lib/cluster/kubernetes-objects.ts';
+import { loopHandler } from '../../lib/dispatch/dispatch.ts';
+import { clusterIpRepair } from '../../lib/loops/cluster-ip-repair.ts';
+import { kubernetesService } from '../../lib/loops/kubernetes-service.ts';
+import { nodePortRepair } from '../../lib/loops/node-port-repair.ts';
+import { systemNamespaces } from '../../lib/loops/system-namespaces.ts';
+import type { ClusterAccess, Environment } from '../../lib/runtime/environment.ts';
+import { storedSize } from '../../lib/table/item-values.ts';
+import type { Item, KeyValueTable } from '../../lib/table/key-value-table.ts';
+import { powertoolsTelemetry } from '../../lib/telemetry/powertools.ts';
+import { COUNTED_SECONDS, type Fleet, type Usage } from '../../tools/cost-calculation.ts';
+import { aClusterSpec } from './a-cluster-spec.ts';
+import { aDispatchWorld } from './dispatch-world.ts';
+import { memoryCluster } from './memory-cluster.ts';
+import { memoryQueue } from './memory-queue.ts';
+
+const DEFINITIONS = [systemNamespaces, kubernetesService, clusterIpRepair, nodePortRepair];
+const STACK = 'kube-bootstrap-controller-prod';
+const TICK_SECONDS = 10;
+/** By then every loop has run, and what it writes is there. */
+const WARM_UP_SECONDS = COUNTED_SECONDS;
+
+type Count = (what: keyof Usage, by: number) => void;
+
+/** Counts what each loop of a healthy fleet uses in `COUNTED_SECONDS`: real dispatch and passes, the table in memory. */
+export async function countUsage(fleet: Fleet): Promise<ReadonlyMap<Loop, Usage>> {
+  const { clusters, servers, services, interval = TICK_SECONDS } = fleet;
+  const world = aDispatchWorld();
+  const { clock } = world;
+  const specs = specsOf(clusters, servers, interval);
+  await world.register(...specs);
+  const loops = DEFINITIONS.map((loop) => {
+    const usage = noUsage();
+    const count: Count = (what, by) => {
+      usage[what] += by;
+    };
+    const { queue, receive } = memoryQueue(() => clock.nowMs);
+    const accesses = new Map(specs.map(({ name }) => [name, healthyCluster(services, count)]));
+    const environment: Environment = {
+      ...world.environment,
+      stack: STACK,
+      clustersPerTick: fleet.clustersPerTick ?? 16,
+      telemetry: powertoolsTelemetry,
+      table: (deadline) => metered(world.environment.table(deadline), count),
+      tickQueue: {
+        send: (messages, signal) => {
+          count('messages', messages.length);
+          count('sends', Math.ceil(messages.length / 10));
+          return queue.send(messages, signal);
+        },
+      },
+      connect: async ({ name }) => {
+        count('passes', 1);
+        return accesses.get(name) ?? Promise.reject(new Error(name));
+      },
+    };
+    const handler = loopHandler(loop);
+    const invoke = async (event: object) => {
+      count('invocations', 1);
+      await handler(event, { environment, getRemainingTimeInMillis: () => 50_000, awsRequestId: REQUEST_ID });
+    };
+    return { id: loop.id, usage, series: new Set<string>(), receive, invoke, count };
+  });
+
+  const startMs = clock.nowMs;
+  for (let second = 0; second < WARM_UP_SECONDS + COUNTED_SECONDS; second += TICK_SECONDS) {
+    clock.nowMs = startMs + second * 1000;
+    if (second === WARM_UP_SECONDS) for (const { usage } of loops) Object.assign(usage, noUsage());
+    for (const { id, series, receive, invoke, count } of loops) {
+      const write = jest.spyOn(process.stdout, 'write').mockImplementation((text) => {
+        count('logBytes', Buffer.byteLength(text));
+        for (const name of seriesIn(String(text))) series.add(name);
+        return true;
+      });
+      try {
+        if (second % Math.max(60, SCHEDULE_SECONDS[id]) === 0) {
+          await invoke({ 'detail-type': 'Scheduled Event', time: new Date(clock.nowMs).toISOString() });
+        }
+        for (const event of receive()) await invoke(event);
+      } finally {
+        write.mockRestore();
+      }
+    }
+  }
+  return new Map(loops.map(({ id, usage, series }) => [id, { ...usage, metricSeries: series.size }]));
+}
+
+const REQUEST_ID = '00000000-0000-4000-8000-000000000000';
+
+function noUsage(): Usage {
+  return {
+    ...{ invocations: 0, passes: 0, messages: 0, sends: 0 },
+    ...{ readUnits: 0, writeUnits: 0, kubernetesCalls: 0, logBytes: 0, metricSeries: 0 },
+  };
+}
+
+function specsOf(clusters: number, servers: number, interval: number): ClusterSpec[] {
+  const apiServers = Array.from({ length: servers }, (_, index) => ({
+    ...{ address: `10.20.0.${index + 1}`, kind: 'server' as const },
+    probe: { path: '/readyz', authenticate: false },
+  }));
+  const { endpoints, intervalSeconds } = aClusterSpec();
+  return Array.from({ length: clusters }, (_, index) => {
+    const name = `prod-us-east-1-${String(index).padStart(5, '0')}`;
+    return aClusterSpec({
+      ...{ name, apiServers, serviceClusterIPRanges: ['10.96.0.0/16'] },
+      kubeconfig: { secretsManager: `kube-bootstrap-controller/prod/${name}` },
+      endpoints: { ...endpoints, leaseSeconds: 1.5 * interval },
+      intervalSeconds: { ...intervalSeconds, 'kubernetes-service': interval },
+    });
+  });
+}
+
+function healthyCluster(services: number, count: Count): ClusterAccess {
+  const { port } = memoryCluster();
+  const counted = <Call extends (...args: never[]) => unknown>(call: Call): Call =>
+    ((...args) => {
+      count('kubernetesCalls', 1);
+      return call(...args);
+    }) as Call;
+  return {
+    kubernetes: {
+      ...{ get: counted(port.get), list: counted(port.list), create: counted(port.create) },
+      ...{ update: counted(port.update), mergePatch: counted(port.mergePatch), delete: counted(port.delete) },
+      services: counted(async function* () {
+        for (let index = 0; index < services; index += 1) yield aService(index, services);
+      }),
+    },
+    probe: counted(async () => ({ kind: 'status', status: 200, body: 'ok' })),
+  };
+}
+
+/** Its address is anywhere in the /16, as an API server picks one. */
+function aService(index: number, services: number): ServiceClaim {
+  const at = 65_534 - index * Math.floor(65_000 / services);
+  const clusterIP = `10.96.${at >> 8}.${at & 255}`;
+  return {
+    ...{ namespace: 'a', name: `service-${index}`, uid: String(index), resourceVersion: '1', type: 'ClusterIP' },
+    ...{ clusterIP, clusterIPs: [clusterIP], ports: [], healthCheckNodePort: 0 },
+  };
+}
+
+/** Names of the metrics in a line of CloudWatch's embedded format. */
+function seriesIn(line: string): string[] {
+  const { _aws } = JSON.parse(line) as { _aws?: { CloudWatchMetrics: { Metrics: { Name: string }[] }[] } };
+  return _aws?.CloudWatchMetrics.flatMap(({ Metrics }) => Metrics.map(({ Name }) => Name)) ?? [];
+}
+
+const KB = 1024;
+
+/** Capacity as DynamoDB bills it: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/read-write-operations.html */
+function metered(table: KeyValueTable, count: Count): KeyValueTable {
+  return {
+    get: async (cluster, key) => {
+      const item = await table.get(cluster, key);
+      count('readUnits', readUnits(item === undefined ? [] : [item]));
+      return item;
+    },
+    list: async (cluster, prefix) => {
+      const items = await table.list(cluster, prefix);
+      count('readUnits', readUnits(items));
+      return items;
+    },
+    put: async (content, previous) => {
+      const result = await table.put(content, previous);
+      if (result.outcome === 'won') {
+        count('writeUnits', Math.ceil(billedBytes(result.item) / KB));
+      }
+      return result;
+    },
+    delete: async (previous) => {
+      count('writeUnits', Math.ceil(billedBytes(previous) / KB));
+      return table.delete(previous);
+    },
+  };
+}
+
+function readUnits(items: readonly Item[]): number {
+  return Math.max(1, Math.ceil(items.reduce((sum, item) => sum + billedBytes(item), 0) / (4 * KB)));
+}
+
+/** With the ids of DynamoDB's writes, and with all the traces of earlier ones that an item keeps. */
+function billedBytes({
+  cluster,
+  key,
+  value,
+  version,
+  schema,
+  updatedAtMs,
+  expiresAtMs,
+  earlierWrites: earlier = new Uint8Array(),
+}: Item): number {
+  const times = {
+    updatedAt: new Date(updatedAtMs).toISOString(),
+    ...(expiresAtMs && { expiresAtMs, ttl: expiresAtMs / 1000 }),
+  };
+  const earlierWrites = new Uint8Array(cluster.startsWith('#') ? earlier.length : 64 * 6);
+  return storedSize({ cluster, key, value, writeId: REQUEST_ID, earlierWrites, version, schema, ...times });
+}

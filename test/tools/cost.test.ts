@@ -1,0 +1,88 @@
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+import { describe, expect, test } from '@jest/globals';
+import { LOOPS } from '../../lib/cluster/cluster-spec.ts';
+import { type Fleet, monthlyCost, totalOf, usageOf } from '../../tools/cost-calculation.ts';
+import { costAnswer, costPage } from '../../tools/cost-report.ts';
+import { countUsage } from '../support/fleet-usage.ts';
+
+const FLEET: Fleet = { clusters: 2, servers: 3, services: 50 };
+
+describe('the calculated usage of a fleet', () => {
+  test.each<[string, Fleet]>([
+    ['one API server', { ...FLEET, servers: 1 }],
+    ['twelve API servers', { ...FLEET, servers: 12 }],
+    ['more clusters than a message has', { ...FLEET, clusters: 20 }],
+    ['messages of one cluster', { ...FLEET, clustersPerTick: 1 }],
+    ['an interval of 30 s', { ...FLEET, interval: 30 }],
+    ['an interval of a minute', { ...FLEET, interval: 60 }],
+  ])('is what is counted in a run with %s', async (_what, fleet) => {
+    const counted = await countUsage(fleet);
+    for (const loop of LOOPS) {
+      const { logBytes, ...calls } = usageOf(loop, fleet);
+      const { logBytes: countedBytes = 0, ...countedCalls } = counted.get(loop) ?? {};
+      expect({ loop, ...calls }).toEqual({ loop, ...countedCalls });
+      // Lengths of numbers differ.
+      expect(Math.abs(logBytes / countedBytes - 1)).toBeLessThan(0.1);
+    }
+  });
+});
+
+describe('the cost of a month', () => {
+  test('is the sum of its lines, each of which has a price', () => {
+    const lines = monthlyCost({ ...FLEET, clusters: 100 });
+    expect(lines.filter(({ dollars, quantity }) => !(dollars > 0 && quantity > 0))).toEqual([]);
+    expect(totalOf(lines)).toBeCloseTo(lines.reduce((sum, { dollars }) => sum + dollars, 0));
+  });
+
+  test('bills three more leases every ten seconds at the published price of writes', () => {
+    const writes = (servers: number) =>
+      monthlyCost({ clusters: 1, servers, services: 0 }).find(({ unit }) => unit === 'write units')?.dollars ?? 0;
+    expect(writes(6) - writes(3)).toBeCloseTo(3 * 6 * 60 * 730 * 0.625e-6);
+  });
+
+  test('grows with clusters, API servers and Services', () => {
+    const total = (change: Partial<Fleet>) => totalOf(monthlyCost({ ...FLEET, ...change }));
+    for (const change of [{ clusters: 3 }, { servers: 4 }, { services: 5_000 }]) {
+      expect(total(change)).toBeGreaterThan(total({}));
+    }
+  });
+});
+
+describe('npm run cost', () => {
+  test('prints the lines, the total and the figure of each cluster', () => {
+    const { text, exitCode } = costAnswer(['--clusters', '100', '--servers', '3', '--services', '50']);
+    expect(exitCode).toBe(0);
+    expect(text).toMatch(/^US dollars per month: 100 clusters with 3 API servers and 50 Services each\n/);
+    expect(text).toMatch(/^DynamoDB +94,900,000 write units +59\.31 +0\.593$/m);
+    expect(text).toMatch(/^total +\d+\.\d\d +\d\.\d{3}$/m);
+  });
+
+  test('prints the same as JSON', () => {
+    const answer = JSON.parse(costAnswer(['--clusters=7', '--json']).text);
+    expect(answer).toMatchObject({ fleet: { clusters: 7, servers: 3, services: 50 }, region: 'us-east-1' });
+    expect(answer.total).toBeCloseTo(totalOf(monthlyCost(answer.fleet)));
+    expect(answer.perCluster).toBeCloseTo(answer.total / 7);
+  });
+
+  test('prints its options', () => {
+    expect(costAnswer(['--help'])).toMatchObject({ exitCode: 0, text: expect.stringContaining('--services N') });
+  });
+
+  test.each([
+    [['--clusters', '0'], '--clusters is "0": write a whole number from 1 to 10000.'],
+    [['--clusters', '1e3'], '--clusters is "1e3": write a whole number from 1 to 10000.'],
+    [['--servers', '33'], '--servers is "33": write a whole number from 1 to 32.'],
+    [['--services=-1'], '--services is "-1": write a whole number from 0 to 65000.'],
+    [['--services='], '--services is "": write a whole number from 0 to 65000.'],
+    [['--nodes', '3'], "Unknown option '--nodes'"],
+    [['12'], "Unexpected argument '12'"],
+  ])('refuses %j', (args, message) => {
+    expect(costAnswer(args)).toEqual({ exitCode: 2, text: expect.stringContaining(message) });
+  });
+});
+
+test('docs/cost.md is what npm run docs writes', () => {
+  const page = path.join(import.meta.dirname, '..', '..', 'docs', 'cost.md');
+  expect(readFileSync(page, 'utf8')).toBe(costPage());
+});

@@ -1,0 +1,273 @@
+// What a stack costs, from calls that are counted in a run (test/tools/cost.test.ts), measured times and published prices.
+import { alarms } from '../deploy/alarms.ts';
+import { PARAMETERS } from '../deploy/parameters.ts';
+import { LOOPS, type Loop, SCHEDULE_SECONDS } from '../lib/cluster/cluster-spec.ts';
+import { concurrencyFor } from '../lib/dispatch/ticks.ts';
+
+/** Dollars of us-east-1, on demand, without free tiers and discounts for quantity. */
+export const PRICES = {
+  date: '2026-02',
+  region: 'us-east-1',
+  lambdaRequest: 0.2e-6,
+  /** Of arm64. */
+  lambdaGbSecond: 13.3334e-6,
+  readUnit: 0.125e-6,
+  writeUnit: 0.625e-6,
+  sqsRequest: 0.4e-6,
+  secretMonth: 0.4,
+  secretRead: 5e-6,
+  /** Of a SecureString of Parameter Store, which itself is free. */
+  kmsRequest: 3e-6,
+  metricMonth: 0.3,
+  alarmMetricMonth: 0.1,
+  compositeAlarmMonth: 0.5,
+  dashboardMonth: 3,
+  logGb: 0.5,
+  logGbMonth: 0.03,
+} as const;
+
+/** Every cluster has so many API servers and Services. */
+export interface Fleet {
+  readonly clusters: number;
+  readonly servers: number;
+  readonly services: number;
+  /** Default: as shipped. */
+  readonly clustersPerTick?: number;
+  /** Seconds between passes of `kubernetes-service`, at most 60. Default: 10. */
+  readonly interval?: number;
+}
+
+/** What a loop of a healthy fleet uses. Units of the table are those that DynamoDB bills. */
+export interface Usage {
+  invocations: number;
+  passes: number;
+  /** Ticks in the queue, and calls that put them there. */
+  messages: number;
+  sends: number;
+  readUnits: number;
+  writeUnits: number;
+  kubernetesCalls: number;
+  logBytes: number;
+  metricSeries: number;
+}
+
+/** Every schedule fires in this time, and every tick and minute in it is like the one before. */
+export const COUNTED_SECONDS = 180;
+
+/** Bytes of an item, and those that each API server adds. */
+interface Sized {
+  readonly base: number;
+  readonly server: number;
+}
+
+/** Bytes of items once they remember 64 writes, for a cluster's name of 20 letters. */
+const REGISTRATION = { base: 821, server: 67 };
+const LEASE = 677;
+/** Those of all four loops, which the fleet figures list. */
+const RUN_RECORDS = { base: 3_630, server: 68 };
+
+interface LoopCalls {
+  /** Calls of a pass, and those of each API server in it. */
+  readonly kubernetes: { readonly pass: number; readonly server: number };
+  /** Beside its registration and run record. */
+  readonly reads: (servers: number) => number;
+  /** The run record, of which `kubernetes-service` writes one a minute. */
+  readonly record: Sized;
+  readonly logBytes: { readonly schedule: number; readonly message: number; readonly pass: number };
+  readonly metricSeries: number;
+  /** CPU time in ms, on a whole core: of an invocation, a pass, each API server, 1,000 Services. */
+  readonly cpuMs: {
+    readonly invocation: number;
+    readonly pass: number;
+    readonly server: number;
+    readonly services: number;
+  };
+}
+
+const FLEET_RECORD_READS = 1;
+const SENT_AT_ONCE = 10;
+/** Of a /16 whose addresses are used all over it: 8 KB. */
+const CLUSTER_IP_RANGE_READS = 3;
+
+const CALLS: Readonly<Record<Loop, LoopCalls>> = {
+  'system-namespaces': {
+    kubernetes: { pass: 4, server: 0 },
+    reads: () => 0,
+    record: { base: 892, server: 0 },
+    logBytes: { schedule: 640, message: 620, pass: 3 },
+    metricSeries: 3,
+    cpuMs: { invocation: 2.5, pass: 1.4, server: 0, services: 0 },
+  },
+  'kubernetes-service': {
+    kubernetes: { pass: 3, server: 1 },
+    // The leases, before and after the probes.
+    reads: (servers) => 2 * readUnits(servers * LEASE),
+    record: { base: 978, server: 68 },
+    logBytes: { schedule: 1420, message: 680, pass: 5 },
+    metricSeries: 13,
+    cpuMs: { invocation: 5, pass: 5.7, server: 1.4, services: 0 },
+  },
+  'cluster-ip-repair': {
+    kubernetes: { pass: 2, server: 0 },
+    reads: () => CLUSTER_IP_RANGE_READS,
+    record: { base: 881, server: 0 },
+    logBytes: { schedule: 710, message: 665, pass: 5 },
+    metricSeries: 4,
+    cpuMs: { invocation: 4.5, pass: 1.5, server: 0, services: 10 },
+  },
+  'node-port-repair': {
+    kubernetes: { pass: 1, server: 0 },
+    reads: () => 1,
+    record: { base: 881, server: 0 },
+    logBytes: { schedule: 710, message: 665, pass: 5 },
+    metricSeries: 4,
+    cpuMs: { invocation: 2.7, pass: 1.4, server: 0, services: 10 },
+  },
+};
+
+/** Time in which an invocation only waits for replies; and the CPU share of a function (1 core from 1,769 MB on). */
+const WAITING_SECONDS = 0.05;
+const MB_OF_A_CORE = 1_769;
+/** What Lambda itself logs of each invocation: START, END and REPORT. */
+const PLATFORM_LOG_BYTES = 300;
+/** A process reads each kubeconfig again after 4 to 8 hours (lib/environment/cluster-connections.ts), or when it is replaced. */
+const KUBECONFIG_HOURS = 6;
+const PROCESS_HOURS = 2;
+const HOURS_OF_A_MONTH = 730;
+/** Lambda polls an idle queue with five calls of 20 s. */
+const POLLS_OF_A_QUEUE = (5 * HOURS_OF_A_MONTH * 3600) / 20;
+
+const KB = 1024;
+
+function readUnits(bytes: number): number {
+  return Math.max(1, Math.ceil(bytes / (4 * KB)));
+}
+
+function writeUnits(bytes: number): number {
+  return Math.ceil(bytes / KB);
+}
+
+/** Returns what one loop uses in `COUNTED_SECONDS`. */
+export function usageOf(loop: Loop, fleet: Fleet): Usage {
+  const { clusters, servers, clustersPerTick = shipped('clustersPerTick') } = fleet;
+  const { kubernetes, reads, record, logBytes, metricSeries } = CALLS[loop];
+  const isEndpoints = loop === 'kubernetes-service';
+  const sized = ({ base, server }: Sized) => base + server * servers;
+  const tickSeconds = SCHEDULE_SECONDS[loop];
+  const interval = isEndpoints ? (fleet.interval ?? tickSeconds) : tickSeconds;
+  const schedules = COUNTED_SECONDS / Math.max(60, tickSeconds);
+  // Between two minutes only the clusters have ticks whose interval is shorter.
+  const ticks = interval < 60 ? COUNTED_SECONDS / tickSeconds : schedules;
+  // A scheduled invocation of a fleet leaves its own tick to messages, too.
+  const queuedTicks = ticks - (clusters > clustersPerTick ? 0 : schedules);
+  const messages = queuedTicks * Math.ceil(clusters / clustersPerTick);
+  const passes = (COUNTED_SECONDS / interval) * clusters;
+  const recorded = isEndpoints && interval === tickSeconds ? schedules * clusters : passes;
+  const figures = isEndpoints ? clusters * readUnits(sized(RUN_RECORDS)) : 0;
+  const listing = readUnits(clusters * sized(REGISTRATION)) + FLEET_RECORD_READS + figures;
+  const opening = queuedTicks * readUnits(sized(REGISTRATION)) + ticks * readUnits(sized(record));
+  const leaseWrites = isEndpoints ? passes * servers * writeUnits(LEASE) : 0;
+  return {
+    invocations: schedules + messages,
+    passes,
+    messages,
+    sends: schedules * Math.ceil(messages / schedules / SENT_AT_ONCE),
+    readUnits: schedules * listing + messages + clusters * opening + passes * reads(servers),
+    writeUnits: recorded * writeUnits(sized(record)) + leaseWrites,
+    kubernetesCalls: passes * (kubernetes.pass + kubernetes.server * servers),
+    logBytes: schedules * logBytes.schedule + messages * logBytes.message + passes * logBytes.pass,
+    metricSeries,
+  };
+}
+
+function shipped(name: 'clustersPerTick' | 'loopMemory' | 'repairMemory'): number {
+  return Number(PARAMETERS[name].default);
+}
+
+function gbSecondsOf(loop: Loop, { servers, services }: Fleet, { invocations, passes }: Usage): number {
+  const { cpuMs } = CALLS[loop];
+  const memoryMb = shipped(loop.endsWith('repair') ? 'repairMemory' : 'loopMemory');
+  const passMs = cpuMs.pass + cpuMs.server * servers + (cpuMs.services * services) / 1000;
+  const cpuSeconds = (invocations * cpuMs.invocation + passes * passMs) / 1000;
+  return (invocations * WAITING_SECONDS + (cpuSeconds * MB_OF_A_CORE) / memoryMb) * (memoryMb / KB);
+}
+
+/** A process reads the kubeconfig of a cluster with its first message, and again when it is no longer kept. */
+function kubeconfigReadsOf(
+  { passes }: Usage,
+  { clusters, clustersPerTick = shipped('clustersPerTick') }: Fleet,
+): number {
+  const hours = Math.min(KUBECONFIG_HOURS, PROCESS_HOURS);
+  const processes = Math.min(Math.ceil(clusters / clustersPerTick), concurrencyFor(clusters, clustersPerTick));
+  const passesOfCluster = (passes / clusters) * ((hours * 3600) / COUNTED_SECONDS);
+  const processesThatRead = processes * (1 - (1 - 1 / processes) ** passesOfCluster);
+  return (clusters * processesThatRead * HOURS_OF_A_MONTH) / hours;
+}
+
+export interface CostLine {
+  readonly service: string;
+  readonly quantity: number;
+  readonly unit: string;
+  readonly dollars: number;
+}
+
+/** Returns what a month of a healthy stack costs, by service. */
+export function monthlyCost(fleet: Fleet): readonly CostLine[] {
+  const { clusters } = fleet;
+  const times = (HOURS_OF_A_MONTH * 3600) / COUNTED_SECONDS;
+  const used = LOOPS.map((loop) => ({ loop, usage: usageOf(loop, fleet) }));
+  const sum = (amount: (usage: Usage, loop: Loop) => number) =>
+    used.reduce((total, { loop, usage }) => total + amount(usage, loop), 0);
+  const line = (service: string, unit: string, quantity: number, price: number): CostLine => {
+    return { service, quantity, unit, dollars: quantity * price };
+  };
+  const logGb = (times * sum(({ logBytes, invocations }) => logBytes + invocations * PLATFORM_LOG_BYTES)) / 1e9;
+  const alarmed = alarmCounts();
+  const sqsRequests = times * sum(({ sends, messages }) => sends + 2 * messages) + LOOPS.length * POLLS_OF_A_QUEUE;
+  const kubeconfigReads = sum((usage) => kubeconfigReadsOf(usage, fleet));
+  return [
+    line('Lambda', 'requests', times * sum(({ invocations }) => invocations), PRICES.lambdaRequest),
+    line('Lambda', 'GB-seconds', times * sum((usage, loop) => gbSecondsOf(loop, fleet, usage)), PRICES.lambdaGbSecond),
+    line('DynamoDB', 'read units', times * sum((usage) => usage.readUnits), PRICES.readUnit),
+    line('DynamoDB', 'write units', times * sum((usage) => usage.writeUnits), PRICES.writeUnit),
+    line('SQS', 'requests', sqsRequests, PRICES.sqsRequest),
+    line('Secrets Manager', 'secrets', clusters, PRICES.secretMonth),
+    line('Secrets Manager', 'reads', kubeconfigReads, PRICES.secretRead),
+    line(
+      'CloudWatch metrics',
+      'series',
+      sum(({ metricSeries }) => metricSeries),
+      PRICES.metricMonth,
+    ),
+    line('CloudWatch alarms', 'metrics', alarmed.metrics, PRICES.alarmMetricMonth),
+    line('CloudWatch alarms', 'composite', alarmed.composite, PRICES.compositeAlarmMonth),
+    line('CloudWatch dashboard', 'dashboards', 1, PRICES.dashboardMonth),
+    line('CloudWatch logs', 'GB', logGb, PRICES.logGb + PRICES.logGbMonth),
+  ];
+}
+
+/** Returns the same with the kubeconfigs in Parameter Store: its parameters and reads are free, but for their decryption. */
+export function withParameterStore(lines: readonly CostLine[]): readonly CostLine[] {
+  return lines.flatMap((line) => {
+    if (line.service !== 'Secrets Manager') return [line];
+    const dollars = line.quantity * PRICES.kmsRequest;
+    return line.unit === 'reads' ? [{ ...line, service: 'KMS (Parameter Store)', dollars }] : [];
+  });
+}
+
+export function totalOf(lines: readonly CostLine[]): number {
+  return lines.reduce((total, { dollars }) => total + dollars, 0);
+}
+
+/** The alarms of the template: one that is a formula is billed for each of its metrics. */
+function alarmCounts(): { readonly metrics: number; readonly composite: number } {
+  const all = Object.values(alarms()).filter(({ Condition }) => Condition === 'HasAlarms');
+  const metrics = all.map(({ Type, Properties: { Metrics } = {} }) => {
+    if (Type !== 'AWS::CloudWatch::Alarm') return 0;
+    return Array.isArray(Metrics) ? Metrics.length - 1 : 1;
+  });
+  return {
+    metrics: metrics.reduce((total, count) => total + count, 0),
+    composite: metrics.filter((count) => count === 0).length,
+  };
+}

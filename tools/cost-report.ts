@@ -1,0 +1,165 @@
+import { parseArgs } from 'node:util';
+import { type CostLine, type Fleet, monthlyCost, PRICES, totalOf, withParameterStore } from './cost-calculation.ts';
+
+const LIMITS = {
+  clusters: { least: 1, most: 10_000, standard: 100, what: 'Clusters of the stack' },
+  servers: { least: 1, most: 32, standard: 3, what: 'API servers of each cluster' },
+  services: { least: 0, most: 65_000, standard: 50, what: 'Services of each cluster' },
+} as const;
+const NAMES = Object.keys(LIMITS) as (keyof typeof LIMITS)[];
+
+const HELP = `Usage: npm run cost -- [--clusters N] [--servers N] [--services N] [--json]
+
+Print what a stack costs in a month, by service, for healthy clusters and the parameters as shipped.
+
+${NAMES.map((name) => {
+  const { least, most, standard, what } = LIMITS[name];
+  return `  ${`--${name} N`.padEnd(14)}${what}, ${least} to ${most}. Default: ${standard}`;
+}).join('\n')}
+  --json        Print JSON
+  --help        Print this text
+
+docs/cost.md lists what is assumed.`;
+
+/** Returns the output of `npm run cost`. */
+export function costAnswer(args: readonly string[]): { readonly text: string; readonly exitCode: 0 | 2 } {
+  const options = { clusters: TEXT, servers: TEXT, services: TEXT, json: SWITCH, help: SWITCH };
+  try {
+    const { values } = parseArgs({ args: [...args], options });
+    if (values.help) return { text: HELP, exitCode: 0 };
+    const fleet: Fleet = {
+      clusters: numberFrom('clusters', values.clusters),
+      servers: numberFrom('servers', values.servers),
+      services: numberFrom('services', values.services),
+    };
+    return { text: values.json ? jsonOf(fleet) : tableOf(fleet), exitCode: 0 };
+  } catch (error) {
+    if (!(error instanceof RangeError) && !isParseError(error)) throw error;
+    return { text: `${error.message}\nRun npm run cost -- --help for the options.`, exitCode: 2 };
+  }
+}
+
+const TEXT = { type: 'string' } as const;
+const SWITCH = { type: 'boolean' } as const;
+
+/** By its code: in a test it is of another realm. */
+function isParseError(error: unknown): error is Error {
+  return String((error as { readonly code?: unknown }).code).startsWith('ERR_PARSE_ARGS');
+}
+
+function numberFrom(name: keyof typeof LIMITS, text: string | undefined): number {
+  const { least, most, standard } = LIMITS[name];
+  if (text === undefined) return standard;
+  const number = Number(text);
+  if (/^\d+$/.test(text) && number >= least && number <= most) return number;
+  throw new RangeError(`--${name} is ${JSON.stringify(text)}: write a whole number from ${least} to ${most}.`);
+}
+
+function jsonOf(fleet: Fleet): string {
+  const lines = monthlyCost(fleet);
+  const total = totalOf(lines);
+  const { date, region } = PRICES;
+  const answer = {
+    ...{ fleet, region, pricesOf: date, currency: 'USD', lines, total, perCluster: total / fleet.clusters },
+    totalWithParameterStore: totalOf(withParameterStore(lines)),
+  };
+  return JSON.stringify(answer, null, 2);
+}
+
+function tableOf(fleet: Fleet): string {
+  const lines = monthlyCost(fleet);
+  const { clusters, servers, services } = fleet;
+  const row = (what: string, quantity: string, dollars: number) =>
+    `${what.padEnd(30)}${quantity.padStart(28)}${dollars.toFixed(2).padStart(12)}${(dollars / clusters).toFixed(3).padStart(14)}`;
+  return [
+    `US dollars per month: ${counted(clusters, 'cluster')} with ${counted(servers, 'API server')} and ${counted(services, 'Service')} each`,
+    `Prices of ${PRICES.region} of ${PRICES.date}, on demand, without free tiers. Check them before you rely on this.`,
+    '',
+    `${'service'.padEnd(30)}${'quantity'.padStart(28)}${'total'.padStart(12)}${'per cluster'.padStart(14)}`,
+    ...lines.map(({ service, quantity, unit, dollars }) => row(service, `${quantityText(quantity)} ${unit}`, dollars)),
+    row('total', '', totalOf(lines)),
+    row('with Parameter Store', '', totalOf(withParameterStore(lines))),
+  ].join('\n');
+}
+
+function counted(count: number, what: string): string {
+  return `${quantityText(count)} ${what}${count === 1 ? '' : 's'}`;
+}
+
+function quantityText(quantity: number): string {
+  return quantity.toLocaleString('en-US', { maximumFractionDigits: quantity < 100 ? 1 : 0 });
+}
+
+const SIZES = [1, 100, 1_000] as const;
+const SHIPPED: Fleet = { clusters: 100, servers: 3, services: 50 };
+
+/** `docs/cost.md`. */
+export function costPage(): string {
+  const shipped = monthlyCost(SHIPPED);
+  const perCluster = (lines: readonly CostLine[]) => totalOf(lines) / SHIPPED.clusters;
+  const difference = (change: Partial<Fleet>) =>
+    perCluster(monthlyCost({ ...SHIPPED, ...change })) - perCluster(shipped);
+  const more = (change: Partial<Fleet>) => `$${difference(change).toFixed(2)} more`;
+  const less = (dollars: number) => `$${dollars.toFixed(2)} less`;
+  const parameterStore = perCluster(shipped) - perCluster(withParameterStore(shipped));
+  return `# Cost
+
+For a month of 730 hours in ${PRICES.region}, at the public on-demand prices of ${PRICES.date}, without free tiers. Check the prices before you
+rely on a figure. \`npm run cost -- --clusters 20 --servers 3 --services 400\` computes the same for other fleets; \`--json\` prints JSON.
+
+${SIZES.map(sizeTable).join('\n\n')}
+
+## What drives it
+
+In a fleet of 100, per cluster and month:
+
+| change | effect |
+| --- | --- |
+| kubeconfigs in Parameter Store ([kubeconfig in a secret](kubeconfig-secret.md)) | ${less(parameterStore)} |
+| \`intervalSeconds.kubernetes-service: 30\` with \`endpoints.leaseSeconds: 45\`: a failed API server is removed later | ${less(-difference({ interval: 30 }))} |
+| \`intervalSeconds.kubernetes-service: 60\` with \`endpoints.leaseSeconds: 90\` | ${less(-difference({ interval: 60 }))} |
+| one API server more: every pass writes the lease of each | ${more({ servers: 4 })} |
+| \`clustersPerTick=1\`, for hostile tenants | ${more({ clustersPerTick: 1 })} |
+| \`clusterDimension=true\`: about 20 metrics of each cluster | $${(20 * PRICES.metricMonth).toFixed(2)} more |
+
+The leases are most of the writes. A stack of few clusters pays mostly for itself: \`alarms=false\` and \`dashboard=false\` remove those lines. A table of your own (\`table=\`) may have
+provisioned capacity, which is cheaper per unit, but ticks come in bursts every ten seconds; that is not measured.
+
+## How it is computed
+
+**Counted.** Calls, capacity units, messages, log bytes and metric series of each loop are counted in a run of the real passes over a table in
+memory (\`test/tools/cost.test.ts\`), which fails if the calculation has others. Clusters are healthy and nothing changes, \`allocator: apiserver\`,
+a service range of a /16. Alarms are those of the template.
+
+**Assumed.**
+
+| what | value | source |
+| --- | --- | --- |
+| CPU time of a pass of \`kubernetes-service\`, three API servers | 10 ms, and 5 ms per invocation | measured over loopback HTTPS and a local table, AMD EPYC, Node 24 |
+| CPU time of a pass of another loop | 1.5 ms, and 2.5 to 4.5 ms per invocation | the same |
+| CPU time of a repair for 1,000 Services | 10 ms | [performance](performance.md) |
+| CPU share of a function | memory / 1,769 MB, at the shipped 256 and 512 MB | AWS documentation |
+| waiting for replies | 50 ms per invocation | estimated |
+| life of a function's process | 2 hours; then it reads its kubeconfigs again | estimated |
+| polling of an idle queue | five calls every 20 s | AWS documentation |
+| log lines of Lambda itself | 300 bytes per invocation | estimated |
+
+**Left out.** Cold starts, stored items and backups of the table (some 10 KB per cluster), data transfer, KMS keys of your own, calls of \`allocate\`
+and the admission webhook, unhealthy clusters (their findings are logged), and in a VPC the endpoints: $7.30 each per zone, or a NAT gateway.
+`;
+}
+
+function sizeTable(clusters: number): string {
+  const lines = monthlyCost({ ...SHIPPED, clusters });
+  const row = (what: string, dollars: number) =>
+    `| ${what} | ${dollars.toFixed(2)} | ${(dollars / clusters).toFixed(3)} |`;
+  const services = [...new Set(lines.map(({ service }) => service))];
+  const { servers, services: ofEach } = SHIPPED;
+  return [
+    `| ${counted(clusters, 'cluster')} with ${servers} API servers and ${ofEach} Services each | $ per month | per cluster |`,
+    '| --- | --- | --- |',
+    ...services.map((service) => row(service, totalOf(lines.filter((line) => line.service === service)))),
+    row('**total**', totalOf(lines)),
+    row('total with kubeconfigs in Parameter Store', totalOf(withParameterStore(lines))),
+  ].join('\n');
+}
