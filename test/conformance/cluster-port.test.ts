@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals
 import { clusterPort } from '../../lib/kubernetes/api-server-cluster.ts';
 import { parseKubeconfig } from '../../lib/kubernetes/kubeconfig.ts';
 import { warnOnce } from '../../lib/kubernetes/replies.ts';
+import { listServiceCidrs } from '../../lib/kubernetes/service-cidrs.ts';
 import { listAllServices } from '../../lib/kubernetes/service-list.ts';
 import type { Transport } from '../../lib/kubernetes/transport.ts';
 import { ApiServerConnections } from '../../lib/kubernetes/transport.ts';
@@ -96,6 +97,7 @@ describe('what only a real kube-apiserver shows', () => {
       transport({ ...request, path: request.path.replace('/servicecidrs', '/servicecidrz') }, signal);
     const port = portOver(older);
     await expect(port.get({ kind: 'ServiceCIDR', name: 'kubernetes' })).resolves.toBeUndefined();
+    await expect(listServiceCidrs(port)).resolves.toEqual([]);
     const object = { apiVersion: 'networking.k8s.io/v1', kind: 'ServiceCIDR', metadata: { name: 'kubernetes' } };
     await expect(port.create(object)).rejects.toMatchObject({
       code: 'Rejected',
