@@ -73,8 +73,8 @@ export function actor({ terminal, ended, nowMs, exit }: Surroundings): Act {
       const timeout = options.timeout === undefined ? [] : [AbortSignal.timeout(options.timeout)];
       const signal = AbortSignal.any([ended, ...timeout]);
       const output = new Output(options.output, terminal, options.headers);
-      await using opener = tableOpener({ options, signal, nowMs, output });
       const operands: string[] = this.processedArgs.flat();
+      await using opener = tableOpener({ options, operands, signal, nowMs, output });
       const cli: Cli = {
         output,
         options,
@@ -91,17 +91,17 @@ export function actor({ terminal, ended, nowMs, exit }: Surroundings): Act {
     };
 }
 
-interface OpenerOptions extends Pick<Cli, 'options' | 'signal' | 'output'>, Pick<Surroundings, 'nowMs'> {}
+interface OpenerOptions extends Pick<Cli, 'options' | 'operands' | 'signal' | 'output'>, Pick<Surroundings, 'nowMs'> {}
 
 /** Opens the table once, and measures its clock once. */
-function tableOpener({ options, signal, nowMs, output }: OpenerOptions) {
+function tableOpener({ options, operands, signal, nowMs, output }: OpenerOptions) {
   // The AWS SDK and a local table server are loaded only by commands that read a table.
   const tables = () => import('./open-table.ts');
   let opening: Promise<OpenTable> | undefined;
   let measuring: Promise<void> | undefined;
   let warned = false;
   const openUnmeasured = async () => {
-    opening ??= tables().then(({ openTable }) => openTable(options, signal, nowMs));
+    opening ??= tables().then(({ openTable }) => openTable(options, operands, signal, nowMs));
     const opened = await opening;
     return { ...opened, table: opened.tableUntil(signal) };
   };

@@ -35,15 +35,21 @@ export interface OpenTable {
 }
 
 /**
+ * @param operands of the command: the name of a cluster chooses among several local runs.
  * @param signal ends the search for credentials.
  * @param nowMs this host's clock.
  */
-export async function openTable(options: TableOptions, signal: AbortSignal, nowMs: () => number): Promise<OpenTable> {
+export async function openTable(
+  options: TableOptions,
+  operands: readonly string[],
+  signal: AbortSignal,
+  nowMs: () => number,
+): Promise<OpenTable> {
   if (options.table !== undefined) return openInAws(options.table, options, { signal, nowMs });
   if (options.profile !== undefined || options.region !== undefined) {
     throw usageError('--profile and --region need --table NAME.');
   }
-  const folder = options.data ?? (await onlyLocalFolder());
+  const folder = options.data ?? (await onlyLocalFolder(operands));
   // Loads a table server, which no command on AWS needs.
   const { openLocalTable } = await import('../local/local-table.ts');
   const { client, tableName, running, close } = await openLocalTable({ folder });
@@ -110,13 +116,16 @@ function opened({ client, ...found }: Found, audience: Audience, nowMs: () => nu
   return { ...found, clock, tableUntil };
 }
 
-/** Returns the folder of the only local run. @throws CliError when there is none, or several */
-async function onlyLocalFolder(): Promise<string> {
+/** Returns the folder of the only local run, or of the only one whose cluster is named. @throws CliError without one */
+async function onlyLocalFolder(operands: readonly string[]): Promise<string> {
   const running = await findRunning();
-  const [only, ...others] = running.map(({ folder }) => folder);
+  const named = running.filter(({ cluster }) => operands.includes(cluster));
+  const [only, ...others] = (named.length === 1 ? named : running).map(({ folder }) => folder);
   if (only !== undefined && others.length === 0) return only;
   if (only !== undefined) {
-    throw usageError(`Several local runs are active: choose one with --data: ${[only, ...others].join(', ')}.`);
+    throw usageError(
+      `Several local runs are active: choose one with --data, or name its cluster: ${[only, ...others].join(', ')}.`,
+    );
   }
   throw usageError(
     'No table: use --table NAME for one in AWS or --data .kbctl/CLUSTER for a local one, or start one with "kbctl run".',

@@ -13,6 +13,13 @@ export function dataFolder(cluster: string, named: string | undefined): string {
   return path.resolve(named ?? path.join(DATA_ROOT, cluster));
 }
 
+/** A path as a shell reads it, from the working directory on where it is below it. */
+export function shellWord(file: string): string {
+  const relative = path.relative('.', file);
+  const shown = relative.startsWith('..') ? file : relative;
+  return /^[\w./-]+$/.test(shown) ? shown : `'${shown.replaceAll("'", "'\\''")}'`;
+}
+
 /**
  * Makes a folder, and those above it that are missing, for this user alone. One that is there must belong to this user, and
  * no other user may write to it: keys and tables are kept in it, and its files are believed.

@@ -92,11 +92,8 @@ export async function deleteEndpoints(world: DemoWorld): Promise<void> {
   await deleteAt(world, '/api/v1/namespaces/default/endpoints/kubernetes');
 }
 
-/** Finishes the deletion, as the namespace controller does. */
 export async function deleteNamespace(world: DemoWorld, name: string): Promise<void> {
   await deleteAt(world, `/api/v1/namespaces/${name}`);
-  const { store } = world.standIn;
-  store.remove(NAMESPACES, store.get(NAMESPACES, undefined, name));
 }
 
 /**

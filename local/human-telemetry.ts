@@ -80,7 +80,7 @@ export function sentenceTelemetry({ nowMs, own, write, paint = noColors }: Sente
       const isRepeated = lastOf.get(prefix)?.sentences === all;
       if (!isRepeated) for (const sentence of sentences) print(sentence, prefix);
       // An observing pass finds the same to write each time: only trouble that lasts is worth a line.
-      else if (level !== 'info') print({ text: 'unchanged', style: 'dim' }, prefix);
+      else if (level !== 'info') for (const text of repeated(sentences)) print({ text, style: 'dim' }, prefix);
       const isTrouble = level === 'error' || sentences.some((sentence) => sentence.isTrouble === true);
       lastOf.set(prefix, { sentences: all, isTrouble });
       hasReported = true;
@@ -98,6 +98,12 @@ export function sentenceTelemetry({ nowMs, own, write, paint = noColors }: Sente
       else if (message === 'invocation ended') reportEnd(fields);
     });
   };
+}
+
+/** Returns short lines for what was printed before: an error still fails the pass. */
+function repeated(sentences: readonly Sentence[]): string[] {
+  const codes = sentences.flatMap(({ text }) => /^failed: ([^:]*)/.exec(text)?.[1] ?? []);
+  return codes.length > 0 ? [...new Set(codes)].map((code) => `still failing: ${code}`) : ['unchanged'];
 }
 
 const STYLES = { debug: 'dim', info: undefined, warn: 'yellow', error: 'red' } as const satisfies Record<

@@ -11,7 +11,7 @@ import { parseClusterSpec } from '../lib/spec/parse-cluster-spec.ts';
 import { describeFaults } from '../lib/spec/spec-fault.ts';
 import { dynamoDbTable } from '../lib/table/dynamodb-table.ts';
 import type { Announced } from './announcement.ts';
-import { dataFolder } from './data-folder.ts';
+import { dataFolder, shellWord } from './data-folder.ts';
 import { DEMO, type DemoWorld, SPED_UP } from './demo-world.ts';
 import { EMBEDDED, type EmbeddedCluster, type EmbeddedKind, startEmbeddedCluster } from './embedded-cluster.ts';
 import { readHostNetwork } from './host-network.ts';
@@ -91,23 +91,21 @@ async function openEmbedded(kind: EmbeddedKind, named: string | undefined): Prom
   };
 }
 
+const EXAMPLE_SERVICE =
+  '{"apiVersion": "v1", "kind": "Service", "metadata": {"name": "shop"}, "spec": {"ports": [{"port": 80}]}}';
+
 /** Commands that show what the loops are for. The key of the run is in the files that they name. */
 function hintsFor({ server, curlConfigFile }: EmbeddedCluster, kubeconfigFile: string): string[] {
   const curl = `curl -K ${shellWord(curlConfigFile)} ${server}`;
   const inDefault = '/api/v1/namespaces/default';
+  const kubectl = `kubectl --kubeconfig ${shellWord(kubeconfigFile)}`;
   return [
     `${curl}${inDefault}/endpoints/kubernetes`,
     `${curl}${inDefault}/endpoints/kubernetes -X DELETE     # back within 10 s`,
     `${curl}${inDefault}/services -d '{"metadata": {"name": "web"}, "spec": {"ports": [{"port": 80}]}}'     # takes an address`,
-    `kubectl --kubeconfig ${shellWord(kubeconfigFile)} get services`,
+    `${kubectl} get services`,
+    `echo '${EXAMPLE_SERVICE}' | ${kubectl} apply -f -`,
   ];
-}
-
-/** A path as a shell reads it, from the working directory on where it is below it. */
-function shellWord(file: string): string {
-  const relative = path.relative('.', file);
-  const shown = relative.startsWith('..') ? file : relative;
-  return /^[\w./-]+$/.test(shown) ? shown : `'${shown.replaceAll("'", "'\\''")}'`;
 }
 
 function notReadNote(): string[] {

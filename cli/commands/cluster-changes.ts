@@ -219,6 +219,7 @@ async function deleteClusters(cli: Cli, given: readonly string[], options: Delet
     const question = `Delete ${names.length === 1 ? 'the cluster' : `all ${names.length} clusters`} (${namesOf(names)})?`;
     if (!(await confirmed(cli, question, yes))) return EXIT.findings;
   }
+  const { running } = await cli.openTable();
   const { exitCode } = await changeClusters(
     cli,
     names,
@@ -229,7 +230,8 @@ async function deleteClusters(cli: Cli, given: readonly string[], options: Delet
           : `${spec.name} is the cluster.yml of stack ${owner.stack}: remove it there and deploy.`,
       next: () => undefined,
       write: (table, name) => unregisterCluster(table, name),
-      describe: () => 'deleted; its endpoints and its items in the table stay unchanged',
+      describe: ({ spec }) =>
+        `deleted; its endpoints and its items in the table stay unchanged${spec.name === running?.cluster ? `, and its local run (process ${running.pid}) ends` : ''}`,
     },
     options,
   );

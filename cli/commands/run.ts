@@ -1,5 +1,6 @@
 import path from 'node:path';
 import { Command } from 'commander';
+import { shellWord } from '../../local/data-folder.ts';
 import type { StartOptions } from '../../local/start-options.ts';
 import type { Act, Cli, GlobalOptions } from '../cli.ts';
 import { EXIT, usageError } from '../errors.ts';
@@ -47,7 +48,7 @@ async function run({ ended, output }: Cli, _: readonly string[], options: Option
   await runLoops(start, ended, {
     write: (line) => output.lines([line]),
     paint: output.paint,
-    hints: ['status', 'explain'].map((command) => `${kbctl} ${command}`),
+    hints: [`${kbctl} status${toFolder(options.data)}`, `${kbctl} explain${toFolder(options.data)}`],
     ...(options.page && {
       onReady: ({ table, spec }) =>
         servePage({ port: options.port, nowMs, ...readsOf(table, `local ${spec.name}`, nowMs) }),
@@ -81,6 +82,11 @@ function startOptions({
     throw usageError('A cluster needs its spec: add -f cluster.yml (see cluster.example.yml).');
   if (context !== undefined) throw usageError('--context needs -f cluster.yml.');
   return { ...common, ...(demo && { demo }) };
+}
+
+/** A command finds the default folder by itself. */
+function toFolder(data: string | undefined): string {
+  return data === undefined ? '' : ` --data ${shellWord(data)}`;
 }
 
 /**

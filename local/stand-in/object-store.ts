@@ -5,6 +5,16 @@ import { alreadyExists, conflict, notFound, type Resource } from './resources.ts
 /** Anything stored: raw JSON with the fields that every object has. */
 export type StoredObject = KubernetesObject & { readonly [field: string]: unknown };
 
+/** A write, as a watch reports it. `object` has the resource version of the write. */
+export interface Change {
+  readonly type: 'ADDED' | 'MODIFIED' | 'DELETED';
+  readonly key: string;
+  readonly object: StoredObject;
+}
+
+/** How many changes a watch can begin before. */
+const CHANGES_KEPT = 1_000;
+
 const MODIFIED = 'the object has been modified; please apply your changes to the latest version and try again';
 
 /**
@@ -13,6 +23,8 @@ const MODIFIED = 'the object has been modified; please apply your changes to the
  */
 export class ObjectStore {
   readonly #objects = new Map<string, StoredObject>();
+  readonly #watchers = new Set<(change: Change) => void>();
+  #changes: Change[] = [];
   #version = 1;
 
   get(resource: Resource, namespace: string | undefined, name: string): StoredObject {
@@ -47,6 +59,28 @@ export class ObjectStore {
     if (this.#objects.get(key) !== object) throw conflict(resource, name, MODIFIED);
     this.#version++;
     this.#objects.delete(key);
+    const metadata = { ...object.metadata, resourceVersion: this.version };
+    this.#publish({ type: 'DELETED', key, object: { ...object, metadata } });
+  }
+
+  /**
+   * Calls `onChange` for each change after that version, and for each from now on. An empty version begins now.
+   * @returns a function that ends it
+   */
+  watch(
+    resource: Resource,
+    namespace: string | undefined,
+    version: string,
+    onChange: (change: Change) => void,
+  ): () => void {
+    const prefix = keyOf(resource, namespace, '');
+    const watcher = (change: Change) => {
+      if (change.key.startsWith(prefix)) onChange(change);
+    };
+    const isLater = ({ object }: Change) => Number(object.metadata.resourceVersion) > Number(version);
+    if (version !== '') for (const change of this.#changes.filter(isLater)) watcher(change);
+    this.#watchers.add(watcher);
+    return () => void this.#watchers.delete(watcher);
   }
 
   list(
@@ -70,8 +104,15 @@ export class ObjectStore {
     this.#version++;
     const metadata: ObjectMeta = { ...object.metadata, resourceVersion: String(this.#version) };
     const stored = { ...object, metadata };
+    const type = this.#objects.has(key) ? 'MODIFIED' : 'ADDED';
     this.#objects.set(key, stored);
+    this.#publish({ type, key, object: stored });
     return stored;
+  }
+
+  #publish(change: Change): void {
+    this.#changes = [...this.#changes.slice(1 - CHANGES_KEPT), change];
+    for (const watcher of this.#watchers) watcher(change);
   }
 }
 

@@ -126,26 +126,15 @@ export function conflict(resource: Resource, name: string, cause: string): Statu
   return new StatusError(409, 'Conflict', message, details(resource, name));
 }
 
+/** @param fault `<field>: <kind of error>: <what is wrong>`. kubectl prints only its causes. */
 export function invalid(resource: Resource, name: string, fault: string): StatusError {
   const message = `${resource.kind}${groupOf(resource) && `.${groupOf(resource)}`} "${name}" is invalid: ${fault}`;
-  return new StatusError(422, 'Invalid', message, details(resource, name));
+  const [, field = '', cause = '', kind = ''] = /^([^:]*): (([^:]*).*)$/s.exec(fault) ?? [];
+  const reason = `FieldValue${kind.replace(' value', '')}`;
+  const causes = [{ reason, message: cause, field }];
+  return new StatusError(422, 'Invalid', message, { ...details(resource, name), kind: resource.kind, causes });
 }
 
 export function badRequest(message: string): StatusError {
   return new StatusError(400, 'BadRequest', message);
-}
-
-export function terminating(resource: Resource, name: string, namespace: string): StatusError {
-  const cause = `unable to create new content in namespace ${namespace} because it is being terminated`;
-  const message = `${qualifiedName(resource)} "${name}" is forbidden: ${cause}`;
-  return new StatusError(403, 'Forbidden', message, {
-    ...details(resource, name),
-    causes: [
-      {
-        reason: 'NamespaceTerminating',
-        message: `namespace ${namespace} is being terminated`,
-        field: 'metadata.namespace',
-      },
-    ],
-  });
 }

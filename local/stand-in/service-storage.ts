@@ -65,6 +65,22 @@ export function defaulted(service: Service): Service {
   };
 }
 
+/**
+ * Returns a changed spec without the node ports that its new type does not use, unless the change named other ports
+ * (`dropTypeDependentFields` of pkg/registry/core/service/strategy.go).
+ */
+export function withoutUnusedPorts(before: ServiceSpec, after: ServiceSpec): ServiceSpec {
+  const nodePortsOf = ({ ports = [] }: ServiceSpec) => ports.map(({ nodePort = 0 }) => nodePort).filter(Boolean);
+  const changed = nodePortsOf(after).some((port) => !nodePortsOf(before).includes(port));
+  if (!usesNodePorts(before.type) || usesNodePorts(after.type) || changed) return after;
+  const { healthCheckNodePort: _unused, ports, ...rest } = after;
+  return { ...rest, ...(ports && { ports: ports.map(({ nodePort: _none, ...port }) => port) }) };
+}
+
+function usesNodePorts(type: string | undefined): boolean {
+  return type === 'NodePort' || type === 'LoadBalancer';
+}
+
 function faultOf(spec: ServiceSpec): string | undefined {
   const ports = spec.ports ?? [];
   const needsPorts = spec.type !== 'ExternalName' && spec.clusterIP !== 'None';
@@ -174,7 +190,7 @@ async function withPorts(
   allocation: ServiceAllocation,
 ): Promise<Service> {
   const { spec } = service;
-  if (spec.type !== 'NodePort' && spec.type !== 'LoadBalancer') return service;
+  if (!usesNodePorts(spec.type)) return service;
   const byPort = new Map(
     (spec.ports ?? []).filter(({ nodePort }) => nodePort).map((port) => [port.port, port.nodePort]),
   );

@@ -6,14 +6,15 @@ import {
   badRequest,
   conflict,
   ENDPOINTS,
+  invalid,
   NAMESPACES,
   notFound,
+  RESOURCES,
   type Resource,
   SERVICES,
   StatusError,
   type Target,
   targetOf,
-  terminating,
 } from './resources.ts';
 import {
   allocateFor,
@@ -22,6 +23,7 @@ import {
   defaulted,
   releaseClaims,
   type ServiceAllocation,
+  withoutUnusedPorts,
 } from './service-storage.ts';
 import { tableOf } from './tables.ts';
 import { validate } from './validation.ts';
@@ -38,6 +40,8 @@ export interface StandInReply {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
+  /** Of a watch: writes to the connection after `body` until it is ended. */
+  readonly watch?: { readonly timeoutMs: number; start(write: (line: string) => void): () => void };
 }
 
 export interface StandInOptions {
@@ -57,10 +61,13 @@ interface Call {
 
 const VERSION = { major: '1', minor: '36', gitVersion: 'v1.36.3-stand-in', platform: 'linux/amd64' };
 
+/** How long a watch lasts that sets no time. */
+const WATCH_SECONDS = 1_800;
+
 /**
  * An API server in this process: the kinds that the loops touch, with the outcomes that a real one gives (resource
  * versions and conflicts, Status errors, allocation on create), and what kubectl asks for to show and write them. It has no
- * other API, no watch, no pages, no dry run, no protobuf, no authentication, and keeps nothing. It passes the contract suite that the real kube-apiserver passes.
+ * other API, no pages, no dry run, no protobuf, no authentication, and keeps nothing. It passes the contract suite that the real kube-apiserver passes.
  */
 export class StandInApiServer {
   readonly store = new ObjectStore();
@@ -102,7 +109,7 @@ export class StandInApiServer {
       accept,
       manager: url.searchParams.get('fieldManager') ?? request.headers['user-agent']?.split('/')[0] ?? 'unknown',
     };
-    return this.#dispatch(request.method, call);
+    return isWatch(request.method, call) ? this.#watch(call) : this.#dispatch(request.method, call);
   }
 
   async #dispatch(method: string, call: Call): Promise<StandInReply> {
@@ -112,7 +119,7 @@ export class StandInApiServer {
       if (method === 'GET') return reply(200, this.#list(call));
       if (method === 'POST') return reply(201, await this.#create(call));
     } else {
-      if (method === 'GET') return reply(200, this.#get(call, this.store.get(resource, namespace, name)));
+      if (method === 'GET') return reply(200, this.#shown(call, this.store.get(resource, namespace, name)));
       if (method === 'PUT') return reply(200, await this.#update(call, parsedObject(call.body)));
       if (method === 'PATCH') return reply(200, await this.#patch(call));
       if (method === 'DELETE') return reply(200, await this.#delete(call));
@@ -127,7 +134,7 @@ export class StandInApiServer {
     return { status: 500, headers, body };
   }
 
-  #get({ target: { resource }, accept }: Call, object: StoredObject): object {
+  #shown({ target: { resource }, accept }: Call, object: StoredObject): object {
     const { resourceVersion } = object.metadata;
     return wantsTable(accept) ? tableOf(resource, [object], { resourceVersion }, this.#options.nowMs()) : object;
   }
@@ -139,10 +146,26 @@ export class StandInApiServer {
     return { kind: `${resource.kind}List`, apiVersion: resource.apiVersion, metadata, items };
   }
 
+  #watch(call: Call): StandInReply {
+    const { query } = call;
+    const { resource, namespace, name } = call.target;
+    if (query.get('sendInitialEvents') === 'true') {
+      throw invalid(resource, '', 'sendInitialEvents: Forbidden: the stand-in API server begins a watch after a list');
+    }
+    const selects = selectorOf(query);
+    const start = (write: (line: string) => void) =>
+      this.store.watch(resource, namespace, query.get('resourceVersion') ?? '', ({ type, object }) => {
+        if (selects(object) && (name === undefined || name === object.metadata.name))
+          write(`${JSON.stringify({ type, object: this.#shown(call, object) })}\n`);
+      });
+    const timeoutMs = Number(query.get('timeoutSeconds') ?? WATCH_SECONDS) * 1000;
+    return { status: 200, headers: { 'content-type': 'application/json' }, body: '', watch: { timeoutMs, start } };
+  }
+
   async #create(call: Call): Promise<StoredObject> {
     const { resource, namespace } = call.target;
     const object = this.#created(call, parsedObject(call.body));
-    if (namespace !== undefined) this.#requireNamespace(resource, object.metadata.name, namespace);
+    if (namespace !== undefined) this.#requireNamespace(namespace);
     validate(resource, object, undefined);
     if (resource !== SERVICES) return this.store.insert(resource, object);
 
@@ -165,12 +188,11 @@ export class StandInApiServer {
         'the object has been modified; please apply your changes to the latest version and try again',
       );
     }
-    const { uid = '', creationTimestamp = '', deletionTimestamp } = previous.metadata;
+    const { uid = '', creationTimestamp = '' } = previous.metadata;
     const metadata = {
       ...sent.metadata,
       uid,
       creationTimestamp,
-      ...(deletionTimestamp !== undefined && { deletionTimestamp }),
       managedFields: this.#managedBy(manager, previous),
     };
     const next = { ...sent, apiVersion: resource.apiVersion, kind: resource.kind, metadata };
@@ -182,14 +204,15 @@ export class StandInApiServer {
     const before = asService(previous);
     const after = asService(sent);
     const { clusterIP = '', clusterIPs = [] } = before.spec;
-    const next = defaulted({ ...after, spec: { ...(clusterIP && { clusterIP, clusterIPs }), ...after.spec } });
+    const kept = { ...(clusterIP && { clusterIP, clusterIPs }), ...withoutUnusedPorts(before.spec, after.spec) };
+    const next = defaulted({ ...after, spec: kept });
     const held = claimsOf(before);
     const allocated = await allocateFor(next, held, this.#options.allocation);
     const stored = await this.#orUndo(allocated.undo, () => this.store.replace(SERVICES, previous, allocated.service));
-    const kept = claimsOf(allocated.service);
+    const used = claimsOf(allocated.service);
     const unused = {
-      addresses: held.addresses.filter((address) => !kept.addresses.includes(address)),
-      ports: held.ports.filter((port) => !kept.ports.includes(port)),
+      addresses: held.addresses.filter((address) => !used.addresses.includes(address)),
+      ports: held.ports.filter((port) => !used.ports.includes(port)),
     };
     await releaseClaims(unused, this.#options.allocation);
     return stored;
@@ -215,10 +238,14 @@ export class StandInApiServer {
         );
       }
     }
-    if (resource === NAMESPACES) return this.#terminate(object);
+    if (resource === NAMESPACES) return this.#finalizeNamespace(object);
+    await this.#remove(resource, object);
+    return { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success' };
+  }
+
+  async #remove(resource: Resource, object: StoredObject): Promise<void> {
     this.store.remove(resource, object);
     if (resource === SERVICES) await this.#releaseService(object);
-    return { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success' };
   }
 
   async #releaseService(object: StoredObject): Promise<void> {
@@ -228,17 +255,21 @@ export class StandInApiServer {
     await releaseClaims(claimsOf(asService(object)), this.#options.allocation);
   }
 
-  /** As on a control plane without a namespace controller: it stays `Terminating`, and nothing is created in it. */
-  #terminate(namespace: StoredObject): StoredObject {
-    const deletionTimestamp = this.#timestamp();
-    const metadata = { ...namespace.metadata, deletionTimestamp };
-    return this.store.replace(NAMESPACES, namespace, { ...namespace, metadata, status: { phase: 'Terminating' } });
+  /** Does what the namespace controller does later: removes the namespace and everything in it. */
+  async #finalizeNamespace(namespace: StoredObject): Promise<StoredObject> {
+    const { name } = namespace.metadata;
+    this.store.remove(NAMESPACES, namespace);
+    for (const resource of RESOURCES.filter(({ namespaced }) => namespaced)) {
+      for (const object of this.store.list(resource, name, () => true)) {
+        if (this.store.find(resource, name, object.metadata.name) === object) await this.#remove(resource, object);
+      }
+    }
+    const metadata = { ...namespace.metadata, deletionTimestamp: this.#timestamp() };
+    return { ...namespace, metadata, status: { phase: 'Terminating' } };
   }
 
-  #requireNamespace(resource: Resource, name: string, namespace: string): void {
-    const found = this.store.find(NAMESPACES, undefined, namespace);
-    if (found === undefined) throw notFound(NAMESPACES, namespace);
-    if (found.metadata.deletionTimestamp !== undefined) throw terminating(resource, name, namespace);
+  #requireNamespace(namespace: string): void {
+    if (this.store.find(NAMESPACES, undefined, namespace) === undefined) throw notFound(NAMESPACES, namespace);
   }
 
   #created({ target: { resource, namespace }, manager }: Call, sent: StoredObject): StoredObject {
@@ -296,10 +327,11 @@ function wantsTable(accept: string): boolean {
   return /as=Table/.test(accept);
 }
 
-/** Refuses what would otherwise be taken for a plain read or write. */
+function isWatch(method: string, { query }: Call): boolean {
+  return method === 'GET' && ['true', '1'].includes(query.get('watch') ?? '');
+}
+
+/** Refuses what would otherwise be taken for a plain write. */
 function refuseUnserved({ query }: Call): void {
-  if (['true', '1'].includes(query.get('watch') ?? '')) {
-    throw new StatusError(405, 'MethodNotAllowed', 'the stand-in API server serves no watch: read again');
-  }
   if (query.has('dryRun')) throw badRequest('the stand-in API server has no dry run');
 }

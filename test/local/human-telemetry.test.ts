@@ -74,10 +74,15 @@ describe('logs as sentences', () => {
   test('cut repeated trouble short, and report its end', () => {
     expect(written([failed('A: b')], [failed('A: b')], [failed('A: c')], [END], [END])).toEqual([
       'failed: A: b',
-      'unchanged',
+      'still failing: A',
       'failed: A: c',
       'resolved',
     ]);
+  });
+
+  test('call a finding that lasts unchanged', () => {
+    const found: Line = ['warn', 'pass succeeded', { findings: ['leak: x'] }];
+    expect(written([found], [found])).toEqual(['found leak: x', 'unchanged']);
   });
 
   test('do not repeat what an observing pass would write', () => {
@@ -100,7 +105,7 @@ describe('logs as sentences', () => {
 
   test('report nothing of an invocation in which no pass was due', () => {
     const skipped: Line = ['info', 'invocation ended', { passes: 0, failed: 0 }];
-    expect(written([failed('A: b')], [skipped], [failed('A: b')])).toEqual(['failed: A: b', 'unchanged']);
+    expect(written([failed('A: b')], [skipped], [failed('A: b')])).toEqual(['failed: A: b', 'still failing: A']);
   });
 
   test('report nothing of a pass without changes, nor details', () => {

@@ -11,7 +11,7 @@ import type { RunHooks } from '../../local/run-hooks.ts';
 import { findRunning, readRunning } from '../../local/running.ts';
 import type { StartOptions } from '../../local/start-options.ts';
 import { eventually } from '../support/eventually.ts';
-import { callKbctl } from '../support/kbctl-in-process.ts';
+import { beginKbctl, callKbctl } from '../support/kbctl-in-process.ts';
 import { requestLocal } from '../support/request-local.ts';
 
 let root: string;
@@ -114,6 +114,31 @@ describe('running the loops on an embedded cluster', () => {
     data = `${data}-other`;
     await begin(ALL_DONE);
     expect((await findRunning(root)).map(({ cluster }) => cluster)).toEqual(['embedded', 'embedded']);
+  });
+
+  test('is chosen among several by the name of its cluster, and ended by a deletion that reports it', async () => {
+    const cwd = join(root, 'several');
+    data = join(cwd, '.kbctl', 'embedded');
+    await begin(ALL_DONE);
+    data = join(cwd, '.kbctl', 'demo');
+    await begin(/demo: +6 Services/, {}, { demo: true });
+    const kbctl = async (...words: string[]) => (await callKbctl(words, { cwd, env: {} })).ran;
+    const stderr = expect.stringContaining(
+      'Several local runs are active: choose one with --data, or name its cluster',
+    );
+    expect(await kbctl('status')).toMatchObject({ code: 2, stderr });
+    expect(await kbctl('status', 'demo')).toMatchObject({ stdout: expect.stringMatching(/^demo/) });
+    expect(await kbctl('cluster', 'delete', 'demo')).toMatchObject({
+      stdout: `demo: deleted; its endpoints and its items in the table stay unchanged, and its local run (process ${process.pid}) ends\n`,
+    });
+  });
+
+  test('names commands that work as they are: one that writes, and those of another folder', async () => {
+    const running = beginKbctl(['run', '--no-page', '--data', data], { cwd: root, env: {} });
+    await running.untilItPrints(ALL_DONE);
+    expect(running.stdout()).toMatch(/echo '\{.*\}' \| kubectl --kubeconfig \S+ apply -f -\n/);
+    expect(running.stdout()).toMatch(new RegExp(`kbctl status --data \\S*${folders}\\n`));
+    await running.end('SIGINT');
   });
 
   test('as a demo prints what is faster than usual, and its events', async () => {

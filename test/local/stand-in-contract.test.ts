@@ -1,11 +1,13 @@
-import { beforeAll, describe, expect, test } from '@jest/globals';
+import { beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { parseKubeconfig } from '../../lib/kubernetes/kubeconfig.ts';
 import { BytesInFlight, readWhole } from '../../lib/kubernetes/reply-bounds.ts';
 import { ApiServerConnections, type Transport } from '../../lib/kubernetes/transport.ts';
 import { listen } from '../../local/stand-in/api-servers.ts';
 import { kubeconfigOf } from '../../local/stand-in/identity.ts';
+import type { StandInApiServer } from '../../local/stand-in/stand-in-api-server.ts';
 import { apiServerContract } from '../contract/api-server.ts';
 import { clusterPortContract } from '../contract/cluster-port.ts';
+import { requestLocal } from '../support/request-local.ts';
 import { IDENTITY, readyStandIn, transportTo } from '../support/stand-in.ts';
 
 clusterPortContract({
@@ -54,7 +56,14 @@ describe('what the stand-in API server refuses', () => {
     ['a body that is no JSON is a 400', 'POST', '/api/v1/namespaces', '{', 400, 'BadRequest'],
     ['a body that is no object is a 400', 'POST', '/api/v1/namespaces', '7', 400, 'BadRequest'],
     ['a method that nobody serves is a 405', 'PUT', '/api/v1/namespaces', '{}', 405, 'MethodNotAllowed'],
-    ['a watch is a 405', 'GET', '/api/v1/services?watch=true', undefined, 405, 'serves no watch'],
+    [
+      'a watch without a list before it is a 422, so that clients list',
+      'GET',
+      '/api/v1/services?watch=true&sendInitialEvents=true',
+      undefined,
+      422,
+      'sendInitialEvents',
+    ],
     ['a dry run is a 400', 'POST', '/api/v1/namespaces?dryRun=All', '{}', 400, 'no dry run'],
     ['a patch of another kind is a 415', 'PATCH', '/api/v1/namespaces/default', '[]', 415, 'UnsupportedMediaType'],
     [
@@ -67,5 +76,93 @@ describe('what the stand-in API server refuses', () => {
     ],
   ] as const)('%s', async (_title, method, path, body, status, text) => {
     await expect(call(method, path, body)).resolves.toEqual({ status, text: expect.stringContaining(text) });
+  });
+});
+
+describe('what the stand-in API server does for kubectl', () => {
+  const services = '/api/v1/namespaces/default/services';
+  let standIn: StandInApiServer;
+  beforeEach(async () => {
+    standIn = await readyStandIn();
+  });
+
+  const call = async (method: string, path: string, content?: object) => {
+    const headers = { 'content-type': method === 'PATCH' ? 'application/merge-patch+json' : 'application/json' };
+    const body = content === undefined ? {} : { body: JSON.stringify(content) };
+    const reply = await standIn.handle({ method, path, headers, ...body });
+    return { status: reply.status, body: JSON.parse(reply.body) };
+  };
+  const portsOf = ({ spec }: { spec: { ports: { nodePort?: number }[] } }) => spec.ports;
+
+  test('removes a deleted namespace with its Services, whose addresses are free again', async () => {
+    const clusterIP = '10.0.0.77';
+    const service = { metadata: { name: 'web' }, spec: { clusterIP, ports: [{ port: 80 }] } };
+    await call('POST', '/api/v1/namespaces', { metadata: { name: 'shop' } });
+    expect(await call('POST', '/api/v1/namespaces/shop/services', service)).toMatchObject({ status: 201 });
+    expect(await call('DELETE', '/api/v1/namespaces/shop')).toMatchObject({
+      body: { status: { phase: 'Terminating' } },
+    });
+    expect(await call('GET', '/api/v1/namespaces/shop')).toMatchObject({ status: 404 });
+    expect((await call('GET', '/api/v1/services')).body.items).toEqual([]);
+    expect(await call('POST', services, service)).toMatchObject({ status: 201 });
+  });
+
+  test('clears and releases the node ports of a Service that becomes a ClusterIP', async () => {
+    const spec = { type: 'NodePort', ports: [{ port: 80, nodePort: 30_080 }] };
+    await call('POST', services, { metadata: { name: 'np' }, spec });
+    const { status, body } = await call('PATCH', `${services}/np`, { spec: { type: 'ClusterIP' } });
+    expect({ status, ports: portsOf(body) }).toEqual({
+      status: 200,
+      ports: [{ protocol: 'TCP', targetPort: 80, port: 80 }],
+    });
+    expect(await call('POST', services, { metadata: { name: 'next' }, spec })).toMatchObject({ status: 201 });
+  });
+
+  test('names in the causes of a 422 the field and what is wrong, which kubectl prints', async () => {
+    await call('POST', services, { metadata: { name: 'np' }, spec: { ports: [{ port: 80 }] } });
+    const patch = { spec: { ports: [{ port: 80, nodePort: 30_081 }] } };
+    const message = "Forbidden: may not be used when `type` is 'ClusterIP'";
+    expect(await call('PATCH', `${services}/np`, patch)).toMatchObject({
+      status: 422,
+      body: {
+        details: {
+          name: 'np',
+          kind: 'Service',
+          causes: [{ reason: 'FieldValueForbidden', field: 'spec.ports[0].nodePort', message }],
+        },
+      },
+    });
+  });
+
+  test('reports each change after a version in a watch, until the watch ends', async () => {
+    const version = standIn.store.version;
+    await call('POST', services, { metadata: { name: 'a' }, spec: { ports: [{ port: 80 }] } });
+    const path = `${services}?watch=true&resourceVersion=${version}`;
+    const { watch } = await standIn.handle({ method: 'GET', path, headers: {} });
+    const events: string[] = [];
+    const end = watch?.start((line) => {
+      const { type, object } = JSON.parse(line);
+      events.push(`${type} ${object.metadata.name}`);
+    });
+    await call('PATCH', `${services}/a`, { metadata: { labels: { tier: 'web' } } });
+    await call('POST', '/api/v1/namespaces', { metadata: { name: 'elsewhere' } });
+    await call('DELETE', `${services}/a`);
+    end?.();
+    await call('POST', services, { metadata: { name: 'b' }, spec: { ports: [{ port: 80 }] } });
+    expect(events).toEqual(['ADDED a', 'MODIFIED a', 'DELETED a']);
+  });
+
+  test('ends the reply of a watch after timeoutSeconds', async () => {
+    const server = await listen(standIn, IDENTITY);
+    const path = '/api/v1/namespaces?watch=true&resourceVersion=1&timeoutSeconds=0';
+    const { status, body } = await requestLocal(server.url + path);
+    expect(status).toBe(200);
+    expect(
+      body
+        .trim()
+        .split('\n')
+        .map((line) => JSON.parse(line).object.metadata.name),
+    ).toContain('default');
+    await server.close();
   });
 });

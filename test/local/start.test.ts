@@ -132,8 +132,8 @@ describe('npm start', () => {
   (isInstalled('curl') ? test : test.skip)('prints commands that work by copy and paste', async () => {
     const child = start(['--data', join(folder, "it's copied")]);
     await child.untilItPrints(/created endpointslice/);
-    const printed = [...child.output().matchAll(/^ {2}((curl|kubectl) .*)$/gm)].flatMap(([, command, name]) =>
-      command !== undefined && isInstalled(String(name)) ? [command] : [],
+    const printed = [...child.output().matchAll(/^ {2}((?:echo .* \| )?(curl|kubectl) .*)$/gm)].flatMap(
+      ([, command, name]) => (command !== undefined && isInstalled(String(name)) ? [command] : []),
     );
     const answers = printed.map((command) =>
       execFileSync('bash', ['-c', command], { cwd: REPOSITORY, encoding: 'utf8', stdio: 'pipe' }),
@@ -143,7 +143,8 @@ describe('npm start', () => {
     expect(deleted).toMatchObject({ status: 'Success' });
     expect(created).toMatchObject({ kind: 'Service', spec: { clusterIP: expect.stringMatching(/^10\.0\.0\./) } });
     // kubectl, where it is there.
-    for (const listed of answers.slice(3)) expect(listed).toMatch(/^web +ClusterIP +10\.0\.0\./m);
+    for (const listed of answers.slice(3, 4)) expect(listed).toMatch(/^web +ClusterIP +10\.0\.0\./m);
+    for (const applied of answers.slice(4)) expect(applied).toBe('service/shop created\n');
     await expectCleanEnd(child, 'SIGINT', ENDED_EMBEDDED);
   });
 
