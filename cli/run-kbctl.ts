@@ -49,14 +49,16 @@ const SAFE = new Set(
   ),
 );
 
-/** What users of kubectl type, and the command here. */
+/** What users of kubectl type, and the hint about the command here. */
 const KUBECTL_HABITS: Readonly<Record<string, string>> = {
-  apply: 'cluster apply -f FILE',
-  cluster: 'cluster get',
-  clusters: 'cluster get',
-  describe: 'status CLUSTER, kbctl show ip|port CLUSTER VALUE',
-  diff: 'cluster diff -f FILE',
-  list: 'cluster get',
+  apply: 'use kbctl cluster apply -f FILE',
+  cluster: 'use kbctl cluster get',
+  clusters: 'use kbctl cluster get',
+  // It removes a registration: the help describes it first.
+  delete: 'see kbctl cluster --help',
+  describe: 'use kbctl status CLUSTER, kbctl show ip|port CLUSTER VALUE',
+  diff: 'use kbctl cluster diff -f FILE',
+  list: 'use kbctl cluster get',
 };
 
 /** Adds the nearest safe command to the error about an unknown one, or lists the commands. */
@@ -70,11 +72,7 @@ function withSuggestion(text: string, { commands }: Command): string {
     names.filter((name) => SAFE.has(name)),
   );
   const hint =
-    habit !== undefined
-      ? `use kbctl ${habit}`
-      : nearest !== undefined
-        ? `did you mean ${nearest}?`
-        : `commands: ${names.join(', ')}`;
+    habit !== undefined ? habit : nearest !== undefined ? `did you mean ${nearest}?` : `commands: ${names.join(', ')}`;
   return `${text.trimEnd()}; ${hint}\n`;
 }
 

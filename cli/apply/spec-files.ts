@@ -1,10 +1,11 @@
 import { readdir, readFile, realpath, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { buffer } from 'node:stream/consumers';
-import { type Document, isScalar, parseAllDocuments } from 'yaml';
+import { type Document, isScalar, LineCounter, parseAllDocuments } from 'yaml';
 import type { ClusterSpec } from '../../lib/cluster/cluster-spec.ts';
-import { parseClusterSpec } from '../../lib/spec/parse-cluster-spec.ts';
-import { describeFaults } from '../../lib/spec/spec-fault.ts';
+import { parseClusterSpec, placed, positionOf } from '../../lib/spec/parse-cluster-spec.ts';
+import { describeFaults, type SpecPath } from '../../lib/spec/spec-fault.ts';
+import { type SpecResult, validateClusterSpec } from '../../lib/spec/validate-cluster-spec.ts';
 import { writtenSpec } from '../../lib/spec/written-spec.ts';
 import { failureCode } from '../errors.ts';
 import { API_VERSION } from '../output.ts';
@@ -104,44 +105,54 @@ async function readSource(
   } catch (error) {
     return [unreadable(place, error)];
   }
-  return documentsIn(text).map((document) => {
-    const result = parseClusterSpec(document);
+  return resultsIn(text).map((result) => {
     if ('faults' in result) return { fault: describeFaults(place, result.faults) };
     return { place, folder, spec: result.spec };
   });
 }
 
 /**
- * Returns the text of each spec: of each YAML document, and of each cluster that `kbctl cluster get -o yaml` or `-o json`
- * printed. Every text keeps the line numbers of the file. A text that is not YAML is returned unchanged, for its faults.
+ * Returns each spec or its faults: of each YAML document, and of each cluster that `kbctl cluster get -o yaml` or
+ * `-o json` printed. Faults have the line numbers of the file. A text that is not YAML is read as one spec, for its faults.
  */
-function documentsIn(text: string): string[] {
-  const documents = parseAllDocuments(text);
-  if (!Array.isArray(documents) || documents.some(({ errors }) => errors.length > 0)) return [text];
+function resultsIn(text: string): SpecResult[] {
+  const lines = new LineCounter();
+  const documents = parseAllDocuments(text, { lineCounter: lines });
+  if (!Array.isArray(documents) || documents.some(({ errors }) => errors.length > 0)) return [parseClusterSpec(text)];
   const filled = documents.filter(
     ({ contents }) => contents !== null && !(isScalar(contents) && contents.value === null),
   );
-  if (filled.length === 0) return [text];
+  if (filled.length === 0) return [parseClusterSpec(text)];
   return filled.flatMap((document) => {
     const [start, , end] = document.range;
     const own =
       filled.length === 1 ? text : '\n'.repeat(text.slice(0, start).split('\n').length - 1) + text.slice(start, end);
-    return printedSpecs(document) ?? [own];
+    return printedSpecs(document, lines) ?? [parseClusterSpec(own)];
   });
 }
 
-/** Returns the specs of a document that kbctl printed, each as a file has it; `undefined` for any other document. */
-function printedSpecs(document: Document): string[] | undefined {
+/** Returns the specs of a document that kbctl printed; `undefined` for any other document. */
+function printedSpecs(document: Document, lines: LineCounter): SpecResult[] | undefined {
   try {
     const printed = document.toJS() as { readonly kind?: unknown; readonly apiVersion?: unknown };
     if (printed.apiVersion !== API_VERSION) return undefined;
-    const clusters =
-      printed.kind === 'ClusterList' ? (printed as Printed).items : [printed as Printed['items'][number]];
-    return clusters.map(({ spec }) => JSON.stringify(writtenSpec(spec)));
+    const isList = printed.kind === 'ClusterList';
+    const clusters = isList ? (printed as Printed).items : [printed as Printed['items'][number]];
+    return clusters.map(({ spec }, index) => {
+      const around = isList ? ['items', index, 'spec'] : ['spec'];
+      const written: unknown = JSON.parse(JSON.stringify(writtenSpec(spec)));
+      return placed(validateClusterSpec(written), (at) => positionOf([...around, ...printedPath(at)], document, lines));
+    });
   } catch {
     // It is read as a spec, whose faults are reported.
     return undefined;
   }
+}
+
+/** A file names the ranges differently from what kbctl prints. */
+function printedPath([field, ...rest]: SpecPath): SpecPath {
+  if (field === undefined) return [];
+  return [field === 'serviceClusterIPRange' ? 'serviceClusterIPRanges' : field, ...rest];
 }
 
 interface Printed {

@@ -27,8 +27,9 @@ export function statusCommand(act: Act): Command {
 async function showCluster(cli: Cli, name: string): Promise<ExitCode> {
   const nowMs = await cli.nowMs();
   const status = await statusOf(cli, name, nowMs);
+  const inAws = cli.options.table !== undefined;
   const document = { kind: 'ClusterStatus', ...(statusJson(status) as unknown as Record<string, Plain>) };
-  cli.output.object(document, () => statusLines(status, nowMs, cli.output));
+  cli.output.object(document, () => statusLines(status, nowMs, { output: cli.output, inAws }));
   return exitCodeFor([status]);
 }
 

@@ -54,10 +54,11 @@ export function fleetColumns(nowMs: number): Column<ClusterStatus>[] {
   ];
 }
 
-/** `duplicate,leak (3)`: each word once. */
-function attentionWords({ attention }: ClusterStatus): string {
+/** `paused,duplicate,leak (3)`: each word once. A pause comes first, unless the health is that word. */
+function attentionWords({ attention, health, paused }: ClusterStatus): string {
   const words = Map.groupBy(attention, ({ word }) => word);
-  return [...words].map(([word, same]) => (same.length === 1 ? word : `${word} (${same.length})`)).join(',');
+  const counted = [...words].map(([word, same]) => (same.length === 1 ? word : `${word} (${same.length})`));
+  return [...(paused !== undefined && health !== 'paused' ? ['paused'] : []), ...counted].join(',');
 }
 
 const HEALTH_STYLES: Readonly<Record<Health, Style>> = {
@@ -73,8 +74,14 @@ const WIDEST = 100;
 const MOST_FINDINGS = 20;
 const MOST_WRITES = 10;
 
+interface LinesOptions {
+  readonly output: Output;
+  /** Only there do stacks own clusters. */
+  readonly inAws: boolean;
+}
+
 /** Returns the lines about one cluster. */
-export function statusLines(status: ClusterStatus, nowMs: number, output: Output): string[] {
+export function statusLines(status: ClusterStatus, nowMs: number, { output, inAws }: LinesOptions): string[] {
   const { apiServers, loops, ranges, findings } = status;
   const heading = (text: string) => ['', output.paint('bold', text)];
   const section = <Row>(title: string, rows: readonly Row[], columns: readonly Column<Row>[], none: string) => [
@@ -90,7 +97,7 @@ export function statusLines(status: ClusterStatus, nowMs: number, output: Output
       : []),
   ];
   return [
-    ...headLines(status, nowMs, output),
+    ...headLines(status, nowMs, { output, inAws }),
     ...attentionLines(status, output),
     ...section('API servers', apiServers, apiServerColumns(nowMs), 'none in the spec'),
     ...section('Loops', loops, loopColumns(nowMs), ''),
@@ -111,13 +118,12 @@ export function statusLines(status: ClusterStatus, nowMs: number, output: Output
   ];
 }
 
-function headLines(status: ClusterStatus, nowMs: number, { paint }: Output): string[] {
+function headLines(status: ClusterStatus, nowMs: number, { output: { paint }, inAws }: LinesOptions): string[] {
   const { name, health, mode, allocator, generation, owner, paused } = status;
+  const unowned = inAws ? ', not owned by a stack yet' : '';
   const whose =
-    owner === undefined
-      ? 'not owned by a stack yet'
-      : `owned by stack ${owner.stack}${owner.packaged ? ' (its cluster.yml)' : ''}`;
-  const head = `${paint('bold', name)}  ${paint(HEALTH_STYLES[health], health)}  ${mode}, allocator ${allocator}, generation ${generation}, ${whose}`;
+    owner === undefined ? unowned : `, owned by stack ${owner.stack}${owner.packaged ? ' (its cluster.yml)' : ''}`;
+  const head = `${paint('bold', name)}  ${paint(HEALTH_STYLES[health], health)}  ${mode}, allocator ${allocator}, generation ${generation}${whose}`;
   if (paused === undefined) return [head];
   const all = paused.all ? 'all clusters are ' : '';
   const until = `${new Date(paused.untilMs).toISOString()} (${formatAge(paused.untilMs - nowMs)} from now)`;

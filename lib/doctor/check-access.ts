@@ -148,5 +148,5 @@ const REMEDIES = {
   status: 'Check the API server, or correct probe.path or probe.url',
   tlsFailure: 'Add its CA to the kubeconfig, or set probe.serverName to a name of its certificate',
   silence:
-    'Check that it runs, its firewall or security group, and the route from the VPC of the functions; or set probe.url to a reachable address',
+    'Check that it runs, its firewall or security group, and the network path to it; or set probe.url to a reachable address',
 } as const;

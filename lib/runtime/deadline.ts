@@ -11,9 +11,12 @@ export type StartDeadline = (ms: number) => Deadline;
 
 export const startDeadline: StartDeadline = (ms) => {
   const controller = new AbortController();
-  const timer = setTimeout(() => {
-    controller.abort(deadlineExceeded(ms));
-  }, ms);
+  const timer = setTimeout(
+    () => {
+      controller.abort(deadlineExceeded(ms));
+    },
+    Math.max(0, ms),
+  );
   return {
     signal: controller.signal,
     cancel: () => {
@@ -55,7 +58,7 @@ export async function withinDeadline<T>(
   ms: number,
   work: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
-  const { signal, cancel } = start(Math.max(0, ms));
+  const { signal, cancel } = start(ms);
   try {
     return await unlessAborted(signal, () => work(signal));
   } finally {

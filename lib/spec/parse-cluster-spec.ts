@@ -12,10 +12,14 @@ export function parseClusterSpec(yamlText: string, options: SpecOptions = {}): S
   const read = readYaml(yamlText, lines);
   if ('faults' in read) return read;
 
-  const result = validateClusterSpec(read.value, options);
+  return placed(validateClusterSpec(read.value, options), (at) => positionOf(at, read.document, lines));
+}
+
+/** Returns the result with the position of each fault, in the order of the file. */
+export function placed(result: SpecResult, positionAt: (at: SpecPath) => Position): SpecResult {
   if (!('faults' in result)) return result;
-  const placed = result.faults.map((found) => ({ ...found, position: positionOf(found.at, read.document, lines) }));
-  return { faults: placed.sort((one, other) => inFileOrder(one.position, other.position)) };
+  const faults = result.faults.map((found) => ({ ...found, position: positionAt(found.at) }));
+  return { faults: faults.sort((one, other) => inFileOrder(one.position, other.position)) };
 }
 
 type YamlResult = { readonly value: unknown; readonly document: Document } | { readonly faults: readonly SpecFault[] };
@@ -64,8 +68,8 @@ function inFileOrder(one: Position, other: Position): number {
   return one.line - other.line || one.column - other.column;
 }
 
-/** Where the key of a field is, or that of the nearest one around it that the file has. */
-function positionOf(at: SpecPath, document: Document, lines: LineCounter): Position {
+/** Returns where the key of a field is, or that of the nearest one around it that the file has. */
+export function positionOf(at: SpecPath, document: Document, lines: LineCounter): Position {
   for (let length = at.length; length > 0; length--) {
     const offset = offsetOf(document, at.slice(0, length));
     if (offset !== undefined) return place(offset, lines);

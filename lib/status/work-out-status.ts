@@ -138,10 +138,13 @@ function aboutLeases(parts: Parts): Attention[] {
     const message = oneLine(`no API server has a valid lease; the endpoints stay unchanged${why}`);
     return [{ level: 'bad', word: 'noLiveLease', message, next: noLiveLeaseHint(parts) }];
   }
-  if (loop?.state !== 'good' && loop?.state !== 'failing') return [];
+  const { state: loopState, lastPass } = loop ?? {};
+  if (loopState !== 'good' && loopState !== 'failing' && loopState !== 'paused') return [];
   return apiServers.flatMap((server): Attention[] => {
-    const { state, kind } = server;
+    const { state, kind, expiresAtMs = 0 } = server;
     if (kind === undefined || (state !== 'ranOut' && state !== 'neverSeen')) return [];
+    // During a pause leases expire, and added API servers are not probed: only what the last pass saw counts.
+    if (loopState === 'paused' && (state === 'neverSeen' || expiresAtMs > (lastPass?.startedAtMs ?? 0))) return [];
     const message = oneLine(`API server ${notLive(server, nowMs)}`);
     return [{ level: 'warning', word: state, message, next: stateHint(state, spec) }];
   });

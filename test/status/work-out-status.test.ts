@@ -164,6 +164,14 @@ describe('a paused cluster', () => {
     expect(new Set(status.loops.map(({ state }) => state))).toEqual(new Set(['paused']));
   });
 
+  test('still shows a lease that had expired before its last pass', () => {
+    const startedAtMs = NOW_MS - 10 * MINUTE_MS;
+    const leases = [aLease({ expiresAtMs: startedAtMs - MINUTE_MS, misses: 2 })];
+    const status = statusOf({ pausedAll: pause, records: runRecords(startedAtMs), leases });
+    expect(words(status)).toEqual(words(statusOf({ records: runRecords(NOW_MS), leases })));
+    expect(words(status)).not.toEqual([]);
+  });
+
   test('has the pause of all clusters if there are both', () => {
     const status = statusOf({ cluster: aCluster({}, { paused: pause }), pausedAll: { ...pause, by: 'you' } });
     expect(status.paused).toEqual({ ...pause, by: 'you', all: true });

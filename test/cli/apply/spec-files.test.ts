@@ -3,7 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { stringify } from 'yaml';
 import { readSpecFiles } from '../../../cli/apply/spec-files.ts';
+import { aClusterSpec } from '../../support/a-cluster-spec.ts';
 
 let folder: string;
 
@@ -79,6 +81,22 @@ describe('Spec files', () => {
       names: ['a', 'b'],
       faults: [expect.stringMatching(/\n {2}15:1 .*nmae/)],
     });
+  });
+
+  test('that kbctl printed have the line numbers of what it printed in their faults', async () => {
+    const one = { apiVersion: 'kbctl/v1', kind: 'Cluster', spec: aClusterSpec({ maxEventsPerPass: -7 }) };
+    const ranged = aClusterSpec({ name: 'b', serviceClusterIPRanges: ['10.0.0.0/99'] });
+    const items = [{ spec: aClusterSpec() }, { spec: ranged }];
+    const list = { apiVersion: 'kbctl/v1', kind: 'ClusterList', items };
+    for (const [printed, faulty] of [
+      [one, 'maxEventsPerPass: -7'],
+      [list, 'serviceClusterIPRanges:'],
+    ] as const) {
+      const stdin = stringify(printed);
+      const line = stdin.split('\n').findLastIndex((text) => text.includes(faulty)) + 1;
+      const { faults } = await read(['-'], { stdin });
+      expect(faults).toEqual([expect.stringMatching(new RegExp(`\\n {2}${line}:\\d+ `))]);
+    }
   });
 
   test('may begin with a byte order mark', async () => {

@@ -16,6 +16,14 @@ describe('the line of a cluster', () => {
     expect(attentionTo('leak', 'duplicate', 'leak', 'leak')).toBe('leak (3),duplicate');
     expect(attentionTo()).toBe('');
   });
+
+  test('names a pause that its health does not show, before everything else', () => {
+    const paused = { untilMs: STATUS_AT_MS + 60_000, reason: 'an upgrade', by: 'me', all: false };
+    const attention = [{ level: 'bad' as const, word: 'outOfRange', message: 'm', next: 'n' }];
+    const column = fleetColumns(STATUS_AT_MS).find(({ title }) => title === 'ATTENTION');
+    expect(column?.text(aClusterStatus({ health: 'bad', attention, paused }))).toBe('paused,outOfRange');
+    expect(column?.text(aClusterStatus({ health: 'paused', attention: [], paused }))).toBe('');
+  });
 });
 
 describe('the columns of a cluster', () => {
@@ -66,12 +74,20 @@ test('the status of a cluster shows what passes would write, and what they chang
   ] as ClusterStatus['loops'];
   const output = new Output('table', { in: new PassThrough(), out: new PassThrough(), err: new PassThrough() });
 
-  const lines = statusLines(aClusterStatus({ loops }), STATUS_AT_MS, output);
+  const lines = statusLines(aClusterStatus({ loops }), STATUS_AT_MS, { output, inAws: true });
 
   const section = (title: string) => lines.slice(lines.indexOf(title) + 1, lines.indexOf('', lines.indexOf(title)));
   expect(section('Last changes')).toEqual([`- system-namespaces, 90s ago: ${changes[0]}`]);
   expect(section('Would write').slice(0, 1)).toEqual(['- kubernetes-service: would write 0']);
   expect(section('Would write').slice(-1)).toEqual(['... and 2 more: kbctl status demo -o yaml']);
+});
+
+test('the status of a cluster without an owner names the missing stack only in AWS', () => {
+  const output = new Output('table', { in: new PassThrough(), out: new PassThrough(), err: new PassThrough() });
+  const { owner: _, ...unowned } = aClusterStatus();
+  const head = (inAws: boolean) => statusLines(unowned, STATUS_AT_MS, { output, inAws })[0];
+  expect(head(true)).toMatch(/generation \d+, not owned by a stack yet$/);
+  expect(head(false)).toMatch(/generation \d+$/);
 });
 
 describe('the line of a range', () => {
