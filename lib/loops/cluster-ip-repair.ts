@@ -8,6 +8,16 @@ import { CLUSTER_IP_WORDS, clusterIpWalk } from '../repair/cluster-ips.ts';
 import type { MakeRange } from '../repair/walk.ts';
 import type { LoopDefinition, PassContext, PassReport } from './pass.ts';
 import { type RepairKind, repairPass } from './repair.ts';
+import { type RepairErrorWords, reworded } from './repair-ranges.ts';
+
+const ERRORS: RepairErrorWords = {
+  cannotRead: 'unable to refresh the service IP block',
+  cannotList: 'unable to refresh the service IP block',
+  cannotRestore: (range, why) =>
+    `unable to rebuild allocator from snapshots for family:${familyOf(range)} with error:${why}`,
+  cannotCreate: (range, why) => `unable to create CIDR range for family ${familyOf(range)}: ${why}`,
+  cannotSave: 'unable to persist the updated service IP allocations',
+};
 
 /** Repairs, or audits, the cluster IPs: one family or two. */
 export const clusterIpRepair: LoopDefinition = {
@@ -22,7 +32,9 @@ export const clusterIpRebuild: LoopDefinition = {
 };
 
 async function repairClusterIps(context: PassContext, rebuild = false): Promise<PassReport> {
-  const cidrs = await listServiceCidrs(context.kubernetes);
+  const cidrs = await listServiceCidrs(context.kubernetes).catch((error: unknown) => {
+    throw reworded(ERRORS.cannotRead, error);
+  });
   const kind = clusterIps(ipRange, (address) => isServed(cidrs, address));
   return repairPass(kind, { ...context, spec: withServedRanges(context.spec, cidrs?.find(isDefault)) }, rebuild);
 }
@@ -52,14 +64,7 @@ export function clusterIps(
   return {
     loop: 'cluster-ip-repair',
     words: CLUSTER_IP_WORDS,
-    errors: {
-      cannotRead: 'unable to refresh the service IP block',
-      cannotList: 'unable to refresh the service IP block',
-      cannotRestore: (range, why) =>
-        `unable to rebuild allocator from snapshots for family:${familyOf(range)} with error:${why}`,
-      cannotCreate: (range, why) => `unable to create CIDR range for family ${familyOf(range)}: ${why}`,
-      cannotSave: 'unable to persist the updated service IP allocations',
-    },
+    errors: ERRORS,
     makeRange,
     makeAuditLedger: (range) => networkLedger(range, makeRange),
     startWalk: (ledgers) => clusterIpWalk(ledgers, isServedAddress),
