@@ -123,15 +123,18 @@ test('of three clusters one hangs: the others are done while it does, and at eve
     apiServers: [{ address: '10.9.8.9', probe: { url: `https://${silent.authority}/readyz` } }],
   });
   const sources = await deployed.startEventSources();
+  try {
+    const minute = deployed.fire(LOOP);
+    await eventually(expectPublishedByWellOnes);
+    expect(await Promise.race([minute, Promise.resolve('still under way')])).toBe('still under way');
+    expect((await minute).answer).toMatchObject({ passes: 3, failed: 1 });
 
-  const minute = deployed.fire(LOOP);
-  await eventually(expectPublishedByWellOnes);
-  expect(await Promise.race([minute, Promise.resolve('still under way')])).toBe('still under way');
-  expect((await minute).answer).toMatchObject({ passes: 3, failed: 1 });
-
-  await eventually(() => expect(sources.deliveries.length).toBeGreaterThanOrEqual(3), 60_000);
-  await sources.purge(LOOP);
-  await sources.stop();
+    await eventually(() => expect(sources.deliveries.length).toBeGreaterThanOrEqual(3), 60_000);
+    await sources.purge(LOOP);
+  } finally {
+    // What still polls when the emulator ends would end the process of all tests.
+    await sources.stop();
+  }
 
   // The one that hangs is tried once a minute.
   for (const { invocation } of sources.deliveries) {
