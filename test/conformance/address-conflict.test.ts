@@ -58,7 +58,8 @@ describe('two Services with one cluster IP, where the API servers allocate', () 
     const left = services.find((name) => name !== deleted) ?? '';
 
     expect(await apiserver.request('DELETE', `${SERVICES}/${deleted}`)).toMatchObject({ status: 200 });
-    expect(await parentOf(address)).toBeUndefined();
+    // The API server's own repair may have recorded it for the other one already.
+    expect([undefined, left]).toContain(await parentOf(address));
 
     const annotation = { metadata: { annotations: { checked: 'now' } } };
     const patched = await apiserver.request('PATCH', `${SERVICES}/${left}`, annotation);
@@ -74,7 +75,11 @@ describe('two Services with one cluster IP, where the API servers allocate', () 
     await apiserver.request('DELETE', `${SERVICES}/second`);
     const third = { metadata: { name: 'third' }, spec: { clusterIP: address, ports: [{ port: 80 }] } };
 
-    expect(await apiserver.request('POST', SERVICES, third)).toMatchObject({ status: 201 });
-    expect(await parentOf(address)).toBe('third');
+    const { status } = await apiserver.request('POST', SERVICES, third);
+    // The API server's own repair may have been quicker, and have recorded the address for the first one.
+    expect([
+      [201, 'third'],
+      [422, 'first'],
+    ]).toContainEqual([status, await parentOf(address)]);
   });
 });

@@ -134,7 +134,6 @@ describe('kubectl, of what the stand-in API server does not do', () => {
     ['create namespace shop', 'kubectl create -f or kubectl apply -f'],
     ['apply --server-side -f service.json', 'Server-side apply not available on the server'],
     ['create -f service.json --dry-run=server', 'the stand-in API server has no dry run'],
-    ['get services -w', 'the stand-in API server serves no watch'],
     ['get pods', `the server doesn't have a resource type "pods"`],
   ])('%s is refused with its reason', async (command, reason) => {
     expect(await run(server, command.split(' '))).toMatchObject({ code: 1, stderr: expect.stringContaining(reason) });

@@ -1,11 +1,12 @@
 import { describe, expect, jest, test } from '@jest/globals';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
-import { Driver } from './driver.ts';
 
 // What sleeps does so on the clock of the run, and by its chance.
 const LARGE = 2 ** 20;
 jest.spyOn(Math, 'random').mockImplementation(() => (Driver.current?.pick(LARGE) ?? 0) / LARGE);
 jest.unstable_mockModule('node:timers/promises', () => ({ setTimeout: (ms: number) => Driver.current?.wait(ms) }));
+// Both are imported after that: what they import, `guaranteedUpdate` above all, would sleep in real time.
+const { Driver } = await import('./driver.ts');
 const { simulate } = await import('./simulate.ts');
 
 const { SIMULATION_RUNS = '2', SIMULATION_SEED = '1' } = process.env;
