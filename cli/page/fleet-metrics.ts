@@ -1,4 +1,4 @@
-import { Gauge, Registry } from 'prom-client';
+import { Gauge, type OpenMetricsContentType, Registry } from 'prom-client';
 import type { ClusterStatus, FleetStatus } from '../../lib/status/cluster-status.ts';
 import { HEALTHS } from './words.ts';
 
@@ -104,11 +104,12 @@ const METRICS: readonly Metric[] = [
   ),
 ];
 
-/** Returns the metrics of all clusters in the text format of Prometheus. */
+/** Returns the metrics of all clusters as OpenMetrics. */
 export async function fleetMetrics(
   fleet: FleetStatus,
 ): Promise<{ readonly contentType: string; readonly text: string }> {
-  const registry = new Registry();
+  const registry = new Registry<OpenMetricsContentType>();
+  registry.setContentType(Registry.OPENMETRICS_CONTENT_TYPE);
   for (const { name, help, labels, samples } of METRICS) {
     const gauge = gaugeIn(registry, name, help, ['cluster', ...labels]);
     for (const cluster of fleet.clusters) {
@@ -119,6 +120,11 @@ export async function fleetMetrics(
   return { contentType: registry.contentType, text: await registry.metrics() };
 }
 
-function gaugeIn(registry: Registry, name: string, help: string, labelNames: readonly string[]): Gauge {
+function gaugeIn(
+  registry: Registry<OpenMetricsContentType>,
+  name: string,
+  help: string,
+  labelNames: readonly string[],
+): Gauge {
   return new Gauge({ name: `${PREFIX}${name}`, help, labelNames, registers: [registry] });
 }

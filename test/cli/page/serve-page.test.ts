@@ -130,7 +130,7 @@ describe('the key of the page', () => {
 
     expect(await ask(server, '/metrics', { cookie: '', authorization: `Bearer ${key}` })).toMatchObject({
       status: 200,
-      headers: { 'content-type': 'text/plain; version=0.0.4; charset=utf-8' },
+      headers: { 'content-type': 'application/openmetrics-text; version=1.0.0; charset=utf-8' },
       body: expect.stringContaining('kube_bootstrap_controller_cluster_health{cluster="lab-2",health="good"}'),
     });
   });
