@@ -45,15 +45,16 @@ async function repairClusterIps(context: PassContext, rebuild = false): Promise<
  */
 function withServedRanges(spec: ClusterSpec, served: ServiceCidr | undefined): ClusterSpec {
   const isDefaultRange = spec.serviceClusterIPRanges.join() === DEFAULT_CLUSTER_IP_RANGE;
-  const [primary, secondary] = served?.networks ?? [];
-  if (spec.allocator !== 'apiserver' || !isDefaultRange || primary === undefined) return spec;
+  const { networks = [] } = served ?? {};
+  if (spec.allocator !== 'apiserver' || !isDefaultRange || networks.some(isNarrowerThanDefault)) return spec;
+  const [primary, secondary] = networks.map(({ text }) => text);
+  if (primary === undefined) return spec;
+  return { ...spec, serviceClusterIPRanges: secondary === undefined ? [primary] : [primary, secondary] };
+}
+
+function isNarrowerThanDefault(network: Network): boolean {
   const own = parseCidr(DEFAULT_CLUSTER_IP_RANGE);
-  const isNarrower = (network: Network) =>
-    own !== undefined && network.text !== own.text && containsNetwork(own, network);
-  if (isNarrower(primary) || (secondary !== undefined && isNarrower(secondary))) return spec;
-  const serviceClusterIPRanges =
-    secondary === undefined ? ([primary.text] as const) : ([primary.text, secondary.text] as const);
-  return { ...spec, serviceClusterIPRanges };
+  return own !== undefined && network.text !== own.text && containsNetwork(own, network);
 }
 
 /** `makeRange` is an argument so that tests can have an allocator that fails. */

@@ -1,4 +1,4 @@
-import { groupOf, RESOURCES, type Resource, StatusError } from './resources.ts';
+import { groupOf, RESOURCES, type Resource, recordIn, StatusError } from './resources.ts';
 
 const AGGREGATED = 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList';
 const VERBS = ['create', 'delete', 'get', 'list', 'patch', 'update'];
@@ -138,8 +138,7 @@ function schemaOf(resource: Resource): object {
 /** Returns the reply to a SelfSubjectAccessReview, which allows everything; `undefined` for any other request. */
 export function reviewReply(method: string, path: string, body: string): object | undefined {
   if (path !== `/apis/${REVIEWS.apiVersion}/${REVIEWS.plural}` || method !== 'POST') return undefined;
-  const review = recordIn(body);
-  const spec = recordIn(JSON.stringify(review['spec'] ?? null));
+  const spec = recordIn(recordIn(parsed(body))['spec']);
   if ('resourceAttributes' in spec === 'nonResourceAttributes' in spec) {
     const problem = 'exactly one of nonResourceAttributes or resourceAttributes must be specified';
     throw new StatusError(
@@ -157,11 +156,10 @@ export function reviewReply(method: string, path: string, body: string): object 
   };
 }
 
-function recordIn(text: string): Readonly<Record<string, unknown>> {
+function parsed(text: string): unknown {
   try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === 'object' && value !== null ? { ...value } : {};
+    return JSON.parse(text);
   } catch {
-    return {};
+    return undefined;
   }
 }

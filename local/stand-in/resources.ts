@@ -138,3 +138,8 @@ export function invalid(resource: Resource, name: string, fault: string): Status
 export function badRequest(message: string): StatusError {
   return new StatusError(400, 'BadRequest', message);
 }
+
+/** Returns the fields of a value from a request or an object; none if it is no object. */
+export function recordIn(value: unknown): Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null ? { ...value } : {};
+}

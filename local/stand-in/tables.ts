@@ -1,5 +1,5 @@
 import type { StoredObject } from './object-store.ts';
-import type { Resource } from './resources.ts';
+import { type Resource, recordIn } from './resources.ts';
 import type { ServicePort, ServiceSpec } from './service-storage.ts';
 
 // Columns and cells of `pkg/printers/internalversion/printers.go`.
@@ -147,10 +147,6 @@ function ageOf(timestamp: string | undefined, nowMs: number): string {
   const { unit, rest } = STEPS.find(({ until }) => age < until) ?? { unit: 'y' };
   const left = rest === undefined ? 0 : Math.floor((age % SECONDS[unit]) / SECONDS[rest]);
   return `${Math.floor(age / SECONDS[unit])}${unit}${left > 0 ? `${left}${rest}` : ''}`;
-}
-
-function recordIn(value: unknown): Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null ? { ...value } : {};
 }
 
 function recordsIn(value: unknown): readonly Readonly<Record<string, unknown>>[] {
