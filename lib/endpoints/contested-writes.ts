@@ -40,7 +40,7 @@ export interface ContestObservation {
 
 export interface ContestVerdict {
   readonly state: ContestState;
-  /** The same is wanted as before: another writer changed the objects. */
+  /** This pass wants what the last one wrote: another writer changed the objects. */
   readonly corrects: boolean;
   /** The write would only contest, and its time has not come yet. */
   readonly withhold: boolean;

@@ -41,8 +41,8 @@ export function publishedAddresses(
 }
 
 /**
- * Returns addresses that are known not to be published. The master-count reconciler has no leases: there only an address
- * that was withdrawn or reported its shutdown is gone, and one that crashed stays until another takes its place.
+ * Returns the addresses that must not be published. The master-count reconciler has no leases: it removes only an address
+ * that was withdrawn or reported its shutdown, and one that crashed stays until another takes its place.
  */
 export function goneAddresses(
   leases: readonly Lease[],

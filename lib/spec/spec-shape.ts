@@ -129,7 +129,7 @@ export function checkShape(value: unknown): ShapeCheck {
   const draft = issues.filter(({ code }) => code !== 'unrecognized_keys').reduce<unknown>(withoutIssue, filled);
   return {
     faults: issues.flatMap((issue) => faultsOf(issue, filled)),
-    // Whatever zod found fault with is gone from it, and that is all that a draft promises.
+    // It has none of the fields that zod found faults in; a draft promises no more.
     draft: (draft ?? {}) as SpecDraft,
   };
 }

@@ -56,7 +56,7 @@ export interface FieldDifference {
   readonly field: string;
   /** Absent: the field is new. */
   readonly before?: Plain;
-  /** Absent: the field is gone. */
+  /** Absent: the field was removed. */
   readonly after?: Plain;
 }
 

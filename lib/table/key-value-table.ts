@@ -40,9 +40,9 @@ export interface NewItem {
 }
 
 /**
- * `won`: this write happened; another may have followed. Or, `withheld`, the caller may not write it, and nobody else did
- * meanwhile. `lost`: it did not and never will, since the item is no longer
- * the one that was read. `unclear`: a reply was lost and the present item proves neither; the caller ends and reads again.
+ * `won`: this write happened; another may have followed. With `withheld`, the caller may not write, and no other writer
+ * changed the item. `lost`: it did not happen and never will, since the item is no longer the one that was read.
+ * `unclear`: a reply was lost and the present item proves neither; the caller ends and reads again.
  */
 export type WriteResult<Written> =
   | { readonly outcome: 'won'; readonly item: Written; readonly withheld?: true }

@@ -25,7 +25,7 @@ interface Event {
 const INTERVAL_MS = 180_000;
 const events = '/apis/events.k8s.io/v1/namespaces/default/events';
 
-/** The original's own repairs run on this server too: ours are told by who reports them. */
+/** The original's own repairs run on this server too: `reportingController` tells ours apart. */
 let etcd: Etcd;
 let apiserver: KubeApiserver;
 
