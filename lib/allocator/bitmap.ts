@@ -1,6 +1,4 @@
-import { AllocatorError } from './errors.ts';
-import { fromWords, popCount, type RangeSnapshot, wordsOf } from './snapshot-bytes.ts';
-import { SummarizedBits } from './summarized-bits.ts';
+import { bitsOf, byteOf, hasBit, popCount, trimmed } from './snapshot-bytes.ts';
 
 /** A uniform whole number in [0, below). `below` is at least 1. */
 export type Pick = (below: number) => number;
@@ -8,32 +6,28 @@ export type Pick = (below: number) => number;
 export interface BitmapOptions {
   /** Usable items: 0 to `max - 1`. */
   readonly max: number;
-  /** What the items are of. A snapshot is restored only into a bitmap of the same. */
-  readonly spec: string;
-  /** Size of the low band that `allocateNext` touches last; none by default. May exceed `max`. */
-  readonly reserved?: number;
+  /** Size of the low band that `allocateNext` touches last. May exceed `max`. */
+  readonly reserved: number;
   readonly pick: Pick;
 }
 
 /**
- * Which of `max` items are taken (`pkg/registry/core/service/allocator/bitmap.go`).
+ * Which of `max` items are taken, each by its number below `max` (`pkg/registry/core/service/allocator/bitmap.go`).
  *
- * Invariant: `used` is the number of set bits. A restored snapshot may set bits that are not below `max`: they are
- * kept and counted, so that `free` can be negative.
+ * Invariant: `used` is the number of set bits. Restored data may set bits that are not below `max`: they are kept and
+ * counted, so that `free` can be negative.
  */
 export class AllocationBitmap {
-  readonly max: number;
-  readonly spec: string;
-  readonly reserved: number;
+  readonly #max: number;
+  readonly #reserved: number;
   readonly #pick: Pick;
-  /** Without room until something is set: the range of a /8 costs nothing before it is used. */
-  #bits = SummarizedBits.ofCapacity(0);
+  /** A snapshot, padded. Without room until something is set: the range of a /8 costs nothing before it is used. */
+  #data = new Uint8Array(0);
   #used = 0;
 
-  constructor({ max, spec, reserved = 0, pick }: BitmapOptions) {
-    this.max = max;
-    this.spec = spec;
-    this.reserved = reserved;
+  constructor({ max, reserved, pick }: BitmapOptions) {
+    this.#max = max;
+    this.#reserved = Math.min(reserved, max);
     this.#pick = pick;
   }
 
@@ -42,14 +36,11 @@ export class AllocationBitmap {
   }
 
   get free(): number {
-    return this.max - this.#used;
+    return this.#max - this.#used;
   }
 
-  /** Whether the item is now this caller's; an error when there is no such item. */
-  allocate(item: number): boolean | AllocatorError {
-    if (item < 0 || item >= this.max) {
-      return new AllocatorError('NotInRange', `offset ${item} out of range [0,${this.max}]`);
-    }
+  /** Whether the item is now this caller's. */
+  allocate(item: number): boolean {
     if (this.has(item)) return false;
     this.#take(item);
     return true;
@@ -60,9 +51,8 @@ export class AllocationBitmap {
    * in the reserved one. `undefined` when nothing is free.
    */
   allocateNext(): number | undefined {
-    if (this.#used >= this.max) return undefined;
-    const reserved = Math.min(this.reserved, this.max);
-    const item = this.#freeItemIn(reserved, this.max) ?? this.#freeItemIn(0, reserved);
+    if (this.free <= 0) return undefined;
+    const item = this.#freeItemIn(this.#reserved, this.#max) ?? this.#freeItemIn(0, this.#reserved);
     if (item !== undefined) this.#take(item);
     return item;
   }
@@ -70,47 +60,53 @@ export class AllocationBitmap {
   /** Releasing what is free does nothing. */
   release(item: number): void {
     if (!this.has(item)) return;
-    this.#bits.clear(item);
+    this.#flip(item);
     this.#used--;
   }
 
   has(item: number): boolean {
-    return item >= 0 && item < this.#bits.capacity && this.#bits.has(item);
+    return hasBit(this.#data, item);
   }
 
   /** Taken items, ascending. */
-  *items(): Generator<number, void, undefined> {
-    for (const [index, word] of this.#bits.words.entries()) {
-      for (let rest = word; rest !== 0; rest &= rest - 1) yield index * 32 + 31 - Math.clz32(rest & -rest);
-    }
+  items(): number[] {
+    return bitsOf(this.#data);
   }
 
-  snapshot(): RangeSnapshot {
-    return { range: this.spec, data: fromWords(this.#bits.words) };
+  /** The bytes of a snapshot. */
+  snapshot(): Uint8Array {
+    return trimmed(this.#data);
   }
 
-  restore(snapshot: RangeSnapshot): AllocatorError | undefined {
-    if (snapshot.range !== this.spec) {
-      return new AllocatorError('MismatchedRange', 'the provided range does not match the current range');
-    }
-    this.#bits = new SummarizedBits(wordsOf(snapshot.data, Math.ceil(this.max / 32)));
-    this.#used = popCount(snapshot.data);
-    return undefined;
+  restore(snapshot: Uint8Array): void {
+    const data = trimmed(snapshot);
+    this.#data = new Uint8Array(Math.max(data.length, Math.ceil(this.#max / 8)));
+    this.#data.set(data, this.#data.length - data.length);
+    this.#used = popCount(data);
   }
 
   #take(item: number): void {
-    if (item >= this.#bits.capacity) this.#bits = SummarizedBits.ofCapacity(this.max);
-    this.#bits.set(item);
+    if (this.#data.length === 0) this.#data = new Uint8Array(Math.ceil(this.#max / 8));
+    this.#flip(item);
     this.#used++;
+  }
+
+  #flip(item: number): void {
+    const index = this.#data.length - 1 - (item >>> 3);
+    this.#data[index] = (this.#data[index] ?? 0) ^ (1 << (item & 7));
   }
 
   /** An empty band draws no number. */
   #freeItemIn(low: number, high: number): number | undefined {
     if (low >= high) return undefined;
     const start = low + this.#pick(high - low);
-    const after = this.#bits.nextClear(start);
-    if (after < high) return after;
-    const before = this.#bits.nextClear(low);
-    return before < start ? before : undefined;
+    return this.#firstFree(start, high) ?? this.#firstFree(low, start);
+  }
+
+  /** A byte of eight taken items is skipped at once. */
+  #firstFree(from: number, end: number): number | undefined {
+    let item = from;
+    while (item < end && this.has(item)) item += item % 8 === 0 && byteOf(this.#data, item / 8) === 0xff ? 8 : 1;
+    return item < end ? item : undefined;
   }
 }

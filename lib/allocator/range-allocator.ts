@@ -38,7 +38,7 @@ export class RangeAllocator<Item> {
     this.max = max;
     this.reserved = reserved;
     this.#kind = kind;
-    this.#bitmap = new AllocationBitmap({ spec, max, reserved, pick });
+    this.#bitmap = new AllocationBitmap({ max, reserved, pick });
   }
 
   get free(): number {
@@ -67,9 +67,7 @@ export class RangeAllocator<Item> {
   allocate(item: Item): AllocatorError | undefined {
     const index = this.indexOf(item);
     if (index === undefined) return this.#kind.notInRange(item);
-    const allocated = this.#bitmap.allocate(index);
-    if (allocated === true) return undefined;
-    return allocated === false ? this.#kind.alreadyAllocated() : allocated;
+    return this.#bitmap.allocate(index) ? undefined : this.#kind.alreadyAllocated();
   }
 
   allocateNext(): { readonly item: Item } | AllocatorError {
@@ -94,10 +92,13 @@ export class RangeAllocator<Item> {
   }
 
   snapshot(): RangeSnapshot {
-    return this.#bitmap.snapshot();
+    return { range: this.spec, data: this.#bitmap.snapshot() };
   }
 
+  /** Keeps what it has when the snapshot is of another range. */
   restore({ range, data }: RangeSnapshot): AllocatorError | undefined {
-    return this.#kind.mismatch(range) ?? this.#bitmap.restore({ range: this.spec, data });
+    const mismatch = this.#kind.mismatch(range);
+    if (mismatch === undefined) this.#bitmap.restore(data);
+    return mismatch;
   }
 }

@@ -23,25 +23,6 @@ export function trimmed(data: Uint8Array): Uint8Array {
   return first < 0 ? new Uint8Array(0) : data.slice(first);
 }
 
-/** The set as 32-bit words, bit 0 the lowest of the first; at least `leastWords` of them. */
-export function wordsOf(data: Uint8Array, leastWords: number): Uint32Array {
-  const bytes = trimmed(data);
-  const words = new Uint32Array(Math.max(leastWords, Math.ceil(bytes.length / 4)));
-  for (let position = 0; position < bytes.length; position++) {
-    const word = words[position >>> 2] ?? 0;
-    words[position >>> 2] = word | (byteOf(bytes, position) << ((position & 3) * 8));
-  }
-  return words;
-}
-
-/** The reverse of {@link wordsOf}. */
-export function fromWords(words: Uint32Array): Uint8Array {
-  const length = words.findLastIndex((word) => word !== 0) + 1;
-  const view = new DataView(new ArrayBuffer(length * 4));
-  for (let index = 0; index < length; index++) view.setUint32((length - 1 - index) * 4, words[index] ?? 0);
-  return trimmed(new Uint8Array(view.buffer));
-}
-
 export function popCount(data: Uint8Array): number {
   let ones = 0;
   for (const byte of data) ones += ONES_IN_BYTE[byte] ?? 0;
@@ -53,12 +34,12 @@ export function hasBit(data: Uint8Array, bit: number): boolean {
 }
 
 /** Bit numbers, ascending. */
-export function* bitsOf(data: Uint8Array): Generator<number, void, undefined> {
+export function bitsOf(data: Uint8Array): number[] {
+  const bits: number[] = [];
   for (let position = 0; position < data.length; position++) {
-    for (let rest = byteOf(data, position); rest > 0; rest &= rest - 1) {
-      yield position * 8 + lowestBit(rest);
-    }
+    for (let rest = byteOf(data, position); rest > 0; rest &= rest - 1) bits.push(position * 8 + lowestBit(rest));
   }
+  return bits;
 }
 
 export function fromBits(bits: Iterable<number>): Uint8Array {
@@ -99,7 +80,7 @@ function combined(one: Uint8Array, other: Uint8Array, operation: (a: number, b: 
 }
 
 /** Bytes are counted from the last, which holds bits 0 to 7. */
-function byteOf(data: Uint8Array, position: number): number {
+export function byteOf(data: Uint8Array, position: number): number {
   return data[data.length - 1 - position] ?? 0;
 }
 

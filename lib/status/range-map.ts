@@ -1,5 +1,5 @@
 import type { RangeAllocator } from '../allocator/range-allocator.ts';
-import { fromBits, wordsOf } from '../allocator/snapshot-bytes.ts';
+import { bitsOf, fromBits } from '../allocator/snapshot-bytes.ts';
 import type { RangeMap } from './cluster-status.ts';
 
 /** The position of a range's items in its map. */
@@ -8,7 +8,7 @@ export interface RangeLayout {
   readonly first: string;
   /** The usable and the unusable: 256 of a /24. */
   readonly size: number;
-  /** Unusable ones before the first usable: less than 32. */
+  /** Unusable ones before the first usable. */
   readonly offset: number;
   readonly max: number;
   /** Of the usable, the lowest. */
@@ -31,8 +31,6 @@ export interface Unusable {
 }
 
 const MOST_CELLS = 4096;
-/** From buckets of this many bits on, a word of 32 items is in one. */
-const WORD_SHIFT = 5;
 /** By priority: a bucket has the state of its first. */
 const LETTERS = 'DLHURFX';
 const RANK = { D: 0, L: 1, H: 2, U: 3, R: 4, F: 5, X: 6 } as const;
@@ -48,14 +46,14 @@ export function layoutOf<Item extends string | number>(
   return { first, size: before + max + after, offset: before, max, reserved: Math.min(reserved, max) };
 }
 
-/** Draws a range: its letters, and how much of each bucket is in use. A /12 takes some milliseconds. */
+/** Draws a range: its letters, and how much of each bucket is in use. A full /12 takes about a tenth of a second. */
 export function drawRange(layout: RangeLayout, bits: RangeBits): RangeMap {
   const shift = Math.max(0, Math.ceil(Math.log2(layout.size / MOST_CELLS)));
   const ranks = emptyCells(layout, shift);
   const fill = Array.from(ranks, () => 0);
-  forEachCell(bits.used, layout, shift, (cell, items) => {
+  forEachCell(bits.used, layout, shift, (cell) => {
     ranks[cell] = RANK.U;
-    fill[cell] = (fill[cell] ?? 0) + items;
+    fill[cell] = (fill[cell] ?? 0) + 1;
   });
   // The worst last: it stays.
   for (const [data, rank] of [
@@ -86,44 +84,7 @@ function emptyCells({ size, offset, max, reserved }: RangeLayout, shift: number)
   });
 }
 
-/** Sees cells with how many items of the set are in them, perhaps in several parts; cells without any are not seen. */
-function forEachCell(
-  data: Uint8Array,
-  layout: RangeLayout,
-  shift: number,
-  see: (cell: number, items: number) => void,
-): void {
-  const words = placesOf(data, layout);
-  for (let index = 0; index < words.length; index++) {
-    const word = words[index] ?? 0;
-    if (shift >= WORD_SHIFT) {
-      if (word !== 0) see(index >>> (shift - WORD_SHIFT), onesIn(word));
-      continue;
-    }
-    for (let rest = word; rest !== 0; rest &= rest - 1) {
-      see((index * 32 + 31 - Math.clz32(rest & -rest)) >>> shift, 1);
-    }
-  }
-}
-
-/** The set by places, as words: bits beyond the range are left out, and room is made for what is before the first. */
-function placesOf(data: Uint8Array, { offset, max }: RangeLayout): Uint32Array {
-  const words = wordsOf(data, 0).subarray(0, Math.ceil(max / 32));
-  const beyond = words.length * 32 - max;
-  if (beyond > 0) words[words.length - 1] = (words.at(-1) ?? 0) & (0xffffffff >>> beyond);
-  if (offset === 0) return words;
-  const places = new Uint32Array(words.length + 1);
-  for (let index = 0; index < words.length; index++) {
-    const word = words[index] ?? 0;
-    places[index] = (places[index] ?? 0) | (word << offset);
-    places[index + 1] = word >>> (32 - offset);
-  }
-  return places;
-}
-
-/** Added up in pairs, then in fours, then in bytes. */
-function onesIn(word: number): number {
-  const pairs = word - ((word >>> 1) & 0x55555555);
-  const fours = (pairs & 0x33333333) + ((pairs >>> 2) & 0x33333333);
-  return Math.imul((fours + (fours >>> 4)) & 0x0f0f0f0f, 0x01010101) >>> 24;
+/** Calls `see` with the cell of each item of the set; what is beyond the range has none. */
+function forEachCell(data: Uint8Array, { offset, max }: RangeLayout, shift: number, see: (cell: number) => void): void {
+  for (const bit of bitsOf(data)) if (bit < max) see((bit + offset) >>> shift);
 }

@@ -1,153 +1,119 @@
 import { describe, expect, test } from '@jest/globals';
+import fc from 'fast-check';
 import { AllocationBitmap } from '../../lib/allocator/bitmap.ts';
-import { AllocatorError } from '../../lib/allocator/errors.ts';
-import { fromBits } from '../../lib/allocator/snapshot-bytes.ts';
+import { bitsOf, fromBits } from '../../lib/allocator/snapshot-bytes.ts';
 import { scriptedPick, seededPick } from '../support/ranges.ts';
-
-const SHAPES = [
-  { max: 32, reserved: 0 },
-  { max: 8, reserved: 0 },
-  { max: 128, reserved: 16 },
-  { max: 1024, reserved: 64 },
-  { max: 65_535, reserved: 256 },
-];
-
-function bitmapOf(shape: { max: number; reserved?: number }): AllocationBitmap {
-  return new AllocationBitmap({ ...shape, spec: 'test', pick: seededPick(7) });
-}
-
-function allocateUntilFull(bitmap: AllocationBitmap): number[] {
-  const items: number[] = [];
-  for (let item = bitmap.allocateNext(); item !== undefined; item = bitmap.allocateNext()) items.push(item);
-  return items;
-}
 
 const numbersBelow = (end: number) => Array.from({ length: end }, (_, number) => number);
 
-describe('An allocation bitmap', () => {
-  describe.each(SHAPES)('of $max items, $reserved of them reserved,', (shape) => {
-    test('counts what allocateNext allocates', () => {
-      const bitmap = bitmapOf(shape);
-      expect(bitmap.allocateNext()).toBeDefined();
-      expect({ used: bitmap.used, free: bitmap.free }).toEqual({ used: 1, free: shape.max - 1 });
-    });
+type Step = (bitmap: AllocationBitmap, model: Set<number>, item: number) => void;
 
-    test('has no next item once every item was allocated by number', () => {
-      const bitmap = bitmapOf(shape);
-      for (const item of numbersBelow(shape.max)) expect(bitmap.allocate(item)).toBe(true);
-      expect(bitmap.allocateNext()).toBeUndefined();
-      expect(bitmap.allocate(shape.max)).toBeInstanceOf(AllocatorError);
-      expect(bitmap.free).toBe(0);
-    });
-
-    test('allocates each item once by allocateNext, and then none', () => {
-      const bitmap = bitmapOf(shape);
-      expect(new Set(allocateUntilFull(bitmap)).size).toBe(shape.max);
-      expect(bitmap.allocateNext()).toBeUndefined();
-      expect(bitmap.free).toBe(0);
-    });
-
-    test('refuses an allocated item without an error', () => {
-      const bitmap = bitmapOf(shape);
-      expect(bitmap.allocate(3)).toBe(true);
-      expect(bitmap.allocate(3)).toBe(false);
-    });
-
-    test('has an item from its allocation to its release', () => {
-      const bitmap = bitmapOf(shape);
-      bitmap.allocate(3);
-      expect(bitmap.has(3)).toBe(true);
-      bitmap.release(3);
-      expect(bitmap.has(3)).toBe(false);
-    });
-
-    test.each([[[]], [[0]], [[0, 2, 5]], [[0, 1, 2, 3, 4, 5, 6, 7]]])(
-      'lists %j after they were taken',
-      (items: number[]) => {
-        const bitmap = bitmapOf(shape);
-        for (const item of items) bitmap.allocate(item);
-        expect([...bitmap.items()]).toEqual(items);
-      },
-    );
-
-    test('is restored from a snapshot into a smaller bitmap, even one with more reserved than it has', () => {
-      const bitmap = bitmapOf(shape);
-      bitmap.allocate(3);
-      const copy = bitmapOf({ max: 10, reserved: shape.reserved });
-      expect(copy.restore(bitmap.snapshot())).toBeUndefined();
-      expect({ used: copy.used, has: copy.has(3) }).toEqual({ used: 1, has: true });
-    });
-  });
-
-  test('touches the reserved band only when the band above it is full', () => {
-    const bitmap = bitmapOf({ max: 128, reserved: 16 });
-    for (let taken = 0; taken < 112; taken++) expect(bitmap.allocateNext()).toBeGreaterThanOrEqual(16);
-    expect(bitmap.free).toBe(16);
-    expect(numbersBelow(16).filter((item) => bitmap.has(item))).toEqual([]);
-    expect(bitmap.allocateNext()).toBeLessThan(16);
-    expect({ used: bitmap.used, free: bitmap.free }).toEqual({ used: 113, free: 15 });
-  });
-
-  test('allocates the last reserved item, and then none', () => {
-    const bitmap = bitmapOf({ max: 128, reserved: 16 });
-    for (const item of numbersBelow(15)) bitmap.allocate(item);
-    for (let taken = 0; taken < 112; taken++) bitmap.allocateNext();
-    expect(bitmap.free).toBe(1);
-    expect(bitmap.allocateNext()).toBe(15);
-    expect(bitmap.allocateNext()).toBeUndefined();
-    expect(bitmap.free).toBe(0);
-  });
-
-  test('allocates 128 different items in 128 calls of allocateNext', () => {
-    expect(allocateUntilFull(bitmapOf({ max: 128, reserved: 16 })).toSorted((a, b) => a - b)).toEqual(
-      numbersBelow(128),
-    );
-  });
-
-  test.each([-1, 8, 9, 2 ** 32])('refuses item %d of 8 with the error of the original', (item) => {
-    expect(bitmapOf({ max: 8 }).allocate(item)).toMatchObject({
-      code: 'NotInRange',
-      message: `offset ${item} out of range [0,8]`,
-    });
-  });
-
-  test.each([-1, 5, 8, 2 ** 32, 2 ** 32 + 3])('does nothing when item %d, which is not taken, is released', (item) => {
-    const bitmap = bitmapOf({ max: 8 });
-    bitmap.allocate(3);
+const STEPS = {
+  allocate(bitmap, model, item) {
+    expect(bitmap.allocate(item)).toBe(!model.has(item));
+    model.add(item);
+  },
+  allocateNext(bitmap, model) {
+    const isFull = bitmap.free <= 0;
+    const next = bitmap.allocateNext();
+    expect(next === undefined).toBe(isFull);
+    if (next === undefined) return;
+    expect(model.has(next)).toBe(false);
+    model.add(next);
+  },
+  release(bitmap, model, item) {
+    model.delete(item);
     bitmap.release(item);
-    expect([...bitmap.items()]).toEqual([3]);
-    expect({ has: bitmap.has(item), used: bitmap.used }).toEqual({ has: false, used: 1 });
-  });
+  },
+  restore(bitmap) {
+    bitmap.restore(bitmap.snapshot());
+  },
+} satisfies Record<string, Step>;
 
-  test('keeps and counts restored items that it could not allocate', () => {
-    const bitmap = bitmapOf({ max: 8 });
-    bitmap.restore({ range: 'test', data: fromBits([0, 8, 9, 10, 11, 12, 13, 14, 200]) });
-    expect({ used: bitmap.used, free: bitmap.free, has: bitmap.has(200) }).toEqual({ used: 9, free: -1, has: true });
-    expect(bitmap.allocateNext()).toBeUndefined();
-    bitmap.release(200);
-    expect([...bitmap.items()]).toEqual([0, 8, 9, 10, 11, 12, 13, 14]);
-  });
+/** The scan of the original, bit by bit. */
+function scanned(
+  taken: ReadonlySet<number>,
+  max: number,
+  reserved: number,
+  picks: readonly number[],
+): number | undefined {
+  if (taken.size >= max) return undefined;
+  const bands = [
+    { low: reserved, size: max - reserved },
+    { low: 0, size: reserved },
+  ].filter(({ size }) => size > 0);
+  for (const [index, { low, size }] of bands.entries()) {
+    const start = (picks[index] ?? 0) % size;
+    for (let step = 0; step < size; step++) {
+      const item = low + ((start + step) % size);
+      if (!taken.has(item)) return item;
+    }
+  }
+  return undefined;
+}
 
-  test('refuses the snapshot of another range, and keeps what it has', () => {
-    const bitmap = bitmapOf({ max: 8 });
-    bitmap.allocate(3);
-    expect(bitmap.restore({ range: 'other', data: fromBits([5]) })).toMatchObject({
-      code: 'MismatchedRange',
-      message: 'the provided range does not match the current range',
+const shape = fc
+  .oneof(fc.integer({ min: 1, max: 70 }), fc.integer({ min: 900, max: 2100 }), fc.constant(33_000))
+  .chain((max) => fc.record({ max: fc.constant(max), reserved: fc.integer({ min: 0, max: Math.min(max, 300) }) }));
+
+describe('Whatever is done to an allocation bitmap', () => {
+  test('it holds what a set would hold, with the items of a larger range that it was restored from', () => {
+    const step = fc.record({
+      action: fc.constantFrom('allocate', 'allocateNext', 'release', 'restore'),
+      item: fc.nat(),
     });
-    expect([...bitmap.items()]).toEqual([3]);
+    const restored = fc.uniqueArray(fc.nat(120), { maxLength: 20 });
+    fc.assert(
+      fc.property(fc.nat(99), fc.nat(140), restored, fc.array(step), (below, reserved, before, steps) => {
+        const max = below + 1;
+        const bitmap = new AllocationBitmap({ max, reserved, pick: seededPick(7) });
+        if (before.length > 0) bitmap.restore(fromBits(before));
+        const model = new Set<number>(before);
+        for (const { action, item } of steps) STEPS[action](bitmap, model, item % max);
+
+        const items = [...model].toSorted((a, b) => a - b);
+        expect([...bitmap.items()]).toEqual(items);
+        expect({ used: bitmap.used, free: bitmap.free }).toEqual({ used: items.length, free: max - items.length });
+        expect(items.every((item) => bitmap.has(item))).toBe(true);
+        expect(bitmap.snapshot()).toEqual(fromBits(items));
+      }),
+    );
   });
 
-  test('has nothing to give when it has no items', () => {
-    const bitmap = bitmapOf({ max: 0 });
-    expect(bitmap.allocateNext()).toBeUndefined();
-    expect(bitmap.allocate(0)).toBeInstanceOf(AllocatorError);
-    expect(bitmap.snapshot().data).toHaveLength(0);
+  test('allocateNext finds what a scan bit by bit would find for the same numbers', () => {
+    const fill = fc.record({ holes: fc.array(fc.nat(), { maxLength: 4 }), from: fc.nat(), length: fc.nat() });
+    fc.assert(
+      fc.property(shape, fill, fc.nat(), fc.nat(), ({ max, reserved }, { holes, from, length }, first, second) => {
+        const filled = numbersBelow(length % (max + 1)).map((at) => (from + at) % max);
+        const free = new Set(holes.map((hole) => hole % max));
+        const taken = new Set(filled.filter((item) => !free.has(item)));
+        const script = scriptedPick(max > reserved ? [first, second] : [second, second]);
+        const bitmap = new AllocationBitmap({ max, reserved, pick: script.pick });
+        bitmap.restore(fromBits(taken));
+        const picks = max > reserved ? [first, second] : [second];
+        expect(bitmap.allocateNext()).toBe(scanned(taken, max, reserved, picks));
+      }),
+    );
   });
 
+  test('the last free item of a full bitmap is found wherever it is', () => {
+    fc.assert(
+      fc.property(shape, fc.nat(), fc.nat(), ({ max, reserved }, hole, seed) => {
+        const bitmap = new AllocationBitmap({ max, reserved, pick: seededPick(seed) });
+        for (const item of numbersBelow(max)) bitmap.allocate(item);
+        bitmap.release(hole % max);
+        expect(bitmap.allocateNext()).toBe(hole % max);
+        expect(bitmap.allocateNext()).toBeUndefined();
+      }),
+      { numRuns: 40 },
+    );
+  });
+});
+
+describe('allocateNext', () => {
   test.each([
     { numbers: [0], taken: [], item: 16, asked: [112], what: 'starts above the reserved band' },
-    { numbers: [5], taken: [21, 22], item: 23, asked: [112], what: 'goes on to the first free item' },
+    { numbers: [5], taken: [21, 22], item: 23, asked: [112], what: 'continues to the first free item' },
     { numbers: [111], taken: [127, 16], item: 17, asked: [112], what: 'goes round within the band' },
     {
       numbers: [3, 15],
@@ -156,20 +122,24 @@ describe('An allocation bitmap', () => {
       asked: [112, 16],
       what: 'draws once more, and goes round, in the reserved band',
     },
+    { numbers: [0], taken: numbersBelow(128), item: undefined, asked: [], what: 'draws nothing when all are taken' },
   ])('$what', ({ numbers, taken, item, asked }) => {
     const script = scriptedPick(numbers);
-    const bitmap = new AllocationBitmap({ max: 128, reserved: 16, spec: 'test', pick: script.pick });
+    const bitmap = new AllocationBitmap({ max: 128, reserved: 16, pick: script.pick });
     for (const each of taken) bitmap.allocate(each);
     expect(bitmap.allocateNext()).toBe(item);
     expect(script.asked).toEqual(asked);
   });
 
-  test('draws nothing when it is full', () => {
-    const script = scriptedPick([0]);
-    const bitmap = new AllocationBitmap({ max: 2, spec: 'test', pick: script.pick });
-    bitmap.allocate(0);
-    bitmap.allocate(1);
+  test('allocates nothing where restored items outside the range outnumber the usable ones', () => {
+    const bitmap = new AllocationBitmap({ max: 8, reserved: 0, pick: seededPick(7) });
+    bitmap.restore(fromBits([0, 8, 9, 10, 11, 12, 13, 14, 200]));
+    expect({ used: bitmap.used, free: bitmap.free }).toEqual({ used: 9, free: -1 });
     expect(bitmap.allocateNext()).toBeUndefined();
-    expect(script.asked).toEqual([]);
+    expect([...bitsOf(bitmap.snapshot())]).toContain(200);
+  });
+
+  test('has nothing to allocate of no items', () => {
+    expect(new AllocationBitmap({ max: 0, reserved: 0, pick: seededPick(7) }).allocateNext()).toBeUndefined();
   });
 });
