@@ -2,7 +2,7 @@ import { setTimeout as timer } from 'node:timers/promises';
 import { boundedText } from '../cluster/values.ts';
 import { ClusterError } from './cluster-port.ts';
 import { describeNetworkError, networkFaultOf } from './network-fault.ts';
-import { type CallSite, statusOf, tooLarge } from './replies.ts';
+import { type CallSite, isProtobuf, statusOf, tooLarge } from './replies.ts';
 import { BytesInFlight, OverBound, readWhole } from './reply-bounds.ts';
 import type { ApiReply, ApiRequest, OpenReply, Transport } from './transport.ts';
 
@@ -25,7 +25,7 @@ export interface CallOptions {
 }
 
 export interface Answer extends ApiReply {
-  /** Of a streamed request that succeeded, whose `body` is empty. Throws a `ClusterError` when it does not come whole. */
+  /** Of a streamed request that succeeded with protobuf, whose `body` is empty. Throws a `ClusterError` when it does not come whole. */
   readonly stream?: AsyncIterable<Uint8Array>;
   /** An earlier try may have been carried out although its reply was lost. */
   readonly afterLostReply: boolean;
@@ -96,7 +96,7 @@ async function tryOnce(
   };
   try {
     const reply = await transport(request, AbortSignal.any([deadline, timeout]));
-    if (request.streamed && reply.status === 200) {
+    if (request.streamed && reply.status === 200 && isProtobuf(reply)) {
       return { ...reply, body: new Uint8Array(), stream: arriving(reply.body, failureOf) };
     }
     const whole = { ...reply, body: await readWhole(reply.body, site.server, inFlight) };

@@ -97,6 +97,7 @@ export interface CallSite {
 
 /** Lists are requested without a limit. */
 export const PART_OF_A_LIST = 'a part of the list where all of it was requested';
+export const NO_VERSION = 'a list without a resourceVersion';
 
 export function malformed({ server, purpose }: CallSite, problem: string, cause?: unknown): ClusterError {
   return new ClusterError(
@@ -188,7 +189,9 @@ export function listIn<T extends KubernetesObject>(reply: ApiReply, kind: Kind, 
   if (!Array.isArray(items) || !items.every((item) => isRecord(item) && textAt(recordAt(item, 'metadata'), 'name'))) {
     throw malformed(site, 'a list whose items have no names');
   }
-  if (textAt(recordAt(body, 'metadata'), 'continue') !== '') throw malformed(site, PART_OF_A_LIST);
+  const metadata = recordAt(body, 'metadata');
+  if (textAt(metadata, 'resourceVersion') === '') throw malformed(site, NO_VERSION);
+  if (textAt(metadata, 'continue') !== '') throw malformed(site, PART_OF_A_LIST);
   return items.map((item: JsonRecord) => asObject<T>({ apiVersion, kind, ...item }));
 }
 

@@ -10,6 +10,13 @@ const MOST_JSON_VALUES = 250_000;
 /** Half of what a small function has beside its code. */
 const IN_FLIGHT_BYTES = 32 * 1024 * 1024;
 
+/** A Service has a node port once, and there are no more. */
+export const MOST_PORTS = 65_536;
+/** The API has two; those of a Service that the API would refuse are reported. */
+export const MOST_CLUSTER_IPS = 16;
+/** Four times the longest name. */
+export const LONGEST_CLAIM_TEXT = 1_024;
+
 /**
  * The bytes of replies that a process holds until they are whole, of all API servers together. One server's replies
  * cannot take the room of the others: over the limit, only a server with less than an even share gets more.
@@ -86,8 +93,8 @@ export async function readWhole(
   }
 }
 
-export const QUOTE = 0x22;
-export const BACKSLASH = 0x5c;
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
 const COMMA = 0x2c;
 
 /**
@@ -119,10 +126,10 @@ export function parseBoundedJson(bytes: Uint8Array): unknown {
   }
 }
 
-export function opens(byte: number | undefined): boolean {
+function opens(byte: number | undefined): boolean {
   return byte === 0x7b || byte === 0x5b;
 }
 
-export function closes(byte: number | undefined): boolean {
+function closes(byte: number | undefined): boolean {
   return byte === 0x7d || byte === 0x5d;
 }

@@ -2,11 +2,9 @@ import type { ServiceClaim } from '../cluster/kubernetes-objects.ts';
 import type { Answer } from './api-calls.ts';
 import type { ClusterPort } from './cluster-port.ts';
 import { MalformedProtobuf } from './protobuf.ts';
-import type { CallSite } from './replies.ts';
-import { isProtobuf, malformed, PART_OF_A_LIST, refused, tooLarge } from './replies.ts';
+import { type CallSite, listIn, malformed, NO_VERSION, PART_OF_A_LIST, tooLarge } from './replies.ts';
 import { OverBound } from './reply-bounds.ts';
-import { JsonServiceList, MalformedServiceList } from './service-json.ts';
-import type { ServiceListReader } from './service-list-reader.ts';
+import { claimInJson, MalformedServiceList } from './service-json.ts';
 import { ProtobufServiceList } from './service-protobuf.ts';
 
 const PROTOBUF_OR_JSON = 'application/vnd.kubernetes.protobuf, application/json';
@@ -15,8 +13,9 @@ const LARGEST_LIST_BYTES = 256 * 1024 * 1024;
 const MOST_SERVICES = 200_000;
 
 /**
- * The Services of a cluster in one list without a limit, read while it arrives. It is requested without a
- * resourceVersion: an answer that may be stale could miss a Service that has its address already.
+ * The Services of a cluster in one list without a limit: protobuf is read while it arrives; JSON, of a server without
+ * protobuf, like any other reply. It is requested without a resourceVersion: an answer that may be stale could miss a
+ * Service that has its address already.
  * @param list GET with the given Accept header
  */
 export async function* listedServices(
@@ -25,13 +24,13 @@ export async function* listedServices(
 ): AsyncGenerator<ServiceClaim> {
   let reply = await list(PROTOBUF_OR_JSON);
   if (reply.status === 406) reply = await list(JSON_ONLY);
-  if (reply.stream === undefined) throw refused(site, reply);
-  const reader = isProtobuf(reply) ? new ProtobufServiceList() : new JsonServiceList();
   try {
-    yield* servicesIn(reply.stream, reader);
-    const { resourceVersion, continueToken } = reader.end();
-    if (resourceVersion === '') throw malformed(site, 'a list without a resourceVersion');
-    if (continueToken !== '') throw malformed(site, PART_OF_A_LIST);
+    const services = reply.stream ? servicesIn(reply.stream, site) : listIn(reply, 'Service', site).map(claimInJson);
+    for await (const service of services) {
+      if (service.name === '' || service.namespace === '')
+        throw malformed(site, 'a Service without a name or a namespace');
+      yield service;
+    }
   } catch (error) {
     if (error instanceof OverBound) throw tooLarge(site, error);
     const known = error instanceof MalformedProtobuf || error instanceof MalformedServiceList;
@@ -39,7 +38,8 @@ export async function* listedServices(
   }
 }
 
-async function* servicesIn(stream: AsyncIterable<Uint8Array>, reader: ServiceListReader): AsyncGenerator<ServiceClaim> {
+async function* servicesIn(stream: AsyncIterable<Uint8Array>, site: CallSite): AsyncGenerator<ServiceClaim> {
+  const reader = new ProtobufServiceList();
   let bytes = 0;
   let services = 0;
   for await (const chunk of stream) {
@@ -48,12 +48,12 @@ async function* servicesIn(stream: AsyncIterable<Uint8Array>, reader: ServiceLis
     for (const service of reader.push(chunk)) {
       services += 1;
       if (services > MOST_SERVICES) throw new OverBound(`more than ${MOST_SERVICES} Services`);
-      if (service.name === '' || service.namespace === '') {
-        throw new MalformedServiceList('a Service without a name or a namespace');
-      }
       yield service;
     }
   }
+  const { resourceVersion, continueToken } = reader.end();
+  if (resourceVersion === '') throw malformed(site, NO_VERSION);
+  if (continueToken !== '') throw malformed(site, PART_OF_A_LIST);
 }
 
 /** Every Service of the cluster, for a command that shows some of them. A pass reads them one by one. */

@@ -11,14 +11,7 @@ import {
   ProtobufReader,
   readTypeMeta,
 } from './protobuf.ts';
-import { LARGEST_OBJECT_BYTES, OverBound } from './reply-bounds.ts';
-import {
-  type ListMeta,
-  LONGEST_CLAIM_TEXT,
-  MOST_CLUSTER_IPS,
-  MOST_PORTS,
-  type ServiceListReader,
-} from './service-list-reader.ts';
+import { LARGEST_OBJECT_BYTES, LONGEST_CLAIM_TEXT, MOST_CLUSTER_IPS, MOST_PORTS, OverBound } from './reply-bounds.ts';
 
 // Field numbers: k8s.io/api/core/v1/generated.proto, k8s.io/apimachinery/pkg/apis/meta/v1/generated.proto and
 // k8s.io/apimachinery/pkg/runtime/generated.proto.
@@ -32,11 +25,17 @@ const ITEM = 2;
 /** Where the reader is: before the magic bytes, in the `runtime.Unknown`, in the `ServiceList` that is its `raw`, after it. */
 type Place = 'start' | 'envelope' | 'list' | 'rest';
 
+interface ListMeta {
+  readonly resourceVersion: string;
+  /** Empty when the list has all there is. */
+  readonly continueToken: string;
+}
+
 /**
- * A list of Services in protobuf. Bytes are kept until a field of the list is whole, and a Service is such a field; the
+ * Reads a list of Services while it arrives. Each call throws `MalformedProtobuf` or `OverBound`. Bytes are kept until a field of the list is whole, and a Service is such a field; the
  * fields of other kinds are passed over.
  */
-export class ProtobufServiceList implements ServiceListReader {
+export class ProtobufServiceList {
   #place: Place = 'start';
   #kind = '';
   /** Bytes of the `ServiceList` that are still to come. */
@@ -48,6 +47,7 @@ export class ProtobufServiceList implements ServiceListReader {
   /** So many bytes must be there before reading can continue. */
   #needed = MAGIC.length;
 
+  /** Returns the Services that end in this chunk. */
   push(chunk: Uint8Array): ServiceClaim[] {
     this.#waiting.push(chunk);
     this.#waitingBytes += chunk.length;
@@ -63,6 +63,7 @@ export class ProtobufServiceList implements ServiceListReader {
     return services;
   }
 
+  /** Throws unless the list came whole. */
   end(): ListMeta {
     if (this.#place === 'start') throw notOfTheApi();
     if (this.#place !== 'rest') throw this.#kind === KIND || this.#waitingBytes > 0 ? cutOff() : otherKind(this.#kind);

@@ -11,7 +11,7 @@ export interface ApiRequest {
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string;
-  /** The body of a 200 is passed on while it arrives, and is not read whole. */
+  /** A protobuf body of a 200 is passed on while it arrives, and is not read whole. */
   readonly streamed?: true;
 }
 

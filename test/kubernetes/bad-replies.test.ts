@@ -1,6 +1,4 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
-import { stringify } from 'yaml';
-import { clusterPort } from '../../lib/kubernetes/api-server-cluster.ts';
 import type { ClusterPort } from '../../lib/kubernetes/cluster-port.ts';
 import { parseKubeconfig } from '../../lib/kubernetes/kubeconfig.ts';
 import { listAllServices } from '../../lib/kubernetes/service-list.ts';
@@ -8,14 +6,10 @@ import { ApiServerConnections } from '../../lib/kubernetes/transport.ts';
 import { type CertifiedKey, makeAuthority } from '../../local/stand-in/identity.ts';
 import type { Reaction, SeenRequest } from '../support/api-fault-server.ts';
 import { failure, startFaultServer } from '../support/api-fault-server.ts';
+import { kubeconfigTo } from '../support/kubeconfig-to.ts';
+import { portOver, ref, service } from './port-answering.ts';
 
 const authority = makeAuthority('the cluster');
-const ref = { kind: 'Service', namespace: 'default', name: 'kubernetes' } as const;
-const service = {
-  apiVersion: 'v1',
-  kind: 'Service',
-  metadata: { name: 'kubernetes', namespace: 'default', uid: 'u-1', resourceVersion: '7' },
-};
 
 let stops: (() => Promise<void>)[] = [];
 
@@ -27,8 +21,7 @@ afterEach(async () => {
 
 interface Set {
   readonly tls?: CertifiedKey;
-  readonly cluster?: object;
-  readonly user?: object;
+  readonly kubeconfig?: Parameters<typeof kubeconfigTo>[1];
   readonly deadline?: AbortSignal;
 }
 
@@ -40,35 +33,21 @@ async function portTo(react: (request: SeenRequest, index: number) => Reaction, 
   return { server, ...port };
 }
 
-async function portOf(url: string, { cluster = {}, user = {}, deadline = new AbortController().signal }: Set) {
+async function portOf(url: string, { kubeconfig, deadline = new AbortController().signal }: Set = {}) {
   const connections = new ApiServerConnections();
   stops.push(() => connections.close());
-  const kubeconfig = stringify({
-    'current-context': 'it',
-    contexts: [{ name: 'it', context: { cluster: 'it', user: 'it' } }],
-    clusters: [{ name: 'it', cluster: { server: url, ...cluster } }],
-    users: [{ name: 'it', user }],
-  });
   const waits: number[] = [];
-  const port = clusterPort({
-    transport: connections.transport(await parseKubeconfig(kubeconfig, 'of the test')),
+  const port = portOver(connections.transport(await parseKubeconfig(kubeconfigTo(url, kubeconfig), 'of the test')), {
     server: url,
     deadline,
-    userAgent: 'test',
-    sleep: async (ms) => {
-      waits.push(ms);
-    },
+    sleep: async (ms) => void waits.push(ms),
     random: () => 0,
   });
   return { port, waits };
 }
 
-function trusting(tls: CertifiedKey, more: object = {}): Set {
-  return {
-    tls,
-    cluster: { 'certificate-authority-data': Buffer.from(authority.ca).toString('base64'), ...more },
-    user: { token: 'secret' },
-  };
+function trusting(tls: CertifiedKey, cluster: object = {}): Set {
+  return { tls, kubeconfig: { ca: authority.ca, cluster, user: { token: 'secret' } } };
 }
 
 /** Every call of the port. */
@@ -116,6 +95,7 @@ describe.each<[string, Reaction]>([
   ['500', failure(500, 'InternalError', 'etcdserver: request timed out')],
   ['503 without a Status', { status: 503, body: 'upstream connect error' }],
   ['a connection that is dropped', { reset: true }],
+  ['a reply that is cut off', { cutOff: { ...service, padding: 'x'.repeat(5_000) } }],
 ])('%s', (_, reaction) => {
   test.each(calls)('is tried five times by %s, and is Unavailable then', async (_name, call) => {
     const { port, server, waits } = await portTo(() => reaction);
@@ -127,15 +107,6 @@ describe.each<[string, Reaction]>([
     expect(waits).toEqual([100, 200, 400, 800]);
   });
 });
-
-test.each(calls.filter(([name]) => name !== 'services'))(
-  'a reply that is cut off is requested five times by %s, and is Unavailable then',
-  async (_name, call) => {
-    const { port, server } = await portTo(() => ({ cutOff: { ...service, padding: 'x'.repeat(5_000) } }));
-    await expect(call(port)).rejects.toMatchObject({ code: 'Unavailable' });
-    expect(server.requests).toHaveLength(5);
-  },
-);
 
 describe('a reply of the wrong kind', () => {
   test.each<[string, (port: ClusterPort) => Promise<unknown>, object]>([
@@ -267,7 +238,7 @@ describe('a server that is not there', () => {
   test('is Unavailable, and the message names it', async () => {
     const server = await startFaultServer(() => ({}));
     await server.stop();
-    const { port } = await portOf(server.url, {});
+    const { port } = await portOf(server.url);
     await expect(port.get(ref)).rejects.toMatchObject({
       code: 'Unavailable',
       message: expect.stringMatching(
@@ -277,46 +248,15 @@ describe('a server that is not there', () => {
   });
 });
 
-describe('a list of Services that does not come whole', () => {
-  const whole = JSON.stringify({
-    apiVersion: 'v1',
-    kind: 'ServiceList',
-    metadata: { resourceVersion: '9' },
-    items: Array.from({ length: 100 }, (_, index) => ({ metadata: { name: `s-${index}`, namespace: 'default' } })),
-  });
-
-  test('is not requested again, and throws, so that the consumer drops what came', async () => {
-    const { port, server } = await portTo(() => ({ cutOff: JSON.parse(whole) }));
-    const seen: string[] = [];
-    const reading = async () => {
-      for await (const claim of port.services()) seen.push(claim.name);
-    };
-    await expect(reading()).rejects.toMatchObject({
-      code: 'Unavailable',
-      message: expect.stringMatching(/the connection broke/),
+test.each(calls.filter(([name]) => name === 'list' || name === 'services'))(
+  'a part of the list that was requested is malformed for %s',
+  async (_name, call) => {
+    const metadata = { resourceVersion: '9', continue: 'to/ken' };
+    const { port, server } = await portTo(() => ({ body: { ...okOf('ServiceList').body, metadata } }));
+    await expect(call(port)).rejects.toMatchObject({
+      code: 'MalformedReply',
+      message: expect.stringMatching(/a part of the list where all of it was requested/),
     });
-    expect(seen[0]).toBe('s-0');
-    expect(server.requests).toHaveLength(1);
-  });
-
-  test('is malformed when the server ends it early by itself', async () => {
-    const { port } = await portTo(() => ({
-      headers: { 'content-type': 'application/json' },
-      body: whole.slice(0, whole.lastIndexOf('},{') + 1),
-    }));
-    await expect(listAllServices(port)).rejects.toMatchObject({ code: 'MalformedReply' });
-  });
-
-  test.each(calls.filter(([name]) => name === 'list' || name === 'services'))(
-    'is malformed for %s when it is a part of what was requested',
-    async (_name, call) => {
-      const metadata = { resourceVersion: '9', continue: 'to/ken' };
-      const { port, server } = await portTo(() => ({ body: { ...okOf('ServiceList').body, metadata } }));
-      await expect(call(port)).rejects.toMatchObject({
-        code: 'MalformedReply',
-        message: expect.stringMatching(/a part of the list where all of it was requested/),
-      });
-      expect(server.requests.map(({ path }) => path)).toEqual([expect.not.stringMatching(/limit|continue/)]);
-    },
-  );
-});
+    expect(server.requests.map(({ path }) => path)).toEqual([expect.not.stringMatching(/limit|continue/)]);
+  },
+);

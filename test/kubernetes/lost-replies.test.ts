@@ -1,40 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { clusterPort } from '../../lib/kubernetes/api-server-cluster.ts';
-import type { ApiRequest, OpenReply } from '../../lib/kubernetes/transport.ts';
-
-const service = {
-  apiVersion: 'v1',
-  kind: 'Service',
-  metadata: { name: 'kubernetes', namespace: 'default', uid: 'u-1', resourceVersion: '7' },
-};
-const ref = { kind: 'Service', namespace: 'default', name: 'kubernetes' } as const;
-
-function reply(status: number, body: object): OpenReply {
-  return { status, headers: { 'content-type': 'application/json' }, body: [Buffer.from(JSON.stringify(body))] };
-}
-
-function failed(code: number, reason: string): OpenReply {
-  return reply(code, { kind: 'Status', apiVersion: 'v1', code, reason, message: reason });
-}
-
-function portAnswering(...answers: readonly (OpenReply | Error)[]) {
-  const requests: ApiRequest[] = [];
-  const port = clusterPort({
-    transport: async (request) => {
-      const answer = answers[requests.length];
-      requests.push(request);
-      if (answer === undefined || answer instanceof Error) {
-        throw answer ?? new Error('no more answers');
-      }
-      return answer;
-    },
-    server: 'https://10.0.0.1:6443',
-    deadline: new AbortController().signal,
-    userAgent: 'test',
-    sleep: () => Promise.resolve(),
-  });
-  return { port, requests };
-}
+import { failed, portAnswering, portOver, ref, reply, service } from './port-answering.ts';
 
 const lost = Object.assign(new Error('other side closed'), { code: 'UND_ERR_SOCKET' });
 const refused = Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' });
@@ -119,54 +84,31 @@ describe('a write says exactly what it means', () => {
   });
 });
 
-describe('while it waits to try again', () => {
-  test('the end of the pass ends the call with what the server said', async () => {
-    const port = clusterPort({
-      transport: () => Promise.resolve(failed(503, 'ServiceUnavailable')),
-      server: 'https://10.0.0.1:6443',
-      deadline: new AbortController().signal,
-      userAgent: 'test',
-      sleep: () => Promise.reject(new Error('aborted')),
-    });
-    await expect(port.get(ref)).rejects.toMatchObject({ code: 'Unavailable' });
+test('the end of the pass ends a wait with the last answer of the server', async () => {
+  const port = portOver(async () => failed(503, 'ServiceUnavailable'), {
+    sleep: () => Promise.reject(new Error('aborted')),
   });
+  await expect(port.get(ref)).rejects.toMatchObject({ code: 'Unavailable' });
 });
 
-describe('a try that gets no answer', () => {
-  test('is given up after its own time, and made again', async () => {
-    let tries = 0;
-    const port = clusterPort({
-      transport: (_, signal) => {
-        tries += 1;
-        return tries > 1
-          ? Promise.resolve(reply(200, service))
-          : new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(lost)));
-      },
-      server: 'https://10.0.0.1:6443',
-      deadline: new AbortController().signal,
-      userAgent: 'test',
-      sleep: () => Promise.resolve(),
-      tryTimeoutMs: 1,
-    });
-    await expect(port.get(ref)).resolves.toEqual(service);
-  });
+test('a try without an answer ends after its own time, and is made again', async () => {
+  let tries = 0;
+  const port = portOver(
+    (_, signal) => {
+      tries += 1;
+      return tries > 1
+        ? Promise.resolve(reply(200, service))
+        : new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(lost)));
+    },
+    { tryTimeoutMs: 1 },
+  );
+  await expect(port.get(ref)).resolves.toEqual(service);
 });
 
-describe('an address behind which packets vanish', () => {
-  test('is connected to once: a second try would only use up the time of the other clusters', async () => {
-    const timeout = Object.assign(new Error('Connect Timeout Error'), { code: 'UND_ERR_CONNECT_TIMEOUT' });
-    let tries = 0;
-    const port = clusterPort({
-      transport: () => {
-        tries += 1;
-        return Promise.reject(timeout);
-      },
-      server: 'https://10.0.0.1:6443',
-      deadline: new AbortController().signal,
-      userAgent: 'test',
-      sleep: () => Promise.resolve(),
-    });
-    await expect(port.get(ref)).rejects.toMatchObject({ code: 'Unavailable' });
-    expect(tries).toBe(1);
-  });
+test('an address behind which packets vanish is connected to once: a second try would take the time of other clusters', async () => {
+  const { port, requests } = portAnswering(
+    Object.assign(new Error('Connect Timeout Error'), { code: 'UND_ERR_CONNECT_TIMEOUT' }),
+  );
+  await expect(port.get(ref)).rejects.toMatchObject({ code: 'Unavailable' });
+  expect(requests).toHaveLength(1);
 });

@@ -7,6 +7,7 @@ import { BytesInFlight, readWhole } from '../../lib/kubernetes/reply-bounds.ts';
 import { ApiServerConnections } from '../../lib/kubernetes/transport.ts';
 import { makeAuthority } from '../../local/stand-in/identity.ts';
 import { startFaultServer } from '../support/api-fault-server.ts';
+import { kubeconfigTo } from '../support/kubeconfig-to.ts';
 
 const authority = makeAuthority('the cluster');
 const PASSWORD = 'correct horse';
@@ -29,20 +30,7 @@ describe('a server that repeats the credential of a request', () => {
       },
       authority.issue(['127.0.0.1']),
     );
-    const access = await parseKubeconfig(
-      JSON.stringify({
-        'current-context': 'it',
-        contexts: [{ name: 'it', context: { cluster: 'it', user: 'it' } }],
-        clusters: [
-          {
-            name: 'it',
-            cluster: { server: server.url, 'certificate-authority-data': Buffer.from(authority.ca).toString('base64') },
-          },
-        ],
-        users: [{ name: 'it', user }],
-      }),
-      'of the test',
-    );
+    const access = await parseKubeconfig(kubeconfigTo(server.url, { ca: authority.ca, user }), 'of the test');
     const connections = new ApiServerConnections();
     const { signal } = new AbortController();
     const reply = await connections.transport(access)({ method: 'GET', path: '/', headers: {} }, signal);

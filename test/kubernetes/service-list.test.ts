@@ -1,8 +1,8 @@
 import { describe, expect, test } from '@jest/globals';
 import type { ServiceClaim } from '../../lib/cluster/kubernetes-objects.ts';
-import { clusterPort } from '../../lib/kubernetes/api-server-cluster.ts';
 import { listAllServices } from '../../lib/kubernetes/service-list.ts';
-import type { ApiRequest, OpenReply } from '../../lib/kubernetes/transport.ts';
+import type { OpenReply } from '../../lib/kubernetes/transport.ts';
+import { failed, portAnswering, reply } from './port-answering.ts';
 import { serviceList, status } from './protobuf-writer.ts';
 
 const PROTOBUF = 'application/vnd.kubernetes.protobuf';
@@ -25,31 +25,8 @@ function protobuf(body: Buffer, code = 200): OpenReply {
   return { status: code, headers: { 'content-type': PROTOBUF }, body: [body] };
 }
 
-function json(body: unknown, code = 200): OpenReply {
-  return { status: code, headers: { 'content-type': 'application/json' }, body: [Buffer.from(JSON.stringify(body))] };
-}
-
 function jsonList(items: readonly unknown[], metadata: object = { resourceVersion: '9' }) {
-  return json({ apiVersion: 'v1', kind: 'ServiceList', metadata, items });
-}
-
-function portAnswering(...answers: readonly OpenReply[]) {
-  const requests: ApiRequest[] = [];
-  const waits: number[] = [];
-  const port = clusterPort({
-    transport: (request) => {
-      requests.push(request);
-      return Promise.resolve(answers[Math.min(requests.length, answers.length) - 1] ?? json({}, 500));
-    },
-    server: 'https://10.0.0.1:6443',
-    deadline: new AbortController().signal,
-    userAgent: 'test',
-    sleep: async (ms) => {
-      waits.push(ms);
-    },
-    random: () => 0,
-  });
-  return { port, requests, waits };
+  return reply(200, { apiVersion: 'v1', kind: 'ServiceList', metadata, items });
 }
 
 describe('the Services of a cluster', () => {
@@ -105,7 +82,7 @@ describe('the Services of a cluster', () => {
   });
 
   test('are asked for again as JSON by a server that has no protobuf', async () => {
-    const { port, requests } = portAnswering(json({ kind: 'Status', reason: 'NotAcceptable' }, 406), jsonList([]));
+    const { port, requests } = portAnswering(failed(406, 'NotAcceptable'), jsonList([]));
     await expect(listAllServices(port)).resolves.toEqual([]);
     expect(requests.map(({ headers }) => headers['accept'])).toEqual([
       `${PROTOBUF}, application/json`,
@@ -133,6 +110,21 @@ describe('the Services of a cluster', () => {
     const { port, waits } = portAnswering(busy, protobuf(serviceList([])));
     await expect(listAllServices(port)).resolves.toEqual([]);
     expect(waits).toEqual([4_000]);
+  });
+
+  test('are not requested again when protobuf breaks off, and throw, so that the consumer drops what came', async () => {
+    async function* breakingOff() {
+      yield serviceList([claim('a'), claim('b')]).subarray(0, -20);
+      throw Object.assign(new Error('other side closed'), { code: 'UND_ERR_SOCKET' });
+    }
+    const { port, requests } = portAnswering({ ...protobuf(Buffer.alloc(0)), body: breakingOff() });
+    const seen: string[] = [];
+    const reading = async () => {
+      for await (const { name } of port.services()) seen.push(name);
+    };
+    await expect(reading()).rejects.toMatchObject({ code: 'Unavailable' });
+    expect(seen).toEqual(['a']);
+    expect(requests).toHaveLength(1);
   });
 
   test.each<[string, OpenReply]>([

@@ -10,6 +10,7 @@ import { ApiServerConnections, type OpenReply } from '../../lib/kubernetes/trans
 import { startHostileApiServer } from '../hostile/hostile-api-server.ts';
 import { startFaultServer } from '../support/api-fault-server.ts';
 import { eventually } from '../support/eventually.ts';
+import { kubeconfigTo } from '../support/kubeconfig-to.ts';
 import { startSilentServer } from '../support/silent-server.ts';
 
 const signal = new AbortController().signal;
@@ -21,15 +22,7 @@ afterEach(async () => {
 });
 
 function kubeconfigFor(server: string) {
-  return parseKubeconfig(
-    JSON.stringify({
-      'current-context': 'it',
-      contexts: [{ name: 'it', context: { cluster: 'it', user: 'it' } }],
-      clusters: [{ name: 'it', cluster: { server } }],
-      users: [{ name: 'it', user: {} }],
-    }),
-    'of the test',
-  );
+  return parseKubeconfig(kubeconfigTo(server), 'of the test');
 }
 
 async function serverAndConnections() {
@@ -41,21 +34,7 @@ async function serverAndConnections() {
 }
 
 /** Of TLS 1.2, as IANA lists them: the ephemeral Diffie-Hellman groups of these are the server's own. */
-const DHE_SUITES = [
-  '009e',
-  '009f',
-  'ccaa',
-  '0033',
-  '0039',
-  '0067',
-  '006b',
-  'c09e',
-  'c09f',
-  'c0a2',
-  'c0a3',
-  'c052',
-  'c053',
-];
+const DHE_SUITES = '009e 009f ccaa 0033 0039 0067 006b c09e c09f c0a2 c0a3 c052 c053'.split(' ');
 
 /** Notes the cipher suites of each ClientHello, and hangs up. */
 async function startHelloServer() {

@@ -1,10 +1,14 @@
-/** A kubeconfig without a credential, as text. */
-export function kubeconfigTo(server: string): string {
+/** A kubeconfig as text: without a credential, unless `user` has one. @param ca PEM */
+export function kubeconfigTo(
+  server: string,
+  { ca, cluster = {}, user = {} }: { readonly ca?: string; readonly cluster?: object; readonly user?: object } = {},
+): string {
+  const trusted = ca !== undefined && { 'certificate-authority-data': Buffer.from(ca).toString('base64') };
   return JSON.stringify({
     apiVersion: 'v1',
     kind: 'Config',
-    clusters: [{ name: 'there', cluster: { server } }],
-    users: [{ name: 'nobody', user: {} }],
+    clusters: [{ name: 'there', cluster: { server, ...trusted, ...cluster } }],
+    users: [{ name: 'nobody', user }],
     contexts: [{ name: 'there', context: { cluster: 'there', user: 'nobody' } }],
     'current-context': 'there',
   });

@@ -1,0 +1,37 @@
+import { clusterPort } from '../../lib/kubernetes/api-server-cluster.ts';
+import type { ApiRequest, OpenReply, Transport } from '../../lib/kubernetes/transport.ts';
+
+export const ref = { kind: 'Service', namespace: 'default', name: 'kubernetes' } as const;
+export const service = {
+  apiVersion: 'v1',
+  kind: 'Service',
+  metadata: { name: 'kubernetes', namespace: 'default', uid: 'u-1', resourceVersion: '7' },
+};
+
+export function reply(status: number, body: unknown): OpenReply {
+  return { status, headers: { 'content-type': 'application/json' }, body: [Buffer.from(JSON.stringify(body))] };
+}
+
+export function failed(code: number, reason: string): OpenReply {
+  return reply(code, { kind: 'Status', apiVersion: 'v1', code, reason, message: reason });
+}
+
+/** A cluster port whose transport gives these answers in turn, and the last one from then on. It waits for nothing. */
+export function portAnswering(...answers: readonly (OpenReply | Error)[]) {
+  const requests: ApiRequest[] = [];
+  const waits: number[] = [];
+  const transport: Transport = async (request) => {
+    requests.push(request);
+    const answer = answers[Math.min(requests.length, answers.length) - 1];
+    if (answer === undefined || answer instanceof Error) throw answer ?? new Error('no answers');
+    return answer;
+  };
+  const port = portOver(transport, { sleep: async (ms) => void waits.push(ms), random: () => 0 });
+  return { port, requests, waits };
+}
+
+export function portOver(transport: Transport, options: Partial<Parameters<typeof clusterPort>[0]> = {}) {
+  const deadline = new AbortController().signal;
+  const sleep = async () => undefined;
+  return clusterPort({ transport, server: 'https://10.0.0.1:6443', deadline, userAgent: 'test', sleep, ...options });
+}
