@@ -1,10 +1,11 @@
-import { boundedText } from '../cluster/values.ts';
 import { OverBound } from './reply-bounds.ts';
 
 /** The bytes are cut off, or are no protobuf. */
 export class MalformedProtobuf extends Error {
   override readonly name = 'MalformedProtobuf';
 }
+
+const CUT_IN_NUMBER = 'it is cut off within a number';
 
 const VARINT = 0;
 const FIXED64 = 1;
@@ -13,7 +14,7 @@ const FIXED32 = 5;
 
 /**
  * Reads one protobuf message field by field, forwards only and within its bounds: each call moves on or throws
- * `MalformedProtobuf`, whatever the bytes are. Nested messages are entered and left.
+ * `MalformedProtobuf`, whatever the bytes are.
  */
 export class ProtobufReader {
   readonly #bytes: Buffer;
@@ -27,14 +28,23 @@ export class ProtobufReader {
     this.#end = end;
   }
 
-  /** The number of the next field, or 0 at the end of the message. */
-  nextField(): number {
-    if (this.#at >= this.#end) return 0;
-    const tag = this.#varint();
-    this.#wireType = tag & 7;
-    const field = tag >>> 3;
-    if (field === 0) throw new MalformedProtobuf('a field has the number 0');
-    return field;
+  /** Calls `read` with the number of each field. A value that it does not read is passed over. */
+  fields(read: (field: number) => void): void {
+    while (this.#at < this.#end) {
+      const tag = this.#varint();
+      this.#wireType = tag & 7;
+      const valueAt = this.#at;
+      read(fieldNumber(tag));
+      if (this.#at === valueAt) this.#skip();
+    }
+  }
+
+  /** Reads the value as a nested message. */
+  message(read: (field: number) => void): void {
+    const outerEnd = this.#end;
+    this.#end = this.#lengthEnd();
+    this.fields(read);
+    this.#end = outerEnd;
   }
 
   /** An int32: the low half of the value. */
@@ -62,34 +72,16 @@ export class ProtobufReader {
     return end - start === expected.length && this.#bytes.compare(expected, 0, expected.length, start, end) === 0;
   }
 
-  /** Goes into the nested message; what comes back is for `leave`. */
-  enter(): number {
-    const outerEnd = this.#end;
-    this.#end = this.#lengthEnd();
-    return outerEnd;
-  }
-
-  leave(outerEnd: number): void {
-    this.#at = this.#end;
-    this.#end = outerEnd;
-  }
-
-  skip(): void {
-    if (this.#wireType === VARINT) {
-      this.#varint();
-    } else if (this.#wireType === BYTES) {
-      this.#at = this.#lengthEnd();
-    } else if (this.#wireType === FIXED64 || this.#wireType === FIXED32) {
-      this.#at = this.#within(this.#at + (this.#wireType === FIXED64 ? 8 : 4));
-    } else {
-      throw new MalformedProtobuf(`a field has the wire type ${this.#wireType}`);
-    }
+  #skip(): void {
+    const value = valueAt(this.#bytes, this.#wireType, this.#at, this.#end);
+    if (value === undefined) throw new MalformedProtobuf(CUT_IN_NUMBER);
+    this.#at = this.#within(value.end);
   }
 
   /** The low 32 bits, unsigned; the high ones (negative numbers have them) are passed over. */
   #varint(): number {
     const number = varintAt(this.#bytes, this.#at, this.#end);
-    if (number === undefined) throw new MalformedProtobuf('it is cut off within a number');
+    if (number === undefined) throw new MalformedProtobuf(CUT_IN_NUMBER);
     this.#at = number.end;
     return number.value;
   }
@@ -143,24 +135,35 @@ export interface FieldPlace {
 export function fieldAt(bytes: Uint8Array, at: number): FieldPlace | undefined {
   const tag = varintAt(bytes, at);
   if (tag === undefined) return undefined;
-  const field = tag.value >>> 3;
   const wireType = tag.value & 7;
-  if (field === 0) throw new MalformedProtobuf('a field has the number 0');
-  if (wireType === FIXED64 || wireType === FIXED32) {
-    return { field, wireType, start: tag.end, end: tag.end + (wireType === FIXED64 ? 8 : 4) };
-  }
+  const value = valueAt(bytes, wireType, tag.end);
+  return value && { field: fieldNumber(tag.value), wireType, ...value };
+}
+
+function fieldNumber(tag: number): number {
+  if (tag >>> 3 === 0) throw new MalformedProtobuf('a field has the number 0');
+  return tag >>> 3;
+}
+
+/** `undefined`: too few bytes are there to know its length. */
+function valueAt(
+  bytes: Uint8Array,
+  wireType: number,
+  at: number,
+  end?: number,
+): Pick<FieldPlace, 'start' | 'end'> | undefined {
+  if (wireType === FIXED64) return { start: at, end: at + 8 };
+  if (wireType === FIXED32) return { start: at, end: at + 4 };
   if (wireType !== VARINT && wireType !== BYTES) throw new MalformedProtobuf(`a field has the wire type ${wireType}`);
-  const number = varintAt(bytes, tag.end);
-  if (number === undefined) return undefined;
-  if (wireType === VARINT) return { field, wireType, start: tag.end, end: number.end };
-  return { field, wireType, start: number.end, end: number.end + number.value };
+  const number = varintAt(bytes, at, end);
+  if (number === undefined || wireType === VARINT) return number && { start: at, end: number.end };
+  return { start: number.end, end: number.end + number.value };
 }
 
 /** The fields of a `Status` that a client acts on. Absent texts are empty, absent numbers 0. */
 export interface StatusFields {
   readonly message: string;
   readonly reason: string;
-  readonly code: number;
   readonly retryAfterSeconds: number;
 }
 
@@ -174,62 +177,41 @@ export function notOfTheApi(): MalformedProtobuf {
   return new MalformedProtobuf('it does not start as protobuf of the Kubernetes API does');
 }
 
-/** Opens the `runtime.Unknown` around a `Status`, and stands in its `raw`. */
-function openStatus(bytes: Uint8Array): ProtobufReader {
-  if (MAGIC.some((byte, index) => bytes[index] !== byte)) throw notOfTheApi();
-  const reader = new ProtobufReader(bytes, MAGIC.length);
-  let found = '';
-  for (let field = reader.nextField(); field !== 0; field = reader.nextField()) {
-    if (field === 1) {
-      found = readTypeMeta(reader);
-    } else if (field === 2 && found === 'v1 Status') {
-      reader.enter();
-      return reader;
-    } else {
-      reader.skip();
-    }
+/** Throws `MalformedProtobuf` where bytes do not begin with `MAGIC`. */
+export function requireMagic(bytes: Uint8Array): void {
+  if (MAGIC.some((byte, index) => bytes[index] !== byte)) {
+    throw new MalformedProtobuf('it does not start as protobuf of the Kubernetes API does');
   }
-  throw new MalformedProtobuf(`it is no v1 Status${found === '' ? '' : `, but ${boundedText(found)}`}`);
 }
 
 /** The `TypeMeta` of an envelope: `v1 Status`. */
 export function readTypeMeta(reader: ProtobufReader): string {
   let apiVersion = '';
   let kind = '';
-  const outer = reader.enter();
-  for (let field = reader.nextField(); field !== 0; field = reader.nextField()) {
+  reader.message((field) => {
     if (field === 1) apiVersion = reader.text();
     else if (field === 2) kind = reader.text();
-    else reader.skip();
-  }
-  reader.leave(outer);
+  });
   return `${apiVersion} ${kind}`;
 }
 
-/** Throws `MalformedProtobuf`. */
+/** Reads a `runtime.Unknown` with a `Status`. Throws `MalformedProtobuf`. */
 export function readStatus(bytes: Uint8Array): StatusFields {
-  const reader = openStatus(bytes);
-  let message = '';
-  let reason = '';
-  let code = 0;
-  let retryAfterSeconds = 0;
-  for (let field = reader.nextField(); field !== 0; field = reader.nextField()) {
-    if (field === 3) message = reader.text();
-    else if (field === 4) reason = reader.text();
-    else if (field === 5) retryAfterSeconds = readRetryAfter(reader);
-    else if (field === 6) code = reader.int32();
-    else reader.skip();
-  }
-  return { message, reason, code, retryAfterSeconds };
-}
-
-function readRetryAfter(reader: ProtobufReader): number {
-  let seconds = 0;
-  const outer = reader.enter();
-  for (let field = reader.nextField(); field !== 0; field = reader.nextField()) {
-    if (field === 5) seconds = reader.int32();
-    else reader.skip();
-  }
-  reader.leave(outer);
-  return seconds;
+  requireMagic(bytes);
+  const reader = new ProtobufReader(bytes, MAGIC.length);
+  const status = { message: '', reason: '', retryAfterSeconds: 0 };
+  let kind = '';
+  const readDetails = (field: number) => {
+    if (field === 5) status.retryAfterSeconds = reader.int32();
+  };
+  const readField = (field: number) => {
+    if (field === 3) status.message = reader.text();
+    else if (field === 4) status.reason = reader.text();
+    else if (field === 5) reader.message(readDetails);
+  };
+  reader.fields((field) => {
+    if (field === 1) kind = readTypeMeta(reader);
+    else if (field === 2 && kind === 'v1 Status') reader.message(readField);
+  });
+  return status;
 }

@@ -7,9 +7,9 @@ import {
   fieldAt,
   MAGIC,
   MalformedProtobuf,
-  notOfTheApi,
   ProtobufReader,
   readTypeMeta,
+  requireMagic,
 } from './protobuf.ts';
 import { LARGEST_OBJECT_BYTES, LONGEST_CLAIM_TEXT, MOST_CLUSTER_IPS, MOST_PORTS, OverBound } from './reply-bounds.ts';
 
@@ -65,9 +65,9 @@ export class ProtobufServiceList {
 
   /** Throws unless the list came whole. */
   end(): ListMeta {
-    if (this.#place === 'start') throw notOfTheApi();
-    if (this.#place !== 'rest') throw this.#kind === KIND || this.#waitingBytes > 0 ? cutOff() : otherKind(this.#kind);
-    if (this.#waitingBytes > 0) throw cutOff();
+    if (this.#place === 'start') requireMagic(Buffer.concat(this.#waiting));
+    if (this.#place !== 'rest' && this.#kind !== KIND && this.#waitingBytes === 0) throw otherKind(this.#kind);
+    if (this.#place !== 'rest' || this.#waitingBytes > 0) throw cutOff();
     return this.#meta;
   }
 
@@ -75,7 +75,7 @@ export class ProtobufServiceList {
   #step(bytes: Buffer, at: number): number | undefined {
     if (this.#place !== 'start') return this.#field(bytes, at);
     if (bytes.length < MAGIC.length) return this.#wait(MAGIC.length);
-    if (MAGIC.some((byte, index) => bytes[index] !== byte)) throw notOfTheApi();
+    requireMagic(bytes);
     this.#place = 'envelope';
     return MAGIC.length;
   }
@@ -90,9 +90,10 @@ export class ProtobufServiceList {
     if (size > LARGEST_OBJECT_BYTES) throw new OverBound('an item of more than 2 MiB');
     if (head.end > bytes.length) return this.#wait(size);
     const reader = new ProtobufReader(bytes, at, head.end);
-    reader.nextField();
-    if (this.#place === 'list') this.#readList(reader, head.field, size);
-    else if (head.field === TYPE_META) this.#kind = readTypeMeta(reader);
+    reader.fields((field) => {
+      if (this.#place === 'list') this.#readList(reader, field, size);
+      else if (field === TYPE_META) this.#kind = readTypeMeta(reader);
+    });
     return head.end;
   }
 
@@ -125,55 +126,39 @@ function cutOff(): MalformedProtobuf {
 }
 
 function readListMeta(reader: ProtobufReader): ListMeta {
-  let resourceVersion = '';
-  let continueToken = '';
-  const outer = reader.enter();
-  for (let field = reader.nextField(); field !== 0; field = reader.nextField()) {
-    if (field === 2) resourceVersion = reader.text();
-    else if (field === 3) continueToken = reader.text();
-    else reader.skip();
-  }
-  reader.leave(outer);
-  return { resourceVersion, continueToken };
+  const meta = { resourceVersion: '', continueToken: '' };
+  reader.message((field) => {
+    if (field === 2) meta.resourceVersion = reader.text();
+    else if (field === 3) meta.continueToken = reader.text();
+  });
+  return meta;
 }
 
 const HOLD_OWNER = Buffer.from(HOLD_OWNER_LABEL);
 
-type Meta = Pick<ServiceClaim, 'name' | 'namespace' | 'uid' | 'resourceVersion' | 'holdOwner'>;
-
-const NO_META: Meta = { name: '', namespace: '', uid: '', resourceVersion: '' };
-const NO_SPEC = { type: '', clusterIP: '', clusterIPs: [], ports: [], healthCheckNodePort: 0 };
-
 function readService(reader: ProtobufReader): ServiceClaim {
-  let meta = NO_META;
-  let spec: ReturnType<typeof readSpec> = NO_SPEC;
-  const outer = reader.enter();
-  for (let field = reader.nextField(); field !== 0; field = reader.nextField()) {
+  let meta: Meta = { name: '', namespace: '', uid: '', resourceVersion: '' };
+  let spec: Spec = { type: '', clusterIP: '', clusterIPs: [], ports: [], healthCheckNodePort: 0 };
+  reader.message((field) => {
     if (field === 1) meta = readMeta(reader);
     else if (field === 2) spec = readSpec(reader);
-    else reader.skip();
-  }
-  reader.leave(outer);
+  });
   return { ...meta, ...spec };
 }
 
+type Meta = Pick<ServiceClaim, 'name' | 'namespace' | 'uid' | 'resourceVersion' | 'holdOwner'>;
+type Spec = Omit<ServiceClaim, keyof Meta>;
+
 function readMeta(reader: ProtobufReader): Meta {
-  let name = '';
-  let namespace = '';
-  let uid = '';
-  let resourceVersion = '';
+  const meta = { name: '', namespace: '', uid: '', resourceVersion: '' };
   let holdOwner: string | undefined;
-  const outer = reader.enter();
-  for (let field = reader.nextField(); field !== 0; field = reader.nextField()) {
-    if (field === 1) name = reader.text(LONGEST_CLAIM_TEXT);
-    else if (field === 3) namespace = reader.text(LONGEST_CLAIM_TEXT);
-    else if (field === 5) uid = reader.text(LONGEST_CLAIM_TEXT);
-    else if (field === 6) resourceVersion = reader.text(LONGEST_CLAIM_TEXT);
+  reader.message((field) => {
+    if (field === 1) meta.name = reader.text(LONGEST_CLAIM_TEXT);
+    else if (field === 3) meta.namespace = reader.text(LONGEST_CLAIM_TEXT);
+    else if (field === 5) meta.uid = reader.text(LONGEST_CLAIM_TEXT);
+    else if (field === 6) meta.resourceVersion = reader.text(LONGEST_CLAIM_TEXT);
     else if (field === 11) holdOwner = readHoldOwner(reader) ?? holdOwner;
-    else reader.skip();
-  }
-  reader.leave(outer);
-  const meta = { name, namespace, uid, resourceVersion };
+  });
   return holdOwner === undefined ? meta : { ...meta, holdOwner };
 }
 
@@ -181,47 +166,35 @@ function readMeta(reader: ProtobufReader): Meta {
 function readHoldOwner(reader: ProtobufReader): string | undefined {
   let isHoldOwner = false;
   let value: string | undefined;
-  const outer = reader.enter();
-  for (let field = reader.nextField(); field !== 0; field = reader.nextField()) {
+  reader.message((field) => {
     if (field === 1) isHoldOwner = reader.isText(HOLD_OWNER);
     else if (field === 2 && isHoldOwner) value = reader.text(LONGEST_CLAIM_TEXT);
-    else reader.skip();
-  }
-  reader.leave(outer);
+  });
   return value;
 }
 
-function readSpec(reader: ProtobufReader) {
-  const ports: { protocol: string; nodePort: number }[] = [];
+function readSpec(reader: ProtobufReader): Spec {
+  const ports: Spec['ports'][number][] = [];
   const clusterIPs: string[] = [];
-  let clusterIP = '';
-  let type = '';
-  let healthCheckNodePort = 0;
-  const outer = reader.enter();
-  for (let field = reader.nextField(); field !== 0; field = reader.nextField()) {
+  const spec = { type: '', clusterIP: '', healthCheckNodePort: 0 };
+  reader.message((field) => {
     if (field === 1) ports.push(readPort(reader));
-    else if (field === 3) clusterIP = reader.text(LONGEST_CLAIM_TEXT);
-    else if (field === 4) type = reader.text(LONGEST_CLAIM_TEXT);
-    else if (field === 12) healthCheckNodePort = reader.int32();
+    else if (field === 3) spec.clusterIP = reader.text(LONGEST_CLAIM_TEXT);
+    else if (field === 4) spec.type = reader.text(LONGEST_CLAIM_TEXT);
+    else if (field === 12) spec.healthCheckNodePort = reader.int32();
     else if (field === 18) clusterIPs.push(reader.text(LONGEST_CLAIM_TEXT));
-    else reader.skip();
     if (ports.length > MOST_PORTS) throw new OverBound(`a Service with more than ${MOST_PORTS} ports`);
     if (clusterIPs.length > MOST_CLUSTER_IPS)
       throw new OverBound(`a Service with more than ${MOST_CLUSTER_IPS} clusterIPs`);
-  }
-  reader.leave(outer);
-  return { type, clusterIP, clusterIPs, ports, healthCheckNodePort };
+  });
+  return { ...spec, clusterIPs, ports };
 }
 
-function readPort(reader: ProtobufReader) {
-  let protocol = '';
-  let nodePort = 0;
-  const outer = reader.enter();
-  for (let field = reader.nextField(); field !== 0; field = reader.nextField()) {
-    if (field === 2) protocol = reader.text(LONGEST_CLAIM_TEXT);
-    else if (field === 5) nodePort = reader.int32();
-    else reader.skip();
-  }
-  reader.leave(outer);
-  return { protocol, nodePort };
+function readPort(reader: ProtobufReader): Spec['ports'][number] {
+  const port = { protocol: '', nodePort: 0 };
+  reader.message((field) => {
+    if (field === 2) port.protocol = reader.text(LONGEST_CLAIM_TEXT);
+    else if (field === 5) port.nodePort = reader.int32();
+  });
+  return port;
 }
