@@ -1,14 +1,15 @@
-import { LOOPS, type Loop } from '../../lib/cluster/cluster-spec.ts';
+import { LOOPS } from '../../lib/cluster/cluster-spec.ts';
 import { eachOf } from '../../lib/cluster/each-of.ts';
 import type { Environment } from '../../lib/runtime/environment.ts';
 import type { RegisteredCluster } from '../../lib/table/clusters.ts';
 import type { Cli } from '../cli.ts';
-import { EXIT, type ExitCode, worst } from '../errors.ts';
+import { EXIT, type ExitCode, exitCodeOf, worst } from '../errors.ts';
 import type { ConnectionOptions } from '../options.ts';
+import type { Output } from '../output.ts';
 import { passEnvironment } from '../pass-environment.ts';
-import { definitionOf, runOnce } from '../passes/run-once.ts';
+import { isUnreached, passLines, type RanPass } from '../passes/pass-report.ts';
+import { LOOP_DEFINITIONS, runOnce } from '../passes/run-once.ts';
 import { namesOf } from '../registered.ts';
-import { exitCodeOfPasses, isUnreachable, type ObservingPass, observedLines } from './observed-report.ts';
 import { type ApplyStep, nameOf } from './plan.ts';
 import type { Outcome } from './write-steps.ts';
 
@@ -20,7 +21,7 @@ interface Target {
   readonly folder: string;
 }
 
-export type PassesOfClusters = ReadonlyMap<string, readonly ObservingPass[]>;
+export type PassesOfClusters = ReadonlyMap<string, readonly RanPass[]>;
 
 /** Runs one observing pass of each loop for every cluster that was written, and prints each cluster when it is done. */
 export async function observeWritten(
@@ -52,7 +53,7 @@ async function observeAll(cli: Cli, targets: readonly Target[], options: Connect
     ...options,
     folderOf: ({ name }) => folders.get(name) ?? '.',
   });
-  const all = new Map<string, readonly ObservingPass[]>();
+  const all = new Map<string, readonly RanPass[]>();
   const progress = cli.progress('observing');
   try {
     await eachOf(targets, AT_ONCE, async ({ cluster }) => {
@@ -63,7 +64,7 @@ async function observeAll(cli: Cli, targets: readonly Target[], options: Connect
       // A pass that Ctrl-C ended proves nothing about the cluster.
       if (cli.ended.aborted) return;
       all.set(name, passes);
-      if (!cli.output.isForPrograms) cli.output.lines(observedLines(name, passes, cli.output.paint));
+      if (!cli.output.isForPrograms) cli.output.lines(linesOf(passes, cli.output.paint));
     });
     return all;
   } finally {
@@ -72,26 +73,25 @@ async function observeAll(cli: Cli, targets: readonly Target[], options: Connect
   }
 }
 
-/** Runs one pass of each loop that writes nothing. Never throws. */
-async function observeCluster(environment: Environment, cluster: RegisteredCluster): Promise<ObservingPass[]> {
-  const passes: ObservingPass[] = [];
+/** Runs one pass of each loop that writes nothing. Without its API server, the others would fail too. */
+async function observeCluster(environment: Environment, cluster: RegisteredCluster): Promise<RanPass[]> {
+  const passes: RanPass[] = [];
   for (const loop of LOOPS) {
-    const skipped = passes.some(({ errors }) => errors.some(isUnreachable));
-    passes.push(skipped ? { loop, skipped, ...NOTHING } : await observeLoop(environment, cluster, loop));
+    const pass = await runOnce(environment, { cluster, loop: LOOP_DEFINITIONS[loop], dryRun: true });
+    passes.push({ cluster: cluster.spec.name, loop, dryRun: true, pass });
+    if (isUnreached(pass)) break;
   }
   return passes;
 }
 
-const NOTHING = { findings: [], wouldWrite: [], errors: [] };
+function linesOf(passes: readonly RanPass[], paint: Output['paint']): string[] {
+  const missing =
+    passes.length < LOOPS.length ? ['  the other loops were not run: the API server was not reached'] : [];
+  return [...passes.flatMap((pass) => passLines(pass, paint)), ...missing];
+}
 
-async function observeLoop(environment: Environment, cluster: RegisteredCluster, loop: Loop): Promise<ObservingPass> {
-  const request = { cluster, loop: definitionOf(loop), dryRun: true };
-  try {
-    const { report, wouldWrite, errors } = (await runOnce(environment, request)).pass;
-    return { loop, skipped: false, findings: report?.findings ?? [], wouldWrite: [...new Set(wouldWrite)], errors };
-  } catch (error) {
-    return { loop, skipped: false, ...NOTHING, errors: [error] };
-  }
+function exitCodeOfPasses(passes: readonly RanPass[]): ExitCode {
+  return worst(passes.flatMap(({ pass }) => pass.errors.map((error) => exitCodeOf(error) ?? EXIT.findings)));
 }
 
 /** A pass that failed from here may succeed from where the functions run, and the reverse. */

@@ -8,9 +8,8 @@ import { oneByOne, type Progressed } from '../change-clusters.ts';
 import type { Cli } from '../cli.ts';
 import { EXIT, exitCodeOf } from '../errors.ts';
 import type { Output, Plain } from '../output.ts';
+import { plainPass, type RanPass } from '../passes/pass-report.ts';
 import type { Style } from '../terminal.ts';
-import type { ObservingPass } from './observed-report.ts';
-import { plainObservingPass } from './observed-report.ts';
 import { type ApplyStep, intention, nameOf } from './plan.ts';
 
 /**
@@ -65,7 +64,7 @@ export type Outcome =
 /** What was done when the command ended, by cluster. */
 export interface Applied {
   readonly outcomes: ReadonlyMap<string, Outcome>;
-  readonly passes: ReadonlyMap<string, readonly ObservingPass[]>;
+  readonly passes: ReadonlyMap<string, readonly RanPass[]>;
 }
 
 const STYLES: Readonly<Record<ApplyStep['action'], Style | undefined>> = {
@@ -113,7 +112,7 @@ export function plainApplied(steps: readonly ApplyStep[], { outcomes, passes }: 
       ...(generation !== undefined && { generation }),
       ...(step.action === 'change' && { differences: step.differences.map((difference) => ({ ...difference })) }),
       ...(outcome !== undefined && 'error' in outcome && { error: { ...describeError(outcome.error) } }),
-      ...(own !== undefined && { passes: own.map(plainObservingPass) }),
+      ...(own !== undefined && { passes: own.map(plainPass) }),
     };
   });
 }

@@ -96,15 +96,6 @@ function leakFindings<Item>(
   ];
 }
 
-/** Returns the time from which a pass may strike again; undefined when no strike has fallen yet. */
-export function nextStrikeAtMs(
-  stored: LeakStrikes,
-  { nowMs, intervalMs }: Pick<JudgingPass, 'nowMs' | 'intervalMs'>,
-): number | undefined {
-  const last = lastStrike(stored, { passId: '', nowMs, intervalMs });
-  return last && last.atMs + (intervalMs * 2) / 3;
-}
-
 /** A date far ahead is of a clock that was wrong: it would stop all counting until then. */
 function lastStrike(
   { last }: LeakStrikes,

@@ -16,11 +16,6 @@ export const EXPLANATIONS: readonly Explanation[] = [
   ...explanations('error code', ERROR_CODES),
 ];
 
-/** Findings that stay until an operator acts. */
-export const CRITICAL_FINDINGS: ReadonlySet<string> = new Set(
-  findings.filter(({ severity }) => severity === 'action required').map(({ word }) => word),
-);
-
 /** Errors that a run record has by their name, as they have no code. */
 const OTHER_NAMES: Readonly<Record<string, string>> = {
   ...STATE_NAMES,

@@ -1,0 +1,147 @@
+import type { Loop } from '../../lib/cluster/cluster-spec.ts';
+import type { Finding } from '../../lib/cluster/finding.ts';
+import { type EndedPass, unlistedCount } from '../../lib/dispatch/record-pass.ts';
+import { ClusterError } from '../../lib/kubernetes/cluster-port.ts';
+import { findingHint } from '../../lib/status/explanations.ts';
+import { describeError, errorSentence } from '../../lib/telemetry/describe-error.ts';
+import { EXIT, type ExitCode, exitCodeOf } from '../errors.ts';
+import type { Output, Plain } from '../output.ts';
+import type { Style } from '../terminal.ts';
+
+/** A pass that a command ran, and of what. */
+export interface RanPass {
+  readonly cluster: string;
+  readonly loop: Loop;
+  readonly dryRun: boolean;
+  readonly pass: EndedPass;
+}
+
+/** With these the passes of the other loops would fail too. */
+const UNREACHABLE: ReadonlySet<string> = new Set([
+  'BadKubeconfig',
+  'DeadlineExceeded',
+  'TlsFailure',
+  'Unauthorized',
+  'Unavailable',
+]);
+
+/** Whether the pass failed because its API server was not reached. */
+export function isUnreached({ errors }: EndedPass): boolean {
+  return errors.some((error) => error instanceof ClusterError && UNREACHABLE.has(error.code));
+}
+
+/** Events are not counted as changes: each repeats a finding. */
+const EVENT = /^(create|patch) Event /;
+
+const MOST_LINES = 20;
+
+export function exitCodeOfPass({ dryRun, pass }: RanPass): ExitCode {
+  const [error] = pass.errors;
+  if (error !== undefined) return exitCodeOf(error) ?? EXIT.findings;
+  const wouldChange = dryRun && pass.wouldWrite.some((description) => !EVENT.test(description));
+  return wouldChange || (pass.report?.findings ?? []).length > 0 ? EXIT.findings : EXIT.fine;
+}
+
+/** Returns what the pass changed, or would have, and what is left to do. */
+export function passLines(ran: RanPass, paint: Output['paint']): string[] {
+  const { cluster, loop, pass } = ran;
+  const observed = pass.mode === 'observe';
+  const findings = pass.report?.findings ?? [];
+  const unlisted = unlistedCount(pass.report);
+  // An unreachable API server fails every call in the same way.
+  const errors = isUnreached(pass) ? pass.errors.slice(0, 1) : pass.errors;
+  const lines = [
+    ...changesOf(pass).map((change) => (observed ? paint('cyan', `  would ${change}`) : `  ${change}`)),
+    ...groupLines(observed ? 'Would free' : 'Freed', 'green', messages(findings, isFreed), paint),
+    ...groupLines(observed ? 'Would enter' : 'Entered', 'green', messages(findings, isEntered), paint),
+    ...groupLines('Found', 'yellow', foundTexts(findings, cluster), paint),
+    ...(unlisted > 0 ? [paint('yellow', `  and ${unlisted} more findings, which are not listed`)] : []),
+    ...leftLines(pass),
+    ...errors.map((error) => paint('red', `  failed: ${errorSentence(error)}`)),
+  ];
+  const title = `${cluster} ${loop}: ${titleOf(ran)}`;
+  return [title, ...(lines.length > 0 ? lines : [paint('dim', '  nothing to do')])];
+}
+
+/** Returns the pass as `-o json` prints it. */
+export function plainPass({ cluster, loop, dryRun, pass }: RanPass) {
+  const { passId, mode, startedAtMs, durationMs, report, errors } = pass;
+  const observed = mode === 'observe';
+  const changes = changesOf(pass);
+  return {
+    kind: 'Pass',
+    cluster,
+    loop,
+    dryRun,
+    outcome: errors.length > 0 ? 'failed' : 'succeeded',
+    wrote: !observed,
+    passId,
+    startedAt: new Date(startedAtMs).toISOString(),
+    durationMs,
+    changes: observed ? [] : changes,
+    wouldChange: observed ? changes : [],
+    findings: (report?.findings ?? []).map((finding): Plain => {
+      const { type, message, item, service } = finding;
+      return { type, message, item, service, mend: findingHint(finding, { name: cluster }) };
+    }),
+    unlistedFindings: unlistedCount(report),
+    counts: { ...report?.counts },
+    errors: errors.map((error): Plain => ({ ...describeError(error) })),
+  };
+}
+
+function titleOf({ dryRun, pass: { mode, report } }: RanPass): string {
+  const services = report?.counts['services'];
+  const seen = services === undefined ? '' : `, ${services} ${services === 1 ? 'Service' : 'Services'} seen`;
+  if (dryRun) return `dry run, nothing was written${seen}`;
+  return mode === 'observe' ? `one pass in mode observe, nothing was written${seen}` : `one pass${seen}`;
+}
+
+function changesOf({ mode, wouldWrite, report }: EndedPass): string[] {
+  if (mode !== 'observe') return [...(report?.changes ?? [])];
+  const described = [...new Set(wouldWrite)];
+  const changes = described.filter((description) => !EVENT.test(description));
+  const events = described.length - changes.length;
+  return events === 0 ? changes : [...changes, `write ${events} ${events === 1 ? 'event' : 'events'}`];
+}
+
+function isFreed({ type }: Finding): boolean {
+  return type === 'leak';
+}
+
+function isEntered({ type }: Finding): boolean {
+  return type === 'repair';
+}
+
+function messages(findings: readonly Finding[], isOfGroup: (finding: Finding) => boolean): string[][] {
+  return findings.filter(isOfGroup).map(({ message }) => [`    ${message}`]);
+}
+
+function foundTexts(findings: readonly Finding[], cluster: string): string[][] {
+  return findings
+    .filter((finding) => !isFreed(finding) && !isEntered(finding))
+    .map((finding) => [
+      `    ${finding.type}: ${finding.message}`,
+      `      resolution: ${findingHint(finding, { name: cluster })}`,
+    ]);
+}
+
+function groupLines(title: string, style: Style, texts: readonly (readonly string[])[], paint: Output['paint']) {
+  if (texts.length === 0) return [];
+  const more = texts.length - MOST_LINES;
+  return [
+    `  ${paint(style, `${title}:`)}`,
+    ...texts.slice(0, MOST_LINES).flat(),
+    ...(more > 0 ? [`    ... and ${more} more (-o json has them all)`] : []),
+  ];
+}
+
+function leftLines({ report }: EndedPass): string[] {
+  const { mayHaveLeaked = 0, secondaryMayHaveLeaked = 0 } = report?.counts ?? {};
+  const left = mayHaveLeaked + secondaryMayHaveLeaked;
+  if (left === 0) return [];
+  return [
+    `  Left: ${left} allocated without a Service; the third pass in a row that counts ${left === 1 ? 'it as a leak frees it' : 'them as leaks frees them'}`,
+    '    a pass counts only two thirds of an interval after the last one that counted',
+  ];
+}
