@@ -3,7 +3,6 @@ import type { RegisteredCluster } from '../lib/table/clusters.ts';
 import type { KeyValueTable } from '../lib/table/key-value-table.ts';
 import type { Cli } from './cli.ts';
 import { CliError, configurationError, EXIT, type ExitCode, usageError } from './errors.ts';
-import type { Plain } from './output.ts';
 import { namesOf, notRegistered, plainCluster, registeredCluster } from './registered.ts';
 import { completeAlways, writePrompt } from './terminal.ts';
 
@@ -91,7 +90,7 @@ function printDocument(cli: Cli, changes: readonly Change[], dryRun: boolean): v
     cli.output.document({ kind: 'ChangedClusterList', dryRun, items: changes.map(plainChange) });
 }
 
-function plainChange(change: Change): Plain {
+function plainChange(change: Change) {
   const changed = isChange(change);
   return change.after === undefined
     ? { name: nameOf(change), changed, deleted: true }

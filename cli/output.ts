@@ -1,11 +1,14 @@
-import type { Plain } from '../lib/spec/written-spec.ts';
+import { plainOf } from './plain.ts';
 import { styled, type Terminal, writeData, writeLines, yamlOf } from './terminal.ts';
 import { type Column, textTable } from './text-table.ts';
 
 export const FORMATS = ['table', 'wide', 'name', 'json', 'yaml'] as const;
 export type Format = (typeof FORMATS)[number];
 
-export type { Plain };
+/** See {@link plainOf} for what is printed of them. */
+export interface Fields {
+  readonly [field: string]: unknown;
+}
 
 /** A list, as a table and as a document. */
 export interface Shown<Row> {
@@ -13,10 +16,10 @@ export interface Shown<Row> {
   readonly kind: string;
   readonly items: readonly Row[];
   readonly columns: readonly Column<Row>[];
-  /** Stable: an absent field is unknown, and no field is renamed. */
-  readonly plain: (row: Row) => { readonly [field: string]: Plain | undefined };
-  /** Of a row, for `-o name`. Default: its field `name`. */
-  readonly name?: (row: Row) => string;
+  /** Of a row, for programs: an absent field is unknown, and no field is renamed. Default: the row. */
+  readonly plain?: (row: Row) => object;
+  /** Of a row, for `-o name`. */
+  readonly name: (row: Row) => string;
   /** Printed on stderr for an empty list. */
   readonly none: string;
 }
@@ -36,18 +39,15 @@ export class Output {
   }
 
   /** A list as a table, or as one document. */
-  list<Row>({ kind, items, columns, plain, none, name = (row) => String(plain(row)['name']) }: Shown<Row>): void {
-    if (this.isForPrograms) this.document({ kind: `${kind}List`, items: items.map(plain) });
+  list<Row>({ kind, items, columns, plain, name, none }: Shown<Row>): void {
+    if (this.isForPrograms) this.document({ kind: `${kind}List`, items: plain ? items.map(plain) : items });
     else if (this.format === 'name') this.lines(items.map(name));
     else if (items.length === 0) this.say(none);
     else this.lines(this.table(columns, items).slice(this.#headers ? 0 : 1));
   }
 
   /** Prints one object: the lines, or the document. */
-  object(
-    document: { readonly kind: string; readonly [field: string]: Plain | undefined },
-    lines: () => readonly string[],
-  ) {
+  object(document: Fields & { readonly kind: string }, lines: () => readonly string[]): void {
     const { name } = document;
     if (this.isForPrograms) this.document(document);
     else this.lines(this.format === 'name' && typeof name === 'string' ? [name] : lines());
@@ -57,8 +57,8 @@ export class Output {
     return this.format === 'json' || this.format === 'yaml';
   }
 
-  document({ kind, ...fields }: { readonly kind: string; readonly [field: string]: Plain | undefined }): void {
-    const whole = { apiVersion: API_VERSION, kind, ...fields };
+  document({ kind, ...fields }: Fields & { readonly kind: string }): void {
+    const whole = plainOf({ apiVersion: API_VERSION, kind, ...fields });
     this.data(this.format === 'yaml' ? yamlOf(whole) : `${JSON.stringify(whole, undefined, 2)}\n`);
   }
 

@@ -8,7 +8,6 @@ import { listClusters, type Pause, type RegisteredCluster, readCluster } from '.
 import type { KeyValueTable } from '../lib/table/key-value-table.ts';
 import type { Cli } from './cli.ts';
 import { type CliError, configurationError } from './errors.ts';
-import type { Plain } from './output.ts';
 
 /** Reads a registered cluster. @throws CliError, with the nearest name, when there is none */
 export async function registeredCluster(table: KeyValueTable, name: string): Promise<RegisteredCluster> {
@@ -60,19 +59,8 @@ export async function statusOfAll(cli: Cli, nowMs: number, details: StatusDetail
 
 /** Returns a registration as `-o json` prints it. */
 export function plainCluster({ spec, generation, rangesGeneration, paused, owner }: RegisteredCluster) {
-  return {
-    name: spec.name,
-    generation,
-    rangesGeneration,
-    ...(owner !== undefined && { owner: { stack: owner.stack, packaged: owner.packaged !== undefined } }),
-    ...(paused !== undefined && { paused: plainPause(paused) }),
-    // A spec holds only what JSON can.
-    spec: JSON.parse(JSON.stringify(spec)) as Plain,
-  };
-}
-
-export function plainPause({ untilMs, reason, by }: Pause) {
-  return { until: new Date(untilMs).toISOString(), reason, by };
+  const plainOwner = owner && { stack: owner.stack, packaged: owner.packaged !== undefined };
+  return { name: spec.name, generation, rangesGeneration, owner: plainOwner, paused, spec };
 }
 
 export function describePause({ untilMs, reason, by }: Pause): string {

@@ -7,7 +7,7 @@ import { describeError } from '../../lib/telemetry/describe-error.ts';
 import { oneByOne, type Progressed } from '../change-clusters.ts';
 import type { Cli } from '../cli.ts';
 import { EXIT, exitCodeOf } from '../errors.ts';
-import type { Output, Plain } from '../output.ts';
+import type { Output } from '../output.ts';
 import { plainPass, type RanPass } from '../passes/pass-report.ts';
 import type { Style } from '../terminal.ts';
 import { type ApplyStep, intention, nameOf } from './plan.ts';
@@ -98,21 +98,18 @@ export function outcomeLine(step: ApplyStep, outcome: Outcome): string {
   }
 }
 
-export function plainApplied(steps: readonly ApplyStep[], { outcomes, passes }: Applied): Plain {
+export function plainApplied(steps: readonly ApplyStep[], { outcomes, passes }: Applied) {
   return steps.map((step) => {
-    const name = nameOf(step);
-    const outcome = outcomes.get(name);
-    const own = passes.get(name);
-    const generation = generationOf(step, outcome);
+    const outcome = outcomes.get(nameOf(step));
     return {
-      name,
-      ...('file' in step && { file: step.file.place }),
+      name: nameOf(step),
+      file: 'file' in step ? step.file.place : undefined,
       action: step.action,
       outcome: outcome?.outcome ?? (step.action === 'keep' ? 'unchanged' : 'notWritten'),
-      ...(generation !== undefined && { generation }),
-      ...(step.action === 'change' && { differences: step.differences.map((difference) => ({ ...difference })) }),
-      ...(outcome !== undefined && 'error' in outcome && { error: { ...describeError(outcome.error) } }),
-      ...(own !== undefined && { passes: own.map(plainPass) }),
+      generation: generationOf(step, outcome),
+      differences: step.action === 'change' ? step.differences : undefined,
+      error: outcome !== undefined && 'error' in outcome ? describeError(outcome.error) : undefined,
+      passes: passes.get(nameOf(step))?.map(plainPass),
     };
   });
 }

@@ -1,34 +1,26 @@
 import { Command } from 'commander';
 import { specJsonSchema } from '../../lib/spec/spec-json-schema.ts';
-import { writtenSpec } from '../../lib/spec/written-spec.ts';
 import { type ListedCluster, listClusters, type RegisteredCluster, readPauseOfAll } from '../../lib/table/clusters.ts';
 import type { Act, Cli, GlobalOptions } from '../cli.ts';
-import { EXIT, usageError } from '../errors.ts';
+import { EXIT } from '../errors.ts';
 import { withExamples } from '../options.ts';
 import { plainCluster, registeredCluster, warnOfPauseOfAll } from '../registered.ts';
 import { yamlOf } from '../terminal.ts';
 import type { Column } from '../text-table.ts';
 import { type WatchOptions, watched, withWatchOptions } from '../watch.ts';
 
-interface Options extends GlobalOptions, WatchOptions {
-  readonly asFile?: boolean;
-}
-
 /** `kbctl cluster get [CLUSTER]`. */
 export function clusterGet(act: Act): Command {
   const command = new Command('get')
     .description('Show the registrations of clusters, with their specs')
-    .argument('[cluster]', 'the name of the cluster; default: all')
-    .option('--as-file', 'print only the spec, as "kbctl cluster apply -f" reads it, without default values');
-  const action = act<Options>((cli, [name], options) => {
-    if (options.asFile && name === undefined) throw usageError('--as-file needs the name of a cluster.');
-    if (name !== undefined && options.asFile) return printFile(cli, name);
-    return watched(cli, options, () => (name === undefined ? list(cli) : get(cli, name)));
-  });
+    .argument('[cluster]', 'the name of the cluster; default: all');
+  const action = act<GlobalOptions & WatchOptions>((cli, [name], options) =>
+    watched(cli, options, () => (name === undefined ? list(cli) : get(cli, name))),
+  );
   return withExamples(withWatchOptions(command).action(action), [
     'kbctl cluster get --table kube-bootstrap-controller-prod',
     'kbctl cluster get prod-eu-1 -o yaml',
-    'kbctl cluster get prod-eu-1 --as-file > cluster.yml',
+    'kbctl cluster get prod-eu-1 -o yaml > cluster.yml    # as "kbctl cluster apply -f" reads it',
   ]);
 }
 
@@ -40,6 +32,7 @@ async function list(cli: Cli) {
     items: clusters,
     columns: columns(clock.nowMs()),
     plain: plainCluster,
+    name: ({ spec }) => spec.name,
     none: `No clusters are registered in ${title}.`,
   });
   warnOfPauseOfAll(cli, pausedAll, clock.nowMs());
@@ -54,14 +47,6 @@ async function get(cli: Cli, name: string) {
     cli.output.table(columns(clock.nowMs()), [cluster]),
   );
   warnOfPauseOfAll(cli, await readPauseOfAll(table), clock.nowMs());
-  return EXIT.fine;
-}
-
-async function printFile({ openTable, output }: Cli, name: string) {
-  const { table } = await openTable();
-  const written = writtenSpec((await registeredCluster(table, name)).spec);
-  const text = output.format === 'json' ? JSON.stringify(written, undefined, 2) : yamlOf(written);
-  output.data(`${text.trimEnd()}\n`);
   return EXIT.fine;
 }
 

@@ -124,12 +124,12 @@ async function report(
     cluster: name,
     address,
     ...(dryRun && { dryRun }),
-    until,
+    untilMs,
     stillPublished,
     changes,
     wouldWrite,
     ...(drains && { drained }),
-    ...(error !== undefined && { error: { ...describeError(error) } }),
+    ...(error !== undefined && { error: describeError(error) }),
   };
   const title = dryRun
     ? `${address} would be withdrawn from ${name} until ${until} (dry run)`
@@ -190,12 +190,12 @@ async function undo(cli: Cli, name: string, text: string): Promise<ExitCode> {
   }
   if (result.outcome === 'notRegistered') throw await notAnApiServer(cli, spec, text);
   const { address } = result;
-  const wasUntil = result.outcome === 'undone' ? { wasUntil: new Date(result.wasUntilMs).toISOString() } : {};
+  const wasUntilMs = result.outcome === 'undone' ? result.wasUntilMs : undefined;
   const next =
     spec.endpoints.reconciler === 'none'
       ? 'nothing is published (reconciler none)'
       : 'the next tick publishes it if it answers';
-  cli.output.object({ kind: 'WithdrawalEnd', cluster: name, address, ...wasUntil }, () => [
+  cli.output.object({ kind: 'WithdrawalEnd', cluster: name, address, wasUntilMs }, () => [
     result.outcome === 'undone'
       ? `${address} is no longer withdrawn from ${name}: ${next}`
       : `${address} is not withdrawn from ${name}: nothing was changed`,

@@ -4,7 +4,7 @@ import type { DoctorLine } from '../../lib/doctor/line.ts';
 import type { Act, Cli, GlobalOptions } from '../cli.ts';
 import { EXIT, type ExitCode, usageError } from '../errors.ts';
 import { type ConnectionOptions, withConnectionOptions, withExamples } from '../options.ts';
-import type { Output, Plain } from '../output.ts';
+import type { Output } from '../output.ts';
 import { notRegistered } from '../registered.ts';
 import type { Style } from '../terminal.ts';
 import { wrapped } from '../text-table.ts';
@@ -59,7 +59,7 @@ async function run(cli: Cli, name: string | undefined, options: Options): Promis
     });
     progress.end();
     if (cli.ended.aborted) return EXIT.interrupted;
-    cli.output.object(plainDoctor(answer), () => doctorLines(answer, cli.output));
+    cli.output.object({ kind: 'Doctor', ...answer }, () => doctorLines(answer, cli.output));
     return answer.ok ? EXIT.fine : EXIT.findings;
   } finally {
     progress.end();
@@ -93,10 +93,6 @@ function doctorLines({ lines }: DoctorAnswer, { columns = 120, paint }: Pick<Out
     ...common.flatMap(shown),
     ...[...own].flatMap(([cluster, checks]) => ['', paint('bold', cluster), ...checks.flatMap(shown)]),
   ];
-}
-
-function plainDoctor({ ok, lines }: DoctorAnswer): { readonly kind: string; readonly [field: string]: Plain } {
-  return { kind: 'Doctor', ok, lines: lines.map((line) => ({ ...line })) };
 }
 
 function lineOf({ check, level, message, fix }: DoctorLine, columns: number, paint: Output['paint']): string[] {

@@ -16,7 +16,7 @@ import type { Act, Cli, GlobalOptions } from '../cli.ts';
 import { configurationError, EXIT, type ExitCode, failureCode, usageError } from '../errors.ts';
 import { writeWhole } from '../files.ts';
 import { withExamples } from '../options.ts';
-import type { Output, Plain } from '../output.ts';
+import type { Output } from '../output.ts';
 import {
   itemsIn,
   itemsText,
@@ -237,10 +237,10 @@ function importLines({ plans }: ImportPreview, paint: Output['paint']): string[]
   return plans.flatMap((plan) => [paint('bold', `${nameOfKey(plan.key)} ${plan.range}`), ...rangeLines(plan, paint)]);
 }
 
-function plainImport({ plans, warnings, changes }: ImportPreview): { readonly [field: string]: Plain } {
+function plainImport({ plans, warnings, changes }: ImportPreview) {
   return {
     changes,
-    warnings: [...warnings],
+    warnings,
     ranges: plans.map((plan) => ({
       key: plan.key,
       range: plan.range,
@@ -248,13 +248,7 @@ function plainImport({ plans, warnings, changes }: ImportPreview): { readonly [f
       alreadySet: itemsIn(plan.range, plan.alreadySet),
       onlyHere: itemsIn(plan.range, plan.onlyHere),
       strikesCleared: itemsIn(plan.range, plan.struck),
-      holds: plan.holds.map(({ items, owner, untilMs, takenUpBy, requestId }) => ({
-        items: [...items],
-        owner,
-        until: untilMs === undefined ? undefined : new Date(untilMs).toISOString(),
-        takenUpBy,
-        requestId,
-      })),
+      holds: plan.holds,
       holdsLeftOut: plan.holdsLeftOut,
     })),
   };

@@ -32,6 +32,7 @@ function list({ output }: Cli) {
       { title: 'WHAT', text: ({ title }) => title, shrinks: true },
     ],
     plain: plainExplanation,
+    name: ({ word }) => word,
     none: '',
   });
   return EXIT.fine;
@@ -69,16 +70,6 @@ function linesOf(
   ];
 }
 
-function plainExplanation({ word, kind, title, what, causes, resolution, severity, reasons, hint }: Explanation) {
-  return {
-    word,
-    wordKind: kind,
-    title,
-    severity,
-    what,
-    causes,
-    mending: resolution.map(({ text, commands }) => ({ text, commands })),
-    reasons,
-    hint,
-  };
+function plainExplanation({ kind, resolution, ...explanation }: Explanation) {
+  return { ...explanation, wordKind: kind, mending: resolution };
 }

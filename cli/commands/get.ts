@@ -7,38 +7,60 @@ import type {
   LoopStatus,
   RangeStatus,
 } from '../../lib/status/cluster-status.ts';
-import { type StatusJson, statusJson } from '../../lib/status/status-json.ts';
 import type { Act, Cli, GlobalOptions } from '../cli.ts';
 import { EXIT } from '../errors.ts';
 import { withExamples } from '../options.ts';
-import type { Plain } from '../output.ts';
 import { holdEnd, nameOfKey, TAKEN_UP_BY } from '../ranges/range-words.ts';
 import { statusOf, statusOfAll } from '../registered.ts';
 import { ago, apiServerColumns, loopColumns, RANGE_COLUMNS } from '../status/status-lines.ts';
 import type { Column } from '../text-table.ts';
 import { type WatchOptions, watched, withWatchOptions } from '../watch.ts';
 
-/** Rows of one cluster's status, with its name. */
+/** Rows of the status of each cluster. */
 interface Part<Row> {
   readonly kind: string;
-  /** As in `kbctl get lease`. */
-  readonly singular: string;
   /** As in `kbctl get leases`. */
   readonly plural: string;
   readonly description: string;
   readonly columns: (nowMs: number) => readonly Column<Row>[];
   readonly rows: (status: ClusterStatus) => readonly Row[];
-  readonly plainRows: (status: StatusJson) => readonly object[];
   /** For `-o name`. */
   readonly name: (row: Row) => string;
   readonly none: string;
 }
 
-type InCluster<Row> = { readonly cluster: string; readonly row: Row; readonly plain: object };
+const LEASES: Part<ApiServerStatus> = {
+  kind: 'Lease',
+  plural: 'leases',
+  description: 'List API servers with their leases and last probes',
+  columns: apiServerColumns,
+  rows: ({ apiServers }) => apiServers,
+  name: ({ address, host }) => address ?? host ?? '',
+  none: 'There are no leases.',
+};
+
+const RANGES: Part<RangeStatus> = {
+  kind: 'Range',
+  plural: 'ranges',
+  description: 'List the ranges of addresses and ports, and their usage',
+  columns: () => RANGE_COLUMNS,
+  rows: ({ ranges }) => ranges,
+  name: ({ key }) => nameOfKey(key),
+  none: 'No pass has saved a range yet.',
+};
+
+const RUNS: Part<LoopStatus> = {
+  kind: 'Run',
+  plural: 'runs',
+  description: 'List the last recorded pass of each loop; of passes without news, one per minute is recorded',
+  columns: loopColumns,
+  rows: ({ loops }) => loops,
+  name: ({ loop }) => loop,
+  none: 'No clusters are registered.',
+};
 
 const FINDINGS: Part<FindingStatus> = {
   kind: 'Finding',
-  singular: 'finding',
   plural: 'findings',
   description: 'List the findings of the last passes; exit code 1 if there are any',
   columns: (nowMs) => [
@@ -51,112 +73,46 @@ const FINDINGS: Part<FindingStatus> = {
     { title: 'RESOLUTION', text: ({ mend }) => mend, wide: true },
   ],
   rows: ({ findings }) => findings,
-  plainRows: ({ findings }) => findings,
   name: ({ type }) => type,
   none: 'The last passes have no findings.',
 };
 
-interface HoldRow {
-  readonly range: RangeStatus;
-  readonly hold: Hold;
-}
-
-const HOLDS: Part<HoldRow> = {
+const HOLDS: Part<Pick<RangeStatus, 'key' | 'range'> & Hold> = {
   kind: 'Hold',
-  singular: 'hold',
   plural: 'holds',
   description: 'List addresses and ports that are reserved for an owner',
   columns: (nowMs) => [
-    { title: 'RANGE', text: ({ range }) => range.range },
-    { title: 'ITEMS', text: ({ hold }) => hold.items.join(','), shrinks: true },
-    { title: 'OWNER', text: ({ hold }) => hold.owner, shrinks: true },
-    { title: 'ENDS', text: ({ hold }) => holdEnd(hold, nowMs) },
-    { title: 'TAKEN UP BY', text: ({ hold }) => TAKEN_UP_BY[hold.takenUpBy] },
-    { title: 'REQUEST', text: ({ hold }) => hold.requestId ?? '', wide: true },
+    { title: 'RANGE', text: ({ range }) => range },
+    { title: 'ITEMS', text: ({ items }) => items.join(','), shrinks: true },
+    { title: 'OWNER', text: ({ owner }) => owner, shrinks: true },
+    { title: 'ENDS', text: (hold) => holdEnd(hold, nowMs) },
+    { title: 'TAKEN UP BY', text: ({ takenUpBy }) => TAKEN_UP_BY[takenUpBy] },
+    { title: 'REQUEST', text: ({ requestId }) => requestId ?? '', wide: true },
   ],
-  rows: ({ ranges }) => ranges.flatMap((range) => range.holds.map((hold) => ({ range, hold }))),
-  plainRows: ({ ranges }) => ranges.flatMap(({ key, range, holds }) => holds.map((hold) => ({ key, range, ...hold }))),
-  name: ({ hold }) => hold.items.join(','),
+  rows: ({ ranges }) => ranges.flatMap(({ key, range, holds }) => holds.map((hold) => ({ key, range, ...hold }))),
+  name: ({ items }) => items.join(','),
   none: 'There are no holds.',
 };
-
-const PARTS = {
-  leases: {
-    kind: 'Lease',
-    singular: 'lease',
-    plural: 'leases',
-    description: 'List API servers with their leases and last probes',
-    columns: apiServerColumns,
-    rows: ({ apiServers }: ClusterStatus) => apiServers,
-    plainRows: ({ apiServers }: StatusJson) => apiServers,
-    name: ({ address, host }: ApiServerStatus) => address ?? host ?? '',
-    none: 'There are no leases.',
-  },
-  ranges: {
-    kind: 'Range',
-    singular: 'range',
-    plural: 'ranges',
-    description: 'List the ranges of addresses and ports, and their usage',
-    columns: () => RANGE_COLUMNS,
-    rows: ({ ranges }: ClusterStatus) => ranges,
-    plainRows: ({ ranges }: StatusJson) => ranges,
-    name: ({ key }: RangeStatus) => nameOfKey(key),
-    none: 'No pass has saved a range yet.',
-  },
-  runs: {
-    kind: 'Run',
-    singular: 'run',
-    plural: 'runs',
-    description: 'List the last recorded pass of each loop; of passes without news, one per minute is recorded',
-    columns: loopColumns,
-    rows: ({ loops }: ClusterStatus): readonly LoopStatus[] => loops,
-    plainRows: ({ loops }: StatusJson) => loops,
-    name: ({ loop }: LoopStatus) => loop,
-    none: '',
-  },
-} as const;
 
 /** `kbctl get leases|ranges|runs|findings|holds [CLUSTER]`. */
 export function getCommand(act: Act): Command {
   return new Command('get')
     .description('List leases, ranges, runs, findings or holds')
-    .addCommand(part(act, PARTS.leases))
-    .addCommand(part(act, PARTS.ranges))
-    .addCommand(part(act, PARTS.runs))
-    .addCommand(part(act, FINDINGS))
-    .addCommand(part(act, HOLDS));
+    .addCommand(getPart(act, LEASES))
+    .addCommand(getPart(act, RANGES))
+    .addCommand(getPart(act, RUNS))
+    .addCommand(getPart(act, FINDINGS))
+    .addCommand(getPart(act, HOLDS));
 }
 
-function part<Row>(
-  act: Act,
-  { kind, singular, plural, description, columns, rows, plainRows, name: nameOf, none }: Part<Row>,
-): Command {
-  const print = async (cli: Cli, name: string | undefined) => {
-    const nowMs = await cli.nowMs();
-    const statuses = await statusesOf(cli, name, nowMs);
-    const items = statuses.flatMap((status): InCluster<Row>[] => {
-      const plains = plainRows(statusJson(status));
-      return rows(status).map((row, index) => ({ cluster: status.name, row, plain: plains[index] ?? {} }));
-    });
-    cli.output.list<InCluster<Row>>({
-      kind,
-      items,
-      columns: [
-        ...(name === undefined ? [{ title: 'CLUSTER', text: ({ cluster }: InCluster<Row>) => cluster }] : []),
-        ...columns(nowMs).map((column) => ofRow(column)),
-      ],
-      plain: ({ cluster, plain }) => ({ cluster, ...(plain as Record<string, Plain>) }),
-      name: ({ row }) => nameOf(row),
-      none,
-    });
-    return kind === FINDINGS.kind && items.length > 0 ? EXIT.findings : EXIT.fine;
-  };
+function getPart<Row extends object>(act: Act, part: Part<Row>): Command {
+  const { plural } = part;
   const command = new Command(plural)
-    .alias(singular)
-    .description(description)
+    .alias(plural.slice(0, -1))
+    .description(part.description)
     .argument('[cluster]', 'the name of the cluster; default: all');
   const action = act<GlobalOptions & WatchOptions>((cli, [name], options) =>
-    watched(cli, options, () => print(cli, name)),
+    watched(cli, options, () => print(cli, name, part)),
   );
   return withExamples(withWatchOptions(command).action(action), [
     `kbctl get ${plural} prod-eu-1`,
@@ -164,14 +120,16 @@ function part<Row>(
   ]);
 }
 
-function ofRow<Row>({ text, style, ...column }: Column<Row>): Column<InCluster<Row>> {
-  return {
-    ...column,
-    text: ({ row }) => text(row),
-    ...(style !== undefined && { style: ({ row }: InCluster<Row>) => style(row) }),
-  };
-}
-
-async function statusesOf(cli: Cli, name: string | undefined, nowMs: number): Promise<readonly ClusterStatus[]> {
-  return name === undefined ? (await statusOfAll(cli, nowMs)).clusters : [await statusOf(cli, name, nowMs)];
+async function print<Row extends object>(
+  cli: Cli,
+  cluster: string | undefined,
+  { kind, columns, rows, name, none }: Part<Row>,
+) {
+  const nowMs = await cli.nowMs();
+  const statuses =
+    cluster === undefined ? (await statusOfAll(cli, nowMs)).clusters : [await statusOf(cli, cluster, nowMs)];
+  const items = statuses.flatMap((status) => rows(status).map((row) => ({ cluster: status.name, ...row })));
+  const named = cluster === undefined ? [{ title: 'CLUSTER', text: (row: { cluster: string }) => row.cluster }] : [];
+  cli.output.list({ kind, items, columns: [...named, ...columns(nowMs)], name, none });
+  return kind === FINDINGS.kind && items.length > 0 ? EXIT.findings : EXIT.fine;
 }

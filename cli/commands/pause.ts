@@ -6,7 +6,7 @@ import { changeClusters } from '../change-clusters.ts';
 import type { Act, Cli, GlobalOptions } from '../cli.ts';
 import { EXIT, type ExitCode, usageError } from '../errors.ts';
 import { DRY_RUN, parseDuration, userName, withExamples } from '../options.ts';
-import { describePause, plainPause, warnOfPauseOfAll } from '../registered.ts';
+import { describePause, warnOfPauseOfAll } from '../registered.ts';
 
 interface ResumeOptions extends GlobalOptions {
   readonly all?: boolean;
@@ -119,10 +119,9 @@ async function setPauseOfAll(cli: Cli, { dryRun = false }: ResumeOptions, pause:
       : changed
         ? 'resumed, except those that are paused by name'
         : 'were not paused';
-  cli.output.object(
-    { kind: 'PauseOfAll', dryRun, changed, ...(pause !== undefined && { paused: plainPause(pause) }) },
-    () => [`all clusters: ${result}${dryRun ? ' (dry run)' : ''}`],
-  );
+  cli.output.object({ kind: 'PauseOfAll', dryRun, changed, paused: pause }, () => [
+    `all clusters: ${result}${dryRun ? ' (dry run)' : ''}`,
+  ]);
   return dryRun && changed ? EXIT.findings : EXIT.fine;
 }
 

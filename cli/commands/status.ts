@@ -1,10 +1,8 @@
 import { Command } from 'commander';
 import type { ClusterStatus } from '../../lib/status/cluster-status.ts';
-import { fleetJson, statusJson } from '../../lib/status/status-json.ts';
 import type { Act, Cli, GlobalOptions } from '../cli.ts';
 import { EXIT, type ExitCode } from '../errors.ts';
 import { withExamples } from '../options.ts';
-import type { Plain } from '../output.ts';
 import { describePause, statusOf, statusOfAll } from '../registered.ts';
 import { fleetColumns, statusLines } from '../status/status-lines.ts';
 import { type WatchOptions, watched, withWatchOptions } from '../watch.ts';
@@ -28,8 +26,9 @@ async function showCluster(cli: Cli, name: string): Promise<ExitCode> {
   const nowMs = await cli.nowMs();
   const status = await statusOf(cli, name, nowMs);
   const inAws = cli.options.table !== undefined;
-  const document = { kind: 'ClusterStatus', ...(statusJson(status) as unknown as Record<string, Plain>) };
-  cli.output.object(document, () => statusLines(status, nowMs, { output: cli.output, inAws }));
+  cli.output.object({ kind: 'ClusterStatus', ...status }, () =>
+    statusLines(status, nowMs, { output: cli.output, inAws }),
+  );
   return exitCodeFor([status]);
 }
 
@@ -39,13 +38,13 @@ async function showFleet(cli: Cli): Promise<ExitCode> {
   const fleet = await statusOfAll(cli, nowMs, 'brief');
   const { output } = cli;
   if (output.isForPrograms) {
-    output.document({ kind: 'FleetStatus', ...(fleetJson(fleet) as unknown as Record<string, Plain>) });
+    output.document({ kind: 'FleetStatus', ...fleet });
   } else {
     output.list<ClusterStatus>({
       kind: 'ClusterStatus',
       items: fleet.clusters,
       columns: fleetColumns(nowMs),
-      plain: ({ name }) => ({ name }),
+      name: ({ name }) => name,
       none: `No clusters are registered in ${title}. Register one with "kbctl cluster apply -f FILE".`,
     });
   }

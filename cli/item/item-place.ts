@@ -4,8 +4,9 @@ import { ipNotInRange } from '../../lib/allocator/ip-range.ts';
 import { isUsableIn, parseCidr } from '../../lib/allocator/network.ts';
 import type { ClusterSpec, Loop } from '../../lib/cluster/cluster-spec.ts';
 import { RANGE_KEYS, type RangeKey } from '../../lib/cluster/spec-ranges.ts';
+import { boundedText } from '../../lib/cluster/values.ts';
 import { textRange } from '../../lib/status/range-status.ts';
-import { CliError, configurationError, EXIT, usageError } from '../errors.ts';
+import { CliError, EXIT, usageError } from '../errors.ts';
 
 export type ItemKind = 'ip' | 'port';
 
@@ -40,14 +41,14 @@ export function bitIn(range: string, { key, item }: ItemPlace): number | undefin
 /** Returns the band of an item. `next` allocates from the static band last. */
 export function bandOf(place: ItemPlace): 'static' | 'dynamic' {
   const numbered = textRange(place.key, place.range);
-  if (numbered instanceof AllocatorError) throw configurationError(numbered.message);
   const bit = bitIn(place.range, place);
-  return bit !== undefined && bit < numbered.reserved ? 'static' : 'dynamic';
+  const isStatic = bit !== undefined && 'reserved' in numbered && bit < numbered.reserved;
+  return isStatic ? 'static' : 'dynamic';
 }
 
 function placeOfAddress(spec: ClusterSpec, text: string): ItemPlace {
   const item = canonicalAddress(text);
-  if (item === undefined) throw usageError(`${shown(text)} is not an IP address.`);
+  if (item === undefined) throw usageError(`${JSON.stringify(boundedText(text, 80))} is not an IP address.`);
   const ranges = spec.serviceClusterIPRanges;
   const index = ranges.findIndex((range) => parseCidr(range)?.family === familyOf(item));
   const range = ranges[index];
@@ -72,7 +73,8 @@ function hasAddress({ allocator }: ClusterSpec, place: ItemPlace): boolean {
 
 function placeOfPort(spec: ClusterSpec, text: string): ItemPlace {
   const port = /^\d{1,5}$/.test(text) ? Number(text) : 0;
-  if (port < 1 || port > 65_535) throw usageError(`${shown(text)} is not a port: use a number from 1 to 65535.`);
+  if (port < 1 || port > 65_535)
+    throw usageError(`${JSON.stringify(boundedText(text, 80))} is not a port: use a number from 1 to 65535.`);
   const range = spec.serviceNodePortRange;
   const place = {
     kind: 'port',
@@ -84,8 +86,4 @@ function placeOfPort(spec: ClusterSpec, text: string): ItemPlace {
   if (bitIn(range, place) !== undefined) return place;
   const message = `provided port is not in the valid range. The range of valid ports is ${range}`;
   throw new CliError(EXIT.findings, message);
-}
-
-function shown(text: string): string {
-  return JSON.stringify(text.length > 80 ? `${text.slice(0, 80).toWellFormed()}…` : text);
 }

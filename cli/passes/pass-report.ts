@@ -5,7 +5,7 @@ import { ClusterError } from '../../lib/kubernetes/cluster-port.ts';
 import { findingHint } from '../../lib/status/explanations.ts';
 import { describeError, errorSentence } from '../../lib/telemetry/describe-error.ts';
 import { EXIT, type ExitCode, exitCodeOf } from '../errors.ts';
-import type { Output, Plain } from '../output.ts';
+import type { Output } from '../output.ts';
 import type { Style } from '../terminal.ts';
 
 /** A pass that a command ran, and of what. */
@@ -76,17 +76,17 @@ export function plainPass({ cluster, loop, dryRun, pass }: RanPass) {
     outcome: errors.length > 0 ? 'failed' : 'succeeded',
     wrote: !observed,
     passId,
-    startedAt: new Date(startedAtMs).toISOString(),
+    startedAtMs,
     durationMs,
     changes: observed ? [] : changes,
     wouldChange: observed ? changes : [],
-    findings: (report?.findings ?? []).map((finding): Plain => {
+    findings: (report?.findings ?? []).map((finding) => {
       const { type, message, item, service } = finding;
       return { type, message, item, service, mend: findingHint(finding, { name: cluster }) };
     }),
     unlistedFindings: unlistedCount(report),
-    counts: { ...report?.counts },
-    errors: errors.map((error): Plain => ({ ...describeError(error) })),
+    counts: report?.counts ?? {},
+    errors: errors.map(describeError),
   };
 }
 

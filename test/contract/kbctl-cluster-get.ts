@@ -36,17 +36,6 @@ export function describeClusterGet(world: GetWorld): void {
       });
     });
 
-    test('print a spec as a file, which changes nothing when it is applied again', async () => {
-      for (const format of ['table', 'yaml', 'json']) {
-        const { code, stdout } = await world().kbctl(['cluster', 'get', CLUSTER, '--as-file', '-o', format]);
-        expect(code).toBe(0);
-        expect(specIn(stdout)).toEqual(specIn(world().spec()));
-        const file = world().file(`lost-${format}.yml`, stdout);
-        const applied = await world().kbctl(['cluster', 'apply', '-f', file, '--dry-run']);
-        expect(applied).toMatchObject({ code: 0, stdout: expect.stringContaining('unchanged') });
-      }
-    });
-
     test.each([
       ['one', [CLUSTER]],
       ['all', []],
@@ -56,14 +45,6 @@ export function describeClusterGet(world: GetWorld): void {
         const applied = await world().kbctl(['cluster', 'apply', '-f', '-', '--dry-run'], { stdin: stdout });
         expect(applied).toMatchObject({ code: 0, stdout: expect.stringContaining('unchanged'), stderr: '' });
       }
-    });
-
-    test('print no file of all clusters', async () => {
-      expect(await world().kbctl(['cluster', 'get', '--as-file'])).toMatchObject({
-        code: 2,
-        stdout: '',
-        stderr: expect.stringContaining('--as-file needs the name of a cluster.'),
-      });
     });
 
     test('name the nearest cluster for one that is not registered', async () => {

@@ -72,7 +72,7 @@ export function describeShow(world: () => KbctlWorld): void {
       const { code, stdout } = await show('ip', CLUSTER, '10.0.0.50');
       // The pass before has found it.
       expect(code).toBe(1);
-      expect(stdout).toMatch(/leak +1 of 3 strikes; 2 more passes of cluster-ip-repair/);
+      expect(stdout).toMatch(/leak +1 of 3 strikes; 2 more enforcing passes of cluster-ip-repair/);
       expect(stdout).toMatch(/last pass mayHaveLeaked: the cluster IP 10\.0\.0\.50 may have leaked/);
     });
 

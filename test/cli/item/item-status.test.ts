@@ -6,17 +6,13 @@ import type { ClusterSpec } from '../../../lib/cluster/cluster-spec.ts';
 import type { StoredRange } from '../../../lib/cluster/stored-range.ts';
 import { aClusterSpec } from '../../support/a-cluster-spec.ts';
 
-const NOW_MS = Date.UTC(2026, 0, 2);
 const NONE = new Uint8Array(0);
-const INTERVAL_MS = 600_000;
-/** The least time between two strikes. */
-const APART_MS = (INTERVAL_MS * 2) / 3;
+const OF_ONE = { services: [{ service: 'a/b' }] };
 
 const SPEC: Partial<ClusterSpec> = {
   allocator: 'table',
   mode: 'enforce',
   serviceClusterIPRanges: ['10.0.0.0/24', 'fd00::/64'],
-  intervalSeconds: { ...aClusterSpec().intervalSeconds, 'cluster-ip-repair': INTERVAL_MS / 1000 },
 };
 
 /** .77 is bit 76. */
@@ -42,20 +38,16 @@ function statusOf({
   const strikes = { once: NONE, twice: NONE };
   const range = place.range;
   const stored = { range, data: BITS, allocator: spec.allocator, generation: 3, strikes, holds: [], ...given };
-  return itemStatus(
-    {
-      cluster: { spec, generation: 3, rangesGeneration: 3 },
-      place,
-      paused: false,
-      ...(isSaved && { saved: { stored, savedAtMs: NOW_MS - 1000 } }),
-      ...facts,
-    },
-    NOW_MS,
-  );
+  return itemStatus({
+    cluster: { spec, generation: 3, rangesGeneration: 3 },
+    place,
+    ...(isSaved && { saved: { stored, savedAtMs: 1000 } }),
+    ...facts,
+  });
 }
 
 describe('one address', () => {
-  test.each<[string, Setting, Partial<ItemStatus>]>([
+  test.each<[string, Setting, object]>([
     ['is taken where its bit is set', {}, { state: 'taken', ready: true, band: 'dynamic', faults: [] }],
     ['is free where it is not', { stored: { data: NONE } }, { state: 'free' }],
     ['is in the static band below the reserved size', { address: '10.0.0.16' }, { band: 'static' }],
@@ -74,11 +66,7 @@ describe('one address', () => {
     ],
     [
       'is taken where the API servers allocate and a Service has it',
-      {
-        spec: { allocator: 'apiserver' },
-        stored: { data: NONE },
-        facts: { claims: { services: [{ service: 'a/b' }] } },
-      },
+      { spec: { allocator: 'apiserver' }, stored: { data: NONE }, facts: { claims: OF_ONE } },
       { state: 'taken', faults: [] },
     ],
     [
@@ -91,59 +79,31 @@ describe('one address', () => {
       { facts: { claims: { services: [{ service: 'a/b' }, { service: 'a/c' }] } } },
       { faults: ['2 Services have it, and only one may'] },
     ],
+    [
+      'is wrong when a Service has what is free in the table',
+      { stored: { data: NONE }, facts: { claims: OF_ONE } },
+      { faults: [expect.stringContaining('a Service has it, and it is not allocated in the table')] },
+    ],
   ])('%s', (_, setting, expected) => {
     expect(statusOf(setting)).toMatchObject(expected);
   });
-
-  test('is wrong when a Service has what is free in the table', () => {
-    expect(statusOf({ stored: { data: NONE }, facts: { claims: { services: [{ service: 'a/b' }] } } }).faults).toEqual([
-      expect.stringContaining('a Service has it, and it is not allocated in the table'),
-    ]);
-  });
 });
 
-describe('a leak', () => {
+describe('an item without a Service', () => {
   const struck = (strikes: Partial<StoredRange['strikes']>) => ({
-    stored: { strikes: { once: NONE, twice: NONE, last: { atMs: NOW_MS - 1000, passId: 'p' }, ...strikes } },
+    stored: { strikes: { once: NONE, twice: NONE, ...strikes } },
   });
+  const ofNoService = { claims: { services: [] } };
+  const held = { holds: [{ items: ['10.0.0.77'], owner: 'ci', takenUpBy: 'any' }] } as const;
 
-  test.each<[string, Setting, ItemStatus['leak']]>([
-    ['is none without a strike', {}, undefined],
-    [
-      'is what no Service has',
-      { facts: { claims: { services: [] } } },
-      { strikes: 0, freedAtEarliestMs: NOW_MS + 2 * APART_MS },
-    ],
-    [
-      'is freed two strikes after the first',
-      struck({ once: BITS }),
-      { strikes: 1, freedAtEarliestMs: NOW_MS - 1000 + 2 * APART_MS },
-    ],
-    [
-      'is freed one strike after the second',
-      struck({ twice: BITS }),
-      { strikes: 2, freedAtEarliestMs: NOW_MS - 1000 + APART_MS },
-    ],
-    [
-      'is none once a Service has it',
-      { ...struck({ twice: BITS }), facts: { claims: { services: [{ service: 'a/b' }] } } },
-      undefined,
-    ],
-    [
-      'is not freed by passes that only observe',
-      { ...struck({ once: BITS }), spec: { mode: 'observe' } },
-      { strikes: 1 },
-    ],
-    ['is not freed while passes are paused', { ...struck({ once: BITS }), facts: { paused: true } }, { strikes: 1 }],
-    [
-      'is none that is held',
-      {
-        stored: { holds: [{ items: ['10.0.0.77'], owner: 'ci', takenUpBy: 'any' }] },
-        facts: { claims: { services: [] } },
-      },
-      undefined,
-    ],
-  ])('%s', (_, setting, leak) => {
-    expect(statusOf(setting).leak).toEqual(leak);
+  test.each<[string, Setting, ItemStatus['strikes']]>([
+    ['is not known as one without a strike', {}, undefined],
+    ['has no strike at first', { facts: ofNoService }, 0],
+    ['has one strike', struck({ once: BITS }), 1],
+    ['has two strikes', struck({ twice: BITS }), 2],
+    ['is none once a Service has it', { ...struck({ twice: BITS }), facts: { claims: OF_ONE } }, undefined],
+    ['is none that is held', { stored: held, facts: ofNoService }, undefined],
+  ])('%s', (_, setting, strikes) => {
+    expect(statusOf(setting).strikes).toBe(strikes);
   });
 });

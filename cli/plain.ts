@@ -1,0 +1,27 @@
+/** `expiresAtMs`, `untilMs`: a time; `durationMs` is none. */
+const TIME = /^(.*(?:[aA]t|[uU]ntil))Ms$/;
+
+/**
+ * Returns a value as `-o json` and `-o yaml` print it. Its fields keep their names, with two differences: a time is ISO 8601
+ * text in UTC and its name has no `Ms`, and ranges have no `map`.
+ */
+export function plainOf(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(plainOf);
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value).flatMap(([field, content]: [string, unknown]) => {
+      if (content === undefined || field === 'map') return [];
+      // What passes count has names of their own.
+      if (field === 'counts') return [[field, content]];
+      const [, time] = TIME.exec(field) ?? [];
+      if (time !== undefined && typeof content === 'number') return [[time, isoTime(content)]];
+      return [[field, plainOf(content)]];
+    }),
+  );
+}
+
+/** A number that is no time stays one. */
+function isoTime(ms: number): string {
+  const time = new Date(ms);
+  return Number.isNaN(time.getTime()) ? String(ms) : time.toISOString();
+}
