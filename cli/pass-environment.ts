@@ -1,5 +1,5 @@
 import path from 'node:path';
-import { kubeconfigReader, type ReadKubeconfig } from '../lib/aws/read-kubeconfig.ts';
+import { kubeconfigSources } from '../lib/aws/kubeconfig-sources.ts';
 import type { ClusterSpec } from '../lib/cluster/cluster-spec.ts';
 import { createEnvironment } from '../lib/environment/create-environment.ts';
 import { loadKubeconfigFile } from '../lib/kubernetes/kubeconfig.ts';
@@ -68,10 +68,8 @@ function loaderOf(cli: Cli, options: PassEnvironmentOptions, running: Running | 
     return () => loadKubeconfigFile(file, { ...(context !== undefined && { context }), runPlugin });
   }
   checkConnectionOptions(options);
-  const read: ReadKubeconfig = kubeconfigReader({
-    ...(region !== undefined && { region }),
-    ...(profile !== undefined && { profile }),
-  });
+  const place = { ...(region !== undefined && { region }), ...(profile !== undefined && { profile }) };
+  const sources = kubeconfigSources(place);
   return (spec, signal) => {
     // Others may write to the table: a credential plugin runs on this machine only for a cluster that the user named, or
     // whose spec is a file here. Functions run no plugins, so none runs for a table in AWS.
@@ -83,7 +81,7 @@ function loaderOf(cli: Cli, options: PassEnvironmentOptions, running: Running | 
         ...plugins,
       });
     }
-    return kubeconfigLoader(folderOf?.(spec) ?? '.', read, plugins)(spec, signal);
+    return kubeconfigLoader(folderOf?.(spec) ?? '.', sources, plugins)(spec, signal);
   };
 }
 

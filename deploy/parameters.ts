@@ -91,6 +91,14 @@ export const PARAMETERS = {
     description: 'The external ID that the trust policies of those roles require.',
     isKept: true,
   },
+  webIdentityServers: {
+    default: '',
+    pattern: '^(https://[^,\\s]+(,https://[^,\\s]+)*)?$',
+    fix: 'write the URLs of API servers, with commas and no spaces, or leave it out',
+    description:
+      'API servers for which the functions may request tokens from AWS STS: the `server` of each `kubeconfig.webIdentity`. `*` stands for any text.',
+    isKept: true,
+  },
   tableKeyArn: arnOf('kms', 'The KMS key that encrypts the table.'),
   permissionsBoundaryArn: arnOf('iam', 'The permissions boundary of every role.'),
   rolePath: {

@@ -1,4 +1,5 @@
 import { LOOPS, type Loop } from '../lib/cluster/cluster-spec.ts';
+import { TOKEN_SECONDS } from '../lib/kubernetes/web-identity.ts';
 import {
   attribute,
   type Fields,
@@ -74,7 +75,17 @@ const OTHER_ACCOUNTS = whether(
   'AssumesRoles',
   policy('other-accounts', allow(['sts:AssumeRole'], { 'Fn::Split': [',', ref('AssumableRoleArns')] })),
 );
-const TO_KUBECONFIGS = [KUBECONFIGS, KMS_KEY, OTHER_ACCOUNTS];
+const WEB_IDENTITY = whether(
+  'UsesWebIdentity',
+  policy(
+    'web-identity',
+    allow(['sts:GetWebIdentityToken'], ['*'], {
+      'ForAllValues:StringLike': { 'sts:IdentityTokenAudience': { 'Fn::Split': [',', ref('WebIdentityServers')] } },
+      NumericLessThanEquals: { 'sts:DurationSeconds': TOKEN_SECONDS },
+    }),
+  ),
+);
+const TO_KUBECONFIGS = [KUBECONFIGS, KMS_KEY, OTHER_ACCOUNTS, WEB_IDENTITY];
 
 const INTERFACES = [
   'ec2:AssignIpv6Addresses',

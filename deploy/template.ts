@@ -37,6 +37,7 @@ const CONDITIONS: Fields = {
   UsesTableKey: isSet('TableKeyArn'),
   UsesLogsKey: isSet('LogsKeyArn'),
   AssumesRoles: isSet('AssumableRoleArns'),
+  UsesWebIdentity: isSet('WebIdentityServers'),
   HasPermissionsBoundary: isSet('PermissionsBoundaryArn'),
   HasSecretsPrefix: isSet('SecretsPrefix'),
   HasSecretsRegion: isSet('SecretsRegion'),

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
-import type { ReadKubeconfig } from '../lib/aws/read-kubeconfig.ts';
+import type { KubeconfigSources } from '../lib/aws/kubeconfig-sources.ts';
 import type { ClusterSpec } from '../lib/cluster/cluster-spec.ts';
 import { createEnvironment } from '../lib/environment/create-environment.ts';
 import { type StartDeadline, startDeadline } from '../lib/runtime/deadline.ts';
@@ -54,15 +54,19 @@ export interface StartedCluster {
  * where another writer may have put them: no credential plugin runs for them.
  */
 export function kubeconfigOfEach({ spec: { name }, loadKubeconfig }: StartedCluster): LoadKubeconfig {
-  const ofOthers = kubeconfigLoader('.', readStored());
+  const ofOthers = kubeconfigLoader('.', awsSources());
   return (spec, signal) => (spec.name === name ? loadKubeconfig(spec, signal) : ofOthers(spec, signal));
 }
 
 /** The SDKs of AWS are loaded for a kubeconfig that is kept there alone. */
-function readStored(): ReadKubeconfig {
-  let reader: Promise<ReadKubeconfig> | undefined;
-  return async (stored, signal) => {
-    reader ??= import('../lib/aws/read-kubeconfig.ts').then(({ kubeconfigReader }) => kubeconfigReader());
-    return (await reader)(stored, signal);
+function awsSources(): KubeconfigSources {
+  let loaded: Promise<KubeconfigSources> | undefined;
+  const load = () => {
+    loaded ??= import('../lib/aws/kubeconfig-sources.ts').then(({ kubeconfigSources }) => kubeconfigSources());
+    return loaded;
+  };
+  return {
+    read: async (stored, signal) => (await load()).read(stored, signal),
+    requestToken: async (audience) => (await load()).requestToken(audience),
   };
 }

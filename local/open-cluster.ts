@@ -2,10 +2,9 @@ import { randomUUID } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { isNativeError } from 'node:util/types';
-import { wordsOf } from '../lib/aws/stored-kubeconfig.ts';
 import type { ClusterSpec } from '../lib/cluster/cluster-spec.ts';
 import { loadKubeconfigFile, parseKubeconfig } from '../lib/kubernetes/kubeconfig.ts';
-import type { LoadKubeconfig } from '../lib/runtime/load-kubeconfig.ts';
+import { kubeconfigPlace, type LoadKubeconfig } from '../lib/runtime/load-kubeconfig.ts';
 import { chooseAdvertiseAddress } from '../lib/spec/host-address.ts';
 import { parseClusterSpec } from '../lib/spec/parse-cluster-spec.ts';
 import { describeFaults } from '../lib/spec/spec-fault.ts';
@@ -140,12 +139,13 @@ async function openReal(real: RealCluster, named: string | undefined): Promise<O
 }
 
 /** The one of the command line is for this run: the spec keeps where the functions find it. */
-function kubeconfigFor({ kubeconfig }: ClusterSpec, { specFile, kubeconfigFile, context }: RealCluster) {
+function kubeconfigFor(spec: ClusterSpec, { specFile, kubeconfigFile, context }: RealCluster) {
   if (kubeconfigFile !== undefined) {
     return { file: path.resolve(kubeconfigFile), ...(context !== undefined && { context }) };
   }
+  const { kubeconfig } = spec;
   if (!('file' in kubeconfig)) {
-    const message = `${specFile} names ${wordsOf(kubeconfig).what} as its kubeconfig, which is for the functions: name a file with --kubeconfig.`;
+    const message = `${specFile} names ${kubeconfigPlace(spec)} as its kubeconfig, which is for the functions: name a file with --kubeconfig.`;
     throw new StartError(3, message);
   }
   const chosen = context ?? kubeconfig.context;

@@ -4,7 +4,7 @@ import { ClusterError } from '../kubernetes/cluster-port.ts';
 import { describeNetworkError } from '../kubernetes/network-fault.ts';
 
 /** A kubeconfig that is kept in AWS, by reference. */
-export type StoredKubeconfig = Exclude<KubeconfigSpec, { readonly file: string }>;
+export type StoredKubeconfig = Extract<KubeconfigSpec, { readonly secretsManager: string } | { readonly ssm: string }>;
 
 /** The terms of messages about one. */
 export interface StoreWords {
@@ -87,7 +87,7 @@ export function readFailure(
   if (KEY_REFUSED.has(name) || (DENIED.has(name) && /\bkms\b|ciphertext/i.test(textOf(error)))) {
     return bad(`${call} was denied the key that it is encrypted with. ${keyRemedy(stored)}.`, error);
   }
-  if (DENIED.has(name)) return bad(`${call} was denied. ${readRemedy(stored)}.`, error);
+  if (isDenied(error)) return bad(`${call} was denied. ${readRemedy(stored)}.`, error);
   if (name === 'InvalidRequestException' && /deletion/i.test(textOf(error))) {
     return bad(
       `The ${what} in region ${region} is being deleted. Restore it: aws secretsmanager restore-secret.`,
@@ -100,7 +100,7 @@ export function readFailure(
 /** What the AWS SDK threw when a role was to be assumed. */
 export function assumeFailure(stored: StoredKubeconfig, roleArn: string, region: string, error: unknown): ClusterError {
   const call = `sts:AssumeRole on ${roleArn}, to read ${wordsOf(stored).what},`;
-  if (DENIED.has(nameOfError(error))) {
+  if (isDenied(error)) {
     const remedy =
       'Name the role in the parameter assumableRoleArns of the stack, and let its trust policy name the roles of the functions';
     return bad(`${call} was denied. ${remedy}.`, error);
@@ -118,7 +118,8 @@ function keyRemedy({ roleArn }: StoredKubeconfig): string {
   return 'Name its key in the parameter kmsKeyArn of the stack, which allows kms:Decrypt on it, and allow it in the key policy';
 }
 
-function otherFailure(
+/** Returns the error for any other failure of a call to AWS. @param call with its resource, region and role */
+export function otherFailure(
   call: string,
   service: string,
   region: string,
@@ -158,11 +159,15 @@ function routeRemedy(service: string, region: string): string {
   );
 }
 
-function bad(message: string, cause?: unknown): ClusterError {
+export function bad(message: string, cause?: unknown): ClusterError {
   return new ClusterError('BadKubeconfig', message, cause === undefined ? undefined : { cause });
 }
 
-function nameOfError(error: unknown): string {
+export function isDenied(error: unknown): boolean {
+  return DENIED.has(nameOfError(error));
+}
+
+export function nameOfError(error: unknown): string {
   return isNativeError(error) ? error.name : 'unknown error';
 }
 

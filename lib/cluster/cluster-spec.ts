@@ -46,14 +46,24 @@ export interface EndpointPortSpec {
   readonly port: number;
 }
 
+/** An API server that accepts tokens of AWS STS whose audience is its URL. */
+export interface WebIdentity {
+  /** `https://203.0.113.10:6443`. */
+  readonly server: string;
+  /** As in a kubeconfig: PEM certificates in base64. Absent: the authorities that Node.js trusts. */
+  readonly certificateAuthorityData?: string;
+}
+
 /**
  * Where the kubeconfig is, and which of its contexts counts: a file, a secret of AWS Secrets Manager (name or ARN), or a
  * parameter of AWS Systems Manager (name or ARN). `roleArn`: the role to read it as, where it is another account's.
+ * `webIdentity` stands for a kubeconfig without a stored credential.
  */
 export type KubeconfigSpec =
   | { readonly file: string; readonly context?: string }
   | { readonly secretsManager: string; readonly roleArn?: string; readonly context?: string }
-  | { readonly ssm: string; readonly roleArn?: string; readonly context?: string };
+  | { readonly ssm: string; readonly roleArn?: string; readonly context?: string }
+  | { readonly webIdentity: WebIdentity };
 
 /** A validated cluster spec with every default filled in. Durations carry their unit in the name. */
 export interface ClusterSpec {

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import path from 'node:path';
-import { kubeconfigReader } from '../aws/read-kubeconfig.ts';
+import { kubeconfigSources } from '../aws/kubeconfig-sources.ts';
 import { createSqsClient, sqsQueue, sqsQueueDepth } from '../aws/sqs-queue.ts';
 import { readPackagedSpec } from '../dispatch/apply-package.ts';
 import type { DoctorEnvironment } from '../doctor/line.ts';
@@ -56,7 +56,7 @@ export function environmentFrom(variables: Variables): Environment {
   const { environment } = createEnvironment({
     nowMs,
     skewMs,
-    loadKubeconfig: kubeconfigLoader(folder, kubeconfigReader(), { refuseLocal: isLambda(variables) }),
+    loadKubeconfig: kubeconfigLoader(folder, kubeconfigSources(), { refuseLocal: isLambda(variables) }),
     telemetry: (labels) => powertoolsTelemetry(labels, { clusterDimension }),
     reportingInstance,
     stack,
@@ -97,7 +97,7 @@ export function doctorEnvironmentFrom(variables: Variables): DoctorEnvironment {
   const folder = variables['LAMBDA_TASK_ROOT'] ?? process.cwd();
   const concurrency = Number(variables['TICK_CONCURRENCY']);
   return {
-    loadKubeconfig: kubeconfigLoader(folder, kubeconfigReader(), { refuseLocal: isLambda(variables) }),
+    loadKubeconfig: kubeconfigLoader(folder, kubeconfigSources(), { refuseLocal: isLambda(variables) }),
     queues: {
       urls: (variables['TICK_QUEUE_URLS'] ?? '').split(',').filter((url) => url !== ''),
       depth: sqsQueueDepth(sqsClientFrom(variables)),

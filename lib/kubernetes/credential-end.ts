@@ -11,8 +11,9 @@ export interface CredentialEnd {
 
 const SOON_MS = 7 * 24 * 60 * 60_000;
 
-/** Tokens that are no JWT, and passwords, do not say when they end. */
+/** Tokens that are no JWT, and passwords, do not say when they end; the end of one that renews itself does not matter. */
 export async function credentialEnds(access: ApiServerAccess): Promise<readonly CredentialEnd[]> {
+  if (access.renewsItself) return [];
   const headers = await access.authHeaders();
   const { cert } = access.tls();
   return [tokenEnd(headers['Authorization'] ?? ''), cert === undefined ? undefined : certificateEnd(cert)].filter(

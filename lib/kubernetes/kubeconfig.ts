@@ -41,6 +41,8 @@ export interface ApiServerAccess {
   /** In a function: a host is connected to only where this finds it. */
   readonly lookup?: LookupFunction;
   readonly tls: () => TlsMaterial;
+  /** Absent: when its credential ends, a person renews it. */
+  readonly renewsItself?: true;
   /** Throws a `ClusterError` with code `BadKubeconfig` when a token file or plugin gives nothing. */
   readonly authHeaders: () => Promise<Readonly<Record<string, string>>>;
 }

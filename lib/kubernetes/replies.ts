@@ -117,13 +117,17 @@ export function tooLarge({ server, purpose }: CallSite, cause: OverBound): Clust
   );
 }
 
+const UNAUTHORIZED =
+  'The credential in the kubeconfig has expired or is for another cluster: replace it. With webIdentity, the ' +
+  "AuthenticationConfiguration of the API server must accept the token's issuer, audience and role.";
+
 /** The error for a reply with a status that its caller does not expect. */
 export function refused({ server, purpose }: CallSite, reply: ApiReply): ClusterError {
   const status = statusOf(reply);
   const answered = `${server} answered ${reply.status} to "${purpose}"${status.message && `: ${boundedText(status.message)}`}`;
   const error = (code: ClusterError['code'], remedy: string) => new ClusterError(code, `${answered}. ${remedy}`);
   if (reply.status === 401) {
-    return error('Unauthorized', 'The credential in the kubeconfig has expired or is for another cluster: replace it.');
+    return error('Unauthorized', UNAUTHORIZED);
   }
   if (reply.status === 403) {
     return error('Forbidden', 'Grant this to the user or service account of the kubeconfig.');

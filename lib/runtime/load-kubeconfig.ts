@@ -1,5 +1,5 @@
 import path from 'node:path';
-import type { ReadKubeconfig } from '../aws/read-kubeconfig.ts';
+import type { KubeconfigSources } from '../aws/kubeconfig-sources.ts';
 import { wordsOf } from '../aws/stored-kubeconfig.ts';
 import type { ClusterSpec } from '../cluster/cluster-spec.ts';
 import {
@@ -8,6 +8,7 @@ import {
   loadKubeconfigFile,
   parseKubeconfig,
 } from '../kubernetes/kubeconfig.ts';
+import { webIdentityAccess } from '../kubernetes/web-identity.ts';
 
 /** Reads a cluster's kubeconfig again each time. Throws a `ClusterError`. */
 export type LoadKubeconfig = (spec: ClusterSpec, signal: AbortSignal) => Promise<ApiServerAccess>;
@@ -15,10 +16,14 @@ export type LoadKubeconfig = (spec: ClusterSpec, signal: AbortSignal) => Promise
 /** Reads from the source in the spec. Paths of files are relative to `folder`; only files may name plugins, where one can run. */
 export function kubeconfigLoader(
   folder: string,
-  read: ReadKubeconfig,
+  { read, requestToken }: KubeconfigSources,
   { refuseLocal = false, ...plugins }: Pick<KubeconfigOptions, 'runPlugin' | 'refuseLocal'> = {},
 ): LoadKubeconfig {
   return async ({ kubeconfig }, signal) => {
+    if ('webIdentity' in kubeconfig) {
+      const { webIdentity } = kubeconfig;
+      return webIdentityAccess(webIdentity, () => requestToken(webIdentity.server), { refuseLocal });
+    }
     const options = { refuseLocal, ...(kubeconfig.context !== undefined && { context: kubeconfig.context }) };
     if ('file' in kubeconfig) {
       return loadKubeconfigFile(path.resolve(folder, kubeconfig.file), { ...options, ...plugins });
@@ -35,5 +40,6 @@ export function isLambda(variables: Readonly<Record<string, string | undefined>>
 
 /** `file /etc/kube/config`, `secret kube-bootstrap-controller/dev/prod-eu-1`. */
 export function kubeconfigPlace({ kubeconfig }: ClusterSpec): string {
+  if ('webIdentity' in kubeconfig) return 'webIdentity in the cluster spec';
   return 'file' in kubeconfig ? `file ${kubeconfig.file}` : wordsOf(kubeconfig).what;
 }

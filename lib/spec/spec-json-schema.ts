@@ -43,11 +43,12 @@ const SPEC_FIELDS: Readonly<Record<string, SpecField>> = {
   },
   kubeconfig: {
     description:
-      'How the loops reach the cluster: exactly one of secretsManager, ssm and file. docs/kubeconfig-secret.md explains how to store a kubeconfig.',
+      'How the loops reach the cluster: exactly one of secretsManager, ssm, webIdentity and file. docs/kubeconfig-secret.md explains how to make each.',
     oneOf: [
       { required: ['secretsManager'] },
       { required: ['ssm'] },
       { required: ['file'], properties: { roleArn: false } },
+      { required: ['webIdentity'], properties: { roleArn: false, context: false } },
     ],
   },
   'kubeconfig.file': {
@@ -62,6 +63,17 @@ const SPEC_FIELDS: Readonly<Record<string, SpecField>> = {
   'kubeconfig.ssm': {
     description: 'A kubeconfig in a parameter of AWS Systems Manager, a SecureString: a name, or an ARN.',
     examples: ['/kube-bootstrap-controller/dev/prod-eu-1'],
+  },
+  'kubeconfig.webIdentity': {
+    description: 'An API server that accepts tokens of AWS STS: no kubeconfig and no token is stored.',
+  },
+  'kubeconfig.webIdentity.server': {
+    description: 'The https URL of the API server, which is also the audience of the tokens.',
+    pattern: '^https://[^\\s,@?#]{1,500}$',
+    examples: ['https://203.0.113.10:6443'],
+  },
+  'kubeconfig.webIdentity.certificateAuthorityData': {
+    description: 'The certificate-authority-data of a kubeconfig. Default: the authorities that Node.js trusts.',
   },
   'kubeconfig.roleArn': {
     description:

@@ -45,6 +45,7 @@ const kubeconfig = mapping({
   file: z.exactOptional(text),
   secretsManager: z.exactOptional(text),
   ssm: z.exactOptional(text),
+  webIdentity: z.exactOptional(mapping({ server: text, certificateAuthorityData: z.exactOptional(text) })),
   roleArn: z.exactOptional(text),
   context: z.exactOptional(text),
 });

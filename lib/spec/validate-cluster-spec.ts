@@ -4,12 +4,12 @@ import { portIntervalText } from '../allocator/port-range.ts';
 import {
   type ApiServerSpec,
   type ClusterSpec,
-  type KubeconfigSpec,
   LEASE_INTERVALS,
   LOOPS,
   SCHEDULE_SECONDS,
 } from '../cluster/cluster-spec.ts';
 import { apiServerFaults, type SpecOptions, withAutoAddress } from './api-server-rules.ts';
+import { completedKubeconfig, kubeconfigFaults } from './kubeconfig-rules.ts';
 import { isClusterName, isDnsLabel } from './names.ts';
 import {
   extraPortFaults,
@@ -134,62 +134,6 @@ function masterCountFaults({ endpoints, apiServers }: SpecDraft): SpecFault[] {
 function maxEventsFaults({ maxEventsPerPass: most }: SpecDraft): SpecFault[] {
   if (most === undefined || (most >= 0 && most <= MOST_EVENTS)) return [];
   return [fault(['maxEventsPerPass'], `${most} is no number of events`, `write a number from 0 to ${MOST_EVENTS}`)];
-}
-
-const AT = 'kubeconfig';
-const STORES = ['file', 'secretsManager', 'ssm'] as const;
-type Store = (typeof STORES)[number];
-
-/** As `CreateSecret` and `PutParameter` take names, and ARNs of either. */
-const SECRET_NAME = /^[\w/+=.@-]{1,512}$/;
-const PARAMETER_NAME = /^[\w./-]{1,1011}$/;
-const SECRET_ARN = /^arn:aws[\w-]*:secretsmanager:[\w-]+:\d{12}:secret:[\w/+=.@-]+$/;
-const PARAMETER_ARN = /^arn:aws[\w-]*:ssm:[\w-]+:\d{12}:parameter\/[\w./-]+$/;
-const ROLE_ARN = /^arn:aws[\w-]*:iam::\d{12}:role\/[\w+=,.@/-]+$/;
-
-/** One place to read from, and a role only where there is something to be allowed to. */
-function kubeconfigFaults({ kubeconfig }: SpecDraft): SpecFault[] {
-  if (kubeconfig === undefined) return [];
-  const found = STORES.filter((store) => store in kubeconfig);
-  if (found.length === 0) {
-    return [fault([AT], 'has neither file, secretsManager nor ssm', 'write secretsManager: the name of a secret')];
-  }
-  if (found.length > 1) return [fault([AT], `has both ${found.join(' and ')}`, 'keep the one to read from')];
-  return [
-    ...found.flatMap((store) => fileNameFaults(store, kubeconfig[store])),
-    ...roleFaults(found, kubeconfig.roleArn),
-  ];
-}
-
-function fileNameFaults(store: Store, name: string | undefined): SpecFault[] {
-  if (name === undefined) return [];
-  if (store === 'secretsManager' && !SECRET_NAME.test(name) && !SECRET_ARN.test(name)) {
-    const fix = 'write one such as kube-bootstrap-controller/dev/prod-eu-1, or the ARN of the secret';
-    return [fault([AT, store], `${JSON.stringify(name)} is no name of a secret`, fix)];
-  }
-  if (store === 'ssm' && !PARAMETER_NAME.test(name) && !PARAMETER_ARN.test(name)) {
-    const fix = 'write one such as /kube-bootstrap-controller/dev/prod-eu-1, or the ARN of the parameter';
-    return [fault([AT, store], `${JSON.stringify(name)} is no name of a parameter`, fix)];
-  }
-  return [];
-}
-
-function roleFaults(stores: readonly Store[], roleArn: string | undefined): SpecFault[] {
-  if (roleArn === undefined) return [];
-  const at = [AT, 'roleArn'];
-  if (stores.includes('file')) return [fault(at, 'has no meaning beside a file', 'leave it out')];
-  if (ROLE_ARN.test(roleArn)) return [];
-  const fix = 'write one such as arn:aws:iam::123456789012:role/read-kubeconfigs';
-  return [fault(at, `${JSON.stringify(roleArn)} is no ARN of a role`, fix)];
-}
-
-/** What the rules let pass, as one of its kinds. */
-function completedKubeconfig(shaped: ShapedSpec['kubeconfig']): KubeconfigSpec {
-  const { file, secretsManager, ssm, roleArn, context } = shaped;
-  const chosen = context === undefined ? {} : { context };
-  if (file !== undefined) return { file, ...chosen };
-  const role = roleArn === undefined ? {} : { roleArn };
-  return secretsManager === undefined ? { ssm: ssm ?? '', ...role, ...chosen } : { secretsManager, ...role, ...chosen };
 }
 
 /** A cluster's name is a key of the table, and part of others. */

@@ -141,7 +141,11 @@ const OF_THE_API_SERVER = {
   Unauthorized: {
     title: 'The API server does not accept the credential (401)',
     what: 'The kubeconfig was read again, and refused again.',
-    causes: ['The token expired, or its service account was deleted.', 'The kubeconfig is of another cluster.'],
+    causes: [
+      'The token expired, or its service account was deleted.',
+      'The kubeconfig is of another cluster.',
+      'With `webIdentity`: the AuthenticationConfiguration of the API server has another issuer, audience or role.',
+    ],
     resolution: [
       step(
         'Create a token and replace the kubeconfig (docs/kubeconfig-secret.md). It is read within a minute.',

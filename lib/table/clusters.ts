@@ -251,7 +251,10 @@ function specFrom(value: TableValue, fields: ItemFields): ClusterSpec {
 
 function checkKubeconfig(kubeconfig: ItemFields): void {
   const stored = kubeconfig.optionalText('secretsManager') ?? kubeconfig.optionalText('ssm');
-  if (stored === undefined) kubeconfig.text('file');
+  const webIdentity = kubeconfig.optionalFields('webIdentity');
+  webIdentity?.text('server');
+  webIdentity?.optionalText('certificateAuthorityData');
+  if (stored === undefined && webIdentity === undefined) kubeconfig.text('file');
   kubeconfig.optionalText('roleArn');
   kubeconfig.optionalText('context');
 }

@@ -3,7 +3,7 @@ import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { stringify } from 'yaml';
-import { kubeconfigReader } from '../../lib/aws/read-kubeconfig.ts';
+import { kubeconfigSources } from '../../lib/aws/kubeconfig-sources.ts';
 import { deregistration } from '../../lib/dispatch/deregistration.ts';
 import { LOOP_HANDLERS } from '../../lib/dispatch/loop-handlers.ts';
 import { doctor } from '../../lib/doctor/doctor.ts';
@@ -17,7 +17,7 @@ import { powertoolsTelemetry } from '../../lib/telemetry/powertools.ts';
 import { type CertifiedKey, makeAuthority } from '../../local/stand-in/identity.ts';
 import type { StandInApiServer } from '../../local/stand-in/stand-in-api-server.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';
-import { type FakeAws, startFakeAws } from '../support/fake-aws.ts';
+import { type FakeAws, issuedToken, startFakeAws } from '../support/fake-aws.ts';
 import { countedWriteIds, memoryStore, memoryTable } from '../support/memory-table.ts';
 import { readyStandIn } from '../support/stand-in.ts';
 
@@ -77,8 +77,9 @@ async function startServer(
   return `https://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
+const inBase64 = (pem: string) => Buffer.from(pem).toString('base64');
+
 function kubeconfigFor(server: string): string {
-  const inBase64 = (pem: string) => Buffer.from(pem).toString('base64');
   return stringify({
     apiVersion: 'v1',
     kind: 'Config',
@@ -100,15 +101,16 @@ function kubeconfigFor(server: string): string {
 
 /** Every function once, twice over, and all that they left anywhere, as one text. */
 async function everythingWritten(secret: string): Promise<string> {
-  aws = await startFakeAws(({ action }) =>
-    action === 'AmazonSSM.GetParameter'
+  aws = await startFakeAws(({ action }) => {
+    if (action === 'GetWebIdentityToken') return issuedToken(TOKEN);
+    return action === 'AmazonSSM.GetParameter'
       ? { body: { Parameter: { Value: secret } } }
-      : { body: { SecretString: secret } },
-  );
+      : { body: { SecretString: secret } };
+  });
   const store = memoryStore();
   const newWriteId = countedWriteIds();
   const table = (): KeyValueTable => memoryTable({ nowMs: Date.now, newWriteId, store });
-  const loadKubeconfig = kubeconfigLoader('/', kubeconfigReader());
+  const loadKubeconfig = kubeconfigLoader('/', kubeconfigSources());
   const connections = new ClusterConnections({ nowMs: Date.now, loadKubeconfig, sleep: async () => undefined });
   const environment: Environment = {
     nowMs: Date.now,
@@ -129,6 +131,7 @@ async function everythingWritten(secret: string): Promise<string> {
   for (const [name, kubeconfig] of [
     ['of-secrets-manager', { secretsManager: 'kbc/demo' }],
     ['of-parameter-store', { ssm: '/kbc/demo' }],
+    ['of-web-identity', { webIdentity: { server, certificateAuthorityData: inBase64(authority.ca) } }],
   ] as const) {
     await registerCluster(table(), aClusterSpec({ name, kubeconfig, apiServers }));
   }
@@ -139,7 +142,7 @@ async function everythingWritten(secret: string): Promise<string> {
   const look = doctor(() => ({ loadKubeconfig }));
   answers.push(await look({}, context));
   await connections.close();
-  const partitions = ['#clusters', '#doctor', 'of-secrets-manager', 'of-parameter-store'];
+  const partitions = ['#clusters', '#doctor', 'of-secrets-manager', 'of-parameter-store', 'of-web-identity'];
   const items = (await Promise.all(partitions.map((partition) => table().list(partition, '')))).flat();
   const objects = ['/api/v1/namespaces', '/api/v1/services', '/api/v1/endpoints', '/apis/events.k8s.io/v1/events'];
   const replies = objects.map((path) => standIn.handle({ method: 'GET', path, headers: {} }));

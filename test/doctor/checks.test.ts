@@ -138,6 +138,16 @@ describe('the connection to the API server', () => {
     ]);
   });
 
+  test('tokens that renew themselves need no renewal', async () => {
+    const ended = `x.${Buffer.from(JSON.stringify({ iat: 0, exp: 1 })).toString('base64url')}.x`;
+    const authHeaders = async () => ({ Authorization: `Bearer ${ended}` });
+    const access = anAccess({ renewsItself: true, authHeaders });
+    expect(await checkKubeconfig(access, 'webIdentity in the cluster spec', NOW_MS)).toMatchObject([
+      { check: 'kubeconfig', level: 'ok' },
+      { check: 'token', level: 'ok', message: 'AWS STS issues one, and a new one before it ends' },
+    ]);
+  });
+
   test.each([
     { server: 'https://10.0.0.1:6443', addresses: undefined, level: 'ok' },
     { server: 'https://[2001:db8::1]:6443', addresses: undefined, level: 'ok' },

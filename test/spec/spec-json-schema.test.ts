@@ -98,6 +98,7 @@ describe('what the rules accept, the schema accepts', () => {
       { kubeconfig: { secretsManager: 'a/b', roleArn: 'arn:aws:iam::123456789012:role/r' } },
     ],
     ['a parameter', { kubeconfig: { ssm: '/a/b', context: 'admin' } }],
+    ['a web identity', { kubeconfig: { webIdentity: { server: 'https://203.0.113.10:6443' } } }],
     ['a host', { apiServers: [{ host: 'api.example.com', kind: 'shared' }] }],
     ['an address in an old form', { apiServers: [{ address: '010.0.0.1', kind: 'shared' }] }],
     [
@@ -149,6 +150,7 @@ describe('what the rules accept, the schema accepts', () => {
       file: some('a', ''),
       ssm: some('/a', ' '),
       secretsManager: some('a/b', ' '),
+      webIdentity: part({ server: some('https://a', 'http://a', 'https://a,b') }),
       context: some('a'),
     }),
     apiServers: fc.array(

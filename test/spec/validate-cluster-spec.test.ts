@@ -133,7 +133,7 @@ describe('a fault', () => {
     ['mode', { mode: undefined }, 'mode: is required'],
     ['mode', { mode: 'dry-run' }, 'mode: is "dry-run"'],
     ['allocator', { allocator: 'etcd' }, 'allocator: is "etcd"'],
-    ['kubeconfig', { kubeconfig: {} }, 'kubeconfig: has neither file, secretsManager nor ssm'],
+    ['kubeconfig', { kubeconfig: {} }, 'kubeconfig: has neither file, secretsManager, ssm nor webIdentity'],
     ['kubeconfig', { kubeconfig: { file: '' } }, 'kubeconfig.file: is empty'],
     ['a section that is empty', { endpoints: null }, 'endpoints: is empty'],
     ['a fraction', { service: { port: 443.5 } }, 'service.port: is 443.5'],
@@ -544,6 +544,7 @@ describe('times', () => {
 
 describe('the kubeconfig', () => {
   const role = 'arn:aws:iam::123456789012:role/teams/read-kubeconfigs';
+  const ca = Buffer.from('-----BEGIN CERTIFICATE-----').toString('base64');
 
   test.each([
     { kubeconfig: { secretsManager: 'kbc/prod-1' } },
@@ -551,6 +552,8 @@ describe('the kubeconfig', () => {
     { kubeconfig: { secretsManager: 'arn:aws-cn:secretsmanager:cn-north-1:123456789012:secret:kbc/prod-1-AbCdEf' } },
     { kubeconfig: { ssm: '/kbc/prod-1', roleArn: role } },
     { kubeconfig: { ssm: 'arn:aws:ssm:eu-west-1:123456789012:parameter/kbc/prod-1' } },
+    { kubeconfig: { webIdentity: { server: 'https://203.0.113.10:6443' } } },
+    { kubeconfig: { webIdentity: { server: 'https://[2001:db8::1]/clusters/a', certificateAuthorityData: ca } } },
   ])('may be $kubeconfig', ({ kubeconfig }) => {
     expect(validSpec(aSpec({ kubeconfig })).kubeconfig).toEqual(kubeconfig);
   });
@@ -565,6 +568,27 @@ describe('the kubeconfig', () => {
       { ssm: 'arn:aws:secretsmanager:eu-west-1:123456789012:secret:x' },
       'kubeconfig.ssm: "arn:aws:secretsmanager:eu-west-1:123456789012:secret:x" is no name of a parameter',
     ],
+    [
+      'an API server over http',
+      { webIdentity: { server: 'http://203.0.113.10:6443' } },
+      'kubeconfig.webIdentity.server: "http://203.0.113.10:6443" is no https URL of an API server',
+    ],
+    [
+      'two API servers, which would be two audiences',
+      { webIdentity: { server: 'https://a,https://b' } },
+      'kubeconfig.webIdentity.server: "https://a,https://b" is no https URL of an API server',
+    ],
+    [
+      'a CA that is PEM itself',
+      { webIdentity: { server: 'https://a', certificateAuthorityData: '-----BEGIN CERTIFICATE-----' } },
+      'kubeconfig.webIdentity.certificateAuthorityData: is no PEM certificate in base64',
+    ],
+    [
+      'a role for a web identity',
+      { webIdentity: { server: 'https://a' }, roleArn: role },
+      'kubeconfig.roleArn: has no meaning beside webIdentity',
+    ],
+    ['a web identity of nothing', { webIdentity: {} }, 'kubeconfig.webIdentity.server: is required'],
     ['a secret that is empty', { secretsManager: '' }, 'kubeconfig.secretsManager: is empty'],
   ] as const)('is refused with %s', (_, kubeconfig, fault) => {
     expect(faultsOf(aSpec({ kubeconfig }))).toEqual([fault]);

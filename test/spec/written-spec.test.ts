@@ -28,6 +28,7 @@ const kubeconfig = fc.oneof(
   fc.record({ file: label, context: label }, { requiredKeys: ['file'] }),
   fc.record({ ssm: fc.constant('/a/b'), roleArn: fc.constant('arn:aws:iam::123456789012:role/read') }),
   fc.record({ secretsManager: word, context: word }, { requiredKeys: ['secretsManager'] }),
+  fc.record({ webIdentity: fc.record({ server: word.map((name) => `https://${name}:6443`) }) }),
 );
 /** What a file may say. Some of these are refused. */
 const files = fc

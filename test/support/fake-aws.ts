@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 export type AwsAnswer = { readonly status?: number; readonly body: unknown } | { readonly hang: true };
 
 export interface AwsCall {
-  /** `secretsmanager.GetSecretValue`, `AmazonSSM.GetParameter`, `AssumeRole`. */
+  /** `secretsmanager.GetSecretValue`, `AmazonSSM.GetParameter`, `AssumeRole`, `GetWebIdentityToken`. */
   readonly action: string;
   readonly body: Readonly<Record<string, unknown>>;
   /** Who asks: the access key of the signature. */
@@ -88,6 +88,24 @@ export function assumedRole(accessKey: string): AwsAnswer {
       <AccessKeyId>${accessKey}</AccessKeyId><SecretAccessKey>role-secret-key</SecretAccessKey>
       <SessionToken>role-session</SessionToken><Expiration>${expiration}</Expiration>
     </Credentials></AssumeRoleResult></AssumeRoleResponse>`,
+  };
+}
+
+/** What STS answers to `GetWebIdentityToken`. The expiry is not read. */
+export function issuedToken(token: string): AwsAnswer {
+  return {
+    body: `<GetWebIdentityTokenResponse xmlns="https://sts.amazonaws.com/doc/2011-06-15/"><GetWebIdentityTokenResult>
+      <WebIdentityToken>${token}</WebIdentityToken><Expiration>2026-01-01T00:00:00Z</Expiration>
+    </GetWebIdentityTokenResult></GetWebIdentityTokenResponse>`,
+  };
+}
+
+/** An error as the query protocol of STS encodes it. */
+export function stsError(name: string, status = 403): AwsAnswer {
+  return {
+    status,
+    body: `<ErrorResponse xmlns="https://sts.amazonaws.com/doc/2011-06-15/"><Error><Type>Sender</Type><Code>${name}</Code>
+      <Message>${name}</Message></Error></ErrorResponse>`,
   };
 }
 

@@ -1,10 +1,11 @@
 import { randomUUID } from 'node:crypto';
+import { kubeconfigSources } from '../../lib/aws/kubeconfig-sources.ts';
 import { LOOPS, type Loop } from '../../lib/cluster/cluster-spec.ts';
 import type { Summary } from '../../lib/dispatch/dispatch.ts';
 import { LOOP_HANDLERS } from '../../lib/dispatch/loop-handlers.ts';
-import { loadKubeconfigFile } from '../../lib/kubernetes/kubeconfig.ts';
 import { startDeadline } from '../../lib/runtime/deadline.ts';
 import type { Environment } from '../../lib/runtime/environment.ts';
+import { kubeconfigLoader } from '../../lib/runtime/load-kubeconfig.ts';
 import { parseClusterSpec } from '../../lib/spec/parse-cluster-spec.ts';
 import { describeFaults } from '../../lib/spec/spec-fault.ts';
 import { registerCluster } from '../../lib/table/cluster-registration.ts';
@@ -23,9 +24,9 @@ export const CLUSTER = 'demo';
 const PATIENCE = 10;
 
 export interface HandlersOptions {
-  /** May change its content between passes. */
-  readonly kubeconfigFile: string;
-  /** Fields of the spec's YAML beside its name and kubeconfig. Default mode: enforce. */
+  /** May change its content between passes. Default: `kubeconfig` of the spec. */
+  readonly kubeconfigFile?: string;
+  /** Fields of the spec's YAML beside its name and kubeconfig file. Default mode: enforce. */
   readonly spec: object;
   /** Who reports events. Default: test. */
   readonly reportingInstance?: string;
@@ -74,7 +75,7 @@ export async function startHandlers(options: HandlersOptions): Promise<Handlers>
   const table = openTable(new AbortController().signal);
   const local = localEnvironment({
     client,
-    loadKubeconfig: () => loadKubeconfigFile(kubeconfigFile),
+    loadKubeconfig: kubeconfigLoader('.', kubeconfigSources()),
     telemetry: recordingTelemetry,
   });
   const environment: Environment = {
@@ -91,7 +92,7 @@ export async function startHandlers(options: HandlersOptions): Promise<Handlers>
   };
   const register = async (changed: object) => {
     fields = { ...fields, ...changed };
-    await registerCluster(table, specOf({ mode: 'enforce', ...fields, kubeconfig: { file: kubeconfigFile } }));
+    await registerCluster(table, specOf({ mode: 'enforce', kubeconfig: { file: kubeconfigFile }, ...fields }));
   };
   try {
     await createTable(client, TABLE_NAME, { pollMs: 20 });

@@ -37,6 +37,7 @@ describe('parameters', () => {
     ['none at all', {}],
     ['a network', { vpcSubnetIds: 'subnet-1,subnet-2', vpcSecurityGroupIds: 'sg-1' }],
     ['a table', { table: 'my.table-1' }],
+    ['API servers', { webIdentityServers: 'https://203.0.113.10:6443,https://*.example.com' }],
     ['roles', { assumableRoleArns: 'arn:aws:iam::123456789012:role/a,arn:aws-cn:iam::123456789012:role/path/b' }],
     ['tags', { tags: 'team=platform,cost-center=1 2' }],
     ['a role path', { rolePath: '/platform/kbc/' }],

@@ -30,6 +30,7 @@ const EVERYTHING = {
   kmsKeyArn: 'arn:aws:kms:eu-west-1:123456789012:key/k',
   logsKeyArn: 'arn:aws:kms:eu-west-1:123456789012:key/logs',
   assumableRoleArns: 'arn:aws:iam::210987654321:role/a,arn:aws:iam::210987654321:role/b',
+  webIdentityServers: 'https://203.0.113.10:6443,https://*.clusters.example.com:6443',
   permissionsBoundaryArn: 'arn:aws:iam::123456789012:policy/boundary',
   rolePath: '/platform/',
   alarmTopicArn: 'arn:aws:sns:eu-west-1:123456789012:on-call',
@@ -390,12 +391,22 @@ describe('roles', () => {
       `kms:Decrypt on ${EVERYTHING.kmsKeyArn}`,
       'sts:AssumeRole on arn:aws:iam::210987654321:role/a',
       'sts:AssumeRole on arn:aws:iam::210987654321:role/b',
+      'sts:GetWebIdentityToken on *',
     ];
     expect(added).toEqual([
       ...interfaces.map((action) => `-ec2:${action} on *`),
       ...interfaces.map((action) => `ec2:${action} on *`),
       ...(READS_NO_KUBECONFIG.has(name) ? [] : forKubeconfigs),
     ]);
+  });
+
+  test('tokens are requested for the audiences that a parameter names, and for five minutes', () => {
+    const { Policies } = byReference(everything, functionOf(everything, 'deregister').Properties.Role).Properties;
+    const { PolicyDocument } = Policies.find(({ PolicyName }: Resource['Properties']) => PolicyName === 'web-identity');
+    expect(PolicyDocument.Statement[0].Condition).toEqual({
+      'ForAllValues:StringLike': { 'sts:IdentityTokenAudience': EVERYTHING.webIdentityServers.split(',') },
+      NumericLessThanEquals: { 'sts:DurationSeconds': 300 },
+    });
   });
 
   test('secrets are those of the prefix and the region that parameters set', () => {

@@ -1,0 +1,45 @@
+import { GetWebIdentityTokenCommand, STSClient } from '@aws-sdk/client-sts';
+import { TOKEN_SECONDS } from '../kubernetes/web-identity.ts';
+import { type StorePlace, storeClientOptions } from './store-client.ts';
+import { bad, isDenied, nameOfError, otherFailure } from './stored-kubeconfig.ts';
+
+/** A token of this process's IAM role for an audience. Throws a `ClusterError`. */
+export type RequestToken = (audience: string) => Promise<string>;
+
+const LONGEST_REQUEST_MS = 5_000;
+
+/** Requests tokens from the regional endpoint of AWS STS: the global one issues none. */
+export function tokenRequester(place: StorePlace): RequestToken {
+  const client = new STSClient(storeClientOptions(place));
+  return async (audience) => {
+    const region = await client.config.region().catch(() => {
+      throw bad('No token can be requested from AWS STS: no AWS region is set. Set AWS_REGION.');
+    });
+    const command = new GetWebIdentityTokenCommand({
+      Audience: [audience],
+      // The one that AWS recommends. With an AuthenticationConfiguration, API servers accept it and RS256.
+      SigningAlgorithm: 'ES384',
+      DurationSeconds: TOKEN_SECONDS,
+    });
+    const abortSignal = AbortSignal.timeout(LONGEST_REQUEST_MS);
+    const { WebIdentityToken: token } = await client.send(command, { abortSignal }).catch((error: unknown) => {
+      throw tokenFailure(audience, region, error);
+    });
+    if (!token) throw bad(`AWS STS in region ${region} returned no token for audience ${audience}. Try again.`);
+    return token;
+  };
+}
+
+function tokenFailure(audience: string, region: string, error: unknown): Error {
+  const call = `sts:GetWebIdentityToken for audience ${audience} in region ${region}`;
+  if (nameOfError(error) === 'OutboundWebIdentityFederationDisabledException') {
+    const remedy = 'An administrator enables it: aws iam enable-outbound-web-identity-federation';
+    return bad(`${call} was refused: outbound web identity federation is disabled in this account. ${remedy}.`, error);
+  }
+  if (isDenied(error)) {
+    const remedy =
+      'Name the audience in the parameter webIdentityServers of the stack, or allow it to your own identity';
+    return bad(`${call} was denied. ${remedy}.`, error);
+  }
+  return otherFailure(call, 'sts', region, error);
+}

@@ -1,0 +1,86 @@
+import type { KubeconfigSpec } from '../cluster/cluster-spec.ts';
+import { fault, type SpecFault } from './spec-fault.ts';
+import type { ShapedSpec, SpecDraft } from './spec-shape.ts';
+
+const AT = 'kubeconfig';
+const STORES = ['file', 'secretsManager', 'ssm'] as const;
+const SOURCES = [...STORES, 'webIdentity'] as const;
+type Store = (typeof STORES)[number];
+
+/** As `CreateSecret` and `PutParameter` take names, and ARNs of either. */
+const SECRET_NAME = /^[\w/+=.@-]{1,512}$/;
+const PARAMETER_NAME = /^[\w./-]{1,1011}$/;
+const SECRET_ARN = /^arn:aws[\w-]*:secretsmanager:[\w-]+:\d{12}:secret:[\w/+=.@-]+$/;
+const PARAMETER_ARN = /^arn:aws[\w-]*:ssm:[\w-]+:\d{12}:parameter\/[\w./-]+$/;
+const ROLE_ARN = /^arn:aws[\w-]*:iam::\d{12}:role\/[\w+=,.@/-]+$/;
+
+/** Returns the faults of where it is, and of a role or context where there is nothing to read. */
+export function kubeconfigFaults({ kubeconfig }: SpecDraft): SpecFault[] {
+  if (kubeconfig === undefined) return [];
+  const found = SOURCES.filter((source) => source in kubeconfig);
+  const [source] = found;
+  if (source === undefined) {
+    const fix = 'write secretsManager: the name of a secret';
+    return [fault([AT], 'has neither file, secretsManager, ssm nor webIdentity', fix)];
+  }
+  if (found.length > 1) return [fault([AT], `has both ${found.join(' and ')}`, 'keep the one to read from')];
+  if (source === 'webIdentity') {
+    const unread = (['roleArn', 'context'] as const).filter((field) => kubeconfig[field] !== undefined);
+    return [
+      ...webIdentityFaults(kubeconfig.webIdentity),
+      ...unread.map((field) => fault([AT, field], 'has no meaning beside webIdentity', 'leave it out')),
+    ];
+  }
+  return [...fileNameFaults(source, kubeconfig[source]), ...roleFaults(source, kubeconfig.roleArn)];
+}
+
+/** The text of the URL is the audience of tokens, and one of a list with commas in a parameter of the stack. */
+const SERVER = /^https:\/\/[^\s,@?#]{1,500}$/;
+
+function webIdentityFaults(webIdentity: NonNullable<SpecDraft['kubeconfig']>['webIdentity']): SpecFault[] {
+  const { server, certificateAuthorityData: ca } = webIdentity ?? {};
+  const faults: SpecFault[] = [];
+  if (server !== undefined && !(SERVER.test(server) && URL.canParse(server))) {
+    const fix = 'write one such as https://203.0.113.10:6443';
+    faults.push(
+      fault([AT, 'webIdentity', 'server'], `${JSON.stringify(server)} is no https URL of an API server`, fix),
+    );
+  }
+  if (ca !== undefined && !Buffer.from(ca, 'base64').includes('-----BEGIN CERTIFICATE-----')) {
+    const fix = 'copy certificate-authority-data from: kubectl config view --raw --flatten';
+    faults.push(fault([AT, 'webIdentity', 'certificateAuthorityData'], 'is no PEM certificate in base64', fix));
+  }
+  return faults;
+}
+
+function fileNameFaults(store: Store, name: string | undefined): SpecFault[] {
+  if (name === undefined) return [];
+  if (store === 'secretsManager' && !SECRET_NAME.test(name) && !SECRET_ARN.test(name)) {
+    const fix = 'write one such as kube-bootstrap-controller/dev/prod-eu-1, or the ARN of the secret';
+    return [fault([AT, store], `${JSON.stringify(name)} is no name of a secret`, fix)];
+  }
+  if (store === 'ssm' && !PARAMETER_NAME.test(name) && !PARAMETER_ARN.test(name)) {
+    const fix = 'write one such as /kube-bootstrap-controller/dev/prod-eu-1, or the ARN of the parameter';
+    return [fault([AT, store], `${JSON.stringify(name)} is no name of a parameter`, fix)];
+  }
+  return [];
+}
+
+function roleFaults(source: Store, roleArn: string | undefined): SpecFault[] {
+  if (roleArn === undefined) return [];
+  const at = [AT, 'roleArn'];
+  if (source === 'file') return [fault(at, 'has no meaning beside a file', 'leave it out')];
+  if (ROLE_ARN.test(roleArn)) return [];
+  const fix = 'write one such as arn:aws:iam::123456789012:role/read-kubeconfigs';
+  return [fault(at, `${JSON.stringify(roleArn)} is no ARN of a role`, fix)];
+}
+
+/** Returns what the rules let pass, as one of its kinds. */
+export function completedKubeconfig(shaped: ShapedSpec['kubeconfig']): KubeconfigSpec {
+  const { file, secretsManager, ssm, webIdentity, roleArn, context } = shaped;
+  if (webIdentity !== undefined) return { webIdentity };
+  const chosen = context === undefined ? {} : { context };
+  if (file !== undefined) return { file, ...chosen };
+  const role = roleArn === undefined ? {} : { roleArn };
+  return secretsManager === undefined ? { ssm: ssm ?? '', ...role, ...chosen } : { secretsManager, ...role, ...chosen };
+}

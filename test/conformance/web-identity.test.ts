@@ -1,0 +1,117 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { parse, stringify } from 'yaml';
+import { kubeconfigSources } from '../../lib/aws/kubeconfig-sources.ts';
+import type { WebIdentity } from '../../lib/cluster/cluster-spec.ts';
+import { ClusterConnections } from '../../lib/environment/cluster-connections.ts';
+import { kubeconfigLoader } from '../../lib/runtime/load-kubeconfig.ts';
+import { aClusterSpec } from '../support/a-cluster-spec.ts';
+import { type Etcd, type KubeApiserver, startEtcd, startKubeApiserver } from '../support/control-plane.ts';
+import { type FakeAws, issuedToken, startFakeAws } from '../support/fake-aws.ts';
+import { runAllLoops, startHandlers } from '../support/handlers.ts';
+import { freePort } from '../support/server-process.ts';
+import { applyShippedRbac } from '../support/shipped-rbac.ts';
+import { startTokenIssuer, type TokenIssuer } from '../support/token-issuer.ts';
+
+jest.setTimeout(120_000);
+
+const ROLE = 'arn:aws:iam::123456789012:role/kbc-prod-eu-west-1-kubernetes-service';
+
+let issuer: TokenIssuer;
+let etcd: Etcd;
+let apiserver: KubeApiserver;
+let webIdentity: WebIdentity;
+/** What AWS STS puts into the tokens that it signs, beside the audience that is requested. */
+let claims: () => { readonly sub: string; readonly exp: number; readonly aud?: string };
+let aws: FakeAws;
+
+const nowSeconds = () => Math.floor(Date.now() / 1000);
+
+/** The file of docs/kubeconfig-secret.md, for this issuer and API server. */
+function authenticationConfiguration(audience: string): string {
+  const page = readFileSync(join(import.meta.dirname, '../../docs/kubeconfig-secret.md'), 'utf8');
+  const block = /```yaml\n( +apiVersion: apiserver\.config\.k8s\.io\/v1\n.*?)```/s.exec(page)?.[1] ?? '';
+  const configuration = parse(block);
+  configuration.jwt[0].issuer = { url: issuer.url, audiences: [audience], certificateAuthority: issuer.ca };
+  return stringify(configuration);
+}
+
+beforeAll(async () => {
+  issuer = await startTokenIssuer();
+  aws = await startFakeAws(({ body }) =>
+    issuedToken(issuer.sign({ aud: String(body['Audience.member.1']), ...claims() })),
+  );
+  etcd = await startEtcd();
+  const port = await freePort('127.0.0.1');
+  const server = `https://127.0.0.1:${port}`;
+  const file = join(issuer.folder, 'authentication.yaml');
+  writeFileSync(file, authenticationConfiguration(server));
+  apiserver = await startKubeApiserver({ etcd, port, hooksOff: true, extraArgs: [`--authentication-config=${file}`] });
+  await apiserver.request('POST', '/api/v1/namespaces', { metadata: { name: 'default' } });
+  await applyShippedRbac(apiserver);
+  webIdentity = { server, certificateAuthorityData: Buffer.from(apiserver.ca).toString('base64') };
+});
+
+afterAll(async () => {
+  await etcd?.stop();
+  await aws?.stop();
+  await issuer?.close();
+});
+
+describe('an API server that trusts AWS STS by --authentication-config', () => {
+  test('accepts the tokens of the functions as the service account of deploy/rbac.yaml', async () => {
+    claims = () => ({ sub: ROLE, exp: nowSeconds() + 300 });
+    const probe = { url: `${apiserver.url}/readyz`, authenticate: true };
+    const handlers = await startHandlers({
+      spec: { kubeconfig: { webIdentity }, apiServers: [{ address: '10.9.8.7', probe }] },
+    });
+    const passes = await runAllLoops(handlers);
+    await handlers.close();
+
+    expect(passes.flatMap(({ errors }) => errors)).toEqual([]);
+    expect(passes.flatMap(({ changes }) => changes)).toContain('created endpoints default/kubernetes: 10.9.8.7');
+    // One for each cluster of the process, not one for each pass or request.
+    expect(aws.calls.map(({ action }) => action)).toEqual(['GetWebIdentityToken']);
+  });
+
+  test('refuses a token that ended, and the pass continues with a new one', async () => {
+    const clock = { nowMs: 0 };
+    const { get, close } = connections(() => clock.nowMs);
+    claims = () => ({ sub: ROLE, exp: nowSeconds() - 60 });
+    await expect(get()).rejects.toMatchObject({ code: 'Unauthorized' });
+
+    claims = () => ({ sub: ROLE, exp: nowSeconds() + 300 });
+    clock.nowMs += 60_000;
+
+    expect(await get()).toMatchObject({ metadata: { name: 'kubernetes' } });
+    await close();
+  });
+
+  test.each([
+    ['for another audience', { sub: ROLE, aud: 'https://203.0.113.99:6443' }],
+    ['of a role of another stack', { sub: 'arn:aws:iam::123456789012:role/admin' }],
+    ['of a role of another account', { sub: ROLE.replace('123456789012', '210987654321') }],
+  ])('refuses a token %s', async (_, refused) => {
+    claims = () => ({ exp: nowSeconds() + 300, ...refused });
+    const { get, close } = connections(Date.now);
+    await expect(get()).rejects.toMatchObject({
+      code: 'Unauthorized',
+      message: expect.stringContaining(
+        "With webIdentity, the AuthenticationConfiguration of the API server must accept the token's issuer, audience and role.",
+      ),
+    });
+    await close();
+  });
+});
+
+function connections(nowMs: () => number) {
+  const clusters = new ClusterConnections({ nowMs, loadKubeconfig: kubeconfigLoader('.', kubeconfigSources()) });
+  const { signal } = new AbortController();
+  const get = async () => {
+    const options = { loop: 'kubernetes-service', signal, warn: () => {} } as const;
+    const { kubernetes } = await clusters.connect(aClusterSpec({ kubeconfig: { webIdentity } }), options);
+    return kubernetes.get({ kind: 'Service', namespace: 'default', name: 'kubernetes' });
+  };
+  return { get, close: () => clusters.close() };
+}

@@ -1,0 +1,69 @@
+import { describe, expect, test } from '@jest/globals';
+import { ClusterError } from '../../lib/kubernetes/cluster-port.ts';
+import { renewedToken, webIdentityAccess } from '../../lib/kubernetes/web-identity.ts';
+import { makeAuthority } from '../../local/stand-in/identity.ts';
+
+const certificateAuthorityData = Buffer.from(makeAuthority('test').ca).toString('base64');
+
+/** Requests are numbered; one whose number is in `failing` fails. */
+function issuer(failing: readonly number[] = []) {
+  const clock = { seconds: 0 };
+  let requests = 0;
+  const request = async () => {
+    requests += 1;
+    if (failing.includes(requests)) throw new ClusterError('Unavailable', 'no answer');
+    return `token-${requests}`;
+  };
+  return { clock, requests: () => requests, token: renewedToken(request, () => clock.seconds * 1000) };
+}
+
+describe('a token that renews itself', () => {
+  test('is kept for four fifths of its life of five minutes', async () => {
+    const { clock, token } = issuer();
+    const tokens: string[] = [];
+    for (const seconds of [0, 239, 240, 479, 480]) {
+      clock.seconds = seconds;
+      tokens.push(await token());
+    }
+    expect(tokens).toEqual(['token-1', 'token-1', 'token-2', 'token-2', 'token-3']);
+  });
+
+  test('is requested once by requests at the same time', async () => {
+    const { clock, token, requests } = issuer();
+    expect(await Promise.all([token(), token()])).toEqual(['token-1', 'token-1']);
+    clock.seconds = 240;
+    expect(await Promise.all([token(), token()])).toEqual(['token-2', 'token-2']);
+    expect(requests()).toBe(2);
+  });
+
+  test('is used until its end when a renewal fails, and no longer', async () => {
+    const { clock, token } = issuer([2, 3]);
+    await token();
+    clock.seconds = 299;
+    expect(await token()).toBe('token-1');
+    clock.seconds = 300;
+    await expect(token()).rejects.toMatchObject({ code: 'Unavailable' });
+    expect(await token()).toBe('token-4');
+  });
+});
+
+describe('an API server that is reached by web identity', () => {
+  const server = 'https://203.0.113.10:6443';
+
+  test('gets the token, over TLS with its own CA', async () => {
+    const access = await webIdentityAccess({ server, certificateAuthorityData }, async () => 'a-token', {});
+    expect(access).toMatchObject({ server, skipTlsVerify: false, renewsItself: true });
+    expect(await access.authHeaders()).toEqual({ Authorization: 'Bearer a-token' });
+    expect(access.tls().ca?.toString()).toContain('BEGIN CERTIFICATE');
+    expect(JSON.stringify(access)).not.toContain('a-token');
+  });
+
+  test.each([
+    ['over http', { server: 'http://203.0.113.10:6443' }, 'would show the credential'],
+    ['on this machine', { server: 'https://169.254.169.254' }, 'loopback, link-local or metadata address'],
+    ['with a CA that does not parse', { server, certificateAuthorityData: 'AAAA' }, 'does not parse'],
+  ])('is refused %s', async (_, webIdentity, problem) => {
+    const access = webIdentityAccess(webIdentity, async () => 'a-token', { refuseLocal: true });
+    await expect(access).rejects.toMatchObject({ code: 'BadKubeconfig', message: expect.stringContaining(problem) });
+  });
+});
