@@ -1,18 +1,16 @@
 import { LOOPS, SCHEDULE_SECONDS } from '../lib/cluster/cluster-spec.ts';
-import type { RangeAllocations } from '../lib/table/range-allocations.ts';
 import type { EmbeddedKind } from './embedded-cluster.ts';
 import type { ApiServers } from './stand-in/api-servers.ts';
 import { NAMESPACES, type Resource, SERVICES } from './stand-in/resources.ts';
-import { asService, type ServiceAllocation, type ServiceSpec } from './stand-in/service-storage.ts';
+import { type Allocated, asService, type ServiceSpec } from './stand-in/service-storage.ts';
 import type { StandInApiServer } from './stand-in/stand-in-api-server.ts';
+import type { TableAllocation } from './stand-in/table-allocation.ts';
 
 /** What the events of a demo change. */
 export interface DemoWorld {
   readonly standIn: StandInApiServer;
   /** Where the API servers take addresses and ports from. */
-  readonly allocation: ServiceAllocation;
-  /** The primary range, for an address without an API server. */
-  readonly addresses: Pick<RangeAllocations<string>, 'allocate'>;
+  readonly allocation: TableAllocation;
   readonly apiServers: Pick<ApiServers, 'start' | 'stop'>;
   readonly newUid: () => string;
   readonly nowMs: () => number;
@@ -111,19 +109,18 @@ export function restoreCopy(world: DemoWorld, namespace: string, name: string, o
 
 /** Takes an address and a port as an API server does that dies before it has stored the Service. */
 export async function leak({ allocation }: DemoWorld): Promise<{ readonly address: string; readonly port: number }> {
-  const address = await allocation.allocateAddress('IPv4', undefined);
-  if (!('item' in address)) throw new Error(address.message);
-  const port = await allocation.allocatePort(undefined);
-  if (!('item' in port)) throw new Error(port.message);
-  return { address: address.item, port: port.item };
+  const address = allocated(await allocation.allocateAddress(undefined));
+  return { address, port: allocated(await allocation.allocatePort(undefined)) };
 }
 
 /** Takes an address for an owner, without a Service. @returns it. */
-export async function holdAddress({ addresses, nowMs }: DemoWorld, owner: string, seconds: number): Promise<string> {
-  const hold = { owner, untilMs: nowMs() + seconds * 1000, takenUpBy: 'owner' } as const;
-  const taken = await addresses.allocate(['next'], { hold });
-  if (taken.outcome === 'refused') throw taken.error;
-  return taken.items.join(' ');
+export async function holdAddress({ allocation, nowMs }: DemoWorld, owner: string, seconds: number): Promise<string> {
+  return allocated(await allocation.hold({ owner, untilMs: nowMs() + seconds * 1000, takenUpBy: 'owner' }));
+}
+
+function allocated<Item>(result: Allocated<Item>): Item {
+  if ('item' in result) return result.item;
+  throw new Error(result.message);
 }
 
 async function tryToMakeService(world: DemoWorld, namespace: string, name: string, spec: ServiceSpec): Promise<Answer> {

@@ -4,13 +4,11 @@ import type { ClusterSpec, Loop } from '../lib/cluster/cluster-spec.ts';
 import { parseClusterSpec } from '../lib/spec/parse-cluster-spec.ts';
 import { describeFaults } from '../lib/spec/spec-fault.ts';
 import type { KeyValueTable } from '../lib/table/key-value-table.ts';
-import type { RangeAllocations } from '../lib/table/range-allocations.ts';
 import { keepFile } from './data-folder.ts';
 import { ApiServers } from './stand-in/api-servers.ts';
 import { curlConfigOf, kubeconfigOf, newIdentity } from './stand-in/identity.ts';
-import type { ServiceAllocation } from './stand-in/service-storage.ts';
 import { StandInApiServer } from './stand-in/stand-in-api-server.ts';
-import { primaryAddresses, type TableAllocationOptions, tableAllocation } from './stand-in/table-allocation.ts';
+import { type TableAllocation, tableAllocation } from './stand-in/table-allocation.ts';
 
 /** In what embedded clusters differ. */
 export interface EmbeddedKind {
@@ -34,9 +32,7 @@ export const EMBEDDED: EmbeddedKind = {
 export interface EmbeddedCluster {
   readonly spec: ClusterSpec;
   readonly standIn: StandInApiServer;
-  readonly allocation: ServiceAllocation;
-  /** The primary range, in the table. */
-  readonly addresses: Pick<RangeAllocations<string>, 'allocate'>;
+  readonly allocation: TableAllocation;
   readonly apiServers: ApiServers;
   /** URL of the first API server. */
   readonly server: string;
@@ -60,7 +56,7 @@ export interface EmbeddedOptions {
 /** @throws StartError when its files cannot be written. */
 export async function startEmbeddedCluster(options: EmbeddedOptions): Promise<EmbeddedCluster> {
   const { kind, table, nowMs, folder, key } = options;
-  const { allocation, addresses } = embeddedAllocation(kind, table, nowMs);
+  const allocation = tableAllocation({ table, cluster: kind.name, pick: randomInt, nowMs });
   const standIn = new StandInApiServer({ allocation, nowMs, newUid: randomUUID });
   const identity = newIdentity(key);
   const apiServers = await ApiServers.listen(standIn, identity, kind.addresses);
@@ -86,25 +82,7 @@ export async function startEmbeddedCluster(options: EmbeddedOptions): Promise<Em
     throw error;
   }
   const spec = embeddedSpec(kind, kubeconfigFile, (address) => apiServers.urlOf(address));
-  return { spec, standIn, allocation, addresses, apiServers, server, kubeconfig, curlConfigFile, close };
-}
-
-/** Where the Services of the cluster get their addresses and ports from. */
-export function embeddedAllocation(
-  kind: EmbeddedKind,
-  table: KeyValueTable,
-  nowMs: () => number,
-): { readonly allocation: ServiceAllocation; readonly addresses: Pick<RangeAllocations<string>, 'allocate'> } {
-  const { serviceClusterIPRanges, serviceNodePortRange } = embeddedSpec(kind, 'none', () => 'http://127.0.0.1');
-  const options: TableAllocationOptions = {
-    table,
-    cluster: kind.name,
-    serviceClusterIPRanges,
-    serviceNodePortRange,
-    pick: randomInt,
-    nowMs,
-  };
-  return { allocation: tableAllocation(options), addresses: primaryAddresses(options) };
+  return { spec, standIn, allocation, apiServers, server, kubeconfig, curlConfigFile, close };
 }
 
 /** All defaults, but for what is embedded: the table allocates, and probes go to this process. */

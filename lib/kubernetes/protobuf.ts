@@ -173,10 +173,6 @@ export const MAGIC = [0x6b, 0x38, 0x73, 0x00];
 // Field numbers: k8s.io/api/core/v1/generated.proto, k8s.io/apimachinery/pkg/apis/meta/v1/generated.proto and
 // k8s.io/apimachinery/pkg/runtime/generated.proto.
 
-export function notOfTheApi(): MalformedProtobuf {
-  return new MalformedProtobuf('it does not start as protobuf of the Kubernetes API does');
-}
-
 /** Throws `MalformedProtobuf` where bytes do not begin with `MAGIC`. */
 export function requireMagic(bytes: Uint8Array): void {
   if (MAGIC.some((byte, index) => bytes[index] !== byte)) {

@@ -31,10 +31,8 @@ export type Allocated<Item> =
 
 /** Where the stand-in's Services get their addresses and ports from. `undefined` asks for any. */
 export interface ServiceAllocation {
-  /** Families of the configured ranges, the primary first. */
-  readonly families: readonly ('IPv4' | 'IPv6')[];
   /** What is held is allocated to a Service that may claim it: by `holdOwner`, the label that names the owner of the hold. */
-  allocateAddress(family: 'IPv4' | 'IPv6', address: string | undefined, holdOwner?: string): Promise<Allocated<string>>;
+  allocateAddress(address: string | undefined, holdOwner?: string): Promise<Allocated<string>>;
   allocatePort(port: number | undefined, holdOwner?: string): Promise<Allocated<number>>;
   releaseAddress(address: string): Promise<void>;
   releasePort(port: number): Promise<void>;
@@ -155,19 +153,13 @@ async function withAddresses(
       clusterIPs.push(address);
       continue;
     }
-    const family = familyFor(address, allocation);
-    const result = await allocation.allocateAddress(family, address, holdOwnerOf(service));
+    const result = await allocation.allocateAddress(address, holdOwnerOf(service));
     if (!('item' in result)) throw addressRefused(metadata.name, address, result);
     taken.push(result.item);
     clusterIPs.push(result.item);
   }
   const ipFamilies = clusterIPs.map((address) => (isIP(address) === 6 ? 'IPv6' : 'IPv4'));
   return { ...service, spec: { ...spec, clusterIP: clusterIPs[0] ?? '', clusterIPs, ipFamilies } };
-}
-
-function familyFor(address: string | undefined, allocation: ServiceAllocation): 'IPv4' | 'IPv6' {
-  if (address !== undefined) return isIP(address) === 6 ? 'IPv6' : 'IPv4';
-  return allocation.families[0] ?? 'IPv4';
 }
 
 function addressRefused(

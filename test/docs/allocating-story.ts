@@ -17,7 +17,7 @@ const nothing: Action = () => undefined;
 export function allocatingStory(serviceFile: string): Story {
   return {
     async begins(world) {
-      world.allocateBy(world.tableAllocation(ADDRESSES));
+      world.allocateBy(world.tableAllocation);
       await world.begin({ allocator: 'table' });
       await world.tick();
       const web = { clusterIP: '10.0.0.77', ports: [{ port: 80 }] };

@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto';
+import { randomInt, randomUUID } from 'node:crypto';
 import { describe, expect, test } from '@jest/globals';
 import type { Loop } from '../../lib/cluster/cluster-spec.ts';
 import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
@@ -10,9 +10,10 @@ import { readRange } from '../../lib/table/ranges.ts';
 import { runOnSchedules, scheduledLoops } from '../../local/clock-driven-runner.ts';
 import { playStory, STORY, type StoryEvent } from '../../local/demo-story.ts';
 import { DEMO, type DemoWorld } from '../../local/demo-world.ts';
-import { embeddedAllocation, embeddedSpec } from '../../local/embedded-cluster.ts';
+import { embeddedSpec } from '../../local/embedded-cluster.ts';
 import { sentenceTelemetry } from '../../local/human-telemetry.ts';
 import { StandInApiServer } from '../../local/stand-in/stand-in-api-server.ts';
+import { tableAllocation } from '../../local/stand-in/table-allocation.ts';
 import { memoryTable } from '../support/memory-table.ts';
 import { objectsIn, transportTo } from '../support/stand-in.ts';
 import { jumpingClock } from './jumping-clock.ts';
@@ -89,14 +90,13 @@ async function show(offsetMs: number, seconds: number, story: readonly StoryEven
   const { nowMs } = clock;
   const lines: Line[] = [];
   const table = memoryTable({ nowMs, newWriteId: randomUUID });
-  const { allocation, addresses } = embeddedAllocation(DEMO, table, nowMs);
+  const allocation = tableAllocation({ table, cluster: DEMO.name, pick: randomInt, nowMs });
   const standIn = new StandInApiServer({ allocation, nowMs, newUid: randomUUID });
   const dead = new Set<string>();
   const spec = embeddedSpec(DEMO, '/nowhere', (address) => `http://${address}`);
   const world: DemoWorld = {
     standIn,
     allocation,
-    addresses,
     apiServers: {
       stop: async (address) => void dead.add(address),
       start: async (address) => void dead.delete(address),

@@ -1,16 +1,14 @@
-import { randomUUID } from 'node:crypto';
 import { describe, expect, test } from '@jest/globals';
 import { ipRangeOf } from '../../lib/allocator/ip-range.ts';
 import { portRangeOf } from '../../lib/allocator/port-range.ts';
 import { RANGE_KEYS, type RangeKey } from '../../lib/cluster/spec-ranges.ts';
+import { ExchangeError } from '../../lib/exchange/errors.ts';
+import { closeAllocation } from '../../lib/exchange/import-ranges.ts';
+import { readCluster } from '../../lib/table/clusters.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
-import { readRange } from '../../lib/table/ranges.ts';
-import { StandInApiServer } from '../../local/stand-in/stand-in-api-server.ts';
-import {
-  primaryAddresses,
-  type TableAllocationOptions,
-  tableAllocation,
-} from '../../local/stand-in/table-allocation.ts';
+import { readRange, saveRange } from '../../lib/table/ranges.ts';
+import type { StandInApiServer } from '../../local/stand-in/stand-in-api-server.ts';
+import { tableAllocation } from '../../local/stand-in/table-allocation.ts';
 import { made, pickLowest } from '../support/ranges.ts';
 import { aTable, readyStandIn, repairedAt } from '../support/stand-in.ts';
 
@@ -49,21 +47,10 @@ async function takenIn(table: KeyValueTable, key: RangeKey): Promise<readonly (s
   return [...range.items()];
 }
 
-const aTableOf = (table: KeyValueTable): TableAllocationOptions => ({
-  table,
-  cluster: 'main',
-  serviceClusterIPRanges: ['10.0.0.0/24'],
-  serviceNodePortRange: '30000-32767',
-  pick: pickLowest,
-});
+const allocationOver = (table: KeyValueTable) =>
+  tableAllocation({ table, cluster: 'main', pick: pickLowest, nowMs: Date.now });
 
 describe('Services of an API server that allocates through the table', () => {
-  test('a range of 28 bits has 14 addresses for them', async () => {
-    const server = await readyStandIn({ cidr: '10.0.0.0/28' });
-    const replies = await Promise.all(Array.from({ length: 14 }, (_, index) => create(server, `s${index}`)));
-    expect(new Set(replies.map(({ spec }) => spec?.clusterIP)).size).toBe(14);
-  });
-
   test('a range of 29 bits has six addresses, the next Service is refused as it is full, and a deletion makes room', async () => {
     const server = await readyStandIn({ cidr: '10.0.0.0/29' });
     for (let index = 0; index < 6; index++) expect(await create(server, `s${index}`)).toMatchObject({ status: 201 });
@@ -117,8 +104,8 @@ describe('Services of an API server that allocates through the table', () => {
       const reply = await create(server, 'late', { clusterIP });
       expect([reply.status, reply.message]).toEqual([500, expect.stringMatching(/no pass of cluster-ip-repair has/)]);
     }
-    const held = await primaryAddresses(aTableOf(table)).allocate(['next']);
-    expect(held).toMatchObject({ outcome: 'refused', error: { code: 'NotReady' } });
+    const held = await allocationOver(table).hold({ owner: 'billing', takenUpBy: 'any', untilMs: Date.now() + 1_000 });
+    expect(held).toMatchObject({ refusal: 'full' });
     expect(await remove(server, 'before')).toMatchObject({ status: 200 });
     expect(await takenIn(table, RANGE_KEYS.nodePorts)).toEqual([]);
     await repairedAt(table, Date.now());
@@ -159,31 +146,33 @@ describe('Services of an API server that allocates through the table', () => {
     });
   });
 
-  describe('of which some are held', () => {
-    const holdOf = (takenUpBy: 'any' | 'owner', untilMs: number) => ({ owner: 'billing', takenUpBy, untilMs }) as const;
-    const label = (owner: string) => ({ labels: { 'kube-bootstrap-controller/hold-owner': owner } });
+  test.each([
+    ['to its owner', 'owner', 'billing', 201],
+    ['not to another owner', 'owner', 'sales', 422],
+    ['not to a Service that names no owner', 'owner', undefined, 422],
+    ['to any Service where any may claim it', 'any', undefined, 201],
+  ] as const)('what is held is allocated %s', async (_, takenUpBy, label, status) => {
+    const table = aTable();
+    const server = await readyStandIn({ table });
+    const clusterIP = '10.0.0.9';
+    await allocationOver(table).hold({ owner: 'billing', takenUpBy, untilMs: Date.now() + 60_000 }, clusterIP);
+    const labels = label && { 'kube-bootstrap-controller/hold-owner': label };
+    const service = { metadata: { name: 'web', labels }, spec: { clusterIP, ports: [{ port: 80 }] } };
+    expect(await call(server, 'POST', SERVICES, service)).toMatchObject({ status });
+  });
 
-    test.each<[string, ReturnType<typeof holdOf>, object, number]>([
-      ['to its owner', holdOf('owner', 1_000), label('billing'), 201],
-      ['not to another', holdOf('owner', 1_000), label('sales'), 422],
-      ['not to who names no owner', holdOf('owner', 1_000), {}, 422],
-      ['to anybody where any may', holdOf('any', 1_000), {}, 201],
-    ])('gives what is held %s', async (_, hold, metadata, status) => {
-      const table = aTable();
-      const options = { ...aTableOf(table), nowMs: () => 0 };
-      await readyStandIn({ table });
-      await repairedAt(table, 0);
-      await primaryAddresses(options).allocate([{ value: '10.0.0.9' }], { hold });
-      const spec = { clusterIP: '10.0.0.9', ports: [{ port: 80 }] };
-      const standIn = new StandInApiServer({
-        allocation: tableAllocation(options),
-        nowMs: () => 0,
-        newUid: randomUUID,
-      });
-      await call(standIn, 'POST', '/api/v1/namespaces', { metadata: { name: 'default' } });
-      const reply = await call(standIn, 'POST', SERVICES, { metadata: { name: 'web', ...metadata }, spec });
-      expect(reply.status).toBe(status);
-    });
+  test('an import closes allocation, and a pass of the new generation opens it', async () => {
+    const table = aTable();
+    const server = await readyStandIn({ table });
+    const registered = await readCluster(table, 'main');
+    const closing = registered && (await closeAllocation(table, registered));
+    if (closing === undefined || closing instanceof ExchangeError) throw new Error('it was not closed');
+    expect(await create(server, 'web')).toMatchObject({ status: 500 });
+
+    const { stored, item } = (await readRange(table, 'main', RANGE_KEYS.primary)) ?? {};
+    if (stored === undefined) throw new Error('there is no range');
+    await saveRange(table, 'main', RANGE_KEYS.primary, { ...stored, generation: closing.opensAtGeneration }, item);
+    expect(await create(server, 'web')).toMatchObject({ status: 201 });
   });
 
   test('addresses and ports of a Service that is refused are released', async () => {

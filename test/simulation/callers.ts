@@ -4,7 +4,7 @@ import type { AllocateRequest } from '../../lib/allocate/request.ts';
 import type { Allocated, ServiceAllocation } from '../../local/stand-in/service-storage.ts';
 import { tableAllocation } from '../../local/stand-in/table-allocation.ts';
 import { withAddresses } from '../repair/services.ts';
-import { CIDR, CLUSTER, SPEC, type World } from './world.ts';
+import { CLUSTER, type World } from './world.ts';
 
 const RANGE = 'serviceips';
 
@@ -62,7 +62,7 @@ export class Callers {
 
   async #take(wanted: string | undefined): Promise<Allocated<string> | undefined> {
     return this.#storage()
-      .allocateAddress('IPv4', wanted)
+      .allocateAddress(wanted)
       .catch(() => undefined);
   }
 
@@ -128,14 +128,7 @@ export class Callers {
   #storage(): ServiceAllocation {
     const { driver, nowMs } = this.#world;
     const table = this.#world.table();
-    return tableAllocation({
-      table,
-      cluster: CLUSTER,
-      serviceClusterIPRanges: [CIDR],
-      serviceNodePortRange: SPEC.serviceNodePortRange,
-      pick: driver.pick,
-      nowMs,
-    });
+    return tableAllocation({ table, cluster: CLUSTER, pick: driver.pick, nowMs });
   }
 
   #unowned(): string {

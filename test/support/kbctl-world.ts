@@ -54,8 +54,8 @@ export interface KbctlWorld {
   runAllLoops(options?: PassesOptions): Promise<void>;
   /** From now on Services get their addresses and ports from there, as after a restart with other flags. */
   allocateBy(allocation: ServiceAllocation): void;
-  /** From the table, within this range. */
-  tableAllocation(serviceClusterIPRange: string): ServiceAllocation;
+  /** From the table. */
+  readonly tableAllocation: ServiceAllocation;
   close(): Promise<void>;
 }
 
@@ -83,15 +83,8 @@ export async function openKbctlWorld(endpoint: string): Promise<KbctlWorld> {
   await createTable(client, tableName, { pollMs: 20 });
   const deadline = new AbortController().signal;
   const table = dynamoDbTable({ client, tableName, deadline, nowMs: Date.now, newWriteId: randomUUID });
-  const allocationFrom = (serviceClusterIPRange: string) =>
-    tableAllocation({
-      table,
-      cluster: CLUSTER,
-      serviceClusterIPRanges: [serviceClusterIPRange],
-      serviceNodePortRange: NODE_PORTS,
-      pick: randomInt,
-    });
-  const allocation = { ...allocationFrom(CIDR) };
+  const ownAllocation = tableAllocation({ table, cluster: CLUSTER, pick: randomInt, nowMs: Date.now });
+  const allocation: ServiceAllocation = { ...ownAllocation };
   const standIn = new StandInApiServer({ allocation, nowMs: Date.now, newUid: randomUUID });
   const listening = await listen(standIn, IDENTITY);
   const file = (name: string, content: string | Uint8Array) => {
@@ -132,7 +125,7 @@ export async function openKbctlWorld(endpoint: string): Promise<KbctlWorld> {
     endpoint,
     standIn,
     allocateBy: (other) => void Object.assign(allocation, other),
-    tableAllocation: allocationFrom,
+    tableAllocation: ownAllocation,
     restore: (name, clusterIP) => void standIn.store.insert(SERVICES, restoredService(name, clusterIP)),
     runAllLoops: async (options = {}) => {
       const environment = environmentOf(options, () => Date.now() - (options.agoMs ?? 0));

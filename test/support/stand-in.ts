@@ -44,13 +44,7 @@ export async function readyStandIn({
     await saveRange(table, 'main', key, stored, undefined);
   }
   await repairedAt(table, Date.now());
-  const allocation = tableAllocation({
-    table,
-    cluster: 'main',
-    serviceClusterIPRanges: [cidr],
-    serviceNodePortRange: NODE_PORTS,
-    pick: seededPick(1),
-  });
+  const allocation = tableAllocation({ table, cluster: 'main', pick: seededPick(1), nowMs: Date.now });
   const standIn = new StandInApiServer({ allocation, nowMs: () => Date.UTC(2026, 0, 2), newUid: randomUUID });
   const objects = [
     ['/api/v1/namespaces', { metadata: { name: 'default' } }],

@@ -130,8 +130,7 @@ export async function openTaskWorld(endpoint: string): Promise<TaskWorld> {
 function ownAllocation(): ServiceAllocation {
   let next = 20;
   return {
-    families: ['IPv4'],
-    allocateAddress: async (_family, address) => ({ item: address ?? `10.0.0.${next++}` }),
+    allocateAddress: async (address) => ({ item: address ?? `10.0.0.${next++}` }),
     allocatePort: async (port) => ({ item: port ?? 30_100 + next++ }),
     releaseAddress: async () => undefined,
     releasePort: async () => undefined,
