@@ -1,7 +1,7 @@
 import { Command, Option } from 'commander';
 import { LOOPS, type Loop } from '../../lib/cluster/cluster-spec.ts';
 import { explain } from '../../lib/status/explanations.ts';
-import { logGroupPrefixOf, logsQuery, type WantedLines } from '../../lib/status/logs-query.ts';
+import { logsQuery } from '../../lib/status/logs-query.ts';
 import type { Act, Cli, GlobalOptions } from '../cli.ts';
 import { EXIT, usageError } from '../errors.ts';
 import { parseDuration, withExamples } from '../options.ts';
@@ -36,18 +36,18 @@ export function logsQueryCommand(act: Act): Command {
   ]);
 }
 
-async function printQuery(cli: Cli, cluster: string, options: Options) {
-  const { loop, since, profile, region, output: _, ...filters } = options;
-  const wanted = wantedLines(filters);
-  const stack = filters.stack ?? (await owningStack(cli, cluster));
+async function printQuery(cli: Cli, cluster: string, { loop, since, profile, region, ...options }: Options) {
+  const { failures = false, finding } = options;
+  if (failures && finding !== undefined) throw usageError('Use either --failures or --finding.');
   const { query, logGroups, start, results } = logsQuery({
     cluster,
-    hours: since / HOUR_MS,
-    wanted,
-    ...(stack !== undefined && { logGroupPrefix: logGroupPrefixOf(stack) }),
-    ...(loop !== undefined && { loop }),
-    ...(profile !== undefined && { profile }),
-    ...(region !== undefined && { region }),
+    loop,
+    sinceMs: since,
+    stack: options.stack ?? (await owningStack(cli, cluster)),
+    failures,
+    finding: finding && knownFinding(finding),
+    profile,
+    region,
   });
   cli.output.object({ kind: 'LogsQuery', query, logGroups, start, results }, () => query.split('\n'));
   if (!cli.output.isForPrograms) {
@@ -57,11 +57,9 @@ async function printQuery(cli: Cli, cluster: string, options: Options) {
   return EXIT.fine;
 }
 
-function wantedLines({ failures = false, finding }: Pick<Options, 'failures' | 'finding'>): WantedLines {
-  if (failures && finding !== undefined) throw usageError('Use either --failures or --finding.');
-  if (finding === undefined) return { kind: failures ? 'failures' : 'passes' };
+function knownFinding(finding: string): string {
   const known = explain(finding);
-  if ('what' in known && known.kind === 'finding') return { kind: 'findings', type: known.word };
+  if ('what' in known && known.kind === 'finding') return known.word;
   throw usageError(`"${finding}" is not a finding; "kbctl explain" lists them.`);
 }
 

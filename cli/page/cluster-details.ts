@@ -1,3 +1,4 @@
+import { formatAge, formatDuration } from '../../lib/status/age.ts';
 import type {
   ApiServerStatus,
   Attention,
@@ -9,7 +10,7 @@ import { isOneOfMany } from '../../lib/status/loops-and-leases.ts';
 
 import { type Child, clipped, type Html, html, name, table, upTo } from './html.ts';
 import { rangeSection } from './range-map.ts';
-import { badge, counted, grouped, LOOP_STATES, leaseBadge, relative, span, timeOf, when } from './words.ts';
+import { badge, counted, grouped, LOOP_STATES, leaseBadge, relative, timeOf, when } from './words.ts';
 
 const MOST_ATTENTION = 20;
 const MOST_COUNTS = 8;
@@ -137,8 +138,8 @@ function loopRow(status: LoopStatus, nowMs: number): Html {
     ` ${lastPass.outcome}`,
     lastPass.mode === 'observe' && ', observed',
   ];
-  const took = lastPass && duration(lastPass.durationMs);
-  return html`<tr><th scope="row">${loop} <small>every ${span(intervalSeconds * 1_000)}</small><td>${badge(...LOOP_STATES[state])}<td>${last ?? '–'}<td>${took ?? '–'}<td class="long">${counts(lastPass)}<td>${failuresInARow}<td>${lastSuccessAtMs === undefined ? '–' : passTime(lastSuccessAtMs)}`;
+  const took = lastPass && formatDuration(lastPass.durationMs);
+  return html`<tr><th scope="row">${loop} <small>every ${formatAge(intervalSeconds * 1_000)}</small><td>${badge(...LOOP_STATES[state])}<td>${last ?? '–'}<td>${took ?? '–'}<td class="long">${counts(lastPass)}<td>${failuresInARow}<td>${lastSuccessAtMs === undefined ? '–' : passTime(lastSuccessAtMs)}`;
 }
 
 function errorRow({ lastPass }: LoopStatus): Child {
@@ -162,10 +163,6 @@ function counts(lastPass: LoopStatus['lastPass']): string {
 /** `mayHaveLeaked` as words. */
 function spaced(identifier: string): string {
   return identifier.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
-}
-
-function duration(ms: number): string {
-  return ms < 1_000 ? `${Math.round(ms)} ms` : `${(ms / 1_000).toFixed(1)} s`;
 }
 
 /** Findings by type, without those that attention shows in full. */

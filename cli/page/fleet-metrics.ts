@@ -10,7 +10,6 @@ interface Sample {
 interface Metric {
   readonly name: string;
   readonly help: string;
-  readonly labels: readonly string[];
   readonly samples: (cluster: ClusterStatus) => readonly Sample[];
 }
 
@@ -23,31 +22,26 @@ const METRICS: readonly Metric[] = [
   {
     name: 'cluster_info',
     help: 'Mode, allocator and owning stack of a cluster.',
-    labels: ['mode', 'allocator', 'stack'],
     samples: ({ mode, allocator, owner }) => one(1, { mode, allocator, stack: owner?.stack ?? '' }),
   },
   {
     name: 'cluster_health',
     help: 'Health of a cluster: 1 for the current one.',
-    labels: ['health'],
     samples: ({ health }) => HEALTHS.map((each) => ({ labels: { health: each }, value: Number(each === health) })),
   },
   {
     name: 'cluster_paused',
     help: '1 while the passes of a cluster are paused.',
-    labels: [],
     samples: ({ paused }) => one(Number(paused !== undefined)),
   },
   {
     name: 'cluster_generation',
     help: 'Generation of the spec.',
-    labels: [],
     samples: ({ generation }) => one(generation),
   },
   {
     name: 'api_server_lease_valid',
     help: '1 while an API server has a valid lease.',
-    labels: ['address'],
     samples: ({ apiServers }) =>
       apiServers.map(({ address, host = '', state }) => ({
         labels: { address: address ?? host },
@@ -57,13 +51,11 @@ const METRICS: readonly Metric[] = [
   {
     name: 'loop_interval_seconds',
     help: 'How often a loop is due.',
-    labels: ['loop'],
     samples: ({ loops }) => loops.map(({ loop, intervalSeconds }) => ({ labels: { loop }, value: intervalSeconds })),
   },
   {
     name: 'loop_last_success_timestamp_seconds',
     help: 'When a loop is last known to have succeeded. Passes without news are recorded once a minute.',
-    labels: ['loop'],
     samples: ({ loops }) =>
       loops.flatMap(({ loop, state, lastSuccessAtMs, lastRanAtMs }) => {
         const atMs = state === 'good' ? (lastRanAtMs ?? lastSuccessAtMs) : lastSuccessAtMs;
@@ -73,13 +65,11 @@ const METRICS: readonly Metric[] = [
   {
     name: 'loop_failures_in_a_row',
     help: 'Passes of a loop that failed since its last success.',
-    labels: ['loop'],
     samples: ({ loops }) => loops.map(({ loop, failuresInARow }) => ({ labels: { loop }, value: failuresInARow })),
   },
   {
     name: 'findings',
     help: 'Findings of the last passes, by type.',
-    labels: ['type'],
     samples: ({ findings }) =>
       [...Map.groupBy(findings, ({ type }) => type)].map(([type, found]) => ({
         labels: { type },
@@ -98,7 +88,6 @@ const METRICS: readonly Metric[] = [
     ([figure, help]): Metric => ({
       name: `range_${figure}`,
       help,
-      labels: ['range'],
       samples: ({ ranges }) => ranges.map((range) => ({ labels: { range: range.title }, value: range[figure] })),
     }),
   ),
@@ -110,11 +99,12 @@ export async function fleetMetrics(
 ): Promise<{ readonly contentType: string; readonly text: string }> {
   const registry = new Registry<OpenMetricsContentType>();
   registry.setContentType(Registry.OPENMETRICS_CONTENT_TYPE);
-  for (const { name, help, labels, samples } of METRICS) {
-    const gauge = gaugeIn(registry, name, help, ['cluster', ...labels]);
-    for (const cluster of fleet.clusters) {
-      for (const sample of samples(cluster)) gauge.set({ cluster: cluster.name, ...sample.labels }, sample.value);
-    }
+  for (const { name, help, samples } of METRICS) {
+    const all = fleet.clusters.flatMap((cluster) =>
+      samples(cluster).map(({ labels, value }) => ({ labels: { cluster: cluster.name, ...labels }, value })),
+    );
+    const gauge = gaugeIn(registry, name, help, Object.keys(all[0]?.labels ?? {}));
+    for (const { labels, value } of all) gauge.set(labels, value);
   }
   gaugeIn(registry, 'clusters_unreadable', 'Clusters whose spec cannot be read.', []).set(fleet.unreadable.length);
   return { contentType: registry.contentType, text: await registry.metrics() };

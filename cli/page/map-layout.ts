@@ -1,4 +1,4 @@
-import { addressOf, formatAddress, formatIPv4, parseIPv4, parseIPv6 } from '../../lib/allocator/ip-address.ts';
+import { parseIPv4, parseIPv6 } from '../../lib/allocator/ip-address.ts';
 import { CELL_STATES, type CellState, type RangeMap } from '../../lib/status/cluster-status.ts';
 
 /** How a cell is drawn: one of the states, with `U` of a bucket in four levels. */
@@ -18,8 +18,8 @@ const MOST_LABELS = 8;
 const LEAST_ROWS_A_LABEL = 2;
 
 export function layoutOf(map: RangeMap): MapLayout {
-  const texts = itemTexts(map.first);
-  const columns = columnsFor(map, texts);
+  const items = itemsFrom(map.first);
+  const columns = columnsFor(map, items);
   const rows = Math.ceil(map.cells.length / columns);
   const strokes = new Map<CellLook, string>();
   const counts = new Map<CellLook, number>();
@@ -28,11 +28,11 @@ export function layoutOf(map: RangeMap): MapLayout {
     strokes.set(run.look, (strokes.get(run.look) ?? '') + stroke);
     counts.set(run.look, (counts.get(run.look) ?? 0) + run.length);
   }
-  return { columns, rows, strokes, counts, rowLabels: rowLabels(map, texts, columns, rows) };
+  return { columns, rows, strokes, counts, rowLabels: rowLabels(map, items, columns, rows) };
 }
 
 /** Rows begin at round addresses, and at hundreds of ports. */
-function columnsFor({ cells, itemsPerCell }: RangeMap, { kind }: ItemTexts): number {
+function columnsFor({ cells, itemsPerCell }: RangeMap, { kind }: FirstItem): number {
   if (kind === 'port' && itemsPerCell === 1 && cells.length > 128) return cells.length > 500 ? 100 : 50;
   if (cells.length <= 64) return 16;
   return cells.length <= 1024 ? 32 : 64;
@@ -70,18 +70,22 @@ function isState(letter: string): letter is CellState {
 }
 
 /** Evenly spaced, or only that of the first row. */
-function rowLabels(map: RangeMap, texts: ItemTexts, columns: number, rows: number): string[] {
+function rowLabels(map: RangeMap, { kind, base }: FirstItem, columns: number, rows: number): string[] {
   let step = Math.max(1, rows);
   for (let divisor = step; divisor >= 1; divisor--) {
     if (rows % divisor === 0 && divisor >= LEAST_ROWS_A_LABEL && rows / divisor <= MOST_LABELS) step = divisor;
   }
   return Array.from({ length: rows / step || 0 }, (_, index) =>
-    shortened(texts.at(index * step * columns * map.itemsPerCell), texts.kind, map.cells.length * map.itemsPerCell),
+    shortened(
+      itemText(kind, base, index * step * columns * map.itemsPerCell),
+      kind,
+      map.cells.length * map.itemsPerCell,
+    ),
   );
 }
 
 /** The end of an address: the beginning is that of the range. */
-function shortened(text: string, kind: ItemTexts['kind'], items: number): string {
+function shortened(text: string, kind: FirstItem['kind'], items: number): string {
   if (kind === 'port') return text;
   if (kind === 'ipv4')
     return items > 65_536
@@ -93,26 +97,33 @@ function shortened(text: string, kind: ItemTexts['kind'], items: number): string
   return text.endsWith('::') ? '::' : `:${text.split(':').at(-1)}`;
 }
 
-/** The items of a range by number: 0 is its first. */
-export interface ItemTexts {
-  /** As a number in hexadecimal, for the page's script. */
-  readonly base: string;
+/** The first item of a range: what `itemText` counts from. */
+export interface FirstItem {
   readonly kind: 'ipv4' | 'ipv6' | 'port';
-  at(index: number): string;
+  /** As a number in hexadecimal. */
+  readonly base: string;
 }
 
-/** Of a range whose first item is `first`: `10.0.0.0`, `fd00::`, `30000`. */
-export function itemTexts(first: string): ItemTexts {
+/** Of a range whose first item is `10.0.0.0`, `fd00::` or `30000`. */
+export function itemsFrom(first: string): FirstItem {
+  const hex = (value: number | bigint) => `0x${value.toString(16)}`;
   const ipv4 = parseIPv4(first);
-  if (ipv4 !== undefined) return { base: hex(ipv4), kind: 'ipv4', at: (index) => formatIPv4(ipv4 + index) };
+  if (ipv4 !== undefined) return { kind: 'ipv4', base: hex(ipv4) };
   const ipv6 = parseIPv6(first);
-  if (ipv6 !== undefined) {
-    return { base: hex(ipv6), kind: 'ipv6', at: (index) => formatAddress(addressOf(ipv6 + BigInt(index))) };
-  }
-  const port = Number.parseInt(first, 10) || 0;
-  return { base: hex(port), kind: 'port', at: (index) => String(port + index) };
+  if (ipv6 !== undefined) return { kind: 'ipv6', base: hex(ipv6) };
+  return { kind: 'port', base: hex(Number.parseInt(first, 10) || 0) };
 }
 
-function hex(value: number | bigint): string {
-  return `0x${value.toString(16)}`;
+/** Returns an item of a range by its number. The page's script contains this function: it uses nothing from outside. */
+export function itemText(kind: FirstItem['kind'], base: string, index: number): string {
+  const value = BigInt(base) + BigInt(index);
+  if (kind === 'port') return String(value);
+  if (kind === 'ipv4' || value >> 32n === 0xffffn) {
+    return [24n, 16n, 8n, 0n].map((bits) => (value >> bits) & 255n).join('.');
+  }
+  const digits = value.toString(16).padStart(32, '0');
+  const groups = digits.replace(/.{4}/g, (group) => `${Number.parseInt(group, 16).toString(16)}:`).slice(0, -1);
+  const [longest] = (groups.match(/\b0(:0)+\b/g) ?? []).sort((one, other) => other.length - one.length);
+  if (longest === undefined) return groups;
+  return groups.replace(new RegExp(`(^|:)${longest}(:|$)`), '::');
 }

@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto';
-import type { Health } from '../../lib/status/cluster-status.ts';
 import { type Child, clipped, type Html, html, Html as Markup } from './html.ts';
 import type { CellLook } from './map-layout.ts';
 import { PAGE_CSS } from './page-css.ts';
@@ -16,8 +15,6 @@ export interface PageOptions {
 
 export interface PageParts extends PageOptions {
   readonly title: string;
-  /** The colour of the icon. */
-  readonly health: Health;
   readonly heading: Child;
   /** The line below the heading. */
   readonly about: Child;
@@ -28,14 +25,6 @@ export interface PageParts extends PageOptions {
   readonly nav?: Child;
   readonly main: Child;
 }
-
-const ICON_COLOURS: Record<Health, string> = {
-  bad: '%23b3261e',
-  warning: '%23b26a00',
-  unknown: '%236b7280',
-  paused: '%234d6480',
-  good: '%231e7a46',
-};
 
 /** The page loads only itself, and runs only its own style and script. */
 export function contentSecurityPolicy(live: boolean): string {
@@ -52,12 +41,12 @@ export function contentSecurityPolicy(live: boolean): string {
 
 /** A whole document. */
 export function page(parts: PageParts): string {
-  const { title, health, heading, about, summary, nav, main, live } = parts;
+  const { title, heading, about, summary, nav, main, live } = parts;
   return String(html`<!doctype html>
 <html lang="en"${live && html` data-live="${live.pollMs}"`}>
 <head><meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="${contentSecurityPolicy(live !== undefined)}">
 <title>${title}</title><meta name="viewport" content="width=device-width, initial-scale=1"><meta name="color-scheme" content="light dark"><meta name="referrer" content="no-referrer">
-<link rel="icon" href="${icon(health)}"><style>${trusted(PAGE_CSS)}</style></head>
+<link rel="icon" href="data:,"><style>${trusted(PAGE_CSS)}</style></head>
 <body><a class="skip" href="#main">Skip to the clusters</a>${PATTERNS}
 <div id="page"><header>${nav}<div class="title"><h1>${heading}</h1>${live && html`<p id="live" role="status" data-own="">Live</p>`}</div><p class="soft">${about}${asOf(parts)}</p><p id="summary">${summary}</p>${troubleBanner(parts)}</header>
 <main id="main" tabindex="-1">${main}</main></div>
@@ -74,14 +63,6 @@ function troubleBanner({ trouble, atMs }: PageParts): Html | false {
   if (trouble === undefined) return false;
   const shown = atMs !== undefined && '; the page shows the last result';
   return html`<p class="banner" role="alert"><b class="bad">The table cannot be read</b> since ${timeOf(trouble.sinceMs, clock(trouble.sinceMs, trouble.sinceMs))}${shown}: ${clipped(trouble.message)}</p>`;
-}
-
-function icon(health: Health): string {
-  const square = (x: number, y: number, fill: string) =>
-    `<rect x='${x}' y='${y}' width='6' height='6' rx='1.5' fill='${fill}'/>`;
-  const grey = '%239aa3ad';
-  const squares = square(1, 1, grey) + square(9, 1, grey) + square(1, 9, grey) + square(9, 9, ICON_COLOURS[health]);
-  return `data:image/svg+xml,<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 16 16'>${squares}</svg>`;
 }
 
 function hashOf(text: string): string {

@@ -1,19 +1,12 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
 import { nearestName } from '../../lib/cluster/values.ts';
 import type { ClusterStatus, FleetStatus } from '../../lib/status/cluster-status.ts';
 import { contentSecurityPolicy, type PageOptions } from './page-frame.ts';
 import { renderClusterPage, renderFleetPage, renderMessagePage } from './render-pages.ts';
 import type { LatestRead } from './shared-read.ts';
 
-export interface PageRequest {
-  readonly method: string;
-  /** Path with query. */
-  readonly url: string;
-  readonly host: string | undefined;
-  readonly origin: string | undefined;
-  readonly cookie: string | undefined;
-  readonly authorization: string | undefined;
-}
+type PageRequest = Pick<IncomingMessage, 'method' | 'url' | 'headers'>;
 
 export interface PageReply {
   readonly status: number;
@@ -45,16 +38,17 @@ const HEADERS = {
 
 /** Answers requests of this machine's own browsers and scrapers that carry the key. No request changes anything. */
 export async function answerPageRequest(request: PageRequest, sources: PageSources): Promise<PageReply> {
-  if (!isOurHost(request.host, sources.port))
+  if (!isOurHost(request.headers.host, sources.port))
     return refusal(421, 'This page is only for this machine: open it at its 127.0.0.1 address.');
-  if (request.origin !== undefined) return refusal(403, 'Other pages cannot read this page.');
+  if (request.headers.origin !== undefined) return refusal(403, 'Other pages cannot read this page.');
   if (request.method !== 'GET' && request.method !== 'HEAD') {
     const refused = refusal(405, 'This page is read-only.');
     return { ...refused, headers: { ...refused.headers, allow: 'GET, HEAD' } };
   }
-  const url = urlOf(request.url);
+  const url = urlOf(request.url ?? '/');
   if (url !== undefined && isKey(url.searchParams.get('key'), sources)) return withKeyInCookie(url, sources);
-  if (!hasKey(request, sources)) return refusal(401, 'Open the link that kbctl printed: it has the key of this page.');
+  if (!hasKey(request.headers, sources))
+    return refusal(401, 'Open the link that kbctl printed: it has the key of this page.');
   const reply = await answerAt(url && decoded(url.pathname), sources);
   return request.method === 'HEAD' ? { ...reply, body: '' } : reply;
 }
@@ -110,7 +104,7 @@ function withKeyInCookie({ pathname }: URL, { key, port }: PageSources): PageRep
   return { status: 303, headers: { ...HEADERS, location: pathname, 'set-cookie': cookie }, body: '' };
 }
 
-function hasKey({ cookie = '', authorization = '' }: PageRequest, sources: PageSources): boolean {
+function hasKey({ cookie = '', authorization = '' }: PageRequest['headers'], sources: PageSources): boolean {
   const prefix = `${cookieName(sources.port)}=`;
   const [own] = cookie.split(/; */).filter((part) => part.startsWith(prefix));
   return isKey(own?.slice(prefix.length), sources) || isKey(/^Bearer (.+)$/i.exec(authorization)?.[1], sources);

@@ -1,21 +1,4 @@
-/**
- * For the page's script: `itemText(kind, base, index)`, the item of a range by number, as `itemTexts` of
- * `item-text.ts` has it. A test holds the two together.
- */
-export const ITEM_TEXT_SCRIPT = `
-function itemText(kind, base, index) {
-  const value = BigInt(base) + BigInt(index);
-  if (kind === 'port') return String(value);
-  if (kind === 'ipv4' || value >> 32n === 0xffffn) {
-    return [24n, 16n, 8n, 0n].map((bits) => (value >> bits) & 255n).join('.');
-  }
-  const groups = value.toString(16).padStart(32, '0').match(/.{4}/g).map((group) => parseInt(group, 16).toString(16));
-  const [run] = (groups.map((group) => (group === '0' ? '0' : '-')).join('').match(/00+/g) ?? []).sort((a, b) => b.length - a.length);
-  if (!run) return groups.join(':');
-  const at = groups.map((group) => (group === '0' ? '0' : '-')).join('').indexOf(run);
-  return groups.slice(0, at).join(':') + '::' + groups.slice(at + run.length).join(':');
-}
-`;
+import { itemText } from './map-layout.ts';
 
 /** The filter of the table of all clusters. Rows keep their place; those that do not fit are hidden. */
 const FILTER = `
@@ -176,7 +159,6 @@ function show(text) {
   become(find('#page'), next.getElementById('page'));
   if (focused !== document.activeElement && focused.isConnected) focused.focus({ preventScroll: true });
   document.title = next.title;
-  find('link[rel=icon]').href = next.querySelector('link[rel=icon]').href;
   if (find('#summary').textContent !== summary) find('#news').textContent = find('#summary').textContent;
   filterRows();
   reachable();
@@ -208,7 +190,8 @@ if (live) {
 /** The script of the page. Without it the page shows the same, without filter and single cells. */
 export const PAGE_SCRIPT = `(() => {
 'use strict';
-${ITEM_TEXT_SCRIPT}${FILTER}${MAPS}${DETAILS}${LIVE}
+const itemText = ${String(itemText)};
+${FILTER}${MAPS}${DETAILS}${LIVE}
 filterRows();
 reachable();
 openTarget();

@@ -1,6 +1,6 @@
 import { CELL_STATES, type RangeMap, type RangeStatus } from '../../lib/status/cluster-status.ts';
 import { type Child, clipped, type Html, html, name, upTo } from './html.ts';
-import { type CellLook, itemTexts, layoutOf, type MapLayout } from './map-layout.ts';
+import { type CellLook, itemsFrom, itemText, layoutOf, type MapLayout } from './map-layout.ts';
 import { counted, grouped, percentage, relative, when } from './words.ts';
 
 const MOST_ITEMS = 12;
@@ -82,7 +82,7 @@ const MOST_NAMED = 5;
 /** The map of a range, its legend, and a line about the cell under the pointer or cursor. */
 function rangeMap(range: RangeStatus, map: RangeMap): Html {
   const layout = layoutOf(map);
-  const texts = itemTexts(map.first);
+  const { kind, base } = itemsFrom(map.first);
   const { columns, rows } = layout;
   const paths = [...layout.strokes].map(
     ([look, d]) => html`<path d="${d}" stroke="url(#p${look})" data-s="${LOOKS[look]}"/>`,
@@ -90,7 +90,7 @@ function rangeMap(range: RangeStatus, map: RangeMap): Html {
   const width = columns * (CELL_PIXELS.get(columns) ?? 10);
   return html`<figure class="map"><div class="grid"><ol class="rows" aria-hidden="true">${layout.rowLabels.map(
     (label) => html`<li>${label}`,
-  )}</ol><svg role="img" aria-label="${alternative(range, map)}" viewBox="0 -.5 ${columns} ${rows}" width="${width}" data-kind="${texts.kind}" data-base="${texts.base}" data-step="${map.itemsPerCell}" data-cells="${map.cells.length}">${paths}<rect class="at" width="1" height="1" data-own=""/></svg></div>
+  )}</ol><svg role="img" aria-label="${alternative(range, map)}" viewBox="0 -.5 ${columns} ${rows}" width="${width}" data-kind="${kind}" data-base="${base}" data-step="${map.itemsPerCell}" data-cells="${map.cells.length}">${paths}<rect class="at" width="1" height="1" data-own=""/></svg></div>
 <figcaption>${legend(layout, map)}<p class="cell" data-own=""></p></figcaption></figure>`;
 }
 
@@ -105,9 +105,11 @@ function legend({ counts }: MapLayout, map: RangeMap): Html {
 
 /** The text alternative of the map. */
 function alternative(range: RangeStatus, map: RangeMap): string {
-  const { at } = itemTexts(map.first);
+  const { kind, base } = itemsFrom(map.first);
   const named = (letter: 'D' | 'L') => {
-    const cells = [...map.cells].flatMap((cell, index) => (cell === letter ? [at(index * map.itemsPerCell)] : []));
+    const cells = [...map.cells].flatMap((cell, index) =>
+      cell === letter ? [itemText(kind, base, index * map.itemsPerCell)] : [],
+    );
     if (cells.length === 0) return [];
     const more = cells.length > MOST_NAMED ? ` and ${cells.length - MOST_NAMED} more` : '';
     return [`${CELL_STATES[letter]} at ${cells.slice(0, MOST_NAMED).join(', ')}${more}`];
@@ -124,5 +126,5 @@ function alternative(range: RangeStatus, map: RangeMap): string {
 }
 
 function itemsOf(map: RangeMap): string {
-  return itemTexts(map.first).kind === 'port' ? 'ports' : 'addresses';
+  return itemsFrom(map.first).kind === 'port' ? 'ports' : 'addresses';
 }

@@ -1,8 +1,9 @@
+import { formatAge } from '../../lib/status/age.ts';
 import type { ClusterStatus, FleetStatus, Health, LoopStatus } from '../../lib/status/cluster-status.ts';
 import { attentionList, clusterDetails, figuresOf, foldedDetails } from './cluster-details.ts';
 import { type Child, clipped, type Fitted, type Html, html, name, table, upTo } from './html.ts';
 import { type PageOptions, page } from './page-frame.ts';
-import { badge, counted, grouped, HEALTH_WORDS, HEALTHS, LOOP_STATES, percentage, relative, span } from './words.ts';
+import { badge, counted, grouped, HEALTH_WORDS, HEALTHS, LOOP_STATES, percentage, relative } from './words.ts';
 
 /** Bytes of the page, and of its parts at most. Details take the rest. */
 const PAGE_BYTES = 292_000;
@@ -53,7 +54,6 @@ function framed(fleet: FleetStatus, options: PageOptions, main: Html): string {
   return page({
     ...options,
     title: `${bad > 0 ? `${grouped(bad)} ${SUMMARY_WORDS.bad[bad === 1 ? 0 : 1]}` : 'All clusters'} – ${clipped(fleet.table, 100)}`,
-    health: bad > 0 ? 'bad' : (HEALTHS.find((health) => countOf(fleet.clusters, health) > 0) ?? 'unknown'),
     nav: html`<p class="eyebrow">kube-bootstrap-controller</p>`,
     heading: 'Clusters',
     about: html`Table ${name(clipped(fleet.table, 260))}`,
@@ -151,7 +151,7 @@ function lastPasses(loops: readonly LoopStatus[], nowMs: number): string {
     if (count > 0) return `${count} ${LOOP_STATES[state][1]}`;
   }
   const last = Math.max(...loops.map(({ lastPass, lastRanAtMs }) => lastRanAtMs ?? lastPass?.startedAtMs ?? 0));
-  return last > 0 ? span(nowMs - last) : 'never';
+  return last > 0 ? formatAge(nowMs - last) : 'never';
 }
 
 /** A cell with a bar below its figure: its class is a twentieth of fullness. */
@@ -197,7 +197,6 @@ export function renderClusterPage(cluster: ClusterStatus, options: ClusterPageOp
   return page({
     ...options,
     title: `${cluster.name}: ${HEALTH_WORDS[health]}`,
-    health,
     heading: name(cluster.name),
     about: badge(health),
     summary: `${figuresOf(cluster)}.`,
@@ -211,7 +210,6 @@ export function renderMessagePage(title: string, message: string, options: PageO
   return page({
     ...options,
     title,
-    health: 'unknown',
     heading: title,
     about: message,
     summary: '',

@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto';
-import { createServer, type IncomingMessage, type Server } from 'node:http';
+import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { ClusterStatus, FleetStatus } from '../../lib/status/cluster-status.ts';
 import { readClusterStatus, readFleetStatus } from '../../lib/status/read-status.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { configurationError, failureCode } from '../errors.ts';
-import { answerPageRequest, type PageRequest, type PageSources } from './page-requests.ts';
+import { answerPageRequest, type PageSources } from './page-requests.ts';
 import { SharedRead, type SharedReadOptions } from './shared-read.ts';
 
 /** How the page reads. The signal ends a read that takes too long, or whose page was closed. */
@@ -52,8 +52,6 @@ export function readsOf(
   };
 }
 
-/** Clusters whose reads are kept: the least recently requested is dropped. */
-const MOST_CLUSTERS = 50;
 const HOST = '127.0.0.1';
 
 /**
@@ -66,7 +64,7 @@ export async function servePage(options: PageServerOptions): Promise<PageServer>
   const reads = sharedReads(options, read);
   const server = createServer((request, response) => {
     const sources = { ...reads, pollMs, key, port: portOf(server) };
-    answerPageRequest(pageRequest(request), sources)
+    answerPageRequest(request, sources)
       .then(({ status, headers, body }) => response.writeHead(status, headers).end(body))
       .catch((error: unknown) => response.destroy(error instanceof Error ? error : new Error(String(error))));
   });
@@ -90,10 +88,7 @@ function sharedReads({ readFleet, readCluster }: PageReads, options: SharedReadO
   const clusters = new Map<string, SharedRead<ClusterStatus | undefined>>();
   const clusterRead = (name: string) => {
     const read = clusters.get(name) ?? new SharedRead((signal) => readCluster(name, signal), options);
-    clusters.delete(name);
     clusters.set(name, read);
-    const [oldest] = clusters.keys();
-    if (clusters.size > MOST_CLUSTERS && oldest !== undefined) clusters.delete(oldest);
     return read;
   };
   return {
@@ -103,11 +98,6 @@ function sharedReads({ readFleet, readCluster }: PageReads, options: SharedReadO
       for (const read of [fleet, ...clusters.values()]) read.end();
     },
   };
-}
-
-function pageRequest({ method = 'GET', url = '/', headers }: IncomingMessage): PageRequest {
-  const { host, origin, cookie, authorization } = headers;
-  return { method, url, host, origin, cookie, authorization };
 }
 
 function portOf(server: Server): number {

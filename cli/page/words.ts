@@ -1,3 +1,4 @@
+import { formatAge } from '../../lib/status/age.ts';
 import { type ApiServerStatus, type Health, LEASE_WORDS, type LoopStatus } from '../../lib/status/cluster-status.ts';
 import { type Html, html } from './html.ts';
 
@@ -37,27 +38,11 @@ export function leaseBadge(state: ApiServerStatus['state']): Html {
   return badge(LEASE_HEALTH[state], LEASE_WORDS[state]);
 }
 
-const UNITS = [
-  { unit: 'd', ms: 86_400_000 },
-  { unit: 'h', ms: 3_600_000 },
-  { unit: 'min', ms: 60_000 },
-  { unit: 's', ms: 1_000 },
-] as const;
-
 const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
 
-/** The two largest units at most: `8 s`, `3 min`, `2 h 5 min`, `12 d`. */
-export function span(ms: number): string {
-  const seconds = Math.max(0, Math.floor(ms / 1_000)) * 1_000;
-  const [largest = { unit: 's', ms: 1_000 }, next] = UNITS.slice(UNITS.findIndex((unit) => seconds >= unit.ms));
-  const rest = next === undefined || largest.unit !== 'h' ? 0 : Math.floor((seconds % largest.ms) / next.ms);
-  const first = `${Math.floor(seconds / largest.ms)} ${largest.unit}`;
-  return rest === 0 ? first : `${first} ${rest} ${next?.unit}`;
-}
-
-/** `8 s ago`, `in 12 s`. What was written while the page was being read is no second ahead. */
+/** `8s ago`, `in 12s`. What was written while the page was being read is no second ahead. */
 export function relative(atMs: number, nowMs: number): string {
-  return atMs >= nowMs + 1_000 ? `in ${span(atMs - nowMs)}` : `${span(nowMs - atMs)} ago`;
+  return atMs >= nowMs + 1_000 ? `in ${formatAge(atMs - nowMs)}` : `${formatAge(nowMs - atMs)} ago`;
 }
 
 /** `06:15:39 UTC`, with the day where it is another than today. */

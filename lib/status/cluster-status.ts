@@ -1,7 +1,9 @@
 import type { AllocatorOfRecord, ApiServerKind, Loop, Mode } from '../cluster/cluster-spec.ts';
-import type { FindingType } from '../cluster/finding.ts';
 import type { Hold } from '../cluster/hold.ts';
+import type { Lease } from '../cluster/lease.ts';
 import type { RangeKey } from '../cluster/spec-ranges.ts';
+import type { Pause } from '../table/clusters.ts';
+import type { RecordedFinding, RunRecord } from '../table/run-records.ts';
 
 /**
  * The status of one cluster as the table has it, for `kbctl status` and the page. It contains no credential. Times are
@@ -33,10 +35,7 @@ export interface ClusterStatus {
 /** `bad`: action required. `warning`: it may resolve automatically. `unknown`: no pass ran yet. */
 export type Health = 'bad' | 'warning' | 'unknown' | 'paused' | 'good';
 
-export interface PauseStatus {
-  readonly untilMs: number;
-  readonly reason: string;
-  readonly by: string;
+export interface PauseStatus extends Pause {
   /** The pause of all clusters, not of this one. */
   readonly all: boolean;
 }
@@ -51,7 +50,7 @@ export interface Attention {
   readonly next: string;
 }
 
-export interface ApiServerStatus {
+export interface ApiServerStatus extends Partial<Pick<Lease, 'source' | 'withdrawnUntilMs' | 'misses' | 'lastProbe'>> {
   /** Canonical text; absent for a host name of the spec without a lease. */
   readonly address?: string;
   readonly host?: string;
@@ -62,15 +61,10 @@ export interface ApiServerStatus {
    * before its time, and then not before it answers. `neverSeen`: no lease.
    */
   readonly state: 'held' | 'ranOut' | 'withdrawn' | 'neverSeen';
-  readonly source?: 'probe' | 'agent';
   /** When the lease expires, or did. */
   readonly expiresAtMs?: number;
   /** Absent where something else was written into the lease since. */
   readonly refreshedAtMs?: number;
-  readonly withdrawnUntilMs?: number;
-  readonly misses?: number;
-  /** The answer to the last probe, where it is known: `answered 200`, `no answer: connect ECONNREFUSED`. */
-  readonly lastProbe?: string;
 }
 
 /** The words for the states of a lease. */
@@ -81,7 +75,8 @@ export const LEASE_WORDS: Readonly<Record<ApiServerStatus['state'], string>> = {
   neverSeen: 'never seen',
 };
 
-export interface LoopStatus {
+export interface LoopStatus
+  extends Pick<RunRecord, 'failuresInARow' | 'lastSuccessAtMs' | 'wouldWrite' | 'lastChange'> {
   readonly loop: Loop;
   /**
    * `good`: the last pass succeeded. `failing`: it did not. `late`: none was recorded for three intervals and a
@@ -89,24 +84,12 @@ export interface LoopStatus {
    */
   readonly state: 'good' | 'failing' | 'late' | 'neverRan' | 'paused' | 'unknown';
   readonly intervalSeconds: number;
-  readonly lastPass?: {
-    readonly startedAtMs: number;
-    readonly durationMs: number;
-    readonly outcome: 'succeeded' | 'failed';
-    readonly mode: Mode;
-    readonly counts: Readonly<Record<string, number>>;
-    readonly error?: { readonly code: string; readonly message: string };
+  readonly lastPass?: Pick<RunRecord, 'startedAtMs' | 'durationMs' | 'outcome' | 'mode' | 'counts' | 'error'> & {
     /** How many it had, also where fewer were kept. */
     readonly findings: number;
   };
   /** When it ran after its last recorded pass: a pass without news is recorded once a minute. Absent: not known. */
   readonly lastRanAtMs?: number;
-  /** What the last pass would have written, had it been allowed to: `update Endpoints default/kubernetes: ...`. */
-  readonly wouldWrite?: readonly string[];
-  /** What the last pass that changed something changed. */
-  readonly lastChange?: { readonly atMs: number; readonly changes: readonly string[] };
-  readonly failuresInARow: number;
-  readonly lastSuccessAtMs?: number;
 }
 
 export interface RangeStatus {
@@ -171,14 +154,8 @@ export const CELL_STATES = {
 } as const;
 export type CellState = keyof typeof CELL_STATES;
 
-export interface FindingStatus {
+export interface FindingStatus extends RecordedFinding {
   readonly loop: Loop;
-  readonly type: FindingType;
-  readonly message: string;
-  /** `namespace/name`. */
-  readonly service?: string;
-  /** The address or port. */
-  readonly item?: string;
   /** When the pass that saw it began. */
   readonly seenAtMs: number;
   /** One line. */
@@ -189,7 +166,7 @@ export interface FindingStatus {
 export interface FleetStatus {
   readonly atMs: number;
   readonly table: string;
-  readonly pausedAll?: Omit<PauseStatus, 'all'>;
+  readonly pausedAll?: Pause;
   /** Those that need attention first, then by name. */
   readonly clusters: readonly ClusterStatus[];
   /** Registrations that cannot be read. */

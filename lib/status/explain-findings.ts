@@ -1,253 +1,263 @@
 import type { FindingType } from '../cluster/finding.ts';
-import { APPLY_SPEC, DOCTOR, type Entry, HOLDS, LEASES, REBUILD, RUNS, step } from './explanation.ts';
+import {
+  APPLY_SPEC,
+  DELETE_SERVICES,
+  DOCTOR,
+  type Explained,
+  group,
+  HOLDS,
+  LEASES,
+  RANGES,
+  REBUILD,
+  RUNS,
+  step,
+} from './explanation.ts';
 
 const RECREATE = step('Otherwise recreate the Service, as for `duplicate`.');
-const RANGES = step('Compare the ranges.', 'kbctl get ranges <cluster>');
 const WIDEN = step('Widen the range in the API servers, then in the spec.');
 
-const ACTION_REQUIRED = { severity: 'action required', alarm: 'findings' } as const;
-const ENDS_THE_PASS = { severity: 'action required', alarm: 'clusters-failing' } as const;
-const RESOLVES = { severity: 'resolves automatically' } as const;
-const INFORMATION = { severity: 'information' } as const;
+const OF_SERVICES = group(
+  { severity: 'action required', alarm: 'findings' },
+  {
+    duplicate: {
+      title: 'Two Services claim the same cluster IP or node port',
+      what: 'Traffic reaches only one of them; the finding names the one listed later, not always the wrong one.',
+      causes: [
+        'A Service was copied or restored with its address or port.',
+        'The address was freed too early, by a restore or by deleting another duplicate.',
+        'One Service uses a node port twice.',
+      ],
+      resolution: [
+        step('See which Service the API servers recorded last (`parentRef`).', 'kubectl get ipaddress <item> -o yaml'),
+        step('Keep the Service whose clients need the address, usually the older, even if `parentRef` differs.'),
+        step(
+          'Delete the other, and change the remaining one: either deletion deletes the IPAddress, and a change restores it.',
+          'kubectl -n <namespace> get service <name> -o yaml > service.yaml',
+          'kubectl -n <namespace> delete service <name> && kubectl -n <namespace> annotate service <remaining> recorded-again=true',
+        ),
+        step('Create it again, without `clusterIP`, `clusterIPs` and `nodePort`.', 'kubectl create -f service.yaml'),
+      ],
+      task: 'address-conflict',
+      reasons: ['ClusterIPAlreadyAllocated', 'PortAlreadyAllocated'],
+      hint: 'kbctl show <kind> <cluster> <item> lists both Services: recreate the newer one without <field>',
+    },
+    outOfRange: {
+      title: 'A Service has a cluster IP or node port outside the range',
+      what: 'The Service works, but its address or port can be allocated a second time.',
+      causes: [
+        'The spec has another range than the API servers: many Services are found.',
+        'The range of the API servers was changed after the Service was created.',
+        'From Kubernetes 1.33 on, no `ServiceCIDR` contains the address: one that a `ServiceCIDR` contains is not reported.',
+      ],
+      resolution: [
+        step('Compare the ranges.', 'kbctl get ranges <cluster>', 'kubectl get servicecidrs'),
+        step('If the spec is wrong, correct it and apply it.'),
+        RECREATE,
+      ],
+      reasons: ['ClusterIPOutOfRange', 'PortOutOfRange'],
+      hint: 'set the range of the API servers in the spec if it differs; otherwise recreate <namespace>/<name> without <field>',
+    },
+    invalid: {
+      title: 'A Service has a cluster IP that does not parse or is of the wrong family',
+      what: 'The pass cannot check it. The error code `Invalid` is unrelated.',
+      causes: [
+        'The spec has only one of two ranges, and Kubernetes is older than 1.33: every dual-stack Service is found.',
+        'The cluster was dual-stack when the Service was created.',
+        'The Service was written to etcd directly, or in an old notation.',
+      ],
+      resolution: [step('If the cluster is dual-stack, set both ranges in the spec and apply it.'), RECREATE],
+      reasons: ['ClusterIPNotValid'],
+      hint: 'set the range of its family in the spec if the cluster is dual-stack; otherwise recreate <namespace>/<name> without clusterIP',
+    },
+    heldByAnother: {
+      title: 'A Service has an address or port that is held for another owner',
+      what: 'Its label `kube-bootstrap-controller/hold-owner` is missing or names another owner.',
+      causes: [
+        'It was created without the label.',
+        'An API server does not allocate through the table.',
+        'The Service had the address before it was held.',
+      ],
+      resolution: [
+        step('See the owner of the hold (`show port` for a node port).', 'kbctl show ip <cluster> <item>'),
+        step(
+          'If the Service may keep it, label it: the next pass ends the hold. Do not release it.',
+          'kubectl -n <namespace> label service <name> kube-bootstrap-controller/hold-owner=<owner>',
+        ),
+        RECREATE,
+      ],
+      hint: 'kbctl show <kind> <cluster> <item> shows the owner; set it as label kube-bootstrap-controller/hold-owner of <namespace>/<name>, or recreate the Service without <field>',
+    },
+  },
+);
 
-/** What the repair loops find. */
-const OF_RANGES = {
-  duplicate: {
-    title: 'Two Services claim the same cluster IP or node port',
-    what: 'Traffic reaches only one of them; the finding names the one listed later, not always the wrong one.',
-    causes: [
-      'A Service was copied or restored with its address or port.',
-      'The address was freed too early, by a restore or by deleting another duplicate.',
-      'One Service uses a node port twice.',
-    ],
-    resolution: [
-      step('See which Service the API servers recorded last (`parentRef`).', 'kubectl get ipaddress <item> -o yaml'),
-      step('Keep the Service whose clients need the address, usually the older, even if `parentRef` differs.'),
-      step(
-        'Delete the other, and change the remaining one: either deletion deletes the IPAddress, and a change restores it.',
-        'kubectl -n <namespace> get service <name> -o yaml > service.yaml',
-        'kubectl -n <namespace> delete service <name> && kubectl -n <namespace> annotate service <remaining> recorded-again=true',
-      ),
-      step('Create it again, without `clusterIP`, `clusterIPs` and `nodePort`.', 'kubectl create -f service.yaml'),
-    ],
-    task: 'address-conflict',
-    reasons: ['ClusterIPAlreadyAllocated', 'PortAlreadyAllocated'],
-    ...ACTION_REQUIRED,
-    hint: 'kbctl show <kind> <cluster> <item> lists both Services: recreate the newer one without <field>',
+const OF_FAILED_REPAIRS = group(
+  { severity: 'action required', alarm: 'clusters-failing' },
+  {
+    full: {
+      title: 'A range is full, and a Service in it cannot be recorded',
+      what: 'There are too many Services, or the range in the spec is smaller than that of the API servers. No pass saves anything until it is wider.',
+      resolution: [RANGES, DELETE_SERVICES, WIDEN],
+      task: 'full-range',
+      reasons: ['ServiceCIDRFull', 'PortRangeFull'],
+      hint: 'delete Services that are not needed, or widen the range: kbctl get ranges <cluster>',
+    },
+    unknown: {
+      title: 'A claim was refused for an unexpected reason',
+      what: 'The pass saved nothing; the message has the reason.',
+      causes: ['Another program wrote the range in the table.', 'A defect of this project.'],
+      resolution: [RUNS, REBUILD, step('If it stays, report it.')],
+      reasons: ['UnknownError'],
+      hint: 'read the error: kbctl get runs <cluster> -o yaml',
+    },
+    corruptSnapshot: {
+      title: 'A stored range does not parse',
+      what: 'With `allocator: table` nothing is repaired or allocated; otherwise only the usage bitmap is missing.',
+      causes: ['The item was edited, or restored only in part.', 'A defect of this project.'],
+      resolution: [
+        step('Copy the item `ranges/...` for analysis. Rebuilding frees everything that no Service has.'),
+        REBUILD,
+      ],
+      hint: 'kbctl run-once cluster-ip-repair <cluster> --rebuild --dry-run (or node-port-repair), then without --dry-run',
+    },
   },
-  outOfRange: {
-    title: 'A Service has a cluster IP or node port outside the range',
-    what: 'The Service works, but its address or port can be allocated a second time.',
-    causes: [
-      'The spec has another range than the API servers: many Services are found.',
-      'The range of the API servers was changed after the Service was created.',
-      'From Kubernetes 1.33 on, no `ServiceCIDR` contains the address: one that a `ServiceCIDR` contains is not reported.',
-    ],
-    resolution: [
-      step('Compare the ranges.', 'kbctl get ranges <cluster>', 'kubectl get servicecidrs'),
-      step('If the spec is wrong, correct it and apply it.'),
-      RECREATE,
-    ],
-    reasons: ['ClusterIPOutOfRange', 'PortOutOfRange'],
-    ...ACTION_REQUIRED,
-    hint: 'set the range of the API servers in the spec if it differs; otherwise recreate <namespace>/<name> without <field>',
-  },
-  invalid: {
-    title: 'A Service has a cluster IP that does not parse or is of the wrong family',
-    what: 'The pass cannot check it. The error code `Invalid` is unrelated.',
-    causes: [
-      'The spec has only one of two ranges, and Kubernetes is older than 1.33: every dual-stack Service is found.',
-      'The cluster was dual-stack when the Service was created.',
-      'The Service was written to etcd directly, or in an old notation.',
-    ],
-    resolution: [step('If the cluster is dual-stack, set both ranges in the spec and apply it.'), RECREATE],
-    reasons: ['ClusterIPNotValid'],
-    ...ACTION_REQUIRED,
-    hint: 'set the range of its family in the spec if the cluster is dual-stack; otherwise recreate <namespace>/<name> without clusterIP',
-  },
-  heldByAnother: {
-    title: 'A Service has an address or port that is held for another owner',
-    what: 'Its label `kube-bootstrap-controller/hold-owner` is missing or names another owner.',
-    causes: [
-      'It was created without the label.',
-      'An API server does not allocate through the table.',
-      'The Service had the address before it was held.',
-    ],
-    resolution: [
-      step('See the owner of the hold (`show port` for a node port).', 'kbctl show ip <cluster> <item>'),
-      step(
-        'If the Service may keep it, label it: the next pass ends the hold. Do not release it.',
-        'kubectl -n <namespace> label service <name> kube-bootstrap-controller/hold-owner=<owner>',
-      ),
-      RECREATE,
-    ],
-    ...ACTION_REQUIRED,
-    hint: 'kbctl show <kind> <cluster> <item> shows the owner; set it as label kube-bootstrap-controller/hold-owner of <namespace>/<name>, or recreate the Service without <field>',
-  },
-  full: {
-    title: 'A range is full, and a Service in it cannot be recorded',
-    what: 'The pass saved nothing, and no pass gets further until the range is wider.',
-    causes: [
-      'There are more Services than addresses or ports.',
-      'The range in the spec is smaller than that of the API servers.',
-    ],
-    resolution: [RANGES, step('Delete Services that are not needed.'), WIDEN],
-    task: 'full-range',
-    reasons: ['ServiceCIDRFull', 'PortRangeFull'],
-    ...ENDS_THE_PASS,
-    hint: 'delete Services that are not needed, or widen the range: kbctl get ranges <cluster>',
-  },
-  nothingFree: {
-    title: 'Nothing is left free in a range',
-    what: 'The API servers refuse the next Service: `range is full`.',
-    causes: [
-      'There are as many Services as addresses or ports.',
-      'With `allocator: table`, much is held or has leaked.',
-    ],
-    resolution: [RANGES, step('Delete Services that are not needed.'), HOLDS, WIDEN],
-    severity: 'action required',
-    task: 'full-range',
-    alarm: 'range-nearly-full',
-    hint: 'delete Services that are not needed, or widen the range: kbctl get ranges <cluster>',
-  },
-  unknown: {
-    title: 'A claim was refused for an unexpected reason',
-    what: 'The pass saved nothing; the message has the reason.',
-    causes: ['Another program wrote the range in the table.', 'A defect of this project.'],
-    resolution: [RUNS, REBUILD, step('If it stays, report it.')],
-    reasons: ['UnknownError'],
-    ...ENDS_THE_PASS,
-    hint: 'read the error: kbctl get runs <cluster> -o yaml',
-  },
-  corruptSnapshot: {
-    title: 'A stored range does not parse',
-    what: 'With `allocator: table` nothing is repaired or allocated; otherwise only the usage bitmap is missing.',
-    causes: ['The item was edited, or restored only in part.', 'A defect of this project.'],
-    resolution: [
-      step('Copy the item `ranges/...` for analysis. Rebuilding frees everything that no Service has.'),
-      REBUILD,
-    ],
-    ...ENDS_THE_PASS,
-    hint: 'kbctl run-once cluster-ip-repair <cluster> --rebuild --dry-run (or node-port-repair), then without --dry-run',
-  },
-  repair: {
-    title: 'A Service has an address or port that is not recorded',
-    what: 'A pass in `enforce` records it (`allocator: table`); until then it could be allocated a second time.',
-    causes: [
-      'The table was restored to an older state.',
-      'The other of two Services with the same address was deleted.',
-      'An API server does not allocate through the table.',
-    ],
-    resolution: [step('If every pass finds it, read why the record is not saved.', 'kbctl get runs <cluster>')],
-    reasons: ['ClusterIPNotAllocated', 'PortNotAllocated'],
-    ...RESOLVES,
-    hint: 'no action: a pass in enforce records it',
-  },
-  mayHaveLeaked: {
-    title: 'An address or port is allocated, but no Service has it',
-    what: 'The third pass in a row that finds no Service with it frees it; only the first reports it.',
-    causes: [
-      'A Service is being created.',
-      'An API server stopped before it stored the Service.',
-      'A Service was deleted while the table was unreachable.',
-    ],
-    resolution: [
-      step('To keep it allocated, hold it for an owner. See its strikes.', 'kbctl show ip <cluster> <item>'),
-    ],
-    ...RESOLVES,
-    hint: 'no action: a Service claims it, or the third pass frees it; kbctl show <kind> <cluster> <item> shows its strikes',
-  },
-  leak: {
-    title: 'An address or port that no Service had was freed',
-    what: 'Three passes in a row found no Service with it.',
-    causes: [
-      'A Service could not be created after its address was allocated.',
-      'A Service was deleted while the table was unreachable.',
-    ],
-    resolution: [step('If many leak, search the log.', 'kbctl logs-query <cluster>')],
-    ...RESOLVES,
-    hint: 'no action: it is free again',
-  },
-} as const satisfies Readonly<Record<string, Entry>>;
+);
 
-/** What the loop `kubernetes-service` finds. */
-const OF_ENDPOINTS = {
-  noLiveLease: {
-    title: 'No API server has a valid lease',
-    what: 'None answered its probes. The endpoints stay unchanged.',
-    causes: [
-      'The control plane is down, or the network blocks the probes.',
-      'The certificate, or `probe` in the spec, is wrong.',
-      'Every address is withdrawn by `deregister`, or `apiServers` is outdated.',
-    ],
-    resolution: [LEASES, DOCTOR, APPLY_SPEC],
-    severity: 'action required',
-    alarm: 'no-live-lease',
-    hint: 'kbctl doctor <cluster> shows why no API server is reached; the endpoints stay unchanged',
+const OF_RANGES_AND_ENDPOINTS = group(
+  { severity: 'action required' },
+  {
+    nothingFree: {
+      title: 'Nothing is left free in a range',
+      what: 'The API servers refuse the next Service: `range is full`.',
+      causes: [
+        'There are as many Services as addresses or ports.',
+        'With `allocator: table`, much is held or has leaked.',
+      ],
+      resolution: [RANGES, DELETE_SERVICES, HOLDS, WIDEN],
+      task: 'full-range',
+      alarm: 'range-nearly-full',
+      hint: 'delete Services that are not needed, or widen the range: kbctl get ranges <cluster>',
+    },
+    noLiveLease: {
+      title: 'No API server has a valid lease',
+      what: 'None answered its probes. The endpoints stay unchanged.',
+      causes: [
+        'The control plane is down, or the network blocks the probes.',
+        'The certificate, or `probe` in the spec, is wrong.',
+        'Every address is withdrawn by `deregister`, or `apiServers` is outdated.',
+      ],
+      resolution: [LEASES, DOCTOR, APPLY_SPEC],
+      alarm: 'no-live-lease',
+      hint: 'kbctl doctor <cluster> shows why no API server is reached; the endpoints stay unchanged',
+    },
+    twoOwners: {
+      title: 'Another writer changes the endpoints of the kubernetes Service',
+      what: 'It reverted a write within two ticks. Competing writes then wait up to ten minutes.',
+      causes: [
+        'An API server runs its own reconciler (manager `kube-apiserver`).',
+        'Another stack with another table is in `enforce`.',
+        'A user or another program wrote them.',
+      ],
+      resolution: [
+        step('See the field manager.', 'kubectl -n default get endpoints kubernetes -o yaml --show-managed-fields'),
+        step('Start API servers with `--endpoint-reconciler-type=none`, or set `mode: observe` in the other stack.'),
+        step('It ends ten minutes after the last foreign write.'),
+      ],
+      task: 'moving-from-the-built-in-reconciler',
+      alarm: 'two-owners',
+      hint: 'start every API server with --endpoint-reconciler-type=none, or set mode: observe in the other stack',
+    },
   },
-  twoOwners: {
-    title: 'Another writer changes the endpoints of the kubernetes Service',
-    what: 'It reverted a write within two ticks. Competing writes then wait up to ten minutes.',
-    causes: [
-      'An API server runs its own reconciler (manager `kube-apiserver`).',
-      'Another stack with another table is in `enforce`.',
-      'A user or another program wrote them.',
-    ],
-    resolution: [
-      step('See the field manager.', 'kubectl -n default get endpoints kubernetes -o yaml --show-managed-fields'),
-      step('Start API servers with `--endpoint-reconciler-type=none`, or set `mode: observe` in the other stack.'),
-      step('It ends ten minutes after the last foreign write.'),
-    ],
-    severity: 'action required',
-    task: 'moving-from-the-built-in-reconciler',
-    alarm: 'two-owners',
-    hint: 'start every API server with --endpoint-reconciler-type=none, or set mode: observe in the other stack',
-  },
-  oddProbe: {
-    title: 'An API server gave an unexpected answer to its probe',
-    what: 'TLS failed, or the status is unexpected. It counts as a miss; a TLS failure only while another API server answers.',
-    causes: [
-      'The certificate lacks the address, has expired, or is of another CA.',
-      'Another server answers, such as a proxy.',
-      '`probe.path` or `probe.url` is wrong.',
-    ],
-    resolution: [
-      DOCTOR,
-      step('Read the certificate.', 'openssl s_client -connect <item>:6443 </dev/null | openssl x509 -noout -text'),
-      step('Correct `apiServers[].probe`, or the certificate.', 'kbctl cluster apply -f cluster.yml'),
-    ],
-    ...INFORMATION,
-    hint: 'correct apiServers[].probe of <item> in the spec, or its certificate: kbctl doctor <cluster>',
-  },
-  foreignSlice: {
-    title: 'The kubernetes Service has a second EndpointSlice',
-    what: 'Nodes also send traffic to its addresses. It is never deleted automatically.',
-    causes: [
-      'Endpoints `default/kubernetes` lost the label `endpointslice.kubernetes.io/skip-mirror`.',
-      'A user created it.',
-    ],
-    resolution: [
-      step(
-        'See its addresses and field manager.',
-        'kubectl -n default get endpointslice <item> -o yaml --show-managed-fields',
-      ),
-      step('Delete it if it is not needed.', 'kubectl -n default delete endpointslice <item>'),
-    ],
-    ...INFORMATION,
-    hint: 'kubectl -n default delete endpointslice <item>, if it is not needed',
-  },
-  other: {
-    title: 'Another observation, see its message',
-    what: 'A `host` could not be resolved (its known addresses stay) or has an address that Endpoints must not contain (it is ignored); or a hold outside the range ended.',
-    causes: [
-      'The resolver was unreachable, or the functions are outside the VPC of the name.',
-      'The DNS records or the spec are wrong.',
-      'The range in the spec was changed.',
-    ],
-    resolution: [step('Resolve the name.', 'getent ahosts <item>', 'kbctl doctor <cluster>'), APPLY_SPEC],
-    ...INFORMATION,
-    hint: 'read the message; for a name, correct its DNS records or apiServers[].host in the spec',
-  },
-} as const satisfies Readonly<Record<string, Entry>>;
+);
 
-export const FINDINGS = { ...OF_RANGES, ...OF_ENDPOINTS } satisfies Readonly<Record<FindingType, Entry>>;
+const OF_LATER_PASSES = group(
+  { severity: 'resolves automatically' },
+  {
+    repair: {
+      title: 'A Service has an address or port that is not recorded',
+      what: 'A pass in `enforce` records it (`allocator: table`); until then it could be allocated a second time.',
+      causes: [
+        'The table was restored to an older state.',
+        'The other of two Services with the same address was deleted.',
+        'An API server does not allocate through the table.',
+      ],
+      resolution: [step('If every pass finds it, read why the record is not saved.', 'kbctl get runs <cluster>')],
+      reasons: ['ClusterIPNotAllocated', 'PortNotAllocated'],
+      hint: 'no action: a pass in enforce records it',
+    },
+    mayHaveLeaked: {
+      title: 'An address or port is allocated, but no Service has it',
+      what: 'The third pass in a row that finds no Service with it frees it; only the first reports it.',
+      causes: [
+        'A Service is being created.',
+        'An API server stopped before it stored the Service.',
+        'A Service was deleted while the table was unreachable.',
+      ],
+      resolution: [
+        step('To keep it allocated, hold it for an owner. See its strikes.', 'kbctl show ip <cluster> <item>'),
+      ],
+      hint: 'no action: a Service claims it, or the third pass frees it; kbctl show <kind> <cluster> <item> shows its strikes',
+    },
+    leak: {
+      title: 'An address or port that no Service had was freed',
+      what: 'Three passes in a row found no Service with it. For the causes, see `mayHaveLeaked`.',
+      resolution: [step('If many leak, search the log.', 'kbctl logs-query <cluster>')],
+      hint: 'no action: it is free again',
+    },
+  },
+);
+
+const OF_INFORMATION = group(
+  { severity: 'information' },
+  {
+    oddProbe: {
+      title: 'An API server gave an unexpected answer to its probe',
+      what: 'TLS failed, or the status is unexpected. It counts as a miss; a TLS failure only while another API server answers.',
+      causes: [
+        'The certificate lacks the address, has expired, or is of another CA.',
+        'Another server answers, such as a proxy.',
+        '`probe.path` or `probe.url` is wrong.',
+      ],
+      resolution: [
+        DOCTOR,
+        step('Read the certificate.', 'openssl s_client -connect <item>:6443 </dev/null | openssl x509 -noout -text'),
+        step('Correct `apiServers[].probe`, or the certificate.', 'kbctl cluster apply -f cluster.yml'),
+      ],
+      hint: 'correct apiServers[].probe of <item> in the spec, or its certificate: kbctl doctor <cluster>',
+    },
+    foreignSlice: {
+      title: 'The kubernetes Service has a second EndpointSlice',
+      what: 'Nodes also send traffic to its addresses. It is never deleted automatically.',
+      causes: [
+        'Endpoints `default/kubernetes` lost the label `endpointslice.kubernetes.io/skip-mirror`.',
+        'A user created it.',
+      ],
+      resolution: [
+        step(
+          'See its addresses and field manager.',
+          'kubectl -n default get endpointslice <item> -o yaml --show-managed-fields',
+        ),
+        step('Delete it if it is not needed.', 'kubectl -n default delete endpointslice <item>'),
+      ],
+      hint: 'kubectl -n default delete endpointslice <item>, if it is not needed',
+    },
+    other: {
+      title: 'Another observation, see its message',
+      what: 'A `host` could not be resolved (its known addresses stay) or has an address that Endpoints must not contain (it is ignored); or a hold outside the range ended.',
+      causes: [
+        'The resolver was unreachable, or the functions are outside the VPC of the name.',
+        'The DNS records or the spec are wrong.',
+        'The range in the spec was changed.',
+      ],
+      resolution: [step('Resolve the name.', 'getent ahosts <item>', 'kbctl doctor <cluster>'), APPLY_SPEC],
+      hint: 'read the message; for a name, correct its DNS records or apiServers[].host in the spec',
+    },
+  },
+);
+
+export const FINDINGS: Explained<FindingType> = {
+  ...OF_SERVICES,
+  ...OF_FAILED_REPAIRS,
+  ...OF_RANGES_AND_ENDPOINTS,
+  ...OF_LATER_PASSES,
+  ...OF_INFORMATION,
+};

@@ -25,15 +25,26 @@ export interface Explanation {
   readonly task?: string;
   /** Its alarm, as docs/runbook.md names it. */
   readonly alarm?: string;
-  /** The resolution in one line. It may have facts in angle brackets, see `hintFor`. */
-  readonly hint: string;
+  /** The resolution in one line, of what `kbctl status` shows. It may have facts in angle brackets, see `hintFor`. */
+  readonly hint?: string;
 }
 
 /** An explanation as it is written down, beside its word. */
-export interface Entry extends Omit<Explanation, 'word' | 'kind' | 'causes' | 'reasons'> {
+export interface Entry extends Omit<Explanation, 'word' | 'kind' | 'severity' | 'causes' | 'reasons'> {
   /** Absent where `what` has the cause. */
   readonly causes?: readonly string[];
   readonly reasons?: readonly string[];
+}
+
+/** Entries by their words, each with what its group shares. */
+export type Explained<Word extends string> = Readonly<Record<Word, Entry & Pick<Explanation, 'severity'>>>;
+
+export function group<Word extends string>(
+  shared: Pick<Explanation, 'severity' | 'alarm'>,
+  entries: Readonly<Record<Word, Entry>>,
+): Explained<Word> {
+  const all = Object.entries<Entry>(entries).map(([word, entry]) => [word, { ...shared, ...entry }]);
+  return Object.fromEntries(all) as Explained<Word>;
 }
 
 export function step(text: string, ...commands: readonly string[]): ResolutionStep {
@@ -43,7 +54,10 @@ export function step(text: string, ...commands: readonly string[]): ResolutionSt
 export const DOCTOR = step('Run the checks.', 'kbctl doctor <cluster>');
 export const LEASES = step('See the last probes.', 'kbctl get leases <cluster>');
 export const HOLDS = step('Release holds that are not needed.', 'kbctl get holds <cluster>');
+export const RANGES = step('Compare the ranges.', 'kbctl get ranges <cluster>');
 export const RUNS = step('Read the error.', 'kbctl get runs <cluster> -o yaml');
+export const OWNER = step('See the owner.', 'kbctl cluster get <cluster>');
+export const DELETE_SERVICES = step('Delete Services that are not needed.');
 export const APPLY_SPEC = step('Correct the spec and apply it.', 'kbctl cluster apply -f cluster.yml');
 export const REBUILD = step(
   'Rebuild the range (or `node-port-repair`): check, then omit `--dry-run`.',

@@ -1,10 +1,10 @@
 import { nearestName } from '../cluster/values.ts';
-import { ERROR_CODES } from './explain-error-codes.ts';
+import { ERROR_CODES, OTHER_CODES } from './explain-error-codes.ts';
 import { FINDINGS } from './explain-findings.ts';
 import { STATE_NAMES, STATES } from './explain-states.ts';
-import type { Entry, Explanation } from './explanation.ts';
+import type { Explained, Explanation } from './explanation.ts';
 
-const explanations = (kind: Explanation['kind'], entries: Readonly<Record<string, Entry>>): Explanation[] =>
+const explanations = (kind: Explanation['kind'], entries: Explained<string>): Explanation[] =>
   Object.entries(entries).map(([word, entry]) => ({ causes: [], reasons: [], ...entry, word, kind }));
 
 const findings = explanations('finding', FINDINGS);
@@ -16,21 +16,13 @@ export const EXPLANATIONS: readonly Explanation[] = [
   ...explanations('error code', ERROR_CODES),
 ];
 
-/** Errors that a run record has by their name, as they have no code. */
-const OTHER_NAMES: Readonly<Record<string, string>> = {
-  ...STATE_NAMES,
-  Error: 'Unexpected',
-  RangeError: 'Unexpected',
-  TypeError: 'Unexpected',
-};
-
 const byWord = new Map(EXPLANATIONS.map((one) => [one.word, one]));
 
 /** Every word that has an explanation. Of two that differ in case alone, any other case means the first. */
 const all: ReadonlyMap<string, Explanation> = new Map([
   ...byWord,
   ...findings.flatMap((finding) => finding.reasons.map((reason) => [reason, finding] as const)),
-  ...Object.entries(OTHER_NAMES).flatMap(([name, word]) => {
+  ...Object.entries({ ...STATE_NAMES, ...OTHER_CODES }).flatMap(([name, word]) => {
     const meant = byWord.get(word);
     return meant === undefined ? [] : [[name, meant] as const];
   }),
@@ -71,7 +63,7 @@ export function findingHint({ type, item, service }: FindingFacts, cluster: { re
   });
 }
 
-/** Returns the resolution of a state or an error code in one line. */
+/** Returns the resolution of a state in one line. */
 export function stateHint(word: string, cluster: { readonly name: string }): string {
   return hintFor(word, { cluster: cluster.name });
 }
@@ -81,7 +73,7 @@ const SAFE_NAME = /^[A-Za-z0-9:][\w.:-]*$/;
 
 function hintFor(word: string, facts: Readonly<Record<string, string>>): string {
   const explained = explain(word);
-  const hint = 'hint' in explained ? explained.hint : 'kbctl doctor <cluster>';
+  const hint = ('hint' in explained && explained.hint) || 'kbctl doctor <cluster>';
   return hint.replace(/<([a-z]+)>/g, (placeholder, fact: string) => {
     const value = Object.hasOwn(facts, fact) ? facts[fact] : undefined;
     return value !== undefined && SAFE_NAME.test(value) ? value : placeholder;

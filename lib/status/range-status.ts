@@ -40,7 +40,7 @@ export function rangeStatuses(inputs: StatusInputs, nowMs: number): RangeStatuse
 function rangeStatus(range: SpecRange, inputs: StatusInputs, nowMs: number): RangeStatus | AllocatorError | undefined {
   const record = inputs.records[range.loop];
   const saved = inputs.ranges?.find(({ key }) => key === range.key);
-  const counted = countedStatus(range, inputs, record, saved);
+  const counted = countedStatus(range, inputs, record);
   if (saved === undefined || (counted !== undefined && isOutdated(range, saved, inputs.cluster.spec))) return counted;
   return savedStatus(range, saved, inputs, nowMs);
 }
@@ -89,14 +89,14 @@ function countedStatus(
   { key, configured }: SpecRange,
   { cluster, ranges }: StatusInputs,
   record: RunRecord | undefined,
-  saved: SavedRange | undefined,
 ): RangeStatus | undefined {
   const figure = (name: string) => record?.counts[key === RANGE_KEYS.secondary ? secondaryFigure(name) : name];
   const used = figure('allocated');
   const capacity = figure('capacity');
   const range = textRange(key, configured);
   if (used === undefined || capacity === undefined || range instanceof AllocatorError) return undefined;
-  if (capacity !== range.max || isCountOf(key, saved, { configured, capacity })) return undefined;
+  // The spec was changed since.
+  if (capacity !== range.max) return undefined;
   const { allocator } = cluster.spec;
   return {
     key,
@@ -116,17 +116,6 @@ function countedStatus(
 /** What a run record calls a figure of the secondary range. */
 function secondaryFigure(name: string): string {
   return `secondary${name.charAt(0).toUpperCase()}${name.slice(1)}`;
-}
-
-/** Whether the counts are those of the saved range, which has the size of the one in the spec. */
-function isCountOf(
-  key: RangeKey,
-  saved: SavedRange | undefined,
-  { configured, capacity }: { readonly configured: string; readonly capacity: number },
-): boolean {
-  if (saved === undefined || saved.stored.range === configured) return false;
-  const range = textRange(key, saved.stored.range);
-  return !(range instanceof AllocatorError) && range.max === capacity;
 }
 
 /** Rounds down to a tenth of a per cent, as the metric: only a full range has 100. */

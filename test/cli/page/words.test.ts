@@ -1,28 +1,14 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { clipped, html, upTo } from '../../../cli/page/html.ts';
-import { clock, counted, grouped, percentage, relative, span, when } from '../../../cli/page/words.ts';
+import { clock, counted, grouped, percentage, relative, when } from '../../../cli/page/words.ts';
 
 const AT = Date.UTC(2026, 10, 21, 6, 15, 39);
 
-test.each([
-  [0, '0 s'],
-  [-5, '0 s'],
-  [8_400, '8 s'],
-  [59_999, '59 s'],
-  [60_000, '1 min'],
-  [3_599_000, '59 min'],
-  [7_500_000, '2 h 5 min'],
-  [7_200_000, '2 h'],
-  [86_400_000 * 12 + 3_600_000, '12 d'],
-])('%d ms are %s', (ms, words) => {
-  expect(span(ms)).toBe(words);
-});
-
 test('future and past differ', () => {
-  expect(relative(AT + 12_000, AT)).toBe('in 12 s');
-  expect(relative(AT - 12_000, AT)).toBe('12 s ago');
-  expect(String(when(AT - 60_000, AT))).toBe('<time datetime="2026-11-21T06:14:39Z">1 min ago</time>');
+  expect(relative(AT + 12_000, AT)).toBe('in 12s');
+  expect(relative(AT + 900, AT)).toBe('0s ago');
+  expect(String(when(AT - 200_000, AT))).toBe('<time datetime="2026-11-21T06:12:19Z">3m20s ago</time>');
 });
 
 test('the day is shown if it differs', () => {
