@@ -1,5 +1,6 @@
 import * as z from 'zod/mini';
-import { clusterName, DispatchError, eventFaults } from '../runtime/errors.ts';
+import { shapeFaults } from '../cluster/shape-faults.ts';
+import { clusterName, DispatchError } from '../runtime/errors.ts';
 import type { PatchOperation, RefusalStatus } from './response.ts';
 import { type Service, serviceShape } from './service.ts';
 
@@ -72,7 +73,7 @@ export function httpRequestIn(event: unknown): AdmissionHttpRequest | HttpReply 
   if (!parsed.success) {
     throw new DispatchError(
       'BadEvent',
-      `The event is not one of a function URL or a REST API: ${eventFaults(parsed.error)}`,
+      `The event is not one of a function URL or a REST API: ${shapeFaults(parsed.error, 'the event')}`,
     );
   }
   const { rawPath, headers, requestContext, rawQueryString } = parsed.data;
@@ -158,18 +159,18 @@ export type ReviewResponse =
 /** Returns the review, or what is wrong with it, for the log and the sender. */
 export function reviewIn(text: string): Review | OtherReview | { readonly fault: string } {
   const parsed = review.safeParse(jsonIn(text));
-  if (!parsed.success) return faultOf('the body', parsed.error.issues);
+  if (!parsed.success) return faultOf(parsed.error, 'the body');
   const { uid, kind, operation, namespace, subResource, dryRun, object, oldObject } = parsed.data.request;
   const isService = kind.group === '' && kind.version === 'v1' && kind.kind === 'Service' && subResource === '';
   if (!isService || (operation !== 'CREATE' && operation !== 'UPDATE')) {
     return { uid, other: `${operation} ${kind.kind}${subResource && `/${subResource}`}`.slice(0, LONGEST_NAME) };
   }
   const service = serviceShape.safeParse(object);
-  if (!service.success) return faultOf('request.object', service.error.issues);
+  if (!service.success) return faultOf(service.error, 'request.object');
   const common = { uid, namespace, dryRun, service: service.data };
   if (operation === 'CREATE') return { ...common, operation };
   const oldService = serviceShape.safeParse(oldObject);
-  if (!oldService.success) return faultOf('request.oldObject', oldService.error.issues);
+  if (!oldService.success) return faultOf(oldService.error, 'request.oldObject');
   return { ...common, operation, oldService: oldService.data };
 }
 
@@ -193,9 +194,6 @@ function jsonIn(text: string): unknown {
   }
 }
 
-function faultOf(what: string, [issue]: readonly z.core.$ZodIssue[]): { readonly fault: string } {
-  const path = issue === undefined ? [] : issue.path;
-  const at = path.length === 0 ? what : `${path.join('.')} of ${what}`;
-  const wrong = issue?.code === 'invalid_type' ? `is not of type ${issue.expected}` : (issue?.message ?? 'is wrong');
-  return { fault: `${at} ${wrong}`.slice(0, 2 * LONGEST_NAME) };
+function faultOf(error: Parameters<typeof shapeFaults>[0], whole: string): { readonly fault: string } {
+  return { fault: `${whole}: ${shapeFaults(error, 'it')}`.slice(0, 2 * LONGEST_NAME) };
 }

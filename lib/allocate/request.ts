@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto';
 import * as z from 'zod/mini';
 import { HOLD_OWNER } from '../cluster/hold.ts';
+import { shapeFaults } from '../cluster/shape-faults.ts';
 import { CALLER_KEY } from '../runtime/caller-keys.ts';
-import { clusterName, DispatchError, eventFaults } from '../runtime/errors.ts';
+import { clusterName, DispatchError } from '../runtime/errors.ts';
 
 /** Keys of the ranges in the table, without `ranges/`. */
 export const RANGE_NAMES = ['serviceips', 'secondaryserviceips', 'servicenodeports'] as const;
@@ -16,7 +17,6 @@ export const MOST_ITEMS = 256;
 
 /** More than any address has, leading zeros and all. */
 const LONGEST_VALUE = 64;
-const MOST_FAULTS = 20;
 
 const NO_VALUE = 'is neither the text of an address nor the number of a port';
 const NO_END = 'is neither "forever" nor a time such as 2026-01-31T12:00:00Z';
@@ -25,7 +25,7 @@ const name = z.string().check(z.regex(HOLD_OWNER, NAME_SYNTAX));
 
 const item = z
   .strictObject({
-    range: z.enum(RANGE_NAMES, `is none of ${RANGE_NAMES.join(', ')}`),
+    range: z.enum(RANGE_NAMES),
     value: z.optional(
       z.union([z.string().check(z.minLength(1, NO_VALUE), z.maxLength(LONGEST_VALUE, NO_VALUE)), z.int()], NO_VALUE),
     ),
@@ -39,7 +39,7 @@ const item = z
 const hold = z.strictObject({
   owner: name,
   until: z.optional(z.union([z.literal('forever'), z.iso.datetime({ offset: true, error: NO_END })], NO_END)),
-  takenUpBy: z.optional(z.enum(['any', 'owner'], 'is neither any nor owner')),
+  takenUpBy: z.optional(z.enum(['any', 'owner'])),
 });
 
 const takeUp = z.strictObject({ holdOwner: z.optional(name) });
@@ -49,7 +49,7 @@ export const requestShape = z
   .strictObject({
     requestId: name,
     cluster: clusterName,
-    operation: z.enum(['allocate', 'release', 'lookUp'], 'is none of allocate, release, lookUp'),
+    operation: z.enum(['allocate', 'release', 'lookUp']),
     items: z.array(item).check(z.minLength(1, 'is empty')),
     hold: z.optional(hold),
     owner: z.optional(name),
@@ -73,11 +73,9 @@ export interface RequestedItem {
 export function parseRequest(event: unknown): AllocateRequest {
   const parsed = requestShape.safeParse(event);
   if (parsed.success) return parsed.data;
-  const { issues } = parsed.error;
-  const more = issues.length > MOST_FAULTS ? `; and ${issues.length - MOST_FAULTS} more` : '';
   throw new DispatchError(
     'BadEvent',
-    `The event is no request of docs/allocate-request.schema.json: ${eventFaults({ issues: issues.slice(0, MOST_FAULTS) })}${more}`,
+    `The event is no request of docs/allocate-request.schema.json: ${shapeFaults(parsed.error, 'the event')}`,
   );
 }
 

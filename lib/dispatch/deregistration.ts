@@ -2,11 +2,12 @@ import * as z from 'zod/mini';
 import { type DeregisterRequest, type DeregisterResult, deregister } from '../api-servers/deregister.ts';
 import type { ClusterSpec } from '../cluster/cluster-spec.ts';
 import type { Json, KubernetesObject } from '../cluster/kubernetes-objects.ts';
+import { shapeFaults } from '../cluster/shape-faults.ts';
 import { ClusterError, type ClusterPort, type Kind, type ObjectRef } from '../kubernetes/cluster-port.ts';
 import { withholdWrites } from '../kubernetes/withhold-writes.ts';
 import { CALLER_KEY, callerRefusal } from '../runtime/caller-keys.ts';
 import { pause, unlessAborted } from '../runtime/deadline.ts';
-import { DispatchError, eventFaults } from '../runtime/errors.ts';
+import { DispatchError } from '../runtime/errors.ts';
 import { type Handler, type Invocation, runInvocation } from '../runtime/invocation.ts';
 import { otherOwner, readCluster } from '../table/clusters.ts';
 import { unwrittenTable } from '../table/unwritten-table.ts';
@@ -43,7 +44,7 @@ function parse(event: unknown): DeregistrationRequest {
   if (parsed.success) return parsed.data;
   throw new DispatchError(
     'BadEvent',
-    `The event is not {"cluster": name, "address": IP address}, with "untilMinutes", "lastOne" and "callerKey" if need be: ${eventFaults(parsed.error)}`,
+    `The event is not {"cluster": name, "address": IP address}, with "untilMinutes", "lastOne" and "callerKey" if need be: ${shapeFaults(parsed.error, 'the event')}`,
   );
 }
 

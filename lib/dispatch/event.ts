@@ -1,5 +1,6 @@
 import * as z from 'zod/mini';
-import { clusterName, DispatchError, eventFaults } from '../runtime/errors.ts';
+import { shapeFaults } from '../cluster/shape-faults.ts';
+import { clusterName, DispatchError } from '../runtime/errors.ts';
 
 /** What an event requests. */
 export type DispatchRequest =
@@ -38,7 +39,7 @@ export function parseEvent(event: unknown): DispatchRequest {
   if (queued.success) return { kind: 'queue', bodies: queued.data.Records.map(({ body }) => body) };
 
   const request = direct.safeParse(event);
-  if (!request.success) throw badEvent(eventFaults(request.error));
+  if (!request.success) throw badEvent(shapeFaults(request.error, 'the event'));
   const { clusters, force = false } = request.data;
   return { kind: 'direct', force, ...(clusters === undefined ? {} : { clusters: [...new Set(clusters)] }) };
 }

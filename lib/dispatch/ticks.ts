@@ -1,8 +1,9 @@
 import * as z from 'zod/mini';
 import type { OutgoingMessage } from '../aws/sqs-queue.ts';
 import { type Loop, SCHEDULE_SECONDS } from '../cluster/cluster-spec.ts';
+import { shapeFaults } from '../cluster/shape-faults.ts';
 import { CLOSING_MS, CONCURRENT_PASSES, QUEUEING_MS } from '../runtime/budgets.ts';
-import { clusterName, eventFaults } from '../runtime/errors.ts';
+import { clusterName } from '../runtime/errors.ts';
 import type { Invocation } from '../runtime/invocation.ts';
 import { errorSentence } from '../telemetry/describe-error.ts';
 import type { Telemetry } from '../telemetry/telemetry.ts';
@@ -38,7 +39,8 @@ export function tickBody({ loop, dueAtMs, clusters }: TickMessage): string {
 /** Judges the body of a message that `loop` received. */
 export function receiveTick(body: string, loop: Loop, nowMs: number): ReceivedTick {
   const parsed = tick.safeParse(jsonOf(body));
-  if (!parsed.success) return { outcome: 'unreadable', reason: `It is no tick: ${eventFaults(parsed.error)}` };
+  if (!parsed.success)
+    return { outcome: 'unreadable', reason: `It is no tick: ${shapeFaults(parsed.error, 'the event')}` };
   const { dueAtMs, clusters } = parsed.data;
   if (parsed.data.loop !== loop) {
     return { outcome: 'unreadable', reason: `It is a tick of the loop ${parsed.data.loop}, and this is ${loop}` };

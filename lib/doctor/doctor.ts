@@ -1,8 +1,9 @@
 import * as z from 'zod/mini';
 import { eachOf } from '../cluster/each-of.ts';
+import { shapeFaults } from '../cluster/shape-faults.ts';
 import { CONCURRENT_PASSES } from '../runtime/budgets.ts';
 import { unlessAborted, withinDeadline } from '../runtime/deadline.ts';
-import { clusterName, DispatchError, eventFaults } from '../runtime/errors.ts';
+import { clusterName, DispatchError } from '../runtime/errors.ts';
 import { type Handler, type Invocation, runInvocation } from '../runtime/invocation.ts';
 import { type ListedCluster, listClusters, type Pause } from '../table/clusters.ts';
 import { type CheckContext, checkCluster } from './check-cluster.ts';
@@ -29,7 +30,7 @@ export function doctor(environmentOf: () => DoctorEnvironment): Handler<DoctorAn
       const parsed = request.safeParse(event ?? {});
       if (!parsed.success) {
         const expected = 'The event is not {"cluster": name}, which may be left out to check all clusters';
-        throw new DispatchError('BadEvent', `${expected}: ${eventFaults(parsed.error)}`);
+        throw new DispatchError('BadEvent', `${expected}: ${shapeFaults(parsed.error, 'the event')}`);
       }
       const lines = await linesOf(parsed.data.cluster, invocation, environmentOf());
       const levels = Map.groupBy(lines, ({ level }) => level);

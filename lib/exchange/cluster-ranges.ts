@@ -3,8 +3,9 @@ import { AllocatorError } from '../allocator/errors.ts';
 import { popCount, type RangeSnapshot } from '../allocator/snapshot-bytes.ts';
 import type { AllocatorOfRecord } from '../cluster/cluster-spec.ts';
 import { badHold, type Hold } from '../cluster/hold.ts';
+import { shapeFaults } from '../cluster/shape-faults.ts';
 import { RANGE_KEYS, type RangeKey } from '../cluster/spec-ranges.ts';
-import { ExchangeError, jsonFaults, malformed } from './errors.ts';
+import { ExchangeError, malformed } from './errors.ts';
 import { base64Of, checkBits, dataFromBase64, type RangeItems, rangeItems } from './range-items.ts';
 
 /** The ranges of one cluster, as they were exported: our own form, which keeps holds. */
@@ -73,7 +74,7 @@ export function clusterRangesToJson({ cluster, exportedAtMs, generation, ranges 
 /** @param value parsed JSON of this kind. @throws ExchangeError `Malformed`, `NotInRange`. */
 export function clusterRangesFromJson(value: unknown): ClusterRanges {
   const parsed = shape.safeParse(value);
-  if (!parsed.success) throw jsonFaults(parsed.error);
+  if (!parsed.success) throw malformed(shapeFaults(parsed.error, 'the file'));
   const { cluster, exportedAt, generation, ranges } = parsed.data;
   const keys = new Set(ranges.map(({ key }) => key));
   if (keys.size < ranges.length) throw malformed('it has the same range twice');

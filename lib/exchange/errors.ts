@@ -1,4 +1,3 @@
-import type * as z from 'zod/mini';
 import { CodedError } from '../cluster/coded-error.ts';
 
 export type ExchangeErrorCode =
@@ -39,21 +38,4 @@ export function refusalOr<Result>(read: () => Result): Result | ExchangeError {
     if (error instanceof ExchangeError) return error;
     throw error;
   }
-}
-
-const MOST_LISTED = 5;
-
-/** What is wrong with a JSON object, in one sentence. */
-export function jsonFaults({ issues }: Pick<z.core.$ZodError, 'issues'>): ExchangeError {
-  const listed = issues.slice(0, MOST_LISTED).map(faultOf);
-  const more = issues.length > MOST_LISTED ? [`and ${issues.length - MOST_LISTED} more faults`] : [];
-  return malformed([...listed, ...more].join('; '));
-}
-
-function faultOf(issue: z.core.$ZodIssue): string {
-  const at = issue.path.length === 0 ? 'the file' : issue.path.join('.');
-  if (issue.code === 'invalid_type') return `${at} is missing or not of type ${issue.expected}`;
-  if (issue.code === 'invalid_value') return `${at} is none of ${issue.values.map(String).join(', ')}`;
-  if (issue.code === 'unrecognized_keys') return `${at} has fields that are not known: ${issue.keys.join(', ')}`;
-  return `${at} is not valid`;
 }

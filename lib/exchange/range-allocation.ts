@@ -1,6 +1,7 @@
 import * as z from 'zod/mini';
 import { type RangeSnapshot, trimmed } from '../allocator/snapshot-bytes.ts';
-import { ExchangeError, jsonFaults, malformed } from './errors.ts';
+import { shapeFaults } from '../cluster/shape-faults.ts';
+import { ExchangeError, malformed } from './errors.ts';
 import { bytesField, bytesIn, integerField, integerIn, joined, readFields, textIn } from './protobuf.ts';
 import { base64Of, checkBits, dataFromBase64, rangeItems } from './range-items.ts';
 
@@ -42,7 +43,7 @@ export function rangeAllocationToJson({ range, data }: RangeSnapshot): string {
 /** @param value parsed JSON of this kind. @throws ExchangeError `Malformed`, `NotInRange`. */
 export function rangeAllocationFromJson(value: unknown): RangeAllocation {
   const parsed = shape.safeParse(value);
-  if (!parsed.success) throw jsonFaults(parsed.error);
+  if (!parsed.success) throw malformed(shapeFaults(parsed.error, 'the file'));
   const { metadata, range, data } = parsed.data;
   const created = metadata?.creationTimestamp;
   return checked(range, dataFromBase64(data ?? ''), created ? Date.parse(created) / 1000 : undefined);

@@ -10,12 +10,11 @@ import {
   pauseContent,
   type RegisteredCluster,
   type Registration,
-  specValue,
   tombstoneContent,
 } from './clusters.ts';
 import { TableError } from './errors.ts';
 import { type Change, guaranteedUpdate, type UpdateOptions } from './guaranteed-update.ts';
-import { fieldsIn, sameValue } from './item-values.ts';
+import { fieldsIn, plainValue, sameValue } from './item-values.ts';
 import type { Item, KeyValueTable } from './key-value-table.ts';
 
 export interface ReplaceOptions extends UpdateOptions {
@@ -259,7 +258,7 @@ export function registrationIn(item: Item): Registration {
 }
 
 export function sameSpec(one: ClusterSpec, other: ClusterSpec): boolean {
-  return sameValue(specValue(one), specValue(other));
+  return sameValue(plainValue(one), plainValue(other));
 }
 
 function sameOwner(one: Owner | undefined, other: Owner | undefined): boolean {

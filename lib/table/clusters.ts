@@ -1,7 +1,9 @@
+import * as z from 'zod/mini';
 import { type ClusterSpec, LOOPS } from '../cluster/cluster-spec.ts';
+import { count, decodeItem } from './decode-item.ts';
 import { TableError } from './errors.ts';
-import { fieldsIn, fieldsOf, type ItemFields } from './item-values.ts';
-import type { Item, KeyValueTable, NewItem, TableValue } from './key-value-table.ts';
+import { fieldsIn, plainValue } from './item-values.ts';
+import type { Item, KeyValueTable, NewItem } from './key-value-table.ts';
 
 /** A pause of one cluster's passes, or of all. */
 export interface Pause {
@@ -82,7 +84,7 @@ export async function readCluster(table: KeyValueTable, name: string): Promise<R
 /** @throws TableError `SchemaTooNew`, `Corrupt`. */
 export async function readPauseOfAll(table: KeyValueTable): Promise<Pause | undefined> {
   const item = await table.get(CLUSTERS, ALL_CLUSTERS);
-  return item && pauseIn(fieldsOf(item, SCHEMA));
+  return item && decodeItem(item, pauseShape, SCHEMA).paused;
 }
 
 /** In byte order of names. @throws TableError `SchemaTooNew`, `Corrupt` only for the pause of all. */
@@ -114,7 +116,7 @@ export function clustersIn(items: readonly Item[]): ClusterList {
   let pausedAll: Pause | undefined;
   for (const item of items) {
     if (item.key === ALL_CLUSTERS) {
-      pausedAll = pauseIn(fieldsOf(item, SCHEMA));
+      pausedAll = decodeItem(item, pauseShape, SCHEMA).paused;
       continue;
     }
     const cluster = readable(item);
@@ -126,30 +128,21 @@ export function clustersIn(items: readonly Item[]): ClusterList {
 
 export function clusterContent(cluster: RegisteredCluster): Omit<NewItem, 'cluster' | 'key'> {
   const { spec, generation, rangesGeneration, paused, owner } = cluster;
-  return {
-    schema: SCHEMA,
-    value: {
-      spec: specValue(spec),
-      generation,
-      rangesGeneration,
-      paused: paused && { ...paused },
-      owner: owner && ownerValue(owner),
-    },
-  };
+  return { schema: SCHEMA, value: plainValue({ spec, generation, rangesGeneration, paused, owner }) };
 }
 
 /** What remains of a name that is no longer registered: its last generation, and the package that removed it. */
 export function tombstoneContent(generation: number, owner?: Owner): Omit<NewItem, 'cluster' | 'key'> {
-  return { schema: SCHEMA, value: { generation, owner: owner && ownerValue(owner) } };
+  return { schema: SCHEMA, value: plainValue({ generation, owner }) };
 }
 
-export function pauseContent(pause: Pause | undefined): Omit<NewItem, 'cluster' | 'key'> {
-  return { schema: SCHEMA, value: { paused: pause && { ...pause } } };
+export function pauseContent(paused: Pause | undefined): Omit<NewItem, 'cluster' | 'key'> {
+  return { schema: SCHEMA, value: plainValue({ paused }) };
 }
 
 /** The generation, also of an item whose spec does not parse. */
 export function generationOf(item: Item): number {
-  return fieldsOf(item, SCHEMA).count('generation');
+  return decodeItem(item, z.object({ generation: count }), SCHEMA).generation;
 }
 
 /** What an item records of a name. */
@@ -161,56 +154,88 @@ export interface Registration {
   readonly cluster?: RegisteredCluster;
 }
 
+const pauseShape = z.object({
+  paused: z.exactOptional(z.object({ untilMs: z.number(), reason: z.string(), by: z.string() })),
+});
+
+const nameShape = z.object({
+  generation: count,
+  owner: z.exactOptional(
+    z.object({
+      stack: z.string(),
+      packaged: z.exactOptional(z.object({ startedAtMs: z.number(), writtenAtMs: z.number() })),
+    }),
+  ),
+});
+
+const port = z.looseObject({ name: z.string(), protocol: z.enum(['TCP', 'UDP', 'SCTP']), port: count });
+const optionalText = z.exactOptional(z.string());
+
+/** Of the type of each field: the spec was validated before it was registered. */
+const specShape = z.looseObject({
+  name: z.string(),
+  mode: z.enum(['observe', 'enforce']),
+  allocator: z.enum(['table', 'apiserver']),
+  kubeconfig: z.union([
+    z.looseObject({ secretsManager: z.string(), roleArn: optionalText, context: optionalText }),
+    z.looseObject({ ssm: z.string(), roleArn: optionalText, context: optionalText }),
+    z.looseObject({ webIdentity: z.looseObject({ server: z.string(), certificateAuthorityData: optionalText }) }),
+    z.looseObject({ file: z.string(), context: optionalText }),
+  ]),
+  apiServers: z.array(
+    z
+      .looseObject({
+        host: optionalText,
+        address: optionalText,
+        kind: z.enum(['server', 'shared']),
+        probe: z.looseObject({
+          url: optionalText,
+          path: z.string(),
+          serverName: optionalText,
+          authenticate: z.boolean(),
+        }),
+      })
+      .check(z.refine(({ host, address }) => (host ?? address) !== undefined, 'has neither host nor address')),
+  ),
+  serviceClusterIPRanges: z.array(z.string()).check(z.minLength(1, 'is empty')),
+  serviceNodePortRange: z.string(),
+  endpoints: z.looseObject({
+    reconciler: z.enum(['lease', 'master-count', 'none']),
+    masterCount: count,
+    leaseSeconds: count,
+    reconcilePorts: z.boolean(),
+    extraPorts: z.array(port),
+  }),
+  service: z.looseObject({
+    port: count,
+    securePort: count,
+    nodePort: count,
+    extraPorts: z.array(z.extend(port, { targetPort: count, nodePort: z.exactOptional(z.number()) })),
+    reconcile: z.boolean(),
+  }),
+  systemNamespaces: z.array(z.string()),
+  intervalSeconds: z.record(z.enum(LOOPS), count),
+  maxEventsPerPass: count,
+  callerKeys: z.exactOptional(z.array(z.string())),
+});
+
+const clusterShape = z.extend(pauseShape, {
+  spec: specShape as unknown as z.ZodMiniType<ClusterSpec>,
+  rangesGeneration: count,
+});
+
 /** @throws TableError `SchemaTooNew`, `Corrupt`. */
 export function decodeRegistration(item: Item): Registration {
-  const generation = generationOf(item);
-  const fields = fieldsOf(item, SCHEMA, REGISTER_AGAIN);
-  const owner = ownerIn(fields);
-  const owned = { ...(owner !== undefined && { owner }) };
-  const spec = fields.optionalFields('spec');
-  if (spec === undefined) return { generation, ...owned };
-  const paused = pauseIn(fields);
-  return {
-    generation,
-    ...owned,
-    cluster: {
-      ...owned,
-      spec: specIn(item, spec),
-      generation,
-      rangesGeneration: fields.count('rangesGeneration'),
-      ...(paused !== undefined && { paused }),
-    },
-  };
-}
-
-function specIn(item: Item, fields: ItemFields): ClusterSpec {
-  const name = fields.text('name');
-  if (name !== item.key) {
-    throw new TableError('Corrupt', `Item ${item.cluster}/${item.key} holds the spec of ${name}; register both again.`);
-  }
-  return specFrom(fieldsIn(item.value)?.['spec'] ?? null, fields);
-}
-
-function pauseIn(fields: ItemFields): Pause | undefined {
-  const pause = fields.optionalFields('paused');
-  return pause && { untilMs: pause.number('untilMs'), reason: pause.text('reason'), by: pause.text('by') };
-}
-
-function ownerIn(fields: ItemFields): Owner | undefined {
-  const owner = fields.optionalFields('owner');
-  const packaged = owner?.optionalFields('packaged');
-  return (
-    owner && {
-      stack: owner.text('stack'),
-      ...(packaged && {
-        packaged: { startedAtMs: packaged.number('startedAtMs'), writtenAtMs: packaged.number('writtenAtMs') },
-      }),
-    }
+  // Without a generation that can be read, registering again would fail, too: that item is to be removed.
+  generationOf(item);
+  const name = decodeItem(item, nameShape, SCHEMA, REGISTER_AGAIN);
+  if (fieldsIn(item.value)?.['spec'] === undefined) return name;
+  const cluster = decodeItem(item, clusterShape, SCHEMA, REGISTER_AGAIN);
+  if (cluster.spec.name === item.key) return { ...name, cluster: { ...name, ...cluster } };
+  throw new TableError(
+    'Corrupt',
+    `Item ${item.cluster}/${item.key} holds the spec of ${cluster.spec.name}; register both again.`,
   );
-}
-
-function ownerValue({ stack, packaged }: Owner): TableValue {
-  return { stack, packaged: packaged && { ...packaged } };
 }
 
 function readable(item: Item): RegisteredCluster | TableError | undefined {
@@ -220,75 +245,4 @@ function readable(item: Item): RegisteredCluster | TableError | undefined {
     if (error instanceof TableError) return error;
     throw error;
   }
-}
-
-/** As it is stored: a spec is plain data. */
-export function specValue(spec: ClusterSpec): TableValue {
-  return spec as unknown as TableValue;
-}
-
-/**
- * The spec in `value`, whose fields are `fields`. It was validated before it was registered; here each field is checked
- * to be present and of its type.
- * @throws TableError `Corrupt`.
- */
-function specFrom(value: TableValue, fields: ItemFields): ClusterSpec {
-  fields.text('name');
-  fields.oneOf('mode', ['observe', 'enforce']);
-  fields.oneOf('allocator', ['table', 'apiserver']);
-  checkKubeconfig(fields.fields('kubeconfig'));
-  fields.list('apiServers').forEach(checkApiServer);
-  fields.texts('serviceClusterIPRanges', 1);
-  fields.text('serviceNodePortRange');
-  checkEndpoints(fields.fields('endpoints'));
-  checkService(fields.fields('service'));
-  fields.texts('systemNamespaces', 0);
-  for (const loop of LOOPS) fields.fields('intervalSeconds').count(loop);
-  fields.count('maxEventsPerPass');
-  if (fieldsIn(value)?.['callerKeys'] !== undefined) fields.texts('callerKeys', 0);
-  return value as unknown as ClusterSpec;
-}
-
-function checkKubeconfig(kubeconfig: ItemFields): void {
-  const stored = kubeconfig.optionalText('secretsManager') ?? kubeconfig.optionalText('ssm');
-  const webIdentity = kubeconfig.optionalFields('webIdentity');
-  webIdentity?.text('server');
-  webIdentity?.optionalText('certificateAuthorityData');
-  if (stored === undefined && webIdentity === undefined) kubeconfig.text('file');
-  kubeconfig.optionalText('roleArn');
-  kubeconfig.optionalText('context');
-}
-
-function checkApiServer(server: ItemFields): void {
-  if (server.optionalText('host') === undefined) server.text('address');
-  server.oneOf('kind', ['server', 'shared']);
-  const probe = server.fields('probe');
-  probe.optionalText('url');
-  probe.text('path');
-  probe.optionalText('serverName');
-  probe.flag('authenticate');
-}
-
-function checkEndpoints(endpoints: ItemFields): void {
-  endpoints.oneOf('reconciler', ['lease', 'master-count', 'none']);
-  endpoints.count('masterCount');
-  endpoints.count('leaseSeconds');
-  endpoints.flag('reconcilePorts');
-  endpoints.list('extraPorts').forEach(checkPort);
-}
-
-function checkService(service: ItemFields): void {
-  for (const field of ['port', 'securePort', 'nodePort']) service.count(field);
-  service.list('extraPorts').forEach((port) => {
-    checkPort(port);
-    port.count('targetPort');
-    port.optionalNumber('nodePort');
-  });
-  service.flag('reconcile');
-}
-
-function checkPort(port: ItemFields): void {
-  port.text('name');
-  port.oneOf('protocol', ['TCP', 'UDP', 'SCTP']);
-  port.count('port');
 }

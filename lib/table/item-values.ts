@@ -1,3 +1,4 @@
+import { checkSchema, corruptItem } from './decode-item.ts';
 import { TableError } from './errors.ts';
 import type { Item, TableValue } from './key-value-table.ts';
 
@@ -13,6 +14,11 @@ export function isList(value: TableValue): value is readonly TableValue[] {
 export function fieldsIn(value: TableValue): Fields | undefined {
   const isMap = typeof value === 'object' && value !== null && !isList(value) && !(value instanceof Uint8Array);
   return isMap ? value : undefined;
+}
+
+/** Interfaces of plain data are values of the table, which TypeScript accepts of type aliases alone. */
+export function plainValue(data: object): TableValue {
+  return data as TableValue;
 }
 
 /**
@@ -82,45 +88,19 @@ export interface ItemFields {
   /** A whole number of at least 0. */
   count(field: string): number;
   flag(field: string): boolean;
-  bytes(field: string): Uint8Array;
   oneOf<Text extends string>(field: string, texts: readonly Text[]): Text;
   number(field: string): number;
   optionalNumber(field: string): number | undefined;
   fields(field: string): ItemFields;
-  optionalFields(field: string): ItemFields | undefined;
-  /** What `read` makes of each field of a map of any names. */
-  each<Content>(field: string, read: (fields: ItemFields, name: string) => Content): Record<string, Content>;
-  list(field: string): ItemFields[];
-  /** A list of texts, `least` of them at least. */
-  texts(field: string, least: number): readonly string[];
 }
 
-const FIRST_SCHEMA = 1;
-const CORRECT_IT = 'correct it, or remove it to start again';
-
 /**
- * Returns a reader of the fields of an item's value, in `schema` or the one before; `item.schema` tells the caller which.
- * `remedy` is what to do about an item that does not parse.
+ * Returns a reader of the fields of an item's value. `remedy` is what to do about an item that does not parse.
  * @throws TableError `SchemaTooNew` for an item that a later version wrote, `Corrupt` for one that does not parse.
  */
-export function fieldsOf(item: Item, schema: number, remedy: string = CORRECT_IT): ItemFields {
-  const corrupt = (what: string) =>
-    new TableError(
-      'Corrupt',
-      `Item ${item.cluster}/${item.key} does not parse: ${what}. It was not changed; ${remedy}.`,
-    );
-  if (item.schema > schema) {
-    throw new TableError(
-      'SchemaTooNew',
-      `Item ${item.cluster}/${item.key} has schema ${item.schema} and this version reads ${schema}. It was not changed; deploy the newer version.`,
-    );
-  }
-  if (item.schema < Math.max(FIRST_SCHEMA, schema - 1)) {
-    throw corrupt(
-      `its schema is ${item.schema}, which ${item.schema < FIRST_SCHEMA ? 'no' : 'only an older'} version wrote`,
-    );
-  }
-  return reader(corrupt, '', item.value);
+export function fieldsOf(item: Item, schema: number, remedy?: string): ItemFields {
+  checkSchema(item, schema, remedy);
+  return reader((what) => corruptItem(item, what, remedy), '', item.value);
 }
 
 function reader(corrupt: (what: string) => TableError, path: string, value: TableValue): ItemFields {
@@ -140,35 +120,15 @@ function reader(corrupt: (what: string) => TableError, path: string, value: Tabl
   };
   const optionalText = (field: string) => optional(field, 'text', isText);
   const optionalNumber = (field: string) => optional(field, 'a number', isNumber);
-  const optionalFields = (field: string) => {
-    const content = fields[field];
-    return content === undefined ? undefined : reader(corrupt, `${path}${field}.`, content);
-  };
 
   return {
     optionalText,
     optionalNumber,
-    optionalFields,
     text: (field) => required(field, optionalText(field)),
     count: (field) => required(field, optional(field, 'a whole number of at least 0', isCount)),
     number: (field) => required(field, optionalNumber(field)),
     flag: (field) => required(field, optional(field, 'true or false', isFlag)),
-    bytes: (field) => required(field, optional(field, 'binary', isBytes)),
-    fields: (field) => required(field, optionalFields(field)),
-    each: (field, read) => {
-      const inner = required(field, optionalFields(field));
-      const names = Object.keys(fieldsIn(fields[field] ?? null) ?? {});
-      return Object.fromEntries(names.map((name) => [name, read(inner, name)]));
-    },
-    list: (field) =>
-      required(field, optional(field, 'a list', isList)).map((element, index) =>
-        reader(corrupt, `${path}${field}[${index}].`, element),
-      ),
-    texts: (field, least) => {
-      const isTexts = (content: TableValue): content is readonly string[] =>
-        isList(content) && content.length >= least && content.every(isText);
-      return required(field, optional(field, `a list of texts, ${least} or more`, isTexts));
-    },
+    fields: (field) => reader(corrupt, `${path}${field}.`, required(field, fields[field])),
     oneOf: (field, texts) => {
       const text = required(field, optionalText(field));
       const found = texts.find((candidate) => candidate === text);
@@ -192,8 +152,4 @@ function isNumber(value: TableValue): value is number {
 
 function isFlag(value: TableValue): value is boolean {
   return typeof value === 'boolean';
-}
-
-function isBytes(value: TableValue): value is Uint8Array {
-  return value instanceof Uint8Array;
 }

@@ -1,9 +1,11 @@
+import * as z from 'zod/mini';
 import { popCount, subtract, trimmed } from '../allocator/snapshot-bytes.ts';
 import { type Hold, termsOf } from '../cluster/hold.ts';
 import type { RangeKey } from '../cluster/spec-ranges.ts';
 import type { LeakStrikes, StoredRange, Unclaimed } from '../cluster/stored-range.ts';
+import { binary, count, decodeItem } from './decode-item.ts';
 import { changesNothing } from './guaranteed-update.ts';
-import { fieldsOf, type ItemFields, storedSize } from './item-values.ts';
+import { storedSize } from './item-values.ts';
 import type { Item, KeyValueTable, NewItem, TableValue, WriteResult } from './key-value-table.ts';
 
 /** The second has holds. `given` may be missing: a version that does not know it drops it, and forgetting it is safe. */
@@ -127,36 +129,33 @@ function readable(item: Item): StoredRange | undefined {
   }
 }
 
+export const holdShape = z.object({
+  items: z.array(z.string()).check(z.minLength(1, 'is empty')),
+  owner: z.string(),
+  takenUpBy: z.enum(['any', 'owner']),
+  untilMs: z.exactOptional(z.number()),
+  requestId: z.exactOptional(z.string()),
+});
+
+const rangeShape = z.object({
+  range: z.string(),
+  data: binary,
+  allocator: z.enum(['table', 'apiserver']),
+  generation: count,
+  strikes: z.object({
+    once: binary,
+    twice: binary,
+    last: z.exactOptional(z.object({ atMs: z.number(), passId: z.string() })),
+  }),
+  holds: z.array(holdShape),
+  given: z.exactOptional(z.record(z.string(), z.string())),
+});
+const shapeBefore = z.extend(rangeShape, { holds: z._default(rangeShape.shape.holds, []) });
+
 /** @throws TableError `SchemaTooNew`, `Corrupt`. */
 export function decodeRange(item: Item): StoredRange {
-  const fields = fieldsOf(item, SCHEMA);
-  const strikes = fields.fields('strikes');
-  const last = strikes.optionalFields('last');
-  return {
-    range: fields.text('range'),
-    data: fields.bytes('data'),
-    allocator: fields.oneOf('allocator', ['table', 'apiserver']),
-    generation: fields.count('generation'),
-    strikes: {
-      once: strikes.bytes('once'),
-      twice: strikes.bytes('twice'),
-      ...(last !== undefined && { last: { atMs: last.number('atMs'), passId: last.text('passId') } }),
-    },
-    holds: item.schema < SCHEMA ? [] : fields.list('holds').map(holdOf),
-    ...(fields.optionalFields('given') !== undefined && { unclaimed: unclaimedIn(fields) }),
-  };
-}
-
-export function holdOf(fields: ItemFields): Hold {
-  const untilMs = fields.optionalNumber('untilMs');
-  const requestId = fields.optionalText('requestId');
-  return {
-    items: fields.texts('items', 1),
-    owner: fields.text('owner'),
-    takenUpBy: fields.oneOf('takenUpBy', ['any', 'owner']),
-    ...(untilMs !== undefined && { untilMs }),
-    ...(requestId !== undefined && { requestId }),
-  };
+  const { given, ...stored } = decodeItem(item, item.schema < SCHEMA ? shapeBefore : rangeShape, SCHEMA);
+  return { ...stored, ...(given !== undefined && { unclaimed: unclaimedIn(given) }) };
 }
 
 /**
@@ -169,9 +168,8 @@ function unclaimedValue(unclaimed: readonly Unclaimed[]): { readonly [namespace:
 }
 
 /** What does not parse is forgotten, which is safe. */
-function unclaimedIn(fields: ItemFields): readonly Unclaimed[] {
-  const byNamespace = fields.each('given', (inner, namespace) => inner.text(namespace));
-  return Object.entries(byNamespace).flatMap(([namespace, text]) =>
+function unclaimedIn(given: Readonly<Record<string, string>>): readonly Unclaimed[] {
+  return Object.entries(given).flatMap(([namespace, text]) =>
     text.split('\n').flatMap((line) => unclaimedLine(namespace, line)),
   );
 }

@@ -1,44 +1,62 @@
+import * as z from 'zod/mini';
 import { AllocatorError } from '../allocator/errors.ts';
 import { type ClusterSpec, LOOPS, type Loop } from '../cluster/cluster-spec.ts';
 import type { EventSighting, FindingType } from '../cluster/finding.ts';
 import { type RangeKey, repairLoopOf } from '../cluster/spec-ranges.ts';
+import { count, decodeItem } from './decode-item.ts';
 import { TableError } from './errors.ts';
-import { fieldsIn, fieldsOf, type ItemFields } from './item-values.ts';
+import { plainValue } from './item-values.ts';
 import type { Item, KeyValueTable, NewItem, TableValue, WriteResult } from './key-value-table.ts';
 
-/** `runs/<loop>`: the last pass of a loop, and what the loop must remember until its next one. */
-export interface RunRecord {
-  readonly passId: string;
-  readonly startedAtMs: number;
-  readonly durationMs: number;
-  readonly outcome: 'succeeded' | 'failed';
-  readonly mode: 'observe' | 'enforce';
+const time = z.number();
+const lines = z.readonly(z.array(z.string()));
+
+const findingShape = z.object({
+  // Only shown to people: one of another version's types does no harm.
+  type: z.custom<FindingType>((type) => typeof type === 'string', 'is not of type string'),
+  message: z.string(),
+  /** The address or port it is about. */
+  item: z.exactOptional(z.string()),
+  /** The Service it is about: `namespace/name`. */
+  service: z.exactOptional(z.string()),
+});
+
+const sightingShape: z.ZodMiniType<EventSighting> = z.object({
+  count,
+  lastSeenAtMs: time,
+  lastWrittenAtMs: time,
+});
+
+const recordShape = z.object({
+  passId: z.string(),
+  startedAtMs: time,
+  durationMs: z.number(),
+  outcome: z.enum(['succeeded', 'failed']),
+  mode: z.enum(['observe', 'enforce']),
   /** No enforcing pass has succeeded since one that only observed. */
-  readonly observed: boolean;
-  readonly counts: Readonly<Record<string, number>>;
+  observed: z.boolean(),
+  counts: z.readonly(z.record(z.string(), z.number())),
   /** For people, and capped. */
-  readonly findings: readonly {
-    readonly type: FindingType;
-    readonly message: string;
-    /** The address or port it is about. */
-    readonly item?: string;
-    /** The Service it is about: `namespace/name`. */
-    readonly service?: string;
-  }[];
+  findings: z.readonly(z.array(z.readonly(findingShape))),
   /** How many there were; absent: those that are kept. */
-  readonly findingCount?: number;
-  readonly error?: { readonly code: string; readonly message: string };
-  readonly failuresInARow: number;
-  readonly lastSuccessAtMs?: number;
+  findingCount: z.exactOptional(z.number()),
+  error: z.exactOptional(z.readonly(z.object({ code: z.string(), message: z.string() }))),
+  failuresInARow: count,
+  lastSuccessAtMs: z.exactOptional(time),
   /** Sightings of each event, by event name: what repeats is a series. Capped, the oldest go. */
-  readonly events: Readonly<Record<string, EventSighting>>;
+  events: z.readonly(z.record(z.string(), sightingShape)),
   /** What the pass would have written, had it been allowed to. Capped. */
-  readonly wouldWrite?: readonly string[];
+  wouldWrite: z.exactOptional(lines),
   /** What the last pass that changed something changed. Capped. */
-  readonly lastChange?: { readonly atMs: number; readonly changes: readonly string[] };
+  lastChange: z.exactOptional(z.readonly(z.object({ atMs: time, changes: lines }))),
   /** The loop's own. */
-  readonly state?: TableValue;
-}
+  state: z.exactOptional(z.custom<TableValue>()),
+});
+
+const successShape = z.pick(recordShape, { lastSuccessAtMs: true });
+
+/** `runs/<loop>`: the last pass of a loop, and what the loop must remember until its next one. */
+export type RunRecord = Readonly<z.infer<typeof recordShape>>;
 
 export type RecordedFinding = RunRecord['findings'][number];
 
@@ -69,7 +87,7 @@ export async function readRunRecord(
 /** Returns when the last pass of a loop that succeeded began. @throws TableError `SchemaTooNew`, `Corrupt`. */
 async function lastSuccessOf(table: KeyValueTable, cluster: string, loop: Loop): Promise<number | undefined> {
   const item = await table.get(cluster, runKey(loop));
-  return item && fieldsOf(item, SCHEMA).optionalNumber('lastSuccessAtMs');
+  return item && decodeItem(item, successShape, SCHEMA).lastSuccessAtMs;
 }
 
 export type RunRecords = Readonly<Partial<Record<Loop, RunRecord>>>;
@@ -106,29 +124,24 @@ export function runKey(loop: Loop): string {
 }
 
 function recordContent(record: RunRecord): Omit<NewItem, 'cluster' | 'key'> {
-  const { counts, findings, error, events, wouldWrite, lastChange, ...plain } = record;
-  const value = {
-    ...plain,
-    counts: { ...counts },
+  const { findings, error, events, wouldWrite, lastChange } = record;
+  const value = plainValue({
+    ...record,
     findings: findings.slice(0, MAX_FINDINGS).map(cutFinding),
     error: error && { code: error.code, message: cut(error.message) },
     events: latest(events),
     wouldWrite: wouldWrite && cutLines(wouldWrite),
     lastChange: lastChange && { atMs: lastChange.atMs, changes: cutLines(lastChange.changes) },
-  };
+  });
   return { schema: SCHEMA, value };
 }
 
-function latest(events: RunRecord['events']): Record<string, { [field: string]: number }> {
-  return Object.fromEntries(
-    Object.entries(events)
-      .sort(([, one], [, other]) => other.lastSeenAtMs - one.lastSeenAtMs)
-      .slice(0, MAX_EVENTS)
-      .map(([name, sighting]) => [name, { ...sighting }]),
-  );
+function latest(events: RunRecord['events']): RunRecord['events'] {
+  const latestFirst = Object.entries(events).sort(([, one], [, other]) => other.lastSeenAtMs - one.lastSeenAtMs);
+  return Object.fromEntries(latestFirst.slice(0, MAX_EVENTS));
 }
 
-function cutFinding({ type, message, item, service }: RecordedFinding): { readonly [field: string]: string } {
+function cutFinding({ type, message, item, service }: RecordedFinding): RecordedFinding {
   return {
     type,
     message: cut(message),
@@ -148,53 +161,7 @@ function cut(text: string, length: number = MAX_MESSAGE_LENGTH): string {
 
 /** @throws TableError `SchemaTooNew`, `Corrupt`. */
 export function decodeRunRecord(item: Item): RunRecord {
-  const fields = fieldsOf(item, SCHEMA);
-  const findingCount = fields.optionalNumber('findingCount');
-  const error = fields.optionalFields('error');
-  const lastSuccessAtMs = fields.optionalNumber('lastSuccessAtMs');
-  const lastChange = fields.optionalFields('lastChange');
-  const isWithheld = fieldsIn(item.value)?.['wouldWrite'] !== undefined;
-  const state = fieldsIn(item.value)?.['state'];
-  return {
-    passId: fields.text('passId'),
-    startedAtMs: fields.number('startedAtMs'),
-    durationMs: fields.number('durationMs'),
-    outcome: fields.oneOf('outcome', ['succeeded', 'failed']),
-    mode: fields.oneOf('mode', ['observe', 'enforce']),
-    observed: fields.flag('observed'),
-    counts: fields.each('counts', (counts, name) => counts.number(name)),
-    findings: fields.list('findings').map(findingOf),
-    failuresInARow: fields.count('failuresInARow'),
-    events: fields.each('events', (events, name) => sightingOf(events.fields(name))),
-    ...(findingCount !== undefined && { findingCount }),
-    ...(error !== undefined && { error: { code: error.text('code'), message: error.text('message') } }),
-    ...(lastSuccessAtMs !== undefined && { lastSuccessAtMs }),
-    ...(isWithheld && { wouldWrite: fields.texts('wouldWrite', 0) }),
-    ...(lastChange !== undefined && {
-      lastChange: { atMs: lastChange.number('atMs'), changes: lastChange.texts('changes', 0) },
-    }),
-    ...(state !== undefined && { state }),
-  };
-}
-
-function findingOf(fields: ItemFields): RecordedFinding {
-  const item = fields.optionalText('item');
-  const service = fields.optionalText('service');
-  return {
-    // Only shown to people: one of another version's types does no harm.
-    type: fields.text('type') as FindingType,
-    message: fields.text('message'),
-    ...(item !== undefined && { item }),
-    ...(service !== undefined && { service }),
-  };
-}
-
-function sightingOf(fields: ItemFields): EventSighting {
-  return {
-    count: fields.count('count'),
-    lastSeenAtMs: fields.number('lastSeenAtMs'),
-    lastWrittenAtMs: fields.number('lastWrittenAtMs'),
-  };
+  return decodeItem(item, recordShape, SCHEMA);
 }
 
 /** How old the last repair of a range may be, in intervals of its loop. */

@@ -90,7 +90,11 @@ describe('A request', () => {
       { ...good, hold: { owner: 'a', until: 'tomorrow' } },
       'hold.until is neither "forever" nor a time such as 2026-01-31T12:00:00Z',
     ],
-    ['with a hold for some', { ...good, hold: { owner: 'a', takenUpBy: 'some' } }, 'hold.takenUpBy is neither any nor'],
+    [
+      'with a hold for some',
+      { ...good, hold: { owner: 'a', takenUpBy: 'some' } },
+      'hold.takenUpBy is none of any, owner',
+    ],
     [
       'for a Service of 10 KB',
       { ...good, takeUp: { holdOwner: 'x'.repeat(10_240) } },

@@ -131,17 +131,12 @@ describe.each(Array.from({ length: WRITES }, (_, write) => ({ write: write + 1 }
 );
 
 test.each<[string, string, () => Promise<unknown>, string]>([
-  [
-    'the record of the request',
-    'requests/r1',
-    () => ask(request),
-    'Item demo/requests/r1 does not parse: fingerprint is missing',
-  ],
+  ['the record of the request', 'requests/r1', () => ask(request), 'Item demo/requests/r1 does not parse: state is '],
   [
     'a range',
     'ranges/serviceips',
     () => ask({ ...request, requestId: 'r2' }),
-    'Item demo/ranges/serviceips does not parse: strikes is missing',
+    'Item demo/ranges/serviceips does not parse: range is not of type string',
   ],
 ])('%s that does not parse is not changed, and reported', async (_, key, invoke, told) => {
   const previous = await world.table.get(CLUSTER, key);

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { LOOPS, type Loop } from '../../lib/cluster/cluster-spec.ts';
 import { registerCluster } from '../../lib/table/cluster-registration.ts';
-import { specValue } from '../../lib/table/clusters.ts';
+import { plainValue } from '../../lib/table/item-values.ts';
 import type { Item, TableValue } from '../../lib/table/key-value-table.ts';
 import { won } from '../contract/key-value-table.ts';
 import { TOKEN } from '../support/misbehaving-cluster.ts';
@@ -52,7 +52,7 @@ const RANGES: readonly BadItem[] = [
     key: 'ranges/serviceips',
     value: { ...stored, data: 'AAAA' },
     code: 'CorruptSnapshot',
-    says: /ranges\/serviceips does not parse: data is not binary.*restore its last good content, or remove it/,
+    says: /ranges\/serviceips does not parse: data is not of type Uint8Array.*restore its last good content, or remove it/,
   },
   {
     what: 'for what is no CIDR',
@@ -86,7 +86,7 @@ const RANGES: readonly BadItem[] = [
     value: { ...stored, range: '30000-32767', holds: [{ takenUpBy: 'any', items: ['30001'] }] },
     schema: 2,
     code: 'CorruptSnapshot',
-    says: /ranges\/servicenodeports does not parse: holds\[0\]\.owner is missing/,
+    says: /ranges\/servicenodeports does not parse: holds\.0\.owner is not of type string/,
   },
   {
     what: 'that was saved under a later spec',
@@ -168,7 +168,7 @@ describe('a pass that meets', () => {
     expect(await world.tick(loop)).toEqual({ passes: 1, failed: 1, skipped: 0 });
 
     expect(world.telemetry.lines[0]?.fields['errors']).toEqual([
-      `Corrupt: Item demo/${key} does not parse: passId is not text. It was not changed; correct it, or remove it to start again.`,
+      `Corrupt: Item demo/${key} does not parse: passId is not of type string. It was not changed; correct it, or remove it to start again.`,
     ]);
     expect(await world.state()).toEqual(before);
     expect(await world.table.get(CLUSTER, key)).toEqual(item);
@@ -179,11 +179,8 @@ describe('a pass that meets', () => {
 });
 
 describe('a registration', () => {
-  const registered = (world: MisbehavingWorld, spec: object) => ({
-    generation: 4,
-    rangesGeneration: 3,
-    spec: { ...(specValue(world.spec({ name: 'bad' })) as object), ...spec },
-  });
+  const registered = (world: MisbehavingWorld, spec: object) =>
+    plainValue({ generation: 4, rangesGeneration: 3, spec: { ...world.spec({ name: 'bad' }), ...spec } });
 
   test.each<{ what: string; value: (world: MisbehavingWorld) => TableValue; schema?: number; says: RegExp }>([
     {
@@ -194,12 +191,12 @@ describe('a registration', () => {
     {
       what: 'whose spec lacks a field',
       value: (world) => registered(world, { endpoints: undefined }),
-      says: /^Corrupt: .*spec\.endpoints is missing.*register the cluster again, with its whole spec/,
+      says: /^Corrupt: .*spec\.endpoints is not of type object.*register the cluster again, with its whole spec/,
     },
     {
       what: 'whose spec has a field of another kind',
       value: (world) => registered(world, { serviceClusterIPRanges: '10.0.0.0/24' }),
-      says: /^Corrupt: .*spec\.serviceClusterIPRanges is not a list.*register the cluster again/,
+      says: /^Corrupt: .*spec\.serviceClusterIPRanges is not of type array.*register the cluster again/,
     },
     {
       what: 'whose spec has a mode that nobody knows',

@@ -130,15 +130,11 @@ describe('The ranges of a cluster', () => {
 
   test.each([
     ['a later version', { ...FILE, apiVersion: 'kube-bootstrap-controller/v2' }, refusal('WrongKind')],
-    ['no cluster', { ...FILE, cluster: undefined }, refusal('Malformed', 'cluster is missing')],
+    ['no cluster', { ...FILE, cluster: undefined }, refusal('Malformed', 'cluster is not of type')],
     ['a field that is not known', { ...FILE, extra: 1 }, refusal('Malformed', 'extra')],
     ['a time that is none', { ...FILE, exportedAt: 'today' }, refusal('Malformed', 'exportedAt')],
     ['a negative generation', { ...FILE, generation: -1 }, refusal('Malformed', 'generation')],
-    [
-      'ranges that are none',
-      { ...FILE, ranges: [1, 2, 3, 4, 5, 6, 7] },
-      refusal('Malformed', 'ranges.0', 'and 2 more faults'),
-    ],
+    ['ranges that are none', { ...FILE, ranges: Array(22).fill(1) }, refusal('Malformed', 'ranges.0', 'and 2 more')],
     ['one range twice', { ...FILE, ranges: [FILE.ranges[0], FILE.ranges[0]] }, refusal('Malformed', 'twice')],
     [
       'a key that is none',

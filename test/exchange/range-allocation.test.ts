@@ -115,7 +115,7 @@ describe('What is no RangeAllocation', () => {
     ['a Secret', json({ kind: 'Secret' }), refusal('WrongKind', '"v1 Secret"')],
     ['a kind that is no text', json({ kind: { a: 1 } }), refusal('WrongKind')],
     ['a range of another version', json({ apiVersion: 'v2' }), refusal('WrongKind')],
-    ['one without a range', json({}), refusal('Malformed', 'range is missing')],
+    ['one without a range', json({}), refusal('Malformed', 'range is not of type')],
     ['one with an empty range', withRange('', ''), refusal('Malformed', 'names no range')],
     ['a range that is none', withRange('10.0.0.0/33', ''), refusal('Malformed', '10.0.0.0/33')],
     ['ports that are none', withRange('70000-70001', ''), refusal('Malformed', 'port range')],
