@@ -83,7 +83,6 @@ function sameFields(one: Fields, other: Fields): boolean {
 
 /** Reads the fields of a stored value, each of the kind that is asked for; anything else is `Corrupt`. */
 export interface ItemFields {
-  text(field: string): string;
   optionalText(field: string): string | undefined;
   /** A whole number of at least 0. */
   count(field: string): number;
@@ -124,7 +123,6 @@ function reader(corrupt: (what: string) => TableError, path: string, value: Tabl
   return {
     optionalText,
     optionalNumber,
-    text: (field) => required(field, optionalText(field)),
     count: (field) => required(field, optional(field, 'a whole number of at least 0', isCount)),
     number: (field) => required(field, optionalNumber(field)),
     flag: (field) => required(field, optional(field, 'true or false', isFlag)),

@@ -94,7 +94,7 @@ export function sizeOfHolds(holds: readonly Hold[]): number {
   return storedSize(holdsValue(holds));
 }
 
-export function holdsValue(holds: readonly Hold[]): readonly TableValue[] {
+function holdsValue(holds: readonly Hold[]): readonly TableValue[] {
   return holds.map((hold) => ({ ...termsOf(hold), items: hold.items }));
 }
 
