@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { readFileSync, rmSync } from 'node:fs';
-import { chmod, mkdir, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdir, rename, rm, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { isNativeError } from 'node:util/types';
 import { StartError } from './start-options.ts';
@@ -28,24 +28,16 @@ export function shellWord(file: string): string {
 export async function ownFolder(folder: string): Promise<void> {
   await mkdir(folder, { recursive: true, mode: 0o700 });
   const root = path.dirname(folder);
-  if (root !== path.resolve(DATA_ROOT)) return refuseOthers(folder);
-  // Those are ours by their names: earlier versions made them readable for all.
-  for (const each of [root, folder]) {
-    await refuseForeign(each);
-    await chmod(each, 0o700);
+  for (const each of root === path.resolve(DATA_ROOT) ? [root, folder] : [folder]) refuseOthers(each, await stat(each));
+}
+
+function refuseOthers(folder: string, { uid, mode }: { readonly uid: number; readonly mode: number }): void {
+  if (!isOwn({ uid })) {
+    throw new StartError(3, `${folder} belongs to another user: name a folder of your own with --data.`);
   }
-}
-
-async function refuseOthers(folder: string): Promise<void> {
-  await refuseForeign(folder);
-  const { mode } = await stat(folder);
-  if ((mode & 0o022) === 0) return;
-  throw new StartError(3, `Other users may write to ${folder}: run "chmod 700" on it, or name another with --data.`);
-}
-
-async function refuseForeign(folder: string): Promise<void> {
-  if (isOwn(await stat(folder))) return;
-  throw new StartError(3, `${folder} belongs to another user: name a folder of your own with --data.`);
+  if ((mode & 0o022) !== 0) {
+    throw new StartError(3, `Other users may write to ${folder}: run "chmod 700" on it, or name another with --data.`);
+  }
 }
 
 /** On Windows every file is taken for this user's. */

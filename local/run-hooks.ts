@@ -2,12 +2,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { styleText } from 'node:util';
 import type { ClusterSpec } from '../lib/cluster/cluster-spec.ts';
 import type { Environment } from '../lib/runtime/environment.ts';
-import type { KeyValueTable } from '../lib/table/key-value-table.ts';
 
 /** A cluster whose loops are about to run. */
 export interface ReadyCluster {
-  /** Its calls are ended by the signal. */
-  readonly table: (signal: AbortSignal) => KeyValueTable;
   readonly spec: ClusterSpec;
   readonly environment: Environment;
 }

@@ -58,7 +58,7 @@ async function runLoops(
   ended: AbortSignal,
 ): Promise<void> {
   const { spec, demo } = cluster;
-  const page = await openPage(hooks, { table: environment.table, spec, environment });
+  const page = await openPage(hooks, { spec, environment });
   const hints = [...cluster.hints, ...(hooks.hints ?? [])];
   const announced = { ...cluster, hints, ...(page.announced !== undefined && { page: page.announced }) };
   try {

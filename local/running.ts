@@ -6,33 +6,6 @@ import { DATA_ROOT, isOwn, keepFile } from './data-folder.ts';
 import { tableAuthorization } from './local-request.ts';
 import { StartError } from './start-options.ts';
 
-/** A process that runs the loops of a cluster on this machine, and where what it uses is. */
-export interface Running extends RunningFacts {
-  readonly schema: 1;
-  /** Where its file is: absolute. Not in the file itself. */
-  readonly folder: string;
-}
-
-export interface RunningFacts {
-  readonly pid: number;
-  /** ISO 8601. */
-  readonly startedAt: string;
-  readonly cluster: string;
-  /** `http://127.0.0.1:<port>` */
-  readonly tableEndpoint: string;
-  readonly tableName: string;
-  /** Of this run: its table and its API server ask for it. */
-  readonly key: string;
-  /** URL. */
-  readonly apiServer: string;
-  /** A file: absolute. */
-  readonly kubeconfig: string;
-  /** Of that file. Default: its current one. */
-  readonly context?: string;
-  /** The status page's URL, when one is served. */
-  readonly page?: string;
-}
-
 const FILE = 'running.json';
 
 const content = z.object({
@@ -43,14 +16,25 @@ const content = z.object({
   // No other host is called, whatever the file contains.
   tableEndpoint: z.string().check(z.regex(/^http:\/\/127\.0\.0\.1:\d+$/)),
   tableName: z.string(),
+  /** Of this run: its table and its API server ask for it. */
   key: z.string().check(z.regex(/^[\w-]{43}$/)),
+  /** URL. */
   apiServer: z.string(),
+  /** A file: absolute. */
   kubeconfig: z.string(),
+  /** Of that file. Default: its current one. */
   context: z.optional(z.string()),
+  /** The status page's URL, when one is served. */
   page: z.optional(z.string()),
 });
 
 type Content = z.infer<typeof content>;
+
+/** A process that runs the loops of a cluster on this machine, and where what it uses is. */
+export interface Running extends Content {
+  /** Where its file is: absolute. Not in the file itself. */
+  readonly folder: string;
+}
 
 /** A table that does not answer within this is none that a command could use. */
 const ANSWER_MS = 2_000;
@@ -67,7 +51,7 @@ export async function findRunning(dataRoot: string = DATA_ROOT): Promise<Running
 export async function readRunning(folder: string): Promise<Running | undefined> {
   const written = contentIn(await ownText(path.join(folder, FILE)).catch(() => ''));
   if (written === undefined || !isThere(written.pid) || !(await answers(written))) return undefined;
-  return { ...runningFrom(written), folder: path.resolve(folder) };
+  return { ...written, folder: path.resolve(folder) };
 }
 
 /** @throws StartError when another process runs with this folder. */
@@ -87,7 +71,7 @@ export async function refuseSecond(folder: string): Promise<void> {
  * by the function that is returned, or when this process exits.
  * @throws StartError when the folder cannot be written to.
  */
-export function writeRunning(folder: string, facts: RunningFacts): Promise<() => void> {
+export function writeRunning(folder: string, facts: Omit<Content, 'schema'>): Promise<() => void> {
   return keepFile(path.join(folder, FILE), `${JSON.stringify({ schema: 1, ...facts }, undefined, 2)}\n`);
 }
 
@@ -103,10 +87,6 @@ function contentIn(text: string): Content | undefined {
   } catch {
     return undefined;
   }
-}
-
-function runningFrom({ page, context, ...written }: Content): Omit<Running, 'folder'> {
-  return { ...written, ...(context !== undefined && { context }), ...(page !== undefined && { page }) };
 }
 
 function isThere(pid: number): boolean {

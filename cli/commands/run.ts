@@ -50,7 +50,7 @@ async function run({ ended, output }: Cli, _: readonly string[], options: Option
     paint: output.paint,
     hints: [`${kbctl} status${toFolder(options.data)}`, `${kbctl} explain${toFolder(options.data)}`],
     ...(options.page && {
-      onReady: ({ table, spec }) =>
+      onReady: ({ environment: { table }, spec }) =>
         servePage({ port: options.port, nowMs, ...readsOf(table, `local ${spec.name}`, nowMs) }),
     }),
   });

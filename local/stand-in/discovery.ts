@@ -84,7 +84,7 @@ function discoveredIn(group: string): object[] {
 function usageOf(resource: Resource) {
   return {
     verbs: resource === REVIEWS ? ['create'] : VERBS,
-    ...(resource.shortNames !== undefined && { shortNames: resource.shortNames }),
+    ...(resource.shortName !== undefined && { shortNames: [resource.shortName] }),
     ...(resource.kind === 'Service' && { categories: ['all'] }),
   };
 }

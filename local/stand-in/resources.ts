@@ -1,51 +1,32 @@
-/** The resources that the stand-in serves: what the four loops touch, and no more. */
+import { RESOURCES as API_RESOURCES, type Kind } from '../../lib/kubernetes/cluster-port.ts';
+
+/** A kind that the stand-in serves: those of the cluster port, and no more. */
 export interface Resource {
   readonly apiVersion: string;
   readonly kind: string;
   readonly plural: string;
   readonly namespaced: boolean;
-  /** As kubectl takes them in place of the plural. */
-  readonly shortNames?: readonly string[];
+  /** As kubectl takes it in place of the plural. */
+  readonly shortName?: string;
 }
 
-export const NAMESPACES: Resource = {
-  apiVersion: 'v1',
-  kind: 'Namespace',
-  plural: 'namespaces',
-  namespaced: false,
-  shortNames: ['ns'],
-};
-export const SERVICES: Resource = {
-  apiVersion: 'v1',
-  kind: 'Service',
-  plural: 'services',
-  namespaced: true,
-  shortNames: ['svc'],
-};
-export const ENDPOINTS: Resource = {
-  apiVersion: 'v1',
-  kind: 'Endpoints',
-  plural: 'endpoints',
-  namespaced: true,
-  shortNames: ['ep'],
-};
+function resourceOf(kind: Kind, shortName: string): Resource {
+  return { kind, shortName, ...API_RESOURCES[kind] };
+}
 
-export const IP_ADDRESSES: Resource = {
-  apiVersion: 'networking.k8s.io/v1',
-  kind: 'IPAddress',
-  plural: 'ipaddresses',
-  namespaced: false,
-  shortNames: ['ip'],
-};
+export const NAMESPACES = resourceOf('Namespace', 'ns');
+export const SERVICES = resourceOf('Service', 'svc');
+export const ENDPOINTS = resourceOf('Endpoints', 'ep');
+export const IP_ADDRESSES = resourceOf('IPAddress', 'ip');
 
 export const RESOURCES: readonly Resource[] = [
   NAMESPACES,
   SERVICES,
   ENDPOINTS,
-  { apiVersion: 'discovery.k8s.io/v1', kind: 'EndpointSlice', plural: 'endpointslices', namespaced: true },
-  { apiVersion: 'events.k8s.io/v1', kind: 'Event', plural: 'events', namespaced: true, shortNames: ['ev'] },
-  { apiVersion: 'networking.k8s.io/v1', kind: 'ServiceCIDR', plural: 'servicecidrs', namespaced: false },
+  resourceOf('Event', 'ev'),
   IP_ADDRESSES,
+  { kind: 'EndpointSlice', ...API_RESOURCES.EndpointSlice },
+  { kind: 'ServiceCIDR', ...API_RESOURCES.ServiceCIDR },
 ];
 
 export interface Target {

@@ -77,7 +77,10 @@ export class StandInApiServer {
 
   constructor(options: StandInOptions) {
     this.#options = options;
-    for (const name of ['kube-system', 'kube-public']) this.#bootstrapped(name);
+    const call = { target: { resource: NAMESPACES }, manager: 'stand-in' };
+    for (const name of ['kube-system', 'kube-public']) {
+      this.store.insert(NAMESPACES, this.#created(call, { metadata: { name } }));
+    }
   }
 
   async handle(request: StandInRequest): Promise<StandInReply> {
@@ -272,7 +275,10 @@ export class StandInApiServer {
     if (this.store.find(NAMESPACES, undefined, namespace) === undefined) throw notFound(NAMESPACES, namespace);
   }
 
-  #created({ target: { resource, namespace }, manager }: Call, sent: StoredObject): StoredObject {
+  #created(
+    { target: { resource, namespace }, manager }: Pick<Call, 'target' | 'manager'>,
+    sent: StoredObject,
+  ): StoredObject {
     if (namespace !== undefined && (sent.metadata.namespace ?? namespace) !== namespace) {
       throw badRequest('the namespace of the provided object does not match the namespace sent on the request');
     }
@@ -291,18 +297,6 @@ export class StandInApiServer {
   #managedBy(manager: string, previous: KubernetesObject | undefined) {
     const others = (previous?.metadata.managedFields ?? []).filter((entry) => entry.manager !== manager);
     return [...others, { manager, operation: 'Update', time: this.#timestamp() }];
-  }
-
-  #bootstrapped(name: string): void {
-    const call = {
-      target: { resource: NAMESPACES },
-      query: new URLSearchParams(),
-      body: '',
-      contentType: '',
-      accept: '',
-      manager: 'stand-in',
-    };
-    this.store.insert(NAMESPACES, this.#created(call, { metadata: { name } }));
   }
 
   async #orUndo<T>(undo: () => Promise<void>, write: () => T): Promise<T> {

@@ -123,30 +123,18 @@ function regardedObject(object: StoredObject): string {
   return [String(kind).toLowerCase(), name].filter(Boolean).join('/');
 }
 
-const SECONDS = { s: 1, m: 60, h: 3600, d: 86_400, y: 365 * 86_400 };
-
-type Unit = keyof typeof SECONDS;
-
-/** Below an age of so many seconds: the unit, and the one of what is left. */
-const STEPS: readonly { readonly until: number; readonly unit: Unit; readonly rest?: Unit }[] = [
-  { until: 120, unit: 's' },
-  { until: 600, unit: 'm', rest: 's' },
-  { until: 3 * 3600, unit: 'm' },
-  { until: 8 * 3600, unit: 'h', rest: 'm' },
-  { until: 48 * 3600, unit: 'h' },
-  { until: 8 * 86_400, unit: 'd', rest: 'h' },
-  { until: 730 * 86_400, unit: 'd' },
-  { until: 8 * 365 * 86_400, unit: 'y', rest: 'd' },
+const UNITS = [
+  { name: 's', seconds: 1, below: 120 },
+  { name: 'm', seconds: 60, below: 120 * 60 },
+  { name: 'h', seconds: 3600, below: 48 * 3600 },
 ];
 
-/** `HumanDuration` of apimachinery since that time. */
+/** The time since then in whole units: `90s`, `100m`, `30h`, `3d`. kubectl adds the next smaller unit to some. */
 function ageOf(timestamp: string | undefined, nowMs: number): string {
-  const sinceMs = nowMs - Date.parse(timestamp ?? '');
-  if (Number.isNaN(sinceMs)) return '<unknown>';
-  const age = Math.max(0, Math.floor(sinceMs / 1000));
-  const { unit, rest } = STEPS.find(({ until }) => age < until) ?? { unit: 'y' };
-  const left = rest === undefined ? 0 : Math.floor((age % SECONDS[unit]) / SECONDS[rest]);
-  return `${Math.floor(age / SECONDS[unit])}${unit}${left > 0 ? `${left}${rest}` : ''}`;
+  const age = (nowMs - Date.parse(timestamp ?? '')) / 1000;
+  if (Number.isNaN(age)) return '<unknown>';
+  const { name, seconds } = UNITS.find(({ below }) => age < below) ?? { name: 'd', seconds: 86_400 };
+  return `${Math.max(0, Math.floor(age / seconds))}${name}`;
 }
 
 function recordsIn(value: unknown): readonly Readonly<Record<string, unknown>>[] {

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { writeWhole } from '../../cli/files.ts';
-import { keepFile, ownFolder } from '../../local/data-folder.ts';
+import { keepFile } from '../../local/data-folder.ts';
 
 let root: string;
 let victim: string;
@@ -61,20 +61,6 @@ describe('a file that is kept', () => {
       message: `${join(root, 'data')} belongs to another user: name a folder of your own with --data.`,
     });
   });
-});
-
-test('folders of .kbctl that an earlier version made are closed to others', async () => {
-  const before = process.cwd();
-  process.chdir(root);
-  try {
-    const folder = join(process.cwd(), '.kbctl', 'demo');
-    await mkdir(folder, { recursive: true });
-    await chmod(folder, 0o775);
-    await ownFolder(folder);
-    expect(await Promise.all([join(folder, '..'), folder].map(modeOf))).toEqual([0o700, 0o700]);
-  } finally {
-    process.chdir(before);
-  }
 });
 
 test('a file that a command writes follows no link that was put where its draft was expected', async () => {

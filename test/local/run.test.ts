@@ -154,8 +154,8 @@ describe('running the loops on an embedded cluster', () => {
 describe('a status page beside the loops', () => {
   test('gets what it shows, is announced near the top, found from elsewhere, and closed at the end', async () => {
     const calls: string[] = [];
-    const onReady: RunHooks['onReady'] = async ({ table, spec, environment }) => {
-      const registered = await readCluster(table(AbortSignal.timeout(10_000)), spec.name);
+    const onReady: RunHooks['onReady'] = async ({ spec, environment }) => {
+      const registered = await readCluster(environment.table(AbortSignal.timeout(10_000)), spec.name);
       calls.push(`${registered?.spec.name} ${typeof environment.nowMs()}`);
       return { url: 'http://127.0.0.1:8080/', close: async () => void calls.push('closed') };
     };

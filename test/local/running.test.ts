@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { newRunKey } from '../../local/local-request.ts';
-import { findRunning, type RunningFacts, readRunning, refuseSecond, writeRunning } from '../../local/running.ts';
+import { findRunning, readRunning, refuseSecond, writeRunning } from '../../local/running.ts';
 import { startTableServer, type TableServer } from '../../local/table-server.ts';
 import { startSilentServer } from '../support/silent-server.ts';
 
@@ -14,7 +14,7 @@ let root: string;
 let folder: string;
 let folders = 0;
 let server: TableServer;
-let facts: RunningFacts;
+let facts: Parameters<typeof writeRunning>[1];
 
 beforeAll(async () => {
   root = await mkdtemp(join(tmpdir(), 'running-'));

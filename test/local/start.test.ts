@@ -7,7 +7,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import type { KubernetesObject } from '../../lib/cluster/kubernetes-objects.ts';
 import { dynamoDbTable } from '../../lib/table/dynamodb-table.ts';
 import { TABLE_NAME } from '../../local/local-environment.ts';
-import { type RunningFacts, readRunning } from '../../local/running.ts';
+import { type Running, readRunning } from '../../local/running.ts';
 import { type ListeningStandIn, listen } from '../../local/stand-in/api-servers.ts';
 import { kubeconfigOf } from '../../local/stand-in/identity.ts';
 import type { StoredObject } from '../../local/stand-in/object-store.ts';
@@ -70,7 +70,7 @@ function specOf(mode: 'observe' | 'enforce', probe: string): object {
   };
 }
 
-async function itemsAt({ apiServer, key }: RunningFacts, path: string): Promise<readonly KubernetesObject[]> {
+async function itemsAt({ apiServer, key }: Running, path: string): Promise<readonly KubernetesObject[]> {
   const { body } = await requestLocal(apiServer + path, { key });
   return (JSON.parse(body) as { items: readonly KubernetesObject[] }).items;
 }
