@@ -22,18 +22,16 @@ describe('completion', () => {
     ['an option of all commands', ['status', 'prod', '--tab'], ['--table']],
     ['the value of an option', ['status', '-o', 'ya'], ['yaml']],
     ['the operand of a choice', ['completion', 'f'], ['fish']],
+    ['no command of its own', ['_'], []],
     ['nothing behind an option that takes any text', ['status', '--table', ''], []],
   ])('offers %s', (_, typed, words) => {
     expect(wordsAfter(...typed)).toEqual(words);
   });
 
   test('offers each word with one line about it, so that a shell reads no word in it', () => {
-    const described = ['', 'get', 'cluster'].flatMap(
-      (typed) => candidatesFor(kbctl, typed === '' ? [''] : [typed, '']).words,
-    );
+    const described = [[''], ['get', ''], ['cluster', '']].flatMap((typed) => candidatesFor(kbctl, typed).words);
+    expect(described.length).toBeGreaterThan(20);
     expect(described.filter(({ description }) => description.includes('\n'))).toEqual([]);
-    const of = (command: string) => described.find(({ word }) => word === command)?.description;
-    expect(of('deregister')).toBe('Remove an API server from the endpoints before it is stopped');
   });
 
   test('of "pau" in bash is "pause" alone', () => {
@@ -44,11 +42,6 @@ COMP_WORDS=(kbctl pau) COMP_CWORD=1
 _kbctl
 printf '[%s]' "\${COMPREPLY[@]}"`;
     expect(execFileSync('bash', ['-c', shell], { encoding: 'utf8' })).toBe('[pause]');
-  });
-
-  test('offers every command but its own', () => {
-    expect(wordsAfter('')).toEqual(expect.arrayContaining(['cluster', 'status', 'explain', 'completion']));
-    expect(wordsAfter('').filter((word) => word.startsWith('_'))).toEqual([]);
   });
 
   test.each<[string, boolean, string[]]>([
@@ -65,21 +58,13 @@ describe('an unknown command', () => {
   test.each([
     [['delete', 'cluster'], /; see kbctl cluster --help$/m],
     [['relese', 'ip'], /^error: unknown command 'relese'; commands: /],
-    [['statsu'], /^error: unknown command 'statsu'; did you mean status\?/],
     [['get', 'finding s'], /^error: unknown command 'finding s'; did you mean findings\?/],
     [['describe', 'prod-eu-1'], /; use kbctl status CLUSTER, kbctl show ip\|port CLUSTER VALUE$/m],
-    [['apply', '-f', 'x.yml'], /; use kbctl cluster apply -f FILE$/m],
     [['get', 'clusters'], /; use kbctl cluster get$/m],
+    [['deregister', '--last-on'], /^error: unknown option '--last-on'\n(?!.*did you mean)/i],
   ])('%j is answered with a command that changes nothing, or with all of them', async (words, stderr) => {
-    expect((await callKbctl(words, { cwd: '.', env: {} })).ran).toMatchObject({
-      code: 2,
-      stderr: expect.stringMatching(stderr),
-    });
-  });
-
-  test('is the only error with a suggestion: of an option none is made', async () => {
-    const { ran } = await callKbctl(['deregister', '--last-on'], { cwd: '.', env: {} });
-    expect(ran.stderr).not.toMatch(/did you mean/i);
+    const { ran } = await callKbctl(words, { cwd: '.', env: {} });
+    expect(ran).toMatchObject({ code: 2, stderr: expect.stringMatching(stderr) });
   });
 });
 

@@ -1,8 +1,7 @@
-import { tmpdir } from 'node:os';
 import { describe, expect, test } from '@jest/globals';
-import { runKbctl } from '../support/kbctl-process.ts';
+import { callKbctl } from '../support/kbctl-in-process.ts';
 
-const explain = (...words: string[]) => runKbctl(['explain', ...words], { cwd: tmpdir(), env: {} });
+const explain = async (...words: string[]) => (await callKbctl(['explain', ...words], { cwd: '.', env: {} })).ran;
 
 describe('kbctl explain', () => {
   test('prints what a finding is, its causes and its resolution', async () => {

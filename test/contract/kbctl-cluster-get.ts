@@ -3,10 +3,8 @@ import { registerCluster } from '../../lib/table/cluster-registration.ts';
 import { specIn } from '../support/a-cluster-spec.ts';
 import { CLUSTER, type KbctlWorld } from '../support/kbctl-world.ts';
 
-/** Where the commands look: at dynalite, or at an emulator of AWS. */
-export type GetWorld = () => KbctlWorld;
-
-export function describeClusterGet(world: GetWorld): void {
+/** `cluster get`, and what every command prints of a cluster or a table that is not there. */
+export function describeClusterGet(world: () => KbctlWorld): void {
   describe('kbctl cluster get and list', () => {
     beforeAll(async () => {
       await registerCluster(world().table, specIn(world().spec()));
@@ -47,8 +45,19 @@ export function describeClusterGet(world: GetWorld): void {
       }
     });
 
-    test('name the nearest cluster for one that is not registered', async () => {
-      expect(await world().kbctl(['cluster', 'get', 'prod-eu'])).toEqual({
+    test.each([
+      [['cluster', 'get', 'prod-eu']],
+      [['status', 'prod-eu']],
+      [['get', 'leases', 'prod-eu']],
+      [['show', 'ip', 'prod-eu', '10.0.0.1']],
+      [['allocate', 'ip', 'prod-eu']],
+      [['export', 'ranges', 'prod-eu']],
+      [['run-once', 'cluster-ip-repair', 'prod-eu']],
+      [['deregister', 'prod-eu', '203.0.113.10']],
+      [['heartbeat', 'prod-eu', '--address', '203.0.113.10']],
+      [['doctor', 'prod-eu']],
+    ])('name the nearest cluster for one that is not registered: %j', async (words) => {
+      expect(await world().kbctl(words)).toEqual({
         code: 3,
         stdout: '',
         stderr: 'error: Cluster "prod-eu" not found. Did you mean prod-eu-1?\n',
@@ -59,14 +68,6 @@ export function describeClusterGet(world: GetWorld): void {
       const env = { AWS_ENDPOINT_URL: 'http://127.0.0.1:1' };
       const { code, stderr } = await world().kbctl(['cluster', 'get'], { env });
       expect({ code, stderr }).toEqual({ code: 5, stderr: expect.stringContaining('run the command again') });
-    });
-
-    test('report that the table does not exist', async () => {
-      const { code, stderr } = await world().kbctl(['cluster', 'get', '--table', 'no-such-table']);
-      expect({ code, stderr }).toEqual({
-        code: 5,
-        stderr: expect.stringContaining('Table "no-such-table" was not found'),
-      });
     });
   });
 }

@@ -65,22 +65,9 @@ export function describeDoctor(world: () => KbctlWorld): void {
       }
     });
 
-    test.each([
-      {
-        words: ['doctor', 'prod-eu'],
-        code: 3,
-        says: 'Cluster "prod-eu" not found. Did you mean prod-eu-1?',
-      },
-      { words: ['doctor', 'PROD EU'], code: 3, says: 'Cluster "PROD EU" not found.' },
-      {
-        words: ['doctor', '--kubeconfig', 'x'],
-        code: 2,
-        says: '--kubeconfig needs the name of a cluster.',
-      },
-    ])('refuses $words', async ({ words, code, says }) => {
-      const ran = await world().kbctl(words);
-      expect(ran).toMatchObject({ code, stdout: '' });
-      expect(ran.stderr).toContain(says);
+    test('uses a kubeconfig only for a cluster that is named', async () => {
+      const stderr = expect.stringContaining('--kubeconfig needs the name of a cluster.');
+      expect(await world().kbctl(['doctor', '--kubeconfig', 'x'])).toMatchObject({ code: 2, stdout: '', stderr });
     });
 
     test('is a failure for a table that is not there', async () => {

@@ -194,18 +194,10 @@ export function describeHeartbeat(world: () => KbctlWorld): void {
         code: 3,
         says: '--no-readyz',
       },
-      { words: [], code: 2, says: "required option '--address <ip>' not specified" },
     ])('refuses $words', async ({ words, code, says }) => {
       const ran = await heartbeat(...words);
       expect(ran).toMatchObject({ code, stdout: '' });
       expect(ran.stderr).toContain(says);
-    });
-
-    test('names the nearest cluster for one that is unknown', async () => {
-      expect(await world().kbctl(['heartbeat', 'prod-eu', '--address', OWN])).toMatchObject({
-        code: 3,
-        stderr: 'error: Cluster "prod-eu" not found. Did you mean prod-eu-1?\n',
-      });
     });
 
     test('refuses a cluster without leases', async () => {

@@ -33,9 +33,6 @@ export function describePause(world: () => KbctlWorld): void {
       expect(code).toBe(0);
       for (const name of ['a', 'b']) expect(await pausedOf(name)).toMatchObject({ by: 'the night shift' });
       expect((await pausedOf('a'))?.untilMs).toBeLessThanOrEqual(Date.now() + 2 * HOUR_MS);
-    });
-
-    test('is shown by cluster list', async () => {
       expect((await kbctl('cluster', 'get')).stdout).toMatch(/\na .* more\nb .* more\n$/);
     });
 
@@ -47,13 +44,10 @@ export function describePause(world: () => KbctlWorld): void {
     });
 
     test.each([
-      ['no reason', ['pause', 'a'], "required option '--reason <text>' not specified"],
       ['an empty reason', ['pause', 'a', '--reason', ' '], '--reason is empty'],
       ['no clusters', ['pause', '--reason', 'x'], 'Name the clusters, or use --all.'],
       ['names beside --all', ['pause', 'a', '--all', '--reason', 'x'], 'Use either --all or the names of clusters.'],
-      ['a time that is none', ['pause', 'a', '--for', 'soon', '--reason', 'x'], 'Use a duration such as'],
       ['a time without end', ['pause', 'a', '--for', '400d', '--reason', 'x'], '--for is at most 366d'],
-      ['resume without clusters', ['resume'], 'Name the clusters, or use --all.'],
     ])('refuses %s', async (_, words, reason) => {
       expect(await kbctl(...words)).toMatchObject({ code: 2, stdout: '', stderr: expect.stringContaining(reason) });
     });

@@ -121,18 +121,10 @@ export function describeRanges(world: () => KbctlWorld): void {
         'has no ranges/secondaryservice',
       ],
       ['one object for several ranges', ['--as', 'range-allocation'], 2, 'choose it with --range'],
-      ['a form that there is not', ['--as', 'xml'], 2, 'Allowed choices are json, range-allocation, etcd'],
       ['YAML', ['-o', 'yaml'], 2, 'choose a format with --as'],
       ['a folder that is not there', ['-f', 'no-such-folder/file'], 3, 'Cannot write'],
     ])('refuses %s', async (_, words, code, message) => {
       expect(await exportRanges(...words)).toMatchObject({ code, stderr: expect.stringContaining(message) });
-    });
-
-    test('names the nearest cluster for one that is not registered', async () => {
-      expect(await world().kbctl(['export', 'ranges', 'prod-eu'])).toMatchObject({
-        code: 3,
-        stderr: 'error: Cluster "prod-eu" not found. Did you mean prod-eu-1?\n',
-      });
     });
   });
 
@@ -169,10 +161,7 @@ export function describeRanges(world: () => KbctlWorld): void {
     });
 
     test.each([
-      ['that is empty', () => '', 'The file is empty.'],
-      ['that is cut off', () => written().subarray(0, 60), 'it is cut off'],
       ['of another range', () => rangeAllocationToJson({ ...addresses(1), range: '10.0.1.0/24' }), 'is of 10.0.1.0/24'],
-      ['that is something else', () => 'a: 1\n', 'neither JSON nor the protobuf'],
       ['that is far too large', () => new Uint8Array(3 * 1024 * 1024), 'is larger than 2 MB'],
     ])('refuses a file %s', async (_, content, message) => {
       expect(await importRanges('-f', world().file('bad', content()), '--yes')).toEqual({
@@ -183,10 +172,8 @@ export function describeRanges(world: () => KbctlWorld): void {
     });
 
     test('refuses a file that is not there', async () => {
-      expect(await importRanges('-f', 'nowhere')).toMatchObject({
-        code: 3,
-        stderr: expect.stringContaining('Cannot read nowhere (ENOENT)'),
-      });
+      const stderr = expect.stringContaining('Cannot read nowhere (ENOENT)');
+      expect(await importRanges('-f', 'nowhere')).toMatchObject({ code: 3, stderr });
     });
 
     test('imports, and prints that allocation is closed and how it opens', async () => {

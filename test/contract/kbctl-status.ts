@@ -64,27 +64,6 @@ export function describeStatus(world: () => KbctlWorld): void {
       expect(JSON.parse(stdout)).toMatchObject({ paused: { reason } });
       await world().kbctl(['resume', CLUSTER]);
     });
-
-    test('is shown again until Ctrl-C, which is its regular end', async () => {
-      const watching = world().start(['status', CLUSTER, '--watch', '--interval', '1s']);
-      await watching.untilItPrints(/(--- [\s\S]*){2}/);
-      expect(await watching.end('SIGINT')).toMatchObject({ code: 0, stderr: '' });
-    });
-
-    test('names the nearest cluster for one that is unknown', async () => {
-      expect(await world().kbctl(['status', 'prod-eu-2'])).toMatchObject({
-        code: 3,
-        stderr: 'error: Cluster "prod-eu-2" not found. Did you mean prod-eu-1?\n',
-      });
-    });
-  });
-
-  test.each([
-    ['status', '2s'],
-    ['logs-query', '3h'],
-  ])('kbctl %s --help prints its defaults as a person writes them: %s', async (command, text) => {
-    const { stdout } = await world().kbctl([command, '--help'], { inAws: false });
-    expect(stdout).toContain(`(default: ${text})`);
   });
 
   describe('kbctl get', () => {
@@ -101,8 +80,6 @@ export function describeStatus(world: () => KbctlWorld): void {
     test.each([
       [['get', 'lease', CLUSTER, '-o', 'name'], '203.0.113.10\n'],
       [['get', 'range', CLUSTER, '-o', 'name'], 'serviceips\nservicenodeports\n'],
-      [['cluster', 'get', '-o', 'name'], `${CLUSTER}\n`],
-      [['status', '-o', 'name'], `${CLUSTER}\n`],
       [['status', CLUSTER, '-o', 'name'], `${CLUSTER}\n`],
     ])('prints only names: %j', async (words, stdout) => {
       expect(await world().kbctl(words)).toMatchObject({ code: 0, stdout });

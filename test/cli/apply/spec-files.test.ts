@@ -17,10 +17,13 @@ afterEach(() => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-function write(name: string, cluster = name.replace(/\W/g, '-')): string {
+function specOf(name: string): string {
+  return `name: ${name}\nmode: observe\nkubeconfig: { ssm: /a }\napiServers: [{ address: 203.0.113.7 }]\n`;
+}
+
+function write(name: string, cluster: string): string {
   const file = join(folder, name);
-  const spec = { name: cluster, mode: 'observe', kubeconfig: { ssm: '/a' }, apiServers: [{ address: '203.0.113.7' }] };
-  writeFileSync(file, JSON.stringify(spec));
+  writeFileSync(file, specOf(cluster));
   return file;
 }
 
@@ -30,21 +33,13 @@ async function read(named: readonly string[], { recursive = false, stdin = '' } 
 }
 
 describe('Spec files', () => {
-  test('of a folder are those with the right ending, in the order of their names', async () => {
+  test('of a folder are those with the right ending, in the order of their names; of its folders with -R', async () => {
     for (const name of ['b.yaml', 'a.yml', 'c.json', 'D.YML', 'notes.txt', 'deeper/e.yml'])
-      write(name, name.slice(0, 1).toLowerCase());
+      write(name, name.replace('deeper/', '').slice(0, 1).toLowerCase());
     expect(await read([folder])).toMatchObject({ names: ['d', 'a', 'b', 'c'], faults: [] });
-  });
-
-  test('of folders in a folder are read with -R', async () => {
-    write('a.yml', 'a');
-    write('deeper/b.yml', 'b');
-    expect(await read([folder], { recursive: true })).toMatchObject({ names: ['a', 'b'], faults: [] });
-  });
-
-  test('have the place and the folder of the file', async () => {
-    const file = write('deeper/b.yml', 'b');
-    expect((await read([file])).files).toMatchObject([{ place: file, folder: join(folder, 'deeper') }]);
+    const { names, files } = await read([folder], { recursive: true });
+    expect(names).toEqual(['d', 'a', 'b', 'c', 'e']);
+    expect(files[4]).toMatchObject({ place: join(folder, 'deeper/e.yml'), folder: join(folder, 'deeper') });
   });
 
   test('that are named twice, or by a link, are read once', async () => {
@@ -65,17 +60,14 @@ describe('Spec files', () => {
     }
   });
 
-  test('come from standard input, once', async () => {
-    const stdin = 'name: piped\nmode: observe\nkubeconfig: { ssm: /a }\napiServers: [{ address: 203.0.113.7 }]\n';
-    const { names, files } = await read(['-', '-'], { stdin });
+  test('come from standard input, once, and may begin with a byte order mark', async () => {
+    const { names, files } = await read(['-', '-'], { stdin: `\ufeff${specOf('piped')}` });
     expect(names).toEqual(['piped']);
     expect(files).toMatchObject([{ place: 'standard input', folder: '.' }]);
   });
 
   test('of several YAML documents are read one by one, with the line numbers of the file', async () => {
-    const spec = (name: string) =>
-      `name: ${name}\nmode: observe\nkubeconfig: { ssm: /a }\napiServers: [{ address: 203.0.113.7 }]\n`;
-    const stdin = `# the fleet\n${spec('a')}---\n---\n# another\n${spec('b')}...\n`;
+    const stdin = `# the fleet\n${specOf('a')}---\n---\n# another\n${specOf('b')}...\n`;
     expect(await read(['-'], { stdin })).toMatchObject({ names: ['a', 'b'], faults: [] });
     expect(await read(['-'], { stdin: `${stdin}---\nnmae: c\n` })).toMatchObject({
       names: ['a', 'b'],
@@ -97,11 +89,6 @@ describe('Spec files', () => {
       const { faults } = await read(['-'], { stdin });
       expect(faults).toEqual([expect.stringMatching(new RegExp(`\\n {2}${line}:\\d+ `))]);
     }
-  });
-
-  test('may begin with a byte order mark', async () => {
-    const stdin = '\ufeffname: piped\nmode: observe\nkubeconfig: { ssm: /a }\napiServers: [{ address: 203.0.113.7 }]\n';
-    expect((await read(['-'], { stdin })).names).toEqual(['piped']);
   });
 
   test('with the same name are a fault that names both', async () => {

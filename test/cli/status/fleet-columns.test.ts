@@ -5,34 +5,30 @@ import { fleetColumns, RANGE_COLUMNS, statusLines } from '../../../cli/status/st
 import type { ClusterStatus } from '../../../lib/status/cluster-status.ts';
 import { aClusterStatus, aSlash24, loopsOf, STATUS_AT_MS } from '../../support/a-fleet-status.ts';
 
+const cell = (name: string, status: Partial<ClusterStatus>) =>
+  fleetColumns(STATUS_AT_MS)
+    .find(({ title }) => title === name)
+    ?.text(aClusterStatus(status));
+
+const output = new Output('table', { in: new PassThrough(), out: new PassThrough(), err: new PassThrough() });
+
 describe('the line of a cluster', () => {
-  const attentionTo = (...words: string[]) => {
-    const attention = words.map((word) => ({ level: 'warning' as const, word, message: 'm', next: 'n' }));
-    const column = fleetColumns(STATUS_AT_MS).find(({ title }) => title === 'ATTENTION');
-    return column?.text(aClusterStatus({ attention }));
-  };
+  const attention = ['leak', 'duplicate', 'leak', 'leak'].map((word) => {
+    return { level: 'warning', word, message: 'm', next: 'n' } as const;
+  });
 
   test('names what needs attention once, and how often', () => {
-    expect(attentionTo('leak', 'duplicate', 'leak', 'leak')).toBe('leak (3),duplicate');
-    expect(attentionTo()).toBe('');
+    expect(cell('ATTENTION', { attention })).toBe('leak (3),duplicate');
+    expect(cell('ATTENTION', { attention: [] })).toBe('');
   });
 
   test('names a pause that its health does not show, before everything else', () => {
     const paused = { untilMs: STATUS_AT_MS + 60_000, reason: 'an upgrade', by: 'me', all: false };
-    const attention = [{ level: 'bad' as const, word: 'outOfRange', message: 'm', next: 'n' }];
-    const column = fleetColumns(STATUS_AT_MS).find(({ title }) => title === 'ATTENTION');
-    expect(column?.text(aClusterStatus({ health: 'bad', attention, paused }))).toBe('paused,outOfRange');
-    expect(column?.text(aClusterStatus({ health: 'paused', attention: [], paused }))).toBe('');
+    expect(cell('ATTENTION', { health: 'bad', attention, paused })).toBe('paused,leak (3),duplicate');
+    expect(cell('ATTENTION', { health: 'paused', attention: [], paused })).toBe('');
   });
-});
 
-describe('the columns of a cluster', () => {
-  const cell = (name: string, status: Partial<ClusterStatus>) =>
-    fleetColumns(STATUS_AT_MS)
-      .find(({ title }) => title === name)
-      ?.text(aClusterStatus(status));
-
-  test('show the fullest range, however little is in use', () => {
+  test('shows the fullest range, however little is in use', () => {
     const ranges = [
       { ...aSlash24(), used: 0, usedPercent: 0 },
       { ...aSlash24(), used: 1, capacity: 2_768, usedPercent: 0 },
@@ -72,7 +68,6 @@ test('the status of a cluster shows what passes would write, and what they chang
     { ...first, lastChange: { atMs: STATUS_AT_MS - 90_000, changes } },
     ...others.map((loop, index) => ({ ...loop, wouldWrite: Array.from({ length: 4 }, () => `write ${index}`) })),
   ] as ClusterStatus['loops'];
-  const output = new Output('table', { in: new PassThrough(), out: new PassThrough(), err: new PassThrough() });
 
   const lines = statusLines(aClusterStatus({ loops }), STATUS_AT_MS, { output, inAws: true });
 
@@ -83,7 +78,6 @@ test('the status of a cluster shows what passes would write, and what they chang
 });
 
 test('the status of a cluster without an owner names the missing stack only in AWS', () => {
-  const output = new Output('table', { in: new PassThrough(), out: new PassThrough(), err: new PassThrough() });
   const { owner: _, ...unowned } = aClusterStatus();
   const head = (inAws: boolean) => statusLines(unowned, STATUS_AT_MS, { output, inAws })[0];
   expect(head(true)).toMatch(/generation \d+, not owned by a stack yet$/);
@@ -91,12 +85,6 @@ test('the status of a cluster without an owner names the missing stack only in A
 });
 
 describe('the line of a range', () => {
-  test('shows that something is in use, however little', () => {
-    const column = RANGE_COLUMNS.find(({ title }) => title === 'FULL');
-    expect(column?.text({ ...aSlash24(), used: 1, capacity: 2_768, usedPercent: 0 })).toMatch(/^▏ +<1%$/);
-    expect(column?.text({ ...aSlash24(), used: 0, capacity: 2_768, usedPercent: 0 })).toMatch(/^ +0%$/);
-  });
-
   test('names the range that its figures are of, also where the spec says another', () => {
     const column = RANGE_COLUMNS.find(({ title }) => title === 'RANGE');
     expect(column?.text({ ...aSlash24(), range: '10.0.0.0/24', specRange: '10.0.0.0/22' })).toBe(
