@@ -30,7 +30,13 @@ const badAnswer = (value: object) => ({ ...value, answer: '{"outcome":"perhaps"}
 
 test.each<[string, string, () => Promise<void>, string, string]>([
   ['a record', 'requests/r1', () => replace('requests/r1', garbage), 'Corrupt', 'state is '],
-  ['a range', 'ranges/serviceips', () => replace('ranges/serviceips', garbage), 'Corrupt', 'range is not of type string'],
+  [
+    'a range',
+    'ranges/serviceips',
+    () => replace('ranges/serviceips', garbage),
+    'Corrupt',
+    'range is not of type string',
+  ],
   [
     'a stored answer',
     'requests/r1',
