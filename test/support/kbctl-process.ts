@@ -38,11 +38,6 @@ export interface KbctlProcess extends RunningKbctl {
   output(): string;
 }
 
-/** Runs `kbctl` as a process of its own until it ends. */
-export function runKbctl(words: readonly string[], options: KbctlOptions): Promise<Ran> {
-  return startKbctl(words, options).end();
-}
-
 /** Waits until the output matches. */
 export function untilOutput(output: () => string): (pattern: RegExp) => Promise<void> {
   return (pattern) =>
