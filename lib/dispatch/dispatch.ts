@@ -9,7 +9,7 @@ import { errorSentence } from '../telemetry/describe-error.ts';
 import { applyPackage } from './apply-package.ts';
 import { ClusterListMemory, readClusterList, type ShortClusterList } from './cluster-list.ts';
 import { type DispatchRequest, parseEvent } from './event.ts';
-import { fleetRecordInTime, reportFleet, stillUnreachable } from './fleet-figures.ts';
+import { reportFleet, unreachableClusters } from './fleet-figures.ts';
 import { logUnstartedPass, someOf } from './log-pass.ts';
 import { type Attempt, attemptPass, type Batch, type OpenCluster } from './run-pass.ts';
 import { queueTicks, receivedTicks } from './ticks.ts';
@@ -100,12 +100,11 @@ async function onSchedule(invocation: LoopInvocation, dueAtMs: number): Promise<
   }
   const speaksForStack = loop.id === SPEAKS_FOR_STACK && environment.stack !== undefined;
   const list = await listOfMinute(invocation, speaksForStack);
-  const fleet = await fleetRecordInTime(invocation);
-  const unreachable = await stillUnreachable(invocation, fleet.unreachable[loop.id]);
+  const unreachable = await unreachableClusters(invocation);
   const { own, queued } = await queueTicks(loop.id, list.entries, { dueAtMs, unreachable }, invocation);
   const batch: Batch = { ...invocation, force: false, pausedAll: list.pausedAll };
   const attempts = [...logUnusable(batch, list.unreadable), ...(await attemptAll(batch, own, list.clusters))];
-  if (speaksForStack) await reportFleet(invocation, list, fleet);
+  if (speaksForStack) await reportFleet(invocation, list);
   return { attempts, dueAtMs, ...(queued > 0 && { queued }) };
 }
 

@@ -4,15 +4,8 @@ import type { LoopDefinition } from '../loops/pass.ts';
 import { CONCURRENT_READS, FIGURES_MS, QUEUEING_MS } from '../runtime/budgets.ts';
 import { type Invocation, withinInvocation } from '../runtime/invocation.ts';
 import { otherOwner, type Pause } from '../table/clusters.ts';
-import {
-  type FleetRecord,
-  NO_FLEET_RECORD,
-  readFleetRecord,
-  type UnreachableClusters,
-  unreachableBy,
-  writeFleetRecord,
-} from '../table/fleet-record.ts';
 import { listRunRecords, type RunRecords, readRunRecord } from '../table/run-records.ts';
+import { listUnreachable } from '../table/unreachable-clusters.ts';
 import { errorSentence } from '../telemetry/describe-error.ts';
 import { type FleetFigure, samplesOf, type Telemetry } from '../telemetry/telemetry.ts';
 import type { ClusterSummary, ShortClusterList } from './cluster-list.ts';
@@ -21,8 +14,6 @@ import { someOf } from './log-pass.ts';
 
 interface NamedHealth extends ClusterHealth {
   readonly name: string;
-  /** Loops whose last pass got no answer of the API server. */
-  readonly unreachable: readonly Loop[];
 }
 
 const NOTHING_WRONG: ClusterHealth = {
@@ -34,14 +25,12 @@ const NOTHING_WRONG: ClusterHealth = {
 const UNREADABLE: ClusterHealth = { ...NOTHING_WRONG, failing: LOOPS };
 
 /**
- * Counts the stack's clusters by their health, as their run records show it, logs the unhealthy ones, and leaves the
- * unreachable ones to the ticks of the next minute. Never throws: when the records cannot be read the figures are missing,
- * which alarms see.
+ * Counts the stack's clusters by their health, as their run records show it, and logs the unhealthy ones. Never throws:
+ * when the records cannot be read the figures are missing, which alarms see.
  */
 export async function reportFleet(
   invocation: Invocation,
   { entries, unreadable, pausedAll }: ShortClusterList,
-  fleet: FleetRecord,
 ): Promise<void> {
   const { environment, telemetry } = invocation;
   const ours = entries.filter((entry) => otherOwner(entry, environment.stack) === undefined);
@@ -52,47 +41,33 @@ export async function reportFleet(
       const judged = await eachOf(ours, CONCURRENT_READS, async (entry): Promise<NamedHealth> => {
         const records: RunRecords | undefined = await listRunRecords(table, entry.name);
         const health = records === undefined ? UNREADABLE : healthOf(entry, records, moment);
-        const unreachable = LOOPS.filter((loop) => isUnreachable(records?.[loop]));
-        return { name: entry.name, ...health, unreachable };
+        return { name: entry.name, ...health };
       });
-      logFleet(telemetry, [...unreadable.map(({ name }) => ({ name, ...UNREADABLE, unreachable: [] })), ...judged]);
-      if (environment.stack !== undefined) {
-        await writeFleetRecord(table, environment.stack, fleet, byLoop(judged));
-      }
+      logFleet(telemetry, [...unreadable.map(({ name }) => ({ name, ...UNREADABLE })), ...judged]);
     });
   } catch (error) {
     telemetry.log('error', 'fleet figures missing', { errors: [errorSentence(error)] });
   }
 }
 
-function byLoop(clusters: readonly NamedHealth[]): UnreachableClusters {
-  const namesOf = (loop: Loop) => clusters.flatMap(({ name, unreachable }) => (unreachable.includes(loop) ? name : []));
-  return unreachableBy(namesOf);
-}
-
-/** Returns what the figures of the last minute left. Where that cannot be read, all clusters count as reachable. */
-export async function fleetRecordInTime(invocation: Invocation): Promise<FleetRecord> {
-  const { stack, table, tickQueue } = invocation.environment;
-  if (stack === undefined || tickQueue === undefined) return NO_FLEET_RECORD;
-  return withinInvocation(invocation, QUEUEING_MS, (signal) => readFleetRecord(table(signal), stack)).catch(
-    () => NO_FLEET_RECORD,
-  );
-}
-
-/** Returns those of the clusters whose last pass still got no answer: what answered since is treated as the others at once. */
-export async function stillUnreachable(
+/**
+ * Returns the clusters whose last pass of the loop got no answer. Where that cannot be read, all clusters count as
+ * reachable.
+ */
+export async function unreachableClusters(
   invocation: Invocation & { readonly loop: LoopDefinition },
-  names: readonly string[],
 ): Promise<ReadonlySet<string>> {
-  if (names.length === 0) return new Set();
   const { loop, environment } = invocation;
-  const found = await withinInvocation(invocation, QUEUEING_MS, (signal) => {
+  const { stack, tickQueue } = environment;
+  if (stack === undefined || tickQueue === undefined) return new Set();
+  const found = await withinInvocation(invocation, QUEUEING_MS, async (signal) => {
     const table = environment.table(signal);
+    const names = await listUnreachable(table, stack, loop.id);
     return eachOf(names, CONCURRENT_READS, async (name) => {
       const last = await readRunRecord(table, name, loop.id);
       return isUnreachable(last?.record) ? [name] : [];
     });
-  }).catch(() => [names]);
+  }).catch(() => []);
   return new Set(found.flat());
 }
 

@@ -5,13 +5,15 @@ import { planEvents } from '../kubernetes/events.ts';
 import { type EventsReport, writeEvents } from '../kubernetes/write-events.ts';
 import type { LoopDefinition, PassContext } from '../loops/pass.ts';
 import { portsFor, type Writes, writesOf } from '../loops/writes.ts';
-import { CLOSING_MS, PASS_BUDGET_MS } from '../runtime/budgets.ts';
-import { pause, unlessAborted } from '../runtime/deadline.ts';
+import { CLOSING_MS, PASS_BUDGET_MS, RECORDING_MS } from '../runtime/budgets.ts';
+import { pause, unlessAborted, withinDeadline } from '../runtime/deadline.ts';
 import type { ClusterAccess, Environment } from '../runtime/environment.ts';
 import type { Invocation } from '../runtime/invocation.ts';
 import { claimCluster } from '../table/cluster-registration.ts';
 import { otherOwner, type Pause, type RegisteredCluster, readCluster } from '../table/clusters.ts';
-import { type RunRecord, readRunRecord } from '../table/run-records.ts';
+import { type ReadRunRecord, type RunRecord, readRunRecord } from '../table/run-records.ts';
+import { writeUnreachable } from '../table/unreachable-clusters.ts';
+import { describeError } from '../telemetry/describe-error.ts';
 import { isDue, isUnreachable, pauseInForce } from './due.ts';
 import { countPass, logPass, logUnstartedPass } from './log-pass.ts';
 import { type EndedPass, isSameAsRecorded, previousMode, recordPass } from './record-pass.ts';
@@ -86,10 +88,33 @@ async function passIfDue(
   };
   const writes = isOwner ? writesOf(cluster.spec.mode) : 'none';
   const ran = await runPass(environment, { loop, cluster, previous, startedAtMs, signal, warn, writes });
-  const pass = isOwner ? await recordPass(environment, loop.id, cluster.spec, ran, last) : { ...ran, ownedBy: owner };
+  const pass = isOwner ? await recordOwnPass(batch, cluster.spec, ran, last) : { ...ran, ownedBy: owner };
   logPass(telemetry, loop.id, name, pass);
   if (pass.errors.length > 0) return { outcome: 'failed' };
   return { outcome: 'succeeded', ...(isUnreachable(previous) && { resumed: cluster.spec }) };
+}
+
+/** Records a pass, and that it got no answer: then the next minute's invocation puts the cluster in a message of its own. */
+async function recordOwnPass(
+  { loop, environment }: Batch,
+  spec: ClusterSpec,
+  ran: EndedPass,
+  last: ReadRunRecord | undefined,
+): Promise<EndedPass> {
+  const { stack, tickQueue, table } = environment;
+  const nowMs = environment.nowMs();
+  const isWithoutAnswer = ran.errors.length > 0 && isUnreachable({ error: describeError(ran.errors[0]) });
+  const [pass] = await Promise.all([
+    recordPass(environment, loop.id, spec, ran, last),
+    isWithoutAnswer && stack !== undefined && tickQueue !== undefined
+      ? withinDeadline(environment, RECORDING_MS, (signal) =>
+          writeUnreachable(table(signal), { stack, loop: loop.id, cluster: spec.name, nowMs }),
+        ).catch(() => {
+          // Its next pass writes it again.
+        })
+      : undefined,
+  ]);
+  return pass;
 }
 
 /**

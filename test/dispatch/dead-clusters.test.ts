@@ -14,13 +14,12 @@ async function aFleet(names: readonly string[], slots: number): Promise<FleetMod
   return fleet;
 }
 
-test('of 200 clusters, 20 of which give no answer, the others have their ticks within an interval, and none is dropped', async () => {
+test('of 200 clusters, 20 of which give no answer, the others have their ticks within a second from the second minute on', async () => {
   const fleet = await aFleet(NAMES, 5);
-  await fleet.minute();
   await fleet.minute();
   const { latenessMs, dropped } = await fleet.minute();
   expect(latenessMs).toHaveLength((NAMES.length - DEAD.size) * 6);
-  expect(quantile(latenessMs, 0.99)).toBeLessThan(INTERVAL_MS);
+  expect(quantile(latenessMs, 0.99)).toBeLessThan(1_000);
   expect(dropped).toBe(0);
 });
 
