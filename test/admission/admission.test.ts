@@ -72,12 +72,6 @@ describe('a Service', () => {
     expect(world.telemetry.flushes.count).toBe(1);
   });
 
-  test('gets an address of each family, in its order', async () => {
-    const world = await anAdmissionWorld();
-    const { patch } = await world.ask({ spec: { ipFamilyPolicy: 'PreferDualStack', ipFamilies: ['IPv6'] } });
-    expect(patch).toContainEqual({ op: 'add', path: '/spec/clusterIPs', value: ['fd00::101', '10.0.0.17'] });
-  });
-
   test('gets what it requests, and keeps it as it was written', async () => {
     const world = await anAdmissionWorld();
     const spec = {
@@ -97,12 +91,9 @@ describe('a Service', () => {
     for (const spec of [{ clusterIP: 'None' }, { type: 'ExternalName', ports: [] }]) {
       expect(await world.ask({ spec }, unreachable)).toEqual({ uid: 'u-1', allowed: true });
     }
-    const settled = { clusterIP: '10.0.0.5', clusterIPs: ['10.0.0.5'] };
-    expect(
-      await world.ask({ spec: { ...settled, selector: { a: 'b' } }, oldSpec: settled }, unreachable),
-    ).toMatchObject({
-      allowed: true,
-    });
+    const oldSpec = { clusterIP: '10.0.0.5', clusterIPs: ['10.0.0.5'] };
+    const change = { spec: { ...oldSpec, selector: { a: 'b' } }, oldSpec };
+    expect(await world.ask(change, unreachable)).toMatchObject({ allowed: true });
   });
 
   test('that drops its address or port is allowed, and both stay taken until a pass frees them', async () => {
@@ -126,13 +117,6 @@ describe('asked again', () => {
     };
     expect(await world.ask({ uid: 'u-2', spec })).toEqual({ uid: 'u-2', allowed: true });
     expect(await takenIn(world)).toEqual(['10.0.0.17', '30016']);
-  });
-
-  test('what else it lacks by then is added', async () => {
-    const world = await anAdmissionWorld();
-    await world.ask({ spec: {} });
-    const spec = { type: 'NodePort', clusterIP: '10.0.0.17', clusterIPs: ['10.0.0.17'] };
-    expect(await world.ask({ uid: 'u-2', spec })).toMatchObject({ patch: [port(30_016)] });
   });
 
   test.each<[string, ReviewFields]>([
@@ -492,19 +476,15 @@ describe('whoever asks', () => {
   test.each<[string, Parameters<AdmissionWorld['send']>[0], number]>([
     ['without a token', { headers: {}, body }, 401],
     ['with another token', { headers: { authorization: `Bearer ${TOKEN.slice(0, -1)}!` }, body }, 401],
-    ['with a token that is none', { headers: { authorization: 'Bearer x' }, body }, 401],
     ['with another scheme', { headers: { authorization: `Basic ${TOKEN}` }, body }, 401],
     ['for a cluster that there is not', { path: '/other', body }, 401],
     ['for no cluster', { path: '/', body }, 404],
-    ['for a path below one', { path: '/demo/x', body }, 404],
     ['for a name that is none', { path: '/DEMO%00', body }, 404],
     ['by another method', { method: 'GET' }, 405],
     ['with no body', {}, 400],
     ['with no JSON', { body: '{"apiVersion":' }, 400],
     ['with what nests deeply', { body: `${'['.repeat(200_000)}${']'.repeat(200_000)}` }, 400],
     ['with another version', { body: '{"apiVersion":"admission.k8s.io/v1beta1","kind":"AdmissionReview"}' }, 400],
-    ['with another kind', { body: '{"apiVersion":"admission.k8s.io/v1","kind":"Status"}' }, 400],
-    ['with no request', { body: '{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview"}' }, 400],
     ['with more than 6 MB', { body: `"${'a'.repeat(6 * 1024 * 1024)}"` }, 413],
   ])('%s gets a status and no hint', async (_what, sent, statusCode) => {
     const world = await anAdmissionWorld();

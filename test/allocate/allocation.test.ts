@@ -5,13 +5,10 @@ import { answerJsonSchema } from '../../lib/allocate/json-schemas.ts';
 import type { AllocateRequest } from '../../lib/allocate/request.ts';
 import { fromBits } from '../../lib/allocator/snapshot-bytes.ts';
 import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
-import { registerCluster } from '../../lib/table/cluster-registration.ts';
-import { clusterContent, readCluster } from '../../lib/table/clusters.ts';
+import { registerCluster, takeOverCluster } from '../../lib/table/cluster-registration.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
-import { won } from '../contract/key-value-table.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';
-import { type AllocateWorld, anAllocateWorld, CLUSTER } from '../support/allocate-world.ts';
-import { describeInEachTable } from '../support/each-table.ts';
+import { anAllocateWorld, CLUSTER } from '../support/allocate-world.ts';
 import { schemaFaults } from '../support/json-schema-check.ts';
 
 const IP = 'serviceips';
@@ -27,12 +24,6 @@ const KEY = 'a'.repeat(64);
 
 const release = (...items: AllocateRequest['items']) => ({ operation: 'release', items }) as const;
 
-/** Each address of the range as taken, without a hold. */
-async function fill(world: AllocateWorld, but: readonly number[] = []): Promise<void> {
-  const bits = Array.from({ length: 254 }, (_, bit) => bit).filter((bit) => !but.includes(bit));
-  await world.store(RANGE_KEYS.primary, { data: fromBits(bits) });
-}
-
 function countingWrites(table: KeyValueTable) {
   const writes: string[] = [];
   const through: KeyValueTable = {
@@ -45,9 +36,9 @@ function countingWrites(table: KeyValueTable) {
   return { through, writes };
 }
 
-describeInEachTable('A request to allocate', (open) => {
+describe('A request to allocate', () => {
   test('allocates in every range with one write each, and answers in the order of the request', async () => {
-    const world = await anAllocateWorld({ table: await open() });
+    const world = await anAllocateWorld();
     const { through, writes } = countingWrites(world.table);
     const items = [
       port(30_001),
@@ -84,32 +75,21 @@ describeInEachTable('A request to allocate', (open) => {
     });
   });
 
-  test('holds for the owner and until the time of the request, and returns canonical addresses', async () => {
-    const world = await anAllocateWorld({ table: await open() });
-    const hold = { owner: 'team-a', until: '2026-02-01T00:00:00+01:00', takenUpBy: 'owner' } as const;
-    expect(await world.ask({ items: [{ range: IPV6, value: 'FD00:0::0:7' }], hold })).toMatchObject({
-      items: [{ value: 'fd00::7', hold: { owner: 'team-a', until: '2026-01-31T23:00:00.000Z', takenUpBy: 'owner' } }],
-    });
-    expect((await world.stored(RANGE_KEYS.secondary)).holds).toEqual([
-      {
-        owner: 'team-a',
-        untilMs: Date.parse('2026-01-31T23:00:00Z'),
-        takenUpBy: 'owner',
-        requestId: 'r1',
-        items: ['fd00::7'],
-      },
-    ]);
-  });
-
-  test('holds forever on request', async () => {
-    const world = await anAllocateWorld({ table: await open() });
-    const hold = { owner: 'team-a', until: 'forever' } as const;
-    expect(await world.ask({ items: [NEXT_IP], hold })).toMatchObject({ items: [{ hold: { until: 'forever' } }] });
-    expect((await world.stored(RANGE_KEYS.primary)).holds[0]).not.toHaveProperty('untilMs');
+  test.each([
+    ['2026-02-01T00:00:00+01:00', '2026-01-31T23:00:00.000Z', { untilMs: Date.parse('2026-01-31T23:00:00Z') }],
+    ['forever', 'forever', {}],
+  ] as const)('holds canonical addresses for the owner until %s', async (until, shown, end) => {
+    const world = await anAllocateWorld();
+    const terms = { owner: 'team-a', takenUpBy: 'owner' } as const;
+    expect(
+      await world.ask({ items: [{ range: IPV6, value: 'FD00:0::0:7' }], hold: { ...terms, until } }),
+    ).toMatchObject({ items: [{ value: 'fd00::7', hold: { ...terms, until: shown } }] });
+    const { holds } = await world.stored(RANGE_KEYS.secondary);
+    expect(holds).toEqual([{ ...terms, ...end, requestId: 'r1', items: ['fd00::7'] }]);
   });
 
   test('that is sent again is answered the same and writes nothing, until a day has passed', async () => {
-    const world = await anAllocateWorld({ table: await open() });
+    const world = await anAllocateWorld();
     const first = await world.ask({ items: [NEXT_IP] });
     await world.ask({ requestId: 'r2', ...release(ip('10.0.0.17')) });
     const before = await world.items();
@@ -121,8 +101,9 @@ describeInEachTable('A request to allocate', (open) => {
   });
 
   test('is refused whole, with the original’s message, and releases what it had allocated', async () => {
-    const world = await anAllocateWorld({ table: await open() });
+    const world = await anAllocateWorld();
     await world.store(RANGE_KEYS.nodePorts, { data: fromBits([1]) });
+    const error = { code: 'AlreadyAllocated', message: 'provided port is already allocated' };
     expect(await world.ask({ items: [NEXT_IP, port(30_002), port(30_001)] })).toEqual({
       requestId: 'r1',
       cluster: CLUSTER,
@@ -131,14 +112,9 @@ describeInEachTable('A request to allocate', (open) => {
       items: [
         { range: IP, outcome: 'refused' },
         { range: PORT, value: 30_002, outcome: 'refused' },
-        {
-          range: PORT,
-          value: 30_001,
-          outcome: 'refused',
-          error: { code: 'AlreadyAllocated', message: 'provided port is already allocated' },
-        },
+        { range: PORT, value: 30_001, outcome: 'refused', error },
       ],
-      error: { code: 'AlreadyAllocated', message: 'provided port is already allocated' },
+      error,
     });
     expect(await world.taken()).toEqual({ '30001': undefined });
     // The refusal is the answer to this id, also when the port is free by now.
@@ -151,47 +127,25 @@ describeInEachTable('A request to allocate', (open) => {
 });
 
 describe('A request to allocate is refused', () => {
-  test.each<[string, Partial<AllocateRequest>, string, string]>([
-    [
-      'a value outside its range',
-      { items: [ip('10.0.1.1')] },
-      'NotInRange',
-      'the provided IP (10.0.1.1) is not in the valid range. The range of valid IPs is 10.0.0.0/24',
-    ],
-    [
-      'what is no address',
-      { items: [ip('ten')] },
-      'NotInRange',
-      'the provided IP (ten) is not in the valid range. The range of valid IPs is 10.0.0.0/24',
-    ],
-    [
-      'a port outside its range',
-      { items: [port(80)] },
-      'NotInRange',
-      'provided port is not in the valid range. The range of valid ports is 30000-30127',
-    ],
-    [
-      'a value twice',
-      { items: [ip('10.0.0.1'), ip('10.0.0.1')] },
-      'AlreadyAllocated',
-      'provided IP is already allocated',
-    ],
+  test.each<[string, Partial<AllocateRequest>, string]>([
+    ['a value outside its range', { items: [ip('10.0.1.1')] }, 'NotInRange'],
+    ['what is no address', { items: [ip('ten')] }, 'NotInRange'],
+    ['a port outside its range', { items: [port(80)] }, 'NotInRange'],
+    ['a value twice', { items: [ip('10.0.0.1'), ip('10.0.0.1')] }, 'AlreadyAllocated'],
     [
       'a hold that was over a moment ago',
       { items: [NEXT_IP], hold: { owner: 'a', until: '2026-01-01T12:00:00Z' } },
       'BadHold',
-      'the hold was to end at 2026-01-01T12:00:00.000Z, and it is 2026-01-01T12:00:00.000Z: request one that ends later',
     ],
-  ])('%s', async (_, request, code, message) => {
+  ])('%s', async (_, request, code) => {
     const world = await anAllocateWorld();
-    const answer = await world.ask(request);
-    expect(answer).toMatchObject({ outcome: 'refused', error: { code, message } });
+    expect(await world.ask(request)).toMatchObject({ outcome: 'refused', error: { code } });
     expect(await world.taken()).toEqual({});
   });
 
   test('when the range is full, and nothing is allocated', async () => {
     const world = await anAllocateWorld();
-    await fill(world, [9]);
+    await world.store(RANGE_KEYS.primary, { data: fromBits(Array.from({ length: 253 }, (_, bit) => bit)) });
     const answer = await world.ask({ items: [{ ...NEXT_IP, count: 2 }] });
     expect(answer).toMatchObject({
       outcome: 'refused',
@@ -242,7 +196,7 @@ describe('A request to allocate is refused', () => {
 
   test('when another stack owns the cluster, and nothing is written', async () => {
     const world = await anAllocateWorld({ environment: { stack: 'ours' } });
-    await ownedBy(world, 'theirs');
+    await takeOverCluster(world.table, CLUSTER, 'theirs');
     const before = await world.items();
     expect(await world.ask({ items: [NEXT_IP] })).toMatchObject({
       outcome: 'refused',
@@ -252,7 +206,7 @@ describe('A request to allocate is refused', () => {
       },
     });
     expect(await world.items()).toEqual(before);
-    await ownedBy(world, 'ours');
+    await takeOverCluster(world.table, CLUSTER, 'ours');
     expect(await world.ask({ items: [NEXT_IP] })).toMatchObject({ outcome: 'done' });
   });
 
@@ -279,14 +233,14 @@ describe('A request to allocate is refused', () => {
   ] as const)('until a pass has saved $of, and its id is free for the next try', async ({ of, words }) => {
     const world = await anAllocateWorld();
     await registerCluster(world.table, aClusterSpec({ allocator: 'table', serviceClusterIPRanges: ['10.1.0.0/24'] }));
-    const request = { items: [{ range: of, next: true }] } as const;
-    expect(await world.ask({ ...request, items: [...request.items] })).toMatchObject({
+    const items: AllocateRequest['items'] = [{ range: of, next: true }];
+    expect(await world.ask({ items })).toMatchObject({
       outcome: 'refused',
       error: { code: 'NotReady', message: `cannot allocate resources of type ${words} at this time` },
     });
     await world.store(RANGE_KEYS.primary, { range: '10.1.0.0/24', generation: 2 });
     await world.store(RANGE_KEYS.nodePorts, { range: '30000-32767', generation: 2 });
-    expect(await world.ask({ ...request, items: [...request.items] })).toMatchObject({ outcome: 'done' });
+    expect(await world.ask({ items })).toMatchObject({ outcome: 'done' });
   });
 
   test('under an id that another request had within a day', async () => {
@@ -315,17 +269,9 @@ describe('A request to allocate is refused', () => {
   });
 });
 
-async function ownedBy(world: AllocateWorld, stack: string): Promise<void> {
-  const cluster = await readCluster(world.table, CLUSTER);
-  const previous = await world.table.get('#clusters', CLUSTER);
-  if (cluster === undefined) throw new Error('expected a cluster');
-  const content = clusterContent({ ...cluster, owner: { stack } });
-  won(await world.table.put({ ...content, cluster: '#clusters', key: CLUSTER }, previous));
-}
-
-describeInEachTable('A request to release', (open) => {
+describe('A request to release', () => {
   test('frees what is allocated, with its hold, and does not change what is free or in no range', async () => {
-    const world = await anAllocateWorld({ table: await open() });
+    const world = await anAllocateWorld();
     await world.store(RANGE_KEYS.nodePorts, { data: fromBits([1, 2]) });
     await world.ask({ items: [ip('10.0.0.1')] });
     const items = [ip('10.0.0.1'), port(30_001), port(30_003), port(80), port(30_001)];
@@ -346,7 +292,7 @@ describeInEachTable('A request to release', (open) => {
   });
 
   test('that is sent again gets the same answer, and releases nothing of the next owner', async () => {
-    const world = await anAllocateWorld({ table: await open() });
+    const world = await anAllocateWorld();
     await world.ask({ items: [ip('10.0.0.1')] });
     const first = await world.ask({ requestId: 'r2', ...release(ip('10.0.0.1')) });
     await world.ask({ requestId: 'r3', items: [ip('10.0.0.1')] });
@@ -406,19 +352,13 @@ describe('A request to look up', () => {
           range: IP,
           value: '10.0.0.255',
           outcome: 'notInRange',
-          error: {
-            code: 'NotInRange',
-            message: 'the provided IP (10.0.0.255) is not in the valid range. The range of valid IPs is 10.0.0.0/24',
-          },
+          error: { code: 'NotInRange', message: expect.any(String) },
         },
         {
           range: PORT,
           value: 80,
           outcome: 'notInRange',
-          error: {
-            code: 'NotInRange',
-            message: 'provided port is not in the valid range. The range of valid ports is 30000-30127',
-          },
+          error: { code: 'NotInRange', message: expect.any(String) },
         },
       ],
     });
@@ -426,14 +366,11 @@ describe('A request to look up', () => {
   });
 
   test('is answered where the cluster is only observed, and refused where the table allocates nothing', async () => {
+    const request: Partial<AllocateRequest> = { operation: 'lookUp', items: [ip('10.0.0.1')] };
     const observed = await anAllocateWorld({ spec: { mode: 'observe' } });
-    const request = { operation: 'lookUp', items: [ip('10.0.0.1')] } as const;
-    expect(await observed.ask({ ...request, items: [...request.items] })).toMatchObject({ outcome: 'done' });
+    expect(await observed.ask(request)).toMatchObject({ outcome: 'done' });
     const foreign = await anAllocateWorld({ spec: { allocator: 'apiserver' } });
-    expect(await foreign.ask({ ...request, items: [...request.items] })).toMatchObject({
-      outcome: 'refused',
-      error: { code: 'NotReady' },
-    });
+    expect(await foreign.ask(request)).toMatchObject({ outcome: 'refused', error: { code: 'NotReady' } });
   });
 });
 

@@ -4,130 +4,62 @@ import { ipRangeOf } from '../../lib/allocator/ip-range.ts';
 import { fromBits } from '../../lib/allocator/snapshot-bytes.ts';
 import { allocateUntilFull, ipRange, pickLowest } from '../support/ranges.ts';
 
+/* What a range answers to every operation is in the golden cases; here are its limits and the texts of addresses. */
+
 const FULL = { code: 'Full', message: 'range is full' };
-const ALREADY_ALLOCATED = { code: 'AlreadyAllocated', message: 'provided IP is already allocated' };
 const notInRange = (address: string, cidr: string) => ({
   code: 'NotInRange',
   message: `the provided IP (${address}) is not in the valid range. The range of valid IPs is ${cidr}`,
 });
 
 describe('An IP range', () => {
-  describe.each([
-    {
-      cidr: '192.168.1.0/24',
-      free: 254,
-      released: '192.168.1.5',
-      outside: ['192.168.0.1', '192.168.1.0', '192.168.1.255', '192.168.2.2'],
-    },
-    {
-      cidr: '10.0.0.0/15',
-      free: 131_070,
-      released: '10.0.0.5',
-      outside: ['10.0.0.0', '10.15.255.255', '10.255.255.2'],
-    },
-    {
-      cidr: '2001:db8:1::/48',
-      free: 65_535,
-      released: '2001:db8:1::5',
-      outside: ['2001:db8::1', '2001:db8:1::', '2001:db8:1::1:0', '2001:db8:2::2'],
-    },
-  ])('of $cidr', ({ cidr, free, released, outside }) => {
-    test('is all free at first', () => {
-      const range = ipRange(cidr);
-      expect({ spec: range.spec, free: range.free, used: range.used }).toEqual({ spec: cidr, free, used: 0 });
-    });
-
-    test('allocates each of its addresses once, then is full, and allocates what was released', () => {
-      const range = ipRange(cidr);
-      const items = allocateUntilFull(range);
-      expect(new Set(items).size).toBe(free);
-      expect(items.every((item) => range.has(item))).toBe(true);
-      expect({ free: range.free, used: range.used }).toEqual({ free: 0, used: free });
-      expect(range.allocateNext()).toMatchObject(FULL);
-
-      range.release(released);
-      expect({ free: range.free, used: range.used }).toEqual({ free: 1, used: free - 1 });
-      expect(range.allocateNext()).toEqual({ item: released });
-
-      range.release(released);
-      expect(range.allocate(released)).toBeUndefined();
-      expect(range.allocate(released)).toMatchObject(ALREADY_ALLOCATED);
-      expect(range.free).toBe(0);
-    });
-
-    test.each(outside.map((address) => ({ address })))('does not have $address', ({ address }) => {
-      const range = ipRange(cidr);
+  test.each([
+    { cidr: '192.168.1.0/24', outside: ['192.168.0.1', '192.168.1.0', '192.168.1.255', '192.168.2.2'] },
+    { cidr: '10.0.0.0/15', outside: ['10.0.0.0', '10.15.255.255', '10.255.255.2'] },
+    { cidr: '2001:db8:1::/48', outside: ['2001:db8::1', '2001:db8:1::', '2001:db8:1::1:0', '2001:db8:2::2'] },
+  ])('of $cidr does not have $outside', ({ cidr, outside }) => {
+    const range = ipRange(cidr);
+    for (const address of outside) {
       range.release(address);
       expect(range.allocate(address)).toMatchObject(notInRange(address, cidr));
-      expect(range.indexOf(address)).toBeUndefined();
-      expect(range.has(address)).toBe(false);
-    });
+      expect([range.indexOf(address), range.has(address)]).toEqual([undefined, false]);
+    }
+    expect(range.used).toBe(0);
   });
 
-  test.each(['192.168.1.1/32', '10.0.0.0/31', 'fd00::/128'])('of %s has no address', (cidr) => {
-    const range = ipRange(cidr);
-    expect({ max: range.max, free: range.free, next: range.allocateNext() }).toMatchObject({
-      max: 0,
-      free: 0,
-      next: FULL,
-    });
+  test('of an IPv6 network allocates 65,535 addresses and no more', () => {
+    const range = ipRange('2001:db8:1::/48');
+    expect(new Set(allocateUntilFull(range)).size).toBe(65_535);
+    expect(range.allocateNext()).toMatchObject(FULL);
   });
 
-  test('of two addresses allocates both and stays full', () => {
-    const range = ipRange('192.168.1.240/30');
-    expect(range.max).toBe(2);
-    expect(allocateUntilFull(range).toSorted()).toEqual(['192.168.1.241', '192.168.1.242']);
-    for (let attempt = 0; attempt < 100; attempt++) expect(range.allocateNext()).toMatchObject(FULL);
-    expect(range.allocate('192.168.1.241')).toMatchObject(ALREADY_ALLOCATED);
-  });
-
-  test('of a /24 allocates 238 addresses above its reserved band, then one that was released within it', () => {
+  test('of a /24 allocates 238 addresses above its reserved band, then those within it', () => {
     const range = ipRange('192.168.1.0/24');
     for (let taken = 0; taken < 238; taken++) range.allocateNext();
     expect([...range.items()]).toEqual(Array.from({ length: 238 }, (_, index) => `192.168.1.${index + 17}`));
-    for (let host = 1; host <= 16; host++) expect(range.allocate(`192.168.1.${host}`)).toBeUndefined();
+    expect(allocateUntilFull(range)).toHaveLength(16);
     expect(range.allocateNext()).toMatchObject(FULL);
     range.release('192.168.1.10');
     expect(allocateUntilFull(range)).toEqual(['192.168.1.10']);
   });
 
-  test('uses its reserved band when nothing else is left', () => {
-    const range = ipRange('192.168.1.0/24');
-    expect(allocateUntilFull(range)).toHaveLength(254);
-    expect([...range.items()]).toEqual(Array.from({ length: 254 }, (_, index) => `192.168.1.${index + 1}`));
-  });
-
-  test.each([
-    [[]],
-    [['192.168.1.1']],
-    [['192.168.1.1', '192.168.1.254']],
-    [['192.168.1.1', '192.168.1.128', '192.168.1.254']],
-  ])('lists %j after they were taken', (addresses: string[]) => {
-    const range = ipRange('192.168.1.0/24');
-    for (const address of addresses.toReversed()) expect(range.allocate(address)).toBeUndefined();
-    expect([...range.items()]).toEqual(addresses);
-  });
-
   test('is restored from its snapshot, and refuses that of another network', () => {
     const range = ipRange('192.168.1.0/24');
     for (let taken = 0; taken < 10; taken++) range.allocateNext();
-    const snapshot = range.snapshot();
     const other = ipRange('192.168.2.0/24');
-    expect(other.restore(snapshot)).toMatchObject({
+    expect(other.restore(range.snapshot())).toMatchObject({
       code: 'MismatchedRange',
       message: 'the provided network does not match the current range',
     });
     expect(other.used).toBe(0);
     const copy = ipRange('192.168.1.0/24');
-    expect(copy.restore(snapshot)).toBeUndefined();
+    expect(copy.restore(range.snapshot())).toBeUndefined();
     expect([...copy.items()]).toEqual([...range.items()]);
-    expect(copy.free).toBe(range.free);
   });
 
   test.each(['', 'garbage', '10.0.0.0/33'])('is neither made of nor restored from the range %j', (range) => {
     const unparsable = { code: 'Unparsable', message: `invalid CIDR address: ${range}` };
-    const snapshot = { range, data: fromBits([1]) };
-    expect(ipRange('10.0.0.0/24').restore(snapshot)).toMatchObject(unparsable);
+    expect(ipRange('10.0.0.0/24').restore({ range, data: fromBits([1]) })).toMatchObject(unparsable);
     expect(ipRangeOf(range, pickLowest)).toMatchObject(unparsable);
   });
 
@@ -147,7 +79,10 @@ describe('An IP range', () => {
   ])('of $cidr knows $text as $item', ({ cidr, text, item }) => {
     const range = ipRange(cidr);
     expect(range.allocate(text)).toBeUndefined();
-    expect(range.allocate(item)).toMatchObject(ALREADY_ALLOCATED);
+    expect(range.allocate(item)).toMatchObject({
+      code: 'AlreadyAllocated',
+      message: 'provided IP is already allocated',
+    });
     expect([...range.items()]).toEqual([item]);
     range.release(text);
     expect(range.used).toBe(0);

@@ -18,7 +18,7 @@ import { type RunRecord, readRunRecord, writeRunRecord } from '../../lib/table/r
 import { withAddresses, withNodePorts } from '../repair/services.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';
 import { AT_ONCE } from '../support/each-table.ts';
-import { countedWriteIds, memoryTable } from '../support/memory-table.ts';
+import { memoryTable } from '../support/memory-table.ts';
 import { aRunRecord } from '../support/run-records.ts';
 import { read, refusal } from './files.ts';
 import { addressesOf, CLUSTER, fileOf, NOW_MS, pass, register, registered, SPEC, stateOf } from './import-world.ts';
@@ -26,10 +26,6 @@ import { addressesOf, CLUSTER, fileOf, NOW_MS, pass, register, registered, SPEC,
 const { primary: PRIMARY, nodePorts: NODE_PORTS } = RANGE_KEYS;
 const INTERVAL_MS = 180_000;
 const SERVICES = [withAddresses('a', '10.0.0.3'), withNodePorts('b', 30004)];
-
-function newTable(): KeyValueTable {
-  return memoryTable({ nowMs: () => NOW_MS, newWriteId: countedWriteIds() });
-}
 
 /** What dispatch writes after a pass that succeeded. */
 async function record(table: KeyValueTable, loop: Loop, fields: Partial<RunRecord> = {}): Promise<void> {
@@ -53,7 +49,7 @@ async function exported(table: KeyValueTable, options: Partial<ExportOptions> = 
 
 describe('An export', () => {
   test('has all ranges of the cluster and their age, and is the same after a round trip', async () => {
-    const table = newTable();
+    const table = memoryTable();
     await passed(table);
     const { clusterRanges, agesMs, warnings } = await exported(table);
     expect(clusterRanges).toEqual({
@@ -85,7 +81,7 @@ describe('An export', () => {
   });
 
   test('of one range does not read the others', async () => {
-    const table = newTable();
+    const table = memoryTable();
     await passed(table);
     await record(table, 'cluster-ip-repair', { lastSuccessAtMs: 0 });
     const { clusterRanges } = await exported(table, { keys: [NODE_PORTS] });
@@ -93,7 +89,7 @@ describe('An export', () => {
   });
 
   test('carries holds, but for those that are over', async () => {
-    const table = newTable();
+    const table = memoryTable();
     await passed(table);
     const addresses = addressesOf(table, await registered(table));
     const terms = { owner: 'ci', takenUpBy: 'any' as const };
@@ -106,7 +102,7 @@ describe('An export', () => {
   });
 
   test('to a cluster of the original warns of what is lost', async () => {
-    const table = newTable();
+    const table = memoryTable();
     await passed(table);
     const [addresses, ports] = (await exported(table)).clusterRanges.ranges;
     if (addresses === undefined || ports === undefined) throw new Error('expected two ranges');
@@ -123,7 +119,7 @@ describe('An export', () => {
   });
 
   test('imported into another cluster makes that one have the same taken', async () => {
-    const [from, to] = [newTable(), newTable()];
+    const [from, to] = [memoryTable(), memoryTable()];
     await passed(from);
     await register(to);
     const file = read(clusterRangesToJson((await exported(from)).clusterRanges));
@@ -189,7 +185,7 @@ describe('An export is refused', () => {
   }
 
   test.each(cases)('$what, unless it is forced', async ({ what, arrange, expected }) => {
-    const table = newTable();
+    const table = memoryTable();
     if (!what.includes('never')) await passed(table);
     await arrange(table);
     expect(await exportRanges(table, CLUSTER, { nowMs: NOW_MS })).toEqual(expected);
@@ -199,7 +195,7 @@ describe('An export is refused', () => {
   });
 
   test('of a usage bitmap, and what is forced cannot be imported', async () => {
-    const table = newTable();
+    const table = memoryTable();
     await pass(table, await register(table, { ...SPEC, allocator: 'apiserver' }), SERVICES);
     const { clusterRanges } = await exported(table, { force: true });
     expect(clusterRanges.ranges).toMatchObject([{ allocator: 'apiserver' }, { allocator: 'apiserver' }]);
@@ -209,7 +205,7 @@ describe('An export is refused', () => {
   });
 
   test('of what is not there, forced or not', async () => {
-    const table = newTable();
+    const table = memoryTable();
     expect(await exportRanges(table, CLUSTER, { nowMs: NOW_MS, force: true })).toEqual(refusal('NotRegistered'));
     await register(table);
     const keys = [RANGE_KEYS.secondary];
@@ -218,7 +214,7 @@ describe('An export is refused', () => {
   });
 
   test('not while the record of a loop that runs every quarter of a minute may be a minute old', async () => {
-    const table = newTable();
+    const table = memoryTable();
     await passed(table, { ...SPEC, intervalSeconds: { ...aClusterSpec().intervalSeconds, 'cluster-ip-repair': 15 } });
     await record(table, 'cluster-ip-repair', { lastSuccessAtMs: NOW_MS - 75_000 });
     expect((await exported(table)).agesMs).toEqual([75_000, 60_000]);
@@ -227,7 +223,7 @@ describe('An export is refused', () => {
   });
 
   test('not after exactly two intervals, nor by a clock that is behind', async () => {
-    const table = newTable();
+    const table = memoryTable();
     await passed(table);
     await record(table, 'cluster-ip-repair', { lastSuccessAtMs: NOW_MS - 2 * INTERVAL_MS });
     await record(table, 'node-port-repair', { lastSuccessAtMs: NOW_MS + 5000 });

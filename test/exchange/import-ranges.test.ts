@@ -12,8 +12,8 @@ import { Cut, cutTable, tableWith } from '../repair/faults.ts';
 import { storedRange } from '../repair/repair-cluster.ts';
 import { withAddresses, withNodePorts } from '../repair/services.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';
-import { AT_ONCE, describeInEachTable } from '../support/each-table.ts';
-import { countedWriteIds, memoryTable } from '../support/memory-table.ts';
+import { AT_ONCE } from '../support/each-table.ts';
+import { memoryTable } from '../support/memory-table.ts';
 import { read, refusal, STORED_SERVICE_IPS } from './files.ts';
 import {
   addressesOf,
@@ -36,10 +36,6 @@ const OPTIONS = { ...AT_ONCE, nowMs: NOW_MS };
 /** They have addresses and ports of the import, and one of each that is not in it. */
 const SERVICES = [withAddresses('imported', '10.0.0.7'), withAddresses('newer', '10.0.0.9'), withNodePorts('p', 30006)];
 
-function newTable(): KeyValueTable {
-  return memoryTable({ nowMs: () => NOW_MS, newWriteId: countedWriteIds() });
-}
-
 async function imported(table: KeyValueTable, file = fileOf()): Promise<ImportReport> {
   const report = await importRanges(table, CLUSTER, file, OPTIONS);
   if (report instanceof ExchangeError) throw report;
@@ -50,9 +46,9 @@ async function bits(table: KeyValueTable, key: (typeof RANGE_KEYS)[keyof typeof 
   return [...bitsOf((await readRange(table, CLUSTER, key))?.stored.data ?? new Uint8Array(0))];
 }
 
-describeInEachTable('An import', (open) => {
+describe('An import', () => {
   test('sets what is missing, and closes allocation until a pass of the new generation has saved', async () => {
-    const table = await open();
+    const table = memoryTable();
     const former = await register(table);
     await pass(table, former, SERVICES);
     expect(await addressesOf(table, former).allocateOne('10.0.0.1')).toBeUndefined();
@@ -81,7 +77,7 @@ describeInEachTable('An import', (open) => {
   });
 
   test('goes into a cluster that no pass has ever saved', async () => {
-    const table = await open();
+    const table = memoryTable();
     await register(table);
     await imported(table);
     expect(await bits(table, PRIMARY)).toEqual([5, 6, 7]);
@@ -91,11 +87,9 @@ describeInEachTable('An import', (open) => {
     expect(await bits(table, PRIMARY)).toEqual([5, 6, 7, 8]);
     expect(await stateOf(addressesOf(table, present))).toBe('open');
   });
-});
 
-describe('An import', () => {
   test('is shown before, without a write', async () => {
-    const table = newTable();
+    const table = memoryTable();
     await register(table);
     const before = await table.list(CLUSTER, '');
     expect(await previewImport(table, CLUSTER, fileOf(), NOW_MS)).toMatchObject({
@@ -107,7 +101,7 @@ describe('An import', () => {
   });
 
   test('that changes nothing closes nothing', async () => {
-    const table = newTable();
+    const table = memoryTable();
     await register(table);
     await imported(table);
     const services = [withAddresses('a', '10.0.0.7'), withAddresses('b', '10.0.0.8'), withNodePorts('p', 30006, 30007)];
@@ -121,7 +115,7 @@ describe('An import', () => {
   });
 
   test('keeps its holds through the pass that opens', async () => {
-    const table = newTable();
+    const table = memoryTable();
     await register(table);
     await imported(table);
     await pass(table, await registered(table), SERVICES);
@@ -130,37 +124,32 @@ describe('An import', () => {
   });
 
   test('closes the ranges that it does not write as well', async () => {
-    const table = newTable();
+    const table = memoryTable();
     const former = await register(table);
     await pass(table, former);
     expect(await imported(table, fileOf([{}]))).toMatchObject({ written: [PRIMARY] });
     expect(await stateOf(portsOf(table, await registered(table)))).toBe('closed');
   });
 
-  test('outlives a change of the spec that leaves ranges alone', async () => {
-    const table = newTable();
+  test.each([
+    ['a change of the spec that leaves ranges alone', () => undefined],
+    [
+      'a registration that is removed and made again',
+      (table: KeyValueTable) => unregisterCluster(table, CLUSTER, AT_ONCE),
+    ],
+  ])('outlives %s', async (_, meanwhile) => {
+    const table = memoryTable();
     await pass(table, await register(table));
     await imported(table);
-    await register(table, { ...SPEC, maxEventsPerPass: 7 });
-    const present = await registered(table);
-    expect(await stateOf(addressesOf(table, present))).toBe('closed');
-    await pass(table, present);
-    expect(await stateOf(addressesOf(table, present))).toBe('open');
-  });
-
-  test('outlives a registration that is taken back and made again', async () => {
-    const table = newTable();
-    await pass(table, await register(table));
-    await imported(table);
-    await unregisterCluster(table, CLUSTER, AT_ONCE);
-    const present = await register(table);
+    await meanwhile(table);
+    const present = await register(table, { ...SPEC, maxEventsPerPass: 7 });
     expect(await stateOf(addressesOf(table, present))).toBe('closed');
     await pass(table, present);
     expect(await stateOf(addressesOf(table, present))).toBe('open');
   });
 
   test('ignores what an audit saved, once the table allocates', async () => {
-    const table = newTable();
+    const table = memoryTable();
     await pass(table, await register(table, { ...SPEC, allocator: 'apiserver' }), SERVICES);
     await register(table);
     await imported(table);
@@ -170,7 +159,7 @@ describe('An import', () => {
   });
 
   test('accepts what an API server keeps in etcd, with a warning', async () => {
-    const table = newTable();
+    const table = memoryTable();
     await register(table, { ...SPEC, serviceClusterIPRanges: ['10.0.0.0/24'] });
     const report = await imported(table, read(STORED_SERVICE_IPS));
     expect(report.warnings).toEqual([expect.stringContaining('Kubernetes 1.34 and later no longer write')]);
@@ -192,7 +181,7 @@ describe('An import is refused', () => {
       expected: refusal('OtherRange', '10.0.0.0/27 (ranges/serviceips)'),
     },
   ])('$what, and nothing is written', async ({ spec, expected }) => {
-    const table = newTable();
+    const table = memoryTable();
     if (spec !== undefined) await register(table, spec);
     const before = await table.list('#clusters', '');
     expect(await importRanges(table, CLUSTER, fileOf(), OPTIONS)).toEqual(expected);
@@ -201,7 +190,7 @@ describe('An import is refused', () => {
   });
 
   test('of a range that the cluster does not have', async () => {
-    const table = newTable();
+    const table = memoryTable();
     await register(table);
     const file = fileOf([{ key: RANGE_KEYS.secondary }]);
     expect(await importRanges(table, CLUSTER, file, OPTIONS)).toEqual(refusal('OtherRange'));
@@ -214,7 +203,7 @@ describe('An import is refused', () => {
     { what: 'before it closes', at: '#clusters' },
     { what: 'after it closed, and a pass has saved', at: PRIMARY },
   ])('when the ranges of the spec become others $what', async ({ at }) => {
-    const table = newTable();
+    const table = memoryTable();
     await pass(table, await register(table));
     let isDone = false;
     const interrupted = tableWith(table, {
@@ -236,28 +225,16 @@ describe('An import is refused', () => {
 });
 
 describe('What an import warns of', () => {
-  test.each([
-    { what: 'a file of another cluster', spec: { ...SPEC }, expected: ['exported from cluster other'] },
-    {
-      what: 'a cluster that only observes',
-      spec: { ...SPEC, mode: 'observe' as const },
-      expected: ['exported', 'observe'],
-    },
-  ])('is $what', async ({ spec, expected }) => {
-    const table = newTable();
-    await register(table, spec);
+  test('is a file of another cluster, and a cluster that only observes or is paused', async () => {
+    const table = memoryTable();
+    await register(table, { ...SPEC, mode: 'observe' });
+    await pauseCluster(table, CLUSTER, { untilMs: NOW_MS + 1, reason: 'r', by: 'b' });
     const file = fileOf();
     if (file.kind !== 'ClusterRanges') throw new Error('another file');
     const other = { ...file, clusterRanges: { ...file.clusterRanges, cluster: 'other' } };
     const { warnings } = await imported(table, other);
+    const expected = ['exported from cluster other', 'observe', 'is paused until'];
     expect(warnings).toEqual(expected.map((text) => expect.stringContaining(text)));
-  });
-
-  test('is a cluster that is paused', async () => {
-    const table = newTable();
-    await register(table);
-    await pauseCluster(table, CLUSTER, { untilMs: NOW_MS + 1, reason: 'r', by: 'b' });
-    expect((await imported(table)).warnings).toEqual([expect.stringContaining('is paused until')]);
   });
 
   test.each([
@@ -265,7 +242,7 @@ describe('What an import warns of', () => {
     { range: '10.0.0.0/28', created: '2019-03-01T12:00:00Z', expected: ['created at 2019-03-01T12:00:00Z'] },
     { range: '30000-30015', created: '2019-03-01T12:00:00Z', expected: [] },
   ])('is the age of a RangeAllocation of $range, made $created', async ({ range, created, expected }) => {
-    const table = newTable();
+    const table = memoryTable();
     await register(table);
     const allocation = { range, data: fromBits([1]), ...(created !== undefined && { createdAt: created }) };
     const { warnings } = await imported(table, { kind: 'RangeAllocation', form: 'storage', allocation });
@@ -290,7 +267,7 @@ describe('An import beside others', () => {
   }
 
   test('keeps what a function of the former registration allocates until the bits go in', async () => {
-    const table = newTable();
+    const table = memoryTable();
     const former = await register(table);
     await pass(table, former);
     await importDuring(table, PRIMARY, async () => {
@@ -302,7 +279,7 @@ describe('An import beside others', () => {
   });
 
   test('closes again what a pass opened before the bits went in', async () => {
-    const table = newTable();
+    const table = memoryTable();
     await pass(table, await register(table));
     await importDuring(table, PRIMARY, async () => {
       const present = await registered(table);
@@ -317,7 +294,7 @@ describe('An import beside others', () => {
   });
 
   test('is not merged into by a pass of the former registration', async () => {
-    const table = newTable();
+    const table = memoryTable();
     const former = await register(table);
     await pass(table, former);
     const late = lateAt(table, PRIMARY);
@@ -331,7 +308,7 @@ describe('An import beside others', () => {
   });
 
   test('is opened by a pass of its registration that had read the range before the bits went in, and saves after', async () => {
-    const table = newTable();
+    const table = memoryTable();
     await pass(table, await register(table));
     const late = lateAt(table, PRIMARY);
     let passing: Promise<PassReport> | undefined;
@@ -347,7 +324,7 @@ describe('An import beside others', () => {
   });
 
   test('clears strikes, so that no pass frees what it brought', async () => {
-    const table = newTable();
+    const table = memoryTable();
     const former = await register(table);
     await pass(table, former);
     const leak = storedRange({
@@ -363,7 +340,7 @@ describe('An import beside others', () => {
   });
 
   test('by another writer at the same time leaves both, and at most one must be repeated', async () => {
-    const table = newTable();
+    const table = memoryTable();
     await pass(table, await register(table));
     const file = fileOf([{ data: fromBits([10]), holds: [] }]);
     const first = await importDuring(table, PRIMARY, () => importRanges(table, CLUSTER, file, OPTIONS));
@@ -375,7 +352,7 @@ describe('An import beside others', () => {
   });
 
   test('with a write of unclear outcome asks to import again', async () => {
-    const table = newTable();
+    const table = memoryTable();
     await pass(table, await register(table));
     const unclear = tableWith(table, { put: async () => ({ outcome: 'unclear' }) });
     await expect(importRanges(unclear, CLUSTER, fileOf(), OPTIONS)).rejects.toMatchObject({
@@ -406,18 +383,12 @@ describe('An import that ends at any call', () => {
   ]).flat();
 
   test.each(CUTS)('leaves nothing that could be handed out twice, cut $when call $at', async ({ at, when }) => {
-    const table = newTable();
+    const table = memoryTable();
     const former = await register(table);
     await pass(table, former, SERVICES);
     const cut = new Cut(at, when);
-    const ended = importRanges(cutTable(table, cut), CLUSTER, fileOf(), OPTIONS);
-    if (
-      await ended.then(
-        () => false,
-        () => true,
-      )
-    )
-      expect(cut.happened).toBe(true);
+    const ended = await importRanges(cutTable(table, cut), CLUSTER, fileOf(), OPTIONS).catch(() => 'cut');
+    expect(cut.happened).toBe(ended === 'cut');
 
     // Where the bits are in, nobody allocates before a pass.
     const clusters = [former, await registered(table)];
@@ -444,7 +415,7 @@ describe('An import that ends at any call', () => {
   });
 
   test('has been cut at every call that it makes', async () => {
-    const table = newTable();
+    const table = memoryTable();
     await pass(table, await register(table), SERVICES);
     const cut = new Cut(CUTS.length / 2, 'before');
     await importRanges(cutTable(table, cut), CLUSTER, fileOf(), OPTIONS);

@@ -5,14 +5,14 @@ import { type Hold, holdOn } from '../../lib/cluster/hold.ts';
 import type { StoredRange } from '../../lib/cluster/stored-range.ts';
 import { ExchangeError } from '../../lib/exchange/errors.ts';
 import { type ImportPlan, type IncomingRange, planImport } from '../../lib/exchange/plan-import.ts';
+import { storedRange } from '../repair/repair-cluster.ts';
 import { bitsBelow, refusal } from './files.ts';
 
 const RANGE = '10.0.0.0/24';
 const NOW_MS = 1000;
 
 function stored(bits: readonly number[], fields: Partial<StoredRange> = {}): StoredRange {
-  const strikes = { once: fromBits([]), twice: fromBits([]) };
-  return { range: RANGE, data: fromBits(bits), allocator: 'table', generation: 4, strikes, holds: [], ...fields };
+  return storedRange({ range: RANGE, data: fromBits(bits), ...fields });
 }
 
 function incoming(bits: readonly number[], fields: Partial<IncomingRange> = {}): IncomingRange {
@@ -55,13 +55,6 @@ describe('An import of a range', () => {
     expect(changes).toBe(true);
   });
 
-  test('ignores a bitmap that an audit saved', () => {
-    const bitmap = stored([1], { allocator: 'apiserver', range: '10.1.0.0/16' });
-    const { next, onlyHere } = planned(bitmap, incoming([2]));
-    expect(next).toMatchObject({ allocator: 'table', range: RANGE, data: fromBits([2]) });
-    expect(numbers(onlyHere)).toEqual([]);
-  });
-
   test('that has nothing new changes nothing', () => {
     const holds = [hold(['10.0.0.2'])];
     expect(planned(stored([1, 2]), incoming([1], { holds })).changes).toBe(false);
@@ -86,14 +79,6 @@ describe('An import of a range', () => {
     expect(taken).toEqual([hold(['10.0.0.2'])]);
     expect(holdsLeftOut).toBe(3);
     expect(next.holds).toEqual([mine, hold(['10.0.0.2'])]);
-  });
-
-  test('joins holds on the same terms', () => {
-    const { next } = planned(
-      stored([2], { holds: [hold(['10.0.0.3'])] }),
-      incoming([1, 2], { holds: [hold(['10.0.0.2'])] }),
-    );
-    expect(next.holds).toEqual([hold(['10.0.0.3', '10.0.0.2'])]);
   });
 
   test('keeps every hold within what is taken, each item in one', () => {

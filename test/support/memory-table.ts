@@ -9,8 +9,10 @@ const MAX_ITEM_BYTES = 400 * 1024;
 export type MemoryStore = Map<string, Map<string, Item>>;
 
 export interface MemoryTableOptions {
-  readonly nowMs: () => number;
-  readonly newWriteId: () => string;
+  /** Default: time 0. */
+  readonly nowMs?: () => number;
+  /** Default: `w1`, `w2`, ... of this view. */
+  readonly newWriteId?: () => string;
   /** Views that are given the same store see the same items. Default: one of its own. */
   readonly store?: MemoryStore;
   readonly deadline?: AbortSignal;
@@ -21,7 +23,12 @@ export function memoryStore(): MemoryStore {
 }
 
 /** The table in this process's memory. What goes in and what comes out are copies. */
-export function memoryTable({ nowMs, newWriteId, store = memoryStore(), deadline }: MemoryTableOptions): KeyValueTable {
+export function memoryTable({
+  nowMs = () => 0,
+  newWriteId = countedWriteIds(),
+  store = memoryStore(),
+  deadline,
+}: MemoryTableOptions = {}): KeyValueTable {
   const partition = (cluster: string): Map<string, Item> => {
     const items = store.get(cluster) ?? new Map<string, Item>();
     store.set(cluster, items);

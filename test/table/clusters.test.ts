@@ -4,6 +4,7 @@ import {
   claimCluster,
   pauseAllClusters,
   pauseCluster,
+  type RegisterOptions,
   registerCluster,
   setClusterMode,
   takeOverCluster,
@@ -13,14 +14,13 @@ import { clusterPages, listClusters, readCluster, readPauseOfAll } from '../../l
 import type { KeyValueTable, TableValue } from '../../lib/table/key-value-table.ts';
 import { registerPackaged } from '../../lib/table/packaged-registration.ts';
 import { won } from '../contract/key-value-table.ts';
-import { AT_ONCE, describeInEachTable } from '../support/each-table.ts';
-import { countedWriteIds, memoryTable } from '../support/memory-table.ts';
+import { aClusterSpec } from '../support/a-cluster-spec.ts';
+import { AT_ONCE } from '../support/each-table.ts';
+import { memoryTable } from '../support/memory-table.ts';
 
-const SPEC: ClusterSpec = {
+const SPEC = aClusterSpec({
   name: 'prod-1',
   mode: 'observe',
-  allocator: 'apiserver',
-  kubeconfig: { file: 'kubeconfig.yaml' },
   apiServers: [
     { address: '10.9.8.7', kind: 'server', probe: { path: '/readyz', authenticate: false } },
     {
@@ -30,31 +30,22 @@ const SPEC: ClusterSpec = {
     },
   ],
   serviceClusterIPRanges: ['10.0.0.0/24', 'fd00::/112'],
-  serviceNodePortRange: '30000-32767',
-  endpoints: { reconciler: 'lease', masterCount: 1, leaseSeconds: 15, reconcilePorts: true, extraPorts: [] },
-  service: { port: 443, securePort: 6443, nodePort: 0, extraPorts: [], reconcile: false },
-  systemNamespaces: ['kube-system', 'default'],
-  intervalSeconds: {
-    'system-namespaces': 60,
-    'kubernetes-service': 10,
-    'cluster-ip-repair': 180,
-    'node-port-repair': 180,
-  },
-  maxEventsPerPass: 50,
-};
+});
 const PAUSE = { untilMs: 5_000, reason: 'upgrade', by: 'ops' };
 
-function newTable(): KeyValueTable {
-  return memoryTable({ nowMs: () => 0, newWriteId: countedWriteIds() });
+async function withCluster(options: RegisterOptions = {}): Promise<KeyValueTable> {
+  const table = memoryTable();
+  await registerCluster(table, SPEC, { ...AT_ONCE, ...options });
+  return table;
 }
 
 function itemOf(table: KeyValueTable, name = SPEC.name) {
   return table.get('#clusters', name);
 }
 
-describeInEachTable('A registered cluster', (open) => {
+describe('A registered cluster', () => {
   test('comes back as its spec was registered, in its first generation', async () => {
-    const table = await open();
+    const table = memoryTable();
     const registered = await registerCluster(table, SPEC, AT_ONCE);
     expect(registered).toEqual({ spec: SPEC, generation: 1, rangesGeneration: 1 });
     expect(await readCluster(table, SPEC.name)).toEqual(registered);
@@ -62,7 +53,7 @@ describeInEachTable('A registered cluster', (open) => {
   });
 
   test('is listed with the others in the order of their names, beside the pause of all', async () => {
-    const table = await open();
+    const table = memoryTable();
     for (const name of ['b', 'a', '0']) await registerCluster(table, { ...SPEC, name }, AT_ONCE);
     await pauseAllClusters(table, PAUSE, AT_ONCE);
     const { clusters, unreadable, pausedAll } = await listClusters(table);
@@ -73,8 +64,7 @@ describeInEachTable('A registered cluster', (open) => {
 
 describe('registerCluster', () => {
   test('writes nothing when the spec is the same', async () => {
-    const table = newTable();
-    await registerCluster(table, SPEC, AT_ONCE);
+    const table = await withCluster();
     const before = await itemOf(table);
     expect(await registerCluster(table, structuredClone(SPEC), AT_ONCE)).toMatchObject({ generation: 1 });
     expect(await itemOf(table)).toEqual(before);
@@ -92,8 +82,7 @@ describe('registerCluster', () => {
   ])(
     'begins a generation with other %s, and a ranges generation only if ranges or allocator changed, or passes begin to write',
     async (_, change, ranges) => {
-      const table = newTable();
-      await registerCluster(table, SPEC, AT_ONCE);
+      const table = await withCluster();
       const spec = { ...SPEC, ...change };
       const changed = await registerCluster(table, spec, AT_ONCE);
       expect(changed).toEqual({ spec, generation: 2, rangesGeneration: ranges ? 2 : 1 });
@@ -102,14 +91,13 @@ describe('registerCluster', () => {
   );
 
   test('keeps the pause of the cluster', async () => {
-    const table = newTable();
-    await registerCluster(table, SPEC, AT_ONCE);
+    const table = await withCluster();
     await pauseCluster(table, SPEC.name, PAUSE, AT_ONCE);
     expect(await registerCluster(table, { ...SPEC, mode: 'enforce' }, AT_ONCE)).toMatchObject({ paused: PAUSE });
   });
 
   test('loses neither of two different specs that come at once', async () => {
-    const table = newTable();
+    const table = memoryTable();
     await Promise.all([
       registerCluster(table, SPEC, AT_ONCE),
       registerCluster(table, { ...SPEC, mode: 'enforce' }, AT_ONCE),
@@ -118,8 +106,7 @@ describe('registerCluster', () => {
   });
 
   test('continues the generations of a name that was registered before', async () => {
-    const table = newTable();
-    await registerCluster(table, SPEC, AT_ONCE);
+    const table = await withCluster();
     await registerCluster(table, { ...SPEC, mode: 'enforce' }, AT_ONCE);
     await unregisterCluster(table, SPEC.name, AT_ONCE);
     expect(await registerCluster(table, SPEC, AT_ONCE)).toEqual({ spec: SPEC, generation: 3, rangesGeneration: 3 });
@@ -130,7 +117,7 @@ describe('registerCluster', () => {
       (table: KeyValueTable) => registerCluster(table, SPEC, AT_ONCE),
       (table: KeyValueTable) => registerPackaged(table, SPEC, { stack: 'prod', startedAtMs: 1, nowMs: 1 }, AT_ONCE),
     ]) {
-      const table = newTable();
+      const table = memoryTable();
       const value = { generation: 7 };
       won(await table.put({ cluster: SPEC.name, key: 'ranges/serviceips', value, schema: 1 }, undefined));
       await register(table);
@@ -139,7 +126,7 @@ describe('registerCluster', () => {
   });
 
   test('leaves a registration that a later version wrote', async () => {
-    const table = newTable();
+    const table = memoryTable();
     const item = won(await table.put({ cluster: '#clusters', key: SPEC.name, value: {}, schema: 2 }, undefined));
     await expect(registerCluster(table, SPEC, AT_ONCE)).rejects.toMatchObject({ code: 'SchemaTooNew' });
     expect(await itemOf(table)).toEqual(item);
@@ -148,30 +135,15 @@ describe('registerCluster', () => {
 
 describe('unregisterCluster', () => {
   test('removes the cluster from what is read and listed, and leaves its items', async () => {
-    const table = newTable();
-    await registerCluster(table, SPEC, AT_ONCE);
+    const table = await withCluster();
     const range = won(
       await table.put({ cluster: SPEC.name, key: 'ranges/serviceips', value: 1, schema: 1 }, undefined),
     );
     expect(await unregisterCluster(table, SPEC.name, AT_ONCE)).toBe(true);
+    expect((await itemOf(table))?.value).toEqual({ generation: 1 });
     expect(await readCluster(table, SPEC.name)).toBeUndefined();
     expect((await listClusters(table)).clusters).toEqual([]);
     expect(await table.list(SPEC.name, '')).toEqual([range]);
-  });
-
-  test('keeps nothing of the spec', async () => {
-    const table = newTable();
-    await registerCluster(table, SPEC, AT_ONCE);
-    await unregisterCluster(table, SPEC.name, AT_ONCE);
-    expect((await itemOf(table))?.value).toEqual({ generation: 1 });
-  });
-
-  test('reports when there was no such cluster', async () => {
-    const table = newTable();
-    expect(await unregisterCluster(table, SPEC.name, AT_ONCE)).toBe(false);
-    await registerCluster(table, SPEC, AT_ONCE);
-    await unregisterCluster(table, SPEC.name, AT_ONCE);
-    expect(await unregisterCluster(table, SPEC.name, AT_ONCE)).toBe(false);
   });
 });
 
@@ -180,7 +152,7 @@ describe('A registration that was read before', () => {
   const TOO_LATE = { code: 'ChangedMeanwhile' };
 
   test('is replaced as long as it is unchanged', async () => {
-    const table = newTable();
+    const table = memoryTable();
     await registerCluster(table, SPEC, { ...AT_ONCE, replaces: 'none' });
     expect(await registerCluster(table, CHANGED, { ...AT_ONCE, replaces: 1 })).toMatchObject({ generation: 2 });
     expect(await unregisterCluster(table, SPEC.name, { ...AT_ONCE, replaces: 2 })).toBe(true);
@@ -191,23 +163,20 @@ describe('A registration that was read before', () => {
     ['another generation', 2],
     ['none', 'none'],
   ] as const)('stays when %s was looked at', async (_, replaces) => {
-    const table = newTable();
-    await registerCluster(table, SPEC, AT_ONCE);
+    const table = await withCluster();
     await expect(registerCluster(table, CHANGED, { ...AT_ONCE, replaces })).rejects.toMatchObject(TOO_LATE);
     await expect(unregisterCluster(table, SPEC.name, { ...AT_ONCE, replaces })).rejects.toMatchObject(TOO_LATE);
     expect(await readCluster(table, SPEC.name)).toMatchObject({ generation: 1, spec: SPEC });
   });
 
   test('is not created again once it was removed', async () => {
-    const table = newTable();
-    await registerCluster(table, SPEC, AT_ONCE);
+    const table = await withCluster();
     await unregisterCluster(table, SPEC.name, AT_ONCE);
     await expect(registerCluster(table, CHANGED, { ...AT_ONCE, replaces: 1 })).rejects.toMatchObject(TOO_LATE);
   });
 
   test('may be paused meanwhile, and may have become what was wanted', async () => {
-    const table = newTable();
-    await registerCluster(table, SPEC, AT_ONCE);
+    const table = await withCluster();
     await pauseCluster(table, SPEC.name, PAUSE, AT_ONCE);
     expect(await registerCluster(table, CHANGED, { ...AT_ONCE, replaces: 1 })).toMatchObject({ paused: PAUSE });
     expect(await registerCluster(table, CHANGED, { ...AT_ONCE, replaces: 1 })).toMatchObject({ generation: 2 });
@@ -216,8 +185,7 @@ describe('A registration that was read before', () => {
 
 describe('setClusterMode', () => {
   test('writes a new generation of the unchanged spec, once', async () => {
-    const table = newTable();
-    await registerCluster(table, SPEC, { ...AT_ONCE, stack: 'prod' });
+    const table = await withCluster({ stack: 'prod' });
     await pauseCluster(table, SPEC.name, PAUSE, AT_ONCE);
     const changed = await setClusterMode(table, SPEC.name, 'enforce', AT_ONCE);
     const spec = { ...SPEC, mode: 'enforce' };
@@ -225,35 +193,27 @@ describe('setClusterMode', () => {
     expect(await readCluster(table, SPEC.name)).toEqual(changed);
     expect(await setClusterMode(table, SPEC.name, 'enforce', AT_ONCE)).toEqual(changed);
   });
-
-  test('finds nothing to change where nothing is registered', async () => {
-    const table = newTable();
-    expect(await setClusterMode(table, SPEC.name, 'enforce', AT_ONCE)).toBeUndefined();
-    expect(await itemOf(table)).toBeUndefined();
-  });
 });
 
 describe('The owner of a cluster', () => {
   const OWNED_ELSEWHERE = { code: 'OwnedElsewhere' };
 
   test('is the stack that registers it, if one is given', async () => {
-    const table = newTable();
+    const table = memoryTable();
     const registered = await registerCluster(table, SPEC, { ...AT_ONCE, stack: 'prod' });
     expect(registered).toMatchObject({ generation: 1, owner: { stack: 'prod' } });
     expect(await readCluster(table, SPEC.name)).toEqual(registered);
   });
 
   test('stays when the spec or the pause changes', async () => {
-    const table = newTable();
-    await registerCluster(table, SPEC, { ...AT_ONCE, stack: 'prod' });
+    const table = await withCluster({ stack: 'prod' });
     await registerCluster(table, { ...SPEC, mode: 'enforce' }, AT_ONCE);
     await pauseCluster(table, SPEC.name, PAUSE, AT_ONCE);
     expect(await readCluster(table, SPEC.name)).toMatchObject({ generation: 2, owner: { stack: 'prod' } });
   });
 
   test('alone registers it again', async () => {
-    const table = newTable();
-    await registerCluster(table, SPEC, { ...AT_ONCE, stack: 'prod' });
+    const table = await withCluster({ stack: 'prod' });
     const again = registerCluster(table, { ...SPEC, mode: 'enforce' }, { ...AT_ONCE, stack: 'second' });
     await expect(again).rejects.toMatchObject({
       ...OWNED_ELSEWHERE,
@@ -263,8 +223,7 @@ describe('The owner of a cluster', () => {
   });
 
   test('becomes the first stack that claims it, and no second one', async () => {
-    const table = newTable();
-    await registerCluster(table, SPEC, AT_ONCE);
+    const table = await withCluster();
     const claims = ['prod', 'second'].map((stack) => claimCluster(table, SPEC.name, stack, AT_ONCE));
     expect(new Set(await Promise.all(claims)).size).toBe(1);
     const before = await itemOf(table);
@@ -272,16 +231,8 @@ describe('The owner of a cluster', () => {
     expect(await itemOf(table)).toEqual(before);
   });
 
-  test('does not exist where nothing is registered', async () => {
-    const table = newTable();
-    expect(await claimCluster(table, SPEC.name, 'prod', AT_ONCE)).toBeUndefined();
-    expect(await takeOverCluster(table, SPEC.name, 'prod', AT_ONCE)).toBe(false);
-    expect(await itemOf(table)).toBeUndefined();
-  });
-
   test('is another once that took it over, in the same generation', async () => {
-    const table = newTable();
-    await registerCluster(table, SPEC, { ...AT_ONCE, stack: 'prod' });
+    const table = await withCluster({ stack: 'prod' });
     expect(await takeOverCluster(table, SPEC.name, 'second', AT_ONCE)).toBe(true);
     expect(await readCluster(table, SPEC.name)).toMatchObject({ generation: 1, owner: { stack: 'second' } });
     const before = await itemOf(table);
@@ -290,7 +241,7 @@ describe('The owner of a cluster', () => {
   });
 
   test('the stack that packaged it is the only one to change it, until it is taken over', async () => {
-    const table = newTable();
+    const table = memoryTable();
     await registerPackaged(table, SPEC, { stack: 'prod', startedAtMs: 1, nowMs: 2 }, AT_ONCE);
     await expect(registerCluster(table, SPEC, { ...AT_ONCE, stack: 'prod' })).rejects.toMatchObject(OWNED_ELSEWHERE);
     await expect(setClusterMode(table, SPEC.name, 'enforce', AT_ONCE)).rejects.toMatchObject(OWNED_ELSEWHERE);
@@ -302,9 +253,27 @@ describe('The owner of a cluster', () => {
   });
 });
 
+test('A name that is not registered, or no longer, is not changed', async () => {
+  const table = memoryTable();
+  const changes = async () => [
+    await unregisterCluster(table, SPEC.name, AT_ONCE),
+    await setClusterMode(table, SPEC.name, 'enforce', AT_ONCE),
+    await claimCluster(table, SPEC.name, 'prod', AT_ONCE),
+    await takeOverCluster(table, SPEC.name, 'prod', AT_ONCE),
+    await pauseCluster(table, SPEC.name, PAUSE, AT_ONCE),
+  ];
+  expect(await changes()).toEqual([false, undefined, undefined, false, false]);
+  expect(await itemOf(table)).toBeUndefined();
+  await registerCluster(table, SPEC, AT_ONCE);
+  await unregisterCluster(table, SPEC.name, AT_ONCE);
+  const before = await itemOf(table);
+  expect(await changes()).toEqual([false, undefined, undefined, false, false]);
+  expect(await itemOf(table)).toEqual(before);
+});
+
 describe('A list of clusters', () => {
   test('comes in pages, with the time at which each was written', async () => {
-    const table = newTable();
+    const table = memoryTable();
     for (const name of ['a', 'b', 'c']) await registerCluster(table, { ...SPEC, name }, AT_ONCE);
     await pauseAllClusters(table, PAUSE, AT_ONCE);
     const items = await table.list('#clusters', '');
@@ -322,9 +291,9 @@ describe('A list of clusters', () => {
   });
 });
 
-describe('A hold', () => {
-  test('on one cluster is read with it, changes no generation, and can be lifted', async () => {
-    const table = newTable();
+describe('A pause', () => {
+  test('of one cluster is read with it, changes no generation, and can be ended', async () => {
+    const table = memoryTable();
     const registered = await registerCluster(table, SPEC, AT_ONCE);
     expect(await pauseCluster(table, SPEC.name, PAUSE, AT_ONCE)).toBe(true);
     expect(await readCluster(table, SPEC.name)).toEqual({ ...registered, paused: PAUSE });
@@ -332,14 +301,8 @@ describe('A hold', () => {
     expect(await readCluster(table, SPEC.name)).toEqual(registered);
   });
 
-  test('on a cluster that is not registered is refused', async () => {
-    const table = newTable();
-    expect(await pauseCluster(table, SPEC.name, PAUSE, AT_ONCE)).toBe(false);
-    expect(await itemOf(table)).toBeUndefined();
-  });
-
-  test('on all can be read alone and lifted', async () => {
-    const table = newTable();
+  test('of all can be read alone and ended', async () => {
+    const table = memoryTable();
     expect(await readPauseOfAll(table)).toBeUndefined();
     await pauseAllClusters(table, PAUSE, AT_ONCE);
     expect(await readPauseOfAll(table)).toEqual(PAUSE);
@@ -363,8 +326,7 @@ describe('A registration that cannot be read', () => {
     ],
     ['was written by a later version', {}, 2, 'SchemaTooNew'],
   ])('because it %s hides no other', async (_, value, schema, code) => {
-    const table = newTable();
-    await registerCluster(table, SPEC, AT_ONCE);
+    const table = await withCluster();
     won(await table.put({ cluster: '#clusters', key: 'bad', value, schema }, undefined));
     const { clusters, unreadable } = await listClusters(table);
     expect(clusters.map(({ spec }) => spec.name)).toEqual([SPEC.name]);

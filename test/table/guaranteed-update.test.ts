@@ -2,14 +2,10 @@ import { describe, expect, test } from '@jest/globals';
 import { guaranteedUpdate } from '../../lib/table/guaranteed-update.ts';
 import type { Item, KeyValueTable, TableValue, WriteResult } from '../../lib/table/key-value-table.ts';
 import { AT_ONCE } from '../support/each-table.ts';
-import { countedWriteIds, memoryTable } from '../support/memory-table.ts';
+import { memoryTable } from '../support/memory-table.ts';
 
 const CLUSTER = 'c';
 const KEY = 'k';
-
-function newTable(): KeyValueTable {
-  return memoryTable({ nowMs: () => 0, newWriteId: countedWriteIds() });
-}
 
 async function write(table: KeyValueTable, value: TableValue): Promise<void> {
   await table.put({ cluster: CLUSTER, key: KEY, value, schema: 1 }, await table.get(CLUSTER, KEY));
@@ -40,13 +36,13 @@ const increment = (current: Item | undefined) => {
 
 describe('guaranteedUpdate', () => {
   test('creates a missing item and returns the result of the change', async () => {
-    const table = newTable();
+    const table = memoryTable();
     expect(await guaranteedUpdate(table, CLUSTER, KEY, increment, AT_ONCE)).toBe(1);
     expect(await table.get(CLUSTER, KEY)).toMatchObject({ value: 1, version: 1 });
   });
 
   test('changes again what another writer wrote meanwhile, and drops the earlier result', async () => {
-    const table = newTable();
+    const table = memoryTable();
     const { table: contended, puts } = interfered(table, async (put, attempt) => {
       if (put <= 2) await write(table, put * 10);
       return attempt();
@@ -57,7 +53,7 @@ describe('guaranteedUpdate', () => {
   });
 
   test('loses no change of twenty that come at once', async () => {
-    const table = newTable();
+    const table = memoryTable();
     const updates = Array.from({ length: 20 }, () =>
       guaranteedUpdate(table, CLUSTER, KEY, increment, { ...AT_ONCE, attempts: 20 }),
     );
@@ -66,7 +62,7 @@ describe('guaranteedUpdate', () => {
   });
 
   test('does not write what would change nothing', async () => {
-    const table = newTable();
+    const table = memoryTable();
     await write(table, { bytes: new Uint8Array([1]), at: { x: 1 } });
     const before = await table.get(CLUSTER, KEY);
     const same = {
@@ -81,21 +77,21 @@ describe('guaranteedUpdate', () => {
     ['schema', { value: 1, schema: 2 }],
     ['expiry', { value: 1, schema: 1, expiresAtMs: 5 }],
   ])('writes the same value with another %s', async (_, content) => {
-    const table = newTable();
+    const table = memoryTable();
     await write(table, 1);
     await guaranteedUpdate(table, CLUSTER, KEY, () => ({ write: content, result: undefined }), AT_ONCE);
     expect(await table.get(CLUSTER, KEY)).toMatchObject({ ...content, version: 2 });
   });
 
   test('ends without a write when the change keeps the item', async () => {
-    const table = newTable();
+    const table = memoryTable();
     const refusal = new Error('no');
     expect(await guaranteedUpdate(table, CLUSTER, KEY, () => ({ keep: refusal }), AT_ONCE)).toBe(refusal);
     expect(await table.get(CLUSTER, KEY)).toBeUndefined();
   });
 
   test('waits only between attempts, and throws Contended after the last', async () => {
-    const table = newTable();
+    const table = memoryTable();
     const waits: number[] = [];
     const wait = async (attempt: number) => {
       waits.push(attempt);
@@ -113,16 +109,8 @@ describe('guaranteedUpdate', () => {
     expect(waits).toEqual([0, 1, 2]);
   });
 
-  test('tries eight times by default', async () => {
-    const { table, puts } = interfered(newTable(), async () => ({ outcome: 'lost' }));
-    await expect(guaranteedUpdate(table, CLUSTER, KEY, increment, AT_ONCE)).rejects.toMatchObject({
-      code: 'Contended',
-    });
-    expect(puts()).toBe(8);
-  });
-
   test('never makes a write again whose outcome is unclear', async () => {
-    const inner = newTable();
+    const inner = memoryTable();
     const { table, puts } = interfered(inner, async (_, attempt) => {
       await attempt();
       return { outcome: 'unclear' };
@@ -135,18 +123,9 @@ describe('guaranteedUpdate', () => {
     expect(await inner.get(CLUSTER, KEY)).toMatchObject({ value: 1 });
   });
 
-  test('by default waits in real time, and a short while only', async () => {
-    const table = newTable();
-    const { table: contended } = interfered(table, async (put, attempt) => {
-      if (put === 1) await write(table, 10);
-      return attempt();
-    });
-    expect(await guaranteedUpdate(contended, CLUSTER, KEY, increment)).toBe(11);
-  });
-
   test('passes on what the table throws', async () => {
     const failure = new Error('down');
-    const table = { ...newTable(), get: () => Promise.reject(failure) };
+    const table = { ...memoryTable(), get: () => Promise.reject(failure) };
     await expect(guaranteedUpdate(table, CLUSTER, KEY, increment, AT_ONCE)).rejects.toBe(failure);
   });
 });

@@ -7,8 +7,9 @@ import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import type { ConfiguredRange } from '../../lib/table/range-allocations.ts';
 import { readRange, saveRange } from '../../lib/table/ranges.ts';
 import { won } from '../contract/key-value-table.ts';
-import { AT_ONCE, describeInEachTable } from '../support/each-table.ts';
-import { countedWriteIds, memoryTable } from '../support/memory-table.ts';
+import { storedRange } from '../repair/repair-cluster.ts';
+import { AT_ONCE } from '../support/each-table.ts';
+import { memoryTable } from '../support/memory-table.ts';
 import { allocationsOf, ipRange, portRange } from '../support/ranges.ts';
 
 const CIDR = '192.168.1.0/24';
@@ -23,18 +24,7 @@ const RANGE: ConfiguredRange<string> = {
   emptyAllocator: () => ipRange(CIDR),
 };
 
-const EMPTY: StoredRange = {
-  range: CIDR,
-  data: new Uint8Array(0),
-  allocator: 'table',
-  generation: 1,
-  strikes: { once: new Uint8Array(0), twice: new Uint8Array(0) },
-  holds: [],
-};
-
-function newTable(): KeyValueTable {
-  return memoryTable({ nowMs: () => 0, newWriteId: countedWriteIds() });
-}
+const EMPTY = storedRange({ range: CIDR, data: new Uint8Array(0) });
 
 async function save(table: KeyValueTable, stored: StoredRange = EMPTY): Promise<void> {
   won(await saveRange(table, 'c', RANGE.key, stored, await table.get('c', RANGE.key)));
@@ -65,9 +55,9 @@ function unasked(): never {
   throw new Error('the table was asked');
 }
 
-describeInEachTable('Allocations of cluster IPs', (open) => {
+describe('Allocations of cluster IPs', () => {
   test('are refused until a pass has saved the range', async () => {
-    const table = await open();
+    const table = memoryTable();
     const allocations = allocationsOf(table, RANGE, AT_ONCE);
     const refusals = [
       await allocations.allocateOne(IP),
@@ -79,7 +69,7 @@ describeInEachTable('Allocations of cluster IPs', (open) => {
   });
 
   test('are kept in the table, where every other caller sees them', async () => {
-    const table = await open();
+    const table = memoryTable();
     await save(table);
     const [one, other] = [1, 2].map(() => allocationsOf(table, RANGE, AT_ONCE));
     expect(await one?.allocateOne(IP)).toBeUndefined();
@@ -92,7 +82,7 @@ describeInEachTable('Allocations of cluster IPs', (open) => {
   });
 
   test('are all distinct when twenty come at once', async () => {
-    const table = await open();
+    const table = memoryTable();
     await save(table);
     const asked = Array.from({ length: 20 }, () =>
       allocationsOf(table, RANGE, { ...AT_ONCE, attempts: 200 }).allocateNext(),
@@ -102,9 +92,7 @@ describeInEachTable('Allocations of cluster IPs', (open) => {
     expect(await takenIn(table)).toEqual(expect.arrayContaining(given));
     expect(await takenIn(table)).toHaveLength(20);
   });
-});
 
-describe('Allocations of cluster IPs', () => {
   test('refuse an address outside the range without reading the table', async () => {
     const refusal = await allocationsOf(UNASKED, RANGE, AT_ONCE).allocateOne('192.168.0.0');
     expect(refusal).toMatchObject({
@@ -113,52 +101,20 @@ describe('Allocations of cluster IPs', () => {
     });
   });
 
-  test('fill the dynamic band, then the reserved one by value, and then only what is released is free', async () => {
-    const table = newTable();
-    await save(table);
-    const allocations = allocationsOf(table, RANGE, AT_ONCE);
-    const dynamic = new Set<string>();
-    for (let n = 0; n < 238; n++) dynamic.add(item(await allocations.allocateNext()));
-    expect(dynamic).toEqual(new Set(Array.from({ length: 238 }, (_, n) => `192.168.1.${n + 17}`)));
-    for (let n = 1; n <= 16; n++) expect(await allocations.allocateOne(`192.168.1.${n}`)).toBeUndefined();
-    expect(await allocations.allocateNext()).toMatchObject({ code: 'Full', message: 'range is full' });
-    expect(await allocations.releaseOne('192.168.1.10')).toBeUndefined();
-    expect(await allocations.allocateNext()).toEqual({ item: '192.168.1.10' });
-    expect(await allocations.allocateNext()).toMatchObject({ code: 'Full' });
-  });
-
-  test('spill into the reserved band once the dynamic one is exhausted, until the whole range is taken', async () => {
-    const table = newTable();
-    await save(table);
-    const allocations = allocationsOf(table, RANGE, AT_ONCE);
-    const given = new Set<string>();
-    for (let n = 0; n < 254; n++) given.add(item(await allocations.allocateNext()));
-    expect(given.size).toBe(254);
-    expect(await allocations.allocateNext()).toMatchObject({ code: 'Full' });
-  });
-
-  test('depend on the table alone: what only this process released stays allocated', async () => {
-    const table = newTable();
+  test('depend on the table alone: what only this process allocated is free, and what only it released is not', async () => {
+    const table = memoryTable();
     await save(table);
     const local = ipRange(CIDR);
     const allocations = allocationsOf(table, { ...RANGE, emptyAllocator: () => local }, AT_ONCE);
+    expect(local.allocate(IP)).toBeUndefined();
     expect(await allocations.allocateOne(IP)).toBeUndefined();
     local.release(IP);
     expect(await allocations.allocateOne(IP)).toMatchObject({ code: 'AlreadyAllocated' });
-  });
-
-  test('depend on the table alone: what only this process allocated is free', async () => {
-    const table = newTable();
-    await save(table);
-    const local = ipRange(CIDR);
-    expect(local.allocate(IP)).toBeUndefined();
-    const allocations = allocationsOf(table, { ...RANGE, emptyAllocator: () => local }, AT_ONCE);
-    expect(await allocations.allocateOne(IP)).toBeUndefined();
     expect(await takenIn(table)).toEqual([IP]);
   });
 
   test('are repeated over what another caller allocated meanwhile', async () => {
-    const table = newTable();
+    const table = memoryTable();
     await save(table);
     let raced = false;
     const contended: KeyValueTable = {
@@ -176,7 +132,7 @@ describe('Allocations of cluster IPs', () => {
   });
 
   test('lose the race for one address to exactly one caller', async () => {
-    const table = newTable();
+    const table = memoryTable();
     await save(table);
     const asked = Array.from({ length: 20 }, () =>
       allocationsOf(table, RANGE, { ...AT_ONCE, attempts: 200 }).allocateOne(IP),
@@ -187,7 +143,7 @@ describe('Allocations of cluster IPs', () => {
 
   test('name the resource of node ports in their refusal', async () => {
     const range = { ...RANGE, key: RANGE_KEYS.nodePorts, emptyAllocator: () => portRange('30000-32767') };
-    expect(await allocationsOf(newTable(), range, AT_ONCE).allocateOne(30_000)).toMatchObject({
+    expect(await allocationsOf(memoryTable(), range, AT_ONCE).allocateOne(30_000)).toMatchObject({
       code: 'NotReady',
       message: 'cannot allocate resources of type servicenodeportallocations at this time',
     });
@@ -223,7 +179,7 @@ describe('A range that is not this spec’s', () => {
       { code: 'NotReady', message: expect.stringContaining('"allocator: apiserver"') },
     ],
   ])('refuses every operation and is not written: one %s', async (_, stored, configured, refusal) => {
-    const table = newTable();
+    const table = memoryTable();
     await save(table, { ...EMPTY, data: fromBits([1]), ...stored });
     const before = await table.get('c', RANGE.key);
     const allocations = allocationsOf(table, { ...RANGE, ...configured }, AT_ONCE);
@@ -245,7 +201,7 @@ describe('A range that is not this spec’s', () => {
   });
 
   test('stays unchanged when it does not parse', async () => {
-    const table = newTable();
+    const table = memoryTable();
     const item = won(await table.put({ cluster: 'c', key: RANGE.key, value: { data: 'x' }, schema: 1 }, undefined));
     await expect(allocationsOf(table, RANGE, AT_ONCE).allocateOne(IP)).rejects.toMatchObject({ code: 'Corrupt' });
     expect(await table.get('c', RANGE.key)).toEqual(item);
@@ -260,7 +216,7 @@ describe('The strikes of an address', () => {
   };
 
   test('are cleared when it is released, and no others', async () => {
-    const table = newTable();
+    const table = memoryTable();
     await save(table, struck);
     expect(await allocationsOf(table, RANGE, AT_ONCE).releaseOne(IP)).toBeUndefined();
     expect(await saved(table)).toEqual({
@@ -271,7 +227,7 @@ describe('The strikes of an address', () => {
   });
 
   test('of an earlier owner are cleared when it is allocated', async () => {
-    const table = newTable();
+    const table = memoryTable();
     await save(table, { ...struck, data: fromBits([2]) });
     expect(await allocationsOf(table, RANGE, AT_ONCE).allocateOne(IP)).toBeUndefined();
     const { once, twice } = (await saved(table)).strikes;
@@ -281,7 +237,7 @@ describe('The strikes of an address', () => {
 
 describe('A release', () => {
   test('of a free address writes nothing', async () => {
-    const table = newTable();
+    const table = memoryTable();
     await save(table);
     const before = await table.get('c', RANGE.key);
     expect(await allocationsOf(table, RANGE, AT_ONCE).releaseOne(IP)).toBeUndefined();
@@ -293,7 +249,7 @@ describe('A release', () => {
   });
 
   test('whose outcome is unclear is not run again, and the next owner keeps the address', async () => {
-    const table = newTable();
+    const table = memoryTable();
     await save(table);
     const owner = allocationsOf(table, RANGE, AT_ONCE);
     expect(await owner.allocateOne(IP)).toBeUndefined();

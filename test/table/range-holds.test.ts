@@ -9,8 +9,9 @@ import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import type { ConfiguredRange } from '../../lib/table/range-allocations.ts';
 import { MOST_HOLD_BYTES, readRange, saveRange, sizeOfHolds } from '../../lib/table/ranges.ts';
 import { won } from '../contract/key-value-table.ts';
-import { AT_ONCE, describeInEachTable } from '../support/each-table.ts';
-import { countedWriteIds, memoryTable } from '../support/memory-table.ts';
+import { storedRange } from '../repair/repair-cluster.ts';
+import { AT_ONCE } from '../support/each-table.ts';
+import { memoryTable } from '../support/memory-table.ts';
 import { allocationsOf, ipRange, made, pickLowest } from '../support/ranges.ts';
 
 const KEY = RANGE_KEYS.nodePorts;
@@ -18,14 +19,7 @@ const KEY = RANGE_KEYS.nodePorts;
 const PORTS = '30000-30127';
 const NONE = new Uint8Array(0);
 const HOLD: HoldTerms = { owner: 'team-a', untilMs: 900, takenUpBy: 'owner', requestId: 'r1' };
-const EMPTY: StoredRange = {
-  range: PORTS,
-  data: NONE,
-  allocator: 'table',
-  generation: 1,
-  strikes: { once: NONE, twice: NONE },
-  holds: [],
-};
+const EMPTY = storedRange({ range: PORTS, data: NONE });
 
 /** Those that a cluster has by default. */
 const WIDE = '30000-32767';
@@ -63,9 +57,6 @@ function counting(table: KeyValueTable) {
   const writes: string[] = [];
   const counted: KeyValueTable = {
     ...table,
-    get: (cluster, key) => table.get(cluster, key),
-    list: (cluster, prefix) => table.list(cluster, prefix),
-    delete: (previous) => table.delete(previous),
     put: (content, previous) => {
       writes.push(content.key);
       return table.put(content, previous);
@@ -74,15 +65,15 @@ function counting(table: KeyValueTable) {
   return { counted, writes };
 }
 
-describeInEachTable('Several ports at once', (open) => {
-  const opened = async (stored: Partial<StoredRange> = {}) => {
-    const table = await open();
-    won(await saveRange(table, 'c', KEY, { ...EMPTY, ...stored }, undefined));
-    return table;
-  };
+async function newTable(stored: Partial<StoredRange> = {}): Promise<KeyValueTable> {
+  const table = memoryTable();
+  won(await saveRange(table, 'c', KEY, { ...EMPTY, ...stored }, undefined));
+  return table;
+}
 
+describe('Several ports at once', () => {
   test('are allocated in one write, values first, and returned in the order of the request', async () => {
-    const table = await opened();
+    const table = await newTable();
     const { counted, writes } = counting(table);
     const wanted = ['next', { value: 30_016 }, 'next', { value: 30_001 }] as const;
     expect(await over(counted).allocate(wanted, { hold: HOLD })).toEqual({
@@ -105,7 +96,7 @@ describeInEachTable('Several ports at once', (open) => {
       code: 'Full',
     },
   ])('are all refused when $why', async ({ wanted, index, code }) => {
-    const table = await opened({ data: fromBits([2]) });
+    const table = await newTable({ data: fromBits([2]) });
     const before = await table.get('c', KEY);
     const refused = await over(table).allocate(wanted, { hold: HOLD });
     expect(refused).toMatchObject({ outcome: 'refused', index, error: { code } });
@@ -113,7 +104,7 @@ describeInEachTable('Several ports at once', (open) => {
   });
 
   test('are released with their holds, and what was free before is not named', async () => {
-    const table = await opened({ data: fromBits([1, 2, 3]), holds: [{ ...HOLD, items: ['30001', '30003'] }] });
+    const table = await newTable({ data: fromBits([1, 2, 3]), holds: [{ ...HOLD, items: ['30001', '30003'] }] });
     const { counted, writes } = counting(table);
     expect(await over(counted).release([30_001, 30_002, 30_009, 29_999])).toEqual({
       released: [30_001, 30_002],
@@ -125,7 +116,7 @@ describeInEachTable('Several ports at once', (open) => {
   });
 
   test('released for a request are only those that it still holds', async () => {
-    const table = await opened({
+    const table = await newTable({
       data: fromBits([1, 2, 3, 4]),
       holds: [
         { ...HOLD, items: ['30001', '30004'] },
@@ -143,7 +134,7 @@ describeInEachTable('Several ports at once', (open) => {
   });
 
   test('of twenty callers at once are all distinct, each caller’s all or none', async () => {
-    const table = await opened();
+    const table = await newTable();
     const asked = Array.from({ length: 20 }, (_, n) =>
       over(table, 200).allocate(Array<'next'>(7).fill('next'), { hold: { ...HOLD, requestId: `r${n}` } }),
     );
@@ -159,12 +150,6 @@ describeInEachTable('Several ports at once', (open) => {
     }
   });
 });
-
-const newTable = async (stored: Partial<StoredRange> = {}) => {
-  const table = memoryTable({ nowMs: () => 0, newWriteId: countedWriteIds() });
-  won(await saveRange(table, 'c', KEY, { ...EMPTY, ...stored }, undefined));
-  return table;
-};
 
 describe('A retry of the same request', () => {
   const retry = { hold: HOLD, isRetry: true };
@@ -250,15 +235,6 @@ describe('What is held', () => {
     );
   });
 
-  test('is claimed once', async () => {
-    const table = await newTable(held);
-    const claim = { holdOwner: 'team-a', nowMs: 0 };
-    expect(await over(table).allocate(values(30_001), { claim })).toMatchObject({ outcome: 'allocated' });
-    expect(await over(table).allocate(values(30_001), { claim })).toMatchObject({
-      error: { code: 'AlreadyAllocated' },
-    });
-  });
-
   test('is claimed only on exactly the expected terms', async () => {
     const table = await newTable(held);
     const [hold] = held.holds;
@@ -284,12 +260,6 @@ describe('What is held', () => {
     const { holds, data } = await saved(table);
     expect(data).toEqual(held.data);
     expect(holds).toEqual(held.holds);
-  });
-
-  test('starts without the strikes that an earlier owner left', async () => {
-    const table = await newTable({ strikes: { once: fromBits([1]), twice: fromBits([2]) } });
-    expect(await over(table).allocate(values(30_001, 30_002), { hold: HOLD })).toMatchObject({ outcome: 'allocated' });
-    expect((await saved(table)).strikes).toEqual({ once: NONE, twice: NONE });
   });
 
   test.each([
@@ -332,9 +302,8 @@ describe('Holds take 64 KB at most', () => {
     let many = 1;
     while (sizeOfHolds(ownHolds(many + 1)) <= MOST_HOLD_BYTES) many++;
     const data = fromBits(Array.from({ length: many }, (_, index) => 16 + index));
-    const table = memoryTable({ nowMs: () => 0, newWriteId: countedWriteIds() });
     const full = { ...EMPTY, range: WIDE, data, holds: ownHolds(many) };
-    won(await saveRange(table, 'c', KEY, full, undefined));
+    const table = await newTable(full);
     const allocations = allocationsOf(table, { ...RANGE, emptyAllocator: widePorts }, AT_ONCE);
     const refusal = await allocations.allocate(['next'], { hold: aHold(many) });
     expect(refusal).toMatchObject({
@@ -346,18 +315,6 @@ describe('Holds take 64 KB at most', () => {
     expect(await allocations.allocateNext()).toMatchObject({ item: expect.any(Number) });
     expect(await allocations.releaseOne(30_016)).toBeUndefined();
     expect(await allocations.allocate(['next'], { hold: aHold(many) })).toMatchObject({ outcome: 'allocated' });
-  });
-
-  test('and a thousand ports on the same terms are fewer than that', async () => {
-    const table = memoryTable({ nowMs: () => 0, newWriteId: countedWriteIds() });
-    won(await saveRange(table, 'c', KEY, { ...EMPTY, range: WIDE }, undefined));
-    const allocations = allocationsOf(table, { ...RANGE, emptyAllocator: widePorts }, AT_ONCE);
-    const answer = await allocations.allocate(Array<'next'>(1_000).fill('next'), { hold: HOLD });
-    expect(answer).toMatchObject({ outcome: 'allocated' });
-    expect(await allocations.release(await itemsOf(allocations.heldBy('r1')), { requestId: 'r1' })).toMatchObject({
-      released: expect.arrayContaining([30_086, 31_085]),
-    });
-    expect(await saved(table)).toEqual({ ...EMPTY, range: WIDE });
   });
 });
 

@@ -1,12 +1,12 @@
-import { expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import { isKept, type RequestRecord, readRequest, writeRequest } from '../../lib/table/requests.ts';
 import { won } from '../contract/key-value-table.ts';
-import { describeInEachTable } from '../support/each-table.ts';
+import { memoryTable } from '../support/memory-table.ts';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 const at = (nowMs: number) => ({ cluster: 'c', id: 'r1', nowMs });
 
-describeInEachTable('The record of a request', (open) => {
+describe('The record of a request', () => {
   test.each<RequestRecord>([
     { fingerprint: 'f', state: 'begun' },
     { fingerprint: 'f', state: 'begun', hold: { owner: 'a', takenUpBy: 'any', untilMs: 5 } },
@@ -22,7 +22,7 @@ describeInEachTable('The record of a request', (open) => {
     { fingerprint: 'f', state: 'rollingBack', hold: { owner: 'a', takenUpBy: 'owner' }, answer: '{}' },
     { fingerprint: 'f', state: 'done', answer: '{}' },
   ])('is read as it was written: %j', async (record) => {
-    const table = await open();
+    const table = memoryTable();
     expect(await readRequest(table, 'c', 'r1')).toBeUndefined();
     const item = won(await writeRequest(table, at(0), record, undefined));
     expect(item.key).toBe('requests/r1');
@@ -30,7 +30,7 @@ describeInEachTable('The record of a request', (open) => {
   });
 
   test('counts for a day from its last step on, and is overwritten only by a reader of it', async () => {
-    const table = await open();
+    const table = memoryTable();
     const begun = { fingerprint: 'f', state: 'begun' } as const;
     const first = won(await writeRequest(table, at(10), begun, undefined));
     expect(await writeRequest(table, at(10), begun, undefined)).toEqual({ outcome: 'lost' });

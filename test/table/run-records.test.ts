@@ -1,9 +1,8 @@
 import { describe, expect, test } from '@jest/globals';
-import type { KeyValueTable, TableValue } from '../../lib/table/key-value-table.ts';
+import type { TableValue } from '../../lib/table/key-value-table.ts';
 import { type RunRecord, readRunRecord, writeRunRecord } from '../../lib/table/run-records.ts';
 import { won } from '../contract/key-value-table.ts';
-import { describeInEachTable } from '../support/each-table.ts';
-import { countedWriteIds, memoryTable } from '../support/memory-table.ts';
+import { memoryTable } from '../support/memory-table.ts';
 
 const LOOP = 'cluster-ip-repair';
 
@@ -36,32 +35,26 @@ const FAILED: RunRecord = {
   events: {},
 };
 
-function newTable(): KeyValueTable {
-  return memoryTable({ nowMs: () => 0, newWriteId: countedWriteIds() });
-}
-
 async function written(record: RunRecord): Promise<RunRecord | undefined> {
-  const table = newTable();
+  const table = memoryTable();
   won(await writeRunRecord(table, 'c', LOOP, record, undefined));
   return (await readRunRecord(table, 'c', LOOP))?.record;
 }
 
-describeInEachTable('A run record', (open) => {
+describe('A run record', () => {
   test.each([
     ['that succeeded', SUCCEEDED],
     ['that failed, as every one before it', FAILED],
   ])('comes back as it was written: of a pass %s', async (_, record) => {
-    const table = await open();
+    const table = memoryTable();
     const item = won(await writeRunRecord(table, 'c', LOOP, record, undefined));
     expect(await readRunRecord(table, 'c', LOOP)).toEqual({ record, item });
     expect(await readRunRecord(table, 'c', 'node-port-repair')).toBeUndefined();
     expect(item.key).toBe('runs/cluster-ip-repair');
   });
-});
 
-describe('A run record', () => {
   test('is written over the one that was read only', async () => {
-    const table = newTable();
+    const table = memoryTable();
     const first = won(await writeRunRecord(table, 'c', LOOP, SUCCEEDED, undefined));
     won(await writeRunRecord(table, 'c', LOOP, FAILED, first));
     expect(await writeRunRecord(table, 'c', LOOP, SUCCEEDED, first)).toEqual({ outcome: 'lost' });
@@ -102,7 +95,7 @@ describe('A run record', () => {
     ['a finding that is text', { ...FAILED, error: undefined, events: {}, findings: ['x'] }],
     ['a sighting without its count', { ...FAILED, error: undefined, events: { e: { lastSeenAtMs: 1 } } }],
   ])('is corrupt when it holds %s', async (_, value) => {
-    const table = newTable();
+    const table = memoryTable();
     won(await table.put({ cluster: 'c', key: `runs/${LOOP}`, value, schema: 1 }, undefined));
     await expect(readRunRecord(table, 'c', LOOP)).rejects.toMatchObject({ code: 'Corrupt' });
   });

@@ -13,7 +13,7 @@ describe('a table of which nothing is written', () => {
     (await table.list('demo', prefix)).map(({ key, value }) => [key, value]);
 
   beforeEach(async () => {
-    below = memoryTable({ nowMs: () => 0, newWriteId: countedWriteIds() });
+    below = memoryTable();
     for (const key of ['a', 'b/2']) won(await below.put(newItem(key, 1), undefined));
     const newId = countedWriteIds();
     view = unwrittenTable(below, { nowMs: () => 7, newWriteId: () => `of-the-view-${newId()}` });
