@@ -26,6 +26,8 @@ export interface Shown<Row> {
 
 export const API_VERSION = 'kbctl/v1';
 
+const WIDEST_TEXT = 100;
+
 /** Prints data to stdout in the format of `-o`. */
 export class Output {
   readonly format: Format;
@@ -87,6 +89,11 @@ export class Output {
     const { isTTY = false, columns } = this.terminal.out;
     // Some terminals report a width of 0.
     return isTTY && columns !== 0 ? columns : undefined;
+  }
+
+  /** Of a paragraph: that of the terminal, unless lines of this length are hard to read. */
+  get textWidth(): number {
+    return Math.min(this.columns ?? WIDEST_TEXT, WIDEST_TEXT);
   }
 
   #tableOptions() {

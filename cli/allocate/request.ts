@@ -1,13 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { InvalidArgumentError } from 'commander';
 import type { Answer } from '../../lib/allocate/answer.ts';
-import type { AllocateRequest } from '../../lib/allocate/request.ts';
-import { AllocatorError } from '../../lib/allocator/errors.ts';
-import { badHold } from '../../lib/cluster/hold.ts';
+import { type AllocateRequest, requestShape } from '../../lib/allocate/request.ts';
+import { shapeFaults } from '../../lib/cluster/shape-faults.ts';
 import { startDeadline } from '../../lib/runtime/deadline.ts';
 import type { Environment } from '../../lib/runtime/environment.ts';
 import { TableError } from '../../lib/table/errors.ts';
-import type { TelemetryFactory } from '../../lib/telemetry/telemetry.ts';
+import type { Telemetry, TelemetryFactory } from '../../lib/telemetry/telemetry.ts';
 import type { Cli } from '../cli.ts';
 import { CliError, EXIT, type ExitCode, usageError } from '../errors.ts';
 import { parseDuration, userName } from '../options.ts';
@@ -19,9 +18,11 @@ const LONGEST_MS = 30_000;
 /**
  * Runs a request as the function does, with the caller's rights on the table. Ctrl-C does not end it, since half of it
  * would have to be undone.
- * @throws TableError when its outcome is unknown; the message ends with `next`
+ * @throws CliError for a request that is not valid; TableError when its outcome is unknown: the message ends with `next`
  */
 export async function runRequest(cli: Cli, request: AllocateRequest, next: string): Promise<Answer> {
+  const { success, error: faults } = requestShape.safeParse(request);
+  if (!success) throw usageError(`${shapeFaults(faults, 'the request')}.`);
   const { tableUntil, clock } = await cli.openTable();
   const { nowMs } = clock;
   const environment: Environment = {
@@ -79,16 +80,11 @@ function passFirst(cluster: string, range: string | undefined): string {
 }
 
 /** Prints what a request left behind; a refusal is in its answer. */
-function warningsOf(cli: Cli): TelemetryFactory {
-  return () => ({
-    log: (level, _, { errors } = {}) => {
-      if (level !== 'warn' || !Array.isArray(errors)) return;
-      for (const error of errors as readonly string[]) cli.output.say(`warning: ${error}`);
-    },
-    count: () => {},
-    sample: () => {},
-    flush: () => {},
-  });
+function warningsOf({ output }: Cli): TelemetryFactory {
+  const log: Telemetry['log'] = (_level, _message, { errors } = {}) => {
+    for (const error of Array.isArray(errors) ? errors : []) output.say(`warning: ${error}`);
+  };
+  return () => ({ log, count: () => {}, sample: () => {}, flush: () => {} });
 }
 
 function noApiServer(): never {
@@ -109,13 +105,6 @@ export function parseHoldFor(text: string): HoldFor {
     if (!(error instanceof InvalidArgumentError)) throw error;
     throw new InvalidArgumentError(`${error.message} Or "forever".`);
   }
-}
-
-/** @throws CliError for an owner that a hold cannot have */
-export function checkedOwner(owner: string): string {
-  const bad = badHold({ owner, takenUpBy: 'any' });
-  if (bad instanceof AllocatorError) throw usageError(`--owner: ${bad.message}.`);
-  return owner;
 }
 
 /** Returns the user name, reduced to what an owner may contain. */

@@ -1,9 +1,8 @@
 import type { ClusterSpec } from '../../lib/cluster/cluster-spec.ts';
-import { eachOf } from '../../lib/cluster/each-of.ts';
 import { type FieldDifference, specDifference } from '../../lib/spec/written-spec.ts';
 import { sameSpec } from '../../lib/table/cluster-registration.ts';
-import { listClusters, type RegisteredCluster, readCluster } from '../../lib/table/clusters.ts';
-import { TableError } from '../../lib/table/errors.ts';
+import { listClusters, type RegisteredCluster } from '../../lib/table/clusters.ts';
+import type { TableError } from '../../lib/table/errors.ts';
 import type { Cli } from '../cli.ts';
 import type { SpecFile } from './spec-files.ts';
 
@@ -89,42 +88,26 @@ function summaryOf({ mode, allocator, serviceClusterIPRanges, apiServers }: Clus
 
 export interface FoundRegistrations {
   readonly known: (name: string) => FoundRegistration;
-  /** All registrations, with --prune. */
   readonly all: readonly RegisteredCluster[];
   /** Names in no file whose registrations cannot be read. */
   readonly unreadable: readonly string[];
 }
 
-const AT_ONCE = 16;
-
-/** Reads the registrations of the files' names, and all others with `everything`. */
-export async function lookUp(cli: Cli, files: readonly SpecFile[], everything: boolean): Promise<FoundRegistrations> {
+/** Reads all registrations. @throws TableError for one of a later version that a file would replace */
+export async function lookUp(cli: Cli, files: readonly SpecFile[]): Promise<FoundRegistrations> {
   const { table } = await cli.openTable();
-  const byName = new Map<string, FoundRegistration>();
-  const names = files.map(({ spec }) => spec.name);
-  if (!everything) {
-    await eachOf(names, AT_ONCE, async (name) => {
-      await readCluster(table, name).then(
-        (cluster) => byName.set(name, cluster),
-        (error: unknown) => {
-          if (!isCorrupt(error)) throw error;
-          byName.set(name, error);
-        },
-      );
-    });
-    return { known: (name) => byName.get(name), all: [], unreadable: [] };
-  }
   const { clusters, unreadable } = await listClusters(table);
-  for (const cluster of clusters) byName.set(cluster.spec.name, cluster);
-  for (const { name, error } of unreadable) {
-    if (names.includes(name) && !isCorrupt(error)) throw error;
-    byName.set(name, error);
-  }
-  const others = unreadable.map(({ name }) => name).filter((name) => !names.includes(name));
-  return { known: (name) => byName.get(name), all: clusters, unreadable: others };
-}
-
-/** A corrupt registration may be replaced; one of a later version may not. */
-function isCorrupt(error: unknown): error is TableError {
-  return error instanceof TableError && error.code === 'Corrupt';
+  const names = files.map(({ spec }) => spec.name);
+  const isNamed = ({ name }: { readonly name: string }) => names.includes(name);
+  const newer = unreadable.filter(isNamed).find(({ error }) => error.code !== 'Corrupt');
+  if (newer !== undefined) throw newer.error;
+  const byName = new Map<string, FoundRegistration>([
+    ...clusters.map((cluster) => [cluster.spec.name, cluster] as const),
+    ...unreadable.map(({ name, error }) => [name, error] as const),
+  ]);
+  return {
+    known: (name) => byName.get(name),
+    all: clusters,
+    unreadable: unreadable.map(({ name }) => name).filter((name) => !names.includes(name)),
+  };
 }

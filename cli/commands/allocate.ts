@@ -1,18 +1,18 @@
 import { randomUUID } from 'node:crypto';
-import { Command, InvalidArgumentError, Option } from 'commander';
+import { Command, Option } from 'commander';
 import type { Answer } from '../../lib/allocate/answer.ts';
 import { type AllocateRequest, MOST_ITEMS, type RangeName } from '../../lib/allocate/request.ts';
 import type { ClusterSpec } from '../../lib/cluster/cluster-spec.ts';
-import { HOLD_OWNER } from '../../lib/cluster/hold.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { readRequest } from '../../lib/table/requests.ts';
-import { checkedOwner, type HoldFor, ownerFrom, parseHoldFor, refusalOf, runRequest } from '../allocate/request.ts';
+import { type HoldFor, ownerFrom, parseHoldFor, refusalOf, runRequest } from '../allocate/request.ts';
 import { confirmed } from '../change-clusters.ts';
 import type { Act, Cli, GlobalOptions } from '../cli.ts';
 import { EXIT, type ExitCode, usageError } from '../errors.ts';
 import { readClaims } from '../item/claims.ts';
 import { ITEM_NOUNS, type ItemKind, type ItemPlace, placeOf } from '../item/item-place.ts';
 import { type ConnectionOptions, withConnectionOptions, withExamples } from '../options.ts';
+import type { Output } from '../output.ts';
 import { nameOfKey, timeLeft } from '../ranges/range-words.ts';
 import { registeredCluster } from '../registered.ts';
 
@@ -57,7 +57,7 @@ function allocateItems(act: Act, kind: ItemKind): Command {
     )
     .argument('<cluster>', 'the name of the cluster, which has "allocator: table"')
     .argument('[value...]', `${several} to allocate; default: any free one`)
-    .option('--count <n>', `the number of free ${several} to allocate; default: 1, at most ${MOST_ITEMS}`, parseCount)
+    .option('--count <n>', `the number of free ${several} to allocate; default: 1, at most ${MOST_ITEMS}`, Number)
     .option('--hold <duration>', 'the duration, such as 1h, or forever; default: 15m', parseHoldFor)
     .option('--owner <name>', 'the owner of the hold; default: your user name')
     .addOption(
@@ -88,8 +88,9 @@ function allocateItems(act: Act, kind: ItemKind): Command {
 
 async function allocate(cli: Cli, named: NamedItems, options: AllocateOptions): Promise<ExitCode> {
   const { output } = cli;
-  checkAllocateOptions(named, options);
-  const owner = options.owner === undefined ? ownerFrom() : checkedOwner(options.owner);
+  if (named.values.length > 0 && (options.count !== undefined || options.secondary)) {
+    throw usageError(`Use either --count and --secondary, or the ${ITEM_NOUNS[named.kind].several}.`);
+  }
   const { table, clock } = options.dryRun ? await cli.openTable() : await cli.openForWriting();
   const { spec } = await registeredCluster(table, named.name);
   const { requestId = `kbctl-${randomUUID()}` } = options;
@@ -101,7 +102,7 @@ async function allocate(cli: Cli, named: NamedItems, options: AllocateOptions): 
     operation: 'allocate',
     items: itemsOf(spec, named, options),
     hold: {
-      owner,
+      owner: options.owner ?? ownerFrom(),
       takenUpBy: options.takenUpBy,
       ...(untilMs !== undefined && { until: untilMs === 'forever' ? untilMs : new Date(untilMs).toISOString() }),
     },
@@ -109,31 +110,9 @@ async function allocate(cli: Cli, named: NamedItems, options: AllocateOptions): 
   };
   const next = `run the command again with --request-id ${requestId} to complete it.`;
   const answer = await runRequest(cli, request, next);
-  if (output.isForPrograms) output.document({ kind: 'Allocation', ...answer });
-  const refusal = refusalOf(answer, 'Nothing was allocated.');
-  if (refusal !== undefined) throw refusal;
-  if (!output.isForPrograms) output.lines(answer.items.map(({ value }) => String(value)));
+  report(output, 'Allocation', answer, { refused: 'Nothing was allocated.', line: ({ value }) => String(value) });
   output.say(describeHold(answer, nowMs));
   return EXIT.fine;
-}
-
-function checkAllocateOptions({ kind, values }: NamedItems, options: AllocateOptions): void {
-  const { count, secondary, requestId } = options;
-  if (values.length > 0 && count !== undefined) {
-    throw usageError(`Use either --count or the ${ITEM_NOUNS[kind].several}.`);
-  }
-  if (values.length > 0 && secondary) throw usageError('Use either --secondary or the cluster IPs.');
-  checkCount(values);
-  if (requestId !== undefined && !HOLD_OWNER.test(requestId)) {
-    throw usageError(
-      '--request-id must be 1 to 63 of A-Z, a-z, 0-9, "-", "_" and ".", and start and end with a letter or digit.',
-    );
-  }
-}
-
-function checkCount(values: readonly string[]): void {
-  if (values.length <= MOST_ITEMS) return;
-  throw usageError(`At most ${MOST_ITEMS} values are allowed, not ${values.length}: use several commands.`);
 }
 
 function itemsOf(
@@ -174,12 +153,6 @@ function describeHold({ items, dryRun, replayed }: Answer, nowMs: number): strin
   return `${replayed ? 'Already done: held' : 'Held'} ${held}.`;
 }
 
-function parseCount(text: string): number {
-  const count = /^\d+$/.test(text) ? Number(text) : 0;
-  if (count >= 1 && count <= MOST_ITEMS) return count;
-  throw new InvalidArgumentError(`Use a number from 1 to ${MOST_ITEMS}.`);
-}
-
 /** `kbctl release ip|port CLUSTER VALUE...`. */
 export function releaseCommand(act: Act): Command {
   return new Command('release')
@@ -212,7 +185,6 @@ function releaseItems(act: Act, kind: ItemKind): Command {
 async function release(cli: Cli, { kind, name, values }: NamedItems, options: ReleaseOptions): Promise<ExitCode> {
   const { output } = cli;
   const { owner, yes, dryRun } = options;
-  checkCount(values);
   const { table } = dryRun ? await cli.openTable() : await cli.openForWriting();
   const { spec } = await registeredCluster(table, name);
   const places = values.map((value) => placeOf(spec, kind, value));
@@ -225,21 +197,32 @@ async function release(cli: Cli, { kind, name, values }: NamedItems, options: Re
     cluster: spec.name,
     operation: 'release',
     items: places.map(requestItem),
-    ...(owner !== undefined && { owner: checkedOwner(owner) }),
+    ...(owner !== undefined && { owner }),
     ...(dryRun && { dryRun: true }),
   };
   const answer = await runRequest(cli, request, `check with "kbctl show ${kind} ${name} ${places[0]?.item}".`);
-  if (output.isForPrograms) output.document({ kind: 'Release', ...answer });
-  const refusal = refusalOf(answer, 'Not all were released.');
-  if (refusal !== undefined) throw refusal;
   const suffix = dryRun ? ' (dry run)' : '';
-  if (!output.isForPrograms) {
-    output.lines(
-      answer.items.map(({ value, outcome }) => `${value} ${outcome === 'free' ? 'was free' : outcome}${suffix}`),
-    );
-  }
+  report(output, 'Release', answer, {
+    refused: 'Not all were released.',
+    line: ({ value, outcome }) => `${value} ${outcome === 'free' ? 'was free' : outcome}${suffix}`,
+  });
   if (dryRun) output.say('Dry run: nothing was released. Services were not read.');
   return EXIT.fine;
+}
+
+interface ReportOptions {
+  /** Ends the message of a refusal. */
+  readonly refused: string;
+  /** Describes an item. */
+  readonly line: (item: Answer['items'][number]) => string;
+}
+
+/** Prints an answer. @throws CliError for one that refuses the request */
+function report(output: Output, kind: string, answer: Answer, { refused, line }: ReportOptions): void {
+  if (output.isForPrograms) output.document({ kind, ...answer });
+  const refusal = refusalOf(answer, refused);
+  if (refusal !== undefined) throw refusal;
+  if (!output.isForPrograms) output.lines(answer.items.map(line));
 }
 
 /** Asks for confirmation unless no Service has any of the items. */

@@ -58,13 +58,9 @@ async function apply(cli: Cli, options: Options): Promise<ExitCode> {
   const toWrite = plan.steps.filter(({ action }) => action !== 'keep');
   refuseOneForMany(toWrite, options);
   if (!cli.output.isForPrograms) cli.output.lines(planLines(plan.steps, cli.output.paint));
-  if (options.dryRun) {
-    show(cli, plan, true);
+  if (options.dryRun || toWrite.length === 0) {
+    show(cli, plan, options, NOTHING_APPLIED);
     return toWrite.length > 0 ? EXIT.findings : EXIT.fine;
-  }
-  if (toWrite.length === 0) {
-    show(cli, plan, false);
-    return EXIT.fine;
   }
   return write(cli, plan, toWrite, options);
 }
@@ -86,14 +82,15 @@ async function write(cli: Cli, plan: ApplyPlan, steps: readonly ApplyStep[], opt
     applied = { outcomes, passes };
     return worst([exitCode, code]);
   } finally {
-    show(cli, plan, false, applied);
+    show(cli, plan, options, applied);
   }
 }
 
-function show(cli: Cli, { steps }: ApplyPlan, dryRun: boolean, applied?: Applied): void {
+const NOTHING_APPLIED: Applied = { outcomes: new Map(), passes: new Map() };
+
+function show(cli: Cli, { steps }: ApplyPlan, { dryRun = false }: Options, applied: Applied): void {
   if (!cli.output.isForPrograms) return;
-  const { outcomes, passes } = applied ?? { outcomes: new Map(), passes: new Map() };
-  cli.output.document({ kind: 'ClusterApply', dryRun, clusters: plainApplied(steps, { outcomes, passes }) });
+  cli.output.document({ kind: 'ClusterApply', dryRun, clusters: plainApplied(steps, applied) });
 }
 
 async function readFiles(cli: Cli, { filename, recursive = false }: Options): Promise<readonly SpecFile[]> {
@@ -110,7 +107,7 @@ async function readFiles(cli: Cli, { filename, recursive = false }: Options): Pr
 }
 
 async function planned(cli: Cli, files: readonly SpecFile[], { prune = false, yes, dryRun }: Options) {
-  const { known, all, unreadable } = await lookUp(cli, files, prune);
+  const { known, all, unreadable } = await lookUp(cli, files);
   const plan = planApply(files, known, prune ? all : undefined);
   if (plan.packaged.length > 0) {
     for (const { spec, owner } of plan.packaged) {
@@ -123,16 +120,15 @@ async function planned(cli: Cli, files: readonly SpecFile[], { prune = false, ye
   for (const { spec, owner } of plan.left) {
     cli.output.say(`${spec.name} is in no file and is kept: it is the cluster.yml of stack ${owner?.stack}.`);
   }
-  for (const name of unreadable) {
+  for (const name of prune ? unreadable : []) {
     cli.output.say(
       `${name} is in no file and is kept: its registration cannot be read. Check it with "kbctl doctor ${name}".`,
     );
   }
-  const removed = plan.steps.filter(({ action }) => action === 'remove').length;
-  if (removed * 2 > all.length && !yes && !dryRun) {
-    const names = namesOf(plan.steps.filter(({ action }) => action === 'remove').map(nameOf));
+  const removed = plan.steps.filter(({ action }) => action === 'remove').map(nameOf);
+  if (removed.length * 2 > all.length && !yes && !dryRun) {
     throw usageError(
-      `--prune would remove ${removed} of ${all.length} registered clusters (${names}). Use --yes to confirm. Nothing was changed.`,
+      `--prune would remove ${removed.length} of ${all.length} registered clusters (${namesOf(removed)}). Use --yes to confirm. Nothing was changed.`,
     );
   }
   return plan;

@@ -55,27 +55,41 @@ async function clusterNames(cli: Cli): Promise<readonly string[]> {
   }
 }
 
+interface Candidate {
+  readonly word: string;
+  readonly description: string;
+}
+
 export interface Candidates {
-  /** Words that may come next, with their descriptions. */
-  readonly words: readonly { readonly word: string; readonly description: string }[];
+  /** Words that may come next. */
+  readonly words: readonly Candidate[];
   /** Whether the name of a cluster may come next. */
   readonly clusters: boolean;
 }
 
 /** Returns what may complete the last of `words`, from the commands themselves, so that none is forgotten. */
 export function candidatesFor(root: Command, words: readonly string[]): Candidates {
-  const typed = words.slice(0, -1);
   const current = words.at(-1) ?? '';
-  const { command, operands, pending } = walk(root, typed);
-  if (pending !== undefined) return only(choicesOf(pending), current);
-  if (current.startsWith('-')) return only(optionsOf(command), current);
-  const argument = command.registeredArguments[Math.min(operands, command.registeredArguments.length - 1)];
-  const isOpen = argument !== undefined && (operands < command.registeredArguments.length || argument.variadic);
+  const { command, operands, pending } = walk(root, words.slice(0, -1));
+  const beginning = (candidates: readonly Candidate[]) => candidates.filter(({ word }) => word.startsWith(current));
+  if (pending !== undefined) return { words: beginning(choices(pending.argChoices)), clusters: false };
+  if (current.startsWith('-')) {
+    const options = allOptions(command).map(({ long, description }) => ({ word: long ?? '', description }));
+    return { words: beginning(options), clusters: false };
+  }
+  const last = command.registeredArguments.at(-1);
+  const argument = command.registeredArguments[operands] ?? (last?.variadic ? last : undefined);
   const subcommands = command.commands
     .filter((subcommand) => !subcommand.name().startsWith('_'))
     .map((subcommand) => ({ word: subcommand.name(), description: subcommand.summary() }));
-  const choices = (isOpen ? (argument.argChoices ?? []) : []).map((word) => ({ word, description: '' }));
-  return { ...only([...subcommands, ...choices], current), clusters: isOpen && argument.name() === 'cluster' };
+  return {
+    words: beginning([...subcommands, ...choices(argument?.argChoices)]),
+    clusters: argument?.name() === 'cluster',
+  };
+}
+
+function choices(words: readonly string[] = []): Candidate[] {
+  return words.map((word) => ({ word, description: '' }));
 }
 
 interface Walked {
@@ -83,7 +97,7 @@ interface Walked {
   /** How many operands were typed. */
   readonly operands: number;
   /** The option whose value comes next. */
-  readonly pending?: Option;
+  readonly pending?: Option | undefined;
 }
 
 function walk(root: Command, typed: readonly string[]): Walked {
@@ -96,39 +110,20 @@ function walk(root: Command, typed: readonly string[]): Walked {
       continue;
     }
     const option = allOptions(command).find(({ short, long }) => word === short || word === long);
-    const subcommand =
-      operands === 0 ? command.commands.find((one) => one.name() === word || one.aliases().includes(word)) : undefined;
-    if (option !== undefined) pending = takesValue(option) ? option : undefined;
+    const subcommand = command.commands.find((one) => one.name() === word || one.aliases().includes(word));
+    if (option !== undefined) pending = option.required ? option : undefined;
     else if (subcommand !== undefined) command = subcommand;
     else if (!word.startsWith('-')) operands += 1;
   }
-  return { command, operands, ...(pending !== undefined && { pending }) };
-}
-
-function takesValue({ required, optional }: Option): boolean {
-  return required || optional;
+  return { command, operands, pending };
 }
 
 function allOptions(command: Command): readonly Option[] {
-  return [...command.options, ...(command.parent === null ? [] : allOptions(command.parent))].filter(
-    ({ hidden }) => !hidden,
-  );
+  return [...command.options, ...(command.parent === null ? [] : allOptions(command.parent))];
 }
 
-function optionsOf(command: Command) {
-  return allOptions(command).map(({ long, short, description }) => ({ word: long ?? short ?? '', description }));
-}
-
-function choicesOf({ argChoices = [] }: Option) {
-  return argChoices.map((word) => ({ word, description: '' }));
-}
-
-function only(words: Candidates['words'], beginning: string): Candidates {
-  return { words: words.filter(({ word }) => word.startsWith(beginning)), clusters: false };
-}
-
-export const SHELLS = ['bash', 'zsh', 'fish'] as const;
-export type Shell = (typeof SHELLS)[number];
+const SHELLS = ['bash', 'zsh', 'fish'] as const;
+type Shell = (typeof SHELLS)[number];
 
 /** The script of each shell: it runs `kbctl __complete` for each word. */
 export const SCRIPTS: Readonly<Record<Shell, string>> = {

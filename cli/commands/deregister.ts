@@ -117,8 +117,7 @@ async function report(
 ): Promise<ExitCode> {
   const { untilMs, stillPublished, changes, error } = result;
   const until = new Date(untilMs).toISOString();
-  const drains = drain !== undefined && !dryRun;
-  const drained = drains && !stillPublished && (await drainFor(cli, address, drain));
+  const drained = drain === undefined || dryRun ? undefined : !stillPublished && (await drainFor(cli, address, drain));
   const document = {
     kind: 'Deregistration',
     cluster: name,
@@ -128,8 +127,8 @@ async function report(
     stillPublished,
     changes,
     wouldWrite,
-    ...(drains && { drained }),
-    ...(error !== undefined && { error: describeError(error) }),
+    drained,
+    error: error === undefined ? undefined : describeError(error),
   };
   const title = dryRun
     ? `${address} would be withdrawn from ${name} until ${until} (dry run)`
@@ -147,7 +146,7 @@ async function report(
     cli.output.say('The kubernetes-service loop removes it at its next tick. Run the command again to check.');
   }
   if (cli.ended.aborted) return EXIT.interrupted;
-  return stillPublished || (drains && !drained) ? EXIT.findings : EXIT.fine;
+  return stillPublished || drained === false ? EXIT.findings : EXIT.fine;
 }
 
 async function refusal(

@@ -4,9 +4,8 @@ import { EXPLANATIONS, explain } from '../../lib/status/explanations.ts';
 import type { Act, Cli } from '../cli.ts';
 import { EXIT, usageError } from '../errors.ts';
 import { withExamples } from '../options.ts';
+import type { Output } from '../output.ts';
 import { wrapped } from '../text-table.ts';
-
-const WIDEST = 100;
 
 /** `kbctl explain [WORD]`: needs no table. */
 export function explainCommand(act: Act): Command {
@@ -44,15 +43,13 @@ function explainOne({ output }: Cli, word: string) {
     const next = found.nearest === undefined ? '"kbctl explain" lists all words' : `did you mean ${found.nearest}?`;
     throw usageError(`"${word}" is not a known word; ${next}`);
   }
-  const width = Math.min(output.columns ?? WIDEST, WIDEST);
-  output.object({ kind: 'Explanation', ...plainExplanation(found) }, () => linesOf(found, width, output.paint));
+  output.object({ kind: 'Explanation', ...plainExplanation(found) }, () => linesOf(found, output));
   return EXIT.fine;
 }
 
 function linesOf(
   { word, kind, title, what, causes, resolution, severity, reasons }: Explanation,
-  width: number,
-  paint: Cli['output']['paint'],
+  { textWidth: width, paint }: Output,
 ): string[] {
   const heading = (text: string) => ['', paint('bold', text)];
   return [

@@ -62,15 +62,15 @@ async function show(
   return worst([needsAttention ? EXIT.findings : EXIT.fine, 'exitCode' in read ? read.exitCode : EXIT.fine]);
 }
 
-const WIDEST = 100;
 const STATE_STYLES: Readonly<Record<ItemStatus['state'], Style>> = { free: 'green', taken: 'bold', unknown: 'dim' };
 
 /** Returns the lines about an item. */
 function itemLines(status: ItemStatus, spec: ClusterSpec, nowMs: number, output: Output): string[] {
   const { item, state, services, ipAddress, hold, strikes, findings, faults } = status;
-  const width = Math.min(output.columns ?? WIDEST, WIDEST);
   const line = (title: string, text: string, style?: Style) =>
-    wrapped(text, width, `  ${title.padEnd(9)} `).map((one) => (style === undefined ? one : output.paint(style, one)));
+    wrapped(text, output.textWidth, `  ${title.padEnd(9)} `).map((one) =>
+      style === undefined ? one : output.paint(style, one),
+    );
   const shownState = state === 'taken' && hold !== undefined && !services?.length ? 'held' : state;
   return [
     `${output.paint('bold', item)}  ${output.paint(STATE_STYLES[state], shownState)}`,

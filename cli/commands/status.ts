@@ -25,10 +25,7 @@ export function statusCommand(act: Act): Command {
 async function showCluster(cli: Cli, name: string): Promise<ExitCode> {
   const nowMs = await cli.nowMs();
   const status = await statusOf(cli, name, nowMs);
-  const inAws = cli.options.table !== undefined;
-  cli.output.object({ kind: 'ClusterStatus', ...status }, () =>
-    statusLines(status, nowMs, { output: cli.output, inAws }),
-  );
+  cli.output.object({ kind: 'ClusterStatus', ...status }, () => statusLines(status, nowMs, cli.output));
   return exitCodeFor([status]);
 }
 

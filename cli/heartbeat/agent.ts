@@ -32,7 +32,7 @@ export async function keepLease(options: AgentOptions, ended: AbortSignal): Prom
   let everHeld = false;
   while (!ended.aborted) {
     const startedAtMs = performance.now();
-    const result = await refreshOrError(options, ended);
+    const result = await refresh(options, ended).catch(unlessOfTable);
     if (ended.aborted) break;
     report(result);
     const held = !(result instanceof TableError) && result.state === 'held';
@@ -76,30 +76,21 @@ async function readRegistered({ cluster, tableUntil }: AgentOptions, ended: Abor
   throw configurationError(`${cluster} is no longer registered: its leases expire.`);
 }
 
-async function refreshOrError(options: AgentOptions, ended: AbortSignal): Promise<Heartbeat | TableError> {
-  try {
-    return await refresh(options, ended);
-  } catch (error) {
-    if (error instanceof TableError) return error;
-    throw error;
-  }
+function unlessOfTable(error: unknown): TableError {
+  if (error instanceof TableError) return error;
+  throw error;
 }
 
-/** Prints each new state once, and a failing table once until it answers again. */
+/** Prints each new state once, a table that does not answer like a state. */
 function stateReporter({ address, say }: AgentOptions): (result: Heartbeat | TableError) => void {
   let reported = '';
-  let failing = false;
   return (result) => {
-    if (result instanceof TableError) {
-      if (!failing) say(`The table does not answer, retrying: ${result.message}`);
-      failing = true;
-      return;
-    }
-    if (failing) say('The table answers again.');
-    failing = false;
-    if (result.state === 'lost' || result.state === reported) return;
-    reported = result.state;
-    say(`${address} ${describeHeartbeat(result)}`);
+    const state = result instanceof TableError ? 'tableFails' : result.state;
+    if (state === 'lost' || state === reported) return;
+    if (reported === 'tableFails') say('The table answers again.');
+    reported = state;
+    if (result instanceof TableError) say(`The table does not answer, retrying: ${result.message}`);
+    else say(`${address} ${describeHeartbeat(result)}`);
   };
 }
 

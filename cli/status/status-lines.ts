@@ -69,35 +69,27 @@ const HEALTH_STYLES: Readonly<Record<Health, Style>> = {
   good: 'green',
 };
 
-const WIDEST = 100;
 /** `get findings` prints all of them. */
 const MOST_FINDINGS = 20;
 const MOST_WRITES = 10;
 
-interface LinesOptions {
-  readonly output: Output;
-  /** Only there do stacks own clusters. */
-  readonly inAws: boolean;
-}
-
 /** Returns the lines about one cluster. */
-export function statusLines(status: ClusterStatus, nowMs: number, { output, inAws }: LinesOptions): string[] {
+export function statusLines(status: ClusterStatus, nowMs: number, output: Output): string[] {
   const { apiServers, loops, ranges, findings } = status;
   const heading = (text: string) => ['', output.paint('bold', text)];
   const section = <Row>(title: string, rows: readonly Row[], columns: readonly Column<Row>[], none: string) => [
     ...heading(title),
     ...(rows.length === 0 ? [none] : output.table(columns, rows)),
   ];
-  const width = Math.min(output.columns ?? WIDEST, WIDEST);
   const listSection = (title: string, lines: readonly string[]) => [
     ...(lines.length === 0 ? [] : heading(title)),
-    ...lines.slice(0, MOST_WRITES).flatMap((line) => wrapped(line, width, '- ')),
+    ...lines.slice(0, MOST_WRITES).flatMap((line) => wrapped(line, output.textWidth, '- ')),
     ...(lines.length > MOST_WRITES
       ? [`... and ${lines.length - MOST_WRITES} more: kbctl status ${status.name} -o yaml`]
       : []),
   ];
   return [
-    ...headLines(status, nowMs, { output, inAws }),
+    ...headLines(status, nowMs, output),
     ...attentionLines(status, output),
     ...section('API servers', apiServers, apiServerColumns(nowMs), 'none in the spec'),
     ...section('Loops', loops, loopColumns(nowMs), ''),
@@ -118,12 +110,10 @@ export function statusLines(status: ClusterStatus, nowMs: number, { output, inAw
   ];
 }
 
-function headLines(status: ClusterStatus, nowMs: number, { output: { paint }, inAws }: LinesOptions): string[] {
+function headLines(status: ClusterStatus, nowMs: number, { paint }: Output): string[] {
   const { name, health, mode, allocator, generation, owner, paused } = status;
-  const unowned = inAws ? ', not owned by a stack yet' : '';
-  const whose =
-    owner === undefined ? unowned : `, owned by stack ${owner.stack}${owner.packaged ? ' (its cluster.yml)' : ''}`;
-  const head = `${paint('bold', name)}  ${paint(HEALTH_STYLES[health], health)}  ${mode}, allocator ${allocator}, generation ${generation}${whose}`;
+  const whose = owner && `, owned by stack ${owner.stack}${owner.packaged ? ' (its cluster.yml)' : ''}`;
+  const head = `${paint('bold', name)}  ${paint(HEALTH_STYLES[health], health)}  ${mode}, allocator ${allocator}, generation ${generation}${whose ?? ''}`;
   if (paused === undefined) return [head];
   const all = paused.all ? 'all clusters are ' : '';
   const until = `${new Date(paused.untilMs).toISOString()} (${formatAge(paused.untilMs - nowMs)} from now)`;
@@ -131,16 +121,15 @@ function headLines(status: ClusterStatus, nowMs: number, { output: { paint }, in
 }
 
 function attentionLines({ attention }: ClusterStatus, output: Output): string[] {
-  const width = Math.min(output.columns ?? WIDEST, WIDEST);
   if (attention.length === 0) return [];
   return [
     '',
     output.paint('bold', 'Needs attention'),
     ...attention.flatMap(({ level, word, message, next }) => [
-      ...wrapped(`${word}: ${message}`, width, level === 'bad' ? '✗ ' : '! ').map((line) =>
+      ...wrapped(`${word}: ${message}`, output.textWidth, level === 'bad' ? '✗ ' : '! ').map((line) =>
         output.paint(HEALTH_STYLES[level], line),
       ),
-      ...wrapped(next, width, '  → '),
+      ...wrapped(next, output.textWidth, '  → '),
     ]),
   ];
 }

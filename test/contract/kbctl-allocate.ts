@@ -94,9 +94,14 @@ export function describeAllocate(world: () => KbctlWorld): void {
     });
 
     test.each<[string, string[], number, string]>([
-      ['an owner of 10 KB', ['--owner', 'x'.repeat(10_240)], 2, 'can own no hold: an owner is 1 to 63 of'],
-      ['a count beside values', ['10.0.0.20', '--count', '2'], 2, 'Use either --count or the cluster IPs.'],
-      ['an id that is none', ['--request-id', 'a/b'], 2, '--request-id must be 1 to 63 of'],
+      ['an owner of 10 KB', ['--owner', 'x'.repeat(10_240)], 2, 'hold.owner is not 1 to 63 of'],
+      [
+        'a count beside values',
+        ['10.0.0.20', '--count', '2'],
+        2,
+        'Use either --count and --secondary, or the cluster IPs.',
+      ],
+      ['an id that is none', ['--request-id', 'a/b'], 2, 'requestId is not 1 to 63 of'],
       ['a second range where there is none', ['--secondary'], 3, 'it has no secondaryserviceips'],
     ])('refuses %s', async (_, words, code, message) => {
       const ran = await allocate('ip', CLUSTER, ...words);

@@ -29,7 +29,7 @@ export function describeStatus(world: () => KbctlWorld): void {
     test('is fine, and shows leases, loops and ranges', async () => {
       const { code, stdout, stderr } = await world().kbctl(['status', CLUSTER]);
       expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
-      expect(stdout).toContain(`${CLUSTER}  good  enforce, allocator table, generation 1, not owned by a stack yet`);
+      expect(stdout).toContain(`${CLUSTER}  good  enforce, allocator table, generation 1\n`);
       expect(stdout).toMatch(/203\.0\.113\.10 +valid .*answered 200/);
       expect(stdout).toMatch(/kubernetes-service +good /);
       expect(stdout).toMatch(/10\.0\.0\.0\/24 +cluster IPs +▏ +<1% +\d of 254/);

@@ -69,19 +69,12 @@ test('the status of a cluster shows what passes would write, and what they chang
     ...others.map((loop, index) => ({ ...loop, wouldWrite: Array.from({ length: 4 }, () => `write ${index}`) })),
   ] as ClusterStatus['loops'];
 
-  const lines = statusLines(aClusterStatus({ loops }), STATUS_AT_MS, { output, inAws: true });
+  const lines = statusLines(aClusterStatus({ loops }), STATUS_AT_MS, output);
 
   const section = (title: string) => lines.slice(lines.indexOf(title) + 1, lines.indexOf('', lines.indexOf(title)));
   expect(section('Last changes')).toEqual([`- system-namespaces, 90s ago: ${changes[0]}`]);
   expect(section('Would write').slice(0, 1)).toEqual(['- kubernetes-service: would write 0']);
   expect(section('Would write').slice(-1)).toEqual(['... and 2 more: kbctl status demo -o yaml']);
-});
-
-test('the status of a cluster without an owner names the missing stack only in AWS', () => {
-  const { owner: _, ...unowned } = aClusterStatus();
-  const head = (inAws: boolean) => statusLines(unowned, STATUS_AT_MS, { output, inAws })[0];
-  expect(head(true)).toMatch(/generation \d+, not owned by a stack yet$/);
-  expect(head(false)).toMatch(/generation \d+$/);
 });
 
 describe('the line of a range', () => {
