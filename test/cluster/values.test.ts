@@ -23,10 +23,13 @@ describe('the name that was probably meant', () => {
   test.each([
     { name: 'prod-eu1', known: ['prod-us-1', 'prod-eu-1'], meant: 'prod-eu-1', why: 'is a letter away' },
     { name: 'Dupl', known: ['full', 'duplicate'], meant: 'duplicate', why: 'is the only one that begins so' },
+    { name: 'servers', known: ['name', 'apiServers'], meant: 'apiServers', why: 'is three letters away in any case' },
     { name: 'prod', known: ['prod-eu-1', 'prod-us-1'], meant: undefined, why: 'is neither of two that begin so' },
-    { name: 'd', known: ['duplicate'], meant: undefined, why: 'is not told by one letter' },
+    { name: 'd', known: ['duplicate'], meant: undefined, why: 'is not identified by one letter' },
+    { name: '', known: ['name', 'mode'], meant: undefined, why: 'is none' },
     { name: 'staging', known: ['prod-eu-1'], meant: undefined, why: 'is not one that is far away' },
-  ])('of $name $why', ({ name, known, meant }) => {
+    { name: 'x'.repeat(100_000), known: ['name'], meant: undefined, why: 'is shorter than what was given' },
+  ])('$why', ({ name, known, meant }) => {
     expect(nearestName(name, known)).toBe(meant);
   });
 });

@@ -2,9 +2,6 @@ import { describe, expect, test } from '@jest/globals';
 import { type LeaseObservation, leaseEndpoints } from '../../lib/endpoints/reconcilers.ts';
 import { anEndpoints, HTTPS } from '../support/an-endpoints.ts';
 
-const EXTRA = { name: 'extra', port: 1000, protocol: 'TCP' };
-const SECOND = { name: 'second', port: 1001, protocol: 'TCP' };
-
 function decide(given: Partial<LeaseObservation>) {
   const current = anEndpoints(['1.2.3.4']);
   return leaseEndpoints({ current, live: ['1.2.3.4'], ports: [HTTPS], reconcilePorts: true, stopped: false, ...given });
@@ -12,11 +9,6 @@ function decide(given: Partial<LeaseObservation>) {
 
 describe('the lease reconciler', () => {
   const four = ['1.2.3.4', '4.3.2.1', '4.3.2.2', '4.3.2.3'];
-
-  test('takes one address too many out', () => {
-    const decision = decide({ current: anEndpoints([...four, '4.3.2.4']), live: four });
-    expect(decision).toEqual({ outcome: 'update', endpoints: anEndpoints(four) });
-  });
 
   test('removes the first and the last when their leases ended', () => {
     const decision = decide({ current: anEndpoints(['1.2.3.4', ...four.slice(1), '4.3.2.4']), live: four.slice(1) });
@@ -41,16 +33,6 @@ describe('the lease reconciler', () => {
   ])('corrects a port with another $name', ({ port }) => {
     const decision = decide({ current: anEndpoints(['1.2.3.4'], [port]) });
     expect(decision).toEqual({ outcome: 'update', endpoints: anEndpoints(['1.2.3.4']) });
-  });
-
-  test('is satisfied with three ports that are as they should be', () => {
-    const ports = [HTTPS, EXTRA, SECOND];
-    expect(decide({ current: anEndpoints(['1.2.3.4'], ports), ports })).toMatchObject({ outcome: 'keep' });
-  });
-
-  test('leaves a missing port alone when ports are not reconciled', () => {
-    const decision = decide({ ports: [HTTPS, EXTRA], reconcilePorts: false });
-    expect(decision).toEqual({ outcome: 'keep', endpoints: anEndpoints(['1.2.3.4']) });
   });
 
   test('creates Endpoints with the right ports even when ports are not reconciled', () => {
@@ -79,13 +61,5 @@ describe('the lease reconciler', () => {
   test('refuses to publish no address', () => {
     expect(decide({ live: [] })).toEqual({ outcome: 'refused' });
     expect(decide({ live: [], current: undefined })).toEqual({ outcome: 'refused' });
-  });
-
-  test('publishes no address once it is stopped', () => {
-    expect(decide({ live: [], stopped: true })).toEqual({ outcome: 'update', endpoints: anEndpoints([]) });
-  });
-
-  test('creates nothing once it is stopped', () => {
-    expect(decide({ current: undefined, stopped: true })).toEqual({ outcome: 'nothing' });
   });
 });

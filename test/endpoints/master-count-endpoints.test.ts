@@ -16,16 +16,6 @@ function add(given: Partial<MasterCountObservation>) {
 }
 
 describe('the master-count reconciler', () => {
-  test('leaves fewer than the count alone when the own address is there', () => {
-    const current = anEndpoints(['1.2.3.4', '4.3.2.1']);
-    expect(add({ current })).toEqual({ outcome: 'keep', endpoints: current });
-  });
-
-  test('keeps its own address and loses those after it when there are too many', () => {
-    const decision = add({ current: anEndpoints(['4.3.2.1', '4.3.2.2', '4.3.2.3', '4.3.2.4']), masterCount: 1 });
-    expect(decision).toEqual({ outcome: 'update', endpoints: anEndpoints(['1.2.3.4']) });
-  });
-
   // The original does not follow its own address when trimming wraps around to the front; its next turn puts it right.
   test('trims even itself from the middle of far too many', () => {
     const current = anEndpoints(['4.3.2.1', '4.3.2.2', '4.3.2.3', '4.3.2.4']);
@@ -36,18 +26,6 @@ describe('the master-count reconciler', () => {
   test('loses the first and then the third of five when it is the last and three may stay', () => {
     const decision = add({ current: anEndpoints(['a', 'b', 'c', 'd', 'e']), address: 'e', masterCount: 3 });
     expect(decision).toEqual({ outcome: 'update', endpoints: anEndpoints(['b', 'd', 'e']) });
-  });
-
-  test('creates Endpoints with the given ports', () => {
-    const ports = [{ ...HTTPS, protocol: 'SCTP' }];
-    expect(add({ ports })).toEqual({ outcome: 'create', endpoints: anEndpoints(['1.2.3.4'], ports) });
-  });
-
-  test('corrects a wrong second port', () => {
-    const current = anEndpoints(['1.2.3.4']);
-    const ports = [HTTPS, EXTRA];
-    expect(add({ current, ports })).toEqual({ outcome: 'update', endpoints: anEndpoints(['1.2.3.4'], ports) });
-    expect(add({ current, ports, reconcilePorts: false })).toEqual({ outcome: 'keep', endpoints: current });
   });
 
   test('keeps wrong ports beside a corrected address when ports are not reconciled', () => {

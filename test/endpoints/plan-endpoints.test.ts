@@ -20,10 +20,6 @@ function observed(given: Partial<EndpointsObservation>): EndpointsObservation {
 }
 
 describe('the plan of a tick', () => {
-  test('with leases publishes the live addresses', () => {
-    expect(planEndpoints(observed({ live: [A, B] }))).toEqual({ outcome: 'update', endpoints: anEndpoints([A, B]) });
-  });
-
   test.each(['lease', 'master-count'] as const)('with %s refuses to publish no address', (reconciler) => {
     expect(planEndpoints(observed({ spec: specWith({ reconciler }), live: [] }))).toEqual({ outcome: 'refused' });
   });
@@ -48,14 +44,6 @@ describe('the plan of a tick', () => {
     const decision = planEndpoints(observed({ current }));
     const healed = [{ addresses: [{ ip: A }], notReadyAddresses: [{ ip: C }], ports: [HTTPS] }];
     expect(decision).toMatchObject({ outcome: 'update', endpoints: { subsets: healed } });
-  });
-
-  test('corrects a live address that another writer marked as ready and not ready', () => {
-    const current = {
-      ...anEndpoints([]),
-      subsets: [{ addresses: [{ ip: A }], notReadyAddresses: [{ ip: A }], ports: [HTTPS] }],
-    };
-    expect(planEndpoints(observed({ current }))).toMatchObject({ outcome: 'update' });
   });
 
   test('comes to a write when only the slice differs', () => {
@@ -84,14 +72,6 @@ describe('the plan of a tick with a master count', () => {
   test('publishes every live address', () => {
     const decision = planEndpoints(observed({ spec: masters(3), current: undefined, live: [A, B, C] }));
     expect(decision).toEqual({ outcome: 'create', endpoints: anEndpoints([A, B, C]) });
-  });
-
-  test('keeps the addresses that are there', () => {
-    const current = anEndpoints([A, B]);
-    expect(planEndpoints(observed({ spec: masters(2), current, live: [A] }))).toEqual({
-      outcome: 'keep',
-      endpoints: current,
-    });
   });
 
   test('leaves more servers than are counted alone once one of them is there', () => {

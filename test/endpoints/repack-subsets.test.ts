@@ -3,17 +3,26 @@ import fc from 'fast-check';
 import type { EndpointSubset } from '../../lib/endpoints/objects.ts';
 import { repackSubsets } from '../../lib/endpoints/repack-subsets.ts';
 
-/** `1.2.3.4`, or `1.2.3.4/uid` for an address that stands for something; `!` in front: not ready. */
-function subset(addresses: string, ports: string): EndpointSubset {
-  const all = addresses.split(' ').filter((text) => text !== '');
-  const ready = all.filter((text) => !text.startsWith('!')).map(address);
-  const notReady = all.filter((text) => text.startsWith('!')).map((text) => address(text.slice(1)));
-  const named = ports.split(' ').filter((text) => text !== '');
-  return {
-    ...(ready.length > 0 && { addresses: ready }),
-    ...(notReady.length > 0 && { notReadyAddresses: notReady }),
-    ...(named.length > 0 && { ports: named.map(port) }),
-  };
+/**
+ * Subsets as a text: their addresses, then their ports, with ` | ` between two subsets. `1.2.3.4/uid` stands for something,
+ * `!1.2.3.4` is not ready, `a:93` is a port.
+ */
+function subsets(text: string): EndpointSubset[] {
+  return text.split(' | ').map((part) => {
+    const words = part.split(' ').filter((word) => word !== '');
+    const isPort = (word: string) => /^[a-z]:\d+$/.test(word);
+    const ports = words.filter(isPort).map(port);
+    const [notReady = [], ready = []] = [true, false].map((not) =>
+      words
+        .filter((word) => !isPort(word) && word.startsWith('!') === not)
+        .map((word) => address(word.replace('!', ''))),
+    );
+    return {
+      ...(ready.length > 0 && { addresses: ready }),
+      ...(notReady.length > 0 && { notReadyAddresses: notReady }),
+      ...(ports.length > 0 && { ports }),
+    };
+  });
 }
 
 function address(text: string) {
@@ -21,134 +30,60 @@ function address(text: string) {
   return uid === undefined ? { ip } : { ip, targetRef: { uid } };
 }
 
-/** `a:93`. */
 function port(text: string) {
   const [name = '', number] = text.split(':');
   return { name, port: Number(number) };
 }
 
-type Case = readonly [name: string, given: readonly EndpointSubset[], expected: readonly EndpointSubset[]];
-
-const CASES: readonly Case[] = [
-  ['nothing at all stays nothing', [subset('', '')], []],
-  ['ports without an address disappear', [subset('', 'a:111')], []],
-  ['an address without ports is kept', [subset('1.2.3.4', '')], [subset('1.2.3.4', '')]],
-  ['an address that is not ready is kept without ports too', [subset('!1.2.3.4', '')], [subset('!1.2.3.4', '')]],
-  ['one address and one port stay as they are', [subset('1.2.3.4', 'a:111')], [subset('1.2.3.4', 'a:111')]],
-  [
-    'one IPv6 address and one port stay as they are',
-    [subset('beef::1:2:3:4', 'a:111')],
-    [subset('beef::1:2:3:4', 'a:111')],
-  ],
-  ['one address that is not ready stays so', [subset('!1.2.3.4', 'a:111')], [subset('!1.2.3.4', 'a:111')]],
-  ['a target is kept', [subset('1.2.3.4/uid-1', 'a:111')], [subset('1.2.3.4/uid-1', 'a:111')]],
-  ['a target that is not ready is kept', [subset('!1.2.3.4/uid-1', 'a:111')], [subset('!1.2.3.4/uid-1', 'a:111')]],
-  ['a target with an empty uid is kept', [subset('1.2.3.4/', 'a:111')], [subset('1.2.3.4/', 'a:111')]],
-  [
-    'a target with an empty uid that is not ready is kept',
-    [subset('!1.2.3.4/', 'a:111')],
-    [subset('!1.2.3.4/', 'a:111')],
-  ],
-  [
-    'two addresses of one port stay together',
-    [subset('1.2.3.4 5.6.7.8', 'a:111')],
-    [subset('1.2.3.4 5.6.7.8', 'a:111')],
-  ],
-  [
-    'a ready and a not ready address stay what they are',
-    [subset('1.2.3.4 !5.6.7.8', 'a:111')],
-    [subset('1.2.3.4 !5.6.7.8', 'a:111')],
-  ],
-  ['not ready wins over ready', [subset('1.2.3.4 !1.2.3.4', 'a:111')], [subset('!1.2.3.4', 'a:111')]],
-  ['two ports of one address stay together', [subset('1.2.3.4', 'a:111 b:222')], [subset('1.2.3.4', 'a:111 b:222')]],
-  ['a repeated address is merged', [subset('1.2.3.4 1.2.3.4', 'a:111')], [subset('1.2.3.4', 'a:111')]],
-  ['a repeated IPv6 address is merged', [subset('beef::1 beef::1', 'a:111')], [subset('beef::1', 'a:111')]],
-  [
-    'the same address of two targets counts twice',
-    [subset('1.2.3.4/uid-2 1.2.3.4/uid-1 1.2.3.4/uid-1', 'a:111')],
-    [subset('1.2.3.4/uid-1 1.2.3.4/uid-2', 'a:111')],
-  ],
-  [
-    'a target that is ready and not ready is not ready, the other target stays ready',
-    [subset('1.2.3.4/uid-1 1.2.3.4/uid-2 !1.2.3.4/uid-1', 'a:111')],
-    [subset('1.2.3.4/uid-2 !1.2.3.4/uid-1', 'a:111')],
-  ],
-  ['a repeated port is merged', [subset('1.2.3.4', 'a:111 a:111')], [subset('1.2.3.4', 'a:111')]],
-  [
-    'two sets with the same address and port become one',
-    [subset('1.2.3.4', 'a:111'), subset('1.2.3.4', 'a:111')],
-    [subset('1.2.3.4', 'a:111')],
-  ],
-  [
-    'two sets that disagree about readiness become one that is not ready',
-    [subset('1.2.3.4', 'a:111'), subset('!1.2.3.4', 'a:111')],
-    [subset('!1.2.3.4', 'a:111')],
-  ],
-  [
-    'two ports of the same address become one set',
-    [subset('1.2.3.4', 'a:111'), subset('1.2.3.4', 'b:222')],
-    [subset('1.2.3.4', 'a:111 b:222')],
-  ],
-  [
-    'two ports of the same target become one set',
-    [subset('1.2.3.4/uid-1', 'a:111'), subset('1.2.3.4/uid-1', 'b:222')],
-    [subset('1.2.3.4/uid-1', 'a:111 b:222')],
-  ],
-  [
-    'two ports of the same target, ready for one of them, stay two sets',
-    [subset('1.2.3.4/uid-1', 'a:111'), subset('!1.2.3.4/uid-1', 'b:222')],
-    [subset('!1.2.3.4/uid-1', 'b:222'), subset('1.2.3.4/uid-1', 'a:111')],
-  ],
-  [
-    'two addresses of the same port become one set',
-    [subset('1.2.3.4', 'a:111'), subset('5.6.7.8', 'a:111')],
-    [subset('1.2.3.4 5.6.7.8', 'a:111')],
-  ],
-  [
-    'two targets of the same address become one set of both',
-    [subset('1.2.3.4/uid-1', 'a:111'), subset('1.2.3.4/uid-2', 'a:111')],
-    [subset('1.2.3.4/uid-1 1.2.3.4/uid-2', 'a:111')],
-  ],
-  [
-    'an address without a target comes before the same one with a target',
-    [subset('1.2.3.4/uid-1', 'a:111'), subset('1.2.3.4', 'a:111')],
-    [subset('1.2.3.4 1.2.3.4/uid-1', 'a:111')],
-  ],
-  [
-    'addresses and targets that come in the wrong order are sorted',
-    [
-      subset('5.6.7.8', 'a:111'),
-      subset('1.2.3.4/uid-2', 'a:111'),
-      subset('1.2.3.4/uid-1', 'a:111'),
-      subset('1.2.3.4', 'a:111'),
-    ],
-    [subset('1.2.3.4 1.2.3.4/uid-1 1.2.3.4/uid-2 5.6.7.8', 'a:111')],
-  ],
-  [
-    'ready and not ready ones that come in the wrong order are sorted each for itself',
-    [subset('!5.6.7.8 9.9.9.9', 'a:111'), subset('1.2.3.4/uid-1 !1.2.3.4', 'a:111')],
-    [subset('1.2.3.4/uid-1 9.9.9.9 !1.2.3.4 !5.6.7.8', 'a:111')],
-  ],
-  [
-    'different addresses with different ports stay two sets',
-    [subset('1.2.3.4', 'a:111'), subset('5.6.7.8', 'b:222')],
-    [subset('1.2.3.4', 'a:111'), subset('5.6.7.8', 'b:222')],
-  ],
-  [
-    'jumbled sets are regrouped by who offers what',
-    [subset('1.2.3.4', 'a:111'), subset('5.6.7.8', 'b:222'), subset('1.2.3.4', 'c:333'), subset('9.9.9.9', 'b:222')],
-    [subset('1.2.3.4', 'a:111 c:333'), subset('5.6.7.8 9.9.9.9', 'b:222')],
-  ],
-  [
-    'jumbled sets with not ready addresses are regrouped by who offers what how',
-    [subset('!1.2.3.4', 'a:111'), subset('5.6.7.8', 'b:222'), subset('!1.2.3.4', 'c:333'), subset('!9.9.9.9', 'b:222')],
-    [subset('!1.2.3.4', 'a:111 c:333'), subset('5.6.7.8 !9.9.9.9', 'b:222')],
-  ],
-];
-
 describe('repacking subsets', () => {
-  test.each(CASES)('%s', (_name, given, expected) => {
-    expect(byContent(repackSubsets(given))).toEqual(byContent(expected));
+  test.each(['', 'a:111'])('removes a subset without an address: "%s"', (text) => {
+    expect(repackSubsets(subsets(text))).toEqual([]);
+  });
+
+  test.each([
+    '1.2.3.4',
+    '!1.2.3.4',
+    '1.2.3.4 a:111',
+    'beef::1:2:3:4 a:111',
+    '!1.2.3.4 a:111',
+    '1.2.3.4/uid-1 a:111',
+    '!1.2.3.4/uid-1 a:111',
+    '1.2.3.4/ a:111',
+    '1.2.3.4 5.6.7.8 a:111',
+    '1.2.3.4 !5.6.7.8 a:111',
+    '1.2.3.4 a:111 b:222',
+    '1.2.3.4 a:111 | 5.6.7.8 b:222',
+    '!1.2.3.4/uid-1 b:222 | 1.2.3.4/uid-1 a:111',
+  ])('leaves %s unchanged', (text) => {
+    expect(byContent(repackSubsets(subsets(text)))).toEqual(byContent(subsets(text)));
+  });
+
+  test.each([
+    ['1.2.3.4 !1.2.3.4 a:111', '!1.2.3.4 a:111'],
+    ['1.2.3.4 1.2.3.4 a:111', '1.2.3.4 a:111'],
+    ['beef::1 beef::1 a:111', 'beef::1 a:111'],
+    ['1.2.3.4/uid-2 1.2.3.4/uid-1 1.2.3.4/uid-1 a:111', '1.2.3.4/uid-1 1.2.3.4/uid-2 a:111'],
+    ['1.2.3.4/uid-1 1.2.3.4/uid-2 !1.2.3.4/uid-1 a:111', '1.2.3.4/uid-2 !1.2.3.4/uid-1 a:111'],
+    ['1.2.3.4 a:111 a:111', '1.2.3.4 a:111'],
+    ['1.2.3.4 a:111 | 1.2.3.4 a:111', '1.2.3.4 a:111'],
+    ['1.2.3.4 a:111 | !1.2.3.4 a:111', '!1.2.3.4 a:111'],
+    ['1.2.3.4 a:111 | 1.2.3.4 b:222', '1.2.3.4 a:111 b:222'],
+    ['1.2.3.4/uid-1 a:111 | 1.2.3.4/uid-1 b:222', '1.2.3.4/uid-1 a:111 b:222'],
+    ['1.2.3.4 a:111 | 5.6.7.8 a:111', '1.2.3.4 5.6.7.8 a:111'],
+    ['1.2.3.4/uid-1 a:111 | 1.2.3.4/uid-2 a:111', '1.2.3.4/uid-1 1.2.3.4/uid-2 a:111'],
+    ['1.2.3.4/uid-1 a:111 | 1.2.3.4 a:111', '1.2.3.4 1.2.3.4/uid-1 a:111'],
+    [
+      '5.6.7.8 a:111 | 1.2.3.4/uid-2 a:111 | 1.2.3.4/uid-1 a:111 | 1.2.3.4 a:111',
+      '1.2.3.4 1.2.3.4/uid-1 1.2.3.4/uid-2 5.6.7.8 a:111',
+    ],
+    ['!5.6.7.8 9.9.9.9 a:111 | 1.2.3.4/uid-1 !1.2.3.4 a:111', '1.2.3.4/uid-1 9.9.9.9 !1.2.3.4 !5.6.7.8 a:111'],
+    ['1.2.3.4 a:111 | 5.6.7.8 b:222 | 1.2.3.4 c:333 | 9.9.9.9 b:222', '1.2.3.4 a:111 c:333 | 5.6.7.8 9.9.9.9 b:222'],
+    [
+      '!1.2.3.4 a:111 | 5.6.7.8 b:222 | !1.2.3.4 c:333 | !9.9.9.9 b:222',
+      '!1.2.3.4 a:111 c:333 | 5.6.7.8 !9.9.9.9 b:222',
+    ],
+  ])('makes of %s: %s', (given, expected) => {
+    expect(byContent(repackSubsets(subsets(given)))).toEqual(byContent(subsets(expected)));
   });
 
   test('the first record of an address is the one that is kept, whatever it carries', () => {
@@ -180,8 +115,8 @@ describe('repacking subsets', () => {
 
   test('repacking what is repacked changes nothing', () => {
     fc.assert(
-      fc.property(anySubsets, (subsets) => {
-        const once = repackSubsets(subsets);
+      fc.property(anySubsets, (given) => {
+        const once = repackSubsets(given);
         expect(repackSubsets(once)).toEqual(once);
       }),
     );
@@ -189,16 +124,16 @@ describe('repacking subsets', () => {
 
   test('the order of the given subsets does not matter', () => {
     fc.assert(
-      fc.property(anySubsets, (subsets) => {
-        expect(repackSubsets(subsets.toReversed())).toEqual(repackSubsets(subsets));
+      fc.property(anySubsets, (given) => {
+        expect(repackSubsets(given.toReversed())).toEqual(repackSubsets(given));
       }),
     );
   });
 });
 
 /** The order of ports and subsets is another test's: it is a hash's. */
-function byContent(subsets: readonly EndpointSubset[]): unknown {
-  const sorted = subsets.map(({ ports, ...rest }) => ({
+function byContent(packed: readonly EndpointSubset[]): unknown {
+  const sorted = packed.map(({ ports, ...rest }) => ({
     ...rest,
     ports: ports?.toSorted((one, other) => one.port - other.port),
   }));

@@ -1,5 +1,4 @@
 import { describe, expect, test } from '@jest/globals';
-import { nearestName } from '../../lib/cluster/values.ts';
 import { describeFaults, fault } from '../../lib/spec/spec-fault.ts';
 
 describe('the path of a fault', () => {
@@ -34,26 +33,5 @@ describe('the description of faults', () => {
 
   test('of one fault of the whole, without a place', () => {
     expect(describeFaults('cluster.json', [fault([], 'is a list')])).toBe('cluster.json: 1 fault\n  -  is a list');
-  });
-});
-
-describe('the nearest name', () => {
-  const known = ['name', 'mode', 'apiServers', 'serviceClusterIPRange', 'systemNamespaces'];
-
-  test.each([
-    { name: 'nmae', nearest: 'name' },
-    { name: 'Mode', nearest: 'mode' },
-    { name: 'apiservers', nearest: 'apiServers' },
-    { name: 'servers', nearest: 'apiServers' },
-    { name: 'service-cluster-ip-range', nearest: 'serviceClusterIPRange' },
-    { name: 'serviceClusterIPRanges', nearest: 'serviceClusterIPRange' },
-    { name: 'colour', nearest: undefined },
-    { name: '', nearest: undefined },
-  ])('of "$name" is $nearest', ({ name, nearest }) => {
-    expect(nearestName(name, known)).toBe(nearest);
-  });
-
-  test('of one that is longer than all of them is none', () => {
-    expect(nearestName('x'.repeat(100_000), known)).toBeUndefined();
   });
 });
