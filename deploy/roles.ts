@@ -111,12 +111,6 @@ const NETWORK = whether(
 /** The policies of each function beside its logs, the network and the key of the table. */
 const POLICIES: Readonly<Record<string, readonly Value[]>> = {
   ...Object.fromEntries(LOOPS.map((loop) => [loop, [TABLE_OF_LOOP, ...TO_KUBECONFIGS, ticksOf(loop)]])),
-  'kubernetes-service': [
-    TABLE_OF_LOOP,
-    policy('deletes', allow(['dynamodb:DeleteItem'], [TABLE_ARN], OF_CLUSTERS)),
-    ...TO_KUBECONFIGS,
-    ticksOf('kubernetes-service'),
-  ],
   deregister: [TABLE_OF_CLUSTER, ...TO_KUBECONFIGS],
   allocate: [TABLE_OF_CLUSTER],
   doctor: [

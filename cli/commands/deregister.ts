@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Command, InvalidArgumentError, Option } from 'commander';
 import type { ClusterSpec } from '../../lib/cluster/cluster-spec.ts';
 import type { DeregistrationResult } from '../../lib/dispatch/deregistration.ts';
-import { listLeases } from '../../lib/table/leases.ts';
+import { readLeases } from '../../lib/table/leases.ts';
 import { describeError } from '../../lib/telemetry/describe-error.ts';
 import type { Act, Cli, GlobalOptions } from '../cli.ts';
 import { configurationError, EXIT, type ExitCode } from '../errors.ts';
@@ -168,7 +168,8 @@ async function refusal(
 
 async function notAnApiServer(cli: Cli, spec: ClusterSpec, address: string): Promise<Error> {
   const { table } = await cli.openTable();
-  const leased = (await listLeases(table, spec.name)).map(({ lease }) => lease.address);
+  const { leases } = await readLeases(table, spec.name);
+  const leased = leases.map((lease) => lease.address);
   return configurationError(`${address} is not an API server of ${spec.name}: ${listAddresses(spec, leased)}`);
 }
 

@@ -2,7 +2,7 @@ import { canonicalAddress } from '../allocator/ip-address.ts';
 import type { ApiServerSpec, ClusterSpec } from '../cluster/cluster-spec.ts';
 import { isWithdrawn, type Lease } from '../cluster/lease.ts';
 import type { KeyValueTable } from '../table/key-value-table.ts';
-import { endWithdrawal, listLeases, putLease, readLease, withdraw } from '../table/leases.ts';
+import { changeLeases, endWithdrawal, leaseOf, readLeases, withdraw } from '../table/leases.ts';
 import { type AddressRemoval, othersLive, type RemovalRequest, removeAddress } from './remove-address.ts';
 
 export interface DeregisterRequest extends RemovalRequest {
@@ -41,7 +41,7 @@ export async function deregister(request: DeregisterRequest): Promise<Deregister
   const badEnd = refusalOfEnd(untilMs, nowMs());
   if (badEnd !== undefined) return badEnd;
 
-  const leases = (await listLeases(table, spec.name)).map((listed) => listed.lease);
+  const { leases } = await readLeases(table, spec.name);
   const lease = leases.find((known) => known.address === address);
   const server = spec.apiServers.find((known) => 'address' in known && known.address === address);
   const refusal = refusalOf(address, server, lease, spec);
@@ -84,13 +84,12 @@ function refusalOf(
 /** Two callers that deregister at once each saw the other address live: the one that finds none left undoes its mark. */
 async function isLastAfterAll(request: DeregisterRequest, address: string): Promise<boolean> {
   const { table, spec } = request;
-  const listed = await listLeases(table, spec.name);
-  const leases = listed.map(({ lease }) => lease);
-  if (othersLive(request, leases, address).length > 0) return false;
-  const own = listed.find(({ lease }) => lease.address === address);
+  const stored = await readLeases(table, spec.name);
+  if (othersLive(request, stored.leases, address).length > 0) return false;
+  const own = leaseOf(stored, address);
   if (own !== undefined) {
-    const { withdrawnUntilMs: _, ...unmarked } = own.lease;
-    await putLease(table, spec.name, unmarked, own);
+    const { withdrawnUntilMs: _, ...unmarked } = own;
+    await changeLeases(table, spec.name, stored, new Map([[address, unmarked]]));
   }
   return true;
 }
@@ -135,6 +134,6 @@ export async function undoDeregister({ spec, table, address: text, nowMs }: Undo
   const wasUntilMs = await endWithdrawal(table, spec.name, { address, nowMs: nowMs() });
   if (wasUntilMs !== undefined) return { outcome: 'undone', address, wasUntilMs };
   const isNamed = spec.apiServers.some((server) => 'address' in server && server.address === address);
-  const isKnown = isNamed || (await readLease(table, spec.name, address)) !== undefined;
+  const isKnown = isNamed || leaseOf(await readLeases(table, spec.name), address) !== undefined;
   return isKnown ? { outcome: 'notWithdrawn', address } : { outcome: 'notRegistered' };
 }

@@ -1,7 +1,7 @@
 import { decideHeartbeat, type HeartbeatDecision } from '../endpoints/heartbeat-decision.ts';
 import { type ProbeOutcome, type ProbeReply, probeOutcome } from '../endpoints/probe-outcome.ts';
 import type { KeyValueTable } from '../table/key-value-table.ts';
-import { putLease, readLease } from '../table/leases.ts';
+import { changeLeases, leaseOf, readLeases } from '../table/leases.ts';
 
 export interface HeartbeatRequest {
   readonly table: KeyValueTable;
@@ -29,15 +29,15 @@ export interface Heartbeat {
  */
 export async function heartbeat(request: HeartbeatRequest): Promise<Heartbeat> {
   const { table, cluster, address, leaseMs, nowMs, probe } = request;
-  const listed = await readLease(table, cluster, address);
+  const stored = await readLeases(table, cluster);
   const reply = await probe?.();
   const outcome = reply && probeOutcome(reply);
-  const lease = listed?.lease;
+  const lease = leaseOf(stored, address);
   const { state, write } = decideHeartbeat({ address, lease, outcome, nowMs: nowMs(), leaseMs });
-  const won = write === undefined || (await putLease(table, cluster, write, listed)).outcome === 'won';
+  const { written } = await changeLeases(table, cluster, stored, new Map(write && [[address, write]]));
   const until = lease?.withdrawnUntilMs;
   return {
-    state: won ? state : 'lost',
+    state: write === undefined || written.has(address) ? state : 'lost',
     ...(outcome && { outcome }),
     ...(state === 'withdrawn' && until !== undefined && { withdrawnUntilMs: until }),
   };

@@ -17,7 +17,7 @@ import { knownAddresses, publishedAddresses } from '../endpoints/published-addre
 import { type EndpointsDecision, leaseEndpoints, removeMaster } from '../endpoints/reconcilers.ts';
 import { ClusterError, type ClusterPort } from '../kubernetes/cluster-port.ts';
 import type { KeyValueTable } from '../table/key-value-table.ts';
-import { listLeases } from '../table/leases.ts';
+import { readLeases } from '../table/leases.ts';
 import { type EndpointsWritten, writeEndpoints } from './write-endpoints.ts';
 
 export interface RemovalRequest {
@@ -62,7 +62,7 @@ export async function removeAddress(request: RemovalRequest, address: string): P
 
 /**
  * Removes an address that was deregistered while a tick wrote which had decided to add it: `deregister` did not find it in
- * the endpoints, and reported that it is not published. Leases are listed only after a write that added an address.
+ * the endpoints, and reported that it is not published. Leases are read only after a write that added an address.
  */
 export async function removeWithdrawn(
   request: RemovalRequest,
@@ -73,7 +73,7 @@ export async function removeWithdrawn(
   const after = new Set([...readyAddresses(written.endpoints), ...sliceAddresses(written.slice)]);
   const added = [...after].filter((address) => !before.every((addresses) => addresses.includes(address)));
   if (added.length === 0) return { changes: [] };
-  const leases = (await listLeases(request.table, request.spec.name)).map(({ lease }) => lease);
+  const { leases } = await readLeases(request.table, request.spec.name);
   const withdrawn = leases.filter((lease) => added.includes(lease.address) && isWithdrawn(lease, request.nowMs()));
   // Endpoints that were empty before become empty again; otherwise the last address needs `lastOne`.
   const lastOne = readyAddresses(current).length === 0;
@@ -103,7 +103,7 @@ async function writeWithout(
     kubernetes.get<EndpointSliceObject>(SLICE_REF),
   ]);
   if (![...readyAddresses(current), ...sliceAddresses(slice)].includes(address)) return { changes: [] };
-  const leases = (await listLeases(table, spec.name)).map(({ lease }) => lease);
+  const { leases } = await readLeases(table, spec.name);
   const decision = decisionWithout(request, address, { current, slice, live: othersLive(request, leases, address) });
   if (decision.outcome === 'nothing' || decision.outcome === 'refused') return { changes: [] };
   return writeEndpoints(kubernetes, decision, async () => slice);

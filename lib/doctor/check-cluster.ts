@@ -22,7 +22,7 @@ import { kubeconfigPlace } from '../runtime/load-kubeconfig.ts';
 import { VERSION } from '../runtime/version.ts';
 import type { ListedCluster, Pause } from '../table/clusters.ts';
 import type { KeyValueTable } from '../table/key-value-table.ts';
-import { listLeases } from '../table/leases.ts';
+import { readLeases } from '../table/leases.ts';
 import { type RunRecord, type RunRecords, readRunRecord } from '../table/run-records.ts';
 import { checkApiServer, checkKubeconfig, checkName, checkProbes, checkRights } from './check-access.ts';
 import { checkService, checkSpec } from './check-spec.ts';
@@ -74,7 +74,7 @@ export async function checkCluster(cluster: ListedCluster, context: CheckContext
       check('dns', () => checkName(access, resolveHost)),
       check('api server', () => checkApiServer(access, review)),
       check('probe', async () => {
-        const leases = (await listLeases(environment.table(signal), spec.name)).map(({ lease }) => lease);
+        const { leases } = await readLeases(environment.table(signal), spec.name);
         return checkProbes(spec, leases, { probe, resolveHost, signal });
       }),
     ]);

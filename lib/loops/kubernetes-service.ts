@@ -24,7 +24,7 @@ import { FIELD_MANAGER } from '../kubernetes/api-server-cluster.ts';
 import type { TableValue } from '../table/key-value-table.ts';
 import { ensureService, isServiceWritten, type ServiceEnsured } from './ensure-service.ts';
 import type { LoopDefinition, PassContext, PassReport } from './pass.ts';
-import { type LeasesObserved, listAfterProbes, refreshLeases } from './refresh-leases.ts';
+import { type LeasesObserved, observeLeases, observeLeasesAgain, refreshLeases } from './refresh-leases.ts';
 
 /**
  * Keeps the Service `default/kubernetes`, and publishes the API servers that answer as its Endpoints and EndpointSlice
@@ -45,20 +45,27 @@ async function run(context: PassContext): Promise<PassReport> {
     kubernetes.get<EndpointsObject>(ENDPOINTS_REF),
     readSlices(context),
   ]);
-  const leases = await listAfterProbes(context, refreshed, readyAddresses(current));
-  const observation = observationOf(context, leases, current, slices);
-  const decision = planEndpoints(observation);
-  // A pass that writes nothing, as nearly all do, does not read its registration twice (lib/table/clusters.ts).
+  const plan = (leases: LeasesObserved) => {
+    const observation = observationOf(context, leases, current, slices);
+    return { leases, observation, decision: planEndpoints(observation) };
+  };
+  const published = readyAddresses(current);
+  const first = plan(await observeLeases(context, refreshed, published));
+  // A pass that writes nothing, as nearly all do, reads neither its leases nor its registration twice (docs/adr/0018).
+  const isFinal = first.decision.outcome !== 'refused' && !plansAnyWrite(first.decision, first.observation.slice);
+  const { leases, observation, decision } = isFinal
+    ? first
+    : plan(await observeLeasesAgain(context, first.leases, published));
   const writes = isServiceWritten(spec, currentService) || plansAnyWrite(decision, observation.slice);
   if (writes && !(await context.isSpecCurrent())) return endedByNewerSpec(context, leases);
   // Everything is read: the writes follow.
   const service = await ensureService(context, currentService);
   if (!service.exists) return reportOf(service, { ...leases, counts: {} });
 
-  const published = await publish(context, observation, decision, leases);
-  const findings = [...leases.findings, ...slices.flatMap(foreignSlice), ...published.findings];
+  const result = await publish(context, observation, decision, leases);
+  const findings = [...leases.findings, ...slices.flatMap(foreignSlice), ...result.findings];
   const counts = { addresses: leases.expected.length, leasesHeld: observation.live.length };
-  return reportOf(service, { ...published, changes: leases.changes, findings, counts });
+  return reportOf(service, { ...result, changes: leases.changes, findings, counts });
 }
 
 /** A newer spec may have changed what this pass would publish. */

@@ -11,15 +11,16 @@ import { decideLeases, isAnyAnswered, type LeaseChange, rememberedLease } from '
 import type { ProbeOutcome } from '../endpoints/probe-outcome.ts';
 import type { ExpectedAddress } from '../endpoints/published-addresses.ts';
 import type { HostResolver } from '../kubernetes/cluster-port.ts';
-import type { Item, WriteResult } from '../table/key-value-table.ts';
-import { type ListedLease, listLeases, putLease, removeLease } from '../table/leases.ts';
+import { changeLeases, isSameLease, leaseOf, readLeases, type StoredLeases } from '../table/leases.ts';
 import type { PassContext } from './pass.ts';
 
 /** Of the 9 s of a pass. A silent probe takes 3 s. */
 const LOOK_UPS_MS = 2_000;
 const PROBES_MS = 3_500;
 
-interface LeasesRefreshed {
+export interface LeasesRefreshed {
+  /** What the table has, as far as this pass knows. */
+  readonly stored: StoredLeases;
   readonly expected: readonly ExpectedAddress[];
   readonly outcomes: ReadonlyMap<string, ProbeOutcome>;
   /** Leases taken, dropped, taken again or removed. A refresh, and a miss, are not reported. */
@@ -30,51 +31,48 @@ interface LeasesRefreshed {
   readonly unwritten: readonly UnwrittenLease[];
 }
 
-/** A lease whose write did not win, and the item that it was to replace. */
+/** A lease that could not be written, and the one that it was to replace. */
 interface UnwrittenLease {
   readonly lease: Lease;
-  readonly replaced: Item;
+  readonly replaced: Lease;
 }
 
-export interface LeasesObserved extends Omit<LeasesRefreshed, 'unresolved' | 'unwritten'> {
-  /** As they are after the probes. */
+export interface LeasesObserved extends LeasesRefreshed {
+  /** What the pass decides by. */
   readonly leases: readonly Lease[];
 }
 
 /**
- * Probes every API server and writes the outcome into its lease, each write conditional on the lease that was listed before
- * the probes: another writer, such as a deregistration, wins.
+ * Probes every API server and writes the outcomes into the leases, each on the condition that the lease is the one that was
+ * read before the probes: another writer, such as a deregistration, wins.
  */
 export async function refreshLeases(context: PassContext): Promise<LeasesRefreshed> {
   const { spec, table, nowMs } = context;
-  const listed = await listLeases(table, spec.name);
-  const leases = listed.map(({ lease }) => lease);
+  const before = await readLeases(table, spec.name);
+  const { leases } = before;
   const { addresses: expected, findings, unresolved, outcomes } = await resolveAndProbe(context, leases);
   const hosts = spec.apiServers.flatMap((server) => ('host' in server ? server.host : []));
   const leaseMs = spec.endpoints.leaseSeconds * 1000;
   const intervalMs = spec.intervalSeconds['kubernetes-service'] * 1000;
   const observedAtMs = nowMs();
   const decided = decideLeases({ leases, expected, outcomes, hosts, nowMs: observedAtMs, leaseMs, intervalMs });
-  const applied = await Promise.all(
-    decided.map(async (change) => {
-      const before = listed.find(({ lease }) => lease.address === change.lease.address);
-      return { change, before, result: await applyChange(context, change, before) };
-    }),
-  );
+  const changes = new Map(decided.map(({ verb, lease }) => [lease.address, verb === 'put' ? lease : undefined]));
+  const { written, withheld = false, present } = await changeLeases(table, spec.name, before, changes);
+  const describe = (change: LeaseChange) => {
+    const { address } = change.lease;
+    return describeChange(change, leaseOf(before, address), outcomes.get(address), observedAtMs) ?? [];
+  };
   return {
+    stored: present,
     expected,
     outcomes,
-    changes: applied.flatMap(({ change, before, result }) => {
-      const outcome = outcomes.get(change.lease.address);
-      return isWritten(result) ? (describeChange(change, before?.lease, outcome, observedAtMs) ?? []) : [];
-    }),
+    changes: withheld ? [] : decided.filter(({ lease }) => written.has(lease.address)).flatMap(describe),
     findings: [...findings, ...probeFindings(outcomes)],
     unresolved,
-    unwritten: applied.flatMap(({ change, before, result }) =>
-      result?.outcome === 'won' || change.verb === 'delete' || before === undefined
-        ? []
-        : { lease: change.lease, replaced: before.item },
-    ),
+    unwritten: decided.flatMap(({ verb, lease }) => {
+      const replaced = leaseOf(before, lease.address);
+      return verb === 'delete' || replaced === undefined || written.has(lease.address) ? [] : [{ lease, replaced }];
+    }),
   };
 }
 
@@ -115,19 +113,16 @@ async function probeWithWitnesses(
 }
 
 /**
- * Lists the leases again: an address may have been deregistered during the probes. An address that is published without a
- * lease gets one, so that neither one lost probe nor one lost write removes it. Where a look-up failed, the address may be
- * of that host.
+ * Returns the leases by which the pass decides. An address that is published without a lease gets one, so that neither one
+ * lost probe nor one lost write removes it. Where a look-up failed, the address may be of that host.
  */
-export async function listAfterProbes(
+export async function observeLeases(
   { spec, table, nowMs }: PassContext,
-  { expected, outcomes, unresolved, unwritten, ...rest }: LeasesRefreshed,
+  refreshed: LeasesRefreshed,
   published: readonly string[],
 ): Promise<LeasesObserved> {
-  const seen = unwritten.filter(({ lease }) => published.includes(lease.address));
-  const list = async () => withUnwritten(await listLeases(table, spec.name), seen, nowMs());
-  const leases = await list();
-  const unleased = published.filter((address) => !leases.some((lease) => lease.address === address));
+  const { stored, expected, outcomes, unresolved, unwritten } = refreshed;
+  const unleased = published.filter((address) => leaseOf(stored, address) === undefined);
   const known = expected.filter(({ address }) => unleased.includes(address));
   const unknown = unleased.filter((address) => !expected.some((other) => other.address === address));
   const ofHost = unresolved
@@ -135,45 +130,46 @@ export async function listAfterProbes(
     .flatMap((host) =>
       unknown.slice(0, RECORDS_OF_A_HOST).map((address): ExpectedAddress => ({ address, kind: 'shared', host })),
     );
-  const found = [...known, ...ofHost];
-  const remembered = await Promise.all(
-    found.map(async (address) => {
-      const lease = rememberedLease(address, { outcomes, nowMs: nowMs() });
-      if (lease === undefined || !isWritten(await putLease(table, spec.name, lease, undefined))) return [];
-      return [`remembered ${lease.address}, which is published: ${lease.lastProbe ?? 'it was not probed'}`];
-    }),
+  const remembered = [...known, ...ofHost].flatMap(
+    (address) => rememberedLease(address, { outcomes, nowMs: nowMs() }) ?? [],
   );
+  const changes = new Map(remembered.map((lease) => [lease.address, lease]));
+  const { written, withheld = false, present } = await changeLeases(table, spec.name, stored, changes);
+  const lines = remembered
+    .filter(({ address }) => written.has(address) && !withheld)
+    .map(({ address, lastProbe = 'it was not probed' }) => `remembered ${address}, which is published: ${lastProbe}`);
+  const seen = unwritten.filter(({ lease }) => published.includes(lease.address));
   return {
-    ...rest,
+    ...refreshed,
+    stored: present,
     expected: [...expected, ...ofHost],
-    outcomes,
-    changes: [...rest.changes, ...remembered.flat()],
-    leases: found.length === 0 ? leases : await list(),
+    changes: [...refreshed.changes, ...lines],
+    unresolved: [],
+    leases: withUnwritten(present.leases, seen, nowMs()),
   };
+}
+
+/**
+ * Reads the leases again, before anything is done by them: an address may have been deregistered since they were written.
+ */
+export async function observeLeasesAgain(
+  context: PassContext,
+  observed: LeasesObserved,
+  published: readonly string[],
+): Promise<LeasesObserved> {
+  const stored = await readLeases(context.table, context.spec.name);
+  return observeLeases(context, { ...observed, stored }, published);
 }
 
 /**
  * A lost write removes no address that answered: a restored table may have an old withdrawal or old misses of it. The write
  * of another writer wins, and so does a withdrawal that is not over.
  */
-function withUnwritten(listed: readonly ListedLease[], unwritten: readonly UnwrittenLease[], nowMs: number): Lease[] {
-  return listed.map(({ lease, item }) => {
-    const seen = unwritten.find(({ replaced }) => replaced.key === item.key && replaced.writeId === item.writeId);
+function withUnwritten(leases: readonly Lease[], unwritten: readonly UnwrittenLease[], nowMs: number): Lease[] {
+  return leases.map((lease) => {
+    const seen = unwritten.find(({ replaced }) => isSameLease(replaced, lease));
     return seen !== undefined && isHeld(seen.lease, nowMs) && !isWithdrawn(lease, nowMs) ? seen.lease : lease;
   });
-}
-
-async function applyChange(
-  { table, spec }: PassContext,
-  change: LeaseChange,
-  before: ListedLease | undefined,
-): Promise<WriteResult<unknown> | undefined> {
-  if (change.verb === 'put') return putLease(table, spec.name, change.lease, before);
-  return before && removeLease(table, before);
-}
-
-function isWritten(result: WriteResult<unknown> | undefined): boolean {
-  return result?.outcome === 'won' && result.withheld !== true;
 }
 
 function describeChange(

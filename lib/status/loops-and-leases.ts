@@ -1,9 +1,8 @@
-import { type ApiServerKind, type ApiServerSpec, LOOPS, type Loop } from '../cluster/cluster-spec.ts';
+import { type ApiServerKind, type ClusterSpec, LOOPS, type Loop } from '../cluster/cluster-spec.ts';
 import { isHeld, isWithdrawn, type Lease } from '../cluster/lease.ts';
 import { clusterSummary } from '../dispatch/cluster-list.ts';
 import { overdueAfterMs } from '../dispatch/due.ts';
 import { type ClusterHealth, healthOf } from '../dispatch/fleet-figures.ts';
-import type { ListedLease } from '../table/leases.ts';
 import { type RunRecord, runKey } from '../table/run-records.ts';
 import type { ApiServerStatus, LoopStatus } from './cluster-status.ts';
 import type { StatusInputs } from './read-inputs.ts';
@@ -77,35 +76,39 @@ export function isOneOfMany({ state, intervalSeconds, lastPass }: LoopStatus, no
 
 /** Those of the spec in its order, each host name with its addresses; then the leases that the spec does not name. */
 export function apiServerStatuses(
-  apiServers: readonly ApiServerSpec[],
-  leases: readonly ListedLease[],
+  { apiServers, endpoints }: ClusterSpec,
+  leases: readonly Lease[],
   nowMs: number,
 ): ApiServerStatus[] {
-  const left = new Map(leases.map((listed) => [listed.lease.address, listed]));
-  const statusOf = (listed: ListedLease, kind?: ApiServerKind): ApiServerStatus => {
-    left.delete(listed.lease.address);
-    return leaseStatus(listed, kind, nowMs);
+  const left = new Map(leases.map((lease) => [lease.address, lease]));
+  const statusOf = (lease: Lease, kind?: ApiServerKind): ApiServerStatus => {
+    left.delete(lease.address);
+    const refreshedAtMs = lease.expiresAtMs - endpoints.leaseSeconds * 1000;
+    // Later only where the lease was refreshed for longer than the spec now sets.
+    return leaseStatus(lease, kind, { nowMs, refreshedAtMs: Math.min(refreshedAtMs, nowMs) });
   };
   const named = new Set(apiServers.flatMap((server) => ('address' in server ? server.address : [])));
   const ofSpec = apiServers.flatMap((server): ApiServerStatus[] => {
     if ('address' in server) {
       const { address, kind } = server;
-      const listed = left.get(address);
-      return [listed === undefined ? { address, kind, state: 'neverSeen' } : statusOf(listed, kind)];
+      const lease = left.get(address);
+      return [lease === undefined ? { address, kind, state: 'neverSeen' } : statusOf(lease, kind)];
     }
     const { host, kind } = server;
-    const records = [...left.values()].filter(({ lease }) => lease.host === host && !named.has(lease.address));
-    return records.length === 0
-      ? [{ host, kind, state: 'neverSeen' }]
-      : records.map((listed) => statusOf(listed, kind));
+    const records = [...left.values()].filter((lease) => lease.host === host && !named.has(lease.address));
+    return records.length === 0 ? [{ host, kind, state: 'neverSeen' }] : records.map((lease) => statusOf(lease, kind));
   });
-  return [...ofSpec, ...[...left.values()].map((listed) => statusOf(listed))];
+  return [...ofSpec, ...[...left.values()].map((lease) => statusOf(lease))];
 }
 
-function leaseStatus({ lease, item }: ListedLease, kind: ApiServerKind | undefined, nowMs: number): ApiServerStatus {
+function leaseStatus(
+  lease: Lease,
+  kind: ApiServerKind | undefined,
+  { nowMs, refreshedAtMs }: { readonly nowMs: number; readonly refreshedAtMs: number },
+): ApiServerStatus {
   const { address, host, source, expiresAtMs, misses, generation, withdrawnUntilMs, lastProbe } = lease;
   const wasHeld = generation > 0;
-  // Afterwards the item is written for other reasons: for what its probe answered.
+  // Otherwise its expiry no longer follows from its last refresh.
   const untouched = wasHeld && expiresAtMs > nowMs && misses === 0 && withdrawnUntilMs === undefined;
   return {
     address,
@@ -114,7 +117,7 @@ function leaseStatus({ lease, item }: ListedLease, kind: ApiServerKind | undefin
     state: stateOf(lease, nowMs),
     source,
     ...(wasHeld && { expiresAtMs }),
-    ...(untouched && { refreshedAtMs: item.updatedAtMs }),
+    ...(untouched && { refreshedAtMs }),
     ...(withdrawnUntilMs !== undefined && { withdrawnUntilMs }),
     misses,
     ...(lastProbe !== undefined && { lastProbe }),

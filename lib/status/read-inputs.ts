@@ -1,11 +1,12 @@
 import { LOOPS } from '../cluster/cluster-spec.ts';
 import { eachOf } from '../cluster/each-of.ts';
+import type { Lease } from '../cluster/lease.ts';
 import { RANGE_KEYS, type RangeKey } from '../cluster/spec-ranges.ts';
 import type { StoredRange } from '../cluster/stored-range.ts';
 import type { ListedCluster, Pause } from '../table/clusters.ts';
 import { TableError } from '../table/errors.ts';
 import type { Item, KeyValueTable } from '../table/key-value-table.ts';
-import { decodeLease, LEASES, type ListedLease, leaseKey } from '../table/leases.ts';
+import { decodeLeases, LEASES } from '../table/leases.ts';
 import { decodeRange } from '../table/ranges.ts';
 import { decodeRunRecord, type RunRecords, runKey } from '../table/run-records.ts';
 
@@ -13,7 +14,7 @@ import { decodeRunRecord, type RunRecords, runKey } from '../table/run-records.t
 export interface StatusInputs {
   readonly cluster: ListedCluster;
   readonly pausedAll: Pause | undefined;
-  readonly leases: readonly ListedLease[];
+  readonly leases: readonly Lease[];
   readonly records: RunRecords;
   /** Absent: they were not read. */
   readonly ranges?: readonly SavedRange[];
@@ -47,10 +48,9 @@ export async function readInputs(
   pausedAll: Pause | undefined,
   details: StatusDetails,
 ): Promise<StatusInputs> {
-  const { name, apiServers } = cluster.spec;
-  const addresses = apiServers.flatMap((server) => ('address' in server ? leaseKey(server.address) : []));
+  const { name } = cluster.spec;
   const [leases, runs, ranges] = await Promise.all([
-    readItems(table, name, LEASES, addresses),
+    readKeys(table, name, [LEASES]),
     readItems(table, name, 'runs/', LOOPS.map(runKey)),
     details === 'full' ? readItems(table, name, 'ranges/', Object.values(RANGE_KEYS)) : undefined,
   ]);
@@ -58,7 +58,7 @@ export async function readInputs(
   return {
     cluster,
     pausedAll,
-    leases: decoded(leases.items, (item) => ({ lease: decodeLease(item), item }), unreadable),
+    leases: decoded(leases.items, decodeLeases, unreadable).flat(),
     records: Object.fromEntries(
       decoded(
         runs.items.filter(({ key }) => LOOPS.some((loop) => key === runKey(loop))),
@@ -86,19 +86,28 @@ async function readItems(
   try {
     return { items: await table.list(cluster, prefix), unreadable: [] };
   } catch (error) {
-    const unreadable = new Map<string, UnreadableItem>();
-    const report = (item: UnreadableItem) => unreadable.set(item.message, item);
-    report(unreadableItem('', error));
-    const items = await eachOf(knownKeys, AT_A_TIME, async (key) => {
-      try {
-        return await table.get(cluster, key);
-      } catch (fault) {
-        report(unreadableItem(key, fault));
-        return undefined;
-      }
-    });
-    return { items: items.filter((item) => item !== undefined), unreadable: [...unreadable.values()] };
+    return readKeys(table, cluster, knownKeys, unreadableItem('', error));
   }
+}
+
+/** @param known an item that could not be read before. */
+async function readKeys(
+  table: KeyValueTable,
+  cluster: string,
+  keys: readonly string[],
+  known?: UnreadableItem,
+): Promise<ReadItems> {
+  const unreadable = new Map(known && [[known.message, known]]);
+  const items = await eachOf(keys, AT_A_TIME, async (key) => {
+    try {
+      return await table.get(cluster, key);
+    } catch (error) {
+      const item = unreadableItem(key, error);
+      unreadable.set(item.message, item);
+      return undefined;
+    }
+  });
+  return { items: items.filter((item) => item !== undefined), unreadable: [...unreadable.values()] };
 }
 
 /** Returns the decoded items, and adds those that cannot be decoded to `unreadable`. */

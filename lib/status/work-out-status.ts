@@ -19,7 +19,7 @@ import type { StatusInputs, UnreadableItem } from './read-inputs.ts';
 /** Returns the status of a cluster, from its items in the table. */
 export function workOutStatus(inputs: StatusInputs, nowMs: number): ClusterStatus {
   const { spec, generation, owner } = inputs.cluster;
-  const apiServers = apiServerStatuses(spec.apiServers, inputs.leases, nowMs);
+  const apiServers = apiServerStatuses(spec, inputs.leases, nowMs);
   const health = loopsHealth(inputs, apiServers, nowMs);
   const { ranges, unreadable: unreadableRanges } = rangeStatuses(inputs, nowMs);
   const findings = findingsOf(inputs);

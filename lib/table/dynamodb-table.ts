@@ -42,29 +42,6 @@ function isStill({ writeId }: Item) {
   };
 }
 
-/**
- * Keeps the client from sending a create again unless the table refused it: if an attempt whose reply was lost did create
- * the item, and another writer deleted it since, the next attempt would create it again.
- */
-function sendOnce(command: PutItemCommand): void {
-  command.middlewareStack.add(
-    (next) => {
-      let unclear: unknown;
-      return async (request) => {
-        if (unclear !== undefined) throw unclear;
-        try {
-          return await next(request);
-        } catch (error) {
-          if (!isRefusal(error)) unclear = error;
-          throw error;
-        }
-      };
-    },
-    // After the middleware that makes the attempts.
-    { step: 'finalizeRequest', priority: 'low', name: 'sendOnce' },
-  );
-}
-
 /** The table in DynamoDB, bound to one pass. */
 export function dynamoDbTable({
   client,
@@ -165,7 +142,6 @@ export function dynamoDbTable({
         Item: attributesOf(item),
         ...(previous === undefined ? IS_ABSENT : isStill(previous)),
       });
-      if (previous === undefined && content.createOnce) sendOnce(command);
       try {
         deadline.throwIfAborted();
         await client.send(command, bound);

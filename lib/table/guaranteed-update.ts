@@ -69,6 +69,7 @@ function unclear(cluster: string, key: string): TableError {
   );
 }
 
-async function jitteredWait(attempt: number): Promise<void> {
+/** Waits a random part of 20 ms after lost attempt number 0, doubling with each, at most 500 ms. */
+export async function jitteredWait(attempt: number): Promise<void> {
   await sleep(Math.random() * Math.min(FIRST_WAIT_MS * 2 ** attempt, LONGEST_WAIT_MS));
 }

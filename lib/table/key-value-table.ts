@@ -8,7 +8,7 @@ export type TableValue =
   | readonly TableValue[]
   | { readonly [field: string]: TableValue | undefined };
 
-/** One stored item. `cluster` is the partition, `key` looks as it does in etcd (`masterleases/10.0.0.1`). */
+/** One stored item. `cluster` is the partition, `key` looks as it does in etcd (`ranges/serviceips`). */
 export interface Item<Value extends TableValue = TableValue> {
   readonly cluster: string;
   readonly key: string;
@@ -16,7 +16,7 @@ export interface Item<Value extends TableValue = TableValue> {
   /** Identity of the write that left this item. Conditions compare this, never `version`. */
   readonly writeId: string;
   /**
-   * Traces of the writes before that one, the latest last, 64 at most: they prove a write whose reply was lost.
+   * Traces of the writes before that one, the latest last: they prove a write whose reply was lost.
    * Absent: there was none before, or an older version wrote last.
    */
   readonly earlierWrites?: Uint8Array;
@@ -35,8 +35,8 @@ export interface NewItem {
   readonly value: TableValue;
   readonly schema: number;
   readonly expiresAtMs?: number;
-  /** Items of this kind are deleted: a create whose reply was lost is not retried, or it could undo a delete. */
-  readonly createOnce?: true;
+  /** How many writes before this one the item remembers. Default: 64, for an item that many callers write at once. */
+  readonly writesKept?: number;
 }
 
 /**

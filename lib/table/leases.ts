@@ -1,56 +1,73 @@
 import { isWithdrawn, type Lease } from '../cluster/lease.ts';
-import { guaranteedUpdate, type UpdateOptions } from './guaranteed-update.ts';
-import { fieldsOf } from './item-values.ts';
-import type { Item, KeyValueTable, NewItem, WriteResult } from './key-value-table.ts';
+import { guaranteedUpdate, jitteredWait, type UpdateOptions } from './guaranteed-update.ts';
+import { definedFields, fieldsIn, fieldsOf, type ItemFields, sameValue } from './item-values.ts';
+import type { Item, KeyValueTable, NewItem, TableValue } from './key-value-table.ts';
 
-export const LEASES = 'masterleases/';
+/** The key of the item that has all leases of a cluster, by address: a pass writes them with one put (docs/adr/0018). */
+export const LEASES = 'masterleases';
 const SCHEMA = 1;
+const REMEDY = 'correct it, or remove it, which ends all deregistrations of the cluster';
 
 /**
- * How long an address is remembered after its lease and its withdrawal are over. With its item, its missed probes would
- * be forgotten, and an outage of ours could then cost a healthy server its place.
+ * How long the item is kept after the last of its leases and withdrawals is over. With it, missed probes would be
+ * forgotten, and an outage of ours could then cost a healthy server its place.
  */
 const REMEMBERED_MS = 24 * 60 * 60 * 1000;
 
-/** A lease and the item that holds it: what a write is conditional on. */
-export interface ListedLease {
-  readonly lease: Lease;
-  readonly item: Item;
+/** All leases of a cluster, and the item that has them: what a write is conditional on. */
+export interface StoredLeases {
+  /** Valid or not, in byte order of their addresses (10.0.0.10 before 10.0.0.2). */
+  readonly leases: readonly Lease[];
+  readonly item: Item | undefined;
+}
+
+/** What becomes of the leases of some addresses; `undefined`: the lease is removed. */
+export type LeaseChanges = ReadonlyMap<string, Lease | undefined>;
+
+/** @throws TableError `SchemaTooNew`, `Corrupt`. */
+export async function readLeases(table: KeyValueTable, cluster: string): Promise<StoredLeases> {
+  const item = await table.get(cluster, LEASES);
+  return { leases: decodeLeases(item), item };
+}
+
+export interface LeasesChanged {
+  /** Addresses whose lease is now what it was to become. Empty when the outcome of the put is unclear. */
+  readonly written: ReadonlySet<string>;
+  /** The caller may not write: nothing was written, and `present` is what would be there. */
+  readonly withheld?: true;
+  /** The leases after the put, or as they were read again after one that was not made. */
+  readonly present: StoredLeases;
 }
 
 /**
- * All leases of a cluster, valid or not, in byte order of their addresses (10.0.0.10 before 10.0.0.2).
+ * Changes leases with one put. The lease of an address changes only if it still is the one in `read`: another writer of the
+ * same address wins. What other writers did to other addresses is kept: the put is tried again over it, a bounded number of
+ * times, but not when its outcome is unclear.
  * @throws TableError `SchemaTooNew`, `Corrupt`.
  */
-export async function listLeases(table: KeyValueTable, cluster: string): Promise<ListedLease[]> {
-  const items = await table.list(cluster, LEASES);
-  return items.map((item) => ({ lease: decodeLease(item), item }));
-}
-
-/** @throws TableError `SchemaTooNew`, `Corrupt`. */
-export async function readLease(
+export async function changeLeases(
   table: KeyValueTable,
   cluster: string,
-  address: string,
-): Promise<ListedLease | undefined> {
-  const item = await table.get(cluster, leaseKey(address));
-  return item && { lease: decodeLease(item), item };
-}
-
-/** Writes a lease over exactly what was listed for its address, `undefined` if there was none. Never skipped. */
-export async function putLease(
-  table: KeyValueTable,
-  cluster: string,
-  lease: Lease,
-  listed: ListedLease | undefined,
-): Promise<WriteResult<ListedLease>> {
-  const content = { ...leaseContent(lease), cluster, key: leaseKey(lease.address) };
-  const result = await table.put(content, listed?.item);
-  return result.outcome === 'won' ? { ...result, item: { lease, item: result.item } } : result;
-}
-
-export function removeLease(table: KeyValueTable, listed: ListedLease): Promise<WriteResult<undefined>> {
-  return table.delete(listed.item);
+  read: StoredLeases,
+  changes: LeaseChanges,
+  { attempts = 8, wait = jitteredWait }: UpdateOptions = {},
+): Promise<LeasesChanged> {
+  let present = read;
+  let open = changes;
+  for (let attempt = 0; attempt < attempts && open.size > 0; attempt++) {
+    // The second attempt is immediate: two writes at once are rare, three more so.
+    if (attempt > 1) await wait(attempt - 2);
+    const result = await table.put({ ...contentOf(present, open), cluster, key: LEASES }, present.item);
+    if (result.outcome === 'won') {
+      const { item, withheld } = result;
+      const after = { leases: afterChanges(present.leases, open), item };
+      return { written: new Set(open.keys()), present: after, ...(withheld && { withheld }) };
+    }
+    present = await readLeases(table, cluster);
+    if (result.outcome === 'unclear') break;
+    open = new Map([...changes].filter(([address]) => isSameLease(leaseOf(read, address), leaseOf(present, address))));
+  }
+  return { written: new Set(), present };
 }
 
 export interface Withdrawal {
@@ -65,7 +82,7 @@ export interface Withdrawal {
  * Withdraws an address, with a lease or without: it is not published before `untilMs`, whatever probes answer.
  * Idempotent: an address that is withdrawn already keeps what was observed since.
  * @returns the lease as it now is.
- * @throws TableError `Contended` when its refreshes won every time or the outcome is unclear.
+ * @throws TableError `Contended` when other writers won every time or the outcome is unclear.
  */
 export function withdraw(
   table: KeyValueTable,
@@ -76,13 +93,14 @@ export function withdraw(
   return guaranteedUpdate(
     table,
     cluster,
-    leaseKey(address),
-    (current) => {
-      const known = current === undefined ? newLease(address) : decodeLease(current);
+    LEASES,
+    (item) => {
+      const present = { leases: decodeLeases(item), item };
+      const known = leaseOf(present, address) ?? newLease(address);
       const seenDown = goingDown || (isWithdrawn(known, nowMs) && known.seenDown);
       const expiresAtMs = goingDown ? Math.min(known.expiresAtMs, nowMs) : known.expiresAtMs;
       const lease = { ...known, expiresAtMs, withdrawnUntilMs: untilMs, seenDown };
-      return { write: leaseContent(lease), result: lease };
+      return { write: contentOf(present, new Map([[address, lease]])), result: lease };
     },
     options,
   );
@@ -102,11 +120,13 @@ export function endWithdrawal(
   return guaranteedUpdate<number | undefined>(
     table,
     cluster,
-    leaseKey(address),
-    (current) => {
-      const known = current && decodeLease(current);
+    LEASES,
+    (item) => {
+      const present = { leases: decodeLeases(item), item };
+      const known = leaseOf(present, address);
       if (known === undefined || !isWithdrawn(known, nowMs)) return { keep: undefined };
-      return { write: leaseContent({ ...known, withdrawnUntilMs: nowMs }), result: known.withdrawnUntilMs };
+      const lease = { ...known, withdrawnUntilMs: nowMs };
+      return { write: contentOf(present, new Map([[address, lease]])), result: known.withdrawnUntilMs };
     },
     options,
   );
@@ -116,30 +136,68 @@ function newLease(address: string): Lease {
   return { address, generation: 0, source: 'probe', expiresAtMs: 0, misses: 0, seenDown: false };
 }
 
-/** The item's own expiry is only for the TTL; whether the lease is valid is in its value. */
-function leaseContent(lease: Lease): Omit<NewItem, 'cluster' | 'key'> {
-  const { address: _, ...value } = lease;
+export function leaseOf({ leases }: Pick<StoredLeases, 'leases'>, address: string): Lease | undefined {
+  return leases.find((lease) => lease.address === address);
+}
+
+/** The item's own expiry is only for the TTL; whether a lease is valid is in its value. */
+function contentOf({ leases, item }: StoredLeases, changes: LeaseChanges): Omit<NewItem, 'cluster' | 'key'> {
+  const changed = [...changes].map(([address, lease]) => [address, lease && leaseValue(lease)] as const);
+  const ends = afterChanges(leases, changes).map((lease) => Math.max(lease.expiresAtMs, lease.withdrawnUntilMs ?? 0));
   return {
     schema: SCHEMA,
-    createOnce: true,
-    value,
-    expiresAtMs: Math.max(lease.expiresAtMs, lease.withdrawnUntilMs ?? 0) + REMEMBERED_MS,
+    // Leases of other addresses stay as they are stored.
+    value: { ...(item && fieldsIn(item.value)), ...Object.fromEntries(changed) },
+    expiresAtMs: Math.max(0, ...ends) + REMEMBERED_MS,
   };
 }
 
-export function leaseKey(address: string): string {
-  return LEASES + address;
+function afterChanges(leases: readonly Lease[], changes: LeaseChanges): Lease[] {
+  const kept = leases.filter(({ address }) => !changes.has(address));
+  const changed = [...changes.values()].filter((lease) => lease !== undefined);
+  return [...kept, ...changed].sort((one, other) => (one.address < other.address ? -1 : 1));
+}
+
+/** Fields of nearly every lease, which are stored only where they differ: five API servers take less than 1 KB. */
+const USUAL: { readonly [field: string]: TableValue } = { source: 'probe', misses: 0, seenDown: false };
+
+function leaseValue({ address: _, ...fields }: Lease): TableValue {
+  return Object.fromEntries(Object.entries(fields).filter(([field, content]) => content !== USUAL[field]));
+}
+
+/** Whether both are stored alike. */
+export function isSameLease(one: Lease | undefined, other: Lease | undefined): boolean {
+  if (one === undefined || other === undefined) return one === other;
+  return one.address === other.address && sameValue(leaseValue(one), leaseValue(other));
 }
 
 /** @throws TableError `SchemaTooNew`, `Corrupt`. */
-export function decodeLease(item: Item): Lease {
-  const fields = fieldsOf(item, SCHEMA);
+export function decodeLeases(item: Item | undefined): Lease[] {
+  if (item === undefined) return [];
+  const value = withUsualFields(item.value);
+  const stored = fieldsOf({ ...item, value }, SCHEMA, REMEDY);
+  const addresses = Object.keys(fieldsIn(value) ?? {}).sort();
+  return addresses.map((address) => leaseFrom(address, stored.fields(address)));
+}
+
+function withUsualFields(value: TableValue): TableValue {
+  const leases = fieldsIn(value);
+  if (leases === undefined) return value;
+  return Object.fromEntries(
+    definedFields(leases).map(([address, lease]) => [
+      address,
+      fieldsIn(lease) ? { ...USUAL, ...fieldsIn(lease) } : lease,
+    ]),
+  );
+}
+
+function leaseFrom(address: string, fields: ItemFields): Lease {
   const host = fields.optionalText('host');
   const missedAtMs = fields.optionalNumber('missedAtMs');
   const withdrawnUntilMs = fields.optionalNumber('withdrawnUntilMs');
   const lastProbe = fields.optionalText('lastProbe');
   return {
-    address: item.key.slice(LEASES.length),
+    address,
     generation: fields.count('generation'),
     source: fields.oneOf('source', ['probe', 'agent']),
     expiresAtMs: fields.number('expiresAtMs'),

@@ -67,6 +67,8 @@ export interface ReadRunRecord {
 }
 
 const SCHEMA = 1;
+/** One pass at a time writes it: with more traces the record of three API servers would be more than 1 KB. */
+const WRITES_KEPT = 8;
 const MAX_FINDINGS = 100;
 const MAX_MESSAGE_LENGTH = 500;
 /** More than any address, port or Service takes. */
@@ -116,7 +118,7 @@ export function writeRunRecord(
   record: RunRecord,
   previous: Item | undefined,
 ): Promise<WriteResult<Item>> {
-  return table.put({ ...recordContent(record), cluster, key: runKey(loop) }, previous);
+  return table.put({ ...recordContent(record), cluster, key: runKey(loop), writesKept: WRITES_KEPT }, previous);
 }
 
 export function runKey(loop: Loop): string {

@@ -4,13 +4,13 @@ import type { Item, NewItem } from './key-value-table.ts';
 
 /** Returns the item that a successful write leaves. */
 export function itemOf(content: NewItem, previous: Item | undefined, writeId: string, nowMs: number): Item {
-  const { cluster, key, value, schema, expiresAtMs } = content;
+  const { cluster, key, value, schema, expiresAtMs, writesKept } = content;
   return {
     cluster,
     key,
     value: storedForm(value),
     writeId,
-    ...(previous !== undefined && { earlierWrites: writesUpTo(previous) }),
+    ...(previous !== undefined && { earlierWrites: writesUpTo(previous, writesKept) }),
     version: (previous?.version ?? 0) + 1,
     schema,
     updatedAtMs: nowMs,
@@ -18,15 +18,15 @@ export function itemOf(content: NewItem, previous: Item | undefined, writeId: st
   };
 }
 
-/** How many writes before its last one an item remembers. */
+/** How many writes before its last one an item remembers, unless its writer asks for fewer. */
 const WRITES_KEPT = 64;
 /** Of the hash of a write id. Two of the writes in one item have the same in one of 10^11 items. */
 const TRACE_BYTES = 6;
 
 /** Returns what the item that follows `previous` remembers: traces of the writes before it, the latest last. */
-function writesUpTo({ writeId, earlierWrites = new Uint8Array() }: Item): Uint8Array {
+function writesUpTo({ writeId, earlierWrites = new Uint8Array() }: Item, writesKept = WRITES_KEPT): Uint8Array {
   const traces = Buffer.concat([earlierWrites, traceOf(writeId)]);
-  return new Uint8Array(traces.subarray(-WRITES_KEPT * TRACE_BYTES));
+  return new Uint8Array(traces.subarray(-writesKept * TRACE_BYTES));
 }
 
 /**

@@ -90,10 +90,10 @@ const BAD_ITEMS: readonly BadItem[] = [
   {
     what: 'a lease that does not parse',
     loop: 'kubernetes-service',
-    key: 'masterleases/10.9.8.7',
-    value: { ...lease, expiresAtMs: 'tomorrow' },
+    key: 'masterleases',
+    value: { '10.9.8.7': { ...lease, expiresAtMs: 'tomorrow' } },
     code: 'Corrupt',
-    says: /masterleases\/10\.9\.8\.7 does not parse: expiresAtMs is not a.*correct it, or remove it/,
+    says: /masterleases does not parse: 10\.9\.8\.7\.expiresAtMs is not a.*correct it, or remove it/,
   },
 ];
 

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import { dynamoDbTable } from '../../lib/table/dynamodb-table.ts';
-import { listLeases } from '../../lib/table/leases.ts';
+import { leaseOf, readLeases } from '../../lib/table/leases.ts';
 import { TABLE_NAME } from '../../local/local-environment.ts';
 import { startTableServer, tableServerClient } from '../../local/table-server.ts';
 import { untilBootstrapped } from '../support/bootstrapped.ts';
@@ -84,8 +84,7 @@ async function leaseGeneration(path: string): Promise<number | undefined> {
   try {
     const deadline = AbortSignal.timeout(10_000);
     const options = { client, tableName: TABLE_NAME, deadline, nowMs: Date.now, newWriteId: () => 'none' };
-    const leases = await listLeases(dynamoDbTable(options), NAME);
-    return leases.find(({ lease }) => lease.address === ADDRESS)?.lease.generation;
+    return leaseOf(await readLeases(dynamoDbTable(options), NAME), ADDRESS)?.generation;
   } finally {
     client.destroy();
     await server.close();

@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { type EndpointsObject, readyAddresses } from '../../lib/endpoints/objects.ts';
 import { registerCluster } from '../../lib/table/cluster-registration.ts';
-import { listLeases } from '../../lib/table/leases.ts';
+import { readLeases } from '../../lib/table/leases.ts';
 import { ENDPOINTS } from '../../local/stand-in/resources.ts';
 import { specIn } from '../support/a-cluster-spec.ts';
 import { CLUSTER, type KbctlWorld } from '../support/kbctl-world.ts';
@@ -12,7 +12,7 @@ const [FIRST, SECOND, THIRD] = ['203.0.113.10', '203.0.113.20', '203.0.113.30'] 
 /** `deregister`: removes an API server before it is stopped, and its refusals. */
 export function describeDeregister(world: () => KbctlWorld): void {
   const deregister = (...words: string[]) => world().kbctl(['deregister', CLUSTER, ...words]);
-  const leases = async () => (await listLeases(world().table, CLUSTER)).map(({ lease }) => lease);
+  const leases = async () => (await readLeases(world().table, CLUSTER)).leases;
   const withdrawnUntil = async (address: string) =>
     (await leases()).find((lease) => lease.address === address)?.withdrawnUntilMs;
   const published = () =>

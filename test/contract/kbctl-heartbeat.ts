@@ -1,7 +1,7 @@
 import { afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { type EndpointsObject, readyAddresses } from '../../lib/endpoints/objects.ts';
 import { registerCluster, unregisterCluster } from '../../lib/table/cluster-registration.ts';
-import { listLeases, withdraw } from '../../lib/table/leases.ts';
+import { readLeases, withdraw } from '../../lib/table/leases.ts';
 import { ENDPOINTS } from '../../local/stand-in/resources.ts';
 import { specIn } from '../support/a-cluster-spec.ts';
 import { startDateShiftingProxy } from '../support/date-shifting-proxy.ts';
@@ -25,7 +25,7 @@ export function describeHeartbeat(world: () => KbctlWorld): void {
     return running;
   };
   const leaseOf = async (address: string) =>
-    (await listLeases(world().table, CLUSTER)).find(({ lease }) => lease.address === address)?.lease;
+    (await readLeases(world().table, CLUSTER)).leases.find((lease) => lease.address === address);
   const published = () =>
     readyAddresses(world().standIn.store.get(ENDPOINTS, 'default', 'kubernetes') as unknown as EndpointsObject);
   const register = (fields: object = {}) => {

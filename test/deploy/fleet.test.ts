@@ -6,7 +6,7 @@ import { parseClusterSpec } from '../../lib/spec/parse-cluster-spec.ts';
 import { describeFaults } from '../../lib/spec/spec-fault.ts';
 import { registerCluster } from '../../lib/table/cluster-registration.ts';
 import type { Item } from '../../lib/table/key-value-table.ts';
-import { listLeases } from '../../lib/table/leases.ts';
+import { LEASES, readLeases } from '../../lib/table/leases.ts';
 import { readRunRecord } from '../../lib/table/run-records.ts';
 import { type KubeApiserver, kubeconfig, startEtcd, startKubeApiserver } from '../support/control-plane.ts';
 import { runFunction } from '../support/emulator-function.ts';
@@ -102,7 +102,7 @@ async function kept(): Promise<Record<string, Item['value']>> {
   const lists = [...WELL, HUNG].flatMap((name) => [
     table.list('#clusters', name),
     table.list(name, 'ranges/'),
-    table.list(name, 'masterleases/'),
+    table.list(name, LEASES),
     table.list(name, 'runs/'),
   ]);
   const items = (await Promise.all(lists)).flat();
@@ -165,7 +165,7 @@ test('all four loops work for the clusters that are well', async () => {
   await expectAllLoopsWork();
 
   expect(Object.keys(await kept())).toEqual(
-    expect.arrayContaining(['two ranges/serviceips', 'two ranges/servicenodeports', `one masterleases/${ADDRESS}`]),
+    expect.arrayContaining(['two ranges/serviceips', 'two ranges/servicenodeports', `one ${LEASES}`]),
   );
 });
 
@@ -214,7 +214,7 @@ test('a deployment that forgets what the stack was deployed with is refused, and
 test('a stack that is removed and deployed again finds its table and everything in it', async () => {
   const before = await kept();
   const versions = await Promise.all(WELL.map((name) => versionsOf(controlPlane(name).apiserver)));
-  const generation = async () => (await listLeases(world.table(), 'one'))[0]?.lease.generation ?? 0;
+  const generation = async () => (await readLeases(world.table(), 'one')).leases[0]?.generation ?? 0;
   const lastGeneration = await generation();
 
   await deployed.stop();

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals
 import { LOOPS } from '../../lib/cluster/cluster-spec.ts';
 import type { DoctorAnswer } from '../../lib/doctor/doctor.ts';
 import { readCluster } from '../../lib/table/clusters.ts';
-import { listLeases } from '../../lib/table/leases.ts';
+import { readLeases } from '../../lib/table/leases.ts';
 import { readRunRecord } from '../../lib/table/run-records.ts';
 import type { KubeApiserver } from '../support/control-plane.ts';
 import type { AwsCall } from '../support/emulator-calls.ts';
@@ -268,7 +268,7 @@ test('a second stack on the same table only reports what it would write', async 
   const { runnable } = deployed.function('kubernetes-service');
   const environment = { ...runnable.environment, STACK: 'another' };
   const other = runFunction({ ...runnable, environment });
-  const leases = await listLeases(world.table(), CLUSTER);
+  const leases = await readLeases(world.table(), CLUSTER);
   await first.request('PATCH', ENDPOINTS_PATH, { subsets: [] });
 
   const { answer, lines } = await other.invoke(force);
@@ -279,7 +279,7 @@ test('a second stack on the same table only reports what it would write', async 
     'update Endpoints default/kubernetes with ',
   );
   expect(textsIn(readLines(lines).logs, 'changes')).toEqual([]);
-  expect(await listLeases(world.table(), CLUSTER)).toEqual(leases);
+  expect(await readLeases(world.table(), CLUSTER)).toEqual(leases);
   await deployed.run('kubernetes-service', force);
   await controlPlane.expectPublished(FIRST, SECOND);
 });
@@ -319,7 +319,7 @@ describe('a failure is logged, and the next tick succeeds:', () => {
     expect(killed.error).toMatchObject({ errorType: 'Sandbox.Timedout' });
     expect(await versionsOf(first)).toEqual(before);
     await expectNextTickFine();
-    expect(await listLeases(world.table(), CLUSTER)).toHaveLength(2);
+    expect((await readLeases(world.table(), CLUSTER)).leases).toHaveLength(2);
   });
 
   test('a queue that takes nothing: the tick of the minute is done all the same', async () => {

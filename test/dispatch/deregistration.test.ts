@@ -12,12 +12,12 @@ import {
 } from '../../lib/endpoints/objects.ts';
 import { ClusterError } from '../../lib/kubernetes/cluster-port.ts';
 import { claimCluster } from '../../lib/table/cluster-registration.ts';
-import { listLeases } from '../../lib/table/leases.ts';
+import { leaseOf, readLeases } from '../../lib/table/leases.ts';
 import { anEndpoints, aSlice } from '../support/an-endpoints.ts';
 import type { DispatchWorld } from '../support/dispatch-world.ts';
 import { aDispatchWorld } from '../support/dispatch-world.ts';
 import { memoryCluster } from '../support/memory-cluster.ts';
-import { refreshLease } from '../support/refresh-lease.ts';
+import { refreshLease } from '../support/put-lease.ts';
 
 const handler = deregistration();
 const probe = { path: '/readyz', authenticate: false };
@@ -38,8 +38,7 @@ function ask(world: DispatchWorld, event: unknown) {
 
 /** When the address may come back, for the table. */
 async function withdrawnUntil(world: DispatchWorld, address: string): Promise<number | undefined> {
-  const leases = await listLeases(world.table, 'demo');
-  return leases.find(({ lease }) => lease.address === address)?.lease.withdrawnUntilMs;
+  return leaseOf(await readLeases(world.table, 'demo'), address)?.withdrawnUntilMs;
 }
 
 describe('the deregister function', () => {
@@ -115,7 +114,7 @@ describe('the deregister function', () => {
       for (const { address } of apiServers) {
         const expiresAtMs = world.clock.nowMs + 15_000;
         const lease = { address, source: 'probe', expiresAtMs, seenDown: false } as const;
-        await refreshLease(world.table, 'demo', lease, undefined);
+        await refreshLease(world.table, 'demo', lease);
       }
       const published = () => [
         ...readyAddresses(cluster.find<EndpointsObject>(ENDPOINTS_REF)),

@@ -3,9 +3,9 @@ import { dispatch, type Summary } from '../../lib/dispatch/dispatch.ts';
 import type { LoopDefinition, PassContext, PassReport } from '../../lib/loops/pass.ts';
 import { takeOverCluster, unregisterCluster } from '../../lib/table/cluster-registration.ts';
 import { readCluster } from '../../lib/table/clusters.ts';
-import { listLeases } from '../../lib/table/leases.ts';
+import { readLeases } from '../../lib/table/leases.ts';
 import { aDispatchWorld, aReport, type DispatchWorld } from '../support/dispatch-world.ts';
-import { refreshLease } from '../support/refresh-lease.ts';
+import { refreshLease } from '../support/put-lease.ts';
 
 let world: DispatchWorld;
 let seen: PassContext | undefined;
@@ -36,9 +36,9 @@ function tick(
 async function writesAll({ table, kubernetes, spec, nowMs }: PassContext): Promise<PassReport> {
   await kubernetes.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'kube-public' } });
   const lease = { address: '10.0.0.9', source: 'probe', expiresAtMs: nowMs() + 15_000, seenDown: false } as const;
-  await refreshLease(table, spec.name, lease, undefined);
+  await refreshLease(table, spec.name, lease);
   await table.put({ cluster: spec.name, key: 'ranges/serviceips', value: 1, schema: 1 }, undefined);
-  const held = await listLeases(table, spec.name);
+  const { leases: held } = await readLeases(table, spec.name);
   return aReport({ changes: ['wrote'], counts: { leasesHeld: held.length }, state: 'remembered' });
 }
 
@@ -105,7 +105,7 @@ describe('a cluster of another stack', () => {
   test('is judged as if what the pass would write was there', async () => {
     await tick('second', writesAll);
     expect(world.telemetry.samples).toContainEqual({ name: 'leasesHeld', value: 1, cluster: 'demo' });
-    expect(await listLeases(world.table, 'demo')).toEqual([]);
+    expect((await readLeases(world.table, 'demo')).leases).toEqual([]);
   });
 
   test('is shown with what its owner remembers, and passes run whenever the owner last did', async () => {
@@ -129,7 +129,7 @@ describe('a cluster of another stack', () => {
   test('is written by the stack that takes it over, and no longer by the one before', async () => {
     await takeOverCluster(world.table, 'demo', 'second');
     await tick('second', writesAll);
-    expect(await keys()).toEqual(['masterleases/10.0.0.9', 'ranges/serviceips', 'runs/kubernetes-service']);
+    expect(await keys()).toEqual(['masterleases', 'ranges/serviceips', 'runs/kubernetes-service']);
     await tick('prod');
     expect(await outcomeOfWrite(seen)).toBe('withheld');
     expect(await readCluster(world.table, 'demo')).toMatchObject({ generation: 1, owner: { stack: 'second' } });

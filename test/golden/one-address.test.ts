@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import type { EndpointReconcilerType } from '../../lib/cluster/cluster-spec.ts';
 import { isHeld } from '../../lib/cluster/lease.ts';
 import { REFUSAL } from '../../lib/endpoints/reconcilers.ts';
-import { listLeases } from '../../lib/table/leases.ts';
+import { readLeases } from '../../lib/table/leases.ts';
 import { anEndpoints, aSlice, HTTPS } from '../support/an-endpoints.ts';
 import { memoryCluster } from '../support/memory-cluster.ts';
 import { countedWriteIds, memoryTable } from '../support/memory-table.ts';
@@ -30,8 +30,8 @@ function aServer(type: EndpointReconcilerType = 'lease') {
       nowMs += ms;
     },
     held: async () => {
-      const leases = await listLeases(table, 'demo');
-      return leases.filter(({ lease }) => isHeld(lease, nowMs)).map(({ lease }) => lease.address);
+      const { leases } = await readLeases(table, 'demo');
+      return leases.filter((lease) => isHeld(lease, nowMs)).map(({ address }) => address);
     },
     published: () =>
       cluster.find<ReturnType<typeof anEndpoints>>({ kind: 'Endpoints', namespace: 'default', name: 'kubernetes' }),

@@ -4,11 +4,12 @@ import type { KubernetesObject } from '../../lib/cluster/kubernetes-objects.ts';
 import { isHeld, type Lease } from '../../lib/cluster/lease.ts';
 import { ENDPOINTS_REF, type EndpointPort, SLICE_REF } from '../../lib/endpoints/objects.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
-import { listLeases, putLease } from '../../lib/table/leases.ts';
+import { leaseOf, readLeases } from '../../lib/table/leases.ts';
 import { goldenTests } from '../support/golden.ts';
 import { type MemoryCluster, memoryCluster } from '../support/memory-cluster.ts';
 import { countedWriteIds, memoryTable } from '../support/memory-table.ts';
 import { type AddressReconciler, addressReconciler } from '../support/one-address.ts';
+import { putLease } from '../support/put-lease.ts';
 
 interface Operation {
   readonly op: 'reconcile' | 'remove' | 'stop' | 'expire';
@@ -95,24 +96,24 @@ async function perform(
 }
 
 async function resultOf(error: Error | undefined, cluster: MemoryCluster, table: KeyValueTable): Promise<Result> {
-  const leases = await listLeases(table, CLUSTER);
+  const { leases } = await readLeases(table, CLUSTER);
   return {
     error: error?.message ?? '',
     endpoints: cluster.find(ENDPOINTS_REF),
     endpointSlice: cluster.find(SLICE_REF),
-    leases: leases.filter(({ lease }) => isHeld(lease, NOW_MS)).map(({ lease }) => lease.address),
+    leases: leases.filter((lease) => isHeld(lease, NOW_MS)).map(({ address }) => address),
     writes: [...cluster.writes],
   };
 }
 
 async function expire(table: KeyValueTable, address: string): Promise<undefined> {
-  const listed = (await listLeases(table, CLUSTER)).find(({ lease }) => lease.address === address);
-  if (listed !== undefined) await putLease(table, CLUSTER, { ...listed.lease, expiresAtMs: NOW_MS }, listed);
+  const lease = leaseOf(await readLeases(table, CLUSTER), address);
+  if (lease !== undefined) await putLease(table, CLUSTER, { ...lease, expiresAtMs: NOW_MS });
 }
 
 async function setLease(table: KeyValueTable, address: string, expiresAtMs: number): Promise<void> {
   const lease: Lease = { address, generation: 1, source: 'probe', expiresAtMs, misses: 0, seenDown: false };
-  await putLease(table, CLUSTER, lease, undefined);
+  await putLease(table, CLUSTER, lease);
 }
 
 /** Without what the store adds; an absent list, field or object and an empty one are the same. */

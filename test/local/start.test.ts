@@ -234,7 +234,7 @@ describe('npm start on a cluster that is named', () => {
     await first.untilItPrints(/took lease 10\.9\.8\.7: answered 200[\s\S]*created endpointslice/);
     await expectCleanEnd(first, 'SIGTERM');
     expect(await keysIn(data)).toEqual([
-      'masterleases/10.9.8.7',
+      'masterleases',
       'ranges/serviceips',
       'ranges/servicenodeports',
       'runs/cluster-ip-repair',

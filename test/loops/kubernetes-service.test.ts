@@ -40,12 +40,12 @@ describe('a tick of the kubernetes-service loop', () => {
     ]);
   });
 
-  test('with nothing to change reads three times, writes nothing, lists leases twice and refreshes each', async () => {
+  test('with nothing to change reads three objects and writes none, reads the leases once and refreshes all with one write', async () => {
     const world = await settled();
     const report = await world.tick();
     expect(world.cluster.reads.toSorted()).toEqual(['get endpoints', 'get services', 'list endpointslices']);
     expect(world.cluster.writes).toEqual([]);
-    expect(world.tableCalls).toEqual(['list', 'put', 'put', 'put', 'list']);
+    expect(world.tableCalls).toEqual(['get', 'put']);
     expect(report).toMatchObject({ changes: [], findings: [], errors: [] });
   });
 

@@ -3,6 +3,7 @@ import type { Lease } from '../../lib/cluster/lease.ts';
 import type { HostResolver } from '../../lib/kubernetes/cluster-port.ts';
 import type { PassContext } from '../../lib/loops/pass.ts';
 import { PASS_BUDGET_MS } from '../../lib/runtime/budgets.ts';
+import { changeLeases, LEASES, readLeases } from '../../lib/table/leases.ts';
 import { anEndpoints } from '../support/an-endpoints.ts';
 import { aHost, aServer, EndpointsWorld, READY, SHUTTING_DOWN, SILENT } from '../support/endpoints-world.ts';
 
@@ -19,12 +20,12 @@ async function settled(world = threeServers()): Promise<EndpointsWorld> {
   return world;
 }
 
-/** A tick whose first write of this lease is lost. */
-async function tickThatLoses(world: EndpointsWorld, address: string): Promise<void> {
+/** A tick whose first write of leases is lost. */
+async function tickThatLoses(world: EndpointsWorld): Promise<void> {
   const { put } = world.table;
   let isLost = true;
   const unclearOnce: typeof put = async (content, previous) => {
-    if (!isLost || content.key !== `masterleases/${address}`) return put(content, previous);
+    if (!isLost || content.key !== LEASES) return put(content, previous);
     isLost = false;
     return { outcome: 'unclear' };
   };
@@ -143,7 +144,7 @@ describe('a published address without a lease', () => {
   test('stays when the first pass over an adopted cluster cannot write its lease', async () => {
     const world = threeServers();
     world.cluster.place(anEndpoints([A, B, C]));
-    await tickThatLoses(world, B);
+    await tickThatLoses(world);
     expect(world.published()).toEqual([A, B, C]);
   });
 
@@ -151,8 +152,8 @@ describe('a published address without a lease', () => {
     const world = await settled();
     world.whileProbing = async () => {
       world.whileProbing = undefined;
-      const item = await world.table.get(world.spec.name, `masterleases/${B}`);
-      if (item !== undefined) await world.table.delete(item);
+      const stored = await readLeases(world.table, world.spec.name);
+      await changeLeases(world.table, world.spec.name, stored, new Map([[B, undefined]]));
     };
     await world.tick();
     expect(world.published()).toEqual([A, B, C]);
@@ -170,8 +171,8 @@ describe('a published address without a lease', () => {
 
   test('stays after one lost probe when the table lost its lease', async () => {
     const world = await settled();
-    const listed = await world.table.list(world.spec.name, 'masterleases/');
-    for (const item of listed) await world.table.delete(item);
+    const item = await world.table.get(world.spec.name, LEASES);
+    if (item !== undefined) await world.table.delete(item);
     await world.answer(SILENT, B, C).tick();
     expect(world.published()).toEqual([A, B, C]);
     await world.answer(READY, B).tick();
@@ -200,7 +201,7 @@ describe('a published address without a lease', () => {
     const world = new EndpointsWorld([aHost(HOST), aServer(C)]).answer(READY, C);
     world.cluster.place(anEndpoints([C, ...Array.from({ length: 100 }, (_, n) => `10.1.0.${n}`)]));
     await world.tick();
-    expect(await world.table.list(world.spec.name, 'masterleases/')).toHaveLength(33);
+    expect((await readLeases(world.table, world.spec.name)).leases).toHaveLength(33);
   });
 });
 
@@ -219,13 +220,13 @@ describe('a published address whose restored lease is older than what is publish
     ['two misses', missedTwice],
   ])('stays when it answers and the write over %s is lost', async (_, given) => {
     const world = await restored(given);
-    await tickThatLoses(world, B);
+    await tickThatLoses(world);
     expect(world.published()).toEqual([A, B, C]);
   });
 
   test('is removed when the write is lost that would end its withdrawal', async () => {
     const world = await restored(withdrawnFor(300_000));
-    await tickThatLoses(world, B);
+    await tickThatLoses(world);
     expect(world.published()).toEqual([A, C]);
   });
 
@@ -236,14 +237,14 @@ describe('a published address whose restored lease is older than what is publish
       world.whileProbing = undefined;
       await world.setLease({ address: B, withdrawnUntilMs });
     };
-    await tickThatLoses(world, B);
+    await tickThatLoses(world);
     expect(world.published()).toEqual([A, C]);
   });
 
   test('that is no longer published returns only with its lease', async () => {
     const world = await settled();
     await world.answer(SHUTTING_DOWN, B).tick();
-    await tickThatLoses(world.answer(READY, B), B);
+    await tickThatLoses(world.answer(READY, B));
     expect(world.published()).toEqual([A, C]);
     await world.tick();
     expect(world.published()).toEqual([A, B, C]);

@@ -9,6 +9,7 @@ import { nodePortRepair } from '../../lib/loops/node-port-repair.ts';
 import { systemNamespaces } from '../../lib/loops/system-namespaces.ts';
 import { portsFor, type Writes } from '../../lib/loops/writes.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
+import { LEASES } from '../../lib/table/leases.ts';
 import { saveRange } from '../../lib/table/ranges.ts';
 import { tableWith } from '../repair/faults.ts';
 import { storedRange } from '../repair/repair-cluster.ts';
@@ -24,11 +25,11 @@ const NOW = 1_000_000_000;
 const LOOPS = [systemNamespaces, kubernetesService, clusterIpRepair, nodePortRepair];
 const ALLOCATORS: readonly AllocatorOfRecord[] = ['table', 'apiserver'];
 
-const [LEASE, ADDRESSES, PORTS] = [`masterleases/${ADDRESS}`, RANGE_KEYS.primary, RANGE_KEYS.nodePorts];
+const [ADDRESSES, PORTS] = [RANGE_KEYS.primary, RANGE_KEYS.nodePorts];
 /** What each loop writes to the table in a cluster in which everything is to be written. */
 const WRITTEN: Readonly<Record<string, readonly string[]>> = {
   'system-namespaces': [],
-  'kubernetes-service': [LEASE],
+  'kubernetes-service': [LEASES],
   'cluster-ip-repair': [ADDRESSES],
   'node-port-repair': [PORTS],
 };
@@ -43,7 +44,7 @@ const cases = LOOPS.flatMap((loop) =>
 function allowed(id: string, writes: Writes, allocator: AllocatorOfRecord): readonly string[] {
   if (writes === 'none') return [];
   const keys = WRITTEN[id] ?? [];
-  return writes === 'all' || allocator === 'apiserver' ? keys : keys.filter((key) => key === LEASE);
+  return writes === 'all' || allocator === 'apiserver' ? keys : keys.filter((key) => key === LEASES);
 }
 
 async function leakingTable(allocator: AllocatorOfRecord): Promise<KeyValueTable> {

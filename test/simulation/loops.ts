@@ -3,7 +3,7 @@ import { deregistration } from '../../lib/dispatch/deregistration.ts';
 import { loopHandler } from '../../lib/dispatch/dispatch.ts';
 import { clusterIpRepair } from '../../lib/loops/cluster-ip-repair.ts';
 import { kubernetesService } from '../../lib/loops/kubernetes-service.ts';
-import { AGENT, CLUSTER, type World } from './world.ts';
+import { AGENTS, CLUSTER, type World } from './world.ts';
 
 const endpoints = loopHandler(kubernetesService);
 const repair = loopHandler(clusterIpRepair);
@@ -47,14 +47,19 @@ async function repairNow(world: World, lateMs: number): Promise<void> {
   if (succeeded && inChargeSinceMs !== undefined && inChargeSinceMs === world.inChargeSinceMs) world.isRecord = true;
 }
 
-/** The agent on the host of one API server. */
-export async function beat(world: World): Promise<void> {
+/** The agents on the hosts of two API servers, half a second apart. */
+export function beat(world: World): void {
+  for (const [index, address] of AGENTS.entries()) void keepLease(world, address, index * 500);
+}
+
+async function keepLease(world: World, address: string, laterMs: number): Promise<void> {
   const { driver, nowMs } = world;
+  await driver.wait(laterMs);
   while (!world.hasEnded) {
     await driver.wait(10_000);
     if (world.agentIsDead) continue;
-    const probe = async () => world.answer(AGENT);
-    const request = { table: world.table(), cluster: CLUSTER, address: AGENT, leaseMs: 15_000, nowMs, probe };
+    const probe = async () => world.answer(address);
+    const request = { table: world.table(), cluster: CLUSTER, address, leaseMs: 15_000, nowMs, probe };
     await heartbeat(request).catch(() => undefined);
   }
 }

@@ -1,7 +1,7 @@
 import { registerCluster } from '../../lib/table/cluster-registration.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
-import { putLease } from '../../lib/table/leases.ts';
 import { anEndpoints } from '../support/an-endpoints.ts';
+import { putLease } from '../support/put-lease.ts';
 import { Callers } from './callers.ts';
 import { INCIDENTS } from './incidents.ts';
 import { beat, tickEndpoints, tickRepair } from './loops.ts';
@@ -40,7 +40,7 @@ async function begin(world: World): Promise<void> {
   if (kind > 0) world.adopt(anEndpoints(SERVERS));
   for (const address of kind > 1 ? SERVERS : []) {
     const lease = { generation: 1, source: 'probe', expiresAtMs: nowMs() - 1, misses: 0, seenDown: false } as const;
-    await putLease(table, CLUSTER, { address, ...lease }, undefined);
+    await putLease(table, CLUSTER, { address, ...lease });
   }
   world.inChargeSinceMs = driver.nowMs;
 }

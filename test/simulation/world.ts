@@ -18,8 +18,8 @@ import { Ledger } from './ledger.ts';
 
 export const CLUSTER = 'demo';
 export const SERVERS = ['192.0.2.1', '192.0.2.2', '192.0.2.3'] as const;
-/** The server whose host keeps its lease itself. */
-export const AGENT = SERVERS[2];
+/** The servers whose hosts refresh their leases themselves. */
+export const AGENTS = SERVERS.slice(1);
 const CIDR = '10.0.0.0/27';
 /** How long after a server was down it may be removed for it. */
 const LATE_REMOVAL_MS = 45_000;

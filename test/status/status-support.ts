@@ -6,7 +6,6 @@ import type { ClusterStatus } from '../../lib/status/cluster-status.ts';
 import type { StatusInputs } from '../../lib/status/read-inputs.ts';
 import { workOutStatus } from '../../lib/status/work-out-status.ts';
 import type { ListedCluster } from '../../lib/table/clusters.ts';
-import type { ListedLease } from '../../lib/table/leases.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';
 import { runRecords } from '../support/run-records.ts';
 
@@ -24,29 +23,16 @@ export function aCluster(spec: Partial<ClusterSpec> = {}, rest: Partial<ListedCl
 }
 
 /** Refreshed five seconds ago. */
-export function aLease(lease: Partial<Lease> = {}): ListedLease {
-  const address = lease.address ?? '10.9.8.7';
-  const item = {
-    cluster: 'demo',
-    key: `masterleases/${address}`,
-    value: null,
-    writeId: 'w',
-    version: 1,
-    schema: 1,
-    updatedAtMs: NOW_MS - 5_000,
-  };
+export function aLease(lease: Partial<Lease> = {}): Lease {
   return {
-    lease: {
-      address,
-      generation: 4,
-      source: 'probe',
-      expiresAtMs: NOW_MS + 10_000,
-      misses: 0,
-      seenDown: false,
-      lastProbe: 'answered 200',
-      ...lease,
-    },
-    item,
+    address: '10.9.8.7',
+    generation: 4,
+    source: 'probe',
+    expiresAtMs: NOW_MS + 10_000,
+    misses: 0,
+    seenDown: false,
+    lastProbe: 'answered 200',
+    ...lease,
   };
 }
 

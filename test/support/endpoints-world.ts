@@ -12,11 +12,12 @@ import type { ProbeTarget } from '../../lib/kubernetes/cluster-port.ts';
 import { kubernetesService } from '../../lib/loops/kubernetes-service.ts';
 import type { PassContext, PassReport } from '../../lib/loops/pass.ts';
 import type { KeyValueTable, TableValue } from '../../lib/table/key-value-table.ts';
-import { listLeases, putLease } from '../../lib/table/leases.ts';
+import { leaseOf, readLeases } from '../../lib/table/leases.ts';
 import { aClusterSpec } from './a-cluster-spec.ts';
 import { type MemoryCluster, memoryCluster } from './memory-cluster.ts';
 import { countedWriteIds, memoryTable } from './memory-table.ts';
 import { aPassContext } from './pass-context.ts';
+import { putLease } from './put-lease.ts';
 
 export const READY: ProbeReply = { kind: 'status', status: 200, body: 'ok' };
 export const SILENT: ProbeReply = { kind: 'silence', message: 'connect ECONNREFUSED' };
@@ -89,24 +90,20 @@ export class EndpointsWorld {
   }
 
   async lease(address: string): Promise<Lease | undefined> {
-    const listed = await listLeases(this.table, this.spec.name);
-    return listed.find(({ lease }) => lease.address === address)?.lease;
+    return leaseOf(await readLeases(this.table, this.spec.name), address);
   }
 
   async setLease(lease: Partial<Lease> & Pick<Lease, 'address'>): Promise<void> {
-    const known = (await listLeases(this.table, this.spec.name)).find(
-      ({ lease: { address } }) => address === lease.address,
-    );
     const whole: Lease = {
       generation: 1,
       source: 'probe',
       expiresAtMs: this.nowMs + 15_000,
       misses: 0,
       seenDown: false,
-      ...known?.lease,
+      ...(await this.lease(lease.address)),
       ...lease,
     };
-    await putLease(this.table, this.spec.name, whole, known);
+    await putLease(this.table, this.spec.name, whole);
   }
 
   #context(): PassContext {

@@ -196,6 +196,7 @@ function billedBytes({
     updatedAt: new Date(updatedAtMs).toISOString(),
     ...(expiresAtMs && { expiresAtMs, ttl: expiresAtMs / 1000 }),
   };
-  const earlierWrites = new Uint8Array(cluster.startsWith('#') ? earlier.length : 64 * 6);
+  const writesKept = key.startsWith('runs/') ? 8 : 64;
+  const earlierWrites = new Uint8Array(cluster.startsWith('#') ? earlier.length : writesKept * 6);
   return storedSize({ cluster, key, value, writeId: REQUEST_ID, earlierWrites, version, schema, ...times });
 }

@@ -18,8 +18,8 @@ import {
 } from '../../lib/endpoints/reconcilers.ts';
 import type { ClusterPort } from '../../lib/kubernetes/cluster-port.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
-import { listLeases, removeLease } from '../../lib/table/leases.ts';
-import { refreshLease } from './refresh-lease.ts';
+import { changeLeases, leaseOf, readLeases } from '../../lib/table/leases.ts';
+import { refreshLease } from './put-lease.ts';
 
 /** The start and the stop of single addresses, as the original's API servers do them each for its own. */
 export interface AddressReconciler {
@@ -85,10 +85,8 @@ const TURNS: Readonly<Record<EndpointReconcilerType, { readonly reconcile: TakeT
 
 async function refreshAndPublish(options: AddressReconcilerOptions, turn: Turn): Promise<EndpointsError | undefined> {
   const { table, cluster, leaseMs, nowMs } = options;
-  const listed = (await listLeases(table, cluster)).find(({ lease }) => lease.address === turn.address);
-  const known = listed?.lease ?? { address: turn.address, source: 'probe', seenDown: false };
-  const { outcome } = await refreshLease(table, cluster, { ...known, expiresAtMs: nowMs() + leaseMs }, listed);
-  if (outcome !== 'won') {
+  const lease = { address: turn.address, source: 'probe', seenDown: false, expiresAtMs: nowMs() + leaseMs } as const;
+  if (!(await refreshLease(table, cluster, lease))) {
     return new EndpointsError('Conflict', `lease ${turn.address} was written by somebody else; reconcile once more`);
   }
   return publishHeld(options, turn);
@@ -96,12 +94,13 @@ async function refreshAndPublish(options: AddressReconcilerOptions, turn: Turn):
 
 async function removeAndPublish(options: AddressReconcilerOptions, turn: Turn): Promise<EndpointsError | undefined> {
   const { table, cluster, nowMs } = options;
-  const listed = (await listLeases(table, cluster)).find(({ lease }) => lease.address === turn.address);
-  if (listed === undefined || !isHeld(listed.lease, nowMs())) {
+  const stored = await readLeases(table, cluster);
+  const lease = leaseOf(stored, turn.address);
+  if (lease === undefined || !isHeld(lease, nowMs())) {
     return new EndpointsError('LeaseNotFound', `lease ${turn.address} not found`);
   }
-  const { outcome } = await removeLease(table, listed);
-  if (outcome !== 'won') {
+  const { written } = await changeLeases(table, cluster, stored, new Map([[turn.address, undefined]]));
+  if (!written.has(turn.address)) {
     return new EndpointsError('Conflict', `lease ${turn.address} was refreshed meanwhile; remove it once more`);
   }
   return publishHeld(options, turn);
@@ -110,8 +109,8 @@ async function removeAndPublish(options: AddressReconcilerOptions, turn: Turn): 
 async function publishHeld(options: AddressReconcilerOptions, turn: Turn): Promise<EndpointsError | undefined> {
   const { table, cluster, kubernetes, nowMs } = options;
   const current = await kubernetes.get<EndpointsObject>(ENDPOINTS_REF);
-  const leases = await listLeases(table, cluster);
-  const live = leases.filter(({ lease }) => isHeld(lease, nowMs())).map(({ lease }) => lease.address);
+  const { leases } = await readLeases(table, cluster);
+  const live = leases.filter((lease) => isHeld(lease, nowMs())).map(({ address }) => address);
   const error = await apply(kubernetes, leaseEndpoints({ ...turn, current, live }));
   // Whoever made the Endpoints first is right until the next pass.
   return error?.code === 'AlreadyExists' ? undefined : error;

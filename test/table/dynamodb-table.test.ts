@@ -180,17 +180,6 @@ describe('DynamoDB table behind a bad network', () => {
       expect(await table.put(ours(), previous)).toEqual({ outcome: 'unclear' });
     });
 
-    test('of an item that may be deleted, which made it, lost its reply and was deleted, does not make it again', async () => {
-      const remove = async () => {
-        const there = await competitor().get(cluster, 'a');
-        if (there !== undefined) won(await competitor().delete(there));
-      };
-      proxy.plan('PutItem', { kind: 'dropReply', meanwhile: remove });
-      const create = table.put({ ...ours(), createOnce: true }, undefined);
-      await expect(create).rejects.toMatchObject({ code: 'Unavailable' });
-      expect(await valueThere()).toBeUndefined();
-    });
-
     test('that was never seen by the table is made by its retry', async () => {
       const previous = await putNew();
       proxy.plan('PutItem', { kind: 'dropRequest' });

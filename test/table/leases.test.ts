@@ -1,184 +1,280 @@
 import { describe, expect, test } from '@jest/globals';
 import { isHeld, isWithdrawn, type Lease } from '../../lib/cluster/lease.ts';
-import type { KeyValueTable, TableValue } from '../../lib/table/key-value-table.ts';
-import { type ListedLease, listLeases, putLease, removeLease, withdraw } from '../../lib/table/leases.ts';
+import { storedSize } from '../../lib/table/item-values.ts';
+import type { Item, KeyValueTable, TableValue } from '../../lib/table/key-value-table.ts';
+import { changeLeases, LEASES, leaseOf, readLeases, withdraw } from '../../lib/table/leases.ts';
 import { won } from '../contract/key-value-table.ts';
 import { AT_ONCE, describeInEachTable } from '../support/each-table.ts';
 import { countedWriteIds, memoryTable } from '../support/memory-table.ts';
-import { refreshLease } from '../support/refresh-lease.ts';
+import { putLease, refreshLease } from '../support/put-lease.ts';
 
 const NOW_MS = 1_000_000;
 const DAY_MS = 24 * 60 * 60 * 1000;
+const [A, B, C] = ['10.0.0.1', '10.0.0.2', '10.0.0.3'] as const;
 
 function newTable(): KeyValueTable {
   return memoryTable({ nowMs: () => NOW_MS, newWriteId: countedWriteIds() });
+}
+
+function aLease(address: string, lease: Partial<Lease> = {}): Lease {
+  const usual = { generation: 1, source: 'probe', misses: 0, seenDown: false } as const;
+  return { address, ...usual, expiresAtMs: NOW_MS + 15_000, ...lease };
 }
 
 function refreshed(address: string, expiresAtMs = NOW_MS + 15_000) {
   return { address, source: 'probe', expiresAtMs, seenDown: false } as const;
 }
 
-async function onlyLease(table: KeyValueTable): Promise<ListedLease> {
-  const [listed, ...others] = await listLeases(table, 'c');
-  if (listed === undefined || others.length > 0) throw new Error('expected one lease');
-  return listed;
+async function leaseIn(table: KeyValueTable, address: string): Promise<Lease | undefined> {
+  return leaseOf(await readLeases(table, 'c'), address);
+}
+
+async function itemIn(table: KeyValueTable): Promise<Item> {
+  const { item } = await readLeases(table, 'c');
+  if (item === undefined) throw new Error('expected an item');
+  return item;
+}
+
+function changes(...leases: readonly Lease[]) {
+  return new Map(leases.map((lease) => [lease.address, lease]));
+}
+
+/** The same table, with `meanwhile` just before its next put of leases. */
+function before(table: KeyValueTable, meanwhile: () => Promise<unknown>): KeyValueTable {
+  let isDone = false;
+  const put: KeyValueTable['put'] = async (content, previous) => {
+    if (!isDone) {
+      isDone = true;
+      await meanwhile();
+    }
+    return table.put(content, previous);
+  };
+  return { ...table, put };
 }
 
 describeInEachTable('Leases', (open) => {
-  test('are listed in byte order of their addresses, of both families, held or not', async () => {
+  test('are read in byte order of their addresses, of both families, valid or not', async () => {
     const table = await open();
-    for (const address of ['10.0.0.2', '2001:db8::1', '10.0.0.10']) {
-      won(await refreshLease(table, 'c', refreshed(address), undefined));
-    }
-    won(await refreshLease(table, 'c', refreshed('10.0.0.3', NOW_MS - DAY_MS), undefined));
-    const listed = await listLeases(table, 'c');
-    expect(listed.map(({ lease }) => lease.address)).toEqual(['10.0.0.10', '10.0.0.2', '10.0.0.3', '2001:db8::1']);
-    expect(listed.map(({ lease }) => isHeld(lease, NOW_MS))).toEqual([true, true, false, true]);
+    for (const address of [B, '2001:db8::1', '10.0.0.10']) await refreshLease(table, 'c', refreshed(address));
+    await refreshLease(table, 'c', refreshed(C, NOW_MS - DAY_MS));
+    const { leases } = await readLeases(table, 'c');
+    expect(leases.map(({ address }) => address)).toEqual(['10.0.0.10', B, C, '2001:db8::1']);
+    expect(leases.map((lease) => isHeld(lease, NOW_MS))).toEqual([true, true, false, true]);
   });
 
-  test('come back with everything that was said of them', async () => {
+  test('come back with everything that was written of them', async () => {
     const table = await open();
-    const lease: Lease = {
-      address: '10.0.0.1',
-      generation: 7,
-      source: 'agent',
-      host: 'lb.example.com',
-      expiresAtMs: NOW_MS,
-      misses: 2,
-      missedAtMs: NOW_MS - 1,
-      withdrawnUntilMs: NOW_MS + 1,
-      seenDown: true,
-      lastProbe: 'answered 503: etcd',
-    };
-    const written = won(await putLease(table, 'c', lease, undefined));
-    expect(written.lease).toEqual(lease);
-    expect(await listLeases(table, 'c')).toEqual([written]);
+    const lease = aLease(A, {
+      ...{ generation: 7, source: 'agent', host: 'lb.example.com', expiresAtMs: NOW_MS, misses: 2 },
+      ...{ missedAtMs: NOW_MS - 1, withdrawnUntilMs: NOW_MS + 1, seenDown: true, lastProbe: 'answered 503: etcd' },
+    });
+    const { present } = await changeLeases(table, 'c', await readLeases(table, 'c'), changes(lease, aLease(B)));
+    expect(present.leases).toEqual([lease, aLease(B)]);
+    expect((await readLeases(table, 'c')).leases).toEqual(present.leases);
   });
 
-  test('are removed one by one', async () => {
+  test('of several addresses are written, changed and removed with one put', async () => {
     const table = await open();
-    const one = won(await refreshLease(table, 'c', refreshed('10.0.0.1'), undefined));
-    won(await refreshLease(table, 'c', refreshed('10.0.0.2'), undefined));
-    expect((await removeLease(table, one)).outcome).toBe('won');
-    expect((await onlyLease(table)).lease.address).toBe('10.0.0.2');
-    expect((await removeLease(table, one)).outcome).toBe('lost');
+    const { present } = await changeLeases(table, 'c', await readLeases(table, 'c'), changes(aLease(A), aLease(B)));
+    const both = new Map([
+      [A, undefined],
+      [B, aLease(B, { generation: 2 })],
+    ]);
+    const { written } = await changeLeases(table, 'c', present, both);
+    expect([...written]).toEqual([A, B]);
+    expect(await readLeases(table, 'c')).toMatchObject({
+      leases: [aLease(B, { generation: 2 })],
+      item: { version: 2 },
+    });
+  });
+
+  test('of three servers, two agents and a tick are not lost when all write at once', async () => {
+    const table = await open();
+    for (const address of [A, B, C]) await putLease(table, 'c', aLease(address));
+    const read = await readLeases(table, 'c');
+    const writers = [changes(aLease(A, { generation: 2 })), changes(aLease(B, { generation: 2 })), changes(aLease(C))];
+    const written = await Promise.all(
+      writers.map(async (own) => (await changeLeases(table, 'c', read, own, AT_ONCE)).written),
+    );
+    expect(written.map((addresses) => [...addresses])).toEqual([[A], [B], [C]]);
+    const { leases, item } = await readLeases(table, 'c');
+    expect(leases.map(({ generation }) => generation)).toEqual([2, 2, 1]);
+    expect(item?.version).toBe(6);
   });
 });
 
-describe('A refresh', () => {
-  test('starts at generation 1 and forgets the misses', async () => {
-    const table = newTable();
-    const first = won(await refreshLease(table, 'c', refreshed('10.0.0.1'), undefined));
-    expect(first.lease).toEqual({ ...refreshed('10.0.0.1'), generation: 1, misses: 0 });
-    const missed = won(await putLease(table, 'c', { ...first.lease, misses: 1 }, first));
-    expect(missed.lease).toMatchObject({ generation: 1, misses: 1 });
-    const second = won(await refreshLease(table, 'c', refreshed('10.0.0.1'), missed));
-    expect(second.lease).toMatchObject({ generation: 2, misses: 0 });
-  });
-
+describe('A change of leases', () => {
   test('is always a write, even of the same content', async () => {
     const table = newTable();
-    const first = won(await refreshLease(table, 'c', refreshed('10.0.0.1'), undefined));
-    const second = won(await refreshLease(table, 'c', refreshed('10.0.0.1'), first));
-    expect(second.item.version).toBe(2);
-    const third = won(await putLease(table, 'c', second.lease, second));
-    expect(third.item.version).toBe(3);
+    for (let n = 0; n < 3; n++) await putLease(table, 'c', aLease(A));
+    expect((await itemIn(table)).version).toBe(3);
   });
 
-  test('is lost when another writer wrote the lease since it was listed', async () => {
+  test('of no address writes nothing', async () => {
     const table = newTable();
-    const listed = won(await refreshLease(table, 'c', refreshed('10.0.0.1'), undefined));
-    await withdraw(table, 'c', { address: '10.0.0.1', untilMs: NOW_MS + DAY_MS, nowMs: NOW_MS }, AT_ONCE);
-    expect(await refreshLease(table, 'c', refreshed('10.0.0.1'), listed)).toEqual({ outcome: 'lost' });
-    expect(isWithdrawn((await onlyLease(table)).lease, NOW_MS)).toBe(true);
+    const read = await readLeases(table, 'c');
+    expect(await changeLeases(table, 'c', read, new Map())).toEqual({ written: new Set(), present: read });
   });
 
-  test('is lost when the lease was thought absent and is there', async () => {
+  test('does not undo a deregistration since it was read, and makes the changes of the other addresses', async () => {
     const table = newTable();
-    won(await refreshLease(table, 'c', refreshed('10.0.0.1'), undefined));
-    expect(await refreshLease(table, 'c', refreshed('10.0.0.1'), undefined)).toEqual({ outcome: 'lost' });
+    for (const address of [A, B]) await putLease(table, 'c', aLease(address));
+    const read = await readLeases(table, 'c');
+    const racing = before(table, () => withdraw(table, 'c', { address: A, untilMs: NOW_MS + DAY_MS, nowMs: NOW_MS }));
+    const own = changes(aLease(A, { generation: 2 }), aLease(B, { generation: 2 }));
+    const { written, present } = await changeLeases(racing, 'c', read, own);
+    expect([...written]).toEqual([B]);
+    expect(present.leases.map((lease) => isWithdrawn(lease, NOW_MS))).toEqual([true, false]);
+    expect(await readLeases(table, 'c')).toEqual(present);
+  });
+
+  test('of a lease that was absent is lost when it is there', async () => {
+    const table = newTable();
+    const read = await readLeases(table, 'c');
+    await putLease(table, 'c', aLease(A, { withdrawnUntilMs: NOW_MS + 1 }));
+    const { written, present } = await changeLeases(table, 'c', read, changes(aLease(A)));
+    expect(written.size).toBe(0);
+    expect(present.leases).toMatchObject([{ withdrawnUntilMs: NOW_MS + 1 }]);
+  });
+
+  test('of a lease that was removed does not bring it back', async () => {
+    const table = newTable();
+    await putLease(table, 'c', aLease(A));
+    const read = await readLeases(table, 'c');
+    await changeLeases(table, 'c', read, new Map([[A, undefined]]));
+    expect((await changeLeases(table, 'c', read, changes(aLease(A)))).written.size).toBe(0);
+    expect(await readLeases(table, 'c')).toMatchObject({ leases: [], item: { version: 2 } });
+  });
+
+  test('is given up after eight attempts, with what is there', async () => {
+    const table = newTable();
+    let generation = 0;
+    const put: KeyValueTable['put'] = async (content, previous) => {
+      generation += 1;
+      await putLease(table, 'c', aLease(B, { generation }));
+      return table.put(content, previous);
+    };
+    const read = await readLeases(table, 'c');
+    const result = await changeLeases({ ...table, put }, 'c', read, changes(aLease(A)), AT_ONCE);
+    expect(result).toMatchObject({ written: new Set(), present: { leases: [{ address: B, generation: 8 }] } });
+  });
+
+  test('whose reply is lost is not tried again, and returns what is there', async () => {
+    const table = newTable();
+    let puts = 0;
+    const put: KeyValueTable['put'] = async (content, previous) => {
+      puts += 1;
+      await table.put(content, previous);
+      return { outcome: 'unclear' };
+    };
+    const read = await readLeases(table, 'c');
+    const { written, present } = await changeLeases({ ...table, put }, 'c', read, changes(aLease(A), aLease(B)));
+    expect([puts, written.size, present.leases.length]).toEqual([1, 0, 2]);
+  });
+
+  test('keeps what a later version stored of the other addresses', async () => {
+    const table = newTable();
+    const value = { [B]: { generation: 1, expiresAtMs: 1, zone: 'eu-1a' } };
+    won(await table.put({ cluster: 'c', key: LEASES, value, schema: 1 }, undefined));
+    await putLease(table, 'c', aLease(A));
+    expect((await itemIn(table)).value).toMatchObject(value);
   });
 });
 
-describe('The item of a lease', () => {
-  test('outlives the lease by a day, so that its misses are remembered', async () => {
+describe('The item of the leases', () => {
+  test('is kept for a day after the last lease or withdrawal in it is over', async () => {
     const table = newTable();
-    const { item } = won(await refreshLease(table, 'c', refreshed('10.0.0.1', NOW_MS + 1), undefined));
-    expect(item).toMatchObject({ key: 'masterleases/10.0.0.1', expiresAtMs: NOW_MS + 1 + DAY_MS });
+    await putLease(table, 'c', aLease(A, { expiresAtMs: NOW_MS + 2 }));
+    await putLease(table, 'c', aLease(B, { expiresAtMs: NOW_MS + 1 }));
+    expect(await itemIn(table)).toMatchObject({ key: LEASES, expiresAtMs: NOW_MS + 2 + DAY_MS });
+    await withdraw(table, 'c', { address: B, untilMs: NOW_MS + DAY_MS, nowMs: NOW_MS }, AT_ONCE);
+    expect((await itemIn(table)).expiresAtMs).toBe(NOW_MS + 2 * DAY_MS);
   });
 
-  test('is one that the table creates once, since leases are deleted', async () => {
+  test.each([
+    ['five IPv4 servers', (n: number) => `192.168.100.${100 + n}`, 5],
+    ['four IPv6 servers', (n: number) => `2001:db8:1111:2222:3333:4444:5555:666${n}`, 4],
+  ])('of %s takes one write unit', async (_, addressOf, servers) => {
     const table = newTable();
-    const contents: object[] = [];
-    const put: KeyValueTable['put'] = (content, previous) => {
-      contents.push(content);
-      return table.put(content, previous);
-    };
-    won(await refreshLease({ ...table, put }, 'c', refreshed('10.0.0.1'), undefined));
-    expect(contents).toMatchObject([{ createOnce: true }]);
+    const expiresAtMs = 1_800_000_000_123;
+    for (let n = 0; n < servers; n++) {
+      await putLease(
+        table,
+        'c',
+        aLease(addressOf(n), { generation: 3_153_600, expiresAtMs, lastProbe: 'answered 200' }),
+      );
+    }
+    const { value, schema } = await itemIn(table);
+    const times = { updatedAt: '2027-01-15T08:00:00.123Z', expiresAtMs, ttl: 1_800_090_000 };
+    const writes = { writeId: '00000000-0000-4000-8000-000000000000', earlierWrites: new Uint8Array(64 * 6) };
+    const names = { cluster: 'prod-us-east-1-00000', key: LEASES, version: 3_153_600 };
+    expect(storedSize({ ...names, ...writes, ...times, schema, value })).toBeLessThan(1024);
   });
 
-  test('outlives the withdrawal as well', async () => {
+  test.each<[string, TableValue, string]>([
+    ['text', 'x', 'its value'],
+    ['a lease that is text', { [A]: 'x' }, A],
+    ['no generation', { [A]: { expiresAtMs: 1 } }, `${A}.generation`],
+    ['a source that is none', { [A]: { generation: 1, source: 'rumour', expiresAtMs: 1 } }, `${A}.source`],
+    ['no expiry', { [A]: { generation: 1 } }, `${A}.expiresAtMs`],
+    ['a flag that is text', { [A]: { generation: 1, expiresAtMs: 1, seenDown: 'no' } }, `${A}.seenDown`],
+  ])('is corrupt when it holds %s', async (_, value, field) => {
     const table = newTable();
-    won(await refreshLease(table, 'c', refreshed('10.0.0.1', NOW_MS + 1), undefined));
-    await withdraw(table, 'c', { address: '10.0.0.1', untilMs: NOW_MS + DAY_MS, nowMs: NOW_MS }, AT_ONCE);
-    expect((await onlyLease(table)).item.expiresAtMs).toBe(NOW_MS + 2 * DAY_MS);
-  });
-
-  test.each<[string, TableValue]>([
-    ['text', 'x'],
-    ['no generation', { source: 'probe', expiresAtMs: 1, misses: 0, seenDown: false }],
-    ['a source that is none', { generation: 1, source: 'rumour', expiresAtMs: 1, misses: 0, seenDown: false }],
-    ['no expiry', { generation: 1, source: 'probe', misses: 0, seenDown: false }],
-    ['a flag that is text', { generation: 1, source: 'probe', expiresAtMs: 1, misses: 0, seenDown: 'no' }],
-  ])('is corrupt when it holds %s', async (_, value) => {
-    const table = newTable();
-    won(await table.put({ cluster: 'c', key: 'masterleases/10.0.0.1', value, schema: 1 }, undefined));
-    await expect(listLeases(table, 'c')).rejects.toMatchObject({
+    won(await table.put({ cluster: 'c', key: LEASES, value, schema: 1 }, undefined));
+    await expect(readLeases(table, 'c')).rejects.toMatchObject({
       code: 'Corrupt',
-      message: expect.stringContaining('c/masterleases/10.0.0.1'),
+      message: expect.stringContaining(`c/${LEASES} does not parse: ${field} is`),
     });
   });
 });
 
 describe('withdraw', () => {
-  const withdrawal = { address: '10.0.0.1', untilMs: NOW_MS + 60_000, nowMs: NOW_MS };
+  const withdrawal = { address: A, untilMs: NOW_MS + 60_000, nowMs: NOW_MS };
 
   test('keeps what is known of the lease and returns until when it is withdrawn', async () => {
     const table = newTable();
-    const { lease } = won(await refreshLease(table, 'c', refreshed('10.0.0.1'), undefined));
+    for (const address of [A, B]) await putLease(table, 'c', aLease(address));
     const withdrawn = await withdraw(table, 'c', withdrawal, AT_ONCE);
-    expect(withdrawn).toEqual({ ...lease, withdrawnUntilMs: NOW_MS + 60_000 });
-    expect((await onlyLease(table)).lease).toEqual(withdrawn);
+    expect(withdrawn).toEqual(aLease(A, { withdrawnUntilMs: NOW_MS + 60_000 }));
+    expect((await readLeases(table, 'c')).leases).toEqual([withdrawn, aLease(B)]);
     expect(isHeld(withdrawn, NOW_MS)).toBe(false);
   });
 
-  test('holds for an address that never had a lease', async () => {
+  test('keeps the refresh of another address at the same time', async () => {
+    const table = newTable();
+    await putLease(table, 'c', aLease(B));
+    const racing = before(table, () => putLease(table, 'c', aLease(B, { generation: 2 })));
+    await withdraw(racing, 'c', withdrawal, AT_ONCE);
+    expect((await readLeases(table, 'c')).leases).toMatchObject([
+      { withdrawnUntilMs: NOW_MS + 60_000 },
+      { generation: 2 },
+    ]);
+  });
+
+  test('works for an address that never had a lease', async () => {
     const table = newTable();
     const withdrawn = await withdraw(table, 'c', withdrawal, AT_ONCE);
-    expect(withdrawn).toMatchObject({ address: '10.0.0.1', generation: 0, expiresAtMs: 0 });
-    expect(isWithdrawn((await onlyLease(table)).lease, NOW_MS)).toBe(true);
+    expect(withdrawn).toMatchObject({ address: A, generation: 0, expiresAtMs: 0 });
+    expect(await leaseIn(table, A)).toEqual(withdrawn);
   });
 
   test('is written once however often it is repeated', async () => {
     const table = newTable();
     for (let n = 0; n < 3; n++) await withdraw(table, 'c', withdrawal, AT_ONCE);
-    expect((await onlyLease(table)).item.version).toBe(1);
+    expect((await itemIn(table)).version).toBe(1);
   });
 
   test('repeated with a later end keeps that the server was seen down', async () => {
     const table = newTable();
-    await withdraw(table, 'c', withdrawal, AT_ONCE);
-    const listed = await onlyLease(table);
-    won(await putLease(table, 'c', { ...listed.lease, seenDown: true }, listed));
+    const lease = await withdraw(table, 'c', withdrawal, AT_ONCE);
+    await putLease(table, 'c', { ...lease, seenDown: true });
     const again = await withdraw(table, 'c', { ...withdrawal, untilMs: NOW_MS + 90_000, nowMs: NOW_MS + 5 }, AT_ONCE);
     expect(again).toMatchObject({ withdrawnUntilMs: NOW_MS + 90_000, seenDown: true });
   });
 
   test('after an earlier withdrawal ended starts without having seen it down', async () => {
     const table = newTable();
-    const lease = { ...refreshed('10.0.0.1'), generation: 1, misses: 0 };
-    won(await putLease(table, 'c', { ...lease, withdrawnUntilMs: NOW_MS - 1, seenDown: true }, undefined));
+    await putLease(table, 'c', aLease(A, { withdrawnUntilMs: NOW_MS - 1, seenDown: true }));
     expect(await withdraw(table, 'c', withdrawal, AT_ONCE)).toMatchObject({ seenDown: false });
   });
 });

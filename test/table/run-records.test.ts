@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import type { TableValue } from '../../lib/table/key-value-table.ts';
+import type { Item, TableValue } from '../../lib/table/key-value-table.ts';
 import { type RunRecord, readRunRecord, writeRunRecord } from '../../lib/table/run-records.ts';
 import { won } from '../contract/key-value-table.ts';
 import { memoryTable } from '../support/memory-table.ts';
@@ -59,6 +59,13 @@ describe('A run record', () => {
     won(await writeRunRecord(table, 'c', LOOP, FAILED, first));
     expect(await writeRunRecord(table, 'c', LOOP, SUCCEEDED, first)).toEqual({ outcome: 'lost' });
     expect(await writeRunRecord(table, 'c', LOOP, SUCCEEDED, undefined)).toEqual({ outcome: 'lost' });
+  });
+
+  test('remembers eight writes, so that it stays small', async () => {
+    const table = memoryTable();
+    let item: Item | undefined;
+    for (let n = 0; n < 10; n++) item = won(await writeRunRecord(table, 'c', LOOP, SUCCEEDED, item));
+    expect(item?.earlierWrites).toHaveLength(8 * 6);
   });
 
   test('keeps the first hundred findings', async () => {

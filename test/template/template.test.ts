@@ -310,14 +310,6 @@ describe('roles', () => {
     },
   );
 
-  test('kubernetes-service may also delete leases', () => {
-    const name = 'kubernetes-service';
-    const table = tableActions('GetItem', 'PutItem', 'Query', 'DeleteItem');
-    expect(granted(byDefault, name)).toEqual(
-      [...logsOf(name), ...table, ...READS_KUBECONFIGS, ...ticksOf(QUEUES[name])].sort(),
-    );
-  });
-
   test('deregister may log, use the table and read kubeconfigs, and nothing else', () => {
     const allowed = [...logsOf('deregister'), ...tableActions('GetItem', 'PutItem', 'Query'), ...READS_KUBECONFIGS];
     expect(granted(byDefault, 'deregister')).toEqual(allowed.sort());
@@ -347,7 +339,6 @@ describe('roles', () => {
   test.each([
     ['allocate', 'prod', '#clusters'],
     ['deregister', 'prod', '#clusters'],
-    ['kubernetes-service', 'prod', '#clusters', 'DeleteItem'],
     ['doctor', '#doctor', 'prod'],
     ['doctor', '#doctor', 'prod', 'DeleteItem'],
   ])('%s may write the partition %s and not %s', (name, allowed, refused, operation = 'PutItem') => {

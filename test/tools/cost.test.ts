@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import { LOOPS } from '../../lib/cluster/cluster-spec.ts';
-import { type Fleet, monthlyCost, totalOf, usageOf } from '../../tools/cost-calculation.ts';
+import { type Fleet, monthlyCost, totalOf, usageOf, withParameterStore } from '../../tools/cost-calculation.ts';
 import { costAnswer, costPage } from '../../tools/cost-report.ts';
 import { countUsage } from '../support/fleet-usage.ts';
 
@@ -35,10 +35,18 @@ describe('the cost of a month', () => {
     expect(totalOf(lines)).toBeCloseTo(lines.reduce((sum, { dollars }) => sum + dollars, 0));
   });
 
-  test('bills three more leases every ten seconds at the published price of writes', () => {
+  test('bills the leases of five API servers as one write unit every ten seconds, and those of seven as two', () => {
     const writes = (servers: number) =>
-      monthlyCost({ clusters: 1, servers, services: 0 }).find(({ unit }) => unit === 'write units')?.dollars ?? 0;
-    expect(writes(6) - writes(3)).toBeCloseTo(3 * 6 * 60 * 730 * 0.625e-6);
+      monthlyCost({ clusters: 1, servers, services: 0 }).find(({ unit }) => unit === 'write units')?.quantity ?? 0;
+    expect(writes(5)).toBe(writes(1));
+    expect(writes(7) - writes(5)).toBeCloseTo(6 * 60 * 730 + 60 * 730);
+  });
+
+  test('is at most $0.75 per cluster in a fleet of 100 and $0.60 in one of 1,000, with kubeconfigs in Parameter Store', () => {
+    const perCluster = (clusters: number) =>
+      totalOf(withParameterStore(monthlyCost({ clusters, servers: 3, services: 50 }))) / clusters;
+    expect(perCluster(100)).toBeLessThanOrEqual(0.75);
+    expect(perCluster(1_000)).toBeLessThanOrEqual(0.6);
   });
 
   test('grows with clusters, API servers and Services', () => {

@@ -252,8 +252,8 @@ test('closing aborts a read', async () => {
 });
 
 test.each([
-  { many: 50, what: 'with their ranges', prefixes: ['masterleases/', 'ranges/', 'runs/'] },
-  { many: 51, what: 'without them', prefixes: ['masterleases/', 'runs/'] },
+  { many: 50, what: 'with their ranges', prefixes: ['ranges/', 'runs/'] },
+  { many: 51, what: 'without them', prefixes: ['runs/'] },
 ])('a live page reads $many clusters once each, $what', async ({ many, prefixes }) => {
   const table = aTable();
   for (let n = 0; n < many; n++) await registerCluster(table, aClusterSpec({ name: `c-${n}` }));

@@ -1,0 +1,171 @@
+import { describe, expect, test } from '@jest/globals';
+import { deregister } from '../../lib/api-servers/deregister.ts';
+import { heartbeat } from '../../lib/api-servers/heartbeat.ts';
+import type { ClusterPort } from '../../lib/kubernetes/cluster-port.ts';
+import { LEASES } from '../../lib/table/leases.ts';
+import { anEndpoints } from '../support/an-endpoints.ts';
+import { aServer, EndpointsWorld, READY, SILENT } from '../support/endpoints-world.ts';
+
+const [A, B, C] = ['10.0.0.1', '10.0.0.2', '10.0.0.3'] as const;
+
+function threeServers(): EndpointsWorld {
+  return new EndpointsWorld([aServer(A), aServer(B), aServer(C)]).answer(READY, A, B, C);
+}
+
+async function settled(): Promise<EndpointsWorld> {
+  const world = threeServers();
+  await world.tick();
+  return world;
+}
+
+function beat(world: EndpointsWorld, address: string, probe = async () => READY) {
+  const { table, spec } = world;
+  return heartbeat({ table, cluster: spec.name, address, leaseMs: 15_000, nowMs: () => world.nowMs, probe });
+}
+
+function leave(world: EndpointsWorld, address: string) {
+  return deregister({ ...world, kubernetes: world.cluster.port, address, nowMs: () => world.nowMs });
+}
+
+/** The port of the cluster, with `meanwhile` before the pass reads the Endpoints, once. */
+function beforeEndpoints(world: EndpointsWorld, meanwhile: () => Promise<unknown>): ClusterPort {
+  const { port } = world.cluster;
+  let done: Promise<unknown> | undefined;
+  return {
+    ...port,
+    get: async (ref) => {
+      if (ref.kind === 'Endpoints') done ??= meanwhile();
+      await done;
+      return port.get(ref);
+    },
+  };
+}
+
+describe('leases of one item', () => {
+  test('are all kept when a tick and two agents write at once', async () => {
+    const world = await settled();
+    world.nowMs += 10_000;
+    await Promise.all([world.tick(0), beat(world, B), beat(world, C)]);
+    await Promise.all([world.tick(0), beat(world, C), beat(world, B)]);
+    for (const address of [A, B, C]) {
+      expect(await world.lease(address)).toMatchObject({ address, expiresAtMs: world.nowMs + 15_000 });
+    }
+    expect(world.published()).toEqual([A, B, C]);
+  });
+
+  test('are all kept when two agents refresh theirs while the tick probes the third server', async () => {
+    const world = await settled();
+    for (const address of [B, C]) await beat(world, address);
+    world.whileProbing = async () => {
+      world.whileProbing = undefined;
+      for (const address of [B, C]) await beat(world, address);
+    };
+    await world.tick();
+    expect(world.tableCalls.filter((call) => call === 'put')).toHaveLength(4);
+    for (const address of [A, B, C]) {
+      expect((await world.lease(address))?.expiresAtMs).toBe(world.nowMs + 15_000);
+    }
+  });
+
+  test('keep a deregistration that is made while an agent and a tick probe', async () => {
+    const world = await settled();
+    await beat(world, B);
+    world.whileProbing = async () => {
+      world.whileProbing = undefined;
+      await leave(world, C);
+    };
+    const probe = async () => {
+      await world.tick();
+      return READY;
+    };
+    expect((await beat(world, B, probe)).state).toBe('held');
+    expect(await world.lease(C)).toMatchObject({ withdrawnUntilMs: expect.any(Number) });
+    expect(world.published()).toEqual([A, B]);
+  });
+});
+
+describe('a tick that wrote its leases', () => {
+  test('does not publish an address that is deregistered before it reads the Endpoints', async () => {
+    const world = await settled();
+    const kubernetes = beforeEndpoints(world, () => leave(world, B));
+    await world.tick(10_000, { kubernetes });
+    expect(world.cluster.writes).toEqual(['update endpoints', 'update endpointslices']);
+    expect([world.published(), world.inSlice()]).toEqual([
+      [A, C],
+      [A, C],
+    ]);
+  });
+
+  test('leaves the removal to a deregistration that only begins then, and to the next tick if that fails', async () => {
+    const world = await settled();
+    const kubernetes = beforeEndpoints(world, () =>
+      world.setLease({ address: B, withdrawnUntilMs: world.nowMs + 3_600_000 }),
+    );
+    await world.tick(10_000, { kubernetes });
+    expect([world.cluster.writes, world.published()]).toEqual([[], [A, B, C]]);
+    await world.tick();
+    expect(world.published()).toEqual([A, C]);
+  });
+
+  test('reads them again before it reports that none is valid', async () => {
+    const world = await settled();
+    world.answer(SILENT, A, B, C);
+    await world.tick();
+    const kubernetes = beforeEndpoints(world, () => beat(world, B));
+    expect(await world.tick(10_000, { kubernetes })).toMatchObject({ errors: [], counts: { leasesHeld: 3 } });
+  });
+
+  test.each([
+    ['made', true],
+    ['not made', false],
+  ])('with a put whose reply was lost, and that was %s, changes nothing in the cluster', async (_, isMade) => {
+    const world = await settled();
+    let puts = 0;
+    const put: typeof world.table.put = async (content, previous) => {
+      if (content.key === LEASES) puts += 1;
+      if (isMade) await world.table.put(content, previous);
+      return { outcome: 'unclear' };
+    };
+    const report = await world.tick(10_000, { table: { ...world.table, put } });
+    expect([report.errors, world.cluster.writes, puts]).toEqual([[], [], 1]);
+    expect((await world.lease(B))?.generation).toBe(isMade ? 2 : 1);
+  });
+});
+
+describe('a table with one item for each address, as earlier builds wrote them', () => {
+  async function upgraded(published: readonly string[]): Promise<EndpointsWorld> {
+    const world = threeServers();
+    world.cluster.place(anEndpoints(published));
+    const lease = { generation: 9, source: 'probe', expiresAtMs: world.nowMs + 20_000, misses: 0, seenDown: false };
+    for (const [address, withdrawal] of [
+      [A, {}],
+      [B, { withdrawnUntilMs: world.nowMs + 3_600_000 }],
+      [C, {}],
+    ] as const) {
+      const value = { ...lease, ...withdrawal };
+      await world.table.put({ cluster: 'demo', key: `masterleases/${address}`, value, schema: 1 }, undefined);
+    }
+    return world;
+  }
+
+  test('keeps its endpoints although no API server answers the first pass', async () => {
+    const world = await upgraded([A, C]);
+    world.answer(SILENT, A, B, C);
+    expect(await world.tick()).toMatchObject({ errors: [{ code: 'NoLiveLease' }] });
+    expect([world.cluster.writes, world.published()]).toEqual([['create services'], [A, C]]);
+  });
+
+  test('keeps a published address that does not answer the first pass', async () => {
+    const world = await upgraded([A, C]);
+    await world.answer(SILENT, B, C).tick();
+    expect(world.published()).toEqual([A, C]);
+    await world.tick();
+    expect(world.published()).toEqual([A]);
+  });
+
+  test('forgets its deregistrations', async () => {
+    const world = await upgraded([A, C]);
+    await world.tick();
+    expect(world.published()).toEqual([A, B, C]);
+  });
+});
