@@ -6,7 +6,7 @@ import { concurrencyFor } from '../lib/dispatch/ticks.ts';
 
 /** Dollars of us-east-1, on demand, without free tiers and discounts for quantity. */
 export const PRICES = {
-  date: '2026-02',
+  date: '2026-06',
   region: 'us-east-1',
   lambdaRequest: 0.2e-6,
   /** Of arm64. */
@@ -137,7 +137,7 @@ const PLATFORM_LOG_BYTES = 300;
 /** A process reads each kubeconfig again after 4 to 8 hours (lib/environment/cluster-connections.ts), or when it is replaced. */
 const KUBECONFIG_HOURS = 6;
 const PROCESS_HOURS = 2;
-const HOURS_OF_A_MONTH = 730;
+export const HOURS_OF_A_MONTH = 730;
 /** Lambda polls an idle queue with five calls of 20 s. */
 const POLLS_OF_A_QUEUE = (5 * HOURS_OF_A_MONTH * 3600) / 20;
 
@@ -199,12 +199,20 @@ function gbSecondsOf(loop: Loop, { servers, services }: Fleet, { invocations, pa
   return (invocations * WAITING_SECONDS + (cpuSeconds * MB_OF_A_CORE) / memoryMb) * (memoryMb / KB);
 }
 
-/** A process reads the kubeconfig of a cluster with its first message, and again when it is no longer kept. */
+/**
+ * Returns how often the kubeconfigs of a fleet are read in a month: a process reads that of a cluster with its first message,
+ * and again when it is no longer kept, after `keptHours` at most.
+ */
+export function kubeconfigReads(fleet: Fleet, keptHours: number = KUBECONFIG_HOURS): number {
+  return LOOPS.reduce((sum, loop) => sum + kubeconfigReadsOf(usageOf(loop, fleet), fleet, keptHours), 0);
+}
+
 function kubeconfigReadsOf(
   { passes }: Usage,
   { clusters, clustersPerTick = shipped('clustersPerTick') }: Fleet,
+  keptHours: number,
 ): number {
-  const hours = Math.min(KUBECONFIG_HOURS, PROCESS_HOURS);
+  const hours = Math.min(keptHours, PROCESS_HOURS);
   const processes = Math.min(Math.ceil(clusters / clustersPerTick), concurrencyFor(clusters, clustersPerTick));
   const passesOfCluster = (passes / clusters) * ((hours * 3600) / COUNTED_SECONDS);
   const processesThatRead = processes * (1 - (1 - 1 / processes) ** passesOfCluster);
@@ -231,7 +239,6 @@ export function monthlyCost(fleet: Fleet): readonly CostLine[] {
   const logGb = (times * sum(({ logBytes, invocations }) => logBytes + invocations * PLATFORM_LOG_BYTES)) / 1e9;
   const alarmed = alarmCounts();
   const sqsRequests = times * sum(({ sends, messages }) => sends + 2 * messages) + LOOPS.length * POLLS_OF_A_QUEUE;
-  const kubeconfigReads = sum((usage) => kubeconfigReadsOf(usage, fleet));
   return [
     line('Lambda', 'requests', times * sum(({ invocations }) => invocations), PRICES.lambdaRequest),
     line('Lambda', 'GB-seconds', times * sum((usage, loop) => gbSecondsOf(loop, fleet, usage)), PRICES.lambdaGbSecond),
@@ -239,7 +246,7 @@ export function monthlyCost(fleet: Fleet): readonly CostLine[] {
     line('DynamoDB', 'write units', times * sum((usage) => usage.writeUnits), PRICES.writeUnit),
     line('SQS', 'requests', sqsRequests, PRICES.sqsRequest),
     line('Secrets Manager', 'secrets', clusters, PRICES.secretMonth),
-    line('Secrets Manager', 'reads', kubeconfigReads, PRICES.secretRead),
+    line('Secrets Manager', 'reads', kubeconfigReads(fleet), PRICES.secretRead),
     line(
       'CloudWatch metrics',
       'series',

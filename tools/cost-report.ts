@@ -1,5 +1,14 @@
 import { parseArgs } from 'node:util';
-import { type CostLine, type Fleet, monthlyCost, PRICES, totalOf, withParameterStore } from './cost-calculation.ts';
+import {
+  type CostLine,
+  type Fleet,
+  HOURS_OF_A_MONTH,
+  kubeconfigReads,
+  monthlyCost,
+  PRICES,
+  totalOf,
+  withParameterStore,
+} from './cost-calculation.ts';
 
 const LIMITS = {
   clusters: { least: 1, most: 10_000, standard: 100, what: 'Clusters of the stack' },
@@ -95,14 +104,10 @@ const SHIPPED: Fleet = { clusters: 100, servers: 3, services: 50 };
 
 /** `docs/cost.md`. */
 export function costPage(): string {
-  const shipped = monthlyCost(SHIPPED);
-  const perCluster = (lines: readonly CostLine[]) => totalOf(lines) / SHIPPED.clusters;
-  const difference = (change: Partial<Fleet>) =>
-    perCluster(monthlyCost({ ...SHIPPED, ...change })) - perCluster(shipped);
-  const more = (change: Partial<Fleet>) => `$${difference(change).toFixed(2)} more`;
-  const less = (dollars: number) => `$${dollars.toFixed(2)} less`;
-  const parameterStore = perCluster(shipped) - perCluster(withParameterStore(shipped));
   return `# Cost
+
+With [kubeconfigs in Parameter Store](kubeconfig-secret.md), a cluster costs $${withParameters(100)} a month in a fleet of 100, and
+$${withParameters(1_000)} in one of 1,000.
 
 For a month of 730 hours in ${PRICES.region}, at the public on-demand prices of ${PRICES.date}, without free tiers. Check the prices before you
 rely on a figure. \`npm run cost -- --clusters 20 --servers 3 --services 400\` computes the same for other fleets; \`--json\` prints JSON.
@@ -113,23 +118,22 @@ ${SIZES.map(sizeTable).join('\n\n')}
 
 In a fleet of 100, per cluster and month:
 
-| change | effect |
+| lever | saving |
 | --- | --- |
-| kubeconfigs in Parameter Store ([kubeconfig in a secret](kubeconfig-secret.md)) | ${less(parameterStore)} |
-| \`intervalSeconds.kubernetes-service: 30\` with \`endpoints.leaseSeconds: 45\`: a failed API server is removed later | ${less(-difference({ interval: 30 }))} |
-| \`intervalSeconds.kubernetes-service: 60\` with \`endpoints.leaseSeconds: 90\` | ${less(-difference({ interval: 60 }))} |
-| one API server more: every pass writes the lease of each | ${more({ servers: 4 })} |
-| \`clustersPerTick=1\`, for hostile tenants | ${more({ clustersPerTick: 1 })} |
-| \`clusterDimension=true\`: about 20 metrics of each cluster | $${(20 * PRICES.metricMonth).toFixed(2)} more |
+${leverLines().join('\n')}
 
-The leases are most of the writes. A stack of few clusters pays mostly for itself: \`alarms=false\` and \`dashboard=false\` remove those lines. A table of your own (\`table=\`) may have
-provisioned capacity, which is cheaper per unit, but ticks come in bursts every ten seconds; that is not measured.
+A stack of few clusters pays mostly for itself: \`alarms=false\` and \`dashboard=false\` remove those lines. A table of your own (\`table=\`) may have
+provisioned capacity, which is cheaper per unit, but ticks come in bursts every ten seconds; that is not measured. With \`kbctl heartbeat\` each API
+server writes, too: $${agentDollars().toFixed(2)} each for up to seven ([ADR 18](adr/0018-one-lease-item-per-cluster.md)).
 
 ## How it is computed
 
 **Counted.** Calls, capacity units, messages, log bytes and metric series of each loop are counted in a run of the real passes over a table in
 memory (\`test/tools/cost.test.ts\`), which fails if the calculation has others. Clusters are healthy and nothing changes, \`allocator: apiserver\`,
 a service range of a /16. Alarms are those of the template.
+
+**Prices** agree with price lists that were published from 2025-07 (DynamoDB) to 2026-06. Not verified, as only a bill would show them: that an alarm on a
+formula is billed for each of its metrics, how often Lambda polls an idle queue, and how DynamoDB counts the bytes of a number.
 
 **Assumed.**
 
@@ -141,12 +145,61 @@ a service range of a /16. Alarms are those of the template.
 | CPU share of a function | memory / 1,769 MB, at the shipped 256 and 512 MB | AWS documentation |
 | waiting for replies | 50 ms per invocation | estimated |
 | life of a function's process | 2 hours; then it reads its kubeconfigs again | estimated |
+| a kubeconfig in Parameter Store | at most 4 KB; a larger one costs $0.05 more | AWS documentation |
 | polling of an idle queue | five calls every 20 s | AWS documentation |
 | log lines of Lambda itself | 300 bytes per invocation | estimated |
 
 **Left out.** Cold starts, stored items and backups of the table (some 10 KB per cluster), data transfer, KMS keys of your own, calls of \`allocate\`
 and the admission webhook, unhealthy clusters (their findings are logged), and in a VPC the endpoints: $7.30 each per zone, or a NAT gateway.
 `;
+}
+
+function withParameters(clusters: number): string {
+  return (totalOf(withParameterStore(monthlyCost({ ...SHIPPED, clusters }))) / clusters).toFixed(2);
+}
+
+const TICKS_OF_A_MONTH = HOURS_OF_A_MONTH * 360;
+
+/** What changes the cost of a cluster in a fleet of 100: first what every stack has. */
+function leverLines(): string[] {
+  const shipped = monthlyCost(SHIPPED);
+  const stored = withParameterStore(shipped);
+  const inFleet = (lines: readonly CostLine[]) => totalOf(lines) / SHIPPED.clusters;
+  const less = (change: Partial<Fleet>) => inFleet(shipped) - inFleet(monthlyCost({ ...SHIPPED, ...change }));
+  const rereads = (kubeconfigReads(SHIPPED, FIVE_MINUTES) - kubeconfigReads(SHIPPED)) / SHIPPED.clusters;
+  const built: [string, number][] = [
+    ['one item for the leases of three API servers', (SHIPPED.servers - 1) * TICKS_OF_A_MONTH * PRICES.writeUnit],
+    ['leases that are read once by a pass without a write', TICKS_OF_A_MONTH * PRICES.readUnit],
+    ['a run record below 1 KB', HOURS_OF_A_MONTH * 60 * PRICES.writeUnit],
+    ['a kubeconfig of Parameter Store that is kept for hours, not five minutes', rereads * PRICES.kmsRequest],
+    ['the same for one of Secrets Manager', rereads * PRICES.secretRead],
+  ];
+  const chosen: [string, number][] = [
+    ['kubeconfigs in Parameter Store instead of Secrets Manager', inFleet(shipped) - inFleet(stored)],
+    ['tokens of AWS STS instead of kubeconfigs in Secrets Manager', inFleet(shipped.filter(isOfSecrets))],
+    [
+      '`intervalSeconds.kubernetes-service: 30` with `endpoints.leaseSeconds: 45`: a failed API server is removed later',
+      less({ interval: 30 }),
+    ],
+    ['`intervalSeconds.kubernetes-service: 60` with `endpoints.leaseSeconds: 90`', less({ interval: 60 })],
+    ['one API server more', less({ servers: 4 })],
+    ['`clustersPerTick=1`, for hostile tenants', less({ clustersPerTick: 1 })],
+    ['`clusterDimension=true`: about 20 metrics of each cluster', -20 * PRICES.metricMonth],
+  ];
+  const row = ([what, dollars]: [string, number]) =>
+    `| ${what} | ${dollars < 0 ? 'costs' : ''} $${Math.abs(dollars).toFixed(2)} |`.replace('  ', ' ');
+  return [...built.map(([what, dollars]) => row([`built in: ${what}`, dollars])), ...chosen.map(row)];
+}
+
+const FIVE_MINUTES = 1 / 12;
+
+function isOfSecrets({ service }: CostLine): boolean {
+  return service === 'Secrets Manager';
+}
+
+/** What the refreshes of one agent cost in a month, with two reads. */
+function agentDollars(): number {
+  return TICKS_OF_A_MONTH * (PRICES.writeUnit + 2 * PRICES.readUnit);
 }
 
 function sizeTable(clusters: number): string {

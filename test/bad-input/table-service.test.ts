@@ -142,7 +142,7 @@ describe('a pass fails in its middle, changes nothing and lets the next one succ
     [
       'the table fails while it writes the leases',
       'kubernetes-service',
-      () => ['PutItem', ...again(serviceError(500, 'InternalServerError'))],
+      () => ['PutItem', ...Array.from({ length: ATTEMPTS }, () => serviceError(500, 'InternalServerError'))],
       'Unavailable',
       /dynamodb:PutItem .*may or may not have happened; the next pass reads again/,
     ],

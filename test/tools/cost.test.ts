@@ -62,7 +62,7 @@ describe('npm run cost', () => {
     const { text, exitCode } = costAnswer(['--clusters', '100', '--servers', '3', '--services', '50']);
     expect(exitCode).toBe(0);
     expect(text).toMatch(/^US dollars per month: 100 clusters with 3 API servers and 50 Services each\n/);
-    expect(text).toMatch(/^DynamoDB +94,900,000 write units +59\.31 +0\.593$/m);
+    expect(text).toMatch(/^DynamoDB +37,960,000 write units +23\.73 +0\.237$/m);
     expect(text).toMatch(/^total +\d+\.\d\d +\d\.\d{3}$/m);
   });
 
