@@ -2,26 +2,20 @@
 // Table server and callers share this process. Prints the rows for docs/performance.md.
 import { randomUUID } from 'node:crypto';
 import os from 'node:os';
-import { GetItemCommand, UpdateItemCommand } from '@aws-sdk/client-dynamodb';
 import { allocation, Backoff } from '../lib/allocate/allocation.ts';
 import { RANGE_KEYS } from '../lib/cluster/spec-ranges.ts';
-import { parseClusterSpec } from '../lib/spec/parse-cluster-spec.ts';
 import { registerCluster } from '../lib/table/cluster-registration.ts';
 import { createTable } from '../lib/table/dynamodb-client.ts';
 import { dynamoDbTable } from '../lib/table/dynamodb-table.ts';
+import type { KeyValueTable } from '../lib/table/key-value-table.ts';
 import { saveRange } from '../lib/table/ranges.ts';
+import { writeRunRecord } from '../lib/table/run-records.ts';
 import type { Telemetry } from '../lib/telemetry/telemetry.ts';
 import { localEnvironment, TABLE_NAME } from '../local/local-environment.ts';
 import { startTableServer, tableServerClient } from '../local/table-server.ts';
+import { aClusterSpec } from '../test/support/a-cluster-spec.ts';
+import { aRunRecord } from '../test/support/run-records.ts';
 
-const SPEC = `
-name: bench
-mode: enforce
-allocator: table
-kubeconfig: { file: none }
-apiServers: [{ address: 203.0.113.10 }]
-serviceClusterIPRange: 10.0.0.0/24
-`;
 const ADDRESSES = 254;
 
 interface Measured {
@@ -52,18 +46,20 @@ const { environment, close } = localEnvironment({
   telemetry: () => telemetry,
 });
 
+function table(): KeyValueTable {
+  const deadline = new AbortController().signal;
+  return dynamoDbTable({ client, tableName: TABLE_NAME, deadline, nowMs: Date.now, newWriteId: randomUUID });
+}
+
 /** A cluster of its own for each measurement. */
 async function aCluster(): Promise<string> {
   const name = `bench-${randomUUID().slice(0, 8)}`;
-  const parsed = parseClusterSpec(SPEC.replace('name: bench', `name: ${name}`));
-  if ('faults' in parsed) throw new Error(parsed.faults.map(({ message }) => message).join('\n'));
-  const deadline = new AbortController().signal;
-  const table = dynamoDbTable({ client, tableName: TABLE_NAME, deadline, nowMs: Date.now, newWriteId: randomUUID });
-  await registerCluster(table, parsed.spec);
+  await registerCluster(table(), aClusterSpec({ name, allocator: 'table' }));
+  await writeRunRecord(table(), name, 'cluster-ip-repair', aRunRecord(Date.now()), undefined);
   const none = new Uint8Array(0);
   const strikes = { once: none, twice: none };
   const stored = { range: '10.0.0.0/24', data: none, allocator: 'table', generation: 1, strikes, holds: [] } as const;
-  await saveRange(table, name, RANGE_KEYS.primary, stored, undefined);
+  await saveRange(table(), name, RANGE_KEYS.primary, stored, undefined);
   return name;
 }
 
@@ -108,40 +104,18 @@ async function allocations(callers: number, requests: number, count: number): Pr
   });
 }
 
-/** Reads a counter and writes it with one more, if no other writer did meanwhile: the least that an allocation could be. */
+/** Reads an item and writes it again, if no other writer did meanwhile: the least that an allocation could be. */
 async function bareUpdates(callers: number, requests: number): Promise<Measured> {
-  const TableName = TABLE_NAME;
-  const Key = { cluster: { S: `peer-${randomUUID()}` }, key: { S: 'counter' } };
-  await client.send(
-    new UpdateItemCommand({
-      TableName,
-      Key,
-      UpdateExpression: 'SET n = :n',
-      ExpressionAttributeValues: { ':n': { N: '0' } },
-    }),
-  );
-  return measure('GetItem and conditional UpdateItem', callers, requests, 1, () => {
+  const cluster = `peer-${randomUUID()}`;
+  const store = table();
+  return measure('GetItem and conditional PutItem', callers, requests, 1, () => {
     const backoff = new Backoff();
     return async () => {
       await backoff.begin();
       for (;;) {
-        const { Item } = await client.send(new GetItemCommand({ TableName, Key, ConsistentRead: true }));
-        const n = Number(Item?.['n']?.N);
-        const update = new UpdateItemCommand({
-          TableName,
-          Key,
-          UpdateExpression: 'SET n = :next',
-          ConditionExpression: 'n = :n',
-          ExpressionAttributeValues: { ':n': { N: String(n) }, ':next': { N: String(n + 1) } },
-        });
-        const won = await client.send(update).then(
-          () => true,
-          (error: unknown) => {
-            if (error instanceof Error && error.name === 'ConditionalCheckFailedException') return false;
-            throw error;
-          },
-        );
-        if (won) break;
+        const previous = await store.get(cluster, 'counter');
+        const written = await store.put({ cluster, key: 'counter', value: 0, schema: 1 }, previous);
+        if (written.outcome === 'won') break;
         retries += 1;
         await backoff.lost();
       }

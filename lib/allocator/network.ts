@@ -38,14 +38,6 @@ export function containsNetwork(outer: Network, inner: Network): boolean {
   return outer.prefixLength <= inner.prefixLength && networkContains(outer, first);
 }
 
-/** Returns the smallest network that contains all of these, which are of one family. */
-export function smallestCovering(first: Network, others: readonly Network[]): Network {
-  const shares = (bits: number) => others.every(({ base }) => mask(base, bits) === mask(first.base, bits));
-  let bits = Math.max(hostBits(first), ...others.map(hostBits));
-  while (!shares(bits)) bits++;
-  return described(first.family, mask(first.base, bits), widthOf(first.family) - bits);
-}
-
 /** Bits that number the addresses within the network. */
 export function hostBits(network: Network): number {
   return widthOf(network.family) - network.prefixLength;

@@ -1,12 +1,5 @@
 import { parseAddress } from '../allocator/ip-address.ts';
-import {
-  containsNetwork,
-  hostBits,
-  type Network,
-  networkContains,
-  parseCidr,
-  smallestCovering,
-} from '../allocator/network.ts';
+import { containsNetwork, type Network, networkContains, parseCidr } from '../allocator/network.ts';
 import type { ClusterSpec } from '../cluster/cluster-spec.ts';
 import { SERVICE_REF, type ServiceObject } from '../endpoints/objects.ts';
 import type { ClusterPort } from '../kubernetes/cluster-port.ts';
@@ -94,26 +87,9 @@ function rangeDifference(
   );
   const names = missing.map(({ name, networks }) => `${name} (${networks.map(({ text }) => text).join(', ')})`);
   const message = `the spec has ${serviceClusterIPRanges.join(' and ')}, which does not contain ServiceCIDR ${names.join(', ')}`;
-  const fix = rangeFix(overlaps ? [...own, ...served] : served);
+  const fix = `Set serviceClusterIPRange to one that contains ${served.map(({ text }) => text).join(', ')}`;
   if (allocator === 'table' && !overlaps) {
     return fail('service', `${message}: the table allocates addresses that the API servers refuse`, fix);
   }
   return warn('service', `${message}: passes may not check its addresses`, fix);
-}
-
-/** Neighbours and not much else: a range of more host bits may contain pods and nodes. */
-const MOST_COVERED_HOST_BITS = 20;
-
-/** Advises to set the smallest range of each family that contains all of them. */
-function rangeFix(networks: readonly Network[]): string {
-  const families = [...new Set(networks.map(({ family }) => family))];
-  const ranges = families.flatMap((family) => {
-    const [first, ...others] = networks.filter((network) => network.family === family);
-    return first === undefined ? [] : [smallestCovering(first, others)];
-  });
-  const isTooWide = (range: Network) =>
-    hostBits(range) > MOST_COVERED_HOST_BITS && networks.every(({ text }) => text !== range.text);
-  if (ranges.some(isTooWide))
-    return 'The ServiceCIDRs are too far apart for one range: set serviceClusterIPRange to the one to check';
-  return `Set serviceClusterIPRange: ${ranges.map(({ text }) => text).join(',')}`;
 }

@@ -19,7 +19,7 @@ import type { RecordingTelemetry } from './recording-telemetry.ts';
 import { aRunRecord } from './run-records.ts';
 
 export const CLUSTER = 'demo';
-export const PRIMARY = '10.0.0.0/24';
+const PRIMARY = '10.0.0.0/24';
 const SECONDARY = 'fd00::/112';
 /** Static: 30000 to 30015. */
 const PORTS = '30000-30127';

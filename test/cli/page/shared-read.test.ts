@@ -17,15 +17,6 @@ function aRead(answers: readonly (string | Error)[]) {
   return { shared, clock, reads: () => reads };
 }
 
-test('concurrent requests are one read', async () => {
-  const { shared, reads } = aRead(['first', 'second']);
-
-  const known = await Promise.all([shared.get(), shared.get(), shared.get()]);
-
-  expect(known).toEqual(Array(3).fill({ value: { of: 'first', atMs: 1_000 } }));
-  expect(reads()).toBe(1);
-});
-
 test('a result is read again after its time', async () => {
   const { shared, clock, reads } = aRead(['first', 'second']);
   await shared.get();
@@ -61,21 +52,4 @@ test('a failed read is not repeated at once', async () => {
 
   expect(await shared.get()).toEqual({ trouble: { message: 'no answer', sinceMs: 1_000 } });
   expect(reads()).toBe(1);
-});
-
-test('a read without an answer is aborted at the end', async () => {
-  const given: AbortSignal[] = [];
-  const shared = new SharedRead<string>(
-    (signal) => {
-      given.push(signal);
-      return new Promise(() => {});
-    },
-    { freshMs: 0, timeoutMs: 60_000, nowMs: () => 5 },
-  );
-  const asked = shared.get();
-
-  shared.end();
-
-  expect(await asked).toEqual({ trouble: { message: 'the table did not answer in time', sinceMs: 5 } });
-  expect(given.map(({ aborted }) => aborted)).toEqual([true]);
 });
