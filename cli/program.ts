@@ -107,9 +107,9 @@ function versionCommand(act: Act): Command {
 function inheritSettings(command: Command): void {
   for (const subcommand of command.commands) {
     subcommand.copyInheritedSettings(command);
-    subcommand.description(unwrapped(subcommand.description()));
+    const description = unwrapped(subcommand.description());
     // A list of commands shows the first line.
-    if (subcommand.summary() === '') subcommand.summary(subcommand.description().split('\n', 1)[0] ?? '');
+    subcommand.description(description).summary(description.split('\n', 1)[0]?.replace(/\.$/, '') ?? '');
     inheritSettings(subcommand);
   }
 }

@@ -49,11 +49,9 @@ export function allocateCommand(act: Act): Command {
 
 function allocateItems(act: Act, kind: ItemKind): Command {
   const { one, several, example } = ITEM_NOUNS[kind];
-  const summary = `Allocate ${several} and hold them: all that are requested, or none`;
   const command = new Command(kind)
-    .summary(summary)
     .description(
-      `${summary}.\n\nA hold ends at its time, when a Service claims it, or with "kbctl release ${kind}". Prints one ${one} per line.`,
+      `Allocate ${several} and hold them: all that are requested, or none.\n\nA hold ends at its time, when a Service claims it, or with "kbctl release ${kind}". Prints one ${one} per line.`,
     )
     .argument('<cluster>', 'the name of the cluster, which has "allocator: table"')
     .argument('[value...]', `${several} to allocate; default: any free one`)
@@ -163,11 +161,9 @@ export function releaseCommand(act: Act): Command {
 
 function releaseItems(act: Act, kind: ItemKind): Command {
   const { several, example } = ITEM_NOUNS[kind];
-  const summary = `Release ${several}, and end their holds`;
   const command = new Command(kind)
-    .summary(summary)
     .description(
-      `${summary}.\n\nThe Services of the cluster are read first. If a Service has one of them, it could be allocated twice: it is released only after confirmation.`,
+      `Release ${several}, and end their holds.\n\nThe Services of the cluster are read first. If a Service has one of them, it could be allocated twice: it is released only after confirmation.`,
     )
     .argument('<cluster>', 'the name of the cluster, which has "allocator: table"')
     .argument('<value...>', `${several} to release`)

@@ -17,14 +17,11 @@ interface Options extends GlobalOptions, ConnectionOptions {
   readonly pass: boolean;
 }
 
-const SUMMARY = 'Register clusters from spec files, after printing the changes';
-
 /** `kbctl cluster apply -f FILE|DIR|-`. */
 export function clusterApply(act: Act): Command {
   const command = withFiles(new Command('apply'))
-    .summary(SUMMARY)
     .description(
-      `${SUMMARY}.\n\nAll files are checked before anything is written. Then one observing pass of each loop runs for every changed cluster: it prints what the loops would do, and writes nothing.`,
+      `Register clusters from spec files, after printing the changes.\n\nAll files are checked before anything is written. Then one observing pass of each loop runs for every changed cluster: it prints what the loops would do, and writes nothing.`,
     )
     .option('--dry-run', 'print the changes, and write nothing; exit code 1 if there are any')
     .option('--yes', 'confirm that --prune removes more than half of all clusters')

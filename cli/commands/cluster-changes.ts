@@ -103,14 +103,11 @@ interface TakeOverOptions extends Options {
   readonly stack: string;
 }
 
-const TAKE_OVER = 'Make a stack the owner of clusters: its passes write from its next tick on';
-
 /** `kbctl cluster take-over CLUSTER... --stack STACK`. */
 export function clusterTakeOver(act: Act): Command {
   const command = new Command('take-over')
-    .summary(TAKE_OVER)
     .description(
-      `${TAKE_OVER}.\n\nA cluster belongs to the stack whose passes ran first. Every other stack with the same table, and the former owner, only observes it.`,
+      `Make a stack the owner of clusters: its passes write from its next tick on.\n\nA cluster belongs to the stack whose passes ran first. Every other stack with the same table, and the former owner, only observes it.`,
     )
     .argument('<cluster...>', NAMES)
     .requiredOption('--stack <name>', 'the new owner, such as kube-bootstrap-controller-prod')
@@ -145,14 +142,11 @@ async function takeOver(cli: Cli, names: readonly string[], options: TakeOverOpt
   return exitCode;
 }
 
-const CLOSE_ALLOCATION = 'Allocate nothing from the table of clusters until a pass has read their Services';
-
 /** `kbctl cluster close-allocation CLUSTER...`. */
 export function clusterCloseAllocation(act: Act): Command {
   const command = new Command('close-allocation')
-    .summary(CLOSE_ALLOCATION)
     .description(
-      `${CLOSE_ALLOCATION}.\n\nUse it after a restore of the table, before functions run on it. It closes all ranges of a cluster. The next enforcing pass of each repair loop opens its ranges again.`,
+      `Allocate nothing from the table of clusters until a pass has read their Services.\n\nUse it after a restore of the table, before functions run on it. It closes all ranges of a cluster. The next enforcing pass of each repair loop opens its ranges again.`,
     )
     .argument('<cluster...>', NAMES)
     .option('--dry-run', DRY_RUN)
@@ -193,14 +187,11 @@ interface DeleteOptions extends Options {
   readonly yes?: boolean;
 }
 
-const DELETE = 'Unregister clusters: their passes end with the next tick';
-
 /** `kbctl cluster delete CLUSTER... | --all`. */
 export function clusterDelete(act: Act): Command {
   const command = new Command('delete')
-    .summary(DELETE)
     .description(
-      `${DELETE}.\n\nNothing is changed in the clusters: endpoints stay unchanged. Ranges, leases and run records stay in the table, and are used again if the cluster is registered again.`,
+      `Unregister clusters: their passes end with the next tick.\n\nNothing is changed in the clusters: endpoints stay unchanged. Ranges, leases and run records stay in the table, and are used again if the cluster is registered again.`,
     )
     .argument('[cluster...]', NAMES)
     .option('--all', 'every cluster that no stack packages, after confirmation')

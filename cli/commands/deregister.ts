@@ -23,8 +23,7 @@ const HOUR_MS = 3_600_000;
 /** Twice the interval of the endpoints loop, as the deregister function. */
 const LONGEST_MS = 20_000;
 
-const SUMMARY = 'Remove an API server from the endpoints before it is stopped';
-const DESCRIPTION = `${SUMMARY}
+const DESCRIPTION = `Remove an API server from the endpoints before it is stopped
 
 Withdraws the address in the table and removes it from Endpoints and EndpointSlice. No probe publishes it again before the
 withdrawal ends, unless the server was down in between. Safe to repeat.
@@ -35,7 +34,6 @@ Exit codes: 0 if it is removed, 1 if it is still published (for example because 
 /** `kbctl deregister CLUSTER ADDRESS`. */
 export function deregisterCommand(act: Act): Command {
   const command = new Command('deregister')
-    .summary(SUMMARY)
     .description(DESCRIPTION)
     .argument('<cluster>', 'the name of the cluster')
     .argument('<address>', 'the published address of the API server')

@@ -14,8 +14,7 @@ interface Options extends GlobalOptions, ConnectionOptions {}
 /** For all clusters; the check of one takes at most 20 s. */
 const LONGEST_MS = 600_000;
 
-const SUMMARY = 'Check the table and the clusters, and print how to fix what is wrong';
-const DESCRIPTION = `${SUMMARY}
+const DESCRIPTION = `Check the table and the clusters, and print how to fix what is wrong
 
 Checks the spec, passes, kubeconfig, host names, API server, probes, rights and endpoints of each cluster from this machine,
 with your credentials. The doctor function of the stack checks the same from where the loops run, and the queues of ticks.
@@ -24,7 +23,6 @@ Changes nothing in a cluster. Exit code 1 if a check failed.`;
 /** `kbctl doctor [CLUSTER]`. */
 export function doctorCommand(act: Act): Command {
   const command = new Command('doctor')
-    .summary(SUMMARY)
     .description(DESCRIPTION)
     .argument('[cluster]', 'the name of the cluster; default: all')
     .action(act<Options>((cli, [name], options) => run(cli, name, options)));

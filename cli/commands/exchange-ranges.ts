@@ -17,16 +17,8 @@ import { configurationError, EXIT, type ExitCode, failureCode, usageError } from
 import { writeWhole } from '../files.ts';
 import { withExamples } from '../options.ts';
 import type { Output } from '../output.ts';
-import {
-  itemsIn,
-  itemsText,
-  keyOf,
-  nameOfKey,
-  RANGE_NAMES,
-  type RangeName,
-  unlessRefused,
-} from '../ranges/range-words.ts';
-import { registeredCluster } from '../registered.ts';
+import { itemsIn, keyOf, nameOfKey, RANGE_NAMES, type RangeName, unlessRefused } from '../ranges/range-words.ts';
+import { namesOf, registeredCluster } from '../registered.ts';
 import { completeAlways, type Style } from '../terminal.ts';
 
 const FORMS = ['json', 'range-allocation', 'etcd'] as const;
@@ -38,8 +30,7 @@ interface ExportOptions extends GlobalOptions {
   readonly force?: boolean;
 }
 
-const EXPORT = 'Export the ranges of a cluster to a file: allocated items and holds';
-const EXPORT_DESCRIPTION = `${EXPORT}.
+const EXPORT_DESCRIPTION = `Export the ranges of a cluster to a file: allocated items and holds.
 
 --as json contains every range with its holds. --as range-allocation is the RangeAllocation object of Kubernetes as JSON, and --as etcd the bytes of an API server in etcd under /registry/ranges/: one range each, without holds.
 
@@ -52,7 +43,6 @@ export function exportCommand(act: Act): Command {
 
 function exportRangesOf(act: Act): Command {
   const command = new Command('ranges')
-    .summary(EXPORT)
     .description(EXPORT_DESCRIPTION)
     .argument('<cluster>', 'the name of the cluster')
     .addOption(new Option('--range <name>', 'only this range; default: all, only with --as json').choices(RANGE_NAMES))
@@ -136,8 +126,7 @@ interface ImportOptions extends GlobalOptions {
   readonly yes?: boolean;
 }
 
-const IMPORT = 'Import the allocated items of a file into the ranges of a cluster';
-const IMPORT_DESCRIPTION = `${IMPORT}.
+const IMPORT_DESCRIPTION = `Import the allocated items of a file into the ranges of a cluster.
 
 The file is one of "kbctl export ranges", or a RangeAllocation object of Kubernetes, as JSON or as in etcd. The difference is printed first. Items that are allocated in the file become allocated here; nothing is released.
 
@@ -155,7 +144,6 @@ export function importCommand(act: Act): Command {
 
 function importRangesOf(act: Act): Command {
   const command = new Command('ranges')
-    .summary(IMPORT)
     .description(IMPORT_DESCRIPTION)
     .argument('<cluster>', 'the name of the cluster')
     .requiredOption('-f, --filename <file>', 'the file, or - for stdin')
@@ -257,7 +245,7 @@ function plainImport({ plans, warnings, changes }: ImportPreview) {
 function rangeLines(plan: ImportPlan, paint: Output['paint']): string[] {
   const line = (title: string, bits: Uint8Array, style?: Style): string => {
     const text =
-      `  ${title.padEnd(12)} ${String(popCount(bits)).padStart(6)}  ${itemsText(plan.range, bits)}`.trimEnd();
+      `  ${title.padEnd(12)} ${String(popCount(bits)).padStart(6)}  ${namesOf(itemsIn(plan.range, bits))}`.trimEnd();
     return style === undefined || popCount(bits) === 0 ? text : paint(style, text);
   };
   return [

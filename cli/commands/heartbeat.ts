@@ -1,4 +1,4 @@
-import { Command, InvalidArgumentError, Option } from 'commander';
+import { Command, Option } from 'commander';
 import type { Heartbeat } from '../../lib/api-servers/heartbeat.ts';
 import type { Act, Cli, GlobalOptions } from '../cli.ts';
 import { EXIT, type ExitCode, usageError } from '../errors.ts';
@@ -9,12 +9,11 @@ interface Options extends GlobalOptions, ConnectionOptions {
   readonly address: string;
   readonly every: number;
   readonly once?: boolean;
-  /** `false`: no probe. Absent: the probe of the spec. */
-  readonly readyz?: string | false;
+  /** `false`: no probe. */
+  readonly readyz: boolean;
 }
 
-const SUMMARY = "Refresh the lease of this host's API server, in place of probes";
-const DESCRIPTION = `${SUMMARY}
+const DESCRIPTION = `Refresh the lease of this host's API server, in place of probes
 
 Runs on the host of the API server: it checks /readyz and refreshes the lease in the table. When it ends (Ctrl-C, SIGTERM),
 the address is removed from the endpoints, as an API server does when it stops; the next start publishes it again. Without
@@ -24,7 +23,6 @@ soon as the lease expires.`;
 /** `kbctl heartbeat CLUSTER --address auto|IP`. */
 export function heartbeatCommand(act: Act): Command {
   const command = new Command('heartbeat')
-    .summary(SUMMARY)
     .description(DESCRIPTION)
     .argument('<cluster>', 'the name of the cluster')
     .requiredOption('--address <ip>', "this host's address in the spec; auto: the one that an API server would choose")
@@ -34,12 +32,11 @@ export function heartbeatCommand(act: Act): Command {
         .default(10_000, '10s'),
     )
     .option('--once', 'refresh once and end, without removing the address')
-    .option('--readyz <url>', 'the URL to probe; default: the probe of the spec', parseUrl)
     .option('--no-readyz', 'do not probe: the caller ensures that the API server is ready');
   const action = act<Options>((cli, [name = ''], options) => run(cli, name, options));
   return withExamples(withConnectionOptions(command).action(action), [
     'kbctl heartbeat prod-eu-1 --address auto --table kube-bootstrap-controller-prod --kubeconfig /etc/kubernetes/admin.conf',
-    'kbctl heartbeat prod-eu-1 --address 203.0.113.10 --readyz https://127.0.0.1:6443/readyz',
+    'kbctl heartbeat prod-eu-1 --address 203.0.113.10 --no-readyz',
   ]);
 }
 
@@ -57,13 +54,11 @@ async function run(cli: Cli, name: string, options: Options): Promise<ExitCode> 
   const { spec } = await registeredCluster(opened.table, name);
   const server = ownServer(spec, address, options.every);
 
-  const { readyz } = options;
   const { environment, loadKubeconfig, close } = await passEnvironment(cli, opened, options);
   const say = (line: string) => cli.output.say(line);
   try {
-    const url = readyz === undefined || readyz === false ? {} : { url: readyz };
-    const probe = { spec, server, ...url, loadKubeconfig, nowMs: clock.nowMs };
-    const ask = readyz === false ? undefined : await readyzOf(probe, cli.signal);
+    const probe = { spec, server, loadKubeconfig, nowMs: clock.nowMs };
+    const ask = options.readyz ? await readyzOf(probe, cli.signal) : undefined;
     const { tableUntil } = opened;
     const agent = { cluster: name, address, everyMs: options.every, tableUntil, clock, say, ...(ask && { ask }) };
     if (options.once) return exitCodeOnce(await refreshOnce(agent, cli.signal));
@@ -80,10 +75,4 @@ async function run(cli: Cli, name: string, options: Options): Promise<ExitCode> 
 function exitCodeOnce(state: Heartbeat['state']): ExitCode {
   if (state === 'held') return EXIT.fine;
   return state === 'down' ? EXIT.apiServer : EXIT.findings;
-}
-
-function parseUrl(text: string): string {
-  const url = URL.parse(text);
-  if (url !== null && ['http:', 'https:'].includes(url.protocol)) return text;
-  throw new InvalidArgumentError('Use an absolute URL, such as https://127.0.0.1:6443/readyz.');
 }

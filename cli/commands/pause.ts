@@ -23,15 +23,13 @@ const DAY_MS = 24 * 3_600_000;
 const LONGEST_MS = 366 * DAY_MS;
 const LONGEST_TEXT = 500;
 
-const SUMMARY = 'Stop the passes of clusters until a time, from their next tick on';
-const DESCRIPTION = `${SUMMARY}.
+const DESCRIPTION = `Stop the passes of clusters until a time, from their next tick on.
 
 Nothing is changed in the clusters: endpoints stay unchanged. A pause ends at its time, or with "kbctl resume".`;
 
 /** `kbctl pause [CLUSTER... | --all] --reason TEXT [--for 2h]`. */
 export function pauseCommand(act: Act): Command {
   const command = new Command('pause')
-    .summary(SUMMARY)
     .description(DESCRIPTION)
     .argument('[cluster...]', 'the names of clusters; all are checked before any is paused')
     .requiredOption('--reason <text>', 'the reason, which status shows')

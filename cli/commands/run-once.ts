@@ -14,8 +14,7 @@ interface Options extends GlobalOptions, ConnectionOptions {
   readonly evenIfPaused?: boolean;
 }
 
-const SUMMARY = 'Run one pass of a loop now, and print what it did and why';
-const DESCRIPTION = `${SUMMARY}.
+const DESCRIPTION = `Run one pass of a loop now, and print what it did and why.
 
 The pass runs on this machine, with your credentials and for the stack that owns the cluster. kubernetes-service probes the API servers from here: use --dry-run where this machine cannot reach them.
 
@@ -24,7 +23,6 @@ The pass runs on this machine, with your credentials and for the stack that owns
 /** `kbctl run-once LOOP CLUSTER`. */
 export function runOnceCommand(act: Act): Command {
   const command = new Command('run-once')
-    .summary(SUMMARY)
     .description(DESCRIPTION)
     .addArgument(new Argument('<loop>', 'the loop').choices(LOOPS))
     .argument('<cluster>', 'the name of the cluster')

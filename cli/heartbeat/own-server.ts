@@ -2,7 +2,7 @@ import { canonicalAddress } from '../../lib/allocator/ip-address.ts';
 import { targetOf } from '../../lib/api-servers/probe-addresses.ts';
 import { type ApiServerSpec, type ClusterSpec, LEASE_INTERVALS } from '../../lib/cluster/cluster-spec.ts';
 import type { ProbeReply } from '../../lib/endpoints/probe-outcome.ts';
-import { ClusterError, type ProbeTarget } from '../../lib/kubernetes/cluster-port.ts';
+import { ClusterError } from '../../lib/kubernetes/cluster-port.ts';
 import { httpsProber } from '../../lib/kubernetes/https-prober.ts';
 import type { ApiServerAccess } from '../../lib/kubernetes/kubeconfig.ts';
 import type { LoadKubeconfig } from '../../lib/runtime/load-kubeconfig.ts';
@@ -67,8 +67,6 @@ const PLAIN: ApiServerAccess = {
 export interface ReadyzOptions {
   readonly spec: ClusterSpec;
   readonly server: OwnServer;
-  /** In place of the probe of the spec. */
-  readonly url?: string;
   readonly loadKubeconfig: LoadKubeconfig;
   readonly nowMs: () => number;
 }
@@ -78,9 +76,8 @@ export interface ReadyzOptions {
  * @throws ClusterError when the kubeconfig cannot be read; later, the one that was read stays in use
  */
 export async function readyzOf(options: ReadyzOptions, signal: AbortSignal): Promise<AskReadyz> {
-  const { spec, server, url, loadKubeconfig, nowMs } = options;
-  const { address, probe } = server;
-  const target: ProbeTarget = url === undefined ? targetOf(address, probe, spec) : { url, authenticate: false };
+  const { spec, server, loadKubeconfig, nowMs } = options;
+  const target = targetOf(server.address, server.probe, spec);
   const isPlain = new URL(target.url).protocol === 'http:';
   let access = isPlain ? PLAIN : await loadKubeconfig(spec, signal).catch(withAdvice);
   let readAtMs = nowMs();

@@ -1,4 +1,3 @@
-import { bitsOf, popCount } from '../../lib/allocator/snapshot-bytes.ts';
 import { type Hold, type HoldTerms, isOver } from '../../lib/cluster/hold.ts';
 import type { RangeKey } from '../../lib/cluster/spec-ranges.ts';
 import { ExchangeError } from '../../lib/exchange/errors.ts';
@@ -11,7 +10,6 @@ export const RANGE_NAMES = ['serviceips', 'secondaryserviceips', 'servicenodepor
 export type RangeName = (typeof RANGE_NAMES)[number];
 
 const PREFIX = 'ranges/';
-const MOST_RUNS = 10;
 
 export function keyOf(name: RangeName): RangeKey {
   return `${PREFIX}${name}`;
@@ -26,27 +24,6 @@ export function itemsIn(range: string, bits: Uint8Array): string[] {
   const items = rangeItems(range);
   if (items instanceof ExchangeError) throw items;
   return [...items.in(bits)];
-}
-
-/** Returns the items as text: `10.0.0.5, 10.0.0.8-10.0.0.12`, and the number of further ones. */
-export function itemsText(range: string, bits: Uint8Array): string {
-  const items = itemsIn(range, bits);
-  const numbers = [...bitsOf(bits)];
-  const runs: string[] = [];
-  let from = 0;
-  while (from < items.length && runs.length < MOST_RUNS) {
-    let to = from;
-    while (to + 1 < items.length && numbers[to + 1] === (numbers[to] ?? 0) + 1) to += 1;
-    runs.push(runText(items[from] ?? '', items[to] ?? '', to - from));
-    from = to + 1;
-  }
-  const left = popCount(bits) - from;
-  return `${runs.join(', ')}${left > 0 ? ` and ${left} more` : ''}`;
-}
-
-function runText(first: string, last: string, further: number): string {
-  if (further === 0) return first;
-  return further === 1 ? `${first}, ${last}` : `${first}-${last}`;
 }
 
 /** Returns when a hold ends, for a column. */

@@ -1,31 +1,8 @@
 import { describe, expect, test } from '@jest/globals';
 import { InvalidArgumentError } from 'commander';
 import { ownerFrom, parseHoldFor } from '../../cli/allocate/request.ts';
-import { holdEnd, itemsText } from '../../cli/ranges/range-words.ts';
-import { fromBits } from '../../lib/allocator/snapshot-bytes.ts';
+import { holdEnd } from '../../cli/ranges/range-words.ts';
 import { badHold } from '../../lib/cluster/hold.ts';
-
-describe('items of a range', () => {
-  test.each<[string, string, number[], string]>([
-    ['are none', '10.0.0.0/24', [], ''],
-    ['are named one by one', '10.0.0.0/24', [0, 4], '10.0.0.1, 10.0.0.5'],
-    ['are named one by one where two are neighbours', '30000-30010', [3, 4], '30003, 30004'],
-    [
-      'are named by first and last where more than two are neighbours',
-      '30000-30010',
-      [0, 3, 4, 5],
-      '30000, 30003-30005',
-    ],
-    [
-      'are counted where there are many',
-      '10.0.0.0/24',
-      Array.from({ length: 13 }, (_, index) => index * 2),
-      '10.0.0.1, 10.0.0.3, 10.0.0.5, 10.0.0.7, 10.0.0.9, 10.0.0.11, 10.0.0.13, 10.0.0.15, 10.0.0.17, 10.0.0.19 and 3 more',
-    ],
-  ])('%s', (_, range, bits, text) => {
-    expect(itemsText(range, fromBits(bits))).toBe(text);
-  });
-});
 
 describe('a hold', () => {
   test.each([

@@ -142,7 +142,7 @@ export function describeRanges(world: () => KbctlWorld): void {
         code: 1,
         stdout: [
           'serviceips 10.0.0.0/24',
-          '  to allocate       3  10.0.0.77-10.0.0.79',
+          '  to allocate       3  10.0.0.77, 10.0.0.78, 10.0.0.79',
           '  allocated         2  10.0.0.1, 10.0.0.9',
           '  only here         1  10.0.0.10',
           '',
