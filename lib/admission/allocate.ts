@@ -1,7 +1,7 @@
 import type { Pick } from '../allocator/bitmap.ts';
-import { AllocatorError } from '../allocator/errors.ts';
+import type { AllocatorError } from '../allocator/errors.ts';
 import { canonicalAddress, type IPFamily } from '../allocator/ip-address.ts';
-import { networkOf } from '../allocator/network.ts';
+import { parseCidr } from '../allocator/network.ts';
 import type { ClusterSpec } from '../cluster/cluster-spec.ts';
 import { RANGE_KEYS } from '../cluster/spec-ranges.ts';
 import type { RegisteredCluster } from '../table/clusters.ts';
@@ -26,7 +26,7 @@ export interface ClusterRanges {
 
 /** Families of a cluster's ranges, the primary first. */
 export function configuredFamilies({ serviceClusterIPRanges }: ClusterSpec): readonly IPFamily[] {
-  return serviceClusterIPRanges.map((cidr) => usable(networkOf(cidr)).family);
+  return serviceClusterIPRanges.flatMap((cidr) => parseCidr(cidr)?.family ?? []);
 }
 
 export function openRanges(
@@ -43,12 +43,6 @@ export function openRanges(
     },
     ports: rangeAllocations(table, nodePortRange(cluster, pick), update),
   };
-}
-
-/** The ranges of a spec were validated with it. */
-function usable<Range>(range: Range | AllocatorError): Range {
-  if (range instanceof AllocatorError) throw range;
-  return range;
 }
 
 export interface AllocationOptions extends Omit<ServiceAllocationOptions<never>, 'named'> {
@@ -74,8 +68,34 @@ export type AllocationResult =
  * @throws TableError when the outcome is not known. What was allocated by then and could not be released is freed as a leak.
  */
 export async function allocateFor(plan: Plan, options: AllocationOptions): Promise<AllocationResult> {
-  const { ranges, closing, logUnreleased, ...ofService } = options;
-  const undos: (() => Promise<void>)[] = [];
+  const { closing, logUnreleased } = options;
+  const undos: Undos = [];
+  const undoAll = async () => {
+    // The last first.
+    for (const undo of undos.reverse()) {
+      try {
+        await undo(closing);
+      } catch (error) {
+        if (!(error instanceof TableError)) throw error;
+        logUnreleased(error);
+      }
+    }
+  };
+  try {
+    const result = await allocateEach(plan, options, undos);
+    if (result.outcome === 'refused') await undoAll();
+    return result;
+  } catch (error) {
+    await undoAll();
+    throw error;
+  }
+}
+
+/** What releases the items that were allocated so far. */
+type Undos = ((ranges: ClusterRanges) => Promise<void>)[];
+
+async function allocateEach(plan: Plan, options: AllocationOptions, undos: Undos): Promise<AllocationResult> {
+  const { ranges, closing: _, logUnreleased: __, ...ofService } = options;
   const from = async <Item>(
     of: (each: ClusterRanges) => RangeAllocations<Item>,
     values: readonly (Item | undefined)[],
@@ -83,48 +103,24 @@ export async function allocateFor(plan: Plan, options: AllocationOptions): Promi
   ) => {
     const wanted = values.map((value) => (value === undefined ? 'next' : { value }));
     const given = await of(ranges).allocateFor(wanted, { ...ofService, named });
-    if (given.outcome === 'allocated') undos.push(() => of(closing).undo(given.undo));
+    if (given.outcome === 'allocated') undos.push((closing) => of(closing).undo(given.undo));
     return given;
   };
 
-  try {
-    const addresses: string[] = [];
-    for (const address of plan.addresses) {
-      const { family, value } = address;
-      const named = plan.named.addresses.map(canonical);
-      const given = await from((each) => each.addresses(family), [value && canonical(value)], named);
-      if (given.outcome === 'refused') {
-        await undoAll(undos, logUnreleased);
-        return { outcome: 'refused', error: given.error, address };
-      }
-      addresses.push(...given.items);
-    }
-    if (plan.ports.length === 0) return { outcome: 'allocated', items: { addresses, ports: [] } };
-    const values = plan.ports.map(({ value }) => value);
-    const given = await from((each) => each.ports, values, plan.named.ports);
-    if (given.outcome === 'allocated') return { outcome: 'allocated', items: { addresses, ports: given.items } };
-    await undoAll(undos, logUnreleased);
-    const port = plan.ports[given.index ?? -1];
-    return { outcome: 'refused', error: given.error, ...(port !== undefined && { port }) };
-  } catch (error) {
-    await undoAll(undos, logUnreleased);
-    throw error;
+  const addresses: string[] = [];
+  for (const address of plan.addresses) {
+    const { family, value } = address;
+    const named = plan.named.addresses.map(canonical);
+    const given = await from((each) => each.addresses(family), [value && canonical(value)], named);
+    if (given.outcome === 'refused') return { outcome: 'refused', error: given.error, address };
+    addresses.push(...given.items);
   }
-}
-
-/** The last first. */
-async function undoAll(
-  undos: (() => Promise<void>)[],
-  logUnreleased: AllocationOptions['logUnreleased'],
-): Promise<void> {
-  for (const undo of undos.reverse()) {
-    try {
-      await undo();
-    } catch (error) {
-      if (!(error instanceof TableError)) throw error;
-      logUnreleased(error);
-    }
-  }
+  if (plan.ports.length === 0) return { outcome: 'allocated', items: { addresses, ports: [] } };
+  const values = plan.ports.map(({ value }) => value);
+  const given = await from((each) => each.ports, values, plan.named.ports);
+  if (given.outcome === 'allocated') return { outcome: 'allocated', items: { addresses, ports: given.items } };
+  const port = plan.ports[given.index ?? -1];
+  return { outcome: 'refused', error: given.error, ...(port !== undefined && { port }) };
 }
 
 function canonical(address: string): string {

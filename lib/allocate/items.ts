@@ -43,8 +43,9 @@ export async function allocateItems(
   for (const each of ranges) {
     const over = holdIsOver(terms, nowMs());
     if (over !== undefined) return refused(request, requested, over);
-    const values = each.requested.map(({ value }) => value);
-    const allocated = await each.range.allocate(values, { hold, ...claimOf(request, nowMs(), takesUp?.[each.name]) });
+    const wanted = each.requested.map(({ value }) => (value === undefined ? 'next' : { value }));
+    const claim = claimOf(request, nowMs(), takesUp?.[each.name]);
+    const allocated = await each.range.allocate(wanted, { hold, isRetry: true, ...claim });
     if (allocated.outcome === 'refused') {
       const fault = allocated.index === undefined ? undefined : each.requested[allocated.index]?.index;
       return refused(request, requested, allocated.error, (index) => index === fault);

@@ -1,15 +1,17 @@
 import type { Pick } from '../allocator/bitmap.ts';
-import type { AllocatorError } from '../allocator/errors.ts';
-import type { HoldTerms } from '../cluster/hold.ts';
 import { RANGE_KEYS, type RangeKey } from '../cluster/spec-ranges.ts';
 import { nearestName } from '../cluster/values.ts';
 import { callerRefusal } from '../runtime/caller-keys.ts';
 import { listClusters, otherOwner, type RegisteredCluster, readCluster } from '../table/clusters.ts';
 import type { UpdateOptions } from '../table/guaranteed-update.ts';
 import type { KeyValueTable } from '../table/key-value-table.ts';
-import { addressRange, nodePortRange, rangeAllocations } from '../table/range-allocations.ts';
-import type { ItemState } from '../table/range-draft.ts';
-import type { Allocated, Claim, Released, ReleaseOptions } from '../table/range-operations.ts';
+import {
+  addressRange,
+  type ConfiguredRange,
+  nodePortRange,
+  type RangeAllocations,
+  rangeAllocations,
+} from '../table/range-allocations.ts';
 import type { Refusal } from './answer.ts';
 import type { AllocateRequest, ItemValue, RangeName } from './request.ts';
 
@@ -49,19 +51,8 @@ async function notRegistered(table: KeyValueTable, name: string): Promise<Refusa
   return { code: 'NotRegistered', message: `cluster ${name} is not registered${hint}` };
 }
 
-/** A range of a cluster, its items as requests name them. Refusals are returned; what is thrown is a `TableError`. */
-export interface OpenRange {
-  /** Allocates what the request of the hold does not hold yet: all of it, or nothing more. */
-  allocate(
-    requested: readonly (ItemValue | undefined)[],
-    options: { readonly hold: HoldTerms; readonly claim?: Claim },
-  ): Promise<Allocated<ItemValue>>;
-  release(values: readonly ItemValue[], options?: ReleaseOptions): Promise<Released<ItemValue> | AllocatorError>;
-  heldBy(requestId: string): Promise<readonly ItemValue[] | AllocatorError>;
-  lookUp(values: readonly ItemValue[]): Promise<readonly ItemState[] | AllocatorError>;
-  /** The value in its canonical form, or that it is not in the range. */
-  itemOf(value: ItemValue): ItemValue | AllocatorError;
-}
+/** A range of a cluster. What requests name was checked: ports are numbers, and addresses texts. */
+export type OpenRange = RangeAllocations<ItemValue>;
 
 export interface OpenRangeOptions {
   readonly pick: Pick;
@@ -82,36 +73,11 @@ export function openRange(
   name: RangeName,
   { pick, update }: OpenRangeOptions,
 ): OpenRange | Refusal {
-  if (name === 'servicenodeports') return withValues(nodePortRange(cluster, pick), Number, table, update);
-  const range = addressRange(cluster, KEYS[name], pick);
-  if (range !== undefined) return withValues(range, String, table, update);
+  const range = name === 'servicenodeports' ? nodePortRange(cluster, pick) : addressRange(cluster, KEYS[name], pick);
+  if (range !== undefined) return rangeAllocations(table, range as unknown as ConfiguredRange<ItemValue>, update);
   const { name: clusterName, serviceClusterIPRanges } = cluster.spec;
   return {
     code: 'NoSecondaryRange',
     message: `cluster ${clusterName} has one range of cluster IPs, ${serviceClusterIPRanges[0]}: it has no secondaryserviceips`,
-  };
-}
-
-function withValues<Item extends ItemValue>(
-  range: Parameters<typeof rangeAllocations<Item>>[1],
-  itemOf: (value: ItemValue) => Item,
-  table: KeyValueTable,
-  update: UpdateOptions,
-): OpenRange {
-  const allocations = rangeAllocations(table, range, update);
-  return {
-    allocate: (requested, options) => {
-      const items = requested.map((value) => (value === undefined ? 'next' : { value: itemOf(value) }));
-      return allocations.allocate(items, { ...options, isRetry: true });
-    },
-    release: (values, options) => allocations.release(values.map(itemOf), options),
-    heldBy: (requestId) => allocations.heldBy(requestId),
-    lookUp: (values) => allocations.lookUp(values.map(itemOf)),
-    itemOf: (value) => {
-      const allocator = range.emptyAllocator();
-      const item = allocator.itemOf(String(value));
-      // What is in the range is not refused by an empty one.
-      return item ?? allocator.allocate(itemOf(value)) ?? value;
-    },
   };
 }

@@ -11,9 +11,7 @@ export interface Address {
 /** The top 96 bits of `::ffff:a.b.c.d`. */
 const MAPPED_PREFIX = 0xffffn;
 
-const ZERO = 0x30;
-const NINE = 0x39;
-const DOT = 0x2e;
+const DOTTED = /^(\d+)\.(\d+)\.(\d+)\.(\d+)$/;
 
 const LEADING_ZEROS = /(^|:)0+(?=[0-9a-f])/gi;
 
@@ -53,26 +51,17 @@ export function familyOf(text: string): IPFamily | undefined {
   return parseIPv4(text) === undefined ? parseAddress(text)?.family : 'IPv4';
 }
 
-/** Dotted decimal to a number, without allocating: a repair pass needs this for every Service. */
+/** Dotted decimal to a number. */
 export function parseIPv4(text: string): number | undefined {
+  const octets = DOTTED.exec(text);
+  if (octets === null) return undefined;
   let value = 0;
-  let octet = 0;
-  let digits = 0;
-  let dots = 0;
-  for (let at = 0; at < text.length; at++) {
-    const code = text.charCodeAt(at);
-    if (code >= ZERO && code <= NINE) {
-      octet = octet * 10 + code - ZERO;
-      if (octet > 255) return undefined;
-      digits++;
-    } else if (code === DOT && digits > 0) {
-      value = value * 256 + octet;
-      octet = 0;
-      digits = 0;
-      dots++;
-    } else return undefined;
+  for (let index = 1; index <= 4; index++) {
+    const octet = Number(octets[index]);
+    if (octet > 255) return undefined;
+    value = value * 256 + octet;
   }
-  return dots === 3 && digits > 0 ? value * 256 + octet : undefined;
+  return value;
 }
 
 export function formatIPv4(value: number): string {

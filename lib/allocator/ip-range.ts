@@ -32,6 +32,10 @@ export function ipNotInRange(address: string, spec: string): AllocatorError {
   );
 }
 
+export function ipAlreadyAllocated(): AllocatorError {
+  return new AllocatorError('AlreadyAllocated', 'provided IP is already allocated');
+}
+
 function addressesOf(network: Network): RangeKind<string> {
   const numbering = addressNumbering(network);
   const max = usableAddresses(network);
@@ -46,7 +50,7 @@ function addressesOf(network: Network): RangeKind<string> {
     itemAt: (index) => numbering.addressAt(index + 1),
     parse: (text) => text,
     notInRange: (address) => ipNotInRange(address, network.text),
-    alreadyAllocated: () => new AllocatorError('AlreadyAllocated', 'provided IP is already allocated'),
+    alreadyAllocated: ipAlreadyAllocated,
     mismatch: (range) => {
       const other = networkOf(range);
       if (other instanceof AllocatorError) return other;
@@ -63,7 +67,7 @@ function usableAddresses(network: Network): number {
 }
 
 /** The addresses of a network by number: 0 is the network's own. Fast, since a repair pass needs it for every Service. */
-export interface AddressNumbering {
+interface AddressNumbering {
   /** NaN for what is no address, or of the other family. Any number when the address is outside. */
   numberOf(address: string): number;
   /** Canonical text. */

@@ -5,6 +5,7 @@ import type { AllocatorOfRecord } from '../cluster/cluster-spec.ts';
 import { badHold, type Hold } from '../cluster/hold.ts';
 import { shapeFaults } from '../cluster/shape-faults.ts';
 import { RANGE_KEYS, type RangeKey } from '../cluster/spec-ranges.ts';
+import { boundedText } from '../cluster/values.ts';
 import { ExchangeError, malformed } from './errors.ts';
 import { base64Of, checkBits, dataFromBase64, type RangeItems, rangeItems } from './range-items.ts';
 
@@ -130,8 +131,9 @@ function checkHolds(key: RangeKey, holds: readonly Hold[], { has }: RangeItems, 
     const bad = badHold(terms);
     if (bad instanceof AllocatorError) throw malformed(`${key} has an invalid hold: ${bad.message}`);
     for (const item of terms.items) {
-      if (held.has(item)) throw malformed(`${key} has two holds of ${shown(item)}`);
-      if (!has(data, item)) throw malformed(`${key} has a hold of ${shown(item)}, which its data does not mark`);
+      if (held.has(item)) throw malformed(`${key} has two holds of "${boundedText(item, 80)}"`);
+      if (!has(data, item))
+        throw malformed(`${key} has a hold of "${boundedText(item, 80)}", which its data does not mark`);
       held.add(item);
     }
   }
@@ -139,8 +141,4 @@ function checkHolds(key: RangeKey, holds: readonly Hold[], { has }: RangeItems, 
 
 function timeText(ms: number): string {
   return new Date(ms).toISOString();
-}
-
-function shown(text: string): string {
-  return JSON.stringify(text.length > 80 ? `${text.slice(0, 80).toWellFormed()}…` : text);
 }

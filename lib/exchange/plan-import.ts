@@ -41,7 +41,7 @@ const NOTHING = new Uint8Array(0);
  * What it takes to have everything in `stored` that `incoming` has: bits are set and never cleared, leak strikes of
  * imported items are cleared, and a hold comes along where its item was free here. Refusals: `OtherRange`, `NoRecord`,
  * `HoldsFull`.
- * @param configured the range as the cluster's spec has it
+ * @param configured the range as the cluster's spec has it, which is that of `incoming`
  * @param stored undefined when no pass has saved the range
  */
 export function planImport(
@@ -87,19 +87,13 @@ export function planImport(
 
 function refusalOf(
   stored: StoredRange | undefined,
-  { key, range, allocator }: IncomingRange,
+  { key, allocator }: IncomingRange,
   configured: string,
 ): ExchangeError | undefined {
   if (allocator === 'apiserver') {
     return new ExchangeError(
       'NoRecord',
       `${key} of the file shows what Services claimed where the cluster's own API servers allocate: it is no record of allocations. Import what those API servers keep in etcd.`,
-    );
-  }
-  if (canonical(range) !== canonical(configured)) {
-    return new ExchangeError(
-      'OtherRange',
-      `The file has ${range} as ${key}, and this cluster has ${configured} there.`,
     );
   }
   if (stored?.allocator === 'table' && canonical(stored.range) !== canonical(configured)) {
@@ -163,7 +157,8 @@ export function placeRanges(file: ExchangeFile, spec: ClusterSpec): readonly Pla
   const placed: PlacedRange[] = [];
   for (const incoming of incomingRanges(file, ranges)) {
     const found = ranges.find(({ key }) => key === incoming.key);
-    if (found === undefined || !isSame(found.configured, incoming.range)) return otherRange(incoming.range, spec);
+    if (found === undefined || canonical(found.configured) !== canonical(incoming.range))
+      return otherRange(incoming.range, spec);
     placed.push({ incoming, configured: found.configured });
   }
   return placed;
@@ -173,7 +168,7 @@ export function placeRanges(file: ExchangeFile, spec: ClusterSpec): readonly Pla
 function incomingRanges(file: ExchangeFile, ranges: readonly SpecRange[]): readonly IncomingRange[] {
   if (file.kind === 'ClusterRanges') return file.clusterRanges.ranges;
   const { range, data } = file.allocation;
-  const found = ranges.find(({ configured }) => isSame(configured, range));
+  const found = ranges.find(({ configured }) => canonical(configured) === canonical(range));
   return [{ key: found?.key ?? RANGE_KEYS.primary, range, data, allocator: 'table', holds: [] }];
 }
 
@@ -183,11 +178,6 @@ function otherRange(range: string, spec: ClusterSpec): ExchangeError {
     'OtherRange',
     `The file is of ${range}, and cluster ${spec.name} has ${own.join(', ')}. Items are numbered by their range, so that it can only be imported into the same one.`,
   );
-}
-
-function isSame(one: string, other: string): boolean {
-  const [first, second] = [rangeItems(one), rangeItems(other)];
-  return !(first instanceof ExchangeError) && !(second instanceof ExchangeError) && first.range === second.range;
 }
 
 /** Returns what to consider before importing this file into this cluster. */

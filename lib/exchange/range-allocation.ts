@@ -1,6 +1,7 @@
 import * as z from 'zod/mini';
 import { type RangeSnapshot, trimmed } from '../allocator/snapshot-bytes.ts';
 import { shapeFaults } from '../cluster/shape-faults.ts';
+import { boundedText } from '../cluster/values.ts';
 import { ExchangeError, malformed } from './errors.ts';
 import { bytesField, bytesIn, integerField, integerIn, joined, readFields, textIn } from './protobuf.ts';
 import { base64Of, checkBits, dataFromBase64, rangeItems } from './range-items.ts';
@@ -80,7 +81,7 @@ export function rangeAllocationFromStorage(bytes: Uint8Array): RangeAllocation {
   if (encoding !== '') {
     throw new ExchangeError(
       'UnknownForm',
-      `The object in it is encoded as ${shown(encoding)}, which is not read here.`,
+      `The object in it is encoded as "${boundedText(encoding, 80)}", which is not read here.`,
     );
   }
   const fields = readFields(bytesIn(envelope, UNKNOWN.raw));
@@ -93,7 +94,7 @@ export function rangeAllocationFromStorage(bytes: Uint8Array): RangeAllocation {
 }
 
 export function wrongKind(apiVersion: string, kind: string): ExchangeError {
-  const found = apiVersion === '' && kind === '' ? 'has no kind' : `is a ${shown(`${apiVersion} ${kind}`.trim())}`;
+  const found = apiVersion === '' && kind === '' ? 'has no kind' : `is a "${boundedText(`${apiVersion} ${kind}`, 80)}"`;
   return new ExchangeError(
     'WrongKind',
     `The file ${found}. What can be read are a v1 RangeAllocation and a kube-bootstrap-controller/v1 ClusterRanges.`,
@@ -117,8 +118,4 @@ function checked(range: string, data: Uint8Array, createdSeconds: number | undef
   const created = new Date(Math.floor(createdSeconds) * 1000);
   if (Number.isNaN(created.getTime())) throw malformed('its metadata.creationTimestamp is no time');
   return { range, data, createdAt: created.toISOString().replace('.000Z', 'Z') };
-}
-
-function shown(text: string): string {
-  return JSON.stringify(text.length > 80 ? `${text.slice(0, 80).toWellFormed()}…` : text);
 }

@@ -3,6 +3,7 @@ import { ipRangeOf } from '../allocator/ip-range.ts';
 import { portRangeOf } from '../allocator/port-range.ts';
 import type { RangeAllocator } from '../allocator/range-allocator.ts';
 import { bitsOf, hasBit, trimmed } from '../allocator/snapshot-bytes.ts';
+import { boundedText } from '../cluster/values.ts';
 import { ExchangeError, malformed } from './errors.ts';
 
 /** The items of a range, addresses and ports alike, as canonical texts. */
@@ -49,8 +50,7 @@ function itemsOf<Item>(kind: RangeItems['kind'], range: RangeAllocator<Item>): R
 }
 
 function noRange(text: string, { message }: AllocatorError): ExchangeError {
-  const shown = text.length > 80 ? `${text.slice(0, 80).toWellFormed()}…` : text;
-  return malformed(`its range ${JSON.stringify(shown)} is none (${message.slice(0, 200).toWellFormed()})`);
+  return malformed(`its range "${boundedText(text, 80)}" is none (${boundedText(message, 200)})`);
 }
 
 const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;

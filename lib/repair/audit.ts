@@ -1,6 +1,6 @@
 import { AllocatorError } from '../allocator/errors.ts';
-import { parseAddress, parseIPv4 } from '../allocator/ip-address.ts';
-import { ipNotInRange } from '../allocator/ip-range.ts';
+import { parseAddress } from '../allocator/ip-address.ts';
+import { ipAlreadyAllocated, ipNotInRange } from '../allocator/ip-range.ts';
 import { firstUsable, hostBits, isUsableIn, lastUsable, type Network, networkOf } from '../allocator/network.ts';
 import type { RangeAllocator } from '../allocator/range-allocator.ts';
 import { popCount, type RangeSnapshot, subtract } from '../allocator/snapshot-bytes.ts';
@@ -8,7 +8,7 @@ import type { Finding } from '../cluster/finding.ts';
 import { NO_STRIKES, type StoredRange } from '../cluster/stored-range.ts';
 import type { RangeWords } from './claim-findings.ts';
 import { nothingFree, sameRange } from './compare-range.ts';
-import type { ClaimResult, Ledger, MakeRange } from './walk.ts';
+import type { Ledger, MakeRange } from './walk.ts';
 
 /** A usage bitmap of more bits is not kept. */
 const MOST_BITMAP_BITS = 65_536;
@@ -86,69 +86,35 @@ export function auditLedger<Item>(range: RangeAllocator<Item>): AuditLedger<Item
 export function networkLedger(cidr: string, makeRange: MakeRange<string>): AuditLedger<string> | AllocatorError {
   const network = networkOf(cidr);
   if (network instanceof AllocatorError) return network;
-  if (hostBits(network) > MOST_BITMAP_HOST_BITS) return new NetworkClaims(network);
+  if (hostBits(network) > MOST_BITMAP_HOST_BITS) return wholeNetworkLedger(network);
   const range = makeRange(cidr);
   return range instanceof AllocatorError ? range : auditLedger(range);
 }
 
 /**
- * Claims on the whole of a network, as API servers from Kubernetes 1.33 on allocate: an IPv6 one does not end where a
- * bitmap would. The claims are a set, so that a /64 costs no more than what is claimed of it.
+ * Returns a ledger of the whole of a network, as API servers from Kubernetes 1.33 on allocate: an IPv6 one does not end
+ * where a bitmap would. The claims are a set, so that a /64 costs no more than what is claimed of it.
  */
-class NetworkClaims implements AuditLedger<string> {
-  readonly #network: Network;
-  /** Numbers for IPv4, which are quick; bigints for IPv6. */
-  readonly #claims = new Set<number | bigint>();
-  readonly #first: number;
-  readonly #last: number;
-
-  constructor(network: Network) {
-    this.#network = network;
-    this.#first = Number(firstUsable(network));
-    this.#last = Number(lastUsable(network));
-  }
-
-  get spec(): string {
-    return this.#network.text;
-  }
-
-  /** No more than a number says exactly. */
-  get max(): number {
-    const usable = Number(lastUsable(this.#network) - firstUsable(this.#network) + 1n);
-    return Math.min(usable, Number.MAX_SAFE_INTEGER);
-  }
-
-  get used(): number {
-    return this.#claims.size;
-  }
-
-  get free(): number {
-    return this.max - this.used;
-  }
-
-  claim(text: string): ClaimResult {
-    const value = this.#usableValue(text);
-    if (value === undefined) return ipNotInRange(text, this.spec);
-    if (this.#claims.has(value)) return new AllocatorError('AlreadyAllocated', 'provided IP is already allocated');
-    this.#claims.add(value);
-    return 'recorded';
-  }
-
-  usageBitmap(): undefined {
-    return undefined;
-  }
-
-  #usableValue(text: string): number | bigint | undefined {
-    if (this.#network.family === 'IPv4') {
-      const value = parseIPv4(text) ?? mappedIPv4(text);
-      return value !== undefined && value >= this.#first && value <= this.#last ? value : undefined;
-    }
-    const address = parseAddress(text);
-    return address && isUsableIn(this.#network, address) ? address.value : undefined;
-  }
-}
-
-function mappedIPv4(text: string): number | undefined {
-  const address = parseAddress(text);
-  return address?.family === 'IPv4' ? Number(address.value) : undefined;
+function wholeNetworkLedger(network: Network): AuditLedger<string> {
+  const claims = new Set<bigint>();
+  // No more than a number says exactly.
+  const max = Math.min(Number(lastUsable(network) - firstUsable(network) + 1n), Number.MAX_SAFE_INTEGER);
+  return {
+    spec: network.text,
+    max,
+    get used() {
+      return claims.size;
+    },
+    get free() {
+      return max - claims.size;
+    },
+    claim: (text) => {
+      const address = parseAddress(text);
+      if (address === undefined || !isUsableIn(network, address)) return ipNotInRange(text, network.text);
+      if (claims.has(address.value)) return ipAlreadyAllocated();
+      claims.add(address.value);
+      return 'recorded';
+    },
+    usageBitmap: () => undefined,
+  };
 }

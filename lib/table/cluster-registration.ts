@@ -40,33 +40,38 @@ export async function registerCluster(
   spec: ClusterSpec,
   { stack, replaces, ...options }: RegisterOptions = {},
 ): Promise<RegisteredCluster> {
-  const lost = await lostRegistration(table, spec.name);
-  return guaranteedUpdate(
-    table,
-    CLUSTERS,
-    spec.name,
-    (current) => {
-      const known = current === undefined ? lost : registrationIn(current);
-      const before = known?.cluster;
-      const owner = before?.owner ?? (stack === undefined ? undefined : { stack });
-      if (before !== undefined) refusePackaged(before);
-      if (stack !== undefined && owner?.stack !== stack) throw ownedElsewhere(spec.name, owner?.stack);
-      const cluster = successor(known, spec, owner);
-      if (before !== undefined && sameSpec(before.spec, spec) && sameOwner(before.owner, owner)) {
-        return { keep: before };
-      }
-      refuseOther(spec.name, before, replaces);
-      return { write: clusterContent(cluster), result: cluster };
-    },
-    options,
-  );
+  const change = (known: Registration | undefined): Change<RegisteredCluster> => {
+    const before = known?.cluster;
+    const owner = before?.owner ?? (stack === undefined ? undefined : { stack });
+    if (before !== undefined) refusePackaged(before);
+    if (stack !== undefined && owner?.stack !== stack) throw ownedElsewhere(spec.name, owner?.stack);
+    if (before !== undefined && sameSpec(before.spec, spec) && before.owner?.stack === owner?.stack) {
+      return { keep: before };
+    }
+    refuseOther(spec.name, before, replaces);
+    const cluster = successor(known, spec, owner);
+    return { write: clusterContent(cluster), result: cluster };
+  };
+  return updateRegistration(table, spec.name, change, options);
+}
+
+/** Changes what is recorded of a name, also when it does not parse, or is missing while ranges of that name are there. */
+export async function updateRegistration<Result>(
+  table: KeyValueTable,
+  name: string,
+  change: (known: Registration | undefined) => Change<Result>,
+  options: UpdateOptions | undefined,
+): Promise<Result> {
+  const lost = await lostRegistration(table, name);
+  const update = (current: Item | undefined) => change(current === undefined ? lost : registrationIn(current));
+  return guaranteedUpdate(table, CLUSTERS, name, update, options);
 }
 
 /**
  * Returns the generation that the ranges of a name were saved under, when its registration is missing from the table:
  * the next one must be later, or those ranges would count as newer than the spec of every pass.
  */
-export async function lostRegistration(table: KeyValueTable, name: string): Promise<Registration | undefined> {
+async function lostRegistration(table: KeyValueTable, name: string): Promise<Registration | undefined> {
   if ((await table.get(CLUSTERS, name)) !== undefined) return undefined;
   const ranges = await table.list(name, 'ranges/');
   const generations = ranges.map(({ value }) => Number(fieldsIn(value)?.['generation']) || 0);
@@ -108,19 +113,12 @@ export function unregisterCluster(
   name: string,
   { replaces, ...options }: ReplaceOptions = {},
 ): Promise<boolean> {
-  return guaranteedUpdate(
-    table,
-    CLUSTERS,
-    name,
-    (current) => {
-      const known = current && decodeRegistration(current);
-      if (known?.cluster === undefined) return { keep: false };
-      refusePackaged(known.cluster);
-      refuseOther(name, known.cluster, replaces);
-      return { write: tombstoneContent(known.generation), result: true };
-    },
-    options,
-  );
+  const change = (known: RegisteredCluster): Change<boolean> => {
+    refusePackaged(known);
+    refuseOther(name, known, replaces);
+    return { write: tombstoneContent(known.generation), result: true };
+  };
+  return changeRegistered(table, name, false, change, options);
 }
 
 /**
@@ -248,7 +246,7 @@ function ownedElsewhere(name: string, stack: string | undefined): TableError {
 }
 
 /** Decodes a registration; one that does not parse counts as none. */
-export function registrationIn(item: Item): Registration {
+function registrationIn(item: Item): Registration {
   try {
     return decodeRegistration(item);
   } catch (error) {
@@ -259,10 +257,6 @@ export function registrationIn(item: Item): Registration {
 
 export function sameSpec(one: ClusterSpec, other: ClusterSpec): boolean {
   return sameValue(plainValue(one), plainValue(other));
-}
-
-function sameOwner(one: Owner | undefined, other: Owner | undefined): boolean {
-  return one?.stack === other?.stack;
 }
 
 function sameRangesIn(one: ClusterSpec, other: ClusterSpec): boolean {

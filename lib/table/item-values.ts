@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { checkSchema, corruptItem } from './decode-item.ts';
 import { TableError } from './errors.ts';
 import type { Item, TableValue } from './key-value-table.ts';
@@ -29,18 +30,13 @@ export function storedForm(value: TableValue): TableValue {
   if (typeof value === 'number') return storedNumber(value);
   if (value instanceof Uint8Array) return new Uint8Array(value);
   if (value === null || typeof value !== 'object') return value;
-  if (isList(value)) return value.map(storedForm);
+  if (isList(value)) return Array.from(value, storedForm);
   return Object.fromEntries(definedFields(value).map(([field, content]) => [field, storedForm(content)]));
 }
 
 /** Whether both are stored alike. */
 export function sameValue(one: TableValue, other: TableValue): boolean {
-  if (one instanceof Uint8Array || other instanceof Uint8Array) {
-    return one instanceof Uint8Array && other instanceof Uint8Array && sameBytes(one, other);
-  }
-  if (one === null || other === null || typeof one !== 'object' || typeof other !== 'object') return one === other;
-  if (isList(one) || isList(other)) return isList(one) && isList(other) && sameList(one, other);
-  return sameFields(one, other);
+  return isDeepStrictEqual(storedForm(one), storedForm(other));
 }
 
 /** How many bytes the value takes in an item, as DynamoDB counts them (about: it publishes no exact rule for numbers). */
@@ -62,23 +58,6 @@ export function definedFields(fields: Fields): [string, TableValue][] {
 function storedNumber(value: number): number {
   if (Number.isFinite(value) && Math.abs(value) <= Number.MAX_SAFE_INTEGER) return value;
   throw new TableError('Unexpected', `The table does not keep the number ${value} exactly; store it as text.`);
-}
-
-function sameBytes(one: Uint8Array, other: Uint8Array): boolean {
-  return one.length === other.length && one.every((byte, index) => byte === other[index]);
-}
-
-function sameList(one: readonly TableValue[], other: readonly TableValue[]): boolean {
-  return one.length === other.length && one.every((element, index) => sameValue(element, other[index] ?? null));
-}
-
-function sameFields(one: Fields, other: Fields): boolean {
-  const fields = definedFields(one);
-  if (fields.length !== definedFields(other).length) return false;
-  return fields.every(([field, content]) => {
-    const counterpart = Object.hasOwn(other, field) ? other[field] : undefined;
-    return counterpart !== undefined && sameValue(content, counterpart);
-  });
 }
 
 /** Reads the fields of a stored value, each of the kind that is asked for; anything else is `Corrupt`. */

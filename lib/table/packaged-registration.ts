@@ -1,14 +1,14 @@
 import type { ClusterSpec } from '../cluster/cluster-spec.ts';
-import { lostRegistration, registrationIn, sameSpec, successor } from './cluster-registration.ts';
+import { sameSpec, successor, updateRegistration } from './cluster-registration.ts';
 import {
-  CLUSTERS,
   clusterContent,
   type Owner,
   otherOwner,
   type RegisteredCluster,
+  type Registration,
   tombstoneContent,
 } from './clusters.ts';
-import { guaranteedUpdate, type UpdateOptions } from './guaranteed-update.ts';
+import type { Change, UpdateOptions } from './guaranteed-update.ts';
 import type { KeyValueTable } from './key-value-table.ts';
 
 /** The process that registers the spec of its package. */
@@ -34,31 +34,24 @@ const SETTLED_MS = 3 * 60_000;
  * are younger still, does. A registration that no package made becomes this package's.
  * @throws TableError `SchemaTooNew`, `Contended`.
  */
-export async function registerPackaged(
+export function registerPackaged(
   table: KeyValueTable,
   spec: ClusterSpec,
   packager: Packager,
   options?: UpdateOptions,
 ): Promise<PackagedOutcome> {
-  const lost = await lostRegistration(table, spec.name);
-  return guaranteedUpdate<PackagedOutcome>(
-    table,
-    CLUSTERS,
-    spec.name,
-    (current) => {
-      const known = current === undefined ? lost : registrationIn(current);
-      const before = known?.cluster;
-      const owner = before && otherOwner(before, packager.stack);
-      if (owner !== undefined) return { keep: { outcome: 'ownedElsewhere', stack: owner } };
-      if (before?.owner?.packaged !== undefined && sameSpec(before.spec, spec)) {
-        return { keep: { outcome: 'unchanged', cluster: before } };
-      }
-      if (isSuperseded(known?.owner, packager)) return { keep: { outcome: 'superseded' } };
-      const cluster = successor(known, spec, ownerOf(packager));
-      return { write: clusterContent(cluster), result: { outcome: 'registered', cluster } };
-    },
-    options,
-  );
+  const change = (known: Registration | undefined): Change<PackagedOutcome> => {
+    const before = known?.cluster;
+    const owner = before && otherOwner(before, packager.stack);
+    if (owner !== undefined) return { keep: { outcome: 'ownedElsewhere', stack: owner } };
+    if (before?.owner?.packaged !== undefined && sameSpec(before.spec, spec)) {
+      return { keep: { outcome: 'unchanged', cluster: before } };
+    }
+    if (isSuperseded(known?.owner, packager)) return { keep: { outcome: 'superseded' } };
+    const cluster = successor(known, spec, ownerOf(packager));
+    return { write: clusterContent(cluster), result: { outcome: 'registered', cluster } };
+  };
+  return updateRegistration(table, spec.name, change, options);
 }
 
 /**
@@ -72,19 +65,13 @@ export function unregisterPackaged(
   packager: Packager,
   options?: UpdateOptions,
 ): Promise<boolean> {
-  return guaranteedUpdate(
-    table,
-    CLUSTERS,
-    name,
-    (current) => {
-      const known = current && registrationIn(current);
-      const owner = known?.cluster?.owner;
-      const isOurs = owner?.stack === packager.stack && owner.packaged !== undefined;
-      if (known === undefined || !isOurs || isSuperseded(owner, packager)) return { keep: false };
-      return { write: tombstoneContent(known.generation, ownerOf(packager)), result: true };
-    },
-    options,
-  );
+  const change = (known: Registration | undefined): Change<boolean> => {
+    const owner = known?.cluster?.owner;
+    const isOurs = owner?.stack === packager.stack && owner.packaged !== undefined;
+    if (known === undefined || !isOurs || isSuperseded(owner, packager)) return { keep: false };
+    return { write: tombstoneContent(known.generation, ownerOf(packager)), result: true };
+  };
+  return updateRegistration(table, name, change, options);
 }
 
 function isSuperseded(owner: Owner | undefined, { stack, startedAtMs, nowMs }: Packager): boolean {

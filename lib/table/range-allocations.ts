@@ -31,50 +31,38 @@ import {
   undoAllocation,
 } from './service-allocations.ts';
 
+export type RangeAllocations<Item> = ReturnType<typeof rangeAllocations<Item>>;
+
 /**
- * The allocator over the table (`pkg/registry/core/service/allocator/storage/storage.go`). Each operation is one
+ * Returns the allocator over the table (`pkg/registry/core/service/allocator/storage/storage.go`). Each operation is one
  * conditional write, all or nothing. Refusals are returned. After a `TableError`, which is thrown, the operation may or
  * may not have happened, and must not be repeated: what was allocated for no Service is freed as a leak or when its hold
  * is over, and what was released may have another owner.
  */
-export interface RangeAllocations<Item> {
-  /**
-   * Allocates every item or none. Values come first, so that no `next` takes one of them; a value that is requested
-   * twice is refused as allocated. A value whose hold is over is still taken, until a pass has seen that no Service has it.
-   */
-  allocate(requested: readonly Requested<Item>[], options?: AllocateOptions): Promise<Allocated<Item>>;
-  /** Releases items with their holds. What was free before is neither released nor kept; without any, nothing is written. */
-  release(items: readonly Item[], options?: ReleaseOptions): Promise<Released<Item> | AllocatorError>;
-  /** Allocates what a new or changed Service lacks, and records it as unclaimed until a pass has seen it in the Service. */
-  allocateFor(
-    requested: readonly Requested<Item>[],
-    options: ServiceAllocationOptions<Item>,
-  ): Promise<ServiceAllocation<Item>>;
-  /** Releases what a review allocated, if no other review of that Service was answered since. */
-  undo(undo: Undo<Item>): Promise<void>;
-  /** Returns what this request holds. */
-  heldBy(requestId: string): Promise<readonly Item[] | AllocatorError>;
-  /** Returns the state of each item at one moment, in the order of the request. */
-  lookUp(items: readonly Item[]): Promise<readonly ItemState[] | AllocatorError>;
-}
-
-export function rangeAllocations<Item>(
-  table: KeyValueTable,
-  range: ConfiguredRange<Item>,
-  options?: UpdateOptions,
-): RangeAllocations<Item> {
+export function rangeAllocations<Item>(table: KeyValueTable, range: ConfiguredRange<Item>, options?: UpdateOptions) {
   const update = <Result>(operation: Operation<Item, Result>): Promise<Result | AllocatorError> =>
     guaranteedUpdate(table, range.cluster, range.key, (current) => changeRange(range, current, operation), options);
 
   return {
-    allocate: async (requested, allocateOptions = {}) => {
+    /**
+     * Allocates every item or none. Values come first, so that no `next` takes one of them; a value that is requested
+     * twice is refused as allocated. A value whose hold is over is still taken, until a pass has seen that no Service has it.
+     */
+    allocate: async (
+      requested: readonly Requested<Item>[],
+      allocateOptions: AllocateOptions = {},
+    ): Promise<Allocated<Item>> => {
       const refusal = refusalBeforeReading(range, requested, allocateOptions.hold);
       if (refusal !== undefined) return refusal;
       if (requested.length === 0) return { outcome: 'allocated', items: [] };
       return asRefused(await update((draft) => allocateAll(draft, requested, allocateOptions)));
     },
 
-    release: async (items, releaseOptions = {}) => {
+    /** Releases items with their holds. What was free before is neither released nor kept; without any, nothing is written. */
+    release: async (
+      items: readonly Item[],
+      releaseOptions: ReleaseOptions = {},
+    ): Promise<Released<Item> | AllocatorError> => {
       const refusal = refusalOfMode(range);
       if (refusal !== undefined) return refusal;
       const allocator = range.emptyAllocator();
@@ -83,19 +71,35 @@ export function rangeAllocations<Item>(
       return update((draft) => releaseAll(draft, inRange, releaseOptions));
     },
 
-    allocateFor: async (requested, serviceOptions) => {
+    /** Allocates what a new or changed Service lacks, and records it as unclaimed until a pass has seen it in the Service. */
+    allocateFor: async (
+      requested: readonly Requested<Item>[],
+      serviceOptions: ServiceAllocationOptions<Item>,
+    ): Promise<ServiceAllocation<Item>> => {
       const refusal = refusalBeforeReading(range, requested);
       if (refusal !== undefined) return refusal;
       return asRefused(await update((draft) => allocateForService(draft, requested, serviceOptions)));
     },
 
-    undo: async (undo) => {
+    /** Releases what a review allocated, if no other review of that Service was answered since. */
+    undo: async (undo: Undo<Item>): Promise<void> => {
       await update((draft) => undoAllocation(draft, undo));
     },
 
-    heldBy: async (requestId) => refusalOfMode(range) ?? update((draft) => itemsHeldBy(draft, requestId)),
+    /** Returns what this request holds. */
+    heldBy: async (requestId: string): Promise<readonly Item[] | AllocatorError> =>
+      refusalOfMode(range) ?? update((draft) => itemsHeldBy(draft, requestId)),
 
-    lookUp: async (items) => refusalOfMode(range) ?? update((draft) => items.map((item) => draft.stateOf(item))),
+    /** Returns the state of each item at one moment, in the order of the request. */
+    lookUp: async (items: readonly Item[]): Promise<readonly ItemState[] | AllocatorError> =>
+      refusalOfMode(range) ?? update((draft) => items.map((item) => draft.stateOf(item))),
+
+    /** Returns the item in its canonical form, or that it is not in the range. Without a read. */
+    itemOf: (item: Item): Item | AllocatorError => {
+      const allocator = range.emptyAllocator();
+      // What is in the range is not refused by an empty one.
+      return allocator.itemOf(String(item)) ?? allocator.allocate(item) ?? item;
+    },
   };
 }
 

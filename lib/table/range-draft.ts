@@ -80,7 +80,7 @@ export class RangeDraft<Item> {
 
   /** Ends the item's hold, and leaves it allocated. */
   claim(item: Item): { readonly item: Item } {
-    this.#setHolds(withoutHolds(this.#holds, [this.#textOf(item)]));
+    this.#setHolds(withoutHolds(this.#holds, [this.textOf(item)]));
     return { item: this.#touch(item) };
   }
 
@@ -92,7 +92,7 @@ export class RangeDraft<Item> {
 
   /** Replaces any holds on the items. */
   hold(items: readonly Item[], terms: HoldTerms): void {
-    const texts = items.map((item) => this.#textOf(this.#touch(item)));
+    const texts = items.map((item) => this.textOf(this.#touch(item)));
     this.#setHolds(withHold(this.#holds, texts, terms));
   }
 
@@ -108,7 +108,7 @@ export class RangeDraft<Item> {
 
   holdOn(item: Item): Hold | undefined {
     this.#byItem ??= holdsByItem(this.#holds);
-    return this.#byItem.get(this.#textOf(item));
+    return this.#byItem.get(this.textOf(item));
   }
 
   stateOf(item: Item): ItemState {
@@ -135,6 +135,11 @@ export class RangeDraft<Item> {
     return this.#allocator.itemAt(bit);
   }
 
+  /** The item as holds name it. */
+  textOf(item: Item): string {
+    return String(this.itemOf(String(item)) ?? item);
+  }
+
   bitOf(item: Item): number | undefined {
     return this.#allocator.indexOf(item);
   }
@@ -155,11 +160,5 @@ export class RangeDraft<Item> {
     if (bit === undefined) return item;
     this.#touched.add(bit);
     return this.#allocator.itemAt(bit);
-  }
-
-  /** As holds name it. */
-  #textOf(item: Item): string {
-    const bit = this.#allocator.indexOf(item);
-    return String(bit === undefined ? item : this.#allocator.itemAt(bit));
   }
 }

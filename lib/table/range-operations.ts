@@ -96,7 +96,7 @@ export function releaseAll<Item>(
   const kept: Item[] = [];
   for (const item of items) {
     if (!draft.has(item)) continue;
-    const text = textOf(draft, item);
+    const text = draft.textOf(item);
     const before = holdOn(options.restore ?? [], text);
     if (!mayRelease(draft.holdOn(item), text, options)) kept.push(item);
     else if (before === undefined) released.push(draft.release(item).item);
@@ -138,14 +138,9 @@ function allocateValue<Item>(
   const hold = claim && draft.holdOn(value);
   if (claim === undefined || hold === undefined) return draft.allocate(value);
   const { holdOwner, nowMs } = claim;
-  const expected = claim.expected === undefined ? hold : holdOn(claim.expected, textOf(draft, value));
+  const expected = claim.expected === undefined ? hold : holdOn(claim.expected, draft.textOf(value));
   const isExpected = expected !== undefined && sameTerms(hold, expected);
   return isExpected && !isOver(hold, nowMs) && mayClaim(hold, holdOwner) ? draft.claim(value) : draft.allocate(value);
-}
-
-/** As holds name it. */
-function textOf<Item>(draft: RangeDraft<Item>, item: Item): string {
-  return String(draft.itemOf(String(item)) ?? item);
 }
 
 function tooManyHolds(draft: RangeDraft<unknown>): Refused | undefined {

@@ -35,11 +35,11 @@ export function made<Value>(value: Value | AllocatorError): Value {
 }
 
 /** The allocations of a range, and its operations on one item as a test reads them best. */
-export interface SingleAllocations<Item> extends RangeAllocations<Item> {
+export type SingleAllocations<Item> = RangeAllocations<Item> & {
   allocateOne(item: Item): Promise<AllocatorError | undefined>;
   allocateNext(): Promise<{ readonly item: Item } | AllocatorError>;
   releaseOne(item: Item): Promise<AllocatorError | undefined>;
-}
+};
 
 export function allocationsOf<Item>(
   table: KeyValueTable,
