@@ -7,34 +7,40 @@ const TASKS = path.join(import.meta.dirname, '..', 'docs', 'tasks');
 
 const INTRODUCTION = `# Findings, states and error codes
 
-Reference; \`kbctl explain <word>\` prints the same. To start from a finding, see
+Reference; \`kbctl explain <word>\` prints the same, and the resolution of an error code. To start from a finding, see
 [Reading a finding](tasks/reading-a-finding.md). Replace what is in angle brackets.
 `;
-
-const KINDS = [
-  { kind: 'finding', title: 'Findings', about: 'Results of a pass.' },
-  { kind: 'state', title: 'States', about: 'Of clusters, loops, ranges, API servers.' },
-  {
-    kind: 'error code',
-    title: 'Error codes',
-    about: 'For `Full`, `Unknown`, `CorruptSnapshot` and `NoLiveLease`, see the findings.',
-  },
-] as const;
 
 const SEVERITIES: readonly Severity[] = ['action required', 'resolves automatically', 'information'];
 
 /** `docs/findings.md`: every explanation, for readers. */
 export function findingsPage(): string {
-  return [INTRODUCTION, ...KINDS.flatMap(part)].join('\n');
+  return [
+    INTRODUCTION,
+    ...part('Findings', 'Results of a pass.', 'finding'),
+    ...part('States', 'Of clusters, loops, ranges, API servers.', 'state'),
+    ...errorCodes(),
+  ].join('\n');
 }
 
-function part({ kind, title, about }: (typeof KINDS)[number]): string[] {
+function part(title: string, about: string, kind: Explanation['kind']): string[] {
   const all = EXPLANATIONS.filter((one) => one.kind === kind);
   const rows = SEVERITIES.map((severity) => {
-    const links = all.filter((one) => one.severity === severity).map((one) => `[${one.word}](#${anchorOf(one)})`);
-    return links.length === 0 ? [] : [`- ${severity}: ${links.join(', ')}`];
+    const links = all.filter((one) => one.severity === severity).map(({ word }) => `[${word}](#${word.toLowerCase()})`);
+    return `- ${severity}: ${links.join(', ')}`;
   });
-  return [`## ${title}\n\n${about}\n\n${rows.flat().join('\n')}\n`, ...all.map(section)];
+  return [`## ${title}\n\n${about}\n\n${rows.join('\n')}\n`, ...all.map(section)];
+}
+
+/** Their messages have the resolution, and so does `kbctl explain`. */
+function errorCodes(): string[] {
+  const about = 'For `Full`, `Unknown`, `CorruptSnapshot` and `NoLiveLease`, see the findings.';
+  const tables = SEVERITIES.map((severity) => {
+    const codes = EXPLANATIONS.filter((one) => one.kind === 'error code' && one.severity === severity);
+    const rows = codes.map(({ word, title, what }) => `| \`${word}\` | ${title}. ${what} |`);
+    return [`### Codes: ${severity}\n`, '| code | meaning |', '| --- | --- |', ...rows, ''].join('\n');
+  });
+  return [`## Error codes\n\n${about}\n`, ...tables];
 }
 
 function section(one: Explanation): string {
@@ -46,7 +52,7 @@ function section(one: Explanation): string {
   ];
   const steps = resolution.map(({ text, commands }) => [text, ...commands.map(inCode)].join('\n  '));
   return [
-    `### ${headingOf(one)}`,
+    `### ${one.word}`,
     `**${title}.** ${[what, ...facts].join(' ')}`,
     ...(causes.length === 0 ? [] : [listed('Causes', causes)]),
     `${listed('Resolution', steps)}\n`,
@@ -64,17 +70,4 @@ function taskTitle(task: string): string {
 
 function inCode(command: string): string {
   return `\`${command}\``;
-}
-
-/** A heading of its own where another word differs in case alone. */
-function headingOf({ word, kind }: Explanation): string {
-  return hasTwin(word) ? `${word} (${kind})` : word;
-}
-
-function anchorOf(one: Explanation): string {
-  return headingOf(one).toLowerCase().replace(/[()]/g, '').replaceAll(' ', '-');
-}
-
-function hasTwin(word: string): boolean {
-  return EXPLANATIONS.filter((other) => other.word.toLowerCase() === word.toLowerCase()).length > 1;
 }

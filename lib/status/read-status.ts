@@ -1,18 +1,14 @@
 import { eachOf } from '../cluster/each-of.ts';
 import { pauseInForce } from '../dispatch/due.ts';
-import { ALL_CLUSTERS, CLUSTERS, type ClusterList, clustersIn, listClusters } from '../table/clusters.ts';
+import { ALL_CLUSTERS, CLUSTERS, clustersIn, listClusters } from '../table/clusters.ts';
 import type { KeyValueTable } from '../table/key-value-table.ts';
 import type { ClusterStatus, FleetStatus } from './cluster-status.ts';
 import { AT_A_TIME, readInputs, type StatusDetails } from './read-inputs.ts';
 import { workOutStatus } from './work-out-status.ts';
 
 export interface FleetStatusOptions {
-  /** Only these, if registered. Default: all. */
-  readonly clusters?: readonly string[];
   /** Default `full`. May depend on how many clusters there are. */
   readonly details?: StatusDetails | ((clusters: number) => StatusDetails);
-  /** Clusters that are read at a time. Default 16. */
-  readonly concurrency?: number;
   /** At the start, and after each cluster. */
   readonly onProgress?: (done: number, total: number) => void;
 }
@@ -26,12 +22,13 @@ export async function readClusterStatus(
   table: KeyValueTable,
   name: string,
   nowMs: number,
-  { details = 'full' }: { readonly details?: StatusDetails } = {},
 ): Promise<ClusterStatus | undefined> {
-  const { clusters, unreadable, pausedAll } = await readClusters(table, [name]);
+  if (name === '' || name === ALL_CLUSTERS) return undefined;
+  const items = await Promise.all([ALL_CLUSTERS, name].map((key) => table.get(CLUSTERS, key)));
+  const { clusters, unreadable, pausedAll } = clustersIn(items.filter((item) => item !== undefined));
   if (unreadable[0] !== undefined) throw unreadable[0].error;
   const [cluster] = clusters;
-  return cluster && workOutStatus(await readInputs(table, cluster, pausedAll, details), nowMs);
+  return cluster && workOutStatus(await readInputs(table, cluster, pausedAll, 'full'), nowMs);
 }
 
 /**
@@ -43,14 +40,14 @@ export async function readFleetStatus(
   table: KeyValueTable,
   tableName: string,
   nowMs: number,
-  { clusters: names, details = 'full', concurrency = AT_A_TIME, onProgress }: FleetStatusOptions = {},
+  { details = 'full', onProgress }: FleetStatusOptions = {},
 ): Promise<FleetStatus> {
-  const list = names === undefined ? await listClusters(table) : await readClusters(table, names);
+  const list = await listClusters(table);
   const total = list.clusters.length;
   const ofEach = typeof details === 'function' ? details(total) : details;
   let done = 0;
   onProgress?.(done, total);
-  const clusters = await eachOf(list.clusters, concurrency, async (cluster) => {
+  const clusters = await eachOf(list.clusters, AT_A_TIME, async (cluster) => {
     const status = workOutStatus(await readInputs(table, cluster, list.pausedAll, ofEach), nowMs);
     onProgress?.(++done, total);
     return status;
@@ -66,11 +63,4 @@ export async function readFleetStatus(
     ],
     unreadable: list.unreadable.map(({ name, error }) => ({ name, message: error.message })),
   };
-}
-
-/** Returns the clusters of these names, in byte order, and the pause of all. */
-async function readClusters(table: KeyValueTable, names: readonly string[]): Promise<ClusterList> {
-  const keys = [...new Set(names)].filter((name) => name !== '' && name !== ALL_CLUSTERS).sort();
-  const items = await eachOf([ALL_CLUSTERS, ...keys], AT_A_TIME, (key) => table.get(CLUSTERS, key));
-  return clustersIn(items.filter((item) => item !== undefined));
 }
