@@ -19,17 +19,13 @@ export interface ClusterChange {
   readonly write: (table: KeyValueTable, name: string) => Promise<boolean>;
   /** Describes the change in a line without the name. */
   readonly describe: (before: RegisteredCluster, after: RegisteredCluster | undefined) => string;
+  /** Printed after any change. */
+  readonly notes?: readonly string[];
 }
 
 interface Change {
   readonly before: RegisteredCluster;
   readonly after: RegisteredCluster | undefined;
-}
-
-export interface Changed {
-  readonly exitCode: ExitCode;
-  /** Whether any cluster was changed, or would be. */
-  readonly any: boolean;
 }
 
 /** Checks all clusters before it changes any: if one is not registered or is refused, nothing is changed. */
@@ -38,7 +34,7 @@ export async function changeClusters(
   names: readonly string[],
   change: ClusterChange,
   { dryRun = false }: { readonly dryRun?: boolean },
-): Promise<Changed> {
+): Promise<ExitCode> {
   const clusters = await checkedClusters(cli, [...new Set(names)], change);
   const changes = clusters.map((before): Change => ({ before, after: change.next(before) }));
   const any = changes.some(isChange);
@@ -49,14 +45,16 @@ export async function changeClusters(
   if (dryRun) {
     for (const one of changes) print(one);
     printDocument(cli, changes, dryRun);
-    return { any, exitCode: any ? EXIT.findings : EXIT.fine };
+    return any ? EXIT.findings : EXIT.fine;
   }
   const progress = await oneByOne(cli, changes, nameOf, async (one, table) => {
     if (isChange(one) && !(await change.write(table, nameOf(one)))) throw await notRegistered(table, nameOf(one));
     print(one);
   });
   printDocument(cli, progress.done, dryRun);
-  return { any, exitCode: concluded(cli, progress, nameOf) ?? EXIT.fine };
+  const ended = concluded(cli, progress, nameOf);
+  for (const note of any ? (change.notes ?? []) : []) cli.output.say(note);
+  return ended ?? EXIT.fine;
 }
 
 async function checkedClusters(

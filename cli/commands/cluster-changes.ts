@@ -49,8 +49,8 @@ export function clusterSetMode(act: Act): Command {
   ]);
 }
 
-async function setMode(cli: Cli, mode: Mode, names: readonly string[], options: SetModeOptions): Promise<ExitCode> {
-  const { any, exitCode } = await changeClusters(
+function setMode(cli: Cli, mode: Mode, names: readonly string[], options: SetModeOptions): Promise<ExitCode> {
+  return changeClusters(
     cli,
     names,
     {
@@ -64,14 +64,13 @@ async function setMode(cli: Cli, mode: Mode, names: readonly string[], options: 
         before === after
           ? `mode is already ${mode}`
           : `mode ${before.spec.mode} -> ${mode}, generation ${after?.generation}`,
+      notes: [
+        ...MODE_NOTES[mode],
+        `Set mode: ${mode} in the spec files too, or the next "kbctl cluster apply" reverts it.`,
+      ],
     },
     options,
   );
-  if (any && !options.dryRun) {
-    for (const line of MODE_NOTES[mode]) cli.output.say(line);
-    cli.output.say(`Set mode: ${mode} in the spec files too, or the next "kbctl cluster apply" reverts it.`);
-  }
-  return exitCode;
 }
 
 async function modeRefusal(
@@ -124,7 +123,7 @@ async function takeOver(cli: Cli, names: readonly string[], options: TakeOverOpt
       `--stack ${stack} is not a stack name: use letters, digits and hyphens, such as kube-bootstrap-controller-prod.`,
     );
   }
-  const { exitCode } = await changeClusters(
+  return changeClusters(
     cli,
     names,
     {
@@ -139,7 +138,6 @@ async function takeOver(cli: Cli, names: readonly string[], options: TakeOverOpt
     },
     options,
   );
-  return exitCode;
 }
 
 /** `kbctl cluster close-allocation CLUSTER...`. */
@@ -154,8 +152,8 @@ export function clusterCloseAllocation(act: Act): Command {
   return withExamples(command, ['kbctl cluster close-allocation prod-eu-1 --table restored-table']);
 }
 
-async function close(cli: Cli, names: readonly string[], options: Options): Promise<ExitCode> {
-  const { exitCode } = await changeClusters(
+function close(cli: Cli, names: readonly string[], options: Options): Promise<ExitCode> {
+  return changeClusters(
     cli,
     names,
     {
@@ -172,7 +170,6 @@ async function close(cli: Cli, names: readonly string[], options: Options): Prom
     },
     options,
   );
-  return exitCode;
 }
 
 async function closeOne(table: KeyValueTable, name: string): Promise<boolean> {
@@ -211,7 +208,7 @@ async function deleteClusters(cli: Cli, given: readonly string[], options: Delet
     if (!(await confirmed(cli, question, yes))) return EXIT.findings;
   }
   const { running } = await cli.openTable();
-  const { exitCode } = await changeClusters(
+  return changeClusters(
     cli,
     names,
     {
@@ -226,7 +223,6 @@ async function deleteClusters(cli: Cli, given: readonly string[], options: Delet
     },
     options,
   );
-  return exitCode;
 }
 
 async function unpackagedNames(cli: Cli): Promise<readonly string[]> {

@@ -41,7 +41,7 @@ export function pauseCommand(act: Act): Command {
     .option('--by <name>', 'the person or system that pauses; default: your user name')
     .option('--all', 'every cluster of the table, and those registered later')
     .option('--dry-run', DRY_RUN)
-    .action(act<PauseOptions>((cli, names, options) => setPause(cli, names, options, checkedTerms(options))));
+    .action(act<PauseOptions>((cli, names, options) => pause(cli, names, options)));
   return withExamples(command, [
     'kbctl pause prod-eu-1 --for 2h --reason "an upgrade of the control plane"',
     'kbctl pause --all --for 30m --reason "the table is restored"',
@@ -55,36 +55,33 @@ export function resumeCommand(act: Act): Command {
     .argument('[cluster...]', 'the names of clusters; all are checked before any is resumed')
     .option('--all', 'end the pause of all clusters; a cluster that is paused by name stays paused')
     .option('--dry-run', DRY_RUN)
-    .action(act<ResumeOptions>((cli, names, options) => setPause(cli, names, options, undefined)));
+    .action(act<ResumeOptions>((cli, names, options) => setPause(cli, names, options, async () => undefined)));
   return withExamples(command, ['kbctl resume prod-eu-1', 'kbctl resume --all']);
 }
 
-interface Terms extends Omit<Pause, 'untilMs'> {
-  readonly forMs: number;
-}
-
-function checkedTerms({ for: forMs, reason, by = userName() }: PauseOptions): Terms {
+async function pause(cli: Cli, names: readonly string[], options: PauseOptions): Promise<ExitCode> {
+  const { for: forMs, reason, by = userName() } = options;
   if (forMs > LONGEST_MS) throw usageError('--for is at most 366d. To end the passes of a cluster, delete it.');
   for (const [option, text] of Object.entries({ reason, by })) {
     if (text.trim() === '') throw usageError(`--${option} is empty.`);
     if (text.length > LONGEST_TEXT) throw usageError(`--${option} is longer than ${LONGEST_TEXT} characters.`);
   }
-  return { forMs, reason, by };
+  // Allowed with any clock of this host: the time is that of the table's clock.
+  return setPause(cli, names, options, async () => ({ untilMs: (await cli.nowMs()) + forMs, reason, by }));
 }
 
-/** @param terms `undefined` to resume */
+/** @param terms returns the pause, `undefined` to resume */
 async function setPause(
   cli: Cli,
   names: readonly string[],
   options: ResumeOptions,
-  terms: Terms | undefined,
+  terms: () => Promise<Pause | undefined>,
 ): Promise<ExitCode> {
   if (options.all && names.length > 0) throw usageError('Use either --all or the names of clusters.');
   if (!options.all && names.length === 0) throw usageError('Name the clusters, or use --all.');
-  // Allowed with any clock of this host: the time is that of the table's clock.
-  const pause = terms && pauseFrom(terms, await cli.nowMs());
+  const pause = await terms();
   if (options.all) return setPauseOfAll(cli, options, pause);
-  const { exitCode } = await changeClusters(
+  const exitCode = await changeClusters(
     cli,
     names,
     {
@@ -100,10 +97,6 @@ async function setPause(
   const { table, clock } = await cli.openTable();
   warnOfPauseOfAll(cli, await readPauseOfAll(table), clock.nowMs());
   return exitCode;
-}
-
-function pauseFrom({ forMs, reason, by }: Terms, nowMs: number): Pause {
-  return { untilMs: nowMs + forMs, reason, by };
 }
 
 async function setPauseOfAll(cli: Cli, { dryRun = false }: ResumeOptions, pause: Pause | undefined): Promise<ExitCode> {

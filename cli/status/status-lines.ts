@@ -75,39 +75,32 @@ const MOST_WRITES = 10;
 
 /** Returns the lines about one cluster. */
 export function statusLines(status: ClusterStatus, nowMs: number, output: Output): string[] {
-  const { apiServers, loops, ranges, findings } = status;
-  const heading = (text: string) => ['', output.paint('bold', text)];
-  const section = <Row>(title: string, rows: readonly Row[], columns: readonly Column<Row>[], none: string) => [
-    ...heading(title),
-    ...(rows.length === 0 ? [none] : output.table(columns, rows)),
-  ];
-  const listSection = (title: string, lines: readonly string[]) => [
-    ...(lines.length === 0 ? [] : heading(title)),
+  const { name, apiServers, loops, ranges, findings } = status;
+  const section = (title: string, lines: readonly string[]) =>
+    lines.length === 0 ? [] : ['', output.paint('bold', title), ...lines];
+  const listed = (lines: readonly string[]) => [
     ...lines.slice(0, MOST_WRITES).flatMap((line) => wrapped(line, output.textWidth, '- ')),
-    ...(lines.length > MOST_WRITES
-      ? [`... and ${lines.length - MOST_WRITES} more: kbctl status ${status.name} -o yaml`]
-      : []),
+    ...moreLine(lines.length - MOST_WRITES, `kbctl status ${name} -o yaml`),
+  ];
+  const rangeLines = ranges.length === 0 ? ['none was saved yet'] : output.table(RANGE_COLUMNS, ranges);
+  const findingLines = [
+    ...output.table(FINDING_COLUMNS, findings.slice(0, MOST_FINDINGS)),
+    ...moreLine(findings.length - MOST_FINDINGS, `kbctl get findings ${name}`),
   ];
   return [
     ...headLines(status, nowMs, output),
-    ...attentionLines(status, output),
-    ...section('API servers', apiServers, apiServerColumns(nowMs), 'none in the spec'),
-    ...section('Loops', loops, loopColumns(nowMs), ''),
-    ...listSection('Would write', withheldLines(loops)),
-    ...listSection('Last changes', changeLines(loops, nowMs)),
-    ...section('Ranges', ranges, RANGE_COLUMNS, 'none was saved yet'),
-    ...(findings.length === 0
-      ? []
-      : section(
-          `Findings of the last passes (${findings.length})`,
-          findings.slice(0, MOST_FINDINGS),
-          FINDING_COLUMNS,
-          '',
-        )),
-    ...(findings.length > MOST_FINDINGS
-      ? [`... and ${findings.length - MOST_FINDINGS} more: kbctl get findings ${status.name}`]
-      : []),
+    ...section('Needs attention', attentionLines(status, output)),
+    ...section('API servers', output.table(apiServerColumns(nowMs), apiServers)),
+    ...section('Loops', output.table(loopColumns(nowMs), loops)),
+    ...section('Would write', listed(withheldLines(loops))),
+    ...section('Last changes', listed(changeLines(loops, nowMs))),
+    ...section('Ranges', rangeLines),
+    ...section(`Findings of the last passes (${findings.length})`, findings.length === 0 ? [] : findingLines),
   ];
+}
+
+function moreLine(more: number, command: string): string[] {
+  return more > 0 ? [`... and ${more} more: ${command}`] : [];
 }
 
 function headLines(status: ClusterStatus, nowMs: number, { paint }: Output): string[] {
@@ -121,17 +114,12 @@ function headLines(status: ClusterStatus, nowMs: number, { paint }: Output): str
 }
 
 function attentionLines({ attention }: ClusterStatus, output: Output): string[] {
-  if (attention.length === 0) return [];
-  return [
-    '',
-    output.paint('bold', 'Needs attention'),
-    ...attention.flatMap(({ level, word, message, next }) => [
-      ...wrapped(`${word}: ${message}`, output.textWidth, level === 'bad' ? '✗ ' : '! ').map((line) =>
-        output.paint(HEALTH_STYLES[level], line),
-      ),
-      ...wrapped(next, output.textWidth, '  → '),
-    ]),
-  ];
+  return attention.flatMap(({ level, word, message, next }) => [
+    ...wrapped(`${word}: ${message}`, output.textWidth, level === 'bad' ? '✗ ' : '! ').map((line) =>
+      output.paint(HEALTH_STYLES[level], line),
+    ),
+    ...wrapped(next, output.textWidth, '  → '),
+  ]);
 }
 
 export function apiServerColumns(nowMs: number): Column<ApiServerStatus>[] {

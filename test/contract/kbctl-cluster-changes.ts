@@ -4,7 +4,7 @@ import { specJsonSchema } from '../../lib/spec/spec-json-schema.ts';
 import { registerCluster, unregisterCluster } from '../../lib/table/cluster-registration.ts';
 import { listClusters, readCluster } from '../../lib/table/clusters.ts';
 import { registerPackaged } from '../../lib/table/packaged-registration.ts';
-import { readRunRecord, writeRunRecord } from '../../lib/table/run-records.ts';
+import { type RunRecord, readRunRecord, writeRunRecord } from '../../lib/table/run-records.ts';
 import { specIn } from '../support/a-cluster-spec.ts';
 import type { KbctlWorld } from '../support/kbctl-world.ts';
 
@@ -27,17 +27,18 @@ export function describeClusterChanges(world: () => KbctlWorld): void {
       const { table } = world();
       const run = { passId: 'p', startedAtMs: 1, durationMs: 1, mode: 'observe', observed: true } as const;
       const record = { ...run, outcome: 'succeeded', counts: {}, findings: [], failuresInARow: 0, events: {} } as const;
+      const save = async (fields: Partial<RunRecord> = {}) => {
+        const item = (await readRunRecord(table, 'd', 'cluster-ip-repair'))?.item;
+        await writeRunRecord(table, 'd', 'cluster-ip-repair', { ...record, ...fields }, item);
+      };
       const refusal = async () => (await cluster('set-mode', 'enforce', 'd')).stderr;
       expect(await refusal()).toContain('d: every loop must succeed in observe first: system-namespaces has not run; ');
       for (const loop of LOOPS) await writeRunRecord(table, 'd', loop, record, undefined);
-      const error = { code: 'BadKubeconfig', message: 'no secret d' };
-      const item = (await readRunRecord(table, 'd', 'cluster-ip-repair'))?.item;
-      await writeRunRecord(table, 'd', 'cluster-ip-repair', { ...record, outcome: 'failed', error }, item);
+      await save({ outcome: 'failed', error: { code: 'BadKubeconfig', message: 'no secret d' } });
       expect(await refusal()).toMatch(
         /first: cluster-ip-repair failed \(BadKubeconfig: no secret d\)\. Check with "kbctl doctor d", .*"kbctl run-once cluster-ip-repair d"; --force /,
       );
-      const failed = (await readRunRecord(table, 'd', 'cluster-ip-repair'))?.item;
-      await writeRunRecord(table, 'd', 'cluster-ip-repair', record, failed);
+      await save();
       expect(await cluster('set-mode', 'enforce', 'd')).toMatchObject({ code: 0 });
       await unregisterCluster(table, 'd');
     });
@@ -183,12 +184,8 @@ export function describeClusterChanges(world: () => KbctlWorld): void {
 
     test('is one document for programs', async () => {
       const { stdout } = await cluster('delete', 'c', '-o', 'json');
-      expect(JSON.parse(stdout)).toEqual({
-        apiVersion: 'kbctl/v1',
-        kind: 'ChangedClusterList',
-        dryRun: false,
-        items: [{ name: 'c', changed: true, deleted: true }],
-      });
+      const items = [{ name: 'c', changed: true, deleted: true }];
+      expect(JSON.parse(stdout)).toMatchObject({ kind: 'ChangedClusterList', dryRun: false, items });
     });
   });
 

@@ -67,31 +67,22 @@ export function describeRunOnce(world: () => KbctlWorld): void {
       const { code, stdout } = await repair(CLUSTER, '-o', 'json');
       expect(code).toBe(0);
       expect(JSON.parse(stdout)).toMatchObject({
-        apiVersion: 'kbctl/v1',
         kind: 'Pass',
-        cluster: CLUSTER,
-        loop: 'cluster-ip-repair',
-        dryRun: false,
         outcome: 'succeeded',
         wrote: true,
-        changes: [],
+        startedAt: expect.stringMatching(/Z$/),
         counts: { mayHaveLeaked: 1 },
       });
     });
 
-    test('frees at the third strike, and prints that', async () => {
+    test('frees at the third strike, enters a Service that the table does not know, and prints both', async () => {
       const { stored, item } = await snapshot();
       const strikes = { once: new Uint8Array(0), twice: fromBits([9]) };
       await saveRange(world().table, CLUSTER, KEY, { ...stored, strikes }, item);
-      const { code, stdout } = await repair(CLUSTER);
-      expect(code).toBe(1);
-      expect(stdout).toContain('  Freed:\n    the cluster IP 10.0.0.10 appears to have leaked: cleaning up\n');
-    });
-
-    test('enters a Service that the table does not know', async () => {
       world().restore('web', '10.0.0.77');
       const { code, stdout } = await repair(CLUSTER);
       expect(code).toBe(1);
+      expect(stdout).toContain('  Freed:\n    the cluster IP 10.0.0.10 appears to have leaked: cleaning up\n');
       expect(stdout).toMatch(/ {2}Entered:\n.*10\.0\.0\.77.* is not allocated; repairing\n/);
     });
 
@@ -156,19 +147,15 @@ export function describeRunOnce(world: () => KbctlWorld): void {
       expect(stderr).toContain(`ranges/serviceips can be read: nothing was rebuilt. "kbctl get ranges ${CLUSTER}"`);
     });
 
-    test('is the resolution that a pass reports for a corrupt snapshot', async () => {
+    test('is the resolution of a corrupt snapshot, and shows with --dry-run what the new one would hold', async () => {
       await corrupt();
-      const { code, stdout } = await repair(CLUSTER);
-      expect(code).toBe(1);
-      expect(stdout).toContain(`resolution: kbctl run-once cluster-ip-repair ${CLUSTER} --rebuild --dry-run`);
-    });
-
-    test('shows with --dry-run what the snapshot would hold', async () => {
+      expect((await repair(CLUSTER)).stdout).toContain(
+        `resolution: kbctl run-once cluster-ip-repair ${CLUSTER} --rebuild --dry-run`,
+      );
       const before = await everything();
-      const { code, stdout, stderr } = await repair(CLUSTER, '--rebuild', '--dry-run');
+      const { code, stdout } = await repair(CLUSTER, '--rebuild', '--dry-run');
       expect(code).toBe(1);
       expect(stdout).toContain('would rebuild ranges/serviceips: 3 taken in 10.0.0.0/24\n');
-      expect(stderr).toContain('Leaks, their strikes and holds of the corrupt snapshot would be lost.');
       expect(await everything()).toEqual(before);
     });
 

@@ -1,4 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
+import { ipAddressFault } from '../../../cli/item/claims.ts';
 import { placeOf } from '../../../cli/item/item-place.ts';
 import { type ItemFacts, type ItemStatus, itemStatus } from '../../../cli/item/item-status.ts';
 import { fromBits } from '../../../lib/allocator/snapshot-bytes.ts';
@@ -105,5 +106,21 @@ describe('an item without a Service', () => {
     ['is none that is held', { stored: held, facts: ofNoService }, undefined],
   ])('%s', (_, setting, strikes) => {
     expect(statusOf(setting).strikes).toBe(strikes);
+  });
+});
+
+describe('the IPAddress of an address', () => {
+  const services = [
+    { service: 'shop/new', createdAtMs: 2 },
+    { service: 'shop/old', createdAtMs: 1 },
+  ];
+
+  test.each([
+    ['the older Service', 'shop/old', undefined],
+    ['a newer Service', 'shop/new', 'its IPAddress belongs to shop/new, although shop/old is older'],
+    ['a Service without it', 'shop/gone', 'its IPAddress belongs to shop/gone, which does not have it'],
+  ])('may belong to %s', (_, parent, fault) => {
+    expect(ipAddressFault({ services, ipAddress: { parent } })).toBe(fault);
+    expect(ipAddressFault({ services })).toBeUndefined();
   });
 });
