@@ -4,7 +4,7 @@ import { ClusterConnections } from '../../lib/environment/cluster-connections.ts
 import type { ClusterPort, Prober } from '../../lib/kubernetes/cluster-port.ts';
 import type { ApiServerAccess } from '../../lib/kubernetes/kubeconfig.ts';
 import { kubernetesService } from '../../lib/loops/kubernetes-service.ts';
-import type { Deadline } from '../../lib/runtime/deadline.ts';
+import { type Deadline, type StartDeadline, startDeadline } from '../../lib/runtime/deadline.ts';
 import type { Environment } from '../../lib/runtime/environment.ts';
 import { DispatchError } from '../../lib/runtime/errors.ts';
 import type { Handler } from '../../lib/runtime/invocation.ts';
@@ -21,8 +21,25 @@ interface Timer {
   readonly run: () => void;
 }
 
+export interface Clock {
+  readonly nowMs: number;
+  readonly sleep: (ms: number) => Promise<void>;
+  readonly startDeadline: StartDeadline;
+  runUntil(endMs: number): Promise<void>;
+}
+
+/** The time of this machine. */
+export const realClock: Clock = {
+  get nowMs() {
+    return Date.now();
+  },
+  sleep: (ms) => new Promise((resolve) => setTimeout(resolve, ms)),
+  startDeadline,
+  runUntil: (endMs) => realClock.sleep(Math.max(0, endMs - Date.now())),
+};
+
 /** Time that passes only when nothing else is left to do. */
-export class VirtualClock {
+export class VirtualClock implements Clock {
   nowMs: number;
   readonly #timers = new Map<number, Set<Timer>>();
 
@@ -79,7 +96,9 @@ export interface FleetOptions {
   readonly names: readonly string[];
   /** Messages of the loop at the same time, each in a process of its own: the parameter `tickConcurrency`. */
   readonly slots: number;
-  readonly clock: VirtualClock;
+  readonly clock: Clock;
+  /** Real API servers: of one that is alive and one that gives no answer. Default: in memory, with passes of 0.3 s. */
+  readonly servers?: { readonly alive: ApiServerAccess; readonly dead: ApiServerAccess };
 }
 
 /** What happened in a minute. */
@@ -106,15 +125,16 @@ const NO_SERVER: ApiServerAccess = {
 const PASS_MS = 300;
 const MINUTE_MS = 60_000;
 
-/** A fleet of a stack: the function `kubernetes-service`, its queue, table and clusters, with passes of 0.3 s. */
+/** A fleet of a stack: the function `kubernetes-service`, its queue, table and clusters. */
 export class FleetModel {
-  readonly clock: VirtualClock;
+  readonly clock: Clock;
   /** Clusters whose API servers give no answer. */
   readonly dead = new Set<string>();
   /** When each pass began. */
   readonly passes: { readonly name: string; readonly atMs: number }[] = [];
   readonly #names: readonly string[];
   readonly #slots: number;
+  readonly #servers: FleetOptions['servers'];
   #busySlots = 0;
   readonly #telemetry = recordingTelemetry();
   readonly #waiting: { readonly body: string; readonly visibleAtMs: number }[] = [];
@@ -124,9 +144,10 @@ export class FleetModel {
   readonly #clusters = new Map<string, ClusterPort>();
   #figures = noFigures();
 
-  constructor({ names, slots, clock }: FleetOptions) {
+  constructor({ names, slots, clock, servers }: FleetOptions) {
     this.#names = names;
     this.#slots = slots;
+    this.#servers = servers;
     this.clock = clock;
     const store = memoryStore();
     const newWriteId = countedWriteIds();
@@ -136,7 +157,10 @@ export class FleetModel {
 
   async register(): Promise<void> {
     for (const name of this.#names) {
-      await registerCluster(this.#table(), aClusterSpec({ name, kubeconfig: { secretsManager: name } }));
+      const url = this.#servers && new URL('/readyz', this.#accessOf(name).server).href;
+      const probe = { path: '/readyz', authenticate: false, ...(url !== undefined && { url }) };
+      const apiServers = [{ address: '10.9.8.7', kind: 'server', probe } as const];
+      await registerCluster(this.#table(), aClusterSpec({ name, kubeconfig: { secretsManager: name }, apiServers }));
     }
   }
 
@@ -160,13 +184,17 @@ export class FleetModel {
     const connections = new ClusterConnections({
       nowMs: () => this.clock.nowMs,
       sleep: this.clock.sleep,
-      loadKubeconfig: async () => {
+      loadKubeconfig: async ({ name }) => {
         this.#figures.kubeconfigReads += 1;
-        return NO_SERVER;
+        return this.#accessOf(name);
       },
     });
     this.#environments.set(handler, this.#environmentOf(connections));
     return handler;
+  }
+
+  #accessOf(name: string): ApiServerAccess {
+    return this.#servers?.[this.dead.has(name) ? 'dead' : 'alive'] ?? NO_SERVER;
   }
 
   #environmentOf(connections: ClusterConnections): Environment {
@@ -184,7 +212,8 @@ export class FleetModel {
       connect: async (spec, options) => {
         const { name } = spec;
         this.passes.push({ name, atMs: this.clock.nowMs });
-        await connections.connect(spec, options);
+        const access = await connections.connect(spec, options);
+        if (this.#servers !== undefined) return access;
         if (this.dead.has(name)) await new Promise(() => {});
         return { kubernetes: this.#clusterOf(name), probe: this.#probe };
       },
