@@ -9,7 +9,6 @@ import type { Item } from '../../lib/table/key-value-table.ts';
 import { LEASES, readLeases } from '../../lib/table/leases.ts';
 import { readRunRecord } from '../../lib/table/run-records.ts';
 import { type KubeApiserver, kubeconfig, startEtcd, startKubeApiserver } from '../support/control-plane.ts';
-import { runFunction } from '../support/emulator-function.ts';
 import { readLines, sumOf } from '../support/emulator-logs.ts';
 import { stackResources } from '../support/emulator-stack.ts';
 import { eventually } from '../support/eventually.ts';
@@ -230,25 +229,6 @@ test('a stack that is removed and deployed again finds its table and everything 
 
   expect(await generation()).toBe(lastGeneration + 1);
   expect(await Promise.all(WELL.map((name) => versionsOf(controlPlane(name).apiserver)))).toEqual(versions);
-});
-
-test.each([
-  ['one half of a VPC', ['--param', 'vpcSubnetIds=subnet-1'], /vpcSecurityGroupIds/],
-  ['one that there is not', ['--param', 'tabel=x'], /tabel: is not a parameter; there are table/],
-])('a deployment with %s as a parameter is refused with the fix', async (_, args, reason) => {
-  await expect(world.project.serverless(['deploy', ...args])).rejects.toThrow(reason);
-});
-
-test('a function without a variable that the template sets names it', async () => {
-  const { runnable } = deployed.function(LOOP);
-  const { TABLE_NAME: _, ...environment } = runnable.environment;
-  const running = runFunction({ ...runnable, environment });
-
-  const { error, lines } = await running.invoke({});
-  await running.stop();
-
-  expect(error?.errorMessage).toMatch(/TABLE_NAME is not set/);
-  readLines(lines);
 });
 
 test('no function made a call that its role does not grant, and no line holds a token', () => {

@@ -71,10 +71,6 @@ describe('planTicks', () => {
     expect(new Set(plan.flatMap(namesOf))).toEqual(new Set(['c-0']));
   });
 
-  test('no clusters, no ticks', () => {
-    expect(planTicks('kubernetes-service', [], AT)).toEqual([]);
-  });
-
   test('every cluster is in exactly one message of each time, and no message holds more than run at once', () => {
     fc.assert(
       fc.property(fc.nat(200), fc.nat(59_999), fc.integer({ min: 1, max: 16 }), (count, lateMs, clustersPerTick) => {

@@ -67,18 +67,6 @@ describe('endpoints that another writer writes, too', () => {
     expect(await contest(world, 140, FOREIGN, A)).toEqual([10, 30, 70, 150, 310, 630, 1230]);
   });
 
-  test('are written at once when a live address is new, or one went, contest or not', async () => {
-    const world = await settled();
-    world.spec = { ...world.spec, apiServers: [...world.spec.apiServers, aServer('10.0.0.3')] };
-    await contest(world, 8, FOREIGN, A);
-    world.answer(READY, '10.0.0.3');
-    await contest(world, 1, FOREIGN, A);
-    expect(world.published()).toEqual([A, B, '10.0.0.3']);
-    world.answer(SHUTTING_DOWN, B);
-    await contest(world, 1, FOREIGN, A);
-    expect(world.published()).toEqual([A, '10.0.0.3']);
-  });
-
   test('are written at once when the other publishes an address that went', async () => {
     const world = await settled();
     await world.answer(SHUTTING_DOWN, B).tick();
@@ -92,17 +80,5 @@ describe('endpoints that another writer writes, too', () => {
     await contest(world, 6, FOREIGN);
     await contest(world, 1);
     expect(world.published()).toEqual([A, B]);
-  });
-
-  test('are as before after ten quiet minutes', async () => {
-    const world = await settled();
-    await contest(world, 3, FOREIGN);
-    for (let tick = 0; tick < 62; tick++) await world.tick();
-    const quiet = await world.tick();
-    expect(quiet.findings).toEqual([]);
-    overwrite(world, FOREIGN);
-    const report = await world.tick();
-    expect(world.published()).toEqual([A, B]);
-    expect(report.findings).toEqual([]);
   });
 });

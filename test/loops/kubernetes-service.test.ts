@@ -5,7 +5,7 @@ import { REFUSAL } from '../../lib/endpoints/reconcilers.ts';
 import type { ClusterPort } from '../../lib/kubernetes/cluster-port.ts';
 import { withholdWrites } from '../../lib/kubernetes/withhold-writes.ts';
 import { withdraw } from '../../lib/table/leases.ts';
-import { anEndpoints, aSlice, HTTPS } from '../support/an-endpoints.ts';
+import { anEndpoints, aSlice } from '../support/an-endpoints.ts';
 import { aHost, aServer, EndpointsWorld, READY, SHUTTING_DOWN, SILENT } from '../support/endpoints-world.ts';
 
 const [A, B, C] = ['10.0.0.1', '10.0.0.2', '10.0.0.3'] as const;
@@ -107,20 +107,6 @@ describe('a tick of the kubernetes-service loop', () => {
     const { changes } = await world.tick(0);
     const removed = changes.filter((change) => change.startsWith('removed ') && change.includes('endpoints'));
     expect(removed).toEqual(wouldWrite?.map((line) => line.replace('remove', 'removed')));
-  });
-
-  test('removes a server at once when it reports its shutdown', async () => {
-    const world = await settled();
-    const report = await world.answer(SHUTTING_DOWN, B).tick();
-    expect(world.published()).toEqual([A, C]);
-    expect(report.changes).toContain(`dropped lease ${B}: answered 500: it is shutting down`);
-  });
-
-  test('that comes hours late removes no address', async () => {
-    const world = await settled();
-    await world.tick(5 * 3_600_000);
-    expect(world.cluster.writes).toEqual([]);
-    expect(world.published()).toEqual([A, B, C]);
   });
 
   test('that comes hours late does not take one missed probe for a dead server', async () => {
@@ -248,19 +234,6 @@ describe('a tick of the kubernetes-service loop', () => {
     expect(report.findings[0]?.message).toContain('endpointslice-controller.k8s.io');
   });
 
-  test('corrects wrong ports, unless the spec sets reconcilePorts: false', async () => {
-    const world = await settled();
-    const wrong = [{ ...HTTPS, port: 8080 }];
-    world.cluster.place({ ...anEndpoints([A, B, C], wrong), metadata: { ...anEndpoints([]).metadata } });
-    await world.tick();
-    expect(world.cluster.writes).toEqual(['update endpoints']);
-    world.endpoints({ reconcilePorts: false });
-    world.cluster.place(anEndpoints([A, B, C], wrong));
-    world.cluster.place(aSlice([A, B, C], wrong));
-    await world.tick(600_000);
-    expect(world.cluster.writes).toEqual([]);
-  });
-
   test('with the reconciler none only creates the Service: no address is probed, no lease is read', async () => {
     const world = threeServers().endpoints({ reconciler: 'none' });
     expect(await world.tick()).toMatchObject({ changes: ['created service default/kubernetes: 10.0.0.1'], errors: [] });
@@ -292,13 +265,6 @@ describe('the start of a cluster', () => {
     world.cluster.place(anEndpoints([A, B, C]));
     await world.tick();
     expect(world.published()).toEqual([A, B, C]);
-  });
-
-  test('keeps the endpoints that are there as long as no server answers', async () => {
-    const world = new EndpointsWorld([aServer(A)]);
-    world.cluster.place(anEndpoints([A, B]));
-    await world.tick();
-    expect(world.published()).toEqual([A, B]);
   });
 });
 
