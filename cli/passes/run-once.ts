@@ -8,6 +8,7 @@ import type { LoopDefinition } from '../../lib/loops/pass.ts';
 import { systemNamespaces } from '../../lib/loops/system-namespaces.ts';
 import { writesOf } from '../../lib/loops/writes.ts';
 import { PASS_BUDGET_MS } from '../../lib/runtime/budgets.ts';
+import { withDeadline } from '../../lib/runtime/deadline.ts';
 import type { Environment } from '../../lib/runtime/environment.ts';
 import type { RegisteredCluster } from '../../lib/table/clusters.ts';
 import { readRunRecord } from '../../lib/table/run-records.ts';
@@ -39,8 +40,7 @@ export const REBUILDS: Readonly<Partial<Record<Loop, LoopDefinition>>> = {
 export async function runOnce(environment: Environment, request: RunOnceRequest): Promise<EndedPass> {
   const { cluster, loop, dryRun } = request;
   const { spec } = cluster;
-  const { signal, cancel } = environment.startDeadline(PASS_BUDGET_MS[loop.id]);
-  try {
+  return withDeadline(environment, PASS_BUDGET_MS[loop.id], async (signal) => {
     const startedAtMs = environment.nowMs();
     const last = await readRunRecord(environment.table(signal), spec.name, loop.id);
     const { log } = environment.telemetry({ loop: loop.id });
@@ -54,8 +54,6 @@ export async function runOnce(environment: Environment, request: RunOnceRequest)
       writes: dryRun ? 'none' : writesOf(spec.mode),
     });
     if (dryRun || pass.report === undefined) return pass;
-    return await recordPass(environment, loop.id, spec, pass, last, { always: true });
-  } finally {
-    cancel();
-  }
+    return recordPass(environment, loop.id, spec, pass, last, { always: true });
+  });
 }

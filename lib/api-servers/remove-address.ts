@@ -118,7 +118,7 @@ function decisionWithout(
   const leases = spec.endpoints.reconciler !== 'master-count';
   if (live.length > 0) {
     const endpoints = { ...spec.endpoints, reconcilePorts: leases || spec.endpoints.reconcilePorts };
-    return planEndpoints({ spec: { ...spec, endpoints }, current, slice, live, gone: [address] });
+    return planEndpoints({ spec: { ...spec, endpoints }, current, slice, live, excluded: [address] });
   }
   if (!lastOne) return { outcome: 'refused' };
   if (leases) return leaseEndpoints({ current, live, ports: endpointPorts(spec), reconcilePorts: true, stopped: true });

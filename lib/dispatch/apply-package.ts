@@ -55,12 +55,12 @@ export async function applyPackage(invocation: Invocation, entries: readonly Clu
   }
   const spec = found.outcome === 'spec' ? found.spec : undefined;
   const packager: Packager = { stack, startedAtMs: packaged.startedAtMs, nowMs: environment.nowMs() };
-  const gone = entries.filter(({ name, owner }) => owner?.stack === stack && owner.packaged && name !== spec?.name);
+  const removed = entries.filter(({ name, owner }) => owner?.stack === stack && owner.packaged && name !== spec?.name);
   try {
     return await withinInvocation(invocation, LISTING_MS, async (signal) => {
       const table = environment.table(signal);
       const registered = spec !== undefined && (await register(table, spec, packager, telemetry));
-      const unregistered = await Promise.all(gone.map(({ name }) => unregister(table, name, packager, telemetry)));
+      const unregistered = await Promise.all(removed.map(({ name }) => unregister(table, name, packager, telemetry)));
       return registered || unregistered.includes(true);
     });
   } catch (error) {

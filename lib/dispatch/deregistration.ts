@@ -6,7 +6,7 @@ import { shapeFaults } from '../cluster/shape-faults.ts';
 import { ClusterError, type ClusterPort, type Kind, type ObjectRef } from '../kubernetes/cluster-port.ts';
 import { withholdWrites } from '../kubernetes/withhold-writes.ts';
 import { CALLER_KEY, callerRefusal } from '../runtime/caller-keys.ts';
-import { pause, unlessAborted } from '../runtime/deadline.ts';
+import { pause, unlessAborted, withDeadline, withinDeadline } from '../runtime/deadline.ts';
 import { DispatchError } from '../runtime/errors.ts';
 import { type Handler, type Invocation, runInvocation } from '../runtime/invocation.ts';
 import { otherOwner, readCluster } from '../table/clusters.ts';
@@ -51,25 +51,17 @@ function parse(event: unknown): DeregistrationRequest {
 async function answer(request: DeregistrationRequest, invocation: Invocation): Promise<DeregistrationAnswer> {
   const { environment, telemetry, remainingMs } = invocation;
   const budgetMs = Math.max(0, Math.min(LONGEST_MS, remainingMs() - CLOSING_MS));
-  const deadline = environment.startDeadline(budgetMs);
+  const wouldWrite = new Set<string>();
   // A call that ignores its deadline is abandoned a little later: until then its own error may arrive.
-  const last = environment.startDeadline(budgetMs + CLOSING_MS / 2);
-  const wouldWrite: string[] = [];
-  try {
-    const result = await unlessAborted(last.signal, () =>
-      deregisterAddress(request, invocation, {
-        signal: deadline.signal,
-        wouldWrite: (description) => wouldWrite.push(description),
-      }),
-    );
-    logResult(telemetry, request, result, [...new Set(wouldWrite)]);
-    if (result.outcome !== 'deregistered') return result;
-    const { error, ...answered } = result;
-    return { ...answered, ...(error !== undefined && { error: describeError(error) }) };
-  } finally {
-    deadline.cancel();
-    last.cancel();
-  }
+  const result = await withDeadline(environment, budgetMs, (signal) =>
+    withinDeadline(environment, budgetMs + CLOSING_MS / 2, () =>
+      deregisterAddress(request, invocation, { signal, wouldWrite: (description) => wouldWrite.add(description) }),
+    ),
+  );
+  logResult(telemetry, request, result, [...wouldWrite]);
+  if (result.outcome !== 'deregistered') return result;
+  const { error, ...answered } = result;
+  return { ...answered, ...(error !== undefined && { error: describeError(error) }) };
 }
 
 function logResult(
@@ -94,14 +86,9 @@ function logResult(
   });
 }
 
-export interface DeregistrationRequest {
-  readonly cluster: string;
-  readonly address: string;
-  readonly untilMinutes?: number | undefined;
-  readonly lastOne?: boolean | undefined;
+export interface DeregistrationRequest extends Readonly<z.infer<typeof requestShape>> {
   /** The request of the server itself, because it ends. */
   readonly goingDown?: boolean | undefined;
-  readonly callerKey?: string | undefined;
 }
 
 export type DeregistrationResult =
@@ -111,7 +98,7 @@ export type DeregistrationResult =
 export interface DeregistrationOptions {
   /** Ends every call and wait. */
   readonly signal: AbortSignal;
-  readonly wouldWrite: (description: string) => void;
+  readonly wouldWrite: (description: string) => unknown;
   /** Writes nothing: not to the cluster, and not to the table. */
   readonly dryRun?: boolean;
 }

@@ -6,7 +6,7 @@ import { type EventsReport, writeEvents } from '../kubernetes/write-events.ts';
 import type { LoopDefinition, PassContext } from '../loops/pass.ts';
 import { portsFor, type Writes, writesOf } from '../loops/writes.ts';
 import { CLOSING_MS, PASS_BUDGET_MS, RECORDING_MS } from '../runtime/budgets.ts';
-import { pause, unlessAborted, withinDeadline } from '../runtime/deadline.ts';
+import { pause, unlessAborted, withDeadline, withinDeadline } from '../runtime/deadline.ts';
 import type { ClusterAccess, Environment } from '../runtime/environment.ts';
 import type { Invocation } from '../runtime/invocation.ts';
 import { claimCluster } from '../table/cluster-registration.ts';
@@ -50,18 +50,17 @@ export async function attemptPass(batch: Batch, name: string, open: OpenCluster)
     return { outcome: 'unreached' };
   }
 
-  const { signal, cancel } = environment.startDeadline(budgetMs);
   try {
-    const cluster = await unlessAborted(signal, () => open(signal));
-    if (cluster === undefined) return { outcome: 'unregistered' };
-    const pause = pauseInForce([batch.pausedAll, cluster.paused], startedAtMs);
-    if (pause !== undefined) return { outcome: 'paused', pause };
-    return await passIfDue(batch, cluster, startedAtMs, signal);
+    return await withDeadline(environment, budgetMs, async (signal) => {
+      const cluster = await unlessAborted(signal, () => open(signal));
+      if (cluster === undefined) return { outcome: 'unregistered' };
+      const pause = pauseInForce([batch.pausedAll, cluster.paused], startedAtMs);
+      if (pause !== undefined) return { outcome: 'paused', pause };
+      return passIfDue(batch, cluster, startedAtMs, signal);
+    });
   } catch (error) {
     logUnstartedPass(telemetry, loop.id, name, error);
     return { outcome: 'failed' };
-  } finally {
-    cancel();
   }
 }
 

@@ -3,6 +3,7 @@ import type { OutgoingMessage } from '../aws/sqs-queue.ts';
 import { type Loop, SCHEDULE_SECONDS } from '../cluster/cluster-spec.ts';
 import { shapeFaults } from '../cluster/shape-faults.ts';
 import { CLOSING_MS, CONCURRENT_PASSES, QUEUEING_MS } from '../runtime/budgets.ts';
+import { withDeadline } from '../runtime/deadline.ts';
 import { clusterName } from '../runtime/errors.ts';
 import type { Invocation } from '../runtime/invocation.ts';
 import { errorSentence } from '../telemetry/describe-error.ts';
@@ -162,23 +163,20 @@ export async function queueTicks<Cluster extends Ticking>(
   const ticks = planTicks(loop, clusters, { dueAtMs, nowMs: nowMs(), clustersPerTick, unreachable });
   if (ticks.length === 0) return { own: clusters, queued: 0 };
 
-  const deadline = environment.startDeadline(Math.min(QUEUEING_MS, Math.max(0, remainingMs() - CLOSING_MS)));
-  try {
-    const unsent = await tickQueue.send(ticks, deadline.signal);
-    if (unsent.length > 0) {
-      telemetry.count('unqueuedTicks', unsent.length);
-      const errors = [...new Set(unsent.map(({ error }) => errorSentence(error)))];
-      telemetry.log('error', 'ticks not queued', { ticks: unsent.length, errors: someOf(errors) });
-    }
-    const firstOf = (messages: readonly PlannedTick[]) =>
-      new Set(messages.flatMap(({ tick, isFirst }) => (isFirst ? tick.clusters : [])));
-    const planned = firstOf(ticks);
-    const leftHere = firstOf(unsent.map(({ message }) => message));
-    const own = clusters.filter(({ name }) => !planned.has(name) || leftHere.has(name));
-    return { own, queued: ticks.length - unsent.length };
-  } finally {
-    deadline.cancel();
+  const unsent = await withDeadline(environment, Math.min(QUEUEING_MS, remainingMs() - CLOSING_MS), (signal) =>
+    tickQueue.send(ticks, signal),
+  );
+  if (unsent.length > 0) {
+    telemetry.count('unqueuedTicks', unsent.length);
+    const errors = [...new Set(unsent.map(({ error }) => errorSentence(error)))];
+    telemetry.log('error', 'ticks not queued', { ticks: unsent.length, errors: someOf(errors) });
   }
+  const firstOf = (messages: readonly PlannedTick[]) =>
+    new Set(messages.flatMap(({ tick, isFirst }) => (isFirst ? tick.clusters : [])));
+  const planned = firstOf(ticks);
+  const leftHere = firstOf(unsent.map(({ message }) => message));
+  const own = clusters.filter(({ name }) => !planned.has(name) || leftHere.has(name));
+  return { own, queued: ticks.length - unsent.length };
 }
 
 const NONE: ReadonlySet<string> = new Set();

@@ -2,7 +2,7 @@ import * as z from 'zod/mini';
 import { eachOf } from '../cluster/each-of.ts';
 import { shapeFaults } from '../cluster/shape-faults.ts';
 import { CONCURRENT_PASSES } from '../runtime/budgets.ts';
-import { unlessAborted, withinDeadline } from '../runtime/deadline.ts';
+import { unlessAborted, withDeadline, withinDeadline } from '../runtime/deadline.ts';
 import { clusterName, DispatchError } from '../runtime/errors.ts';
 import { type Handler, type Invocation, runInvocation } from '../runtime/invocation.ts';
 import { type ListedCluster, listClusters, type Pause } from '../table/clusters.ts';
@@ -126,12 +126,9 @@ async function inTime(
   { environment, remainingMs }: Invocation,
   context: CheckContext,
 ): Promise<readonly DoctorLine[]> {
-  const deadline = environment.startDeadline(Math.max(0, Math.min(CLUSTER_MS, remainingMs() - 2 * CLOSING_MS)));
-  const signal = AbortSignal.any([deadline.signal, context.signal]);
-  try {
-    const lines = await checked('time', () => checkCluster(cluster, { ...context, signal }));
-    return lines.map((line) => ({ cluster: cluster.spec.name, ...line }));
-  } finally {
-    deadline.cancel();
-  }
+  const lines = await withDeadline(environment, Math.min(CLUSTER_MS, remainingMs() - 2 * CLOSING_MS), (deadline) => {
+    const signal = AbortSignal.any([deadline, context.signal]);
+    return checked('time', () => checkCluster(cluster, { ...context, signal }));
+  });
+  return lines.map((line) => ({ cluster: cluster.spec.name, ...line }));
 }

@@ -1,30 +1,34 @@
+import * as z from 'zod/mini';
 import type { KubernetesObject } from '../cluster/kubernetes-objects.ts';
-import { isRecord } from '../cluster/values.ts';
+
+const ownWriteShape = z.object({
+  wanted: z.string(),
+  atMs: z.number(),
+  passesSince: z.number(),
+  /** resourceVersions of Endpoints and EndpointSlice as our write left them. */
+  versions: z.readonly(z.array(z.string())),
+});
+
+const contestShape = z.object({
+  /** When the objects were last seen changed by the other writer. */
+  lastSeenMs: z.number(),
+  nextWriteMs: z.number(),
+  delayMs: z.number(),
+});
+
+const stateShape = z.object({
+  /** Addresses and ports that the last pass wanted published, as one text. */
+  wanted: z.exactOptional(z.string()),
+  lastWrite: z.exactOptional(z.readonly(ownWriteShape)),
+  contest: z.exactOptional(z.readonly(contestShape)),
+});
 
 /** Our last correction of what another writer had changed, so that the next passes see whether it was undone. */
-export interface OwnWrite {
-  readonly wanted: string;
-  readonly atMs: number;
-  readonly passesSince: number;
-  /** resourceVersions of Endpoints and EndpointSlice as our write left them. */
-  readonly versions: readonly string[];
-}
-
+type OwnWrite = Readonly<z.infer<typeof ownWriteShape>>;
 /** Another writer writes the same objects. */
-export interface Contest {
-  /** When the objects were last seen changed by the other writer. */
-  readonly lastSeenMs: number;
-  readonly nextWriteMs: number;
-  readonly delayMs: number;
-}
-
+type Contest = Readonly<z.infer<typeof contestShape>>;
 /** Kept from pass to pass; the same as long as nothing happens, so that it need not be saved again. */
-export interface ContestState {
-  /** Addresses and ports that the last pass wanted published, as one text. */
-  readonly wanted?: string;
-  readonly lastWrite?: OwnWrite;
-  readonly contest?: Contest;
-}
+export type ContestState = Readonly<z.infer<typeof stateShape>>;
 
 export interface ContestObservation {
   readonly wanted: string;
@@ -97,13 +101,7 @@ export function lastManager(objects: readonly (KubernetesObject | undefined)[], 
 
 /** State of another layout counts as none: a contest shows again within two ticks. */
 export function contestStateFrom(value: unknown): ContestState {
-  if (!isRecord(value)) return {};
-  const { wanted, lastWrite, contest } = value;
-  return {
-    ...(typeof wanted === 'string' && { wanted }),
-    ...(isOwnWrite(lastWrite) && { lastWrite }),
-    ...(isContest(contest) && { contest }),
-  };
+  return stateShape.safeParse(value).data ?? {};
 }
 
 /** A write of something else than what is wanted now proves nothing. */
@@ -134,17 +132,4 @@ function stillOn(contest: Contest | undefined, { differs, nowMs }: ContestObserv
 
 function sameVersions(one: readonly string[], other: readonly string[]): boolean {
   return one.length === other.length && one.every((version, index) => version === other[index]);
-}
-
-function isOwnWrite(value: unknown): value is OwnWrite {
-  if (!isRecord(value)) return false;
-  const { wanted, atMs, passesSince, versions } = value;
-  return (
-    typeof wanted === 'string' && typeof atMs === 'number' && typeof passesSince === 'number' && Array.isArray(versions)
-  );
-}
-
-function isContest(value: unknown): value is Contest {
-  if (!isRecord(value)) return false;
-  return [value['lastSeenMs'], value['nextWriteMs'], value['delayMs']].every((field) => typeof field === 'number');
 }

@@ -17,8 +17,8 @@ export interface EndpointsObservation {
   readonly slice: EndpointSliceObject | undefined;
   /** Addresses to publish, in byte order. */
   readonly live: readonly string[];
-  /** Addresses whose lease is known and is not to be published. */
-  readonly gone: readonly string[];
+  /** Addresses whose lease is known, and which must not be published. */
+  readonly excluded: readonly string[];
 }
 
 /** Decides what a tick does to the Endpoints, for all addresses at once. */
@@ -48,9 +48,11 @@ export function plansWrite(decision: EndpointsDecision, slice: EndpointSliceObje
 }
 
 /** Whether no address is published, or one whose lease has ended: a write that corrects this is never withheld. */
-export function isUrgent({ current, slice, gone }: EndpointsObservation): boolean {
+export function isUrgent({ current, slice, excluded }: EndpointsObservation): boolean {
   const published = [readyAddresses(current), sliceAddresses(slice)];
-  return published.some((addresses) => addresses.length === 0 || addresses.some((address) => gone.includes(address)));
+  return published.some(
+    (addresses) => addresses.length === 0 || addresses.some((address) => excluded.includes(address)),
+  );
 }
 
 /**
@@ -58,13 +60,13 @@ export function isUrgent({ current, slice, gone }: EndpointsObservation): boolea
  * counted displace each other in every sequence: the result of the last one counts.
  */
 function planMasters(
-  { spec, current, live, gone }: EndpointsObservation,
+  { spec, current, live, excluded }: EndpointsObservation,
   base: EndpointsObject | undefined,
   ports: readonly EndpointPort[],
 ): EndpointsDecision {
   const { masterCount, reconcilePorts } = spec.endpoints;
   let endpoints = base;
-  for (const address of readyAddresses(current).filter((ip) => gone.includes(ip))) {
+  for (const address of readyAddresses(current).filter((ip) => excluded.includes(ip))) {
     endpoints = changedBy(removeMaster(endpoints, address)) ?? endpoints;
   }
   for (let sequence = 0; sequence <= live.length; sequence++) {

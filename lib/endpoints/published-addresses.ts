@@ -44,7 +44,7 @@ export function publishedAddresses(
  * Returns the addresses that must not be published. The master-count reconciler has no leases: it removes only an address
  * that was withdrawn or reported its shutdown, and one that crashed stays until another takes its place.
  */
-export function goneAddresses(
+export function excludedAddresses(
   leases: readonly Lease[],
   live: readonly string[],
   reconciler: EndpointReconcilerType,

@@ -18,10 +18,10 @@ import {
 } from '../endpoints/objects.ts';
 import { type EndpointsObservation, isUrgent, planEndpoints, plansWrite } from '../endpoints/plan-endpoints.ts';
 import type { ProbeOutcome } from '../endpoints/probe-outcome.ts';
-import { goneAddresses, publishedAddresses } from '../endpoints/published-addresses.ts';
+import { excludedAddresses, publishedAddresses } from '../endpoints/published-addresses.ts';
 import type { EndpointsDecision } from '../endpoints/reconcilers.ts';
 import { FIELD_MANAGER } from '../kubernetes/api-server-cluster.ts';
-import type { TableValue } from '../table/key-value-table.ts';
+import { plainValue } from '../table/item-values.ts';
 import { ensureService, isServiceWritten, type ServiceEnsured } from './ensure-service.ts';
 import type { LoopDefinition, PassContext, PassReport } from './pass.ts';
 import { type LeasesObserved, observeLeases, observeLeasesAgain, refreshLeases } from './refresh-leases.ts';
@@ -101,8 +101,8 @@ function observationOf(
   const decidedAtMs = nowMs();
   const isAnyHeld = leases.some((lease) => isHeld(lease, decidedAtMs));
   const live = isAnyHeld ? publishedAddresses(leases, expected, decidedAtMs) : [];
-  const gone = goneAddresses(leases, live, spec.endpoints.reconciler, decidedAtMs);
-  return { spec, current, slice: slices.find(isNamedAsOurs), live, gone, leases, nowMs: decidedAtMs };
+  const excluded = excludedAddresses(leases, live, spec.endpoints.reconciler, decidedAtMs);
+  return { spec, current, slice: slices.find(isNamedAsOurs), live, excluded, leases, nowMs: decidedAtMs };
 }
 
 interface Published {
@@ -200,14 +200,6 @@ function reportOf(
     findings: rest.findings,
     counts: rest.counts,
     errors,
-    ...(state !== undefined && { state: stateValue(state) }),
-  };
-}
-
-function stateValue({ wanted, lastWrite, contest }: ContestState): TableValue {
-  return {
-    ...(wanted !== undefined && { wanted }),
-    ...(lastWrite && { lastWrite: { ...lastWrite } }),
-    ...(contest && { contest: { ...contest } }),
+    ...(state !== undefined && { state: plainValue(state) }),
   };
 }

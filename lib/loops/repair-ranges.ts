@@ -143,19 +143,19 @@ export async function saveOrMerge(
   if (replaces !== undefined) {
     throw contended(`${key} was written by another writer while the Services were listed and was not replaced`);
   }
-  const refusal = await guaranteedUpdate<MergeRefusal | 'gone' | undefined>(
+  const refusal = await guaranteedUpdate<MergeRefusal | 'removed' | undefined>(
     table,
     cluster,
     key,
     (newest) => {
-      if (newest === undefined) return { keep: 'gone' };
+      if (newest === undefined) return { keep: 'removed' };
       const merged = mergeOntoNewest(decodeRange(newest), read?.stored, decided);
       return typeof merged === 'string' ? { keep: merged } : { write: rangeContent(merged), result: undefined };
     },
     options,
   );
   if (refusal === undefined) return 'merged';
-  if (refusal === 'gone') throw contended(`${key} was removed while the Services were listed`);
+  if (refusal === 'removed') throw contended(`${key} was removed while the Services were listed`);
   throw new RepairError(
     'OlderSpec',
     `${key} was saved for another range or allocator, or under a newer spec, while the Services were listed; nothing was written, and the next pass reads the spec again`,

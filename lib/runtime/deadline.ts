@@ -52,18 +52,27 @@ export async function unlessAborted<T>(signal: AbortSignal, work: () => Promise<
   }
 }
 
-/** Returns what `work` comes to within a deadline of its own, and throws the deadline's reason when that is over. */
-export async function withinDeadline<T>(
-  { startDeadline: start }: { readonly startDeadline: StartDeadline },
+interface Clock {
+  readonly startDeadline: StartDeadline;
+}
+
+/** Returns what `work` comes to, with a deadline of its own that `work` obeys. */
+export async function withDeadline<T>(
+  { startDeadline: start }: Clock,
   ms: number,
   work: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
-  const { signal, cancel } = start(ms);
+  const { signal, cancel } = start(Math.max(0, ms));
   try {
-    return await unlessAborted(signal, () => work(signal));
+    return await work(signal);
   } finally {
     cancel();
   }
+}
+
+/** The same, but throws the deadline's reason when `work` has not ended by then. */
+export function withinDeadline<T>(clock: Clock, ms: number, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  return withDeadline(clock, ms, (signal) => unlessAborted(signal, () => work(signal)));
 }
 
 /** Waits for the end of a deadline that is a pause, or for the signal. */

@@ -36,40 +36,34 @@ interface DefaultRoute {
 
 /** IPv4 routes first. A fault in the IPv6 table counts as no IPv6 routes, one in the IPv4 table is the answer. */
 function readDefaultRoutes(ipv4Table: string, ipv6Table: string): readonly DefaultRoute[] | AddressChoiceError {
-  const ipv4 = parseIPv4DefaultRoutes(ipv4Table);
+  const ipv4 = parseDefaultRoutes(ipv4Table, 'IPv4');
   if (ipv4 instanceof AddressChoiceError) return ipv4;
-  const ipv6 = parseIPv6DefaultRoutes(ipv6Table);
+  const ipv6 = parseDefaultRoutes(ipv6Table, 'IPv6');
   const routes = ipv6 instanceof AddressChoiceError ? ipv4 : [...ipv4, ...ipv6];
   if (routes.length > 0) return routes;
   const message = `no default routes found in "${IPV4_ROUTE_FILE}" or "${IPV6_ROUTE_FILE}"`;
   return new AddressChoiceError('NoDefaultRoutes', message);
 }
 
-/** Fields: interface, destination, gateway. Masks do not count: destination zero is a default route. */
-function parseIPv4DefaultRoutes(table: string): readonly DefaultRoute[] | AddressChoiceError {
-  const routes: DefaultRoute[] = [];
-  for (const line of linesOf(table)) {
-    if (line.startsWith('Iface')) continue;
-    const [interfaceName = '', destinationText = '', gatewayText = ''] = fieldsOf(line);
-    const destination = parseRouteAddress(destinationText, 'IPv4');
-    const gateway = parseRouteAddress(gatewayText, 'IPv4');
-    if (destination instanceof Error) return destination;
-    if (gateway instanceof Error) return gateway;
-    if (destination === '0.0.0.0') routes.push({ interfaceName, family: 'IPv4' });
-  }
-  return routes;
-}
+/** Where a line has its fields. */
+const FIELDS = {
+  IPv4: { interface: 0, destination: 1, gateway: 2 },
+  IPv6: { interface: 9, destination: 0, gateway: 4 },
+} as const;
 
-/** Fields 0, 4 and 9: destination, gateway, interface. A route without a gateway is the loopback's. */
-function parseIPv6DefaultRoutes(table: string): readonly DefaultRoute[] | AddressChoiceError {
+/** Masks do not count: destination zero is a default route. An IPv6 route without a gateway is the loopback's. */
+function parseDefaultRoutes(table: string, family: IPFamily): readonly DefaultRoute[] | AddressChoiceError {
+  const at = FIELDS[family];
+  const none = family === 'IPv4' ? '0.0.0.0' : '::';
   const routes: DefaultRoute[] = [];
   for (const line of linesOf(table)) {
-    const fields = fieldsOf(line);
-    const destination = parseRouteAddress(fields[0] ?? '', 'IPv6');
-    const gateway = parseRouteAddress(fields[4] ?? '', 'IPv6');
+    const fields = line.trim().split(/\s+/);
+    const destination = parseRouteAddress(fields[at.destination] ?? '', family);
+    const gateway = parseRouteAddress(fields[at.gateway] ?? '', family);
     if (destination instanceof Error) return destination;
     if (gateway instanceof Error) return gateway;
-    if (destination === '::' && gateway !== '::') routes.push({ interfaceName: fields[9] ?? '', family: 'IPv6' });
+    const isDefault = destination === none && (family === 'IPv4' || gateway !== none);
+    if (isDefault) routes.push({ interfaceName: fields[at.interface] ?? '', family });
   }
   return routes;
 }
@@ -86,13 +80,10 @@ function parseRouteAddress(hex: string, family: IPFamily): string | AddressChoic
   return formatIPv4(Number.parseInt(reversed, 16));
 }
 
-/** A last line without a newline does not count. */
+/** Without the header, which only the IPv4 table has. A last line without a newline does not count. */
 function linesOf(table: string): string[] {
-  return table.split('\n').slice(0, -1);
-}
-
-function fieldsOf(line: string): string[] {
-  return line.trim().split(/\s+/);
+  const lines = table.split('\n').slice(0, -1);
+  return lines.filter((line) => !line.startsWith('Iface'));
 }
 
 /** Go's `%#U`. */

@@ -6,7 +6,7 @@ import { decideLeases, type LeaseObservation, rememberedLease } from '../../lib/
 import type { ProbeOutcome } from '../../lib/endpoints/probe-outcome.ts';
 import {
   type ExpectedAddress,
-  goneAddresses,
+  excludedAddresses,
   knownAddresses,
   publishedAddresses,
 } from '../../lib/endpoints/published-addresses.ts';
@@ -384,8 +384,8 @@ describe('which addresses are published', () => {
 
   test('an address with a lease that is not live is gone; without leases only one that reported its shutdown', () => {
     const leases = [lease(), lease({ address: OTHER, misses: 2 }), lease({ address: '10.0.0.3', seenDown: true })];
-    expect(goneAddresses(leases, [ADDRESS], 'lease', NOW_MS)).toEqual([OTHER, '10.0.0.3']);
-    expect(goneAddresses(leases, [ADDRESS], 'master-count', NOW_MS)).toEqual(['10.0.0.3']);
+    expect(excludedAddresses(leases, [ADDRESS], 'lease', NOW_MS)).toEqual([OTHER, '10.0.0.3']);
+    expect(excludedAddresses(leases, [ADDRESS], 'master-count', NOW_MS)).toEqual(['10.0.0.3']);
   });
 
   test('known are the addresses of the spec, and the records of its host names', () => {

@@ -16,7 +16,7 @@ function specWith(endpoints: Partial<ClusterSpec['endpoints']>): ClusterSpec {
 }
 
 function observed(given: Partial<EndpointsObservation>): EndpointsObservation {
-  return { spec: aClusterSpec(), current: anEndpoints([A]), slice: aSlice([A]), live: [A], gone: [], ...given };
+  return { spec: aClusterSpec(), current: anEndpoints([A]), slice: aSlice([A]), live: [A], excluded: [], ...given };
 }
 
 describe('the plan of a tick', () => {
@@ -57,9 +57,9 @@ describe('the plan of a tick', () => {
     ['Endpoints that are missing', { current: undefined }, true],
     ['Endpoints that publish nobody', { current: anEndpoints([]) }, true],
     ['a slice that publishes nobody', { slice: aSlice([]) }, true],
-    ['an address whose lease is gone', { current: anEndpoints([A, B]), gone: [B] }, true],
-    ['an address whose lease is gone, in the slice alone', { slice: aSlice([A, B]), gone: [B] }, true],
-    ['an unknown address', { current: anEndpoints([A, C]), gone: [B] }, false],
+    ['an address whose lease is gone', { current: anEndpoints([A, B]), excluded: [B] }, true],
+    ['an address whose lease is gone, in the slice alone', { slice: aSlice([A, B]), excluded: [B] }, true],
+    ['an unknown address', { current: anEndpoints([A, C]), excluded: [B] }, false],
     ['a live address that is missing', { live: [A, B] }, false],
   ] as const)('%s: urgent is %3$s', (_name, given, urgent) => {
     expect(isUrgent(observed(given))).toBe(urgent);
@@ -88,7 +88,9 @@ describe('the plan of a tick with a master count', () => {
   });
 
   test('removes an address that reported its shutdown', () => {
-    const decision = planEndpoints(observed({ spec: masters(2), current: anEndpoints([A, B]), live: [A], gone: [B] }));
+    const decision = planEndpoints(
+      observed({ spec: masters(2), current: anEndpoints([A, B]), live: [A], excluded: [B] }),
+    );
     expect(decision).toEqual({ outcome: 'update', endpoints: anEndpoints([A]) });
   });
 
