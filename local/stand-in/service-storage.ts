@@ -1,26 +1,15 @@
 import { isIP } from 'node:net';
 import { HOLD_OWNER_LABEL } from '../../lib/cluster/hold.ts';
+import type { ServiceObject, ServicePort } from '../../lib/endpoints/objects.ts';
 import type { StoredObject } from './object-store.ts';
 import { invalid, SERVICES, StatusError } from './resources.ts';
 
-export interface ServicePort {
-  readonly name?: string;
-  readonly protocol?: string;
-  readonly port: number;
-  readonly targetPort?: number | string;
-  readonly nodePort?: number;
-}
-
-export interface ServiceSpec {
-  readonly type?: string;
-  readonly clusterIP?: string;
+export type ServiceSpec = ServiceObject['spec'] & {
   readonly clusterIPs?: readonly string[];
   readonly ipFamilies?: readonly string[];
-  readonly ipFamilyPolicy?: string;
-  readonly ports?: readonly ServicePort[];
   readonly healthCheckNodePort?: number;
   readonly [field: string]: unknown;
-}
+};
 
 export type Service = StoredObject & { readonly spec: ServiceSpec };
 

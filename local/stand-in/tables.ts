@@ -1,6 +1,7 @@
+import type { ServicePort } from '../../lib/endpoints/objects.ts';
 import type { StoredObject } from './object-store.ts';
 import { type Resource, recordIn } from './resources.ts';
-import type { ServicePort, ServiceSpec } from './service-storage.ts';
+import type { ServiceSpec } from './service-storage.ts';
 
 // Columns and cells of `pkg/printers/internalversion/printers.go`.
 

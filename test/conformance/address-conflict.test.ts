@@ -1,9 +1,8 @@
-import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { describe, expect, jest, test } from '@jest/globals';
 import type { KubernetesObject } from '../../lib/cluster/kubernetes-objects.ts';
-import { untilBootstrapped } from '../support/bootstrapped.ts';
-import { type Etcd, type KubeApiserver, startEtcd, startKubeApiserver } from '../support/control-plane.ts';
 import { storedService } from '../support/etcd-client.ts';
 import { eventually } from '../support/eventually.ts';
+import { runningControlPlane } from '../support/running-control-plane.ts';
 
 jest.setTimeout(120_000);
 
@@ -16,15 +15,7 @@ const ipAddress = (address: string) => `/apis/networking.k8s.io/v1/ipaddresses/$
 
 /** What docs/tasks/address-conflict.md rests on. */
 describe('two Services with one cluster IP, where the API servers allocate', () => {
-  let etcd: Etcd;
-  let apiserver: KubeApiserver;
-
-  beforeAll(async () => {
-    etcd = await startEtcd();
-    apiserver = await startKubeApiserver({ etcd });
-    await untilBootstrapped(apiserver);
-  });
-  afterAll(() => etcd?.stop());
+  const { etcd, apiserver } = runningControlPlane();
 
   const parentOf = async (address: string) => {
     const { status, body } = await apiserver.request<IPAddress>('GET', ipAddress(address));

@@ -4,30 +4,19 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import { LOOPS } from '../../lib/cluster/cluster-spec.ts';
 import { makeAuthority } from '../../local/stand-in/identity.ts';
-import { untilBootstrapped } from '../support/bootstrapped.ts';
-import { type Etcd, type KubeApiserver, kubeconfig, startEtcd, startKubeApiserver } from '../support/control-plane.ts';
+import { kubeconfig } from '../support/control-plane.ts';
 import { CLUSTER, type Handlers, runAllLoops, startHandlers } from '../support/handlers.ts';
 import { versionsOfEverything } from '../support/kubernetes-service-objects.ts';
+import { runningControlPlane } from '../support/running-control-plane.ts';
 import { freePort } from '../support/server-process.ts';
 import { type ServiceAccount, serviceAccount } from '../support/service-account.ts';
 
 jest.setTimeout(120_000);
 
-let folder: string;
-let etcd: Etcd;
-let apiserver: KubeApiserver;
+const folder = mkdtempSync(join(tmpdir(), 'kube-bootstrap-controller-bad-input-'));
+const { apiserver } = runningControlPlane();
 
-beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'kube-bootstrap-controller-bad-input-'));
-  etcd = await startEtcd();
-  apiserver = await startKubeApiserver({ etcd });
-  await untilBootstrapped(apiserver);
-});
-
-afterAll(async () => {
-  await etcd?.stop();
-  rmSync(folder, { recursive: true, force: true });
-});
+afterAll(() => rmSync(folder, { recursive: true }));
 
 const change = (given: { url?: string; ca?: string; token?: string }) => {
   const { url, ca, token } = apiserver;

@@ -8,28 +8,20 @@ import type { Transport } from '../../lib/kubernetes/transport.ts';
 import { ApiServerConnections } from '../../lib/kubernetes/transport.ts';
 import { apiServerContract } from '../contract/api-server.ts';
 import { clusterPortContract } from '../contract/cluster-port.ts';
-import { untilBootstrapped } from '../support/bootstrapped.ts';
-import type { Etcd, KubeApiserver } from '../support/control-plane.ts';
-import { startEtcd, startKubeApiserver } from '../support/control-plane.ts';
+import { storedService } from '../support/etcd-client.ts';
+import { runningControlPlane } from '../support/running-control-plane.ts';
 
 jest.setTimeout(120_000);
 
-let etcd: Etcd;
-let apiserver: KubeApiserver;
+const { etcd, apiserver } = runningControlPlane();
 let transport: Transport;
 const connections = new ApiServerConnections();
 
 beforeAll(async () => {
-  etcd = await startEtcd();
-  apiserver = await startKubeApiserver({ etcd });
-  await untilBootstrapped(apiserver);
   transport = connections.transport(await parseKubeconfig(apiserver.kubeconfigYaml, 'of the test'));
 });
 
-afterAll(async () => {
-  await connections.close();
-  await etcd.stop();
-});
+afterAll(() => connections.close());
 
 function portOver(over: Transport, warn?: (text: string) => void) {
   const deadline = AbortSignal.timeout(60_000);
@@ -46,13 +38,13 @@ apiServerContract('a real kube-apiserver', async () => transport);
 describe('what only a real kube-apiserver shows', () => {
   test('its protobuf says of every Service what its JSON says', async () => {
     await etcd.putServices([
-      storedService('odd', {
+      storedService('default', 'odd', {
         clusterIP: '10.0.0.300',
         clusterIPs: ['10.0.0.300', '2001:db8::1'],
         ports: [{ port: 1 }],
       }),
-      storedService('bare', {}),
-      storedService('local', {
+      storedService('default', 'bare', {}),
+      storedService('default', 'local', {
         type: 'LoadBalancer',
         externalTrafficPolicy: 'Local',
         healthCheckNodePort: 30_123,
@@ -113,12 +105,3 @@ describe('what only a real kube-apiserver shows', () => {
     expect(fields.managedFields).toMatchObject([{ manager: 'kube-bootstrap-controller', operation: 'Update' }]);
   });
 });
-
-function storedService(name: string, spec: object) {
-  return {
-    apiVersion: 'v1',
-    kind: 'Service',
-    metadata: { name, namespace: 'default', uid: `uid-of-${name}`, creationTimestamp: '2026-01-02T03:04:05Z' },
-    spec,
-  };
-}

@@ -1,10 +1,9 @@
 import { isDeepStrictEqual } from 'node:util';
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
-import { untilBootstrapped } from '../support/bootstrapped.ts';
-import { type Etcd, type KubeApiserver, startEtcd, startKubeApiserver } from '../support/control-plane.ts';
 import { eventually } from '../support/eventually.ts';
 import { type Handlers, startHandlers } from '../support/handlers.ts';
 import { published, versionsOf } from '../support/kubernetes-service-objects.ts';
+import { runningControlPlane } from '../support/running-control-plane.ts';
 
 jest.setTimeout(120_000);
 
@@ -12,18 +11,10 @@ const LOOP = 'kubernetes-service';
 const [THEIRS, OURS] = ['10.9.8.7', '10.9.8.99'] as const;
 const INTERVAL_MS = 10_000;
 
-let etcd: Etcd;
-let apiserver: KubeApiserver;
-
 /** Its own reconciler puts back within ten seconds what others write. */
-beforeAll(async () => {
-  etcd = await startEtcd();
-  apiserver = await startKubeApiserver({ etcd, advertiseAddress: THEIRS, endpointReconcilerType: 'lease' });
-  await untilBootstrapped(apiserver);
-  await eventually(() => expectPublished(THEIRS));
-});
+const { apiserver } = runningControlPlane({ advertiseAddress: THEIRS, endpointReconcilerType: 'lease' });
 
-afterAll(() => etcd?.stop());
+beforeAll(() => eventually(() => expectPublished(THEIRS)));
 
 async function expectPublished(...addresses: string[]): Promise<void> {
   expect(await published(apiserver)).toEqual({ endpoints: addresses, slice: addresses });

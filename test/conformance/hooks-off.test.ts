@@ -1,10 +1,15 @@
 import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
 import type { KubernetesObject } from '../../lib/cluster/kubernetes-objects.ts';
 import { FIELD_MANAGER } from '../../lib/kubernetes/api-server-cluster.ts';
-import { type Etcd, type KubeApiserver, startEtcd, startKubeApiserver } from '../support/control-plane.ts';
 import { initialiseNodePorts } from '../support/etcd-client.ts';
 import { type Handlers, runAllLoops, startHandlers } from '../support/handlers.ts';
-import { ENDPOINTS_PATH, SERVICE_PATH, SLICE_PATH } from '../support/kubernetes-service-objects.ts';
+import {
+  ENDPOINTS_PATH,
+  SERVICE_PATH,
+  SLICE_PATH,
+  versionsOfEverything,
+} from '../support/kubernetes-service-objects.ts';
+import { runningControlPlane } from '../support/running-control-plane.ts';
 
 jest.setTimeout(120_000);
 
@@ -20,14 +25,11 @@ const BOOTSTRAPPED = {
 
 const services = '/api/v1/namespaces/default/services';
 
-let etcd: Etcd;
-let apiserver: KubeApiserver;
+const { etcd, apiserver } = runningControlPlane({ hooksOff: true });
 let handlers: Handlers;
 
 /* In order, each from where the one before ended. */
 beforeAll(async () => {
-  etcd = await startEtcd();
-  apiserver = await startKubeApiserver({ etcd, hooksOff: true });
   handlers = await startHandlers({
     kubeconfigFile: apiserver.kubeconfigFile,
     spec: {
@@ -38,10 +40,7 @@ beforeAll(async () => {
   });
 });
 
-afterAll(async () => {
-  await handlers?.close();
-  await etcd?.stop();
-});
+afterAll(() => handlers?.close());
 
 /** Who wrote each of them, `undefined` for what is not there. */
 async function writers(): Promise<Record<string, string | undefined>> {
@@ -99,6 +98,17 @@ test('after a pass of every loop all that is bootstrapped is there and was writt
   expect(await apiserver.request('GET', BOOTSTRAPPED['ServiceCIDR kubernetes'])).toMatchObject({
     body: { spec: { cidrs: ['10.0.0.0/24'] } },
   });
+});
+
+test('a second pass of every loop changes nothing, and a namespace that was deleted is created again', async () => {
+  const before = await versionsOfEverything(apiserver);
+  const passes = await runAllLoops(handlers);
+  expect(passes.flatMap(({ changes, errors }) => [...changes, ...errors])).toEqual([]);
+  expect(await versionsOfEverything(apiserver)).toEqual(before);
+
+  await etcd.delete('/registry/namespaces/kube-node-lease');
+  const { changes } = await handlers.run('system-namespaces');
+  expect(changes).toEqual(['created namespace kube-node-lease']);
 });
 
 test('Services then get addresses from the ServiceCIDR', async () => {

@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
-import { untilBootstrapped } from '../support/bootstrapped.ts';
-import { type Etcd, type KubeApiserver, startEtcd, startKubeApiserver } from '../support/control-plane.ts';
 import { type Handlers, type Invoked, startHandlers } from '../support/handlers.ts';
+import { runningControlPlane } from '../support/running-control-plane.ts';
 
 jest.setTimeout(120_000);
 
@@ -9,24 +8,17 @@ const SERVICES = 200;
 const AT_A_TIME = 4;
 const path = '/api/v1/namespaces/default/services';
 
-let etcd: Etcd;
-let apiserver: KubeApiserver;
+const { apiserver } = runningControlPlane();
 let handlers: Handlers;
 
 beforeAll(async () => {
-  etcd = await startEtcd();
-  apiserver = await startKubeApiserver({ etcd });
-  await untilBootstrapped(apiserver);
   handlers = await startHandlers({
     kubeconfigFile: apiserver.kubeconfigFile,
     spec: { allocator: 'apiserver', apiServers: [{ address: '10.9.8.7' }] },
   });
 });
 
-afterAll(async () => {
-  await handlers?.close();
-  await etcd?.stop();
-});
+afterAll(() => handlers?.close());
 
 /** Every fourth has a node port, every seventh no address. */
 function specOf(index: number): object {

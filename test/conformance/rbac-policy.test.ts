@@ -1,14 +1,13 @@
 import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
-import { type Etcd, type KubeApiserver, startEtcd, startKubeApiserver } from '../support/control-plane.ts';
 import { eventually } from '../support/eventually.ts';
 import { SERVICE_PATH, SLICE_PATH } from '../support/kubernetes-service-objects.ts';
 import { type RawRequests, rawRequests } from '../support/raw-requests.ts';
+import { runningControlPlane } from '../support/running-control-plane.ts';
 import { applyShippedRbac } from '../support/shipped-rbac.ts';
 
 jest.setTimeout(120_000);
 
-let etcd: Etcd;
-let apiserver: KubeApiserver;
+const { etcd, apiserver } = runningControlPlane({ hooksOff: true });
 /** Requests with the token that the functions have: what a thief of the kubeconfig can do. */
 let asFunctions: RawRequests;
 
@@ -24,8 +23,6 @@ const KUBELET = { reportingController: 'kubelet', reportingInstance: 'i' };
 const PORTS = [{ port: 443 }];
 
 beforeAll(async () => {
-  etcd = await startEtcd();
-  apiserver = await startKubeApiserver({ etcd, hooksOff: true });
   const cidrs = ['10.0.0.0/24'];
   for (const [path, object] of [
     [NAMESPACES, { metadata: { name: 'default' } }],
@@ -45,10 +42,7 @@ beforeAll(async () => {
   asFunctions = rawRequests({ url: apiserver.url, caFile: apiserver.caFile, token });
 });
 
-afterAll(async () => {
-  await asFunctions?.close();
-  await etcd?.stop();
-});
+afterAll(() => asFunctions?.close());
 
 function named(name: string, service: string) {
   return { name, labels: { 'kubernetes.io/service-name': service } };

@@ -14,11 +14,11 @@ import {
   selfReview,
 } from '../../lib/kubernetes/permissions.ts';
 import { ApiServerConnections } from '../../lib/kubernetes/transport.ts';
-import { type Etcd, type KubeApiserver, startEtcd, startKubeApiserver } from '../support/control-plane.ts';
 import { storedService } from '../support/etcd-client.ts';
 import { type Handlers, runAllLoops, startHandlers } from '../support/handlers.ts';
 import { published, SERVICE_PATH, SLICE_PATH } from '../support/kubernetes-service-objects.ts';
 import { type RawRequests, rawRequests } from '../support/raw-requests.ts';
+import { runningControlPlane } from '../support/running-control-plane.ts';
 import { applyShippedRbac } from '../support/shipped-rbac.ts';
 
 jest.setTimeout(120_000);
@@ -26,28 +26,23 @@ jest.setTimeout(120_000);
 const USER = 'system:serviceaccount:kube-system:kube-bootstrap-controller';
 const ADDRESS = '10.9.8.7';
 
-let folder: string;
-let etcd: Etcd;
-let apiserver: KubeApiserver;
+const folder = mkdtempSync(join(tmpdir(), 'kube-bootstrap-controller-rbac-'));
+const policy = { apiVersion: 'audit.k8s.io/v1', kind: 'Policy', rules: [{ level: 'Metadata', users: [USER] }] };
+writeFileSync(join(folder, 'policy.json'), JSON.stringify(policy));
+const { etcd, apiserver } = runningControlPlane({
+  hooksOff: true,
+  extraArgs: [
+    `--audit-policy-file=${join(folder, 'policy.json')}`,
+    `--audit-log-path=${join(folder, 'audit')}`,
+    '--audit-log-mode=blocking',
+  ],
+});
 let handlers: Handlers;
 /** Requests with the token that the functions have. */
 let asFunctions: RawRequests;
 
 /* In order, each from where the one before ended. The API server makes nothing by itself: the loops have all to do. */
 beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'kube-bootstrap-controller-rbac-'));
-  const policy = { apiVersion: 'audit.k8s.io/v1', kind: 'Policy', rules: [{ level: 'Metadata', users: [USER] }] };
-  writeFileSync(join(folder, 'policy.json'), JSON.stringify(policy));
-  etcd = await startEtcd();
-  apiserver = await startKubeApiserver({
-    etcd,
-    hooksOff: true,
-    extraArgs: [
-      `--audit-policy-file=${join(folder, 'policy.json')}`,
-      `--audit-log-path=${join(folder, 'audit')}`,
-      '--audit-log-mode=blocking',
-    ],
-  });
   await apiserver.request('POST', '/api/v1/namespaces', { metadata: { name: 'default' } });
   const { kubeconfigYaml, token } = await applyShippedRbac(apiserver);
   const kubeconfigFile = join(folder, 'kubeconfig');
@@ -65,8 +60,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await handlers?.close();
   await asFunctions?.close();
-  await etcd?.stop();
-  if (folder !== undefined) rmSync(folder, { recursive: true });
+  rmSync(folder, { recursive: true });
 });
 
 describe('under deploy/rbac.yaml and a token of its service account', () => {

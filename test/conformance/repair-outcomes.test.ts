@@ -1,11 +1,10 @@
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import type { Loop } from '../../lib/cluster/cluster-spec.ts';
 import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
-import { untilBootstrapped } from '../support/bootstrapped.ts';
-import { type Etcd, type KubeApiserver, startEtcd, startKubeApiserver } from '../support/control-plane.ts';
 import { type StoredService, storedService } from '../support/etcd-client.ts';
 import { CLUSTER, type Handlers, startHandlers } from '../support/handlers.ts';
 import { allocationsOf, ipRange, portRange, type SingleAllocations } from '../support/ranges.ts';
+import { runningControlPlane } from '../support/running-control-plane.ts';
 
 jest.setTimeout(120_000);
 
@@ -26,16 +25,7 @@ const INTERVAL_MS = 180_000;
 const events = '/apis/events.k8s.io/v1/namespaces/default/events';
 
 /** The original's own repairs run on this server too: `reportingController` tells ours apart. */
-let etcd: Etcd;
-let apiserver: KubeApiserver;
-
-beforeAll(async () => {
-  etcd = await startEtcd();
-  apiserver = await startKubeApiserver({ etcd });
-  await untilBootstrapped(apiserver);
-});
-
-afterAll(() => etcd?.stop());
+const { etcd, apiserver } = runningControlPlane();
 
 function withAddress(name: string, address: string): StoredService {
   return storedService('default', name, { clusterIP: address, clusterIPs: [address], ports: [{ port: 80 }] });

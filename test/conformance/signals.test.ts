@@ -6,11 +6,10 @@ import { dynamoDbTable } from '../../lib/table/dynamodb-table.ts';
 import { leaseOf, readLeases } from '../../lib/table/leases.ts';
 import { TABLE_NAME } from '../../local/local-environment.ts';
 import { startTableServer, tableServerClient } from '../../local/table-server.ts';
-import { untilBootstrapped } from '../support/bootstrapped.ts';
-import { type Etcd, type KubeApiserver, startEtcd, startKubeApiserver } from '../support/control-plane.ts';
 import { eventually } from '../support/eventually.ts';
 import { type KbctlProcess, startRun } from '../support/kbctl-process.ts';
-import { published, versionsOf, versionsOfEverything } from '../support/kubernetes-service-objects.ts';
+import { published, versionsOf } from '../support/kubernetes-service-objects.ts';
+import { runningControlPlane } from '../support/running-control-plane.ts';
 import { type SilentServer, startSilentServer } from '../support/silent-server.ts';
 
 jest.setTimeout(120_000);
@@ -20,17 +19,13 @@ const ADDRESS = '10.9.8.7';
 /** Passes may go on for five seconds after the signal; starting and ending a process takes a moment too. */
 const BOUND_MS = 8_000;
 
-let etcd: Etcd;
-let apiserver: KubeApiserver;
+const { apiserver } = runningControlPlane();
 let silent: SilentServer;
 let folder: string;
 const started: KbctlProcess[] = [];
 
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'kube-bootstrap-controller-signals-'));
-  etcd = await startEtcd();
-  apiserver = await startKubeApiserver({ etcd });
-  await untilBootstrapped(apiserver);
   silent = await startSilentServer();
 });
 
@@ -40,7 +35,6 @@ afterEach(async () => {
 
 afterAll(async () => {
   await silent?.close();
-  await etcd?.stop();
   rmSync(folder, { recursive: true, force: true });
 });
 
@@ -64,11 +58,15 @@ function startOn({ others = {}, kubeconfigFile = apiserver.kubeconfigFile, data 
   };
   const specFile = join(own, 'cluster.yml');
   writeFileSync(specFile, JSON.stringify(spec));
-  return tracked(['--kubeconfig', kubeconfigFile, '-f', specFile, '--data', data ?? join(own, 'table'), '--verbose']);
-}
-
-function tracked(args: readonly string[], env?: Readonly<Record<string, string>>): KbctlProcess {
-  const child = startRun(args, env);
+  const child = startRun([
+    '--kubeconfig',
+    kubeconfigFile,
+    '-f',
+    specFile,
+    '--data',
+    data ?? join(own, 'table'),
+    '--verbose',
+  ]);
   started.push(child);
   return child;
 }
@@ -148,41 +146,18 @@ describe('in mid-pass', () => {
   });
 });
 
-describe('KUBECONFIG in the environment', () => {
-  const env = () => ({ KUBECONFIG: apiserver.kubeconfigFile });
-
-  test('names no cluster: what runs is the embedded one', async () => {
-    const before = await versionsOfEverything(apiserver);
-    const child = tracked(['--verbose'], env());
-    await child.untilItPrints(servicePass);
-
-    await expectCleanEnd(child, 'SIGTERM', /ended, and the embedded cluster with it\.\n$/);
-
-    expect(child.output()).toContain('a stand-in API server in this process');
-    expect(child.output()).not.toContain(apiserver.url);
-    expect(await versionsOfEverything(apiserver)).toEqual(before);
-  });
-
-  test('does not complete a command line that names only a spec', async () => {
-    const child = tracked(['-f', 'cluster.example.yml'], env());
-
-    expect(await child.end()).toMatchObject({ code: 3 });
-    expect(child.output()).toContain('which is for the functions: name a file with --kubeconfig.');
-  });
-});
-
 /** With `--verbose`: a pass of the kubernetes-service loop has ended. */
 const servicePass = /kubernetes-service invocation ended passes=1/;
 
 const ENDED = /ended; the endpoints are unchanged\.\n$/;
 
-async function expectCleanEnd(child: KbctlProcess, signal: 'SIGINT' | 'SIGTERM', said = ENDED): Promise<void> {
+async function expectCleanEnd(child: KbctlProcess, signal: 'SIGINT' | 'SIGTERM'): Promise<void> {
   const askedAtMs = Date.now();
   const { code } = await child.end(signal);
   const tookMs = Date.now() - askedAtMs;
   expect({ code, output: child.output() }).toEqual({
     code: 0,
-    output: expect.stringMatching(said),
+    output: expect.stringMatching(ENDED),
   });
   expect(tookMs).toBeLessThan(BOUND_MS);
 }

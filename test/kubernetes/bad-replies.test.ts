@@ -67,12 +67,7 @@ function okOf(kind: string) {
 
 describe.each<[string, (request: SeenRequest) => Reaction, string, RegExp]>([
   ['401', () => failure(401, 'Unauthorized'), 'Unauthorized', /credential in the kubeconfig.*replace it/],
-  [
-    '403',
-    () => failure(403, 'Forbidden', 'services is forbidden: User "x" cannot'),
-    'Forbidden',
-    /User "x" cannot.*Grant/,
-  ],
+  ['403', () => failure(403, 'Forbidden', 'User "x" cannot'), 'Forbidden', /User "x" cannot.*Grant/],
   ['400', () => failure(400, 'BadRequest', 'what is this'), 'Rejected', /what is this/],
   ['405 without a Status', () => ({ status: 405, body: '<html>no</html>' }), 'MalformedReply', /405 without a Status/],
   ['a redirect', () => ({ status: 302, headers: { location: 'https://10.0.0.1/' } }), 'MalformedReply', /302 without/],
@@ -109,34 +104,22 @@ describe.each<[string, Reaction]>([
 });
 
 describe('a reply of the wrong kind', () => {
+  const get = (port: ClusterPort) => port.get(ref);
+  const list = (port: ClusterPort) => port.list('Service', 'default');
+  const named = (change: object) => ({ ...service, metadata: { ...service.metadata, ...change } });
+  const listOf = (kind: string, fields: object) => ({ ...okOf(kind).body, ...fields });
   test.each<[string, (port: ClusterPort) => Promise<unknown>, object]>([
-    ['an object', (port) => port.get(ref), { ...service, kind: 'Pod' }],
-    ['an object of another version', (port) => port.get(ref), { ...service, apiVersion: 'v2' }],
-    [
-      'an object of another name',
-      (port) => port.get(ref),
-      { ...service, metadata: { ...service.metadata, name: 'x' } },
-    ],
-    [
-      'an object of another namespace',
-      (port) => port.get(ref),
-      { ...service, metadata: { ...service.metadata, namespace: 'x' } },
-    ],
-    ['a list instead of an object', (port) => port.get(ref), { apiVersion: 'v1', kind: 'ServiceList', items: [] }],
-    ['an object instead of a list', (port) => port.list('Service', 'default'), service],
-    ['a list of others', (port) => port.list('Service', 'default'), { apiVersion: 'v1', kind: 'PodList', items: [] }],
-    ['a list without items', (port) => port.list('Service', 'default'), { apiVersion: 'v1', kind: 'ServiceList' }],
-    [
-      'a list of nothing',
-      (port) => port.list('Service', 'default'),
-      { apiVersion: 'v1', kind: 'ServiceList', items: [null] },
-    ],
-    ['a list of others for the Services', (port) => listAllServices(port), okOf('PodList').body],
-    [
-      'Services without a resourceVersion',
-      (port) => listAllServices(port),
-      { apiVersion: 'v1', kind: 'ServiceList', items: [] },
-    ],
+    ['an object', get, { ...service, kind: 'Pod' }],
+    ['an object of another version', get, { ...service, apiVersion: 'v2' }],
+    ['an object of another name', get, named({ name: 'x' })],
+    ['an object of another namespace', get, named({ namespace: 'x' })],
+    ['a list instead of an object', get, okOf('ServiceList').body],
+    ['an object instead of a list', list, service],
+    ['a list of others', list, okOf('PodList').body],
+    ['a list without items', list, listOf('ServiceList', { items: undefined })],
+    ['a list of nothing', list, listOf('ServiceList', { items: [null] })],
+    ['a list of others for the Services', listAllServices, okOf('PodList').body],
+    ['Services without a resourceVersion', listAllServices, listOf('ServiceList', { metadata: {} })],
   ])('%s is no answer', async (_, call, body) => {
     const { port } = await portTo(() => ({ body }));
     await expect(call(port)).rejects.toMatchObject({ code: 'MalformedReply' });
@@ -234,17 +217,13 @@ describe('TLS', () => {
   });
 });
 
-describe('a server that is not there', () => {
-  test('is Unavailable, and the message names it', async () => {
-    const server = await startFaultServer(() => ({}));
-    await server.stop();
-    const { port } = await portOf(server.url);
-    await expect(port.get(ref)).rejects.toMatchObject({
-      code: 'Unavailable',
-      message: expect.stringMatching(
-        /http:\/\/127.0.0.1:\d+ could not be reached.*ECONNREFUSED.*server URL in the kubeconfig/,
-      ),
-    });
+test('a server that is not there is Unavailable, and the message names it', async () => {
+  const server = await startFaultServer(() => ({}));
+  await server.stop();
+  const { port } = await portOf(server.url);
+  await expect(port.get(ref)).rejects.toMatchObject({
+    code: 'Unavailable',
+    message: expect.stringMatching(/http:\/\/127.0.0.1:\d+ could not be reached.*ECONNREFUSED.*server URL/),
   });
 });
 

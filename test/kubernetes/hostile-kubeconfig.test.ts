@@ -35,41 +35,21 @@ const admin = (user: object) => [{ name: 'admin', user }];
 const touch = () => ({ command: '/bin/sh', args: ['-c', `echo pwned > ${proof}; echo '{"status":{"token":"x"}}'`] });
 
 describe('a kubeconfig that is stored cannot execute a command or read a file', () => {
+  const provider = (name: string, config?: object) => admin({ 'auth-provider': { name, ...(config && { config }) } });
   test.each<[string, () => readonly object[]]>([
     ['exec', () => admin({ exec: touch() })],
-    [
-      'exec beside an auth provider of the name tokenFile',
-      () => admin({ exec: touch(), 'auth-provider': { name: 'tokenFile' } }),
-    ],
+    ['exec beside an auth provider', () => admin({ exec: touch(), 'auth-provider': { name: 'tokenFile' } })],
     ['exec beside a token', () => admin({ exec: touch(), token: 'x' })],
-    [
-      'exec in the configuration of an auth provider',
-      () => admin({ 'auth-provider': { name: 'tokenFile', config: { exec: touch() } } }),
-    ],
-    [
-      'an auth provider of the name exec',
-      () => admin({ 'auth-provider': { name: 'exec', config: { exec: touch() } } }),
-    ],
+    ['exec in the configuration of an auth provider', () => provider('tokenFile', { exec: touch() })],
+    ['an auth provider of the name exec', () => provider('exec', { exec: touch() })],
     [
       'the command of an auth provider',
-      () =>
-        admin({
-          'auth-provider': { name: 'gcp', config: { 'cmd-path': '/bin/sh', 'cmd-args': `-c "touch ${proof}"` } },
-        }),
+      () => provider('gcp', { 'cmd-path': '/bin/sh', 'cmd-args': `-c "touch ${proof}"` }),
     ],
-    [
-      'a token file in the configuration of an auth provider',
-      () => admin({ 'auth-provider': { name: 'tokenFile', config: { tokenFile: secretFile } } }),
-    ],
+    ['a token file of an auth provider', () => provider('tokenFile', { tokenFile: secretFile })],
     ['token-file, which no API server knows', () => admin({ 'token-file': secretFile })],
     ['tokenFile', () => admin({ tokenFile: secretFile })],
-    [
-      'the user twice, the second one with exec',
-      () => [
-        { name: 'admin', user: { token: 'x' } },
-        { name: 'admin', user: { exec: touch() } },
-      ],
-    ],
+    ['the user twice, the second one with exec', () => [...admin({ token: 'x' }), ...admin({ exec: touch() })]],
     ['exec of a user that is not used', () => [...admin({ token: 'x' }), { name: 'other', user: { exec: touch() } }]],
   ])('by %s', async (_, users) => {
     const outcome: unknown = await parseKubeconfig(kubeconfig(users()), 'of a tenant').then(
@@ -90,13 +70,9 @@ describe('a kubeconfig that is stored cannot execute a command or read a file', 
 });
 
 describe('a kubeconfig that wastes time or memory is refused in a sentence', () => {
-  const bomb = (levels: number) =>
-    Array.from(
-      { length: levels },
-      (_, level) => `a${level + 1}: &a${level + 1} [${Array(9).fill(`*a${level}`).join(', ')}]`,
-    );
+  const bomb = Array.from({ length: 9 }, (_, n) => `a${n + 1}: &a${n + 1} [${Array(9).fill(`*a${n}`).join(', ')}]`);
   test.each([
-    ['aliases that multiply', ['a0: &a0 [x]', ...bomb(9), kubeconfig(admin({ token: '*a9' }))].join('\n')],
+    ['aliases that multiply', ['a0: &a0 [x]', ...bomb, kubeconfig(admin({ token: '*a9' }))].join('\n')],
     ['deep nesting', `clusters: ${'['.repeat(20_000)}`],
     ['65 KiB of text', `${kubeconfig(admin({ token: 'x' }))}# ${'x'.repeat(65 * 1024)}`],
     ['a billion keys', Array.from({ length: 7_000 }, (_, key) => `k${key}: 1`).join('\n')],

@@ -9,7 +9,7 @@ import { runPlugin } from '../../local/kubeconfig-plugins.ts';
 import { makeAuthority } from '../../local/stand-in/identity.ts';
 
 const authority = makeAuthority('the CA of a test');
-const { cert, key } = authority.issue(['somebody']);
+const { cert, key: keyPem } = authority.issue(['somebody']);
 const SECRET = 'fhqwhgads-not-to-be-shown';
 
 function base64(text: string): string {
@@ -59,7 +59,7 @@ describe('a kubeconfig', () => {
   test('gives a client certificate, a server name and a password', async () => {
     const user = {
       'client-certificate-data': base64(cert),
-      'client-key-data': base64(key),
+      'client-key-data': base64(keyPem),
       username: 'admin',
       password: SECRET,
     };
@@ -69,7 +69,7 @@ describe('a kubeconfig', () => {
     );
     expect(access.tls()).toMatchObject({ servername: 'api.example.com' });
     expect(access.tls().cert?.toString()).toBe(cert);
-    expect(access.tls().key?.toString()).toBe(key);
+    expect(access.tls().key?.toString()).toBe(keyPem);
     await expect(access.authHeaders()).resolves.toEqual({ Authorization: `Basic ${base64(`admin:${SECRET}`)}` });
   });
 
@@ -89,7 +89,7 @@ describe('a kubeconfig', () => {
   });
 
   test('shows no credential when its access is printed', async () => {
-    const user = { token: SECRET, 'client-certificate-data': base64(cert), 'client-key-data': base64(key) };
+    const user = { token: SECRET, 'client-certificate-data': base64(cert), 'client-key-data': base64(keyPem) };
     const access = await parseKubeconfig(kubeconfig(withCa, user), 'of a test');
     const printed = inspect(access, { depth: 9 }) + JSON.stringify(access);
     expect(printed).not.toContain(SECRET);
@@ -153,84 +153,37 @@ describe('a kubeconfig file', () => {
 
 describe('a kubeconfig is refused, with what to do and nothing of its contents,', () => {
   const user = { token: SECRET };
-  test.each<[string, string, { context?: string }, RegExp]>([
-    ['when it is empty', '', {}, /not a kubeconfig.*kind Config/],
-    ['when it is a list', '- token: fhqwhgads-not-to-be-shown', {}, /not a kubeconfig/],
+  const withUser = (fields: object) => kubeconfig({}, fields);
+  const withCluster = (fields: object) => kubeconfig(fields, user);
+  const withTop = (fields: object) => kubeconfig({}, user, fields);
+  const key = { 'client-certificate-data': base64(cert), 'client-key-data': base64(SECRET) };
+  test.each<[string, string, RegExp]>([
+    ['is empty', '', /not a kubeconfig.*kind Config/],
+    ['is a list', '- token: fhqwhgads-not-to-be-shown', /not a kubeconfig/],
+    ['is not YAML', `users:\n- user: {token: "${SECRET}\n`, /not YAML \(line \d+.*kubectl config view --raw/],
+    ['has a cluster without a server', withCluster({ server: '' }), /clusters\[0\].cluster.server is missing/],
+    ['has a field of the wrong type', withCluster({ server: 5 }), /not a kubeconfig/],
     [
-      'when it is not YAML',
-      `users:\n- user: {token: "${SECRET}\n`,
-      {},
-      /not YAML \(line \d+.*kubectl config view --raw/,
-    ],
-    ['when a cluster has no server', kubeconfig({ server: '' }, user), {}, /clusters\[0\].cluster.server is missing/],
-    ['when a field has the wrong type', kubeconfig({ server: 5 }, user), {}, /not a kubeconfig/],
-    [
-      'when a context is not there',
-      kubeconfig({}, user),
-      { context: 'nowhere' },
+      'has not the context',
+      withTop({ 'current-context': 'nowhere' }),
       /no context "nowhere".*It has: here, there, torn/,
     ],
-    [
-      'when no context is current',
-      kubeconfig({}, user, { 'current-context': '' }),
-      {},
-      /no current-context.*It has: here/,
-    ],
-    ['when a user is not there', kubeconfig({}, user), { context: 'torn' }, /asks for user "nobody".*Add it/],
-    ['when there are no clusters', kubeconfig({}, user, { clusters: [] }), {}, /asks for cluster "one"/],
-    ['when the server is no URL', kubeconfig({ server: '10.0.0.1:6443' }, user), {}, /not the URL.*https:\/\/10/],
-    ['when the URL has a password', kubeconfig({ server: `https://me:${SECRET}@10.0.0.1` }, user), {}, /not the URL/],
-    [
-      'when a token would go in clear',
-      kubeconfig({ server: 'http://10.0.0.1' }, user),
-      {},
-      /over http:\/\/.*Use https/,
-    ],
-    [
-      'when a proxy is asked for',
-      kubeconfig({ 'proxy-url': 'http://10.0.0.9' }, user),
-      {},
-      /proxy-url, which is not supported/,
-    ],
-    [
-      'when groups are impersonated',
-      kubeconfig({}, { ...user, 'as-groups': ['a'] }),
-      {},
-      /as-groups, which is not supported/,
-    ],
-    [
-      'when an auth provider is asked for',
-      kubeconfig({}, { 'auth-provider': { name: 'oidc' } }),
-      {},
-      /auth-provider plugin/,
-    ],
-    [
-      'when a CA is not to be used',
-      kubeconfig({ ...withCa, 'insecure-skip-tls-verify': true }, user),
-      {},
-      /Remove insecure/,
-    ],
-    [
-      'when text names a CA file',
-      kubeconfig({ 'certificate-authority': '/etc/ca' }, user),
-      {},
-      /Embed them.*--flatten/,
-    ],
-    ['when text names a token file', kubeconfig({}, { tokenFile: '/etc/token' }), {}, /Embed the token/],
-    [
-      'when the CA is no PEM',
-      kubeconfig({ 'certificate-authority-data': base64(SECRET) }, user),
-      {},
-      /does not parse.*PEM/,
-    ],
-    [
-      'when the key is no PEM',
-      kubeconfig({}, { 'client-certificate-data': base64(cert), 'client-key-data': base64(SECRET) }),
-      {},
-      /does not parse/,
-    ],
-  ])('%s', async (_, text, options, message) => {
-    const error: unknown = await parseKubeconfig(text, 'of a test', options).catch((reason: unknown) => reason);
+    ['has no current context', withTop({ 'current-context': '' }), /no current-context.*It has: here/],
+    ['has not the user', withTop({ 'current-context': 'torn' }), /asks for user "nobody".*Add it/],
+    ['has no clusters', withTop({ clusters: [] }), /asks for cluster "one"/],
+    ['has a server that is no URL', withCluster({ server: '10.0.0.1:6443' }), /not the URL.*https:\/\/10/],
+    ['has a password in its URL', withCluster({ server: `https://me:${SECRET}@10.0.0.1` }), /not the URL/],
+    ['would send a token in clear', withCluster({ server: 'http://10.0.0.1' }), /over http:\/\/.*Use https/],
+    ['names a proxy', withCluster({ 'proxy-url': 'http://10.0.0.9' }), /proxy-url, which is not supported/],
+    ['impersonates groups', withUser({ ...user, 'as-groups': ['a'] }), /as-groups, which is not supported/],
+    ['has an auth provider', withUser({ 'auth-provider': { name: 'oidc' } }), /auth-provider plugin/],
+    ['has a CA to ignore', withCluster({ ...withCa, 'insecure-skip-tls-verify': true }), /Remove insecure/],
+    ['names a CA file', withCluster({ 'certificate-authority': '/etc/ca' }), /Embed them.*--flatten/],
+    ['names a token file', withUser({ tokenFile: '/etc/token' }), /Embed the token/],
+    ['has a CA that is no PEM', withCluster({ 'certificate-authority-data': base64(SECRET) }), /does not parse.*PEM/],
+    ['has a key that is no PEM', withUser(key), /does not parse/],
+  ])('when it %s', async (_, text, message) => {
+    const error: unknown = await parseKubeconfig(text, 'of a test').catch((reason: unknown) => reason);
     expect(error).toMatchObject({ code: 'BadKubeconfig', message: expect.stringMatching(message) });
     expect(error).toMatchObject({ message: expect.stringMatching(/^kubeconfig of a test: /) });
     expect(inspect(error, { depth: 9 })).not.toContain(SECRET);

@@ -7,6 +7,9 @@ type Line = readonly [Level, string, Fields?];
 const END: Line = ['info', 'invocation ended', { passes: 1, failed: 0 }];
 const failed = (...errors: string[]): Line => ['error', 'pass failed', { cluster: 'demo', passId: 'p', errors }];
 
+const warned = (fields: Fields): Line => ['warn', 'pass succeeded', fields];
+const observed: Line = ['info', 'pass succeeded', { wouldWrite: ['create Endpoints default/kubernetes'] }];
+
 /** Returns what invocations of one loop print, given the log lines of each. */
 function written(...invocations: readonly (readonly Line[])[]): string[] {
   const lines: string[] = [];
@@ -43,13 +46,7 @@ describe('logs as sentences', () => {
     ['an event that was not written', { eventErrors: ['Forbidden: no'] }, 'could not write an event: Forbidden: no'],
     ['any other list by its name', { paused: ['demo until noon'] }, 'paused: demo until noon'],
   ])('report %s', (_, fields, line) => {
-    expect(written([['warn', 'pass succeeded', fields]])).toEqual([line]);
-  });
-
-  test('report a warning without fields', () => {
-    expect(written([['warn', 'the certificate is not verified', { cluster: 'demo' }]])).toEqual([
-      'the certificate is not verified',
-    ]);
+    expect(written([warned(fields)])).toEqual([line]);
   });
 
   test('name each cluster but its own, and repeat nothing of any', () => {
@@ -63,53 +60,48 @@ describe('logs as sentences', () => {
     expect(lines).toEqual(['created a', 'other: created a']);
   });
 
-  test('report a finding by which the pass failed once', () => {
-    const findings = ['noLiveLease: nobody answers', 'oddProbe: teapot'];
-    expect(written([['error', 'pass failed', { findings, errors: ['NoLiveLease: nobody answers'] }]])).toEqual([
-      'found oddProbe: teapot',
-      'failed: NoLiveLease: nobody answers',
-    ]);
-  });
-
-  test('cut repeated trouble short, and report its end', () => {
-    expect(written([failed('A: b')], [failed('A: b')], [failed('A: c')], [END], [END])).toEqual([
-      'failed: A: b',
-      'still failing: A',
-      'failed: A: c',
-      'resolved',
-    ]);
-  });
-
-  test('call a finding that lasts unchanged', () => {
-    const found: Line = ['warn', 'pass succeeded', { findings: ['leak: x'] }];
-    expect(written([found], [found])).toEqual(['found leak: x', 'unchanged']);
-  });
-
-  test('do not repeat what an observing pass would write', () => {
-    const observed: Line = ['info', 'pass succeeded', { wouldWrite: ['create Endpoints default/kubernetes'] }];
-    expect(written([observed], [observed], [observed])).toEqual(['would create Endpoints default/kubernetes']);
-  });
-
-  test('report no end of a mere warning', () => {
-    expect(written([['warn', 'the certificate is not verified', { cluster: 'demo' }]], [END])).toEqual([
-      'the certificate is not verified',
-    ]);
-  });
-
-  test('report the end of a finding', () => {
-    expect(written([['warn', 'pass succeeded', { findings: ['leak: x'] }]], [END])).toEqual([
-      'found leak: x',
-      'resolved',
-    ]);
-  });
-
-  test('report nothing of an invocation in which no pass was due', () => {
-    const skipped: Line = ['info', 'invocation ended', { passes: 0, failed: 0 }];
-    expect(written([failed('A: b')], [skipped], [failed('A: b')])).toEqual(['failed: A: b', 'still failing: A']);
-  });
-
-  test('report nothing of a pass without changes, nor details', () => {
-    expect(written([END], [['debug', 'details', { changes: ['x'] }]])).toEqual([]);
+  test.each<[string, (readonly Line[])[], string[]]>([
+    [
+      'report a finding by which the pass failed once',
+      [
+        [
+          [
+            'error',
+            'pass failed',
+            { findings: ['noLiveLease: no answer', 'odd: x'], errors: ['NoLiveLease: no answer'] },
+          ],
+        ],
+      ],
+      ['found odd: x', 'failed: NoLiveLease: no answer'],
+    ],
+    [
+      'cut repeated trouble short, and report its end',
+      [[failed('A: b')], [failed('A: b')], [failed('A: c')], [END], [END]],
+      ['failed: A: b', 'still failing: A', 'failed: A: c', 'resolved'],
+    ],
+    [
+      'call a finding that lasts unchanged, and report its end',
+      [[warned({ findings: ['leak: x'] })], [warned({ findings: ['leak: x'] })], [END]],
+      ['found leak: x', 'unchanged', 'resolved'],
+    ],
+    [
+      'do not repeat what an observing pass would write',
+      [[observed], [observed], [observed]],
+      ['would create Endpoints default/kubernetes'],
+    ],
+    [
+      'report a warning without fields, and not its end',
+      [[['warn', 'the certificate is not verified', { cluster: 'demo' }]], [END]],
+      ['the certificate is not verified'],
+    ],
+    [
+      'report nothing of an invocation in which no pass was due',
+      [[failed('A: b')], [['info', 'invocation ended', { passes: 0, failed: 0 }]], [failed('A: b')]],
+      ['failed: A: b', 'still failing: A'],
+    ],
+    ['report nothing of a pass without changes, nor details', [[END], [['debug', 'details', { changes: ['x'] }]]], []],
+  ])('%s', (_, invocations, lines) => {
+    expect(written(...invocations)).toEqual(lines);
   });
 });
 

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { mkdir, mkdtemp, readdir, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
@@ -95,6 +95,15 @@ describe('a table on this machine', () => {
       message: `The table in ${folder} cannot be opened: another process has it open. Name another folder with --data.`,
     });
     await server.close();
+  });
+
+  test('cannot be opened at a path that is no folder', async () => {
+    const file = join(root, 'file');
+    await writeFile(file, '');
+    await expect(openTableFolder(file, KEY)).rejects.toMatchObject({
+      exitCode: 5,
+      message: expect.stringMatching(/cannot be opened: .*(not a directory|exists)/i),
+    });
   });
 
   test.each([

@@ -103,17 +103,10 @@ describe('running the loops on an embedded cluster', () => {
     const running = await readRunning(data);
     await expect(begin(ALL_DONE)).rejects.toMatchObject({
       exitCode: 3,
-      message: `embedded is already running (process ${process.pid}, since ${running?.startedAt}). End that one with Ctrl-C first, or name another folder with --data.`,
+      message: expect.stringContaining(`embedded is already running (process ${process.pid}`),
     });
     expect(await readRunning(data)).toEqual(running);
     expect((await readFile(join(data, 'kubeconfig'), 'utf8')).includes(running?.apiServer ?? 'none')).toBe(true);
-  });
-
-  test('in another folder stands beside the first', async () => {
-    await begin(ALL_DONE);
-    data = `${data}-other`;
-    await begin(ALL_DONE);
-    expect((await findRunning(root)).map(({ cluster }) => cluster)).toEqual(['embedded', 'embedded']);
   });
 
   test('is chosen among several by the name of its cluster, and ended by a deletion that reports it', async () => {
