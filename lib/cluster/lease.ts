@@ -41,3 +41,13 @@ export function isKeptByAgent(lease: Lease, nowMs: number): boolean {
 export function isHeld(lease: Lease, nowMs: number): boolean {
   return lease.expiresAtMs > nowMs && !isWithdrawn(lease, nowMs);
 }
+
+/** What becomes of the leases of some addresses; `undefined`: the lease is removed. */
+export type LeaseChanges = ReadonlyMap<string, Lease | undefined>;
+
+/** Returns the leases after the changes, in byte order of their addresses. */
+export function afterChanges(leases: readonly Lease[], changes: LeaseChanges): Lease[] {
+  const kept = leases.filter(({ address }) => !changes.has(address));
+  const changed = [...changes.values()].filter((lease) => lease !== undefined);
+  return [...kept, ...changed].sort((one, other) => (one.address < other.address ? -1 : 1));
+}

@@ -1,12 +1,7 @@
 import type { ApiServerKind } from '../cluster/cluster-spec.ts';
-import { isHeld, isKeptByAgent, isWithdrawn, type Lease } from '../cluster/lease.ts';
+import { afterChanges, isHeld, isKeptByAgent, isWithdrawn, type Lease, type LeaseChanges } from '../cluster/lease.ts';
 import { type ProbeOutcome, shortDetail } from './probe-outcome.ts';
 import { type ExpectedAddress, hasMissedTwice, MISSES_TO_GO, publishedAddresses } from './published-addresses.ts';
-
-export type LeaseChange =
-  | { readonly verb: 'put'; readonly lease: Lease }
-  /** The item that was listed. */
-  | { readonly verb: 'delete'; readonly lease: Lease };
 
 export interface LeaseObservation {
   readonly leases: readonly Lease[];
@@ -20,38 +15,38 @@ export interface LeaseObservation {
   readonly intervalMs: number;
 }
 
-/** An item is deleted an hour after its lease and its withdrawal ended. */
+/** A lease is removed an hour after it and its withdrawal ended. */
 const FORGET_AFTER_MS = 3_600_000;
 /** An older miss proves nothing of the time in between. */
 const INTERVALS_TO_MISS_AGAIN = 3;
 
-/** Returns every change that a tick makes to the leases: at most one for each address, and none that changes nothing. */
-export function decideLeases(observation: LeaseObservation): LeaseChange[] {
-  const { leases, expected } = observation;
+/** Returns every change that a tick makes to the leases: none that changes nothing. */
+export function decideLeases(observation: LeaseObservation): LeaseChanges {
+  const { leases, expected, nowMs } = observation;
   const byAddress = new Map(leases.map((lease) => [lease.address, lease]));
-  const refreshes = expected.flatMap((known) => probedChange(known, byAddress.get(known.address), observation) ?? []);
+  const probed = expected.flatMap((known) => probedChange(known, byAddress.get(known.address), observation) ?? []);
+  const refreshes = new Map(probed.map((lease) => [lease.address, lease]));
   const expectedAddresses = new Set(expected.map(({ address }) => address));
   const unexpected = leases.filter((lease) => lease.source === 'probe' && !expectedAddresses.has(lease.address));
-  const staying = afterwards(leases, refreshes).filter((lease) => !unexpected.includes(lease));
-  const othersLive = publishedAddresses(staying, expected, observation.nowMs).length > 0;
-  const departures = unexpected.filter((lease) => departs(lease, othersLive, observation));
-  const changed = new Set([
-    ...refreshes.map(({ lease }) => lease.address),
-    ...departures.map(({ address }) => address),
-  ]);
-  const published = publishedAddresses(leases, expected, observation.nowMs);
-  const forgotten = leases.filter(
+  const staying = afterChanges(leases, refreshes).filter((lease) => !unexpected.includes(lease));
+  const othersLive = publishedAddresses(staying, expected, nowMs).length > 0;
+  const published = publishedAddresses(leases, expected, nowMs);
+  const removed = leases.filter(
     (lease) =>
-      !changed.has(lease.address) && !published.includes(lease.address) && isForgotten(lease, observation.nowMs),
+      (unexpected.includes(lease) && departs(lease, othersLive, observation)) ||
+      (!refreshes.has(lease.address) && !published.includes(lease.address) && isForgotten(lease, nowMs)),
   );
-  return [...refreshes, ...[...departures, ...forgotten].map((lease) => ({ verb: 'delete' as const, lease }))];
+  return new Map<string, Lease | undefined>([
+    ...refreshes,
+    ...removed.map(({ address }) => [address, undefined] as const),
+  ]);
 }
 
 function probedChange(
   known: ExpectedAddress,
   lease: Lease | undefined,
   observation: LeaseObservation,
-): LeaseChange | undefined {
+): Lease | undefined {
   const outcome = observation.outcomes.get(known.address);
   if (outcome === undefined || (lease !== undefined && isKeptByAgent(lease, observation.nowMs))) return undefined;
   const verdict = verdictFor(known.kind, outcome);
@@ -74,9 +69,9 @@ function refreshed(
   lease: Lease | undefined,
   outcome: ProbeOutcome,
   { nowMs, leaseMs }: LeaseObservation,
-): LeaseChange | undefined {
+): Lease | undefined {
   if (lease !== undefined && isWithdrawn(lease, nowMs) && !lease.seenDown) return undefined;
-  const fresh: Lease = {
+  return {
     address,
     generation: (lease?.generation ?? 0) + 1,
     source: 'probe',
@@ -86,7 +81,6 @@ function refreshed(
     seenDown: false,
     lastProbe: shortDetail(outcome),
   };
-  return { verb: 'put', lease: fresh };
 }
 
 /** 401, 403 or 429. A server that is withdrawn, or reported its shutdown, comes back only with a 200. */
@@ -95,13 +89,13 @@ function refreshedUnlessDown(
   lease: Lease | undefined,
   outcome: ProbeOutcome,
   observation: LeaseObservation,
-): LeaseChange | undefined {
+): Lease | undefined {
   const wasShuttingDown = lease?.seenDown === true && lease.withdrawnUntilMs === undefined;
   if (lease !== undefined && (wasShuttingDown || isWithdrawn(lease, observation.nowMs))) return undefined;
   return refreshed(known, lease, outcome, observation);
 }
 
-function dropped(lease: Lease, outcome: ProbeOutcome, nowMs: number): LeaseChange | undefined {
+function dropped(lease: Lease, outcome: ProbeOutcome, nowMs: number): Lease | undefined {
   const { expiresAtMs, seenDown } = lease;
   if (expiresAtMs <= nowMs && hasMissedTwice(lease) && seenDown) return undefined;
   const gone = {
@@ -111,11 +105,11 @@ function dropped(lease: Lease, outcome: ProbeOutcome, nowMs: number): LeaseChang
     seenDown: true,
     lastProbe: shortDetail(outcome),
   };
-  return { verb: 'put', lease: { ...lease, ...gone } };
+  return { ...lease, ...gone };
 }
 
 /** Writes a miss that counts, and the last answer of an address that is published although its lease expired. */
-function missed(lease: Lease, outcome: ProbeOutcome, observation: LeaseObservation): LeaseChange | undefined {
+function missed(lease: Lease, outcome: ProbeOutcome, observation: LeaseObservation): Lease | undefined {
   const { nowMs } = observation;
   // Silence: the process that reported its shutdown has ended, and what answers from now on is another.
   const seenDown = lease.seenDown && (outcome.answered || !provesSilence(lease, observation));
@@ -124,7 +118,7 @@ function missed(lease: Lease, outcome: ProbeOutcome, observation: LeaseObservati
   const noted = remembered && lease.lastProbe !== shortDetail(outcome);
   if (counted === undefined && lease.seenDown === seenDown && !noted) return undefined;
   const misses = counted !== undefined && { misses: counted, missedAtMs: nowMs };
-  return { verb: 'put', lease: { ...lease, ...misses, seenDown, lastProbe: shortDetail(outcome) } };
+  return { ...lease, ...misses, seenDown, lastProbe: shortDetail(outcome) };
 }
 
 /** The misses in a row with this one; undefined when it proves nothing new, or comes too soon after the last one. */
@@ -153,13 +147,9 @@ export function isAnyAnswered(outcomes: ReadonlyMap<string, ProbeOutcome>): bool
   return [...outcomes.values()].some(({ answered }) => answered);
 }
 
-function seenDownWhileWithdrawn(
-  lease: Lease,
-  outcome: ProbeOutcome,
-  observation: LeaseObservation,
-): LeaseChange | undefined {
+function seenDownWhileWithdrawn(lease: Lease, outcome: ProbeOutcome, observation: LeaseObservation): Lease | undefined {
   if (lease.seenDown || !(outcome.answered || provesSilence(lease, observation))) return undefined;
-  return { verb: 'put', lease: { ...lease, seenDown: true, lastProbe: shortDetail(outcome) } };
+  return { ...lease, seenDown: true, lastProbe: shortDetail(outcome) };
 }
 
 /**
@@ -196,13 +186,4 @@ function departs(lease: Lease, othersLive: boolean, { hosts, nowMs }: LeaseObser
 
 function isForgotten(lease: Lease, nowMs: number): boolean {
   return Math.max(lease.expiresAtMs, lease.withdrawnUntilMs ?? 0) + FORGET_AFTER_MS <= nowMs;
-}
-
-function afterwards(leases: readonly Lease[], changes: readonly LeaseChange[]): Lease[] {
-  const result = new Map(leases.map((lease) => [lease.address, lease]));
-  for (const { verb, lease } of changes) {
-    if (verb === 'put') result.set(lease.address, lease);
-    else result.delete(lease.address);
-  }
-  return [...result.values()];
 }

@@ -5,9 +5,9 @@ import {
   resolveAddresses,
 } from '../api-servers/probe-addresses.ts';
 import type { Finding } from '../cluster/finding.ts';
-import { isHeld, isKeptByAgent, isWithdrawn, type Lease } from '../cluster/lease.ts';
+import { isHeld, isKeptByAgent, isWithdrawn, type Lease, type LeaseChanges } from '../cluster/lease.ts';
 import { probeFindings } from '../endpoints/endpoint-findings.ts';
-import { decideLeases, isAnyAnswered, type LeaseChange, rememberedLease } from '../endpoints/lease-decisions.ts';
+import { decideLeases, isAnyAnswered, rememberedLease } from '../endpoints/lease-decisions.ts';
 import type { ProbeOutcome } from '../endpoints/probe-outcome.ts';
 import type { ExpectedAddress } from '../endpoints/published-addresses.ts';
 import type { HostResolver } from '../kubernetes/cluster-port.ts';
@@ -28,13 +28,9 @@ export interface LeasesRefreshed {
   readonly findings: readonly Finding[];
   /** Host names whose look-up failed. */
   readonly unresolved: readonly string[];
-  readonly unwritten: readonly UnwrittenLease[];
-}
-
-/** A lease that could not be written, and the one that it was to replace. */
-interface UnwrittenLease {
-  readonly lease: Lease;
-  readonly replaced: Lease;
+  /** What was decided about the leases as they were before. Some may not have been written. */
+  readonly decided: LeaseChanges;
+  readonly before: StoredLeases;
 }
 
 export interface LeasesObserved extends LeasesRefreshed {
@@ -56,23 +52,22 @@ export async function refreshLeases(context: PassContext): Promise<LeasesRefresh
   const intervalMs = spec.intervalSeconds['kubernetes-service'] * 1000;
   const observedAtMs = nowMs();
   const decided = decideLeases({ leases, expected, outcomes, hosts, nowMs: observedAtMs, leaseMs, intervalMs });
-  const changes = new Map(decided.map(({ verb, lease }) => [lease.address, verb === 'put' ? lease : undefined]));
-  const { written, withheld = false, present } = await changeLeases(table, spec.name, before, changes);
-  const describe = (change: LeaseChange) => {
-    const { address } = change.lease;
-    return describeChange(change, leaseOf(before, address), outcomes.get(address), observedAtMs) ?? [];
-  };
+  const { written, present } = await changeLeases(table, spec.name, before, decided);
+  const describe = (address: string) =>
+    describeChange(
+      { address, before: leaseOf(before, address), after: decided.get(address) },
+      outcomes.get(address),
+      observedAtMs,
+    ) ?? [];
   return {
     stored: present,
     expected,
     outcomes,
-    changes: withheld ? [] : decided.filter(({ lease }) => written.has(lease.address)).flatMap(describe),
+    changes: [...written].flatMap(describe),
     findings: [...findings, ...probeFindings(outcomes)],
     unresolved,
-    unwritten: decided.flatMap(({ verb, lease }) => {
-      const replaced = leaseOf(before, lease.address);
-      return verb === 'delete' || replaced === undefined || written.has(lease.address) ? [] : [{ lease, replaced }];
-    }),
+    decided,
+    before,
   };
 }
 
@@ -121,7 +116,7 @@ export async function observeLeases(
   refreshed: LeasesRefreshed,
   published: readonly string[],
 ): Promise<LeasesObserved> {
-  const { stored, expected, outcomes, unresolved, unwritten } = refreshed;
+  const { stored, expected, outcomes, unresolved } = refreshed;
   const unleased = published.filter((address) => leaseOf(stored, address) === undefined);
   const known = expected.filter(({ address }) => unleased.includes(address));
   const unknown = unleased.filter((address) => !expected.some((other) => other.address === address));
@@ -134,18 +129,17 @@ export async function observeLeases(
     (address) => rememberedLease(address, { outcomes, nowMs: nowMs() }) ?? [],
   );
   const changes = new Map(remembered.map((lease) => [lease.address, lease]));
-  const { written, withheld = false, present } = await changeLeases(table, spec.name, stored, changes);
+  const { written, present } = await changeLeases(table, spec.name, stored, changes);
   const lines = remembered
-    .filter(({ address }) => written.has(address) && !withheld)
+    .filter(({ address }) => written.has(address))
     .map(({ address, lastProbe = 'it was not probed' }) => `remembered ${address}, which is published: ${lastProbe}`);
-  const seen = unwritten.filter(({ lease }) => published.includes(lease.address));
   return {
     ...refreshed,
     stored: present,
     expected: [...expected, ...ofHost],
     changes: [...refreshed.changes, ...lines],
     unresolved: [],
-    leases: withUnwritten(present.leases, seen, nowMs()),
+    leases: withUnwritten(present.leases, refreshed, published, nowMs()),
   };
 }
 
@@ -165,24 +159,36 @@ export async function observeLeasesAgain(
  * A lost write removes no address that answered: a restored table may have an old withdrawal or old misses of it. The write
  * of another writer wins, and so does a withdrawal that is not over.
  */
-function withUnwritten(leases: readonly Lease[], unwritten: readonly UnwrittenLease[], nowMs: number): Lease[] {
+function withUnwritten(
+  leases: readonly Lease[],
+  { before, decided }: LeasesRefreshed,
+  published: readonly string[],
+  nowMs: number,
+): Lease[] {
   return leases.map((lease) => {
-    const seen = unwritten.find(({ replaced }) => isSameLease(replaced, lease));
-    return seen !== undefined && isHeld(seen.lease, nowMs) && !isWithdrawn(lease, nowMs) ? seen.lease : lease;
+    const { address } = lease;
+    const seen = decided.get(address);
+    const isUnwritten = published.includes(address) && isSameLease(leaseOf(before, address), lease);
+    return isUnwritten && seen !== undefined && isHeld(seen, nowMs) && !isWithdrawn(lease, nowMs) ? seen : lease;
   });
 }
 
+interface DescribedChange {
+  readonly address: string;
+  readonly before: Lease | undefined;
+  readonly after: Lease | undefined;
+}
+
 function describeChange(
-  { verb, lease }: LeaseChange,
-  before: Lease | undefined,
+  { address, before, after }: DescribedChange,
   outcome: ProbeOutcome | undefined,
   nowMs: number,
 ): string | undefined {
   const detail = outcome === undefined ? 'not in the spec' : outcome.detail;
-  if (verb === 'delete') return `removed lease ${lease.address}: ${detail}`;
-  if (before === undefined) return `took lease ${lease.address}: ${detail}`;
+  if (after === undefined) return `removed lease ${address}: ${detail}`;
+  if (before === undefined) return `took lease ${address}: ${detail}`;
   const wasOut = isWithdrawn(before, nowMs) || before.expiresAtMs <= nowMs;
-  const isOut = isWithdrawn(lease, nowMs) || lease.expiresAtMs <= nowMs;
+  const isOut = isWithdrawn(after, nowMs) || after.expiresAtMs <= nowMs;
   if (wasOut === isOut) return undefined;
-  return isOut ? `dropped lease ${lease.address}: ${detail}` : `took lease ${lease.address} again: ${detail}`;
+  return isOut ? `dropped lease ${address}: ${detail}` : `took lease ${address} again: ${detail}`;
 }

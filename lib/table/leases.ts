@@ -1,4 +1,4 @@
-import { isWithdrawn, type Lease } from '../cluster/lease.ts';
+import { afterChanges, isWithdrawn, type Lease, type LeaseChanges } from '../cluster/lease.ts';
 import { guaranteedUpdate, jitteredWait, type UpdateOptions } from './guaranteed-update.ts';
 import { definedFields, fieldsIn, fieldsOf, type ItemFields, sameValue } from './item-values.ts';
 import type { Item, KeyValueTable, NewItem, TableValue } from './key-value-table.ts';
@@ -21,9 +21,6 @@ export interface StoredLeases {
   readonly item: Item | undefined;
 }
 
-/** What becomes of the leases of some addresses; `undefined`: the lease is removed. */
-export type LeaseChanges = ReadonlyMap<string, Lease | undefined>;
-
 /** @throws TableError `SchemaTooNew`, `Corrupt`. */
 export async function readLeases(table: KeyValueTable, cluster: string): Promise<StoredLeases> {
   const item = await table.get(cluster, LEASES);
@@ -31,11 +28,9 @@ export async function readLeases(table: KeyValueTable, cluster: string): Promise
 }
 
 export interface LeasesChanged {
-  /** Addresses whose lease is now what it was to become. Empty when the outcome of the put is unclear. */
+  /** Addresses whose lease was changed. Empty when the outcome of the put is unclear, or the table withholds writes. */
   readonly written: ReadonlySet<string>;
-  /** The caller may not write: nothing was written, and `present` is what would be there. */
-  readonly withheld?: true;
-  /** The leases after the put, or as they were read again after one that was not made. */
+  /** The leases after the put, also after one that was withheld, or as they were read again after one that was not made. */
   readonly present: StoredLeases;
 }
 
@@ -59,9 +54,8 @@ export async function changeLeases(
     if (attempt > 1) await wait(attempt - 2);
     const result = await table.put({ ...contentOf(present, open), cluster, key: LEASES }, present.item);
     if (result.outcome === 'won') {
-      const { item, withheld } = result;
-      const after = { leases: afterChanges(present.leases, open), item };
-      return { written: new Set(open.keys()), present: after, ...(withheld && { withheld }) };
+      const written = new Set(result.withheld ? [] : open.keys());
+      return { written, present: { leases: afterChanges(present.leases, open), item: result.item } };
     }
     present = await readLeases(table, cluster);
     if (result.outcome === 'unclear') break;
@@ -150,12 +144,6 @@ function contentOf({ leases, item }: StoredLeases, changes: LeaseChanges): Omit<
     value: { ...(item && fieldsIn(item.value)), ...Object.fromEntries(changed) },
     expiresAtMs: Math.max(0, ...ends) + REMEMBERED_MS,
   };
-}
-
-function afterChanges(leases: readonly Lease[], changes: LeaseChanges): Lease[] {
-  const kept = leases.filter(({ address }) => !changes.has(address));
-  const changed = [...changes.values()].filter((lease) => lease !== undefined);
-  return [...kept, ...changed].sort((one, other) => (one.address < other.address ? -1 : 1));
 }
 
 /** Fields of nearly every lease, which are stored only where they differ: five API servers take less than 1 KB. */

@@ -1,10 +1,11 @@
 import { describe, expect, test } from '@jest/globals';
 import { deregister } from '../../lib/api-servers/deregister.ts';
 import { heartbeat } from '../../lib/api-servers/heartbeat.ts';
+import type { ProbeReply } from '../../lib/endpoints/probe-outcome.ts';
 import type { ClusterPort } from '../../lib/kubernetes/cluster-port.ts';
 import { LEASES } from '../../lib/table/leases.ts';
 import { anEndpoints } from '../support/an-endpoints.ts';
-import { aServer, EndpointsWorld, READY, SILENT } from '../support/endpoints-world.ts';
+import { aServer, EndpointsWorld, READY, SHUTTING_DOWN, SILENT } from '../support/endpoints-world.ts';
 
 const [A, B, C] = ['10.0.0.1', '10.0.0.2', '10.0.0.3'] as const;
 
@@ -18,7 +19,7 @@ async function settled(): Promise<EndpointsWorld> {
   return world;
 }
 
-function beat(world: EndpointsWorld, address: string, probe = async () => READY) {
+function beat(world: EndpointsWorld, address: string, probe: () => Promise<ProbeReply> = async () => READY) {
   const { table, spec } = world;
   return heartbeat({ table, cluster: spec.name, address, leaseMs: 15_000, nowMs: () => world.nowMs, probe });
 }
@@ -85,6 +86,16 @@ describe('leases of one item', () => {
 });
 
 describe('a tick that wrote its leases', () => {
+  test('removes an address whose host reported its shutdown during the probes, although it answered them', async () => {
+    const world = await settled();
+    world.whileProbing = async () => {
+      world.whileProbing = undefined;
+      await beat(world, B, async () => SHUTTING_DOWN);
+    };
+    await world.tick();
+    expect(world.published()).toEqual([A, C]);
+  });
+
   test('does not publish an address that is deregistered before it reads the Endpoints', async () => {
     const world = await settled();
     const kubernetes = beforeEndpoints(world, () => leave(world, B));

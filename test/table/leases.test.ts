@@ -3,6 +3,7 @@ import { isHeld, isWithdrawn, type Lease } from '../../lib/cluster/lease.ts';
 import { storedSize } from '../../lib/table/item-values.ts';
 import type { Item, KeyValueTable, TableValue } from '../../lib/table/key-value-table.ts';
 import { changeLeases, LEASES, leaseOf, readLeases, withdraw } from '../../lib/table/leases.ts';
+import { unwrittenTable } from '../../lib/table/unwritten-table.ts';
 import { won } from '../contract/key-value-table.ts';
 import { AT_ONCE, describeInEachTable } from '../support/each-table.ts';
 import { countedWriteIds, memoryTable } from '../support/memory-table.ts';
@@ -126,6 +127,12 @@ describe('A change of leases', () => {
     expect([...written]).toEqual([B]);
     expect(present.leases.map((lease) => isWithdrawn(lease, NOW_MS))).toEqual([true, false]);
     expect(await readLeases(table, 'c')).toEqual(present);
+  });
+
+  test('that the table withholds is not reported as written, and is there for the pass', async () => {
+    const table = unwrittenTable(newTable(), { nowMs: () => NOW_MS, newWriteId: countedWriteIds() });
+    const { written, present } = await changeLeases(table, 'c', await readLeases(table, 'c'), changes(aLease(A)));
+    expect([written.size, present.leases]).toEqual([0, [aLease(A)]]);
   });
 
   test('of a lease that was absent is lost when it is there', async () => {
