@@ -130,10 +130,8 @@ describe('The ranges of a cluster', () => {
 
   test.each([
     ['a later version', { ...FILE, apiVersion: 'kube-bootstrap-controller/v2' }, refusal('WrongKind')],
-    ['no cluster', { ...FILE, cluster: undefined }, refusal('Malformed', 'cluster is not of type')],
     ['a field that is not known', { ...FILE, extra: 1 }, refusal('Malformed', 'extra')],
     ['a time that is none', { ...FILE, exportedAt: 'today' }, refusal('Malformed', 'exportedAt')],
-    ['a negative generation', { ...FILE, generation: -1 }, refusal('Malformed', 'generation')],
     ['ranges that are none', { ...FILE, ranges: Array(22).fill(1) }, refusal('Malformed', 'ranges.0', 'and 2 more')],
     ['one range twice', { ...FILE, ranges: [FILE.ranges[0], FILE.ranges[0]] }, refusal('Malformed', 'twice')],
     [
@@ -141,8 +139,6 @@ describe('The ranges of a cluster', () => {
       withRange({ key: 'ranges/other' }),
       refusal('Malformed', 'ranges.0.key is none of ranges/serviceips'),
     ],
-    ['a range that is none', withRange({ range: 'all' }), refusal('Malformed', '"all"')],
-    ['data that is no base64', withRange({ data: '!' }), refusal('Malformed', 'base64')],
     ['data that lost a byte', withRange({ data: 'AQ==' }), refusal('Malformed', '"used": 2', 'marks 1')],
     [
       'data longer than the range',
@@ -155,7 +151,6 @@ describe('The ranges of a cluster', () => {
       withHold({ items: ['10.0.0.11'] }),
       refusal('Malformed', '"10.0.0.11"', 'does not mark'),
     ],
-    ['a hold of what is elsewhere', withHold({ items: ['fd00::1'] }), refusal('Malformed', '"fd00::1"')],
     ['a hold by another text of an address', withHold({ items: ['010.0.0.10'] }), refusal('Malformed', '"010.0.0.10"')],
     ['an item held twice', withHold({ items: ['10.0.0.10', '10.0.0.10'] }), refusal('Malformed', 'two holds')],
     ['an owner of 10 KB', withHold({ owner: 'x'.repeat(10_240) }), refusal('Malformed', 'can own no hold')],

@@ -21,19 +21,6 @@ import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { changeLeases, leaseOf, readLeases } from '../../lib/table/leases.ts';
 import { refreshLease } from './put-lease.ts';
 
-/** The start and the stop of single addresses, as the original's API servers do them each for its own. */
-export interface AddressReconciler {
-  /** Refreshes the address's lease and publishes it. Does nothing once stopped. */
-  readonly reconcileAddress: (
-    address: string,
-    ports: readonly EndpointPort[],
-    reconcilePorts: boolean,
-  ) => Promise<EndpointsError | undefined>;
-  /** Takes the address out; the last one only after `stopReconciling`, with leases. */
-  readonly removeAddress: (address: string, ports: readonly EndpointPort[]) => Promise<EndpointsError | undefined>;
-  readonly stopReconciling: () => void;
-}
-
 export interface AddressReconcilerOptions {
   readonly table: KeyValueTable;
   /** Whose leases. */
@@ -44,22 +31,25 @@ export interface AddressReconcilerOptions {
   readonly nowMs: () => number;
 }
 
-/**
- * The reconcilers of `pkg/controlplane/reconcilers`, by their type. Reconciling and removing wait for each other, and
- * what waited while reconciling was stopped adds nothing back. Expected refusals are returned.
- */
+type Result = Promise<EndpointsError | undefined>;
+
+/** The start and the stop of single addresses, as the API servers of the original do it, each for its own. */
+export interface AddressReconciler {
+  /** Refreshes the lease of the address and publishes it. Does nothing once stopped. */
+  readonly reconcileAddress: (address: string, ports: readonly EndpointPort[], reconcilePorts: boolean) => Result;
+  /** Removes the address; the last one only after `stopReconciling`, with leases. */
+  readonly removeAddress: (address: string, ports: readonly EndpointPort[]) => Result;
+  readonly stopReconciling: () => void;
+}
+
+/** The reconcilers of `pkg/controlplane/reconcilers`, by their type. Expected refusals are returned. */
 export function addressReconciler(type: EndpointReconcilerType, options: AddressReconcilerOptions): AddressReconciler {
   let stopped = false;
-  const oneAtATime = taskQueue();
-  const turns = TURNS[type];
+  const { reconcile, remove } = TURNS[type];
   return {
-    reconcileAddress: (address, ports, reconcilePorts) =>
-      oneAtATime(async () => {
-        if (stopped) return undefined;
-        return turns.reconcile(options, { address, ports, reconcilePorts, stopped });
-      }),
-    removeAddress: (address, ports) =>
-      oneAtATime(() => turns.remove(options, { address, ports, reconcilePorts: true, stopped })),
+    reconcileAddress: async (address, ports, reconcilePorts) =>
+      stopped ? undefined : reconcile(options, { address, ports, reconcilePorts, stopped }),
+    removeAddress: (address, ports) => remove(options, { address, ports, reconcilePorts: true, stopped }),
     stopReconciling: () => {
       stopped = true;
     },
@@ -73,7 +63,7 @@ interface Turn {
   readonly stopped: boolean;
 }
 
-type TakeTurn = (options: AddressReconcilerOptions, turn: Turn) => Promise<EndpointsError | undefined>;
+type TakeTurn = (options: AddressReconcilerOptions, turn: Turn) => Result;
 
 const nothing: TakeTurn = async () => undefined;
 
@@ -83,63 +73,46 @@ const TURNS: Readonly<Record<EndpointReconcilerType, { readonly reconcile: TakeT
   none: { reconcile: nothing, remove: nothing },
 };
 
-async function refreshAndPublish(options: AddressReconcilerOptions, turn: Turn): Promise<EndpointsError | undefined> {
+async function refreshAndPublish(options: AddressReconcilerOptions, turn: Turn): Result {
   const { table, cluster, leaseMs, nowMs } = options;
   const lease = { address: turn.address, source: 'probe', seenDown: false, expiresAtMs: nowMs() + leaseMs } as const;
-  if (!(await refreshLease(table, cluster, lease))) {
-    return new EndpointsError('Conflict', `lease ${turn.address} was written by somebody else; reconcile once more`);
-  }
+  await refreshLease(table, cluster, lease);
   return publishHeld(options, turn);
 }
 
-async function removeAndPublish(options: AddressReconcilerOptions, turn: Turn): Promise<EndpointsError | undefined> {
+async function removeAndPublish(options: AddressReconcilerOptions, turn: Turn): Result {
   const { table, cluster, nowMs } = options;
   const stored = await readLeases(table, cluster);
   const lease = leaseOf(stored, turn.address);
   if (lease === undefined || !isHeld(lease, nowMs())) {
     return new EndpointsError('LeaseNotFound', `lease ${turn.address} not found`);
   }
-  const { written } = await changeLeases(table, cluster, stored, new Map([[turn.address, undefined]]));
-  if (!written.has(turn.address)) {
-    return new EndpointsError('Conflict', `lease ${turn.address} was refreshed meanwhile; remove it once more`);
-  }
+  await changeLeases(table, cluster, stored, new Map([[turn.address, undefined]]));
   return publishHeld(options, turn);
 }
 
-async function publishHeld(options: AddressReconcilerOptions, turn: Turn): Promise<EndpointsError | undefined> {
+async function publishHeld(options: AddressReconcilerOptions, turn: Turn): Result {
   const { table, cluster, kubernetes, nowMs } = options;
   const current = await kubernetes.get<EndpointsObject>(ENDPOINTS_REF);
   const { leases } = await readLeases(table, cluster);
   const live = leases.filter((lease) => isHeld(lease, nowMs())).map(({ address }) => address);
-  const error = await apply(kubernetes, leaseEndpoints({ ...turn, current, live }));
-  // Whoever made the Endpoints first is right until the next pass.
-  return error?.code === 'AlreadyExists' ? undefined : error;
+  return apply(kubernetes, leaseEndpoints({ ...turn, current, live }));
 }
 
-async function publishMaster(options: AddressReconcilerOptions, turn: Turn): Promise<EndpointsError | undefined> {
+async function publishMaster(options: AddressReconcilerOptions, turn: Turn): Result {
   const { kubernetes, masterCount } = options;
   const current = await kubernetes.get<EndpointsObject>(ENDPOINTS_REF);
   return apply(kubernetes, addMaster({ ...turn, current, masterCount }));
 }
 
-async function withdrawMaster({ kubernetes }: AddressReconcilerOptions, { address }: Turn) {
+async function withdrawMaster({ kubernetes }: AddressReconcilerOptions, { address }: Turn): Result {
   const current = await kubernetes.get<EndpointsObject>(ENDPOINTS_REF);
   return apply(kubernetes, removeMaster(current, address));
 }
 
-async function apply(kubernetes: ClusterPort, decision: EndpointsDecision): Promise<EndpointsError | undefined> {
+async function apply(kubernetes: ClusterPort, decision: EndpointsDecision): Result {
   if (decision.outcome === 'nothing') return undefined;
   if (decision.outcome === 'refused') return new EndpointsError('NoLiveLease', REFUSAL);
   const readSlice = () => kubernetes.get<EndpointSliceObject>(SLICE_REF);
   return (await writeEndpoints(kubernetes, decision, readSlice)).error;
-}
-
-/** Runs tasks in the order they came, each after the one before it ended, well or badly. */
-function taskQueue(): <T>(task: () => Promise<T>) => Promise<T> {
-  let last: Promise<unknown> = Promise.resolve();
-  return (task) => {
-    const result = last.then(task, task);
-    last = result.catch(() => undefined);
-    return result;
-  };
 }

@@ -8,7 +8,7 @@ import { dynamoDbTable } from '../../lib/table/dynamodb-table.ts';
 import type { Item, KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { startTableServer, type TableServer } from '../../local/table-server.ts';
 import { describeKeyValueTable, NOW_MS, newCluster, won } from '../contract/key-value-table.ts';
-import { type FaultProxy, serviceError, startFaultProxy, throttle } from '../support/fault-proxy.ts';
+import { type Fault, type FaultProxy, serviceError, startFaultProxy, throttle } from '../support/fault-proxy.ts';
 import { countedWriteIds } from '../support/memory-table.ts';
 import { testDynamoClient } from '../support/test-dynamo-client.ts';
 
@@ -123,146 +123,105 @@ describe('DynamoDB table behind a bad network', () => {
     await proxy.close();
   });
 
+  const drop: Fault = { kind: 'dropRequest' };
+  const dropReply: Fault = { kind: 'dropReply' };
+  const thrice = (fault: Fault) => [fault, fault, fault];
+  /** Loses the reply, after which others write before the next attempt. */
+  const overwrittenTimes = (times: number): Fault => ({
+    kind: 'dropReply',
+    meanwhile: async () => {
+      for (let count = 0; count < times; count++) await overwrite();
+    },
+  });
+  const overwrittenByAnOlderVersion: Fault = {
+    kind: 'dropReply',
+    meanwhile: async () => {
+      const { earlierWrites: _, ...older } = (await attributesOf(cluster, 'a')) ?? {};
+      const Item = { ...older, writeId: { S: 'of-an-older-version' } };
+      await direct.send(new PutItemCommand({ TableName: TABLE, Item }));
+      await overwrite();
+    },
+  };
+
   describe('put', () => {
-    test('whose reply was lost, and whose retry then fails its condition, was won', async () => {
+    test.each<[string, 'won' | 'unclear', string, Fault[]]>([
+      ['whose reply was lost', 'won', 'ours', [dropReply]],
+      ['whose reply was lost, and that another write followed', 'won', 'theirs', [overwrittenTimes(1)]],
+      ['whose reply was lost, and that 64 others followed', 'won', 'theirs', [overwrittenTimes(64)]],
+      ['whose reply was lost, and that 65 others followed', 'unclear', 'theirs', [overwrittenTimes(65)]],
+      [
+        'whose reply was lost, and that a version without traces followed',
+        'unclear',
+        'theirs',
+        [overwrittenByAnOlderVersion],
+      ],
+      ['that the table did not see at first', 'won', 'ours', [drop]],
+      ['of which every reply is dropped', 'won', 'ours', thrice(dropReply)],
+      ['of which every reply is cut off', 'won', 'ours', thrice({ kind: 'cutReply' })],
+      ['of which every reply is cut off as if it was all', 'won', 'ours', thrice({ kind: 'truncateReply' })],
+      ['done by its last attempt, and written over since', 'won', 'theirs', [drop, drop, overwrittenTimes(1)]],
+      ['that was done before it was throttled', 'won', 'ours', [dropReply, ...throttle(2)]],
+    ])('%s is %s', async (_, outcome, value, faults) => {
       const previous = await putNew();
-      proxy.plan('PutItem', { kind: 'dropReply' });
+      proxy.plan('PutItem', ...faults);
+      expect(await table.put(ours(), previous)).toMatchObject({ outcome });
+      expect(await valueThere()).toBe(value);
+    });
+
+    test('whose reply was lost returns the item that is there, after one read', async () => {
+      const previous = await putNew();
+      proxy.plan('PutItem', dropReply);
       expect(won(await table.put(ours(), previous))).toEqual(await competitor().get(cluster, 'a'));
-      expect(await valueThere()).toBe('ours');
       expect(proxy.operations).toEqual(['PutItem', 'PutItem', 'GetItem']);
     });
 
     test('that makes an item and whose reply was lost was won', async () => {
-      proxy.plan('PutItem', { kind: 'dropReply' });
+      proxy.plan('PutItem', dropReply);
       won(await table.put(ours(), undefined));
       expect(await valueThere()).toBe('ours');
     });
 
-    test.each([1, 64])(
-      'whose reply was lost, and that %i others followed before the retry, was won',
-      async (others) => {
-        const previous = await putNew();
-        const meanwhile = async () => {
-          for (let count = 0; count < others; count++) await overwrite();
-        };
-        proxy.plan('PutItem', { kind: 'dropReply', meanwhile });
-        won(await table.put(ours(), previous));
-        expect(await valueThere()).toBe('theirs');
-      },
-    );
-
-    test('whose reply was lost, and that 65 others followed before the retry, is unclear', async () => {
-      const previous = await putNew();
-      const meanwhile = async () => {
-        for (let count = 0; count < 65; count++) await overwrite();
-      };
-      proxy.plan('PutItem', { kind: 'dropReply', meanwhile });
-      expect(await table.put(ours(), previous)).toEqual({ outcome: 'unclear' });
-    });
-
-    test('that was refused, in a reply that was lost, is lost', async () => {
-      const previous = await putNew();
-      await overwrite();
-      proxy.plan('PutItem', { kind: 'dropReply' });
-      expect(await table.put(ours(), previous)).toEqual({ outcome: 'lost' });
-      expect(await valueThere()).toBe('theirs');
-    });
-
-    test('whose reply was lost, and that a version without traces followed, is unclear', async () => {
-      const previous = await putNew();
-      const meanwhile = async () => {
-        const { earlierWrites: _, ...older } = (await attributesOf(cluster, 'a')) ?? {};
-        const Item = { ...older, writeId: { S: 'of-an-older-version' } };
-        await direct.send(new PutItemCommand({ TableName: TABLE, Item }));
-        await overwrite();
-      };
-      proxy.plan('PutItem', { kind: 'dropReply', meanwhile });
-      expect(await table.put(ours(), previous)).toEqual({ outcome: 'unclear' });
-    });
-
-    test('that was never seen by the table is made by its retry', async () => {
-      const previous = await putNew();
-      proxy.plan('PutItem', { kind: 'dropRequest' });
-      won(await table.put(ours(), previous));
-      expect(attempts('PutItem')).toBe(2);
-    });
-
-    test('refused at its only attempt is lost, and nothing is read back', async () => {
-      const previous = await putNew();
-      await overwrite();
-      expect(await table.put(ours(), previous)).toEqual({ outcome: 'lost' });
-      expect(proxy.operations).toEqual(['PutItem']);
-    });
-
     test.each([
-      ['dropped', { kind: 'dropReply' }],
-      ['cut off', { kind: 'cutReply' }],
-      ['cut off as if it was all', { kind: 'truncateReply' }],
-    ] as const)('that the table did, with every reply %s, was won', async (_, fault) => {
+      ['at its only attempt is lost, and nothing is read back', [], ['PutItem']],
+      ['in a reply that was lost, is lost', [dropReply], ['PutItem', 'PutItem', 'GetItem']],
+    ])('refused %s', async (_, faults, operations) => {
       const previous = await putNew();
-      proxy.plan('PutItem', fault, fault, fault);
-      won(await table.put(ours(), previous));
-      expect(await valueThere()).toBe('ours');
-    });
-
-    test('of which no attempt was seen is Unavailable, as one may arrive yet', async () => {
-      const previous = await putNew();
-      proxy.plan('PutItem', { kind: 'dropRequest' }, { kind: 'dropRequest' }, { kind: 'dropRequest' });
-      await expect(table.put(ours(), previous)).rejects.toMatchObject({
-        code: 'Unavailable',
-        message: expect.stringMatching(
-          /dynamodb:PutItem on table "kube-bootstrap-controller" in region eu-test-1 failed .*next pass/,
-        ),
-      });
-      expect(attempts('PutItem')).toBe(3);
-      expect(await valueThere()).toBe('old');
-    });
-
-    test('that was done by its last attempt, and written over before it was read back, was won', async () => {
-      const previous = await putNew();
-      proxy.plan('PutItem', { kind: 'dropRequest' }, { kind: 'dropRequest' });
-      proxy.plan('PutItem', { kind: 'dropReply', meanwhile: overwrite });
-      won(await table.put(ours(), previous));
+      await overwrite();
+      proxy.plan('PutItem', ...faults);
+      expect(await table.put(ours(), previous)).toEqual({ outcome: 'lost' });
+      expect(proxy.operations).toEqual(operations);
       expect(await valueThere()).toBe('theirs');
+    });
+
+    const ON_TABLE = /dynamodb:PutItem on table "kube-bootstrap-controller" in region eu-test-1 failed .*next pass/;
+    test.each<[string, string, Fault[], number, RegExp]>([
+      ['of which no attempt was seen, as one may arrive yet,', 'Unavailable', thrice(drop), 3, ON_TABLE],
+      ['that is throttled at every attempt', 'Throttled', throttle(9), 3, ON_TABLE],
+      [
+        'that is denied',
+        'AccessDenied',
+        [serviceError(400, 'AccessDeniedException', 'User: x is not authorized')],
+        1,
+        /allow dynamodb:PutItem on this table/,
+      ],
+      ['that the table finds invalid', 'Unexpected', [serviceError(400, 'ValidationException', 'No key')], 1, /keys/],
+    ])('%s is %s, and was not made', async (_, code, faults, tries, message) => {
+      const previous = await putNew();
+      proxy.plan('PutItem', ...faults);
+      const failure = { code, message: expect.stringMatching(message) };
+      await expect(table.put(ours(), previous)).rejects.toMatchObject(failure);
+      expect(attempts('PutItem')).toBe(tries);
+      expect(await valueThere()).toBe('old');
     });
 
     test('whose failure cannot be read back either throws the first failure', async () => {
       const previous = await putNew();
-      const drops = Array.from({ length: 3 }, () => ({ kind: 'dropRequest' }) as const);
-      proxy.plan('PutItem', ...drops);
-      proxy.plan('GetItem', ...drops);
+      proxy.plan('PutItem', ...thrice(drop));
+      proxy.plan('GetItem', ...thrice(drop));
       await expect(table.put(ours(), previous)).rejects.toMatchObject({
         code: 'Unavailable',
         message: expect.stringContaining('dynamodb:PutItem'),
       });
-    });
-
-    test('that was done before it was throttled was won', async () => {
-      const previous = await putNew();
-      proxy.plan('PutItem', { kind: 'dropReply' }, ...throttle(2));
-      won(await table.put(ours(), previous));
-    });
-
-    test('that is throttled at every attempt is Throttled after three, and was not made', async () => {
-      const previous = await putNew();
-      proxy.plan('PutItem', ...throttle(9));
-      await expect(table.put(ours(), previous)).rejects.toMatchObject({ code: 'Throttled' });
-      expect(attempts('PutItem')).toBe(3);
-      expect(await valueThere()).toBe('old');
-    });
-
-    test('that is throttled once is made by its retry', async () => {
-      proxy.plan('PutItem', ...throttle(1));
-      won(await table.put(ours(), undefined));
-    });
-
-    test('that is denied is AccessDenied, names the action and is not tried again', async () => {
-      proxy.plan('PutItem', serviceError(400, 'AccessDeniedException', 'User: x is not authorized'));
-      await expect(table.put(ours(), undefined)).rejects.toMatchObject({
-        code: 'AccessDenied',
-        message: expect.stringContaining('allow dynamodb:PutItem on this table'),
-      });
-      expect(proxy.operations).toEqual(['PutItem']);
     });
 
     test('with bad credentials is AccessDenied and repeats nothing of what was signed', async () => {
@@ -272,17 +231,12 @@ describe('DynamoDB table behind a bad network', () => {
       expect(failure).not.toHaveProperty('cause');
       expect(String(failure)).not.toContain('SECRET');
     });
-
-    test('that the table finds invalid is Unexpected', async () => {
-      proxy.plan('PutItem', serviceError(400, 'ValidationException', 'One of the required keys was not given a value'));
-      await expect(table.put(ours(), undefined)).rejects.toMatchObject({ code: 'Unexpected' });
-    });
   });
 
   describe('delete', () => {
     test('whose reply was lost, and whose retry finds nothing, is unclear', async () => {
       const previous = await putNew();
-      proxy.plan('DeleteItem', { kind: 'dropReply' });
+      proxy.plan('DeleteItem', dropReply);
       expect(await table.delete(previous)).toEqual({ outcome: 'unclear' });
       expect(await valueThere()).toBeUndefined();
     });
@@ -297,54 +251,42 @@ describe('DynamoDB table behind a bad network', () => {
     test('that was refused, in a reply that was lost, is lost', async () => {
       const previous = await putNew();
       await overwrite();
-      proxy.plan('DeleteItem', { kind: 'dropReply' });
+      proxy.plan('DeleteItem', dropReply);
       expect(await table.delete(previous)).toEqual({ outcome: 'lost' });
       expect(await valueThere()).toBe('theirs');
     });
 
     test('of which no attempt was seen is Unavailable', async () => {
       const previous = await putNew();
-      proxy.plan('DeleteItem', { kind: 'dropRequest' }, { kind: 'dropRequest' }, { kind: 'dropRequest' });
+      proxy.plan('DeleteItem', ...thrice(drop));
       await expect(table.delete(previous)).rejects.toMatchObject({ code: 'Unavailable' });
       expect(await valueThere()).toBe('old');
     });
   });
 
   describe('reads', () => {
-    test.each([500, 503])('that answer %i once are answered by the retry', async (status) => {
+    test.each<[string, Fault]>([
+      ['that answer 500 once', serviceError(500, 'InternalServerError')],
+      ['that answer 503 once', serviceError(503, 'InternalServerError')],
+      ['whose reply is cut off once', { kind: 'cutReply' }],
+    ])('%s are answered by the retry', async (_, fault) => {
       const item = await putNew();
-      proxy.plan('GetItem', serviceError(status, 'InternalServerError'));
+      proxy.plan('GetItem', fault);
       expect(await table.get(cluster, 'a')).toEqual(item);
     });
 
-    test('that keep answering 500 are Unavailable after three attempts', async () => {
-      proxy.plan('Query', ...Array.from({ length: 9 }, () => serviceError(500, 'InternalServerError')));
-      await expect(table.list(cluster, '')).rejects.toMatchObject({ code: 'Unavailable' });
-      expect(attempts('Query')).toBe(3);
-    });
-
-    test('whose reply is no JSON but a page of something in between are Unavailable', async () => {
-      const page = { kind: 'answer', status: 502, body: '<html>Bad Gateway</html>' } as const;
-      proxy.plan('GetItem', page, page, page);
-      await expect(table.get(cluster, 'a')).rejects.toMatchObject({ code: 'Unavailable' });
-    });
-
-    test('whose reply is cut off once are answered by the retry', async () => {
-      const item = await putNew();
-      proxy.plan('GetItem', { kind: 'cutReply' });
-      expect(await table.get(cluster, 'a')).toEqual(item);
-    });
-
-    test('whose reply is always cut off are Unavailable', async () => {
-      await putNew();
-      const cut = { kind: 'cutReply' } as const;
-      proxy.plan('GetItem', cut, cut, cut);
-      await expect(table.get(cluster, 'a')).rejects.toMatchObject({ code: 'Unavailable' });
-    });
-
-    test('that are throttled throughout are Throttled', async () => {
-      proxy.plan('Query', ...throttle(9));
-      await expect(table.list(cluster, '')).rejects.toMatchObject({ code: 'Throttled' });
+    test.each<[string, string, Fault[]]>([
+      ['that keep answering 500', 'Unavailable', thrice(serviceError(500, 'InternalServerError'))],
+      [
+        'whose reply is no JSON but a page of something in between',
+        'Unavailable',
+        thrice({ kind: 'answer', status: 502, body: '<html>Bad Gateway</html>' }),
+      ],
+      ['whose reply is always cut off', 'Unavailable', thrice({ kind: 'cutReply' })],
+      ['that are throttled throughout', 'Throttled', throttle(9)],
+    ])('%s are %s after three attempts', async (_, code, faults) => {
+      proxy.plan('Query', ...faults);
+      await expect(table.list(cluster, '')).rejects.toMatchObject({ code });
       expect(attempts('Query')).toBe(3);
     });
 
