@@ -128,86 +128,52 @@ describe('a person who reads it', () => {
   });
 });
 
-describe('what keeps it from being read is told with what to do', () => {
+describe('what keeps it from being read is reported with what to do:', () => {
   const denied = 'AccessDeniedException';
-  test.each([
-    {
-      title: 'a secret that is not there',
-      stored: secret,
-      answer: awsError('ResourceNotFoundException', "Secrets Manager can't find the specified secret."),
-      code: 'BadKubeconfig',
-      told: /secret kbc\/demo was not found in region eu-test-1.*correct kubeconfig\.secretsManager/,
-    },
-    {
-      title: 'a parameter that is not there',
-      stored: parameter,
-      answer: awsError('ParameterNotFound'),
-      code: 'BadKubeconfig',
-      told: /parameter \/kbc\/demo was not found.*correct kubeconfig\.ssm/,
-    },
-    {
-      title: 'a name outside the prefix',
-      stored: secret,
-      answer: awsError(denied, 'is not authorized to perform: secretsmanager:GetSecretValue'),
-      code: 'BadKubeconfig',
-      told: /secretsmanager:GetSecretValue on secret kbc\/demo .* was denied.*parameter secretsPrefix/,
-    },
-    {
-      title: 'a key that may not be used',
-      stored: secret,
-      answer: awsError(denied, 'Access to KMS is not allowed'),
-      code: 'BadKubeconfig',
-      told: /denied the key.*parameter kmsKeyArn.*kms:Decrypt/,
-    },
-    {
-      title: 'a role that may not read',
-      stored: { ...parameter, roleArn: role },
-      answer: awsError(denied, 'not authorized'),
-      code: 'BadKubeconfig',
-      told: /ssm:GetParameter on parameter \/kbc\/demo .* was denied. Allow it to the role arn:aws:iam/,
-    },
-    {
-      title: 'a secret that is being deleted',
-      stored: secret,
-      answer: awsError('InvalidRequestException', 'it was marked for deletion.'),
-      code: 'BadKubeconfig',
-      told: /restore-secret/,
-    },
-    { title: 'a secret without a text', stored: secret, answer: { body: {} }, code: 'BadKubeconfig', told: /is empty/ },
-    {
-      title: 'throttling',
-      stored: secret,
-      answer: awsError('ThrottlingException'),
-      code: 'Throttled',
-      told: /next pass/,
-    },
-    {
-      title: 'a fault of AWS',
-      stored: secret,
-      answer: awsError('InternalServiceError', 'oops', 500),
-      code: 'Unavailable',
-      told: /failed \(InternalServiceError\)/,
-    },
-    {
-      title: 'credentials that ran out',
-      stored: secret,
-      answer: awsError('ExpiredTokenException', 'signature was abc123'),
-      code: 'BadKubeconfig',
-      told: /could not be authenticated \(ExpiredTokenException\)/,
-    },
-    {
-      title: 'silence, as without a route',
-      stored: secret,
-      answer: { hang: true } as const,
-      code: 'Unavailable',
-      told: /no answer \(.*\).*endpoint for com\.amazonaws\.eu-test-1\.secretsmanager.*NAT gateway/,
-    },
-  ])('$title', async ({ stored, answer, code, told }) => {
+  const ofRole = { ...parameter, roleArn: role };
+
+  async function expectError(stored: StoredKubeconfig, answer: AwsAnswer, code: string, message: RegExp) {
     await anAws((call) => (call.action === 'AssumeRole' ? assumedRole('ROLE') : answer));
     const read = aReader('hang' in answer ? 50 : undefined)(stored, never);
-    await expect(read).rejects.toMatchObject({ code, message: expect.stringMatching(told) });
+    await expect(read).rejects.toMatchObject({ code, message: expect.stringMatching(message) });
     await expect(read).rejects.not.toMatchObject({ message: expect.stringContaining('abc123') });
+  }
+
+  test.each([
+    [
+      secret,
+      awsError('ResourceNotFoundException'),
+      /secret kbc\/demo was not found in region eu-test-1.*secretsManager/,
+    ],
+    [parameter, awsError('ParameterNotFound'), /parameter \/kbc\/demo was not found.*correct kubeconfig\.ssm/],
+    [
+      secret,
+      awsError(denied),
+      /secretsmanager:GetSecretValue on secret kbc\/demo .* was denied.*parameter secretsPrefix/,
+    ],
+    [secret, awsError(denied, 'Access to KMS is not allowed'), /denied the key.*parameter kmsKeyArn.*kms:Decrypt/],
+    [
+      ofRole,
+      awsError(denied),
+      /ssm:GetParameter on parameter \/kbc\/demo .* was denied. Allow it to the role arn:aws:iam/,
+    ],
+    [secret, awsError('InvalidRequestException', 'it was marked for deletion.'), /restore-secret/],
+    [secret, { body: {} }, /is empty/],
+    [secret, awsError('ExpiredTokenException', 'signature was abc123'), /could not be authenticated \(Expired/],
+  ])('%j answers %j, which is a bad kubeconfig', async (stored, answer, message) => {
+    await expectError(stored, answer, 'BadKubeconfig', message);
   });
+
+  test('throttling', () => expectError(secret, awsError('ThrottlingException'), 'Throttled', /next pass/));
+
+  test.each([
+    ['a fault of AWS', awsError('InternalServiceError', 'oops', 500), /failed \(InternalServiceError\)/],
+    [
+      'silence, as without a route',
+      { hang: true } as const,
+      /no answer \(.*\).*endpoint for com\.amazonaws\.eu-test-1\.secretsmanager.*NAT gateway/,
+    ],
+  ])('%s', (_, answer, message) => expectError(secret, answer, 'Unavailable', message));
 
   test('a role that may not be assumed', async () => {
     await anAws(() => ({

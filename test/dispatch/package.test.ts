@@ -131,13 +131,6 @@ describe('a packaged cluster', () => {
     expect(await registered()).toEqual([['packaged', 20, 2]]);
   });
 
-  test('that was renamed goes under its old name and comes under the new', async () => {
-    await aProcess(inPackage())();
-    later();
-    await aProcess(inPackage({ ...SPEC, name: 'renamed' }))();
-    expect(await registered()).toEqual([['renamed', 20, 1]]);
-  });
-
   test('is registered by the endpoints loop alone', async () => {
     const run = aProcess(inPackage());
     for (const loop of ['system-namespaces', 'cluster-ip-repair', 'node-port-repair'] as const) await run(loop);

@@ -30,26 +30,15 @@ describe('the list of Services', () => {
     expect(calls).toEqual([PRIMARY, SECONDARY, 'services']);
   });
 
-  test('that does not come to its end proves nothing', async () => {
+  test.each([
+    { loop: clusterIpRepair, key: PRIMARY, message: 'unable to refresh the service IP block: it broke off' },
+    { loop: nodePortRepair, key: NODE_PORTS, message: 'unable to refresh the port block: it broke off' },
+  ])('that breaks off proves nothing, in the words of the original: $loop.id', async ({ loop, key, message }) => {
     const cluster = new RepairCluster();
     const cause = new ClusterError('Unavailable', 'it broke off');
-    const kubernetes = brokenList([withAddresses('s', '10.0.0.5')], cause);
-    await expect(cluster.pass(clusterIpRepair, { kubernetes })).rejects.toMatchObject({
-      code: 'Unavailable',
-      message: 'unable to refresh the service IP block: it broke off',
-      cause,
-    });
-    expect(await cluster.stored(PRIMARY)).toBeUndefined();
-  });
-
-  test.each([
-    { loop: clusterIpRepair, message: 'unable to refresh the service IP block: no answer' },
-    { loop: nodePortRepair, message: 'unable to refresh the port block: no answer' },
-  ])('fails the pass of $loop.id in the words of the original', async ({ loop, message }) => {
-    const cluster = new RepairCluster();
-    const error = new ClusterError('Unavailable', 'no answer');
-    const kubernetes = brokenList([withAddresses('s', '10.0.0.5')], error);
-    await expect(cluster.pass(loop, { kubernetes })).rejects.toMatchObject({ code: 'Unavailable', message });
+    const kubernetes = brokenList([withAddresses('s', '10.0.0.5'), withNodePorts('t', 30_001)], cause);
+    await expect(cluster.pass(loop, { kubernetes })).rejects.toMatchObject({ code: 'Unavailable', message, cause });
+    expect(await cluster.stored(key)).toBeUndefined();
   });
 });
 

@@ -73,49 +73,24 @@ describe('a YAML file', () => {
   });
 
   test.each([
-    { name: 'that is empty', text: '', fault: '1:1 : is empty' },
-    { name: 'that is all comments', text: '# name: x\n', fault: '1:1 : is empty' },
-    { name: 'that is a list', text: '- name: x\n', fault: '1:1 : is a list' },
-    { name: 'that is text', text: 'name = x\n', fault: '1:1 : is "name = x"' },
-    {
-      name: 'with a key twice',
-      text: 'name: a\nmode: observe\nname: b\n',
-      fault: '3:1 : is not the YAML of a cluster spec: Map keys must be unique',
-    },
-    {
-      name: 'with tabs',
-      text: 'kubeconfig:\n\tfile: x\n',
-      fault: '2:1 : is not the YAML of a cluster spec: Tabs are not allowed as indentation',
-    },
-    {
-      name: 'with two documents',
-      text: 'name: a\n---\nname: b\n',
-      fault: '2:1 : is not the YAML of a cluster spec: A second document begins here',
-    },
-    {
-      name: 'with a tag',
-      text: 'name: !secret x\n',
-      fault: '1:7 : is not the YAML of a cluster spec: Unresolved tag: !secret',
-    },
-    {
-      name: 'with a key that is a list',
-      text: '? [a]\n: 1\n',
-      fault: '1:3 : is not the YAML of a cluster spec: With stringKeys, all keys must be strings',
-    },
-    {
-      name: 'with an alias of nothing',
-      text: 'name: *nobody\n',
-      fault:
-        '- : is not the YAML of a cluster spec: Unresolved alias (the anchor must be set before the alias): nobody',
-    },
-    {
-      name: 'that ends in the middle',
-      text: 'kubeconfig: { file: x\n',
-      fault:
-        '2:1 : is not the YAML of a cluster spec: Flow map in block collection must be sufficiently indented and end with a }',
-    },
-  ])('$name is a fault', ({ text, fault }) => {
-    expect(faultsIn(text)).toEqual([fault]);
+    ['', 'is empty'],
+    ['# name: x\n', 'is empty'],
+    ['- name: x\n', 'is a list'],
+    ['name = x\n', 'is "name = x"'],
+  ])('that is %j has a fault: %s', (text, fault) => {
+    expect(faultsIn(text)).toEqual([`1:1 : ${fault}`]);
+  });
+
+  test.each([
+    ['name: a\nmode: observe\nname: b\n', '3:1', 'Map keys must be unique'],
+    ['kubeconfig:\n\tfile: x\n', '2:1', 'Tabs are not allowed as indentation'],
+    ['name: a\n---\nname: b\n', '2:1', 'A second document begins here'],
+    ['name: !secret x\n', '1:7', 'Unresolved tag: !secret'],
+    ['? [a]\n: 1\n', '1:3', 'With stringKeys, all keys must be strings'],
+    ['name: *other\n', '-', 'Unresolved alias (the anchor must be set before the alias): other'],
+    ['kubeconfig: { file: x\n', '2:1', 'Flow map in block collection must be sufficiently indented and end with a }'],
+  ])('of the text %j is no YAML at %s: %s', (text, place, message) => {
+    expect(faultsIn(text)).toEqual([`${place} : is not the YAML of a cluster spec: ${message}`]);
   });
 
   test('whose aliases multiply is a fault', () => {
@@ -159,19 +134,15 @@ service:
   });
 
   test.each([
-    { name: 'a word for a mode', text: 'mode: on', fault: 'mode: is "on"' },
-    {
-      name: 'too many digits',
-      text: 'maxEventsPerPass: 99999999999999999999',
-      fault: 'maxEventsPerPass: is 100000000000000000000',
-    },
-    { name: 'infinity', text: 'maxEventsPerPass: .inf', fault: 'maxEventsPerPass: is Infinity' },
-    { name: 'no number', text: 'maxEventsPerPass: .nan', fault: 'maxEventsPerPass: is NaN' },
-    { name: 'a boolean of YAML 1.1', text: 'service: { reconcile: yes }', fault: 'service.reconcile: is "yes"' },
-    { name: 'a prototype', text: '__proto__: { mode: enforce }', fault: '__proto__: is not a field' },
-    { name: 'a merge key', text: '<<: { mode: enforce }', fault: '["<<"]: is not a field' },
-    { name: 'a number for a name', text: 'systemNamespaces: [1.0]', fault: 'systemNamespaces[0]: is 1' },
-  ])('with $name has one fault', ({ text, fault }) => {
+    ['mode: on', 'mode: is "on"'],
+    ['maxEventsPerPass: 99999999999999999999', 'maxEventsPerPass: is 100000000000000000000'],
+    ['maxEventsPerPass: .inf', 'maxEventsPerPass: is Infinity'],
+    ['maxEventsPerPass: .nan', 'maxEventsPerPass: is NaN'],
+    ['service: { reconcile: yes }', 'service.reconcile: is "yes"'],
+    ['__proto__: { mode: enforce }', '__proto__: is not a field'],
+    ['<<: { mode: enforce }', '["<<"]: is not a field'],
+    ['systemNamespaces: [1.0]', 'systemNamespaces[0]: is 1'],
+  ])('with %s has one fault: %s', (text, fault) => {
     const mode = text.startsWith('mode') ? '' : 'mode: observe\n';
     const whole = `name: prod-1\n${mode}kubeconfig: { file: x }\napiServers: [{ address: 10.0.0.1 }]\n${text}\n`;
     expect(faultsIn(whole)).toEqual([expect.stringContaining(fault)]);
