@@ -1,16 +1,11 @@
 import { LOOPS, SCHEDULE_SECONDS } from '../lib/cluster/cluster-spec.ts';
-import type { EmbeddedKind } from './embedded-cluster.ts';
+import type { EmbeddedCluster, EmbeddedKind } from './embedded-cluster.ts';
 import type { ApiServers } from './stand-in/api-servers.ts';
 import { NAMESPACES, type Resource, SERVICES } from './stand-in/resources.ts';
 import { type Allocated, asService, type ServiceSpec } from './stand-in/service-storage.ts';
-import type { StandInApiServer } from './stand-in/stand-in-api-server.ts';
-import type { TableAllocation } from './stand-in/table-allocation.ts';
 
 /** What the events of a demo change. */
-export interface DemoWorld {
-  readonly standIn: StandInApiServer;
-  /** Where the API servers take addresses and ports from. */
-  readonly allocation: TableAllocation;
+export interface DemoWorld extends Pick<EmbeddedCluster, 'standIn' | 'allocation'> {
   readonly apiServers: Pick<ApiServers, 'start' | 'stop'>;
   readonly newUid: () => string;
   readonly nowMs: () => number;

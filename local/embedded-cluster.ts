@@ -8,7 +8,7 @@ import { keepFile } from './data-folder.ts';
 import { ApiServers } from './stand-in/api-servers.ts';
 import { curlConfigOf, kubeconfigOf, newIdentity } from './stand-in/identity.ts';
 import { StandInApiServer } from './stand-in/stand-in-api-server.ts';
-import { type TableAllocation, tableAllocation } from './stand-in/table-allocation.ts';
+import { tableAllocation } from './stand-in/table-allocation.ts';
 
 /** In what embedded clusters differ. */
 export interface EmbeddedKind {
@@ -29,19 +29,7 @@ export const EMBEDDED: EmbeddedKind = {
 };
 
 /** A control plane in this process: stand-in API servers whose Services allocate through the table. */
-export interface EmbeddedCluster {
-  readonly spec: ClusterSpec;
-  readonly standIn: StandInApiServer;
-  readonly allocation: TableAllocation;
-  readonly apiServers: ApiServers;
-  /** URL of the first API server. */
-  readonly server: string;
-  /** What is in the file that the spec names. */
-  readonly kubeconfig: string;
-  /** Options of curl that let it in: a file. */
-  readonly curlConfigFile: string;
-  close(): Promise<void>;
-}
+export type EmbeddedCluster = Awaited<ReturnType<typeof startEmbeddedCluster>>;
 
 export interface EmbeddedOptions {
   readonly kind: EmbeddedKind;
@@ -53,8 +41,11 @@ export interface EmbeddedOptions {
   readonly key: string;
 }
 
-/** @throws StartError when its files cannot be written. */
-export async function startEmbeddedCluster(options: EmbeddedOptions): Promise<EmbeddedCluster> {
+/**
+ * @returns its parts; `server` is the URL of its first API server, `kubeconfig` the content of the file that the spec names.
+ * @throws StartError when its files cannot be written.
+ */
+export async function startEmbeddedCluster(options: EmbeddedOptions) {
   const { kind, table, nowMs, folder, key } = options;
   const allocation = tableAllocation({ table, cluster: kind.name, pick: randomInt, nowMs });
   const standIn = new StandInApiServer({ allocation, nowMs, newUid: randomUUID });

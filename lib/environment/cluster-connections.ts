@@ -6,7 +6,6 @@ import { ClusterError } from '../kubernetes/cluster-port.ts';
 import { type CredentialEnd, credentialEnds, endsSoon } from '../kubernetes/credential-end.ts';
 import { httpsProber } from '../kubernetes/https-prober.ts';
 import type { ApiServerAccess } from '../kubernetes/kubeconfig.ts';
-import { warnOnce } from '../kubernetes/replies.ts';
 import { BytesInFlight } from '../kubernetes/reply-bounds.ts';
 import type { Transport } from '../kubernetes/transport.ts';
 import { ApiServerConnections } from '../kubernetes/transport.ts';
@@ -61,7 +60,7 @@ export class ClusterConnections {
     const opening: Opening = { key: JSON.stringify([spec.name, spec.kubeconfig]), spec, signal, warn };
     const kept = this.#kept(opening);
     const opened = kept ?? (await this.#open(opening));
-    const { access, warnOnce, ends } = opened;
+    const { access, ends } = opened;
     const userAgent = `kube-bootstrap-controller/${VERSION} (${loop})`;
     const transport = this.#renewing(opening, opened, kept !== undefined && this.#mayReadAgain(opening));
     const { sleep } = this.#options;
@@ -74,7 +73,7 @@ export class ClusterConnections {
       ...(sleep !== undefined && { sleep }),
     };
     return {
-      kubernetes: clusterPort({ ...call, userAgent, warn: warnOnce }),
+      kubernetes: clusterPort({ ...call, userAgent }),
       probe: httpsProber({ access, deadline: signal, userAgent }),
       credentialEndsSoon: ends.some((end) => endsSoon(end, this.#options.nowMs())),
     };
@@ -217,4 +216,13 @@ function refusedAndUnread(error: unknown): never {
   if (!(error instanceof ClusterError)) throw error;
   const message = `The API server refused the credential, and the kubeconfig cannot be read again: ${error.message}`;
   throw new ClusterError(error.code, message, { cause: error });
+}
+
+/** Logs each text once: made once per cluster for the life of a process. */
+function warnOnce(warn: (text: string) => void): (text: string) => void {
+  const warned = new Set<string>();
+  return (text) => {
+    if (!warned.has(text)) warn(text);
+    warned.add(text);
+  };
 }

@@ -45,7 +45,7 @@ interface Failure {
   readonly error: ClusterError;
   readonly mayHaveHappened: boolean;
   readonly again: boolean;
-  readonly retryAfterMs: number;
+  readonly retryAfterMs?: number;
 }
 
 /**
@@ -68,12 +68,11 @@ export function apiCalls(options: CallOptions): ApiCall {
         return { ...outcome, afterLostReply };
       }
       afterLostReply ||= outcome.mayHaveHappened;
-      if (!outcome.again || attempt === tries || outcome.retryAfterMs > LONGEST_RETRY_AFTER_MS) {
-        throw outcome.error;
-      }
+      const { retryAfterMs = 0 } = outcome;
+      if (!outcome.again || attempt === tries || retryAfterMs > LONGEST_RETRY_AFTER_MS) throw outcome.error;
       const backoff = Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** (attempt - 1)) * (0.5 + random() / 2);
       // Out of time while waiting: the server's own failure says more.
-      await sleep(Math.max(outcome.retryAfterMs, backoff), deadline).catch(() => {
+      await sleep(Math.max(retryAfterMs, backoff), deadline).catch(() => {
         throw outcome.error;
       });
     }
@@ -120,23 +119,19 @@ function outOfTime({ server, purpose }: CallSite, cause: unknown): Failure {
     `The time of the pass ran out before ${server} answered "${purpose}". The next pass tries again; ` +
     'if this repeats, the API server is slow, or cannot be reached: check it, and the network path to it.';
   const error = new ClusterError('DeadlineExceeded', message, { cause });
-  return { error, mayHaveHappened: true, again: false, retryAfterMs: 0 };
+  return { error, mayHaveHappened: true, again: false };
 }
 
 function noAnswer({ server, purpose }: CallSite, limitMs: number, cause: unknown): Failure {
   const message = `${server} did not answer "${purpose}" within ${limitMs} ms. Check the API server, and the network path to it.`;
   const error = new ClusterError('Unavailable', message, { cause });
-  return { error, mayHaveHappened: true, again: true, retryAfterMs: 0 };
+  return { error, mayHaveHappened: true, again: true };
 }
 
 function networkFailure(site: CallSite, cause: unknown): Failure {
   const { server, purpose } = site;
-  if (cause instanceof ClusterError) {
-    return { error: cause, mayHaveHappened: false, again: false, retryAfterMs: 0 };
-  }
-  if (cause instanceof OverBound) {
-    return { error: tooLarge(site, cause), mayHaveHappened: true, again: false, retryAfterMs: 0 };
-  }
+  if (cause instanceof ClusterError) return { error: cause, mayHaveHappened: false, again: false };
+  if (cause instanceof OverBound) return { error: tooLarge(site, cause), mayHaveHappened: true, again: false };
   const fault = networkFaultOf(cause);
   const what = describeNetworkError(cause);
   const error =
@@ -153,12 +148,7 @@ function networkFailure(site: CallSite, cause: unknown): Failure {
             'Check that it runs, and the server URL in the kubeconfig; the next pass tries again.',
           { cause },
         );
-  return {
-    error,
-    mayHaveHappened: fault === 'lostReply',
-    again: fault !== 'tls' && fault !== 'silent',
-    retryAfterMs: 0,
-  };
+  return { error, mayHaveHappened: fault === 'lostReply', again: fault !== 'tls' && fault !== 'silent' };
 }
 
 function serverFailure({ server, purpose }: CallSite, reply: ApiReply): Failure {

@@ -25,7 +25,6 @@ import {
   refused,
   statusOf,
   updateResult,
-  warningsOf,
 } from './replies.ts';
 import { listedServices } from './service-list.ts';
 import type { ApiRequest } from './transport.ts';
@@ -33,8 +32,6 @@ import type { ApiRequest } from './transport.ts';
 export interface ClusterPortOptions extends CallOptions {
   /** `kube-bootstrap-controller/0.1.0 (kubernetes-service)`. */
   readonly userAgent: string;
-  /** Receives what the API server warns of. Wrap it in `warnOnce`. */
-  readonly warn?: (text: string) => void;
 }
 
 /** Who wrote a field, in `metadata.managedFields`. */
@@ -55,8 +52,7 @@ class ApiServerCluster implements ClusterPort {
   }
 
   async get<T extends KubernetesObject>(ref: ObjectRef): Promise<T | undefined> {
-    const site = this.#site(`get ${describeRef(ref)}`);
-    const reply = await this.#send({ method: 'GET', path: objectPath(ref) }, site.purpose);
+    const { reply, site } = await this.#send(`get ${describeRef(ref)}`, { method: 'GET', path: objectPath(ref) });
     if (reply.status === 404 && (statusOf(reply).reason === 'NotFound' || isNotServed(reply))) {
       return undefined;
     }
@@ -64,17 +60,17 @@ class ApiServerCluster implements ClusterPort {
   }
 
   async list<T extends KubernetesObject>(kind: Kind, namespace?: string, labelSelector?: string): Promise<T[]> {
-    const site = this.#site(`list ${RESOURCES[kind].plural}${namespace === undefined ? '' : ` in ${namespace}`}`);
-    const path = collectionPath(kind, namespace);
+    const purpose = `list ${RESOURCES[kind].plural}${namespace === undefined ? '' : ` in ${namespace}`}`;
     const query = labelSelector === undefined ? '' : `?${new URLSearchParams({ labelSelector })}`;
-    return listIn<T>(await this.#send({ method: 'GET', path: `${path}${query}` }, site.purpose), kind, site);
+    const path = `${collectionPath(kind, namespace)}${query}`;
+    const { reply, site } = await this.#send(purpose, { method: 'GET', path });
+    return listIn<T>(reply, kind, site);
   }
 
   async create<T extends KubernetesObject>(object: T): Promise<CreateResult<T>> {
     const ref = refOf(object);
-    const site = this.#site(`create ${describeRef(ref)}`);
     const path = `${collectionPath(ref.kind, ref.namespace)}?fieldManager=${FIELD_MANAGER}`;
-    const reply = await this.#send({ method: 'POST', path: path, body: JSON.stringify(object) }, site.purpose);
+    const { reply, site } = await this.#send(`create ${describeRef(ref)}`, { method: 'POST', path }, object);
     if (reply.status === 200 || reply.status === 201) {
       return { outcome: 'created', object: objectIn<T>(reply, ref, site) };
     }
@@ -93,37 +89,23 @@ class ApiServerCluster implements ClusterPort {
     throw refused(site, reply);
   }
 
+  /** Without the uid, an update of a Service or of Endpoints that were deleted would create them again. */
   async update<T extends KubernetesObject>(object: T): Promise<UpdateResult<T>> {
     const ref = refOf(object);
-    // Without the uid, an update of a Service or of Endpoints that were deleted would create them again.
-    if (!object.metadata.uid || !object.metadata.resourceVersion) {
-      throw new TypeError(`${describeRef(ref)} was not read: an update needs its uid and resourceVersion`);
-    }
-    const site = this.#site(`update ${describeRef(ref)}`);
-    const path = `${objectPath(ref)}?fieldManager=${FIELD_MANAGER}`;
-    const reply = await this.#send({ method: 'PUT', path: path, body: JSON.stringify(object) }, site.purpose);
-    return updateResult<T>(reply, ref, site);
+    requireRead(object, ref);
+    return updateResult<T>(ref, await this.#change('update', 'PUT', ref, object));
   }
 
   async mergePatch<T extends KubernetesObject>(ref: ObjectRef, patch: Json): Promise<PatchResult<T>> {
-    const site = this.#site(`patch ${describeRef(ref)}`);
-    const path = `${objectPath(ref)}?fieldManager=${FIELD_MANAGER}`;
-    const reply = await this.#send({ method: 'PATCH', path: path, body: JSON.stringify(patch) }, site.purpose);
-    return updateResult<T>(reply, ref, site);
+    return updateResult<T>(ref, await this.#change('patch', 'PATCH', ref, patch));
   }
 
   async delete(object: KubernetesObject): Promise<DeleteResult> {
     const ref = refOf(object);
-    const { uid, resourceVersion } = object.metadata;
-    if (!uid || !resourceVersion) {
-      throw new TypeError(`${describeRef(ref)} was not read: a delete needs its uid and resourceVersion`);
-    }
-    const site = this.#site(`delete ${describeRef(ref)}`);
-    const body = { apiVersion: 'v1', kind: 'DeleteOptions', preconditions: { uid, resourceVersion } };
-    const reply = await this.#send(
-      { method: 'DELETE', path: objectPath(ref), body: JSON.stringify(body) },
-      site.purpose,
-    );
+    const preconditions = requireRead(object, ref);
+    const body = { apiVersion: 'v1', kind: 'DeleteOptions', preconditions };
+    const request = { method: 'DELETE', path: objectPath(ref) } as const;
+    const { reply, site } = await this.#send(`delete ${describeRef(ref)}`, request, body);
     if (reply.status === 200 || reply.status === 202) {
       if (!isRecord(jsonOf(reply, site))) throw malformed(site, 'no JSON object, or not all of it');
       return 'deleted';
@@ -137,22 +119,40 @@ class ApiServerCluster implements ClusterPort {
   }
 
   async *services(): AsyncGenerator<ServiceClaim> {
-    const site = this.#site('list services');
-    const path = collectionPath('Service', undefined);
-    const open = (accept: string) => this.#send({ method: 'GET', path, streamed: true }, site.purpose, accept);
-    yield* listedServices(open, site);
+    const purpose = 'list services';
+    const request = { method: 'GET', path: collectionPath('Service', undefined), streamed: true } as const;
+    const open = async (accept: string) => (await this.#send(purpose, request, undefined, accept)).reply;
+    yield* listedServices(open, { server: this.#options.server, purpose });
   }
 
-  #site(purpose: string): CallSite {
-    return { server: this.#options.server, purpose };
+  #change(verb: string, method: 'PUT' | 'PATCH', ref: ObjectRef, body: object | Json): Promise<Sent> {
+    const path = `${objectPath(ref)}?fieldManager=${FIELD_MANAGER}`;
+    return this.#send(`${verb} ${describeRef(ref)}`, { method, path }, body);
   }
 
-  async #send(request: Omit<ApiRequest, 'headers'>, purpose: string, accept = 'application/json'): Promise<Answer> {
+  async #send(
+    purpose: string,
+    request: Omit<ApiRequest, 'headers' | 'body'>,
+    body?: object | Json,
+    accept = 'application/json',
+  ): Promise<Sent> {
+    const { server, userAgent } = this.#options;
     const type = request.method === 'PATCH' ? 'application/merge-patch+json' : 'application/json';
-    const content = request.body === undefined ? {} : { 'content-type': type };
-    const headers = { accept, 'user-agent': this.#options.userAgent, ...content };
-    const reply = await this.#call({ ...request, headers }, purpose);
-    for (const warning of warningsOf(reply)) this.#options.warn?.(warning);
-    return reply;
+    const content = body === undefined ? {} : { 'content-type': type };
+    const headers = { accept, 'user-agent': userAgent, ...content };
+    const text = body === undefined ? {} : { body: JSON.stringify(body) };
+    const reply = await this.#call({ ...request, headers, ...text }, purpose);
+    return { reply, site: { server, purpose } };
   }
+}
+
+interface Sent {
+  readonly reply: Answer;
+  readonly site: CallSite;
+}
+
+/** What a write refers to: the object as it was read. */
+function requireRead({ metadata: { uid, resourceVersion } }: KubernetesObject, ref: ObjectRef) {
+  if (uid && resourceVersion) return { uid, resourceVersion };
+  throw new TypeError(`${describeRef(ref)} was not read: a write needs its uid and resourceVersion`);
 }

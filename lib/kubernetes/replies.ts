@@ -149,9 +149,8 @@ export function refused({ server, purpose }: CallSite, reply: ApiReply): Cluster
 
 /** What a PUT or PATCH came to. */
 export function updateResult<T extends KubernetesObject>(
-  reply: ApiReply,
   ref: ObjectRef,
-  site: CallSite,
+  { reply, site }: { readonly reply: ApiReply; readonly site: CallSite },
 ): UpdateResult<T> {
   const { reason, message } = reply.status === 200 ? { reason: '', message: '' } : statusOf(reply);
   if (reply.status === 409 && reason === 'Conflict') {
@@ -201,30 +200,4 @@ export function listIn<T extends KubernetesObject>(reply: ApiReply, kind: Kind, 
 
 function asObject<T extends KubernetesObject>(checked: JsonRecord): T {
   return checked as unknown as T;
-}
-
-/** One after the other from the start, so that none is searched for twice. */
-const WARNING = /[,\s]*(\d{3}) \S+ "((?:[^"\\]|\\.)*)"(?: "[^"]*")?/gy;
-const LONGEST_HEADER = 2_000;
-const MOST_WARNINGS = 10;
-/** Endpoints are written on purpose: the original writes them, too. */
-const EXPECTED = 'v1 Endpoints is deprecated';
-
-/** What the API server warns of in this reply, a deprecated API for example. */
-export function warningsOf(reply: ApiReply): string[] {
-  const header = (reply.headers['warning'] ?? '').slice(0, LONGEST_HEADER);
-  return [...header.matchAll(WARNING)]
-    .filter(([, code]) => code === '299')
-    .map(([, , text = '']) => boundedText(text.replace(/\\(.)/g, '$1')))
-    .filter((text) => !text.startsWith(EXPECTED));
-}
-
-/** Logs each text once, however often it comes, and ten texts at most. Made once per cluster for the life of a process. */
-export function warnOnce(warn: (text: string) => void): (text: string) => void {
-  const warned = new Set<string>();
-  return (text) => {
-    if (warned.size >= MOST_WARNINGS || warned.has(text)) return;
-    warned.add(text);
-    warn(text);
-  };
 }

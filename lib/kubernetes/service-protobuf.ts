@@ -22,7 +22,7 @@ const RAW = 2;
 const LIST_META = 1;
 const ITEM = 2;
 
-/** Where the reader is: before the magic bytes, in the `runtime.Unknown`, in the `ServiceList` that is its `raw`, after it. */
+/** Where the reader is: before the magic bytes, in the `runtime.Unknown`, in the `ServiceList` that is its `raw`, or after that. */
 type Place = 'start' | 'envelope' | 'list' | 'rest';
 
 interface ListMeta {
@@ -49,6 +49,7 @@ export class ProtobufServiceList {
 
   /** Returns the Services that end in this chunk. */
   push(chunk: Uint8Array): ServiceClaim[] {
+    if (this.#place === 'rest') return [];
     this.#waiting.push(chunk);
     this.#waitingBytes += chunk.length;
     if (this.#waitingBytes < this.#needed) return [];
@@ -67,12 +68,13 @@ export class ProtobufServiceList {
   end(): ListMeta {
     if (this.#place === 'start') requireMagic(Buffer.concat(this.#waiting));
     if (this.#place !== 'rest' && this.#kind !== KIND && this.#waitingBytes === 0) throw otherKind(this.#kind);
-    if (this.#place !== 'rest' || this.#waitingBytes > 0) throw cutOff();
+    if (this.#place !== 'rest') throw new MalformedProtobuf('it is cut off');
     return this.#meta;
   }
 
   /** Where the next step begins; `undefined` when more bytes are needed first. */
   #step(bytes: Buffer, at: number): number | undefined {
+    if (this.#place === 'rest') return undefined;
     if (this.#place !== 'start') return this.#field(bytes, at);
     if (bytes.length < MAGIC.length) return this.#wait(MAGIC.length);
     requireMagic(bytes);
@@ -83,7 +85,7 @@ export class ProtobufServiceList {
   #field(bytes: Buffer, at: number): number | undefined {
     const head = fieldAt(bytes, at);
     if (head === undefined) return this.#wait(bytes.length - at + 1);
-    if (this.#place !== 'list' && head.field === RAW && head.wireType === BYTES) return this.#enterList(head);
+    if (this.#place === 'envelope' && head.field === RAW && head.wireType === BYTES) return this.#enterList(head);
     const size = head.end - at;
     if (this.#place === 'list' && size > this.#left)
       throw new MalformedProtobuf('a field goes beyond the end of its list');
@@ -102,7 +104,6 @@ export class ProtobufServiceList {
   }
 
   #enterList({ start, end }: FieldPlace): number {
-    if (this.#place === 'rest') throw new MalformedProtobuf('it has two lists');
     if (this.#kind !== KIND) throw otherKind(this.#kind);
     this.#left = end - start;
     this.#place = this.#left === 0 ? 'rest' : 'list';
@@ -119,10 +120,6 @@ export class ProtobufServiceList {
 
 function otherKind(found: string): MalformedProtobuf {
   return new MalformedProtobuf(`it is no ${KIND}${found === '' ? '' : `, but ${boundedText(found)}`}`);
-}
-
-function cutOff(): MalformedProtobuf {
-  return new MalformedProtobuf('it is cut off');
 }
 
 function readListMeta(reader: ProtobufReader): ListMeta {

@@ -98,41 +98,19 @@ function openApiEntry(apiVersion: string): [string, object] {
   return [path, { serverRelativeURL: `/openapi/v3/${path}` }];
 }
 
-/** kubectl reads there which parameters a PATCH takes, before it writes, and for `explain`. */
+/** kubectl reads there which parameters a PATCH takes, before it writes. */
 function openApiOf(apiVersion: string): object | undefined {
   const resources = SERVED.filter((resource) => resource.apiVersion === apiVersion);
   if (resources.length === 0) return undefined;
   const [root] = openApiEntry(apiVersion);
-  const parameters = ['fieldManager', 'fieldValidation'].map((name) => ({
-    name,
-    in: 'query',
-    schema: { type: 'string' },
-  }));
-  const pathOf = ({ plural, namespaced }: Resource) =>
-    `/${root}/${namespaced ? 'namespaces/{namespace}/' : ''}${plural}/{name}`;
-  const operation = (resource: Resource) => ({ parameters, 'x-kubernetes-group-version-kind': kindOf(resource) });
-  return {
-    openapi: '3.0.0',
-    info: { title: 'Kubernetes', version: 'stand-in' },
-    paths: Object.fromEntries(
-      resources.map((each) => [pathOf(each), { get: operation(each), patch: operation(each) }]),
-    ),
-    components: { schemas: Object.fromEntries(resources.map((resource) => [resource.kind, schemaOf(resource)])) },
-  };
-}
-
-function schemaOf(resource: Resource): object {
-  const field = (type: string, description: string) => ({ type, description });
-  return {
-    type: 'object',
-    description: 'This API server is a stand-in: it does not describe the fields of objects.',
-    properties: {
-      apiVersion: field('string', `Always ${resource.apiVersion}.`),
-      kind: field('string', `Always ${resource.kind}.`),
-      metadata: field('object', 'Name, namespace, labels and annotations.'),
-    },
-    'x-kubernetes-group-version-kind': [kindOf(resource)],
-  };
+  const schema = { type: 'string' };
+  const parameters = ['fieldManager', 'fieldValidation'].map((name) => ({ name, in: 'query', schema }));
+  const paths = resources.map((resource) => {
+    const scope = resource.namespaced ? 'namespaces/{namespace}/' : '';
+    const patch = { parameters, 'x-kubernetes-group-version-kind': kindOf(resource) };
+    return [`/${root}/${scope}${resource.plural}/{name}`, { patch }];
+  });
+  return { openapi: '3.0.0', info: { title: 'Kubernetes', version: 'stand-in' }, paths: Object.fromEntries(paths) };
 }
 
 /** Returns the reply to a SelfSubjectAccessReview, which allows everything; `undefined` for any other request. */

@@ -15,7 +15,7 @@ export interface Change {
 /** How many changes a watch can begin before. */
 const CHANGES_KEPT = 1_000;
 
-const MODIFIED = 'the object has been modified; please apply your changes to the latest version and try again';
+export const MODIFIED = 'the object has been modified; please apply your changes to the latest version and try again';
 
 /**
  * What etcd and the generic registry do for an API server: objects by key, one resource version for all of them

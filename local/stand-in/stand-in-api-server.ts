@@ -1,6 +1,6 @@
 import type { KubernetesObject } from '../../lib/cluster/kubernetes-objects.ts';
 import { discoveryReply, reviewReply } from './discovery.ts';
-import { ObjectStore, type StoredObject } from './object-store.ts';
+import { MODIFIED, ObjectStore, type StoredObject } from './object-store.ts';
 import { parsedObject, patched, selectorOf } from './requests.ts';
 import {
   badRequest,
@@ -185,11 +185,7 @@ export class StandInApiServer {
     const previous = this.store.get(resource, namespace, name);
     const version = sent.metadata.resourceVersion;
     if (version !== undefined && version !== '' && version !== previous.metadata.resourceVersion) {
-      throw conflict(
-        resource,
-        name,
-        'the object has been modified; please apply your changes to the latest version and try again',
-      );
+      throw conflict(resource, name, MODIFIED);
     }
     const { uid = '', creationTimestamp = '' } = previous.metadata;
     const metadata = {

@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import { clusterPort } from '../../lib/kubernetes/api-server-cluster.ts';
 import { parseKubeconfig } from '../../lib/kubernetes/kubeconfig.ts';
-import { warnOnce } from '../../lib/kubernetes/replies.ts';
 import { listServiceCidrs } from '../../lib/kubernetes/service-cidrs.ts';
 import { listAllServices } from '../../lib/kubernetes/service-list.ts';
 import type { Transport } from '../../lib/kubernetes/transport.ts';
@@ -23,9 +22,9 @@ beforeAll(async () => {
 
 afterAll(() => connections.close());
 
-function portOver(over: Transport, warn?: (text: string) => void) {
+function portOver(over: Transport) {
   const deadline = AbortSignal.timeout(60_000);
-  return clusterPort({ transport: over, server: apiserver.url, deadline, userAgent: 'test', ...(warn && { warn }) });
+  return clusterPort({ transport: over, server: apiserver.url, deadline, userAgent: 'test' });
 }
 
 clusterPortContract({
@@ -71,17 +70,6 @@ describe('what only a real kube-apiserver shows', () => {
     const port = portOver(connections.transport(await parseKubeconfig(text, 'of a stranger')));
     await expect(port.list('Namespace', undefined)).rejects.toMatchObject({ code: 'Unauthorized' });
     await expect(listAllServices(port)).rejects.toMatchObject({ code: 'Unauthorized' });
-  });
-
-  test('its warning that Endpoints are deprecated is not logged: they are written on purpose', async () => {
-    const told: string[] = [];
-    const port = portOver(
-      transport,
-      warnOnce((text) => told.push(text)),
-    );
-    await port.list('Endpoints', 'default');
-    await port.get({ kind: 'Endpoints', namespace: 'default', name: 'kubernetes' });
-    expect(told).toEqual([]);
   });
 
   test('a kind that it does not serve reads as absent and is refused when created', async () => {

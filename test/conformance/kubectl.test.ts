@@ -109,7 +109,6 @@ describe.each([
       command: 'api-resources --api-group=discovery.k8s.io',
       prints: /\nendpointslices +discovery\.k8s\.io\/v1 +true +EndpointSlice$/,
     },
-    { command: 'explain service', prints: /^KIND: +Service\nVERSION: +v1\n/ },
     { command: 'version', prints: /\nServer Version: v1\.36\.3/ },
     { command: 'delete service web', prints: /^service "web" deleted/ },
     { command: 'get service web', fails: /^Error from server \(NotFound\): services "web" not found$/ },

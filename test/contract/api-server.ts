@@ -6,21 +6,22 @@ import type { Transport } from '../../lib/kubernetes/transport.ts';
 const AGGREGATED = 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList';
 const TABLE = 'application/json;as=Table;v=v1;g=meta.k8s.io,application/json';
 
+const kindOf = (kind: string, name: string, namespaced: boolean, shortName?: string) => ({
+  ...{ kind, name, namespaced, singularName: kind.toLowerCase() },
+  ...(shortName !== undefined && { shortNames: [shortName] }),
+});
+
 /** The kinds that both serve, by API version. */
 const KINDS = {
   v1: [
-    { name: 'namespaces', kind: 'Namespace', singularName: 'namespace', namespaced: false, shortNames: ['ns'] },
-    { name: 'services', kind: 'Service', singularName: 'service', namespaced: true, shortNames: ['svc'] },
-    { name: 'endpoints', kind: 'Endpoints', singularName: 'endpoints', namespaced: true, shortNames: ['ep'] },
+    kindOf('Namespace', 'namespaces', false, 'ns'),
+    kindOf('Service', 'services', true, 'svc'),
+    kindOf('Endpoints', 'endpoints', true, 'ep'),
   ],
-  'discovery.k8s.io/v1': [
-    { name: 'endpointslices', kind: 'EndpointSlice', singularName: 'endpointslice', namespaced: true },
-  ],
-  'events.k8s.io/v1': [{ name: 'events', kind: 'Event', singularName: 'event', namespaced: true, shortNames: ['ev'] }],
-  'networking.k8s.io/v1': [
-    { name: 'servicecidrs', kind: 'ServiceCIDR', singularName: 'servicecidr', namespaced: false },
-  ],
-} as const;
+  'discovery.k8s.io/v1': [kindOf('EndpointSlice', 'endpointslices', true)],
+  'events.k8s.io/v1': [kindOf('Event', 'events', true, 'ev')],
+  'networking.k8s.io/v1': [kindOf('ServiceCIDR', 'servicecidrs', false)],
+};
 const VERBS = ['create', 'delete', 'get', 'list', 'patch', 'update'];
 
 interface Table {

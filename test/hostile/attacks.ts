@@ -158,18 +158,6 @@ export const ATTACKS: readonly Attack[] = [
     ends: UNAVAILABLE,
   },
   {
-    name: 'hundreds of warnings',
-    wire: () =>
-      following(
-        head(JSON_TYPE, [
-          'connection: close',
-          ...Array.from({ length: 300 }, (_, n) => `warning: 299 - "${n} forged"`),
-        ]),
-        '{}',
-      ),
-    ends: MALFORMED,
-  },
-  {
     name: 'interim replies without an end',
     wire: () => endless('HTTP/1.1 103 Early Hints\r\n\r\n'),
     everyMs: 1,

@@ -22,7 +22,7 @@ describe('a server that repeats the credential of a request', () => {
       user: { username: 'admin', password: PASSWORD },
       secrets: [PASSWORD, Buffer.from(`admin:${PASSWORD}`).toString('base64')],
     },
-  ])('gets $name neither into an error, a warning nor a probe', async ({ user, secrets }) => {
+  ])('gets $name neither into an error, a header nor a probe', async ({ user, secrets }) => {
     const server = await startFaultServer(
       ({ headers }) => {
         const said = `you sent ${headers.authorization} and ${PASSWORD}`;

@@ -4,7 +4,6 @@ import { afterEach, describe, expect, test } from '@jest/globals';
 import { httpsProber } from '../../lib/kubernetes/https-prober.ts';
 import { parseKubeconfig } from '../../lib/kubernetes/kubeconfig.ts';
 import { describeNetworkError } from '../../lib/kubernetes/network-fault.ts';
-import { warningsOf, warnOnce } from '../../lib/kubernetes/replies.ts';
 import { BytesInFlight, readWhole } from '../../lib/kubernetes/reply-bounds.ts';
 import { ApiServerConnections, type OpenReply } from '../../lib/kubernetes/transport.ts';
 import { startHostileApiServer } from '../hostile/hostile-api-server.ts';
@@ -126,32 +125,6 @@ describe('a transport', () => {
     await eventually(() => expect(silent.connections()).toBe(1));
     deadline.abort(new Error('the pass has ended'));
     await expect(reply).rejects.toThrow('the pass has ended');
-  });
-});
-
-describe('warnings of an API server', () => {
-  const reply = (warning: string) => ({ status: 200, headers: { warning }, body: new Uint8Array() });
-
-  test.each([
-    ['299 - "v1 ComponentStatus is deprecated"', ['v1 ComponentStatus is deprecated']],
-    ['299 - "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"', []],
-    ['299 - "one", 299 agent "two, \\"quoted\\""', ['one', 'two, "quoted"']],
-    ['199 proxy "elsewhere" "Sun, 06 Nov 1994", 299 - "here"', ['here']],
-    ['nonsense', []],
-    [`299 - "${'x'.repeat(10_000)}"`, []],
-    [`299 - "${'x'.repeat(500)}"`, [`${'x'.repeat(300)}…`]],
-    ['', []],
-  ])('are read from %s', (header, texts) => {
-    expect(warningsOf(reply(header))).toEqual(texts);
-  });
-
-  test('are logged once each, and ten at most', () => {
-    const logged: string[] = [];
-    const log = warnOnce((text) => logged.push(text));
-    for (const text of ['a', 'b', 'a', 'b', 'a']) log(text);
-    expect(logged).toEqual(['a', 'b']);
-    for (let index = 0; index < 1_000; index += 1) log(`words of a tenant ${index}`);
-    expect(logged).toHaveLength(10);
   });
 });
 

@@ -115,13 +115,12 @@ async function show(offsetMs: number, seconds: number): Promise<Shown> {
     telemetry: sentenceTelemetry({ nowMs, write: (text) => void lines.push({ atMs: nowMs(), text, isEvent: false }) }),
     reportingInstance: 'local',
     table: () => table,
-    connect: async (_, { signal: deadline, warn }) => ({
+    connect: async (_, { signal: deadline }) => ({
       kubernetes: clusterPort({
         transport: transportTo(standIn),
         server: 'http://stand-in',
         deadline,
         userAgent: 'kube-bootstrap-controller/test',
-        warn,
       }),
       probe,
     }),

@@ -46,6 +46,12 @@ async function leave(content: object | string, where = folder): Promise<void> {
   await writeFile(join(where, 'running.json'), typeof content === 'string' ? content : JSON.stringify(content));
 }
 
+async function startOtherServer() {
+  const other = createServer((_, response) => response.end('hello')).listen(0, '127.0.0.1');
+  await once(other, 'listening');
+  return { authority: `127.0.0.1:${(other.address() as AddressInfo).port}`, close: async () => void other.close() };
+}
+
 /** Of a process that has ended: the highest that Linux gives, which nothing has here. */
 const GONE = 4_194_303;
 
@@ -88,20 +94,14 @@ describe('the process that runs with a folder', () => {
     expect(await readRunning(folder)).toBeUndefined();
   });
 
-  test('is none where another server has the port of its table', async () => {
-    const other = createServer((_, response) => response.end('hello')).listen(0, '127.0.0.1');
-    await once(other, 'listening');
-    const { port } = other.address() as AddressInfo;
-    await leave({ schema: 1, ...facts, tableEndpoint: `http://127.0.0.1:${port}` });
+  test.each([
+    ['another server has the port of its table', startOtherServer],
+    ['the port does not answer', startSilentServer],
+  ])('is none where %s', async (_, startServer) => {
+    const { authority, close } = await startServer();
+    await leave({ schema: 1, ...facts, tableEndpoint: `http://${authority}` });
     expect(await readRunning(folder)).toBeUndefined();
-    other.close();
-  });
-
-  test('is none where the port does not answer', async () => {
-    const silent = await startSilentServer();
-    await leave({ schema: 1, ...facts, tableEndpoint: `http://${silent.authority}` });
-    expect(await readRunning(folder)).toBeUndefined();
-    await silent.close();
+    await close();
   });
 
   test('that removes its file late leaves the file of its successor', async () => {
