@@ -10,11 +10,9 @@ import { isOneOfMany } from '../../lib/status/loops-and-leases.ts';
 
 import { type Child, clipped, type Html, html, name, table, upTo } from './html.ts';
 import { rangeSection } from './range-map.ts';
-import { badge, counted, grouped, LOOP_STATES, leaseBadge, relative, timeOf, when } from './words.ts';
+import { badge, counted, LOOP_STATES, leaseBadge, relative, timeOf, when } from './words.ts';
 
 const MOST_ATTENTION = 20;
-const MOST_COUNTS = 8;
-const FEW_COUNTS = 4;
 
 /** Returns all that is known of one cluster, in about `bytes` and its maps. Long lists are cut, with the number left out. */
 export function clusterDetails(cluster: ClusterStatus, nowMs: number, bytes: number, attentionAbove = false): Html {
@@ -139,30 +137,13 @@ function loopRow(status: LoopStatus, nowMs: number): Html {
     lastPass.mode === 'observe' && ', observed',
   ];
   const took = lastPass && formatDuration(lastPass.durationMs);
-  return html`<tr><th scope="row">${loop} <small>every ${formatAge(intervalSeconds * 1_000)}</small><td>${badge(...LOOP_STATES[state])}<td>${last ?? '–'}<td>${took ?? '–'}<td class="long">${counts(lastPass)}<td>${failuresInARow}<td>${lastSuccessAtMs === undefined ? '–' : passTime(lastSuccessAtMs)}`;
+  return html`<tr><th scope="row">${loop} <small>every ${formatAge(intervalSeconds * 1_000)}</small><td>${badge(...LOOP_STATES[state])}<td>${last ?? '–'}<td>${took ?? '–'}<td>${lastPass?.findings ?? '–'}<td>${failuresInARow}<td>${lastSuccessAtMs === undefined ? '–' : passTime(lastSuccessAtMs)}`;
 }
 
 function errorRow({ lastPass }: LoopStatus): Child {
   if (lastPass?.error === undefined) return undefined;
   const { code, message } = lastPass.error;
   return html`<tr class="error"><td colspan="7"><code>${clipped(code, 60)}</code> ${clipped(message)}`;
-}
-
-/** Of many counts, those above 0. */
-function counts(lastPass: LoopStatus['lastPass']): string {
-  const all = Object.entries(lastPass?.counts ?? {});
-  const shown = all.length > FEW_COUNTS ? all.filter(([, count]) => count !== 0) : all;
-  return (
-    shown
-      .slice(0, MOST_COUNTS)
-      .map(([what, count]) => `${spaced(clipped(what, 40))} ${grouped(count)}`)
-      .join(', ') || '–'
-  );
-}
-
-/** `mayHaveLeaked` as words. */
-function spaced(identifier: string): string {
-  return identifier.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
 }
 
 /** Findings by type, without those that attention shows in full. */

@@ -8,7 +8,6 @@ interface Sample {
 }
 
 interface Metric {
-  readonly name: string;
   readonly help: string;
   readonly samples: (cluster: ClusterStatus) => readonly Sample[];
 }
@@ -18,29 +17,24 @@ const PREFIX = 'kube_bootstrap_controller_';
 const one = (value: number, labels: Sample['labels'] = {}): Sample[] => [{ labels, value }];
 
 /** Of each cluster; the label `cluster` is added. */
-const METRICS: readonly Metric[] = [
-  {
-    name: 'cluster_info',
+const METRICS: Readonly<Record<string, Metric>> = {
+  cluster_info: {
     help: 'Mode, allocator and owning stack of a cluster.',
     samples: ({ mode, allocator, owner }) => one(1, { mode, allocator, stack: owner?.stack ?? '' }),
   },
-  {
-    name: 'cluster_health',
+  cluster_health: {
     help: 'Health of a cluster: 1 for the current one.',
     samples: ({ health }) => HEALTHS.map((each) => ({ labels: { health: each }, value: Number(each === health) })),
   },
-  {
-    name: 'cluster_paused',
+  cluster_paused: {
     help: '1 while the passes of a cluster are paused.',
     samples: ({ paused }) => one(Number(paused !== undefined)),
   },
-  {
-    name: 'cluster_generation',
+  cluster_generation: {
     help: 'Generation of the spec.',
     samples: ({ generation }) => one(generation),
   },
-  {
-    name: 'api_server_lease_valid',
+  api_server_lease_valid: {
     help: '1 while an API server has a valid lease.',
     samples: ({ apiServers }) =>
       apiServers.map(({ address, host = '', state }) => ({
@@ -48,13 +42,11 @@ const METRICS: readonly Metric[] = [
         value: Number(state === 'held'),
       })),
   },
-  {
-    name: 'loop_interval_seconds',
+  loop_interval_seconds: {
     help: 'How often a loop is due.',
     samples: ({ loops }) => loops.map(({ loop, intervalSeconds }) => ({ labels: { loop }, value: intervalSeconds })),
   },
-  {
-    name: 'loop_last_success_timestamp_seconds',
+  loop_last_success_timestamp_seconds: {
     help: 'When a loop is last known to have succeeded. Passes without news are recorded once a minute.',
     samples: ({ loops }) =>
       loops.flatMap(({ loop, state, lastSuccessAtMs, lastRanAtMs }) => {
@@ -62,13 +54,11 @@ const METRICS: readonly Metric[] = [
         return atMs === undefined ? [] : one(atMs / 1000, { loop });
       }),
   },
-  {
-    name: 'loop_failures_in_a_row',
+  loop_failures_in_a_row: {
     help: 'Passes of a loop that failed since its last success.',
     samples: ({ loops }) => loops.map(({ loop, failuresInARow }) => ({ labels: { loop }, value: failuresInARow })),
   },
-  {
-    name: 'findings',
+  findings: {
     help: 'Findings of the last passes, by type.',
     samples: ({ findings }) =>
       [...Map.groupBy(findings, ({ type }) => type)].map(([type, found]) => ({
@@ -76,22 +66,16 @@ const METRICS: readonly Metric[] = [
         value: found.length,
       })),
   },
-  ...(
-    [
-      ['capacity', 'Addresses or ports of a range.'],
-      ['used', 'Addresses or ports in use.'],
-      ['held', 'Addresses or ports held for an owner.'],
-      ['leaking', 'Addresses or ports in use without a Service.'],
-      ['duplicates', 'Addresses or ports that several Services claim.'],
-    ] as const
-  ).map(
-    ([figure, help]): Metric => ({
-      name: `range_${figure}`,
-      help,
-      samples: ({ ranges }) => ranges.map((range) => ({ labels: { range: range.title }, value: range[figure] })),
-    }),
-  ),
-];
+  range_capacity: { help: 'Addresses or ports of a range.', samples: ofRanges('capacity') },
+  range_used: { help: 'Addresses or ports in use.', samples: ofRanges('used') },
+  range_held: { help: 'Addresses or ports held for an owner.', samples: ofRanges('held') },
+  range_leaking: { help: 'Addresses or ports in use without a Service.', samples: ofRanges('leaking') },
+  range_duplicates: { help: 'Addresses or ports that several Services claim.', samples: ofRanges('duplicates') },
+};
+
+function ofRanges(figure: 'capacity' | 'used' | 'held' | 'leaking' | 'duplicates'): Metric['samples'] {
+  return ({ ranges }) => ranges.map((range) => ({ labels: { range: range.title }, value: range[figure] }));
+}
 
 /** Returns the metrics of all clusters as OpenMetrics. */
 export async function fleetMetrics(
@@ -99,7 +83,7 @@ export async function fleetMetrics(
 ): Promise<{ readonly contentType: string; readonly text: string }> {
   const registry = new Registry<OpenMetricsContentType>();
   registry.setContentType(Registry.OPENMETRICS_CONTENT_TYPE);
-  for (const { name, help, samples } of METRICS) {
+  for (const [name, { help, samples }] of Object.entries(METRICS)) {
     const all = fleet.clusters.flatMap((cluster) =>
       samples(cluster).map(({ labels, value }) => ({ labels: { cluster: cluster.name, ...labels }, value })),
     );

@@ -92,7 +92,7 @@ export function clipped(text: string, characters = 600): string {
 export const HEADINGS = {
   glance: ['Cluster', 'Health', 'Findings', 'API servers', 'Last pass', 'Fullest range', 'Mode', 'Allocator'],
   servers: ['Address', 'Lease', 'Expires', 'Refreshed', 'Last probe', 'Kind'],
-  loops: ['Loop', 'State', 'Last pass', 'Took', 'Counted', 'Failures in a row', 'Last success'],
+  loops: ['Loop', 'State', 'Last pass', 'Took', 'Findings', 'Failures in a row', 'Last success'],
   findings: ['Service', 'Item', 'Reason', 'Seen'],
 } as const;
 

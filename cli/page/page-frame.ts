@@ -3,7 +3,7 @@ import { type Child, clipped, type Html, html, Html as Markup } from './html.ts'
 import type { CellLook } from './map-layout.ts';
 import { PAGE_CSS } from './page-css.ts';
 import { PAGE_SCRIPT } from './page-script.ts';
-import { clock, dayOf, timeOf } from './words.ts';
+import { timeOf } from './words.ts';
 
 /** How a page is shown. */
 export interface PageOptions {
@@ -56,13 +56,13 @@ export function page(parts: PageParts): string {
 
 function asOf({ atMs }: PageParts): Html | false {
   if (atMs === undefined) return false;
-  return html`, read ${timeOf(atMs, `${dayOf(atMs)}, ${clock(atMs, atMs)}`)}`;
+  return html`, read ${timeOf(atMs)}`;
 }
 
 function troubleBanner({ trouble, atMs }: PageParts): Html | false {
   if (trouble === undefined) return false;
   const shown = atMs !== undefined && '; the page shows the last result';
-  return html`<p class="banner" role="alert"><b class="bad">The table cannot be read</b> since ${timeOf(trouble.sinceMs, clock(trouble.sinceMs, trouble.sinceMs))}${shown}: ${clipped(trouble.message)}</p>`;
+  return html`<p class="banner" role="alert"><b class="bad">The table cannot be read</b> since ${timeOf(trouble.sinceMs)}${shown}: ${clipped(trouble.message)}</p>`;
 }
 
 function hashOf(text: string): string {

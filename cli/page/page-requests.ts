@@ -1,6 +1,5 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
-import { nearestName } from '../../lib/cluster/values.ts';
 import type { ClusterStatus, FleetStatus } from '../../lib/status/cluster-status.ts';
 import { contentSecurityPolicy, type PageOptions } from './page-frame.ts';
 import { renderClusterPage, renderFleetPage, renderMessagePage } from './render-pages.ts';
@@ -45,11 +44,11 @@ export async function answerPageRequest(request: PageRequest, sources: PageSourc
     const refused = refusal(405, 'This page is read-only.');
     return { ...refused, headers: { ...refused.headers, allow: 'GET, HEAD' } };
   }
-  const url = urlOf(request.url ?? '/');
-  if (url !== undefined && isKey(url.searchParams.get('key'), sources)) return withKeyInCookie(url, sources);
+  const url = URL.parse(request.url ?? '/', 'http://page');
+  if (url !== null && isKey(url.searchParams.get('key'), sources)) return withKeyInCookie(url, sources);
   if (!hasKey(request.headers, sources))
     return refusal(401, 'Open the link that kbctl printed: it has the key of this page.');
-  const reply = await answerAt(url && decoded(url.pathname), sources);
+  const reply = await answerAt(url === null ? undefined : decoded(url.pathname), sources);
   return request.method === 'HEAD' ? { ...reply, body: '' } : reply;
 }
 
@@ -74,15 +73,9 @@ async function clusterPage(name: string, sources: PageSources): Promise<PageRepl
   if (latest.value === undefined)
     return shown(503, renderMessagePage(name, 'The table has not been read yet.', options));
   const { of: cluster, atMs } = latest.value;
-  if (cluster === undefined) return shown(404, await unknownCluster(name, sources, options));
+  if (cluster === undefined)
+    return shown(404, renderMessagePage(name, 'The table has no cluster of this name.', options));
   return shown(200, renderClusterPage(cluster, { ...options, atMs }));
-}
-
-async function unknownCluster(name: string, { fleet }: PageSources, options: PageOptions): Promise<string> {
-  const names = (await fleet()).value?.of.clusters.map((cluster) => cluster.name) ?? [];
-  const nearest = nearestName(name, names);
-  const meant = nearest === undefined ? '' : ` Did you mean ${nearest}?`;
-  return renderMessagePage(name, `The table has no cluster of this name.${meant}`, options);
 }
 
 function optionsOf({ pollMs }: PageSources, { trouble }: LatestRead<unknown>): PageOptions {
@@ -124,10 +117,6 @@ function isKey(text: string | null | undefined, { key }: PageSources): boolean {
 function isOurHost(host: string | undefined, port: number): boolean {
   const names = ['127.0.0.1', 'localhost', '[::1]'];
   return names.some((name) => host?.toLowerCase() === `${name}:${port}` || (port === 80 && host === name));
-}
-
-function urlOf(url: string): URL | undefined {
-  return URL.canParse(url, 'http://page') ? new URL(url, 'http://page') : undefined;
 }
 
 function decoded(path: string): string | undefined {

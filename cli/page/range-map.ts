@@ -1,6 +1,6 @@
 import { CELL_STATES, type RangeMap, type RangeStatus } from '../../lib/status/cluster-status.ts';
 import { type Child, clipped, type Html, html, name, upTo } from './html.ts';
-import { type CellLook, itemsFrom, itemText, layoutOf, type MapLayout } from './map-layout.ts';
+import { type CellLook, itemsFrom, layoutOf, type MapLayout } from './map-layout.ts';
 import { counted, grouped, percentage, relative, when } from './words.ts';
 
 const MOST_ITEMS = 12;
@@ -58,7 +58,7 @@ function capital(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
-/** In the order of the legend. The keys name the patterns that cells are drawn with (`patterns.ts`). */
+/** The keys name the patterns that cells are drawn with. */
 export const LOOKS = {
   ...CELL_STATES,
   R: 'free, reserved band',
@@ -77,7 +77,6 @@ const CELL_PIXELS = new Map([
   [64, 7],
   [100, 9],
 ]);
-const MOST_NAMED = 5;
 
 /** The map of a range, its legend, and a line about the cell under the pointer or cursor. */
 function rangeMap(range: RangeStatus, map: RangeMap): Html {
@@ -90,7 +89,7 @@ function rangeMap(range: RangeStatus, map: RangeMap): Html {
   const width = columns * (CELL_PIXELS.get(columns) ?? 10);
   return html`<figure class="map"><div class="grid"><ol class="rows" aria-hidden="true">${layout.rowLabels.map(
     (label) => html`<li>${label}`,
-  )}</ol><svg role="img" aria-label="${alternative(range, map)}" viewBox="0 -.5 ${columns} ${rows}" width="${width}" data-kind="${kind}" data-base="${base}" data-step="${map.itemsPerCell}" data-cells="${map.cells.length}">${paths}<rect class="at" width="1" height="1" data-own=""/></svg></div>
+  )}</ol><svg role="img" aria-label="${alternative(range)}" viewBox="0 -.5 ${columns} ${rows}" width="${width}" data-kind="${kind}" data-base="${base}" data-step="${map.itemsPerCell}" data-cells="${map.cells.length}">${paths}<rect class="at" width="1" height="1" data-own=""/></svg></div>
 <figcaption>${legend(layout, map)}<p class="cell" data-own=""></p></figcaption></figure>`;
 }
 
@@ -104,25 +103,10 @@ function legend({ counts }: MapLayout, map: RangeMap): Html {
 }
 
 /** The text alternative of the map. */
-function alternative(range: RangeStatus, map: RangeMap): string {
-  const { kind, base } = itemsFrom(map.first);
-  const named = (letter: 'D' | 'L') => {
-    const cells = [...map.cells].flatMap((cell, index) =>
-      cell === letter ? [itemText(kind, base, index * map.itemsPerCell)] : [],
-    );
-    if (cells.length === 0) return [];
-    const more = cells.length > MOST_NAMED ? ` and ${cells.length - MOST_NAMED} more` : '';
-    return [`${CELL_STATES[letter]} at ${cells.slice(0, MOST_NAMED).join(', ')}${more}`];
-  };
+function alternative(range: RangeStatus): string {
   const share = percentage(range.used, range.capacity);
-  return [
-    `Map of the ${clipped(range.title, 80)} ${clipped(range.range, 80)}: ${grouped(range.used)} of ${grouped(range.capacity)} in use (${share})`,
-    `${grouped(range.free)} free`,
-    ...(range.held > 0 ? [`${grouped(range.held)} held`] : []),
-    ...named('D'),
-    ...named('L'),
-    ...(map.itemsPerCell > 1 ? [`${counted(map.itemsPerCell, 'item')} a cell`] : []),
-  ].join(', ');
+  const use = `${grouped(range.used)} of ${grouped(range.capacity)} in use (${share})`;
+  return `Map of the ${clipped(range.title, 80)} ${clipped(range.range, 80)}: ${[use, ...figures(range)].join(', ')}`;
 }
 
 function itemsOf(map: RangeMap): string {

@@ -24,7 +24,6 @@ export interface PageServerOptions extends PageReads {
   readonly pollMs?: number;
   /** How long a result is shown before the table is read again. */
   readonly freshMs?: number;
-  readonly readTimeoutMs?: number;
   readonly nowMs?: () => number;
 }
 
@@ -60,8 +59,7 @@ const HOST = '127.0.0.1';
  */
 export async function servePage(options: PageServerOptions): Promise<PageServer> {
   const { port = 0, key = randomBytes(18).toString('base64url'), pollMs = 2_000, nowMs = Date.now } = options;
-  const read = { freshMs: options.freshMs ?? 1_000, timeoutMs: options.readTimeoutMs ?? 10_000, nowMs };
-  const reads = sharedReads(options, read);
+  const reads = sharedReads(options, { freshMs: options.freshMs ?? 1_000, nowMs });
   const server = createServer((request, response) => {
     const sources = { ...reads, pollMs, key, port: portOf(server) };
     answerPageRequest(request, sources)

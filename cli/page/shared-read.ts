@@ -11,10 +11,11 @@ export interface LatestRead<T> {
 export interface SharedReadOptions {
   /** How long a result counts as fresh. */
   readonly freshMs: number;
-  /** A longer read is aborted. */
-  readonly timeoutMs: number;
   readonly nowMs: () => number;
 }
+
+/** A longer read is aborted. */
+const TIMEOUT_MS = 10_000;
 
 /** Shares one read among all requests: the table is read once in `freshMs`. */
 export class SharedRead<T> {
@@ -44,9 +45,9 @@ export class SharedRead<T> {
   }
 
   async #again(): Promise<LatestRead<T>> {
-    const { nowMs, timeoutMs } = this.#options;
+    const { nowMs } = this.#options;
     try {
-      const signal = AbortSignal.any([this.#end.signal, AbortSignal.timeout(timeoutMs)]);
+      const signal = AbortSignal.any([this.#end.signal, AbortSignal.timeout(TIMEOUT_MS)]);
       this.#latest = { value: { of: await inTime(this.#read(signal), signal), atMs: nowMs() } };
     } catch (error) {
       const { value, trouble } = this.#latest;

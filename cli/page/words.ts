@@ -38,32 +38,18 @@ export function leaseBadge(state: ApiServerStatus['state']): Html {
   return badge(LEASE_HEALTH[state], LEASE_WORDS[state]);
 }
 
-const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
-
 /** `8s ago`, `in 12s`. What was written while the page was being read is no second ahead. */
 export function relative(atMs: number, nowMs: number): string {
   return atMs >= nowMs + 1_000 ? `in ${formatAge(atMs - nowMs)}` : `${formatAge(nowMs - atMs)} ago`;
 }
 
-/** `06:15:39 UTC`, with the day where it is another than today. */
-export function clock(atMs: number, nowMs: number): string {
-  const [day = '', time = ''] = isoTime(atMs).split('T');
-  const shown = `${time.slice(0, 8)} UTC`;
-  return isoTime(nowMs).startsWith(day) ? shown : `${dayOf(atMs)}, ${shown}`;
-}
-
-/** `21 Nov 2026`. */
-export function dayOf(atMs: number): string {
-  const [year, month, day] = isoTime(atMs).slice(0, 10).split('-');
-  return `${Number(day)} ${MONTHS[Number(month) - 1]} ${year}`;
-}
-
 /** How long ago or until, with the time for machines. */
 export function when(atMs: number, nowMs: number): Html {
-  return html`<time datetime="${isoTime(atMs)}">${relative(atMs, nowMs)}</time>`;
+  return timeOf(atMs, relative(atMs, nowMs));
 }
 
-export function timeOf(atMs: number, text: string): Html {
+/** `2026-11-21T06:15:39Z`, or another text for the time. */
+export function timeOf(atMs: number, text = isoTime(atMs)): Html {
   return html`<time datetime="${isoTime(atMs)}">${text}</time>`;
 }
 

@@ -6,10 +6,11 @@ const YEAR_MS = 365 * DAY_MS;
 
 /** The largest first. Below `fineBelow` an age has the next smaller unit too. */
 const UNITS = [
-  { letter: 'y', ms: YEAR_MS, from: 2 * YEAR_MS, fineBelow: 8 * YEAR_MS, finer: { letter: 'd', ms: DAY_MS } },
-  { letter: 'd', ms: DAY_MS, from: 2 * DAY_MS, fineBelow: 8 * DAY_MS, finer: { letter: 'h', ms: HOUR_MS } },
-  { letter: 'h', ms: HOUR_MS, from: 3 * HOUR_MS, fineBelow: 8 * HOUR_MS, finer: { letter: 'm', ms: MINUTE_MS } },
-  { letter: 'm', ms: MINUTE_MS, from: 2 * MINUTE_MS, fineBelow: 10 * MINUTE_MS, finer: { letter: 's', ms: SECOND_MS } },
+  { letter: 'y', ms: YEAR_MS, from: 2 * YEAR_MS, fineBelow: 8 * YEAR_MS },
+  { letter: 'd', ms: DAY_MS, from: 2 * DAY_MS, fineBelow: 8 * DAY_MS },
+  { letter: 'h', ms: HOUR_MS, from: 3 * HOUR_MS, fineBelow: 8 * HOUR_MS },
+  { letter: 'm', ms: MINUTE_MS, from: 2 * MINUTE_MS, fineBelow: 10 * MINUTE_MS },
+  { letter: 's', ms: SECOND_MS, from: 0, fineBelow: 0 },
 ] as const;
 
 /**
@@ -18,11 +19,11 @@ const UNITS = [
  */
 export function formatAge(ms: number): string {
   if (ms <= -2 * SECOND_MS) return '<invalid>';
-  const unit = UNITS.find(({ from }) => ms >= from);
-  if (unit === undefined) return `${Math.max(0, Math.trunc(ms / SECOND_MS))}s`;
+  const [unit, finer] = UNITS.slice(UNITS.findIndex(({ from }) => ms >= from));
+  if (unit === undefined || ms < 0) return '0s';
   const whole = `${Math.floor(ms / unit.ms)}${unit.letter}`;
-  const rest = Math.floor((ms % unit.ms) / unit.finer.ms);
-  return ms < unit.fineBelow && rest > 0 ? `${whole}${rest}${unit.finer.letter}` : whole;
+  const rest = finer === undefined ? 0 : Math.floor((ms % unit.ms) / finer.ms);
+  return ms < unit.fineBelow && rest > 0 ? `${whole}${rest}${finer?.letter}` : whole;
 }
 
 /** How long something took: `412ms`, `1.2s`, from two minutes on as an age. */

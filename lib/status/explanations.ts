@@ -1,4 +1,5 @@
 import { nearestName } from '../cluster/values.ts';
+import type { RecordedFinding } from '../table/run-records.ts';
 import { ERROR_CODES, OTHER_CODES } from './explain-error-codes.ts';
 import { FINDINGS } from './explain-findings.ts';
 import { STATE_NAMES, STATES } from './explain-states.ts';
@@ -43,14 +44,8 @@ export function explain(word: string): Explanation | { readonly nearest?: string
   return nearest === undefined ? {} : { nearest };
 }
 
-/** A finding as far as its hint needs it. A later version's type may be unknown here. */
-export interface FindingFacts {
-  readonly type: string;
-  /** The address or port. */
-  readonly item?: string;
-  /** `namespace/name`. */
-  readonly service?: string;
-}
+/** A later version's type may be unknown here. */
+type FindingFacts = Pick<RecordedFinding, 'item' | 'service'> & { readonly type: string };
 
 /** Returns the resolution of a finding in one line, with its own Service and address. */
 export function findingHint({ type, item, service }: FindingFacts, cluster: { readonly name: string }): string {

@@ -1,17 +1,15 @@
-import type { RangeAllocator } from '../allocator/range-allocator.ts';
 import { bitsOf, fromBits } from '../allocator/snapshot-bytes.ts';
 import type { RangeMap } from './cluster-status.ts';
 
-/** The position of a range's items in its map. */
+/** A range as its map needs it. */
 export interface RangeLayout {
-  /** Text of the first that the map shows. */
+  /** Text of the first item that the map shows. */
   readonly first: string;
-  /** The usable and the unusable: 256 of a /24. */
-  readonly size: number;
-  /** Unusable ones before the first usable. */
-  readonly offset: number;
+  /** Items that cannot be used, before the first usable one and after the last: network and broadcast address. */
+  readonly before: number;
+  readonly after: number;
+  /** Usable items; the lowest of them are reserved. */
   readonly max: number;
-  /** Of the usable, the lowest. */
   readonly reserved: number;
 }
 
@@ -24,31 +22,18 @@ export interface RangeBits {
   readonly duplicates: Iterable<number>;
 }
 
-/** Items that cannot be used: the network address and the broadcast address. */
-export interface Unusable {
-  readonly before: number;
-  readonly after: number;
-}
-
 const MOST_CELLS = 4096;
 /** By priority: a bucket has the state of its first. */
 const LETTERS = 'DLHURFX';
 const RANK = { D: 0, L: 1, H: 2, U: 3, R: 4, F: 5, X: 6 } as const;
 
-/** `undefined` for a range without a usable item. */
-export function layoutOf<Item extends string | number>(
-  range: RangeAllocator<Item>,
-  { before, after }: Unusable,
-): RangeLayout | undefined {
-  const { max, reserved } = range;
-  if (max <= 0) return undefined;
-  const first = String(range.itemAt(-before));
-  return { first, size: before + max + after, offset: before, max, reserved: Math.min(reserved, max) };
-}
-
-/** Draws a range: its letters, and how much of each bucket is in use. A full /12 takes about a tenth of a second. */
-export function drawRange(layout: RangeLayout, bits: RangeBits): RangeMap {
-  const shift = Math.max(0, Math.ceil(Math.log2(layout.size / MOST_CELLS)));
+/**
+ * Draws a range: its letters, and how much of each bucket is in use; `undefined` without a usable item. A full /12 takes
+ * about a tenth of a second.
+ */
+export function drawRange(layout: RangeLayout, bits: RangeBits): RangeMap | undefined {
+  if (layout.max <= 0) return undefined;
+  const shift = Math.max(0, Math.ceil(Math.log2(sizeOf(layout) / MOST_CELLS)));
   const ranks = emptyCells(layout, shift);
   const fill = Array.from(ranks, () => 0);
   forEachCell(bits.used, layout, shift, (cell) => {
@@ -73,18 +58,23 @@ export function drawRange(layout: RangeLayout, bits: RangeBits): RangeMap {
   };
 }
 
+function sizeOf({ before, max, after }: RangeLayout): number {
+  return before + max + after;
+}
+
 /** The cells of an empty range. */
-function emptyCells({ size, offset, max, reserved }: RangeLayout, shift: number): Uint8Array {
-  const cells = new Uint8Array(Math.ceil(size / 2 ** shift));
+function emptyCells(layout: RangeLayout, shift: number): Uint8Array {
+  const { before, max, reserved } = layout;
+  const cells = new Uint8Array(Math.ceil(sizeOf(layout) / 2 ** shift));
   return cells.map((_, cell) => {
     const start = cell * 2 ** shift;
     const end = start + 2 ** shift;
-    if (end <= offset || start >= offset + max) return RANK.X;
-    return reserved > 0 && start < offset + reserved ? RANK.R : RANK.F;
+    if (end <= before || start >= before + max) return RANK.X;
+    return reserved > 0 && start < before + reserved ? RANK.R : RANK.F;
   });
 }
 
 /** Calls `see` with the cell of each item of the set; what is beyond the range has none. */
-function forEachCell(data: Uint8Array, { offset, max }: RangeLayout, shift: number, see: (cell: number) => void): void {
-  for (const bit of bitsOf(data)) if (bit < max) see((bit + offset) >>> shift);
+function forEachCell(data: Uint8Array, { before, max }: RangeLayout, shift: number, see: (cell: number) => void): void {
+  for (const bit of bitsOf(data)) if (bit < max) see((bit + before) >>> shift);
 }

@@ -9,7 +9,7 @@ import { isOver } from '../cluster/hold.ts';
 import { RANGE_KEYS, type RangeKey, rangesOf, type SpecRange } from '../cluster/spec-ranges.ts';
 import type { RunRecord } from '../table/run-records.ts';
 import type { RangeStatus } from './cluster-status.ts';
-import { drawRange, layoutOf, type RangeLayout, type Unusable } from './range-map.ts';
+import { drawRange, type RangeLayout } from './range-map.ts';
 import type { SavedRange, StatusInputs, UnreadableItem } from './read-inputs.ts';
 
 const TITLES: Readonly<Record<RangeKey, string>> = {
@@ -63,6 +63,7 @@ function savedStatus(
   const held = intersect(fromBits(range.bitsOf(holds.flatMap(({ items }) => items))), stored.data);
   const leaking = intersect(union(stored.strikes.once, stored.strikes.twice), stored.data);
   const duplicates = new Set(range.bitsOf(duplicateItems(records[loop])));
+  const map = drawRange(range, { used: stored.data, held, leaking, duplicates });
   return {
     key,
     title: TITLES[key],
@@ -75,12 +76,12 @@ function savedStatus(
     }),
     savedAtMs,
     ...figures(used, range.max),
-    reserved: Math.min(range.reserved, range.max),
+    reserved: range.reserved,
     leaking: popCount(leaking),
     held: popCount(held),
     duplicates: duplicates.size,
     holds,
-    ...(range.layout && { map: drawRange(range.layout, { used: stored.data, held, leaking, duplicates }) }),
+    ...(map && { map }),
   };
 }
 
@@ -105,7 +106,7 @@ function countedStatus(
     allocator,
     ...(allocator === 'table' && ranges !== undefined && { ready: false }),
     ...figures(used, capacity),
-    reserved: Math.min(range.reserved, range.max),
+    reserved: range.reserved,
     leaking: figure('mayHaveLeaked') ?? 0,
     held: figure('held') ?? 0,
     duplicates: new Set(range.bitsOf(duplicateItems(record))).size,
@@ -129,11 +130,8 @@ function duplicateItems(record: RunRecord | undefined): string[] {
 }
 
 /** A range as texts and bit numbers, whatever its items are. */
-export interface TextRange {
+export interface TextRange extends RangeLayout {
   readonly spec: string;
-  readonly max: number;
-  readonly reserved: number;
-  readonly layout: RangeLayout | undefined;
   /** Of those that are in the range. */
   bitsOf(texts: Iterable<string>): number[];
 }
@@ -142,23 +140,26 @@ export interface TextRange {
 export function textRange(key: RangeKey, text: string): TextRange | AllocatorError {
   if (key === RANGE_KEYS.nodePorts) {
     const range = portRangeOf(text, nothingToPick);
-    return range instanceof AllocatorError ? range : asTexts(range, { before: 0, after: 0 });
+    return range instanceof AllocatorError ? range : asTexts(range, 0, 0);
   }
   const range = ipRangeOf(text, nothingToPick);
   if (range instanceof AllocatorError) return range;
-  return asTexts(range, { before: 1, after: parseCidr(text)?.family === 'IPv4' ? 1 : 0 });
+  return asTexts(range, 1, parseCidr(text)?.family === 'IPv4' ? 1 : 0);
 }
 
-function asTexts<Item extends string | number>(range: RangeAllocator<Item>, unusable: Unusable): TextRange {
+function asTexts<Item extends string | number>(range: RangeAllocator<Item>, before: number, after: number): TextRange {
+  const { spec, max } = range;
   const bitOf = (text: string) => {
     const item = range.itemOf(text);
     return item === undefined ? [] : (range.indexOf(item) ?? []);
   };
   return {
-    spec: range.spec,
-    max: range.max,
-    reserved: range.reserved,
-    layout: layoutOf(range, unusable),
+    spec,
+    max,
+    reserved: Math.min(range.reserved, max),
+    before,
+    after,
+    first: max > 0 ? String(range.itemAt(-before)) : '',
     bitsOf: (texts) => [...texts].flatMap(bitOf),
   };
 }

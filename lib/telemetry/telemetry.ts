@@ -99,39 +99,37 @@ export interface Counter {
   readonly labels: Labels;
 }
 
-const PORT_ERRORS: ReadonlySet<FindingType> = new Set([
-  'leak',
-  'repair',
-  'full',
-  'outOfRange',
-  'duplicate',
-  'unknown',
-] as const);
-const IP_ERRORS: ReadonlySet<FindingType> = new Set([...PORT_ERRORS, 'invalid'] as const);
+const PORT_ERRORS: readonly FindingType[] = ['leak', 'repair', 'full', 'outOfRange', 'duplicate', 'unknown'];
+
+/** The original's counters of a loop, and the findings that it counts. */
+interface OriginalCounters {
+  readonly findings: CounterName;
+  readonly failures: CounterName;
+  readonly types: readonly FindingType[];
+}
+
+const ORIGINALS: Readonly<Partial<Record<Loop, OriginalCounters>>> = {
+  'cluster-ip-repair': {
+    findings: 'apiserver_clusterip_repair_ip_errors_total',
+    failures: 'apiserver_clusterip_repair_reconcile_errors_total',
+    types: [...PORT_ERRORS, 'invalid'],
+  },
+  'node-port-repair': {
+    findings: 'apiserver_nodeport_repair_port_errors_total',
+    failures: 'apiserver_nodeport_repair_reconcile_errors_total',
+    types: PORT_ERRORS,
+  },
+};
 
 /** The counter that a finding adds to: the original's where it has one, else `findings`. */
 export function findingCounter(loop: Loop, type: FindingType): Counter {
-  const labels = { type };
-  if (loop === 'cluster-ip-repair' && IP_ERRORS.has(type)) {
-    return { name: 'apiserver_clusterip_repair_ip_errors_total', labels };
-  }
-  if (loop === 'node-port-repair' && PORT_ERRORS.has(type)) {
-    return { name: 'apiserver_nodeport_repair_port_errors_total', labels };
-  }
-  return { name: 'findings', labels };
+  const original = ORIGINALS[loop];
+  return { name: original?.types.includes(type) ? original.findings : 'findings', labels: { type } };
 }
 
 /** The original's counter of failed passes, for the loops where it has one. */
 export function failedPassCounter(loop: Loop): CounterName | undefined {
-  switch (loop) {
-    case 'cluster-ip-repair':
-      return 'apiserver_clusterip_repair_reconcile_errors_total';
-    case 'node-port-repair':
-      return 'apiserver_nodeport_repair_reconcile_errors_total';
-    case 'system-namespaces':
-    case 'kubernetes-service':
-      return undefined;
-  }
+  return ORIGINALS[loop]?.failures;
 }
 
 /** What the figures of a pass come to as metrics: leases held, and how full the fullest of its ranges is. */

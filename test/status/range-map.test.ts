@@ -1,15 +1,22 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
+import { AllocatorError } from '../../lib/allocator/errors.ts';
 import { fromBits } from '../../lib/allocator/snapshot-bytes.ts';
-import { drawRange, layoutOf, type RangeBits, type RangeLayout } from '../../lib/status/range-map.ts';
-import { ipRange, portRange } from '../support/ranges.ts';
+import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
+import type { RangeMap } from '../../lib/status/cluster-status.ts';
+import { drawRange, type RangeBits } from '../../lib/status/range-map.ts';
+import { type TextRange, textRange } from '../../lib/status/range-status.ts';
 
-function layout(text: string): RangeLayout {
-  const made = text.includes('/')
-    ? layoutOf(ipRange(text), { before: 1, after: text.includes(':') ? 0 : 1 })
-    : layoutOf(portRange(text), { before: 0, after: 0 });
-  if (made === undefined) throw new Error(`${text} has no usable item`);
-  return made;
+function layout(text: string): TextRange {
+  const range = textRange(text.includes('/') ? RANGE_KEYS.primary : RANGE_KEYS.nodePorts, text);
+  if (range instanceof AllocatorError) throw range;
+  return range;
+}
+
+function drawn(range: TextRange, given: RangeBits): RangeMap {
+  const map = drawRange(range, given);
+  if (map === undefined) throw new Error(`${range.spec} has no usable item`);
+  return map;
 }
 
 interface Marked {
@@ -22,6 +29,8 @@ interface Marked {
 function bits({ used = [], held = [], leaking = [], duplicates = [] }: Marked = {}): RangeBits {
   return { used: fromBits(used), held: fromBits(held), leaking: fromBits(leaking), duplicates };
 }
+
+const sizeOf = ({ before, max, after }: TextRange) => before + max + after;
 
 function count(cells: string, letters: string): number {
   return [...cells].filter((letter) => letters.includes(letter)).length;
@@ -41,40 +50,39 @@ describe('the cells of a range', () => {
     { text: '30000-30009', first: '30000', itemsPerCell: 1, cells: 'F'.repeat(10) },
     { text: '80', first: '80', itemsPerCell: 1, cells: 'F' },
   ])('of an empty $text begin at $first, $itemsPerCell a cell', ({ text, first, itemsPerCell, cells }) => {
-    const map = drawRange(layout(text), bits());
+    const map = drawn(layout(text), bits());
     expect(map).toMatchObject({ first, itemsPerCell, cells });
     expect(map.fill).toEqual(itemsPerCell === 1 ? undefined : Array.from(cells, () => 0));
   });
 
   test('of an IPv4 range line up on its octets', () => {
-    const { cells } = drawRange(layout('10.0.0.0/24'), bits({ used: [0, 9, 253] }));
+    const { cells } = drawn(layout('10.0.0.0/24'), bits({ used: [0, 9, 253] }));
     expect([...cells].flatMap((letter, at) => (letter === 'U' ? at : []))).toEqual([1, 10, 254]);
   });
 
   test('say the worst that is known of an item', () => {
     const all = { used: [0, 1, 2, 3], held: [1, 2, 3], leaking: [2, 3], duplicates: [3] };
-    expect(drawRange(layout('30000-30005'), bits(all)).cells).toBe('UHLDFF');
+    expect(drawn(layout('30000-30005'), bits(all)).cells).toBe('UHLDFF');
   });
 
   test('say the worst of a bucket, and how much of it is in use', () => {
-    const map = drawRange(layout('10.1.0.0/16'), bits({ used: [500, 501, 502, 700], leaking: [502] }));
+    const map = drawn(layout('10.1.0.0/16'), bits({ used: [500, 501, 502, 700], leaking: [502] }));
     expect([map.cells[31], map.cells[43]]).toEqual(['L', 'U']);
     expect([map.fill?.[31], map.fill?.[43], map.fill?.[44]]).toEqual([3, 1, 0]);
   });
 
   test('show nothing of bits beyond the range', () => {
-    expect(drawRange(layout('10.0.0.8/29'), bits({ used: [6, 7, 4_000] })).cells).toBe('XFFFFFFX');
+    expect(drawn(layout('10.0.0.8/29'), bits({ used: [6, 7, 4_000] })).cells).toBe('XFFFFFFX');
   });
 
   test('are none of a range without a usable item', () => {
-    expect(layoutOf(ipRange('10.0.0.0/31'), { before: 1, after: 1 })).toBeUndefined();
-    expect(layoutOf(portRange(''), { before: 0, after: 0 })).toBeUndefined();
+    for (const text of ['10.0.0.0/31', '']) expect(drawRange(layout(text), bits())).toBeUndefined();
   });
 
   test('of a /12 that is all taken, held and leaking are drawn', () => {
     const max = 2 ** 20 - 2;
     const all = new Uint8Array(2 ** 17).fill(0xff);
-    const map = drawRange(layout('10.16.0.0/12'), { used: all, held: all, leaking: all, duplicates: [] });
+    const map = drawn(layout('10.16.0.0/12'), { used: all, held: all, leaking: all, duplicates: [] });
     expect(map.cells).toBe('L'.repeat(4096));
     expect(map.fill?.reduce((sum, fill) => sum + fill, 0)).toBe(max);
   });
@@ -109,9 +117,9 @@ describe('laws of maps', () => {
   test('where a cell is an item, the letters count what is in use, held, leaking and taken twice', () => {
     fc.assert(
       fc.property(marked(SMALL), ({ placed, states }) => {
-        const { cells } = drawRange(placed, bitsFor(states));
+        const { cells } = drawn(placed, bitsFor(states));
         const counted = (wanted: string) => states.filter(([, state]) => state === wanted).length;
-        expect(cells).toHaveLength(placed.size);
+        expect(cells).toHaveLength(sizeOf(placed));
         expect(count(cells, 'DLHU')).toBe(states.length);
         expect(count(cells, 'DLHURF')).toBe(placed.max);
         expect(count(cells, 'D')).toBe(counted('duplicate'));
@@ -124,10 +132,10 @@ describe('laws of maps', () => {
   test('where a cell is a bucket, its fill sums to what is in use, and a letter of use has some', () => {
     fc.assert(
       fc.property(marked(LARGE), ({ placed, states }) => {
-        const { cells, fill = [], itemsPerCell } = drawRange(placed, bitsFor(states));
+        const { cells, fill = [], itemsPerCell } = drawn(placed, bitsFor(states));
         expect(cells.length).toBeLessThanOrEqual(4096);
         expect(cells.length).toBeGreaterThan(2048);
-        expect(Math.ceil(placed.size / itemsPerCell)).toBe(cells.length);
+        expect(Math.ceil(sizeOf(placed) / itemsPerCell)).toBe(cells.length);
         expect(fill.reduce((sum, one) => sum + one, 0)).toBe(states.length);
         expect([...cells].every((letter, at) => 'DLHU'.includes(letter) === (fill[at] ?? 0) > 0)).toBe(true);
       }),

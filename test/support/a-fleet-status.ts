@@ -1,15 +1,18 @@
+import { AllocatorError } from '../../lib/allocator/errors.ts';
+import { fromBits } from '../../lib/allocator/snapshot-bytes.ts';
 import { LOOPS } from '../../lib/cluster/cluster-spec.ts';
+import { RANGE_KEYS, type RangeKey } from '../../lib/cluster/spec-ranges.ts';
 import type {
   ApiServerStatus,
-  CellState,
   ClusterStatus,
   FindingStatus,
   FleetStatus,
   Health,
   LoopStatus,
-  RangeMap,
   RangeStatus,
 } from '../../lib/status/cluster-status.ts';
+import { drawRange } from '../../lib/status/range-map.ts';
+import { textRange } from '../../lib/status/range-status.ts';
 
 /** 21 November 2026, 06:15:39 UTC. */
 export const STATUS_AT_MS = Date.UTC(2026, 10, 21, 6, 15, 39);
@@ -19,13 +22,6 @@ const INTERVALS = {
   'kubernetes-service': 10,
   'cluster-ip-repair': 180,
   'node-port-repair': 180,
-};
-
-const COUNTS = {
-  'system-namespaces': { namespaces: 4 },
-  'kubernetes-service': { addresses: 3, leasesHeld: 3 },
-  'cluster-ip-repair': { services: 118, allocated: 118 },
-  'node-port-repair': { services: 118, allocated: 31 },
 };
 
 export function loopsOf(overrides: Partial<LoopStatus> = {}): LoopStatus[] {
@@ -38,7 +34,7 @@ export function loopsOf(overrides: Partial<LoopStatus> = {}): LoopStatus[] {
       durationMs: 180 + 90 * index,
       outcome: 'succeeded',
       mode: 'enforce',
-      counts: COUNTS[loop],
+      counts: {},
       findings: 0,
     },
     failuresInARow: 0,
@@ -68,97 +64,67 @@ function scattered(index: number): number {
   return ((twice ^ (twice >>> 15)) >>> 0) / 2 ** 32;
 }
 
-/** Cells of a range with about `share` in use; `marks` puts single letters at numbers of items. */
-function cellsOf(
-  size: number,
-  reserved: number,
-  share: number,
-  marks: Readonly<Record<number, CellState>> = {},
-): string {
-  return Array.from({ length: size }, (_, index) => {
-    if (marks[index] !== undefined) return marks[index];
-    if (scattered(index) < share) return 'U';
-    return index < reserved ? 'R' : 'F';
-  }).join('');
-}
+/** The letter of an item that is another than free. */
+type Marks = Readonly<Record<number, 'D' | 'L' | 'H' | 'U'>>;
 
-/** Cells put together to buckets as the status does it. */
-function bucketsOf(first: string, cells: string, itemsPerCell: number): RangeMap {
-  if (itemsPerCell === 1) return { itemsPerCell, first, cells };
-  const buckets = Array.from({ length: Math.ceil(cells.length / itemsPerCell) }, (_, index) =>
-    cells.slice(index * itemsPerCell, (index + 1) * itemsPerCell),
-  );
-  return {
-    itemsPerCell,
-    first,
-    cells: buckets.map((bucket) => [...'DLHURFX'].find((letter) => bucket.includes(letter))).join(''),
-    fill: buckets.map((bucket) => [...bucket].filter((letter) => 'DLHU'.includes(letter)).length),
-  };
-}
-
-/** The figures that belong to the cells. */
-export function aRange(
-  range: Pick<RangeStatus, 'key' | 'title' | 'range'>,
-  map: { readonly first: string; readonly cells: string; readonly itemsPerCell?: number },
-  overrides: Partial<RangeStatus> = {},
+/** A range with about `share` in use; `marks` puts letters at numbers of items. */
+function aRange(
+  key: RangeKey,
+  title: string,
+  text: string,
+  share: number | ((index: number) => number),
+  marks: Marks = {},
 ): RangeStatus {
-  const count = (letters: string) => [...map.cells].filter((letter) => letters.includes(letter)).length;
-  const capacity = map.cells.length - count('X');
-  const used = count('DLHU');
+  const range = textRange(key, text);
+  if (range instanceof AllocatorError) throw range;
+  const { before, max, reserved } = range;
+  const shareAt = typeof share === 'number' ? () => share : share;
+  const all = [...Array(max).keys()];
+  const bits = (letters: string) => all.filter((bit) => letters.includes(marks[bit + before] ?? '-'));
+  const isUsed = (index: number) => marks[index] !== undefined || scattered(index) < shareAt(index);
+  const used = all.filter((bit) => isUsed(bit + before));
+  const [duplicates, leaking, held] = [bits('D'), bits('L'), bits('H')];
+  const sets = { used: fromBits(used), leaking: fromBits(leaking), held: fromBits(held), duplicates };
+  const map = drawRange(range, sets);
   return {
-    ...range,
+    key,
+    title,
+    range: text,
     allocator: 'table',
     ready: true,
     savedAtMs: STATUS_AT_MS - 46_000,
-    capacity,
-    used,
-    free: capacity - used,
-    usedPercent: (100 * used) / capacity,
-    reserved: 16,
-    leaking: count('L'),
-    held: count('H'),
-    duplicates: count('D'),
+    capacity: max,
+    used: used.length,
+    free: max - used.length,
+    usedPercent: (100 * used.length) / max,
+    reserved,
+    leaking: leaking.length,
+    held: held.length,
+    duplicates: duplicates.length,
     holds: [],
-    map: bucketsOf(map.first, map.cells, map.itemsPerCell ?? 1),
-    ...overrides,
+    ...(map && { map }),
   };
 }
 
-const PRIMARY = { key: 'ranges/serviceips', title: 'cluster IPs' } as const;
-const SECONDARY = { key: 'ranges/secondaryserviceips', title: 'secondary cluster IPs' } as const;
-const PORTS = { key: 'ranges/servicenodeports', title: 'node ports' } as const;
-
 /** 10.0.0.0/24 with network, broadcast and reserved band. */
-export function aSlash24(share = 0.45, marks: Readonly<Record<number, CellState>> = {}): RangeStatus {
-  const cells = cellsOf(256, 17, share, { ...marks, 0: 'X', 255: 'X' });
-  return aRange({ ...PRIMARY, range: '10.0.0.0/24' }, { first: '10.0.0.0', cells });
+export function aSlash24(share = 0.45, marks: Marks = {}): RangeStatus {
+  return aRange(RANGE_KEYS.primary, 'cluster IPs', '10.0.0.0/24', share, marks);
 }
 
 /** 10.96.0.0/16 in 4,096 buckets. */
-export function aSlash16(share = 0.12, marks: Readonly<Record<number, CellState>> = {}): RangeStatus {
+export function aSlash16(share = 0.12, marks: Marks = {}): RangeStatus {
   const inUse = (index: number) => share * (1 + Math.cos(index / 9_000) + (index < 9_000 ? 2 : 0));
-  const cells = Array.from({ length: 65_536 }, (_, index) => {
-    if (index === 0 || index === 65_535) return 'X';
-    return marks[index] ?? (scattered(index) < inUse(index) ? 'U' : index <= 256 ? 'R' : 'F');
-  }).join('');
-  return aRange(
-    { ...PRIMARY, range: '10.96.0.0/16' },
-    { first: '10.96.0.0', cells, itemsPerCell: 16 },
-    { reserved: 256 },
-  );
+  return aRange(RANGE_KEYS.primary, 'cluster IPs', '10.96.0.0/16', inUse, marks);
 }
 
 /** fd00:10:96::/108, of which a bitmap covers 65,536 addresses. */
 export function anIPv6Range(share = 0.05): RangeStatus {
-  const cells = cellsOf(65_536, 257, share, { 0: 'X', 4096: 'L' });
-  const range = { ...SECONDARY, range: 'fd00:10:96::/108' };
-  return aRange(range, { first: 'fd00:10:96::', cells, itemsPerCell: 16 }, { reserved: 256 });
+  return aRange(RANGE_KEYS.secondary, 'secondary cluster IPs', 'fd00:10:96::/108', share, { 4096: 'L' });
 }
 
 /** 30000-32767. */
-export function nodePorts(share = 0.1, marks: Readonly<Record<number, CellState>> = {}): RangeStatus {
-  const cells = cellsOf(2_768, 86, share, marks);
-  return aRange({ ...PORTS, range: '30000-32767' }, { first: '30000', cells }, { reserved: 86 });
+export function nodePorts(share = 0.1, marks: Marks = {}): RangeStatus {
+  return aRange(RANGE_KEYS.nodePorts, 'node ports', '30000-32767', share, marks);
 }
 
 /** A good one with three API servers, a /24 and the node ports. */
@@ -264,7 +230,7 @@ function endpointsDown(): ClusterStatus {
       durationMs: 5_004,
       outcome: 'failed',
       mode: 'enforce',
-      counts: { addresses: 3, leasesHeld: 0 },
+      counts: {},
       error: {
         code: 'Unavailable',
         message: 'GET /api/v1/namespaces/default/services/kubernetes: connect ECONNREFUSED 192.0.2.20:6443',

@@ -56,12 +56,10 @@ test('all clusters are at /, and each at its own path', async () => {
   });
 });
 
-test('the page of an unknown cluster suggests the nearest name', async () => {
-  const server = await serve();
-
-  expect(await ask(server, '/clusters/prod-eu-3')).toMatchObject({
+test('the page of an unknown cluster says so', async () => {
+  expect(await ask(await serve(), '/clusters/prod-eu-3')).toMatchObject({
     status: 404,
-    body: expect.stringContaining('The table has no cluster of this name. Did you mean prod-eu-1?'),
+    body: expect.stringContaining('The table has no cluster of this name.'),
   });
 });
 
@@ -181,7 +179,7 @@ test('a table that cannot be read shows the last page with the error, until it c
 
   expect(status).toBe(200);
   expect(body).toContain('2 of 6 clusters need');
-  expect(body).toMatch(/since <time[^>]*>.{12}<\/time>; the page shows the last result: no &lt;answer&gt;/);
+  expect(body).toMatch(/since <time[^>]*>[^<]+<\/time>; the page shows the last result: no &lt;answer&gt;/);
   expect((await ask(server, '/')).body).not.toContain('The table cannot be read');
 });
 

@@ -12,7 +12,7 @@ function aRead(answers: readonly (string | Error)[]) {
       if (answer instanceof Error) throw answer;
       return answer;
     },
-    { freshMs: 1_000, timeoutMs: 60_000, nowMs: () => clock.nowMs },
+    { freshMs: 1_000, nowMs: () => clock.nowMs },
   );
   return { shared, clock, reads: () => reads };
 }

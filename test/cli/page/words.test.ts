@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { clipped, html, upTo } from '../../../cli/page/html.ts';
-import { clock, counted, grouped, percentage, relative, when } from '../../../cli/page/words.ts';
+import { counted, grouped, percentage, relative, when } from '../../../cli/page/words.ts';
 
 const AT = Date.UTC(2026, 10, 21, 6, 15, 39);
 
@@ -9,11 +9,6 @@ test('future and past differ', () => {
   expect(relative(AT + 12_000, AT)).toBe('in 12s');
   expect(relative(AT + 900, AT)).toBe('0s ago');
   expect(String(when(AT - 200_000, AT))).toBe('<time datetime="2026-11-21T06:12:19Z">3m20s ago</time>');
-});
-
-test('the day is shown if it differs', () => {
-  expect(clock(AT, AT)).toBe('06:15:39 UTC');
-  expect(clock(AT - 86_400_000, AT)).toBe('20 Nov 2026, 06:15:39 UTC');
 });
 
 test('every number of a table is shown as a time', () => {
