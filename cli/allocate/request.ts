@@ -59,14 +59,14 @@ const EXIT_CODES: Readonly<Record<string, ExitCode>> = {
   ObserveOnly: EXIT.configuration,
 };
 
-/** Returns the error of a refused request; `undefined` if it was done. */
-export function refusalOf({ cluster, items, error, outcome }: Answer, result: string): CliError | undefined {
-  if (outcome === 'done') return undefined;
+/** @param result ends the message. @throws CliError for a refused request */
+export function throwIfRefused({ cluster, items, error, outcome }: Answer, result: string): void {
+  if (outcome === 'done') return;
   const refused = items.find((item) => item.error !== undefined && item.value !== undefined);
   const what = refused?.value === undefined ? '' : `${refused.value}: `;
   const { code = '', message = 'it was refused' } = error ?? {};
   const next = isUnsaved(code, message) ? ` ${passFirst(cluster, items[0]?.range)}` : '';
-  return new CliError(EXIT_CODES[code] ?? EXIT.findings, `${what}${message}. ${result}${next}`);
+  throw new CliError(EXIT_CODES[code] ?? EXIT.findings, `${what}${message}. ${result}${next}`);
 }
 
 /** The original's message names no next step: its API servers repair by themselves. */

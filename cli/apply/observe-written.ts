@@ -42,7 +42,7 @@ export async function observeWritten(
   }
   const unseen = left.length > 0 ? [EXIT.apiServer] : [];
   const exitCode = worst([...passes.values()].map(exitCodeOfPasses).concat(unseen));
-  explainFailure(cli, targets, passes, exitCode);
+  if (exitCode >= EXIT.configuration) explainFailure(cli);
   return { passes, exitCode: cli.ended.aborted ? EXIT.interrupted : exitCode };
 }
 
@@ -95,14 +95,9 @@ function exitCodeOfPasses(passes: readonly RanPass[]): ExitCode {
 }
 
 /** A pass that failed from here may succeed from where the functions run, and the reverse. */
-function explainFailure(cli: Cli, targets: readonly Target[], passes: PassesOfClusters, exitCode: ExitCode): void {
-  if (exitCode < EXIT.configuration) return;
+function explainFailure(cli: Cli): void {
   const runner = cli.options.table === undefined ? '"kbctl run" runs its' : 'the functions run their';
-  cli.output.say(`The registration is written: ${runner} own passes, over their own connections to the API servers.`);
-  const failed = targets.filter(({ cluster }) => exitCodeOfPasses(passes.get(cluster.spec.name) ?? []) > EXIT.findings);
-  if (failed.some(({ cluster: { spec } }) => 'file' in spec.kubeconfig)) {
-    cli.output.say(
-      'Here a kubeconfig file is read relative to its spec, by the functions from their package: name another for these passes with --kubeconfig FILE.',
-    );
-  }
+  cli.output.say(
+    `The registration is written: ${runner} own passes, over their own connections to the API servers. Here use another kubeconfig with --kubeconfig FILE, or omit these passes with --no-pass.`,
+  );
 }

@@ -19,18 +19,15 @@ import { type ApplyStep, intention, nameOf } from './plan.ts';
 export async function applySteps(
   cli: Cli,
   steps: readonly ApplyStep[],
-  print: (step: ApplyStep, outcome: Outcome) => void,
 ): Promise<{ readonly progressed: Progressed<ApplyStep>; readonly outcomes: ReadonlyMap<string, Outcome> }> {
   const outcomes = new Map<string, Outcome>();
   const progress = cli.progress('writing');
-  const record = (step: ApplyStep, outcome: Outcome) => {
-    outcomes.set(nameOf(step), outcome);
-    print(step, outcome);
-  };
   try {
     const progressed = await oneByOne(cli, steps, nameOf, async (step, table) => {
       progress.update(`writing ${outcomes.size + 1} of ${steps.length}: ${nameOf(step)}`);
-      record(step, await outcomeOf(step, table));
+      const outcome = await outcomeOf(step, table);
+      outcomes.set(nameOf(step), outcome);
+      if (!cli.output.isForPrograms) cli.output.lines([outcomeLine(step, outcome)]);
     });
     const { failed } = progressed;
     if (failed !== undefined) outcomes.set(nameOf(failed.item), { outcome: 'failed', error: failed.error });
@@ -85,7 +82,7 @@ export function planLines(steps: readonly ApplyStep[], paint: Output['paint']): 
 }
 
 /** Describes an outcome in the words of kubectl. */
-export function outcomeLine(step: ApplyStep, outcome: Outcome): string {
+function outcomeLine(step: ApplyStep, outcome: Outcome): string {
   const name = nameOf(step);
   switch (outcome.outcome) {
     case 'written':

@@ -5,7 +5,7 @@ import { type AllocateRequest, MOST_ITEMS, type RangeName } from '../../lib/allo
 import type { ClusterSpec } from '../../lib/cluster/cluster-spec.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { readRequest } from '../../lib/table/requests.ts';
-import { type HoldFor, ownerFrom, parseHoldFor, refusalOf, runRequest } from '../allocate/request.ts';
+import { type HoldFor, ownerFrom, parseHoldFor, runRequest, throwIfRefused } from '../allocate/request.ts';
 import { confirmed } from '../change-clusters.ts';
 import type { Act, Cli, GlobalOptions } from '../cli.ts';
 import { EXIT, type ExitCode, usageError } from '../errors.ts';
@@ -216,8 +216,7 @@ interface ReportOptions {
 /** Prints an answer. @throws CliError for one that refuses the request */
 function report(output: Output, kind: string, answer: Answer, { refused, line }: ReportOptions): void {
   if (output.isForPrograms) output.document({ kind, ...answer });
-  const refusal = refusalOf(answer, refused);
-  if (refusal !== undefined) throw refusal;
+  throwIfRefused(answer, refused);
   if (!output.isForPrograms) output.lines(answer.items.map(line));
 }
 

@@ -1,7 +1,7 @@
 import { Command } from 'commander';
 import { type ApplyPlan, type ApplyStep, lookUp, nameOf, planApply } from '../apply/plan.ts';
 import { readSpecFiles, type SpecFile } from '../apply/spec-files.ts';
-import { type Applied, applySteps, outcomeLine, plainApplied, planLines } from '../apply/write-steps.ts';
+import { type Applied, applySteps, plainApplied, planLines } from '../apply/write-steps.ts';
 import { concluded } from '../change-clusters.ts';
 import type { Act, Cli, GlobalOptions } from '../cli.ts';
 import { configurationError, EXIT, type ExitCode, usageError, worst } from '../errors.ts';
@@ -64,9 +64,7 @@ async function apply(cli: Cli, options: Options): Promise<ExitCode> {
 
 /** Writes and observes; a document is printed wherever it ends. */
 async function write(cli: Cli, plan: ApplyPlan, steps: readonly ApplyStep[], options: Options): Promise<ExitCode> {
-  const { progressed, outcomes } = await applySteps(cli, steps, (step, outcome) => {
-    if (!cli.output.isForPrograms) cli.output.lines([outcomeLine(step, outcome)]);
-  });
+  const { progressed, outcomes } = await applySteps(cli, steps);
   let applied: Applied = { outcomes, passes: new Map() };
   try {
     const ended = concluded(cli, progressed, nameOf);

@@ -1,7 +1,7 @@
 import { Command } from 'commander';
 import { specJsonSchema } from '../../lib/spec/spec-json-schema.ts';
 import { type ListedCluster, listClusters, type RegisteredCluster, readPauseOfAll } from '../../lib/table/clusters.ts';
-import type { Act, Cli, GlobalOptions } from '../cli.ts';
+import type { Act, Cli } from '../cli.ts';
 import { EXIT } from '../errors.ts';
 import { withExamples } from '../options.ts';
 import { plainCluster, registeredCluster, warnOfPauseOfAll } from '../registered.ts';
@@ -14,7 +14,7 @@ export function clusterGet(act: Act): Command {
   const command = new Command('get')
     .description('Show the registrations of clusters, with their specs')
     .argument('[cluster]', 'the name of the cluster; default: all');
-  const action = act<GlobalOptions & WatchOptions>((cli, [name], options) =>
+  const action = act<WatchOptions>((cli, [name], options) =>
     watched(cli, options, () => (name === undefined ? list(cli) : get(cli, name))),
   );
   return withExamples(withWatchOptions(command).action(action), [

@@ -98,22 +98,15 @@ async function deregister(cli: Cli, name: string, address: string, options: Opti
   }
   if (result.outcome !== 'deregistered') throw await refusal(cli, spec, address, result);
   if (spec.mode === 'observe') cli.output.say(`${name} is in mode observe: its endpoints stay unchanged.`);
-  return report(cli, { name, address, result, wouldWrite: [...wouldWrite] }, options);
-}
-
-interface Outcome {
-  readonly name: string;
-  readonly address: string;
-  readonly result: Deregistered;
-  readonly wouldWrite: readonly string[];
+  return report(cli, { name, address, wouldWrite: [...wouldWrite] }, result, options);
 }
 
 async function report(
   cli: Cli,
-  { name, address, result, wouldWrite }: Outcome,
+  { name, address, wouldWrite }: { readonly name: string; readonly address: string; wouldWrite: readonly string[] },
+  { untilMs, stillPublished, changes, error }: Deregistered,
   { drain, dryRun = false }: Options,
 ): Promise<ExitCode> {
-  const { untilMs, stillPublished, changes, error } = result;
   const until = new Date(untilMs).toISOString();
   const drained = drain === undefined || dryRun ? undefined : !stillPublished && (await drainFor(cli, address, drain));
   const document = {

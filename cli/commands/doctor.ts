@@ -1,15 +1,14 @@
 import { Command } from 'commander';
 import type { DoctorAnswer } from '../../lib/doctor/doctor.ts';
 import type { DoctorLine } from '../../lib/doctor/line.ts';
-import type { Act, Cli, GlobalOptions } from '../cli.ts';
+import { CLUSTERS } from '../../lib/table/clusters.ts';
+import type { Act, Cli } from '../cli.ts';
 import { EXIT, type ExitCode, usageError } from '../errors.ts';
 import { type ConnectionOptions, withConnectionOptions, withExamples } from '../options.ts';
 import type { Output } from '../output.ts';
 import { notRegistered } from '../registered.ts';
 import type { Style } from '../terminal.ts';
 import { wrapped } from '../text-table.ts';
-
-interface Options extends GlobalOptions, ConnectionOptions {}
 
 /** For all clusters; the check of one takes at most 20 s. */
 const LONGEST_MS = 600_000;
@@ -25,7 +24,7 @@ export function doctorCommand(act: Act): Command {
   const command = new Command('doctor')
     .description(DESCRIPTION)
     .argument('[cluster]', 'the name of the cluster; default: all')
-    .action(act<Options>((cli, [name], options) => run(cli, name, options)));
+    .action(act<ConnectionOptions>((cli, [name], options) => run(cli, name, options)));
   return withExamples(withConnectionOptions(command), [
     'kbctl doctor --table kube-bootstrap-controller-prod',
     'kbctl doctor prod-eu-1',
@@ -33,7 +32,7 @@ export function doctorCommand(act: Act): Command {
   ]);
 }
 
-async function run(cli: Cli, name: string | undefined, options: Options): Promise<ExitCode> {
+async function run(cli: Cli, name: string | undefined, options: ConnectionOptions): Promise<ExitCode> {
   if (options.kubeconfig !== undefined && name === undefined) {
     throw usageError('--kubeconfig needs the name of a cluster.');
   }
@@ -68,7 +67,6 @@ async function run(cli: Cli, name: string | undefined, options: Options): Promis
 /** A table that cannot be read is reported by the checks. */
 async function refuseUnknown(cli: Cli, name: string): Promise<void> {
   const { table } = await cli.openUnmeasured();
-  const { CLUSTERS } = await import('../../lib/table/clusters.ts');
   const item = await table.get(CLUSTERS, name).catch(() => 'unreadable');
   if (item === undefined) throw await notRegistered(table, name);
 }

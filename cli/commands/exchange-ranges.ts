@@ -1,5 +1,6 @@
 import { createReadStream } from 'node:fs';
 import { Command, Option } from 'commander';
+import { RANGE_NAMES, type RangeName } from '../../lib/allocate/request.ts';
 import { popCount } from '../../lib/allocator/snapshot-bytes.ts';
 import type { Hold } from '../../lib/cluster/hold.ts';
 import { clusterRangesToJson } from '../../lib/exchange/cluster-ranges.ts';
@@ -17,7 +18,7 @@ import { configurationError, EXIT, type ExitCode, failureCode, usageError } from
 import { writeWhole } from '../files.ts';
 import { withExamples } from '../options.ts';
 import type { Output } from '../output.ts';
-import { itemsIn, keyOf, nameOfKey, RANGE_NAMES, type RangeName, unlessRefused } from '../ranges/range-words.ts';
+import { itemsIn, keyOf, nameOfKey, unlessRefused } from '../ranges/range-words.ts';
 import { namesOf, registeredCluster } from '../registered.ts';
 import { completeAlways, type Style } from '../terminal.ts';
 

@@ -7,7 +7,7 @@ import type {
   LoopStatus,
   RangeStatus,
 } from '../../lib/status/cluster-status.ts';
-import type { Act, Cli, GlobalOptions } from '../cli.ts';
+import type { Act, Cli } from '../cli.ts';
 import { EXIT } from '../errors.ts';
 import { withExamples } from '../options.ts';
 import { holdEnd, nameOfKey, TAKEN_UP_BY } from '../ranges/range-words.ts';
@@ -111,9 +111,7 @@ function getPart<Row extends object>(act: Act, part: Part<Row>): Command {
     .alias(plural.slice(0, -1))
     .description(part.description)
     .argument('[cluster]', 'the name of the cluster; default: all');
-  const action = act<GlobalOptions & WatchOptions>((cli, [name], options) =>
-    watched(cli, options, () => print(cli, name, part)),
-  );
+  const action = act<WatchOptions>((cli, [name], options) => watched(cli, options, () => print(cli, name, part)));
   return withExamples(withWatchOptions(command).action(action), [
     `kbctl get ${plural} prod-eu-1`,
     `kbctl get ${plural} -o json`,

@@ -1,6 +1,6 @@
 import { Command } from 'commander';
 import type { ClusterStatus } from '../../lib/status/cluster-status.ts';
-import type { Act, Cli, GlobalOptions } from '../cli.ts';
+import type { Act, Cli } from '../cli.ts';
 import { EXIT, type ExitCode } from '../errors.ts';
 import { withExamples } from '../options.ts';
 import { describePause, statusOf, statusOfAll } from '../registered.ts';
@@ -12,7 +12,7 @@ export function statusCommand(act: Act): Command {
   const command = new Command('status')
     .description('Show the leases, last passes, ranges and findings of a cluster, and what needs attention')
     .argument('[cluster]', 'the name of the cluster; default: one line for each');
-  const action = act<GlobalOptions & WatchOptions>((cli, [name], options) =>
+  const action = act<WatchOptions>((cli, [name], options) =>
     watched(cli, options, () => (name === undefined ? showFleet(cli) : showCluster(cli, name))),
   );
   return withExamples(withWatchOptions(command).action(action), [

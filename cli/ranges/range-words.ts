@@ -1,13 +1,10 @@
+import type { RangeName } from '../../lib/allocate/request.ts';
 import { type Hold, type HoldTerms, isOver } from '../../lib/cluster/hold.ts';
 import type { RangeKey } from '../../lib/cluster/spec-ranges.ts';
 import { ExchangeError } from '../../lib/exchange/errors.ts';
 import { rangeItems } from '../../lib/exchange/range-items.ts';
 import { formatAge } from '../../lib/status/age.ts';
 import { configurationError } from '../errors.ts';
-
-/** Names of ranges on the command line, as in etcd. */
-export const RANGE_NAMES = ['serviceips', 'secondaryserviceips', 'servicenodeports'] as const;
-export type RangeName = (typeof RANGE_NAMES)[number];
 
 const PREFIX = 'ranges/';
 

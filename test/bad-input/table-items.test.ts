@@ -32,8 +32,10 @@ interface BadItem {
   readonly says: RegExp;
 }
 
-async function put({ table }: MisbehavingWorld, { key, value, schema = 1 }: BadItem): Promise<Item> {
-  return won(await table.put({ cluster: CLUSTER, key, value, schema }, undefined));
+type Put = Pick<BadItem, 'key' | 'value' | 'schema'> & { readonly cluster?: string };
+
+async function put({ table }: MisbehavingWorld, { cluster = CLUSTER, key, value, schema = 1 }: Put): Promise<Item> {
+  return won(await table.put({ cluster, key, value, schema }, undefined));
 }
 
 async function remove({ table }: MisbehavingWorld, { cluster, key }: Item): Promise<void> {
@@ -125,9 +127,7 @@ describe('a pass that meets', () => {
 
   test('one corrupt range of two saves neither', async () => {
     const world = await aWorld({ spec: { serviceClusterIPRanges: ['10.0.0.0/24', 'fd00::/112'] } });
-    const item = won(
-      await world.table.put({ cluster: CLUSTER, key: 'ranges/secondaryserviceips', value: 7, schema: 1 }, undefined),
-    );
+    const item = await put(world, { key: 'ranges/secondaryserviceips', value: 7 });
     const before = await world.state();
     expect(await world.tick('cluster-ip-repair')).toMatchObject({ failed: 1 });
     expect(await world.state()).toEqual(before);
@@ -138,14 +138,12 @@ describe('a pass that meets', () => {
   test.each(LOOPS)('a record of %s that does not parse stops its passes until it is removed', async (loop) => {
     const world = await aWorld();
     const key = `runs/${loop}`;
-    const item = won(await world.table.put({ cluster: CLUSTER, key, value: { passId: 7 }, schema: 1 }, undefined));
+    const item = await put(world, { key, value: { passId: 7 } });
     const before = await world.state();
 
     expect(await world.tick(loop)).toEqual({ passes: 1, failed: 1, skipped: 0 });
 
-    expect(world.telemetry.lines[0]?.fields['errors']).toEqual([
-      `Corrupt: Item demo/${key} does not parse: passId is not of type string. It was not changed; correct it, or remove it to start again.`,
-    ]);
+    expect(world.telemetry.lines[0]?.fields['errors']).toEqual([expect.stringMatching(/^Corrupt: Item .*passId/)]);
     expect(await world.state()).toEqual(before);
     expect(await world.table.get(CLUSTER, key)).toEqual(item);
 
@@ -177,9 +175,7 @@ describe('a registration', () => {
     },
   ])('$what fails alone, and is not changed', async ({ value, schema = 1, says }) => {
     const world = await aWorld();
-    const item = won(
-      await world.table.put({ cluster: '#clusters', key: 'bad', value: value(world), schema }, undefined),
-    );
+    const item = await put(world, { cluster: '#clusters', key: 'bad', value: value(world), schema });
 
     expect(await world.tick('system-namespaces')).toEqual({ passes: 2, failed: 1, skipped: 0 });
 
@@ -195,8 +191,7 @@ describe('a registration', () => {
 
   test('that does not parse is replaced when the cluster is registered again, and its generations continue', async () => {
     const world = await aWorld();
-    const value = registered(world, { endpoints: 'none' });
-    won(await world.table.put({ cluster: '#clusters', key: 'bad', value, schema: 1 }, undefined));
+    await put(world, { cluster: '#clusters', key: 'bad', value: registered(world, { endpoints: 'none' }) });
     const spec = world.spec({ name: 'bad' });
     expect(await registerCluster(world.table, spec)).toEqual({ spec, generation: 5, rangesGeneration: 5 });
     expect(await world.tick('system-namespaces')).toEqual({ passes: 2, failed: 0, skipped: 0 });
@@ -205,9 +200,7 @@ describe('a registration', () => {
 
 test('a pause of all clusters that does not parse fails the invocation, so that no paused cluster has a pass', async () => {
   const world = await aWorld();
-  const item = won(
-    await world.table.put({ cluster: '#clusters', key: '*', value: { paused: 'yes' }, schema: 1 }, undefined),
-  );
+  const item = await put(world, { cluster: '#clusters', key: '*', value: { paused: 'yes' } });
   const before = await world.state();
   await expect(world.tick('system-namespaces')).rejects.toMatchObject({
     code: 'Corrupt',

@@ -84,15 +84,6 @@ export function describeAllocate(world: () => KbctlWorld): void {
       });
     });
 
-    test('allocates nothing in a dry run', async () => {
-      expect(await allocate('ip', CLUSTER, '10.0.0.12', '--dry-run')).toEqual({
-        code: 0,
-        stdout: '10.0.0.12\n',
-        stderr: expect.stringContaining('Dry run: nothing was allocated.'),
-      });
-      expect(await lookUp('10.0.0.12')).toMatchObject({ taken: false });
-    });
-
     test.each<[string, string[], number, string]>([
       ['an owner of 10 KB', ['--owner', 'x'.repeat(10_240)], 2, 'hold.owner is not 1 to 63 of'],
       [

@@ -51,14 +51,12 @@ export function describeClusterChanges(world: () => KbctlWorld): void {
       expect(await registered('a')).toMatchObject({ generation: 1, spec: { mode: 'observe' } });
     });
 
-    test('writes a new generation, and prints what follows', async () => {
-      const { code, stdout, stderr } = await cluster('set-mode', 'enforce', 'a', 'b', 'a', '--force');
+    test('writes a new generation, once', async () => {
+      const { code, stdout } = await cluster('set-mode', 'enforce', 'a', 'b', 'a', '--force');
       expect({ code, stdout }).toEqual({
         code: 0,
         stdout: 'a: mode observe -> enforce, generation 2\nb: mode observe -> enforce, generation 2\n',
       });
-      expect(stderr).toContain('Leak strikes start at zero');
-      expect(stderr).toContain('Set mode: enforce in the spec files too');
       expect(await cluster('set-mode', 'enforce', 'a')).toEqual({
         code: 0,
         stdout: 'a: mode is already enforce\n',
@@ -190,8 +188,8 @@ export function describeClusterChanges(world: () => KbctlWorld): void {
   });
 
   describe('kbctl cluster schema', () => {
-    test('prints the JSON Schema without a table', async () => {
-      const { code, stdout } = await world().kbctl(['cluster', 'schema'], { inAws: false });
+    test('prints the JSON Schema', async () => {
+      const { code, stdout } = await cluster('schema');
       expect(code).toBe(0);
       expect(JSON.parse(stdout)).toEqual(JSON.parse(JSON.stringify(specJsonSchema())));
     });

@@ -42,7 +42,7 @@ export interface KbctlWorld {
   spec(fields?: object): string;
   /** Writes a file into the folder. @returns its path. */
   file(name: string, content: string | Uint8Array): string;
-  /** Runs it in this process, in the folder and against the table: `--table` is given unless `env` or words say otherwise. */
+  /** Runs it in this process, in the folder and against the table: `--table` is given unless the words name another. */
   kbctl(words: readonly string[], options?: WorldOptions): Promise<Ran>;
   /** The same while the test goes on. No other command runs in this process meanwhile. */
   start(words: readonly string[], options?: WorldOptions): RunningKbctl;
@@ -69,8 +69,6 @@ export interface PassesOptions {
 export interface WorldOptions {
   readonly env?: Readonly<Record<string, string>>;
   readonly stdin?: string | Uint8Array;
-  /** `false`: without `--table`. */
-  readonly inAws?: boolean;
   /** Of `kbctl` in this process: how far the clock of its host is ahead. */
   readonly aheadMs?: number;
 }
@@ -99,8 +97,7 @@ export async function openKbctlWorld(endpoint: string): Promise<KbctlWorld> {
     AWS_ACCESS_KEY_ID: 'test',
     AWS_SECRET_ACCESS_KEY: 'test',
   };
-  const wordsOf = (words: readonly string[], { inAws = true }: WorldOptions) =>
-    inAws && !words.includes('--table') ? [...words, '--table', tableName] : words;
+  const wordsOf = (words: readonly string[]) => (words.includes('--table') ? words : [...words, '--table', tableName]);
   const optionsOf = ({ env = {}, stdin, aheadMs = 0 }: WorldOptions) => ({
     cwd: folder,
     env: { ...awsEnv, ...env },
@@ -138,9 +135,9 @@ export async function openKbctlWorld(endpoint: string): Promise<KbctlWorld> {
     kubeconfigFile,
     spec: (fields = {}) => specText(kubeconfigFile, listening.url, fields),
     file,
-    kbctl: async (words, options = {}) => (await callKbctl(wordsOf(words, options), optionsOf(options))).ran,
-    start: (words, options = {}) => beginKbctl(wordsOf(words, options), optionsOf(options)),
-    spawn: (words, options = {}) => startKbctl(wordsOf(words, options), optionsOf(options)),
+    kbctl: async (words, options = {}) => (await callKbctl(wordsOf(words), optionsOf(options))).ran,
+    start: (words, options = {}) => beginKbctl(wordsOf(words), optionsOf(options)),
+    spawn: (words, options = {}) => startKbctl(wordsOf(words), optionsOf(options)),
     close: async () => {
       await local.close();
       await listening.close();

@@ -19,12 +19,11 @@ export interface MisbehavingCluster {
   /** Another kubeconfig; `undefined` removes the file. */
   writeKubeconfig(text: string | undefined): Promise<void>;
   /** The right one, with these fields changed. */
-  kubeconfig(change?: { readonly cluster?: object; readonly user?: object; readonly context?: object }): string;
+  kubeconfig(change?: { readonly cluster?: object; readonly user?: object }): string;
   /** Everything is as it should be again. */
   mend(): Promise<void>;
   /** Every object, as it is. */
   objects(): Promise<unknown>;
-  post(path: string, object: object): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -59,10 +58,6 @@ export async function startMisbehavingCluster(): Promise<MisbehavingCluster> {
       await writeFile(kubeconfigFile, cluster.kubeconfig());
     },
     objects: () => objectsIn(standIn),
-    post: async (path, object) => {
-      const reply = await standIn.handle({ method: 'POST', path, headers: {}, body: JSON.stringify(object) });
-      if (reply.status !== 201) throw new Error(reply.body);
-    },
     stop: async () => {
       await server.stop();
       await rm(folder, { recursive: true });
@@ -81,7 +76,7 @@ function refusal({ headers }: SeenRequest): Reaction | undefined {
 function kubeconfigTo(
   server: FaultServer,
   authority: Authority,
-  { cluster = {}, user = {}, context = {} }: { readonly cluster?: object; readonly user?: object; context?: object },
+  { cluster = {}, user = {} }: { readonly cluster?: object; readonly user?: object },
 ): string {
   const ca = Buffer.from(authority.ca).toString('base64');
   return JSON.stringify({
@@ -89,7 +84,7 @@ function kubeconfigTo(
     kind: 'Config',
     clusters: [{ name: 'it', cluster: { server: server.url, 'certificate-authority-data': ca, ...cluster } }],
     users: [{ name: 'it', user: { token: TOKEN, ...user } }],
-    contexts: [{ name: 'it', context: { cluster: 'it', user: 'it', ...context } }],
+    contexts: [{ name: 'it', context: { cluster: 'it', user: 'it' } }],
     'current-context': 'it',
   });
 }
