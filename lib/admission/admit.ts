@@ -8,7 +8,7 @@ import type { TableError } from '../table/errors.ts';
 import type { UpdateOptions } from '../table/guaranteed-update.ts';
 import type { KeyValueTable } from '../table/key-value-table.ts';
 import { refusalOfUnrepaired } from '../table/run-records.ts';
-import { unwrittenTable } from '../table/unwritten-table.ts';
+import { dryTable } from '../table/unwritten-table.ts';
 import { type AllocationResult, allocateFor, configuredFamilies, openRanges } from './allocate.ts';
 import { isEmpty, type Plan, planOf } from './plan.ts';
 import type { HttpReply, OtherReview, Review } from './request.ts';
@@ -133,8 +133,7 @@ function tooManyPorts(name: string, count: number): Verdict {
 
 /** Only the rest of the invocation sees its writes. */
 function dry(options: AdmitOptions): AdmitOptions {
-  let writes = 0;
-  const table = unwrittenTable(options.table, { nowMs: options.nowMs, newWriteId: () => `dry-${++writes}` });
+  const table = dryTable(options.table, options.nowMs);
   return { ...options, table, closingTable: table };
 }
 

@@ -3,9 +3,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pick } from '../allocator/bitmap.ts';
 import { type Handler, type Invocation, runInvocation } from '../runtime/invocation.ts';
 import { TableError } from '../table/errors.ts';
-import type { KeyValueTable } from '../table/key-value-table.ts';
 import { refusalOfUnrepaired } from '../table/run-records.ts';
-import { unwrittenTable } from '../table/unwritten-table.ts';
+import { dryTable } from '../table/unwritten-table.ts';
 import { errorSentence } from '../telemetry/describe-error.ts';
 import { type Answer, type Refusal, refused } from './answer.ts';
 import { executeRequest } from './execute-request.ts';
@@ -80,7 +79,7 @@ async function answerOf(
   const stored = environment.table(signal);
   const cluster = await openCluster(stored, request, stack);
   if ('code' in cluster) return refuse(cluster);
-  const table = request.dryRun === true ? dry(stored, nowMs) : stored;
+  const table = request.dryRun === true ? dryTable(stored, nowMs) : stored;
   const ranges = groupByRange(requested, (name) => openRange(table, cluster, name, options));
   if ('refusal' in ranges) return refuse(ranges.refusal, ranges.range);
   const keys = ranges.map(({ name }) => KEYS[name]);
@@ -98,12 +97,6 @@ async function answerOf(
   if (request.operation === 'lookUp') return { ...(await lookUpItems(context)), ...dryRun };
   const { answer, replayed } = await executeRequest(context);
   return { ...answer, ...(replayed && { replayed }), ...dryRun };
-}
-
-/** Keeps what would be written for the rest of the invocation only. */
-function dry(table: KeyValueTable, nowMs: () => number): KeyValueTable {
-  let writes = 0;
-  return unwrittenTable(table, { nowMs, newWriteId: () => `dry-${++writes}` });
 }
 
 function logAnswer({ telemetry }: Invocation, answer: Answer, { retries, errors }: AnswerLog): void {

@@ -12,8 +12,8 @@ import {
 
 /** The content of a file. */
 export type ExchangeFile =
-  | { readonly kind: 'RangeAllocation'; readonly form: 'json' | 'storage'; readonly allocation: RangeAllocation }
-  | { readonly kind: 'ClusterRanges'; readonly form: 'json'; readonly clusterRanges: ClusterRanges };
+  | { readonly kind: 'RangeAllocation'; readonly allocation: RangeAllocation }
+  | { readonly kind: 'ClusterRanges'; readonly clusterRanges: ClusterRanges };
 
 /** Three ranges of 20 bits with all their holds take less than a half of it in JSON; etcd takes no more by default. */
 const MOST_BYTES = 1.5 * 1024 * 1024;
@@ -52,17 +52,17 @@ function fromStorage(bytes: Uint8Array): ExchangeFile {
   const isPrinted = whole instanceof ExchangeError && whole.code === 'Malformed' && bytes.at(-1) === NEWLINE;
   const allocation = isPrinted ? rangeAllocationFromStorage(bytes.subarray(0, -1)) : whole;
   if (allocation instanceof ExchangeError) throw allocation;
-  return { kind: 'RangeAllocation', form: 'storage', allocation };
+  return { kind: 'RangeAllocation', allocation };
 }
 
 function fromJson(bytes: Uint8Array): ExchangeFile {
   const value = parsed(bytes);
   const { apiVersion, kind } = Object(value) as { readonly apiVersion?: unknown; readonly kind?: unknown };
   if (apiVersion === RANGE_ALLOCATION.apiVersion && kind === RANGE_ALLOCATION.kind) {
-    return { kind: 'RangeAllocation', form: 'json', allocation: rangeAllocationFromJson(value) };
+    return { kind: 'RangeAllocation', allocation: rangeAllocationFromJson(value) };
   }
   if (apiVersion === CLUSTER_RANGES.apiVersion && kind === CLUSTER_RANGES.kind) {
-    return { kind: 'ClusterRanges', form: 'json', clusterRanges: clusterRangesFromJson(value) };
+    return { kind: 'ClusterRanges', clusterRanges: clusterRangesFromJson(value) };
   }
   throw wrongKind(typeof apiVersion === 'string' ? apiVersion : '', typeof kind === 'string' ? kind : '');
 }

@@ -1,4 +1,4 @@
-import { type Hold, isOver } from '../cluster/hold.ts';
+import { isOver } from '../cluster/hold.ts';
 import { RANGE_KEYS, type RangeKey, rangesOf, repairLoopOf } from '../cluster/spec-ranges.ts';
 import { RECORD_AT_LEAST_EVERY_MS } from '../dispatch/due.ts';
 import { type RegisteredCluster, readCluster } from '../table/clusters.ts';
@@ -51,7 +51,9 @@ export async function exportRanges(
   const ranges: ExportedRange[] = [];
   const warnings: string[] = [];
   for (const key of keys ?? configured) {
-    const { record, read } = await readWithRecord(table, cluster, key);
+    // The record is read first: the range is then at least as new as the pass that it records.
+    const record = (await readRunRecord(table, cluster, repairLoopOf(key)))?.record;
+    const read = await readRange(table, cluster, key);
     const refusal = refusalOf({ registered, key, record, read, nowMs });
     if (refusal !== undefined && !force) return refusal;
     if (refusal !== undefined) warnings.push(refusal.message);
@@ -78,12 +80,6 @@ export function asRangeAllocation({ key, range, data, holds }: ExportedRange): {
     allocation: { range, data },
     warnings: [...(held === 0 ? [] : [aboutHolds]), ...(key === RANGE_KEYS.nodePorts ? [] : [aboutAddresses])],
   };
-}
-
-/** The record is read first: the range is then at least as new as the pass that it records. */
-async function readWithRecord(table: KeyValueTable, cluster: string, key: RangeKey) {
-  const record = (await readRunRecord(table, cluster, repairLoopOf(key)))?.record;
-  return { record, read: await readRange(table, cluster, key) };
 }
 
 interface Judged {
@@ -137,7 +133,7 @@ function exported(key: RangeKey, { stored }: ReadRange, record: RunRecord | unde
   const { allocator, data } = stored;
   const items = rangeItems(stored.range);
   if (items instanceof ExchangeError) throw items;
-  const holds = stored.holds.filter((hold: Hold) => !isOver(hold, nowMs));
+  const holds = stored.holds.filter((hold) => !isOver(hold, nowMs));
   const lastPassAtMs = lastEnforcedAtMs(record);
   return { key, range: items.range, allocator, data, holds, ...(lastPassAtMs !== undefined && { lastPassAtMs }) };
 }

@@ -76,24 +76,16 @@ export function judgeLeaks<Item>(
 function leakFindings<Item>(
   item: Item,
   noun: string,
-  {
-    isNew,
-    strikes,
-    refusal,
-  }: { readonly isNew: boolean; readonly strikes: number; readonly refusal: string | undefined },
+  { isNew, strikes, refusal }: { isNew: boolean; strikes: number; refusal: string | undefined },
 ): Finding[] {
-  const finding = (type: 'leak' | 'mayHaveLeaked', what: string): Finding => ({
-    type,
-    message: `the ${noun} ${item} ${what}`,
-    item: String(item),
-  });
-  return [
-    ...(isNew ? [finding('mayHaveLeaked', 'may have leaked: flagging for later clean up')] : []),
-    ...(strikes === LAST_STRIKE ? [finding('leak', 'appears to have leaked: cleaning up')] : []),
-    ...(refusal === undefined
-      ? []
-      : [finding('mayHaveLeaked', `may have leaked, but can not be allocated: ${refusal}`)]),
-  ];
+  const findings: Finding[] = [];
+  const find = (type: 'leak' | 'mayHaveLeaked', what: string) => {
+    findings.push({ type, message: `the ${noun} ${item} ${what}`, item: String(item) });
+  };
+  if (isNew) find('mayHaveLeaked', 'may have leaked: flagging for later clean up');
+  if (strikes === LAST_STRIKE) find('leak', 'appears to have leaked: cleaning up');
+  if (refusal !== undefined) find('mayHaveLeaked', `may have leaked, but can not be allocated: ${refusal}`);
+  return findings;
 }
 
 /** A date far ahead is of a clock that was wrong: it would stop all counting until then. */

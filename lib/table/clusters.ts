@@ -5,36 +5,38 @@ import { TableError } from './errors.ts';
 import { fieldsIn, plainValue } from './item-values.ts';
 import type { Item, KeyValueTable, NewItem } from './key-value-table.ts';
 
+const pauseShape = z.object({
+  paused: z.exactOptional(z.object({ untilMs: z.number(), reason: z.string(), by: z.string() })),
+});
+
+const nameShape = z.object({
+  /** Grows with every change of the spec. */
+  generation: count,
+  /** Of what is registered, or of the package that removed it. Absent: the first stack that runs a pass becomes the owner. */
+  owner: z.exactOptional(
+    z.object({
+      stack: z.string(),
+      /**
+       * The spec is the `cluster.yml` of that stack, and is edited only there: which process registered it, by its start,
+       * and when.
+       */
+      packaged: z.exactOptional(z.object({ startedAtMs: z.number(), writtenAtMs: z.number() })),
+    }),
+  ),
+});
+
 /** A pause of one cluster's passes, or of all. */
-export interface Pause {
-  readonly untilMs: number;
-  readonly reason: string;
-  readonly by: string;
-}
+export type Pause = Readonly<NonNullable<z.infer<typeof pauseShape>['paused']>>;
 
 /** The stack whose passes write, to the cluster and to its part of the table. Passes of other stacks only observe. */
-export interface Owner {
-  readonly stack: string;
-  /** The spec is the `cluster.yml` of that stack, and is edited only there. */
-  readonly packaged?: PackagedMark;
-}
-
-/** Which process registered a packaged spec, by its start, and when. */
-export interface PackagedMark {
-  readonly startedAtMs: number;
-  readonly writtenAtMs: number;
-}
+export type Owner = Readonly<NonNullable<z.infer<typeof nameShape>['owner']>>;
 
 /** `#clusters/<name>`: one registered control plane. */
-export interface RegisteredCluster {
+export interface RegisteredCluster extends Readonly<z.infer<typeof nameShape>> {
   readonly spec: ClusterSpec;
-  /** Grows with every change of the spec. */
-  readonly generation: number;
   /** The generation at which the ranges or the allocator last changed, or allocation was closed: by an import, a command, or `enforce`. */
   readonly rangesGeneration: number;
   readonly paused?: Pause;
-  /** Absent: the first stack that runs a pass becomes the owner. */
-  readonly owner?: Owner;
 }
 
 export interface ListedCluster extends RegisteredCluster {
@@ -146,27 +148,10 @@ export function generationOf(item: Item): number {
 }
 
 /** What an item records of a name. */
-export interface Registration {
-  readonly generation: number;
-  /** Of what is registered, or of the package that removed it. */
-  readonly owner?: Owner;
+export interface Registration extends Readonly<z.infer<typeof nameShape>> {
   /** Absent when the name is no longer registered. */
   readonly cluster?: RegisteredCluster;
 }
-
-const pauseShape = z.object({
-  paused: z.exactOptional(z.object({ untilMs: z.number(), reason: z.string(), by: z.string() })),
-});
-
-const nameShape = z.object({
-  generation: count,
-  owner: z.exactOptional(
-    z.object({
-      stack: z.string(),
-      packaged: z.exactOptional(z.object({ startedAtMs: z.number(), writtenAtMs: z.number() })),
-    }),
-  ),
-});
 
 const port = z.looseObject({ name: z.string(), protocol: z.enum(['TCP', 'UDP', 'SCTP']), port: count });
 const optionalText = z.exactOptional(z.string());

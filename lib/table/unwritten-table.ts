@@ -11,6 +11,12 @@ export interface UnwrittenOptions {
   readonly wouldWrite?: (description: string) => void;
 }
 
+/** Returns a view that keeps what would be written as long as it lasts. */
+export function dryTable(table: KeyValueTable, nowMs: () => number): KeyValueTable {
+  let writes = 0;
+  return unwrittenTable(table, { nowMs, newWriteId: () => `dry-${++writes}` });
+}
+
 /**
  * Returns a view of the table that withholds writes: it reads what is in the table and, over it, what it would have written
  * itself. Nothing of that is in the table, and all of it is forgotten with the view.

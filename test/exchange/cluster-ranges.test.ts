@@ -85,7 +85,7 @@ describe('The ranges of a cluster', () => {
       fc.property(clusterRanges, (exported) => {
         expect(read(clusterRangesToJson(exported))).toEqual({
           kind: 'ClusterRanges',
-          form: 'json',
+
           clusterRanges: exported,
         });
       }),

@@ -195,7 +195,7 @@ describe('An import is refused', () => {
     const file = fileOf([{ key: RANGE_KEYS.secondary }]);
     expect(await importRanges(table, CLUSTER, file, OPTIONS)).toEqual(refusal('OtherRange'));
     const allocation = { range: '10.9.0.0/16', data: new Uint8Array(0) };
-    const other = { kind: 'RangeAllocation', form: 'json', allocation } as const;
+    const other = { kind: 'RangeAllocation', allocation } as const;
     expect(await importRanges(table, CLUSTER, other, OPTIONS)).toEqual(refusal('OtherRange', '10.9.0.0/16'));
   });
 
@@ -245,7 +245,7 @@ describe('What an import warns of', () => {
     const table = memoryTable();
     await register(table);
     const allocation = { range, data: fromBits([1]), ...(created !== undefined && { createdAt: created }) };
-    const { warnings } = await imported(table, { kind: 'RangeAllocation', form: 'storage', allocation });
+    const { warnings } = await imported(table, { kind: 'RangeAllocation', allocation });
     expect(warnings).toEqual(expected.map((text) => expect.stringContaining(text)));
   });
 });

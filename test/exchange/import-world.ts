@@ -141,5 +141,5 @@ export function fileOf(ranges: readonly Partial<ExportedRange>[] = [{}, { key: R
       return { key, range, allocator: 'table', data: bits, holds, ...fields };
     }),
   };
-  return { kind: 'ClusterRanges', form: 'json', clusterRanges };
+  return { kind: 'ClusterRanges', clusterRanges };
 }
