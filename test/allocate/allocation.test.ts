@@ -456,19 +456,3 @@ describe('Every answer', () => {
     }
   });
 });
-
-test('A request that holds more than a range has room for is refused, and keeps its id to itself', async () => {
-  const world = await anAllocateWorld();
-  const holds = Array.from({ length: 120 }, (_, index) => ({
-    owner: `${index}`.padEnd(63, 'o'),
-    takenUpBy: 'any' as const,
-    requestId: 'x'.repeat(500),
-    items: [String(30_000 + index)],
-  }));
-  await world.store(RANGE_KEYS.nodePorts, { data: fromBits(holds.keys()), holds });
-  expect(await world.ask({ items: [NEXT_IP, { range: PORT, next: true }] })).toMatchObject({
-    outcome: 'refused',
-    error: { code: 'HoldsFull', message: expect.stringMatching(/have room for 65536: release some/) },
-  });
-  expect(await world.taken()).not.toHaveProperty(['10.0.0.17']);
-});

@@ -84,14 +84,6 @@ describe('what is recorded without a Service', () => {
     expect(bits(decided)).toEqual({ taken: [2, 3], once: [], twice: [3] });
     expect(messages(decided)).toEqual([]);
   });
-
-  test('is reported in ascending order', () => {
-    expect(messages(compared({ taken: [7, 1, 4] })).map((message) => message.slice(14, 19))).toEqual([
-      '30001',
-      '30004',
-      '30007',
-    ]);
-  });
 });
 
 describe('a strike', () => {
@@ -213,22 +205,6 @@ describe('a comparison', () => {
       changed: true,
       next: { range: '10.0.0.0/24', data: new Uint8Array(0), generation: 3, allocator: 'table' },
     });
-  });
-
-  test('frees a whole range of leaks and keeps what is claimed', () => {
-    const all = Array.from({ length: 65_534 }, (_, bit) => bit);
-    const stored = storedRange({
-      range: '10.0.0.0/16',
-      data: fromBits(all),
-      strikes: { once: new Uint8Array(0), twice: fromBits(all), last: ago(INTERVAL) },
-    });
-    const recorded = ipRange('10.0.0.0/16');
-    recorded.restore(stored);
-    const rebuild = startRebuild(stored, recorded, ipRange('10.0.0.0/16'));
-    rebuild.claim('10.0.1.0', service('s'));
-    const { counts, next } = compareRange(rebuild, { item: 'cluster IP', range: 'service CIDR' }, PASS, 1);
-    expect(counts).toMatchObject({ leaks: 65_533, allocated: 1 });
-    expect([...bitsOf(next.data)]).toEqual([255]);
   });
 });
 

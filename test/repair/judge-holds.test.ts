@@ -118,16 +118,6 @@ describe('what is held', () => {
     expect([...bitsOf(decided.proved)]).toEqual([2]);
   });
 
-  test('ends with the first Service that has it, and the second is a duplicate', () => {
-    const rebuild = startRebuild(
-      storedRange({ range: RANGE, data: fromBits([2]), holds: [{ ...ANY, items: ['30002'] }] }),
-      portRange(RANGE),
-      portRange(RANGE),
-    );
-    expect(rebuild.claim(30_002, service('one'))).toBe('notRecorded');
-    expect(rebuild.claim(30_002, service('two'))).toMatchObject({ code: 'AlreadyAllocated' });
-  });
-
   test('is taken again when its bit was lost', () => {
     const holds = [{ ...ANY, items: ['30002'] }];
     expect(shown(compared({ holds, stored: { data: NONE } }))).toMatchObject({ taken: [2], holds });

@@ -8,13 +8,10 @@ import type { LoopDefinition, PassContext, PassReport } from '../../lib/loops/pa
 import { portsFor, writesOf } from '../../lib/loops/writes.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { readRange, saveRange } from '../../lib/table/ranges.ts';
+import { aClusterSpec } from '../support/a-cluster-spec.ts';
 import { memoryTable } from '../support/memory-table.ts';
 
 export const INTERVAL_MS = 180_000;
-
-type RepairSpec = Partial<
-  Pick<ClusterSpec, 'serviceClusterIPRanges' | 'serviceNodePortRange' | 'allocator' | 'mode' | 'name'>
->;
 
 /** One cluster with its table and its Services, for the two repair loops, on a clock that tests move. */
 export class RepairCluster {
@@ -30,8 +27,8 @@ export class RepairCluster {
     newWriteId: () => `write-${++this.#writes}`,
   });
 
-  constructor(spec: RepairSpec = {}) {
-    this.spec = repairSpec(spec);
+  constructor(spec: Partial<ClusterSpec> = {}) {
+    this.spec = aClusterSpec({ name: 'test', allocator: 'table', maxEventsPerPass: 100, ...spec });
   }
 
   context(changed: Partial<PassContext> = {}): PassContext {
@@ -100,22 +97,4 @@ export function listing(
     },
   };
   return port as ClusterPort;
-}
-
-function repairSpec(spec: RepairSpec): ClusterSpec {
-  const defaults: Pick<ClusterSpec, keyof RepairSpec | 'intervalSeconds' | 'maxEventsPerPass'> = {
-    name: 'test',
-    mode: 'enforce',
-    allocator: 'table',
-    serviceClusterIPRanges: ['10.0.0.0/24'],
-    serviceNodePortRange: '30000-32767',
-    intervalSeconds: {
-      'system-namespaces': 60,
-      'kubernetes-service': 10,
-      'cluster-ip-repair': INTERVAL_MS / 1000,
-      'node-port-repair': INTERVAL_MS / 1000,
-    },
-    maxEventsPerPass: 100,
-  };
-  return { ...defaults, ...spec } as ClusterSpec;
 }

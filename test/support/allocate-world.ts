@@ -3,7 +3,7 @@ import type { Answer } from '../../lib/allocate/answer.ts';
 import type { AllocateRequest } from '../../lib/allocate/request.ts';
 import type { ClusterSpec } from '../../lib/cluster/cluster-spec.ts';
 import { holdsByItem } from '../../lib/cluster/hold.ts';
-import { RANGE_KEYS, type RangeKey } from '../../lib/cluster/spec-ranges.ts';
+import { type RangeKey, rangesOf } from '../../lib/cluster/spec-ranges.ts';
 import type { StoredRange } from '../../lib/cluster/stored-range.ts';
 import { rangeItems } from '../../lib/exchange/range-items.ts';
 import type { Environment } from '../../lib/runtime/environment.ts';
@@ -11,6 +11,7 @@ import { registerCluster } from '../../lib/table/cluster-registration.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { readRange, saveRange } from '../../lib/table/ranges.ts';
 import { readRunRecord, writeRunRecord } from '../../lib/table/run-records.ts';
+import { storedRange } from '../repair/repair-cluster.ts';
 import { aClusterSpec } from './a-cluster-spec.ts';
 import { aDispatchWorld } from './dispatch-world.ts';
 import { countedWriteIds, memoryTable } from './memory-table.ts';
@@ -23,8 +24,6 @@ const PRIMARY = '10.0.0.0/24';
 const SECONDARY = 'fd00::/112';
 /** Static: 30000 to 30015. */
 const PORTS = '30000-30127';
-
-const NONE = new Uint8Array(0);
 
 /** One enforced cluster whose ranges were saved by a pass, and the handler that allocates from them. */
 export interface AllocateWorld {
@@ -76,10 +75,11 @@ export async function anAllocateWorld(options: AllocateWorldOptions = {}): Promi
 
   const store: AllocateWorld['store'] = async (key, changed) => {
     const previous = await readRange(table, CLUSTER, key);
-    const stored = { ...(previous?.stored ?? emptyRange(rangeOf(spec, key))), ...changed };
+    const range = rangesOf(spec).find((each) => each.key === key)?.configured ?? '';
+    const stored = { ...(previous?.stored ?? storedRange({ range, data: new Uint8Array(0) })), ...changed };
     await saveRange(table, CLUSTER, key, stored, previous?.item);
   };
-  for (const key of keysOf(spec)) await store(key, {});
+  for (const { key } of rangesOf(spec)) await store(key, {});
 
   const stored = async (key: RangeKey) => {
     const read = await readRange(table, CLUSTER, key);
@@ -111,7 +111,7 @@ export async function anAllocateWorld(options: AllocateWorldOptions = {}): Promi
     stored,
     taken: async () => {
       const found: Record<string, string | undefined> = {};
-      for (const key of keysOf(spec)) {
+      for (const { key } of rangesOf(spec)) {
         const { range, data, holds } = await stored(key);
         const byItem = holdsByItem(holds);
         for (const item of itemsIn(range, data)) found[item] = byItem.get(item)?.requestId;
@@ -121,21 +121,6 @@ export async function anAllocateWorld(options: AllocateWorldOptions = {}): Promi
     items: async () => (await table.list(CLUSTER, '')).filter(({ key }) => !key.startsWith('runs/')),
     repair,
   };
-}
-
-function keysOf({ serviceClusterIPRanges: [, secondary] }: ClusterSpec): RangeKey[] {
-  const { primary, nodePorts } = RANGE_KEYS;
-  return secondary === undefined ? [primary, nodePorts] : [primary, RANGE_KEYS.secondary, nodePorts];
-}
-
-function rangeOf({ serviceClusterIPRanges: [primary, secondary], serviceNodePortRange }: ClusterSpec, key: RangeKey) {
-  if (key === RANGE_KEYS.nodePorts) return serviceNodePortRange;
-  return key === RANGE_KEYS.primary ? primary : (secondary ?? '');
-}
-
-function emptyRange(range: string): StoredRange {
-  const strikes = { once: NONE, twice: NONE };
-  return { range, data: NONE, allocator: 'table', generation: 1, strikes, holds: [] };
 }
 
 function itemsIn(range: string, data: Uint8Array): Iterable<string> {

@@ -10,7 +10,7 @@ import { won } from '../contract/key-value-table.ts';
 import { storedRange } from '../repair/repair-cluster.ts';
 import { AT_ONCE } from '../support/each-table.ts';
 import { memoryTable } from '../support/memory-table.ts';
-import { allocationsOf, ipRange, portRange } from '../support/ranges.ts';
+import { allocationsOf, ipRange } from '../support/ranges.ts';
 
 const CIDR = '192.168.1.0/24';
 const IP = '192.168.1.2';
@@ -113,24 +113,6 @@ describe('Allocations of cluster IPs', () => {
     expect(await takenIn(table)).toEqual([IP]);
   });
 
-  test('are repeated over what another caller allocated meanwhile', async () => {
-    const table = memoryTable();
-    await save(table);
-    let raced = false;
-    const contended: KeyValueTable = {
-      ...table,
-      put: async (content, previous) => {
-        if (!raced) {
-          raced = true;
-          await allocationsOf(table, RANGE, AT_ONCE).allocateOne('192.168.1.99');
-        }
-        return table.put(content, previous);
-      },
-    };
-    expect(await allocationsOf(contended, RANGE, AT_ONCE).allocateOne(IP)).toBeUndefined();
-    expect(await takenIn(table)).toEqual([IP, '192.168.1.99']);
-  });
-
   test('lose the race for one address to exactly one caller', async () => {
     const table = memoryTable();
     await save(table);
@@ -139,14 +121,6 @@ describe('Allocations of cluster IPs', () => {
     );
     const refusals = (await Promise.all(asked)).filter((refusal) => refusal !== undefined);
     expect(refusals.map(({ code }) => code)).toEqual(Array(19).fill('AlreadyAllocated'));
-  });
-
-  test('name the resource of node ports in their refusal', async () => {
-    const range = { ...RANGE, key: RANGE_KEYS.nodePorts, emptyAllocator: () => portRange('30000-32767') };
-    expect(await allocationsOf(memoryTable(), range, AT_ONCE).allocateOne(30_000)).toMatchObject({
-      code: 'NotReady',
-      message: 'cannot allocate resources of type servicenodeportallocations at this time',
-    });
   });
 });
 
@@ -246,24 +220,5 @@ describe('A release', () => {
 
   test('of an address outside the range does nothing', async () => {
     expect(await allocationsOf(UNASKED, RANGE, AT_ONCE).releaseOne('10.0.0.1')).toBeUndefined();
-  });
-
-  test('whose outcome is unclear is not run again, and the next owner keeps the address', async () => {
-    const table = memoryTable();
-    await save(table);
-    const owner = allocationsOf(table, RANGE, AT_ONCE);
-    expect(await owner.allocateOne(IP)).toBeUndefined();
-    const losingReplies: KeyValueTable = {
-      ...table,
-      put: async (content, previous) => {
-        won(await table.put(content, previous));
-        expect(await allocationsOf(table, RANGE, AT_ONCE).allocateOne(IP)).toBeUndefined();
-        return { outcome: 'unclear' };
-      },
-    };
-    await expect(allocationsOf(losingReplies, RANGE, AT_ONCE).releaseOne(IP)).rejects.toMatchObject({
-      code: 'Contended',
-    });
-    expect(await takenIn(table)).toEqual([IP]);
   });
 });
