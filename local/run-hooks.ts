@@ -12,6 +12,8 @@ export interface ReadyCluster {
 /** A page that shows the cluster while its loops run. */
 export interface ServedPage {
   readonly url?: string;
+  /** Why it has no URL. */
+  readonly problem?: string;
   close(): Promise<void>;
 }
 
@@ -32,18 +34,10 @@ export interface RunHooks {
   readonly paint?: Paint;
 }
 
-/** The page as the announcement names it. */
-export interface Page {
-  /** Absent: not requested, or without a URL. */
-  readonly announced?: string;
-  readonly url?: string;
-  close(): Promise<void>;
-}
-
 /** A page that hangs does not delay the end. */
 const CLOSING_MS = 2_000;
 
-export async function openPage({ onReady }: Pick<RunHooks, 'onReady'>, running: ReadyCluster): Promise<Page> {
+export async function openPage({ onReady }: Pick<RunHooks, 'onReady'>, running: ReadyCluster): Promise<ServedPage> {
   if (onReady === undefined) return { close: async () => undefined };
   try {
     const served = await onReady(running);
@@ -53,9 +47,9 @@ export async function openPage({ onReady }: Pick<RunHooks, 'onReady'>, running: 
       await Promise.race([served.close().catch(() => undefined), tooLate]);
       isClosed.abort();
     };
-    return { ...(served.url !== undefined && { url: served.url, announced: served.url }), close };
+    return { ...served, close };
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
-    return { announced: `none, because it cannot be served: ${why}`, close: async () => undefined };
+    return { problem: `none, because it cannot be served: ${why}`, close: async () => undefined };
   }
 }

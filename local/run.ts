@@ -60,7 +60,8 @@ async function runLoops(
   const { spec, demo } = cluster;
   const page = await openPage(hooks, { spec, environment });
   const hints = [...cluster.hints, ...(hooks.hints ?? [])];
-  const announced = { ...cluster, hints, ...(page.announced !== undefined && { page: page.announced }) };
+  const shown = page.url ?? page.problem;
+  const announced = { ...cluster, hints, ...(shown !== undefined && { page: shown }) };
   try {
     const remove = await writeRunning(cluster.folder, factsOf(cluster, page.url));
     try {
