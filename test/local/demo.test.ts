@@ -20,53 +20,26 @@ import { jumpingClock } from './jumping-clock.ts';
 
 const BEGAN_MS = Date.parse('2026-01-01T12:00:00Z');
 
-/** What the loops must print after an event, and within how many seconds. */
-const REACTIONS: readonly [event: string, loop: Loop, prints: RegExp, withinSeconds: number][] = [
-  ['an API server takes an address', 'cluster-ip-repair', /found mayHaveLeaked: the cluster IP/, 15],
-  ['an API server takes an address', 'node-port-repair', /found mayHaveLeaked: the node port/, 15],
-  ['an API server takes an address', 'cluster-ip-repair', /1 freed as leaked/, 45],
-  ['an API server takes an address', 'node-port-repair', /1 freed as leaked/, 45],
-  [
-    'the Endpoints',
-    'kubernetes-service',
-    /created endpoints default\/kubernetes: 192\.0\.2\.1 192\.0\.2\.2 192\.0\.2\.3/,
-    10,
-  ],
-  ['an address is held', 'cluster-ip-repair', /saved ranges\/serviceips: [^:]*, 1 held/, 25],
-  ['an address is held', 'cluster-ip-repair', /1 freed after their hold/, 50],
-  [
-    'the API server 192.0.2.3 stops',
-    'kubernetes-service',
-    /updated endpoints default\/kubernetes: 192\.0\.2\.1 192\.0\.2\.2$/,
-    20,
-  ],
-  ['the namespace', 'system-namespaces', /created namespace kube-node-lease/, 15],
-  ['the API server 192.0.2.3 returns', 'kubernetes-service', /took lease 192\.0\.2\.3 again: answered 200/, 10],
-  [
-    'the API server 192.0.2.3 returns',
-    'kubernetes-service',
-    /updated endpoints default\/kubernetes: 192\.0\.2\.1 192\.0\.2\.2 192\.0\.2\.3/,
-    10,
-  ],
-  [
-    'shop/web-9 is restored',
-    'cluster-ip-repair',
-    /found duplicate: the cluster IP \[IPv4\]:10\.0\.0\.\d+ for service web-9\/shop was assigned to multiple services; please recreate/,
-    15,
-  ],
-  [
-    'shop/web-9 is deleted',
-    'cluster-ip-repair',
-    /found repair: the cluster IP \[IPv4\]:10\.0\.0\.\d+ for service web-1\/shop is not allocated; repairing/,
-    15,
-  ],
-  [
-    'a market opens',
-    'cluster-ip-repair',
-    /found nothingFree: nothing is left free in the service CIDR 10\.0\.0\.0\/26/,
-    15,
-  ],
-  ['the market closes', 'cluster-ip-repair', /resolved/, 15],
+const [IPS, PORTS, SERVICE] = ['cluster-ip-repair', 'node-port-repair', 'kubernetes-service'] as const;
+const PUBLISHED = 'endpoints default/kubernetes: 192.0.2.1 192.0.2.2';
+
+/** What the loops must print after an event, as the text of a pattern, and within how many seconds. */
+const REACTIONS: readonly [event: string, loop: Loop, prints: string, withinSeconds: number][] = [
+  ['an API server takes', IPS, 'found mayHaveLeaked: the cluster IP', 15],
+  ['an API server takes', PORTS, 'found mayHaveLeaked: the node port', 15],
+  ['an API server takes', IPS, '1 freed as leaked', 45],
+  ['an API server takes', PORTS, '1 freed as leaked', 45],
+  ['the Endpoints', SERVICE, `created ${PUBLISHED} 192.0.2.3`, 10],
+  ['an address is held', IPS, 'saved ranges/serviceips: [^:]*, 1 held', 25],
+  ['an address is held', IPS, '1 freed after their hold', 50],
+  ['the API server 192.0.2.3 stops', SERVICE, `updated ${PUBLISHED}$`, 20],
+  ['the namespace', 'system-namespaces', 'created namespace kube-node-lease', 15],
+  ['the API server 192.0.2.3 returns', SERVICE, 'took lease 192.0.2.3 again: answered 200', 10],
+  ['the API server 192.0.2.3 returns', SERVICE, `updated ${PUBLISHED} 192.0.2.3`, 10],
+  ['shop/web-9 is restored', IPS, 'found duplicate: .* for service web-9/shop was assigned to multiple services', 15],
+  ['shop/web-9 is deleted', IPS, 'found repair: .* for service web-1/shop is not allocated; repairing', 15],
+  ['a market opens', IPS, 'found nothingFree: nothing is left free in the service CIDR 10.0.0.0/26', 15],
+  ['the market closes', IPS, 'resolved', 15],
 ];
 
 interface Line {
