@@ -1,7 +1,7 @@
 import { LOOPS, type Loop, SCHEDULE_SECONDS } from '../lib/cluster/cluster-spec.ts';
 import { attribute, logicalId, pascalCase, type Resources, ref } from './cloudformation.ts';
 
-/** How long the function of a loop may run: its budget, the list of clusters and the record (lib/dispatch/budgets.ts). */
+/** How long the function of a loop may run: its budget, the list of clusters and the record (lib/runtime/budgets.ts). */
 const LOOP_TIMEOUT_SECONDS: Readonly<Record<Loop, number>> = {
   'system-namespaces': 50,
   'kubernetes-service': 55,

@@ -1,5 +1,6 @@
 import * as z from 'zod/mini';
 import { shapeFaults } from '../cluster/shape-faults.ts';
+import { jsonIn } from '../cluster/values.ts';
 import { clusterName, DispatchError } from '../runtime/errors.ts';
 import type { PatchOperation, RefusalStatus } from './response.ts';
 import { type Service, serviceShape } from './service.ts';
@@ -183,15 +184,6 @@ function responseOf(answer: ReviewResponse): object {
   const { patch = [] } = answer;
   if (patch.length === 0) return { allowed: true };
   return { allowed: true, patchType: 'JSONPatch', patch: Buffer.from(JSON.stringify(patch)).toString('base64') };
-}
-
-/** `undefined` for what is no JSON, which is no review either. */
-function jsonIn(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 function faultOf(error: Parameters<typeof shapeFaults>[0], whole: string): { readonly fault: string } {

@@ -32,18 +32,15 @@ export type ApiServerSpec =
 
 export type EndpointReconcilerType = 'lease' | 'master-count' | 'none';
 
-export interface ServicePortSpec {
-  readonly name: string;
-  readonly protocol: 'TCP' | 'UDP' | 'SCTP';
-  readonly port: number;
-  readonly targetPort: number;
-  readonly nodePort?: number;
-}
-
 export interface EndpointPortSpec {
   readonly name: string;
   readonly protocol: 'TCP' | 'UDP' | 'SCTP';
   readonly port: number;
+}
+
+export interface ServicePortSpec extends EndpointPortSpec {
+  readonly targetPort: number;
+  readonly nodePort?: number;
 }
 
 /** An API server that accepts tokens of AWS STS whose audience is its URL. */

@@ -8,12 +8,7 @@ import { type Invocation, withinInvocation } from '../runtime/invocation.ts';
 import { parseClusterSpec } from '../spec/parse-cluster-spec.ts';
 import { describeFaults } from '../spec/spec-fault.ts';
 import type { KeyValueTable } from '../table/key-value-table.ts';
-import {
-  type PackagedOutcome,
-  type Packager,
-  registerPackaged,
-  unregisterPackaged,
-} from '../table/packaged-registration.ts';
+import { type Packager, registerPackaged, unregisterPackaged } from '../table/packaged-registration.ts';
 import { errorSentence } from '../telemetry/describe-error.ts';
 import type { Telemetry } from '../telemetry/telemetry.ts';
 import type { ClusterSummary } from './cluster-list.ts';
@@ -75,26 +70,22 @@ async function register(
   packager: Packager,
   telemetry: Telemetry,
 ): Promise<boolean> {
+  const { name: cluster } = spec;
   const result = await registerPackaged(table, spec, packager);
-  logRegistration(telemetry, spec.name, result);
-  return result.outcome === 'registered';
-}
-
-function logRegistration(telemetry: Telemetry, cluster: string, result: PackagedOutcome): void {
   switch (result.outcome) {
     case 'unchanged':
-      return;
+      return false;
     case 'registered':
       telemetry.log('info', 'cluster.yml registered', { cluster, generation: result.cluster.generation });
-      return;
+      return true;
     case 'superseded':
       telemetry.log('info', 'cluster.yml of an earlier deployment ignored', { cluster });
-      return;
-    case 'ownedElsewhere':
-      telemetry.log('warn', 'cluster.yml not registered: another stack owns the cluster', {
-        cluster,
-        ownedBy: result.stack,
-      });
+      return false;
+    case 'ownedElsewhere': {
+      const message = 'cluster.yml not registered: another stack owns the cluster';
+      telemetry.log('warn', message, { cluster, ownedBy: result.stack });
+      return false;
+    }
   }
 }
 

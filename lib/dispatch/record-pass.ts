@@ -137,11 +137,8 @@ function isWorthRecording(
 
 /** The pass changed, found or failed something. */
 export function isNews({ report, errors, wouldWrite, wouldWriteSame = false }: EndedPass): boolean {
-  return errors.length > 0 || (wouldWrite.length > 0 && !wouldWriteSame) || report === undefined || isEventful(report);
-}
-
-function isEventful({ changes, findings }: PassReport): boolean {
-  return changes.length > 0 || findings.length > 0;
+  if (errors.length > 0 || report === undefined || (wouldWrite.length > 0 && !wouldWriteSame)) return true;
+  return report.changes.length > 0 || report.findings.length > 0;
 }
 
 /** Compares what later passes and people judge by: all but figures and times. */

@@ -2,6 +2,7 @@ import * as z from 'zod/mini';
 import type { OutgoingMessage } from '../aws/sqs-queue.ts';
 import { type Loop, SCHEDULE_SECONDS } from '../cluster/cluster-spec.ts';
 import { shapeFaults } from '../cluster/shape-faults.ts';
+import { jsonIn } from '../cluster/values.ts';
 import { CLOSING_MS, CONCURRENT_PASSES, QUEUEING_MS } from '../runtime/budgets.ts';
 import { withDeadline } from '../runtime/deadline.ts';
 import { clusterName } from '../runtime/errors.ts';
@@ -39,7 +40,7 @@ export function tickBody({ loop, dueAtMs, clusters }: TickMessage): string {
 
 /** Judges the body of a message that `loop` received. */
 export function receiveTick(body: string, loop: Loop, nowMs: number): ReceivedTick {
-  const parsed = tick.safeParse(jsonOf(body));
+  const parsed = tick.safeParse(jsonIn(body));
   if (!parsed.success)
     return { outcome: 'unreadable', reason: `It is no tick: ${shapeFaults(parsed.error, 'the event')}` };
   const { dueAtMs, clusters } = parsed.data;
@@ -49,14 +50,6 @@ export function receiveTick(body: string, loop: Loop, nowMs: number): ReceivedTi
   const lateMs = nowMs - dueAtMs;
   if (lateMs > SCHEDULE_SECONDS[loop] * 1000) return { outcome: 'late', lateMs, clusters };
   return { outcome: 'due', clusters, dueAtMs };
-}
-
-function jsonOf(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 /** The finest that a schedule can be. */
@@ -83,11 +76,6 @@ export function concurrencyFor(clusters: number, clustersPerTick: number): numbe
   return Math.max(LEAST_CONCURRENCY, Math.ceil(clusters / clustersPerTick / MESSAGES_OF_A_SLOT));
 }
 
-/** Whether there are more clusters than one invocation runs at the same time. */
-function isFleet(clusters: readonly unknown[], clustersPerTick: number): boolean {
-  return clusters.length > clustersPerTick;
-}
-
 interface PlanOptions {
   readonly dueAtMs: number;
   readonly nowMs: number;
@@ -107,7 +95,8 @@ export function planTicks(loop: Loop, all: readonly Ticking[], options: PlanOpti
   const { dueAtMs, nowMs, clustersPerTick, unreachable } = options;
   const clusters = all.filter(({ name }) => !unreachable.has(name));
   const dead = all.filter(({ name }) => unreachable.has(name));
-  const first = isFleet(all, clustersPerTick) ? ticksAt(loop, nowMs, clusters, options) : [];
+  const isFleet = all.length > clustersPerTick;
+  const first = isFleet ? ticksAt(loop, nowMs, clusters, options) : [];
   const frequent = clusters.filter(({ intervalSeconds }) => intervalSeconds[loop] * 1000 < SCHEDULE_MS);
   const later = laterTimes(loop, Math.min(dueAtMs, nowMs)).filter((atMs) => atMs > nowMs);
   return [

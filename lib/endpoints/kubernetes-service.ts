@@ -1,7 +1,7 @@
 import { formatAddress } from '../allocator/ip-address.ts';
 import { firstUsable, parseCidr } from '../allocator/network.ts';
 import type { ClusterSpec } from '../cluster/cluster-spec.ts';
-import { type EndpointPort, KUBERNETES_SERVICE, type ServiceObject, type ServicePort } from './objects.ts';
+import { type EndpointPort, KUBERNETES_SERVICE, type ServiceObject, type ServicePort, samePort } from './objects.ts';
 
 /**
  * The Service `default/kubernetes` as the original creates it (`CreateOrUpdateMasterServiceIfNeeded` of
@@ -62,10 +62,7 @@ function serviceAddress({ serviceClusterIPRanges: [primary] }: ClusterSpec): str
 function sameServicePort(wanted: ServicePort, found: ServicePort | undefined): boolean {
   return (
     found !== undefined &&
-    (found.name ?? '') === (wanted.name ?? '') &&
-    (found.protocol ?? 'TCP') === (wanted.protocol ?? 'TCP') &&
-    found.appProtocol === wanted.appProtocol &&
-    found.port === wanted.port &&
+    samePort(found, wanted) &&
     found.targetPort === wanted.targetPort &&
     (found.nodePort ?? 0) === (wanted.nodePort ?? 0)
   );

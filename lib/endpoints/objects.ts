@@ -39,11 +39,9 @@ export interface EndpointsObject extends KubernetesObject {
   readonly subsets?: readonly EndpointSubset[];
 }
 
-export interface SliceEndpoint {
+export interface SliceEndpoint extends Pick<EndpointAddress, 'nodeName' | 'targetRef'> {
   readonly addresses: readonly string[];
   readonly conditions?: { readonly ready?: boolean };
-  readonly nodeName?: string;
-  readonly targetRef?: Readonly<Record<string, Json | undefined>>;
 }
 
 export interface EndpointSliceObject extends KubernetesObject {
@@ -52,11 +50,7 @@ export interface EndpointSliceObject extends KubernetesObject {
   readonly ports?: readonly EndpointPort[] | null;
 }
 
-export interface ServicePort {
-  readonly name?: string;
-  readonly protocol?: string;
-  readonly appProtocol?: string;
-  readonly port: number;
+export interface ServicePort extends EndpointPort {
   readonly targetPort?: number | string;
   readonly nodePort?: number;
 }

@@ -6,7 +6,7 @@ import { type Comparison, recordedRange } from '../repair/compare-range.ts';
 import { type MergeRefusal, mergeOntoNewest } from '../repair/merge.ts';
 import { type MakeRange, RepairError } from '../repair/walk.ts';
 import { TableError } from '../table/errors.ts';
-import { guaranteedUpdate, type UpdateOptions } from '../table/guaranteed-update.ts';
+import { guaranteedUpdate } from '../table/guaranteed-update.ts';
 import type { Item, KeyValueTable } from '../table/key-value-table.ts';
 import { decodeRange, type ReadRange, rangeContent, saveRange } from '../table/ranges.ts';
 import type { PassContext } from './pass.ts';
@@ -131,7 +131,6 @@ export async function saveOrMerge(
   cluster: string,
   { key, read, replaces }: Pick<RangeAtStart, 'key' | 'read' | 'replaces'>,
   decided: Comparison,
-  options?: UpdateOptions,
 ): Promise<'saved' | 'merged' | 'withheld'> {
   const saved = await saveRange(table, cluster, key, decided.next, read?.item ?? replaces);
   if (saved.outcome === 'won') return saved.withheld ? 'withheld' : 'saved';
@@ -143,17 +142,11 @@ export async function saveOrMerge(
   if (replaces !== undefined) {
     throw contended(`${key} was written by another writer while the Services were listed and was not replaced`);
   }
-  const refusal = await guaranteedUpdate<MergeRefusal | 'removed' | undefined>(
-    table,
-    cluster,
-    key,
-    (newest) => {
-      if (newest === undefined) return { keep: 'removed' };
-      const merged = mergeOntoNewest(decodeRange(newest), read?.stored, decided);
-      return typeof merged === 'string' ? { keep: merged } : { write: rangeContent(merged), result: undefined };
-    },
-    options,
-  );
+  const refusal = await guaranteedUpdate<MergeRefusal | 'removed' | undefined>(table, cluster, key, (newest) => {
+    if (newest === undefined) return { keep: 'removed' };
+    const merged = mergeOntoNewest(decodeRange(newest), read?.stored, decided);
+    return typeof merged === 'string' ? { keep: merged } : { write: rangeContent(merged), result: undefined };
+  });
   if (refusal === undefined) return 'merged';
   if (refusal === 'removed') throw contended(`${key} was removed while the Services were listed`);
   throw new RepairError(

@@ -71,11 +71,17 @@ describe('a table that fails', () => {
     },
   );
 
-  test('leaves a save whose reply was lost unresolved, and the next pass continues', async () => {
+  test.each([
+    { what: 'save', outcomes: ['unclear'] as const },
+    { what: 'merge', outcomes: ['lost', 'unclear'] as const },
+  ])('leaves a $what whose reply was lost unresolved, and the next pass continues', async ({ outcomes }) => {
     const cluster = new RepairCluster();
+    await cluster.store(PRIMARY, { range: RANGE, data: fromBits([1]) });
     cluster.services = [withAddresses('s', '10.0.0.5')];
-    const table = tableWith(cluster.table, { put: async () => ({ outcome: 'unclear' }) });
+    const replies = outcomes.values();
+    const table = tableWith(cluster.table, { put: async () => ({ outcome: replies.next().value ?? 'lost' }) });
     expect((await cluster.pass(clusterIpRepair, { table })).errors).toMatchObject([{ code: 'Contended' }]);
+    expect(replies.next().done).toBe(true);
     expect((await cluster.pass(clusterIpRepair)).errors).toEqual([]);
   });
 });
