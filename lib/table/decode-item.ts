@@ -20,11 +20,10 @@ export function decodeItem<Value>(item: Item, shape: z.ZodMiniType<Value>, schem
   const parsed = shape.safeParse(item.value);
   if (parsed.success) return parsed.data;
   const [first] = parsed.error.issues;
-  throw corruptItem(item, shapeFaults({ issues: first === undefined ? [] : [first] }, 'its value'), remedy);
+  throw corrupt(item, shapeFaults({ issues: first === undefined ? [] : [first] }, 'its value'), remedy);
 }
 
-/** @throws TableError `SchemaTooNew`, or `Corrupt` for a schema that is too old. */
-export function checkSchema(item: Item, schema: number, remedy?: string): void {
+function checkSchema(item: Item, schema: number, remedy?: string): void {
   if (item.schema > schema) {
     throw new TableError(
       'SchemaTooNew',
@@ -33,11 +32,10 @@ export function checkSchema(item: Item, schema: number, remedy?: string): void {
   }
   if (item.schema < Math.max(FIRST_SCHEMA, schema - 1)) {
     const versions = item.schema < FIRST_SCHEMA ? 'no' : 'only an older';
-    throw corruptItem(item, `its schema is ${item.schema}, which ${versions} version wrote`, remedy);
+    throw corrupt(item, `its schema is ${item.schema}, which ${versions} version wrote`, remedy);
   }
 }
 
-/** @param what is wrong with it */
-export function corruptItem({ cluster, key }: Item, what: string, remedy: string = CORRECT_IT): TableError {
+function corrupt({ cluster, key }: Item, what: string, remedy: string = CORRECT_IT): TableError {
   return new TableError('Corrupt', `Item ${cluster}/${key} does not parse: ${what}. It was not changed; ${remedy}.`);
 }

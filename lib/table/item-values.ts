@@ -1,7 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
-import { checkSchema, corruptItem } from './decode-item.ts';
 import { TableError } from './errors.ts';
-import type { Item, TableValue } from './key-value-table.ts';
+import type { TableValue } from './key-value-table.ts';
 
 type Fields = { readonly [field: string]: TableValue | undefined };
 
@@ -58,75 +57,4 @@ export function definedFields(fields: Fields): [string, TableValue][] {
 function storedNumber(value: number): number {
   if (Number.isFinite(value) && Math.abs(value) <= Number.MAX_SAFE_INTEGER) return value;
   throw new TableError('Unexpected', `The table does not keep the number ${value} exactly; store it as text.`);
-}
-
-/** Reads the fields of a stored value, each of the kind that is asked for; anything else is `Corrupt`. */
-export interface ItemFields {
-  optionalText(field: string): string | undefined;
-  /** A whole number of at least 0. */
-  count(field: string): number;
-  flag(field: string): boolean;
-  oneOf<Text extends string>(field: string, texts: readonly Text[]): Text;
-  number(field: string): number;
-  optionalNumber(field: string): number | undefined;
-  fields(field: string): ItemFields;
-}
-
-/**
- * Returns a reader of the fields of an item's value. `remedy` is what to do about an item that does not parse.
- * @throws TableError `SchemaTooNew` for an item that a later version wrote, `Corrupt` for one that does not parse.
- */
-export function fieldsOf(item: Item, schema: number, remedy?: string): ItemFields {
-  checkSchema(item, schema, remedy);
-  return reader((what) => corruptItem(item, what, remedy), '', item.value);
-}
-
-function reader(corrupt: (what: string) => TableError, path: string, value: TableValue): ItemFields {
-  const fields = fieldsIn(value);
-  if (fields === undefined) throw corrupt(`${path === '' ? 'its value' : path.slice(0, -1)} is not a map`);
-
-  /** The field when it is of the kind wanted, `undefined` when there is none. */
-  const optional = <Kind extends TableValue>(field: string, kind: string, is: (v: TableValue) => v is Kind) => {
-    const content = fields[field];
-    if (content === undefined) return undefined;
-    if (!is(content)) throw corrupt(`${path}${field} is not ${kind}`);
-    return content;
-  };
-  const required = <Kind>(field: string, content: Kind | undefined): Kind => {
-    if (content === undefined) throw corrupt(`${path}${field} is missing`);
-    return content;
-  };
-  const optionalText = (field: string) => optional(field, 'text', isText);
-  const optionalNumber = (field: string) => optional(field, 'a number', isNumber);
-
-  return {
-    optionalText,
-    optionalNumber,
-    count: (field) => required(field, optional(field, 'a whole number of at least 0', isCount)),
-    number: (field) => required(field, optionalNumber(field)),
-    flag: (field) => required(field, optional(field, 'true or false', isFlag)),
-    fields: (field) => reader(corrupt, `${path}${field}.`, required(field, fields[field])),
-    oneOf: (field, texts) => {
-      const text = required(field, optionalText(field));
-      const found = texts.find((candidate) => candidate === text);
-      if (found === undefined) throw corrupt(`${path}${field} is none of ${texts.join(', ')}`);
-      return found;
-    },
-  };
-}
-
-function isText(value: TableValue): value is string {
-  return typeof value === 'string';
-}
-
-function isCount(value: TableValue): value is number {
-  return Number.isSafeInteger(value) && Number(value) >= 0;
-}
-
-function isNumber(value: TableValue): value is number {
-  return typeof value === 'number';
-}
-
-function isFlag(value: TableValue): value is boolean {
-  return typeof value === 'boolean';
 }

@@ -1,6 +1,8 @@
+import * as z from 'zod/mini';
 import { afterChanges, isWithdrawn, type Lease, type LeaseChanges } from '../cluster/lease.ts';
+import { count, decodeItem } from './decode-item.ts';
 import { guaranteedUpdate, jitteredWait, type UpdateOptions } from './guaranteed-update.ts';
-import { definedFields, fieldsIn, fieldsOf, type ItemFields, sameValue } from './item-values.ts';
+import { fieldsIn, sameValue } from './item-values.ts';
 import type { Item, KeyValueTable, NewItem, TableValue } from './key-value-table.ts';
 
 /** The key of the item that has all leases of a cluster, by address: a pass writes them with one put (docs/adr/0018). */
@@ -147,10 +149,11 @@ function contentOf({ leases, item }: StoredLeases, changes: LeaseChanges): Omit<
 }
 
 /** Fields of nearly every lease, which are stored only where they differ: five API servers take less than 1 KB. */
-const USUAL: { readonly [field: string]: TableValue } = { source: 'probe', misses: 0, seenDown: false };
+const USUAL = { source: 'probe', misses: 0, seenDown: false } as const;
 
 function leaseValue({ address: _, ...fields }: Lease): TableValue {
-  return Object.fromEntries(Object.entries(fields).filter(([field, content]) => content !== USUAL[field]));
+  const usual = new Map<string, TableValue>(Object.entries(USUAL));
+  return Object.fromEntries(Object.entries(fields).filter(([field, content]) => content !== usual.get(field)));
 }
 
 /** Whether both are stored alike. */
@@ -162,38 +165,23 @@ export function isSameLease(one: Lease | undefined, other: Lease | undefined): b
 /** @throws TableError `SchemaTooNew`, `Corrupt`. */
 export function decodeLeases(item: Item | undefined): Lease[] {
   if (item === undefined) return [];
-  const value = withUsualFields(item.value);
-  const stored = fieldsOf({ ...item, value }, SCHEMA, REMEDY);
-  const addresses = Object.keys(fieldsIn(value) ?? {}).sort();
-  return addresses.map((address) => leaseFrom(address, stored.fields(address)));
+  const leases = decodeItem(item, leasesShape, SCHEMA, REMEDY);
+  return Object.keys(leases)
+    .sort()
+    .flatMap((address) => (leases[address] === undefined ? [] : { address, ...leases[address] }));
 }
 
-function withUsualFields(value: TableValue): TableValue {
-  const leases = fieldsIn(value);
-  if (leases === undefined) return value;
-  return Object.fromEntries(
-    definedFields(leases).map(([address, lease]) => [
-      address,
-      fieldsIn(lease) ? { ...USUAL, ...fieldsIn(lease) } : lease,
-    ]),
-  );
-}
-
-function leaseFrom(address: string, fields: ItemFields): Lease {
-  const host = fields.optionalText('host');
-  const missedAtMs = fields.optionalNumber('missedAtMs');
-  const withdrawnUntilMs = fields.optionalNumber('withdrawnUntilMs');
-  const lastProbe = fields.optionalText('lastProbe');
-  return {
-    address,
-    generation: fields.count('generation'),
-    source: fields.oneOf('source', ['probe', 'agent']),
-    expiresAtMs: fields.number('expiresAtMs'),
-    misses: fields.count('misses'),
-    seenDown: fields.flag('seenDown'),
-    ...(host !== undefined && { host }),
-    ...(missedAtMs !== undefined && { missedAtMs }),
-    ...(withdrawnUntilMs !== undefined && { withdrawnUntilMs }),
-    ...(lastProbe !== undefined && { lastProbe }),
-  };
-}
+const leasesShape = z.record(
+  z.string(),
+  z.object({
+    generation: count,
+    source: z._default(z.enum(['probe', 'agent']), USUAL.source),
+    expiresAtMs: z.number(),
+    misses: z._default(count, USUAL.misses),
+    seenDown: z._default(z.boolean(), USUAL.seenDown),
+    host: z.exactOptional(z.string()),
+    missedAtMs: z.exactOptional(z.number()),
+    withdrawnUntilMs: z.exactOptional(z.number()),
+    lastProbe: z.exactOptional(z.string()),
+  }),
+);

@@ -95,7 +95,7 @@ const BAD_ITEMS: readonly BadItem[] = [
     key: 'masterleases',
     value: { '10.9.8.7': { ...lease, expiresAtMs: 'tomorrow' } },
     code: 'Corrupt',
-    says: /masterleases does not parse: 10\.9\.8\.7\.expiresAtMs is not a.*correct it, or remove it/,
+    says: /masterleases does not parse: 10\.9\.8\.7\.expiresAtMs is not of type number.*correct it, or remove it/,
   },
 ];
 
