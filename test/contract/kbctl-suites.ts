@@ -16,7 +16,7 @@ import { describeStatus } from './kbctl-status.ts';
 
 type Suite = (world: () => KbctlWorld) => void;
 
-/** Every command as a process, in groups that can be run side by side. */
+/** Every command, in groups that can be run side by side. */
 const SUITES = {
   clusters: [describeClusterGet, describeClusterApply, describeClusterChanges, describePause],
   looking: [describeStatus, describeShow, describeDoctor],

@@ -27,7 +27,7 @@ const TABLE_NAME = 'kube-bootstrap-controller-test';
 const CIDR = '10.0.0.0/24';
 const NODE_PORTS = '30000-32767';
 
-/** A table in "AWS", a cluster's stand-in API server, and a folder with files, for commands that run as processes. */
+/** A table in "AWS", a cluster's stand-in API server, and a folder with files, for commands. */
 export interface KbctlWorld {
   readonly table: KeyValueTable;
   readonly tableName: string;
