@@ -1,9 +1,10 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type Authority, makeAuthority } from '../../local/stand-in/identity.ts';
+import { makeAuthority } from '../../local/stand-in/identity.ts';
 import type { StandInApiServer } from '../../local/stand-in/stand-in-api-server.ts';
-import { type FaultServer, type Reaction, type SeenRequest, startFaultServer } from './api-fault-server.ts';
+import { type Reaction, type SeenRequest, startFaultServer } from './api-fault-server.ts';
+import { kubeconfigTo } from './kubeconfig-to.ts';
 import { objectsIn, readyStandIn } from './stand-in.ts';
 
 /** The credential of the kubeconfig. It must never be seen anywhere else. */
@@ -52,7 +53,12 @@ export async function startMisbehavingCluster(): Promise<MisbehavingCluster> {
       fault = told;
     },
     writeKubeconfig: (text) => (text === undefined ? rm(kubeconfigFile) : writeFile(kubeconfigFile, text)),
-    kubeconfig: (change = {}) => kubeconfigTo(server, authority, change),
+    kubeconfig: ({ cluster: changed, user } = {}) =>
+      kubeconfigTo(server.url, {
+        ca: authority.ca,
+        ...(changed && { cluster: changed }),
+        user: { token: TOKEN, ...user },
+      }),
     mend: async () => {
       fault = () => undefined;
       await writeFile(kubeconfigFile, cluster.kubeconfig());
@@ -71,20 +77,4 @@ export async function startMisbehavingCluster(): Promise<MisbehavingCluster> {
 function refusal({ headers }: SeenRequest): Reaction | undefined {
   if (headers['authorization'] === `Bearer ${TOKEN}`) return undefined;
   return { status: 401, body: { kind: 'Status', apiVersion: 'v1', code: 401, reason: 'Unauthorized' } };
-}
-
-function kubeconfigTo(
-  server: FaultServer,
-  authority: Authority,
-  { cluster = {}, user = {} }: { readonly cluster?: object; readonly user?: object },
-): string {
-  const ca = Buffer.from(authority.ca).toString('base64');
-  return JSON.stringify({
-    apiVersion: 'v1',
-    kind: 'Config',
-    clusters: [{ name: 'it', cluster: { server: server.url, 'certificate-authority-data': ca, ...cluster } }],
-    users: [{ name: 'it', user: { token: TOKEN, ...user } }],
-    contexts: [{ name: 'it', context: { cluster: 'it', user: 'it' } }],
-    'current-context': 'it',
-  });
 }
