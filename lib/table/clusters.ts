@@ -25,6 +25,8 @@ const nameShape = z.object({
   ),
 });
 
+const generationShape = z.pick(nameShape, { generation: true });
+
 /** A pause of one cluster's passes, or of all. */
 export type Pause = Readonly<NonNullable<z.infer<typeof pauseShape>['paused']>>;
 
@@ -144,7 +146,7 @@ export function pauseContent(paused: Pause | undefined): Omit<NewItem, 'cluster'
 
 /** The generation, also of an item whose spec does not parse. */
 export function generationOf(item: Item): number {
-  return decodeItem(item, z.object({ generation: count }), SCHEMA).generation;
+  return decodeItem(item, generationShape, SCHEMA).generation;
 }
 
 /** What an item records of a name. */
