@@ -10,13 +10,19 @@ import { aClusterSpec } from '../support/a-cluster-spec.ts';
 
 const MINUTE = 60_000;
 
-/** Refuses every credential. */
+/** Accepts the token `new` alone. */
 let server: Server;
 let url = '';
+/** Of each request, in order. */
+const tokens: string[] = [];
 beforeAll(async () => {
-  server = createServer((_, response) => {
-    response.writeHead(401, { 'content-type': 'application/json' });
-    response.end(JSON.stringify({ kind: 'Status', apiVersion: 'v1', code: 401, reason: 'Unauthorized' }));
+  server = createServer(({ headers: { authorization } }, response) => {
+    tokens.push(String(authorization));
+    const status = authorization === 'new' ? 200 : 401;
+    response.writeHead(status, { 'content-type': 'application/json' });
+    const namespace = { kind: 'Namespace', apiVersion: 'v1', metadata: { name: 'default', resourceVersion: '1' } };
+    const refusal = { kind: 'Status', apiVersion: 'v1', code: 401, reason: 'Unauthorized' };
+    response.end(JSON.stringify(status === 200 ? namespace : refusal));
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
@@ -185,43 +191,24 @@ describe('the connections of a process', () => {
   });
 
   describe('a credential that was refused while it was kept', () => {
-    /** Takes the token `new` alone. */
-    async function aServer() {
-      const answers: string[] = [];
-      const accepting = createServer(({ headers }, response) => {
-        answers.push(String(headers.authorization));
-        const status = headers.authorization === 'new' ? 200 : 401;
-        response.writeHead(status, { 'content-type': 'application/json' });
-        const metadata = { name: 'default', resourceVersion: '1' };
-        const namespace = { kind: 'Namespace', apiVersion: 'v1', metadata };
-        const refusal = { kind: 'Status', apiVersion: 'v1', code: 401, reason: 'Unauthorized' };
-        response.end(JSON.stringify(status === 200 ? namespace : refusal));
-      });
-      await new Promise<void>((resolve) => accepting.listen(0, '127.0.0.1', resolve));
-      const address = `http://127.0.0.1:${(accepting.address() as AddressInfo).port}`;
-      const withToken = (Authorization: string) =>
-        access({ server: address, authHeaders: async () => ({ Authorization }) });
-      return { answers, withToken, stop: () => new Promise((resolve) => accepting.close(resolve)) };
-    }
+    const withToken = (Authorization: string) => access({ authHeaders: async () => ({ Authorization }) });
     const read = { kind: 'Namespace', name: 'default' } as const;
 
     test('is read again once, and the pass continues with the new one', async () => {
-      const { answers, withToken, stop } = await aServer();
-      const tokens = ['old', 'new'];
-      const { clusters, connect, reads } = aProcess(async () => withToken(tokens.shift() ?? 'none'));
+      tokens.length = 0;
+      const stored = ['old', 'new'];
+      const { clusters, connect, reads } = aProcess(async () => withToken(stored.shift() ?? 'none'));
       await connect();
       const { kubernetes } = await connect();
       await expect(Promise.all([kubernetes.get(read), kubernetes.get(read)])).resolves.toHaveLength(2);
-      expect(answers.filter((token) => token === 'new')).toHaveLength(2);
+      expect(tokens.filter((token) => token === 'new')).toHaveLength(2);
       expect(reads()).toBe(2);
       await clusters.close();
-      await stop();
     });
 
     test('and is refused again is read no more in that pass, but by the next', async () => {
-      const { withToken, stop } = await aServer();
-      const tokens = ['old', 'old', 'new'];
-      const { clusters, connect, reads } = aProcess(async () => withToken(tokens.shift() ?? 'none'));
+      const stored = ['old', 'old', 'new'];
+      const { clusters, connect, reads } = aProcess(async () => withToken(stored.shift() ?? 'none'));
       await connect();
       const { kubernetes } = await connect();
       await expect(kubernetes.get(read)).rejects.toMatchObject({ code: 'Unauthorized' });
@@ -230,11 +217,9 @@ describe('the connections of a process', () => {
       await expect((await connect()).kubernetes.get(read)).resolves.toBeDefined();
       expect(reads()).toBe(3);
       await clusters.close();
-      await stop();
     });
 
     test('and cannot be read again is reported as both', async () => {
-      const { withToken, stop } = await aServer();
       const outcomes = [async () => withToken('old')];
       const { clusters, connect } = aProcess(async () => {
         const next = outcomes.shift();
@@ -248,7 +233,6 @@ describe('the connections of a process', () => {
         message: expect.stringMatching(/refused the credential.*cannot be read again: secret demo got no answer/),
       });
       await clusters.close();
-      await stop();
     });
   });
 
