@@ -1,8 +1,7 @@
 import type { RunnerClock } from './clock-driven-runner.ts';
 import {
   type DemoWorld,
-  deleteEndpoints,
-  deleteNamespace,
+  deleteAt,
   deleteService,
   deleteServicesIn,
   fillRange,
@@ -52,7 +51,7 @@ export const STORY: readonly StoryEvent[] = [
   {
     atSeconds: 14,
     what: 'the Endpoints default/kubernetes are deleted',
-    act: deleteEndpoints,
+    act: (world) => deleteAt(world, '/api/v1/namespaces/default/endpoints/kubernetes'),
     outlook: 'within 10 s kubernetes-service creates them again',
   },
   {
@@ -70,7 +69,7 @@ export const STORY: readonly StoryEvent[] = [
   {
     atSeconds: 34,
     what: 'the namespace kube-node-lease is deleted',
-    act: (world) => deleteNamespace(world, 'kube-node-lease'),
+    act: (world) => deleteAt(world, '/api/v1/namespaces/kube-node-lease'),
     outlook: 'within 15 s system-namespaces creates it again',
   },
   {

@@ -1,7 +1,7 @@
 import { LOOPS, SCHEDULE_SECONDS } from '../lib/cluster/cluster-spec.ts';
 import type { EmbeddedCluster, EmbeddedKind } from './embedded-cluster.ts';
 import type { ApiServers } from './stand-in/api-servers.ts';
-import { NAMESPACES, type Resource, SERVICES } from './stand-in/resources.ts';
+import { NAMESPACES, SERVICES } from './stand-in/resources.ts';
 import { type Allocated, asService, type ServiceSpec } from './stand-in/service-storage.ts';
 
 /** What the events of a demo change. */
@@ -81,14 +81,6 @@ export async function deleteService(world: DemoWorld, namespace: string, name: s
   await deleteAt(world, `${servicesIn(namespace)}/${name}`);
 }
 
-export async function deleteEndpoints(world: DemoWorld): Promise<void> {
-  await deleteAt(world, '/api/v1/namespaces/default/endpoints/kubernetes');
-}
-
-export async function deleteNamespace(world: DemoWorld, name: string): Promise<void> {
-  await deleteAt(world, `/api/v1/namespaces/${name}`);
-}
-
 /**
  * Puts a copy of a Service into the store as a restored backup of etcd does: nothing validates it, and nothing
  * allocates what it claims. @returns the address that it has now, too.
@@ -119,14 +111,15 @@ function allocated<Item>(result: Allocated<Item>): Item {
 }
 
 async function tryToMakeService(world: DemoWorld, namespace: string, name: string, spec: ServiceSpec): Promise<Answer> {
-  if (!has(world, NAMESPACES, namespace)) {
+  if (world.standIn.store.find(NAMESPACES, undefined, namespace) === undefined) {
     await call(world, 'POST', '/api/v1/namespaces', { metadata: { name: namespace } });
   }
   const service = { metadata: { name }, spec: { ports: [{ port: 80 }], ...spec } };
   return call(world, 'POST', servicesIn(namespace), service);
 }
 
-async function deleteAt(world: DemoWorld, path: string): Promise<void> {
+/** Deletes the object at a path of the API. */
+export async function deleteAt(world: DemoWorld, path: string): Promise<void> {
   const answer = await call(world, 'DELETE', path);
   if (answer.status !== 200) throw refusal(answer);
 }
@@ -139,10 +132,6 @@ async function call({ standIn }: DemoWorld, method: string, path: string, body?:
 }
 
 const servicesIn = (namespace: string) => `/api/v1/namespaces/${namespace}/services`;
-
-function has({ standIn }: DemoWorld, resource: Resource, name: string): boolean {
-  return standIn.store.find(resource, undefined, name) !== undefined;
-}
 
 function refusal({ status, message }: Answer): Error {
   return new Error(message ?? `the API server answered ${status}`);
