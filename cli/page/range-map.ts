@@ -1,4 +1,4 @@
-import { CELL_STATES, type RangeMap, type RangeStatus } from '../../lib/status/cluster-status.ts';
+import { CELL_STATES, levelOfUse, type RangeMap, type RangeStatus } from '../../lib/status/cluster-status.ts';
 import { type Child, clipped, type Html, html, name, upTo } from './html.ts';
 import { type CellLook, itemsFrom, layoutOf, type MapLayout } from './map-layout.ts';
 import { counted, grouped, percentage, relative, when } from './words.ts';
@@ -7,9 +7,6 @@ const MOST_ITEMS = 12;
 /** From so many on, a map takes the width of two. */
 const WIDE_COLUMNS = 100;
 const NOT_READY = 'Nothing can be allocated until a pass in enforce saves it.';
-/** Thresholds of the alarms range-filling and range-nearly-full. */
-const FILLING_PERCENT = 80;
-const NEARLY_FULL_PERCENT = 95;
 
 /** Returns one range: how full it is, its map and its holds. */
 export function rangeSection(range: RangeStatus, nowMs: number, bytes: number): Html {
@@ -22,9 +19,8 @@ ${map === undefined ? html`<p class="soft">No map: the usage bitmap of this rang
 }
 
 function bar({ used, capacity, usedPercent }: RangeStatus): Html {
-  const level = usedPercent > NEARLY_FULL_PERCENT ? 'bad' : usedPercent > FILLING_PERCENT ? 'warning' : 'fine';
   const width = capacity === 0 ? 0 : Math.min(100, Math.max(used > 0 ? 1 : 0, Math.round((100 * used) / capacity)));
-  return html`<svg class="bar ${level}" viewBox="0 0 100 6" preserveAspectRatio="none" aria-hidden="true"><rect width="100" height="6"/><rect class="used" width="${width}" height="6"/></svg>`;
+  return html`<svg class="bar ${levelOfUse(usedPercent) ?? 'fine'}" viewBox="0 0 100 6" preserveAspectRatio="none" aria-hidden="true"><rect width="100" height="6"/><rect class="used" width="${width}" height="6"/></svg>`;
 }
 
 function figures({ free, reserved, leaking, held, duplicates }: RangeStatus): string[] {

@@ -127,6 +127,12 @@ export interface RangeStatus {
   readonly map?: RangeMap;
 }
 
+/** How bad it is that so much of a range is in use, by the thresholds of the alarms range-filling and range-nearly-full. */
+export function levelOfUse(usedPercent: number): Attention['level'] | undefined {
+  if (usedPercent > 95) return 'bad';
+  return usedPercent > 80 ? 'warning' : undefined;
+}
+
 /** A range as cells of equal size, in order: one item each up to 4,096 cells, buckets of a power of two above. */
 export interface RangeMap {
   readonly itemsPerCell: number;

@@ -1,15 +1,16 @@
 import { LOOPS } from '../cluster/cluster-spec.ts';
 import { pauseInForce } from '../dispatch/due.ts';
 import { formatAge } from './age.ts';
-import type {
-  ApiServerStatus,
-  Attention,
-  ClusterStatus,
-  FindingStatus,
-  Health,
-  LoopStatus,
-  PauseStatus,
-  RangeStatus,
+import {
+  type ApiServerStatus,
+  type Attention,
+  type ClusterStatus,
+  type FindingStatus,
+  type Health,
+  type LoopStatus,
+  levelOfUse,
+  type PauseStatus,
+  type RangeStatus,
 } from './cluster-status.ts';
 import { explain, findingHint, stateHint } from './explanations.ts';
 import { apiServerStatuses, type LoopsHealth, loopsHealth } from './loops-and-leases.ts';
@@ -80,10 +81,6 @@ interface Parts {
   readonly unreadable: readonly UnreadableItem[];
   readonly nowMs: number;
 }
-
-/** Thresholds of the alarms range-filling and range-nearly-full. */
-const FILLING_PERCENT = 80;
-const NEARLY_FULL_PERCENT = 95;
 
 /** Findings of probes: during a pause they are outdated. */
 const OF_PROBES: ReadonlySet<string> = new Set(['noLiveLease', 'oddProbe']);
@@ -202,8 +199,8 @@ function aboutRanges({ inputs, ranges, findings }: Parts): Attention[] {
   return ranges.flatMap(({ title, range, usedPercent, free }): Attention[] => {
     const isReported =
       free === 0 && findings.some(({ type, message }) => type === 'nothingFree' && message.includes(range));
-    if (usedPercent <= FILLING_PERCENT || isReported) return [];
-    const level = usedPercent > NEARLY_FULL_PERCENT ? 'bad' : 'warning';
+    const level = levelOfUse(usedPercent);
+    if (level === undefined || isReported) return [];
     return [{ level, word: 'almostFull', message: `${title} ${range}: ${usedPercent} % in use, ${free} free`, next }];
   });
 }
