@@ -70,7 +70,6 @@ describe('A request for a Service', () => {
   test.each<[string, Partial<Hold>, AllocateRequest['takeUp'], string]>([
     ['the owner’s takes up what is the owner’s', { takenUpBy: 'owner' }, { holdOwner: 'team-a' }, 'done'],
     ['another’s does not', { takenUpBy: 'owner' }, { holdOwner: 'team-b' }, 'refused'],
-    ['nobody’s does not', { takenUpBy: 'owner' }, {}, 'refused'],
     ['any takes up what is for any', { takenUpBy: 'any' }, { holdOwner: 'team-b' }, 'done'],
     ['none takes up what is over', { untilMs: Date.parse('2026-01-01T12:00:00Z') }, {}, 'refused'],
     ['what is none takes up nothing', {}, undefined, 'refused'],
