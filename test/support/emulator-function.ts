@@ -39,8 +39,6 @@ export interface RunningFunction {
   invoke(event: unknown, options?: InvokeOptions): Promise<Invocation>;
   /** Every line that it ever wrote. */
   readonly lines: readonly string[];
-  /** Processes started until now: each one's first invocation was a cold start. */
-  readonly starts: () => number;
   stop(): Promise<void>;
 }
 
@@ -54,16 +52,13 @@ export function runFunction(runnable: Runnable): RunningFunction {
   const lines: string[] = [];
   const idle: Instance[] = [];
   const all = new Set<Instance>();
-  let starts = 0;
   const start = () => {
-    starts += 1;
     const instance = startInstance(runnable, lines);
     all.add(instance);
     return instance;
   };
   return {
     lines,
-    starts: () => starts,
     async invoke(event, options = {}) {
       const instance = idle.pop() ?? start();
       const invocation = await instance.invoke(event, options);

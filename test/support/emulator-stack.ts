@@ -20,7 +20,6 @@ export interface Stack {
 }
 
 export interface StackResource {
-  readonly logicalId: string;
   readonly physicalId: string;
   readonly type: string;
 }
@@ -29,8 +28,6 @@ export interface DeployedFunction extends RunningFunction {
   readonly name: string;
   readonly arn: string;
   readonly runnable: Runnable;
-  /** As in GetFunction. */
-  readonly configuration: FunctionConfiguration;
   /** Every statement of every policy of its role. */
   readonly statements: readonly Statement[];
   /** The files of its zip. */
@@ -46,7 +43,6 @@ interface FunctionConfiguration {
   readonly MemorySize: number;
   readonly Runtime: string;
   readonly Environment?: { readonly Variables: Readonly<Record<string, string>> };
-  readonly Layers?: readonly { readonly Arn: string }[];
 }
 
 /** Reads a stack back and unpacks its functions, ready to run. */
@@ -96,7 +92,6 @@ export async function stackResources(aws: Aws, name: string): Promise<StackResou
     .map((member) => {
       const text = (element: string) => texts(member, element)[0] ?? '';
       return {
-        logicalId: text('LogicalResourceId'),
         physicalId: text('PhysicalResourceId'),
         type: text('ResourceType'),
       };
@@ -139,7 +134,6 @@ async function readFunction({ aws, recorder }: Emulator, place: FunctionPlace): 
     runnable,
     name,
     arn: configuration.FunctionArn,
-    configuration,
     statements: await roleStatements(aws, configuration.Role.split('/').at(-1) ?? ''),
     files,
   };

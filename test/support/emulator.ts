@@ -14,8 +14,6 @@ export interface Emulator {
   readonly aws: Aws;
   /** What deployed functions talk to. */
   readonly recorder: CallRecorder;
-  /** The last lines of its log. */
-  log(lines?: number): string;
   stop(): Promise<void>;
 }
 
@@ -35,7 +33,6 @@ export async function startEmulator(): Promise<Emulator> {
     return {
       aws: awsCalls(endpoint),
       recorder,
-      log: (lines) => server.log(lines),
       async stop() {
         await recorder.close();
         await server.kill(); // it has nothing to lose

@@ -6,7 +6,7 @@ import { releaseTemplate } from '../../deploy/release-template.ts';
 import { LOOPS, SCHEDULE_SECONDS } from '../../lib/cluster/cluster-spec.ts';
 import { CLOSING_MS, LISTING_MS, PASS_BUDGET_MS } from '../../lib/runtime/budgets.ts';
 import { readZip, unreadableIn } from '../../tools/read-zip.mjs';
-import { isGranted } from '../support/emulator-policy.ts';
+import { isGranted, type Statement } from '../support/emulator-policy.ts';
 import { type Resource, resolveTemplate, type Template } from '../support/resolve-template.ts';
 import { packageService } from './package-service.ts';
 
@@ -96,25 +96,27 @@ function byReference({ Resources }: Template, { 'Fn::GetAtt': [id] }: { 'Fn::Get
   return found;
 }
 
-/** What the function's role allows: `action on resource`, and what it denies with a minus sign. */
-function granted(template: Template, name: string): readonly string[] {
+/** Every statement of the function's role, with its resources as texts. */
+function statementsOf(template: Template, name: string): readonly Resource['Properties'][] {
   const { Policies } = byReference(template, functionOf(template, name).Properties.Role).Properties;
   const statements = Policies.flatMap((policy: Resource['Properties']) => policy.PolicyDocument.Statement);
-  return statements
-    .flatMap(({ Effect, Action, Resource: resources }: Resource['Properties']) =>
+  return statements.map((one: Resource['Properties']) => ({ ...one, Resource: textsOf(one.Resource) }));
+}
+
+/** What the function's role allows: `action on resource`, and what it denies with a minus sign. */
+function granted(template: Template, name: string): readonly string[] {
+  return statementsOf(template, name)
+    .flatMap(({ Effect, Action, Resource: resources }) =>
       Action.flatMap((action: string) =>
-        textsOf(resources).map((on) => `${Effect === 'Deny' ? '-' : ''}${action} on ${on}`),
+        resources.map((on: string) => `${Effect === 'Deny' ? '-' : ''}${action} on ${on}`),
       ),
     )
     .sort();
 }
 
 function mayWrite(template: Template, name: string, leadingKey: string, operation: string): boolean {
-  const { Policies } = byReference(template, functionOf(template, name).Properties.Role).Properties;
-  const statements = Policies.flatMap((policy: Resource['Properties']) => policy.PolicyDocument.Statement).map(
-    (statement: Resource['Properties']) => ({ ...statement, Resource: textsOf(statement.Resource) }),
-  );
-  return isGranted({ action: `dynamodb:${operation}`, resource: TABLE, leadingKey }, statements);
+  const call = { action: `dynamodb:${operation}`, resource: TABLE, leadingKey };
+  return isGranted(call, statementsOf(template, name) as Statement[]);
 }
 
 function textsOf(resources: readonly (string | { readonly 'Fn::GetAtt': readonly string[] })[]): string[] {
@@ -297,27 +299,17 @@ describe('roles', () => {
     expect(ofType(byDefault, 'AWS::IAM::Role')).toHaveLength(NAMES.length);
   });
 
-  test.each(['system-namespaces', 'cluster-ip-repair', 'node-port-repair'] as const)(
-    '%s may log, use the table, read kubeconfigs and pass ticks to itself, and nothing else',
-    (name) => {
-      const allowed = [
-        ...logsOf(name),
-        ...tableActions('GetItem', 'PutItem', 'Query'),
-        ...READS_KUBECONFIGS,
-        ...ticksOf(QUEUES[name]),
-      ];
-      expect(granted(byDefault, name)).toEqual(allowed.sort());
-    },
-  );
-
-  test('deregister may log, use the table and read kubeconfigs, and nothing else', () => {
-    const allowed = [...logsOf('deregister'), ...tableActions('GetItem', 'PutItem', 'Query'), ...READS_KUBECONFIGS];
-    expect(granted(byDefault, 'deregister')).toEqual(allowed.sort());
-  });
-
-  test('allocate may log and use the table, and nothing else: it reaches no cluster', () => {
-    const allowed = [...logsOf('allocate'), ...tableActions('GetItem', 'PutItem', 'Query')];
-    expect(granted(byDefault, 'allocate')).toEqual(allowed.sort());
+  const table = tableActions('GetItem', 'PutItem', 'Query');
+  const asksQueues = Object.values(QUEUES).map((queue) => `sqs:GetQueueAttributes on ${queue}.Arn`);
+  test.each([
+    ...LOOPS.map((loop) => [loop, [...table, ...READS_KUBECONFIGS, ...ticksOf(QUEUES[loop])]] as const),
+    ['deregister', [...table, ...READS_KUBECONFIGS]] as const,
+    // It reaches no cluster.
+    ['allocate', table] as const,
+    // It deletes what it wrote to test the table.
+    ['doctor', [...table, ...tableActions('DeleteItem'), ...READS_KUBECONFIGS, ...asksQueues]] as const,
+  ])('%s may log, and nothing else than %j', (name, actions) => {
+    expect(granted(byDefault, name)).toEqual([...logsOf(name), ...actions].sort());
   });
 
   test('IAM decides which caller may invoke the functions: none has a URL or a policy of its own', () => {
@@ -326,14 +318,6 @@ describe('roles', () => {
     }
     const invokers = ofType(byDefault, 'AWS::Lambda::Permission').map(({ Properties }) => Properties.Principal);
     expect(invokers).toEqual(LOOPS.map(() => 'events.amazonaws.com'));
-  });
-
-  test('doctor may also delete what it wrote to prove the table, and ask how long the queues are', () => {
-    const table = tableActions('GetItem', 'PutItem', 'Query', 'DeleteItem');
-    const queues = Object.values(QUEUES).map((queue) => `sqs:GetQueueAttributes on ${queue}.Arn`);
-    expect(granted(byDefault, 'doctor')).toEqual(
-      [...logsOf('doctor'), ...table, ...READS_KUBECONFIGS, ...queues].sort(),
-    );
   });
 
   test.each([
@@ -410,9 +394,7 @@ describe('roles', () => {
   });
 
   test('only the functions themselves are denied the network interfaces, not Lambda in their name', () => {
-    const { Policies } = byReference(everything, functionOf(everything, 'deregister').Properties.Role).Properties;
-    const statements = Policies.flatMap((policy: Resource['Properties']) => policy.PolicyDocument.Statement);
-    for (const { Effect, Action, Condition } of statements) {
+    for (const { Effect, Action, Condition } of statementsOf(everything, 'deregister')) {
       if (!Action[0].startsWith('ec2:')) continue;
       if (Effect === 'Deny') expect(Condition.ArnLike).toHaveProperty(['lambda:SourceFunctionArn']);
       else expect(Condition).toBeUndefined();
@@ -582,9 +564,7 @@ test('the key of the table is used by every function, and only through DynamoDB'
   const [table] = ofType(template, 'AWS::DynamoDB::Table');
   expect(table?.Properties.SSESpecification).toMatchObject({ KMSMasterKeyId: EVERYTHING.kmsKeyArn });
   for (const name of HANDLERS) {
-    const { Policies } = byReference(template, functionOf(template, name).Properties.Role).Properties;
-    const statements = Policies.flatMap((policy: Resource['Properties']) => policy.PolicyDocument.Statement);
-    expect(statements).toContainEqual(
+    expect(statementsOf(template, name)).toContainEqual(
       expect.objectContaining({
         Action: expect.arrayContaining(['kms:Decrypt']),
         Condition: { StringEquals: { 'kms:ViaService': 'dynamodb.REGION.amazonaws.com' } },
