@@ -6,7 +6,6 @@ import { CliError, configurationError, EXIT, type ExitCode, usageError } from '.
 import { namesOf, notRegistered, plainCluster, registeredCluster } from './registered.ts';
 import { completeAlways, writePrompt } from './terminal.ts';
 
-/** What a command does to each of its clusters. */
 export interface ClusterChange {
   /** Returns why this cluster cannot be changed. */
   readonly refusal?: (

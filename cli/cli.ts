@@ -5,7 +5,6 @@ import type { OpenTable, TableOptions } from './open-table.ts';
 import { type Format, Output } from './output.ts';
 import { type Progress, startProgress, type Terminal } from './terminal.ts';
 
-/** The options that every command takes. */
 export interface GlobalOptions extends TableOptions {
   readonly output: Format;
   /** `false`: --no-headers. */
@@ -20,7 +19,6 @@ export interface CommandTable extends OpenTable {
   readonly table: KeyValueTable;
 }
 
-/** What a command works with. */
 export interface Cli {
   readonly output: Output;
   readonly options: GlobalOptions;
@@ -62,7 +60,6 @@ export interface Surroundings {
   readonly ended: AbortSignal;
   /** This host's clock. */
   readonly nowMs: () => number;
-  /** Takes the exit code of the command that ran. */
   readonly exit: (code: ExitCode) => void;
 }
 

@@ -2,7 +2,6 @@ import { isNativeError } from 'node:util/types';
 import { ClusterError } from '../lib/kubernetes/cluster-port.ts';
 import { TableError } from '../lib/table/errors.ts';
 
-/** Exit codes of `kbctl`. */
 export const EXIT = {
   fine: 0,
   /** Findings, or a difference, as with `kubectl diff`. */

@@ -20,7 +20,6 @@ export interface TableOptions {
   readonly data?: string;
 }
 
-/** A table, and where it is. */
 export interface OpenTable {
   readonly tableName: string;
   /** The only clock of a command: this host's, corrected by the replies of the table so far. */

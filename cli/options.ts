@@ -2,7 +2,6 @@ import { userInfo } from 'node:os';
 import { type Command, InvalidArgumentError } from 'commander';
 import { usageError } from './errors.ts';
 
-/** Which kubeconfig a command uses. */
 export interface ConnectionOptions {
   /** A file, in place of that of the spec. */
   readonly kubeconfig?: string;
@@ -52,12 +51,10 @@ export function parsePort(text: string): number {
 /** The help of --dry-run where the exit code shows whether there is a change. */
 export const DRY_RUN = 'print what would change, and change nothing; exit code 1 if anything would change';
 
-/** Adds examples to the help of a command. */
 export function withExamples(command: Command, examples: readonly string[]): Command {
   return command.addHelpText('after', `\nExamples:\n${examples.map((line) => `  ${line}`).join('\n')}`);
 }
 
-/** Returns the name of the user who runs the command. */
 export function userName(): string {
   try {
     return userInfo().username;

@@ -23,10 +23,8 @@ export interface PassEnvironmentOptions extends ConnectionOptions {
   readonly telemetry?: TelemetryFactory;
 }
 
-/** The environment of passes that a command runs. */
 export interface PassEnvironment {
   readonly environment: Environment;
-  /** Reads a kubeconfig again. */
   readonly loadKubeconfig: LoadKubeconfig;
   /** Ends every connection. */
   close(): Promise<void>;

@@ -31,7 +31,6 @@ const EXIT_CODES = `
 Exit codes: 0 success, 1 findings or a difference, 2 usage, 3 configuration, 4 API server, 5 table, 130 interrupted.
 Data is printed on stdout, everything else on stderr. NO_COLOR turns colors off.`;
 
-/** The whole command line. */
 export function program(act: Act): Command {
   const kbctl = new Command('kbctl')
     .description(DESCRIPTION)

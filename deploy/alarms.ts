@@ -138,7 +138,6 @@ const OF_ADMISSION = {
   section: 'admission',
 } as const;
 
-/** By the name of the alarm. */
 export const ALARMS: Readonly<Record<string, Alarm>> = {
   ...Object.fromEntries(LOOPS.map((loop) => [`nothing-ran-${loop}`, silenceAlarm(loop)])),
   'not-yet-running': {

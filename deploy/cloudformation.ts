@@ -1,4 +1,3 @@
-/** A value of a CloudFormation template. */
 export type Value = string | number | boolean | null | readonly Value[] | { readonly [name: string]: Value };
 export type Fields = { readonly [name: string]: Value };
 

@@ -7,7 +7,6 @@ import {
 } from '@aws-sdk/client-dynamodb';
 import type { StackParameters } from './parameters.ts';
 
-/** What is used of the provider "aws" of osls. */
 export interface StackProvider {
   readonly getAwsSdkV3Config: () => Promise<DynamoDBClientConfig>;
   readonly getStackResources: () => Promise<readonly StackResource[]>;

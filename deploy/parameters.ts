@@ -232,7 +232,6 @@ export function templateName(name: string): string {
   return name === 'table' ? 'TableName' : name.slice(0, 1).toUpperCase() + name.slice(1);
 }
 
-/** The section `Parameters` of the template. */
 export function templateParameters(): Fields {
   return Object.fromEntries(
     entries
@@ -310,7 +309,6 @@ function faultOf(name: string, value: string): string[] {
   return new RegExp(parameter.pattern).test(value) ? [] : [`${name}: is ${JSON.stringify(value)}; ${parameter.fix}`];
 }
 
-/** By their names in the template. */
 export type StackParameters = Readonly<Record<string, string>>;
 
 export function stackParameters(values: Deployment['values']): StackParameters {

@@ -1,14 +1,10 @@
 import { type ClusterSpec, LOOPS } from '../lib/cluster/cluster-spec.ts';
 
-/** What is announced of a cluster beside its spec. */
 export interface Announced {
-  /** Where its API server is. */
   readonly server: string;
-  /** Where its table is kept. */
   readonly tableFolder: string;
   /** URL of its status page, or why it has none. */
   readonly page?: string;
-  /** More lines about it. */
   readonly notes: readonly string[];
   /** Commands to try in another terminal. */
   readonly hints: readonly string[];

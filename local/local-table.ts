@@ -7,7 +7,6 @@ import { type Running, readRunning } from './running.ts';
 import { StartError } from './start-options.ts';
 import { openTableFolder, tableServerClient } from './table-server.ts';
 
-/** A table on this machine, for as long as a command needs it. */
 export interface LocalTable {
   readonly client: DynamoDBClient;
   readonly tableName: string;

@@ -7,7 +7,6 @@ import { readCluster } from '../lib/table/clusters.ts';
 import type { KeyValueTable } from '../lib/table/key-value-table.ts';
 import { replaceFile } from './data-folder.ts';
 
-/** A spec, and what people need to know of it. */
 export interface StartedSpec {
   readonly spec: ClusterSpec;
   readonly notes: readonly string[];

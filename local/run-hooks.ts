@@ -3,7 +3,6 @@ import type { styleText } from 'node:util';
 import type { ClusterSpec } from '../lib/cluster/cluster-spec.ts';
 import type { Environment } from '../lib/runtime/environment.ts';
 
-/** A cluster whose loops are about to run. */
 export interface ReadyCluster {
   readonly spec: ClusterSpec;
   readonly environment: Environment;
@@ -17,12 +16,10 @@ export interface ServedPage {
   close(): Promise<void>;
 }
 
-/** Returns the text in that style. */
 export type Paint = (style: Parameters<typeof styleText>[0], text: string) => string;
 
 export const noColors: Paint = (_, text) => text;
 
-/** What the caller adds to the loops. */
 export interface RunHooks {
   /** Called before the first pass. Its failure is reported, and stops nothing. */
   readonly onReady?: (running: ReadyCluster) => Promise<ServedPage>;

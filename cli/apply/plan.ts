@@ -6,7 +6,6 @@ import type { TableError } from '../../lib/table/errors.ts';
 import type { Cli } from '../cli.ts';
 import type { SpecFile } from './spec-files.ts';
 
-/** What `apply` does to one registration. */
 export type ApplyStep =
   | { readonly action: 'create'; readonly file: SpecFile; readonly unreadable?: TableError }
   | {
@@ -27,7 +26,6 @@ export interface ApplyPlan {
   readonly left: readonly RegisteredCluster[];
 }
 
-/** A registration, or why it cannot be read. */
 export type FoundRegistration = RegisteredCluster | TableError | undefined;
 
 /**

@@ -10,7 +10,6 @@ import { writtenSpec } from '../../lib/spec/written-spec.ts';
 import { failureCode } from '../errors.ts';
 import { API_VERSION } from '../output.ts';
 
-/** A spec, and where it was read from. */
 export interface SpecFile {
   /** `clusters/prod-eu-1.yml`, `standard input`. */
   readonly place: string;

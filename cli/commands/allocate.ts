@@ -39,7 +39,6 @@ interface NamedItems {
   readonly values: readonly string[];
 }
 
-/** `kbctl allocate ip|port CLUSTER [VALUE...]`. */
 export function allocateCommand(act: Act): Command {
   return new Command('allocate')
     .description('Allocate cluster IPs or node ports from the table of a cluster, and hold them')
@@ -151,7 +150,6 @@ function describeHold({ items, dryRun, replayed }: Answer, nowMs: number): strin
   return `${replayed ? 'Already done: held' : 'Held'} ${held}.`;
 }
 
-/** `kbctl release ip|port CLUSTER VALUE...`. */
 export function releaseCommand(act: Act): Command {
   return new Command('release')
     .description('Release cluster IPs or node ports in the table of a cluster')

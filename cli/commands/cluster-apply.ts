@@ -17,7 +17,6 @@ interface Options extends GlobalOptions, ConnectionOptions {
   readonly pass: boolean;
 }
 
-/** `kbctl cluster apply -f FILE|DIR|-`. */
 export function clusterApply(act: Act): Command {
   const command = withFiles(new Command('apply'))
     .description(
@@ -33,7 +32,6 @@ export function clusterApply(act: Act): Command {
   ]);
 }
 
-/** `kbctl cluster diff -f FILE|DIR|-`. */
 export function clusterDiff(act: Act): Command {
   const command = withFiles(new Command('diff'))
     .description('Print what "kbctl cluster apply" would change; exit code 1 if there is a difference')

@@ -34,7 +34,6 @@ interface SetModeOptions extends Options {
   readonly force?: boolean;
 }
 
-/** `kbctl cluster set-mode observe|enforce CLUSTER...`. */
 export function clusterSetMode(act: Act): Command {
   const command = new Command('set-mode')
     .description('Set whether passes write (enforce) or only report what they would write (observe)')
@@ -102,7 +101,6 @@ interface TakeOverOptions extends Options {
   readonly stack: string;
 }
 
-/** `kbctl cluster take-over CLUSTER... --stack STACK`. */
 export function clusterTakeOver(act: Act): Command {
   const command = new Command('take-over')
     .description(
@@ -140,7 +138,6 @@ async function takeOver(cli: Cli, names: readonly string[], options: TakeOverOpt
   );
 }
 
-/** `kbctl cluster close-allocation CLUSTER...`. */
 export function clusterCloseAllocation(act: Act): Command {
   const command = new Command('close-allocation')
     .description(
@@ -184,7 +181,6 @@ interface DeleteOptions extends Options {
   readonly yes?: boolean;
 }
 
-/** `kbctl cluster delete CLUSTER... | --all`. */
 export function clusterDelete(act: Act): Command {
   const command = new Command('delete')
     .description(

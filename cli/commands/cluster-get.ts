@@ -9,7 +9,6 @@ import { yamlOf } from '../terminal.ts';
 import type { Column } from '../text-table.ts';
 import { type WatchOptions, watched, withWatchOptions } from '../watch.ts';
 
-/** `kbctl cluster get [CLUSTER]`. */
 export function clusterGet(act: Act): Command {
   const command = new Command('get')
     .description('Show the registrations of clusters, with their specs')

@@ -7,7 +7,6 @@ import { withExamples } from '../options.ts';
 /** A user waits for the Tab key. */
 const NAMES_MS = 2_000;
 
-/** `kbctl completion bash|zsh|fish`. */
 export function completionCommand(act: Act): Command {
   const command = new Command('completion')
     .description('Print the script that completes commands, options and cluster names in a shell')
@@ -61,7 +60,6 @@ interface Candidate {
 }
 
 export interface Candidates {
-  /** Words that may come next. */
   readonly words: readonly Candidate[];
   /** Whether the name of a cluster may come next. */
   readonly clusters: boolean;

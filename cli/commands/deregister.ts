@@ -31,7 +31,6 @@ withdrawal ends, unless the server was down in between. Safe to repeat.
 Exit codes: 0 if it is removed, 1 if it is still published (for example because the API server was not reached) or
 --drain was interrupted, 3 if it was refused and nothing was changed.`;
 
-/** `kbctl deregister CLUSTER ADDRESS`. */
 export function deregisterCommand(act: Act): Command {
   const command = new Command('deregister')
     .description(DESCRIPTION)

@@ -19,7 +19,6 @@ Checks the spec, passes, kubeconfig, host names, API server, probes, rights and 
 with your credentials. The doctor function of the stack checks the same from where the loops run, and the queues of ticks.
 Changes nothing in a cluster. Exit code 1 if a check failed.`;
 
-/** `kbctl doctor [CLUSTER]`. */
 export function doctorCommand(act: Act): Command {
   const command = new Command('doctor')
     .description(DESCRIPTION)

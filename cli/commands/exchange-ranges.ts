@@ -37,7 +37,6 @@ const EXPORT_DESCRIPTION = `Export the ranges of a cluster to a file: allocated 
 
 A range that no pass has saved recently is refused: an address could be allocated twice from such a copy.`;
 
-/** `kbctl export ranges CLUSTER`. */
 export function exportCommand(act: Act): Command {
   return new Command('export').description('Export data of the table to a file').addCommand(exportRangesOf(act));
 }
@@ -109,7 +108,6 @@ function written(
   return { content, warnings };
 }
 
-/** Describes each range of the copy. */
 function describeRanges({ clusterRanges: { ranges }, agesMs }: Exported): string[] {
   return ranges.map(({ key, range, data, holds }, index) => {
     const items = rangeItems(range);
@@ -138,7 +136,6 @@ const MOST_BYTES = 2 * 1024 * 1024;
 /** Longer than an import whose every write times out once. */
 const IMPORT_MS = 60_000;
 
-/** `kbctl import ranges CLUSTER -f FILE|-`. */
 export function importCommand(act: Act): Command {
   return new Command('import').description('Import data of a file into the table').addCommand(importRangesOf(act));
 }
@@ -221,7 +218,6 @@ function nextSteps(cluster: string, ranges: number, opensAtGeneration: number | 
   ];
 }
 
-/** Describes what an import changes in each range. */
 function importLines({ plans }: ImportPreview, paint: Output['paint']): string[] {
   return plans.flatMap((plan) => [paint('bold', `${nameOfKey(plan.key)} ${plan.range}`), ...rangeLines(plan, paint)]);
 }

@@ -94,7 +94,6 @@ const HOLDS: Part<Pick<RangeStatus, 'key' | 'range'> & Hold> = {
   none: 'There are no holds.',
 };
 
-/** `kbctl get leases|ranges|runs|findings|holds [CLUSTER]`. */
 export function getCommand(act: Act): Command {
   return new Command('get')
     .description('List leases, ranges, runs, findings or holds')

@@ -20,7 +20,6 @@ the address is removed from the endpoints, as an API server does when it stops; 
 a next start, the loop probes the address again after an hour. If this command is killed, the loop probes the address as
 soon as the lease expires.`;
 
-/** `kbctl heartbeat CLUSTER --address auto|IP`. */
 export function heartbeatCommand(act: Act): Command {
   const command = new Command('heartbeat')
     .description(DESCRIPTION)

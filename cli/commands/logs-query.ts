@@ -17,7 +17,6 @@ interface Options extends GlobalOptions {
 
 const HOUR_MS = 3_600_000;
 
-/** `kbctl logs-query CLUSTER`. */
 export function logsQueryCommand(act: Act): Command {
   const command = new Command('logs-query')
     .description('Print a CloudWatch Logs Insights query for the passes of a cluster, and the command that runs it')

@@ -15,7 +15,6 @@ interface Options extends GlobalOptions {
 
 const DEFAULT_FILE = 'status.html';
 
-/** `kbctl page [CLUSTER] [--serve]`. */
 export function pageCommand(act: Act): Command {
   const command = new Command('page')
     .description('Write the status page to a file, or serve it live on this machine')

@@ -27,7 +27,6 @@ const DESCRIPTION = `Stop the passes of clusters until a time, from their next t
 
 Nothing is changed in the clusters: endpoints stay unchanged. A pause ends at its time, or with "kbctl resume".`;
 
-/** `kbctl pause [CLUSTER... | --all] --reason TEXT [--for 2h]`. */
 export function pauseCommand(act: Act): Command {
   const command = new Command('pause')
     .description(DESCRIPTION)
@@ -48,7 +47,6 @@ export function pauseCommand(act: Act): Command {
   ]);
 }
 
-/** `kbctl resume [CLUSTER... | --all]`. */
 export function resumeCommand(act: Act): Command {
   const command = new Command('resume')
     .description('Resume the passes of clusters, from their next tick on')

@@ -20,7 +20,6 @@ The pass runs on this machine, with your credentials and for the stack that owns
 
 --rebuild replaces a corrupt snapshot by what the Services claim. Leaks and holds in it are lost. Nothing can be allocated from the range until it is saved.`;
 
-/** `kbctl run-once LOOP CLUSTER`. */
 export function runOnceCommand(act: Act): Command {
   const command = new Command('run-once')
     .description(DESCRIPTION)

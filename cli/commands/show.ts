@@ -19,7 +19,6 @@ interface Options extends GlobalOptions, ConnectionOptions {
   readonly services: boolean;
 }
 
-/** `kbctl show ip|port CLUSTER VALUE`. */
 export function showCommand(act: Act): Command {
   return new Command('show')
     .description('Show details of a cluster IP or node port')
@@ -64,7 +63,6 @@ async function show(
 
 const STATE_STYLES: Readonly<Record<ItemStatus['state'], Style>> = { free: 'green', taken: 'bold', unknown: 'dim' };
 
-/** Returns the lines about an item. */
 function itemLines(status: ItemStatus, spec: ClusterSpec, nowMs: number, output: Output): string[] {
   const { item, state, services, ipAddress, hold, strikes, findings, faults } = status;
   const line = (title: string, text: string, style?: Style) =>

@@ -7,7 +7,6 @@ import { describePause, statusOf, statusOfAll } from '../registered.ts';
 import { fleetColumns, statusLines } from '../status/status-lines.ts';
 import { type WatchOptions, watched, withWatchOptions } from '../watch.ts';
 
-/** `kbctl status [CLUSTER] [--watch]`. */
 export function statusCommand(act: Act): Command {
   const command = new Command('status')
     .description('Show the leases, last passes, ranges and findings of a cluster, and what needs attention')

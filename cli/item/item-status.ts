@@ -21,7 +21,6 @@ export interface ItemFacts {
   readonly claims?: ItemClaims;
 }
 
-/** Everything about one address or port. */
 export interface ItemStatus extends ItemPlace, Partial<ItemClaims> {
   readonly allocator: AllocatorOfRecord;
   /** `next` gives from the static band only when the dynamic one is full. */
@@ -36,11 +35,9 @@ export interface ItemStatus extends ItemPlace, Partial<ItemClaims> {
   readonly strikes?: 0 | 1 | 2;
   /** Findings of the last pass about it. */
   readonly findings: readonly RecordedFinding[];
-  /** What is wrong now. */
   readonly faults: readonly string[];
 }
 
-/** Returns the status of an item, from what was read. */
 export function itemStatus(facts: ItemFacts): ItemStatus {
   const { cluster, place, saved, record, claims } = facts;
   const { allocator } = cluster.spec;

@@ -5,7 +5,6 @@ import { PAGE_CSS } from './page-css.ts';
 import { PAGE_SCRIPT } from './page-script.ts';
 import { timeOf } from './words.ts';
 
-/** How a page is shown. */
 export interface PageOptions {
   /** How often the page reads itself again. Absent: it is a file. */
   readonly live?: { readonly pollMs: number };
@@ -20,7 +19,6 @@ export interface PageParts extends PageOptions {
   readonly about: Child;
   /** One sentence without ages: a screen reader announces a change. */
   readonly summary: string;
-  /** When the table was read. */
   readonly atMs?: number;
   readonly nav?: Child;
   readonly main: Child;
@@ -39,7 +37,6 @@ export function contentSecurityPolicy(live: boolean): string {
   ].join('; ');
 }
 
-/** A whole document. */
 export function page(parts: PageParts): string {
   const { title, heading, about, summary, nav, main, live } = parts;
   return String(html`<!doctype html>

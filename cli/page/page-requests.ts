@@ -13,7 +13,6 @@ export interface PageReply {
   readonly body: string;
 }
 
-/** What replies are made from. */
 export interface PageSources {
   readonly fleet: () => Promise<LatestRead<FleetStatus>>;
   /** `undefined`: there is no such cluster. */

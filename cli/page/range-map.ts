@@ -98,7 +98,6 @@ function legend({ counts }: MapLayout, map: RangeMap): Html {
   )}${unit}</ul>`;
 }
 
-/** The text alternative of the map. */
 function alternative(range: RangeStatus): string {
   const share = percentage(range.used, range.capacity);
   const use = `${grouped(range.used)} of ${grouped(range.capacity)} in use (${share})`;

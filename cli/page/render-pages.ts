@@ -186,7 +186,6 @@ function unreadableCard({ name: cluster, message }: FleetStatus['unreadable'][nu
 }
 
 export interface ClusterPageOptions extends PageOptions {
-  /** When the table was read. */
   readonly atMs: number;
 }
 
@@ -205,7 +204,6 @@ export function renderClusterPage(cluster: ClusterStatus, options: ClusterPageOp
   });
 }
 
-/** A page with a message, when there is nothing to show. */
 export function renderMessagePage(title: string, message: string, options: PageOptions = {}): string {
   return page({
     ...options,

@@ -36,7 +36,6 @@ export interface PageServer {
 /** The page of more clusters has no room for all maps: the page of a cluster reads its own. */
 const MOST_WITH_MAPS = 50;
 
-/** Returns how the page reads a table. */
 export function readsOf(
   table: (signal: AbortSignal) => KeyValueTable,
   tableName: string,

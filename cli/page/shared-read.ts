@@ -1,6 +1,5 @@
 import { describeError } from '../../lib/telemetry/describe-error.ts';
 
-/** The latest result of repeated reads. */
 export interface LatestRead<T> {
   /** The last result, and when it was read. */
   readonly value?: { readonly of: T; readonly atMs: number };
@@ -9,7 +8,6 @@ export interface LatestRead<T> {
 }
 
 export interface SharedReadOptions {
-  /** How long a result counts as fresh. */
   readonly freshMs: number;
   readonly nowMs: () => number;
 }

@@ -8,7 +8,6 @@ import { EXIT, type ExitCode, exitCodeOf } from '../errors.ts';
 import type { Output } from '../output.ts';
 import type { Style } from '../terminal.ts';
 
-/** A pass that a command ran, and of what. */
 export interface RanPass {
   readonly cluster: string;
   readonly loop: Loop;
@@ -25,7 +24,6 @@ const UNREACHABLE: ReadonlySet<string> = new Set([
   'Unavailable',
 ]);
 
-/** Whether the pass failed because its API server was not reached. */
 export function isUnreached({ errors }: EndedPass): boolean {
   return errors.some((error) => error instanceof ClusterError && UNREACHABLE.has(error.code));
 }

@@ -16,7 +16,6 @@ export function nameOfKey(key: RangeKey): string {
   return key.slice(PREFIX.length);
 }
 
-/** Returns the items of a range whose bits are set. */
 export function itemsIn(range: string, bits: Uint8Array): string[] {
   const items = rangeItems(range);
   if (items instanceof ExchangeError) throw items;

@@ -31,7 +31,6 @@ function shownPercent({ usedPercent, used, capacity }: RangeStatus): number {
   return usedPercent === 0 && used > 0 ? (100 * used) / capacity : usedPercent;
 }
 
-/** A line a cluster. */
 export function fleetColumns(nowMs: number): Column<ClusterStatus>[] {
   return [
     { title: 'NAME', text: ({ name }) => name },
@@ -73,7 +72,6 @@ const HEALTH_STYLES: Readonly<Record<Health, Style>> = {
 const MOST_FINDINGS = 20;
 const MOST_WRITES = 10;
 
-/** Returns the lines about one cluster. */
 export function statusLines(status: ClusterStatus, nowMs: number, output: Output): string[] {
   const { name, apiServers, loops, ranges, findings } = status;
   const section = (title: string, lines: readonly string[]) =>

@@ -136,7 +136,6 @@ const review = z.object({
   }),
 });
 
-/** The request of an API server. */
 export interface Review {
   readonly uid: string;
   readonly namespace: string;

@@ -1,7 +1,6 @@
 import type { SecretStore } from '../aws/store-client.ts';
 import { DispatchError } from '../runtime/errors.ts';
 
-/** The parameters of a stack's webhook. */
 export interface AdmissionSettings {
   /** What happens to a Service when the table can allocate nothing: it is refused, or left to its API server. */
   readonly onFailure: 'refuse' | 'allow';

@@ -10,7 +10,6 @@ type IsRegistered = (cluster: string) => Promise<boolean>;
 
 export interface TokensOptions {
   readonly read: ReadSecretText;
-  /** The name under which a cluster's tokens are kept. */
   readonly nameOf: (cluster: string) => string;
   readonly nowMs: () => number;
 }

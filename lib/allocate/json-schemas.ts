@@ -76,7 +76,6 @@ export function requestJsonSchema(): JsonSchema {
   };
 }
 
-/** The JSON Schema of an answer. */
 export function answerJsonSchema(): JsonSchema {
   return {
     $schema: DRAFT,

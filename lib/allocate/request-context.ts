@@ -8,7 +8,6 @@ import type { Refusal } from './answer.ts';
 import type { OpenRange } from './open-range.ts';
 import type { AllocateRequest, ItemValue, RangeName, RequestedItem } from './request.ts';
 
-/** What one request is executed with. */
 export interface RequestContext {
   readonly request: AllocateRequest;
   readonly requested: readonly RequestedItem[];
@@ -24,7 +23,6 @@ export interface RequestContext {
   readonly warn: (error: TableError) => void;
 }
 
-/** A range with the items that are requested of it. */
 export interface RequestedRange {
   readonly name: RangeName;
   readonly range: OpenRange;

@@ -73,7 +73,6 @@ export class AllocationBitmap {
     return bitsOf(this.#data);
   }
 
-  /** The bytes of a snapshot. */
   snapshot(): Uint8Array {
     return trimmed(this.#data);
   }

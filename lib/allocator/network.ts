@@ -32,7 +32,6 @@ export function networkContains(network: Network, address: Address): boolean {
   return address.family === network.family && mask(address.value, hostBits(network)) === network.base;
 }
 
-/** Whether every address of `inner` is in `outer`. */
 export function containsNetwork(outer: Network, inner: Network): boolean {
   const first: Address = { family: inner.family, value: inner.base };
   return outer.prefixLength <= inner.prefixLength && networkContains(outer, first);

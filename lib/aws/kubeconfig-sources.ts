@@ -2,7 +2,6 @@ import { kubeconfigReader, type ReadKubeconfig } from './read-kubeconfig.ts';
 import { type RequestToken, tokenRequester } from './request-token.ts';
 import type { StorePlace } from './store-client.ts';
 
-/** What AWS provides to reach a cluster. */
 export interface KubeconfigSources {
   readonly read: ReadKubeconfig;
   readonly requestToken: RequestToken;

@@ -35,7 +35,6 @@ export const FINDINGS_THAT_STAY: ReadonlySet<FindingType> = new Set([
   'heldByAnother',
 ] as const);
 
-/** The object an event is about. */
 export interface Regarding {
   readonly apiVersion: string;
   readonly kind: string;
@@ -54,7 +53,6 @@ export interface EventDraft {
   readonly note: string;
 }
 
-/** One thing that a pass saw wrong. */
 export interface Finding {
   readonly type: FindingType;
   /** What the original reports for it, to the letter where it has one. */

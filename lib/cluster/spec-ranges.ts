@@ -11,7 +11,6 @@ export type RangeKey = (typeof RANGE_KEYS)[keyof typeof RANGE_KEYS];
 /** The original's default, and that of a spec which sets no range of cluster IPs. */
 export const DEFAULT_CLUSTER_IP_RANGE = '10.0.0.0/24';
 
-/** One range that a spec configures. */
 export interface SpecRange {
   readonly key: RangeKey;
   /** Canonical text: a CIDR or `30000-32767`. */

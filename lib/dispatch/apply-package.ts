@@ -13,7 +13,6 @@ import { errorSentence } from '../telemetry/describe-error.ts';
 import type { Telemetry } from '../telemetry/telemetry.ts';
 import type { ClusterSummary } from './cluster-list.ts';
 
-/** Reads the cluster spec that is packaged with the code of a function. */
 export function readPackagedSpec(file: string): PackagedSpec {
   const name = path.basename(file);
   const text = textIn(file);

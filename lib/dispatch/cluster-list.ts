@@ -31,7 +31,6 @@ export interface ShortClusterList {
 /** An older list differs too much from what is registered now. */
 const OLDEST_LIST_MS = 15 * 60_000;
 
-/** The last cluster list that a process has read. */
 export class ClusterListMemory {
   #last: { readonly list: ShortClusterList; readonly readAtMs: number } | undefined;
 

@@ -28,7 +28,6 @@ interface Outcome {
   readonly attempts: readonly NamedAttempt[];
   /** When what it did was due. */
   readonly dueAtMs?: number;
-  /** Messages that were queued. */
   readonly queued?: number;
 }
 
@@ -69,7 +68,6 @@ export async function dispatch(
   return summary;
 }
 
-/** One invocation of a loop's function. */
 interface LoopInvocation extends Invocation {
   readonly loop: LoopDefinition;
   readonly memory: ClusterListMemory;

@@ -17,7 +17,6 @@ type Intervals = Pick<ClusterSpec, 'intervalSeconds'>;
 const UNANSWERED: ReadonlySet<string> = new Set(['DeadlineExceeded', 'Unavailable']);
 const LONGEST_BACKOFF_MS = 60_000;
 
-/** Whether the API server gave no answer to the pass. */
 export function isUnreachable(record: Pick<RunRecord, 'error'> | undefined): boolean {
   return record?.error !== undefined && UNANSWERED.has(record.error.code);
 }

@@ -2,7 +2,6 @@ import * as z from 'zod/mini';
 import { shapeFaults } from '../cluster/shape-faults.ts';
 import { clusterName, DispatchError } from '../runtime/errors.ts';
 
-/** What an event requests. */
 export type DispatchRequest =
   /** A tick for all that are registered. */
   | { readonly kind: 'schedule'; readonly dueAtMs: number }

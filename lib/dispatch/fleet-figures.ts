@@ -92,7 +92,6 @@ export interface ClusterHealth {
   readonly paused: boolean;
   /** Loops that failed three times in a row, or had no success for three of their periods. */
   readonly overdue: readonly Loop[];
-  /** Loops whose last pass failed. */
   readonly failing: readonly Loop[];
   readonly withoutLiveLease: boolean;
   /** Findings of a repair loop that do not resolve automatically. */

@@ -26,7 +26,6 @@ export interface EndedPass {
   readonly report?: PassReport;
   /** What it threw, else the failures that did not stop it. Any makes it a failed one. */
   readonly errors: readonly unknown[];
-  /** The writes that it would have made. */
   readonly wouldWrite: readonly string[];
   /** The last recorded pass would have made the same. */
   readonly wouldWriteSame?: boolean;
@@ -135,7 +134,6 @@ function isWorthRecording(
   return isNews(pass) || !remembersTheSame(record, previous) || isOld(previous, record.startedAtMs);
 }
 
-/** The pass changed, found or failed something. */
 export function isNews({ report, errors, wouldWrite, wouldWriteSame = false }: EndedPass): boolean {
   if (errors.length > 0 || report === undefined || (wouldWrite.length > 0 && !wouldWriteSame)) return true;
   return report.changes.length > 0 || report.findings.length > 0;

@@ -23,7 +23,6 @@ export interface Batch extends Invocation {
   readonly loop: LoopDefinition;
   /** Passes run although their interval is not over. */
   readonly force: boolean;
-  /** The pause of all clusters. */
   readonly pausedAll: Pause | undefined;
 }
 

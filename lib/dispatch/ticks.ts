@@ -18,7 +18,6 @@ export interface TickMessage {
   readonly clusters: readonly string[];
 }
 
-/** What a received message turns out to be. */
 export type ReceivedTick =
   | { readonly outcome: 'due'; readonly clusters: readonly string[]; readonly dueAtMs: number }
   /** Later than an interval: the next tick has come already. */
@@ -55,7 +54,6 @@ export function receiveTick(body: string, loop: Loop, nowMs: number): ReceivedTi
 /** The finest that a schedule can be. */
 const SCHEDULE_MS = 60_000;
 
-/** What the plan of ticks needs to know of a cluster. */
 export interface Ticking {
   readonly name: string;
   readonly intervalSeconds: Readonly<Record<Loop, number>>;
@@ -133,7 +131,6 @@ function ticksAt(
 export interface HandedOut<Cluster> {
   /** Clusters whose tick of now is left to this invocation. */
   readonly own: readonly Cluster[];
-  /** Messages that were queued. */
   readonly queued: number;
 }
 

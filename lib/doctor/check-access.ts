@@ -43,7 +43,6 @@ export function endLine(ending: CredentialEnd, nowMs: number): DoctorLine {
   return ok('token', `the ${what} ends at ${end}`);
 }
 
-/** Checks that the API server's name resolves here. */
 export async function checkName(access: ApiServerAccess, resolve: HostResolver): Promise<readonly DoctorLine[]> {
   const host = new URL(access.server).hostname.replace(/^\[|\]$/g, '');
   if (parseAddress(host) !== undefined) return [ok('dns', `${host} is an address: no name is looked up`)];

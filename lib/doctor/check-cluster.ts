@@ -31,9 +31,7 @@ import { type Check, checked, type DoctorEnvironment, type DoctorLine, fail, fai
 export interface CheckContext {
   readonly environment: Environment;
   readonly doctor: DoctorEnvironment;
-  /** The pause of all clusters. */
   readonly pausedAll: Pause | undefined;
-  /** Ends every check. */
   readonly signal: AbortSignal;
 }
 
@@ -96,7 +94,6 @@ const RECENT_MS = 15 * 60_000;
 const ONE_WRITER =
   'Let one of them go: start the API servers with --endpoint-reconciler-type=none, or set endpoints.reconciler to none';
 
-/** Returns the other writers of the endpoints of the kubernetes Service. */
 export async function checkOwners(
   { endpoints: { reconciler } }: ClusterSpec,
   kubernetes: ClusterPort,

@@ -15,7 +15,6 @@ export interface DoctorEnvironment {
   };
 }
 
-/** What is checked. */
 export type Check =
   | 'table'
   | 'clock'

@@ -10,7 +10,6 @@ import {
   wrongKind,
 } from './range-allocation.ts';
 
-/** The content of a file. */
 export type ExchangeFile =
   | { readonly kind: 'RangeAllocation'; readonly allocation: RangeAllocation }
   | { readonly kind: 'ClusterRanges'; readonly clusterRanges: ClusterRanges };

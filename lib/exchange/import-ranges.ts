@@ -14,7 +14,6 @@ import { ExchangeError } from './errors.ts';
 import type { ExchangeFile } from './exchange-file.ts';
 import { type ImportPlan, importWarnings, type PlacedRange, placeRanges, planImport } from './plan-import.ts';
 
-/** What an import would do, or did. */
 export interface ImportPreview {
   /** One for each range of the file, in its order. */
   readonly plans: readonly ImportPlan[];
@@ -24,7 +23,6 @@ export interface ImportPreview {
 }
 
 export interface ImportReport extends ImportPreview {
-  /** The ranges that were written. */
   readonly written: readonly RangeKey[];
   /**
    * Allocation is closed until an enforcing pass of this generation has saved each range. Absent: everything was there

@@ -29,7 +29,6 @@ export interface ImportPlan {
   readonly holds: readonly Hold[];
   /** How many items of the import's holds are not: taken here already, or their hold is over. */
   readonly holdsLeftOut: number;
-  /** Whether anything is to be written. */
   readonly changes: boolean;
   /** What the range is to be, but for its generation. */
   readonly next: Omit<StoredRange, 'generation'>;
@@ -180,7 +179,6 @@ function otherRange(range: string, spec: ClusterSpec): ExchangeError {
   );
 }
 
-/** Returns what to consider before importing this file into this cluster. */
 export function importWarnings(file: ExchangeFile, cluster: RegisteredCluster, nowMs: number): readonly string[] {
   return [...aboutFile(file, cluster.spec.name), ...aboutCluster(cluster, nowMs)];
 }

@@ -96,7 +96,6 @@ interface Resource {
   readonly namespaced: boolean;
 }
 
-/** Where each kind lives in the API. */
 export const RESOURCES: Readonly<Record<Kind, Resource>> = {
   Namespace: { apiVersion: 'v1', plural: 'namespaces', namespaced: false },
   Service: { apiVersion: 'v1', plural: 'services', namespaced: true },

@@ -3,7 +3,6 @@ import type { Loop } from '../cluster/cluster-spec.ts';
 import type { EventDraft, EventSighting } from '../cluster/finding.ts';
 import type { KubernetesObject } from '../cluster/kubernetes-objects.ts';
 
-/** An `events.k8s.io/v1` Event. */
 interface EventObject extends KubernetesObject {
   readonly eventTime: string;
   readonly reportingController: string;

@@ -47,7 +47,6 @@ export interface ApiServerAccess {
   readonly authHeaders: () => Promise<Readonly<Record<string, string>>>;
 }
 
-/** What a plugin gives. */
 export interface PluginCredential {
   readonly token?: string;
   readonly cert?: string | Buffer;

@@ -1,7 +1,6 @@
 import { isNativeError } from 'node:util/types';
 import { boundedText } from '../cluster/values.ts';
 
-/** What a failed request says about the request. */
 export type NetworkFault =
   /** The certificate did not verify, or there was no TLS to talk. Nothing was sent. */
   | 'tls'

@@ -75,7 +75,6 @@ export interface PermissionGroup {
 
 const KUBERNETES = 'kubernetes';
 
-/** All permissions that the loops need. */
 export const PERMISSION_GROUPS: readonly PermissionGroup[] = [
   {
     about: 'the kubernetes Service',

@@ -39,7 +39,6 @@ export class ProtobufReader {
     }
   }
 
-  /** Reads the value as a nested message. */
   message(read: (field: number) => void): void {
     const outerEnd = this.#end;
     this.#end = this.#lengthEnd();

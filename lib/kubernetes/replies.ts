@@ -147,7 +147,6 @@ export function refused({ server, purpose }: CallSite, reply: ApiReply): Cluster
   return error('Rejected', 'Nothing was changed. Correct what the message names; the next pass tries again.');
 }
 
-/** What a PUT or PATCH came to. */
 export function updateResult<T extends KubernetesObject>(
   ref: ObjectRef,
   { reply, site }: { readonly reply: ApiReply; readonly site: CallSite },

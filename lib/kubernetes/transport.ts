@@ -26,7 +26,6 @@ export interface OpenReply extends ReplyHead {
   readonly body: AsyncIterable<Uint8Array> | Iterable<Uint8Array>;
 }
 
-/** A reply that was read whole. */
 export interface ApiReply extends ReplyHead {
   readonly body: Uint8Array;
 }

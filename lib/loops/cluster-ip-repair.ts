@@ -19,7 +19,6 @@ const ERRORS: RepairErrorWords = {
   cannotSave: 'unable to persist the updated service IP allocations',
 };
 
-/** Repairs, or audits, the cluster IPs: one family or two. */
 export const clusterIpRepair: LoopDefinition = {
   id: 'cluster-ip-repair',
   run: (context) => repairClusterIps(context),

@@ -108,7 +108,6 @@ function observationOf(
 interface Published {
   readonly findings: readonly Finding[];
   readonly written?: EndpointsWritten;
-  /** Addresses that left the endpoints, and why. */
   readonly removed?: readonly string[];
   readonly error?: Error;
   readonly state?: ContestState;

@@ -6,7 +6,6 @@ import type { MakeRange } from '../repair/walk.ts';
 import type { LoopDefinition } from './pass.ts';
 import { type RepairKind, repairPass } from './repair.ts';
 
-/** Repairs, or audits, the node ports. */
 export const nodePortRepair: LoopDefinition = {
   id: 'node-port-repair',
   run: (context) => repairPass(nodePorts(portRange), context),

@@ -46,7 +46,6 @@ export interface PassReport {
   readonly state?: TableValue;
 }
 
-/** One run of one loop for one cluster. */
 export interface LoopDefinition {
   readonly id: Loop;
   readonly run: (context: PassContext) => Promise<PassReport>;

@@ -34,7 +34,6 @@ export interface LeasesRefreshed {
 }
 
 export interface LeasesObserved extends LeasesRefreshed {
-  /** What the pass decides by. */
   readonly leases: readonly Lease[];
 }
 

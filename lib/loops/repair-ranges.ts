@@ -20,14 +20,12 @@ export interface RepairErrorWords {
   readonly cannotSave: string;
 }
 
-/** The ranges that one loop repairs. */
 export interface RepairedRanges<RangeItem> {
   readonly loop: Loop;
   readonly makeRange: MakeRange<RangeItem>;
   readonly errors: RepairErrorWords;
 }
 
-/** What the table has of one range when the pass begins. */
 export interface RangeAtStart {
   readonly key: RangeKey;
   readonly configured: string;

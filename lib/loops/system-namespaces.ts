@@ -24,7 +24,6 @@ async function run({ spec, kubernetes }: PassContext): Promise<PassReport> {
   return { changes, findings: [], counts: { namespaces: spec.systemNamespaces.length }, errors };
 }
 
-/** Returns whether the namespace was created. */
 async function ensureNamespace(kubernetes: ClusterPort, name: string): Promise<boolean> {
   if ((await kubernetes.get({ kind: 'Namespace', name })) !== undefined) return false;
   const namespace: KubernetesObject = { apiVersion: 'v1', kind: 'Namespace', metadata: { name } };

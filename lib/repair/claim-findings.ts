@@ -8,7 +8,6 @@ import { type FindingList, RepairError } from './walk.ts';
  * `pkg/registry/core/service/{ipallocator,portallocator}/controller/repair.go`.
  */
 
-/** The names of one kind of range and of its items. */
 export interface RangeWords {
   /** `cluster IP`, `node port`. */
   readonly item: string;
@@ -33,10 +32,8 @@ export interface ClaimWords extends RangeWords {
   readonly full: (claim: string) => string;
 }
 
-/** One claim of a Service on a range. */
 export interface Claim {
   readonly service: ServiceClaim;
-  /** The address or port. */
   readonly item: string;
   /** The item as messages name it: `[IPv4]:10.0.0.1`, `30000`. */
   readonly shown: string;

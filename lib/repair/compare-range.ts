@@ -32,7 +32,6 @@ export interface Comparison {
   readonly proved: Uint8Array;
   /** What this pass frees as leaked. */
   readonly freed: Uint8Array;
-  /** Holds that it ends. */
   readonly ended: readonly EndedHold[];
   /** The bit of a held item; undefined when it is not in the range. */
   readonly bitOf: (text: string) => number | undefined;

@@ -4,7 +4,6 @@ import type { Finding } from '../cluster/finding.ts';
 import { HOLD_OWNER_LABEL, type Hold, holdsByItem, isSurelyOver, mayClaim, withoutHolds } from '../cluster/hold.ts';
 import type { ServiceClaim } from '../cluster/kubernetes-objects.ts';
 
-/** An item that was held when the range was read. */
 interface HeldItem<Item> {
   /** As the hold names it. */
   readonly text: string;
@@ -15,7 +14,6 @@ interface HeldItem<Item> {
   readonly bitIn: (range: RangeAllocator<Item>) => number | undefined;
 }
 
-/** Held items, and which Services claim them. */
 export class HeldItems<Item> {
   readonly items: readonly HeldItem<Item>[];
   readonly #range: RangeAllocator<Item>;
@@ -55,7 +53,6 @@ export interface EndedHold {
 
 export interface HoldJudgement {
   readonly findings: readonly Finding[];
-  /** Holds that continue. */
   readonly holds: readonly Hold[];
   /** Their items. */
   readonly kept: Uint8Array;

@@ -10,13 +10,11 @@ const LAST_STRIKE = 3;
 export interface JudgingPass {
   readonly passId: string;
   readonly nowMs: number;
-  /** The loop's interval. */
   readonly intervalMs: number;
   /** Passes only observed since strikes were counted: they count from zero. */
   readonly fromZero: boolean;
 }
 
-/** An item that is recorded and that no Service claims. */
 export interface Leftover<Item> {
   readonly item: Item;
   /** Its number in the recorded range. */
@@ -30,7 +28,6 @@ export interface LeakJudgement {
   readonly freed: Uint8Array;
   readonly strikes: LeakStrikes;
   readonly counts: {
-    /** Leaks that this pass frees. */
     readonly leaks: number;
     /** Items without a Service that it leaves taken, with a strike or two. */
     readonly mayHaveLeaked: number;

@@ -21,5 +21,4 @@ export const CLOSING_MS = RECORDING_MS + 1_000;
 /** Passes at the same time: enough that a few clusters that hang do not delay the others, and few enough for a small function. */
 export const CONCURRENT_PASSES = 16;
 
-/** Small reads of the table at the same time. */
 export const CONCURRENT_READS = 32;

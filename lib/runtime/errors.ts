@@ -2,11 +2,9 @@ import * as z from 'zod/mini';
 import { CodedError } from '../cluster/coded-error.ts';
 
 export type DispatchErrorCode =
-  /** The event is of no known kind. */
   | 'BadEvent'
   /** An environment variable is missing or makes no sense. */
   | 'BadEnvironment'
-  /** The requested cluster is not registered. */
   | 'NotRegistered'
   /** A pass was given up because its time, or the function's, was over. */
   | 'DeadlineExceeded';

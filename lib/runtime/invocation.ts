@@ -5,7 +5,6 @@ import { CLOSING_MS } from './budgets.ts';
 import { withinDeadline } from './deadline.ts';
 import type { Environment } from './environment.ts';
 
-/** One call of a function. */
 export interface Invocation {
   readonly environment: Environment;
   readonly telemetry: Telemetry;
@@ -13,7 +12,6 @@ export interface Invocation {
   readonly remainingMs: () => number;
 }
 
-/** What is used of Lambda's context. */
 export interface LambdaContext {
   readonly getRemainingTimeInMillis: () => number;
   readonly awsRequestId?: string;

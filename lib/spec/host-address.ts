@@ -28,7 +28,6 @@ interface RouteTables {
   readonly ipv6?: string;
 }
 
-/** A route to everywhere. */
 interface DefaultRoute {
   readonly interfaceName: string;
   readonly family: IPFamily;
@@ -106,7 +105,6 @@ export interface HostInterface {
   readonly addresses: readonly string[];
 }
 
-/** What the choice of a host's address depends on. */
 export interface HostNetwork {
   readonly routes: RouteTables;
   readonly interfaces: readonly HostInterface[];

@@ -9,7 +9,6 @@ export function isHostName(text: string): boolean {
   return text.length <= 253 && labels.every(isDnsLabel) && !/^\d+$/.test(labels.at(-1) ?? '');
 }
 
-/** Whether a cluster could have the name. */
 export function isClusterName(name: string): boolean {
   return /^[a-z0-9-]{1,63}$/.test(name);
 }

@@ -1,14 +1,12 @@
 /** Where in a cluster spec: field names and list indexes. Empty is the whole of it. */
 export type SpecPath = readonly (string | number)[];
 
-/** One thing wrong with a cluster spec. */
 export interface SpecFault {
   readonly at: SpecPath;
   /** `at` as people write it: `apiServers[1].address`; empty for the whole spec. */
   readonly path: string;
   /** What is wrong; the original's words where it checks the same. */
   readonly message: string;
-  /** What would be right. */
   readonly fix?: string;
   /** Where in the file, from 1, when it came from one. */
   readonly position?: { readonly line: number; readonly column: number };

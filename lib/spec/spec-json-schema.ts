@@ -212,7 +212,6 @@ const SPEC_FIELDS: Readonly<Record<string, SpecField>> = {
   'callerKeys[]': { description: 'SHA-256 of a key, in hex.', pattern: '^[0-9a-f]{64}$' },
 };
 
-/** A JSON Schema, or a part of one. */
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
 const HEAD = {

@@ -96,7 +96,6 @@ export const specShape = mapping({
   callerKeys: z.exactOptional(z.array(text)),
 });
 
-/** A spec whose shape is right. */
 export type ShapedSpec = z.infer<typeof specShape>;
 
 /** What is known of a value whose shape is not right everywhere: what is wrong is `undefined`, and nothing moved. */
@@ -114,7 +113,6 @@ export interface ShapeCheck {
   readonly faults: readonly SpecFault[];
   /** For the rules, which look at whatever has the right shape. */
   readonly draft: SpecDraft;
-  /** The whole of it, when it has no fault. */
   readonly shaped?: ShapedSpec;
 }
 
@@ -187,7 +185,6 @@ function expectation(issue: Issue): string | undefined {
   return issue.code === 'invalid_union' ? RANGES[String(issue.path[0])] : undefined;
 }
 
-/** The fields that may be written in two ways. */
 const RANGES: Readonly<Record<string, string>> = {
   serviceClusterIPRange: 'a CIDR such as 10.0.0.0/24, or a list of two of different families',
   serviceNodePortRange: 'a range such as 30000-32767',

@@ -41,7 +41,6 @@ function same(one: unknown, other: unknown): boolean {
   return one.length === other.length && one.every((item, index) => item === other[index]);
 }
 
-/** Data that reads as JSON. */
 export type Plain =
   | null
   | boolean

@@ -44,7 +44,6 @@ export interface Attention {
   readonly level: 'bad' | 'warning';
   /** A finding type, or `late`, `failing`, `neverRan`, `noLiveLease`, `unreadable`, `almostFull`: what `explain` takes. */
   readonly word: string;
-  /** One line. */
   readonly message: string;
   /** What to do, in one line. */
   readonly next: string;
@@ -67,7 +66,6 @@ export interface ApiServerStatus extends Partial<Pick<Lease, 'source' | 'withdra
   readonly refreshedAtMs?: number;
 }
 
-/** The words for the states of a lease. */
 export const LEASE_WORDS: Readonly<Record<ApiServerStatus['state'], string>> = {
   held: 'valid',
   ranOut: 'expired',
@@ -164,17 +162,14 @@ export interface FindingStatus extends RecordedFinding {
   readonly loop: Loop;
   /** When the pass that saw it began. */
   readonly seenAtMs: number;
-  /** One line. */
   readonly mend: string;
 }
 
-/** All clusters of a table. */
 export interface FleetStatus {
   readonly atMs: number;
   readonly table: string;
   readonly pausedAll?: Pause;
   /** Those that need attention first, then by name. */
   readonly clusters: readonly ClusterStatus[];
-  /** Registrations that cannot be read. */
   readonly unreadable: readonly { readonly name: string; readonly message: string }[];
 }

@@ -137,7 +137,6 @@ const OF_INFORMATION = group(
   },
 );
 
-/** The states of a cluster, a loop, a range or an API server. */
 export const STATES = { ...OF_TROUBLE, ...OF_LATER_PASSES, ...OF_INFORMATION };
 
 /** What alarms and commands call a state. */

@@ -58,7 +58,6 @@ export function findingHint({ type, item, service }: FindingFacts, cluster: { re
   });
 }
 
-/** Returns the resolution of a state in one line. */
 export function stateHint(word: string, cluster: { readonly name: string }): string {
   return hintFor(word, { cluster: cluster.name });
 }

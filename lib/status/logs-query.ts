@@ -4,7 +4,6 @@ export interface LogsQueryOptions {
   readonly cluster: string;
   /** Default: all loops. */
   readonly loop?: Loop | undefined;
-  /** How far back. */
   readonly sinceMs: number;
   /** `<service>-<stage>`, as in `serverless.yml`. Default: the one that `npm run deploy` makes. */
   readonly stack?: string | undefined;

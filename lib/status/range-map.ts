@@ -1,7 +1,6 @@
 import { bitsOf, fromBits } from '../allocator/snapshot-bytes.ts';
 import type { RangeMap } from './cluster-status.ts';
 
-/** A range as its map needs it. */
 export interface RangeLayout {
   /** Text of the first item that the map shows. */
   readonly first: string;
@@ -18,7 +17,6 @@ export interface RangeBits {
   readonly used: Uint8Array;
   readonly held: Uint8Array;
   readonly leaking: Uint8Array;
-  /** Bit numbers. */
   readonly duplicates: Iterable<number>;
 }
 
@@ -62,7 +60,6 @@ function sizeOf({ before, max, after }: RangeLayout): number {
   return before + max + after;
 }
 
-/** The cells of an empty range. */
 function emptyCells(layout: RangeLayout, shift: number): Uint8Array {
   const { before, max, reserved } = layout;
   const cells = new Uint8Array(Math.ceil(sizeOf(layout) / 2 ** shift));

@@ -10,7 +10,6 @@ import { decodeLeases, LEASES } from '../table/leases.ts';
 import { decodeRange } from '../table/ranges.ts';
 import { decodeRunRecord, type RunRecords, runKey } from '../table/run-records.ts';
 
-/** The items of one cluster, as far as they could be read. */
 export interface StatusInputs {
   readonly cluster: ListedCluster;
   readonly pausedAll: Pause | undefined;

@@ -17,7 +17,6 @@ import { apiServerStatuses, type LoopsHealth, loopsHealth } from './loops-and-le
 import { rangeStatuses } from './range-status.ts';
 import type { StatusInputs, UnreadableItem } from './read-inputs.ts';
 
-/** Returns the status of a cluster, from its items in the table. */
 export function workOutStatus(inputs: StatusInputs, nowMs: number): ClusterStatus {
   const { spec, generation, owner } = inputs.cluster;
   const apiServers = apiServerStatuses(spec, inputs.leases, nowMs);
@@ -71,7 +70,6 @@ function healthOf(attention: readonly Attention[], { loops, paused }: LoopsHealt
   return loops.some(({ state }) => state === 'neverRan') ? 'unknown' : 'good';
 }
 
-/** The parts of a status that attention depends on. */
 interface Parts {
   readonly inputs: StatusInputs;
   readonly health: LoopsHealth;
@@ -171,7 +169,6 @@ function noLiveLeaseHint({ inputs, apiServers, nowMs }: Parts): string {
   return `kbctl deregister ${spec.name} ${first.address} --undo ends a withdrawal; the endpoints stay unchanged`;
 }
 
-/** One entry for each type that a loop found. */
 function aboutFindings(parts: Parts): Attention[] {
   const { health, findings } = parts;
   const groups = Map.groupBy(findings, ({ loop, type }) => `${loop} ${type}`).values();

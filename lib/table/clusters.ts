@@ -42,7 +42,6 @@ export interface RegisteredCluster extends Readonly<z.infer<typeof nameShape>> {
 }
 
 export interface ListedCluster extends RegisteredCluster {
-  /** When its registration was last written. */
   readonly writtenAtMs: number;
 }
 
@@ -50,7 +49,6 @@ export interface ListedCluster extends RegisteredCluster {
 export interface ClusterList {
   readonly clusters: readonly ListedCluster[];
   readonly unreadable: readonly { readonly name: string; readonly error: TableError }[];
-  /** The pause of all clusters. */
   readonly pausedAll?: Pause;
 }
 
@@ -113,7 +111,6 @@ export async function* clusterPages(table: KeyValueTable): AsyncGenerator<Cluste
   for await (const items of pages) yield clustersIn(items);
 }
 
-/** Decodes items of the partition of registrations. */
 export function clustersIn(items: readonly Item[]): ClusterList {
   const clusters: ListedCluster[] = [];
   const unreadable: { name: string; error: TableError }[] = [];
@@ -149,7 +146,6 @@ export function generationOf(item: Item): number {
   return decodeItem(item, generationShape, SCHEMA).generation;
 }
 
-/** What an item records of a name. */
 export interface Registration extends Readonly<z.infer<typeof nameShape>> {
   /** Absent when the name is no longer registered. */
   readonly cluster?: RegisteredCluster;

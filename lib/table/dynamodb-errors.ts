@@ -5,7 +5,6 @@ import { TableError, type TableErrorCode } from './errors.ts';
 export type TableAction =
   `dynamodb:${'GetItem' | 'Query' | 'PutItem' | 'DeleteItem' | 'CreateTable' | 'DescribeTable'}`;
 
-/** What a failed call was about, for its message. */
 export interface FailedCall {
   readonly action: TableAction;
   readonly tableName: string;

@@ -11,7 +11,6 @@ export type TableErrorCode =
   | 'ItemTooLarge'
   /** An item's schema is newer than this code. */
   | 'SchemaTooNew'
-  /** An item does not parse. */
   | 'Corrupt'
   /** A guaranteed update kept losing, or its outcome is unclear. The next pass reads again. */
   | 'Contended'

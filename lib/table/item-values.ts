@@ -33,7 +33,6 @@ export function storedForm(value: TableValue): TableValue {
   return Object.fromEntries(definedFields(value).map(([field, content]) => [field, storedForm(content)]));
 }
 
-/** Whether both are stored alike. */
 export function sameValue(one: TableValue, other: TableValue): boolean {
   return isDeepStrictEqual(storedForm(one), storedForm(other));
 }

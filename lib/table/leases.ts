@@ -156,7 +156,6 @@ function leaseValue({ address: _, ...fields }: Lease): TableValue {
   return Object.fromEntries(Object.entries(fields).filter(([field, content]) => content !== usual.get(field)));
 }
 
-/** Whether both are stored alike. */
 export function isSameLease(one: Lease | undefined, other: Lease | undefined): boolean {
   if (one === undefined || other === undefined) return one === other;
   return one.address === other.address && sameValue(leaseValue(one), leaseValue(other));

@@ -11,10 +11,8 @@ import {
 import type { Change, UpdateOptions } from './guaranteed-update.ts';
 import type { KeyValueTable } from './key-value-table.ts';
 
-/** The process that registers the spec of its package. */
 export interface Packager {
   readonly stack: string;
-  /** When the process started. */
   readonly startedAtMs: number;
   readonly nowMs: number;
 }

@@ -86,7 +86,6 @@ export function rangeAllocations<Item>(table: KeyValueTable, range: ConfiguredRa
       await update((draft) => undoAllocation(draft, undo));
     },
 
-    /** Returns what this request holds. */
     heldBy: async (requestId: string): Promise<readonly Item[] | AllocatorError> =>
       refusalOfMode(range) ?? update((draft) => itemsHeldBy(draft, requestId)),
 

@@ -84,7 +84,6 @@ export class RangeDraft<Item> {
     return { item: this.#touch(item) };
   }
 
-  /** With its hold. */
   release(item: Item): { readonly item: Item } {
     this.#allocator.release(item);
     return this.claim(item);
@@ -130,12 +129,10 @@ export class RangeDraft<Item> {
     return this.#allocator.itemOf(text);
   }
 
-  /** The item of a bit. */
   itemAt(bit: number): Item {
     return this.#allocator.itemAt(bit);
   }
 
-  /** The item as holds name it. */
   textOf(item: Item): string {
     return String(this.itemOf(String(item)) ?? item);
   }

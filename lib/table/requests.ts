@@ -73,7 +73,6 @@ export function writeRequest(
   );
 }
 
-/** The error of a record whose answer does not parse. */
 export function corruptAnswer({ item }: ReadRequest, cause: unknown): TableError {
   return new TableError(
     'Corrupt',

@@ -49,7 +49,6 @@ const recordShape = z.object({
   wouldWrite: z.exactOptional(lines),
   /** What the last pass that changed something changed. Capped. */
   lastChange: z.exactOptional(z.readonly(z.object({ atMs: time, changes: lines }))),
-  /** The loop's own. */
   state: z.exactOptional(z.custom<TableValue>()),
 });
 

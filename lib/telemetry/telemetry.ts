@@ -16,7 +16,6 @@ export interface Telemetry {
    * where that is asked for.
    */
   count(counter: CounterName, by: number, labels?: Labels): void;
-  /** One pass had this value. */
   sample(name: SampleName, value: number, cluster: string): void;
   /** Writes the invocation's metrics, once. */
   flush(): void;
@@ -31,7 +30,6 @@ export interface InvocationLabels {
 
 export type TelemetryFactory = (invocation: InvocationLabels) => Telemetry;
 
-/** Metric namespace and service name. */
 export const METRIC_NAMESPACE = 'kube-bootstrap-controller';
 
 /** The first four are the original's (`pkg/registry/core/service/{ipallocator,portallocator}/controller/metrics.go`). */
