@@ -1,11 +1,21 @@
 import { describe, expect, test } from '@jest/globals';
-import { type DeregisterRequest, deregister } from '../../lib/api-servers/deregister.ts';
+import type { DeregisterRequest } from '../../lib/api-servers/deregister.ts';
 import { ENDPOINTS_REF, type EndpointsObject } from '../../lib/endpoints/objects.ts';
 import { ClusterError, type ClusterPort } from '../../lib/kubernetes/cluster-port.ts';
 import { anEndpoints, HTTPS } from '../support/an-endpoints.ts';
-import { aHost, aServer, EndpointsWorld, READY, SHUTTING_DOWN, SILENT } from '../support/endpoints-world.ts';
+import {
+  A,
+  aHost,
+  aServer,
+  B,
+  EndpointsWorld,
+  READY,
+  SHUTTING_DOWN,
+  SILENT,
+  worldOf,
+} from '../support/endpoints-world.ts';
 
-const [A, B, SHARED] = ['10.0.0.1', '10.0.0.2', '10.0.0.9'] as const;
+const SHARED = '10.0.0.9';
 const HOST = 'api.example.com';
 const HOUR_MS = 3_600_000;
 
@@ -16,10 +26,8 @@ async function settled(servers = [aServer(A), aServer(B)]): Promise<EndpointsWor
   return world;
 }
 
-function ask(world: EndpointsWorld, given: Partial<DeregisterRequest> = {}) {
-  const { spec, table } = world;
-  return deregister({ spec, table, kubernetes: world.cluster.port, address: B, nowMs: () => world.nowMs, ...given });
-}
+const ask = (world: EndpointsWorld, given: Partial<DeregisterRequest> = {}) =>
+  world.deregister({ address: B, ...given });
 
 describe('deregistering an address', () => {
   test('removes it from Endpoints and slice at once', async () => {
@@ -104,7 +112,7 @@ describe('deregistering an address', () => {
   });
 
   test('removes an address from a master count, too', async () => {
-    const world = new EndpointsWorld([aServer(A), aServer(B)]).answer(READY, A, B);
+    const world = worldOf(A, B);
     world.endpoints({ reconciler: 'master-count', masterCount: 2 });
     await world.tick();
     expect(await ask(world)).toMatchObject({ outcome: 'deregistered', stillPublished: false });
@@ -113,7 +121,7 @@ describe('deregistering an address', () => {
   });
 
   test('with a master count publishes another that is live when it was the only one there', async () => {
-    const world = new EndpointsWorld([aServer(A), aServer(B)]).answer(READY, A, B);
+    const world = worldOf(A, B);
     world.endpoints({ reconciler: 'master-count', masterCount: 1 });
     await world.tick();
     expect(world.published()).toEqual([B]);

@@ -1,21 +1,16 @@
 import { describe, expect, test } from '@jest/globals';
-import { deregister, undoDeregister } from '../../lib/api-servers/deregister.ts';
+import { undoDeregister } from '../../lib/api-servers/deregister.ts';
 import { endWithdrawal } from '../../lib/table/leases.ts';
 import { AT_ONCE } from '../support/each-table.ts';
-import { aServer, EndpointsWorld, READY, SILENT } from '../support/endpoints-world.ts';
+import { A, B, type EndpointsWorld, READY, SILENT, settled, worldOf } from '../support/endpoints-world.ts';
 
-const [A, B] = ['10.0.0.1', '10.0.0.2'] as const;
 const HOUR_MS = 3_600_000;
 
 async function withdrawn(): Promise<EndpointsWorld> {
-  const world = new EndpointsWorld([aServer(A), aServer(B)]).answer(READY, A, B);
-  await world.tick();
-  await withdraw(world);
+  const world = await settled(worldOf(A, B));
+  await world.deregister({ address: B });
   return world;
 }
-
-const withdraw = ({ spec, table, cluster, nowMs }: EndpointsWorld) =>
-  deregister({ spec, table, kubernetes: cluster.port, address: B, nowMs: () => nowMs });
 
 function undo({ spec, table, nowMs }: EndpointsWorld, address: string = B) {
   return undoDeregister({ spec, table, address, nowMs: () => nowMs });
@@ -42,10 +37,8 @@ describe('undoing that an address was deregistered', () => {
   });
 
   test('brings back the last one, whose endpoints were emptied', async () => {
-    const world = new EndpointsWorld([aServer(B)]).answer(READY, B);
-    await world.tick();
-    const { spec, table, cluster } = world;
-    await deregister({ spec, table, kubernetes: cluster.port, address: B, nowMs: () => world.nowMs, lastOne: true });
+    const world = await settled(worldOf(B));
+    await world.deregister({ address: B, lastOne: true });
     expect(world.published()).toEqual([]);
     await undo(world);
     await world.tick();
@@ -80,10 +73,7 @@ describe('undoing that an address was deregistered', () => {
 describe('undoing while others write', () => {
   test('wins over a pass that had listed the lease before: it is withdrawn no longer', async () => {
     const world = await withdrawn();
-    world.whileProbing = async () => {
-      world.whileProbing = undefined;
-      await undo(world);
-    };
+    world.whileProbing = () => undo(world);
     await world.answer(SILENT, B).tick();
     expect(await world.lease(B)).toMatchObject({ withdrawnUntilMs: world.nowMs, seenDown: false });
     await world.answer(READY, B).tick();
@@ -110,7 +100,7 @@ describe('undoing while others write', () => {
 
   test('of a withdrawal that is renewed at the same time leaves one or the other, whole', async () => {
     const world = await withdrawn();
-    await Promise.all([undo(world), withdraw(world)]);
+    await Promise.all([undo(world), world.deregister({ address: B })]);
     const until = (await world.lease(B))?.withdrawnUntilMs;
     expect([world.nowMs, world.nowMs + HOUR_MS]).toContain(until);
   });

@@ -1,16 +1,10 @@
 import { describe, expect, test } from '@jest/globals';
 import { anEndpoints, aSlice, HTTPS } from '../support/an-endpoints.ts';
-import { aServer, EndpointsWorld, READY, SHUTTING_DOWN } from '../support/endpoints-world.ts';
+import { A, B, type EndpointsWorld, SHUTTING_DOWN, settled, worldOf } from '../support/endpoints-world.ts';
 
-const [A, B, FOREIGN] = ['10.0.0.1', '10.0.0.2', '10.0.0.9'] as const;
+const FOREIGN = '10.0.0.9';
 
-/** A cluster at work, and another owner that writes its own addresses whenever it is let. */
-async function settled(): Promise<EndpointsWorld> {
-  const world = new EndpointsWorld([aServer(A), aServer(B)]).answer(READY, A, B);
-  await world.tick();
-  return world;
-}
-
+/** Another owner writes its own addresses. */
 function overwrite(world: EndpointsWorld, ...addresses: readonly string[]): void {
   world.cluster.place(anEndpoints(addresses), 'kube-apiserver');
   world.cluster.place(aSlice(addresses), 'kube-apiserver');
@@ -30,7 +24,7 @@ async function contest(world: EndpointsWorld, ticks: number, ...addresses: reado
 
 describe('endpoints that another writer writes, too', () => {
   test('are healed once, without a word', async () => {
-    const world = await settled();
+    const world = await settled(worldOf(A, B));
     overwrite(world, FOREIGN);
     const report = await world.tick();
     expect(world.published()).toEqual([A, B]);
@@ -52,7 +46,7 @@ describe('endpoints that another writer writes, too', () => {
     },
     { name: 'the slice', spoil: (world: EndpointsWorld) => world.cluster.place(aSlice([FOREIGN]), 'kubectl') },
   ])('$name that are put back at the next tick are told with the manager who did it', async ({ spoil }) => {
-    const world = await settled();
+    const world = await settled(worldOf(A, B));
     spoil(world);
     await world.tick();
     spoil(world);
@@ -63,12 +57,12 @@ describe('endpoints that another writer writes, too', () => {
   });
 
   test('are written ever more rarely, and at least every ten minutes', async () => {
-    const world = await settled();
+    const world = await settled(worldOf(A, B));
     expect(await contest(world, 140, FOREIGN, A)).toEqual([10, 30, 70, 150, 310, 630, 1230]);
   });
 
   test('are written at once when the other publishes an address that went', async () => {
-    const world = await settled();
+    const world = await settled(worldOf(A, B));
     await world.answer(SHUTTING_DOWN, B).tick();
     await contest(world, 6, A, FOREIGN);
     await contest(world, 1, A, B);
@@ -76,7 +70,7 @@ describe('endpoints that another writer writes, too', () => {
   });
 
   test('are never left empty', async () => {
-    const world = await settled();
+    const world = await settled(worldOf(A, B));
     await contest(world, 6, FOREIGN);
     await contest(world, 1);
     expect(world.published()).toEqual([A, B]);

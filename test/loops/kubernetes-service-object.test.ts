@@ -1,16 +1,11 @@
 import { describe, expect, test } from '@jest/globals';
 import type { ServiceObject } from '../../lib/endpoints/objects.ts';
 import { ClusterError, type ClusterPort } from '../../lib/kubernetes/cluster-port.ts';
-import { aServer, EndpointsWorld, READY } from '../support/endpoints-world.ts';
+import { A, type EndpointsWorld, worldOf } from '../support/endpoints-world.ts';
 
-const A = '10.0.0.1';
 const SERVICE = { kind: 'Service', namespace: 'default', name: 'kubernetes' } as const;
 const SERVICE_CIDR = { kind: 'ServiceCIDR', name: 'kubernetes' } as const;
 const NAMESPACE = { kind: 'Namespace', name: 'default' } as const;
-
-function aWorld(): EndpointsWorld {
-  return new EndpointsWorld([aServer(A)]).answer(READY, A);
-}
 
 /** Another writer changes the type of the Service. */
 function makeNodePort({ cluster }: EndpointsWorld): void {
@@ -34,7 +29,7 @@ function withHooksOff(world: EndpointsWorld): EndpointsWorld {
 
 describe('the kubernetes Service of a cluster', () => {
   test('is made with what it needs when an API server has its hooks off', async () => {
-    const world = withHooksOff(aWorld());
+    const world = withHooksOff(worldOf(A));
     const report = await world.tick();
     expect(report.errors).toEqual([]);
     expect(world.cluster.find(SERVICE_CIDR)).toMatchObject({
@@ -51,14 +46,14 @@ describe('the kubernetes Service of a cluster', () => {
   });
 
   test('has a ServiceCIDR of both ranges in a dual-stack cluster', async () => {
-    const world = withHooksOff(aWorld());
+    const world = withHooksOff(worldOf(A));
     world.spec = { ...world.spec, serviceClusterIPRanges: ['10.0.0.0/24', 'fd00::/112'] };
     await world.tick();
     expect(world.cluster.find(SERVICE_CIDR)).toMatchObject({ spec: { cidrs: ['10.0.0.0/24', 'fd00::/112'] } });
   });
 
   test('is tried again in the same pass, until the allocator knows the ServiceCIDR that was made for it', async () => {
-    const world = withHooksOff(aWorld());
+    const world = withHooksOff(worldOf(A));
     const { beforeWrite } = world.cluster;
     let known = false;
     world.cluster.beforeWrite = (verb, object) =>
@@ -77,7 +72,7 @@ describe('the kubernetes Service of a cluster', () => {
   });
 
   test('is tried again at the next tick, when the allocator does not know the ServiceCIDR within two seconds', async () => {
-    const world = aWorld();
+    const world = worldOf(A);
     world.cluster.beforeWrite = (_verb, { kind }) =>
       kind === 'Service' ? { outcome: 'invalid', message: 'not ready to allocate' } : undefined;
     let pausedMs = 0;
@@ -97,7 +92,7 @@ describe('the kubernetes Service of a cluster', () => {
   });
 
   test('whose address is held by another Service is an error in the words of the API server, without another try', async () => {
-    const world = aWorld();
+    const world = worldOf(A);
     world.cluster.place({ apiVersion: 'networking.k8s.io/v1', kind: 'ServiceCIDR', metadata: { name: 'kubernetes' } });
     const message = 'spec.clusterIPs: Invalid value: ["10.0.0.1"]: failed to allocate IP 10.0.0.1: already allocated';
     world.cluster.beforeWrite = (_verb, { kind }) => (kind === 'Service' ? { outcome: 'invalid', message } : undefined);
@@ -108,7 +103,7 @@ describe('the kubernetes Service of a cluster', () => {
   });
 
   test.each(['Rejected', 'Forbidden'] as const)('keeps that error when a ServiceCIDR is %s', async (code) => {
-    const world = aWorld();
+    const world = worldOf(A);
     world.cluster.beforeWrite = (_verb, { kind }) => {
       if (kind === 'Service') return { outcome: 'invalid', message: 'bad address' };
       throw new ClusterError(code, 'no ServiceCIDR here');
@@ -118,7 +113,7 @@ describe('the kubernetes Service of a cluster', () => {
   });
 
   test('waits when its namespace is being deleted', async () => {
-    const world = aWorld();
+    const world = worldOf(A);
     world.cluster.place({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'default' } });
     world.cluster.beforeWrite = (_verb, { kind }) =>
       kind === 'Service' ? { outcome: 'namespaceUnavailable', message: 'is being terminated' } : undefined;
@@ -129,7 +124,7 @@ describe('the kubernetes Service of a cluster', () => {
   });
 
   test('that another writer created first is left unchanged, without another try', async () => {
-    const world = aWorld();
+    const world = worldOf(A);
     let tries = 0;
     world.cluster.beforeWrite = (_verb, { kind }) => {
       if (kind !== 'Service') return undefined;
@@ -141,7 +136,7 @@ describe('the kubernetes Service of a cluster', () => {
   });
 
   test('is left unchanged, unless the spec sets service.reconcile', async () => {
-    const world = aWorld();
+    const world = worldOf(A);
     await world.tick();
     const made = world.cluster.find<ServiceObject>(SERVICE);
     makeNodePort(world);
@@ -154,7 +149,7 @@ describe('the kubernetes Service of a cluster', () => {
   });
 
   test('that changes while it is corrected does not hold up its endpoints', async () => {
-    const world = aWorld();
+    const world = worldOf(A);
     world.spec = { ...world.spec, service: { ...world.spec.service, reconcile: true } };
     await world.tick();
     makeNodePort(world);
@@ -166,7 +161,7 @@ describe('the kubernetes Service of a cluster', () => {
   });
 
   test('cannot be read: the pass fails, and endpoints stay unchanged', async () => {
-    const world = aWorld();
+    const world = worldOf(A);
     await world.tick();
     const kubernetes: ClusterPort = {
       ...world.cluster.port,

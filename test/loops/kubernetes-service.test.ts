@@ -1,34 +1,34 @@
 import { describe, expect, test } from '@jest/globals';
-import { deregister } from '../../lib/api-servers/deregister.ts';
 import { MANAGED_BY_LABEL, SERVICE_NAME_LABEL, SLICE_REF } from '../../lib/endpoints/objects.ts';
 import { REFUSAL } from '../../lib/endpoints/reconcilers.ts';
 import type { ClusterPort } from '../../lib/kubernetes/cluster-port.ts';
 import { withholdWrites } from '../../lib/kubernetes/withhold-writes.ts';
 import { withdraw } from '../../lib/table/leases.ts';
 import { anEndpoints, aSlice } from '../support/an-endpoints.ts';
-import { aHost, aServer, EndpointsWorld, READY, SHUTTING_DOWN, SILENT } from '../support/endpoints-world.ts';
+import {
+  A,
+  aHost,
+  aServer,
+  B,
+  C,
+  EndpointsWorld,
+  READY,
+  SHUTTING_DOWN,
+  SILENT,
+  settled,
+  worldOf,
+} from '../support/endpoints-world.ts';
 
-const [A, B, C] = ['10.0.0.1', '10.0.0.2', '10.0.0.3'] as const;
 const HOST = 'api.example.com';
-
-function threeServers(): EndpointsWorld {
-  return new EndpointsWorld([aServer(A), aServer(B), aServer(C)]).answer(READY, A, B, C);
-}
 
 /** In the Endpoints and in the slice. */
 function expectPublished(world: EndpointsWorld, ...addresses: readonly string[]): void {
   expect([world.published(), world.inSlice()]).toEqual([addresses, addresses]);
 }
 
-/** Everything in place and nothing to do. */
-async function settled(world = threeServers()): Promise<EndpointsWorld> {
-  await world.tick();
-  return world;
-}
-
 describe('a tick of the kubernetes-service loop', () => {
   test('on an empty cluster creates the Service, and Endpoints and slice of the servers that answer', async () => {
-    const world = threeServers().answer(SILENT, C);
+    const world = worldOf(A, B, C).answer(SILENT, C);
     const report = await world.tick();
     expect(world.cluster.writes).toEqual(['create services', 'create endpoints', 'create endpointslices']);
     expectPublished(world, A, B);
@@ -123,7 +123,7 @@ describe('a tick of the kubernetes-service loop', () => {
   });
 
   test('says of each address what keeps it out when some are withdrawn, and how to end that', async () => {
-    const world = await settled(new EndpointsWorld([aServer(A), aServer(B)]).answer(READY, A, B));
+    const world = await settled(worldOf(A, B));
     const withdrawnUntilMs = world.nowMs + 3_600_000;
     await world.setLease({ address: A, withdrawnUntilMs });
     await world.setLease({ address: B, expiresAtMs: world.nowMs, misses: 2 });
@@ -231,13 +231,13 @@ describe('a tick of the kubernetes-service loop', () => {
   });
 
   test('with the reconciler none only creates the Service: no address is probed, no lease is read', async () => {
-    const world = threeServers().endpoints({ reconciler: 'none' });
+    const world = worldOf(A, B, C).endpoints({ reconciler: 'none' });
     expect(await world.tick()).toMatchObject({ changes: ['created service default/kubernetes: 10.0.0.1'], errors: [] });
     expect([world.probed, world.tableCalls, world.cluster.writes]).toEqual([[], [], ['create services']]);
   });
 
   test('with a master count keeps a server that crashed, and removes one that shuts down', async () => {
-    const world = await settled(threeServers().endpoints({ reconciler: 'master-count', masterCount: 3 }));
+    const world = await settled(worldOf(A, B, C).endpoints({ reconciler: 'master-count', masterCount: 3 }));
     world.answer(SILENT, B);
     for (let tick = 0; tick < 4; tick++) await world.tick();
     expect(world.published()).toEqual([A, B, C]);
@@ -248,7 +248,7 @@ describe('a tick of the kubernetes-service loop', () => {
 
 describe('the start of a cluster', () => {
   test('removes an address that left the spec', async () => {
-    const world = new EndpointsWorld([aServer(A)]).answer(READY, A);
+    const world = worldOf(A);
     await world.setLease({ address: C });
     world.cluster.place(anEndpoints([A, C]));
     await world.tick();
@@ -256,7 +256,7 @@ describe('the start of a cluster', () => {
   });
 
   test('keeps an address that answers its probe, however old its lease', async () => {
-    const world = threeServers();
+    const world = worldOf(A, B, C);
     await world.setLease({ address: B, expiresAtMs: world.nowMs - 60_000, misses: 2 });
     world.cluster.place(anEndpoints([A, B, C]));
     await world.tick();
@@ -319,24 +319,21 @@ describe('addresses of a host name', () => {
 describe('what happens while a tick is at work', () => {
   test('a deregistration during the probes wins over the refresh', async () => {
     const world = await settled();
-    world.whileProbing = async () => {
-      world.whileProbing = undefined;
-      await world.setLease({ address: B, withdrawnUntilMs: world.nowMs + 3_600_000 });
-    };
+    world.whileProbing = () => world.setLease({ address: B, withdrawnUntilMs: world.nowMs + 3_600_000 });
     await world.tick();
     expect(world.published()).toEqual([A, C]);
     expect(await world.lease(B)).toMatchObject({ withdrawnUntilMs: expect.any(Number) });
   });
 
   test('an address that is deregistered after the decision to add it is removed again', async () => {
-    const world = await settled(threeServers().answer(SILENT, C));
+    const world = await settled(worldOf(A, B, C).answer(SILENT, C));
     world.answer(READY, C);
     let gone: unknown;
     const { port } = world.cluster;
     const kubernetes: ClusterPort = {
       ...port,
       update: async (object) => {
-        gone ??= await deregister({ ...world, kubernetes: port, address: C, nowMs: () => world.nowMs });
+        gone ??= await world.deregister({ kubernetes: port, address: C });
         return port.update(object);
       },
     };
@@ -347,14 +344,13 @@ describe('what happens while a tick is at work', () => {
   });
 
   test('the last address that is deregistered after the decision to add it is removed again', async () => {
-    const world = await settled(new EndpointsWorld([aServer(A)]).answer(READY, A));
-    const ask = { ...world, kubernetes: world.cluster.port, address: A, nowMs: () => world.nowMs, lastOne: true };
-    await deregister({ ...ask, goingDown: true });
+    const world = await settled(worldOf(A));
+    await world.deregister({ address: A, lastOne: true, goingDown: true });
     const { port } = world.cluster;
     const kubernetes: ClusterPort = {
       ...port,
       update: async (object) => {
-        if (object.kind === 'Endpoints') await deregister(ask);
+        if (object.kind === 'Endpoints') await world.deregister({ address: A, lastOne: true });
         return port.update(object);
       },
     };
@@ -376,7 +372,7 @@ describe('what happens while a tick is at work', () => {
   });
 
   test('a pass reads its registration again only before it writes to the cluster', async () => {
-    const world = await settled(new EndpointsWorld([aServer(A), aServer(B)]).answer(READY, A, B));
+    const world = await settled(worldOf(A, B));
     let reads = 0;
     const isSpecCurrent = async () => {
       reads += 1;
@@ -408,7 +404,7 @@ describe('what happens while a tick is at work', () => {
   });
 
   test('Endpoints that another writer created first stay until the next tick', async () => {
-    const world = threeServers();
+    const world = worldOf(A, B, C);
     world.cluster.beforeWrite = (_verb, { kind }) => {
       if (kind === 'Endpoints') world.cluster.place(anEndpoints([A]));
       return undefined;
@@ -421,7 +417,7 @@ describe('what happens while a tick is at work', () => {
   });
 
   test('Endpoints that the API server refuses are an error in its words, and the slice is not touched', async () => {
-    const world = threeServers();
+    const world = worldOf(A, B, C);
     const message = 'may not be in the loopback range (127.0.0.0/8, ::1/128)';
     world.cluster.beforeWrite = (_verb, { kind }) =>
       kind === 'Endpoints' ? { outcome: 'invalid', message } : undefined;

@@ -1,32 +1,18 @@
 import { describe, expect, test } from '@jest/globals';
-import { deregister } from '../../lib/api-servers/deregister.ts';
-import { heartbeat } from '../../lib/api-servers/heartbeat.ts';
-import type { ProbeReply } from '../../lib/endpoints/probe-outcome.ts';
 import type { ClusterPort } from '../../lib/kubernetes/cluster-port.ts';
 import { LEASES } from '../../lib/table/leases.ts';
 import { anEndpoints } from '../support/an-endpoints.ts';
-import { aServer, EndpointsWorld, READY, SHUTTING_DOWN, SILENT } from '../support/endpoints-world.ts';
-
-const [A, B, C] = ['10.0.0.1', '10.0.0.2', '10.0.0.3'] as const;
-
-function threeServers(): EndpointsWorld {
-  return new EndpointsWorld([aServer(A), aServer(B), aServer(C)]).answer(READY, A, B, C);
-}
-
-async function settled(): Promise<EndpointsWorld> {
-  const world = threeServers();
-  await world.tick();
-  return world;
-}
-
-function beat(world: EndpointsWorld, address: string, probe: () => Promise<ProbeReply> = async () => READY) {
-  const { table, spec } = world;
-  return heartbeat({ table, cluster: spec.name, address, leaseMs: 15_000, nowMs: () => world.nowMs, probe });
-}
-
-function leave(world: EndpointsWorld, address: string) {
-  return deregister({ ...world, kubernetes: world.cluster.port, address, nowMs: () => world.nowMs });
-}
+import {
+  A,
+  B,
+  C,
+  type EndpointsWorld,
+  READY,
+  SHUTTING_DOWN,
+  SILENT,
+  settled,
+  worldOf,
+} from '../support/endpoints-world.ts';
 
 /** The port of the cluster, with `meanwhile` before the pass reads the Endpoints, once. */
 function beforeEndpoints(world: EndpointsWorld, meanwhile: () => Promise<unknown>): ClusterPort {
@@ -46,8 +32,8 @@ describe('leases of one item', () => {
   test('are all kept when a tick and two agents write at once', async () => {
     const world = await settled();
     world.nowMs += 10_000;
-    await Promise.all([world.tick(0), beat(world, B), beat(world, C)]);
-    await Promise.all([world.tick(0), beat(world, C), beat(world, B)]);
+    await Promise.all([world.tick(0), world.heartbeat(B), world.heartbeat(C)]);
+    await Promise.all([world.tick(0), world.heartbeat(C), world.heartbeat(B)]);
     for (const address of [A, B, C]) {
       expect(await world.lease(address)).toMatchObject({ address, expiresAtMs: world.nowMs + 15_000 });
     }
@@ -56,10 +42,9 @@ describe('leases of one item', () => {
 
   test('are all kept when two agents refresh theirs while the tick probes the third server', async () => {
     const world = await settled();
-    for (const address of [B, C]) await beat(world, address);
+    for (const address of [B, C]) await world.heartbeat(address);
     world.whileProbing = async () => {
-      world.whileProbing = undefined;
-      for (const address of [B, C]) await beat(world, address);
+      for (const address of [B, C]) await world.heartbeat(address);
     };
     await world.tick();
     expect(world.tableCalls.filter((call) => call === 'put')).toHaveLength(4);
@@ -70,16 +55,13 @@ describe('leases of one item', () => {
 
   test('keep a deregistration that is made while an agent and a tick probe', async () => {
     const world = await settled();
-    await beat(world, B);
-    world.whileProbing = async () => {
-      world.whileProbing = undefined;
-      await leave(world, C);
-    };
+    await world.heartbeat(B);
+    world.whileProbing = () => world.deregister({ address: C });
     const probe = async () => {
       await world.tick();
       return READY;
     };
-    expect((await beat(world, B, probe)).state).toBe('held');
+    expect((await world.heartbeat(B, { probe })).state).toBe('held');
     expect(await world.lease(C)).toMatchObject({ withdrawnUntilMs: expect.any(Number) });
     expect(world.published()).toEqual([A, B]);
   });
@@ -88,17 +70,14 @@ describe('leases of one item', () => {
 describe('a tick that wrote its leases', () => {
   test('removes an address whose host reported its shutdown during the probes, although it answered them', async () => {
     const world = await settled();
-    world.whileProbing = async () => {
-      world.whileProbing = undefined;
-      await beat(world, B, async () => SHUTTING_DOWN);
-    };
+    world.whileProbing = () => world.heartbeat(B, { probe: async () => SHUTTING_DOWN });
     await world.tick();
     expect(world.published()).toEqual([A, C]);
   });
 
   test('does not publish an address that is deregistered before it reads the Endpoints', async () => {
     const world = await settled();
-    const kubernetes = beforeEndpoints(world, () => leave(world, B));
+    const kubernetes = beforeEndpoints(world, () => world.deregister({ address: B }));
     await world.tick(10_000, { kubernetes });
     expect(world.cluster.writes).toEqual(['update endpoints', 'update endpointslices']);
     expect([world.published(), world.inSlice()]).toEqual([
@@ -122,7 +101,7 @@ describe('a tick that wrote its leases', () => {
     const world = await settled();
     world.answer(SILENT, A, B, C);
     await world.tick();
-    const kubernetes = beforeEndpoints(world, () => beat(world, B));
+    const kubernetes = beforeEndpoints(world, () => world.heartbeat(B));
     expect(await world.tick(10_000, { kubernetes })).toMatchObject({ errors: [], counts: { leasesHeld: 3 } });
   });
 
@@ -145,7 +124,7 @@ describe('a tick that wrote its leases', () => {
 
 describe('a table with one item for each address, as earlier builds wrote them', () => {
   async function upgraded(published: readonly string[]): Promise<EndpointsWorld> {
-    const world = threeServers();
+    const world = worldOf(A, B, C);
     world.cluster.place(anEndpoints(published));
     const lease = { generation: 9, source: 'probe', expiresAtMs: world.nowMs + 20_000, misses: 0, seenDown: false };
     for (const [address, withdrawal] of [

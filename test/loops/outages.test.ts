@@ -5,20 +5,22 @@ import type { PassContext } from '../../lib/loops/pass.ts';
 import { PASS_BUDGET_MS } from '../../lib/runtime/budgets.ts';
 import { changeLeases, LEASES, readLeases } from '../../lib/table/leases.ts';
 import { anEndpoints } from '../support/an-endpoints.ts';
-import { aHost, aServer, EndpointsWorld, READY, SHUTTING_DOWN, SILENT } from '../support/endpoints-world.ts';
+import {
+  A,
+  aHost,
+  aServer,
+  B,
+  C,
+  EndpointsWorld,
+  READY,
+  SHUTTING_DOWN,
+  SILENT,
+  settled,
+  worldOf,
+} from '../support/endpoints-world.ts';
 
-const [A, B, C] = ['10.0.0.1', '10.0.0.2', '10.0.0.3'] as const;
 const HOST = 'api.example.com';
 const DAY_MS = 24 * 3_600_000;
-
-function threeServers(): EndpointsWorld {
-  return new EndpointsWorld([aServer(A), aServer(B), aServer(C)]).answer(READY, A, B, C);
-}
-
-async function settled(world = threeServers()): Promise<EndpointsWorld> {
-  await world.tick();
-  return world;
-}
 
 /** A tick whose first write of leases is lost. */
 async function tickThatLoses(world: EndpointsWorld): Promise<void> {
@@ -53,7 +55,7 @@ describe('an outage of our own network removes no healthy server', () => {
   });
 
   test('when the first pass finds leases that ran out and no server answers', async () => {
-    const world = threeServers().answer(SILENT, A, B, C);
+    const world = worldOf(A, B, C).answer(SILENT, A, B, C);
     for (const address of [A, B, C]) await world.setLease({ address, expiresAtMs: world.nowMs - 60_000 });
     world.cluster.place(anEndpoints([A, B, C]));
     await world.tick();
@@ -75,7 +77,7 @@ describe('an outage of our own network removes no healthy server', () => {
   });
 
   test('and a cluster of one API server has its endpoints after any outage', async () => {
-    const world = await settled(new EndpointsWorld([aServer(A)]).answer(READY, A));
+    const world = await settled(worldOf(A));
     world.answer(SILENT, A);
     for (const afterMs of [10_000, 10_000, 7_200_000, 10_000]) await world.tick(afterMs);
     expect(world.published()).toEqual([A]);
@@ -114,7 +116,7 @@ describe('two misses in a row', () => {
   });
 
   test('that were counted while the lease was valid count only with one after it', async () => {
-    const world = await settled(threeServers().endpoints({ leaseSeconds: 60 }));
+    const world = await settled(worldOf(A, B, C).endpoints({ leaseSeconds: 60 }));
     world.answer(SILENT, B);
     await world.tick();
     await world.tick();
@@ -125,7 +127,7 @@ describe('two misses in a row', () => {
   });
 
   test('of a server that answers with an error count, whether or not another server answers', async () => {
-    const world = await settled(new EndpointsWorld([aServer(A), aServer(B)]).answer(READY, A, B));
+    const world = await settled(worldOf(A, B));
     world.answer({ kind: 'status', status: 503, body: '' }, A, B);
     for (let tick = 0; tick < 2; tick++) await world.tick();
     await world.answer(READY, A).tick();
@@ -142,7 +144,7 @@ describe('two misses in a row', () => {
 
 describe('a published address without a lease', () => {
   test('stays when the first pass over an adopted cluster cannot write its lease', async () => {
-    const world = threeServers();
+    const world = worldOf(A, B, C);
     world.cluster.place(anEndpoints([A, B, C]));
     await tickThatLoses(world);
     expect(world.published()).toEqual([A, B, C]);
@@ -151,7 +153,6 @@ describe('a published address without a lease', () => {
   test('stays when a pass with an older spec removes its lease during the probes', async () => {
     const world = await settled();
     world.whileProbing = async () => {
-      world.whileProbing = undefined;
       const stored = await readLeases(world.table, world.spec.name);
       await changeLeases(world.table, world.spec.name, stored, new Map([[B, undefined]]));
     };
@@ -160,7 +161,7 @@ describe('a published address without a lease', () => {
   });
 
   test('stays after one lost probe in the first pass over an adopted cluster', async () => {
-    const world = threeServers().answer(SILENT, B);
+    const world = worldOf(A, B, C).answer(SILENT, B);
     world.cluster.place(anEndpoints([A, B]));
     const report = await world.tick();
     expect([world.published(), report.counts]).toMatchObject([[A, B, C], { addresses: 3 }]);
@@ -180,7 +181,7 @@ describe('a published address without a lease', () => {
   });
 
   test('is removed at once when it says that it shuts down, or is not in the spec', async () => {
-    const world = threeServers().answer(SHUTTING_DOWN, B);
+    const world = worldOf(A, B, C).answer(SHUTTING_DOWN, B);
     world.cluster.place(anEndpoints([A, B, C, '10.0.0.4']));
     await world.tick();
     expect(world.published()).toEqual([A, C]);
@@ -233,10 +234,7 @@ describe('a published address whose restored lease is older than what is publish
   test('is removed when it was deregistered again during the probes', async () => {
     const world = await restored(withdrawnFor(-300_000));
     const withdrawnUntilMs = world.nowMs + 300_000;
-    world.whileProbing = async () => {
-      world.whileProbing = undefined;
-      await world.setLease({ address: B, withdrawnUntilMs });
-    };
+    world.whileProbing = () => world.setLease({ address: B, withdrawnUntilMs });
     await tickThatLoses(world);
     expect(world.published()).toEqual([A, C]);
   });
@@ -324,7 +322,7 @@ describe('slow name servers and many records', () => {
 });
 
 describe('an API server whose agent died', () => {
-  async function agentOf(address: string, world = threeServers()): Promise<EndpointsWorld> {
+  async function agentOf(address: string, world = worldOf(A, B, C)): Promise<EndpointsWorld> {
     await world.setLease({ address, source: 'agent', expiresAtMs: world.nowMs + 25_000 });
     await world.tick();
     await world.tick();
@@ -350,7 +348,7 @@ describe('an API server whose agent died', () => {
   });
 
   test('is removed where no probe reaches any API server, as long as another agent refreshes its lease', async () => {
-    const world = threeServers().answer(SILENT, A, B, C);
+    const world = worldOf(A, B, C).answer(SILENT, A, B, C);
     for (const address of [A, C]) await world.setLease({ address, source: 'agent', expiresAtMs: world.nowMs + DAY_MS });
     await agentOf(B, world);
     await world.tick();
@@ -369,7 +367,7 @@ describe('an API server whose agent died', () => {
   });
 
   test('is a witness: a silent server beside agents alone is removed if one of them answers', async () => {
-    const world = threeServers();
+    const world = worldOf(A, B, C);
     for (const address of [B, C]) await world.setLease({ address, source: 'agent', expiresAtMs: world.nowMs + DAY_MS });
     await world.tick();
     expect(world.probed).toHaveLength(1);

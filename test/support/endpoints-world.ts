@@ -1,3 +1,5 @@
+import { type DeregisterRequest, deregister } from '../../lib/api-servers/deregister.ts';
+import { type HeartbeatRequest, heartbeat } from '../../lib/api-servers/heartbeat.ts';
 import type { ApiServerSpec, ClusterSpec } from '../../lib/cluster/cluster-spec.ts';
 import type { Lease } from '../../lib/cluster/lease.ts';
 import {
@@ -37,6 +39,19 @@ export function aHost(host: string): ApiServerSpec {
   return { host, kind: 'shared', probe: PROBE };
 }
 
+export const [A, B, C] = ['10.0.0.1', '10.0.0.2', '10.0.0.3'] as const;
+
+/** API servers at these addresses that answer their probes. */
+export function worldOf(...addresses: readonly string[]): EndpointsWorld {
+  return new EndpointsWorld(addresses.map((address) => aServer(address))).answer(READY, ...addresses);
+}
+
+/** The world after its first tick. */
+export async function settled(world = worldOf(A, B, C)): Promise<EndpointsWorld> {
+  await world.tick();
+  return world;
+}
+
 /** One cluster, its table, its API servers' answers and a clock: ticks of the kubernetes-service loop, one by one. */
 export class EndpointsWorld {
   spec: ClusterSpec;
@@ -49,7 +64,7 @@ export class EndpointsWorld {
   readonly probed: ProbeTarget[] = [];
   readonly tableCalls: string[] = [];
   readonly table: KeyValueTable;
-  /** Runs while a pass probes: what happens meanwhile. */
+  /** Runs once, while a pass probes. */
   whileProbing: (() => Promise<unknown>) | undefined;
   #state: TableValue | undefined;
 
@@ -106,6 +121,18 @@ export class EndpointsWorld {
     await putLease(this.table, this.spec.name, whole);
   }
 
+  deregister(request: Pick<DeregisterRequest, 'address'> & Partial<DeregisterRequest>) {
+    const { spec, table, cluster } = this;
+    return deregister({ spec, table, kubernetes: cluster.port, nowMs: () => this.nowMs, ...request });
+  }
+
+  /** The agent beside the API server at the address refreshes its lease. */
+  heartbeat(address: string, request: Partial<HeartbeatRequest> = {}) {
+    const { table, spec } = this;
+    const fixed = { table, cluster: spec.name, address, leaseMs: 15_000, nowMs: () => this.nowMs };
+    return heartbeat({ ...fixed, probe: async () => READY, ...request });
+  }
+
   #context(): PassContext {
     return aPassContext({
       kubernetes: this.cluster.port,
@@ -116,7 +143,9 @@ export class EndpointsWorld {
       resolveHost: async (host) => this.records.get(host),
       probe: async (target) => {
         this.probed.push(target);
-        await this.whileProbing?.();
+        const { whileProbing } = this;
+        this.whileProbing = undefined;
+        await whileProbing?.();
         return this.answers.get(new URL(target.url).hostname.replace(/^\[|\]$/g, '')) ?? SILENT;
       },
     });
