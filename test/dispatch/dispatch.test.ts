@@ -1,10 +1,8 @@
 import { describe, expect, test } from '@jest/globals';
-import { dispatch, type Summary } from '../../lib/dispatch/dispatch.ts';
 import { ClusterError } from '../../lib/kubernetes/cluster-port.ts';
 import type { LoopDefinition, PassContext, PassReport } from '../../lib/loops/pass.ts';
 import { pauseAllClusters, pauseCluster } from '../../lib/table/cluster-registration.ts';
 import { TableError } from '../../lib/table/errors.ts';
-import type { DispatchWorld } from '../support/dispatch-world.ts';
 import { aDispatchWorld, aReport } from '../support/dispatch-world.ts';
 
 /** What a loop does in each cluster, by name; the rest have nothing to do. */
@@ -20,16 +18,6 @@ function aLoop(script: Script = {}, id: LoopDefinition['id'] = 'system-namespace
   return { loop: { id, run }, contexts, names: () => contexts.map(({ spec }) => spec.name) };
 }
 
-function tick(
-  world: DispatchWorld,
-  loop: LoopDefinition,
-  event: unknown = {},
-  remainingMs = () => 60_000,
-): Promise<Summary> {
-  const { environment, telemetry } = world;
-  return dispatch(loop, event, { environment, telemetry, remainingMs });
-}
-
 const hang = () => new Promise<never>(() => {});
 const fail = (error: Error) => () => Promise.reject(error);
 const MINUTE = 60_000;
@@ -39,7 +27,7 @@ describe('which clusters have a pass', () => {
     const world = aDispatchWorld();
     await world.register({ name: 'a' }, { name: 'b' });
     const { loop, names } = aLoop();
-    expect(await tick(world, loop)).toEqual({ passes: 2, failed: 0, skipped: 0 });
+    expect(await world.dispatch(loop)).toEqual({ passes: 2, failed: 0, skipped: 0 });
     expect(names()).toEqual(['a', 'b']);
   });
 
@@ -53,9 +41,9 @@ describe('which clusters have a pass', () => {
     };
     await world.register({ name: 'every-five-minutes', intervalSeconds }, { name: 'every-minute' });
     const { loop, names } = aLoop();
-    await tick(world, loop);
+    await world.dispatch(loop);
     world.clock.nowMs += MINUTE;
-    expect(await tick(world, loop)).toEqual({ passes: 1, failed: 0, skipped: 1 });
+    expect(await world.dispatch(loop)).toEqual({ passes: 1, failed: 0, skipped: 1 });
     expect(names()).toEqual(['every-five-minutes', 'every-minute', 'every-minute']);
   });
 
@@ -63,8 +51,8 @@ describe('which clusters have a pass', () => {
     const world = aDispatchWorld();
     await world.register({ name: 'a' }, { name: 'b' });
     const { loop, names } = aLoop();
-    await tick(world, loop);
-    expect(await tick(world, loop, { clusters: ['b'], force: true })).toEqual({ passes: 1, failed: 0, skipped: 0 });
+    await world.dispatch(loop);
+    expect(await world.dispatch(loop, { clusters: ['b'], force: true })).toEqual({ passes: 1, failed: 0, skipped: 0 });
     expect(names()).toEqual(['a', 'b', 'b']);
   });
 
@@ -74,13 +62,13 @@ describe('which clusters have a pass', () => {
     const untilMs = world.clock.nowMs + MINUTE;
     await pauseCluster(world.table, 'a', { untilMs, reason: 'an upgrade', by: 'ops' });
     const { loop, names } = aLoop();
-    expect(await tick(world, loop, { force: true })).toEqual({ passes: 1, failed: 0, skipped: 1 });
+    expect(await world.dispatch(loop, { force: true })).toEqual({ passes: 1, failed: 0, skipped: 1 });
     expect(names()).toEqual(['b']);
     expect(world.telemetry.lines.at(-1)?.fields['paused']).toEqual([
       'a until 2026-01-01T12:01:00.000Z by ops: an upgrade',
     ]);
     world.clock.nowMs = untilMs;
-    await tick(world, loop);
+    await world.dispatch(loop);
     expect(names()).toEqual(['b', 'a', 'b']);
   });
 
@@ -89,7 +77,7 @@ describe('which clusters have a pass', () => {
     await world.register({ name: 'a' }, { name: 'b' });
     await pauseAllClusters(world.table, { untilMs: world.clock.nowMs + MINUTE, reason: 'an incident', by: 'ops' });
     const { loop, contexts } = aLoop();
-    expect(await tick(world, loop)).toEqual({ passes: 0, failed: 0, skipped: 2 });
+    expect(await world.dispatch(loop)).toEqual({ passes: 0, failed: 0, skipped: 2 });
     expect(contexts).toEqual([]);
     expect(world.telemetry.lines.at(-1)?.fields['paused']).toHaveLength(2);
   });
@@ -98,7 +86,7 @@ describe('which clusters have a pass', () => {
     const world = aDispatchWorld();
     await world.register({ name: 'a' });
     const { loop, names } = aLoop();
-    expect(await tick(world, loop, { clusters: ['a', 'nowhere'] })).toEqual({ passes: 2, failed: 1, skipped: 0 });
+    expect(await world.dispatch(loop, { clusters: ['a', 'nowhere'] })).toEqual({ passes: 2, failed: 1, skipped: 0 });
     expect(names()).toEqual(['a']);
     expect(world.telemetry.lines).toContainEqual({
       level: 'error',
@@ -123,7 +111,7 @@ describe('which clusters have a pass', () => {
       running -= 1;
       return aReport();
     };
-    expect(await tick(world, { id: 'system-namespaces', run })).toEqual({ passes: 40, failed: 0, skipped: 0 });
+    expect(await world.dispatch({ id: 'system-namespaces', run })).toEqual({ passes: 40, failed: 0, skipped: 0 });
     expect(most).toBe(16);
   });
 });
@@ -133,7 +121,7 @@ describe('one cluster among others', () => {
     const world = aDispatchWorld();
     await world.register({ name: 'a' }, { name: 'b' });
     const { loop } = aLoop({ a: fail(new ClusterError('Forbidden', 'namespaces is forbidden')) });
-    expect(await tick(world, loop)).toEqual({ passes: 2, failed: 1, skipped: 0 });
+    expect(await world.dispatch(loop)).toEqual({ passes: 2, failed: 1, skipped: 0 });
     expect(await world.recordOf('a')).toMatchObject({
       outcome: 'failed',
       error: { code: 'Forbidden', message: 'namespaces is forbidden' },
@@ -155,7 +143,7 @@ describe('one cluster among others', () => {
     await world.register({ name: 'a' });
     const errors = [new ClusterError('Rejected', 'one of four')];
     const { loop } = aLoop({ a: async () => aReport({ errors, changes: ['created namespace b'] }) });
-    expect(await tick(world, loop)).toMatchObject({ failed: 1 });
+    expect(await world.dispatch(loop)).toMatchObject({ failed: 1 });
     expect(await world.recordOf('a')).toMatchObject({
       outcome: 'failed',
       error: { code: 'Rejected', message: 'one of four' },
@@ -166,7 +154,7 @@ describe('one cluster among others', () => {
     const world = aDispatchWorld();
     await world.register({ name: 'hangs' }, { name: 'works' });
     const { loop } = aLoop({ hangs: hang });
-    const done = tick(world, loop);
+    const done = world.dispatch(loop);
     await settled(async () => (await world.recordOf('works'))?.outcome === 'succeeded');
     expect(await world.recordOf('hangs')).toBeUndefined();
     // The first deadline is that of listing the clusters.
@@ -179,7 +167,7 @@ describe('one cluster among others', () => {
   test('a kubeconfig whose reading hangs counts too', async () => {
     const world = aDispatchWorld({ connect: hang });
     await world.register({ name: 'a' });
-    const done = tick(world, aLoop().loop);
+    const done = world.dispatch(aLoop().loop);
     await settled(() => world.deadlines.length === 2);
     world.deadlines[1]?.expire();
     expect(await done).toEqual({ passes: 1, failed: 1, skipped: 0 });
@@ -189,7 +177,7 @@ describe('one cluster among others', () => {
   test('a fault of our own is logged with its stack', async () => {
     const world = aDispatchWorld();
     await world.register({ name: 'a' });
-    await tick(world, aLoop({ a: fail(new TypeError('x is not a function')) }).loop);
+    await world.dispatch(aLoop({ a: fail(new TypeError('x is not a function')) }).loop);
     const line = world.telemetry.lines.find(({ message }) => message === 'pass failed');
     expect(line?.fields).toMatchObject({ errors: ['TypeError: x is not a function'] });
     expect(line?.fields['stack']).toContainEqual(expect.stringContaining('dispatch.test.ts'));
@@ -205,7 +193,7 @@ describe('the time of a pass', () => {
   ] as const)('of $loop with $remainingMs ms left is $budgetMs ms', async ({ loop: id, remainingMs, budgetMs }) => {
     const world = aDispatchWorld();
     await world.register({ name: 'a' });
-    await tick(world, aLoop({}, id).loop, {}, () => remainingMs);
+    await world.dispatch(aLoop({}, id).loop, {}, { remainingMs: () => remainingMs });
     expect(world.deadlines[1]?.ms).toBe(budgetMs);
   });
 
@@ -215,7 +203,7 @@ describe('the time of a pass', () => {
     const { loop, contexts } = aLoop();
     const left = [60_000, 4_000].values();
     const remainingMs = () => left.next().value ?? 0;
-    expect(await tick(world, loop, {}, remainingMs)).toEqual({ passes: 1, failed: 1, skipped: 0 });
+    expect(await world.dispatch(loop, {}, { remainingMs })).toEqual({ passes: 1, failed: 1, skipped: 0 });
     expect(contexts).toEqual([]);
     expect(await world.recordOf('a')).toBeUndefined();
     expect(world.telemetry.counters).toMatchObject({ passes: 1, failures: 1 });
@@ -227,22 +215,22 @@ describe('the time of a pass', () => {
 
 describe('what concerns every cluster fails the invocation', () => {
   test('an event of no known kind', async () => {
-    await expect(tick(aDispatchWorld(), aLoop().loop, { Records: [] })).rejects.toMatchObject({ code: 'BadEvent' });
+    await expect(aDispatchWorld().dispatch(aLoop().loop, { Records: [] })).rejects.toMatchObject({ code: 'BadEvent' });
   });
 
   test('clusters that cannot be listed', async () => {
     const missing = new TableError('TableMissing', 'no table');
     const world = aDispatchWorld();
     const list = () => Promise.reject(missing);
-    const environment = { ...world.environment, table: () => ({ ...world.table, list }) };
-    await expect(tick({ ...world, environment }, aLoop().loop)).rejects.toBe(missing);
+    const environment = { table: () => ({ ...world.table, list }) };
+    await expect(world.dispatch(aLoop().loop, {}, { environment })).rejects.toBe(missing);
     expect(world.telemetry.counters).toEqual({ failures: 1 });
   });
 
   test('a table that does not answer', async () => {
     const world = aDispatchWorld();
-    const environment = { ...world.environment, table: () => ({ ...world.table, list: hang }) };
-    const done = tick({ ...world, environment }, aLoop().loop);
+    const environment = { table: () => ({ ...world.table, list: hang }) };
+    const done = world.dispatch(aLoop().loop, {}, { environment });
     world.deadlines[0]?.expire();
     await expect(done).rejects.toMatchObject({ code: 'DeadlineExceeded' });
   });

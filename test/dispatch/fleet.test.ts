@@ -1,6 +1,5 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import { LOOPS, type Loop } from '../../lib/cluster/cluster-spec.ts';
-import { dispatch } from '../../lib/dispatch/dispatch.ts';
 import { healthOf } from '../../lib/dispatch/fleet-figures.ts';
 import type { LoopDefinition, PassContext, PassReport } from '../../lib/loops/pass.ts';
 import type { Environment } from '../../lib/runtime/environment.ts';
@@ -10,23 +9,12 @@ import type { RunRecord } from '../../lib/table/run-records.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';
 import { aDispatchWorld, aReport, type DispatchWorld } from '../support/dispatch-world.ts';
 import { memoryQueue } from '../support/memory-queue.ts';
+import { aRunRecord } from '../support/run-records.ts';
 
 const MINUTE = 60_000;
 const { intervalSeconds } = aClusterSpec();
 const ENTRY = { name: 'demo', intervalSeconds, publishes: true, paused: undefined, owner: undefined, writtenAtMs: 0 };
-const RECORD: RunRecord = {
-  passId: 'p',
-  startedAtMs: 0,
-  durationMs: 1,
-  outcome: 'succeeded',
-  mode: 'enforce',
-  observed: false,
-  counts: { leasesHeld: 1 },
-  findings: [],
-  failuresInARow: 0,
-  lastSuccessAtMs: 0,
-  events: {},
-};
+const RECORD = aRunRecord(0, { counts: { leasesHeld: 1 } });
 const failing = (failuresInARow: number): RunRecord => ({ ...RECORD, outcome: 'failed', failuresInARow });
 
 describe('how a cluster is', () => {
@@ -121,10 +109,8 @@ describe('the figures of a stack', () => {
   };
 
   function invoke(event: unknown, overrides: Partial<Environment> = {}, loop = kubernetesService) {
-    const environment = { ...world.environment, stack: 'prod', ...overrides };
-    return dispatch(loop, event, { environment, telemetry: world.telemetry, remainingMs: () => 45_000 });
+    return world.dispatch(loop, event, { environment: { stack: 'prod', ...overrides } });
   }
-  const schedule = () => ({ 'detail-type': 'Scheduled Event', time: new Date(world.clock.nowMs).toISOString() });
 
   test('count what is registered, paused, failing and without a live lease, and name those that are not well', async () => {
     await world.register({ name: 'fails' }, { name: 'paused' }, { name: 'well' }, { name: 'without' });
@@ -132,7 +118,7 @@ describe('the figures of a stack', () => {
     await world.table.put({ cluster: '#clusters', key: 'broken', value: {}, schema: 1 }, undefined);
     scripts['fails'] = () => Promise.reject(new Error('no'));
     scripts['without'] = async () => aReport({ counts: { leasesHeld: 0 }, errors: [new Error('none')] });
-    await invoke(schedule());
+    await invoke(world.schedule());
     expect(figures()).toEqual({
       clustersRegistered: 5,
       clustersOverdue: 0,
@@ -160,7 +146,7 @@ describe('the figures of a stack', () => {
 
   test('say nothing in the log while all are well', async () => {
     await world.register({ name: 'well' });
-    await invoke(schedule());
+    await invoke(world.schedule());
     expect(figures()).toMatchObject({ clustersRegistered: 1, clustersFailing: 0 });
     expect(world.telemetry.lines.map(({ message }) => message)).toEqual(['invocation ended']);
   });
@@ -182,7 +168,7 @@ describe('the figures of a stack', () => {
     const seen: unknown[] = [];
     for (let minute = 0; minute < 3; minute += 1) {
       for (const name of Object.keys(figures())) delete world.telemetry.counters[name];
-      await runOne(schedule());
+      await runOne(world.schedule());
       seen.push(figures());
       for (let tick = 0; tick < 6; tick += 1) {
         for (const event of receive()) await runOne(event);
@@ -203,25 +189,25 @@ describe('the figures of a stack', () => {
   test('leave out what another stack owns', async () => {
     await world.register({ name: 'theirs' }, { name: 'ours' });
     await takeOverCluster(world.table, 'theirs', 'second');
-    await invoke(schedule());
+    await invoke(world.schedule());
     expect(figures()).toMatchObject({ clustersRegistered: 1 });
   });
 
   test('see the hold on all', async () => {
     await world.register({ name: 'a' }, { name: 'b' });
     await pauseAllClusters(world.table, { untilMs: world.clock.nowMs + MINUTE, reason: 'r', by: 'b' });
-    await invoke(schedule());
+    await invoke(world.schedule());
     expect(figures()).toMatchObject({ clustersRegistered: 2, clustersPaused: 2 });
   });
 
   test('are counted where nothing is registered, too', async () => {
-    await invoke(schedule());
+    await invoke(world.schedule());
     expect(figures()).toMatchObject({ clustersRegistered: 0, clustersOverdue: 0 });
     expect(world.telemetry.counters).toMatchObject({ passes: 0, failures: 0 });
   });
 
   test.each([
-    { name: 'by another loop', event: schedule, loop: 'system-namespaces' as const },
+    { name: 'by another loop', event: () => world.schedule(), loop: 'system-namespaces' as const },
     { name: 'upon a request', event: () => ({}), loop: 'kubernetes-service' as const },
   ])('are not worked out $name', async ({ event, loop }) => {
     await world.register({ name: 'a' });
@@ -233,7 +219,7 @@ describe('the figures of a stack', () => {
     await world.register({ name: 'a' }, { name: 'b' });
     const list: typeof world.table.list = (cluster, prefix) =>
       prefix === 'runs/' ? Promise.reject(new TableError('Throttled', 'too much')) : world.table.list(cluster, prefix);
-    expect(await invoke(schedule(), { table: () => ({ ...world.table, list }) })).toMatchObject({ failed: 0 });
+    expect(await invoke(world.schedule(), { table: () => ({ ...world.table, list }) })).toMatchObject({ failed: 0 });
     expect(figures()).toEqual({});
     expect(world.telemetry.lines).toContainEqual({
       level: 'error',
@@ -245,7 +231,7 @@ describe('the figures of a stack', () => {
   test('count a cluster whose record cannot be read as failing', async () => {
     await world.register({ name: 'a' });
     await world.table.put({ cluster: 'a', key: 'runs/node-port-repair', value: 7, schema: 1 }, undefined);
-    await invoke(schedule());
+    await invoke(world.schedule());
     expect(figures()).toMatchObject({ clustersFailing: 1 });
   });
 });

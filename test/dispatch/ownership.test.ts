@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
-import { dispatch, type Summary } from '../../lib/dispatch/dispatch.ts';
+import type { Summary } from '../../lib/dispatch/dispatch.ts';
 import type { LoopDefinition, PassContext, PassReport } from '../../lib/loops/pass.ts';
 import { takeOverCluster, unregisterCluster } from '../../lib/table/cluster-registration.ts';
 import { readCluster } from '../../lib/table/clusters.ts';
@@ -27,9 +27,8 @@ function tick(
       return run(context);
     },
   };
-  const environment = { ...world.environment, ...(stack !== undefined && { stack }) };
   world.clock.nowMs += 180_000;
-  return dispatch(loop, {}, { environment, telemetry: world.telemetry, remainingMs: () => 45_000 });
+  return world.dispatch(loop, {}, { environment: { ...(stack !== undefined && { stack }) } });
 }
 
 /** Writes everything that a pass may write, and looks at it. */
@@ -145,9 +144,9 @@ test('a cluster that is unregistered while a stack makes it its own is not broug
     if (reads === 1) await unregisterCluster(table, 'demo');
     return table.get(cluster, key);
   };
-  const environment = { ...world.environment, stack: 'prod', table: () => ({ ...table, get }) };
+  const environment = { stack: 'prod', table: () => ({ ...table, get }) };
   const loop: LoopDefinition = { id: 'system-namespaces', run: () => Promise.resolve(aReport()) };
-  const summary = await dispatch(loop, {}, { environment, telemetry: world.telemetry, remainingMs: () => 45_000 });
+  const summary = await world.dispatch(loop, {}, { environment });
   expect(summary).toEqual({ passes: 0, failed: 0, skipped: 1 });
   expect(await world.recordOf('demo')).toBeUndefined();
   expect(await readCluster(table, 'demo')).toBeUndefined();

@@ -3,7 +3,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { readPackagedSpec } from '../../lib/dispatch/apply-package.ts';
-import { dispatch, type Summary } from '../../lib/dispatch/dispatch.ts';
+import type { Summary } from '../../lib/dispatch/dispatch.ts';
 import type { LoopDefinition } from '../../lib/loops/pass.ts';
 import type { PackagedSpec } from '../../lib/runtime/environment.ts';
 import { registerCluster, takeOverCluster } from '../../lib/table/cluster-registration.ts';
@@ -27,10 +27,8 @@ beforeEach(() => {
 function aProcess(spec: PackagedSpec, stack = 'prod') {
   const packaged = { startedAtMs: world.clock.nowMs, spec: () => spec };
   return (id: LoopDefinition['id'] = 'kubernetes-service'): Promise<Summary> => {
-    const event = { 'detail-type': 'Scheduled Event', time: new Date(world.clock.nowMs).toISOString() };
     const loop = { id, run: () => Promise.resolve(aReport()) };
-    const environment = { ...world.environment, stack, packaged };
-    return dispatch(loop, event, { environment, telemetry: world.telemetry, remainingMs: () => 45_000 });
+    return world.dispatch(loop, world.schedule(), { environment: { stack, packaged } });
   };
 }
 

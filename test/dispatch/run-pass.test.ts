@@ -1,8 +1,8 @@
 import { describe, expect, test } from '@jest/globals';
 import type { EventDraft, Finding } from '../../lib/cluster/finding.ts';
-import { dispatch } from '../../lib/dispatch/dispatch.ts';
 import { ClusterError } from '../../lib/kubernetes/cluster-port.ts';
 import type { LoopDefinition, PassContext, PassReport } from '../../lib/loops/pass.ts';
+import type { Environment } from '../../lib/runtime/environment.ts';
 import { registerCluster, unregisterCluster } from '../../lib/table/cluster-registration.ts';
 import { TableError } from '../../lib/table/errors.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';
@@ -16,6 +16,7 @@ async function pass(
   world: DispatchWorld,
   run: (context: PassContext) => Promise<PassReport> | PassReport,
   id: LoopDefinition['id'] = 'system-namespaces',
+  environment: Partial<Environment> = {},
 ): Promise<PassContext | undefined> {
   let seen: PassContext | undefined;
   const loop: LoopDefinition = {
@@ -25,8 +26,7 @@ async function pass(
       return run(context);
     },
   };
-  const { environment, telemetry } = world;
-  await dispatch(loop, { force: true }, { environment, telemetry, remainingMs: () => 60_000 });
+  await world.dispatch(loop, { force: true }, { environment });
   return seen;
 }
 
@@ -245,14 +245,13 @@ describe('what a pass found', () => {
     const refuse = () => Promise.reject(new ClusterError('Forbidden', 'events is forbidden'));
     const world = await aWorldOfOne();
     const { connect } = world.environment;
-    const environment: typeof world.environment = {
-      ...world.environment,
+    const environment: Partial<Environment> = {
       connect: async (spec, options) => {
         const access = await connect(spec, options);
         return { ...access, kubernetes: { ...access.kubernetes, create: refuse } };
       },
     };
-    await pass({ ...world, environment }, () => aReport({ findings: [found] }), 'node-port-repair');
+    await pass(world, () => aReport({ findings: [found] }), 'node-port-repair', environment);
     expect(await world.recordOf('demo', 'node-port-repair')).toMatchObject({ outcome: 'succeeded', events: {} });
     expect(world.telemetry.lines[0]?.fields['eventErrors']).toEqual(['Forbidden: events is forbidden']);
   });
@@ -276,8 +275,7 @@ describe('the record of a pass', () => {
   test('that cannot be written makes the pass a failed one', async () => {
     const world = await aWorldOfOne();
     const put = () => Promise.reject(new TableError('AccessDenied', 'not allowed to write'));
-    const environment = { ...world.environment, table: () => ({ ...world.table, put }) };
-    await pass({ ...world, environment }, nothing);
+    await pass(world, nothing, 'system-namespaces', { table: () => ({ ...world.table, put }) });
     expect(world.telemetry.counters).toMatchObject({ passes: 1, failures: 1 });
     expect(world.telemetry.lines[0]?.fields['errors']).toEqual(['AccessDenied: not allowed to write']);
   });
@@ -285,8 +283,7 @@ describe('the record of a pass', () => {
   test('gives way to that of another pass of the loop that was faster, which is no failure', async () => {
     const world = await aWorldOfOne();
     const put = () => Promise.resolve({ outcome: 'lost' } as const);
-    const environment = { ...world.environment, table: () => ({ ...world.table, put }) };
-    await pass({ ...world, environment }, nothing);
+    await pass(world, nothing, 'system-namespaces', { table: () => ({ ...world.table, put }) });
     expect(world.telemetry.counters).toMatchObject({ passes: 1, failures: 0 });
   });
 

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import { ClusterListMemory } from '../../lib/dispatch/cluster-list.ts';
-import { dispatch, type Summary } from '../../lib/dispatch/dispatch.ts';
+import type { Summary } from '../../lib/dispatch/dispatch.ts';
 import type { LoopDefinition, PassContext, PassReport } from '../../lib/loops/pass.ts';
 import { CONCURRENT_PASSES } from '../../lib/runtime/budgets.ts';
 import type { Environment } from '../../lib/runtime/environment.ts';
@@ -11,6 +11,7 @@ import type { DispatchWorld } from '../support/dispatch-world.ts';
 import { aDispatchWorld, aReport } from '../support/dispatch-world.ts';
 import type { MemoryQueue } from '../support/memory-queue.ts';
 import { downQueue, memoryQueue, queueEvent } from '../support/memory-queue.ts';
+import { tableThrough } from '../support/table-through.ts';
 
 const FLEET = Array.from({ length: CONCURRENT_PASSES * 2 + 3 }, (_, index) => `c-${String(index).padStart(2, '0')}`);
 
@@ -21,25 +22,19 @@ let ran: string[];
 /** What the loop does in a cluster, if it is not nothing. */
 let scripts: Record<string, (context: PassContext) => Promise<PassReport>>;
 
-function loopOf(id: LoopDefinition['id']): LoopDefinition {
-  const run = (context: PassContext) => {
+const loop: LoopDefinition = {
+  id: 'kubernetes-service',
+  run: (context) => {
     ran.push(context.spec.name);
     return scripts[context.spec.name]?.(context) ?? Promise.resolve(aReport());
-  };
-  return { id, run };
+  },
+};
+
+function invoke(event: unknown, overrides: Partial<Environment> = {}): Promise<Summary> {
+  return world.dispatch(loop, event, { environment: { tickQueue: queue.queue, ...overrides }, memory });
 }
 
-async function invoke(
-  event: unknown,
-  overrides: Partial<Environment> = {},
-  id: LoopDefinition['id'] = 'kubernetes-service',
-): Promise<Summary> {
-  const { telemetry } = world;
-  const environment = { ...world.environment, tickQueue: queue.queue, ...overrides };
-  return dispatch(loopOf(id), event, { environment, telemetry, remainingMs: () => 45_000 }, memory);
-}
-
-const schedule = () => ({ 'detail-type': 'Scheduled Event', time: new Date(world.clock.nowMs).toISOString() });
+const schedule = () => world.schedule();
 const lines = (message: string) => world.telemetry.lines.filter((line) => line.message === message);
 const tickOf = (overrides: object = {}) =>
   JSON.stringify({ schema: 1, loop: 'kubernetes-service', dueAtMs: world.clock.nowMs, clusters: ['a'], ...overrides });
@@ -144,9 +139,7 @@ describe('a fleet', () => {
 
   test('without a queue is done by the schedule alone', async () => {
     await world.register(...FLEET.map((name) => ({ name })));
-    const { tickQueue: _, ...environment } = { ...world.environment, tickQueue: undefined };
-    const { telemetry } = world;
-    await dispatch(loopOf('kubernetes-service'), schedule(), { environment, telemetry, remainingMs: () => 45_000 });
+    await world.dispatch(loop, schedule());
     expect(ran.toSorted()).toEqual(FLEET);
   });
 });
@@ -332,15 +325,7 @@ describe('an invocation that is killed at its limit', () => {
       left -= 1;
       return left < 0 ? new Promise<never>(() => {}) : call();
     };
-    const { table } = world;
-    return {
-      table: () => ({
-        get: (cluster, key) => cut(() => table.get(cluster, key)),
-        list: (cluster, prefix) => cut(() => table.list(cluster, prefix)),
-        put: (item, previous) => cut(() => table.put(item, previous)),
-        delete: (previous) => cut(() => table.delete(previous)),
-      }),
-    };
+    return { table: () => tableThrough(world.table, cut) };
   }
 
   test.each(Array.from({ length: 10 }, (_, calls) => calls))(

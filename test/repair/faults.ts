@@ -1,6 +1,7 @@
 import type { ServiceClaim } from '../../lib/cluster/kubernetes-objects.ts';
 import type { ClusterPort } from '../../lib/kubernetes/cluster-port.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
+import { tableThrough } from '../support/table-through.ts';
 import { listing } from './repair-cluster.ts';
 
 /** Thrown in a pass's face where its process is to end. */
@@ -34,12 +35,7 @@ export class Cut {
 }
 
 export function cutTable(table: KeyValueTable, cut: Cut): KeyValueTable {
-  return {
-    get: (cluster, key) => cut.call(() => table.get(cluster, key)),
-    list: (cluster, prefix) => cut.call(() => table.list(cluster, prefix)),
-    put: (item, previous) => cut.call(() => table.put(item, previous)),
-    delete: (previous) => cut.call(() => table.delete(previous)),
-  };
+  return tableThrough(table, (step) => cut.call(step));
 }
 
 /** A list that can be cut at every Service. */
@@ -54,13 +50,7 @@ async function* each(services: readonly ServiceClaim[], cut: Cut): AsyncGenerato
 
 /** The table, with some of its calls answered otherwise. */
 export function tableWith(table: KeyValueTable, changed: Partial<KeyValueTable>): KeyValueTable {
-  return {
-    get: (cluster, key) => table.get(cluster, key),
-    list: (cluster, prefix) => table.list(cluster, prefix),
-    put: (item, previous) => table.put(item, previous),
-    delete: (previous) => table.delete(previous),
-    ...changed,
-  };
+  return { ...table, ...changed };
 }
 
 /** A list of Services that breaks off after these. */

@@ -1,7 +1,9 @@
 import type { ClusterSpec, Loop } from '../../lib/cluster/cluster-spec.ts';
 import type { KubernetesObject } from '../../lib/cluster/kubernetes-objects.ts';
+import type { ClusterListMemory } from '../../lib/dispatch/cluster-list.ts';
+import { dispatch, type Summary } from '../../lib/dispatch/dispatch.ts';
 import { ClusterError, type ClusterPort } from '../../lib/kubernetes/cluster-port.ts';
-import type { PassReport } from '../../lib/loops/pass.ts';
+import type { LoopDefinition, PassReport } from '../../lib/loops/pass.ts';
 import type { Deadline } from '../../lib/runtime/deadline.ts';
 import type { Environment } from '../../lib/runtime/environment.ts';
 import { DispatchError } from '../../lib/runtime/errors.ts';
@@ -31,6 +33,19 @@ export interface DispatchWorld {
   readonly created: Map<string, KubernetesObject[]>;
   readonly register: (...specs: Partial<ClusterSpec>[]) => Promise<void>;
   readonly recordOf: (cluster: string, loop?: Loop) => Promise<RunRecord | undefined>;
+  /** One invocation of the function of a loop. Default event: a request for every cluster that is due. */
+  readonly dispatch: (loop: LoopDefinition, event?: unknown, options?: DispatchOptions) => Promise<Summary>;
+  /** The event of the schedule, now. */
+  readonly schedule: () => object;
+}
+
+export interface DispatchOptions {
+  /** In place of what the world has. */
+  readonly environment?: Partial<Environment>;
+  /** Default: always a minute. */
+  readonly remainingMs?: () => number;
+  /** Of the process. Default: of a new one. */
+  readonly memory?: ClusterListMemory;
 }
 
 export function aDispatchWorld(overrides: Partial<Environment> = {}): DispatchWorld {
@@ -96,6 +111,9 @@ export function aDispatchWorld(overrides: Partial<Environment> = {}): DispatchWo
       for (const spec of specs) await registerCluster(table, aClusterSpec(spec));
     },
     recordOf: async (cluster, loop = 'system-namespaces') => (await readRunRecord(table, cluster, loop))?.record,
+    dispatch: (loop, event = {}, { environment: changed, remainingMs = () => 60_000, memory } = {}) =>
+      dispatch(loop, event, { environment: { ...environment, ...changed }, telemetry, remainingMs }, memory),
+    schedule: () => ({ 'detail-type': 'Scheduled Event', time: new Date(clock.nowMs).toISOString() }),
   };
 }
 

@@ -20,6 +20,7 @@ import { type MemoryCluster, memoryCluster } from './memory-cluster.ts';
 import { countedWriteIds, memoryTable } from './memory-table.ts';
 import { aPassContext } from './pass-context.ts';
 import { putLease } from './put-lease.ts';
+import { tableThrough } from './table-through.ts';
 
 export const READY: ProbeReply = { kind: 'status', status: 200, body: 'ok' };
 export const SILENT: ProbeReply = { kind: 'silence', message: 'connect ECONNREFUSED' };
@@ -70,7 +71,11 @@ export class EndpointsWorld {
 
   constructor(apiServers: readonly ApiServerSpec[], spec: Partial<ClusterSpec> = {}) {
     this.spec = aClusterSpec({ apiServers, ...spec });
-    this.table = this.#recorded(memoryTable({ nowMs: () => this.nowMs, newWriteId: countedWriteIds() }));
+    const table = memoryTable({ nowMs: () => this.nowMs, newWriteId: countedWriteIds() });
+    this.table = tableThrough(table, (step, name) => {
+      this.tableCalls.push(name);
+      return step();
+    });
   }
 
   /** Changes the endpoints part of the spec. */
@@ -149,29 +154,5 @@ export class EndpointsWorld {
         return this.answers.get(new URL(target.url).hostname.replace(/^\[|\]$/g, '')) ?? SILENT;
       },
     });
-  }
-
-  #recorded(table: KeyValueTable): KeyValueTable {
-    const record = (call: string) => {
-      this.tableCalls.push(call);
-    };
-    return {
-      get: (cluster, key) => {
-        record('get');
-        return table.get(cluster, key);
-      },
-      list: (cluster, prefix) => {
-        record('list');
-        return table.list(cluster, prefix);
-      },
-      put: (item, previous) => {
-        record('put');
-        return table.put(item, previous);
-      },
-      delete: (previous) => {
-        record('delete');
-        return table.delete(previous);
-      },
-    };
   }
 }

@@ -15,6 +15,7 @@ import { memoryCluster } from './memory-cluster.ts';
 import { queueEvent } from './memory-queue.ts';
 import { countedWriteIds, memoryStore, memoryTable } from './memory-table.ts';
 import { recordingTelemetry } from './recording-telemetry.ts';
+import { tableThrough } from './table-through.ts';
 
 interface Timer {
   readonly atMs: number;
@@ -269,30 +270,11 @@ export class FleetModel {
   }
 
   #counted(table: KeyValueTable): KeyValueTable {
-    const reads = (cluster: string) => {
-      this.#figures.reads[partitionOf(cluster)] += 1;
-    };
-    const writes = (cluster: string) => {
-      this.#figures.writes[partitionOf(cluster)] += 1;
-    };
-    return {
-      get: (cluster, key) => {
-        reads(cluster);
-        return table.get(cluster, key);
-      },
-      list: (cluster, prefix) => {
-        reads(cluster);
-        return table.list(cluster, prefix);
-      },
-      put: (item, previous) => {
-        writes(item.cluster);
-        return table.put(item, previous);
-      },
-      delete: (previous) => {
-        writes(previous.cluster);
-        return table.delete(previous);
-      },
-    };
+    return tableThrough(table, (step, name, cluster) => {
+      const kind = name === 'get' || name === 'list' ? 'reads' : 'writes';
+      this.#figures[kind][partitionOf(cluster)] += 1;
+      return step();
+    });
   }
 }
 
