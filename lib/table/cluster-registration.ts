@@ -17,14 +17,9 @@ import { type Change, guaranteedUpdate, type UpdateOptions } from './guaranteed-
 import { fieldsIn, plainValue, sameValue } from './item-values.ts';
 import type { Item, KeyValueTable } from './key-value-table.ts';
 
-export interface ReplaceOptions extends UpdateOptions {
+export interface RegisterOptions extends UpdateOptions {
   /** The generation that the caller read and replaces, or that none was registered. Default: any. */
   readonly replaces?: number | 'none';
-}
-
-export interface RegisterOptions extends ReplaceOptions {
-  /** The owner of a cluster that has none yet. Default: the first stack that runs a pass. */
-  readonly stack?: string;
 }
 
 /**
@@ -32,24 +27,20 @@ export interface RegisterOptions extends ReplaceOptions {
  * an earlier registration of the name, or ranges that it saved would count as newer. A registration that does not parse
  * is replaced.
  * @returns the cluster as it is now registered.
- * @throws TableError `OwnedElsewhere` for a packaged spec, which is edited only in its package, and for a cluster that
- * another stack than the given one owns; `ChangedMeanwhile`, unless another writer wrote the same.
+ * @throws TableError `OwnedElsewhere` for a packaged spec, which is edited only in its package; `ChangedMeanwhile`, unless
+ * another writer wrote the same.
  */
 export async function registerCluster(
   table: KeyValueTable,
   spec: ClusterSpec,
-  { stack, replaces, ...options }: RegisterOptions = {},
+  { replaces, ...options }: RegisterOptions = {},
 ): Promise<RegisteredCluster> {
   const change = (known: Registration | undefined): Change<RegisteredCluster> => {
     const before = known?.cluster;
-    const owner = before?.owner ?? (stack === undefined ? undefined : { stack });
     if (before !== undefined) refusePackaged(before);
-    if (stack !== undefined && owner?.stack !== stack) throw ownedElsewhere(spec.name, owner?.stack);
-    if (before !== undefined && sameSpec(before.spec, spec) && before.owner?.stack === owner?.stack) {
-      return { keep: before };
-    }
+    if (before !== undefined && sameSpec(before.spec, spec)) return { keep: before };
     refuseOther(spec.name, before, replaces);
-    const cluster = successor(known, spec, owner);
+    const cluster = successor(known, spec, before?.owner);
     return { write: clusterContent(cluster), result: cluster };
   };
   return updateRegistration(table, spec.name, change, options);
@@ -60,7 +51,7 @@ export async function updateRegistration<Result>(
   table: KeyValueTable,
   name: string,
   change: (known: Registration | undefined) => Change<Result>,
-  options: UpdateOptions | undefined,
+  options?: UpdateOptions,
 ): Promise<Result> {
   const lost = await lostRegistration(table, name);
   const update = (current: Item | undefined) => change(current === undefined ? lost : registrationIn(current));
@@ -111,14 +102,14 @@ export function successor(
 export function unregisterCluster(
   table: KeyValueTable,
   name: string,
-  { replaces, ...options }: ReplaceOptions = {},
+  { replaces }: Pick<RegisterOptions, 'replaces'> = {},
 ): Promise<boolean> {
   const change = (known: RegisteredCluster): Change<boolean> => {
     refusePackaged(known);
     refuseOther(name, known, replaces);
     return { write: tombstoneContent(known.generation), result: true };
   };
-  return changeRegistered(table, name, false, change, options);
+  return changeRegistered(table, name, false, change);
 }
 
 /**
@@ -126,12 +117,7 @@ export function unregisterCluster(
  * @returns the cluster as it is now registered; `undefined` when it is not.
  * @throws TableError `OwnedElsewhere` for a packaged spec.
  */
-export function setClusterMode(
-  table: KeyValueTable,
-  name: string,
-  mode: Mode,
-  options?: UpdateOptions,
-): Promise<RegisteredCluster | undefined> {
+export function setClusterMode(table: KeyValueTable, name: string, mode: Mode): Promise<RegisteredCluster | undefined> {
   const change = (known: RegisteredCluster): Change<RegisteredCluster | undefined> => {
     refusePackaged(known);
     if (known.spec.mode === mode) return { keep: known };
@@ -139,36 +125,21 @@ export function setClusterMode(
     const cluster = successor({ generation, cluster: known }, { ...known.spec, mode }, known.owner);
     return { write: clusterContent(cluster), result: cluster };
   };
-  return changeRegistered(table, name, undefined, change, options);
+  return changeRegistered(table, name, undefined, change);
 }
 
 /** Pauses one cluster's passes, or with `undefined` resumes them. @returns whether the cluster is registered. */
-export function pauseCluster(
-  table: KeyValueTable,
-  name: string,
-  pause: Pause | undefined,
-  options?: UpdateOptions,
-): Promise<boolean> {
+export function pauseCluster(table: KeyValueTable, name: string, pause: Pause | undefined): Promise<boolean> {
   const change = ({ paused: _, ...cluster }: RegisteredCluster): Change<boolean> => ({
     write: clusterContent({ ...cluster, ...(pause !== undefined && { paused: pause }) }),
     result: true,
   });
-  return changeRegistered(table, name, false, change, options);
+  return changeRegistered(table, name, false, change);
 }
 
 /** Pauses the passes of all clusters, or with `undefined` resumes them. The pause of a single cluster is independent. */
-export async function pauseAllClusters(
-  table: KeyValueTable,
-  pause: Pause | undefined,
-  options?: UpdateOptions,
-): Promise<void> {
-  await guaranteedUpdate(
-    table,
-    CLUSTERS,
-    ALL_CLUSTERS,
-    () => ({ write: pauseContent(pause), result: undefined }),
-    options,
-  );
+export function pauseAllClusters(table: KeyValueTable, pause: Pause | undefined): Promise<void> {
+  return guaranteedUpdate(table, CLUSTERS, ALL_CLUSTERS, () => ({ write: pauseContent(pause), result: undefined }));
 }
 
 /**
@@ -191,15 +162,10 @@ export function claimCluster(
  * packaged spec becomes a registered one, until the new owner packages it.
  * @returns whether the cluster is registered.
  */
-export function takeOverCluster(
-  table: KeyValueTable,
-  name: string,
-  stack: string,
-  options?: UpdateOptions,
-): Promise<boolean> {
+export function takeOverCluster(table: KeyValueTable, name: string, stack: string): Promise<boolean> {
   const change = (known: RegisteredCluster): Change<boolean> =>
     known.owner?.stack === stack ? { keep: true } : ownedBy(stack, known, true);
-  return changeRegistered(table, name, false, change, options);
+  return changeRegistered(table, name, false, change);
 }
 
 /** Changes the registration of a name; without one, nothing is written and the result is `absent`. */
@@ -208,7 +174,7 @@ function changeRegistered<Result>(
   name: string,
   absent: Result,
   change: (known: RegisteredCluster) => Change<Result>,
-  options: UpdateOptions | undefined,
+  options?: UpdateOptions,
 ): Promise<Result> {
   const update = (current: Item | undefined): Change<Result> => {
     const known = current && decodeRegistration(current).cluster;
@@ -235,13 +201,6 @@ function refuseOther(name: string, now: RegisteredCluster | undefined, replaces:
   throw new TableError(
     'ChangedMeanwhile',
     `${name} ${found}: another writer changed it meanwhile. Read it again, and try again.`,
-  );
-}
-
-function ownedElsewhere(name: string, stack: string | undefined): TableError {
-  return new TableError(
-    'OwnedElsewhere',
-    `${name} belongs to the stack ${stack}: register it there, or take it over first.`,
   );
 }
 

@@ -8,7 +8,7 @@ import {
   type Registration,
   tombstoneContent,
 } from './clusters.ts';
-import type { Change, UpdateOptions } from './guaranteed-update.ts';
+import type { Change } from './guaranteed-update.ts';
 import type { KeyValueTable } from './key-value-table.ts';
 
 export interface Packager {
@@ -36,7 +36,6 @@ export function registerPackaged(
   table: KeyValueTable,
   spec: ClusterSpec,
   packager: Packager,
-  options?: UpdateOptions,
 ): Promise<PackagedOutcome> {
   const change = (known: Registration | undefined): Change<PackagedOutcome> => {
     const before = known?.cluster;
@@ -49,7 +48,7 @@ export function registerPackaged(
     const cluster = successor(known, spec, ownerOf(packager));
     return { write: clusterContent(cluster), result: { outcome: 'registered', cluster } };
   };
-  return updateRegistration(table, spec.name, change, options);
+  return updateRegistration(table, spec.name, change);
 }
 
 /**
@@ -57,19 +56,14 @@ export function registerPackaged(
  * otherwise, or belongs to another stack, stays. @returns whether it was unregistered.
  * @throws TableError `SchemaTooNew`, `Contended`.
  */
-export function unregisterPackaged(
-  table: KeyValueTable,
-  name: string,
-  packager: Packager,
-  options?: UpdateOptions,
-): Promise<boolean> {
+export function unregisterPackaged(table: KeyValueTable, name: string, packager: Packager): Promise<boolean> {
   const change = (known: Registration | undefined): Change<boolean> => {
     const owner = known?.cluster?.owner;
     const isOurs = owner?.stack === packager.stack && owner.packaged !== undefined;
     if (known === undefined || !isOurs || isSuperseded(owner, packager)) return { keep: false };
     return { write: tombstoneContent(known.generation, ownerOf(packager)), result: true };
   };
-  return updateRegistration(table, name, change, options);
+  return updateRegistration(table, name, change);
 }
 
 function isSuperseded(owner: Owner | undefined, { stack, startedAtMs, nowMs }: Packager): boolean {

@@ -133,10 +133,7 @@ describe('An import', () => {
 
   test.each([
     ['a change of the spec that leaves ranges alone', () => undefined],
-    [
-      'a registration that is removed and made again',
-      (table: KeyValueTable) => unregisterCluster(table, CLUSTER, AT_ONCE),
-    ],
+    ['a registration that is removed and made again', (table: KeyValueTable) => unregisterCluster(table, CLUSTER)],
   ])('outlives %s', async (_, meanwhile) => {
     const table = memoryTable();
     await pass(table, await register(table));

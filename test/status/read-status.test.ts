@@ -8,7 +8,7 @@ import { saveRange } from '../../lib/table/ranges.ts';
 import { writeRunRecord } from '../../lib/table/run-records.ts';
 import { won } from '../contract/key-value-table.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';
-import { AT_ONCE, describeInEachTable } from '../support/each-table.ts';
+import { describeInEachTable } from '../support/each-table.ts';
 import { countedWriteIds, memoryTable } from '../support/memory-table.ts';
 import { refreshLease } from '../support/put-lease.ts';
 import { aRunRecord } from '../support/run-records.ts';
@@ -23,7 +23,7 @@ function newTable(): KeyValueTable {
 
 /** A cluster with a lease, two ranges and the record of one pass, and the answer to a request. */
 async function fill(table: KeyValueTable, name = 'demo'): Promise<void> {
-  await registerCluster(table, aClusterSpec({ name }), AT_ONCE);
+  await registerCluster(table, aClusterSpec({ name }));
   const lease = { address: '10.9.8.7', source: 'probe', expiresAtMs: 15_000, seenDown: false } as const;
   await refreshLease(table, name, { ...lease, lastProbe: 'answered 200' });
   const primary = aStoredRange([0, 1], { generation: 1 });
@@ -99,7 +99,7 @@ describeInEachTable('The status of a cluster', (open) => {
   test('is none when it is no longer registered', async () => {
     const table = await open();
     await fill(table);
-    await unregisterCluster(table, 'demo', AT_ONCE);
+    await unregisterCluster(table, 'demo');
     expect(await readClusterStatus(table, 'demo', NOW_MS)).toBeUndefined();
     expect((await readFleetStatus(table, 't', NOW_MS)).clusters).toEqual([]);
   });
@@ -129,7 +129,7 @@ describeInEachTable('The status of all clusters', (open) => {
     const table = await open();
     await fill(table);
     const pause = { untilMs: NOW_MS + 1, reason: 'an upgrade', by: 'me' };
-    await pauseAllClusters(table, pause, AT_ONCE);
+    await pauseAllClusters(table, pause);
     const fleet = await readFleetStatus(table, 't', NOW_MS);
     expect(fleet).toMatchObject({
       pausedAll: pause,
@@ -143,7 +143,7 @@ describe('Reading the status', () => {
   test('of a thousand clusters reads some at a time, and reports its progress', async () => {
     const table = newTable();
     const names = Array.from({ length: 1_000 }, (_, n) => `c${String(n).padStart(3, '0')}`);
-    for (const name of names) await registerCluster(table, aClusterSpec({ name }), AT_ONCE);
+    for (const name of names) await registerCluster(table, aClusterSpec({ name }));
     let running = 0;
     let most = 0;
     const counting: KeyValueTable = {

@@ -4,7 +4,6 @@ import {
   claimCluster,
   pauseAllClusters,
   pauseCluster,
-  type RegisterOptions,
   registerCluster,
   setClusterMode,
   takeOverCluster,
@@ -33,9 +32,10 @@ const SPEC = aClusterSpec({
 });
 const PAUSE = { untilMs: 5_000, reason: 'upgrade', by: 'ops' };
 
-async function withCluster(options: RegisterOptions = {}): Promise<KeyValueTable> {
+async function withCluster(owner?: string): Promise<KeyValueTable> {
   const table = memoryTable();
-  await registerCluster(table, SPEC, { ...AT_ONCE, ...options });
+  await registerCluster(table, SPEC);
+  if (owner !== undefined) await claimCluster(table, SPEC.name, owner);
   return table;
 }
 
@@ -46,7 +46,7 @@ function itemOf(table: KeyValueTable, name = SPEC.name) {
 describe('A registered cluster', () => {
   test('comes back as its spec was registered, in its first generation', async () => {
     const table = memoryTable();
-    const registered = await registerCluster(table, SPEC, AT_ONCE);
+    const registered = await registerCluster(table, SPEC);
     expect(registered).toEqual({ spec: SPEC, generation: 1, rangesGeneration: 1 });
     expect(await readCluster(table, SPEC.name)).toEqual(registered);
     expect(await readCluster(table, 'another')).toBeUndefined();
@@ -54,8 +54,8 @@ describe('A registered cluster', () => {
 
   test('is listed with the others in the order of their names, beside the pause of all', async () => {
     const table = memoryTable();
-    for (const name of ['b', 'a', '0']) await registerCluster(table, { ...SPEC, name }, AT_ONCE);
-    await pauseAllClusters(table, PAUSE, AT_ONCE);
+    for (const name of ['b', 'a', '0']) await registerCluster(table, { ...SPEC, name });
+    await pauseAllClusters(table, PAUSE);
     const { clusters, unreadable, pausedAll } = await listClusters(table);
     expect(clusters.map(({ spec }) => spec.name)).toEqual(['0', 'a', 'b']);
     expect({ unreadable, pausedAll }).toEqual({ unreadable: [], pausedAll: PAUSE });
@@ -66,7 +66,7 @@ describe('registerCluster', () => {
   test('writes nothing when the spec is the same', async () => {
     const table = await withCluster();
     const before = await itemOf(table);
-    expect(await registerCluster(table, structuredClone(SPEC), AT_ONCE)).toMatchObject({ generation: 1 });
+    expect(await registerCluster(table, structuredClone(SPEC))).toMatchObject({ generation: 1 });
     expect(await itemOf(table)).toEqual(before);
   });
 
@@ -84,7 +84,7 @@ describe('registerCluster', () => {
     async (_, change, ranges) => {
       const table = await withCluster();
       const spec = { ...SPEC, ...change };
-      const changed = await registerCluster(table, spec, AT_ONCE);
+      const changed = await registerCluster(table, spec);
       expect(changed).toEqual({ spec, generation: 2, rangesGeneration: ranges ? 2 : 1 });
       expect(await readCluster(table, SPEC.name)).toEqual(changed);
     },
@@ -92,8 +92,8 @@ describe('registerCluster', () => {
 
   test('keeps the pause of the cluster', async () => {
     const table = await withCluster();
-    await pauseCluster(table, SPEC.name, PAUSE, AT_ONCE);
-    expect(await registerCluster(table, { ...SPEC, mode: 'enforce' }, AT_ONCE)).toMatchObject({ paused: PAUSE });
+    await pauseCluster(table, SPEC.name, PAUSE);
+    expect(await registerCluster(table, { ...SPEC, mode: 'enforce' })).toMatchObject({ paused: PAUSE });
   });
 
   test('loses neither of two different specs that come at once', async () => {
@@ -107,15 +107,15 @@ describe('registerCluster', () => {
 
   test('continues the generations of a name that was registered before', async () => {
     const table = await withCluster();
-    await registerCluster(table, { ...SPEC, mode: 'enforce' }, AT_ONCE);
-    await unregisterCluster(table, SPEC.name, AT_ONCE);
-    expect(await registerCluster(table, SPEC, AT_ONCE)).toEqual({ spec: SPEC, generation: 3, rangesGeneration: 3 });
+    await registerCluster(table, { ...SPEC, mode: 'enforce' });
+    await unregisterCluster(table, SPEC.name);
+    expect(await registerCluster(table, SPEC)).toEqual({ spec: SPEC, generation: 3, rangesGeneration: 3 });
   });
 
   test('begins after the generation of ranges whose registration is missing, also from a package', async () => {
     for (const register of [
-      (table: KeyValueTable) => registerCluster(table, SPEC, AT_ONCE),
-      (table: KeyValueTable) => registerPackaged(table, SPEC, { stack: 'prod', startedAtMs: 1, nowMs: 1 }, AT_ONCE),
+      (table: KeyValueTable) => registerCluster(table, SPEC),
+      (table: KeyValueTable) => registerPackaged(table, SPEC, { stack: 'prod', startedAtMs: 1, nowMs: 1 }),
     ]) {
       const table = memoryTable();
       const value = { generation: 7 };
@@ -128,7 +128,7 @@ describe('registerCluster', () => {
   test('leaves a registration that a later version wrote', async () => {
     const table = memoryTable();
     const item = won(await table.put({ cluster: '#clusters', key: SPEC.name, value: {}, schema: 2 }, undefined));
-    await expect(registerCluster(table, SPEC, AT_ONCE)).rejects.toMatchObject({ code: 'SchemaTooNew' });
+    await expect(registerCluster(table, SPEC)).rejects.toMatchObject({ code: 'SchemaTooNew' });
     expect(await itemOf(table)).toEqual(item);
   });
 });
@@ -139,7 +139,7 @@ describe('unregisterCluster', () => {
     const range = won(
       await table.put({ cluster: SPEC.name, key: 'ranges/serviceips', value: 1, schema: 1 }, undefined),
     );
-    expect(await unregisterCluster(table, SPEC.name, AT_ONCE)).toBe(true);
+    expect(await unregisterCluster(table, SPEC.name)).toBe(true);
     expect((await itemOf(table))?.value).toEqual({ generation: 1 });
     expect(await readCluster(table, SPEC.name)).toBeUndefined();
     expect((await listClusters(table)).clusters).toEqual([]);
@@ -153,10 +153,10 @@ describe('A registration that was read before', () => {
 
   test('is replaced as long as it is unchanged', async () => {
     const table = memoryTable();
-    await registerCluster(table, SPEC, { ...AT_ONCE, replaces: 'none' });
-    expect(await registerCluster(table, CHANGED, { ...AT_ONCE, replaces: 1 })).toMatchObject({ generation: 2 });
-    expect(await unregisterCluster(table, SPEC.name, { ...AT_ONCE, replaces: 2 })).toBe(true);
-    expect(await registerCluster(table, SPEC, { ...AT_ONCE, replaces: 'none' })).toMatchObject({ generation: 3 });
+    await registerCluster(table, SPEC, { replaces: 'none' });
+    expect(await registerCluster(table, CHANGED, { replaces: 1 })).toMatchObject({ generation: 2 });
+    expect(await unregisterCluster(table, SPEC.name, { replaces: 2 })).toBe(true);
+    expect(await registerCluster(table, SPEC, { replaces: 'none' })).toMatchObject({ generation: 3 });
   });
 
   test.each([
@@ -164,62 +164,45 @@ describe('A registration that was read before', () => {
     ['none', 'none'],
   ] as const)('stays when %s was looked at', async (_, replaces) => {
     const table = await withCluster();
-    await expect(registerCluster(table, CHANGED, { ...AT_ONCE, replaces })).rejects.toMatchObject(TOO_LATE);
-    await expect(unregisterCluster(table, SPEC.name, { ...AT_ONCE, replaces })).rejects.toMatchObject(TOO_LATE);
+    await expect(registerCluster(table, CHANGED, { replaces })).rejects.toMatchObject(TOO_LATE);
+    await expect(unregisterCluster(table, SPEC.name, { replaces })).rejects.toMatchObject(TOO_LATE);
     expect(await readCluster(table, SPEC.name)).toMatchObject({ generation: 1, spec: SPEC });
   });
 
   test('is not created again once it was removed', async () => {
     const table = await withCluster();
-    await unregisterCluster(table, SPEC.name, AT_ONCE);
-    await expect(registerCluster(table, CHANGED, { ...AT_ONCE, replaces: 1 })).rejects.toMatchObject(TOO_LATE);
+    await unregisterCluster(table, SPEC.name);
+    await expect(registerCluster(table, CHANGED, { replaces: 1 })).rejects.toMatchObject(TOO_LATE);
   });
 
   test('may be paused meanwhile, and may have become what was wanted', async () => {
     const table = await withCluster();
-    await pauseCluster(table, SPEC.name, PAUSE, AT_ONCE);
-    expect(await registerCluster(table, CHANGED, { ...AT_ONCE, replaces: 1 })).toMatchObject({ paused: PAUSE });
-    expect(await registerCluster(table, CHANGED, { ...AT_ONCE, replaces: 1 })).toMatchObject({ generation: 2 });
+    await pauseCluster(table, SPEC.name, PAUSE);
+    expect(await registerCluster(table, CHANGED, { replaces: 1 })).toMatchObject({ paused: PAUSE });
+    expect(await registerCluster(table, CHANGED, { replaces: 1 })).toMatchObject({ generation: 2 });
   });
 });
 
 describe('setClusterMode', () => {
   test('writes a new generation of the unchanged spec, once', async () => {
-    const table = await withCluster({ stack: 'prod' });
-    await pauseCluster(table, SPEC.name, PAUSE, AT_ONCE);
-    const changed = await setClusterMode(table, SPEC.name, 'enforce', AT_ONCE);
+    const table = await withCluster('prod');
+    await pauseCluster(table, SPEC.name, PAUSE);
+    const changed = await setClusterMode(table, SPEC.name, 'enforce');
     const spec = { ...SPEC, mode: 'enforce' };
     expect(changed).toEqual({ spec, generation: 2, rangesGeneration: 2, paused: PAUSE, owner: { stack: 'prod' } });
     expect(await readCluster(table, SPEC.name)).toEqual(changed);
-    expect(await setClusterMode(table, SPEC.name, 'enforce', AT_ONCE)).toEqual(changed);
+    expect(await setClusterMode(table, SPEC.name, 'enforce')).toEqual(changed);
   });
 });
 
 describe('The owner of a cluster', () => {
   const OWNED_ELSEWHERE = { code: 'OwnedElsewhere' };
 
-  test('is the stack that registers it, if one is given', async () => {
-    const table = memoryTable();
-    const registered = await registerCluster(table, SPEC, { ...AT_ONCE, stack: 'prod' });
-    expect(registered).toMatchObject({ generation: 1, owner: { stack: 'prod' } });
-    expect(await readCluster(table, SPEC.name)).toEqual(registered);
-  });
-
   test('stays when the spec or the pause changes', async () => {
-    const table = await withCluster({ stack: 'prod' });
-    await registerCluster(table, { ...SPEC, mode: 'enforce' }, AT_ONCE);
-    await pauseCluster(table, SPEC.name, PAUSE, AT_ONCE);
+    const table = await withCluster('prod');
+    await registerCluster(table, { ...SPEC, mode: 'enforce' });
+    await pauseCluster(table, SPEC.name, PAUSE);
     expect(await readCluster(table, SPEC.name)).toMatchObject({ generation: 2, owner: { stack: 'prod' } });
-  });
-
-  test('alone registers it again', async () => {
-    const table = await withCluster({ stack: 'prod' });
-    const again = registerCluster(table, { ...SPEC, mode: 'enforce' }, { ...AT_ONCE, stack: 'second' });
-    await expect(again).rejects.toMatchObject({
-      ...OWNED_ELSEWHERE,
-      message: 'prod-1 belongs to the stack prod: register it there, or take it over first.',
-    });
-    expect(await readCluster(table, SPEC.name)).toMatchObject({ generation: 1 });
   });
 
   test('becomes the first stack that claims it, and no second one', async () => {
@@ -232,23 +215,23 @@ describe('The owner of a cluster', () => {
   });
 
   test('is another once that took it over, in the same generation', async () => {
-    const table = await withCluster({ stack: 'prod' });
-    expect(await takeOverCluster(table, SPEC.name, 'second', AT_ONCE)).toBe(true);
+    const table = await withCluster('prod');
+    expect(await takeOverCluster(table, SPEC.name, 'second')).toBe(true);
     expect(await readCluster(table, SPEC.name)).toMatchObject({ generation: 1, owner: { stack: 'second' } });
     const before = await itemOf(table);
-    expect(await takeOverCluster(table, SPEC.name, 'second', AT_ONCE)).toBe(true);
+    expect(await takeOverCluster(table, SPEC.name, 'second')).toBe(true);
     expect(await itemOf(table)).toEqual(before);
   });
 
   test('the stack that packaged it is the only one to change it, until it is taken over', async () => {
     const table = memoryTable();
-    await registerPackaged(table, SPEC, { stack: 'prod', startedAtMs: 1, nowMs: 2 }, AT_ONCE);
-    await expect(registerCluster(table, SPEC, { ...AT_ONCE, stack: 'prod' })).rejects.toMatchObject(OWNED_ELSEWHERE);
-    await expect(setClusterMode(table, SPEC.name, 'enforce', AT_ONCE)).rejects.toMatchObject(OWNED_ELSEWHERE);
-    await expect(unregisterCluster(table, SPEC.name, AT_ONCE)).rejects.toMatchObject(OWNED_ELSEWHERE);
-    await takeOverCluster(table, SPEC.name, 'second', AT_ONCE);
+    await registerPackaged(table, SPEC, { stack: 'prod', startedAtMs: 1, nowMs: 2 });
+    await expect(registerCluster(table, SPEC)).rejects.toMatchObject(OWNED_ELSEWHERE);
+    await expect(setClusterMode(table, SPEC.name, 'enforce')).rejects.toMatchObject(OWNED_ELSEWHERE);
+    await expect(unregisterCluster(table, SPEC.name)).rejects.toMatchObject(OWNED_ELSEWHERE);
+    await takeOverCluster(table, SPEC.name, 'second');
     expect((await readCluster(table, SPEC.name))?.owner).toEqual({ stack: 'second' });
-    await registerCluster(table, { ...SPEC, mode: 'enforce' }, { ...AT_ONCE, stack: 'second' });
+    await registerCluster(table, { ...SPEC, mode: 'enforce' });
     expect(await readCluster(table, SPEC.name)).toMatchObject({ generation: 2 });
   });
 });
@@ -256,16 +239,16 @@ describe('The owner of a cluster', () => {
 test('A name that is not registered, or no longer, is not changed', async () => {
   const table = memoryTable();
   const changes = async () => [
-    await unregisterCluster(table, SPEC.name, AT_ONCE),
-    await setClusterMode(table, SPEC.name, 'enforce', AT_ONCE),
+    await unregisterCluster(table, SPEC.name),
+    await setClusterMode(table, SPEC.name, 'enforce'),
     await claimCluster(table, SPEC.name, 'prod', AT_ONCE),
-    await takeOverCluster(table, SPEC.name, 'prod', AT_ONCE),
-    await pauseCluster(table, SPEC.name, PAUSE, AT_ONCE),
+    await takeOverCluster(table, SPEC.name, 'prod'),
+    await pauseCluster(table, SPEC.name, PAUSE),
   ];
   expect(await changes()).toEqual([false, undefined, undefined, false, false]);
   expect(await itemOf(table)).toBeUndefined();
-  await registerCluster(table, SPEC, AT_ONCE);
-  await unregisterCluster(table, SPEC.name, AT_ONCE);
+  await registerCluster(table, SPEC);
+  await unregisterCluster(table, SPEC.name);
   const before = await itemOf(table);
   expect(await changes()).toEqual([false, undefined, undefined, false, false]);
   expect(await itemOf(table)).toEqual(before);
@@ -274,8 +257,8 @@ test('A name that is not registered, or no longer, is not changed', async () => 
 describe('A list of clusters', () => {
   test('comes in pages, with the time at which each was written', async () => {
     const table = memoryTable();
-    for (const name of ['a', 'b', 'c']) await registerCluster(table, { ...SPEC, name }, AT_ONCE);
-    await pauseAllClusters(table, PAUSE, AT_ONCE);
+    for (const name of ['a', 'b', 'c']) await registerCluster(table, { ...SPEC, name });
+    await pauseAllClusters(table, PAUSE);
     const items = await table.list('#clusters', '');
     async function* pages() {
       yield items.slice(0, 2);
@@ -294,19 +277,19 @@ describe('A list of clusters', () => {
 describe('A pause', () => {
   test('of one cluster is read with it, changes no generation, and can be ended', async () => {
     const table = memoryTable();
-    const registered = await registerCluster(table, SPEC, AT_ONCE);
-    expect(await pauseCluster(table, SPEC.name, PAUSE, AT_ONCE)).toBe(true);
+    const registered = await registerCluster(table, SPEC);
+    expect(await pauseCluster(table, SPEC.name, PAUSE)).toBe(true);
     expect(await readCluster(table, SPEC.name)).toEqual({ ...registered, paused: PAUSE });
-    expect(await pauseCluster(table, SPEC.name, undefined, AT_ONCE)).toBe(true);
+    expect(await pauseCluster(table, SPEC.name, undefined)).toBe(true);
     expect(await readCluster(table, SPEC.name)).toEqual(registered);
   });
 
   test('of all can be read alone and ended', async () => {
     const table = memoryTable();
     expect(await readPauseOfAll(table)).toBeUndefined();
-    await pauseAllClusters(table, PAUSE, AT_ONCE);
+    await pauseAllClusters(table, PAUSE);
     expect(await readPauseOfAll(table)).toEqual(PAUSE);
-    await pauseAllClusters(table, undefined, AT_ONCE);
+    await pauseAllClusters(table, undefined);
     expect(await readPauseOfAll(table)).toBeUndefined();
     expect(await listClusters(table)).toEqual({ clusters: [], unreadable: [] });
   });
