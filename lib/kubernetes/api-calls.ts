@@ -3,7 +3,7 @@ import { boundedText } from '../cluster/values.ts';
 import { ClusterError } from './cluster-port.ts';
 import { describeNetworkError, networkFaultOf } from './network-fault.ts';
 import { type CallSite, isProtobuf, statusOf, tooLarge } from './replies.ts';
-import { BytesInFlight, OverBound, readWhole } from './reply-bounds.ts';
+import { BytesInFlight, LARGEST_JSON_LIST_BYTES, OverBound, readWhole } from './reply-bounds.ts';
 import type { ApiReply, ApiRequest, OpenReply, Transport } from './transport.ts';
 
 export interface CallOptions {
@@ -95,10 +95,12 @@ async function tryOnce(
   };
   try {
     const reply = await transport(request, AbortSignal.any([deadline, timeout]));
-    if (request.streamed && reply.status === 200 && isProtobuf(reply)) {
+    const isList = request.streamed && reply.status === 200;
+    if (isList && isProtobuf(reply)) {
       return { ...reply, body: new Uint8Array(), stream: arriving(reply.body, failureOf) };
     }
-    const whole = { ...reply, body: await readWhole(reply.body, site.server, inFlight) };
+    const largestBytes = isList ? LARGEST_JSON_LIST_BYTES : undefined;
+    const whole = { ...reply, body: await readWhole(reply.body, site.server, inFlight, largestBytes) };
     return reply.status === 429 || reply.status >= 500 ? serverFailure(site, whole) : whole;
   } catch (error) {
     return failureOf(error);

@@ -5,6 +5,8 @@ export class OverBound extends Error {
 
 /** No object that the loops read comes near it: etcd stores 1.5 MiB of one at most. */
 export const LARGEST_OBJECT_BYTES = 2 * 1024 * 1024;
+/** Some 4,000 Services, which take many times as much memory when they are parsed. */
+export const LARGEST_JSON_LIST_BYTES = 8 * 1024 * 1024;
 const DEEPEST_JSON = 64;
 const MOST_JSON_VALUES = 250_000;
 /** Half of what a small function has beside its code. */
@@ -75,14 +77,13 @@ export async function readWhole(
   body: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
   server: string,
   inFlight: BytesInFlight,
+  largestBytes = LARGEST_OBJECT_BYTES,
 ): Promise<Uint8Array> {
   const chunks: Uint8Array[] = [];
   let length = 0;
   try {
     for await (const chunk of body) {
-      if (length + chunk.length > LARGEST_OBJECT_BYTES) {
-        throw new OverBound(`more than ${LARGEST_OBJECT_BYTES / 1024 / 1024} MiB`);
-      }
+      if (length + chunk.length > largestBytes) throw new OverBound(`more than ${largestBytes / 1024 / 1024} MiB`);
       inFlight.add(server, chunk.length);
       length += chunk.length;
       chunks.push(chunk);

@@ -91,7 +91,7 @@ const OF_FAILING_PASSES = group(
     },
     ReplyTooLarge: {
       title: 'The answer of an API server is too large',
-      what: 'The limits are 2 MiB for an object, and 256 MiB and 200,000 Services for the list. Nothing was changed.',
+      what: 'The limits are 2 MiB for an object, and 256 MiB and 200,000 Services for the list (8 MiB as JSON). Nothing was changed.',
       causes: [
         'The server URL leads to another, perhaps hostile, server.',
         'An object is larger than any API server stores.',

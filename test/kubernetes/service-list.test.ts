@@ -90,6 +90,16 @@ describe('the Services of a cluster', () => {
     ]);
   });
 
+  test('may be 8 MiB of JSON, and no more', async () => {
+    const ofMiB = (size: number) => {
+      const annotations = { text: 'x'.repeat(1024) };
+      const item = { metadata: { name: 'a', namespace: 'default', annotations }, spec: {} };
+      return portAnswering(jsonList(Array.from({ length: size * 1000 }, () => item))).port;
+    };
+    await expect(listAllServices(ofMiB(7))).resolves.toHaveLength(7_000);
+    await expect(listAllServices(ofMiB(9))).rejects.toMatchObject({ code: 'ReplyTooLarge' });
+  });
+
   test.each<[string, OpenReply, string, RegExp]>([
     [
       '403',
