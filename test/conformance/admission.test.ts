@@ -8,6 +8,7 @@ import { RANGE_KEYS, type RangeKey } from '../../lib/cluster/spec-ranges.ts';
 import { startDeadline } from '../../lib/runtime/deadline.ts';
 import { readRange } from '../../lib/table/ranges.ts';
 import { makeAuthority } from '../../local/stand-in/identity.ts';
+import type { ServiceSpec } from '../../local/stand-in/service-storage.ts';
 import { type AdmissionServer, startAdmissionServer } from '../support/admission-server.ts';
 import { untilBootstrapped } from '../support/bootstrapped.ts';
 import { type Etcd, type KubeApiserver, startEtcd, startKubeApiserver } from '../support/control-plane.ts';
@@ -19,16 +20,6 @@ import { freePort } from '../support/server-process.ts';
 
 jest.setTimeout(240_000);
 
-interface ServiceSpec {
-  readonly type?: string;
-  readonly clusterIP?: string;
-  readonly clusterIPs?: readonly string[];
-  readonly ipFamilies?: readonly string[];
-  readonly ipFamilyPolicy?: string;
-  readonly ports?: readonly { readonly port: number; readonly nodePort?: number }[];
-  readonly healthCheckNodePort?: number;
-  readonly [field: string]: unknown;
-}
 interface Service {
   readonly metadata: { readonly name: string };
   readonly spec: ServiceSpec;
@@ -104,9 +95,16 @@ async function installWebhook(url: string, ca: string): Promise<void> {
   configuration.webhooks[0].clientConfig = { url, caBundle: Buffer.from(ca).toString('base64') };
   const group = '/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations';
   expect(await apiserver.request('POST', group, configuration)).toMatchObject({ status: 201 });
+  await untilReviewed(1);
+}
+
+/** Returns once the API server sends each Service for review so many times. */
+async function untilReviewed(times: number): Promise<void> {
   await eventually(async () => {
-    const { body: told } = await create('probe', {}, '?dryRun=All');
-    if (webhook.reviews.length === 0) throw new Error(`the API server does not ask the webhook: ${told.message}`);
+    const before = webhook.reviews.length;
+    const { body } = await create('probe', {}, '?dryRun=All');
+    const reviews = webhook.reviews.length - before;
+    if (reviews !== times) throw new Error(`the API server asks the webhook ${reviews} times: ${body.message}`);
   });
 }
 
@@ -206,19 +204,11 @@ async function withoutWebhook(work: () => Promise<Reply>): Promise<Reply> {
   };
   await selecting({ matchLabels: { nobody: 'has-it' } });
   try {
-    return await eventually(async () => {
-      const asked = webhook.reviews.length;
-      const reply = await work();
-      if (webhook.reviews.length > asked) throw new Error('the API server still asks the webhook');
-      return reply;
-    });
+    await untilReviewed(0);
+    return await work();
   } finally {
     await selecting({});
-    await eventually(async () => {
-      const asked = webhook.reviews.length;
-      await create('probe', {}, '?dryRun=All');
-      if (webhook.reviews.length === asked) throw new Error('the API server does not ask the webhook again yet');
-    });
+    await untilReviewed(1);
   }
 }
 
@@ -279,11 +269,7 @@ test('called a second time with what it gave the first time, it leaves that as i
   const { body } = await apiserver.request<{ webhooks: object[] }>('GET', `${group}/zz-kube-bootstrap-controller`);
   const again = { metadata: { name: 'zzz-the-same-again' }, webhooks: body.webhooks };
   expect(await apiserver.request('POST', group, again)).toMatchObject({ status: 201 });
-  await eventually(async () => {
-    const asked = webhook.reviews.length;
-    await create('probe', {}, '?dryRun=All');
-    if (webhook.reviews.length !== asked + 2) throw new Error('the API server does not ask twice yet');
-  });
+  await untilReviewed(2);
 
   expect(await create('twice', { type: 'NodePort' })).toMatchObject({ status: 201 });
   const generated = { metadata: { generateName: 'twice-' }, spec: { type: 'NodePort', ports: [{ port: 80 }] } };

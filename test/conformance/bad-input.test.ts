@@ -8,7 +8,6 @@ import { kubeconfig } from '../support/control-plane.ts';
 import { CLUSTER, type Handlers, runAllLoops, startHandlers } from '../support/handlers.ts';
 import { versionsOfEverything } from '../support/kubernetes-service-objects.ts';
 import { runningControlPlane } from '../support/running-control-plane.ts';
-import { freePort } from '../support/server-process.ts';
 import { type ServiceAccount, serviceAccount } from '../support/service-account.ts';
 
 jest.setTimeout(120_000);
@@ -18,7 +17,7 @@ const { apiserver } = runningControlPlane();
 
 afterAll(() => rmSync(folder, { recursive: true }));
 
-const change = (given: { url?: string; ca?: string; token?: string }) => {
+const change = (given: { ca?: string; token?: string }) => {
   const { url, ca, token } = apiserver;
   return kubeconfig({ url, ca, token, ...given });
 };
@@ -35,21 +34,10 @@ let powerless: ServiceAccount;
 
 describe.each<Row>([
   {
-    title: 'points nowhere',
-    bad: async () => change({ url: `https://127.0.0.1:${await freePort('127.0.0.1')}` }),
-    error:
-      /^Unavailable: .* could not be reached .*ECONNREFUSED.*Check that it runs, and the server URL in the kubeconfig/,
-  },
-  {
     title: 'has the CA of another cluster',
     bad: async () => change({ ca: makeAuthority('another').ca }),
     error:
       /^TlsFailure: .* was not accepted .*Put the CA of this cluster in the kubeconfig \(certificate-authority-data\)/,
-  },
-  {
-    title: 'names the server as its certificate does not',
-    bad: async () => change({ url: apiserver.url.replace('127.0.0.1', 'localhost') }),
-    error: /^TlsFailure: .* was not accepted .*localhost.* or a tls-server-name that the certificate has/,
   },
   {
     title: 'has a token that the server does not know',
@@ -65,11 +53,6 @@ describe.each<Row>([
     correct: () => powerless.grant([{ apiGroups: ['*'], resources: ['*'], verbs: ['*'] }]),
     error:
       /^Forbidden: .* answered 403 .*"system:serviceaccount:accounts:powerless" cannot .*Grant this to the user or service account/,
-  },
-  {
-    title: 'is no kubeconfig',
-    bad: async () => 'apiVersion: v1\nkind: Secret\n',
-    error: /^BadKubeconfig: kubeconfig .*bad-input/,
   },
 ])('a kubeconfig that $title', ({ title, bad, error, correct }) => {
   let kubeconfigFile: string;

@@ -13,6 +13,7 @@ let asFunctions: RawRequests;
 
 const NAMESPACES = '/api/v1/namespaces';
 const IN_DEFAULT = `${NAMESPACES}/default`;
+const SERVICES = `${IN_DEFAULT}/services`;
 const SLICES = SLICE_PATH.replace(/\/kubernetes$/, '');
 const SERVICE_CIDRS = '/apis/networking.k8s.io/v1/servicecidrs';
 const EVENTS = '/apis/events.k8s.io/v1/namespaces/default/events';
@@ -20,21 +21,25 @@ const ALIEN = '203.0.113.66';
 const SLICE = { addressType: 'IPv4', endpoints: [{ addresses: [ALIEN] }], ports: [] };
 const EVENT = { eventTime: '2026-01-01T00:00:00.000000Z', action: 'a', reason: 'r', type: 'Normal', note: 'n' };
 const KUBELET = { reportingController: 'kubelet', reportingInstance: 'i' };
+const FOREIGN_EVENT = { ...EVENT, ...KUBELET, regarding: { namespace: 'default' } };
 const PORTS = [{ port: 443 }];
+const SUBSETS = [{ addresses: [{ ip: ALIEN }], ports: PORTS }];
+const OTHER = { metadata: { name: 'other' } };
+const PRIVILEGED = { 'pod-security.kubernetes.io/enforce': 'privileged' };
+const NODE_SELECTOR = { 'scheduler.alpha.kubernetes.io/node-selector': 'x=y' };
 
 beforeAll(async () => {
-  const cidrs = ['10.0.0.0/24'];
   for (const [path, object] of [
     [NAMESPACES, { metadata: { name: 'default' } }],
-    [SERVICE_CIDRS, { metadata: { name: 'kubernetes' }, spec: { cidrs } }],
+    [SERVICE_CIDRS, serviceCidr('10.0.0.0/24')],
     [SLICES, { metadata: named('kubernetes', 'kubernetes'), ...SLICE }],
-    [EVENTS, { metadata: { name: 'foreign' }, ...EVENT, ...KUBELET, regarding: { namespace: 'default' } }],
+    [EVENTS, { metadata: { name: 'foreign' }, ...FOREIGN_EVENT }],
   ] as const) {
     expect(await apiserver.request('POST', path, object)).toMatchObject({ status: 201 });
   }
   const service = { metadata: { name: 'kubernetes' }, spec: { clusterIP: '10.0.0.1', ports: PORTS } };
   await eventually(async () =>
-    expect(await apiserver.request('POST', `${IN_DEFAULT}/services`, service)).toMatchObject({ status: 201 }),
+    expect(await apiserver.request('POST', SERVICES, service)).toMatchObject({ status: 201 }),
   );
   // The attacks that make one are those before the first pass.
   await etcd.delete('/registry/servicecidrs/kubernetes');
@@ -50,57 +55,34 @@ function named(name: string, service: string) {
 
 /** Each is within the roles: `create` knows no names, and RBAC reads no objects. That of a PUT changes what is there. */
 const ATTACKS = [
-  [
-    'make another Service',
-    'POST',
-    `${IN_DEFAULT}/services`,
-    { metadata: { name: 'other' }, spec: { clusterIP: 'None' } },
-  ],
-  [
-    'redirect another Service by Endpoints',
-    'POST',
-    `${IN_DEFAULT}/endpoints`,
-    { metadata: { name: 'other' }, subsets: [{ addresses: [{ ip: ALIEN }], ports: PORTS }] },
-  ],
+  ['make another Service', 'POST', SERVICES, { ...OTHER, spec: { clusterIP: 'None' } }],
+  ['redirect another Service by Endpoints', 'POST', `${IN_DEFAULT}/endpoints`, { ...OTHER, subsets: SUBSETS }],
   ['redirect another Service by a slice', 'POST', SLICES, { metadata: named('other-1', 'other'), ...SLICE }],
-  [
-    'add a slice to the kubernetes Service',
-    'POST',
-    SLICES,
-    { metadata: { ...named('', 'kubernetes'), generateName: 'kubernetes-' }, ...SLICE },
-  ],
+  ['add a slice to the kubernetes Service', 'POST', SLICES, { metadata: generated(), ...SLICE }],
   ['turn its slice to another Service', 'PUT', SLICE_PATH, { metadata: named('kubernetes', 'other') }],
   ['take an external IP', 'PUT', SERVICE_PATH, { spec: { externalIPs: [ALIEN] } }],
   ['select pods', 'PUT', SERVICE_PATH, { spec: { selector: { app: 'evil' } } }],
   ['make a load balancer', 'PUT', SERVICE_PATH, { spec: { type: 'LoadBalancer' } }],
-  ['make any other namespace', 'POST', NAMESPACES, { metadata: { name: 'evil' } }],
-  [
-    'make a privileged system namespace',
-    'POST',
-    NAMESPACES,
-    { metadata: { name: 'kube-node-lease', labels: { 'pod-security.kubernetes.io/enforce': 'privileged' } } },
-  ],
-  [
-    'annotate a system namespace',
-    'POST',
-    NAMESPACES,
-    { metadata: { name: 'kube-node-lease', annotations: { 'scheduler.alpha.kubernetes.io/node-selector': 'x=y' } } },
-  ],
-  ['make another ServiceCIDR', 'POST', SERVICE_CIDRS, { metadata: { name: 'evil' }, spec: { cidrs: ['10.1.0.0/24'] } }],
-  [
-    'make the default ServiceCIDR of public addresses',
-    'POST',
-    SERVICE_CIDRS,
-    { metadata: { name: 'kubernetes' }, spec: { cidrs: ['203.0.113.0/24'] } },
-  ],
-  [
-    "report an event in another controller's name",
-    'POST',
-    EVENTS,
-    { metadata: { name: 'e' }, ...EVENT, ...KUBELET, regarding: { namespace: 'default' } },
-  ],
+  ['make any other namespace', 'POST', NAMESPACES, OTHER],
+  ['make a privileged system namespace', 'POST', NAMESPACES, nodeLeases({ labels: PRIVILEGED })],
+  ['annotate a system namespace', 'POST', NAMESPACES, nodeLeases({ annotations: NODE_SELECTOR })],
+  ['make another ServiceCIDR', 'POST', SERVICE_CIDRS, { ...OTHER, spec: { cidrs: ['10.1.0.0/24'] } }],
+  ['make the default ServiceCIDR of public addresses', 'POST', SERVICE_CIDRS, serviceCidr('203.0.113.0/24')],
+  ["report an event in another controller's name", 'POST', EVENTS, { metadata: { name: 'e' }, ...FOREIGN_EVENT }],
   ["continue another controller's event", 'PATCH', `${EVENTS}/foreign`, { series: series() }],
 ] as const;
+
+function generated() {
+  return { ...named('', 'kubernetes'), generateName: 'kubernetes-' };
+}
+
+function nodeLeases(metadata: object) {
+  return { metadata: { name: 'kube-node-lease', ...metadata } };
+}
+
+function serviceCidr(cidr: string) {
+  return { metadata: { name: 'kubernetes' }, spec: { cidrs: [cidr] } };
+}
 
 function series() {
   return { count: 2, lastObservedTime: '2026-01-01T00:00:00.000000Z' };

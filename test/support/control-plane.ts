@@ -2,10 +2,10 @@ import { generateKeyPairSync, randomUUID } from 'node:crypto';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { stringify } from 'yaml';
 import { findBinaries } from './binaries.ts';
 import { type EtcdClient, etcdClient } from './etcd-client.ts';
 import { eventually } from './eventually.ts';
+import { kubeconfigTo } from './kubeconfig-to.ts';
 import { type RawRequests, rawRequests } from './raw-requests.ts';
 import { freePort, type ServerProcess, startServer } from './server-process.ts';
 
@@ -49,12 +49,8 @@ export interface KubeApiserver {
   readonly kubeconfigFile: string;
   /** One request as `system:masters`. */
   readonly request: RawRequests['request'];
-  /** The last `lines` lines of its log. */
-  log(lines?: number): string;
   /** SIGTERM. Returns when its `/readyz` says so; it serves for its `--shutdown-delay-duration` from then on. */
   askToStop(): Promise<void>;
-  /** Graceful; it cannot be restarted after that. */
-  stop(): Promise<void>;
   /** SIGKILL: what it published stays. */
   kill(): Promise<void>;
   /** Kills it when it runs, starts it with the same port and certificate, and waits until it is ready. */
@@ -115,14 +111,13 @@ export async function startKubeApiserver(options: KubeApiserverOptions): Promise
   };
   options.etcd.beforeStop(stop);
   return {
-    ...{ url, port, ca, caFile, token: adminToken, kubeconfigYaml, kubeconfigFile, request, stop },
+    ...{ url, port, ca, caFile, token: adminToken, kubeconfigYaml, kubeconfigFile, request },
     async askToStop() {
       server.askToStop();
       await eventually(async () => {
         if (await isReady()) throw new Error(`${url} does not say that it shuts down`);
       });
     },
-    log: (lines) => server.log(lines),
     kill: () => server.kill(),
     async restart() {
       await server.kill();
@@ -132,19 +127,11 @@ export async function startKubeApiserver(options: KubeApiserverOptions): Promise
 }
 
 /**
- * A kubeconfig with one cluster, user and context, all named `test`.
+ * A kubeconfig with one cluster, user and context.
  * @param ca PEM; for a client that must trust several API servers, theirs one after another.
  */
 export function kubeconfig({ url, ca, token }: { url: string; ca: string; token: string }): string {
-  const name = 'test';
-  return stringify({
-    apiVersion: 'v1',
-    kind: 'Config',
-    clusters: [{ name, cluster: { server: url, 'certificate-authority-data': Buffer.from(ca).toString('base64') } }],
-    users: [{ name, user: { token } }],
-    contexts: [{ name, context: { cluster: name, user: name } }],
-    'current-context': name,
-  });
+  return kubeconfigTo(url, { ca, user: { token } });
 }
 
 const adminToken = randomUUID();

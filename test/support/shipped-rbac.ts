@@ -4,6 +4,7 @@ import { parseAllDocuments } from 'yaml';
 import { type KubeApiserver, kubeconfig } from './control-plane.ts';
 import { eventually } from './eventually.ts';
 import { rawRequests } from './raw-requests.ts';
+import { create, untilAllowed } from './service-account.ts';
 
 export interface RbacObject {
   readonly apiVersion: string;
@@ -43,25 +44,11 @@ export async function applyShippedRbac(
   const request = { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', spec: { expirationSeconds: 86_400 } };
   const path = `${collectionOf(account)}/${account.metadata.name}/token`;
   const { status } = await create<{ status: { token: string } }>(apiserver, path, request);
-  await eventually(() => expectHeeded(apiserver, objects, account));
+  const { name, namespace: ofAccount } = account.metadata;
+  await untilAllowed(apiserver, `system:serviceaccount:${ofAccount}:${name}`, objects.flatMap(attributesOf));
   await eventually(() => expectPolicyHeeded(apiserver, status.token));
   const { url, ca } = apiserver;
   return { kubeconfigYaml: kubeconfig({ url, ca, token: status.token }), token: status.token };
-}
-
-/** Roles and bindings are known to its authorizer a moment after they were made, each in its own time. */
-async function expectHeeded(
-  apiserver: KubeApiserver,
-  objects: readonly RbacObject[],
-  { metadata }: RbacObject,
-): Promise<void> {
-  const user = `system:serviceaccount:${metadata.namespace}:${metadata.name}`;
-  for (const resourceAttributes of objects.flatMap(attributesOf)) {
-    const review = { spec: { user, resourceAttributes } };
-    const path = '/apis/authorization.k8s.io/v1/subjectaccessreviews';
-    const { status } = await create<{ status: { allowed: boolean } }>(apiserver, path, review);
-    if (!status.allowed) throw new Error(`${user} may not yet ${JSON.stringify(resourceAttributes)}`);
-  }
 }
 
 /** A policy, too, is known to its API server a moment after it was made. */
@@ -84,12 +71,6 @@ function attributesOf({ metadata: { namespace }, rules = [] }: RbacObject): obje
       ),
     ),
   );
-}
-
-async function create<T>(apiserver: KubeApiserver, path: string, body: object): Promise<T> {
-  const reply = await apiserver.request<T>('POST', path, body);
-  if (reply.status === 201) return reply.body;
-  throw new Error(`POST ${path} was answered by ${reply.status}: ${JSON.stringify(reply.body)}`);
 }
 
 function collectionOf({ apiVersion, kind, metadata: { namespace } }: RbacObject): string {
