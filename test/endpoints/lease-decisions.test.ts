@@ -34,8 +34,23 @@ function outcome(verdict: ProbeOutcome['verdict'], answered = verdict !== 'miss'
   return { verdict, answered, odd: false, detail: verdict };
 }
 
+const ready = outcome('ready');
+const alive = outcome('alive');
+const miss = outcome('miss');
+/** A 5xx. */
+const error = outcome('miss', true);
+const shutsDown = outcome('shuttingDown');
+
 function expecting(kind: ApiServerKind = 'server', address = ADDRESS): ExpectedAddress {
   return { address, kind };
+}
+
+/** Of both addresses. */
+function answers(own: ProbeOutcome, other: ProbeOutcome) {
+  return new Map([
+    [ADDRESS, own],
+    [OTHER, other],
+  ]);
 }
 
 /** One address of the spec and the answer of its probe; another address answers. */
@@ -48,10 +63,7 @@ function decide(
   const changes = decideLeases({
     leases: known === undefined ? [] : [known],
     expected: [expecting(kind)],
-    outcomes: new Map([
-      [ADDRESS, answer],
-      [OTHER, outcome('ready')],
-    ]),
+    outcomes: answers(answer, ready),
     hosts: [],
     nowMs: NOW_MS,
     leaseMs: LEASE_MS,
@@ -62,10 +74,7 @@ function decide(
 }
 
 /** An outage of ours. */
-const silent = new Map([
-  [ADDRESS, outcome('miss')],
-  [OTHER, outcome('miss')],
-]);
+const silent = answers(miss, miss);
 
 const RUN_OUT = NOW_MS - 1;
 const missed = (misses: number, agoMs = 0) => ({ misses, missedAtMs: NOW_MS - agoMs });
@@ -77,120 +86,73 @@ const saying = (answer: ProbeOutcome, changes: readonly (readonly [string, Lease
 
 describe('what a probe does to a lease', () => {
   const withdrawn = { withdrawnUntilMs: NOW_MS + 60_000 };
+  const withdrawnAndDown = lease({ ...withdrawn, seenDown: true });
+  const seenDown = left({ ...withdrawn, seenDown: true });
+  const dropped = lease({ expiresAtMs: RUN_OUT, misses: 2, seenDown: true });
 
   test.each([
-    ['no lease and a 200: it is taken', undefined, outcome('ready'), refreshed(1)],
-    ['no lease and a sign of life: it is taken', undefined, outcome('alive'), refreshed(1)],
-    ['no lease and a miss: there is nothing to remember', undefined, outcome('miss'), []],
-    ['no lease and a shutdown: there is nothing to remember', undefined, outcome('shuttingDown'), []],
-    ['a held lease and a 200: it is refreshed', lease(), outcome('ready'), refreshed(4)],
-    ['a held lease and a sign of life: it is refreshed', lease(), outcome('alive'), refreshed(4)],
-    [
-      'a lease that ran out and a 200: it is back',
-      lease({ expiresAtMs: RUN_OUT, misses: 2 }),
-      outcome('ready'),
-      refreshed(4),
-    ],
-    ['a held lease and a miss: the miss is counted', lease(), outcome('miss'), left(missed(1))],
-    ['a second miss is counted', lease(missed(1, INTERVAL_MS)), outcome('miss'), left(missed(2))],
-    ['a second miss is counted from half an interval on', lease(missed(1, 5_000)), outcome('miss'), left(missed(2))],
-    ['a second delivery of one tick is not counted', lease(missed(1, 4_999)), outcome('miss'), []],
-    ['a miss three intervals ago is in a row', lease(missed(1, 30_000)), outcome('miss'), left(missed(2))],
-    ['an older miss is forgotten', lease(missed(1, 30_001)), outcome('miss'), left(missed(1))],
-    ['a miss without a date is forgotten', lease({ misses: 1 }), outcome('miss'), left(missed(1))],
-    ['a miss of a clock far ahead is forgotten', lease(missed(1, -30_001)), outcome('miss'), left(missed(1))],
-    ['a third miss is dated while the lease is valid', lease(missed(2, 10_000)), outcome('miss'), left(missed(2))],
+    ['no lease and a 200: it is taken', undefined, ready, refreshed(1)],
+    ['no lease and a sign of life: it is taken', undefined, alive, refreshed(1)],
+    ['no lease and a miss: there is nothing to remember', undefined, miss, []],
+    ['no lease and a shutdown: there is nothing to remember', undefined, shutsDown, []],
+    ['a held lease and a 200: it is refreshed', lease(), ready, refreshed(4)],
+    ['a held lease and a sign of life: it is refreshed', lease(), alive, refreshed(4)],
+    ['a lease that ran out and a 200: it is back', lease({ expiresAtMs: RUN_OUT, misses: 2 }), ready, refreshed(4)],
+    ['a held lease and a miss: the miss is counted', lease(), miss, left(missed(1))],
+    ['a second miss is counted', lease(missed(1, INTERVAL_MS)), miss, left(missed(2))],
+    ['a second miss is counted from half an interval on', lease(missed(1, 5_000)), miss, left(missed(2))],
+    ['a second delivery of one tick is not counted', lease(missed(1, 4_999)), miss, []],
+    ['a miss three intervals ago is in a row', lease(missed(1, 30_000)), miss, left(missed(2))],
+    ['an older miss is forgotten', lease(missed(1, 30_001)), miss, left(missed(1))],
+    ['a miss without a date is forgotten', lease({ misses: 1 }), miss, left(missed(1))],
+    ['a miss of a clock far ahead is forgotten', lease(missed(1, -30_001)), miss, left(missed(1))],
+    ['a third miss is dated while the lease is valid', lease(missed(2, 10_000)), miss, left(missed(2))],
     [
       'two misses before the lease ran out are followed by one after it',
       lease({ ...missed(2, 10_000), expiresAtMs: RUN_OUT }),
-      outcome('miss'),
+      miss,
       left({ ...missed(2), expiresAtMs: RUN_OUT }),
     ],
     [
       'two misses long before the lease ran out are forgotten',
       lease({ ...missed(2, 30_001), expiresAtMs: RUN_OUT }),
-      outcome('miss'),
+      miss,
       left({ ...missed(1), expiresAtMs: RUN_OUT }),
     ],
     [
       'a removed address that misses again: nothing new',
       lease({ ...missed(2, HOUR_MS / 2), expiresAtMs: NOW_MS - HOUR_MS / 2 }),
-      outcome('miss'),
+      miss,
       [],
     ],
     [
       'a held lease and a shutdown: it is dropped at once',
       lease(),
-      outcome('shuttingDown'),
+      shutsDown,
       left({ ...missed(2), expiresAtMs: NOW_MS, seenDown: true }),
     ],
-    [
-      'a dropped lease and a shutdown: nothing new',
-      lease({ expiresAtMs: RUN_OUT, misses: 2, seenDown: true }),
-      outcome('shuttingDown'),
-      [],
-    ],
-    [
-      'a dropped lease and a 200: it is back',
-      lease({ expiresAtMs: RUN_OUT, misses: 2, seenDown: true }),
-      outcome('ready'),
-      refreshed(4),
-    ],
-    [
-      'a dropped lease and a sign of life: the server may still be going down',
-      lease({ expiresAtMs: RUN_OUT, misses: 2, seenDown: true }),
-      outcome('alive'),
-      [],
-    ],
+    ['a dropped lease and a shutdown: nothing new', dropped, shutsDown, []],
+    ['a dropped lease and a 200: it is back', dropped, ready, refreshed(4)],
+    ['a dropped lease and a sign of life: the server may still be going down', dropped, alive, []],
     [
       'a dropped lease and a miss: the server that went down is gone',
-      lease({ expiresAtMs: RUN_OUT, misses: 2, seenDown: true }),
-      outcome('miss'),
+      dropped,
+      miss,
       left({ expiresAtMs: RUN_OUT, misses: 2, seenDown: false }),
     ],
-    [
-      'a dropped lease and another 5xx: the server that went down still speaks',
-      lease({ expiresAtMs: RUN_OUT, misses: 2, seenDown: true }),
-      outcome('miss', true),
-      [],
-    ],
-    ['withdrawn and a 200: it stays out', lease(withdrawn), outcome('ready'), []],
-    ['withdrawn and a sign of life: it stays out', lease(withdrawn), outcome('alive'), []],
-    [
-      'withdrawn and a shutdown: it was seen down',
-      lease(withdrawn),
-      outcome('shuttingDown'),
-      left({ ...withdrawn, seenDown: true }),
-    ],
-    [
-      'withdrawn and silence: it was seen down',
-      lease(withdrawn),
-      outcome('miss'),
-      left({ ...withdrawn, seenDown: true }),
-    ],
-    ['withdrawn, seen down and a miss: nothing new', lease({ ...withdrawn, seenDown: true }), outcome('miss'), []],
-    [
-      'withdrawn, seen down and a 200: the withdrawal is over',
-      lease({ ...withdrawn, seenDown: true }),
-      outcome('ready'),
-      refreshed(4),
-    ],
-    [
-      'withdrawn, seen down and a sign of life: it stays out',
-      lease({ ...withdrawn, seenDown: true }),
-      outcome('alive'),
-      [],
-    ],
-    [
-      'a withdrawal that ended and a 200: it is back',
-      lease({ withdrawnUntilMs: NOW_MS }),
-      outcome('ready'),
-      refreshed(4),
-    ],
+    ['a dropped lease and another 5xx: the server that went down still speaks', dropped, error, []],
+    ['withdrawn and a 200: it stays out', lease(withdrawn), ready, []],
+    ['withdrawn and a sign of life: it stays out', lease(withdrawn), alive, []],
+    ['withdrawn and a shutdown: it was seen down', lease(withdrawn), shutsDown, seenDown],
+    ['withdrawn and silence: it was seen down', lease(withdrawn), miss, seenDown],
+    ['withdrawn, seen down and a miss: nothing new', withdrawnAndDown, miss, []],
+    ['withdrawn, seen down and a 200: the withdrawal is over', withdrawnAndDown, ready, refreshed(4)],
+    ['withdrawn, seen down and a sign of life: it stays out', withdrawnAndDown, alive, []],
+    ['a withdrawal that ended and a 200: it is back', lease({ withdrawnUntilMs: NOW_MS }), ready, refreshed(4)],
     [
       'a withdrawal that ended, seen down, and a sign of life: it is back',
       lease({ withdrawnUntilMs: NOW_MS, seenDown: true }),
-      outcome('alive'),
+      alive,
       refreshed(4),
     ],
   ] as const)('%s', (_name, known, answer, expected) => {
@@ -198,38 +160,26 @@ describe('what a probe does to a lease', () => {
   });
 
   test('a shared address is never dropped by a shutdown: it lives', () => {
-    const answer = outcome('shuttingDown');
-    expect(decide(lease(), answer, {}, 'shared')).toEqual(saying(answer, refreshed(4)));
+    expect(decide(lease(), shutsDown, {}, 'shared')).toEqual(saying(shutsDown, refreshed(4)));
   });
 
   test('a withdrawn server was not seen down by silence that may be our own', () => {
     const given = {
       expected: [expecting(), expecting('server', OTHER)],
-      outcomes: new Map([
-        [ADDRESS, outcome('miss')],
-        [OTHER, outcome('miss')],
-      ]),
+      outcomes: answers(miss, miss),
     };
-    expect(decide(lease(withdrawn), outcome('miss'), given)).toEqual([]);
-    const answered = { ...given, outcomes: new Map(given.outcomes).set(OTHER, outcome('alive')) };
-    expect(decide(lease(withdrawn), outcome('miss'), answered)).toContainEqual(
-      saying(outcome('miss'), left({ ...withdrawn, seenDown: true }))[0],
-    );
+    expect(decide(lease(withdrawn), miss, given)).toEqual([]);
+    const answered = { ...given, outcomes: new Map(given.outcomes).set(OTHER, alive) };
+    expect(decide(lease(withdrawn), miss, answered)).toContainEqual(saying(miss, seenDown)[0]);
   });
 
   test('a 5xx of its own shows a withdrawn server down, even if all others are silent', () => {
-    const outcomes = new Map([
-      [ADDRESS, outcome('miss', true)],
-      [OTHER, outcome('miss')],
-    ]);
-    expect(decide(lease(withdrawn), outcome('miss'), { outcomes })).toEqual(
-      saying(outcome('miss'), left({ ...withdrawn, seenDown: true })),
-    );
+    expect(decide(lease(withdrawn), miss, { outcomes: answers(error, miss) })).toEqual(saying(miss, seenDown));
   });
 
   test('what the probe said is kept as one short line', () => {
     const detail = `answered 500: etcd\u001b[31m\n\u2028${'😀'.repeat(150)}`;
-    const [change] = decide(lease(), { ...outcome('miss'), detail });
+    const [change] = decide(lease(), { ...miss, detail });
     expect(change?.[1]?.lastProbe).toMatch(/^answered 500: etcd \[31m 😀+\u{fffd}?…$/u);
     expect(change?.[1]?.lastProbe?.length).toBeLessThanOrEqual(200);
     expect(change?.[1]?.lastProbe?.isWellFormed()).toBe(true);
@@ -239,12 +189,11 @@ describe('what a probe does to a lease', () => {
     ['is valid', { expiresAtMs: NOW_MS + 1 }],
     ['is withdrawn', { expiresAtMs: RUN_OUT, withdrawnUntilMs: NOW_MS + 1, seenDown: true }],
   ])("an agent's lease that %s is the agent's", (_name, given) => {
-    expect(decide(lease({ source: 'agent', ...given }), outcome('ready'))).toEqual([]);
-    expect(decide(lease({ source: 'agent', ...given }), outcome('miss'))).toEqual([]);
+    expect(decide(lease({ source: 'agent', ...given }), ready)).toEqual([]);
+    expect(decide(lease({ source: 'agent', ...given }), miss)).toEqual([]);
   });
 
   test("an agent's lease that ran out is one that is probed", () => {
-    const [ready, miss] = [outcome('ready'), outcome('miss')];
     const known = lease({ source: 'agent', expiresAtMs: RUN_OUT });
     expect(decide(known, ready)).toEqual(saying(ready, refreshed(4)));
     expect(decide(known, miss)).toEqual(saying(miss, [[ADDRESS, { ...known, ...missed(1) }]]));
@@ -258,23 +207,18 @@ describe('what a probe does to a lease', () => {
   ] as const)('where no API server answers, %s has misses: %s %s %i', (_name, source, others, misses) => {
     const known = lease({ source, expiresAtMs: RUN_OUT });
     const leases = [known, ...others.map((other) => lease({ address: '10.0.0.3', source: other }))];
-    expect(decide(undefined, outcome('miss'), { leases, outcomes: silent })).toMatchObject([[ADDRESS, { misses }]]);
+    expect(decide(undefined, miss, { leases, outcomes: silent })).toMatchObject([[ADDRESS, { misses }]]);
   });
 
   test('an error is a miss, whether or not another API server answers', () => {
-    const outcomes = new Map([[ADDRESS, outcome('miss', true)]]);
-    expect(decide(lease(), outcome('miss'), { outcomes })).toMatchObject([[ADDRESS, missed(1)]]);
+    const outcomes = new Map([[ADDRESS, error]]);
+    expect(decide(lease(), miss, { outcomes })).toMatchObject([[ADDRESS, missed(1)]]);
   });
 
   test('what is published without a lease is remembered, unless it shuts down', () => {
     const remember = (answer: ProbeOutcome, other: ProbeOutcome, kind: ApiServerKind = 'server') => {
-      const outcomes = new Map([
-        [ADDRESS, answer],
-        [OTHER, other],
-      ]);
-      return rememberedLease(expecting(kind), { outcomes, nowMs: NOW_MS });
+      return rememberedLease(expecting(kind), { outcomes: answers(answer, other), nowMs: NOW_MS });
     };
-    const [ready, miss, shutsDown] = [outcome('ready'), outcome('miss'), outcome('shuttingDown')];
     const remembered = { address: ADDRESS, generation: 1, source: 'probe', expiresAtMs: NOW_MS, seenDown: false };
     expect(remember(miss, ready)).toEqual({ ...remembered, ...missed(1), lastProbe: 'miss' });
     expect(remember(miss, miss)).toEqual({ ...remembered, misses: 0, lastProbe: 'miss' });
@@ -284,61 +228,61 @@ describe('what a probe does to a lease', () => {
 
   test('the host name that an address is a record of is kept with it', () => {
     const expected = [{ ...expecting('shared'), host: 'api.example.com' }];
-    expect(decide(undefined, outcome('ready'), { expected })).toMatchObject([[ADDRESS, { host: 'api.example.com' }]]);
+    expect(decide(undefined, ready, { expected })).toMatchObject([[ADDRESS, { host: 'api.example.com' }]]);
   });
 
   test('a rare tick refreshes before it counts', () => {
     const late = { nowMs: NOW_MS + 600_000 };
-    const [change] = decide(lease(), outcome('ready'), late);
+    const [change] = decide(lease(), ready, late);
     expect(publishedAddresses(change?.[1] ? [change[1]] : [], [expecting()], late.nowMs)).toEqual([ADDRESS]);
   });
 });
 
 describe('leases that go', () => {
-  const others = { expected: [expecting('server', OTHER)], outcomes: new Map([[OTHER, outcome('ready')]]) };
+  const others = { expected: [expecting('server', OTHER)], outcomes: new Map([[OTHER, ready]]) };
   const gone = [ADDRESS, undefined];
 
   test('an address that left the spec goes at once when another is live', () => {
-    expect(decide(lease(), outcome('ready'), others)).toContainEqual(gone);
+    expect(decide(lease(), ready, others)).toContainEqual(gone);
   });
 
   test("an address that left the spec goes when only an agent's lease is live", () => {
     const given = { expected: [], leases: [lease(), lease({ address: OTHER, source: 'agent' })] };
-    expect(decide(undefined, outcome('ready'), given)).toEqual([gone]);
+    expect(decide(undefined, ready, given)).toEqual([gone]);
   });
 
   test('an address that left the spec stays while no other is live', () => {
-    expect(decide(lease(), outcome('ready'), { expected: [] })).toEqual([]);
-    const silent = { ...others, outcomes: new Map([[OTHER, outcome('miss')]]) };
-    expect(decide(lease(), outcome('ready'), silent)).toEqual([]);
+    expect(decide(lease(), ready, { expected: [] })).toEqual([]);
+    const silent = { ...others, outcomes: new Map([[OTHER, miss]]) };
+    expect(decide(lease(), ready, silent)).toEqual([]);
   });
 
   test('an address that left the spec goes when its lease ran out', () => {
     const known = lease({ expiresAtMs: RUN_OUT });
-    expect(decide(known, outcome('ready'), { expected: [] })).toEqual([gone]);
+    expect(decide(known, ready, { expected: [] })).toEqual([gone]);
   });
 
   test('an address that left the spec while withdrawn is remembered till the end of the withdrawal', () => {
-    expect(decide(lease({ withdrawnUntilMs: NOW_MS + 1 }), outcome('ready'), others)).not.toContainEqual(gone);
+    expect(decide(lease({ withdrawnUntilMs: NOW_MS + 1 }), ready, others)).not.toContainEqual(gone);
   });
 
   test('a record that a host name lost lapses with its lease', () => {
     const known = lease({ host: 'api.example.com' });
     const given = { ...others, hosts: ['api.example.com'] };
-    expect(decide(known, outcome('ready'), given)).not.toContainEqual(gone);
+    expect(decide(known, ready, given)).not.toContainEqual(gone);
     const late = { ...given, nowMs: known.expiresAtMs };
-    expect(decide(known, outcome('ready'), late)).toContainEqual(gone);
+    expect(decide(known, ready, late)).toContainEqual(gone);
   });
 
   test('an item is deleted an hour after it said something last', () => {
     const dead = lease({ expiresAtMs: NOW_MS - HOUR_MS, misses: 2 });
-    expect(decide(dead, outcome('miss'))).toEqual([gone]);
+    expect(decide(dead, miss)).toEqual([gone]);
     const agent = { ...dead, source: 'agent' as const };
-    expect(decide(agent, outcome('miss'))).toEqual([gone]);
+    expect(decide(agent, miss)).toEqual([gone]);
     const withdrawnLater = { ...dead, withdrawnUntilMs: NOW_MS - 1 };
-    expect(decide(withdrawnLater, outcome('miss'))).toEqual([]);
+    expect(decide(withdrawnLater, miss)).toEqual([]);
     const remembered = { ...dead, misses: 0, lastProbe: 'miss' };
-    expect(decide(remembered, outcome('miss'), { outcomes: silent })).toEqual([]);
+    expect(decide(remembered, miss, { outcomes: silent })).toEqual([]);
   });
 });
 
@@ -424,7 +368,7 @@ describe('over many ticks', () => {
   test('a server that answers every probe is published at every tick, however late they come', () => {
     fc.assert(
       fc.property(fc.array(gap, { minLength: 1 }), (gaps) => {
-        expect(live(gaps.map((gapMs) => ({ answer: outcome('ready'), gapMs }))).every(Boolean)).toBe(true);
+        expect(live(gaps.map((gapMs) => ({ answer: ready, gapMs }))).every(Boolean)).toBe(true);
       }),
     );
   });
@@ -433,9 +377,9 @@ describe('over many ticks', () => {
     fc.assert(
       fc.property(gap, gap, gap, (one, two, three) => {
         const ticks = [
-          { answer: outcome('ready'), gapMs: one },
-          { answer: outcome('miss'), gapMs: two },
-          { answer: outcome('ready'), gapMs: three },
+          { answer: ready, gapMs: one },
+          { answer: miss, gapMs: two },
+          { answer: ready, gapMs: three },
         ];
         expect(live(ticks)).toEqual([true, true, true]);
       }),
@@ -445,8 +389,8 @@ describe('over many ticks', () => {
   test('whatever happened before, a 200 publishes and a server that stays silent goes', () => {
     fc.assert(
       fc.property(fc.array(fc.record({ answer: anyAnswer, gapMs: gap })), (before) => {
-        const silent = { answer: outcome('miss'), gapMs: LEASE_MS };
-        const after = live([...before, { answer: outcome('ready'), gapMs: 10_000 }, silent, silent]);
+        const silent = { answer: miss, gapMs: LEASE_MS };
+        const after = live([...before, { answer: ready, gapMs: 10_000 }, silent, silent]);
         expect(after.slice(-3)).toEqual([true, true, false]);
       }),
     );

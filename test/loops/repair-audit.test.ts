@@ -13,14 +13,16 @@ const RANGE = '10.0.0.0/24';
 
 describe('an audit', () => {
   test('checks cluster IPs, and does not warn of what is new', async () => {
-    const cluster = new RepairCluster({ allocator: 'apiserver', serviceClusterIPRanges: [RANGE] });
-    cluster.services = [
-      withAddresses('good', '10.0.0.5'),
-      withAddresses('invalid', 'not-b4nd'),
-      withAddresses('foreign', 'fd00::5'),
-      withAddresses('twice', '10.0.0.5'),
-      withAddresses('outside', '10.0.0.255'),
-    ];
+    const cluster = new RepairCluster({
+      allocator: 'apiserver',
+      services: [
+        withAddresses('good', '10.0.0.5'),
+        withAddresses('invalid', 'not-b4nd'),
+        withAddresses('foreign', 'fd00::5'),
+        withAddresses('twice', '10.0.0.5'),
+        withAddresses('outside', '10.0.0.255'),
+      ],
+    });
     const report = await cluster.pass(clusterIpRepair);
     expect(report.findings.map(({ event }) => event?.reason)).toEqual([
       'ClusterIPNotValid',
@@ -33,8 +35,11 @@ describe('an audit', () => {
   });
 
   test('checks node ports', async () => {
-    const cluster = new RepairCluster({ allocator: 'apiserver', serviceNodePortRange: '30000-30001' });
-    cluster.services = [withNodePorts('a', 30_000, 30_001), withNodePorts('b', 30_001), withNodePorts('c', 80)];
+    const cluster = new RepairCluster({
+      allocator: 'apiserver',
+      serviceNodePortRange: '30000-30001',
+      services: [withNodePorts('a', 30_000, 30_001), withNodePorts('b', 30_001), withNodePorts('c', 80)],
+    });
     expect(countsByType(await cluster.pass(nodePortRepair))).toEqual({ duplicate: 1, outOfRange: 1, nothingFree: 1 });
     expect(await cluster.stored(NODE_PORTS)).toMatchObject({ data: fromBits([0, 1]), allocator: 'apiserver' });
   });
@@ -44,8 +49,10 @@ describe('an audit', () => {
     { name: 'two', cidrs: ['fd00:96::/112', '10.96.0.0/24'], addresses: ['fd00:96::5', '10.96.0.5'], out: 'fd00::5' },
     { name: 'a wider', cidrs: ['10.0.0.0/16'], addresses: ['10.0.9.5'], out: '10.1.0.5' },
   ])('with the default range takes that of ServiceCIDR kubernetes: $name', async ({ cidrs, addresses, out }) => {
-    const cluster = new RepairCluster({ allocator: 'apiserver', serviceClusterIPRanges: [RANGE] });
-    cluster.services = [withAddresses('good', ...addresses), withAddresses('outside', out)];
+    const cluster = new RepairCluster({
+      allocator: 'apiserver',
+      services: [withAddresses('good', ...addresses), withAddresses('outside', out)],
+    });
     const report = await cluster.pass(clusterIpRepair, {
       kubernetes: listing(() => cluster.services, { kubernetes: cidrs }),
     });
@@ -54,7 +61,7 @@ describe('an audit', () => {
   });
 
   test('never takes a narrower range from ServiceCIDR kubernetes', async () => {
-    const cluster = new RepairCluster({ allocator: 'apiserver', serviceClusterIPRanges: [RANGE] });
+    const cluster = new RepairCluster({ allocator: 'apiserver' });
     const services = () => [withAddresses('first', '10.0.0.5'), withAddresses('later', '10.0.0.200')];
     const kubernetes = listing(services, { kubernetes: ['10.0.0.0/28', 'fd00::/112'] });
     expect(await cluster.pass(clusterIpRepair, { kubernetes })).toMatchObject({ findings: [], errors: [] });
@@ -62,7 +69,7 @@ describe('an audit', () => {
   });
 
   test('counts addresses as outside, without a finding, where the ServiceCIDRs may not be listed', async () => {
-    const cluster = new RepairCluster({ allocator: 'apiserver', serviceClusterIPRanges: [RANGE] });
+    const cluster = new RepairCluster({ allocator: 'apiserver' });
     const list = () => Promise.reject(new ClusterError('Forbidden', 'no'));
     const services = [withAddresses('good', '10.0.0.5'), withAddresses('unknown', '10.9.0.5')];
     const report = await cluster.pass(clusterIpRepair, { kubernetes: { ...listing(() => services), list } });
@@ -70,7 +77,7 @@ describe('an audit', () => {
   });
 
   test('reports addresses out of range where the API server serves no ServiceCIDRs', async () => {
-    const cluster = new RepairCluster({ allocator: 'apiserver', serviceClusterIPRanges: [RANGE] });
+    const cluster = new RepairCluster({ allocator: 'apiserver' });
     const list = () => Promise.reject(new ClusterError('Rejected', 'This server does not serve that kind'));
     const kubernetes = { ...listing(() => [withAddresses('outside', '10.9.0.5')]), list };
     const report = await cluster.pass(clusterIpRepair, { kubernetes });
@@ -78,8 +85,10 @@ describe('an audit', () => {
   });
 
   test('counts what came and went since the last one, and frees nothing', async () => {
-    const cluster = new RepairCluster({ allocator: 'apiserver' });
-    cluster.services = [withAddresses('a', '10.0.0.5'), withAddresses('b', '10.0.0.6')];
+    const cluster = new RepairCluster({
+      allocator: 'apiserver',
+      services: [withAddresses('a', '10.0.0.5'), withAddresses('b', '10.0.0.6')],
+    });
     await cluster.pass(clusterIpRepair);
     cluster.services = [withAddresses('a', '10.0.0.5'), withAddresses('c', '10.0.0.7')];
     const report = await cluster.pass(clusterIpRepair);
@@ -91,8 +100,11 @@ describe('an audit', () => {
   });
 
   test('of an IPv6 /64 accepts addresses beyond a bitmap, and keeps no usage bitmap', async () => {
-    const cluster = new RepairCluster({ allocator: 'apiserver', serviceClusterIPRanges: ['fd00::/64'] });
-    cluster.services = [withAddresses('a', 'fd00::1:2:3')];
+    const cluster = new RepairCluster({
+      allocator: 'apiserver',
+      serviceClusterIPRanges: ['fd00::/64'],
+      services: [withAddresses('a', 'fd00::1:2:3')],
+    });
     const report = await cluster.pass(clusterIpRepair);
     expect(report).toMatchObject({ findings: [], changes: [], counts: { allocated: 1 } });
     expect(await cluster.stored(PRIMARY)).toBeUndefined();

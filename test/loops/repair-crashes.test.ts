@@ -36,8 +36,7 @@ const subjects: Subject[] = [
 
 /** A range that knows of one Service of two, and holds two leaks. */
 async function clusterOf({ keys, ranges, services }: Subject): Promise<RepairCluster> {
-  const cluster = new RepairCluster({ serviceClusterIPRanges: ['10.0.0.0/24', 'fd00::/112'] });
-  cluster.services = [...services];
+  const cluster = new RepairCluster({ serviceClusterIPRanges: ['10.0.0.0/24', 'fd00::/112'], services });
   for (const [index, key] of keys.entries()) {
     await cluster.store(key, {
       range: ranges[index] ?? '',

@@ -57,8 +57,8 @@ interface Repair {
   readonly full: string;
 }
 
-const aCluster = () =>
-  new RepairCluster({ serviceClusterIPRanges: ['192.168.1.0/24'], serviceNodePortRange: '100-200' });
+const aCluster = (services: readonly ServiceClaim[] = []) =>
+  new RepairCluster({ serviceClusterIPRanges: ['192.168.1.0/24'], serviceNodePortRange: '100-200', services });
 
 function repairs({ loop, key, range, size, ...repair }: Repair): void {
   test('initialises the range of an empty table', async () => {
@@ -92,8 +92,7 @@ function repairs({ loop, key, range, size, ...repair }: Repair): void {
   });
 
   test('reports in the words of the original that a save failed, and what it found', async () => {
-    const cluster = aCluster();
-    cluster.services = [...repair.services];
+    const cluster = aCluster(repair.services);
     const cause = new TableError('Throttled', 'test error');
     const table = tableWith(cluster.table, { put: () => Promise.reject(cause) });
     const report = await cluster.pass(loop, { table });
@@ -118,8 +117,7 @@ function repairs({ loop, key, range, size, ...repair }: Repair): void {
   });
 
   test('records what Services have, reports what it cannot record, and then writes nothing', async () => {
-    const cluster = aCluster();
-    cluster.services = [...repair.services];
+    const cluster = aCluster(repair.services);
     const report = await cluster.pass(loop);
     expect(countsByType(report)).toEqual({ repair: repair.taken.length, outOfRange: 1, duplicate: 1 });
     expect(await takenIn(cluster, key)).toEqual(repair.taken);
@@ -133,8 +131,7 @@ function repairs({ loop, key, range, size, ...repair }: Repair): void {
     { code: 'Full', message: repair.full },
     { code: 'NotReady', message: expect.stringMatching(/due to an unknown error, exiting: test error$/) },
   ] as const)('saves nothing when an allocator refuses with $code', async ({ code, message }) => {
-    const cluster = aCluster();
-    cluster.services = [...repair.services];
+    const cluster = aCluster(repair.services);
     const report = await repair.passWith(cluster, code);
     expect(report.errors).toMatchObject([{ code: code === 'Full' ? 'Full' : 'Unknown', message }]);
     expect(countsByType(report)).toEqual({ repair: 1, [code === 'Full' ? 'full' : 'unknown']: 1 });
@@ -169,8 +166,10 @@ describe('cluster IP repair', () => {
   });
 
   test('finds that no address is left, without an abort', async () => {
-    const cluster = new RepairCluster({ serviceClusterIPRanges: ['10.0.0.0/30'] });
-    cluster.services = [withAddresses('a', '10.0.0.1'), withAddresses('b', '10.0.0.2')];
+    const cluster = new RepairCluster({
+      serviceClusterIPRanges: ['10.0.0.0/30'],
+      services: [withAddresses('a', '10.0.0.1'), withAddresses('b', '10.0.0.2')],
+    });
     const report = await cluster.pass(clusterIpRepair);
     expect([countsByType(report), report.errors]).toEqual([{ repair: 2, nothingFree: 1 }, []]);
     expect(await takenIn(cluster, PRIMARY)).toEqual(['10.0.0.1', '10.0.0.2']);
@@ -212,8 +211,7 @@ describe('cluster IP repair in two families', () => {
     { name: 'IPv4 first', ranges: ['10.0.0.0/24', 'fd00::/112'] as const, families: ['10.0.0.5', 'fd00::5'] },
     { name: 'IPv6 first', ranges: ['fd00::/112', '10.0.0.0/24'] as const, families: ['fd00::5', '10.0.0.5'] },
   ])('reads the family of a range from the range: $name', async ({ ranges, families }) => {
-    const cluster = new RepairCluster({ serviceClusterIPRanges: ranges });
-    cluster.services = [withAddresses('s', ...families)];
+    const cluster = new RepairCluster({ serviceClusterIPRanges: ranges, services: [withAddresses('s', ...families)] });
     const report = await cluster.pass(clusterIpRepair);
     expect(countsByType(report)).toEqual({ repair: families.length });
     expect([...(await takenIn(cluster, PRIMARY)), ...(await takenIn(cluster, SECONDARY))]).toEqual(families);
@@ -257,21 +255,23 @@ describe('cluster IP repair in two families', () => {
   });
 
   test('repairs each family, and reports what it cannot repair in either', async () => {
-    const cluster = new RepairCluster({ serviceClusterIPRanges: ['192.168.1.0/24', '2000::/108'] });
-    cluster.services = [
-      withAddresses('both', '192.168.1.1', '2000::1'),
-      withAddresses('four', '192.168.1.100'),
-      withAddresses('six', '2000::2'),
-      withAddresses('half-out', '3000::3', '192.168.1.3'),
-      withAddresses('out-four', '192.168.3.1'),
-      withAddresses('out-six', '3000::1'),
-      withAddresses('out-both', '192.168.3.2', '3000::2'),
-      withAddresses('beyond-the-cap', '2000::1:0'),
-      withAddresses('unset', ''),
-      withAddresses('again', '192.168.1.1', '2000::2'),
-      withAddresses('again-six', '2000::1'),
-      service('headless', { clusterIP: 'None', clusterIPs: ['None'] }),
-    ];
+    const cluster = new RepairCluster({
+      serviceClusterIPRanges: ['192.168.1.0/24', '2000::/108'],
+      services: [
+        withAddresses('both', '192.168.1.1', '2000::1'),
+        withAddresses('four', '192.168.1.100'),
+        withAddresses('six', '2000::2'),
+        withAddresses('half-out', '3000::3', '192.168.1.3'),
+        withAddresses('out-four', '192.168.3.1'),
+        withAddresses('out-six', '3000::1'),
+        withAddresses('out-both', '192.168.3.2', '3000::2'),
+        withAddresses('beyond-the-cap', '2000::1:0'),
+        withAddresses('unset', ''),
+        withAddresses('again', '192.168.1.1', '2000::2'),
+        withAddresses('again-six', '2000::1'),
+        service('headless', { clusterIP: 'None', clusterIPs: ['None'] }),
+      ],
+    });
     const report = await cluster.pass(clusterIpRepair);
     expect(countsByType(report)).toEqual({ repair: 5, outOfRange: 6, duplicate: 3 });
     expect(report.counts).toMatchObject({ services: 12, free: 251, secondaryFree: 65_533 });

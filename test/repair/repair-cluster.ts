@@ -15,7 +15,7 @@ export const INTERVAL_MS = 180_000;
 
 /** One cluster with its table and its Services, for the two repair loops, on a clock that tests move. */
 export class RepairCluster {
-  services: ServiceClaim[] = [];
+  services: readonly ServiceClaim[];
   nowMs = 1_000_000_000;
   rangesGeneration = 1;
   readonly spec: ClusterSpec;
@@ -27,7 +27,8 @@ export class RepairCluster {
     newWriteId: () => `write-${++this.#writes}`,
   });
 
-  constructor(spec: Partial<ClusterSpec> = {}) {
+  constructor({ services = [], ...spec }: Partial<ClusterSpec> & Partial<Pick<RepairCluster, 'services'>> = {}) {
+    this.services = services;
     this.spec = aClusterSpec({ name: 'test', allocator: 'table', maxEventsPerPass: 100, ...spec });
   }
 
