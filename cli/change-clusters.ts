@@ -105,7 +105,6 @@ function nameOf({ before }: Change): string {
 /** Longer than a write takes if every attempt times out. */
 const ONE_WRITE_MS = 30_000;
 
-/** How many of several registrations were changed. */
 export interface Progressed<Item> {
   readonly done: readonly Item[];
   /** Not begun. */

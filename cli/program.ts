@@ -106,14 +106,10 @@ function versionCommand(act: Act): Command {
 function inheritSettings(command: Command): void {
   for (const subcommand of command.commands) {
     subcommand.copyInheritedSettings(command);
-    const description = unwrapped(subcommand.description());
+    // Paragraphs as lines: the help wraps them to the width of the terminal.
+    const description = subcommand.description().replace(/(?<=\S)\n(?=\S)/g, ' ');
     // A list of commands shows the first line.
     subcommand.description(description).summary(description.split('\n', 1)[0]?.replace(/\.$/, '') ?? '');
     inheritSettings(subcommand);
   }
-}
-
-/** Paragraphs as lines: the help wraps them to the width of the terminal. */
-function unwrapped(text: string): string {
-  return text.replace(/(?<=\S)\n(?=\S)/g, ' ');
 }

@@ -146,14 +146,13 @@ function ticksOf(loop: Loop): Fields {
   return policy('ticks', allow(actions, [attribute(queueOf(loop), 'Arn')]));
 }
 
-function roleOf(functionName: string): string {
-  return `${pascalCase(functionName)}Role`;
-}
-
 /** One role for each function, with only its actions on only its resources. @param prefix of the names of the roles */
 export function roles(prefix: string): Resources {
   return Object.fromEntries(
-    Object.entries(POLICIES).map(([name, policies]) => [roleOf(name), role(`${prefix}-${name}`, name, policies)]),
+    Object.entries(POLICIES).map(([name, policies]) => [
+      `${pascalCase(name)}Role`,
+      role(`${prefix}-${name}`, name, policies),
+    ]),
   );
 }
 

@@ -88,7 +88,10 @@ export function scheduledLoops(
       // The handler has logged its failure; the next tick tries again.
       await handler(event, context).catch(() => undefined);
       counted(-1);
-      if (await isDeleted(environment, name)) throw new StartError(3, deletedMessage(name));
+      if (await isDeleted(environment, name)) {
+        const message = `${name} is no longer registered: its loops have ended. Start again to register it again.`;
+        throw new StartError(3, message);
+      }
     },
   }));
 }
@@ -104,8 +107,4 @@ async function isDeleted({ table }: Environment, cluster: string): Promise<boole
     // The passes report what is wrong with the table.
     return false;
   }
-}
-
-function deletedMessage(cluster: string): string {
-  return `${cluster} is no longer registered: its loops have ended. Start again to register it again.`;
 }

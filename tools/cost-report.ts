@@ -176,7 +176,10 @@ function leverLines(): string[] {
   ];
   const chosen: [string, number][] = [
     ['kubeconfigs in Parameter Store instead of Secrets Manager', inFleet(shipped) - inFleet(stored)],
-    ['tokens of AWS STS instead of kubeconfigs in Secrets Manager', inFleet(shipped.filter(isOfSecrets))],
+    [
+      'tokens of AWS STS instead of kubeconfigs in Secrets Manager',
+      inFleet(shipped.filter(({ service }) => service === 'Secrets Manager')),
+    ],
     [
       '`intervalSeconds.kubernetes-service: 30` with `endpoints.leaseSeconds: 45`: a failed API server is removed later',
       less({ interval: 30 }),
@@ -192,10 +195,6 @@ function leverLines(): string[] {
 }
 
 const FIVE_MINUTES = 1 / 12;
-
-function isOfSecrets({ service }: CostLine): boolean {
-  return service === 'Secrets Manager';
-}
 
 /** What the refreshes of one agent cost in a month, with two reads. */
 function agentDollars(): number {

@@ -50,7 +50,9 @@ function section(one: Explanation): string {
     ...(alarm === undefined ? [] : [`Alarm: [${alarm}](runbook.md#${alarm}).`]),
     ...(task === undefined ? [] : [`Task: [${taskTitle(task)}](tasks/${task}.md).`]),
   ];
-  const steps = resolution.map(({ text, commands }) => [text, ...commands.map(inCode)].join('\n  '));
+  const steps = resolution.map(({ text, commands }) =>
+    [text, ...commands.map((command) => `\`${command}\``)].join('\n  '),
+  );
   return [
     `### ${one.word}`,
     `**${title}.** ${[what, ...facts].join(' ')}`,
@@ -66,8 +68,4 @@ function listed(label: string, texts: readonly string[]): string {
 function taskTitle(task: string): string {
   const [heading = ''] = readFileSync(path.join(TASKS, `${task}.md`), 'utf8').split('\n');
   return heading.replace(/^# /, '');
-}
-
-function inCode(command: string): string {
-  return `\`${command}\``;
 }

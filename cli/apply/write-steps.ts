@@ -71,7 +71,6 @@ const STYLES: Readonly<Record<ApplyStep['action'], Style | undefined>> = {
   remove: 'red',
 };
 
-/** Describes the steps field by field. */
 export function planLines(steps: readonly ApplyStep[], paint: Output['paint']): string[] {
   return steps.flatMap((step) => {
     const style = STYLES[step.action];

@@ -207,7 +207,6 @@ async function release(cli: Cli, { kind, name, values }: NamedItems, options: Re
 interface ReportOptions {
   /** Ends the message of a refusal. */
   readonly refused: string;
-  /** Describes an item. */
   readonly line: (item: Answer['items'][number]) => string;
 }
 

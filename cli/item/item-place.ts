@@ -23,7 +23,6 @@ export interface ItemPlace {
   readonly key: RangeKey;
   /** As the spec has it. */
   readonly range: string;
-  /** The loop that repairs the range. */
   readonly loop: Loop;
 }
 

@@ -48,11 +48,9 @@ const ENTITIES = new Map([
 
 /** Escapes text, with the numbers of invisible characters (`\u{202e}`), and U+FFFD for half a character. */
 export function escapeText(text: string): string {
-  return text.toWellFormed().replace(SPECIAL, (special) => ENTITIES.get(special) ?? numbered(special));
-}
-
-function numbered(character: string): string {
-  return `\\u{${character.codePointAt(0)?.toString(16)}}`;
+  return text
+    .toWellFormed()
+    .replace(SPECIAL, (special) => ENTITIES.get(special) ?? `\\u{${special.codePointAt(0)?.toString(16)}}`);
 }
 
 function markupOf(child: Child): string {

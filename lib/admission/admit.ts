@@ -93,7 +93,10 @@ async function allocate(
   const name = serviceName(service, options.newSuffix);
   if (!NAME.test(name) || !NAME.test(namespace))
     return { outcome: 'leftAlone', reason: 'a name that no Service can have' };
-  if (plan.ports.length > MOST_PORTS) return tooManyPorts(name, plan.ports.length);
+  if (plan.ports.length > MOST_PORTS) {
+    const status = tooManyPortsRefusal(name, plan.ports.length, MOST_PORTS);
+    return { outcome: 'refused', code: 'TooManyPorts', status };
+  }
   const unrepaired = await refusalOfUnrepaired(table, cluster.spec, rangesOf(plan), nowMs());
   if (unrepaired !== undefined) return { outcome: 'failed', code: unrepaired.code, message: unrepaired.message };
   const holdOwner = holdOwnerOf(service);
@@ -125,10 +128,6 @@ function refusalOf(name: string, plan: Plan, { error, address, port }: RefusedAl
     if (port !== undefined) return { outcome: 'refused', code, status: portRefusal(name, port, error) };
   }
   return { outcome: 'failed', code: error.code, message: error.message };
-}
-
-function tooManyPorts(name: string, count: number): Verdict {
-  return { outcome: 'refused', code: 'TooManyPorts', status: tooManyPortsRefusal(name, count, MOST_PORTS) };
 }
 
 /** Only the rest of the invocation sees its writes. */

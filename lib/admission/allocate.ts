@@ -18,7 +18,6 @@ export interface RangesOptions {
   readonly update: UpdateOptions;
 }
 
-/** The ranges of a cluster, as its spec has them now. */
 export interface ClusterRanges {
   readonly addresses: (family: IPFamily) => RangeAllocations<string>;
   readonly ports: RangeAllocations<number>;

@@ -113,7 +113,6 @@ function areUnique(texts: readonly string[]): boolean {
   return new Set(texts).size === texts.length;
 }
 
-/** A node port that a Service lacks. */
 export interface WantedPort {
   /** Absent: any. */
   readonly value?: number;

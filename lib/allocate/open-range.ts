@@ -66,7 +66,6 @@ export const KEYS = {
   servicenodeports: RANGE_KEYS.nodePorts,
 } as const satisfies Readonly<Record<RangeName, RangeKey>>;
 
-/** The range of that name, as the cluster's spec has it now. */
 export function openRange(
   table: KeyValueTable,
   cluster: RegisteredCluster,

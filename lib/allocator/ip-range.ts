@@ -37,7 +37,7 @@ export function ipAlreadyAllocated(): AllocatorError {
 }
 
 function addressesOf(network: Network): RangeKind<string> {
-  const numbering = addressNumbering(network);
+  const numbering = network.family === 'IPv4' ? ipv4Numbering(network) : ipv6Numbering(network);
   const max = usableAddresses(network);
   return {
     spec: network.text,
@@ -72,10 +72,6 @@ interface AddressNumbering {
   numberOf(address: string): number;
   /** Canonical text. */
   addressAt(number: number): string;
-}
-
-function addressNumbering(network: Network): AddressNumbering {
-  return network.family === 'IPv4' ? ipv4Numbering(network) : ipv6Numbering(network);
 }
 
 function ipv4Numbering(network: Network): AddressNumbering {

@@ -61,7 +61,6 @@ export function intersect(one: Uint8Array, other: Uint8Array): Uint8Array {
   return combined(one, other, (a, b) => a & b);
 }
 
-/** What is in `one` and not in `other`. */
 export function subtract(one: Uint8Array, other: Uint8Array): Uint8Array {
   return combined(one, other, (a, b) => a & ~b);
 }

@@ -1,7 +1,6 @@
 import { canonicalAddress } from '../allocator/ip-address.ts';
 import type { ApiServerSpec, ClusterSpec } from '../cluster/cluster-spec.ts';
 import { isWithdrawn, type Lease } from '../cluster/lease.ts';
-import type { KeyValueTable } from '../table/key-value-table.ts';
 import { changeLeases, endWithdrawal, leaseOf, readLeases, withdraw } from '../table/leases.ts';
 import { type AddressRemoval, othersLive, type RemovalRequest, removeAddress } from './remove-address.ts';
 
@@ -107,13 +106,7 @@ function iso(ms: number): string {
   return Number.isFinite(ms) && Math.abs(ms) <= 8.64e15 ? new Date(ms).toISOString() : String(ms);
 }
 
-export interface UndoRequest {
-  readonly spec: ClusterSpec;
-  readonly table: KeyValueTable;
-  /** One address, as text. */
-  readonly address: string;
-  readonly nowMs: () => number;
-}
+type UndoRequest = Pick<DeregisterRequest, 'spec' | 'table' | 'address' | 'nowMs'>;
 
 export type UndoResult =
   /** `wasUntilMs`: until when it would have been withdrawn. */

@@ -95,7 +95,6 @@ function isFit(record: string): boolean {
   return address !== undefined && isGlobalUnicast(address);
 }
 
-/** Where an address is asked. */
 export function targetOf(address: string, probe: ProbeSpec, spec: ClusterSpec): ProbeTarget {
   const { url, path, serverName, authenticate } = probe;
   const authority = `${familyOf(address) === 'IPv6' ? `[${address}]` : address}:${spec.service.securePort}`;

@@ -65,7 +65,6 @@ export function storeClientOptions(options: StoreTimes & StorePlace): StoreClien
   };
 }
 
-/** Reads secrets of AWS Secrets Manager in one region, as one role. */
 export function secretsManager(options: StoreClientOptions): StoreClient {
   const client = new SecretsManagerClient(options);
   return {
@@ -79,7 +78,6 @@ export function secretsManager(options: StoreClientOptions): StoreClient {
   };
 }
 
-/** Reads parameters of AWS Systems Manager in one region, as one role. */
 export function parameterStore(options: StoreClientOptions): StoreClient {
   const client = new SSMClient(options);
   return {

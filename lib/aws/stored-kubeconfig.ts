@@ -97,7 +97,6 @@ export function readFailure(
   return otherFailure(call, wordsOf(stored).service, region, error, signal);
 }
 
-/** What the AWS SDK threw when a role was to be assumed. */
 export function assumeFailure(stored: StoredKubeconfig, roleArn: string, region: string, error: unknown): ClusterError {
   const call = `sts:AssumeRole on ${roleArn}, to read ${wordsOf(stored).what},`;
   if (isDenied(error)) {

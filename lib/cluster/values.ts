@@ -1,4 +1,3 @@
-/** The fields of a JSON object. */
 export type JsonRecord = Readonly<Record<string, unknown>>;
 
 export function isRecord(value: unknown): value is JsonRecord {

@@ -96,7 +96,6 @@ export type DeregistrationResult =
   | { readonly outcome: 'refused'; readonly reason: 'callerRefused' | 'otherStack'; readonly message: string };
 
 export interface DeregistrationOptions {
-  /** Ends every call and wait. */
   readonly signal: AbortSignal;
   readonly wouldWrite: (description: string) => unknown;
   /** Writes nothing: not to the cluster, and not to the table. */

@@ -36,7 +36,6 @@ export function logPass(telemetry: Telemetry, loop: Loop, cluster: string, pass:
   }
 }
 
-/** A pass that could not even begin. */
 export function logUnstartedPass(telemetry: Telemetry, loop: Loop, cluster: string, error: unknown): void {
   countPass(telemetry, loop, true, cluster);
   telemetry.log('error', 'pass failed', { cluster, errors: [errorSentence(error)], stack: stackOfFault(error) });

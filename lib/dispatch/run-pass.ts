@@ -128,11 +128,9 @@ async function ownerOf(
   return stack === undefined ? undefined : claimCluster(table(signal), spec.name, stack);
 }
 
-/** What one pass is made of, besides the environment. */
 export interface PassInput {
   readonly loop: LoopDefinition;
   readonly cluster: RegisteredCluster;
-  /** The record of the loop's last pass. */
   readonly previous: RunRecord | undefined;
   readonly startedAtMs: number;
   /** Ends every call of the pass; what is under way all the same is left to itself. */

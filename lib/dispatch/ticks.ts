@@ -127,7 +127,6 @@ function ticksAt(
   return ticks;
 }
 
-/** What the minute's invocation handed out. */
 export interface HandedOut<Cluster> {
   /** Clusters whose tick of now is left to this invocation. */
   readonly own: readonly Cluster[];

@@ -32,7 +32,6 @@ export type Check =
   | 'owner'
   | 'time';
 
-/** The result of one check, and what to do when it failed. */
 export interface DoctorLine {
   /** Absent: it concerns all clusters. */
   readonly cluster?: string;
@@ -60,7 +59,6 @@ export function failed(check: Check, error: unknown): DoctorLine {
   return fail(check, describeError(error).message);
 }
 
-/** Returns the lines of a check that may throw. */
 export async function checked(
   check: Check,
   work: () => Promise<readonly DoctorLine[]>,

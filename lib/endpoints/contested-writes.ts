@@ -68,9 +68,8 @@ export function judgeContest(before: ContestState, observation: ContestObservati
   const lastWrite = counted(before, observation);
   const corrects = differs && before.wanted === wanted;
   const undone = corrects && lastWrite !== undefined && !sameVersions(lastWrite.versions, observation.versions);
-  const contest = undone
-    ? (seenAgain(before.contest, nowMs) ?? begun(lastWrite, observation))
-    : stillOn(before.contest, observation);
+  const seenAgain = before.contest && { ...before.contest, lastSeenMs: nowMs };
+  const contest = undone ? (seenAgain ?? begun(lastWrite, observation)) : stillOn(before.contest, observation);
   const remembered = contest !== undefined || !isOld(lastWrite);
   return {
     state: { wanted, ...(lastWrite && remembered && { lastWrite }), ...(contest && { contest }) },
@@ -119,10 +118,6 @@ function begun(lastWrite: OwnWrite | undefined, { nowMs, intervalMs }: ContestOb
   if (nowMs - lastWrite.atMs > INTERVALS_TO_BE_UNDONE * intervalMs) return undefined;
   const delayMs = 2 * intervalMs;
   return { lastSeenMs: nowMs, delayMs, nextWriteMs: lastWrite.atMs + delayMs };
-}
-
-function seenAgain(contest: Contest | undefined, nowMs: number): Contest | undefined {
-  return contest && { ...contest, lastSeenMs: nowMs };
 }
 
 function stillOn(contest: Contest | undefined, { differs, nowMs }: ContestObservation): Contest | undefined {

@@ -28,15 +28,12 @@ export function decideHeartbeat(observation: HeartbeatObservation): HeartbeatDec
   const verdict = outcome?.verdict ?? 'ready';
   const withdrawn = lease !== undefined && isWithdrawn(lease, nowMs);
   if (verdict === 'ready' && !(withdrawn && !lease.seenDown)) return refreshed(observation);
-  if (withdrawn) return { state: 'withdrawn', ...(isDown(outcome) && markedDown(lease)) };
+  const isDown = verdict === 'shuttingDown' || verdict === 'miss';
+  if (withdrawn) return { state: 'withdrawn', ...(isDown && markedDown(lease)) };
   if (verdict === 'alive' && !(lease?.seenDown === true && lease.withdrawnUntilMs === undefined)) {
     return refreshed(observation);
   }
   return { state: 'down', ...(lease !== undefined && withoutPlace(lease, outcome, nowMs)) };
-}
-
-function isDown(outcome: ProbeOutcome | undefined): boolean {
-  return outcome?.verdict === 'shuttingDown' || outcome?.verdict === 'miss';
 }
 
 function refreshed({ address, lease, nowMs, leaseMs }: HeartbeatObservation): HeartbeatDecision {

@@ -70,7 +70,6 @@ export interface ServiceCidrObject extends KubernetesObject {
   readonly spec: { readonly cidrs: readonly string[] };
 }
 
-/** Returns the addresses that are ready, of every subset. */
 export function readyAddresses(endpoints: EndpointsObject | undefined): string[] {
   return (endpoints?.subsets ?? []).flatMap((subset) => (subset.addresses ?? []).map(({ ip }) => ip));
 }

@@ -14,7 +14,8 @@ interface Offer {
 export function repackSubsets(subsets: readonly EndpointSubset[]): EndpointSubset[] {
   const records = new Map<string, EndpointAddress>();
   const offers = collectOffers(subsets, records);
-  const packed = [...groupBySameAddresses(offers).values()].map((group) => subsetOf(group, records));
+  const ofSameAddresses = Map.groupBy(offers, ({ readiness }) => JSON.stringify([...readiness].sort(byKey)));
+  const packed = [...ofSameAddresses.values()].map((group) => subsetOf(group, records));
   return inCanonicalOrder(packed, printSubset);
 }
 
@@ -39,10 +40,6 @@ function note(offer: Offer, address: EndpointAddress, ready: boolean, records: M
   const key = addressKey(address);
   if (!records.has(key)) records.set(key, address);
   offer.readiness.set(key, ready && offer.readiness.get(key) !== false);
-}
-
-function groupBySameAddresses(offers: readonly Offer[]): Map<string, Offer[]> {
-  return Map.groupBy(offers, ({ readiness }) => JSON.stringify([...readiness].sort(byKey)));
 }
 
 function subsetOf(offers: readonly Offer[], records: ReadonlyMap<string, EndpointAddress>): EndpointSubset {

@@ -101,7 +101,6 @@ function varintBytes(value: bigint): Uint8Array {
 
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
-/** The text; undefined for what is no UTF-8. */
 export function utf8Text(bytes: Uint8Array): string | undefined {
   try {
     return decoder.decode(bytes);

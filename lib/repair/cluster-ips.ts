@@ -56,7 +56,8 @@ function enterAddress(
   const family = familyOf(text);
   const address = canonicalAddress(text);
   if (family === undefined || address === undefined) {
-    findings.push(invalidAddress(service, text));
+    // The original prints `<nil>` for an address that does not parse.
+    findings.push(notValid(service, text, text, 'is not a valid IP; please recreate'));
     return undefined;
   }
   const ledger = ledgers.get(family);
@@ -73,11 +74,6 @@ function enterAddress(
   }
   findings.push(foreignFamily(service, address, family));
   return undefined;
-}
-
-/** The original prints `<nil>` for an address that does not parse; here it is the text itself. */
-function invalidAddress(service: ServiceClaim, text: string): Finding {
-  return notValid(service, text, text, 'is not a valid IP; please recreate');
 }
 
 function foreignFamily(service: ServiceClaim, address: string, family: IPFamily): Finding {

@@ -145,7 +145,6 @@ export function sameRange(one: StoredRange, other: StoredRange): boolean {
   );
 }
 
-/** Whether the same pass struck last. */
 export function sameLastStrike(
   { last: one }: StoredRange['strikes'],
   { last: other }: StoredRange['strikes'],

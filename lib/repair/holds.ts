@@ -54,7 +54,6 @@ export interface EndedHold {
 export interface HoldJudgement {
   readonly findings: readonly Finding[];
   readonly holds: readonly Hold[];
-  /** Their items. */
   readonly kept: Uint8Array;
   readonly ended: readonly EndedHold[];
   readonly counts: {

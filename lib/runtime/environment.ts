@@ -15,7 +15,6 @@ export interface ClusterAccess {
 
 export interface ConnectOptions {
   readonly loop: Loop;
-  /** Ends every call. */
   readonly signal: AbortSignal;
   /** Takes what a person should know of the connection: verification that is off, a deprecated API. */
   readonly warn: (text: string) => void;
@@ -28,7 +27,6 @@ export type PackagedSpec =
   /** It cannot be read, or is no cluster spec: for people, over several lines. */
   | { readonly outcome: 'invalid'; readonly reason: string };
 
-/** What this function was deployed with. */
 export interface Packaged {
   /** When this process started: of two versions the younger is right. */
   readonly startedAtMs: number;

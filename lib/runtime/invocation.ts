@@ -17,7 +17,6 @@ export interface LambdaContext {
   readonly awsRequestId?: string;
 }
 
-/** Lambda's context, and what the invocation rests on. */
 export interface InvocationContext extends LambdaContext {
   readonly environment: Environment;
 }

@@ -45,7 +45,8 @@ export function serviceRangeFaults(text: ServiceRangesText, allocator: Allocator
   if (entries[0] !== undefined && primary === undefined) {
     faults.push(fault(at(0), 'service-cluster-ip-range[0] is not a valid cidr', EXAMPLE));
   }
-  if (primary !== undefined && !isLargeEnough(primary)) faults.push(fault(at(0), TOO_SMALL, sizeFix(primary)));
+  if (primary !== undefined && rangeSize(primary) < FEWEST_ADDRESSES)
+    faults.push(fault(at(0), TOO_SMALL, sizeFix(primary)));
   if (entries[1] !== undefined && secondary === undefined) {
     faults.push(fault(at(1), 'service-cluster-ip-range[1] is not an ip net', EXAMPLE));
   }
@@ -72,10 +73,6 @@ const SAME_FAMILY = '--service-cluster-ip-range[0] and --service-cluster-ip-rang
 function entriesOf(text: ServiceRangesText): readonly (string | undefined)[] {
   if (typeof text !== 'string') return text;
   return (text === '' ? SPEC_DEFAULTS[FIELD] : text).split(',');
-}
-
-function isLargeEnough(network: Network): boolean {
-  return rangeSize(network) >= FEWEST_ADDRESSES;
 }
 
 /** A prefix of 0 or 1 counts as no addresses, so there is an end on both sides. */

@@ -125,7 +125,8 @@ export function checkShape(value: unknown): ShapeCheck {
   if (parsed.success) return { faults: [], draft: parsed.data, shaped: parsed.data };
 
   const { issues } = parsed.error;
-  const draft = issues.filter(({ code }) => code !== 'unrecognized_keys').reduce<unknown>(withoutIssue, filled);
+  const faulty = issues.filter(({ code }) => code !== 'unrecognized_keys');
+  const draft = faulty.reduce<unknown>((found, issue) => without(found, pathOf(issue)), filled);
   return {
     faults: issues.flatMap((issue) => faultsOf(issue, filled)),
     // It has none of the fields that zod found faults in; a draft promises no more.
@@ -141,10 +142,6 @@ function withDefaults(value: unknown, defaults: JsonRecord): unknown {
     else if (isRecord(standard)) filled[field] = withDefaults(filled[field], standard);
   }
   return filled;
-}
-
-function withoutIssue(value: unknown, issue: Issue): unknown {
-  return without(value, pathOf(issue));
 }
 
 /** A copy in which the value at `path` is `undefined`; list items keep their index. */

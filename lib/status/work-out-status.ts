@@ -10,7 +10,6 @@ import {
   type LoopStatus,
   levelOfUse,
   type PauseStatus,
-  type RangeStatus,
 } from './cluster-status.ts';
 import { explain, findingHint, stateHint } from './explanations.ts';
 import { apiServerStatuses, type LoopsHealth, loopsHealth } from './loops-and-leases.ts';
@@ -70,12 +69,9 @@ function healthOf(attention: readonly Attention[], { loops, paused }: LoopsHealt
   return loops.some(({ state }) => state === 'neverRan') ? 'unknown' : 'good';
 }
 
-interface Parts {
+interface Parts extends Pick<ClusterStatus, 'apiServers' | 'ranges' | 'findings'> {
   readonly inputs: StatusInputs;
   readonly health: LoopsHealth;
-  readonly apiServers: readonly ApiServerStatus[];
-  readonly ranges: readonly RangeStatus[];
-  readonly findings: readonly FindingStatus[];
   readonly unreadable: readonly UnreadableItem[];
   readonly nowMs: number;
 }

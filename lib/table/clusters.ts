@@ -27,7 +27,6 @@ const nameShape = z.object({
 
 const generationShape = z.pick(nameShape, { generation: true });
 
-/** A pause of one cluster's passes, or of all. */
 export type Pause = Readonly<NonNullable<z.infer<typeof pauseShape>['paused']>>;
 
 /** The stack whose passes write, to the cluster and to its part of the table. Passes of other stacks only observe. */

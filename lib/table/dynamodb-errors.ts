@@ -76,7 +76,6 @@ const NOT_AUTHENTICATED = new Set([
   'UnrecognizedClientException',
 ]);
 
-/** Converts an error of the SDK, in one place. */
 export function tableErrorOf(error: unknown, call: FailedCall): TableError {
   if (error instanceof TableError) return error;
   const name = error instanceof Error ? error.name : 'unknown error';
@@ -135,20 +134,13 @@ function codeOf(error: unknown, name: string, deadline: AbortSignal | undefined)
   if (isRefusal(error) && !THROTTLED.has(name) && statusOf(error) !== 429) return 'Unexpected';
   if (deadline?.aborted) return 'DeadlineExceeded';
   if (THROTTLED.has(name) || statusOf(error) === 429) return 'Throttled';
-  return isNetworkFault(error) ? 'Unavailable' : 'Unexpected';
+  // The SDK counts attempts only of what it set out to send. What fails then without an answer is the network, or a 5xx.
+  return attemptsOf(error) === undefined ? 'Unexpected' : 'Unavailable';
 }
 
 function isTooLarge(error: unknown, name: string): boolean {
   if (name === 'ItemCollectionSizeLimitExceededException' || statusOf(error) === 413) return true;
   return name === 'ValidationException' && error instanceof Error && /item size/i.test(error.message);
-}
-
-/**
- * The SDK counts attempts only of what it set out to send: what then fails without an answer that refuses are sockets,
- * DNS, timeouts, 5xx, and replies that end early.
- */
-function isNetworkFault(error: unknown): boolean {
-  return attemptsOf(error) !== undefined;
 }
 
 /** `ECONNREFUSED` says more than `Error`. */

@@ -29,12 +29,7 @@ export interface Item<Value extends TableValue = TableValue> {
   readonly expiresAtMs?: number;
 }
 
-export interface NewItem {
-  readonly cluster: string;
-  readonly key: string;
-  readonly value: TableValue;
-  readonly schema: number;
-  readonly expiresAtMs?: number;
+export interface NewItem extends Pick<Item, 'cluster' | 'key' | 'value' | 'schema' | 'expiresAtMs'> {
   /** How many writes before this one the item remembers. Default: 64, for an item that many callers write at once. */
   readonly writesKept?: number;
 }

@@ -171,7 +171,6 @@ export function addressRange(
   return { cluster, key, allocator, rangesGeneration, emptyAllocator: () => valid(ipRangeOf(cidr, pick)) };
 }
 
-/** Returns the node ports as the spec has them now. */
 export function nodePortRange({ spec, rangesGeneration }: OfCluster, pick: PickIndex): ConfiguredRange<number> {
   const { name: cluster, allocator, serviceNodePortRange: ports } = spec;
   const emptyAllocator = () => valid(portRangeOf(ports, pick));

@@ -29,16 +29,15 @@ function documentAt(path: string): object | undefined {
   const [root, group = '', version = ''] = path.split('/').slice(1);
   if (path === '/api') return { kind: 'APIVersions', versions: ['v1'], serverAddressByClientCIDRs: [] };
   if (path === '/apis') return { kind: 'APIGroupList', apiVersion: 'v1', groups: GROUPS.map(groupDocument) };
-  if (path === '/openapi/v3') return { paths: Object.fromEntries(apiVersions().map(openApiEntry)) };
+  if (path === '/openapi/v3') {
+    const apiVersions = new Set(SERVED.map(({ apiVersion }) => apiVersion));
+    return { paths: Object.fromEntries([...apiVersions].map(openApiEntry)) };
+  }
   if (path.startsWith('/openapi/v3/')) return openApiOf(path.slice('/openapi/v3/'.length).replace(/^apis?\//, ''));
   if (root === 'api' && version === '') return resourceList(group);
   if (root !== 'apis') return undefined;
   if (version !== '') return path.split('/').length === 4 ? resourceList(`${group}/${version}`) : undefined;
   return GROUPS.includes(group) ? { kind: 'APIGroup', apiVersion: 'v1', ...groupDocument(group) } : undefined;
-}
-
-function apiVersions(): string[] {
-  return [...new Set(SERVED.map(({ apiVersion }) => apiVersion))];
 }
 
 function groupDocument(name: string): object {

@@ -117,7 +117,7 @@ export class StandInApiServer {
 
   async #dispatch(method: string, call: Call): Promise<StandInReply> {
     const { resource, namespace, name } = call.target;
-    refuseUnserved(call);
+    if (call.query.has('dryRun')) throw badRequest('the stand-in API server has no dry run');
     if (name === undefined) {
       if (method === 'GET') return reply(200, this.#list(call));
       if (method === 'POST') return reply(201, await this.#create(call));
@@ -319,9 +319,4 @@ function wantsTable(accept: string): boolean {
 
 function isWatch(method: string, { query }: Call): boolean {
   return method === 'GET' && ['true', '1'].includes(query.get('watch') ?? '');
-}
-
-/** Refuses what would otherwise be taken for a plain write. */
-function refuseUnserved({ query }: Call): void {
-  if (query.has('dryRun')) throw badRequest('the stand-in API server has no dry run');
 }
