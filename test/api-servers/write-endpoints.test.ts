@@ -41,16 +41,6 @@ describe('making Endpoints and their slice', () => {
     expect(cluster.writes).toEqual([]);
   });
 
-  test.each([
-    { name: 'a slice that is right', slice: aSlice([A]), writes: [] },
-    { name: 'a slice that is wrong', slice: aSlice([B]), writes: ['update endpointslices'] },
-  ])('finds $name', async ({ slice, writes }) => {
-    const cluster = memoryCluster([slice]);
-    await write(cluster, 'create');
-    expect(cluster.writes).toEqual(['create endpoints', ...writes]);
-    expect(cluster.find(SLICE_REF)).toMatchObject(aSlice([A]));
-  });
-
   test('a slice that another writer creates meanwhile is read by the next pass', async () => {
     const cluster = memoryCluster();
     cluster.beforeWrite = (_verb, { kind }) => (kind === 'EndpointSlice' ? { outcome: 'alreadyExists' } : undefined);
@@ -60,12 +50,6 @@ describe('making Endpoints and their slice', () => {
 
 describe('updating Endpoints and their slice', () => {
   const both = () => memoryCluster([anEndpoints([A]), aSlice([A])]);
-
-  test('leaves a slice alone that is right', async () => {
-    const cluster = both();
-    await write(cluster, 'update');
-    expect(cluster.writes).toEqual(['update endpoints']);
-  });
 
   test('replaces a slice of another address type', async () => {
     const cluster = memoryCluster([anEndpoints([A]), { ...aSlice([A]), addressType: 'IP' } as EndpointSliceObject]);
@@ -78,12 +62,6 @@ describe('updating Endpoints and their slice', () => {
     const cluster = both();
     await write(cluster, 'update', anEndpoints([A, B], [HTTPS, EXTRA]));
     expect(cluster.find(SLICE_REF)).toMatchObject(aSlice([A, B], [HTTPS, EXTRA]));
-  });
-
-  test('creates a slice that is missing', async () => {
-    const cluster = memoryCluster([anEndpoints([A])]);
-    await write(cluster, 'update');
-    expect(cluster.writes).toEqual(['update endpoints', 'create endpointslices']);
   });
 
   test('is an error when the Endpoints were deleted, and touches no slice', async () => {
@@ -100,15 +78,19 @@ describe('updating Endpoints and their slice', () => {
   });
 });
 
-describe('keeping Endpoints as they are', () => {
+describe.each([
+  { outcome: 'create', endpoints: [], writes: ['create endpoints'] },
+  { outcome: 'update', endpoints: [anEndpoints([A])], writes: ['update endpoints'] },
+  { outcome: 'keep', endpoints: [anEndpoints([A])], writes: [] },
+] as const)('the slice, with Endpoints to $outcome', ({ outcome, endpoints, writes }) => {
   test.each([
-    { name: 'right', slices: [aSlice([A])], writes: [] },
-    { name: 'wrong', slices: [aSlice([B])], writes: ['update endpointslices'] },
-    { name: 'missing', slices: [], writes: ['create endpointslices'] },
-  ])('looks at their slice only, which is $name', async ({ slices, writes }) => {
-    const cluster = memoryCluster([anEndpoints([A]), ...slices]);
-    await write(cluster, 'keep');
-    expect(cluster.writes).toEqual(writes);
+    { name: 'leaves one that is right', slices: [aSlice([A])], sliceWrites: [] },
+    { name: 'updates one that is wrong', slices: [aSlice([B])], sliceWrites: ['update endpointslices'] },
+    { name: 'creates one that is missing', slices: [], sliceWrites: ['create endpointslices'] },
+  ])('$name', async ({ slices, sliceWrites }) => {
+    const cluster = memoryCluster([...endpoints, ...slices]);
+    await write(cluster, outcome);
+    expect(cluster.writes).toEqual([...writes, ...sliceWrites]);
     expect(cluster.find(SLICE_REF)).toMatchObject(aSlice([A]));
   });
 });

@@ -132,14 +132,6 @@ describe('the deregister function', () => {
       expect(published()).toEqual(['10.9.8.8', '10.9.8.8']);
     });
 
-    test('it can be repeated: the same answer, and the same end', async () => {
-      const { world, published } = await aPublishedWorld();
-      const event = { cluster: 'demo', address: '10.9.8.7' };
-      const first = await ask(world, event);
-      expect(await ask(world, event)).toEqual({ ...first, changes: [] });
-      expect(published()).toEqual(['10.9.8.8', '10.9.8.8']);
-    });
-
     test('it tries again after a second, while another writer is always faster', async () => {
       const { world, cluster, published } = await aPublishedWorld();
       cluster.beforeWrite = () => ({ outcome: 'conflict' });

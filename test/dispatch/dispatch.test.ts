@@ -33,12 +33,7 @@ describe('which clusters have a pass', () => {
 
   test('only those whose interval is over', async () => {
     const world = aDispatchWorld();
-    const intervalSeconds = {
-      'system-namespaces': 300,
-      'kubernetes-service': 10,
-      'cluster-ip-repair': 180,
-      'node-port-repair': 180,
-    };
+    const intervalSeconds = { 'system-namespaces': 300 };
     await world.register({ name: 'every-five-minutes', intervalSeconds }, { name: 'every-minute' });
     const { loop, names } = aLoop();
     await world.dispatch(loop);

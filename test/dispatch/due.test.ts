@@ -4,10 +4,7 @@ import { LOOPS, type Loop, SCHEDULE_SECONDS } from '../../lib/cluster/cluster-sp
 import { isDue, isDueAtEveryTick, pauseInForce } from '../../lib/dispatch/due.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';
 
-function specWith(loop: Loop, seconds: number) {
-  const spec = aClusterSpec();
-  return { ...spec, intervalSeconds: { ...spec.intervalSeconds, [loop]: seconds } };
-}
+const specWith = (loop: Loop, seconds: number) => aClusterSpec({ intervalSeconds: { [loop]: seconds } });
 
 const started = (startedAtMs: number) => ({ startedAtMs, failuresInARow: 0 });
 

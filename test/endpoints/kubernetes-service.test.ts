@@ -1,18 +1,9 @@
 import { describe, expect, test } from '@jest/globals';
-import type { ClusterSpec } from '../../lib/cluster/cluster-spec.ts';
 import { correctedService, desiredService, endpointPorts } from '../../lib/endpoints/kubernetes-service.ts';
 import type { ServiceObject, ServicePort } from '../../lib/endpoints/objects.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';
 
 const HTTPS = { name: 'https', protocol: 'TCP', port: 443, targetPort: 6443 };
-
-function specWith(
-  service: Partial<ClusterSpec['service']>,
-  ranges?: ClusterSpec['serviceClusterIPRanges'],
-): ClusterSpec {
-  const spec = aClusterSpec(ranges && { serviceClusterIPRanges: ranges });
-  return { ...spec, service: { ...spec.service, ...service } };
-}
 
 describe('the kubernetes Service', () => {
   test('is made with labels, one family, no affinity, no selector, and the first address of its range', () => {
@@ -35,30 +26,29 @@ describe('the kubernetes Service', () => {
   });
 
   test('is of type NodePort, with that port, when the spec has one', () => {
-    const { spec } = desiredService(specWith({ nodePort: 30443 }));
+    const { spec } = desiredService(aClusterSpec({ service: { nodePort: 30443 } }));
     expect(spec).toMatchObject({ type: 'NodePort', ports: [{ ...HTTPS, nodePort: 30443 }] });
   });
 
   test('has the extra ports after its own', () => {
     const extra = { name: 'extra', protocol: 'TCP', port: 1000, targetPort: 1010 } as const;
-    expect(desiredService(specWith({ extraPorts: [extra] })).spec.ports).toEqual([HTTPS, extra]);
+    expect(desiredService(aClusterSpec({ service: { extraPorts: [extra] } })).spec.ports).toEqual([HTTPS, extra]);
   });
 
   test.each([
     { range: '192.168.0.0/16', first: '192.168.0.1' },
     { range: 'fd00:10::/108', first: 'fd00:10::1' },
   ])('has $first when its range is $range', ({ range, first }) => {
-    expect(desiredService(specWith({}, [range])).spec.clusterIP).toBe(first);
+    expect(desiredService(aClusterSpec({ serviceClusterIPRanges: [range] })).spec.clusterIP).toBe(first);
   });
 
   test('refuses a spec that was not validated', () => {
-    expect(() => desiredService(specWith({}, ['none']))).toThrow('"none" is not a CIDR');
+    expect(() => desiredService(aClusterSpec({ serviceClusterIPRanges: ['none'] }))).toThrow('"none" is not a CIDR');
   });
 
   test('its endpoints have the port of the API servers and the extra ones', () => {
-    const spec = aClusterSpec();
     const extra = { name: 'extra', protocol: 'UDP', port: 1000 } as const;
-    expect(endpointPorts({ ...spec, endpoints: { ...spec.endpoints, extraPorts: [extra] } })).toEqual([
+    expect(endpointPorts(aClusterSpec({ endpoints: { extraPorts: [extra] } }))).toEqual([
       { name: 'https', port: 6443, protocol: 'TCP' },
       extra,
     ]);
@@ -67,7 +57,7 @@ describe('the kubernetes Service', () => {
 
 describe('putting the kubernetes Service right', () => {
   const second = { name: 'extra', protocol: 'TCP', port: 1000, targetPort: 1010 } as const;
-  const desired = desiredService(specWith({ extraPorts: [second] }));
+  const desired = desiredService(aClusterSpec({ service: { extraPorts: [second] } }));
   const right: readonly ServicePort[] = [HTTPS, second];
 
   function found(ports: readonly ServicePort[], type = 'ClusterIP'): ServiceObject {

@@ -1,6 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import type { ClusterSpec } from '../../lib/cluster/cluster-spec.ts';
 import { readyAddresses } from '../../lib/endpoints/objects.ts';
 import { type EndpointsObservation, isUrgent, planEndpoints, plansWrite } from '../../lib/endpoints/plan-endpoints.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';
@@ -10,23 +9,22 @@ import { runs } from '../support/properties.ts';
 const [A, B, C] = ['10.0.0.1', '10.0.0.2', '10.0.0.3'] as const;
 const EXTRA = { name: 'extra', port: 1000, protocol: 'TCP' } as const;
 
-function specWith(endpoints: Partial<ClusterSpec['endpoints']>): ClusterSpec {
-  const spec = aClusterSpec();
-  return { ...spec, endpoints: { ...spec.endpoints, ...endpoints } };
-}
-
 function observed(given: Partial<EndpointsObservation>): EndpointsObservation {
   return { spec: aClusterSpec(), current: anEndpoints([A]), slice: aSlice([A]), live: [A], excluded: [], ...given };
 }
 
 describe('the plan of a tick', () => {
   test.each(['lease', 'master-count'] as const)('with %s refuses to publish no address', (reconciler) => {
-    expect(planEndpoints(observed({ spec: specWith({ reconciler }), live: [] }))).toEqual({ outcome: 'refused' });
+    expect(planEndpoints(observed({ spec: aClusterSpec({ endpoints: { reconciler } }), live: [] }))).toEqual({
+      outcome: 'refused',
+    });
   });
 
   test('leaves wrong ports with reconcilePorts: false', () => {
     const current = anEndpoints([A], [EXTRA]);
-    expect(planEndpoints(observed({ current, spec: specWith({ reconcilePorts: false }) }))).toMatchObject({
+    expect(
+      planEndpoints(observed({ current, spec: aClusterSpec({ endpoints: { reconcilePorts: false } }) })),
+    ).toMatchObject({
       outcome: 'keep',
     });
     expect(planEndpoints(observed({ current }))).toEqual({ outcome: 'update', endpoints: anEndpoints([A]) });
@@ -34,7 +32,9 @@ describe('the plan of a tick', () => {
 
   test('takes the order in which an API server keeps ports', () => {
     const current = anEndpoints([A], [EXTRA, HTTPS]);
-    expect(planEndpoints(observed({ current, spec: specWith({ extraPorts: [EXTRA] }) }))).toMatchObject({
+    expect(
+      planEndpoints(observed({ current, spec: aClusterSpec({ endpoints: { extraPorts: [EXTRA] } }) })),
+    ).toMatchObject({
       outcome: 'keep',
     });
   });
@@ -67,7 +67,7 @@ describe('the plan of a tick', () => {
 });
 
 describe('the plan of a tick with a master count', () => {
-  const masters = (masterCount: number) => specWith({ reconciler: 'master-count', masterCount });
+  const masters = (masterCount: number) => aClusterSpec({ endpoints: { reconciler: 'master-count', masterCount } });
 
   test('publishes every live address', () => {
     const decision = planEndpoints(observed({ spec: masters(3), current: undefined, live: [A, B, C] }));
@@ -75,13 +75,13 @@ describe('the plan of a tick with a master count', () => {
   });
 
   test('leaves more servers than are counted alone once one of them is there', () => {
-    const spec = specWith({ reconciler: 'master-count', masterCount: 1 });
+    const spec = aClusterSpec({ endpoints: { reconciler: 'master-count', masterCount: 1 } });
     const settled = observed({ spec, current: anEndpoints([C]), live: [A, B, C] });
     expect(planEndpoints(settled)).toEqual({ outcome: 'keep', endpoints: settled.current });
   });
 
   test('publishes a live address that another writer marked as not ready', () => {
-    const spec = specWith({ reconciler: 'master-count', masterCount: 2 });
+    const spec = aClusterSpec({ endpoints: { reconciler: 'master-count', masterCount: 2 } });
     const current = { ...anEndpoints([]), subsets: [{ notReadyAddresses: [{ ip: A }, { ip: B }], ports: [HTTPS] }] };
     const decision = planEndpoints(observed({ spec, current, live: [A, B] }));
     expect('endpoints' in decision && readyAddresses(decision.endpoints)).toEqual([A, B]);

@@ -37,21 +37,10 @@ describe('the answer of a probe', () => {
     expect(probeOutcome({ kind: 'status', status: 500, body: ETCD_FAILED }).detail).toBe('answered 500: etcd');
   });
 
-  test('silence is a miss, and no answer', () => {
-    expect(probeOutcome({ kind: 'silence', message: 'connect ECONNREFUSED' })).toEqual({
-      verdict: 'miss',
-      odd: false,
-      answered: false,
-      detail: 'no answer: connect ECONNREFUSED',
-    });
-  });
-
-  test('a certificate that does not verify is a miss that a person should check', () => {
-    expect(probeOutcome({ kind: 'tlsFailure', message: 'self-signed certificate' })).toEqual({
-      verdict: 'miss',
-      odd: true,
-      answered: false,
-      detail: 'TLS failed: self-signed certificate',
-    });
+  test.each([
+    ['silence', 'connect ECONNREFUSED', false, 'no answer: connect ECONNREFUSED'],
+    ['tlsFailure', 'self-signed certificate', true, 'TLS failed: self-signed certificate'],
+  ] as const)('%s is a miss and no answer; a person should check it: %3$s', (kind, message, odd, detail) => {
+    expect(probeOutcome({ kind, message })).toEqual({ verdict: 'miss', odd, answered: false, detail });
   });
 });

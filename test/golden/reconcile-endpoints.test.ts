@@ -8,7 +8,7 @@ import { leaseOf, readLeases } from '../../lib/table/leases.ts';
 import { goldenTests } from '../support/golden.ts';
 import { type MemoryCluster, memoryCluster } from '../support/memory-cluster.ts';
 import { countedWriteIds, memoryTable } from '../support/memory-table.ts';
-import { type AddressReconciler, addressReconciler } from '../support/one-address.ts';
+import { type AddressReconciler, reconcileAddress, removeAddress } from '../support/one-address.ts';
 import { putLease } from '../support/put-lease.ts';
 
 interface Operation {
@@ -59,39 +59,37 @@ async function run(scenario: Scenario): Promise<Result[]> {
       ? [{ ...scenario.endpointSlice, apiVersion: 'discovery.k8s.io/v1', kind: 'EndpointSlice' }]
       : []),
   ]);
-  const reconciler = addressReconciler(scenario.reconciler, {
+  const reconciler: AddressReconciler = {
+    type: scenario.reconciler,
     table,
     cluster: CLUSTER,
     kubernetes: cluster.port,
     leaseMs: LEASE_MS,
     masterCount: scenario.masterCount ?? 1,
-    nowMs: () => NOW_MS,
-  });
+    nowMs: NOW_MS,
+    stopped: false,
+  };
   const results: Result[] = [];
   for (const operation of scenario.ops) {
     cluster.writes.length = 0;
-    const error = await perform(operation, reconciler, table);
+    const error = await perform(operation, reconciler);
     results.push(await resultOf(error, cluster, table));
   }
   return results;
 }
 
-async function perform(
-  operation: Operation,
-  reconciler: AddressReconciler,
-  table: KeyValueTable,
-): Promise<Error | undefined> {
-  const { op, ip = '', ports = [], reconcilePorts = false } = operation;
+async function perform(operation: Operation, reconciler: AddressReconciler): Promise<Error | undefined> {
+  const { op, ip: address = '', ports = [], reconcilePorts = false } = operation;
   switch (op) {
     case 'reconcile':
-      return reconciler.reconcileAddress(ip, ports, reconcilePorts);
+      return reconcileAddress(reconciler, { address, ports, reconcilePorts });
     case 'remove':
-      return reconciler.removeAddress(ip, ports);
+      return removeAddress(reconciler, { address, ports, reconcilePorts: true });
     case 'stop':
-      reconciler.stopReconciling();
+      reconciler.stopped = true;
       return undefined;
     case 'expire':
-      return expire(table, ip);
+      return expire(reconciler.table, address);
   }
 }
 

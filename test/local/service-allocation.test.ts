@@ -10,7 +10,8 @@ import { readRange, saveRange } from '../../lib/table/ranges.ts';
 import type { StandInApiServer } from '../../local/stand-in/stand-in-api-server.ts';
 import { tableAllocation } from '../../local/stand-in/table-allocation.ts';
 import { made, pickLowest } from '../support/ranges.ts';
-import { aTable, readyStandIn, repairedAt } from '../support/stand-in.ts';
+import { repairedAt } from '../support/run-records.ts';
+import { aTable, readyStandIn } from '../support/stand-in.ts';
 
 const SERVICES = '/api/v1/namespaces/default/services';
 

@@ -2,8 +2,14 @@ import type { ClusterSpec } from '../../lib/cluster/cluster-spec.ts';
 import { parseClusterSpec } from '../../lib/spec/parse-cluster-spec.ts';
 import { describeFaults } from '../../lib/spec/spec-fault.ts';
 
+type Nested = 'endpoints' | 'service' | 'intervalSeconds';
+/** Fields of a spec, or of the objects in it. */
+export type SpecFields = Partial<Omit<ClusterSpec, Nested>> & {
+  readonly [Name in Nested]?: Partial<ClusterSpec[Name]>;
+};
+
 /** A valid spec with every default, but for what a test cares about. */
-export function aClusterSpec(overrides: Partial<ClusterSpec> = {}): ClusterSpec {
+export function aClusterSpec({ endpoints, service, intervalSeconds, ...fields }: SpecFields = {}): ClusterSpec {
   return {
     name: 'demo',
     mode: 'enforce',
@@ -12,17 +18,25 @@ export function aClusterSpec(overrides: Partial<ClusterSpec> = {}): ClusterSpec 
     apiServers: [{ address: '10.9.8.7', kind: 'server', probe: { path: '/readyz', authenticate: false } }],
     serviceClusterIPRanges: ['10.0.0.0/24'],
     serviceNodePortRange: '30000-32767',
-    endpoints: { reconciler: 'lease', masterCount: 1, leaseSeconds: 15, reconcilePorts: true, extraPorts: [] },
-    service: { port: 443, securePort: 6443, nodePort: 0, extraPorts: [], reconcile: false },
+    endpoints: {
+      reconciler: 'lease',
+      masterCount: 1,
+      leaseSeconds: 15,
+      reconcilePorts: true,
+      extraPorts: [],
+      ...endpoints,
+    },
+    service: { port: 443, securePort: 6443, nodePort: 0, extraPorts: [], reconcile: false, ...service },
     systemNamespaces: ['kube-system', 'kube-public', 'default', 'kube-node-lease'],
     intervalSeconds: {
       'system-namespaces': 60,
       'kubernetes-service': 10,
       'cluster-ip-repair': 180,
       'node-port-repair': 180,
+      ...intervalSeconds,
     },
     maxEventsPerPass: 20,
-    ...overrides,
+    ...fields,
   };
 }
 

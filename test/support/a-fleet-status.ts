@@ -13,22 +13,18 @@ import type {
 } from '../../lib/status/cluster-status.ts';
 import { drawRange } from '../../lib/status/range-map.ts';
 import { textRange } from '../../lib/status/range-status.ts';
+import { aClusterSpec } from './a-cluster-spec.ts';
 
 /** 21 November 2026, 06:15:39 UTC. */
 export const STATUS_AT_MS = Date.UTC(2026, 10, 21, 6, 15, 39);
 
-const INTERVALS = {
-  'system-namespaces': 60,
-  'kubernetes-service': 10,
-  'cluster-ip-repair': 180,
-  'node-port-repair': 180,
-};
+const { intervalSeconds } = aClusterSpec();
 
 export function loopsOf(overrides: Partial<LoopStatus> = {}): LoopStatus[] {
   return LOOPS.map((loop, index) => ({
     loop,
     state: 'good',
-    intervalSeconds: INTERVALS[loop],
+    intervalSeconds: intervalSeconds[loop],
     lastPass: {
       startedAtMs: STATUS_AT_MS - 4_000 - 21_000 * index,
       durationMs: 180 + 90 * index,
@@ -220,9 +216,7 @@ function contested(): ClusterStatus {
 }
 
 function endpointsDown(): ClusterStatus {
-  const [namespaces, service, ...repairs] = loopsOf();
-  const failing: LoopStatus = {
-    ...(service ?? never()),
+  const failing: Partial<LoopStatus> = {
     state: 'failing',
     failuresInARow: 7,
     lastPass: {
@@ -272,7 +266,7 @@ function endpointsDown(): ClusterStatus {
       }),
       { host: 'api.us-2.example.com', kind: 'shared', state: 'neverSeen' },
     ],
-    loops: [namespaces ?? never(), failing, ...repairs],
+    loops: loopsOf().map((loop) => (loop.loop === 'kubernetes-service' ? { ...loop, ...failing } : loop)),
     ranges: [aSlash16(0.05), nodePorts(0.03)],
     findings: [
       {
@@ -284,10 +278,6 @@ function endpointsDown(): ClusterStatus {
       },
     ],
   });
-}
-
-function never(): LoopStatus {
-  return { loop: 'kubernetes-service', state: 'neverRan', intervalSeconds: 10, failuresInARow: 0 };
 }
 
 function filling(): ClusterStatus {
@@ -353,23 +343,14 @@ export function manyClusters(count: number, bad = 5): ClusterStatus[] {
   const ranges = [aSlash24(), nodePorts()];
   return Array.from({ length: count }, (_, index) => {
     const health: Health = index < bad ? 'bad' : index % 37 === 0 ? 'warning' : 'good';
+    const level = health === 'bad' ? 'bad' : 'warning';
     const message = '10.0.0.37 is the cluster IP of two Services.';
+    const attention = { level, word: 'duplicate', message, next: 'recreate the newer one' } as const;
     return aClusterStatus({
       name: `cluster-${String(index).padStart(4, '0')}`,
       health,
       ranges,
-      attention:
-        health === 'good'
-          ? []
-          : [
-              {
-                level: health === 'bad' ? 'bad' : 'warning',
-                word: 'duplicate',
-                message,
-                next: 'recreate the newer one',
-              },
-            ],
-      findings: health === 'good' ? [] : [aFinding()],
+      ...(health !== 'good' && { attention: [attention], findings: [aFinding()] }),
     });
   });
 }

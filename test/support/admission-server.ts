@@ -21,8 +21,8 @@ export async function startAdmissionServer(
     const body = Buffer.concat(await request.toArray()).toString();
     if (body !== '') reviews.push(JSON.parse(body));
     const url = new URL(request.url ?? '/', 'https://127.0.0.1');
-    const asked = { method: request.method ?? '', path: url.pathname, query: url.search.slice(1) };
-    const event = urlEvent(asked, { headers: request.headers, body });
+    const { method = '', headers } = request;
+    const event = urlEvent({ method, path: url.pathname, query: url.search.slice(1), headers, body });
     const reply = await handler(event, { environment, getRemainingTimeInMillis: () => 30_000 });
     response.writeHead(reply.statusCode, reply.headers).end(reply.body);
   };
@@ -41,18 +41,19 @@ export async function startAdmissionServer(
   return { reviews, close };
 }
 
-interface AskedOfUrl {
+/** A request to a function URL. */
+export interface UrlRequest {
   readonly method?: string;
   readonly path?: string;
   readonly query?: string;
+  readonly headers?: Readonly<Record<string, unknown>>;
+  readonly body?: string;
   readonly cameAtMs?: number;
 }
 
 /** As a function URL sends it (payload format 2.0), as far as it is read. */
-export function urlEvent(
-  { method = 'POST', path = '/demo', query = '', cameAtMs }: AskedOfUrl,
-  { headers = {}, body = '' }: { headers?: Readonly<Record<string, unknown>>; body?: string },
-): object {
+export function urlEvent(request: UrlRequest): object {
+  const { method = 'POST', path = '/demo', query = '', headers = {}, body = '', cameAtMs } = request;
   return {
     version: '2.0',
     rawPath: path,

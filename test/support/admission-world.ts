@@ -6,7 +6,7 @@ import type { ReadSecretText } from '../../lib/aws/store-client.ts';
 import type { Environment } from '../../lib/runtime/environment.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { aReview, type ReviewFields } from './admission-review.ts';
-import { urlEvent } from './admission-server.ts';
+import { type UrlRequest, urlEvent } from './admission-server.ts';
 import { type AllocateWorld, type AllocateWorldOptions, anAllocateWorld } from './allocate-world.ts';
 import { pickLowest } from './ranges.ts';
 
@@ -26,18 +26,9 @@ export interface AdmissionWorld
   /** One review, through the table that is given, if it is. */
   readonly ask: (fields?: ReviewFields, table?: KeyValueTable) => Promise<Answered>;
   /** The answer to any request. */
-  readonly send: (request: Sent, table?: KeyValueTable) => Promise<HttpReply>;
+  readonly send: (request: UrlRequest, table?: KeyValueTable) => Promise<HttpReply>;
   /** The answer to any event. */
   readonly handle: (event: object, table?: KeyValueTable) => Promise<HttpReply>;
-}
-
-export interface Sent {
-  readonly method?: string;
-  readonly path?: string;
-  readonly query?: string;
-  readonly headers?: Readonly<Record<string, string>>;
-  readonly body?: string;
-  readonly cameAtMs?: number;
 }
 
 export interface AdmissionWorldOptions extends Pick<AllocateWorldOptions, 'spec' | 'environment' | 'isRepaired'> {
@@ -72,8 +63,7 @@ export async function anAdmissionWorld(options: AdmissionWorldOptions = {}): Pro
   };
   const send: AdmissionWorld['send'] = async (sent, table = world.table) => {
     if (options.isRepaired ?? true) await world.repair(world.clock.nowMs);
-    const { headers = AUTHORIZED, body = '' } = sent;
-    return handle(urlEvent(sent, { headers, body }), table);
+    return handle(urlEvent({ headers: AUTHORIZED, ...sent }), table);
   };
   const ask: AdmissionWorld['ask'] = async (fields, table) => {
     const { body } = await send({ body: JSON.stringify(aReview(fields)) }, table);

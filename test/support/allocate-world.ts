@@ -10,14 +10,13 @@ import type { Environment } from '../../lib/runtime/environment.ts';
 import { registerCluster } from '../../lib/table/cluster-registration.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { readRange, saveRange } from '../../lib/table/ranges.ts';
-import { readRunRecord, writeRunRecord } from '../../lib/table/run-records.ts';
 import { storedRange } from '../repair/repair-cluster.ts';
 import { aClusterSpec } from './a-cluster-spec.ts';
 import { aDispatchWorld } from './dispatch-world.ts';
 import { countedWriteIds, memoryTable } from './memory-table.ts';
 import { pickLowest } from './ranges.ts';
 import type { RecordingTelemetry } from './recording-telemetry.ts';
-import { aRunRecord } from './run-records.ts';
+import { repairedAt } from './run-records.ts';
 
 export const CLUSTER = 'demo';
 const PRIMARY = '10.0.0.0/24';
@@ -86,13 +85,7 @@ export async function anAllocateWorld(options: AllocateWorldOptions = {}): Promi
     if (read === undefined) throw new Error(`expected ${key}`);
     return read.stored;
   };
-  const repair = async (startedAtMs: number) => {
-    for (const loop of ['cluster-ip-repair', 'node-port-repair'] as const) {
-      const last = await readRunRecord(table, CLUSTER, loop);
-      if (last?.record.startedAtMs === startedAtMs) continue;
-      await writeRunRecord(table, CLUSTER, loop, aRunRecord(startedAtMs), last?.item);
-    }
-  };
+  const repair = (startedAtMs: number) => repairedAt(table, startedAtMs, CLUSTER);
   const { isRepaired = true } = options;
   const send = async (event: unknown, through: KeyValueTable = table) => {
     if (isRepaired) await repair(nowMs());

@@ -1,4 +1,4 @@
-import type { ClusterSpec, Loop } from '../../lib/cluster/cluster-spec.ts';
+import type { Loop } from '../../lib/cluster/cluster-spec.ts';
 import type { KubernetesObject } from '../../lib/cluster/kubernetes-objects.ts';
 import type { ClusterListMemory } from '../../lib/dispatch/cluster-list.ts';
 import { dispatch, type Summary } from '../../lib/dispatch/dispatch.ts';
@@ -11,7 +11,7 @@ import { registerCluster } from '../../lib/table/cluster-registration.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import type { RunRecord } from '../../lib/table/run-records.ts';
 import { readRunRecord } from '../../lib/table/run-records.ts';
-import { aClusterSpec } from './a-cluster-spec.ts';
+import { aClusterSpec, type SpecFields } from './a-cluster-spec.ts';
 import { countedWriteIds, memoryStore, memoryTable } from './memory-table.ts';
 import type { RecordingTelemetry } from './recording-telemetry.ts';
 import { recordingTelemetry } from './recording-telemetry.ts';
@@ -31,7 +31,7 @@ export interface DispatchWorld {
   readonly deadlines: StartedDeadline[];
   /** What was written to each cluster, whoever wrote it. */
   readonly created: Map<string, KubernetesObject[]>;
-  readonly register: (...specs: Partial<ClusterSpec>[]) => Promise<void>;
+  readonly register: (...specs: SpecFields[]) => Promise<void>;
   readonly recordOf: (cluster: string, loop?: Loop) => Promise<RunRecord | undefined>;
   /** One invocation of the function of a loop. Default event: a request for every cluster that is due. */
   readonly dispatch: (loop: LoopDefinition, event?: unknown, options?: DispatchOptions) => Promise<Summary>;

@@ -17,14 +17,6 @@ export interface FakeAws {
   readonly stop: () => Promise<void>;
 }
 
-const VARIABLES = [
-  'AWS_ENDPOINT_URL',
-  'AWS_REGION',
-  'AWS_ACCESS_KEY_ID',
-  'AWS_SECRET_ACCESS_KEY',
-  'AWS_PROFILE',
-] as const;
-
 /** AWS on loopback, for the SDK clients of this process: they find it in the environment, as they do everything else. */
 export async function startFakeAws(react: (call: AwsCall) => AwsAnswer): Promise<FakeAws> {
   const calls: AwsCall[] = [];
@@ -46,13 +38,7 @@ export async function startFakeAws(react: (call: AwsCall) => AwsAnswer): Promise
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo;
-  const restore = setVariables({
-    AWS_ENDPOINT_URL: `http://127.0.0.1:${port}`,
-    AWS_REGION: 'eu-test-1',
-    AWS_ACCESS_KEY_ID: 'OWN',
-    AWS_SECRET_ACCESS_KEY: 'own-secret-key',
-    AWS_PROFILE: undefined,
-  });
+  const restore = setEndpoint(`http://127.0.0.1:${port}`);
   return {
     calls,
     stop: async () => {
@@ -65,13 +51,7 @@ export async function startFakeAws(react: (call: AwsCall) => AwsAnswer): Promise
 
 /** Nobody listens at AWS's address. */
 export function noAws(): Pick<FakeAws, 'stop'> {
-  const restore = setVariables({
-    AWS_ENDPOINT_URL: 'http://127.0.0.1:1',
-    AWS_REGION: 'eu-test-1',
-    AWS_ACCESS_KEY_ID: 'OWN',
-    AWS_SECRET_ACCESS_KEY: 'own-secret-key',
-    AWS_PROFILE: undefined,
-  });
+  const restore = setEndpoint('http://127.0.0.1:1');
   return { stop: async () => restore() };
 }
 
@@ -116,14 +96,20 @@ function callIn(target: string, text: string, headers: Readonly<Record<string, u
   return { action: body['Action'] ?? '', body, accessKey };
 }
 
-function setVariables(values: Record<(typeof VARIABLES)[number], string | undefined>): () => void {
-  const before = VARIABLES.map((name) => [name, process.env[name]] as const);
-  const set = (name: string, value: string | undefined) => {
+/** Sets the endpoint, a region and credentials of this process. @returns what puts the former ones back. */
+function setEndpoint(url: string): () => void {
+  const wanted = {
+    AWS_ENDPOINT_URL: url,
+    AWS_REGION: 'eu-test-1',
+    AWS_ACCESS_KEY_ID: 'OWN',
+    AWS_SECRET_ACCESS_KEY: 'own-secret-key',
+    AWS_PROFILE: undefined,
+  };
+  const before = Object.keys(wanted).map((name) => [name, process.env[name]] as const);
+  const set = ([name, value]: readonly [string, string | undefined]) => {
     if (value === undefined) delete process.env[name];
     else process.env[name] = value;
   };
-  for (const name of VARIABLES) set(name, values[name]);
-  return () => {
-    for (const [name, value] of before) set(name, value);
-  };
+  Object.entries(wanted).forEach(set);
+  return () => before.forEach(set);
 }

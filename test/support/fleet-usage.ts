@@ -101,14 +101,13 @@ function specsOf(clusters: number, servers: number, interval: number): ClusterSp
     ...{ address: `10.20.0.${index + 1}`, kind: 'server' as const },
     probe: { path: '/readyz', authenticate: false },
   }));
-  const { endpoints, intervalSeconds } = aClusterSpec();
   return Array.from({ length: clusters }, (_, index) => {
     const name = `prod-us-east-1-${String(index).padStart(5, '0')}`;
     return aClusterSpec({
       ...{ name, apiServers, serviceClusterIPRanges: ['10.96.0.0/16'] },
       kubeconfig: { secretsManager: `kube-bootstrap-controller/prod/${name}` },
-      endpoints: { ...endpoints, leaseSeconds: 1.5 * interval },
-      intervalSeconds: { ...intervalSeconds, 'kubernetes-service': interval },
+      endpoints: { leaseSeconds: 1.5 * interval },
+      intervalSeconds: { 'kubernetes-service': interval },
     });
   });
 }

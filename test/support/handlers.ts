@@ -6,8 +6,6 @@ import { LOOP_HANDLERS } from '../../lib/dispatch/loop-handlers.ts';
 import { startDeadline } from '../../lib/runtime/deadline.ts';
 import type { Environment } from '../../lib/runtime/environment.ts';
 import { kubeconfigLoader } from '../../lib/runtime/load-kubeconfig.ts';
-import { parseClusterSpec } from '../../lib/spec/parse-cluster-spec.ts';
-import { describeFaults } from '../../lib/spec/spec-fault.ts';
 import { registerCluster } from '../../lib/table/cluster-registration.ts';
 import { createTable } from '../../lib/table/dynamodb-client.ts';
 import { dynamoDbTable } from '../../lib/table/dynamodb-table.ts';
@@ -16,6 +14,7 @@ import { type RunRecord, readRunRecord } from '../../lib/table/run-records.ts';
 import type { FieldValue } from '../../lib/telemetry/telemetry.ts';
 import { localEnvironment, TABLE_NAME } from '../../local/local-environment.ts';
 import { startTableServer, tableServerClient } from '../../local/table-server.ts';
+import { specIn } from './a-cluster-spec.ts';
 import { recordingTelemetry } from './recording-telemetry.ts';
 
 export const CLUSTER = 'demo';
@@ -92,7 +91,10 @@ export async function startHandlers(options: HandlersOptions): Promise<Handlers>
   };
   const register = async (changed: object) => {
     fields = { ...fields, ...changed };
-    await registerCluster(table, specOf({ mode: 'enforce', kubeconfig: { file: kubeconfigFile }, ...fields }));
+    await registerCluster(
+      table,
+      specIn(JSON.stringify({ name: CLUSTER, mode: 'enforce', kubeconfig: { file: kubeconfigFile }, ...fields })),
+    );
   };
   try {
     await createTable(client, TABLE_NAME, { pollMs: 20 });
@@ -143,10 +145,4 @@ async function invoke(environment: Environment, loop: Loop, event: object): Prom
 
 function sentences(value: FieldValue): readonly string[] {
   return Array.isArray(value) ? value : [];
-}
-
-function specOf(fields: object) {
-  const result = parseClusterSpec(JSON.stringify({ name: CLUSTER, ...fields }));
-  if ('faults' in result) throw new Error(describeFaults('the spec of the test', result.faults));
-  return result.spec;
 }

@@ -21,93 +21,63 @@ import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { changeLeases, leaseOf, readLeases } from '../../lib/table/leases.ts';
 import { refreshLease } from './put-lease.ts';
 
-export interface AddressReconcilerOptions {
+/** One reconciler of `pkg/controlplane/reconcilers`, where API servers start and stop one by one. */
+export interface AddressReconciler {
+  readonly type: EndpointReconcilerType;
   readonly table: KeyValueTable;
   /** Whose leases. */
   readonly cluster: string;
   readonly kubernetes: ClusterPort;
   readonly leaseMs: number;
   readonly masterCount: number;
-  readonly nowMs: () => number;
-}
-
-type Result = Promise<EndpointsError | undefined>;
-
-/** The start and the stop of single addresses, as the API servers of the original do it, each for its own. */
-export interface AddressReconciler {
-  /** Refreshes the lease of the address and publishes it. Does nothing once stopped. */
-  readonly reconcileAddress: (address: string, ports: readonly EndpointPort[], reconcilePorts: boolean) => Result;
-  /** Removes the address; the last one only after `stopReconciling`, with leases. */
-  readonly removeAddress: (address: string, ports: readonly EndpointPort[]) => Result;
-  readonly stopReconciling: () => void;
-}
-
-/** The reconcilers of `pkg/controlplane/reconcilers`, by their type. Expected refusals are returned. */
-export function addressReconciler(type: EndpointReconcilerType, options: AddressReconcilerOptions): AddressReconciler {
-  let stopped = false;
-  const { reconcile, remove } = TURNS[type];
-  return {
-    reconcileAddress: async (address, ports, reconcilePorts) =>
-      stopped ? undefined : reconcile(options, { address, ports, reconcilePorts, stopped }),
-    removeAddress: (address, ports) => remove(options, { address, ports, reconcilePorts: true, stopped }),
-    stopReconciling: () => {
-      stopped = true;
-    },
-  };
+  readonly nowMs: number;
+  /** After this it publishes nothing, and with leases removes even the last address. */
+  stopped: boolean;
 }
 
 interface Turn {
   readonly address: string;
   readonly ports: readonly EndpointPort[];
   readonly reconcilePorts: boolean;
-  readonly stopped: boolean;
 }
 
-type TakeTurn = (options: AddressReconcilerOptions, turn: Turn) => Result;
+type Result = Promise<EndpointsError | undefined>;
 
-const nothing: TakeTurn = async () => undefined;
-
-const TURNS: Readonly<Record<EndpointReconcilerType, { readonly reconcile: TakeTurn; readonly remove: TakeTurn }>> = {
-  lease: { reconcile: refreshAndPublish, remove: removeAndPublish },
-  'master-count': { reconcile: publishMaster, remove: withdrawMaster },
-  none: { reconcile: nothing, remove: nothing },
-};
-
-async function refreshAndPublish(options: AddressReconcilerOptions, turn: Turn): Result {
-  const { table, cluster, leaseMs, nowMs } = options;
-  const lease = { address: turn.address, source: 'probe', seenDown: false, expiresAtMs: nowMs() + leaseMs } as const;
+/** Refreshes the lease of the address and publishes it. Expected refusals are returned. */
+export async function reconcileAddress(reconciler: AddressReconciler, turn: Turn): Result {
+  const { type, table, cluster, kubernetes, leaseMs, masterCount, nowMs, stopped } = reconciler;
+  if (stopped || type === 'none') return undefined;
+  if (type === 'master-count') {
+    const current = await kubernetes.get<EndpointsObject>(ENDPOINTS_REF);
+    return apply(kubernetes, addMaster({ ...turn, current, masterCount }));
+  }
+  const lease = { address: turn.address, source: 'probe', seenDown: false, expiresAtMs: nowMs + leaseMs } as const;
   await refreshLease(table, cluster, lease);
-  return publishHeld(options, turn);
+  return publishHeld(reconciler, turn);
 }
 
-async function removeAndPublish(options: AddressReconcilerOptions, turn: Turn): Result {
-  const { table, cluster, nowMs } = options;
+/** Removes the address. Expected refusals are returned. */
+export async function removeAddress(reconciler: AddressReconciler, turn: Turn): Result {
+  const { type, table, cluster, kubernetes, nowMs } = reconciler;
+  if (type === 'none') return undefined;
+  if (type === 'master-count') {
+    const current = await kubernetes.get<EndpointsObject>(ENDPOINTS_REF);
+    return apply(kubernetes, removeMaster(current, turn.address));
+  }
   const stored = await readLeases(table, cluster);
   const lease = leaseOf(stored, turn.address);
-  if (lease === undefined || !isHeld(lease, nowMs())) {
+  if (lease === undefined || !isHeld(lease, nowMs)) {
     return new EndpointsError('LeaseNotFound', `lease ${turn.address} not found`);
   }
   await changeLeases(table, cluster, stored, new Map([[turn.address, undefined]]));
-  return publishHeld(options, turn);
+  return publishHeld(reconciler, turn);
 }
 
-async function publishHeld(options: AddressReconcilerOptions, turn: Turn): Result {
-  const { table, cluster, kubernetes, nowMs } = options;
+async function publishHeld({ table, cluster, kubernetes, nowMs, stopped }: AddressReconciler, turn: Turn): Result {
   const current = await kubernetes.get<EndpointsObject>(ENDPOINTS_REF);
   const { leases } = await readLeases(table, cluster);
-  const live = leases.filter((lease) => isHeld(lease, nowMs())).map(({ address }) => address);
-  return apply(kubernetes, leaseEndpoints({ ...turn, current, live }));
-}
-
-async function publishMaster(options: AddressReconcilerOptions, turn: Turn): Result {
-  const { kubernetes, masterCount } = options;
-  const current = await kubernetes.get<EndpointsObject>(ENDPOINTS_REF);
-  return apply(kubernetes, addMaster({ ...turn, current, masterCount }));
-}
-
-async function withdrawMaster({ kubernetes }: AddressReconcilerOptions, { address }: Turn): Result {
-  const current = await kubernetes.get<EndpointsObject>(ENDPOINTS_REF);
-  return apply(kubernetes, removeMaster(current, address));
+  const live = leases.filter((lease) => isHeld(lease, nowMs)).map(({ address }) => address);
+  return apply(kubernetes, leaseEndpoints({ ...turn, current, live, stopped }));
 }
 
 async function apply(kubernetes: ClusterPort, decision: EndpointsDecision): Result {

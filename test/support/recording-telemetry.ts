@@ -10,7 +10,6 @@ export interface RecordingTelemetry extends Telemetry {
   readonly lines: RecordedLine[];
   /** By `name` or `name{label=value}`. */
   readonly counters: Record<string, number>;
-  readonly durationsMs: number[];
   readonly samples: { readonly name: SampleName; readonly value: number; readonly cluster: string }[];
   readonly flushes: { count: number };
   readonly invocations: InvocationLabels[];
@@ -26,9 +25,6 @@ export function recordingTelemetry(): RecordingTelemetry {
     lines,
     counters,
     samples,
-    get durationsMs() {
-      return samples.filter(({ name }) => name === 'durationMs').map(({ value }) => value);
-    },
     flushes,
     invocations: [],
     log: (level, message, fields = {}) => {

@@ -1,5 +1,6 @@
 import { LOOPS } from '../../lib/cluster/cluster-spec.ts';
-import type { RunRecord, RunRecords } from '../../lib/table/run-records.ts';
+import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
+import { type RunRecord, type RunRecords, readRunRecord, writeRunRecord } from '../../lib/table/run-records.ts';
 
 /** The record of a pass that succeeded at `startedAtMs` and found nothing, but for what a test cares about. */
 export function aRunRecord(startedAtMs: number, overrides: Partial<RunRecord> = {}): RunRecord {
@@ -17,6 +18,15 @@ export function aRunRecord(startedAtMs: number, overrides: Partial<RunRecord> = 
     events: {},
     ...overrides,
   };
+}
+
+/** Records that both repair loops last succeeded then. */
+export async function repairedAt(table: KeyValueTable, startedAtMs: number, cluster = 'main'): Promise<void> {
+  for (const loop of ['cluster-ip-repair', 'node-port-repair'] as const) {
+    const last = await readRunRecord(table, cluster, loop);
+    if (last?.record.startedAtMs === startedAtMs) continue;
+    await writeRunRecord(table, cluster, loop, aRunRecord(startedAtMs), last?.item);
+  }
 }
 
 /** One for every loop. */

@@ -4,17 +4,15 @@ import type { Transport } from '../../lib/kubernetes/transport.ts';
 import { registerCluster } from '../../lib/table/cluster-registration.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { saveRange } from '../../lib/table/ranges.ts';
-import { readRunRecord, writeRunRecord } from '../../lib/table/run-records.ts';
 import { newIdentity } from '../../local/stand-in/identity.ts';
 import { StandInApiServer } from '../../local/stand-in/stand-in-api-server.ts';
 import { tableAllocation } from '../../local/stand-in/table-allocation.ts';
+import { storedRange } from '../repair/repair-cluster.ts';
 import { aClusterSpec } from './a-cluster-spec.ts';
 import { KINDS } from './kubernetes-service-objects.ts';
 import { memoryTable } from './memory-table.ts';
 import { seededPick } from './ranges.ts';
-import { aRunRecord } from './run-records.ts';
-
-const EMPTY = new Uint8Array();
+import { repairedAt } from './run-records.ts';
 
 /** How stand-ins know their callers. */
 export const IDENTITY = newIdentity('test');
@@ -39,9 +37,7 @@ export async function readyStandIn({
     [RANGE_KEYS.primary, cidr],
     [RANGE_KEYS.nodePorts, NODE_PORTS],
   ] as const) {
-    const strikes = { once: EMPTY, twice: EMPTY };
-    const stored = { range, data: EMPTY, allocator: 'table', generation: 1, strikes, holds: [] } as const;
-    await saveRange(table, 'main', key, stored, undefined);
+    await saveRange(table, 'main', key, storedRange({ range, data: new Uint8Array(0) }), undefined);
   }
   await repairedAt(table, Date.now());
   const allocation = tableAllocation({ table, cluster: 'main', pick: seededPick(1), nowMs: Date.now });
@@ -54,14 +50,6 @@ export async function readyStandIn({
     await standIn.handle({ method: 'POST', path, headers: {}, body: JSON.stringify(body) });
   }
   return standIn;
-}
-
-/** Records that both repair loops last succeeded then. */
-export async function repairedAt(table: KeyValueTable, startedAtMs: number, cluster = 'main'): Promise<void> {
-  for (const loop of ['cluster-ip-repair', 'node-port-repair'] as const) {
-    const last = await readRunRecord(table, cluster, loop);
-    await writeRunRecord(table, cluster, loop, aRunRecord(startedAtMs), last?.item);
-  }
 }
 
 /** Calls it without a socket. */
