@@ -1,15 +1,13 @@
-import type { Pick } from '../allocator/bitmap.ts';
 import type { AllocatorErrorCode } from '../allocator/errors.ts';
 import type { IPFamily } from '../allocator/ip-address.ts';
 import { RANGE_KEYS, type RangeKey } from '../cluster/spec-ranges.ts';
 import type { Invocation } from '../runtime/invocation.ts';
 import { otherOwner, type RegisteredCluster, readCluster } from '../table/clusters.ts';
 import type { TableError } from '../table/errors.ts';
-import type { UpdateOptions } from '../table/guaranteed-update.ts';
 import type { KeyValueTable } from '../table/key-value-table.ts';
 import { refusalOfUnrepaired } from '../table/run-records.ts';
 import { dryTable } from '../table/unwritten-table.ts';
-import { type AllocationResult, allocateFor, configuredFamilies, openRanges } from './allocate.ts';
+import { type AllocationResult, allocateFor, configuredFamilies, openRanges, type RangesOptions } from './allocate.ts';
 import { isEmpty, type Plan, planOf } from './plan.ts';
 import type { HttpReply, OtherReview, Review } from './request.ts';
 import {
@@ -36,13 +34,11 @@ export type Verdict =
   /** With `mode: observe`: what would have been answered. */
   | { readonly outcome: 'observed'; readonly wouldBe: Verdict };
 
-export interface AdmitOptions {
+export interface AdmitOptions extends RangesOptions {
   readonly table: KeyValueTable;
   /** Ends a little later, to release what was allocated. */
   readonly closingTable: KeyValueTable;
   readonly stack: string | undefined;
-  readonly pick: Pick;
-  readonly update: UpdateOptions;
   /** The end of a generated name: new each time. */
   readonly newSuffix: () => string;
   readonly nowMs: () => number;

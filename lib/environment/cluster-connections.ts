@@ -7,8 +7,7 @@ import { type CredentialEnd, credentialEnds, endsSoon } from '../kubernetes/cred
 import { httpsProber } from '../kubernetes/https-prober.ts';
 import type { ApiServerAccess } from '../kubernetes/kubeconfig.ts';
 import { BytesInFlight } from '../kubernetes/reply-bounds.ts';
-import type { Transport } from '../kubernetes/transport.ts';
-import { ApiServerConnections } from '../kubernetes/transport.ts';
+import { ApiServerConnections, type Transport } from '../kubernetes/transport.ts';
 import type { ClusterAccess, ConnectOptions } from '../runtime/environment.ts';
 import type { LoadKubeconfig } from '../runtime/load-kubeconfig.ts';
 import { VERSION } from '../runtime/version.ts';

@@ -4,8 +4,7 @@ import { bitsOf, equalBits, fromBits, hasBit, popCount, subtract, union } from '
 import type { Finding } from '../cluster/finding.ts';
 import { sameHolds } from '../cluster/hold.ts';
 import type { ServiceClaim } from '../cluster/kubernetes-objects.ts';
-import type { Unclaimed } from '../cluster/stored-range.ts';
-import { keepUnclaimed, NO_STRIKES, type StoredRange, sameUnclaimed } from '../cluster/stored-range.ts';
+import { keepUnclaimed, NO_STRIKES, type StoredRange, sameUnclaimed, type Unclaimed } from '../cluster/stored-range.ts';
 import type { RangeWords } from './claim-findings.ts';
 import { bitOf, type EndedHold, HeldItems, type HoldJudgement, judgeHolds } from './holds.ts';
 import { type JudgingPass, judgeLeaks, type LeakJudgement, type Leftover } from './leaks.ts';

@@ -68,12 +68,8 @@ function cappedBackoff(maxMs: number) {
   };
 }
 
-export interface CreateTableOptions {
-  /** How often to ask whether the table is there. Default 250 ms. */
-  readonly pollMs?: number;
-  /** How many times at most. Default 120. */
-  readonly polls?: number;
-}
+/** How many times to ask whether the table is there. */
+const POLLS = 120;
 
 /**
  * Creates the table, if there is none of that name, and waits until it is active. For tests and for a table on this
@@ -82,17 +78,16 @@ export interface CreateTableOptions {
 export async function createTable(
   client: DynamoDBClient,
   name: string,
-  options: CreateTableOptions = {},
+  { pollMs }: { readonly pollMs: number },
 ): Promise<void> {
-  const { pollMs = 250, polls = 120 } = options;
   await orTableError(client, name, 'dynamodb:CreateTable', () => createIfAbsent(client, name));
-  for (let poll = 0; poll < polls; poll++) {
+  for (let poll = 0; poll < POLLS; poll++) {
     if (await orTableError(client, name, 'dynamodb:DescribeTable', () => isActive(client, name))) return;
     await sleep(pollMs);
   }
   throw new TableError(
     'Unavailable',
-    `Table "${name}" was created but is not active after ${(pollMs * polls) / 1000} s: check its status, then try again.`,
+    `Table "${name}" was created but is not active after ${(pollMs * POLLS) / 1000} s: check its status, then try again.`,
   );
 }
 
