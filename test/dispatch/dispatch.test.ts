@@ -3,7 +3,7 @@ import { ClusterError } from '../../lib/kubernetes/cluster-port.ts';
 import type { LoopDefinition, PassContext, PassReport } from '../../lib/loops/pass.ts';
 import { pauseAllClusters, pauseCluster } from '../../lib/table/cluster-registration.ts';
 import { TableError } from '../../lib/table/errors.ts';
-import { aDispatchWorld, aReport } from '../support/dispatch-world.ts';
+import { aDispatchWorld, aDispatchWorldOf, aReport } from '../support/dispatch-world.ts';
 
 /** What a loop does in each cluster, by name; the rest have nothing to do. */
 type Script = Readonly<Record<string, (context: PassContext) => Promise<PassReport>>>;
@@ -24,8 +24,7 @@ const MINUTE = 60_000;
 
 describe('which clusters have a pass', () => {
   test('all that are registered, when the loop never ran', async () => {
-    const world = aDispatchWorld();
-    await world.register({ name: 'a' }, { name: 'b' });
+    const world = await aDispatchWorldOf({ name: 'a' }, { name: 'b' });
     const { loop, names } = aLoop();
     expect(await world.dispatch(loop)).toEqual({ passes: 2, failed: 0, skipped: 0 });
     expect(names()).toEqual(['a', 'b']);
@@ -43,8 +42,7 @@ describe('which clusters have a pass', () => {
   });
 
   test('one that is not due, when it is forced', async () => {
-    const world = aDispatchWorld();
-    await world.register({ name: 'a' }, { name: 'b' });
+    const world = await aDispatchWorldOf({ name: 'a' }, { name: 'b' });
     const { loop, names } = aLoop();
     await world.dispatch(loop);
     expect(await world.dispatch(loop, { clusters: ['b'], force: true })).toEqual({ passes: 1, failed: 0, skipped: 0 });
@@ -52,8 +50,7 @@ describe('which clusters have a pass', () => {
   });
 
   test('not one that is paused, even when it is forced, and the log names it', async () => {
-    const world = aDispatchWorld();
-    await world.register({ name: 'a' }, { name: 'b' });
+    const world = await aDispatchWorldOf({ name: 'a' }, { name: 'b' });
     const untilMs = world.clock.nowMs + MINUTE;
     await pauseCluster(world.table, 'a', { untilMs, reason: 'an upgrade', by: 'ops' });
     const { loop, names } = aLoop();
@@ -68,8 +65,7 @@ describe('which clusters have a pass', () => {
   });
 
   test('none while all are paused', async () => {
-    const world = aDispatchWorld();
-    await world.register({ name: 'a' }, { name: 'b' });
+    const world = await aDispatchWorldOf({ name: 'a' }, { name: 'b' });
     await pauseAllClusters(world.table, { untilMs: world.clock.nowMs + MINUTE, reason: 'an incident', by: 'ops' });
     const { loop, contexts } = aLoop();
     expect(await world.dispatch(loop)).toEqual({ passes: 0, failed: 0, skipped: 2 });
@@ -78,8 +74,7 @@ describe('which clusters have a pass', () => {
   });
 
   test('a cluster that is asked for and not registered is a failure of its own', async () => {
-    const world = aDispatchWorld();
-    await world.register({ name: 'a' });
+    const world = await aDispatchWorldOf({ name: 'a' });
     const { loop, names } = aLoop();
     expect(await world.dispatch(loop, { clusters: ['a', 'nowhere'] })).toEqual({ passes: 2, failed: 1, skipped: 0 });
     expect(names()).toEqual(['a']);
@@ -113,8 +108,7 @@ describe('which clusters have a pass', () => {
 
 describe('one cluster among others', () => {
   test('a pass that throws is recorded as failed with code and message, and the others are done', async () => {
-    const world = aDispatchWorld();
-    await world.register({ name: 'a' }, { name: 'b' });
+    const world = await aDispatchWorldOf({ name: 'a' }, { name: 'b' });
     const { loop } = aLoop({ a: fail(new ClusterError('Forbidden', 'namespaces is forbidden')) });
     expect(await world.dispatch(loop)).toEqual({ passes: 2, failed: 1, skipped: 0 });
     expect(await world.recordOf('a')).toMatchObject({
@@ -134,8 +128,7 @@ describe('one cluster among others', () => {
   });
 
   test('failures that did not stop the pass make it a failed one', async () => {
-    const world = aDispatchWorld();
-    await world.register({ name: 'a' });
+    const world = await aDispatchWorldOf({ name: 'a' });
     const errors = [new ClusterError('Rejected', 'one of four')];
     const { loop } = aLoop({ a: async () => aReport({ errors, changes: ['created namespace b'] }) });
     expect(await world.dispatch(loop)).toMatchObject({ failed: 1 });
@@ -146,8 +139,7 @@ describe('one cluster among others', () => {
   });
 
   test('one that hangs is given up at its deadline and recorded, and the others have long been done', async () => {
-    const world = aDispatchWorld();
-    await world.register({ name: 'hangs' }, { name: 'works' });
+    const world = await aDispatchWorldOf({ name: 'hangs' }, { name: 'works' });
     const { loop } = aLoop({ hangs: hang });
     const done = world.dispatch(loop);
     await settled(async () => (await world.recordOf('works'))?.outcome === 'succeeded');
@@ -170,8 +162,7 @@ describe('one cluster among others', () => {
   });
 
   test('a fault of our own is logged with its stack', async () => {
-    const world = aDispatchWorld();
-    await world.register({ name: 'a' });
+    const world = await aDispatchWorldOf({ name: 'a' });
     await world.dispatch(aLoop({ a: fail(new TypeError('x is not a function')) }).loop);
     const line = world.telemetry.lines.find(({ message }) => message === 'pass failed');
     expect(line?.fields).toMatchObject({ errors: ['TypeError: x is not a function'] });
@@ -186,15 +177,13 @@ describe('the time of a pass', () => {
     { loop: 'cluster-ip-repair', remainingMs: 300_000, budgetMs: 120_000 },
     { loop: 'node-port-repair', remainingMs: 50_000, budgetMs: 46_000 },
   ] as const)('of $loop with $remainingMs ms left is $budgetMs ms', async ({ loop: id, remainingMs, budgetMs }) => {
-    const world = aDispatchWorld();
-    await world.register({ name: 'a' });
+    const world = await aDispatchWorldOf({ name: 'a' });
     await world.dispatch(aLoop({}, id).loop, {}, { remainingMs: () => remainingMs });
     expect(world.deadlines[1]?.ms).toBe(budgetMs);
   });
 
   test('a cluster whose pass could not begin in time is logged and counted as failed, without a record', async () => {
-    const world = aDispatchWorld();
-    await world.register({ name: 'a' });
+    const world = await aDispatchWorldOf({ name: 'a' });
     const { loop, contexts } = aLoop();
     const left = [60_000, 4_000].values();
     const remainingMs = () => left.next().value ?? 0;

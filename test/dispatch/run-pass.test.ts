@@ -7,7 +7,7 @@ import { registerCluster, unregisterCluster } from '../../lib/table/cluster-regi
 import { TableError } from '../../lib/table/errors.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';
 import type { DispatchWorld } from '../support/dispatch-world.ts';
-import { aDispatchWorld, aReport } from '../support/dispatch-world.ts';
+import { aDispatchWorld, aDispatchWorldOf, aReport } from '../support/dispatch-world.ts';
 
 const MINUTE = 60_000;
 
@@ -30,12 +30,6 @@ async function pass(
   return seen;
 }
 
-async function aWorldOfOne(spec: Parameters<typeof aClusterSpec>[0] = {}): Promise<DispatchWorld> {
-  const world = aDispatchWorld();
-  await world.register(spec);
-  return world;
-}
-
 const nothing = () => aReport();
 const trouble = () => Promise.reject(new ClusterError('Unavailable', 'connection refused'));
 
@@ -54,25 +48,18 @@ const found: Finding = {
 };
 
 describe('what a pass is given', () => {
-  test('the first pass of a cluster gets nothing of an earlier one', async () => {
-    const world = await aWorldOfOne();
-    const first = await pass(world, nothing);
+  test('the first pass of a cluster gets nothing of an earlier one, and a later pass what the last success left', async () => {
+    const world = await aDispatchWorldOf({});
+    const first = await pass(world, () => aReport({ state: { backOffUntilMs: 7 } }));
     expect(first).toMatchObject({ rangesGeneration: 1, passId: 'pass-1' });
-    expect(first?.state).toBeUndefined();
-    expect(first?.previousMode).toBeUndefined();
-  });
-
-  test('a later pass gets what the last one left', async () => {
-    const world = await aWorldOfOne();
-    await pass(world, () => aReport({ state: { backOffUntilMs: 7 } }));
-    expect(await pass(world, nothing)).toMatchObject({
-      state: { backOffUntilMs: 7 },
-      previousMode: 'enforce',
-    });
+    expect([first?.state, first?.previousMode]).toEqual([undefined, undefined]);
+    const left = { state: { backOffUntilMs: 7 }, previousMode: 'enforce' };
+    expect(await pass(world, trouble)).toMatchObject(left);
+    expect(await pass(world, nothing)).toMatchObject(left);
   });
 
   test('a pass reads whether its spec was changed, or the cluster unregistered, since it began', async () => {
-    const world = await aWorldOfOne();
+    const world = await aDispatchWorldOf({});
     const seen: boolean[] = [];
     await pass(world, async ({ isSpecCurrent }) => {
       seen.push(await isSpecCurrent());
@@ -86,7 +73,7 @@ describe('what a pass is given', () => {
   });
 
   test('the record counts findings to act on and credentials that end, and a pass that failed leaves them', async () => {
-    const world = await aWorldOfOne();
+    const world = await aDispatchWorldOf({});
     const found = {
       findings: [{ type: 'duplicate', message: 'm' } as const],
       unlisted: new Map([['outOfRange', 2] as const]),
@@ -99,15 +86,8 @@ describe('what a pass is given', () => {
     expect((await world.recordOf('demo'))?.counts).toEqual({});
   });
 
-  test('a pass that failed leaves what the one before it left', async () => {
-    const world = await aWorldOfOne();
-    await pass(world, () => aReport({ state: 'remember' }));
-    await pass(world, trouble);
-    expect((await pass(world, nothing))?.state).toBe('remember');
-  });
-
   test('after a pass that only observed the previous mode is observe, until an enforcing one has succeeded', async () => {
-    const world = await aWorldOfOne({ mode: 'observe' });
+    const world = await aDispatchWorldOf({ mode: 'observe' });
     await pass(world, nothing);
     await registerCluster(world.table, aClusterSpec({ mode: 'enforce' }));
     expect((await pass(world, trouble))?.previousMode).toBe('observe');
@@ -133,13 +113,13 @@ describe('a pause of a pass', () => {
   }
 
   test('ends when its time is over, and the pass continues', async () => {
-    const world = await aWorldOfOne();
+    const world = await aDispatchWorldOf({});
     await paused(world, A_PAUSE_MS);
     expect(await world.recordOf('demo')).toMatchObject({ outcome: 'succeeded' });
   });
 
   test('ends with the pass', async () => {
-    const world = await aWorldOfOne();
+    const world = await aDispatchWorldOf({});
     await paused(world, PASS_MS);
     expect(world.telemetry.counters).toMatchObject({ passes: 1 });
   });
@@ -154,7 +134,7 @@ describe('in observe', () => {
   };
 
   test('the cluster and the ranges of an allocating table stay unchanged, and each write is reported', async () => {
-    const world = await aWorldOfOne({ mode: 'observe', allocator: 'table' });
+    const world = await aDispatchWorldOf({ mode: 'observe', allocator: 'table' });
     await pass(world, writes);
     expect(world.created.get('demo')).toEqual([]);
     expect((await world.table.list('demo', '')).map(({ key }) => key)).toEqual([
@@ -174,7 +154,7 @@ describe('in observe', () => {
   });
 
   test('a pass that would write what the last one would is no news', async () => {
-    const world = await aWorldOfOne({ mode: 'observe' });
+    const world = await aDispatchWorldOf({ mode: 'observe' });
     const lines = () => world.telemetry.lines.filter(({ message }) => message === 'pass succeeded').length;
     const create = (name: string) => async (context: PassContext) => {
       await context.kubernetes.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
@@ -189,7 +169,7 @@ describe('in observe', () => {
   });
 
   test('no event is written either', async () => {
-    const world = await aWorldOfOne({ mode: 'observe' });
+    const world = await aDispatchWorldOf({ mode: 'observe' });
     await pass(world, () => aReport({ findings: [found] }), 'node-port-repair');
     expect(world.created.get('demo')).toEqual([]);
   });
@@ -197,7 +177,7 @@ describe('in observe', () => {
 
 describe('what a pass found', () => {
   test('becomes an event, a line and a count, and is remembered', async () => {
-    const world = await aWorldOfOne();
+    const world = await aDispatchWorldOf({});
     await pass(world, () => aReport({ findings: [found] }), 'node-port-repair');
     expect(world.created.get('demo')).toMatchObject([
       { kind: 'Event', reason: 'PortNotAllocated', note: draft.note, reportingInstance: 'test' },
@@ -217,7 +197,7 @@ describe('what a pass found', () => {
   });
 
   test('is counted in whole, where a pass does not list it and where only the first of it are recorded', async () => {
-    const world = await aWorldOfOne();
+    const world = await aDispatchWorldOf({});
     const unlisted = new Map([['invalid', 7] as const, ['repair', 3] as const]);
     const findings = Array.from({ length: 25 }, () => found);
     await pass(world, () => aReport({ findings, unlisted }), 'cluster-ip-repair');
@@ -230,7 +210,7 @@ describe('what a pass found', () => {
   });
 
   test('counts its sightings from pass to pass', async () => {
-    const world = await aWorldOfOne();
+    const world = await aDispatchWorldOf({});
     await pass(world, () => aReport({ findings: [found] }), 'node-port-repair');
     world.clock.nowMs += 3 * MINUTE;
     await pass(world, () => aReport({ findings: [found] }), 'node-port-repair');
@@ -240,7 +220,7 @@ describe('what a pass found', () => {
 
   test('is recorded although its event could not be written', async () => {
     const refuse = () => Promise.reject(new ClusterError('Forbidden', 'events is forbidden'));
-    const world = await aWorldOfOne();
+    const world = await aDispatchWorldOf({});
     const { connect } = world.environment;
     const environment: Partial<Environment> = {
       connect: async (spec, options) => {
@@ -256,7 +236,7 @@ describe('what a pass found', () => {
 
 describe('the record of a pass', () => {
   test('counts failures in a row and keeps the last success', async () => {
-    const world = await aWorldOfOne();
+    const world = await aDispatchWorldOf({});
     await pass(world, nothing);
     const succeededAtMs = world.clock.nowMs;
     for (const failures of [1, 2]) {
@@ -270,7 +250,7 @@ describe('the record of a pass', () => {
   });
 
   test('that cannot be written makes the pass a failed one', async () => {
-    const world = await aWorldOfOne();
+    const world = await aDispatchWorldOf({});
     const put = () => Promise.reject(new TableError('AccessDenied', 'not allowed to write'));
     await pass(world, nothing, 'system-namespaces', { table: () => ({ ...world.table, put }) });
     expect(world.telemetry.counters).toMatchObject({ passes: 1, failures: 1 });
@@ -278,14 +258,14 @@ describe('the record of a pass', () => {
   });
 
   test('gives way to that of another pass of the loop that was faster, which is no failure', async () => {
-    const world = await aWorldOfOne();
+    const world = await aDispatchWorldOf({});
     const put = () => Promise.resolve({ outcome: 'lost' } as const);
     await pass(world, nothing, 'system-namespaces', { table: () => ({ ...world.table, put }) });
     expect(world.telemetry.counters).toMatchObject({ passes: 1, failures: 0 });
   });
 
   test('of a later version stays unchanged, and no pass runs', async () => {
-    const world = await aWorldOfOne();
+    const world = await aDispatchWorldOf({});
     await world.table.put({ cluster: 'demo', key: 'runs/system-namespaces', value: {}, schema: 99 }, undefined);
     expect(await pass(world, nothing)).toBeUndefined();
     expect(world.telemetry.lines[0]?.fields['errors']).toEqual([expect.stringContaining('SchemaTooNew: ')]);
@@ -298,7 +278,7 @@ describe('the record of the endpoints loop', () => {
 
   /** Start of the recorded pass after each of these passes, ten seconds apart. */
   async function recordedAfter(...runs: (() => PassReport | Promise<PassReport>)[]): Promise<(number | undefined)[]> {
-    const world = await aWorldOfOne();
+    const world = await aDispatchWorldOf({});
     const startMs = world.clock.nowMs;
     const recorded: (number | undefined)[] = [];
     for (const run of runs) {
@@ -325,7 +305,7 @@ describe('the record of the endpoints loop', () => {
   });
 
   test('a pass without news has no line, and is counted all the same', async () => {
-    const world = await aWorldOfOne();
+    const world = await aDispatchWorldOf({});
     await pass(world, quiet, 'kubernetes-service');
     expect(world.telemetry.lines.map(({ message }) => message)).toEqual(['invocation ended']);
     expect(world.telemetry.counters).toMatchObject({ passes: 1, failures: 0 });

@@ -247,14 +247,6 @@ describe('a tick of the kubernetes-service loop', () => {
 });
 
 describe('the start of a cluster', () => {
-  test('removes an address that left the spec', async () => {
-    const world = worldOf(A);
-    await world.setLease({ address: C });
-    world.cluster.place(anEndpoints([A, C]));
-    await world.tick();
-    expect([world.published(), await world.lease(C)]).toEqual([[A], undefined]);
-  });
-
   test('keeps an address that answers its probe, however old its lease', async () => {
     const world = worldOf(A, B, C);
     await world.setLease({ address: B, expiresAtMs: world.nowMs - 60_000, misses: 2 });

@@ -10,6 +10,7 @@ import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { readRange, saveRange } from '../../lib/table/ranges.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';
 import { memoryTable } from '../support/memory-table.ts';
+import { aPassContext } from '../support/pass-context.ts';
 
 export const INTERVAL_MS = 180_000;
 
@@ -34,26 +35,22 @@ export class RepairCluster {
 
   context(changed: Partial<PassContext> = {}): PassContext {
     const passId = `pass-${++this.#passes}`;
-    const context: Omit<
-      PassContext,
-      'kubernetes' | 'probe' | 'resolveHost' | 'isSpecCurrent' | 'startBudget' | 'pause'
-    > = {
+    const given = aPassContext({
+      kubernetes: listing(() => this.services),
       spec: this.spec,
       rangesGeneration: this.rangesGeneration,
       table: this.table,
       passId,
       nowMs: () => this.nowMs,
       previousMode: 'enforce',
-      state: undefined,
-    };
-    const given = { kubernetes: listing(() => this.services), ...context, ...changed };
+      ...changed,
+    });
     const options = {
       nowMs: () => this.nowMs,
       newWriteId: () => `withheld-${passId}`,
       wouldWrite: (line: string) => void this.wouldWrite.push(line),
     };
-    // The repair loops use nothing else.
-    return { ...given, ...portsFor(writesOf(this.spec.mode), given, this.spec.allocator, options) } as PassContext;
+    return { ...given, ...portsFor(writesOf(this.spec.mode), given, this.spec.allocator, options) };
   }
 
   /** One pass, and the clock an interval further. */

@@ -117,6 +117,13 @@ export function aDispatchWorld(overrides: Partial<Environment> = {}): DispatchWo
   };
 }
 
+/** The world with these clusters registered. */
+export async function aDispatchWorldOf(...specs: SpecFields[]): Promise<DispatchWorld> {
+  const world = aDispatchWorld();
+  await world.register(...specs);
+  return world;
+}
+
 /** Takes what is created and holds nothing else. */
 function writeOnlyCluster(objects: KubernetesObject[]): ClusterPort {
   const unexpected = () => Promise.reject(new ClusterError('Rejected', 'no test asks for this'));

@@ -139,8 +139,8 @@ export class FleetModel {
   #busySlots = 0;
   readonly #telemetry = recordingTelemetry();
   readonly #waiting: { readonly body: string; readonly visibleAtMs: number }[] = [];
-  readonly #idle: Handler<unknown>[] = [];
-  readonly #environments = new Map<Handler<unknown>, Environment>();
+  /** Processes of the function that run no invocation. */
+  readonly #idle: { readonly handler: Handler<unknown>; readonly environment: Environment }[] = [];
   readonly #table: (signal?: AbortSignal) => KeyValueTable;
   readonly #clusters = new Map<string, ClusterPort>();
   #figures = noFigures();
@@ -180,8 +180,7 @@ export class FleetModel {
     return { ...this.#figures, dropped };
   }
 
-  #startProcess(): Handler<unknown> {
-    const handler = loopHandler(kubernetesService);
+  #startProcess() {
     const connections = new ClusterConnections({
       nowMs: () => this.clock.nowMs,
       sleep: this.clock.sleep,
@@ -190,8 +189,7 @@ export class FleetModel {
         return this.#accessOf(name);
       },
     });
-    this.#environments.set(handler, this.#environmentOf(connections));
-    return handler;
+    return { handler: loopHandler(kubernetesService), environment: this.#environmentOf(connections) };
   }
 
   #accessOf(name: string): ApiServerAccess {
@@ -262,11 +260,9 @@ export class FleetModel {
   }
 
   async #invoke(event: unknown): Promise<void> {
-    const handler = this.#idle.shift() ?? this.#startProcess();
-    const environment = this.#environments.get(handler);
-    if (environment === undefined) throw new Error('a process has no environment');
-    await handler(event, { environment, getRemainingTimeInMillis: () => 50_000 });
-    this.#idle.push(handler);
+    const process = this.#idle.shift() ?? this.#startProcess();
+    await process.handler(event, { environment: process.environment, getRemainingTimeInMillis: () => 50_000 });
+    this.#idle.push(process);
   }
 
   #counted(table: KeyValueTable): KeyValueTable {
