@@ -3,7 +3,6 @@ import { type Command, InvalidArgumentError } from 'commander';
 import { usageError } from './errors.ts';
 
 export interface ConnectionOptions {
-  /** A file, in place of that of the spec. */
   readonly kubeconfig?: string;
   /** Of that file. Default: its current context. */
   readonly context?: string;

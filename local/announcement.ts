@@ -6,7 +6,6 @@ export interface Announced {
   /** URL of its status page, or why it has none. */
   readonly page?: string;
   readonly notes: readonly string[];
-  /** Commands to try in another terminal. */
   readonly hints: readonly string[];
 }
 

@@ -5,7 +5,6 @@ import type { Environment } from '../lib/runtime/environment.ts';
 import { readCluster } from '../lib/table/clusters.ts';
 import { StartError } from './start-options.ts';
 
-/** One handler and its schedule. */
 export interface ScheduledHandler {
   readonly id: string;
   readonly everyMs: number;

@@ -20,7 +20,6 @@ export interface StoryEvent {
   readonly outlook?: string;
 }
 
-/** The API server that stops and returns. */
 const STOPPING = '192.0.2.3';
 
 const SHOP = ['web-1', 'web-2', 'web-3', 'cart', 'search', 'stock'];
@@ -125,7 +124,6 @@ export const STORY: readonly StoryEvent[] = [
   },
 ];
 
-/** Between the end of the story and its beginning. */
 const PAUSE_SECONDS = 8;
 
 /** Slower, once each event has been seen. */

@@ -4,7 +4,6 @@ import type { ApiServers } from './stand-in/api-servers.ts';
 import { NAMESPACES, SERVICES } from './stand-in/resources.ts';
 import { type Allocated, asService, type ServiceSpec } from './stand-in/service-storage.ts';
 
-/** What the events of a demo change. */
 export interface DemoWorld extends Pick<EmbeddedCluster, 'standIn' | 'allocation'> {
   readonly apiServers: Pick<ApiServers, 'start' | 'stop'>;
   readonly newUid: () => string;
@@ -22,7 +21,6 @@ export const DEMO: EmbeddedKind = {
   intervalSeconds: { 'system-namespaces': OFTEN, 'cluster-ip-repair': OFTEN, 'node-port-repair': OFTEN },
 };
 
-/** How it differs from other clusters. */
 export const SPED_UP: readonly string[] = spedUp();
 
 function spedUp(): string[] {
@@ -58,7 +56,6 @@ export async function makeService(
   return answer.spec?.clusterIP ?? 'none';
 }
 
-/** Makes Services until one is refused. */
 export async function fillRange(
   world: DemoWorld,
   namespace: string,
@@ -118,7 +115,6 @@ async function tryToMakeService(world: DemoWorld, namespace: string, name: strin
   return call(world, 'POST', servicesIn(namespace), service);
 }
 
-/** Deletes the object at a path of the API. */
 export async function deleteAt(world: DemoWorld, path: string): Promise<void> {
   const answer = await call(world, 'DELETE', path);
   if (answer.status !== 200) throw refusal(answer);

@@ -10,7 +10,6 @@ import { curlConfigOf, kubeconfigOf, newIdentity } from './stand-in/identity.ts'
 import { StandInApiServer } from './stand-in/stand-in-api-server.ts';
 import { tableAllocation } from './stand-in/table-allocation.ts';
 
-/** In what embedded clusters differ. */
 export interface EmbeddedKind {
   readonly name: string;
   /** Where its API servers are published. */

@@ -23,7 +23,6 @@ export interface SentenceOptions extends LogOptions {
   readonly own?: string;
 }
 
-/** What a loop reported last. */
 interface Reported {
   readonly sentences: string;
   /** More than a warning. */
@@ -55,7 +54,6 @@ const SENTENCES: Readonly<Record<string, (entry: string) => Sentence>> = {
   eventErrors: (entry) => ({ text: `could not write an event: ${entry}`, style: 'yellow', isTrouble: true }),
 };
 
-/** Returns a line with the time of day, its source and a text. */
 export function logLine(nowMs: number, source: string, text: string): string {
   return `${timeOf(nowMs)}  ${source.padEnd(LOOP_WIDTH)}  ${text}`;
 }
@@ -122,7 +120,6 @@ export function verboseTelemetry({ loop, nowMs, write, paint = noColors }: Invoc
   });
 }
 
-/** Logs warnings and errors, for a command that runs a pass. */
 export function warningTelemetry(write: (line: string) => void): TelemetryFactory {
   return ({ loop }) =>
     withoutMetrics((level, message, { cluster, errors, ...fields } = {}) => {

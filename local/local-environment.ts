@@ -42,7 +42,6 @@ export function endingWith(end: AbortSignal): StartDeadline {
   };
 }
 
-/** The cluster that was started, and the way to it that was named then. */
 export interface StartedCluster {
   readonly spec: Pick<ClusterSpec, 'name'>;
   readonly loadKubeconfig: LoadKubeconfig;

@@ -5,11 +5,9 @@ import type { IncomingMessage } from 'node:http';
 export interface LocalRules {
   /** The address that the server listens at: `127.0.0.1:<port>`. */
   readonly host: string;
-  /** The random key of this run. */
   readonly key: string;
   /** Returns the key that a request carries, if any. */
   readonly keyOf: (request: IncomingMessage) => string | undefined;
-  /** Media types of bodies. */
   readonly mediaTypes: readonly string[];
   /** Paths that are read without the key. Default: none. */
   readonly isPublic?: (path: string) => boolean;

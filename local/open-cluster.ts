@@ -21,7 +21,6 @@ import { refuseSecond } from './running.ts';
 import { type RealCluster, StartError, type StartOptions } from './start-options.ts';
 import { openTableFolder, startTableServer, type TableServer, tableServerClient } from './table-server.ts';
 
-/** The cluster to run on, embedded or real, and its table. */
 export interface OpenCluster extends Announced, AsyncDisposable {
   readonly spec: ClusterSpec;
   /** URL. */
@@ -36,7 +35,6 @@ export interface OpenCluster extends Announced, AsyncDisposable {
   readonly tableServer: TableServer;
   /** Reads the kubeconfig that was named at the start. */
   readonly loadKubeconfig: LoadKubeconfig;
-  /** What a demo happens to. */
   readonly demo?: DemoWorld;
 }
 

@@ -32,7 +32,6 @@ export async function registerStarted(
   return started;
 }
 
-/** Decides between the spec file and what is registered. */
 function startingSpec(written: ClusterSpec, registered: ClusterSpec | undefined, isUnedited: boolean): StartedSpec {
   if (registered === undefined) return { spec: written, notes: [] };
   const [from, to] = isUnedited ? [written, registered] : [registered, written];

@@ -8,7 +8,6 @@ export interface ReadyCluster {
   readonly environment: Environment;
 }
 
-/** A page that shows the cluster while its loops run. */
 export interface ServedPage {
   readonly url?: string;
   /** Why it has no URL. */
@@ -23,7 +22,6 @@ export const noColors: Paint = (_, text) => text;
 export interface RunHooks {
   /** Called before the first pass. Its failure is reported, and stops nothing. */
   readonly onReady?: (running: ReadyCluster) => Promise<ServedPage>;
-  /** What else to try in another terminal, line by line. */
   readonly hints?: readonly string[];
   /** Takes a line without its line break. It may hold text of a cluster as it came. */
   readonly write: (line: string) => void;

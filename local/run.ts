@@ -138,7 +138,6 @@ const realClock: RunnerClock = {
     sleep(Math.max(0, untilMs - Date.now()), undefined, { signal }).catch(() => undefined),
 };
 
-/** Aborts five seconds after the end was requested. */
 function givenUpAfter(ended: AbortSignal): AbortSignal {
   const controller = new AbortController();
   const giveUp = () => {

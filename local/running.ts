@@ -24,7 +24,6 @@ const content = z.object({
   kubeconfig: z.string(),
   /** Of that file. Default: its current one. */
   context: z.optional(z.string()),
-  /** The status page's URL, when one is served. */
   page: z.optional(z.string()),
 });
 

@@ -11,15 +11,12 @@ import { ownFolder } from './data-folder.ts';
 import { type LocalRules, refusalOf, tableKeyOf } from './local-request.ts';
 import { StartError } from './start-options.ts';
 
-/** Where a table server is, and the key that it asks for. */
 export interface TableAccess {
   /** `http://127.0.0.1:<port>` */
   readonly endpoint: string;
-  /** The access key id of every caller. */
   readonly key: string;
 }
 
-/** A DynamoDB in this process. */
 export interface TableServer extends TableAccess {
   /** Ends it, and every connection to it. */
   close(): Promise<void>;
@@ -119,7 +116,6 @@ export async function openTableFolder(folder: string, key: string): Promise<Tabl
 
 const IN_USE = 'another process has it open';
 
-/** What dynalite keeps a folder with. */
 interface LevelDb {
   open(): Promise<void>;
   close(): Promise<void>;

@@ -51,7 +51,6 @@ function table(): KeyValueTable {
   return dynamoDbTable({ client, tableName: TABLE_NAME, deadline, nowMs: Date.now, newWriteId: randomUUID });
 }
 
-/** A cluster of its own for each measurement. */
 async function aCluster(): Promise<string> {
   const name = `bench-${randomUUID().slice(0, 8)}`;
   await registerCluster(table(), aClusterSpec({ name, allocator: 'table' }));

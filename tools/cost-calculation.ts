@@ -123,7 +123,6 @@ const CALLS: Readonly<Record<Loop, LoopCalls>> = {
   },
 };
 
-/** The run records of all four loops, which the fleet figures list. */
 const RUN_RECORDS = Object.values(CALLS).reduce<Sized>(
   (sum, { record }) => ({ base: sum.base + record.base, server: sum.server + record.server }),
   { base: 0, server: 0 },
@@ -155,7 +154,6 @@ function writeUnits(bytes: number): number {
   return Math.ceil(bytes / KB);
 }
 
-/** Returns what one loop uses in `COUNTED_SECONDS`. */
 export function usageOf(loop: Loop, fleet: Fleet): Usage {
   const { clusters, servers, clustersPerTick = shipped('clustersPerTick') } = fleet;
   const { kubernetes, reads, record, logBytes, metricSeries } = CALLS[loop];

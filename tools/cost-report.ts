@@ -30,7 +30,6 @@ ${NAMES.map((name) => {
 
 docs/cost.md lists what is assumed.`;
 
-/** Returns the output of `npm run cost`. */
 export function costAnswer(args: readonly string[]): { readonly text: string; readonly exitCode: 0 | 2 } {
   const options = { clusters: TEXT, servers: TEXT, services: TEXT, json: SWITCH, help: SWITCH };
   try {

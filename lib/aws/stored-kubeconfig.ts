@@ -3,10 +3,8 @@ import type { KubeconfigSpec } from '../cluster/cluster-spec.ts';
 import { ClusterError } from '../kubernetes/cluster-port.ts';
 import { describeNetworkError } from '../kubernetes/network-fault.ts';
 
-/** A kubeconfig that is kept in AWS, by reference. */
 export type StoredKubeconfig = Extract<KubeconfigSpec, { readonly secretsManager: string } | { readonly ssm: string }>;
 
-/** The terms of messages about one. */
 export interface StoreWords {
   /** `secret kube-bootstrap-controller/dev/prod-eu-1`, `parameter /kube-bootstrap-controller/dev/prod-eu-1`. */
   readonly what: string;

@@ -57,7 +57,6 @@ export interface Finding {
   readonly type: FindingType;
   /** What the original reports for it, to the letter where it has one. */
   readonly message: string;
-  /** The address or port it is about. */
   readonly item?: string;
   /** `namespace/name` of the Service it is about. */
   readonly service?: string;

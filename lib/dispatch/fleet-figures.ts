@@ -87,7 +87,6 @@ function named(name: string, loops: readonly string[]): string[] {
   return loops.length === 0 ? [] : [`${name}: ${loops.join(', ')}`];
 }
 
-/** One cluster as its run records show it. */
 export interface ClusterHealth {
   readonly paused: boolean;
   /** Loops that failed three times in a row, or had no success for three of their periods. */

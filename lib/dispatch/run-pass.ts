@@ -31,7 +31,6 @@ export type Attempt =
   /** `resumed`: its API server answers again. */
   | { readonly outcome: 'succeeded'; readonly resumed?: ClusterSpec }
   | { readonly outcome: 'paused'; readonly pause: Pause }
-  /** It is no longer registered. */
   | { readonly outcome: 'unregistered' }
   /** The function's time was over before its pass could begin. */
   | { readonly outcome: 'unreached' };

@@ -25,11 +25,9 @@ export interface Rebuild<Item> extends Ledger<Item> {
 export interface Comparison {
   readonly findings: readonly Finding[];
   readonly next: StoredRange;
-  /** Whether `next` differs from the stored range. */
   readonly changed: boolean;
   /** What the Services prove to be taken. */
   readonly proved: Uint8Array;
-  /** What this pass frees as leaked. */
   readonly freed: Uint8Array;
   readonly ended: readonly EndedHold[];
   /** The bit of a held item; undefined when it is not in the range. */

@@ -17,7 +17,6 @@ export interface JudgingPass {
 
 export interface Leftover<Item> {
   readonly item: Item;
-  /** Its number in the recorded range. */
   readonly recordedBit: number;
 }
 

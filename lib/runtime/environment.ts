@@ -5,7 +5,6 @@ import type { KeyValueTable } from '../table/key-value-table.ts';
 import type { TelemetryFactory } from '../telemetry/telemetry.ts';
 import type { StartDeadline } from './deadline.ts';
 
-/** One cluster's API servers, for one pass. */
 export interface ClusterAccess {
   readonly kubernetes: ClusterPort;
   readonly probe: Prober;

@@ -2,7 +2,6 @@ import { bitsOf, fromBits } from '../allocator/snapshot-bytes.ts';
 import type { RangeMap } from './cluster-status.ts';
 
 export interface RangeLayout {
-  /** Text of the first item that the map shows. */
   readonly first: string;
   /** Items that cannot be used, before the first usable one and after the last: network and broadcast address. */
   readonly before: number;

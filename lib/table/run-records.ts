@@ -15,7 +15,6 @@ const findingShape = z.object({
   // Only shown to people: one of another version's types does no harm.
   type: z.custom<FindingType>((type) => typeof type === 'string', 'is not of type string'),
   message: z.string(),
-  /** The address or port it is about. */
   item: z.exactOptional(z.string()),
   /** The Service it is about: `namespace/name`. */
   service: z.exactOptional(z.string()),

@@ -2,7 +2,6 @@ import { createHash, generateKeyPairSync, type KeyObject, sign } from 'node:cryp
 
 /** How the stand-in API servers of one run know their callers, and the callers them. */
 export interface Identity {
-  /** The bearer token of every caller. */
   readonly key: string;
   /** PEM. */
   readonly ca: string;

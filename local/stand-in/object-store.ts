@@ -95,7 +95,6 @@ export class ObjectStore {
       .map(([, object]) => object);
   }
 
-  /** Of all that is stored. */
   get version(): string {
     return String(this.#version);
   }

@@ -93,7 +93,6 @@ function portFault(
   return undefined;
 }
 
-/** What a Service holds of the ranges. */
 export function claimsOf({ spec }: Service): { addresses: string[]; ports: number[] } {
   const ports = new Set((spec.ports ?? []).map(({ nodePort }) => nodePort ?? 0));
   ports.add(spec.healthCheckNodePort ?? 0);

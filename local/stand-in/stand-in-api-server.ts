@@ -30,7 +30,6 @@ import { validate } from './validation.ts';
 
 export interface StandInRequest {
   readonly method: string;
-  /** Path with query. */
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string;
