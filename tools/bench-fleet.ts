@@ -6,14 +6,7 @@ import { parseKubeconfig } from '../lib/kubernetes/kubeconfig.ts';
 import { CONCURRENT_PASSES } from '../lib/runtime/budgets.ts';
 import { listen } from '../local/stand-in/api-servers.ts';
 import { kubeconfigOf } from '../local/stand-in/identity.ts';
-import {
-  FleetModel,
-  type FleetOptions,
-  type MinuteFigures,
-  quantile,
-  realClock,
-  VirtualClock,
-} from '../test/support/fleet-model.ts';
+import { aFleet, type MinuteFigures, quantile, realClock, VirtualClock } from '../test/support/fleet-model.ts';
 import { startSilentServer } from '../test/support/silent-server.ts';
 import { IDENTITY, readyStandIn } from '../test/support/stand-in.ts';
 
@@ -54,13 +47,6 @@ function minuteRow(size: number, minute: number, { latenessMs, dropped }: Minute
 
 function namesOf(size: number): string[] {
   return Array.from({ length: size }, (_, index) => `c-${String(index).padStart(5, '0')}`);
-}
-
-async function aFleet(options: FleetOptions): Promise<FleetModel> {
-  const fleet = new FleetModel(options);
-  for (const name of options.names) if (name.endsWith('7')) fleet.dead.add(name);
-  await fleet.register();
-  return fleet;
 }
 
 function row(size: number, slots: number, firstReads: number, figures: MinuteFigures): string {

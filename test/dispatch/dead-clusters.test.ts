@@ -1,30 +1,21 @@
 import { expect, test } from '@jest/globals';
-import { FleetModel, quantile, VirtualClock } from '../support/fleet-model.ts';
+import { aFleet, quantile, VirtualClock } from '../support/fleet-model.ts';
 
 const START_MS = Date.parse('2026-01-01T12:00:00Z');
 const INTERVAL_MS = 10_000;
 const NAMES = Array.from({ length: 200 }, (_, index) => `c-${String(index).padStart(3, '0')}`);
-/** One of ten: messages in the order of names have one or two of them. */
-const DEAD = new Set(NAMES.filter((name) => name.endsWith('7')));
-
-async function aFleet(names: readonly string[], slots: number): Promise<FleetModel> {
-  const fleet = new FleetModel({ names, slots, clock: new VirtualClock(START_MS) });
-  for (const name of names) if (DEAD.has(name)) fleet.dead.add(name);
-  await fleet.register();
-  return fleet;
-}
 
 test('of 200 clusters, 20 of which give no answer, the others have their ticks within a second from the second minute on', async () => {
-  const fleet = await aFleet(NAMES, 5);
+  const fleet = await aFleet({ names: NAMES, slots: 5, clock: new VirtualClock(START_MS) });
   await fleet.minute();
   const { latenessMs, dropped } = await fleet.minute();
-  expect(latenessMs).toHaveLength((NAMES.length - DEAD.size) * 6);
+  expect(latenessMs).toHaveLength((NAMES.length - fleet.dead.size) * 6);
   expect(quantile(latenessMs, 0.99)).toBeLessThan(1_000);
   expect(dropped).toBe(0);
 });
 
 test('a cluster that answers again has a pass in the next minute, and at every tick from then on', async () => {
-  const fleet = await aFleet(NAMES.slice(0, 40), 4);
+  const fleet = await aFleet({ names: NAMES.slice(0, 40), slots: 4, clock: new VirtualClock(START_MS) });
   for (let minute = 0; minute < 3; minute += 1) await fleet.minute();
   const dead = [...fleet.dead];
   fleet.dead.clear();

@@ -16,19 +16,16 @@ import { leaseOf, readLeases } from '../../lib/table/leases.ts';
 import { anEndpoints, aSlice } from '../support/an-endpoints.ts';
 import type { DispatchWorld } from '../support/dispatch-world.ts';
 import { aDispatchWorld } from '../support/dispatch-world.ts';
+import { aServer } from '../support/endpoints-world.ts';
 import { memoryCluster } from '../support/memory-cluster.ts';
 import { refreshLease } from '../support/put-lease.ts';
 
 const handler = deregistration();
-const probe = { path: '/readyz', authenticate: false };
-const apiServers = [
-  { address: '10.9.8.7', kind: 'server', probe },
-  { address: '10.9.8.8', kind: 'server', probe },
-] as const;
+const ADDRESSES = ['10.9.8.7', '10.9.8.8'];
 
 async function aWorld(overrides: Parameters<typeof aDispatchWorld>[0] = {}): Promise<DispatchWorld> {
   const world = aDispatchWorld(overrides);
-  await world.register({ name: 'demo', apiServers });
+  await world.register({ apiServers: ADDRESSES.map((address) => aServer(address)) });
   return world;
 }
 
@@ -108,13 +105,12 @@ describe('the deregister function', () => {
   describe('while the endpoints list the address', () => {
     /** The kubernetes Service's endpoints in memory, and a world of two API servers that both live. */
     async function aPublishedWorld() {
-      const cluster = memoryCluster([anEndpoints(['10.9.8.7', '10.9.8.8']), aSlice(['10.9.8.7', '10.9.8.8'])]);
+      const cluster = memoryCluster([anEndpoints(ADDRESSES), aSlice(ADDRESSES)]);
       const probe = async () => ({ kind: 'silence', message: 'nobody is asked' }) as const;
       const world = await aWorld({ connect: async () => ({ kubernetes: cluster.port, probe }) });
-      for (const { address } of apiServers) {
+      for (const address of ADDRESSES) {
         const expiresAtMs = world.clock.nowMs + 15_000;
-        const lease = { address, source: 'probe', expiresAtMs, seenDown: false } as const;
-        await refreshLease(world.table, 'demo', lease);
+        await refreshLease(world.table, 'demo', { address, source: 'probe', expiresAtMs, seenDown: false });
       }
       const published = () => [
         ...readyAddresses(cluster.find<EndpointsObject>(ENDPOINTS_REF)),

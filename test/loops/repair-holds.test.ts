@@ -1,6 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { AllocatorError } from '../../lib/allocator/errors.ts';
 import { portRangeOf } from '../../lib/allocator/port-range.ts';
 import { bitsOf, fromBits, hasBit } from '../../lib/allocator/snapshot-bytes.ts';
 import type { FindingType } from '../../lib/cluster/finding.ts';
@@ -18,7 +17,7 @@ import { withAddresses, withNodePorts } from '../repair/services.ts';
 import { AT_ONCE, describeInEachTable } from '../support/each-table.ts';
 import { countedWriteIds, memoryTable } from '../support/memory-table.ts';
 import { runs } from '../support/properties.ts';
-import { HOLD_END_MARGIN_MS, seededPick } from '../support/ranges.ts';
+import { HOLD_END_MARGIN_MS, made, seededPick } from '../support/ranges.ts';
 
 const { primary: PRIMARY, secondary: SECONDARY, nodePorts: PORTS } = RANGE_KEYS;
 const ANY: HoldTerms = { owner: 'team-a', takenUpBy: 'any' };
@@ -211,11 +210,7 @@ class World {
   }
 
   get #allocations() {
-    const emptyAllocator = () => {
-      const range = portRangeOf(FEW, this.#pick);
-      if (range instanceof AllocatorError) throw range;
-      return range;
-    };
+    const emptyAllocator = () => made(portRangeOf(FEW, this.#pick));
     const range = { cluster: 'test', key: PORTS, allocator: 'table', rangesGeneration: 1, emptyAllocator } as const;
     return rangeAllocations(this.#table, range, AT_ONCE);
   }
