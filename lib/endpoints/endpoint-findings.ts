@@ -74,7 +74,6 @@ export type EndpointsErrorCode =
   | 'NoLiveLease'
   /** The spec was changed after the pass began. */
   | 'OlderSpec'
-  | 'LeaseNotFound'
   /** Another writer wrote or deleted the object after it was read. */
   | 'Conflict'
   | 'AlreadyExists'

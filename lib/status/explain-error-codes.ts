@@ -223,8 +223,8 @@ const OF_REFUSALS = group(
   { severity: 'action required' },
   {
     OwnedElsewhere: {
-      title: 'The cluster belongs to another stack',
-      what: 'Only the owner, whose `cluster.yml` may register it, changes its spec.',
+      title: 'The cluster is registered by the cluster.yml of a stack',
+      what: 'Only a deployment of that stack changes its spec.',
       resolution: [
         OWNER,
         step('Change it there, or take it over.', 'kbctl cluster take-over <cluster> --stack <stack>'),
@@ -320,22 +320,11 @@ const OF_REFUSALS = group(
   },
 );
 
-const OF_INFORMATION = group(
-  { severity: 'information' },
-  {
-    LeaseNotFound: {
-      title: 'The address has no valid lease',
-      what: 'It expired, was deregistered before, or is another address.',
-      resolution: [step('List the leases.', 'kbctl get leases <cluster>')],
-    },
-  },
-);
-
 /**
  * Codes that a pass may record or a request may be refused with. `Full`, `Unknown`, `CorruptSnapshot` and `NoLiveLease`
  * are explained as findings.
  */
-export const ERROR_CODES = { ...OF_FAILING_PASSES, ...OF_LATER_PASSES, ...OF_REFUSALS, ...OF_INFORMATION };
+export const ERROR_CODES = { ...OF_FAILING_PASSES, ...OF_LATER_PASSES, ...OF_REFUSALS };
 
 /** Codes and names of errors that have the explanation of another code. */
 export const OTHER_CODES = {

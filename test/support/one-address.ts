@@ -41,7 +41,7 @@ interface Turn {
   readonly reconcilePorts: boolean;
 }
 
-type Result = Promise<EndpointsError | undefined>;
+type Result = Promise<Error | undefined>;
 
 /** Refreshes the lease of the address and publishes it. Expected refusals are returned. */
 export async function reconcileAddress(reconciler: AddressReconciler, turn: Turn): Result {
@@ -67,7 +67,7 @@ export async function removeAddress(reconciler: AddressReconciler, turn: Turn): 
   const stored = await readLeases(table, cluster);
   const lease = leaseOf(stored, turn.address);
   if (lease === undefined || !isHeld(lease, nowMs)) {
-    return new EndpointsError('LeaseNotFound', `lease ${turn.address} not found`);
+    return new Error(`lease ${turn.address} not found`);
   }
   await changeLeases(table, cluster, stored, new Map([[turn.address, undefined]]));
   return publishHeld(reconciler, turn);
