@@ -1,7 +1,7 @@
 import { GetWebIdentityTokenCommand, STSClient } from '@aws-sdk/client-sts';
 import { TOKEN_SECONDS } from '../kubernetes/web-identity.ts';
+import { badKubeconfig, callFailure, isDenied, nameOfError } from './call-failure.ts';
 import { type StorePlace, storeClientOptions } from './store-client.ts';
-import { bad, isDenied, nameOfError, otherFailure } from './stored-kubeconfig.ts';
 
 /** A token of this process's IAM role for an audience. Throws a `ClusterError`. */
 export type RequestToken = (audience: string) => Promise<string>;
@@ -13,7 +13,7 @@ export function tokenRequester(place: StorePlace): RequestToken {
   const client = new STSClient(storeClientOptions(place));
   return async (audience) => {
     const region = await client.config.region().catch(() => {
-      throw bad('No token can be requested from AWS STS: no AWS region is set. Set AWS_REGION.');
+      throw badKubeconfig('No token can be requested from AWS STS: no AWS region is set. Set AWS_REGION.');
     });
     const command = new GetWebIdentityTokenCommand({
       Audience: [audience],
@@ -25,7 +25,8 @@ export function tokenRequester(place: StorePlace): RequestToken {
     const { WebIdentityToken: token } = await client.send(command, { abortSignal }).catch((error: unknown) => {
       throw tokenFailure(audience, region, error);
     });
-    if (!token) throw bad(`AWS STS in region ${region} returned no token for audience ${audience}. Try again.`);
+    if (!token)
+      throw badKubeconfig(`AWS STS in region ${region} returned no token for audience ${audience}. Try again.`);
     return token;
   };
 }
@@ -34,12 +35,15 @@ function tokenFailure(audience: string, region: string, error: unknown): Error {
   const call = `sts:GetWebIdentityToken for audience ${audience} in region ${region}`;
   if (nameOfError(error) === 'OutboundWebIdentityFederationDisabledException') {
     const remedy = 'An administrator enables it: aws iam enable-outbound-web-identity-federation';
-    return bad(`${call} was refused: outbound web identity federation is disabled in this account. ${remedy}.`, error);
+    return badKubeconfig(
+      `${call} was refused: outbound web identity federation is disabled in this account. ${remedy}.`,
+      error,
+    );
   }
   if (isDenied(error)) {
     const remedy =
       'Name the audience in the parameter webIdentityServers of the stack, or allow it to your own identity';
-    return bad(`${call} was denied. ${remedy}.`, error);
+    return badKubeconfig(`${call} was denied. ${remedy}.`, error);
   }
-  return otherFailure(call, 'sts', region, error);
+  return callFailure(call, 'sts', region, error);
 }
