@@ -40,14 +40,15 @@ export async function deregister(request: DeregisterRequest): Promise<Deregister
   const badEnd = refusalOfEnd(untilMs, nowMs());
   if (badEnd !== undefined) return badEnd;
 
-  const { leases } = await readLeases(table, spec.name);
-  const lease = leases.find((known) => known.address === address);
+  const stored = await readLeases(table, spec.name);
+  const lease = leaseOf(stored, address);
   const server = spec.apiServers.find((known) => 'address' in known && known.address === address);
   const refusal = refusalOf(address, server, lease, spec);
   if (refusal !== undefined) return refusal;
 
   const already = lease !== undefined && isWithdrawn(lease, nowMs());
-  if (!already && !request.lastOne && othersLive(request, leases, address).length === 0) return lastLive(address);
+  if (!already && !request.lastOne && othersLive(request, stored.leases, address).length === 0)
+    return lastLive(address);
   const end = Math.max(untilMs, already ? (lease.withdrawnUntilMs ?? 0) : 0);
   const { goingDown = false } = request;
   await withdraw(table, spec.name, { address, untilMs: end, nowMs: nowMs(), goingDown });

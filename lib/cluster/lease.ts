@@ -42,6 +42,11 @@ export function isHeld(lease: Lease, nowMs: number): boolean {
   return lease.expiresAtMs > nowMs && !isWithdrawn(lease, nowMs);
 }
 
+/** When the lease and its withdrawal are both over. */
+export function endOf({ expiresAtMs, withdrawnUntilMs = 0 }: Lease): number {
+  return Math.max(expiresAtMs, withdrawnUntilMs);
+}
+
 /** What becomes of the leases of some addresses; `undefined`: the lease is removed. */
 export type LeaseChanges = ReadonlyMap<string, Lease | undefined>;
 

@@ -1,5 +1,13 @@
 import type { ApiServerKind } from '../cluster/cluster-spec.ts';
-import { afterChanges, isHeld, isKeptByAgent, isWithdrawn, type Lease, type LeaseChanges } from '../cluster/lease.ts';
+import {
+  afterChanges,
+  endOf,
+  isHeld,
+  isKeptByAgent,
+  isWithdrawn,
+  type Lease,
+  type LeaseChanges,
+} from '../cluster/lease.ts';
 import { type ProbeOutcome, shortDetail } from './probe-outcome.ts';
 import { type ExpectedAddress, hasMissedTwice, MISSES_TO_GO, publishedAddresses } from './published-addresses.ts';
 
@@ -34,7 +42,7 @@ export function decideLeases(observation: LeaseObservation): LeaseChanges {
   const removed = leases.filter(
     (lease) =>
       (unexpected.includes(lease) && departs(lease, othersLive, observation)) ||
-      (!refreshes.has(lease.address) && !published.includes(lease.address) && isForgotten(lease, nowMs)),
+      (!refreshes.has(lease.address) && !published.includes(lease.address) && endOf(lease) + FORGET_AFTER_MS <= nowMs),
   );
   return new Map<string, Lease | undefined>([
     ...refreshes,
@@ -182,8 +190,4 @@ function departs(lease: Lease, othersLive: boolean, { hosts, nowMs }: LeaseObser
   if (lease.expiresAtMs <= nowMs) return true;
   const lapses = lease.host !== undefined && hosts.includes(lease.host);
   return othersLive && !lapses;
-}
-
-function isForgotten(lease: Lease, nowMs: number): boolean {
-  return Math.max(lease.expiresAtMs, lease.withdrawnUntilMs ?? 0) + FORGET_AFTER_MS <= nowMs;
 }

@@ -35,7 +35,8 @@ export function kubeconfigFaults({ kubeconfig }: SpecDraft): SpecFault[] {
 }
 
 /** The text of the URL is the audience of tokens, and one of a list with commas in a parameter of the stack. */
-const SERVER = /^https:\/\/[^\s,@?#]{1,500}$/;
+export const SERVER_PATTERN = '^https://[^\\s,@?#]{1,500}$';
+const SERVER = new RegExp(SERVER_PATTERN);
 
 function webIdentityFaults(webIdentity: NonNullable<SpecDraft['kubeconfig']>['webIdentity']): SpecFault[] {
   const { server, certificateAuthorityData: ca } = webIdentity ?? {};

@@ -1,6 +1,7 @@
 import * as z from 'zod/mini';
 import { LEASE_INTERVALS, SCHEDULE_SECONDS } from '../cluster/cluster-spec.ts';
 import { isRecord } from '../cluster/values.ts';
+import { SERVER_PATTERN } from './kubeconfig-rules.ts';
 import { SPEC_DEFAULTS, specShape } from './spec-shape.ts';
 
 /** What editors show of one field: its words, and the keywords of JSON Schema that the shape does not have. */
@@ -69,7 +70,7 @@ const SPEC_FIELDS: Readonly<Record<string, SpecField>> = {
   },
   'kubeconfig.webIdentity.server': {
     description: 'The https URL of the API server, which is also the audience of the tokens.',
-    pattern: '^https://[^\\s,@?#]{1,500}$',
+    pattern: SERVER_PATTERN,
     examples: ['https://203.0.113.10:6443'],
   },
   'kubeconfig.webIdentity.certificateAuthorityData': {

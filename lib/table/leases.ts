@@ -1,5 +1,5 @@
 import * as z from 'zod/mini';
-import { afterChanges, isWithdrawn, type Lease, type LeaseChanges } from '../cluster/lease.ts';
+import { afterChanges, endOf, isWithdrawn, type Lease, type LeaseChanges } from '../cluster/lease.ts';
 import { count, decodeItem } from './decode-item.ts';
 import { guaranteedUpdate, jitteredWait, type UpdateOptions } from './guaranteed-update.ts';
 import { fieldsIn, sameValue } from './item-values.ts';
@@ -139,7 +139,7 @@ export function leaseOf({ leases }: Pick<StoredLeases, 'leases'>, address: strin
 /** The item's own expiry is only for the TTL; whether a lease is valid is in its value. */
 function contentOf({ leases, item }: StoredLeases, changes: LeaseChanges): Omit<NewItem, 'cluster' | 'key'> {
   const changed = [...changes].map(([address, lease]) => [address, lease && leaseValue(lease)] as const);
-  const ends = afterChanges(leases, changes).map((lease) => Math.max(lease.expiresAtMs, lease.withdrawnUntilMs ?? 0));
+  const ends = afterChanges(leases, changes).map(endOf);
   return {
     schema: SCHEMA,
     // Leases of other addresses stay as they are stored.
@@ -150,6 +150,21 @@ function contentOf({ leases, item }: StoredLeases, changes: LeaseChanges): Omit<
 
 /** Fields of nearly every lease, which are stored only where they differ: five API servers take less than 1 KB. */
 const USUAL = { source: 'probe', misses: 0, seenDown: false } as const;
+
+const leasesShape = z.record(
+  z.string(),
+  z.object({
+    generation: count,
+    source: z._default(z.enum(['probe', 'agent']), USUAL.source),
+    expiresAtMs: z.number(),
+    misses: z._default(count, USUAL.misses),
+    seenDown: z._default(z.boolean(), USUAL.seenDown),
+    host: z.exactOptional(z.string()),
+    missedAtMs: z.exactOptional(z.number()),
+    withdrawnUntilMs: z.exactOptional(z.number()),
+    lastProbe: z.exactOptional(z.string()),
+  }),
+);
 
 function leaseValue({ address: _, ...fields }: Lease): TableValue {
   const usual = new Map<string, TableValue>(Object.entries(USUAL));
@@ -169,18 +184,3 @@ export function decodeLeases(item: Item | undefined): Lease[] {
     .sort()
     .flatMap((address) => (leases[address] === undefined ? [] : { address, ...leases[address] }));
 }
-
-const leasesShape = z.record(
-  z.string(),
-  z.object({
-    generation: count,
-    source: z._default(z.enum(['probe', 'agent']), USUAL.source),
-    expiresAtMs: z.number(),
-    misses: z._default(count, USUAL.misses),
-    seenDown: z._default(z.boolean(), USUAL.seenDown),
-    host: z.exactOptional(z.string()),
-    missedAtMs: z.exactOptional(z.number()),
-    withdrawnUntilMs: z.exactOptional(z.number()),
-    lastProbe: z.exactOptional(z.string()),
-  }),
-);
