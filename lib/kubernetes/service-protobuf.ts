@@ -32,8 +32,8 @@ interface ListMeta {
 }
 
 /**
- * Reads a list of Services while it arrives. Each call throws `MalformedProtobuf` or `OverBound`. Bytes are kept until a field of the list is whole, and a Service is such a field; the
- * fields of other kinds are passed over.
+ * Reads a list of Services while it arrives. Bytes are kept until a field of the list is whole, as a Service is; fields of
+ * other kinds are skipped. Each call throws `MalformedProtobuf` or `OverBound`.
  */
 export class ProtobufServiceList {
   #place: Place = 'start';

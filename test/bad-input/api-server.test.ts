@@ -24,7 +24,7 @@ type Misfortune = readonly [
   says: RegExp,
 ];
 
-/** The pass fails and changes nothing; once the fault is gone, the next one does its work. */
+/** The pass fails and changes nothing; the next one, without the fault, does its work. */
 async function expectFailureAndRecovery(loop: Loop, [, happens, code, says]: Misfortune): Promise<void> {
   await happens(world.cluster);
   const before = await world.state();

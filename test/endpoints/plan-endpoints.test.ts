@@ -57,8 +57,8 @@ describe('the plan of a tick', () => {
     ['Endpoints that are missing', { current: undefined }, true],
     ['Endpoints that publish nobody', { current: anEndpoints([]) }, true],
     ['a slice that publishes nobody', { slice: aSlice([]) }, true],
-    ['an address whose lease is gone', { current: anEndpoints([A, B]), excluded: [B] }, true],
-    ['an address whose lease is gone, in the slice alone', { slice: aSlice([A, B]), excluded: [B] }, true],
+    ['an address that is excluded', { current: anEndpoints([A, B]), excluded: [B] }, true],
+    ['an address that is excluded, in the slice alone', { slice: aSlice([A, B]), excluded: [B] }, true],
     ['an unknown address', { current: anEndpoints([A, C]), excluded: [B] }, false],
     ['a live address that is missing', { live: [A, B] }, false],
   ] as const)('%s: urgent is %3$s', (_name, given, urgent) => {

@@ -9,7 +9,7 @@ import { runPlugin } from '../../local/kubeconfig-plugins.ts';
 import { makeAuthority } from '../../local/stand-in/identity.ts';
 
 const authority = makeAuthority('the CA of a test');
-const { cert, key: keyPem } = authority.issue(['somebody']);
+const { cert, key: keyPem } = authority.issue(['a-user']);
 const SECRET = 'fhqwhgads-not-to-be-shown';
 
 function base64(text: string): string {
@@ -24,7 +24,7 @@ function kubeconfig(cluster: object, user: object, more: object = {}) {
     contexts: [
       { name: 'here', context: { cluster: 'one', user: 'admin' } },
       { name: 'there', context: { cluster: 'two', user: 'admin' } },
-      { name: 'torn', context: { cluster: 'one', user: 'nobody' } },
+      { name: 'torn', context: { cluster: 'one', user: 'unlisted' } },
     ],
     clusters: [
       { name: 'one', cluster: { server: 'https://10.0.0.1:6443', ...cluster } },
@@ -169,7 +169,7 @@ describe('a kubeconfig is refused, with what to do and nothing of its contents,'
       /no context "nowhere".*It has: here, there, torn/,
     ],
     ['has no current context', withTop({ 'current-context': '' }), /no current-context.*It has: here/],
-    ['has not the user', withTop({ 'current-context': 'torn' }), /asks for user "nobody".*Add it/],
+    ['lacks the user of its context', withTop({ 'current-context': 'torn' }), /asks for user "unlisted".*Add it/],
     ['has no clusters', withTop({ clusters: [] }), /asks for cluster "one"/],
     ['has a server that is no URL', withCluster({ server: '10.0.0.1:6443' }), /not the URL.*https:\/\/10/],
     ['has a password in its URL', withCluster({ server: `https://me:${SECRET}@10.0.0.1` }), /not the URL/],

@@ -8,8 +8,8 @@ export function kubeconfigTo(
     apiVersion: 'v1',
     kind: 'Config',
     clusters: [{ name: 'there', cluster: { server, ...trusted, ...cluster } }],
-    users: [{ name: 'nobody', user }],
-    contexts: [{ name: 'there', context: { cluster: 'there', user: 'nobody' } }],
+    users: [{ name: 'user', user }],
+    contexts: [{ name: 'there', context: { cluster: 'there', user: 'user' } }],
     'current-context': 'there',
   });
 }
