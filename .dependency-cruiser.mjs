@@ -35,7 +35,6 @@ const arrows = {
     'lib/loops',
     'lib/runtime',
   ],
-  'lib/exchange': ['lib/allocator', 'lib/cluster', 'lib/table', 'lib/runtime', 'lib/dispatch'],
   'lib/status': ['lib/allocator', 'lib/cluster', 'lib/table', 'lib/runtime', 'lib/dispatch'],
   'lib/allocate': ['lib/allocator', 'lib/cluster', 'lib/table', 'lib/telemetry', 'lib/runtime'],
   'lib/admission': ['lib/allocator', 'lib/cluster', 'lib/table', 'lib/aws', 'lib/telemetry', 'lib/runtime'],

@@ -8,7 +8,6 @@ import { clusterGet, clusterSchema } from './commands/cluster-get.ts';
 import { completeCommand, completionCommand } from './commands/completion.ts';
 import { deregisterCommand } from './commands/deregister.ts';
 import { doctorCommand } from './commands/doctor.ts';
-import { exportCommand, importCommand } from './commands/exchange-ranges.ts';
 import { explainCommand } from './commands/explain.ts';
 import { getCommand } from './commands/get.ts';
 import { heartbeatCommand } from './commands/heartbeat.ts';
@@ -56,8 +55,6 @@ export function program(act: Act): Command {
     .addCommand(showCommand(act))
     .addCommand(allocateCommand(act))
     .addCommand(releaseCommand(act))
-    .addCommand(exportCommand(act))
-    .addCommand(importCommand(act))
     .addCommand(explainCommand(act))
     .addCommand(logsQueryCommand(act))
     .addCommand(runOnceCommand(act))

@@ -1,9 +1,12 @@
 import { Argument, Command } from 'commander';
 import { LOOPS, type Mode } from '../../lib/cluster/cluster-spec.ts';
-import { ExchangeError } from '../../lib/exchange/errors.ts';
-import { closeAllocation } from '../../lib/exchange/import-ranges.ts';
-import { setClusterMode, takeOverCluster, unregisterCluster } from '../../lib/table/cluster-registration.ts';
-import { listClusters, type RegisteredCluster, readCluster } from '../../lib/table/clusters.ts';
+import {
+  closeAllocation,
+  setClusterMode,
+  takeOverCluster,
+  unregisterCluster,
+} from '../../lib/table/cluster-registration.ts';
+import { listClusters, type RegisteredCluster } from '../../lib/table/clusters.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { listRunRecords } from '../../lib/table/run-records.ts';
 import { changeClusters, confirmed } from '../change-clusters.ts';
@@ -159,21 +162,14 @@ function close(cli: Cli, names: readonly string[], options: Options): Promise<Ex
           ? undefined
           : `${spec.name} has "allocator: apiserver": nothing is allocated from this table.`,
       next: (cluster) => {
-        const generation = cluster.generation + 2;
+        const generation = cluster.generation + 1;
         return { ...cluster, generation, rangesGeneration: generation };
       },
-      write: closeOne,
+      write: async (table, name) => (await closeAllocation(table, name)) !== undefined,
       describe: (_, after) => `closed until a pass of generation ${after?.generation} has saved its ranges`,
     },
     options,
   );
-}
-
-async function closeOne(table: KeyValueTable, name: string): Promise<boolean> {
-  const cluster = await readCluster(table, name);
-  const closed = cluster && (await closeAllocation(table, cluster));
-  if (closed instanceof ExchangeError) throw closed;
-  return closed !== undefined;
 }
 
 interface DeleteOptions extends Options {

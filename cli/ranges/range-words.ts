@@ -1,25 +1,11 @@
-import type { RangeName } from '../../lib/allocate/request.ts';
 import { type Hold, type HoldTerms, isOver } from '../../lib/cluster/hold.ts';
 import type { RangeKey } from '../../lib/cluster/spec-ranges.ts';
-import { ExchangeError } from '../../lib/exchange/errors.ts';
-import { rangeItems } from '../../lib/exchange/range-items.ts';
 import { formatAge } from '../../lib/status/age.ts';
-import { configurationError } from '../errors.ts';
 
 const PREFIX = 'ranges/';
 
-export function keyOf(name: RangeName): RangeKey {
-  return `${PREFIX}${name}`;
-}
-
 export function nameOfKey(key: RangeKey): string {
   return key.slice(PREFIX.length);
-}
-
-export function itemsIn(range: string, bits: Uint8Array): string[] {
-  const items = rangeItems(range);
-  if (items instanceof ExchangeError) throw items;
-  return [...items.in(bits)];
 }
 
 /** Returns when a hold ends, for a column. */
@@ -41,9 +27,3 @@ export const TAKEN_UP_BY: Readonly<Record<Hold['takenUpBy'], string>> = {
   any: 'any Service',
   owner: 'Services of the owner',
 };
-
-/** @throws CliError with the message of a refusal */
-export function unlessRefused<Result>(result: Result | ExchangeError): Result {
-  if (result instanceof ExchangeError) throw configurationError(result.message, { cause: result });
-  return result;
-}

@@ -168,6 +168,23 @@ export function takeOverCluster(table: KeyValueTable, name: string, stack: strin
   return changeRegistered(table, name, false, change);
 }
 
+/**
+ * Closes allocation in all ranges of a cluster, in a new generation, until enforcing passes of it have saved the ranges.
+ * @returns the cluster as it is now registered; `undefined` when it is not.
+ */
+export function closeAllocation(
+  table: KeyValueTable,
+  name: string,
+  options?: UpdateOptions,
+): Promise<RegisteredCluster | undefined> {
+  const change = (known: RegisteredCluster): Change<RegisteredCluster> => {
+    const generation = known.generation + 1;
+    const cluster = { ...known, generation, rangesGeneration: generation };
+    return { write: clusterContent(cluster), result: cluster };
+  };
+  return changeRegistered<RegisteredCluster | undefined>(table, name, undefined, change, options);
+}
+
 /** Changes the registration of a name; without one, nothing is written and the result is `absent`. */
 function changeRegistered<Result>(
   table: KeyValueTable,

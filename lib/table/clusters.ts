@@ -35,7 +35,7 @@ export type Owner = Readonly<NonNullable<z.infer<typeof nameShape>['owner']>>;
 /** `#clusters/<name>`: one registered control plane. */
 export interface RegisteredCluster extends Readonly<z.infer<typeof nameShape>> {
   readonly spec: ClusterSpec;
-  /** The generation at which the ranges or the allocator last changed, or allocation was closed: by an import, a command, or `enforce`. */
+  /** The generation at which the ranges or the allocator last changed, or allocation was closed: by a command, or `enforce`. */
   readonly rangesGeneration: number;
   readonly paused?: Pause;
 }

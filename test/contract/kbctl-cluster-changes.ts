@@ -108,14 +108,14 @@ export function describeClusterChanges(world: () => KbctlWorld): void {
       const { table, spec } = world();
       await registerCluster(table, specIn(spec({ name: 'closing' })));
       const { generation = 0 } = (await registered('closing')) ?? {};
-      const words = `closing: closed until a pass of generation ${generation + 2} has saved its ranges`;
+      const words = `closing: closed until a pass of generation ${generation + 1} has saved its ranges`;
       expect(await cluster('close-allocation', 'closing', '--dry-run')).toMatchObject({
         code: 1,
         stdout: `${words} (dry run)\n`,
       });
       expect(await registered('closing')).toMatchObject({ generation });
       expect(await cluster('close-allocation', 'closing')).toMatchObject({ code: 0, stdout: `${words}\n`, stderr: '' });
-      const after = generation + 2;
+      const after = generation + 1;
       expect(await registered('closing')).toMatchObject({ generation: after, rangesGeneration: after });
       expect(await unregisterCluster(table, 'closing')).toBe(true);
     });

@@ -51,7 +51,6 @@ export function describeClusterGet(world: () => KbctlWorld): void {
       [['get', 'leases', 'prod-eu']],
       [['show', 'ip', 'prod-eu', '10.0.0.1']],
       [['allocate', 'ip', 'prod-eu']],
-      [['export', 'ranges', 'prod-eu']],
       [['run-once', 'cluster-ip-repair', 'prod-eu']],
       [['deregister', 'prod-eu', '203.0.113.10']],
       [['heartbeat', 'prod-eu', '--address', '203.0.113.10']],

@@ -2,9 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import { ipRangeOf } from '../../lib/allocator/ip-range.ts';
 import { portRangeOf } from '../../lib/allocator/port-range.ts';
 import { RANGE_KEYS, type RangeKey } from '../../lib/cluster/spec-ranges.ts';
-import { ExchangeError } from '../../lib/exchange/errors.ts';
-import { closeAllocation } from '../../lib/exchange/import-ranges.ts';
-import { readCluster } from '../../lib/table/clusters.ts';
+import { closeAllocation } from '../../lib/table/cluster-registration.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { readRange, saveRange } from '../../lib/table/ranges.ts';
 import type { StandInApiServer } from '../../local/stand-in/stand-in-api-server.ts';
@@ -153,17 +151,16 @@ describe('Services of an API server that allocates through the table', () => {
     expect(await call(server, 'POST', SERVICES, service)).toMatchObject({ status });
   });
 
-  test('an import closes allocation, and a pass of the new generation opens it', async () => {
+  test('closing allocation fails new Services until a pass of the new generation has saved the ranges', async () => {
     const table = aTable();
     const server = await readyStandIn({ table });
-    const registered = await readCluster(table, 'main');
-    const closing = registered && (await closeAllocation(table, registered));
-    if (closing === undefined || closing instanceof ExchangeError) throw new Error('it was not closed');
+    const closed = await closeAllocation(table, 'main');
+    if (closed === undefined) throw new Error('expected main to be registered');
     expect(await create(server, 'web')).toMatchObject({ status: 500 });
 
     const { stored, item } = (await readRange(table, 'main', RANGE_KEYS.primary)) ?? {};
     if (stored === undefined) throw new Error('there is no range');
-    await saveRange(table, 'main', RANGE_KEYS.primary, { ...stored, generation: closing.opensAtGeneration }, item);
+    await saveRange(table, 'main', RANGE_KEYS.primary, { ...stored, generation: closed.generation }, item);
     expect(await create(server, 'web')).toMatchObject({ status: 201 });
   });
 

@@ -1,7 +1,6 @@
 import { runOnce } from '../../cli/passes/run-once.ts';
-import { closeAllocation } from '../../lib/exchange/import-ranges.ts';
 import { clusterIpRepair } from '../../lib/loops/cluster-ip-repair.ts';
-import { setClusterMode } from '../../lib/table/cluster-registration.ts';
+import { closeAllocation, setClusterMode } from '../../lib/table/cluster-registration.ts';
 import { readCluster } from '../../lib/table/clusters.ts';
 import type { Callers } from './callers.ts';
 import { laptop } from './laptop.ts';
@@ -115,9 +114,7 @@ async function restore(world: World): Promise<void> {
 }
 
 async function closeRanges(world: World): Promise<void> {
-  const table = world.quietTable();
-  const cluster = await readCluster(table, CLUSTER);
-  if (cluster !== undefined) await closeAllocation(table, cluster);
+  await closeAllocation(world.quietTable(), CLUSTER);
 }
 
 /** `kbctl run-once` on a laptop whose clock is wrong. */

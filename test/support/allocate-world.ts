@@ -1,11 +1,14 @@
 import { type AllocationHandler, allocation } from '../../lib/allocate/allocation.ts';
 import type { Answer } from '../../lib/allocate/answer.ts';
 import type { AllocateRequest } from '../../lib/allocate/request.ts';
+import { AllocatorError } from '../../lib/allocator/errors.ts';
+import { ipRangeOf } from '../../lib/allocator/ip-range.ts';
+import { portRangeOf } from '../../lib/allocator/port-range.ts';
+import { bitsOf } from '../../lib/allocator/snapshot-bytes.ts';
 import type { ClusterSpec } from '../../lib/cluster/cluster-spec.ts';
 import { holdsByItem } from '../../lib/cluster/hold.ts';
 import { type RangeKey, rangesOf } from '../../lib/cluster/spec-ranges.ts';
 import type { StoredRange } from '../../lib/cluster/stored-range.ts';
-import { rangeItems } from '../../lib/exchange/range-items.ts';
 import type { Environment } from '../../lib/runtime/environment.ts';
 import { registerCluster } from '../../lib/table/cluster-registration.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
@@ -116,8 +119,8 @@ export async function anAllocateWorld(options: AllocateWorldOptions = {}): Promi
   };
 }
 
-function itemsIn(range: string, data: Uint8Array): Iterable<string> {
-  const items = rangeItems(range);
-  if (items instanceof Error) throw items;
-  return items.in(data);
+function itemsIn(text: string, data: Uint8Array): readonly string[] {
+  const range = text.includes('/') ? ipRangeOf(text, pickLowest) : portRangeOf(text, pickLowest);
+  if (range instanceof AllocatorError) throw range;
+  return bitsOf(data).map((bit) => String(range.itemAt(bit)));
 }
