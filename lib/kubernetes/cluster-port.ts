@@ -145,7 +145,7 @@ export interface ProbeTarget {
   readonly url: string;
   /** TLS server name when it is not the URL's host. */
   readonly serverName?: string;
-  /** Send the kubeconfig's credential; to a host that the spec does not name, only where it is the kubeconfig's. */
+  /** Send the kubeconfig's credential; to a host that the spec does not name, only where it is the kubeconfig's. A token of AWS STS goes to its server alone. */
   readonly authenticate: boolean | 'atKubeconfigHost';
 }
 

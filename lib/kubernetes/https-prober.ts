@@ -1,8 +1,9 @@
 import { Client } from 'undici';
+import { isLocalHost } from '../cluster/local-host.ts';
 import type { ProbeReply } from '../endpoints/probe-outcome.ts';
 import type { Prober, ProbeTarget } from './cluster-port.ts';
 import type { ApiServerAccess, TlsMaterial } from './kubeconfig.ts';
-import { isLocalHost, localRefused } from './local-addresses.ts';
+import { localRefused } from './local-addresses.ts';
 import { CredentialMask } from './mask-credential.ts';
 import { describeNetworkError, networkFaultOf } from './network-fault.ts';
 import { inLargePieces } from './reply-bounds.ts';
@@ -86,8 +87,13 @@ async function ask(
   }
 }
 
-function mayAuthenticate({ authenticate }: ProbeTarget, { hostname }: URL, { server }: ApiServerAccess): boolean {
-  return authenticate === 'atKubeconfigHost' ? hostname === new URL(server).hostname : authenticate;
+function mayAuthenticate(
+  { authenticate }: ProbeTarget,
+  url: URL,
+  { server, isForServerAlone }: ApiServerAccess,
+): boolean {
+  if (isForServerAlone) return authenticate !== false && url.origin === server;
+  return authenticate === 'atKubeconfigHost' ? url.hostname === new URL(server).hostname : authenticate;
 }
 
 function connectOptions(

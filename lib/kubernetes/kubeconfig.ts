@@ -4,6 +4,7 @@ import type { LookupFunction } from 'node:net';
 import { dirname, resolve } from 'node:path';
 import { createSecureContext } from 'node:tls';
 import { isNativeError } from 'node:util/types';
+import { isLocalHost } from '../cluster/local-host.ts';
 import { boundedText } from '../cluster/values.ts';
 import {
   badKubeconfig,
@@ -14,7 +15,7 @@ import {
   LONGEST_FILE,
   readKubeconfig,
 } from './kubeconfig-text.ts';
-import { isLocalHost, localRefused, remoteLookup } from './local-addresses.ts';
+import { localRefused, remoteLookup } from './local-addresses.ts';
 
 /** As `node:tls` takes it. */
 export interface TlsMaterial {
@@ -43,6 +44,11 @@ export interface ApiServerAccess {
   readonly tls: () => TlsMaterial;
   /** Absent: when its credential ends, a person renews it. */
   readonly renewsItself?: true;
+  /**
+   * Its credential is sent to `server` and to no other origin: the spec's writer, who has no credential of that server,
+   * chooses the CA and the addresses of the probes.
+   */
+  readonly isForServerAlone?: true;
   /** Throws a `ClusterError` with code `BadKubeconfig` when a token file or plugin gives nothing. */
   readonly authHeaders: () => Promise<Readonly<Record<string, string>>>;
 }

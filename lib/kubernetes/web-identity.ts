@@ -1,5 +1,10 @@
+import { promisify } from 'node:util';
 import type { WebIdentity } from '../cluster/cluster-spec.ts';
+import { hostOf } from '../cluster/local-host.ts';
+import { isAudienceOfSts } from '../cluster/token-audience.ts';
+import { ClusterError, type ClusterErrorCode } from './cluster-port.ts';
 import { type ApiServerAccess, type KubeconfigOptions, parseKubeconfig } from './kubeconfig.ts';
+import { describeNetworkError } from './network-fault.ts';
 
 /** How long a requested token is valid. */
 export const TOKEN_SECONDS = 300;
@@ -8,7 +13,8 @@ const VALID_MS = TOKEN_SECONDS * 1000;
 const RENEW_AFTER_MS = 0.8 * VALID_MS;
 
 /**
- * Reaches an API server with tokens that are requested when they are needed and kept in memory alone.
+ * Reaches an API server with tokens that are requested when they are needed, kept in memory and sent to that server alone.
+ * No token is requested before the server, its address and its CA have been checked.
  * @param requestToken requests a token for {@link TOKEN_SECONDS}
  * @throws ClusterError what `requestToken` throws, or `BadKubeconfig` for a server or CA that cannot be used
  */
@@ -17,17 +23,38 @@ export async function webIdentityAccess(
   requestToken: () => Promise<string>,
   options: Pick<KubeconfigOptions, 'refuseLocal'>,
 ): Promise<ApiServerAccess> {
-  const token = renewedToken(requestToken, Date.now);
   const name = 'webIdentity';
   const kubeconfig = {
     clusters: [{ name, cluster: { server, 'certificate-authority-data': certificateAuthorityData } }],
-    users: [{ name, user: { token: await token() } }],
+    users: [{ name, user: {} }],
     contexts: [{ name, context: { cluster: name, user: name } }],
     'current-context': name,
   };
-  const access = await parseKubeconfig(JSON.stringify(kubeconfig), 'from webIdentity in the cluster spec', options);
+  const place = 'from webIdentity in the cluster spec';
+  const access = await parseKubeconfig(JSON.stringify(kubeconfig), place, options);
+  const token = renewedToken(async () => {
+    await checkServer(server, access);
+    return requestToken();
+  }, Date.now);
+  await token();
   const authHeaders = async () => ({ Authorization: `Bearer ${await token()}` });
-  return { ...access, authHeaders, renewsItself: true };
+  return { ...access, authHeaders, renewsItself: true, isForServerAlone: true };
+}
+
+/** Throws a `ClusterError` for a server that no token may be for. In a function, its name has to resolve to an address that is not local. */
+async function checkServer(server: string, { lookup }: ApiServerAccess): Promise<void> {
+  const refused = (code: ClusterErrorCode, problem: string) => {
+    const remedy = 'Set webIdentity.server to the https URL of an API server that the functions reach';
+    return new ClusterError(code, `No token is requested for ${server}: ${problem}. ${remedy}.`);
+  };
+  const url = new URL(server);
+  if (url.protocol !== 'https:') throw refused('BadKubeconfig', 'http would show the credential to everyone');
+  if (isAudienceOfSts(url)) throw refused('BadKubeconfig', 'AWS STS is the audience');
+  if (lookup === undefined) return;
+  await promisify(lookup)(hostOf(url), {}).catch((error: unknown) => {
+    if (error instanceof ClusterError) throw error;
+    throw refused('Unavailable', `its name does not resolve: ${describeNetworkError(error)}`);
+  });
 }
 
 /**

@@ -1,4 +1,6 @@
 import type { KubeconfigSpec } from '../cluster/cluster-spec.ts';
+import { isLocalHost } from '../cluster/local-host.ts';
+import { isAudienceOfSts } from '../cluster/token-audience.ts';
 import { fault, type SpecFault } from './spec-fault.ts';
 import type { ShapedSpec, SpecDraft } from './spec-shape.ts';
 
@@ -41,17 +43,24 @@ const SERVER = new RegExp(SERVER_PATTERN);
 function webIdentityFaults(webIdentity: NonNullable<SpecDraft['kubeconfig']>['webIdentity']): SpecFault[] {
   const { server, certificateAuthorityData: ca } = webIdentity ?? {};
   const faults: SpecFault[] = [];
-  if (server !== undefined && !(SERVER.test(server) && URL.canParse(server))) {
+  const problem = server === undefined ? undefined : serverProblem(server);
+  if (problem !== undefined) {
     const fix = 'write one such as https://203.0.113.10:6443';
-    faults.push(
-      fault([AT, 'webIdentity', 'server'], `${JSON.stringify(server)} is no https URL of an API server`, fix),
-    );
+    faults.push(fault([AT, 'webIdentity', 'server'], `${JSON.stringify(server)} ${problem}`, fix));
   }
   if (ca !== undefined && !Buffer.from(ca, 'base64').includes('-----BEGIN CERTIFICATE-----')) {
     const fix = 'copy certificate-authority-data from: kubectl config view --raw --flatten';
     faults.push(fault([AT, 'webIdentity', 'certificateAuthorityData'], 'is no PEM certificate in base64', fix));
   }
   return faults;
+}
+
+function serverProblem(server: string): string | undefined {
+  const url = SERVER.test(server) ? URL.parse(server) : null;
+  if (url === null) return 'is no https URL of an API server';
+  if (isAudienceOfSts(url)) return 'is AWS STS, where a token of this audience could be exchanged for credentials';
+  const isLocal = isLocalHost(url) || /(^|\.)localhost\.?$/.test(url.hostname);
+  return isLocal ? 'is a loopback, link-local or metadata address, which every machine has' : undefined;
 }
 
 function fileNameFaults(store: Store, name: string | undefined): SpecFault[] {

@@ -1,4 +1,4 @@
-import { describe, expect, test } from '@jest/globals';
+import { describe, expect, jest, test } from '@jest/globals';
 import { ClusterError } from '../../lib/kubernetes/cluster-port.ts';
 import { renewedToken, webIdentityAccess } from '../../lib/kubernetes/web-identity.ts';
 import { makeAuthority } from '../../local/stand-in/identity.ts';
@@ -47,6 +47,13 @@ describe('a token that renews itself', () => {
   });
 });
 
+const STS = [
+  ...['https://sts.amazonaws.com', 'https://sts.amazonaws.com/', 'https://STS.amazonaws.com.:443'],
+  ...['https://sts.eu-west-1.amazonaws.com', 'https://sts-fips.us-east-1.amazonaws.com'],
+  ...['https://sts.cn-north-1.amazonaws.com.cn', 'https://vpce-1.sts.eu-west-1.vpce.amazonaws.com'],
+  ...['https://sts.eu-west-1.api.aws'],
+] as const;
+
 describe('an API server that is reached by web identity', () => {
   const server = 'https://203.0.113.10:6443';
 
@@ -61,9 +68,22 @@ describe('an API server that is reached by web identity', () => {
   test.each([
     ['over http', { server: 'http://203.0.113.10:6443' }, 'would show the credential'],
     ['on this machine', { server: 'https://169.254.169.254' }, 'loopback, link-local or metadata address'],
+    ['of a name of this machine', { server: 'https://localhost:6443' }, 'loopback, link-local or metadata address'],
     ['with a CA that does not parse', { server, certificateAuthorityData: 'AAAA' }, 'does not parse'],
-  ])('is refused %s', async (_, webIdentity, problem) => {
-    const access = webIdentityAccess(webIdentity, async () => 'a-token', { refuseLocal: true });
+    ...STS.map((audience) => [`as ${audience}`, { server: audience }, 'AWS STS is the audience'] as const),
+  ])('is refused %s, and no token is requested', async (_, webIdentity, problem) => {
+    const requestToken = jest.fn(async () => 'a-token');
+    const access = webIdentityAccess(webIdentity, requestToken, { refuseLocal: true });
     await expect(access).rejects.toMatchObject({ code: 'BadKubeconfig', message: expect.stringContaining(problem) });
+    expect(requestToken).not.toHaveBeenCalled();
+  });
+
+  test('of a name that does not resolve is tried again later, and no token is requested', async () => {
+    const requestToken = jest.fn(async () => 'a-token');
+    // A label has at most 63 letters, so that no name server is asked.
+    const unresolved = { server: `https://${'a'.repeat(64)}.example:6443` };
+    const access = webIdentityAccess(unresolved, requestToken, { refuseLocal: true });
+    await expect(access).rejects.toMatchObject({ code: 'Unavailable' });
+    expect(requestToken).not.toHaveBeenCalled();
   });
 });

@@ -483,7 +483,7 @@ describe('the kubeconfig', () => {
     expect(validSpec(aSpec({ kubeconfig })).kubeconfig).toEqual(kubeconfig);
   });
 
-  test.each([
+  test.each<[object, string]>([
     [{}, ': has neither file, secretsManager, ssm nor webIdentity'],
     [{ file: '' }, '.file: is empty'],
     [{ file: './x', ssm: '/kbc/x' }, ': has both file and ssm'],
@@ -494,6 +494,16 @@ describe('the kubeconfig', () => {
       { ssm: 'arn:aws:secretsmanager:r:1:secret:x' },
       '.ssm: "arn:aws:secretsmanager:r:1:secret:x" is no name of a parameter',
     ],
+    ...['https://sts.amazonaws.com', 'https://sts.eu-west-1.amazonaws.com:443/'].map((server): [object, string] => [
+      { webIdentity: { server } },
+      `.webIdentity.server: "${server}" is AWS STS, where a token of this audience could be exchanged for credentials`,
+    ]),
+    ...['https://127.0.0.1:6443', 'https://localhost:6443', 'https://[::1]:6443', 'https://169.254.169.254'].map(
+      (server): [object, string] => [
+        { webIdentity: { server } },
+        `.webIdentity.server: "${server}" is a loopback, link-local or metadata address, which every machine has`,
+      ],
+    ),
   ])('is refused: %j%s', (kubeconfig, fault) => {
     expect(faultsOf(aSpec({ kubeconfig }))).toEqual([`kubeconfig${fault}`]);
   });

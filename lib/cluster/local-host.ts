@@ -1,0 +1,41 @@
+import { type Address, parseAddress } from '../allocator/ip-address.ts';
+import { isGlobalUnicast, networkContains, parseCidr } from '../allocator/network.ts';
+
+/** Instance metadata and pod identity of AWS, by IPv6. */
+const METADATA = parseCidr('fd00:ec2::/32');
+/** Their last 32 bits are an IPv4 address: NAT64, and what IPv6 began with. */
+const WITH_IPV4 = ['64:ff9b::/96', '64:ff9b:1::/48', '::/96'].map(parseCidr);
+const SIX_TO_FOUR = parseCidr('2002::/16');
+
+/** Whether an address is one of this machine or its link: the function's own runtime, the metadata of its host. */
+export function isLocalAddress(text: string): boolean {
+  const address = parseAddress(text);
+  // A zone is of a link. No other text comes from a name server.
+  return address === undefined || isLocal(address);
+}
+
+function isLocal(address: Address): boolean {
+  if (!isGlobalUnicast(address) || isIn(METADATA, address)) return true;
+  if (address.family === 'IPv4') return address.value >> 24n === 0n;
+  if (WITH_IPV4.some((network) => isIn(network, address))) return isLocal(ipv4(address.value));
+  return isIn(SIX_TO_FOUR, address) && isLocal(ipv4(address.value >> 80n));
+}
+
+function ipv4(value: bigint): Address {
+  return { family: 'IPv4', value: value & 0xffffffffn };
+}
+
+function isIn(network: ReturnType<typeof parseCidr>, address: Address): boolean {
+  return network !== undefined && networkContains(network, address);
+}
+
+/** Returns whether the host of a URL is a local address. What a name stands for is known only when it is looked up. */
+export function isLocalHost(url: URL): boolean {
+  const host = hostOf(url);
+  return parseAddress(host) !== undefined && isLocalAddress(host);
+}
+
+/** Returns the host of a URL as a resolver takes it: an IPv6 address without brackets. */
+export function hostOf({ hostname }: URL): string {
+  return hostname.replace(/^\[|\]$/g, '');
+}

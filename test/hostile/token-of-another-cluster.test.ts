@@ -1,0 +1,50 @@
+import { afterEach, describe, expect, test } from '@jest/globals';
+import { probeAddresses, resolveAddresses } from '../../lib/api-servers/probe-addresses.ts';
+import type { ApiServerSpec } from '../../lib/cluster/cluster-spec.ts';
+import { httpsProber } from '../../lib/kubernetes/https-prober.ts';
+import { webIdentityAccess } from '../../lib/kubernetes/web-identity.ts';
+import { makeAuthority } from '../../local/stand-in/identity.ts';
+import { aClusterSpec } from '../support/a-cluster-spec.ts';
+import { type FaultServer, startFaultServer } from '../support/api-fault-server.ts';
+
+const authority = makeAuthority('of the attacker');
+const certificateAuthorityData = Buffer.from(authority.ca).toString('base64');
+const TOKEN = 'token-for-the-api-server-of-cluster-b';
+const { signal } = new AbortController();
+
+let attacker: FaultServer;
+afterEach(() => attacker.stop());
+
+/** Starts a server with a certificate of the attacker's CA, and runs the probes of a spec whose `webIdentity.server` is given. */
+async function authorizationSeen(
+  serverOf: (origin: string) => string,
+  probeOf: (origin: string) => { readonly url?: string; readonly serverName?: string } = () => ({}),
+) {
+  attacker = await startFaultServer(() => ({ body: 'ok' }), authority.issue(['127.0.0.1', 'b.example']));
+  const server = serverOf(attacker.url);
+  const probe = { path: '/readyz', authenticate: true, ...probeOf(attacker.url) };
+  const apiServers: ApiServerSpec[] = [{ address: '127.0.0.1', kind: 'server', probe }];
+  const base = aClusterSpec({ apiServers, kubeconfig: { webIdentity: { server, certificateAuthorityData } } });
+  const spec = { ...base, service: { ...base.service, securePort: Number(new URL(attacker.url).port) } };
+  const access = await webIdentityAccess({ server, certificateAuthorityData }, async () => TOKEN, {});
+  const { addresses } = await resolveAddresses(spec, async () => undefined, []);
+  await probeAddresses(addresses, httpsProber({ access, deadline: signal, userAgent: 'test' }), signal);
+  return attacker.requests.map(({ headers }) => headers['authorization']);
+}
+
+describe('a spec that names the API server of cluster B, with an own CA and own addresses', () => {
+  const ofB = () => 'https://b.example:6443';
+
+  test.each([
+    ['an address of its own', ofB, undefined],
+    ['an address of its own, under the name of B', ofB, () => ({ serverName: 'b.example' })],
+    ['a probe.url of its own', ofB, (origin: string) => ({ url: `${origin}/readyz` })],
+    ['another port of the same host', () => 'https://127.0.0.1:6443', undefined],
+  ])('does not get the token for B by %s', async (_, serverOf, probeOf) => {
+    expect(await authorizationSeen(serverOf, probeOf)).toEqual([undefined]);
+  });
+
+  test('gets the token for its own server', async () => {
+    expect(await authorizationSeen((origin) => origin)).toEqual([`Bearer ${TOKEN}`]);
+  });
+});
