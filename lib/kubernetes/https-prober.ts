@@ -14,8 +14,8 @@ export interface HttpsProberOptions {
   /** Aborted when the pass has to end. */
   readonly deadline: AbortSignal;
   readonly userAgent: string;
-  /** Bounds each probe, beside the deadline. Default and most: 3 s. */
-  readonly timeoutMs?: number;
+  /** Returns a signal that aborts after a time, the end of a probe. Default: `AbortSignal.timeout`. */
+  readonly expire?: (ms: number) => AbortSignal;
   /** Begins to measure the lag of our own event loop. Default: by a timer. */
   readonly measureLag?: () => () => number;
 }
@@ -32,17 +32,17 @@ const LONGEST_BODY = 4_096;
  * pass ended it, or where this process was busy meanwhile, as with the long reply of another cluster.
  */
 export function httpsProber({ access, deadline, userAgent, ...options }: HttpsProberOptions): Prober {
-  const limitMs = Math.min(options.timeoutMs ?? LONGEST_PROBE_MS, LONGEST_PROBE_MS);
+  const expire = options.expire ?? ((ms: number) => AbortSignal.timeout(ms));
   const startLag = options.measureLag ?? measureLag;
   return async (target, given) => {
     const end = given === undefined ? deadline : AbortSignal.any([deadline, given]);
-    const signal = AbortSignal.any([end, AbortSignal.timeout(limitMs)]);
+    const signal = AbortSignal.any([end, expire(LONGEST_PROBE_MS)]);
     const worstLag = startLag();
     try {
       return await untilAborted(signal, () => ask(target, access, userAgent, signal));
     } catch (error) {
       if (end.aborted) return { kind: 'unknown', message: 'the time of the pass for probes was over' };
-      if (signal.aborted) return timedOut(limitMs, worstLag());
+      if (signal.aborted) return timedOut(worstLag());
       return { kind: networkFaultOf(error) === 'tls' ? 'tlsFailure' : 'silence', message: describeNetworkError(error) };
     } finally {
       worstLag();
@@ -50,8 +50,8 @@ export function httpsProber({ access, deadline, userAgent, ...options }: HttpsPr
   };
 }
 
-function timedOut(limitMs: number, lagMs: number): ProbeReply {
-  if (lagMs < LATE_MS) return { kind: 'silence', message: `no answer within ${limitMs} ms` };
+function timedOut(lagMs: number): ProbeReply {
+  if (lagMs < LATE_MS) return { kind: 'silence', message: `no answer within ${LONGEST_PROBE_MS} ms` };
   const message = `this process was busy for ${Math.round(lagMs)} ms while it waited for the answer`;
   return { kind: 'unknown', message };
 }

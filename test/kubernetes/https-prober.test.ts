@@ -26,6 +26,22 @@ interface Set extends Partial<Omit<HttpsProberOptions, 'access'>> {
   readonly lagMs?: number;
 }
 
+/** Time that ends when the test says so. */
+function aTime() {
+  const time = new AbortController();
+  return { end: () => setImmediate(() => time.abort()), expire: () => time.signal };
+}
+
+/** A server that never answers, for a probe whose time ends when it was asked. */
+async function hangingServerAnd(set: Set) {
+  const { end, expire } = aTime();
+  const react = (): Reaction => {
+    end();
+    return { hang: true };
+  };
+  return serverAnd(react, { expire, ...set });
+}
+
 async function serverAnd(
   react: () => Reaction,
   { tls = certified, server: named, cluster, user, lagMs = 0, ...set }: Set = {},
@@ -38,6 +54,7 @@ async function serverAnd(
     access: await parseKubeconfig(text, 'of the test'),
     deadline: new AbortController().signal,
     userAgent: 'test',
+    expire: () => new AbortController().signal,
     measureLag: () => () => lagMs,
     ...set,
   });
@@ -140,17 +157,18 @@ describe('silence', () => {
   test.each([0, 499])(
     'is no answer in the time of a probe, with a lag of %i ms of our own event loop',
     async (lagMs) => {
-      const { probe, target } = await serverAnd(() => ({ hang: true }), { timeoutMs: 50, lagMs });
-      await expect(probe(target)).resolves.toEqual({ kind: 'silence', message: 'no answer within 50 ms' });
+      const { probe, target } = await hangingServerAnd({ lagMs });
+      await expect(probe(target)).resolves.toEqual({ kind: 'silence', message: 'no answer within 3000 ms' });
     },
   );
 
   test('is a connection that never comes about', async () => {
-    const { probe } = await serverAnd(() => ({}), { timeoutMs: 50 });
-    const silent = await startSilentServer();
+    const { end, expire } = aTime();
+    const { probe } = await serverAnd(() => ({}), { expire });
+    const silent = await startSilentServer(end);
     stops.push(silent.close);
     const answer = await probe({ url: `https://${silent.authority}/readyz`, authenticate: false });
-    expect(answer).toEqual({ kind: 'silence', message: 'no answer within 50 ms' });
+    expect(answer).toEqual({ kind: 'silence', message: 'no answer within 3000 ms' });
     expect(silent.connections()).toBe(1);
   });
 
@@ -162,7 +180,7 @@ describe('silence', () => {
 
 describe('a probe that says nothing of the server', () => {
   test('ran into its timeout while our own event loop was late', async () => {
-    const { probe, target } = await serverAnd(() => ({ hang: true }), { timeoutMs: 50, lagMs: 500 });
+    const { probe, target } = await hangingServerAnd({ lagMs: 500 });
     const message = 'this process was busy for 500 ms while it waited for the answer';
     await expect(probe(target)).resolves.toEqual({ kind: 'unknown', message });
   });
@@ -170,10 +188,7 @@ describe('a probe that says nothing of the server', () => {
   test('ran into its timeout while the reply of another server was handled', async () => {
     const times = [0].values();
     const clock = () => times.next().value ?? 2_000;
-    const { probe, target } = await serverAnd(() => ({ hang: true }), {
-      timeoutMs: 50,
-      measureLag: () => measureLag(clock),
-    });
+    const { probe, target } = await hangingServerAnd({ measureLag: () => measureLag(clock) });
     await expect(probe(target)).resolves.toMatchObject({ kind: 'unknown' });
   });
 

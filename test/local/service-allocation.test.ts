@@ -103,7 +103,11 @@ describe('Services of an API server that allocates through the table', () => {
       const reply = await create(server, 'late', { clusterIP });
       expect([reply.status, reply.message]).toEqual([500, expect.stringMatching(/no pass of cluster-ip-repair has/)]);
     }
-    const held = await allocationOver(table).hold({ owner: 'billing', takenUpBy: 'any', untilMs: Date.now() + 1_000 });
+    const held = await allocationOver(table).hold({
+      owner: 'billing',
+      takenUpBy: 'any',
+      untilMs: Date.now() + 3_600_000,
+    });
     expect(held).toMatchObject({ refusal: 'full' });
     expect(await remove(server, 'before')).toMatchObject({ status: 200 });
     expect(await takenIn(table, RANGE_KEYS.nodePorts)).toEqual([]);

@@ -5,8 +5,8 @@ import type { AddressInfo } from 'node:net';
 /** Stands between a client and an HTTP server whose clock it makes wrong. */
 export interface DateShiftingProxy {
   readonly endpoint: string;
-  /** Added to the `Date` of each reply. */
-  shiftMs: number;
+  /** The clock that writes the `Date` of each reply. */
+  nowMs: () => number;
   close(): Promise<void>;
 }
 
@@ -16,7 +16,7 @@ export async function startDateShiftingProxy(target: string): Promise<DateShifti
     const { method, url: path, headers } = incoming;
     const forwarded = ask({ hostname, port, method, path, headers: { ...headers, host } }, (reply) => {
       outgoing.sendDate = false;
-      const date = new Date(Date.now() + proxy.shiftMs).toUTCString();
+      const date = new Date(proxy.nowMs()).toUTCString();
       outgoing.writeHead(reply.statusCode ?? 502, { ...reply.headers, date });
       reply.pipe(outgoing);
     });
@@ -27,7 +27,7 @@ export async function startDateShiftingProxy(target: string): Promise<DateShifti
   await once(server, 'listening');
   const proxy = {
     endpoint: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    shiftMs: 0,
+    nowMs: Date.now,
     close: async () => {
       server.close();
       server.closeAllConnections();

@@ -10,9 +10,11 @@ export interface SilentServer {
   close(): Promise<void>;
 }
 
-export async function startSilentServer(): Promise<SilentServer> {
+/** @param onConnection is called for each connection */
+export async function startSilentServer(onConnection = () => {}): Promise<SilentServer> {
   const sockets: Socket[] = [];
   const server = createServer((socket) => {
+    onConnection();
     sockets.push(socket.on('error', () => undefined).resume());
   });
   server.listen(0, '127.0.0.1');
