@@ -45,7 +45,6 @@ for (let pass = 0; pass < Number(passes); pass += 1) {
     nowMs: Date.now,
     startBudget: startDeadline,
     pause: async () => undefined,
-    isSpecCurrent: async () => true,
     state: undefined,
   });
   if (errors.length > 0) throw errors[0];

@@ -37,7 +37,7 @@ export function runOnceCommand(act: Act): Command {
 }
 
 async function runPassOnce(cli: Cli, loopId: Loop, name: string, options: Options): Promise<ExitCode> {
-  const { dryRun = false, rebuild = false } = options;
+  const { dryRun = false, rebuild = false, evenIfPaused = false } = options;
   const [{ runOnce, LOOP_DEFINITIONS, REBUILDS }, { exitCodeOfPass, passLines, plainPass }, { passEnvironment }] =
     await Promise.all([
       import('../passes/run-once.ts'),
@@ -58,7 +58,7 @@ async function runPassOnce(cli: Cli, loopId: Loop, name: string, options: Option
   const progress = cli.progress(`running ${loopId}`);
   let pass: EndedPass;
   try {
-    pass = await runOnce(environment, { cluster, loop, dryRun });
+    pass = await runOnce(environment, { cluster, loop, dryRun, evenIfPaused });
   } finally {
     progress.end();
     await close();

@@ -18,6 +18,8 @@ export interface RunOnceRequest {
   readonly loop: LoopDefinition;
   /** Writes nothing: not to the cluster, and not to the table. */
   readonly dryRun: boolean;
+  /** Also while the cluster, or all clusters, are paused. */
+  readonly evenIfPaused?: boolean;
 }
 
 export const LOOP_DEFINITIONS: Readonly<Record<Loop, LoopDefinition>> = {
@@ -38,7 +40,7 @@ export const REBUILDS: Readonly<Partial<Record<Loop, LoopDefinition>>> = {
  * owns the cluster. A pass without a report is not recorded: its failure may be one of the connection from here only.
  */
 export async function runOnce(environment: Environment, request: RunOnceRequest): Promise<EndedPass> {
-  const { cluster, loop, dryRun } = request;
+  const { cluster, loop, dryRun, evenIfPaused = false } = request;
   const { spec } = cluster;
   return withDeadline(environment, PASS_BUDGET_MS[loop.id], async (signal) => {
     const startedAtMs = environment.nowMs();
@@ -52,6 +54,7 @@ export async function runOnce(environment: Environment, request: RunOnceRequest)
       signal,
       warn: (text) => log('warn', text, { cluster: spec.name }),
       writes: dryRun ? 'none' : writesOf(spec.mode),
+      evenIfPaused,
     });
     if (dryRun || pass.report === undefined) return pass;
     return recordPass(environment, loop.id, spec, pass, last, { always: true });

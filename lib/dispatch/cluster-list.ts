@@ -34,8 +34,9 @@ const OLDEST_LIST_MS = 15 * 60_000;
 export class ClusterListMemory {
   #last: { readonly list: ShortClusterList; readonly readAtMs: number } | undefined;
 
+  /** Without the registrations: they may have changed when the list is used, and are read one by one. */
   keep(list: ShortClusterList, readAtMs: number): void {
-    this.#last = { list, readAtMs };
+    this.#last = { list: { ...list, clusters: new Map() }, readAtMs };
   }
 
   /** Returns the list and its age, unless it is too old. */

@@ -4,13 +4,14 @@ import type { ClusterPort } from '../kubernetes/cluster-port.ts';
 import { planEvents } from '../kubernetes/events.ts';
 import { type EventsReport, writeEvents } from '../kubernetes/write-events.ts';
 import type { LoopDefinition, PassContext } from '../loops/pass.ts';
-import { portsFor, type Writes, writesOf } from '../loops/writes.ts';
+import { OlderSpecError, portsFor, type Writes, writesOf } from '../loops/writes.ts';
 import { CLOSING_MS, PASS_BUDGET_MS, RECORDING_MS } from '../runtime/budgets.ts';
 import { pause, unlessAborted, withDeadline, withinDeadline } from '../runtime/deadline.ts';
 import type { ClusterAccess, Environment } from '../runtime/environment.ts';
 import type { Invocation } from '../runtime/invocation.ts';
 import { claimCluster } from '../table/cluster-registration.ts';
-import { otherOwner, type Pause, type RegisteredCluster, readCluster } from '../table/clusters.ts';
+import { otherOwner, type Pause, type RegisteredCluster, readCluster, readPauseOfAll } from '../table/clusters.ts';
+import type { KeyValueTable } from '../table/key-value-table.ts';
 import { type ReadRunRecord, type RunRecord, readRunRecord } from '../table/run-records.ts';
 import { writeUnreachable } from '../table/unreachable-clusters.ts';
 import { describeError } from '../telemetry/describe-error.ts';
@@ -136,6 +137,8 @@ export interface PassInput {
   readonly signal: AbortSignal;
   readonly warn: (text: string) => void;
   readonly writes: Writes;
+  /** The caller knows of the pause, and wants this pass all the same. */
+  readonly evenIfPaused?: boolean;
 }
 
 /** One run of one loop for one cluster, and the events of what it found. Never throws. */
@@ -172,24 +175,20 @@ export async function runPass(environment: Environment, input: PassInput): Promi
 
 function passContext(
   environment: Environment,
-  { cluster, previous, signal, writes }: PassInput,
+  input: PassInput,
   passId: string,
   { kubernetes, probe }: ClusterAccess,
   wouldWrite: (description: string) => void,
 ): PassContext {
-  const { spec, generation, rangesGeneration } = cluster;
+  const { cluster, previous, signal, writes } = input;
+  const { spec, rangesGeneration } = cluster;
   const table = environment.table(signal);
   const { nowMs, newPassId } = environment;
-  const options = { nowMs, newWriteId: newPassId, wouldWrite };
+  const confirmWrites = () => confirmRegistration(environment, input, table);
+  const options = { nowMs, newWriteId: newPassId, wouldWrite, confirmWrites };
   const mode = previousMode(previous);
   return {
     spec,
-    isSpecCurrent: async () => {
-      const current = await readCluster(table, spec.name);
-      if (current?.generation !== generation) return false;
-      const isOurs = writes === 'none' || otherOwner(current, environment.stack) === undefined;
-      return isOurs && pauseInForce([current.paused], nowMs()) === undefined;
-    },
     rangesGeneration,
     ...portsFor(writes, { table, kubernetes }, spec.allocator, options),
     probe,
@@ -201,6 +200,29 @@ function passContext(
     ...(mode !== undefined && { previousMode: mode }),
     state: previous?.state,
   };
+}
+
+/**
+ * Reads the registration and both pauses again: the pass may be minutes old, and began by a list that may be older.
+ * @throws OlderSpecError, TableError
+ */
+async function confirmRegistration(
+  environment: Environment,
+  { cluster: { spec, generation }, evenIfPaused = false }: PassInput,
+  table: KeyValueTable,
+): Promise<void> {
+  const { name } = spec;
+  const [current, pausedAll] = await Promise.all([readCluster(table, name), readPauseOfAll(table)]);
+  const owner = current && otherOwner(current, environment.stack);
+  const pause = evenIfPaused ? undefined : pauseInForce([pausedAll, current?.paused], environment.nowMs());
+  const ended = (what: string) => {
+    const message = `${what} while this pass ran: it ended without this write, and the next pass reads the registration again`;
+    return new OlderSpecError('OlderSpec', message);
+  };
+  if (current === undefined) throw ended(`cluster ${name} was unregistered`);
+  if (current.generation !== generation) throw ended(`the spec of cluster ${name} was changed`);
+  if (owner !== undefined) throw ended(`cluster ${name} was taken over by the stack ${owner}`);
+  if (pause !== undefined) throw ended(`cluster ${name} was paused by ${pause.by} (${pause.reason})`);
 }
 
 /** Writes the events of what a pass found, as far as its time allows. Never throws: an event is not worth a pass. */

@@ -72,8 +72,6 @@ export function foreignSlice({ metadata }: EndpointSliceObject): Finding[] {
 export type EndpointsErrorCode =
   /** Publishing no address is refused. */
   | 'NoLiveLease'
-  /** The spec was changed after the pass began. */
-  | 'OlderSpec'
   /** Another writer wrote or deleted the object after it was read. */
   | 'Conflict'
   | 'AlreadyExists'

@@ -49,13 +49,6 @@ export async function ensureService(
   return { changes: result.outcome === 'updated' ? [`updated service ${SERVICE}: type and ports`] : [], exists: true };
 }
 
-/** Whether {@link ensureService} would write. */
-export function isServiceWritten(spec: ClusterSpec, current: ServiceObject | undefined): boolean {
-  return (
-    current === undefined || (spec.service.reconcile && correctedService(current, desiredService(spec)) !== undefined)
-  );
-}
-
 async function createService(context: ServiceContext, desired: ServiceObject): Promise<ServiceEnsured> {
   const { kubernetes, spec } = context;
   const changes: string[] = [];

@@ -22,7 +22,7 @@ import { excludedAddresses, publishedAddresses } from '../endpoints/published-ad
 import type { EndpointsDecision } from '../endpoints/reconcilers.ts';
 import { FIELD_MANAGER } from '../kubernetes/api-server-cluster.ts';
 import { plainValue } from '../table/item-values.ts';
-import { ensureService, isServiceWritten, type ServiceEnsured } from './ensure-service.ts';
+import { ensureService, type ServiceEnsured } from './ensure-service.ts';
 import type { LoopDefinition, PassContext, PassReport } from './pass.ts';
 import { type LeasesObserved, observeLeases, observeLeasesAgain, refreshLeases } from './refresh-leases.ts';
 
@@ -51,13 +51,11 @@ async function run(context: PassContext): Promise<PassReport> {
   };
   const published = readyAddresses(current);
   const first = plan(await observeLeases(context, refreshed, published));
-  // A pass that writes nothing, as nearly all do, reads neither its leases nor its registration twice (docs/adr/0018).
+  // A pass that writes nothing, as nearly all do, reads its leases only once (docs/adr/0018).
   const isFinal = first.decision.outcome !== 'refused' && !plansAnyWrite(first.decision, first.observation.slice);
   const { leases, observation, decision } = isFinal
     ? first
     : plan(await observeLeasesAgain(context, first.leases, published));
-  const writes = isServiceWritten(spec, currentService) || plansAnyWrite(decision, observation.slice);
-  if (writes && !(await context.isSpecCurrent())) return endedByNewerSpec(context, leases);
   // Everything is read: the writes follow.
   const service = await ensureService(context, currentService);
   if (!service.exists) return reportOf(service, { ...leases, counts: {} });
@@ -66,14 +64,6 @@ async function run(context: PassContext): Promise<PassReport> {
   const findings = [...leases.findings, ...slices.flatMap(foreignSlice), ...result.findings];
   const counts = { addresses: leases.expected.length, leasesHeld: observation.live.length };
   return reportOf(service, { ...result, changes: leases.changes, findings, counts });
-}
-
-/** A newer spec may have changed what this pass would publish. */
-function endedByNewerSpec({ spec, state }: PassContext, { changes, findings }: LeasesObserved): PassReport {
-  const what = `the spec of cluster ${spec.name} was changed, or the cluster paused, unregistered or taken over, while this pass ran`;
-  const message = `${what}: nothing was written to the cluster, and the next pass reads the spec again`;
-  const errors = [new EndpointsError('OlderSpec', message)];
-  return { changes, findings, counts: {}, errors, ...(state !== undefined && { state }) };
 }
 
 /** Our slice is in no list when it lost its label: then it is read by its name. */

@@ -3,11 +3,9 @@ import type { Finding, FindingType } from '../cluster/finding.ts';
 import type { ClusterPort, HostResolver, Prober } from '../kubernetes/cluster-port.ts';
 import type { KeyValueTable, TableValue } from '../table/key-value-table.ts';
 
-/** Everything one pass may use. Ports end with the pass's deadline, and withhold what the pass may not write (`writes.ts`). */
+/** Everything one pass may use. Ports end with the pass's deadline, and refuse or withhold what the pass may not write (`writes.ts`). */
 export interface PassContext {
   readonly spec: ClusterSpec;
-  /** Reads whether the registration still has this spec. A spec that was applied since is for the next pass. */
-  readonly isSpecCurrent: () => Promise<boolean>;
   /** The spec's generation at which its ranges or its allocator last changed; stamped on ranges. */
   readonly rangesGeneration: number;
   readonly table: KeyValueTable;

@@ -1,4 +1,5 @@
 import type { Loop } from '../cluster/cluster-spec.ts';
+import { CodedError } from '../cluster/coded-error.ts';
 import { type RangeKey, rangesOf } from '../cluster/spec-ranges.ts';
 import type { StoredRange } from '../cluster/stored-range.ts';
 import { ClusterError } from '../kubernetes/cluster-port.ts';
@@ -163,6 +164,6 @@ export function reworded(beginning: string, error: unknown): Error {
   const message = `${beginning}: ${error.message}`;
   if (error instanceof TableError) return new TableError(error.code, message, { cause: error });
   if (error instanceof ClusterError) return new ClusterError(error.code, message, { cause: error });
-  if (error instanceof RepairError) return new RepairError(error.code, message, { cause: error });
+  if (error instanceof CodedError) return new CodedError(error.code, message, { cause: error });
   return new Error(message, { cause: error });
 }

@@ -1,7 +1,9 @@
 import type { AllocatorOfRecord, Mode } from '../cluster/cluster-spec.ts';
+import { CodedError } from '../cluster/coded-error.ts';
 import type { ClusterPort } from '../kubernetes/cluster-port.ts';
 import { withholdWrites } from '../kubernetes/withhold-writes.ts';
 import type { KeyValueTable } from '../table/key-value-table.ts';
+import { isRangeKey } from '../table/ranges.ts';
 import { type UnwrittenOptions, unwrittenTable } from '../table/unwritten-table.ts';
 
 /**
@@ -15,22 +17,85 @@ interface Ports {
   readonly kubernetes: ClusterPort;
 }
 
+/** Why a pass may no longer write: the registration is not the one that it began with. */
+export class OlderSpecError extends CodedError<'OlderSpec'> {
+  override readonly name = 'OlderSpecError';
+}
+
+export interface PortOptions extends Omit<UnwrittenOptions, 'isWithheld'> {
+  readonly wouldWrite: (description: string) => void;
+  /** Throws if the pass may no longer write. Called once, before its first write. */
+  readonly confirmWrites: () => Promise<void>;
+}
+
 export function writesOf(mode: Mode): Writes {
   return mode === 'observe' ? 'bookkeeping' : 'all';
 }
 
-/** Returns ports that withhold and report every write that the pass may not make: loops do not check. */
+/**
+ * Returns ports that withhold and report every write that the pass may not make, and confirm before the first write that
+ * the pass may still make any: loops check neither.
+ */
 export function portsFor(
   writes: Writes,
-  { table, kubernetes }: Ports,
+  ports: Ports,
   allocator: AllocatorOfRecord,
-  { wouldWrite, ...options }: Omit<UnwrittenOptions, 'isWithheld'> & Required<Pick<UnwrittenOptions, 'wouldWrite'>>,
+  { wouldWrite, confirmWrites, ...options }: PortOptions,
 ): Ports {
+  const { table, kubernetes } = confirmedPorts(ports, confirmWrites);
   if (writes === 'all') return { table, kubernetes };
   const isWithheld = (key: string) => writes === 'none' || (allocator === 'table' && key.startsWith('ranges/'));
   return {
     // A usage bitmap of what API servers allocate is not worth a report.
     table: unwrittenTable(table, { ...options, isWithheld, ...(allocator === 'table' && { wouldWrite }) }),
     kubernetes: withholdWrites(kubernetes, wouldWrite),
+  };
+}
+
+/** Leases need no confirmation: they record what the pass observed, and each tick writes them. */
+function confirmedPorts({ table, kubernetes }: Ports, confirmWrites: () => Promise<void>): Ports {
+  let confirmed: Promise<void> | undefined;
+  const confirm = () => {
+    confirmed ??= confirmWrites();
+    return confirmed;
+  };
+  const confirmRange = async (key: string) => (isRangeKey(key) ? confirm() : undefined);
+  return {
+    table: {
+      ...table,
+      put: async (item, previous) => {
+        await confirmRange(item.key);
+        return table.put(item, previous);
+      },
+      delete: async (previous) => {
+        await confirmRange(previous.key);
+        return table.delete(previous);
+      },
+    },
+    kubernetes: confirmedCluster(kubernetes, confirm),
+  };
+}
+
+function confirmedCluster(kubernetes: ClusterPort, confirm: () => Promise<void>): ClusterPort {
+  return {
+    get: (ref) => kubernetes.get(ref),
+    list: (kind, namespace, labelSelector) => kubernetes.list(kind, namespace, labelSelector),
+    services: () => kubernetes.services(),
+    create: async (object) => {
+      await confirm();
+      return kubernetes.create(object);
+    },
+    update: async (object) => {
+      await confirm();
+      return kubernetes.update(object);
+    },
+    mergePatch: async (ref, patch) => {
+      await confirm();
+      return kubernetes.mergePatch(ref, patch);
+    },
+    delete: async (object) => {
+      await confirm();
+      return kubernetes.delete(object);
+    },
   };
 }

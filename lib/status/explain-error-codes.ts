@@ -174,8 +174,8 @@ const OF_LATER_PASSES = group(
       resolution: [REPEATS],
     },
     OlderSpec: {
-      title: 'The spec changed during the pass',
-      what: 'It was applied, or two stacks use the table with different specs. Nothing was written.',
+      title: 'The registration changed during the pass',
+      what: 'The spec was applied, the cluster was paused, unregistered or taken over, or two stacks use the table with different specs. The pass ended before its next write.',
       resolution: [OWNER],
     },
     Conflict: {

@@ -3,7 +3,7 @@ import type { EventDraft, Finding } from '../../lib/cluster/finding.ts';
 import { ClusterError } from '../../lib/kubernetes/cluster-port.ts';
 import type { LoopDefinition, PassContext, PassReport } from '../../lib/loops/pass.ts';
 import type { Environment } from '../../lib/runtime/environment.ts';
-import { registerCluster, unregisterCluster } from '../../lib/table/cluster-registration.ts';
+import { registerCluster } from '../../lib/table/cluster-registration.ts';
 import { TableError } from '../../lib/table/errors.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';
 import type { DispatchWorld } from '../support/dispatch-world.ts';
@@ -56,20 +56,6 @@ describe('what a pass is given', () => {
     const left = { state: { backOffUntilMs: 7 }, previousMode: 'enforce' };
     expect(await pass(world, trouble)).toMatchObject(left);
     expect(await pass(world, nothing)).toMatchObject(left);
-  });
-
-  test('a pass reads whether its spec was changed, or the cluster unregistered, since it began', async () => {
-    const world = await aDispatchWorldOf({});
-    const seen: boolean[] = [];
-    await pass(world, async ({ isSpecCurrent }) => {
-      seen.push(await isSpecCurrent());
-      await registerCluster(world.table, aClusterSpec({ endpoints: { leaseSeconds: 60 } }));
-      seen.push(await isSpecCurrent());
-      await unregisterCluster(world.table, 'demo');
-      seen.push(await isSpecCurrent());
-      return aReport();
-    });
-    expect(seen).toEqual([true, false, false]);
   });
 
   test('the record counts findings to act on and credentials that end, and a pass that failed leaves them', async () => {

@@ -4,7 +4,7 @@ import type { Summary } from '../../lib/dispatch/dispatch.ts';
 import type { LoopDefinition, PassContext, PassReport } from '../../lib/loops/pass.ts';
 import { CONCURRENT_PASSES } from '../../lib/runtime/budgets.ts';
 import type { Environment } from '../../lib/runtime/environment.ts';
-import { pauseCluster, takeOverCluster, unregisterCluster } from '../../lib/table/cluster-registration.ts';
+import { pauseCluster, unregisterCluster } from '../../lib/table/cluster-registration.ts';
 import { CLUSTERS } from '../../lib/table/clusters.ts';
 import { TableError, type TableErrorCode } from '../../lib/table/errors.ts';
 import type { DispatchWorld } from '../support/dispatch-world.ts';
@@ -173,24 +173,6 @@ describe('a cluster list that cannot be read', () => {
     await expect(invoke(schedule(), tableThatFails('Throttled'))).rejects.toMatchObject({ code: 'Throttled' });
     await invoke(schedule());
     await expect(invoke(schedule(), tableThatFails('AccessDenied'))).rejects.toMatchObject({ code: 'AccessDenied' });
-  });
-});
-
-describe('a cluster that was paused or taken over during its pass', () => {
-  test.each([
-    ['paused', (name: string) => pauseCluster(world.table, name, { untilMs: 2e12, reason: 'upgrade', by: 'ops' })],
-    ['taken over', (name: string) => takeOverCluster(world.table, name, 'second')],
-  ])('is not written once it was %s', async (_what, change) => {
-    await world.register({ name: 'a' });
-    const checks: boolean[] = [];
-    scripts['a'] = async ({ isSpecCurrent }) => {
-      checks.push(await isSpecCurrent());
-      await change('a');
-      checks.push(await isSpecCurrent());
-      return aReport();
-    };
-    await invoke(schedule(), { stack: 'prod' });
-    expect(checks).toEqual([true, false]);
   });
 });
 

@@ -3,6 +3,7 @@ import { MANAGED_BY_LABEL, SERVICE_NAME_LABEL, SLICE_REF } from '../../lib/endpo
 import { REFUSAL } from '../../lib/endpoints/reconcilers.ts';
 import type { ClusterPort } from '../../lib/kubernetes/cluster-port.ts';
 import { withholdWrites } from '../../lib/kubernetes/withhold-writes.ts';
+import { OlderSpecError, portsFor } from '../../lib/loops/writes.ts';
 import { withdraw } from '../../lib/table/leases.ts';
 import { anEndpoints, aSlice } from '../support/an-endpoints.ts';
 import {
@@ -20,6 +21,12 @@ import {
 } from '../support/endpoints-world.ts';
 
 const HOST = 'api.example.com';
+
+/** The ports of an enforcing pass in that world. */
+function guarded({ table, cluster }: EndpointsWorld, confirmWrites: () => Promise<void>) {
+  const options = { nowMs: () => 0, newWriteId: () => 'withheld', wouldWrite: () => {}, confirmWrites };
+  return portsFor('all', { table, kubernetes: cluster.port }, 'table', options);
+}
 
 /** In the Endpoints and in the slice. */
 function expectPublished(world: EndpointsWorld, ...addresses: readonly string[]): void {
@@ -352,13 +359,15 @@ describe('what happens while a tick is at work', () => {
 
   test('a pass whose spec was changed meanwhile neither returns a removed address nor removes a new one', async () => {
     const world = await settled(new EndpointsWorld([aServer(A), aServer(B)]).answer(READY, A, B, C));
-    const older = { spec: world.spec, isSpecCurrent: async () => false };
+    const older = {
+      spec: world.spec,
+      ...guarded(world, () => Promise.reject(new OlderSpecError('OlderSpec', 'newer'))),
+    };
     world.spec = { ...world.spec, apiServers: [aServer(A), aServer(C)] };
     await world.tick();
     expect(world.published()).toEqual([A, C]);
-    const report = await world.tick(0, older);
+    await expect(world.tick(0, older)).rejects.toMatchObject({ code: 'OlderSpec' });
     expect([world.published(), world.cluster.writes]).toEqual([[A, C], []]);
-    expect(report).toMatchObject({ errors: [{ code: 'OlderSpec' }] });
     await world.tick();
     expect(world.published()).toEqual([A, C]);
   });
@@ -366,14 +375,13 @@ describe('what happens while a tick is at work', () => {
   test('a pass reads its registration again only before it writes to the cluster', async () => {
     const world = await settled(worldOf(A, B));
     let reads = 0;
-    const isSpecCurrent = async () => {
+    const confirmWrites = async () => {
       reads += 1;
-      return true;
     };
-    await world.tick(10_000, { isSpecCurrent });
+    await world.tick(10_000, guarded(world, confirmWrites));
     expect([world.cluster.writes, reads]).toEqual([[], 0]);
     world.spec = { ...world.spec, apiServers: [aServer(A)] };
-    await world.tick(10_000, { isSpecCurrent });
+    await world.tick(10_000, guarded(world, confirmWrites));
     expect([world.published(), reads]).toEqual([[A], 1]);
   });
 

@@ -10,7 +10,7 @@ import { systemNamespaces } from '../../lib/loops/system-namespaces.ts';
 import { portsFor, type Writes } from '../../lib/loops/writes.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { LEASES } from '../../lib/table/leases.ts';
-import { saveRange } from '../../lib/table/ranges.ts';
+import { isRangeKey, saveRange } from '../../lib/table/ranges.ts';
 import { tableWith } from '../repair/faults.ts';
 import { storedRange } from '../repair/repair-cluster.ts';
 import { withAddresses, withNodePorts } from '../repair/services.ts';
@@ -57,46 +57,54 @@ async function leakingTable(allocator: AllocatorOfRecord): Promise<KeyValueTable
 }
 
 describe('the ports of a pass', () => {
-  test.each(cases)('with writes $writes, of $id with allocator $allocator, write no more', async (given) => {
-    const { loop, allocator, writes } = given;
-    const written: string[] = [];
-    const wouldWrite: string[] = [];
-    const below = await leakingTable(allocator);
-    const table = tableWith(below, {
-      put: (item, previous) => {
-        written.push(item.key);
-        return below.put(item, previous);
-      },
-      delete: (previous) => {
-        written.push(previous.key);
-        return below.delete(previous);
-      },
-    });
-    const cluster = memoryCluster();
-    const kubernetes: ClusterPort = {
-      ...cluster.port,
-      async *services() {
-        yield withAddresses('a', '10.0.0.5');
-        yield withNodePorts('b', 30_001);
-      },
-    };
-    const ids = {
-      nowMs: () => NOW,
-      newWriteId: countedWriteIds(),
-      wouldWrite: (line: string) => wouldWrite.push(line),
-    };
-    const ports = portsFor(writes, { table, kubernetes }, allocator, ids);
-    const report = await loop.run(
-      aPassContext({ spec: { allocator }, nowMs: () => NOW, probe: async () => READY, ...ports }),
-    );
+  test.each(cases)(
+    'with writes $writes, of $id with allocator $allocator, write no more, and confirm once before the first write',
+    async (given) => {
+      const { loop, allocator, writes } = given;
+      const written: string[] = [];
+      const wouldWrite: string[] = [];
+      /** How many writes came before each confirmation. */
+      const confirmed: number[] = [];
+      const below = await leakingTable(allocator);
+      const table = tableWith(below, {
+        put: (item, previous) => {
+          written.push(item.key);
+          return below.put(item, previous);
+        },
+        delete: (previous) => {
+          written.push(previous.key);
+          return below.delete(previous);
+        },
+      });
+      const cluster = memoryCluster();
+      const kubernetes: ClusterPort = {
+        ...cluster.port,
+        async *services() {
+          yield withAddresses('a', '10.0.0.5');
+          yield withNodePorts('b', 30_001);
+        },
+      };
+      const ids = {
+        nowMs: () => NOW,
+        newWriteId: countedWriteIds(),
+        wouldWrite: (line: string) => wouldWrite.push(line),
+        confirmWrites: async () => void confirmed.push(written.filter(isRangeKey).length + cluster.writes.length),
+      };
+      const ports = portsFor(writes, { table, kubernetes }, allocator, ids);
+      const report = await loop.run(
+        aPassContext({ spec: { allocator }, nowMs: () => NOW, probe: async () => READY, ...ports }),
+      );
 
-    expect(report.errors).toEqual([]);
-    expect([...new Set(written)]).toEqual(allowed(loop.id, writes, allocator));
-    const isOfCluster = loop === systemNamespaces || loop === kubernetesService;
-    expect(cluster.writes.length > 0).toBe(writes === 'all' && isOfCluster);
-    const isRangeWithheld = !isOfCluster && allocator === 'table' && writes !== 'all';
-    expect(wouldWrite.length > 0).toBe((writes !== 'all' && isOfCluster) || isRangeWithheld);
-    const hasChanges = writes === 'all' || allowed(loop.id, writes, allocator).length > 0;
-    expect(report.changes.length > 0).toBe(hasChanges);
-  });
+      expect(report.errors).toEqual([]);
+      expect([...new Set(written)]).toEqual(allowed(loop.id, writes, allocator));
+      const isOfCluster = loop === systemNamespaces || loop === kubernetesService;
+      expect(cluster.writes.length > 0).toBe(writes === 'all' && isOfCluster);
+      const isRangeWithheld = !isOfCluster && allocator === 'table' && writes !== 'all';
+      expect(wouldWrite.length > 0).toBe((writes !== 'all' && isOfCluster) || isRangeWithheld);
+      const hasChanges = writes === 'all' || allowed(loop.id, writes, allocator).length > 0;
+      expect(report.changes.length > 0).toBe(hasChanges);
+      const needsConfirmation = cluster.writes.length > 0 || written.some(isRangeKey);
+      expect(confirmed).toEqual(needsConfirmation ? [0] : []);
+    },
+  );
 });

@@ -49,6 +49,7 @@ export class RepairCluster {
       nowMs: () => this.nowMs,
       newWriteId: () => `withheld-${passId}`,
       wouldWrite: (line: string) => void this.wouldWrite.push(line),
+      confirmWrites: async () => {},
     };
     return { ...given, ...portsFor(writesOf(this.spec.mode), given, this.spec.allocator, options) };
   }

@@ -16,7 +16,6 @@ export function aPassContext(
     table: memoryTable({ nowMs, newWriteId: () => 'write' }),
     probe: () => Promise.resolve({ kind: 'silence', message: 'nobody is asked' }),
     resolveHost: () => Promise.resolve(undefined),
-    isSpecCurrent: () => Promise.resolve(true),
     passId: 'pass',
     nowMs,
     startBudget: () => ({ signal: new AbortController().signal, cancel: () => {} }),

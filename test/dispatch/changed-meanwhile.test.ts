@@ -1,0 +1,163 @@
+import { beforeEach, describe, expect, test } from '@jest/globals';
+import { runOnce } from '../../cli/passes/run-once.ts';
+import { ClusterListMemory } from '../../lib/dispatch/cluster-list.ts';
+import type { ClusterPort } from '../../lib/kubernetes/cluster-port.ts';
+import { clusterIpRepair } from '../../lib/loops/cluster-ip-repair.ts';
+import { kubernetesService } from '../../lib/loops/kubernetes-service.ts';
+import { nodePortRepair } from '../../lib/loops/node-port-repair.ts';
+import { systemNamespaces } from '../../lib/loops/system-namespaces.ts';
+import type { Environment } from '../../lib/runtime/environment.ts';
+import {
+  pauseAllClusters,
+  pauseCluster,
+  registerCluster,
+  setClusterMode,
+  takeOverCluster,
+  unregisterCluster,
+} from '../../lib/table/cluster-registration.ts';
+import { type Pause, readCluster } from '../../lib/table/clusters.ts';
+import { TableError } from '../../lib/table/errors.ts';
+import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
+import { isRangeKey } from '../../lib/table/ranges.ts';
+import { withAddresses, withNodePorts } from '../repair/services.ts';
+import { aClusterSpec } from '../support/a-cluster-spec.ts';
+import { aDispatchWorld, type DispatchWorld } from '../support/dispatch-world.ts';
+import { aServer, READY } from '../support/endpoints-world.ts';
+import { type MemoryCluster, memoryCluster } from '../support/memory-cluster.ts';
+import { memoryQueue } from '../support/memory-queue.ts';
+
+const SPEC = { name: 'demo', mode: 'enforce', allocator: 'table', apiServers: [aServer('10.0.0.1')] } as const;
+const MINUTE = 60_000;
+
+type Change = (table: KeyValueTable, pause: Pause) => Promise<unknown>;
+
+const CHANGES: readonly [string, Change][] = [
+  ['all clusters were paused', (table, pause) => pauseAllClusters(table, pause)],
+  ['it was paused', (table, pause) => pauseCluster(table, 'demo', pause)],
+  ['it was set to observe', (table) => setClusterMode(table, 'demo', 'observe')],
+  ['it was unregistered', (table) => unregisterCluster(table, 'demo')],
+  ['another stack took it over', (table) => takeOverCluster(table, 'demo', 'second')],
+];
+const NEW_SPEC: Change = (table) => registerCluster(table, aClusterSpec({ ...SPEC, maxEventsPerPass: 7 }));
+
+const LOOPS = [systemNamespaces, kubernetesService, clusterIpRepair, nodePortRepair];
+const casesOf = (changes: typeof CHANGES) =>
+  LOOPS.flatMap((loop) => changes.map(([what, change]) => ({ id: loop.id, loop, what, change })));
+
+let world: DispatchWorld;
+let cluster: MemoryCluster;
+/** Ranges that were written, by key. */
+let ranges: string[];
+/** Runs at the first read of a pass from the API server. */
+let whileReading: (() => Promise<unknown>) | undefined;
+
+const pause = () => ({ untilMs: world.clock.nowMs + 60 * MINUTE, reason: 'upgrade', by: 'ops' });
+
+/** A cluster in which every loop has something to write. */
+function connected(): ClusterPort {
+  const { port } = cluster;
+  const reading = async () => {
+    const change = whileReading;
+    whileReading = undefined;
+    await change?.();
+  };
+  return {
+    ...port,
+    get: async (ref) => {
+      await reading();
+      return port.get(ref);
+    },
+    async *services() {
+      await reading();
+      yield withAddresses('a', '10.0.0.5');
+      yield withNodePorts('b', 30_001);
+    },
+  };
+}
+
+const recorded = (table: KeyValueTable): KeyValueTable => ({
+  ...table,
+  put: (item, previous) => {
+    if (isRangeKey(item.key)) ranges.push(item.key);
+    return table.put(item, previous);
+  },
+});
+
+const environment = (): Partial<Environment> => ({
+  stack: 'prod',
+  table: (signal) => recorded(world.environment.table(signal)),
+  connect: async () => ({ kubernetes: connected(), probe: async () => READY }),
+});
+
+beforeEach(async () => {
+  world = aDispatchWorld();
+  cluster = memoryCluster();
+  ranges = [];
+  whileReading = undefined;
+  await world.register(SPEC);
+});
+
+describe('a pass under way', () => {
+  test.each(casesOf([...CHANGES, ['its spec was changed', NEW_SPEC]]))(
+    'of $id writes nothing to the cluster and no range once $what',
+    async ({ loop, change }) => {
+      whileReading = () => change(world.table, pause());
+      const summary = await world.dispatch(loop, world.schedule(), { environment: environment() });
+      expect([cluster.writes, ranges]).toEqual([[], []]);
+      expect(summary).toMatchObject({ passes: 1, failed: 1 });
+      expect(await world.recordOf('demo', loop.id)).toMatchObject({ error: { code: 'OlderSpec' } });
+    },
+  );
+
+  test.each(LOOPS.map((loop) => ({ id: loop.id, loop })))('of $id writes while nothing changes', async ({ loop }) => {
+    await world.dispatch(loop, world.schedule(), { environment: environment() });
+    expect(cluster.writes.length + ranges.length).toBeGreaterThan(0);
+  });
+});
+
+test.each(LOOPS.map((loop) => ({ id: loop.id, loop })))(
+  'a pass of $id that a person starts although the cluster is paused writes',
+  async ({ loop }) => {
+    await pauseAllClusters(world.table, pause());
+    await pauseCluster(world.table, 'demo', pause());
+    const registered = await readCluster(world.table, 'demo');
+    if (registered === undefined) throw new Error('demo is not registered');
+    const request = { cluster: registered, loop, dryRun: false };
+    await runOnce({ ...world.environment, ...environment() }, { ...request, evenIfPaused: true });
+    expect(cluster.writes.length + ranges.length).toBeGreaterThan(0);
+  },
+);
+
+describe('a pass by a cluster list that is minutes old, because it cannot be read again', () => {
+  test.each(casesOf(CHANGES))(
+    'of $id writes nothing to the cluster and no range once $what',
+    async ({ loop, change }) => {
+      const memory = new ClusterListMemory();
+      await world.dispatch(
+        { ...loop, run: async () => ({ changes: [], findings: [], counts: {}, errors: [] }) },
+        world.schedule(),
+        {
+          environment: environment(),
+          memory,
+        },
+      );
+      world.clock.nowMs += 6 * MINUTE;
+      await change(world.table, pause());
+      const unlisted = (signal: AbortSignal): KeyValueTable => {
+        const { pages: _, ...table } = recorded(world.environment.table(signal));
+        const list = (partition: string, prefix: string) =>
+          partition === '#clusters'
+            ? Promise.reject(new TableError('Throttled', 'too many'))
+            : table.list(partition, prefix);
+        return { ...table, list };
+      };
+      const tickQueue = memoryQueue(() => world.clock.nowMs).queue;
+      await world.dispatch(loop, world.schedule(), {
+        environment: { ...environment(), table: unlisted, tickQueue },
+        memory,
+      });
+      expect(world.telemetry.counters).toMatchObject({ staleClusterLists: 1 });
+      expect([cluster.writes, ranges]).toEqual([[], []]);
+    },
+  );
+});
