@@ -96,7 +96,6 @@ const SILENT_PERIODS: Readonly<Record<Loop, number>> = {
   'cluster-ip-repair': 3,
   'node-port-repair': 3,
 };
-const WEEK_HOURS = 7 * 24;
 
 function silenceAlarm(loop: Loop): Alarm {
   const periodSeconds = Math.max(60, SCHEDULE_SECONDS[loop]);
@@ -140,19 +139,6 @@ const OF_ADMISSION = {
 
 export const ALARMS: Readonly<Record<string, Alarm>> = {
   ...Object.fromEntries(LOOPS.map((loop) => [`nothing-ran-${loop}`, silenceAlarm(loop)])),
-  'not-yet-running': {
-    description: 'Not every loop has run within the same hour of the last 7 days.',
-    query: 'filter level = "ERROR" | display @timestamp, message, errors.0 | sort @timestamp desc',
-    metric: formulaOf('m1 * m2 * m3 * m4', 'passes', LOOPS, 'SampleCount', 3600),
-    periodSeconds: 3600,
-    breaching: WEEK_HOURS,
-    of: WEEK_HOURS,
-    comparison: 'LessThanThreshold',
-    threshold: 1,
-    missing: 'breaching',
-    isSilent: true,
-    section: NOTHING_RAN,
-  },
   'clusters-overdue': figureAlarm('clustersOverdue', 0, 3, {
     description: 'A loop has had no successful pass for a cluster for three of its intervals.',
     query: unhealthy('overdue'),
@@ -278,25 +264,17 @@ function descriptionOf(name: string, { description, query, section = name }: Ala
   return substitute(`${description}\nLogs Insights: ${query}\nRunbook: \${Runbook}#${section}`);
 }
 
-/**
- * In a stack that only begins to run, the silence of a loop is no fault. As alarms are evaluated one after the other, the
- * end of that time does not notify either.
- */
+/** One notification for all loops. */
 const NOTHING_RAN_ALARM: Resource = {
   Type: 'AWS::CloudWatch::CompositeAlarm',
   Condition: 'HasAlarms',
-  DependsOn: [...LOOPS.map((loop) => alarmId(`nothing-ran-${loop}`)), alarmId('not-yet-running')],
+  DependsOn: LOOPS.map((loop) => alarmId(`nothing-ran-${loop}`)),
   Properties: {
     AlarmName: substitute(`\${AWS::StackName}-${NOTHING_RAN}`),
     AlarmDescription: substitute(
       `A loop of the stack has stopped running: the alarm ${NOTHING_RAN}-<loop> names it.\nRunbook: \${Runbook}#${NOTHING_RAN}`,
     ),
-    AlarmRule: substitute(
-      `(${LOOPS.map((loop) => `ALARM("\${AWS::StackName}-nothing-ran-${loop}")`).join(' OR ')}) AND OK("\${AWS::StackName}-not-yet-running")`,
-    ),
-    ActionsSuppressor: substitute('${AWS::StackName}-not-yet-running'),
-    ActionsSuppressorWaitPeriod: 60,
-    ActionsSuppressorExtensionPeriod: 300,
+    AlarmRule: substitute(LOOPS.map((loop) => `ALARM("\${AWS::StackName}-nothing-ran-${loop}")`).join(' OR ')),
     AlarmActions: TOPIC,
     OKActions: TOPIC,
   },

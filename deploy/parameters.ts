@@ -55,11 +55,6 @@ export const PARAMETERS = {
     description: 'The least severe log lines that are written.',
   },
   logsKeyArn: arnOf('kms', 'The KMS key that encrypts the log groups. Its policy must allow CloudWatch Logs.'),
-  clusterDimension: {
-    default: 'false',
-    ...FLAG,
-    description: 'Metrics also carry the cluster: about twenty series per cluster, which cost money.',
-  },
   loopMemory: memoryOf('256', 'the loops that are due every minute, and the functions that are invoked by hand'),
   repairMemory: memoryOf('512', 'the repair loops'),
   secretsPrefix: {

@@ -177,7 +177,6 @@ const COMMON_VARIABLES: Fields = {
   STACK,
   // The reporter of events: the same for every function, or each would begin series of its own.
   REPORTING_INSTANCE: STACK,
-  CLUSTER_DIMENSION: ref('ClusterDimension'),
   CLUSTERS_PER_TICK: ref('ClustersPerTick'),
   CLUSTER_FILE: ref('ClusterFile'),
   ASSUME_ROLE_EXTERNAL_ID: ref('ExternalId'),

@@ -186,7 +186,6 @@ function leverLines(): string[] {
     ['`intervalSeconds.kubernetes-service: 60` with `endpoints.leaseSeconds: 90`', less({ interval: 60 })],
     ['one API server more', less({ servers: 4 })],
     ['`clustersPerTick=1`, for hostile tenants', less({ clustersPerTick: 1 })],
-    ['`clusterDimension=true`: about 20 metrics of each cluster', -20 * PRICES.metricMonth],
   ];
   const row = ([what, dollars]: [string, number]) =>
     `| ${what} | ${dollars < 0 ? 'costs' : ''} $${Math.abs(dollars).toFixed(2)} |`.replace('  ', ' ');

@@ -144,7 +144,6 @@ export function logFault(
 ): HttpReply {
   const { statusCode } = reply;
   telemetry.log('warn', 'admission: not answered', { cluster, statusCode, reason });
-  // Not by cluster: each invented name would become a series, which costs money.
   telemetry.count('allocationsRefused', 1, { type: `Http${statusCode}` });
   return reply;
 }
@@ -172,12 +171,12 @@ export function logVerdict(
     ...fieldsOf(verdict),
     retries,
   });
-  telemetry.count('allocationRetries', retries, { cluster });
+  telemetry.count('allocationRetries', retries);
   if (verdict.outcome === 'refused' || verdict.outcome === 'failed') {
-    telemetry.count('allocationsRefused', 1, { type: verdict.code, cluster });
+    telemetry.count('allocationsRefused', 1, { type: verdict.code });
   }
   if (verdict.outcome === 'allocated' && !dryRun) {
-    telemetry.count('allocations', verdict.items.addresses.length + verdict.items.ports.length, { cluster });
+    telemetry.count('allocations', verdict.items.addresses.length + verdict.items.ports.length);
   }
 }
 

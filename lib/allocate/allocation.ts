@@ -113,11 +113,11 @@ function logAnswer({ telemetry }: Invocation, answer: Answer, { retries, errors 
     ...(dryRun && { dryRun }),
     ...(errors.length > 0 && { errors }),
   });
-  telemetry.count('allocationRetries', retries, { cluster });
+  telemetry.count('allocationRetries', retries);
   if (replayed || dryRun) return;
   const allocated = items.filter((item) => item.outcome === 'allocated').length;
-  telemetry.count('allocations', allocated, { cluster });
-  if (error !== undefined) telemetry.count('allocationsRefused', 1, { type: error.code, cluster });
+  telemetry.count('allocations', allocated);
+  if (error !== undefined) telemetry.count('allocationsRefused', 1, { type: error.code });
 }
 
 /** Lambda's caller gets only the name and message of an error: the message begins with the code. */

@@ -17,36 +17,36 @@ const FULL_PERCENT = 80;
 export function logPass(telemetry: Telemetry, loop: Loop, cluster: string, pass: EndedPass): void {
   const { report, errors, durationMs, events } = pass;
   const failed = errors.length > 0;
-  countPass(telemetry, loop, failed, cluster);
-  telemetry.sample('durationMs', durationMs, cluster);
+  countPass(telemetry, loop, failed);
+  telemetry.sample('durationMs', durationMs);
   for (const { name, value } of samplesOf(report?.counts ?? {})) {
-    telemetry.sample(name, value, cluster);
+    telemetry.sample(name, value);
     if (name === 'fullestRangePercent' && value >= FULL_PERCENT) {
       telemetry.log('warn', 'range filling up', { cluster, fullest: [`${cluster}: ${value} per cent`] });
     }
   }
   for (const [type, found] of foundByType(report)) {
     const { name, labels } = findingCounter(loop, type);
-    telemetry.count(name, found, { ...labels, cluster });
+    telemetry.count(name, found, labels);
   }
-  if (pass.credentialEndsSoon) telemetry.count('credentialsEnding', 1, { cluster });
-  if (events !== undefined && events.dropped > 0) telemetry.count('eventsDropped', events.dropped, { cluster });
+  if (pass.credentialEndsSoon) telemetry.count('credentialsEnding', 1);
+  if (events !== undefined && events.dropped > 0) telemetry.count('eventsDropped', events.dropped);
   if (isNews(pass)) {
     telemetry.log(levelOf(pass), failed ? 'pass failed' : 'pass succeeded', { cluster, ...fieldsOf(pass) });
   }
 }
 
 export function logUnstartedPass(telemetry: Telemetry, loop: Loop, cluster: string, error: unknown): void {
-  countPass(telemetry, loop, true, cluster);
+  countPass(telemetry, loop, true);
   telemetry.log('error', 'pass failed', { cluster, errors: [errorSentence(error)], stack: stackOfFault(error) });
 }
 
 /** Every pass is counted, those too that should have been. */
-export function countPass(telemetry: Telemetry, loop: Loop, failed: boolean, cluster: string): void {
-  telemetry.count('passes', 1, { cluster });
-  telemetry.count('failures', failed ? 1 : 0, { cluster });
+export function countPass(telemetry: Telemetry, loop: Loop, failed: boolean): void {
+  telemetry.count('passes', 1);
+  telemetry.count('failures', failed ? 1 : 0);
   const originals = failedPassCounter(loop);
-  if (failed && originals !== undefined) telemetry.count(originals, 1, { cluster });
+  if (failed && originals !== undefined) telemetry.count(originals, 1);
 }
 
 function levelOf({ errors, report }: EndedPass): Level {

@@ -45,7 +45,7 @@ export async function attemptPass(batch: Batch, name: string, open: OpenCluster)
   const startedAtMs = environment.nowMs();
   const budgetMs = Math.min(PASS_BUDGET_MS[loop.id], remainingMs() - CLOSING_MS);
   if (budgetMs <= 0) {
-    countPass(telemetry, loop.id, true, name);
+    countPass(telemetry, loop.id, true);
     return { outcome: 'unreached' };
   }
 

@@ -38,15 +38,13 @@ export function deployed<Answer>(
 /**
  * `TABLE_NAME` names the table, `STACK` the stack that owns its clusters, `REPORTING_INSTANCE` the reporter of
  * events, `TICK_QUEUE_URL` this loop's queue if it has one, `CLUSTERS_PER_TICK` how many clusters share a message (16);
- * `CLUSTER_DIMENSION` is `true` for metrics by cluster. Region, endpoint and credentials are those of the
- * AWS SDK, the log level is that of Powertools (`POWERTOOLS_LOG_LEVEL`).
+ * Region, endpoint and credentials are those of the AWS SDK, the log level is that of Powertools (`POWERTOOLS_LOG_LEVEL`).
  * `CLUSTER_FILE` (`cluster.yml`) and kubeconfig files are read from the folder of the function's code.
  */
 export function environmentFrom(variables: Variables): Environment {
   const tableName = required(variables, 'TABLE_NAME');
   const reportingInstance = required(variables, 'REPORTING_INSTANCE');
   const stack = required(variables, 'STACK');
-  const clusterDimension = variables['CLUSTER_DIMENSION'] === 'true';
   const queueUrl = variables['TICK_QUEUE_URL'];
   const folder = variables['LAMBDA_TASK_ROOT'] ?? process.cwd();
   const clusterFile = path.join(folder, variables['CLUSTER_FILE'] || 'cluster.yml');
@@ -57,7 +55,7 @@ export function environmentFrom(variables: Variables): Environment {
     nowMs,
     skewMs,
     loadKubeconfig: kubeconfigLoader(folder, kubeconfigSources(), { refuseLocal: isLambda(variables) }),
-    telemetry: (labels) => powertoolsTelemetry(labels, { clusterDimension }),
+    telemetry: powertoolsTelemetry,
     reportingInstance,
     stack,
     ...(queueUrl !== undefined && queueUrl !== '' && { tickQueue: sqsQueue(sqsClientFrom(variables), queueUrl) }),

@@ -14,11 +14,6 @@ import {
   type Telemetry,
 } from './telemetry.ts';
 
-export interface PowertoolsOptions {
-  /** Metrics are written for each cluster too: every one is a series of its own, which costs money. */
-  readonly clusterDimension?: boolean;
-}
-
 /** One line of metrics: its dimensions, sums and values. */
 interface Line {
   readonly labels: Labels;
@@ -27,10 +22,7 @@ interface Line {
 }
 
 /** Structured log lines and, once per invocation, metrics in CloudWatch's embedded format. */
-export function powertoolsTelemetry(
-  { loop, requestId }: InvocationLabels,
-  { clusterDimension = false }: PowertoolsOptions = {},
-): Telemetry {
+export function powertoolsTelemetry({ loop, requestId }: InvocationLabels): Telemetry {
   // Of two stacks in one account each has its own, or their alarms would be one another's.
   const serviceName = process.env['POWERTOOLS_SERVICE_NAME'] ?? METRIC_NAMESPACE;
   const logger = new Logger({
@@ -45,25 +37,18 @@ export function powertoolsTelemetry(
     lines.set(key, line);
     return line;
   };
-  /** The line of all clusters, and the one of this cluster if it is to have one. */
-  const linesFor = ({ cluster, ...labels }: Labels): readonly Line[] => {
-    const ofAll = lineOf(labels);
-    return clusterDimension && cluster !== undefined ? [ofAll, lineOf({ ...labels, cluster })] : [ofAll];
-  };
 
   return {
     log: (level: Level, message: string, fields: Fields = {}) => {
       logger[level](message, boundedFields(fields));
     },
     count: (name, by, labels = {}) => {
-      for (const { counters } of linesFor(labels)) counters.set(name, (counters.get(name) ?? 0) + by);
+      const { counters } = lineOf(labels);
+      counters.set(name, (counters.get(name) ?? 0) + by);
     },
-    sample: (name, value, cluster) => {
-      for (const { samples } of linesFor({ cluster })) {
-        const values = samples.get(name) ?? [];
-        values.push(value);
-        samples.set(name, values);
-      }
+    sample: (name, value) => {
+      const { samples } = lineOf({});
+      samples.set(name, [...(samples.get(name) ?? []), value]);
     },
     flush: () => {
       const metrics = new Metrics({

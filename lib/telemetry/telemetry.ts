@@ -11,12 +11,9 @@ export type Fields = Readonly<Record<string, FieldValue>>;
 export interface Telemetry {
   /** `message` is constant; what varies is in `fields`. An error goes in as `describeError` has it, never as itself. */
   log(level: Level, message: string, fields?: Fields): void;
-  /**
-   * Adds to a counter. Adding 0 makes the counter known to alarms. The cluster, if it is named, becomes a dimension only
-   * where that is asked for.
-   */
+  /** Adds to a counter. Adding 0 makes the counter known to alarms. No metric has the cluster: each would be a series. */
   count(counter: CounterName, by: number, labels?: Labels): void;
-  sample(name: SampleName, value: number, cluster: string): void;
+  sample(name: SampleName, value: number): void;
   /** Writes the invocation's metrics, once. */
   flush(): void;
 }
@@ -89,8 +86,10 @@ export const SAMPLE_UNITS = {
   fullestRangePercent: 'Percent',
 } as const satisfies Record<SampleName, string>;
 
-/** Dimensions beside the loop. */
-export type Labels = Readonly<Partial<Record<'type' | 'cluster', string>>>;
+/** The dimension beside the loop. */
+export interface Labels {
+  readonly type?: string;
+}
 
 export interface Counter {
   readonly name: CounterName;

@@ -103,7 +103,7 @@ describe('a cluster of another stack', () => {
 
   test('is judged as if what the pass would write was there', async () => {
     await tick('second', writesAll);
-    expect(world.telemetry.samples).toContainEqual({ name: 'leasesHeld', value: 1, cluster: 'demo' });
+    expect(world.telemetry.samples).toContainEqual({ name: 'leasesHeld', value: 1 });
     expect((await readLeases(world.table, 'demo')).leases).toEqual([]);
   });
 

@@ -142,11 +142,6 @@ function formula(expression: string | undefined, series: readonly Series[]): Ser
         const known = series.flatMap((values) => values[at] ?? []);
         return known.length === 0 ? undefined : known.reduce((sum, value) => sum + value, 0);
       });
-    case 'm1 * m2 * m3 * m4':
-      return first.map((_, at) => {
-        const known = series.flatMap((values) => values[at] ?? []);
-        return known.length < series.length ? undefined : known.reduce((product, value) => product * value, 1);
-      });
     case 'IF(DIFF(m1) < 0, -100 * DIFF(m1) / (m1 - DIFF(m1)), 0)':
       return first.map((value, at) => {
         const before = first.slice(0, at).findLast((one) => one !== undefined);
@@ -158,48 +153,16 @@ function formula(expression: string | undefined, series: readonly Series[]): Ser
   }
 }
 
-/** The states of a composite alarm, whose rule has ALARM("name"), OK("name"), AND, OR and brackets. */
+/** The states of a composite alarm, whose rule is ALARM("name") OR ALARM("name"). */
 export function compositeStates(rule: string, states: ReadonlyMap<string, readonly AlarmState[]>): AlarmState[] {
   const [first = []] = states.values();
   return first.map((_, minute) => {
-    const is = (state: string, name: string) => {
+    const names = rule.split(' OR ').map((term) => /^ALARM\("([^"]+)"\)$/.exec(term)?.[1] ?? term);
+    const alarming = names.filter((name) => {
       const children = states.get(name);
       if (children === undefined) throw new Error(`The rule names ${name}, which is no alarm.`);
-      return children[minute] === state;
-    };
-    return holds(tokensOf(rule), is) ? 'ALARM' : 'OK';
+      return children[minute] === 'ALARM';
+    });
+    return alarming.length > 0 ? 'ALARM' : 'OK';
   });
-}
-
-const tokensOf = (rule: string) => rule.match(/\w+\("[^"]+"\)|AND|OR|[()]/g) ?? [];
-
-/** `or` of `and`s of terms. */
-function holds(tokens: string[], is: (state: string, name: string) => boolean): boolean {
-  const term = (): boolean => {
-    const token = tokens.shift() ?? '';
-    if (token === '(') {
-      const inner = either();
-      tokens.shift();
-      return inner;
-    }
-    const [, state = '', name = ''] = /^(\w+)\("([^"]+)"\)$/.exec(token) ?? [];
-    return is(state, name);
-  };
-  const both = (): boolean => {
-    let result = term();
-    while (tokens[0] === 'AND') {
-      tokens.shift();
-      result = term() && result;
-    }
-    return result;
-  };
-  const either = (): boolean => {
-    let result = both();
-    while (tokens[0] === 'OR') {
-      tokens.shift();
-      result = both() || result;
-    }
-    return result;
-  };
-  return either();
 }

@@ -10,7 +10,7 @@ export interface RecordingTelemetry extends Telemetry {
   readonly lines: RecordedLine[];
   /** By `name` or `name{label=value}`. */
   readonly counters: Record<string, number>;
-  readonly samples: { readonly name: SampleName; readonly value: number; readonly cluster: string }[];
+  readonly samples: { readonly name: SampleName; readonly value: number }[];
   readonly flushes: { count: number };
   readonly invocations: InvocationLabels[];
 }
@@ -30,13 +30,13 @@ export function recordingTelemetry(): RecordingTelemetry {
     log: (level, message, fields = {}) => {
       lines.push({ level, message, fields });
     },
-    count: (name, by, { cluster: _, ...labels } = {}) => {
+    count: (name, by, labels = {}) => {
       const pairs = Object.entries(labels).map(([label, value]) => `${label}=${value}`);
       const key = pairs.length === 0 ? name : `${name}{${pairs.join(',')}}`;
       counters[key] = (counters[key] ?? 0) + by;
     },
-    sample: (name, value, cluster) => {
-      samples.push({ name, value, cluster });
+    sample: (name, value) => {
+      samples.push({ name, value });
     },
     flush: () => {
       flushes.count += 1;

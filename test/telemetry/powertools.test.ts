@@ -5,19 +5,6 @@ import { beforeAll, describe, expect, test } from '@jest/globals';
 
 const repository = path.join(import.meta.dirname, '..', '..');
 
-const byCluster = `
-  import { powertoolsTelemetry } from './lib/telemetry/powertools.ts';
-  const telemetry = powertoolsTelemetry({ loop: 'kubernetes-service' }, { clusterDimension: true });
-  for (const [cluster, leases] of [['a', 3], ['b', 1]]) {
-    telemetry.count('passes', 1, { cluster });
-    telemetry.sample('leasesHeld', leases, cluster);
-  }
-  telemetry.count('findings', 1, { type: 'oddProbe', cluster: 'b' });
-  telemetry.sample('fullestRangePercent', 81.2, 'a');
-  telemetry.count('clustersRegistered', 2);
-  telemetry.flush();
-`;
-
 const program = `
   import { powertoolsTelemetry } from './lib/telemetry/powertools.ts';
   const telemetry = powertoolsTelemetry({ loop: 'node-port-repair', requestId: 'r-1' });
@@ -28,8 +15,8 @@ const program = `
   telemetry.count('apiserver_nodeport_repair_port_errors_total', 1, { type: 'repair' });
   telemetry.count('passes', 2);
   telemetry.count('failures', 0);
-  telemetry.sample('durationMs', 12, 'demo');
-  telemetry.sample('durationMs', 34, 'demo');
+  telemetry.sample('durationMs', 12);
+  telemetry.sample('durationMs', 34);
   telemetry.flush();
   telemetry.flush();
 `;
@@ -96,17 +83,4 @@ test('a line that holds what a tenant wrote is bounded, and stays JSON', async (
   expect(line).toMatchObject({ cluster: 'demo', counts: { services: 2 } });
   expect(JSON.stringify(line).length).toBeLessThan(256 * 1024);
   expect(line?.['findings']).toContainEqual(expect.stringMatching(/^and 9\d\d more$/));
-});
-
-test('where clusters are a dimension each has lines of its own, beside those of all', async () => {
-  const loop = { loop: 'kubernetes-service' };
-  const lines = await linesOf(byCluster);
-  expect(lines).toMatchObject([
-    { ...loop, passes: 2, leasesHeld: [3, 1], fullestRangePercent: 81.2, clustersRegistered: 2 },
-    { ...loop, cluster: 'a', passes: 1, leasesHeld: 3, fullestRangePercent: 81.2 },
-    { ...loop, cluster: 'b', passes: 1, leasesHeld: 1 },
-    { ...loop, type: 'oddProbe', findings: 1 },
-    { ...loop, type: 'oddProbe', cluster: 'b', findings: 1 },
-  ]);
-  expect(lines[0]).not.toHaveProperty('cluster');
 });

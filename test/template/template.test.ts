@@ -37,7 +37,6 @@ const EVERYTHING = {
   logRetentionDays: '7',
   logLevel: 'DEBUG',
   loopMemory: '1024',
-  clusterDimension: 'true',
   secretsPrefix: 'clusters/',
   secretsRegion: 'eu-north-1',
   tickConcurrency: '50',
@@ -205,7 +204,6 @@ describe('functions', () => {
       TABLE_NAME: STACK,
       STACK,
       REPORTING_INSTANCE: STACK,
-      CLUSTER_DIMENSION: 'false',
       POWERTOOLS_SERVICE_NAME: STACK,
       POWERTOOLS_LOG_LEVEL: 'INFO',
     });
