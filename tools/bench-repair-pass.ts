@@ -43,6 +43,7 @@ for (let pass = 0; pass < Number(passes); pass += 1) {
     resolveHost: async () => undefined,
     passId: randomUUID(),
     nowMs: Date.now,
+    triesEveryMs: 180_000,
     startBudget: startDeadline,
     pause: async () => undefined,
     state: undefined,

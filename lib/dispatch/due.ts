@@ -1,11 +1,13 @@
 import { type ClusterSpec, type Loop, SCHEDULE_SECONDS } from '../cluster/cluster-spec.ts';
+import { ClusterError } from '../kubernetes/cluster-port.ts';
+import { DispatchError } from '../runtime/errors.ts';
 import type { Pause } from '../table/clusters.ts';
 import type { RunRecord } from '../table/run-records.ts';
 
 export interface Timing {
   readonly nowMs: number;
   /** The loop's last pass for this cluster. Absent: it never ran. */
-  readonly last: Pick<RunRecord, 'startedAtMs' | 'error' | 'failuresInARow'> | undefined;
+  readonly last: Pick<RunRecord, 'startedAtMs' | 'withoutAnswer'> | undefined;
   readonly force: boolean;
   /** Clusters share this loop's queue: one whose API server gives no answer is tried less often. */
   readonly backsOff: boolean;
@@ -16,9 +18,17 @@ type Intervals = Pick<ClusterSpec, 'intervalSeconds'>;
 /** What an API server that gives no answer ends a pass with: such a pass takes all of its time. */
 const UNANSWERED: ReadonlySet<string> = new Set(['DeadlineExceeded', 'Unavailable']);
 const LONGEST_BACKOFF_MS = 60_000;
+/** A cluster in back-off has one tick a minute, and may not be due at that one. */
+const LONGEST_SPACING_MS = 2 * LONGEST_BACKOFF_MS;
 
-export function isUnreachable(record: Pick<RunRecord, 'error'> | undefined): boolean {
-  return record?.error !== undefined && UNANSWERED.has(record.error.code);
+/** Whether a pass got no answer at all. A table that fails proves nothing about the cluster, and an answered probe shows that it is reached. */
+export function isWithoutAnswer(error: unknown, isAnyProbeAnswered: boolean): boolean {
+  if (isAnyProbeAnswered || !(error instanceof ClusterError || error instanceof DispatchError)) return false;
+  return UNANSWERED.has(error.code);
+}
+
+export function isUnreachable(record: Pick<RunRecord, 'withoutAnswer'> | undefined): boolean {
+  return (record?.withoutAnswer ?? 0) > 0;
 }
 
 /** Whether this tick is the nearest one to the end of the loop's interval: schedules come a little early or late. */
@@ -31,10 +41,20 @@ export function isDue(loop: Loop, spec: Intervals, { nowMs, last, force, backsOf
   return sinceMs < 0 || sinceMs >= (backsOff ? backoffMs(last, intervalMs) : intervalMs) - toleranceMs;
 }
 
-/** Doubles with each pass in a row that got no answer, up to a minute: dead clusters must not use up what the others run on. */
-function backoffMs(last: Pick<RunRecord, 'error' | 'failuresInARow'>, intervalMs: number): number {
-  if (!isUnreachable(last)) return intervalMs;
-  return Math.max(intervalMs, Math.min(LONGEST_BACKOFF_MS, intervalMs * 2 ** last.failuresInARow));
+/**
+ * Doubles with the second pass in a row that got no answer and each further one, up to a minute: dead clusters must not
+ * use up what the others run on. A single one is a lost packet as often as a dead cluster.
+ */
+function backoffMs({ withoutAnswer = 0 }: Pick<RunRecord, 'withoutAnswer'>, intervalMs: number): number {
+  const doublings = Math.max(0, withoutAnswer - 1);
+  return Math.max(intervalMs, Math.min(LONGEST_BACKOFF_MS, intervalMs * 2 ** doublings));
+}
+
+/** Returns the time between the passes of a loop at present. In back-off, it is the time since the last one. */
+export function spacingMs(loop: Loop, spec: Intervals, { nowMs, last, backsOff }: Omit<Timing, 'force'>): number {
+  const intervalMs = spec.intervalSeconds[loop] * 1000;
+  if (!backsOff || last === undefined || !isUnreachable(last)) return intervalMs;
+  return Math.max(intervalMs, Math.min(LONGEST_SPACING_MS, nowMs - last.startedAtMs));
 }
 
 /** Whether every tick is due, whenever the last pass was. */

@@ -26,6 +26,8 @@ export interface EndedPass {
   readonly report?: PassReport;
   /** What it threw, else the failures that did not stop it. Any makes it a failed one. */
   readonly errors: readonly unknown[];
+  /** Passes in a row, with this one, to which neither the API server nor any probed address gave an answer. */
+  readonly withoutAnswer: number;
   readonly wouldWrite: readonly string[];
   /** The last recorded pass would have made the same. */
   readonly wouldWriteSame?: boolean;
@@ -57,6 +59,7 @@ function recordOf(pass: EndedPass, previous: RunRecord | undefined): RunRecord {
     counts: countsOf(pass, previous),
     findings: findings.slice(0, MAX_FINDINGS).map(recordedFinding),
     failuresInARow: failed ? (previous?.failuresInARow ?? 0) + 1 : 0,
+    ...(pass.withoutAnswer > 0 && { withoutAnswer: pass.withoutAnswer }),
     events: pass.events?.sightings ?? previous?.events ?? {},
     ...(findingCount > MAX_FINDINGS && { findingCount }),
     ...(failed && { error: describeError(pass.errors[0]) }),

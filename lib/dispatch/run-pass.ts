@@ -1,6 +1,6 @@
 import type { ClusterSpec } from '../cluster/cluster-spec.ts';
 import type { Finding } from '../cluster/finding.ts';
-import type { ClusterPort } from '../kubernetes/cluster-port.ts';
+import type { ClusterPort, Prober } from '../kubernetes/cluster-port.ts';
 import { planEvents } from '../kubernetes/events.ts';
 import { type EventsReport, writeEvents } from '../kubernetes/write-events.ts';
 import type { LoopDefinition, PassContext } from '../loops/pass.ts';
@@ -14,8 +14,7 @@ import { otherOwner, type Pause, type RegisteredCluster, readCluster, readPauseO
 import type { KeyValueTable } from '../table/key-value-table.ts';
 import { type ReadRunRecord, type RunRecord, readRunRecord } from '../table/run-records.ts';
 import { writeUnreachable } from '../table/unreachable-clusters.ts';
-import { describeError } from '../telemetry/describe-error.ts';
-import { isDue, isUnreachable, pauseInForce } from './due.ts';
+import { isDue, isUnreachable, isWithoutAnswer, pauseInForce, spacingMs } from './due.ts';
 import { countPass, logPass, logUnstartedPass } from './log-pass.ts';
 import { type EndedPass, isSameAsRecorded, previousMode, recordPass } from './record-pass.ts';
 
@@ -28,9 +27,9 @@ export interface Batch extends Invocation {
 }
 
 export type Attempt =
-  | { readonly outcome: 'failed' | 'notDue' }
-  /** `resumed`: its API server answers again. */
-  | { readonly outcome: 'succeeded'; readonly resumed?: ClusterSpec }
+  | { readonly outcome: 'notDue' }
+  /** `resumed`: the cluster answers again. */
+  | { readonly outcome: 'succeeded' | 'failed'; readonly resumed?: ClusterSpec }
   | { readonly outcome: 'paused'; readonly pause: Pause }
   | { readonly outcome: 'unregistered' }
   /** The function's time was over before its pass could begin. */
@@ -88,11 +87,11 @@ async function passIfDue(
   const ran = await runPass(environment, { loop, cluster, previous, startedAtMs, signal, warn, writes });
   const pass = isOwner ? await recordOwnPass(batch, cluster.spec, ran, last) : { ...ran, ownedBy: owner };
   logPass(telemetry, loop.id, name, pass);
-  if (pass.errors.length > 0) return { outcome: 'failed' };
-  return { outcome: 'succeeded', ...(isUnreachable(previous) && { resumed: cluster.spec }) };
+  const isBack = isUnreachable(previous) && !isUnreachable(pass);
+  return { outcome: pass.errors.length > 0 ? 'failed' : 'succeeded', ...(isBack && { resumed: cluster.spec }) };
 }
 
-/** Records a pass, and that it got no answer: then the next minute's invocation puts the cluster in a message of its own. */
+/** Records a pass, and that the cluster gives no answer: then the next minute's invocation puts it in a message of its own. */
 async function recordOwnPass(
   { loop, environment }: Batch,
   spec: ClusterSpec,
@@ -101,10 +100,9 @@ async function recordOwnPass(
 ): Promise<EndedPass> {
   const { stack, tickQueue, table } = environment;
   const nowMs = environment.nowMs();
-  const isWithoutAnswer = ran.errors.length > 0 && isUnreachable({ error: describeError(ran.errors[0]) });
   const [pass] = await Promise.all([
     recordPass(environment, loop.id, spec, ran, last),
-    isWithoutAnswer && stack !== undefined && tickQueue !== undefined
+    isUnreachable(ran) && stack !== undefined && tickQueue !== undefined
       ? withinDeadline(environment, RECORDING_MS, (signal) =>
           writeUnreachable(table(signal), { stack, loop: loop.id, cluster: spec.name, nowMs }),
         ).catch(() => {
@@ -147,6 +145,7 @@ export async function runPass(environment: Environment, input: PassInput): Promi
   const passId = environment.newPassId();
   const wouldWrite: string[] = [];
   let credentialEndsSoon: boolean | undefined;
+  let isAnyProbeAnswered = false;
   const ended = (outcome: Pick<EndedPass, 'report' | 'events' | 'errors'>): EndedPass => ({
     passId,
     mode: writes === 'all' ? 'enforce' : 'observe',
@@ -155,13 +154,22 @@ export async function runPass(environment: Environment, input: PassInput): Promi
     wouldWrite: [...wouldWrite],
     wouldWriteSame: isSameAsRecorded(wouldWrite, input.previous),
     credentialEndsSoon,
+    withoutAnswer: isWithoutAnswer(outcome.errors[0], isAnyProbeAnswered)
+      ? (input.previous?.withoutAnswer ?? 0) + 1
+      : 0,
     ...outcome,
   });
   try {
     const { report, kubernetes } = await unlessAborted(signal, async () => {
       const access = await environment.connect(cluster.spec, { loop: loop.id, signal, warn: input.warn });
       credentialEndsSoon = access.credentialEndsSoon;
-      const context = passContext(environment, input, passId, access, (description) => wouldWrite.push(description));
+      const probe: Prober = async (target, given) => {
+        const reply = await access.probe(target, given);
+        isAnyProbeAnswered ||= reply.kind === 'status';
+        return reply;
+      };
+      const ports = { kubernetes: access.kubernetes, probe };
+      const context = passContext(environment, input, passId, ports, (description) => wouldWrite.push(description));
       const report = await loop.run(context);
       wouldWrite.push(...(report.wouldWrite ?? []));
       return { report, kubernetes: context.kubernetes };
@@ -180,13 +188,14 @@ function passContext(
   { kubernetes, probe }: ClusterAccess,
   wouldWrite: (description: string) => void,
 ): PassContext {
-  const { cluster, previous, signal, writes } = input;
+  const { loop, cluster, previous, startedAtMs, signal, writes } = input;
   const { spec, rangesGeneration } = cluster;
   const table = environment.table(signal);
   const { nowMs, newPassId } = environment;
   const confirmWrites = () => confirmRegistration(environment, input, table);
   const options = { nowMs, newWriteId: newPassId, wouldWrite, confirmWrites };
   const mode = previousMode(previous);
+  const timing = { nowMs: startedAtMs, last: previous, backsOff: environment.tickQueue !== undefined };
   return {
     spec,
     rangesGeneration,
@@ -195,6 +204,7 @@ function passContext(
     resolveHost: environment.resolveHost(signal),
     passId,
     nowMs,
+    triesEveryMs: spacingMs(loop.id, spec, timing),
     startBudget: environment.startDeadline,
     pause: (ms) => pause(environment.startDeadline(ms), signal),
     ...(mode !== undefined && { previousMode: mode }),

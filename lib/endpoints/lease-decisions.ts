@@ -21,12 +21,14 @@ export interface LeaseObservation {
   readonly nowMs: number;
   readonly leaseMs: number;
   readonly intervalMs: number;
+  /** The time between tries at present. */
+  readonly triesEveryMs: number;
 }
 
 /** A lease is removed an hour after it and its withdrawal ended. */
 const FORGET_AFTER_MS = 3_600_000;
-/** An older miss proves nothing of the time in between. */
-const INTERVALS_TO_MISS_AGAIN = 3;
+/** So many tries may be lost or late between two misses. An older miss proves nothing of the time in between. */
+const TRIES_TO_MISS_AGAIN = 3;
 
 /** Returns every change that a tick makes to the leases: none that changes nothing. */
 export function decideLeases(observation: LeaseObservation): LeaseChanges {
@@ -130,10 +132,10 @@ function missed(lease: Lease, outcome: ProbeOutcome, observation: LeaseObservati
 }
 
 /** The misses in a row with this one; undefined when it proves nothing new, or comes too soon after the last one. */
-function missesWith(lease: Lease, { nowMs, intervalMs }: LeaseObservation): number | undefined {
+function missesWith(lease: Lease, { nowMs, intervalMs, triesEveryMs }: LeaseObservation): number | undefined {
   if (hasMissedTwice(lease) && lease.expiresAtMs <= nowMs) return undefined;
   const sinceMs = nowMs - (lease.missedAtMs ?? Number.NEGATIVE_INFINITY);
-  if (lease.misses === 0 || Math.abs(sinceMs) > INTERVALS_TO_MISS_AGAIN * intervalMs) return 1;
+  if (lease.misses === 0 || Math.abs(sinceMs) > TRIES_TO_MISS_AGAIN * triesEveryMs) return 1;
   return sinceMs < intervalMs / 2 ? undefined : Math.min(lease.misses + 1, MISSES_TO_GO);
 }
 

@@ -14,6 +14,8 @@ export interface PassContext {
   readonly resolveHost: HostResolver;
   readonly passId: string;
   readonly nowMs: () => number;
+  /** The time between the passes of the loop at present: its interval, or more while the cluster gives no answer. */
+  readonly triesEveryMs: number;
   /** Starts a part of the pass's time. Cancel it when it is no longer needed, or the process waits for its end. */
   readonly startBudget: (ms: number) => { readonly signal: AbortSignal; readonly cancel: () => void };
   /** Waits for what the API server does by itself a moment later. The pass's deadline ends it. */

@@ -42,7 +42,7 @@ export interface LeasesObserved extends LeasesRefreshed {
  * read before the probes: another writer, such as a deregistration, wins.
  */
 export async function refreshLeases(context: PassContext): Promise<LeasesRefreshed> {
-  const { spec, table, nowMs } = context;
+  const { spec, table, nowMs, triesEveryMs } = context;
   const before = await readLeases(table, spec.name);
   const { leases } = before;
   const { addresses: expected, findings, unresolved, outcomes } = await resolveAndProbe(context, leases);
@@ -50,7 +50,8 @@ export async function refreshLeases(context: PassContext): Promise<LeasesRefresh
   const leaseMs = spec.endpoints.leaseSeconds * 1000;
   const intervalMs = spec.intervalSeconds['kubernetes-service'] * 1000;
   const observedAtMs = nowMs();
-  const decided = decideLeases({ leases, expected, outcomes, hosts, nowMs: observedAtMs, leaseMs, intervalMs });
+  const times = { nowMs: observedAtMs, leaseMs, intervalMs, triesEveryMs };
+  const decided = decideLeases({ leases, expected, outcomes, hosts, ...times });
   const { written, present } = await changeLeases(table, spec.name, before, decided);
   const describe = (address: string) =>
     describeChange(

@@ -41,6 +41,8 @@ const recordShape = z.object({
   findingCount: z.exactOptional(z.number()),
   error: z.exactOptional(z.readonly(z.object({ code: z.string(), message: z.string() }))),
   failuresInARow: count,
+  /** Passes in a row to which neither the API server nor any probed address gave an answer. Absent: none. */
+  withoutAnswer: z.exactOptional(count),
   lastSuccessAtMs: z.exactOptional(time),
   /** Sightings of each event, by event name: what repeats is a series. Capped, the oldest go. */
   events: z.readonly(z.record(z.string(), sightingShape)),

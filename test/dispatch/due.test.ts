@@ -1,12 +1,15 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { LOOPS, type Loop, SCHEDULE_SECONDS } from '../../lib/cluster/cluster-spec.ts';
-import { isDue, isDueAtEveryTick, pauseInForce } from '../../lib/dispatch/due.ts';
+import { isDue, isDueAtEveryTick, isWithoutAnswer, pauseInForce, spacingMs } from '../../lib/dispatch/due.ts';
+import { ClusterError } from '../../lib/kubernetes/cluster-port.ts';
+import { DispatchError } from '../../lib/runtime/errors.ts';
+import { TableError } from '../../lib/table/errors.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';
 
 const specWith = (loop: Loop, seconds: number) => aClusterSpec({ intervalSeconds: { [loop]: seconds } });
 
-const started = (startedAtMs: number) => ({ startedAtMs, failuresInARow: 0 });
+const started = (startedAtMs: number) => ({ startedAtMs });
 
 describe('isDue', () => {
   test.each<[string, Loop, interval: number, since: number | undefined, due: boolean]>([
@@ -26,20 +29,49 @@ describe('isDue', () => {
   });
 
   test.each([
-    { failuresInARow: 1, code: 'DeadlineExceeded', dueAfterSeconds: 20 },
-    { failuresInARow: 2, code: 'Unavailable', dueAfterSeconds: 40 },
-    { failuresInARow: 3, code: 'Unavailable', dueAfterSeconds: 60 },
-    { failuresInARow: 90, code: 'DeadlineExceeded', dueAfterSeconds: 60 },
-    { failuresInARow: 90, code: 'Forbidden', dueAfterSeconds: 10 },
+    { withoutAnswer: 0, dueAfterSeconds: 10 },
+    { withoutAnswer: 1, dueAfterSeconds: 10 },
+    { withoutAnswer: 2, dueAfterSeconds: 20 },
+    { withoutAnswer: 3, dueAfterSeconds: 40 },
+    { withoutAnswer: 4, dueAfterSeconds: 60 },
+    { withoutAnswer: 90, dueAfterSeconds: 60 },
   ])(
-    'after $failuresInARow passes that ended with $code, the next is due after $dueAfterSeconds s',
-    ({ failuresInARow, code, dueAfterSeconds }) => {
-      const last = { startedAtMs: 0, failuresInARow, error: { code, message: 'no' } };
+    'after $withoutAnswer passes in a row without an answer, the next is due after $dueAfterSeconds s',
+    ({ withoutAnswer, dueAfterSeconds }) => {
+      const last = { startedAtMs: 0, withoutAnswer };
       const spec = specWith('kubernetes-service', 10);
       const isDueAt = (seconds: number, backsOff = true) =>
         isDue('kubernetes-service', spec, { nowMs: seconds * 1000, last, force: false, backsOff });
       expect([isDueAt(dueAfterSeconds - 10), isDueAt(dueAfterSeconds)]).toEqual([false, true]);
       expect(isDueAt(10, false)).toBe(true);
+    },
+  );
+
+  test.each([
+    ['the API server gives no answer', new ClusterError('Unavailable', 'refused'), false, true],
+    ['the time of the pass is over', new DispatchError('DeadlineExceeded', 'over'), false, true],
+    ['a probe was answered', new ClusterError('Unavailable', 'refused'), true, false],
+    ['the API server refuses the pass', new ClusterError('Forbidden', '403'), false, false],
+    ['the table gives no answer', new TableError('Unavailable', 'no answer'), false, false],
+    ['the table is slow', new TableError('DeadlineExceeded', 'over'), false, false],
+    ['nothing failed', undefined, false, false],
+  ])('of a pass in which %s', (_, error, isAnyProbeAnswered, expected) => {
+    expect(isWithoutAnswer(error, isAnyProbeAnswered)).toBe(expected);
+  });
+
+  test.each([
+    { withoutAnswer: 0, sinceSeconds: 90, spacingSeconds: 10 },
+    { withoutAnswer: 1, sinceSeconds: 10, spacingSeconds: 10 },
+    { withoutAnswer: 1, sinceSeconds: 70, spacingSeconds: 70 },
+    { withoutAnswer: 5, sinceSeconds: 60, spacingSeconds: 60 },
+    { withoutAnswer: 5, sinceSeconds: 3_600, spacingSeconds: 120 },
+  ])(
+    'after $withoutAnswer passes without an answer, the last $sinceSeconds s ago, tries are $spacingSeconds s apart',
+    ({ withoutAnswer, sinceSeconds, spacingSeconds }) => {
+      const timing = { nowMs: sinceSeconds * 1000, last: { startedAtMs: 0, withoutAnswer }, backsOff: true };
+      const spec = specWith('kubernetes-service', 10);
+      expect(spacingMs('kubernetes-service', spec, timing)).toBe(spacingSeconds * 1000);
+      expect(spacingMs('kubernetes-service', spec, { ...timing, backsOff: false })).toBe(10_000);
     },
   );
 

@@ -177,7 +177,7 @@ describe('the figures of a stack', () => {
     }
     expect(seen).toMatchObject([
       { clustersRegistered: 3, clustersOverdue: 0, clustersFailing: 1 },
-      { clustersRegistered: 3, clustersOverdue: 0, clustersFailing: 1 },
+      { clustersRegistered: 3, clustersOverdue: 1, clustersFailing: 1 },
       { clustersRegistered: 3, clustersOverdue: 1, clustersFailing: 1 },
     ]);
     // Two of the three had ended each time before the third was given up, which has a message of its own from the second minute on.

@@ -68,6 +68,7 @@ function decide(
     nowMs: NOW_MS,
     leaseMs: LEASE_MS,
     intervalMs: INTERVAL_MS,
+    triesEveryMs: INTERVAL_MS,
     ...given,
   });
   return [...changes];
@@ -158,6 +159,18 @@ describe('what a probe does to a lease', () => {
   ] as const)('%s', (_name, known, answer, expected) => {
     expect(decide(known, answer)).toEqual(saying(answer, expected));
   });
+
+  test.each([
+    { triesEveryMs: 60_000, agoMs: 180_000, misses: 2 },
+    { triesEveryMs: 60_000, agoMs: 180_001, misses: 1 },
+    { triesEveryMs: 120_000, agoMs: 300_000, misses: 2 },
+  ])(
+    'with tries $triesEveryMs ms apart, a miss after one $agoMs ms ago makes $misses',
+    ({ triesEveryMs, agoMs, misses }) => {
+      const [change] = decide(lease(missed(1, agoMs)), miss, { triesEveryMs });
+      expect(change?.[1]).toMatchObject({ misses });
+    },
+  );
 
   test('a shared address is never dropped by a shutdown: it lives', () => {
     expect(decide(lease(), shutsDown, {}, 'shared')).toEqual(saying(shutsDown, refreshed(4)));

@@ -22,7 +22,15 @@ function loggedLines(): Line[] {
   const telemetry = recordingTelemetry();
   const three = (word: string) => [1, 2, 3].map((number) => word + number);
   const findings = three('what').map((message) => ({ type: 'duplicate' as const, message }));
-  const pass = { passId: 'p-1', mode: 'enforce', startedAtMs: 0, durationMs: 12, errors: [], wouldWrite: [] } as const;
+  const pass = {
+    passId: 'p-1',
+    mode: 'enforce',
+    startedAtMs: 0,
+    durationMs: 12,
+    errors: [],
+    wouldWrite: [],
+    withoutAnswer: 0,
+  } as const;
   const report = { changes: three('changed'), findings, counts: { services: 2 }, errors: [] };
   logPass(telemetry, 'cluster-ip-repair', 'prod-1', { ...pass, report });
   logPass(telemetry, 'cluster-ip-repair', 'prod-1', { ...pass, mode: 'observe', report, wouldWrite: three('write') });

@@ -18,6 +18,7 @@ export function aPassContext(
     resolveHost: () => Promise.resolve(undefined),
     passId: 'pass',
     nowMs,
+    triesEveryMs: 10_000,
     startBudget: () => ({ signal: new AbortController().signal, cancel: () => {} }),
     pause: () => Promise.resolve(),
     state: undefined,

@@ -1,0 +1,83 @@
+import { expect, test } from '@jest/globals';
+import { ENDPOINTS_REF, type EndpointsObject, readyAddresses } from '../../lib/endpoints/objects.ts';
+import { ClusterError, type ClusterPort, type Prober } from '../../lib/kubernetes/cluster-port.ts';
+import { kubernetesService } from '../../lib/loops/kubernetes-service.ts';
+import { TableError } from '../../lib/table/errors.ts';
+import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
+import { LEASES } from '../../lib/table/leases.ts';
+import { aDispatchWorld } from '../support/dispatch-world.ts';
+import { A, aServer, B, READY, SILENT } from '../support/endpoints-world.ts';
+import { quantile } from '../support/fleet-model.ts';
+import { type MemoryCluster, memoryCluster } from '../support/memory-cluster.ts';
+import { memoryQueue } from '../support/memory-queue.ts';
+import { seededPick } from '../support/ranges.ts';
+
+type Fault = 'api' | 'table' | 'all';
+
+const NAMES = Array.from({ length: 16 }, (_, index) => `c-${index}`);
+const HOUR_SECONDS = 3_600;
+
+/**
+ * Returns after how many seconds each of 16 clusters no longer publishes the second of its two API servers, which crashed,
+ * where one pass in three fails.
+ */
+async function secondsUntilRemoved(faults: readonly Fault[], seed: number): Promise<number[]> {
+  const pick = seededPick(seed);
+  const crashed = { is: false };
+  const failing = new Map<string, Fault>();
+  const clusters = new Map<string, MemoryCluster>(NAMES.map((name) => [name, memoryCluster()]));
+  const { queue, receive } = memoryQueue(() => world.clock.nowMs);
+  const openTable = (table: KeyValueTable): KeyValueTable => ({
+    ...table,
+    get: async (cluster, key) => {
+      if (key === LEASES && failing.get(cluster) === 'table') throw new TableError('Unavailable', 'the table is lossy');
+      return table.get(cluster, key);
+    },
+  });
+  const world = aDispatchWorld({
+    stack: 'prod',
+    tickQueue: queue,
+    table: () => openTable(world.table),
+    connect: async ({ name }) => {
+      const fault = crashed.is && pick(3) === 0 ? faults[pick(faults.length)] : undefined;
+      if (fault === undefined) failing.delete(name);
+      else failing.set(name, fault);
+      const { port } = clusters.get(name) ?? memoryCluster();
+      const probe: Prober = async ({ url }) => (fault === 'all' || (crashed.is && url.includes(B)) ? SILENT : READY);
+      return { kubernetes: fault === 'api' || fault === 'all' ? unreached(port) : port, probe };
+    },
+  });
+  await world.register(...NAMES.map((name) => ({ name, apiServers: [aServer(A), aServer(B)] })));
+
+  const published = (name: string) => readyAddresses(clusters.get(name)?.find<EndpointsObject>(ENDPOINTS_REF));
+  const removedAfter = new Map<string, number>();
+  for (let second = -120; removedAfter.size < NAMES.length && second < HOUR_SECONDS; second += 1) {
+    crashed.is = second >= 0;
+    if (second % 60 === 0) await world.dispatch(kubernetesService, world.schedule());
+    for (const event of receive()) await world.dispatch(kubernetesService, event);
+    for (const name of NAMES)
+      if (crashed.is && !published(name).includes(B)) removedAfter.set(name, removedAfter.get(name) ?? second);
+    world.clock.nowMs += 1_000;
+  }
+  return NAMES.map((name) => removedAfter.get(name) ?? Number.POSITIVE_INFINITY);
+}
+
+function unreached(port: ClusterPort): ClusterPort {
+  const fail = () => Promise.reject(new ClusterError('Unavailable', 'the API server gives no answer'));
+  return { ...port, get: fail, list: fail };
+}
+
+const FIRST_SEEDS = [1, 2, 3, 4, 5, 6];
+
+test.each<{ readonly what: string; readonly faults: readonly Fault[]; readonly p95: number; readonly worst: number }>([
+  { what: 'by its API server, while probes are answered', faults: ['api'], p95: 40, worst: 60 },
+  { what: 'by the table', faults: ['table'], p95: 60, worst: 80 },
+  { what: 'by API server, table or all calls alike', faults: ['api', 'table', 'all'], p95: 60, worst: 90 },
+])(
+  'a crashed API server is removed within $p95 s in 95 of 100 cases and $worst s in the worst, where a third of the passes fail $what',
+  async ({ faults, p95, worst }) => {
+    const seconds = (await Promise.all(FIRST_SEEDS.map((seed) => secondsUntilRemoved(faults, seed)))).flat();
+    expect(quantile(seconds, 0.95)).toBeLessThanOrEqual(p95);
+    expect(Math.max(...seconds)).toBeLessThanOrEqual(worst);
+  },
+);
