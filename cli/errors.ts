@@ -41,12 +41,9 @@ export function configurationError(message: string, options?: ErrorOptions): Cli
   return new CliError(EXIT.configuration, message, options);
 }
 
-/** The table answered, and the registration does not allow the command. */
-const REGISTERED_OTHERWISE: ReadonlySet<string> = new Set(['OwnedElsewhere', 'ChangedMeanwhile']);
-
 /** Returns `undefined` for a defect of this program. */
 export function exitCodeOf(error: unknown): ExitCode | undefined {
-  if (error instanceof TableError) return REGISTERED_OTHERWISE.has(error.code) ? EXIT.configuration : EXIT.table;
+  if (error instanceof TableError) return error.code === 'ChangedMeanwhile' ? EXIT.configuration : EXIT.table;
   if (error instanceof ClusterError) return error.code === 'BadKubeconfig' ? EXIT.configuration : EXIT.apiServer;
   // Errors of local/ carry the same codes.
   if (error instanceof Error && 'exitCode' in error) return error.exitCode as ExitCode;

@@ -59,8 +59,7 @@ export async function statusOfAll(cli: Cli, nowMs: number, details: StatusDetail
 
 /** Returns a registration as `-o json` prints it. */
 export function plainCluster({ spec, generation, rangesGeneration, paused, owner }: RegisteredCluster) {
-  const plainOwner = owner && { stack: owner.stack, packaged: owner.packaged !== undefined };
-  return { name: spec.name, generation, rangesGeneration, owner: plainOwner, paused, spec };
+  return { name: spec.name, generation, rangesGeneration, owner, paused, spec };
 }
 
 export function describePause({ untilMs, reason, by }: Pause): string {

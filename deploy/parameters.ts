@@ -115,13 +115,6 @@ export const PARAMETERS = {
     fix: 'write a number from 1 to 16',
     description: 'Clusters that share a message and a process. 1 for tenants that may be hostile.',
   },
-  clusterFile: {
-    default: '',
-    pattern: '^([a-zA-Z0-9_-][a-zA-Z0-9_./-]*)?$',
-    fix: 'write the path of a cluster spec below the folder of serverless.yml, such as cluster.yml, or leave it out',
-    description: 'The cluster spec that is packaged and registered. Empty: register clusters with kbctl.',
-    isKept: true,
-  },
   admission: {
     default: 'off',
     pattern: '^(on|off)$',

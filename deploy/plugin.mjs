@@ -1,4 +1,4 @@
-// What packaging and deploying do besides serverless.yml: check the parameters and the cluster file, refuse to reset
+// What packaging and deploying do besides serverless.yml: check the parameters, refuse to reset
 // what the stack was deployed with, build the allocator layer, make packaged files readable to Lambda, complete the
 // template, use a table that an earlier stack left behind, and print what to do next.
 import '../tools/check-node.mjs';
@@ -27,9 +27,8 @@ export default class DeploymentPlugin {
       deployment = parametersInForce(serverless.configurationInput.params ?? {}, stage, options.param);
       // osls compares templates and packages, and would not see that a parameter changed.
       options.force = true;
-      const { clusterFile, deploymentBucket, deploymentRoleArn, tags } = deployment.values;
+      const { deploymentBucket, deploymentRoleArn, tags } = deployment.values;
       service.resources = { Resources: roles(`kbc-${stage}-${region}`) };
-      if (clusterFile) service.package.patterns = [clusterFile];
       if (deploymentBucket) service.provider.deploymentBucket = deploymentBucket;
       if (deploymentRoleArn) service.provider.iam = { ...service.provider.iam, deploymentRole: deploymentRoleArn };
       if (tags) service.provider.stackTags = Object.fromEntries(tags.split(',').map((tag) => tag.split(/=(.*)/s)));
@@ -37,14 +36,8 @@ export default class DeploymentPlugin {
 
     const check = async () => {
       const { parameterFaults } = await import('./parameters.ts');
-      const { clusterFileFaults } = await import('./check-cluster-file.ts');
-      const { values } = deployment;
-      const faults = [
-        parameterFaults(values, service.provider.stage),
-        values.clusterFile ? clusterFileFaults(path.join(serviceDir, values.clusterFile)) : undefined,
-      ];
-      const lines = faults.filter((text) => text !== undefined).join('\n');
-      if (lines !== '') fail(lines);
+      const faults = parameterFaults(deployment.values, service.provider.stage);
+      if (faults !== undefined) fail(faults);
     };
 
     /** Before a deployment changes anything. */
@@ -119,7 +112,12 @@ export default class DeploymentPlugin {
       const { outputs = {} } = (await describeStack(stackName(), aws())) ?? {};
       log.notice();
       log.notice('Next:');
-      const steps = { status: 'StatusCommand', dashboard: 'DashboardUrl', 'admission URL': 'AdmissionUrl' };
+      const steps = {
+        'register a cluster': 'RegisterCommand',
+        status: 'StatusCommand',
+        dashboard: 'DashboardUrl',
+        'admission URL': 'AdmissionUrl',
+      };
       for (const [name, output] of Object.entries(steps)) {
         if (outputs[output]) log.notice(`  ${name}: ${outputs[output]}`);
       }

@@ -9,7 +9,6 @@ const BUCKET = /^ServerlessDeploymentBucket/;
  * stacks: the packages are where two parameters say, and roles have names that CloudFormation gives.
  */
 export function releaseTemplate(compiled: Template, version: string): Template {
-  const { ClusterFile: _, ...parameters } = compiled['Parameters'] as Fields;
   const kept = (section: Readonly<Record<string, unknown>>) =>
     Object.entries(section).filter(([id]) => !BUCKET.test(id));
   const resources = kept(compiled.Resources).map(([id, resource]) => [id, released(resource as Resource)]);
@@ -17,7 +16,7 @@ export function releaseTemplate(compiled: Template, version: string): Template {
   return {
     ...compiled,
     Description: `kube-bootstrap-controller ${version}`,
-    Parameters: { ...CODE_PARAMETERS(version), ...parameters },
+    Parameters: { ...CODE_PARAMETERS(version), ...(compiled['Parameters'] as Fields) },
     Resources: Object.fromEntries(resources) as Resources,
     Outputs: Object.fromEntries(outputs) as Fields,
   };
@@ -39,10 +38,8 @@ function released(resource: Resource): Resource {
   const { Properties } = resource;
   switch (resource.Type) {
     case 'AWS::Lambda::Function': {
-      const { Tags: _tags, Environment, ...properties } = Properties;
-      const { CLUSTER_FILE: _file, ...variables } = (Environment as { Variables: Fields }).Variables;
-      const code = { Code: codeIn(Properties['Code'] as Fields), Environment: { Variables: variables } };
-      return { ...resource, Properties: { ...properties, ...code } };
+      const { Tags: _tags, ...properties } = Properties;
+      return { ...resource, Properties: { ...properties, Code: codeIn(Properties['Code'] as Fields) } };
     }
     case 'AWS::Lambda::LayerVersion':
       return { ...resource, Properties: { ...Properties, Content: codeIn(Properties['Content'] as Fields) } };

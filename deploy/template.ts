@@ -72,6 +72,10 @@ const RULES: Fields = {
 
 const OUTPUTS: Fields = {
   TableName: { Description: 'The table that holds everything', Value: TABLE_NAME },
+  RegisterCommand: {
+    Description: 'Registers a cluster with the stack',
+    Value: substitute('npx kbctl cluster apply -f cluster.yml --table ${Table}', { Table: TABLE_NAME }),
+  },
   StatusCommand: {
     Description: 'Lists the clusters of the stack',
     Value: substitute('npx kbctl status --table ${Table}', { Table: TABLE_NAME }),
@@ -178,7 +182,6 @@ const COMMON_VARIABLES: Fields = {
   // The reporter of events: the same for every function, or each would begin series of its own.
   REPORTING_INSTANCE: STACK,
   CLUSTERS_PER_TICK: ref('ClustersPerTick'),
-  CLUSTER_FILE: ref('ClusterFile'),
   ASSUME_ROLE_EXTERNAL_ID: ref('ExternalId'),
   // Of two stacks in one account, each has its own metrics.
   POWERTOOLS_SERVICE_NAME: STACK,

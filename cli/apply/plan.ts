@@ -17,18 +17,10 @@ export type ApplyStep =
   | { readonly action: 'keep'; readonly file: SpecFile; readonly before: RegisteredCluster }
   | { readonly action: 'remove'; readonly before: RegisteredCluster };
 
-export interface ApplyPlan {
-  /** In the order of the files, then the removals. */
-  readonly steps: readonly ApplyStep[];
-  /** Clusters that cannot be changed here: each is the cluster.yml of a stack. */
-  readonly packaged: readonly RegisteredCluster[];
-  /** Packaged clusters that are in no file, and are kept. */
-  readonly left: readonly RegisteredCluster[];
-}
-
 export type FoundRegistration = RegisteredCluster | TableError | undefined;
 
 /**
+ * Returns the steps in the order of the files, then the removals.
  * @param known returns the registration of a name
  * @param all all registrations, with --prune
  */
@@ -36,16 +28,11 @@ export function planApply(
   files: readonly SpecFile[],
   known: (name: string) => FoundRegistration,
   all: readonly RegisteredCluster[] | undefined,
-): ApplyPlan {
+): readonly ApplyStep[] {
   const planned = files.map((file) => stepFor(file, known(file.spec.name)));
   const named = new Set(files.map(({ spec }) => spec.name));
-  const unnamed = (all ?? []).filter(({ spec }) => !named.has(spec.name));
-  const removed = unnamed.filter((cluster) => !isPackaged(cluster));
-  return {
-    steps: [...planned, ...removed.map((before): ApplyStep => ({ action: 'remove', before }))],
-    packaged: planned.flatMap((step) => (step.action === 'change' && isPackaged(step.before) ? [step.before] : [])),
-    left: unnamed.filter(isPackaged),
-  };
+  const removed = (all ?? []).filter(({ spec }) => !named.has(spec.name));
+  return [...planned, ...removed.map((before): ApplyStep => ({ action: 'remove', before }))];
 }
 
 export function nameOf(step: ApplyStep): string {
@@ -73,10 +60,6 @@ function stepFor(file: SpecFile, known: FoundRegistration): ApplyStep {
   if (known instanceof Error) return { action: 'create', file, unreadable: known };
   if (sameSpec(known.spec, file.spec)) return { action: 'keep', file, before: known };
   return { action: 'change', file, before: known, differences: specDifference(known.spec, file.spec) };
-}
-
-function isPackaged({ owner }: RegisteredCluster): boolean {
-  return owner?.packaged !== undefined;
 }
 
 function summaryOf({ mode, allocator, serviceClusterIPRanges, apiServers }: ClusterSpec): string {

@@ -1,5 +1,5 @@
 import { Command } from 'commander';
-import { type ApplyPlan, type ApplyStep, lookUp, nameOf, planApply } from '../apply/plan.ts';
+import { type ApplyStep, lookUp, nameOf, planApply } from '../apply/plan.ts';
 import { readSpecFiles, type SpecFile } from '../apply/spec-files.ts';
 import { type Applied, applySteps, plainApplied, planLines } from '../apply/write-steps.ts';
 import { concluded } from '../change-clusters.ts';
@@ -43,26 +43,31 @@ function withFiles(command: Command): Command {
   return command
     .requiredOption('-f, --filename <file...>', 'spec files, folders of them (*.yml, *.yaml, *.json), or - for stdin')
     .option('-R, --recursive', 'read folders recursively')
-    .option('--prune', 'remove clusters that are in no file, except those that a stack packages');
+    .option('--prune', 'remove clusters that are in no file');
 }
 
 async function apply(cli: Cli, options: Options): Promise<ExitCode> {
   checkConnectionOptions(options);
   const files = await readFiles(cli, options);
-  const plan = await planned(cli, files, options);
-  const toWrite = plan.steps.filter(({ action }) => action !== 'keep');
+  const steps = await planned(cli, files, options);
+  const toWrite = steps.filter(({ action }) => action !== 'keep');
   refuseOneForMany(toWrite, options);
-  if (!cli.output.isForPrograms) cli.output.lines(planLines(plan.steps, cli.output.paint));
+  if (!cli.output.isForPrograms) cli.output.lines(planLines(steps, cli.output.paint));
   if (options.dryRun || toWrite.length === 0) {
-    show(cli, plan, options, NOTHING_APPLIED);
+    show(cli, steps, options, NOTHING_APPLIED);
     return toWrite.length > 0 ? EXIT.findings : EXIT.fine;
   }
-  return write(cli, plan, toWrite, options);
+  return write(cli, steps, toWrite, options);
 }
 
 /** Writes and observes; a document is printed wherever it ends. */
-async function write(cli: Cli, plan: ApplyPlan, steps: readonly ApplyStep[], options: Options): Promise<ExitCode> {
-  const { progressed, outcomes } = await applySteps(cli, steps);
+async function write(
+  cli: Cli,
+  all: readonly ApplyStep[],
+  toWrite: readonly ApplyStep[],
+  options: Options,
+): Promise<ExitCode> {
+  const { progressed, outcomes } = await applySteps(cli, toWrite);
   let applied: Applied = { outcomes, passes: new Map() };
   try {
     const ended = concluded(cli, progressed, nameOf);
@@ -71,17 +76,17 @@ async function write(cli: Cli, plan: ApplyPlan, steps: readonly ApplyStep[], opt
     const code = refused ? EXIT.configuration : EXIT.fine;
     if (!options.pass) return code;
     const { observeWritten } = await import('../apply/observe-written.ts');
-    const { passes, exitCode } = await observeWritten(cli, steps, outcomes, options);
+    const { passes, exitCode } = await observeWritten(cli, toWrite, outcomes, options);
     applied = { outcomes, passes };
     return worst([exitCode, code]);
   } finally {
-    show(cli, plan, options, applied);
+    show(cli, all, options, applied);
   }
 }
 
 const NOTHING_APPLIED: Applied = { outcomes: new Map(), passes: new Map() };
 
-function show(cli: Cli, { steps }: ApplyPlan, { dryRun = false }: Options, applied: Applied): void {
+function show(cli: Cli, steps: readonly ApplyStep[], { dryRun = false }: Options, applied: Applied): void {
   if (!cli.output.isForPrograms) return;
   cli.output.document({ kind: 'ClusterApply', dryRun, clusters: plainApplied(steps, applied) });
 }
@@ -101,30 +106,19 @@ async function readFiles(cli: Cli, { filename, recursive = false }: Options): Pr
 
 async function planned(cli: Cli, files: readonly SpecFile[], { prune = false, yes, dryRun }: Options) {
   const { known, all, unreadable } = await lookUp(cli, files);
-  const plan = planApply(files, known, prune ? all : undefined);
-  if (plan.packaged.length > 0) {
-    for (const { spec, owner } of plan.packaged) {
-      cli.output.say(
-        `${spec.name} is the cluster.yml of stack ${owner?.stack}: change it there and deploy, or run "kbctl cluster take-over ${spec.name} --stack STACK" first.`,
-      );
-    }
-    throw configurationError('A packaged cluster cannot be changed here. Nothing was changed.');
-  }
-  for (const { spec, owner } of plan.left) {
-    cli.output.say(`${spec.name} is in no file and is kept: it is the cluster.yml of stack ${owner?.stack}.`);
-  }
+  const steps = planApply(files, known, prune ? all : undefined);
   for (const name of prune ? unreadable : []) {
     cli.output.say(
       `${name} is in no file and is kept: its registration cannot be read. Check it with "kbctl doctor ${name}".`,
     );
   }
-  const removed = plan.steps.filter(({ action }) => action === 'remove').map(nameOf);
+  const removed = steps.filter(({ action }) => action === 'remove').map(nameOf);
   if (removed.length * 2 > all.length && !yes && !dryRun) {
     throw usageError(
       `--prune would remove ${removed.length} of ${all.length} registered clusters (${namesOf(removed)}). Use --yes to confirm. Nothing was changed.`,
     );
   }
-  return plan;
+  return steps;
 }
 
 /** A kubeconfig is for one cluster. */

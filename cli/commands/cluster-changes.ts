@@ -76,16 +76,13 @@ function setMode(cli: Cli, mode: Mode, names: readonly string[], options: SetMod
 }
 
 async function modeRefusal(
-  { spec, owner }: RegisteredCluster,
+  { spec }: RegisteredCluster,
   table: KeyValueTable,
   mode: Mode,
   { force = false }: SetModeOptions,
 ): Promise<string | undefined> {
   const { name } = spec;
   if (spec.mode === mode) return undefined;
-  if (owner?.packaged !== undefined) {
-    return `${name} is the cluster.yml of stack ${owner.stack}: set mode: ${mode} there and deploy.`;
-  }
   if (mode === 'observe' || force) return undefined;
   const records = (await listRunRecords(table, name)) ?? {};
   const missing = LOOPS.flatMap((loop) => {
@@ -133,8 +130,7 @@ async function takeOver(cli: Cli, names: readonly string[], options: TakeOverOpt
       describe: (before, after) => {
         if (before === after) return `already owned by ${stack}`;
         const former = before.owner === undefined ? '' : `, formerly by ${before.owner.stack}`;
-        const packaged = before.owner?.packaged === undefined ? '' : '; its spec is no longer that of a package';
-        return `owned by ${stack}${former}${packaged}`;
+        return `owned by ${stack}${former}`;
       },
     },
     options,
@@ -183,7 +179,7 @@ export function clusterDelete(act: Act): Command {
       `Unregister clusters: their passes end with the next tick.\n\nNothing is changed in the clusters: endpoints stay unchanged. Ranges, leases and run records stay in the table, and are used again if the cluster is registered again.`,
     )
     .argument('[cluster...]', NAMES)
-    .option('--all', 'every cluster that no stack packages, after confirmation')
+    .option('--all', 'every cluster, after confirmation')
     .option('--yes', 'confirm --all')
     .option('--dry-run', DRY_RUN)
     .action(act<DeleteOptions>(deleteClusters));
@@ -194,7 +190,7 @@ async function deleteClusters(cli: Cli, given: readonly string[], options: Delet
   const { all, dryRun = false, yes } = options;
   if (all && given.length > 0) throw usageError('Use either --all or the names of clusters.');
   if (!all && given.length === 0) throw usageError('Name the clusters to delete, or use --all.');
-  const names = all ? await unpackagedNames(cli) : given;
+  const names = all ? await registeredNames(cli) : given;
   if (all && !dryRun && names.length > 0) {
     const question = `Delete ${names.length === 1 ? 'the cluster' : `all ${names.length} clusters`} (${namesOf(names)})?`;
     if (!(await confirmed(cli, question, yes))) return EXIT.findings;
@@ -204,10 +200,6 @@ async function deleteClusters(cli: Cli, given: readonly string[], options: Delet
     cli,
     names,
     {
-      refusal: ({ spec, owner }) =>
-        owner?.packaged === undefined
-          ? undefined
-          : `${spec.name} is the cluster.yml of stack ${owner.stack}: remove it there and deploy.`,
       next: () => undefined,
       write: (table, name) => unregisterCluster(table, name),
       describe: ({ spec }) =>
@@ -217,8 +209,8 @@ async function deleteClusters(cli: Cli, given: readonly string[], options: Delet
   );
 }
 
-async function unpackagedNames(cli: Cli): Promise<readonly string[]> {
+async function registeredNames(cli: Cli): Promise<readonly string[]> {
   const { table } = await cli.openTable();
   const { clusters } = await listClusters(table);
-  return clusters.filter(({ owner }) => owner?.packaged === undefined).map(({ spec }) => spec.name);
+  return clusters.map(({ spec }) => spec.name);
 }

@@ -56,7 +56,7 @@ export function attentionList(attention: readonly Attention[]): Html | false {
 function facts(cluster: ClusterStatus, nowMs: number): Html {
   const { mode, allocator, generation, owner, paused } = cluster;
   const fact = (term: string, value: Child) => html`<div><dt>${term}<dd>${value}</div>`;
-  return html`<dl class="facts">${fact('Mode', mode === 'observe' ? 'observe: writes nothing' : mode)}${fact('Allocator', allocator === 'table' ? 'the table' : 'its API servers')}${fact('Generation', generation)}${fact('Owner', owner === undefined ? 'none' : [clipped(owner.stack, 120), owner.packaged && ' (its cluster.yml)'])}${paused !== undefined && fact('Paused', pause(paused, nowMs))}</dl>`;
+  return html`<dl class="facts">${fact('Mode', mode === 'observe' ? 'observe: writes nothing' : mode)}${fact('Allocator', allocator === 'table' ? 'the table' : 'its API servers')}${fact('Generation', generation)}${fact('Owner', owner === undefined ? 'none' : clipped(owner.stack, 120))}${paused !== undefined && fact('Paused', pause(paused, nowMs))}</dl>`;
 }
 
 function pause({ untilMs, reason, by, all }: NonNullable<ClusterStatus['paused']>, nowMs: number): Child {

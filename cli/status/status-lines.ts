@@ -103,7 +103,7 @@ function moreLine(more: number, command: string): string[] {
 
 function headLines(status: ClusterStatus, nowMs: number, { paint }: Output): string[] {
   const { name, health, mode, allocator, generation, owner, paused } = status;
-  const whose = owner && `, owned by stack ${owner.stack}${owner.packaged ? ' (its cluster.yml)' : ''}`;
+  const whose = owner && `, owned by stack ${owner.stack}`;
   const head = `${paint('bold', name)}  ${paint(HEALTH_STYLES[health], health)}  ${mode}, allocator ${allocator}, generation ${generation}${whose ?? ''}`;
   if (paused === undefined) return [head];
   const all = paused.all ? 'all clusters are ' : '';

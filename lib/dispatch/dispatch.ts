@@ -6,7 +6,6 @@ import { type Handler, type Invocation, runInvocation, withinInvocation } from '
 import { type Pause, type RegisteredCluster, readCluster, readPauseOfAll } from '../table/clusters.ts';
 import { TableError } from '../table/errors.ts';
 import { errorSentence } from '../telemetry/describe-error.ts';
-import { applyPackage } from './apply-package.ts';
 import { ClusterListMemory, readClusterList, type ShortClusterList } from './cluster-list.ts';
 import { type DispatchRequest, parseEvent } from './event.ts';
 import { reportFleet, unreachableClusters } from './fleet-figures.ts';
@@ -97,7 +96,7 @@ async function onSchedule(invocation: LoopInvocation, dueAtMs: number): Promise<
     return { attempts: [], dueAtMs };
   }
   const speaksForStack = loop.id === SPEAKS_FOR_STACK && environment.stack !== undefined;
-  const list = await listOfMinute(invocation, speaksForStack);
+  const list = await listOfMinute(invocation);
   const unreachable = await unreachableClusters(invocation);
   const { own, queued } = await queueTicks(loop.id, list.entries, { dueAtMs, unreachable }, invocation);
   const batch: Batch = { ...invocation, force: false, pausedAll: list.pausedAll };
@@ -109,15 +108,13 @@ async function onSchedule(invocation: LoopInvocation, dueAtMs: number): Promise<
 /** The loop whose function also does what the whole stack needs once a minute: others would only disagree. */
 const SPEAKS_FOR_STACK = 'kubernetes-service';
 
-/** Reads the cluster list, with the changes that this function's package makes; or returns the last one, rather than lose the minute. */
-async function listOfMinute(invocation: LoopInvocation, speaksForStack: boolean): Promise<ShortClusterList> {
+/** Reads the cluster list; or returns the last one, rather than lose the minute. */
+async function listOfMinute(invocation: LoopInvocation): Promise<ShortClusterList> {
   const { environment, telemetry, memory } = invocation;
   try {
     const list = await listInTime(invocation);
-    const isChanged = speaksForStack && (await applyPackage(invocation, list.entries));
-    const latest = isChanged ? await listInTime(invocation) : list;
-    memory.keep(latest, environment.nowMs());
-    return latest;
+    memory.keep(list, environment.nowMs());
+    return list;
   } catch (error) {
     const last = memory.last(environment.nowMs());
     if (last === undefined || environment.tickQueue === undefined || !isPassing(error)) throw error;

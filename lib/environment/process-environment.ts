@@ -1,8 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import path from 'node:path';
 import { kubeconfigSources } from '../aws/kubeconfig-sources.ts';
 import { createSqsClient, sqsQueue, sqsQueueDepth } from '../aws/sqs-queue.ts';
-import { readPackagedSpec } from '../dispatch/apply-package.ts';
 import type { DoctorEnvironment } from '../doctor/line.ts';
 import { CONCURRENT_PASSES } from '../runtime/budgets.ts';
 import type { Environment } from '../runtime/environment.ts';
@@ -39,7 +37,7 @@ export function deployed<Answer>(
  * `TABLE_NAME` names the table, `STACK` the stack that owns its clusters, `REPORTING_INSTANCE` the reporter of
  * events, `TICK_QUEUE_URL` this loop's queue if it has one, `CLUSTERS_PER_TICK` how many clusters share a message (16);
  * Region, endpoint and credentials are those of the AWS SDK, the log level is that of Powertools (`POWERTOOLS_LOG_LEVEL`).
- * `CLUSTER_FILE` (`cluster.yml`) and kubeconfig files are read from the folder of the function's code.
+ * Kubeconfig files are read from the folder of the function's code.
  */
 export function environmentFrom(variables: Variables): Environment {
   const tableName = required(variables, 'TABLE_NAME');
@@ -47,7 +45,6 @@ export function environmentFrom(variables: Variables): Environment {
   const stack = required(variables, 'STACK');
   const queueUrl = variables['TICK_QUEUE_URL'];
   const folder = variables['LAMBDA_TASK_ROOT'] ?? process.cwd();
-  const clusterFile = path.join(folder, variables['CLUSTER_FILE'] || 'cluster.yml');
   const nowMs = Date.now;
   const client = createDynamoClient();
   const { skewMs } = serverClock(client, nowMs);
@@ -60,7 +57,6 @@ export function environmentFrom(variables: Variables): Environment {
     stack,
     ...(queueUrl !== undefined && queueUrl !== '' && { tickQueue: sqsQueue(sqsClientFrom(variables), queueUrl) }),
     clustersPerTick: Number(variables['CLUSTERS_PER_TICK'] ?? CONCURRENT_PASSES),
-    packaged: { startedAtMs: nowMs(), spec: once(() => readPackagedSpec(clusterFile)) },
     table: (deadline) => dynamoDbTable({ client, tableName, deadline, nowMs, newWriteId: randomUUID }),
   });
   return environment;

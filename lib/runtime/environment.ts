@@ -19,20 +19,6 @@ export interface ConnectOptions {
   readonly warn: (text: string) => void;
 }
 
-/** The `cluster.yml` of a function's package. */
-export type PackagedSpec =
-  | { readonly outcome: 'none' }
-  | { readonly outcome: 'spec'; readonly spec: ClusterSpec }
-  /** It cannot be read, or is no cluster spec: for people, over several lines. */
-  | { readonly outcome: 'invalid'; readonly reason: string };
-
-export interface Packaged {
-  /** When this process started: of two versions the younger is right. */
-  readonly startedAtMs: number;
-  /** Its `cluster.yml`, read once. */
-  readonly spec: () => PackagedSpec;
-}
-
 /** Everything outside that an invocation rests on. Made once per warm function. */
 export interface Environment {
   readonly nowMs: () => number;
@@ -49,8 +35,6 @@ export interface Environment {
   readonly tickQueue?: MessageQueue;
   /** Clusters of one message, and passes at the same time. 1: no two clusters share a process at once. Default 16. */
   readonly clustersPerTick?: number;
-  /** Absent: nothing of a package is registered or taken out. */
-  readonly packaged?: Packaged;
   /** The table, its calls ended by the signal. */
   readonly table: (signal: AbortSignal) => KeyValueTable;
   /** Reads the kubeconfig, which may fail or hang. Throws a `ClusterError`. */

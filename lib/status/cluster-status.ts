@@ -14,8 +14,8 @@ export interface ClusterStatus {
   readonly mode: Mode;
   readonly allocator: AllocatorOfRecord;
   readonly generation: number;
-  /** The stack whose passes write; absent: none yet. `packaged`: its spec is that stack's cluster.yml. */
-  readonly owner?: { readonly stack: string; readonly packaged: boolean };
+  /** The stack whose passes write; absent: none yet. */
+  readonly owner?: { readonly stack: string };
   readonly paused?: PauseStatus;
   /** The worst of all below. */
   readonly health: Health;

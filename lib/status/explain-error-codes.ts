@@ -222,14 +222,6 @@ const OF_LATER_PASSES = group(
 const OF_REFUSALS = group(
   { severity: 'action required' },
   {
-    OwnedElsewhere: {
-      title: 'The cluster is registered by the cluster.yml of a stack',
-      what: 'Only a deployment of that stack changes its spec.',
-      resolution: [
-        OWNER,
-        step('Change it there, or take it over.', 'kbctl cluster take-over <cluster> --stack <stack>'),
-      ],
-    },
     ChangedMeanwhile: {
       title: 'The spec changed after you compared it',
       what: 'Another user or stack applied a spec at the same time. Yours was not written.',

@@ -30,7 +30,7 @@ export function workOutStatus(inputs: StatusInputs, nowMs: number): ClusterStatu
     mode: spec.mode,
     allocator: spec.allocator,
     generation,
-    ...(owner && { owner: { stack: owner.stack, packaged: owner.packaged !== undefined } }),
+    ...(owner && { owner }),
     ...(paused && { paused }),
     health: healthOf(attention, health),
     attention,

@@ -27,8 +27,7 @@ export interface RegisterOptions extends UpdateOptions {
  * an earlier registration of the name, or ranges that it saved would count as newer. A registration that does not parse
  * is replaced.
  * @returns the cluster as it is now registered.
- * @throws TableError `OwnedElsewhere` for a packaged spec, which is edited only in its package; `ChangedMeanwhile`, unless
- * another writer wrote the same.
+ * @throws TableError `ChangedMeanwhile`, unless another writer wrote the same.
  */
 export async function registerCluster(
   table: KeyValueTable,
@@ -37,7 +36,6 @@ export async function registerCluster(
 ): Promise<RegisteredCluster> {
   const change = (known: Registration | undefined): Change<RegisteredCluster> => {
     const before = known?.cluster;
-    if (before !== undefined) refusePackaged(before);
     if (before !== undefined && sameSpec(before.spec, spec)) return { keep: before };
     refuseOther(spec.name, before, replaces);
     const cluster = successor(known, spec, before?.owner);
@@ -47,7 +45,7 @@ export async function registerCluster(
 }
 
 /** Changes what is recorded of a name, also when it does not parse, or is missing while ranges of that name are there. */
-export async function updateRegistration<Result>(
+async function updateRegistration<Result>(
   table: KeyValueTable,
   name: string,
   change: (known: Registration | undefined) => Change<Result>,
@@ -75,11 +73,7 @@ async function lostRegistration(table: KeyValueTable, name: string): Promise<Reg
  * allocation until a pass has saved the ranges, and so does the change from `observe` to `enforce`: no pass saved them
  * while the cluster was observed.
  */
-export function successor(
-  known: Registration | undefined,
-  spec: ClusterSpec,
-  owner: Owner | undefined,
-): RegisteredCluster {
+function successor(known: Registration | undefined, spec: ClusterSpec, owner: Owner | undefined): RegisteredCluster {
   const before = known?.cluster;
   const isSame = before !== undefined && sameSpec(before.spec, spec);
   const generation = isSame ? before.generation : (known?.generation ?? 0) + 1;
@@ -97,7 +91,7 @@ export function successor(
 /**
  * Ends the passes of a cluster. The cluster itself does not change, and its ranges, leases and run records stay in the
  * table. @returns whether it was registered.
- * @throws TableError `OwnedElsewhere` for a packaged spec, `ChangedMeanwhile`.
+ * @throws TableError `ChangedMeanwhile`.
  */
 export function unregisterCluster(
   table: KeyValueTable,
@@ -105,7 +99,6 @@ export function unregisterCluster(
   { replaces }: Pick<RegisterOptions, 'replaces'> = {},
 ): Promise<boolean> {
   const change = (known: RegisteredCluster): Change<boolean> => {
-    refusePackaged(known);
     refuseOther(name, known, replaces);
     return { write: tombstoneContent(known.generation), result: true };
   };
@@ -115,11 +108,9 @@ export function unregisterCluster(
 /**
  * Sets whether the passes of a cluster write, in a new generation unless it is so already.
  * @returns the cluster as it is now registered; `undefined` when it is not.
- * @throws TableError `OwnedElsewhere` for a packaged spec.
  */
 export function setClusterMode(table: KeyValueTable, name: string, mode: Mode): Promise<RegisteredCluster | undefined> {
   const change = (known: RegisteredCluster): Change<RegisteredCluster | undefined> => {
-    refusePackaged(known);
     if (known.spec.mode === mode) return { keep: known };
     const { generation } = known;
     const cluster = successor({ generation, cluster: known }, { ...known.spec, mode }, known.owner);
@@ -158,8 +149,7 @@ export function claimCluster(
 }
 
 /**
- * Makes that stack the owner: from its next tick on its passes write, and those of the former owner only observe. A
- * packaged spec becomes a registered one, until the new owner packages it.
+ * Makes that stack the owner: from its next tick on its passes write, and those of the former owner only observe.
  * @returns whether the cluster is registered.
  */
 export function takeOverCluster(table: KeyValueTable, name: string, stack: string): Promise<boolean> {
@@ -202,14 +192,6 @@ function changeRegistered<Result>(
 
 function ownedBy<Result>(stack: string, known: RegisteredCluster, result: Result): Change<Result> {
   return { write: clusterContent({ ...known, owner: { stack } }), result };
-}
-
-function refusePackaged({ spec: { name }, owner }: RegisteredCluster): void {
-  if (owner?.packaged === undefined) return;
-  throw new TableError(
-    'OwnedElsewhere',
-    `${name} is registered by the cluster.yml of the stack ${owner.stack}: change it there and deploy, or remove it there first.`,
-  );
 }
 
 function refuseOther(name: string, now: RegisteredCluster | undefined, replaces: number | 'none' | undefined): void {

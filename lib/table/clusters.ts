@@ -12,17 +12,8 @@ const pauseShape = z.object({
 const nameShape = z.object({
   /** Grows with every change of the spec. */
   generation: count,
-  /** Of what is registered, or of the package that removed it. Absent: the first stack that runs a pass becomes the owner. */
-  owner: z.exactOptional(
-    z.object({
-      stack: z.string(),
-      /**
-       * The spec is the `cluster.yml` of that stack, and is edited only there: which process registered it, by its start,
-       * and when.
-       */
-      packaged: z.exactOptional(z.object({ startedAtMs: z.number(), writtenAtMs: z.number() })),
-    }),
-  ),
+  /** Absent: the first stack that runs a pass becomes the owner. */
+  owner: z.exactOptional(z.object({ stack: z.string() })),
 });
 
 const generationShape = z.pick(nameShape, { generation: true });
@@ -131,9 +122,9 @@ export function clusterContent(cluster: RegisteredCluster): Omit<NewItem, 'clust
   return { schema: SCHEMA, value: plainValue({ spec, generation, rangesGeneration, paused, owner }) };
 }
 
-/** What remains of a name that is no longer registered: its last generation, and the package that removed it. */
-export function tombstoneContent(generation: number, owner?: Owner): Omit<NewItem, 'cluster' | 'key'> {
-  return { schema: SCHEMA, value: plainValue({ generation, owner }) };
+/** What remains of a name that is no longer registered: its last generation. */
+export function tombstoneContent(generation: number): Omit<NewItem, 'cluster' | 'key'> {
+  return { schema: SCHEMA, value: { generation } };
 }
 
 export function pauseContent(paused: Pause | undefined): Omit<NewItem, 'cluster' | 'key'> {

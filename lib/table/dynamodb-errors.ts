@@ -51,10 +51,7 @@ const NEXT: Readonly<Record<Audience, WhatNext>> = {
   localPerson: { ...FOR_PERSON, noAnswer: () => ' The run whose table it is may have ended: "kbctl run" starts one.' },
 };
 
-type SdkErrorCode = Exclude<
-  TableErrorCode,
-  'Contended' | 'OwnedElsewhere' | 'ChangedMeanwhile' | 'Corrupt' | 'SchemaTooNew'
->;
+type SdkErrorCode = Exclude<TableErrorCode, 'Contended' | 'ChangedMeanwhile' | 'Corrupt' | 'SchemaTooNew'>;
 
 const THROTTLED = new Set([
   'ProvisionedThroughputExceededException',

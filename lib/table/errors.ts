@@ -14,8 +14,6 @@ export type TableErrorCode =
   | 'Corrupt'
   /** A guaranteed update kept losing, or its outcome is unclear. The next pass reads again. */
   | 'Contended'
-  /** A registration that a stack's cluster.yml makes. */
-  | 'OwnedElsewhere'
   /** A registration is no longer the one that was to be replaced. */
   | 'ChangedMeanwhile'
   | 'Unexpected';

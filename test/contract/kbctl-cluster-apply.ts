@@ -4,7 +4,6 @@ import { afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { LOOPS } from '../../lib/cluster/cluster-spec.ts';
 import { registerCluster } from '../../lib/table/cluster-registration.ts';
 import { listClusters, readCluster } from '../../lib/table/clusters.ts';
-import { registerPackaged } from '../../lib/table/packaged-registration.ts';
 import { kubeconfigOf, newIdentity } from '../../local/stand-in/identity.ts';
 import { SERVICES } from '../../local/stand-in/resources.ts';
 import { aClusterSpec, specIn } from '../support/a-cluster-spec.ts';
@@ -166,40 +165,30 @@ export function describeClusterApply(world: () => KbctlWorld): void {
 
   describe('kbctl cluster apply --prune', () => {
     beforeAll(async () => {
-      const packager = { stack: 'a-stack', startedAtMs: 1, nowMs: 1 };
-      await registerPackaged(world().table, specIn(world().spec({ name: 'packaged' })), packager);
       await registerCluster(world().table, aClusterSpec({ name: 'old' }));
       mkdirSync(join(world().folder, 'fleet'), { recursive: true });
+      world().file('fleet/another.yml', world().spec({ name: 'another' }));
       world().file('fleet/cluster.yml', world().spec());
       world().file('fleet/lost.yml', world().spec({ name: 'lost' }));
     });
 
-    test('removes what is in no file, and never what a stack packages', async () => {
-      const { code, stdout, stderr } = await apply('-f', 'fleet', '--prune', '--no-pass');
+    test('removes what is in no file', async () => {
+      const { code, stdout } = await apply('-f', 'fleet', '--prune', '--no-pass');
       expect(code).toBe(0);
       expect(stdout).toContain('old: to be removed: it is in no file\n');
       expect(stdout).toContain('old removed; its endpoints stay unchanged\n');
-      expect(stderr).toBe('packaged is in no file and is kept: it is the cluster.yml of stack a-stack.\n');
-      expect(await registeredNames()).toEqual(['lost', 'packaged', CLUSTER]);
+      expect(await registeredNames()).toEqual(['another', 'lost', CLUSTER]);
     });
 
     test('removes more than half of all clusters only with --yes', async () => {
-      world().file('packaged.yml', world().spec({ name: 'packaged' }));
-      const few = ['-f', 'packaged.yml', '--prune', '--no-pass'];
+      world().file('another.yml', world().spec({ name: 'another' }));
+      const few = ['-f', 'another.yml', '--prune', '--no-pass'];
       const { code, stderr } = await apply(...few);
       expect(code).toBe(2);
       expect(stderr).toContain('--prune would remove 2 of 3 registered clusters (lost, prod-eu-1)');
-      expect(await registeredNames()).toEqual(['lost', 'packaged', CLUSTER]);
+      expect(await registeredNames()).toEqual(['another', 'lost', CLUSTER]);
       expect((await apply(...few, '--yes')).code).toBe(0);
-      expect(await registeredNames()).toEqual(['packaged']);
-    });
-
-    test('refuses to change what a stack packages, and changes nothing else either', async () => {
-      world().file('fleet/packaged.yml', world().spec({ name: 'packaged', mode: 'observe' }));
-      const { code, stderr } = await apply('-f', 'fleet');
-      expect(code).toBe(3);
-      expect(stderr).toContain('packaged is the cluster.yml of stack a-stack: change it there and deploy, or run');
-      expect(await registeredNames()).toEqual(['packaged']);
+      expect(await registeredNames()).toEqual(['another']);
     });
   });
 

@@ -1,14 +1,11 @@
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { LOOPS } from '../../lib/cluster/cluster-spec.ts';
 import { specJsonSchema } from '../../lib/spec/spec-json-schema.ts';
-import { registerCluster, unregisterCluster } from '../../lib/table/cluster-registration.ts';
+import { registerCluster, takeOverCluster, unregisterCluster } from '../../lib/table/cluster-registration.ts';
 import { listClusters, readCluster } from '../../lib/table/clusters.ts';
-import { registerPackaged } from '../../lib/table/packaged-registration.ts';
 import { type RunRecord, readRunRecord, writeRunRecord } from '../../lib/table/run-records.ts';
 import { specIn } from '../support/a-cluster-spec.ts';
 import type { KbctlWorld } from '../support/kbctl-world.ts';
-
-const PACKAGER = { stack: 'a-stack', startedAtMs: 1, nowMs: 1 };
 
 /** `cluster set-mode`, `take-over`, `close-allocation`, `delete` and `schema`. */
 export function describeClusterChanges(world: () => KbctlWorld): void {
@@ -19,7 +16,8 @@ export function describeClusterChanges(world: () => KbctlWorld): void {
   beforeAll(async () => {
     const { table, spec } = world();
     for (const name of ['a', 'b', 'c', 'd']) await registerCluster(table, specIn(spec({ name, mode: 'observe' })));
-    await registerPackaged(table, specIn(spec({ name: 'packaged' })), PACKAGER);
+    await registerCluster(table, specIn(spec({ name: 'owned' })));
+    await takeOverCluster(table, 'owned', 'a-stack');
   });
 
   describe('kbctl cluster set-mode', () => {
@@ -66,32 +64,23 @@ export function describeClusterChanges(world: () => KbctlWorld): void {
     });
 
     test('reads all of them first, and reports everything that is wrong', async () => {
-      expect(await cluster('set-mode', 'observe', 'a', 'nobody', 'packaged')).toEqual({
+      expect(await cluster('set-mode', 'observe', 'a', 'nobody', 'owned')).toEqual({
         code: 3,
         stdout: '',
-        stderr: [
-          'Cluster "nobody" not found. Registered clusters: a, b, c, packaged.',
-          'error: packaged is the cluster.yml of stack a-stack: set mode: observe there and deploy.',
-          '  Nothing was changed.',
-          '',
-        ].join('\n'),
+        stderr: 'error: Cluster "nobody" not found. Registered clusters: a, b, c, owned.\n  Nothing was changed.\n',
       });
       expect(await registered('a')).toMatchObject({ generation: 2 });
     });
   });
 
   describe('kbctl cluster take-over', () => {
-    test('makes the stack the owner, also of what another one packages', async () => {
-      expect(await cluster('take-over', 'a', 'packaged', '--stack', 'new-stack')).toEqual({
+    test('makes the stack the owner, also of what another one owns', async () => {
+      expect(await cluster('take-over', 'a', 'owned', '--stack', 'new-stack')).toEqual({
         code: 0,
-        stdout: [
-          'a: owned by new-stack',
-          'packaged: owned by new-stack, formerly by a-stack; its spec is no longer that of a package',
-          '',
-        ].join('\n'),
+        stdout: ['a: owned by new-stack', 'owned: owned by new-stack, formerly by a-stack', ''].join('\n'),
         stderr: '',
       });
-      expect((await registered('packaged'))?.owner).toEqual({ stack: 'new-stack' });
+      expect((await registered('owned'))?.owner).toEqual({ stack: 'new-stack' });
       expect(await cluster('take-over', 'a', '--stack', 'new-stack')).toMatchObject({
         code: 0,
         stdout: 'a: already owned by new-stack\n',
@@ -130,33 +119,27 @@ export function describeClusterChanges(world: () => KbctlWorld): void {
   });
 
   describe('kbctl cluster delete', () => {
-    beforeAll(async () => {
-      await registerPackaged(world().table, specIn(world().spec({ name: 'of-a-package' })), PACKAGER);
-    });
-
-    test('deletes none when one of them is not there or a stack packages it', async () => {
-      expect(await cluster('delete', 'a', 'packagd')).toMatchObject({
+    test('deletes none when one of them is not there', async () => {
+      expect(await cluster('delete', 'a', 'ownd')).toMatchObject({
         code: 3,
-        stderr: 'error: Cluster "packagd" not found. Did you mean packaged?\n  Nothing was changed.\n',
+        stderr: 'error: Cluster "ownd" not found. Did you mean owned?\n  Nothing was changed.\n',
       });
-      const stderr = expect.stringContaining('of-a-package is the cluster.yml of stack a-stack: remove it there');
-      expect(await cluster('delete', 'of-a-package')).toMatchObject({ code: 3, stderr });
       expect(await registeredNames()).toContain('a');
     });
 
-    test('deletes all with --all and a confirmation, except what a stack packages', async () => {
+    test('deletes all with --all and a confirmation', async () => {
       const asked = await cluster('delete', '--all');
       expect(asked).toMatchObject({ code: 2, stdout: '' });
-      expect(asked.stderr).toMatch(/Delete all 4 clusters \(a, b, c, packaged\)\? .*use --yes/);
+      expect(asked.stderr).toMatch(/Delete all 4 clusters \(a, b, c, owned\)\? .*use --yes/);
       expect(await cluster('delete', '--all', 'a')).toMatchObject({ code: 2 });
       const { code, stdout } = await cluster('delete', '--all', '--dry-run');
-      expect({ code, names: stdout.match(/^[^:]+/gm) }).toEqual({ code: 1, names: ['a', 'b', 'c', 'packaged'] });
-      expect(await registeredNames()).toEqual(['a', 'b', 'c', 'of-a-package', 'packaged']);
+      expect({ code, names: stdout.match(/^[^:]+/gm) }).toEqual({ code: 1, names: ['a', 'b', 'c', 'owned'] });
+      expect(await registeredNames()).toEqual(['a', 'b', 'c', 'owned']);
     });
 
     test('accepts neither a star for all of them nor an invalid name', async () => {
       for (const name of ['*', '', 'x'.repeat(3000)]) expect((await cluster('delete', name)).code).toBe(3);
-      expect(await registeredNames()).toEqual(['a', 'b', 'c', 'of-a-package', 'packaged']);
+      expect(await registeredNames()).toEqual(['a', 'b', 'c', 'owned']);
     });
 
     test('ends the passes, and prints what stays', async () => {
@@ -167,7 +150,7 @@ export function describeClusterChanges(world: () => KbctlWorld): void {
       const { code, stdout } = await cluster('delete', 'a', 'b');
       expect(code).toBe(0);
       expect(stdout).toMatch(/^a: deleted; its endpoints and its items in the table stay unchanged\nb: deleted; .*\n$/);
-      expect(await registeredNames()).toEqual(['c', 'of-a-package', 'packaged']);
+      expect(await registeredNames()).toEqual(['c', 'owned']);
     });
 
     test('is one document for programs', async () => {

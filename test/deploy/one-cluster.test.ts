@@ -17,11 +17,11 @@ import {
   CLUSTER,
   type ControlPlane,
   FIRST,
-  packageCluster,
+  registerWith,
   SECOND,
   SECRET,
   startControlPlane,
-} from './packaged-cluster.ts';
+} from './two-api-servers.ts';
 import { type Deployment, messages, STACK, startWorld, textsIn, type World } from './world.ts';
 
 jest.setTimeout(180_000);
@@ -39,8 +39,8 @@ let deployed: Deployment;
 beforeAll(async () => {
   [world, controlPlane] = await Promise.all([startWorld(), startControlPlane()]);
   ({ first, second } = controlPlane);
-  await packageCluster(world, controlPlane);
-  deployed = await world.deploy('--param', 'clusterFile=cluster.yml');
+  deployed = await world.deploy();
+  await registerWith(world, controlPlane);
 });
 
 afterAll(async () => {
@@ -48,8 +48,7 @@ afterAll(async () => {
   await controlPlane?.etcd.stop();
 });
 
-test('every function is deployed with the cluster file, and every loop with its schedule', () => {
-  for (const { files } of Object.values(deployed.functions)) expect(files).toContain('cluster.yml');
+test('every loop is deployed with its schedule', () => {
   const expressions = Object.entries(deployed.schedules).map(([name, { expression }]) => [name, expression]);
   expect(Object.fromEntries(expressions)).toEqual({
     'system-namespaces': 'rate(1 minute)',
@@ -73,11 +72,10 @@ test('the roles let Lambda write the logs, and read the queues of the loops', ()
   }
 });
 
-test('the first minute registers the packaged cluster and publishes its API servers', async () => {
+test('the first minute publishes the API servers of a registered cluster', async () => {
   const { answer, logs, metrics } = await deployed.fire('kubernetes-service');
 
   expect(answer).toMatchObject({ passes: 1, failed: 0 });
-  expect(messages(logs)).toContain('cluster.yml registered');
   expect(textsIn(logs, 'errors')).toEqual([]);
   await controlPlane.expectPublished(FIRST, SECOND);
   expect(await readCluster(world.table(), CLUSTER)).toMatchObject({ generation: 1, owner: { stack: STACK } });

@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from '@jest/globals';
-import { stringify } from 'yaml';
 import type { Loop } from '../../lib/cluster/cluster-spec.ts';
 import { createDynamoClient } from '../../lib/table/dynamodb-client.ts';
 import { dynamoDbTable } from '../../lib/table/dynamodb-table.ts';
@@ -168,10 +167,6 @@ async function openDeployment(emulator: Emulator, codeBucket: string | undefined
 function answered({ answer, error, lines }: Awaited<ReturnType<DeployedFunction['invoke']>>): Ran {
   expect({ error, ...(error && { lines }) }).toEqual({ error: undefined });
   return { answer, ...readLines(lines) };
-}
-
-export function writeClusterFile({ folder }: Project, spec: object): void {
-  writeFileSync(join(folder, 'cluster.yml'), stringify(spec));
 }
 
 /** The texts of a field of all log lines, such as `changes`, `errors` or `findings`. */

@@ -22,7 +22,7 @@ function loopOf(status: ClusterStatus, loop: Loop): LoopStatus | undefined {
 describe('a healthy cluster', () => {
   test('is good, with its spec, owner and loops', () => {
     const paused = { untilMs: NOW_MS, reason: 'over', by: 'me' };
-    const owner = { stack: 'prod', packaged: { startedAtMs: 1, writtenAtMs: 1 } };
+    const owner = { stack: 'prod' };
     const writes = { wouldWrite: ['create Namespace kube-public'], lastChange: { atMs: 1, changes: ['created it'] } };
     const records = runRecords(NOT_LONG_AGO_MS, writes);
     const status = statusOf({ cluster: aCluster({}, { paused, owner }), records });
@@ -31,7 +31,7 @@ describe('a healthy cluster', () => {
       mode: 'enforce',
       allocator: 'apiserver',
       generation: 3,
-      owner: { stack: 'prod', packaged: true },
+      owner: { stack: 'prod' },
       health: 'good',
       attention: [],
       findings: [],

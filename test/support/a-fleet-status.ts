@@ -130,7 +130,7 @@ export function aClusterStatus(overrides: Partial<ClusterStatus> = {}): ClusterS
     mode: 'enforce',
     allocator: 'table',
     generation: 3,
-    owner: { stack: 'kube-bootstrap-controller-prod', packaged: false },
+    owner: { stack: 'kube-bootstrap-controller-prod' },
     health: 'good',
     attention: [],
     apiServers: ['192.0.2.10', '192.0.2.11', '192.0.2.12'].map((address) => anApiServer(address)),

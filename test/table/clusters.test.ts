@@ -11,7 +11,6 @@ import {
 } from '../../lib/table/cluster-registration.ts';
 import { clusterPages, listClusters, readCluster, readPauseOfAll } from '../../lib/table/clusters.ts';
 import type { KeyValueTable, TableValue } from '../../lib/table/key-value-table.ts';
-import { registerPackaged } from '../../lib/table/packaged-registration.ts';
 import { won } from '../contract/key-value-table.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';
 import { AT_ONCE } from '../support/each-table.ts';
@@ -112,17 +111,12 @@ describe('registerCluster', () => {
     expect(await registerCluster(table, SPEC)).toEqual({ spec: SPEC, generation: 3, rangesGeneration: 3 });
   });
 
-  test('begins after the generation of ranges whose registration is missing, also from a package', async () => {
-    for (const register of [
-      (table: KeyValueTable) => registerCluster(table, SPEC),
-      (table: KeyValueTable) => registerPackaged(table, SPEC, { stack: 'prod', startedAtMs: 1, nowMs: 1 }),
-    ]) {
-      const table = memoryTable();
-      const value = { generation: 7 };
-      won(await table.put({ cluster: SPEC.name, key: 'ranges/serviceips', value, schema: 1 }, undefined));
-      await register(table);
-      expect(await readCluster(table, SPEC.name)).toMatchObject({ generation: 8, rangesGeneration: 8 });
-    }
+  test('begins after the generation of ranges whose registration is missing', async () => {
+    const table = memoryTable();
+    const value = { generation: 7 };
+    won(await table.put({ cluster: SPEC.name, key: 'ranges/serviceips', value, schema: 1 }, undefined));
+    await registerCluster(table, SPEC);
+    expect(await readCluster(table, SPEC.name)).toMatchObject({ generation: 8, rangesGeneration: 8 });
   });
 
   test('leaves a registration that a later version wrote', async () => {
@@ -196,8 +190,6 @@ describe('setClusterMode', () => {
 });
 
 describe('The owner of a cluster', () => {
-  const OWNED_ELSEWHERE = { code: 'OwnedElsewhere' };
-
   test('stays when the spec or the pause changes', async () => {
     const table = await withCluster('prod');
     await registerCluster(table, { ...SPEC, mode: 'enforce' });
@@ -221,18 +213,6 @@ describe('The owner of a cluster', () => {
     const before = await itemOf(table);
     expect(await takeOverCluster(table, SPEC.name, 'second')).toBe(true);
     expect(await itemOf(table)).toEqual(before);
-  });
-
-  test('the stack that packaged it is the only one to change it, until it is taken over', async () => {
-    const table = memoryTable();
-    await registerPackaged(table, SPEC, { stack: 'prod', startedAtMs: 1, nowMs: 2 });
-    await expect(registerCluster(table, SPEC)).rejects.toMatchObject(OWNED_ELSEWHERE);
-    await expect(setClusterMode(table, SPEC.name, 'enforce')).rejects.toMatchObject(OWNED_ELSEWHERE);
-    await expect(unregisterCluster(table, SPEC.name)).rejects.toMatchObject(OWNED_ELSEWHERE);
-    await takeOverCluster(table, SPEC.name, 'second');
-    expect((await readCluster(table, SPEC.name))?.owner).toEqual({ stack: 'second' });
-    await registerCluster(table, { ...SPEC, mode: 'enforce' });
-    expect(await readCluster(table, SPEC.name)).toMatchObject({ generation: 2 });
   });
 });
 

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { cp, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { cp, mkdtemp, readFile, rm, symlink } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
@@ -7,21 +7,14 @@ import { promisify } from 'node:util';
 const repository = path.join(import.meta.dirname, '..', '..');
 const SOURCES = ['deploy', 'functions', 'lib', 'tools', 'serverless.yml', 'package.json', 'tsconfig.json'];
 
-export interface PackagingOptions {
-  readonly parameters?: Readonly<Record<string, string>>;
-  /** Files beside `serverless.yml`, by their names. */
-  readonly files?: Readonly<Record<string, string>>;
-}
-
 /** `serverless package` in a copy of the sources, without a network: the template and, by name, what is packaged. */
-export async function packageService({ parameters = {}, files = {} }: PackagingOptions = {}) {
+export async function packageService(parameters: Readonly<Record<string, string>> = {}) {
   const folder = await mkdtemp(path.join(os.tmpdir(), 'package-'));
   try {
     await Promise.all(
       SOURCES.map((name) => cp(path.join(repository, name), path.join(folder, name), { recursive: true })),
     );
     await symlink(path.join(repository, 'node_modules'), path.join(folder, 'node_modules'));
-    for (const [name, text] of Object.entries(files)) await writeFile(path.join(folder, name), text, { mode: 0o600 });
     await serverlessPackage(folder, parameters);
     const packaged = path.join(folder, '.serverless');
     const read = (name: string) => readFile(path.join(packaged, name));

@@ -1,8 +1,6 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import os from 'node:os';
+import { readFileSync } from 'node:fs';
 import path from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { clusterFileFaults } from '../../deploy/check-cluster-file.ts';
+import { describe, expect, test } from '@jest/globals';
 import {
   parameterFaults,
   parametersInForce,
@@ -60,7 +58,6 @@ describe('parameters', () => {
     ['too little memory', { loopMemory: '64' }, 'from 128 to 10240'],
     ['too much memory', { repairMemory: '10241' }, 'from 128 to 10240'],
     ['a path without its end', { rolePath: '/platform' }, 'begins and ends with "/"'],
-    ['a cluster file elsewhere', { clusterFile: '/etc/cluster.yml' }, 'below the folder of serverless.yml'],
     ['admission of another word', { admission: 'true' }, 'write on or off'],
     ['another answer to failures', { admissionOnFailure: 'ignore' }, 'write refuse or allow'],
     ['a deadline of the whole timeout', { admissionDeadlineSeconds: '30' }, 'from 1 to 28'],
@@ -92,7 +89,6 @@ describe('a deployment that does not name a parameter', () => {
     ['vpcSecurityGroupIds=sg-1'],
     ['secretsPrefix=clusters/'],
     ['assumableRoleArns=arn:aws:iam::123456789012:role/a'],
-    ['clusterFile=cluster.yml'],
     ['admissionEndpoint=apiGateway'],
   ])('is refused when the stack was deployed with %s, and the command that keeps it is printed', (pair) => {
     expect(reset([pair], [])).toContain(`npm run deploy -- --stage prod --param alarms=false --param ${pair}`);
@@ -128,38 +124,4 @@ describe('a deployment that does not name a parameter', () => {
 test('docs/parameters.md is what npm run docs writes', () => {
   const page = readFileSync(path.join(import.meta.dirname, '../../docs/parameters.md'), 'utf8');
   expect(page).toBe(parametersPage());
-});
-
-describe('a cluster file that is to be packaged', () => {
-  const CLUSTER =
-    'name: demo\nmode: observe\nkubeconfig: { secretsManager: s }\napiServers: [{ address: 203.0.113.10 }]\n';
-  let folder: string;
-  beforeAll(() => {
-    folder = mkdtempSync(path.join(os.tmpdir(), 'cluster-'));
-  });
-  afterAll(() => rmSync(folder, { recursive: true }));
-
-  function faultsOf(text: string): string | undefined {
-    const file = path.join(folder, 'cluster.yml');
-    writeFileSync(file, text);
-    return clusterFileFaults(file);
-  }
-
-  test('is right when its kubeconfig is in AWS', () => {
-    expect(faultsOf(CLUSTER)).toBeUndefined();
-  });
-
-  test('must exist', () => {
-    expect(clusterFileFaults(path.join(folder, 'nothing.yml'))).toContain('nothing.yml does not exist');
-  });
-
-  test('has all its faults listed', () => {
-    expect(faultsOf('name: Demo\nmode: obey\n')).toMatch(/^cluster\.yml: \d faults\n[\s\S]*name[\s\S]*mode/);
-  });
-
-  test.each(['./demo.kubeconfig', '/root/.kube/config'])('may not name a kubeconfig of this machine: %s', (file) => {
-    expect(faultsOf(CLUSTER.replace('secretsManager: s', `file: ${file}`))).toContain(
-      `kubeconfig.file: ${file} is a file of this machine`,
-    );
-  });
 });

@@ -15,12 +15,6 @@ const HANDLERS = readdirSync(path.join(import.meta.dirname, '..', '..', 'functio
   path.basename(file, '.ts'),
 );
 const NAMES = HANDLERS.filter((name) => name !== 'admission');
-const CLUSTER = `
-name: demo
-mode: observe
-kubeconfig: { secretsManager: kube-bootstrap-controller/dev/demo }
-apiServers: [{ address: 203.0.113.10 }]
-`;
 
 const EVERYTHING = {
   table: 'my-table',
@@ -59,7 +53,7 @@ let withAdmission: Template;
 
 /* One packaging for all: what the parameters make of the template is CloudFormation's part. */
 beforeAll(async () => {
-  packaged = await packageService({ parameters: { clusterFile: 'demo.yml' }, files: { 'demo.yml': CLUSTER } });
+  packaged = await packageService();
   byDefault = resolved({ secretsPrefix: 'kube-bootstrap-controller/dev/' });
   everything = resolved(EVERYTHING);
   nothing = resolveTemplate(packaged.template, { Alarms: 'false', Dashboard: 'false' }, 'other');
@@ -611,13 +605,9 @@ describe('the template of a release', () => {
       ...{ S3Bucket: 'packages', S3Key: 'kube-bootstrap-controller/1.2.3/allocator.zip' },
     });
   });
-
-  test('packages no cluster', () => {
-    expect(JSON.stringify(released())).not.toMatch(/ClusterFile|CLUSTER_FILE/);
-  });
 });
 
-test('the packages hold the cluster file, the library in the layer alone, and nothing of this machine', () => {
+test('the packages hold the library in the layer alone, and nothing of this machine', () => {
   const { allocator, ...functions } = Object.fromEntries(
     [...packaged.archives].map(([name, zip]) => [name, readZip(zip)]),
   );
@@ -625,20 +615,16 @@ test('the packages hold the cluster file, the library in the layer alone, and no
   expect([...(allocator?.keys() ?? [])].sort()).toEqual(['nodejs/allocator.mjs', 'nodejs/allocator.mjs.map']);
   for (const [name, files] of Object.entries(functions)) {
     const bundle = `functions/${name}.mjs`;
-    expect([...files.keys()].sort()).toEqual(['demo.yml', bundle, `${bundle}.map`].sort());
-    expect(files.get('demo.yml')?.toString()).toBe(CLUSTER);
+    expect([...files.keys()].sort()).toEqual([bundle, `${bundle}.map`]);
     const { sources } = JSON.parse(files.get(`${bundle}.map`)?.toString() ?? '');
     expect(sources.filter((source: string) => source.includes('lib/allocator/'))).toEqual([]);
     expect(files.get(bundle)?.toString()).toContain('/opt/nodejs/allocator.mjs');
   }
 });
 
-test('nothing is packaged when anything is wrong, and every fault is listed', async () => {
-  const packaging = packageService({
-    files: { 'demo.yml': 'name: Demo\n' },
-    parameters: { alarms: 'perhaps', clusterFile: 'demo.yml' },
-  });
+test('nothing is packaged when a parameter is wrong', async () => {
+  const packaging = packageService({ alarms: 'perhaps' });
   await expect(packaging).rejects.toMatchObject({
-    stdout: expect.stringMatching(/parameters: 1 fault\n[\s\S]*alarms[\s\S]*demo\.yml: \d faults\n[\s\S]*name/),
+    stdout: expect.stringMatching(/parameters: 1 fault\n[\s\S]*alarms/),
   });
 }, 60_000);

@@ -6,8 +6,6 @@ import type { RegisteredCluster } from '../../../lib/table/clusters.ts';
 import { TableError } from '../../../lib/table/errors.ts';
 import { aClusterSpec } from '../../support/a-cluster-spec.ts';
 
-const PACKAGED = { owner: { stack: 'prod', packaged: { startedAtMs: 1, writtenAtMs: 1 } } };
-
 function fileOf(name: string, fields: Partial<ClusterSpec> = {}): SpecFile {
   return { place: `${name}.yml`, folder: '.', spec: aClusterSpec({ name, ...fields }) };
 }
@@ -21,7 +19,7 @@ function plan(files: readonly SpecFile[], known: readonly RegisteredCluster[], {
   return planApply(files, (name) => byName.get(name), prune ? known : undefined);
 }
 
-function actions({ steps }: ReturnType<typeof planApply>): string[] {
+function actions(steps: ReturnType<typeof planApply>): string[] {
   return steps.map((step) => `${step.action} ${nameOf(step)}`);
 }
 
@@ -40,15 +38,7 @@ describe('the plan of cluster apply', () => {
 
   test('replaces a registration that cannot be read', () => {
     const broken = new TableError('Corrupt', 'does not parse');
-    const { steps } = planApply([fileOf('broken')], () => broken, undefined);
+    const steps = planApply([fileOf('broken')], () => broken, undefined);
     expect(steps.map(intention)).toEqual(['to be replaced: its registration cannot be read']);
-  });
-
-  test('changes no packaged cluster, and removes none', () => {
-    const known = [registered('same', PACKAGED), registered('other', PACKAGED), registered('unnamed', PACKAGED)];
-    const files = [fileOf('same'), fileOf('other', { mode: 'observe' })];
-    const { packaged, left } = plan(files, known, { prune: true });
-    expect(packaged.map(({ spec }) => spec.name)).toEqual(['other']);
-    expect(left.map(({ spec }) => spec.name)).toEqual(['unnamed']);
   });
 });

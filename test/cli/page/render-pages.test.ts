@@ -38,7 +38,7 @@ function textOf(page: string): string {
 function withText(text: string): ClusterStatus {
   return aClusterStatus({
     health: 'bad',
-    owner: { stack: text, packaged: true },
+    owner: { stack: text },
     paused: { untilMs: STATUS_AT_MS + 1, reason: text, by: text, all: true },
     attention: [{ level: 'bad', word: text, message: text, next: text }],
     apiServers: [anApiServer(text, { host: text, lastProbe: text }), { host: text, state: 'neverSeen' }],

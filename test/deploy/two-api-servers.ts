@@ -1,9 +1,11 @@
 import { expect } from '@jest/globals';
+import { registerCluster } from '../../lib/table/cluster-registration.ts';
+import { specIn } from '../support/a-cluster-spec.ts';
 import { type Etcd, type KubeApiserver, kubeconfig, startEtcd, startKubeApiserver } from '../support/control-plane.ts';
 import { published } from '../support/kubernetes-service-objects.ts';
 import { freePort } from '../support/server-process.ts';
 import { applyShippedRbac } from '../support/shipped-rbac.ts';
-import { type World, writeClusterFile } from './world.ts';
+import type { World } from './world.ts';
 
 export const CLUSTER = 'prod';
 export const SECRET = 'kube-bootstrap-controller/dev/prod';
@@ -41,10 +43,10 @@ export async function startControlPlane(): Promise<ControlPlane> {
   }
 }
 
-/** Puts the kubeconfig into its secret and `cluster.yml` into the project. */
-export async function packageCluster(world: World, { first, second, kubeconfigYaml }: ControlPlane): Promise<void> {
+/** Puts the kubeconfig into its secret, and registers the cluster. */
+export async function registerWith(world: World, { first, second, kubeconfigYaml }: ControlPlane): Promise<void> {
   await world.putSecret(SECRET, kubeconfigYaml);
-  writeClusterFile(world.project, {
+  const spec = {
     name: CLUSTER,
     mode: 'enforce',
     kubeconfig: { secretsManager: SECRET },
@@ -54,5 +56,6 @@ export async function packageCluster(world: World, { first, second, kubeconfigYa
     ],
     service: { securePort: first.port },
     systemNamespaces: ['kube-system', 'kube-public', 'default', 'kube-node-lease', 'platform'],
-  });
+  };
+  await registerCluster(world.table(), specIn(JSON.stringify(spec)));
 }
