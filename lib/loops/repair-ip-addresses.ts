@@ -1,4 +1,4 @@
-import { canonicalAddress, familyOf } from '../allocator/ip-address.ts';
+import { familyOf } from '../allocator/ip-address.ts';
 import { eachOf } from '../cluster/each-of.ts';
 import type { Finding, FindingType } from '../cluster/finding.ts';
 import type { IPAddressRecord, KubernetesObject, ServiceClaim } from '../cluster/kubernetes-objects.ts';
@@ -47,7 +47,8 @@ export class AddressRepair {
       const addresses = await readAddresses(this.#context.kubernetes);
       return addresses === undefined ? report : withFaults(report, await this.#repair(addresses), addresses.size);
     } catch (error) {
-      if (!(error instanceof ClusterError) || error.code !== 'Forbidden') throw error;
+      if (!(error instanceof ClusterError)) throw error;
+      if (error.code !== 'Forbidden') return { ...report, errors: [...report.errors, error] };
       const message = `IPAddresses are not checked: ${error.message}. Apply deploy/rbac.yaml.`;
       return { ...report, findings: [...report.findings, { type: 'other', message, item: 'ipaddresses' }] };
     }
