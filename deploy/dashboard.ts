@@ -67,13 +67,14 @@ const GRAPHS: readonly Graph[] = [
     percent: true,
   },
   {
-    title: 'Ticks late, unreadable, not queued; events dropped; credentials ending; clocks skewed',
+    title: 'Ticks late, unreadable, not queued; suspects; events dropped; credentials ending; clocks skewed',
     at: [18, 15, 6],
     series: [
       count('lateTicks', 'late ticks'),
       count('unreadableTicks', 'unreadable'),
       count('unqueuedTicks', 'not queued'),
       count('staleClusterLists', 'stale cluster lists'),
+      count('suspects', 'suspects'),
       count('eventsDropped', 'events dropped'),
       count('credentialsEnding', 'credentials ending'),
       count('clockSkewed', 'clock skewed'),

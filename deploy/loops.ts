@@ -24,19 +24,21 @@ export function loopResources(): Resources {
 function resourcesOf(loop: Loop): Resources {
   const id = pascalCase(loop);
   const functionArn = attribute(`${logicalId(loop)}LambdaFunction`, 'Arn');
+  const hiddenSeconds = LOOP_TIMEOUT_SECONDS[loop] + 10;
   const minutes = Math.max(1, SCHEDULE_SECONDS[loop] / 60);
   return {
     /**
-     * Without a name of its own, as SQS refuses one for 60 s after its queue was deleted. A tick is of no use after two
-     * minutes. A message stays hidden for longer than its function may run, so that a killed one does not run twice.
+     * Without a name of its own, as SQS refuses one for 60 s after its queue was deleted. A message stays hidden for as
+     * long as its function may run, and not much longer: that it is received again is the sign that its process ended. So
+     * it is retained until then, with a minute of delay and a minute of waiting, although a tick is late long before.
      */
     [queueOf(loop)]: {
       Type: 'AWS::SQS::Queue',
       DeletionPolicy: 'Delete',
       UpdateReplacePolicy: 'Delete',
       Properties: {
-        MessageRetentionPeriod: 120,
-        VisibilityTimeout: LOOP_TIMEOUT_SECONDS[loop] + 10,
+        MessageRetentionPeriod: hiddenSeconds + 120,
+        VisibilityTimeout: hiddenSeconds,
         SqsManagedSseEnabled: true,
       },
     },

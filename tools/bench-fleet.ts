@@ -1,7 +1,7 @@
 // Models fleets of 100, 1,000 and 10,000 clusters on a virtual clock, one of ten of which gives no answer: npm run bench:fleet
 // Passes and dispatch are the real ones, the table is in memory. Prints the rows for docs/performance.md.
 // npm run bench:fleet -- loopback: 400 clusters in real time over loopback, for three minutes; loopback 100 1000: other fleets.
-import { concurrencyFor } from '../lib/dispatch/ticks.ts';
+import { concurrencyFor } from '../lib/dispatch/plan-ticks.ts';
 import { parseKubeconfig } from '../lib/kubernetes/kubeconfig.ts';
 import { CONCURRENT_PASSES } from '../lib/runtime/budgets.ts';
 import { listen } from '../local/stand-in/api-servers.ts';

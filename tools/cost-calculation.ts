@@ -2,7 +2,7 @@
 import { alarms } from '../deploy/alarms.ts';
 import { PARAMETERS } from '../deploy/parameters.ts';
 import { LOOPS, type Loop, SCHEDULE_SECONDS } from '../lib/cluster/cluster-spec.ts';
-import { concurrencyFor } from '../lib/dispatch/ticks.ts';
+import { concurrencyFor } from '../lib/dispatch/plan-ticks.ts';
 
 /** Dollars of us-east-1, on demand, without free tiers and discounts for quantity. */
 export const PRICES = {
@@ -61,7 +61,7 @@ interface Sized {
 }
 
 /** Bytes of items once they remember all the writes that they keep, for a cluster's name of 20 letters. */
-const REGISTRATION = { base: 846, server: 67 };
+const REGISTRATION = { base: 821, server: 67 };
 const LEASES = { base: 584, server: 71 };
 
 interface LoopCalls {
@@ -101,7 +101,7 @@ const CALLS: Readonly<Record<Loop, LoopCalls>> = {
     // The leases.
     reads: (servers) => readUnits(sized(LEASES, servers)),
     record: { base: 642, server: 68 },
-    logBytes: { schedule: 1420, message: 680, pass: 5 },
+    logBytes: { schedule: 1390, message: 680, pass: 5 },
     metricSeries: 13,
     cpuMs: { invocation: 5, pass: 5.7, server: 1.4, services: 0 },
   },
@@ -163,8 +163,8 @@ export function usageOf(loop: Loop, fleet: Fleet): Usage {
   const schedules = COUNTED_SECONDS / Math.max(60, tickSeconds);
   // Between two minutes only the clusters have ticks whose interval is shorter.
   const ticks = interval < 60 ? COUNTED_SECONDS / tickSeconds : schedules;
-  // A scheduled invocation of a fleet leaves its own tick to messages, too.
-  const queuedTicks = ticks - (clusters > clustersPerTick ? 0 : schedules);
+  // A scheduled invocation of several clusters leaves its own tick to messages, too.
+  const queuedTicks = ticks - (clusters > 1 ? 0 : schedules);
   const messages = queuedTicks * Math.ceil(clusters / clustersPerTick);
   const passes = (COUNTED_SECONDS / interval) * clusters;
   const recorded = isEndpoints && interval === tickSeconds ? schedules * clusters : passes;

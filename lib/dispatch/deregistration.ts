@@ -223,8 +223,5 @@ function lazyClusterPort(connect: () => Promise<ClusterPort>): ClusterPort {
     async *services() {
       yield* (await port()).services();
     },
-    async *ipAddresses() {
-      yield* (await port()).ipAddresses();
-    },
   };
 }

@@ -1,17 +1,19 @@
-import { eachOf } from '../cluster/each-of.ts';
 import type { LoopDefinition } from '../loops/pass.ts';
 import { CONCURRENT_PASSES, LISTING_MS } from '../runtime/budgets.ts';
 import { DispatchError } from '../runtime/errors.ts';
 import { type Handler, type Invocation, runInvocation, withinInvocation } from '../runtime/invocation.ts';
-import { type Pause, type RegisteredCluster, readCluster, readPauseOfAll } from '../table/clusters.ts';
+import type { Pause } from '../table/clusters.ts';
 import { TableError } from '../table/errors.ts';
 import { errorSentence } from '../telemetry/describe-error.ts';
+import { attemptApart, type NamedAttempt } from './attempt-all.ts';
 import { ClusterListMemory, readClusterList, type ShortClusterList } from './cluster-list.ts';
 import { type DispatchRequest, parseEvent } from './event.ts';
-import { reportFleet, unreachableClusters } from './fleet-figures.ts';
+import { reportFleet } from './fleet-figures.ts';
 import { logUnstartedPass, someOf } from './log-pass.ts';
-import { type Attempt, attemptPass, type Batch, type OpenCluster } from './run-pass.ts';
-import { queueTicks, receivedTicks } from './ticks.ts';
+import { type LoopInvocation, type Outcome, onMessages } from './messages.ts';
+import type { Attempt, Batch } from './run-pass.ts';
+import { clustersApart } from './set-apart.ts';
+import { queueTicks } from './ticks.ts';
 
 /**
  * Returns the handler of a loop's function. One cluster's failure is logged, recorded and part of the summary; only what concerns
@@ -20,14 +22,6 @@ import { queueTicks, receivedTicks } from './ticks.ts';
 export function loopHandler(loop: LoopDefinition): Handler<Summary> {
   const memory = new ClusterListMemory();
   return (event, context) => runInvocation(loop.id, context, (invocation) => dispatch(loop, event, invocation, memory));
-}
-
-/** What an invocation did, for its line in the log. */
-interface Outcome {
-  readonly attempts: readonly NamedAttempt[];
-  /** When what it did was due. */
-  readonly dueAtMs?: number;
-  readonly queued?: number;
 }
 
 /**
@@ -67,17 +61,16 @@ export async function dispatch(
   return summary;
 }
 
-interface LoopInvocation extends Invocation {
-  readonly loop: LoopDefinition;
+interface RememberingInvocation extends LoopInvocation {
   readonly memory: ClusterListMemory;
 }
 
-function carryOut(invocation: LoopInvocation, request: DispatchRequest): Promise<Outcome> {
+function carryOut(invocation: RememberingInvocation, request: DispatchRequest): Promise<Outcome> {
   switch (request.kind) {
     case 'schedule':
       return onSchedule(invocation, request.dueAtMs);
     case 'queue':
-      return onMessages(invocation, request.bodies);
+      return onMessages(invocation, request.messages);
     case 'direct':
       return onRequest(invocation, request);
   }
@@ -87,7 +80,7 @@ function carryOut(invocation: LoopInvocation, request: DispatchRequest): Promise
 const STALE_MS = 60_000;
 
 /** The minute's invocation: queues ticks first, so that nothing that hangs here delays them, and then runs its own passes. */
-async function onSchedule(invocation: LoopInvocation, dueAtMs: number): Promise<Outcome> {
+async function onSchedule(invocation: RememberingInvocation, dueAtMs: number): Promise<Outcome> {
   const { loop, environment, telemetry } = invocation;
   const lateMs = environment.nowMs() - dueAtMs;
   if (lateMs > STALE_MS) {
@@ -97,10 +90,11 @@ async function onSchedule(invocation: LoopInvocation, dueAtMs: number): Promise<
   }
   const speaksForStack = loop.id === SPEAKS_FOR_STACK && environment.stack !== undefined;
   const list = await listOfMinute(invocation);
-  const unreachable = await unreachableClusters(invocation);
-  const { own, queued } = await queueTicks(loop.id, list.entries, { dueAtMs, unreachable }, invocation);
+  const apart = await clustersApart(invocation);
+  const { own, queued } = await queueTicks(loop.id, list.entries, { dueAtMs, apart }, invocation);
   const batch: Batch = { ...invocation, force: false, pausedAll: list.pausedAll };
-  const attempts = [...logUnusable(batch, list.unreadable), ...(await attemptAll(batch, own, list.clusters))];
+  const ran = await attemptApart(batch, own, apart, list.clusters);
+  const attempts = [...logUnusable(batch, list.unreadable), ...ran];
   if (speaksForStack) await reportFleet(invocation, list);
   return { attempts, dueAtMs, ...(queued > 0 && { queued }) };
 }
@@ -109,7 +103,7 @@ async function onSchedule(invocation: LoopInvocation, dueAtMs: number): Promise<
 const SPEAKS_FOR_STACK = 'kubernetes-service';
 
 /** Reads the cluster list; or returns the last one, rather than lose the minute. */
-async function listOfMinute(invocation: LoopInvocation): Promise<ShortClusterList> {
+async function listOfMinute(invocation: RememberingInvocation): Promise<ShortClusterList> {
   const { environment, telemetry, memory } = invocation;
   try {
     const list = await listInTime(invocation);
@@ -133,40 +127,9 @@ function isPassing(error: unknown): boolean {
   return code === 'Unavailable' || code === 'Throttled' || code === 'DeadlineExceeded';
 }
 
-async function onMessages(invocation: LoopInvocation, bodies: readonly string[]): Promise<Outcome> {
-  const { loop, environment, telemetry } = invocation;
-  const { names, dueAtMs } = receivedTicks(loop.id, bodies, environment.nowMs(), telemetry);
-  if (names.length === 0) return { attempts: [] };
-  const due = { ...(dueAtMs !== undefined && { dueAtMs }) };
-  try {
-    const pausedAll = await withinInvocation(invocation, LISTING_MS, (signal) =>
-      readPauseOfAll(environment.table(signal)),
-    );
-    const clusters = names.map((name) => ({ name }));
-    const attempts = await attemptAll({ ...invocation, force: false, pausedAll }, clusters);
-    return { attempts, ...(await resumeTicks(invocation, attempts)), ...due };
-  } catch (error) {
-    telemetry.log('error', 'tick failed', { errors: [errorSentence(error)] });
-    for (const name of names) logUnstartedPass(telemetry, loop.id, name, error);
-    return { attempts: names.map((name) => ({ name, attempt: { outcome: 'failed' } })), ...due };
-  }
-}
-
-/** Queues the ticks of the next minute for clusters that answer again: the minute's invocation knows of them only then. */
-async function resumeTicks(
-  invocation: LoopInvocation,
-  attempts: readonly NamedAttempt[],
-): Promise<Pick<Outcome, 'queued'>> {
-  const resumed = attempts.flatMap(({ attempt }) => ('resumed' in attempt ? [attempt.resumed] : []));
-  if (resumed.length === 0) return {};
-  const dueAtMs = invocation.environment.nowMs();
-  const { queued } = await queueTicks(invocation.loop.id, resumed, { dueAtMs }, invocation);
-  return { queued };
-}
-
 /** A direct invocation: nothing is queued. */
 async function onRequest(
-  invocation: LoopInvocation,
+  invocation: RememberingInvocation,
   { clusters: names, force }: DispatchRequest & { readonly kind: 'direct' },
 ): Promise<Outcome> {
   const list = await listInTime(invocation);
@@ -177,10 +140,11 @@ async function onRequest(
   const known = new Set([...found, ...broken].map(({ name }) => name));
   const unknown = (names ?? []).filter((name) => !known.has(name));
   const unusable = [...broken, ...unknown.map((name) => ({ name, error: notRegistered(name, list) }))];
-  return { attempts: [...logUnusable(batch, unusable), ...(await attemptAll(batch, found, list.clusters))] };
+  const apart = await clustersApart(invocation);
+  return { attempts: [...logUnusable(batch, unusable), ...(await attemptApart(batch, found, apart, list.clusters))] };
 }
 
-function listInTime(invocation: LoopInvocation): Promise<ShortClusterList> {
+function listInTime(invocation: RememberingInvocation): Promise<ShortClusterList> {
   const { table, clustersPerTick = CONCURRENT_PASSES } = invocation.environment;
   return withinInvocation(invocation, LISTING_MS, (signal) => readClusterList(table(signal), clustersPerTick));
 }
@@ -193,19 +157,6 @@ function logUnusable(
   return unusable.map(({ name, error }) => {
     logUnstartedPass(telemetry, loop.id, name, error);
     return { name, attempt: { outcome: 'failed' } };
-  });
-}
-
-/** @param known registrations that were read already; the others are read one by one. */
-async function attemptAll(
-  batch: Batch,
-  clusters: readonly { readonly name: string }[],
-  known?: ReadonlyMap<string, RegisteredCluster>,
-): Promise<NamedAttempt[]> {
-  const { table, clustersPerTick = CONCURRENT_PASSES } = batch.environment;
-  return eachOf(clusters, clustersPerTick, async ({ name }) => {
-    const open: OpenCluster = async (signal) => known?.get(name) ?? (await readCluster(table(signal), name));
-    return { name, attempt: await attemptPass(batch, name, open) };
   });
 }
 
@@ -224,11 +175,6 @@ export interface Summary {
   readonly failed: number;
   /** Clusters that were not due, paused, or no longer registered. */
   readonly skipped: number;
-}
-
-export interface NamedAttempt {
-  readonly name: string;
-  readonly attempt: Attempt;
 }
 
 type Sentences = readonly string[] | undefined;

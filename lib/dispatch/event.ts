@@ -2,11 +2,17 @@ import * as z from 'zod/mini';
 import { shapeFaults } from '../cluster/shape-faults.ts';
 import { clusterName, DispatchError } from '../runtime/errors.ts';
 
+export interface ReceivedMessage {
+  readonly body: string;
+  /** An invocation that received it before has not deleted it: its process ended. */
+  readonly isRedelivered: boolean;
+}
+
 export type DispatchRequest =
   /** A tick for all that are registered. */
   | { readonly kind: 'schedule'; readonly dueAtMs: number }
   /** Ticks that were queued, unread. */
-  | { readonly kind: 'queue'; readonly bodies: readonly string[] }
+  | { readonly kind: 'queue'; readonly messages: readonly ReceivedMessage[] }
   | {
       readonly kind: 'direct';
       /** Only these; absent: all that are registered. */
@@ -21,7 +27,13 @@ const schedule = z.looseObject({ 'detail-type': z.literal('Scheduled Event'), ti
 /** How SQS sends its messages: https://docs.aws.amazon.com/lambda/latest/dg/with-sqs.html */
 const queue = z.looseObject({
   Records: z
-    .array(z.looseObject({ eventSource: z.literal('aws:sqs'), body: z.string() }))
+    .array(
+      z.looseObject({
+        eventSource: z.literal('aws:sqs'),
+        body: z.string(),
+        attributes: z.optional(z.looseObject({ ApproximateReceiveCount: z.optional(z.string()) })),
+      }),
+    )
     .check(z.minLength(1, 'is empty')),
 });
 
@@ -35,7 +47,12 @@ export function parseEvent(event: unknown): DispatchRequest {
   const scheduled = schedule.safeParse(event);
   if (scheduled.success) return { kind: 'schedule', dueAtMs: Date.parse(scheduled.data.time) };
   const queued = queue.safeParse(event);
-  if (queued.success) return { kind: 'queue', bodies: queued.data.Records.map(({ body }) => body) };
+  if (queued.success) {
+    const messages = queued.data.Records.map(({ body, attributes }) => {
+      return { body, isRedelivered: Number(attributes?.ApproximateReceiveCount ?? 1) > 1 };
+    });
+    return { kind: 'queue', messages };
+  }
 
   const request = direct.safeParse(event);
   if (!request.success) throw badEvent(shapeFaults(request.error, 'the event'));

@@ -1,15 +1,13 @@
 import { LOOPS, type Loop } from '../cluster/cluster-spec.ts';
 import { eachOf } from '../cluster/each-of.ts';
-import type { LoopDefinition } from '../loops/pass.ts';
-import { CONCURRENT_READS, FIGURES_MS, QUEUEING_MS } from '../runtime/budgets.ts';
+import { CONCURRENT_READS, FIGURES_MS } from '../runtime/budgets.ts';
 import { type Invocation, withinInvocation } from '../runtime/invocation.ts';
 import { otherOwner, type Pause } from '../table/clusters.ts';
-import { listRunRecords, type RunRecords, readRunRecord } from '../table/run-records.ts';
-import { listUnreachable } from '../table/unreachable-clusters.ts';
+import { listRunRecords, type RunRecords } from '../table/run-records.ts';
 import { errorSentence } from '../telemetry/describe-error.ts';
 import { type FleetFigure, samplesOf, type Telemetry } from '../telemetry/telemetry.ts';
 import type { ClusterSummary, ShortClusterList } from './cluster-list.ts';
-import { isUnreachable, OVERDUE_PERIODS, overdueAfterMs, pauseInForce } from './due.ts';
+import { OVERDUE_PERIODS, overdueAfterMs, pauseInForce } from './due.ts';
 import { someOf } from './log-pass.ts';
 
 interface NamedHealth extends ClusterHealth {
@@ -48,27 +46,6 @@ export async function reportFleet(
   } catch (error) {
     telemetry.log('error', 'fleet figures missing', { errors: [errorSentence(error)] });
   }
-}
-
-/**
- * Returns the clusters whose last pass of the loop got no answer. Where that cannot be read, all clusters count as
- * reachable.
- */
-export async function unreachableClusters(
-  invocation: Invocation & { readonly loop: LoopDefinition },
-): Promise<ReadonlySet<string>> {
-  const { loop, environment } = invocation;
-  const { stack, tickQueue } = environment;
-  if (stack === undefined || tickQueue === undefined) return new Set();
-  const found = await withinInvocation(invocation, QUEUEING_MS, async (signal) => {
-    const table = environment.table(signal);
-    const names = await listUnreachable(table, stack, loop.id);
-    return eachOf(names, CONCURRENT_READS, async (name) => {
-      const last = await readRunRecord(table, name, loop.id);
-      return isUnreachable(last?.record) ? [name] : [];
-    });
-  }).catch(() => []);
-  return new Set(found.flat());
 }
 
 function logFleet(telemetry: Telemetry, clusters: readonly NamedHealth[]): void {

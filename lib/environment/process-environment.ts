@@ -51,6 +51,7 @@ export function environmentFrom(variables: Variables): Environment {
   const { environment } = createEnvironment({
     nowMs,
     skewMs,
+    busyMs: () => performance.eventLoopUtilization().active,
     loadKubeconfig: kubeconfigLoader(folder, kubeconfigSources(), { refuseLocal: isLambda(variables) }),
     telemetry: powertoolsTelemetry,
     reportingInstance,

@@ -24,6 +24,8 @@ export interface Environment {
   readonly nowMs: () => number;
   /** How far the clock of this host is ahead of the table's, as far as its replies prove. Absent: it is not measured. */
   readonly skewMs?: () => number;
+  /** For how long the event loop of this process has been busy. Absent: it is not measured. */
+  readonly busyMs?: () => number;
   readonly newPassId: () => string;
   readonly startDeadline: StartDeadline;
   readonly telemetry: TelemetryFactory;

@@ -1,8 +1,7 @@
 import type { Loop } from '../cluster/cluster-spec.ts';
 import type { KeyValueTable } from './key-value-table.ts';
+import { FLEET, fleetPrefix } from './suspects.ts';
 
-/** No cluster can have this name. */
-const FLEET = '#fleet';
 const SCHEMA = 1;
 /** The next pass without an answer writes it again. */
 const KEPT_MS = 24 * 60 * 60_000;
@@ -15,17 +14,6 @@ export async function writeUnreachable(
   table: KeyValueTable,
   { stack, loop, cluster, nowMs }: { stack: string; loop: Loop; cluster: string; nowMs: number },
 ): Promise<void> {
-  const key = `${prefixOf(stack, loop)}${cluster}`;
+  const key = `${fleetPrefix(stack, loop)}${cluster}`;
   await table.put({ cluster: FLEET, key, value: null, schema: SCHEMA, expiresAtMs: nowMs + KEPT_MS }, undefined);
-}
-
-/** Returns the clusters that gave no answer to some pass of the loop within the last day. */
-export async function listUnreachable(table: KeyValueTable, stack: string, loop: Loop): Promise<string[]> {
-  const prefix = prefixOf(stack, loop);
-  const items = await table.list(FLEET, prefix);
-  return items.map(({ key }) => key.slice(prefix.length));
-}
-
-function prefixOf(stack: string, loop: Loop): string {
-  return `${stack}/${loop}/`;
 }

@@ -50,6 +50,8 @@ export type CounterName =
   | 'staleClusterLists'
   /** Messages that are no ticks of this version and loop. */
   | 'unreadableTicks'
+  /** Clusters whose passes have a process of their own since their process ended or was blocked. */
+  | 'suspects'
   /** Ticks that could not be queued. */
   | 'unqueuedTicks'
   /** Addresses and ports that were allocated to requests. */

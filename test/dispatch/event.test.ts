@@ -18,9 +18,14 @@ describe('parseEvent', () => {
     expect(parseEvent(scheduled)).toEqual({ kind: 'schedule', dueAtMs: Date.parse('2026-01-01T12:00:00Z') });
   });
 
-  test("a queue's event is the bodies of its messages, unread", () => {
-    const Records = ['{"schema":1}', 'garbage'].map((body) => ({ messageId: '1', eventSource: 'aws:sqs', body }));
-    expect(parseEvent({ Records })).toEqual({ kind: 'queue', bodies: ['{"schema":1}', 'garbage'] });
+  test("a queue's event is the bodies of its messages, unread, and whether they were received before", () => {
+    const bodies = ['{"schema":1}', 'garbage', 'again'];
+    const Records = bodies.map((body, index) => {
+      const attributes = { ApproximateReceiveCount: String(index), SenderId: 'x' };
+      return { messageId: '1', eventSource: 'aws:sqs', body, ...(index > 0 && { attributes }) };
+    });
+    const messages = bodies.map((body, index) => ({ body, isRedelivered: index > 1 }));
+    expect(parseEvent({ Records })).toEqual({ kind: 'queue', messages });
   });
 
   test.each([

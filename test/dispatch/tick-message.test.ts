@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { LOOPS, SCHEDULE_SECONDS } from '../../lib/cluster/cluster-spec.ts';
-import { receiveTick, tickBody } from '../../lib/dispatch/ticks.ts';
+import { receiveTick, tickBody } from '../../lib/dispatch/tick-message.ts';
 
 const DUE = 1_790_000_000_000;
 const body = (overrides: object = {}) =>
@@ -12,8 +12,7 @@ describe('a tick in a message', () => {
     expect(JSON.parse(tickBody(tick))).toEqual({ schema: 1, ...tick });
     expect(receiveTick(tickBody(tick), 'kubernetes-service', DUE)).toEqual({
       outcome: 'due',
-      clusters: ['a', 'b'],
-      dueAtMs: DUE,
+      tick,
     });
   });
 
@@ -23,7 +22,7 @@ describe('a tick in a message', () => {
     expect(receiveTick(body({ loop }), loop, DUE + intervalMs + 1)).toEqual({
       outcome: 'late',
       lateMs: intervalMs + 1,
-      clusters: ['a', 'b'],
+      tick: { loop, dueAtMs: DUE, clusters: ['a', 'b'] },
     });
   });
 

@@ -1,11 +1,13 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { LOOPS } from '../../lib/cluster/cluster-spec.ts';
-import { planTicks } from '../../lib/dispatch/ticks.ts';
+import { followingTick, planTicks } from '../../lib/dispatch/plan-ticks.ts';
+import { NONE_APART, type SetApart } from '../../lib/dispatch/set-apart.ts';
+import type { Suspect } from '../../lib/table/suspects.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';
 
 const MINUTE = Date.parse('2026-01-01T12:00:00Z');
-const AT = { dueAtMs: MINUTE, nowMs: MINUTE, clustersPerTick: 16, unreachable: new Set<string>() };
+const AT = { dueAtMs: MINUTE, nowMs: MINUTE, clustersPerTick: 16, apart: NONE_APART };
 const { intervalSeconds } = aClusterSpec();
 
 function clusters(count: number) {
@@ -22,7 +24,7 @@ const namesOf = ({ tick }: ReturnType<typeof planTicks>[number]) => tick.cluster
 describe('planTicks', () => {
   test('clusters that give no answer have one message of their own in the minute, after the first of the others', () => {
     const unreachable = new Set(['c-1', 'c-18']);
-    const fleet = planTicks('kubernetes-service', clusters(20), { ...AT, unreachable });
+    const fleet = planTicks('kubernetes-service', clusters(20), { ...AT, apart: { ...NONE_APART, unreachable } });
     expect(fleet.slice(0, 3).map(({ tick, isFirst }) => [tick.clusters.length, isFirst])).toEqual([
       [16, true],
       [2, true],
@@ -31,11 +33,55 @@ describe('planTicks', () => {
     expect(fleet.filter((tick) => namesOf(tick).some((name) => unreachable.has(name))).map(namesOf)).toEqual([
       ['c-1', 'c-18'],
     ]);
-    const few = planTicks('kubernetes-service', clusters(2), { ...AT, unreachable });
+    const few = planTicks('kubernetes-service', clusters(2), { ...AT, apart: { ...NONE_APART, unreachable } });
     expect(few.map((tick) => [tick.delaySeconds, ...namesOf(tick)])).toEqual([
+      [0, 'c-0'],
       [0, 'c-1'],
       ...[10, 20, 30, 40, 50].map((seconds) => [seconds, 'c-0']),
     ]);
+  });
+
+  const suspects = (names: readonly string[], state: Suspect['state']): SetApart => {
+    const suspect = { sinceMs: MINUTE, untilMs: MINUTE, accidents: 1, state };
+    return { ...NONE_APART, suspects: new Map(names.map((name) => [name, suspect])) };
+  };
+
+  test('suspects have one message each, whose next tick is queued when they ended, and the others share theirs', () => {
+    const plan = planTicks('kubernetes-service', clusters(5), { ...AT, apart: suspects(['c-1', 'c-3'], 'again') });
+    const alone = plan.filter(({ tick }) => tick.followedUntilMs !== undefined);
+    expect(alone.map((tick) => [tick.isFirst, tick.tick.followedUntilMs, ...namesOf(tick)])).toEqual([
+      [true, MINUTE + 60_000, 'c-1'],
+      [true, MINUTE + 60_000, 'c-3'],
+    ]);
+    const shared = plan.filter((tick) => !alone.includes(tick));
+    expect(shared.map(namesOf)).toEqual(Array.from({ length: 6 }, () => ['c-0', 'c-2', 'c-4']));
+    const [first] = alone;
+    const next = first && followingTick(first.tick, MINUTE + 12_000)[0];
+    expect(next?.tick).toEqual({ ...first?.tick, dueAtMs: MINUTE + 20_000 });
+    expect(next?.delaySeconds).toBe(8);
+    expect(first && followingTick(first.tick, MINUTE + 50_001)).toEqual([]);
+  });
+
+  test.each<[number, Suspect['state'], string]>([
+    [30, 'again', 'take turns in the eight processes that the others do not need'],
+    [30, 'unproven', 'take turns in the eight processes that the others do not need'],
+    [30, 'proven', 'have a tick each'],
+    [41, 'unproven', 'have a tick each, as so many at once are no fault of a tenant'],
+  ])('%i suspects of 100 clusters that are %s %s', (count, state, _what) => {
+    const names = clusters(count).map(({ name }) => name);
+    const ticked = Array.from({ length: 10 }, (_, minute) => {
+      const nowMs = MINUTE + minute * 60_000;
+      const plan = planTicks('kubernetes-service', clusters(100), {
+        ...AT,
+        nowMs,
+        dueAtMs: nowMs,
+        apart: suspects(names, state),
+      });
+      return plan.flatMap((tick) => (tick.tick.followedUntilMs === undefined ? [] : namesOf(tick)));
+    });
+    const inTurn = count === 30 && state !== 'proven';
+    for (const each of ticked) expect(each).toHaveLength(inTurn ? 8 : count);
+    expect(new Set(ticked.flat())).toEqual(new Set(names));
   });
 
   test.each([
@@ -45,7 +91,7 @@ describe('planTicks', () => {
     { name: 'so late that ticks have passed', lateMs: 25_000, due: [30, 40, 50], delays: [5, 15, 25] },
     { name: 'later than a minute', lateMs: 70_000, due: [], delays: [] },
   ])('the endpoints loop has five more ticks in the minute; an event $name', ({ lateMs, due, delays }) => {
-    const plan = planTicks('kubernetes-service', clusters(2), { ...AT, nowMs: MINUTE + lateMs });
+    const plan = planTicks('kubernetes-service', clusters(1), { ...AT, nowMs: MINUTE + lateMs });
     expect(dueSeconds(plan)).toEqual(due);
     expect(plan.map(({ delaySeconds }) => delaySeconds)).toEqual(delays);
     expect(plan.every(({ isFirst }) => !isFirst)).toBe(true);
@@ -56,8 +102,8 @@ describe('planTicks', () => {
     expect(dueSeconds(plan)).toEqual([10, 20, 30, 40, 50]);
   });
 
-  test.each(LOOPS.filter((loop) => loop !== 'kubernetes-service'))('%s has none, but for a fleet', (loop) => {
-    expect(planTicks(loop, clusters(AT.clustersPerTick), AT)).toEqual([]);
+  test.each(LOOPS.filter((loop) => loop !== 'kubernetes-service'))('%s has none, but for several clusters', (loop) => {
+    expect(planTicks(loop, clusters(1), AT)).toEqual([]);
     const plan = planTicks(loop, clusters(AT.clustersPerTick + 1), AT);
     expect(plan.map(({ tick, isFirst, delaySeconds }) => [tick.clusters.length, isFirst, delaySeconds])).toEqual([
       [AT.clustersPerTick, true, 0],
@@ -68,7 +114,8 @@ describe('planTicks', () => {
   test('clusters that are due once a minute have no ticks between', () => {
     const seldom = { name: 'seldom', intervalSeconds: { ...intervalSeconds, 'kubernetes-service': 60 } };
     const plan = planTicks('kubernetes-service', [...clusters(1), seldom], AT);
-    expect(new Set(plan.flatMap(namesOf))).toEqual(new Set(['c-0']));
+    const later = plan.filter(({ isFirst }) => !isFirst);
+    expect(new Set(later.flatMap(namesOf))).toEqual(new Set(['c-0']));
   });
 
   test('every cluster is in exactly one message of each time, and no message holds more than run at once', () => {

@@ -12,7 +12,6 @@ export function service(name: string, claims: Partial<ServiceClaim> = {}): Servi
     clusterIPs: [],
     ports: [],
     healthCheckNodePort: 0,
-    createdAtMs: 0,
     ...claims,
   };
 }

@@ -207,7 +207,6 @@ export class World {
       async *services() {
         yield* await call(async () => listed());
       },
-      async *ipAddresses() {},
     };
   }
 

@@ -7,12 +7,12 @@ import { kubernetesService } from '../../lib/loops/kubernetes-service.ts';
 import { type Deadline, type StartDeadline, startDeadline } from '../../lib/runtime/deadline.ts';
 import type { Environment } from '../../lib/runtime/environment.ts';
 import { DispatchError } from '../../lib/runtime/errors.ts';
-import type { Handler } from '../../lib/runtime/invocation.ts';
 import { registerCluster } from '../../lib/table/cluster-registration.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
+import { listFleetNotes } from '../../lib/table/suspects.ts';
 import { aClusterSpec } from './a-cluster-spec.ts';
 import { memoryCluster } from './memory-cluster.ts';
-import { queueEvent } from './memory-queue.ts';
+import { receivedEvent } from './memory-queue.ts';
 import { countedWriteIds, memoryStore, memoryTable } from './memory-table.ts';
 import { recordingTelemetry } from './recording-telemetry.ts';
 import { tableThrough } from './table-through.ts';
@@ -125,22 +125,67 @@ const NO_SERVER: ApiServerAccess = {
 
 const PASS_MS = 300;
 const MINUTE_MS = 60_000;
+/** Of the function, and of the messages in its queue (deploy/loops.ts). */
+const FUNCTION_TIMEOUT_MS = 55_000;
+const HIDDEN_MS = 65_000;
+const RETAINED_MS = 185_000;
+
+/** What the passes of a hostile cluster do to their process. */
+export type Attack = 'ends' | 'hangs' | 'blocks';
+
+const ATTACK_MS: Readonly<Record<Attack, number>> = { ends: 1_000, hangs: FUNCTION_TIMEOUT_MS, blocks: 14_000 };
+
+interface Message {
+  readonly body: string;
+  readonly sentAtMs: number;
+  readonly visibleAtMs: number;
+  readonly receives: number;
+}
+
+/** A process of the function. */
+class ModelProcess {
+  busyMs = 0;
+  /** Resolves when the event loop runs again. */
+  free: Promise<void> = Promise.resolve();
+  readonly handler = loopHandler(kubernetesService);
+  readonly #ended = Promise.withResolvers<'ended'>();
+  readonly ended = this.#ended.promise;
+
+  async suffer(attack: Attack, clock: Clock): Promise<void> {
+    this.busyMs += ATTACK_MS[attack];
+    const over = clock.sleep(ATTACK_MS[attack]);
+    this.free = attack === 'blocks' ? over : new Promise(() => {});
+    await over;
+    if (attack !== 'blocks') this.#ended.resolve('ended');
+  }
+
+  /** Timers do not fire while the event loop is blocked. */
+  startDeadline(clock: Clock, ms: number): Deadline {
+    const controller = new AbortController();
+    const { signal, cancel } = clock.startDeadline(ms);
+    signal.addEventListener('abort', () => void this.free.then(() => controller.abort(signal.reason)));
+    return { signal: controller.signal, cancel };
+  }
+}
 
 /** A fleet of a stack: the function `kubernetes-service`, its queue, table and clusters. */
 export class FleetModel {
   readonly clock: Clock;
   /** Clusters whose API servers give no answer. */
   readonly dead = new Set<string>();
-  /** When each pass began. */
+  /** Clusters that attack the process of their passes, if they may: some do so only when others share it. */
+  readonly hostile = new Map<string, Attack>();
+  /** When each pass began, and each that a process completed. */
   readonly passes: { readonly name: string; readonly atMs: number }[] = [];
+  readonly completed: { readonly name: string; readonly atMs: number }[] = [];
   readonly #names: readonly string[];
   readonly #slots: number;
   readonly #servers: FleetOptions['servers'];
   #busySlots = 0;
   readonly #telemetry = recordingTelemetry();
-  readonly #waiting: { readonly body: string; readonly visibleAtMs: number }[] = [];
+  readonly #waiting: Message[] = [];
   /** Processes of the function that run no invocation. */
-  readonly #idle: { readonly handler: Handler<unknown>; readonly environment: Environment }[] = [];
+  readonly #idle: { readonly process: ModelProcess; readonly environment: Environment }[] = [];
   readonly #table: (signal?: AbortSignal) => KeyValueTable;
   readonly #clusters = new Map<string, ClusterPort>();
   #figures = noFigures();
@@ -163,6 +208,12 @@ export class FleetModel {
       const apiServers = [{ address: '10.9.8.7', kind: 'server', probe } as const];
       await registerCluster(this.#table(), aClusterSpec({ name, kubeconfig: { secretsManager: name }, apiServers }));
     }
+  }
+
+  /** Reports whether the passes of a cluster have a process of their own. */
+  async isAlone(name: string): Promise<boolean> {
+    const { suspects } = await listFleetNotes(this.#table(), 'prod', 'kubernetes-service');
+    return (suspects.get(name)?.suspect.untilMs ?? 0) > this.clock.nowMs;
   }
 
   /** Runs a minute from its schedule on. */
@@ -189,23 +240,29 @@ export class FleetModel {
         return this.#accessOf(name);
       },
     });
-    return { handler: loopHandler(kubernetesService), environment: this.#environmentOf(connections) };
+    const process = new ModelProcess();
+    return { process, environment: this.#environmentOf(connections, process) };
   }
 
   #accessOf(name: string): ApiServerAccess {
     return this.#servers?.[this.dead.has(name) ? 'dead' : 'alive'] ?? NO_SERVER;
   }
 
-  #environmentOf(connections: ClusterConnections): Environment {
+  #environmentOf(connections: ClusterConnections, process: ModelProcess): Environment {
     let passes = 0;
     return {
+      busyMs: () => process.busyMs,
       nowMs: () => this.clock.nowMs,
       newPassId: () => `pass-${++passes}`,
-      startDeadline: this.clock.startDeadline,
+      startDeadline: (ms) => process.startDeadline(this.clock, ms),
       telemetry: () => this.#telemetry,
       reportingInstance: 'prod',
       stack: 'prod',
-      table: this.#table,
+      table: (signal) =>
+        tableThrough(this.#table(signal), async (step) => {
+          await process.free;
+          return step();
+        }),
       tickQueue: this.#queue,
       resolveHost: () => () => Promise.resolve(undefined),
       connect: async (spec, options) => {
@@ -214,15 +271,18 @@ export class FleetModel {
         const access = await connections.connect(spec, options);
         if (this.#servers !== undefined) return access;
         if (this.dead.has(name)) await new Promise(() => {});
-        return { kubernetes: this.#clusterOf(name), probe: this.#probe };
+        const attack = this.hostile.get(name);
+        if (attack !== undefined) await process.suffer(attack, this.clock);
+        const probe: Prober = async () => {
+          await this.clock.sleep(PASS_MS);
+          await process.free;
+          this.completed.push({ name, atMs: this.clock.nowMs });
+          return { kind: 'status', status: 200, body: 'ok' };
+        };
+        return { kubernetes: this.#clusterOf(name), probe };
       },
     };
   }
-
-  readonly #probe: Prober = async () => {
-    await this.clock.sleep(PASS_MS);
-    return { kind: 'status', status: 200, body: 'ok' };
-  };
 
   #clusterOf(name: string): ClusterPort {
     const port = this.#clusters.get(name) ?? memoryCluster().port;
@@ -233,12 +293,17 @@ export class FleetModel {
   readonly #queue: MessageQueue = {
     send: async (messages) => {
       for (const { body, delaySeconds } of messages) {
-        this.#waiting.push({ body, visibleAtMs: this.clock.nowMs + delaySeconds * 1000 });
+        const sentAtMs = this.clock.nowMs;
+        this.#enqueue({ body, sentAtMs, visibleAtMs: sentAtMs + delaySeconds * 1000, receives: 0 });
       }
-      this.#waiting.sort((one, other) => one.visibleAtMs - other.visibleAtMs);
       return [];
     },
   };
+
+  #enqueue(message: Message): void {
+    this.#waiting.push(message);
+    this.#waiting.sort((one, other) => one.visibleAtMs - other.visibleAtMs);
+  }
 
   /** What waits longest goes to any process that is free. */
   #poll(): void {
@@ -246,23 +311,31 @@ export class FleetModel {
       this.#busySlots < this.#slots &&
       (this.#waiting[0]?.visibleAtMs ?? Number.POSITIVE_INFINITY) <= this.clock.nowMs
     ) {
-      const { body = '' } = this.#waiting.shift() ?? {};
+      const message = this.#waiting.shift();
+      if (message === undefined || this.clock.nowMs > message.sentAtMs + RETAINED_MS) continue;
+      const { body } = message;
+      const receives = message.receives + 1;
+      const visibleAtMs = this.clock.nowMs + HIDDEN_MS;
       const { dueAtMs, clusters } = JSON.parse(body) as { readonly dueAtMs: number; readonly clusters: string[] };
       for (const name of clusters) {
-        if (!this.dead.has(name)) this.#figures.latenessMs.push(this.clock.nowMs - dueAtMs);
+        if (!this.dead.has(name) && receives === 1) this.#figures.latenessMs.push(this.clock.nowMs - dueAtMs);
       }
       this.#busySlots += 1;
-      void this.#invoke(queueEvent(body)).then(() => {
+      void this.#invoke(receivedEvent(body, receives)).then((end) => {
         this.#busySlots -= 1;
+        if (end === 'ended') this.#enqueue({ ...message, receives, visibleAtMs });
         this.#poll();
       });
     }
   }
 
-  async #invoke(event: unknown): Promise<void> {
-    const process = this.#idle.shift() ?? this.#startProcess();
-    await process.handler(event, { environment: process.environment, getRemainingTimeInMillis: () => 50_000 });
-    this.#idle.push(process);
+  /** Returns whether the process ended before the invocation did. */
+  async #invoke(event: unknown): Promise<'ended' | 'answered'> {
+    const { process, environment } = this.#idle.shift() ?? this.#startProcess();
+    const answered = process.handler(event, { environment, getRemainingTimeInMillis: () => 50_000 });
+    const end = await Promise.race([answered.then(() => 'answered' as const), process.ended]);
+    if (end === 'answered') this.#idle.push({ process, environment });
+    return end;
   }
 
   #counted(table: KeyValueTable): KeyValueTable {

@@ -34,6 +34,12 @@ export function queueEvent(...bodies: readonly string[]): object {
   return { Records: bodies.map((body, index) => ({ messageId: String(index), eventSource: 'aws:sqs', body })) };
 }
 
+/** The same for a message that was received so often. */
+export function receivedEvent(body: string, receives: number): object {
+  const attributes = { ApproximateReceiveCount: String(receives) };
+  return { Records: [{ messageId: '0', eventSource: 'aws:sqs', body, attributes }] };
+}
+
 /** A queue that takes nothing. */
 export const downQueue: MessageQueue = {
   send: (messages) => {

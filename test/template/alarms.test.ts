@@ -47,6 +47,7 @@ const METRICS = Object.keys({
   allocationRetries: true,
   staleClusterLists: true,
   clustersRegistered: true,
+  suspects: true,
   clustersOverdue: true,
   clustersFailing: true,
   clustersWithoutLiveLease: true,

@@ -10,6 +10,7 @@ const FLEET: Fleet = { clusters: 2, servers: 3, services: 50 };
 
 describe('the calculated usage of a fleet', () => {
   test.each<[string, Fleet]>([
+    ['one cluster', { ...FLEET, clusters: 1 }],
     ['one API server', { ...FLEET, servers: 1 }],
     ['twelve API servers', { ...FLEET, servers: 12 }],
     ['more clusters than a message has', { ...FLEET, clusters: 20 }],

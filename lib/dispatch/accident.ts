@@ -1,0 +1,79 @@
+import type { Loop } from '../cluster/cluster-spec.ts';
+import { eachOf } from '../cluster/each-of.ts';
+import type { LoopDefinition } from '../loops/pass.ts';
+import { CONCURRENT_READS, RECORDING_MS } from '../runtime/budgets.ts';
+import { type Invocation, withinInvocation } from '../runtime/invocation.ts';
+import type { KeyValueTable } from '../table/key-value-table.ts';
+import { type Accident, afterAccident, listFleetNotes, writeSuspect } from '../table/suspects.ts';
+import { errorSentence } from '../telemetry/describe-error.ts';
+import { someOf } from './log-pass.ts';
+import { MOST_ALONE, plannedTick } from './plan-ticks.ts';
+import { sendTicks } from './ticks.ts';
+
+/**
+ * Makes the clusters of a process that ended or was blocked suspects: from now on the passes of each have a process of
+ * their own. Where they shared a message, their next ticks are queued at once, as the others of this minute share one, too.
+ * Never throws.
+ */
+export async function containAccident(
+  invocation: Invocation & { readonly loop: LoopDefinition },
+  accident: Accident,
+  reason: string,
+): Promise<void> {
+  const { loop, environment, telemetry } = invocation;
+  const { stack, tickQueue } = environment;
+  telemetry.log('error', 'process lost', { reason, clusters: someOf(accident.clusters) });
+  if (stack === undefined || tickQueue === undefined) return;
+  const nowMs = environment.nowMs();
+  try {
+    const { marked, alone } = await withinInvocation(invocation, RECORDING_MS, (signal) =>
+      markSuspects(environment.table(signal), { stack, loop: loop.id }, accident, nowMs),
+    );
+    if (marked.length === 0) return;
+    telemetry.count('suspects', marked.length);
+    telemetry.log('warn', 'suspects run alone', { clusters: someOf(marked), reason });
+    if (accident.ofSuspects || alone > MOST_ALONE) return;
+    const tick = { loop: loop.id, dueAtMs: nowMs, followedUntilMs: nowMs };
+    const ticks = marked.map((name) => plannedTick({ ...tick, clusters: [name] }, nowMs));
+    await sendTicks(ticks, invocation);
+  } catch (error) {
+    telemetry.log('error', 'suspects not recorded', { errors: [errorSentence(error)] });
+  }
+}
+
+/** Records that passes of suspects ended without an accident. Never throws: the next ones will. */
+export async function proveSuspects(
+  invocation: Invocation & { readonly loop: LoopDefinition },
+  clusters: readonly string[],
+): Promise<void> {
+  const { loop, environment } = invocation;
+  const { stack } = environment;
+  if (stack === undefined || clusters.length === 0) return;
+  await withinInvocation(invocation, RECORDING_MS, async (signal) => {
+    const table = environment.table(signal);
+    const { suspects } = await listFleetNotes(table, stack, loop.id);
+    await eachOf(clusters, CONCURRENT_READS, async (cluster) => {
+      const { suspect, item } = suspects.get(cluster) ?? {};
+      if (suspect?.state !== 'unproven') return;
+      await writeSuspect(table, { stack, loop: loop.id, cluster }, { ...suspect, state: 'proven' }, item);
+    });
+  }).catch(() => undefined);
+}
+
+/** Returns the clusters that are suspects by this accident, and how many suspects there are then. */
+async function markSuspects(
+  table: KeyValueTable,
+  loopOfStack: { readonly stack: string; readonly loop: Loop },
+  accident: Accident,
+  nowMs: number,
+): Promise<{ readonly marked: readonly string[]; readonly alone: number }> {
+  const { suspects } = await listFleetNotes(table, loopOfStack.stack, loopOfStack.loop);
+  const marked = await eachOf(accident.clusters, CONCURRENT_READS, async (cluster) => {
+    const known = suspects.get(cluster);
+    const suspect = afterAccident(known?.suspect, accident, nowMs);
+    if (suspect === undefined) return [];
+    return (await writeSuspect(table, { ...loopOfStack, cluster }, suspect, known?.item)) ? [cluster] : [];
+  });
+  const before = [...suspects].flatMap(([name, { suspect }]) => (suspect.untilMs > nowMs ? [name] : []));
+  return { marked: marked.flat(), alone: new Set([...before, ...marked.flat()]).size };
+}

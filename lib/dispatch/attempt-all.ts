@@ -1,0 +1,52 @@
+import { eachOf } from '../cluster/each-of.ts';
+import { CONCURRENT_PASSES, PASS_BUDGET_MS } from '../runtime/budgets.ts';
+import { type RegisteredCluster, readCluster } from '../table/clusters.ts';
+import { containAccident } from './accident.ts';
+import { type Attempt, attemptPass, type Batch, type OpenCluster } from './run-pass.ts';
+import type { SetApart } from './set-apart.ts';
+
+export interface NamedAttempt {
+  readonly name: string;
+  readonly attempt: Attempt;
+}
+
+/** Runs the passes of suspects after those of the others, one at a time. */
+export async function attemptApart(
+  batch: Batch,
+  clusters: readonly { readonly name: string }[],
+  { suspects }: SetApart,
+  known: ReadonlyMap<string, RegisteredCluster>,
+): Promise<NamedAttempt[]> {
+  const isSuspect = ({ name }: { readonly name: string }) => suspects.has(name);
+  const others = clusters.filter((one) => !isSuspect(one));
+  const attempts = await attemptAll(batch, others, false, known);
+  for (const suspect of clusters.filter(isSuspect)) attempts.push(...(await attemptAll(batch, [suspect], true, known)));
+  return attempts;
+}
+
+/**
+ * Runs the passes of all. If they keep the event loop busy for half the time of a pass, the deadlines of some were wrong,
+ * whether or not a process has ended.
+ * @param known registrations that were read already; the others are read one by one.
+ */
+export async function attemptAll(
+  batch: Batch,
+  clusters: readonly { readonly name: string }[],
+  ofSuspects: boolean,
+  known?: ReadonlyMap<string, RegisteredCluster>,
+): Promise<NamedAttempt[]> {
+  const { table, nowMs, busyMs = () => 0, clustersPerTick = CONCURRENT_PASSES } = batch.environment;
+  const beganAtMs = nowMs();
+  const busyBeforeMs = busyMs();
+  const attempts = await eachOf(clusters, clustersPerTick, async ({ name }) => {
+    const open: OpenCluster = async (signal) => known?.get(name) ?? (await readCluster(table(signal), name));
+    return { name, attempt: await attemptPass(batch, name, open) };
+  });
+  const spentMs = busyMs() - busyBeforeMs;
+  const mostMs = (PASS_BUDGET_MS[batch.loop.id] / 2) * Math.ceil(clusters.length / clustersPerTick);
+  if (spentMs > mostMs) {
+    const accident = { atMs: beganAtMs, clusters: clusters.map(({ name }) => name), ofSuspects };
+    await containAccident(batch, accident, `the process was busy for ${Math.round(spentMs)} ms`);
+  }
+  return attempts;
+}

@@ -1,0 +1,73 @@
+import type { LoopDefinition } from '../loops/pass.ts';
+import { LISTING_MS } from '../runtime/budgets.ts';
+import { type Invocation, withinInvocation } from '../runtime/invocation.ts';
+import { readPauseOfAll } from '../table/clusters.ts';
+import { errorSentence } from '../telemetry/describe-error.ts';
+import { containAccident, proveSuspects } from './accident.ts';
+import { attemptAll, type NamedAttempt } from './attempt-all.ts';
+import type { ReceivedMessage } from './event.ts';
+import { logUnstartedPass } from './log-pass.ts';
+import { followingTick } from './plan-ticks.ts';
+import { receivedTicks, type TickMessage } from './tick-message.ts';
+import { queueTicks, sendTicks } from './ticks.ts';
+
+export interface LoopInvocation extends Invocation {
+  readonly loop: LoopDefinition;
+}
+
+/** What an invocation did, for its line in the log. */
+export interface Outcome {
+  readonly attempts: readonly NamedAttempt[];
+  /** When what it did was due. */
+  readonly dueAtMs?: number;
+  readonly queued?: number;
+}
+
+/** Runs the passes of the ticks that were received. Never throws: the next tick is the retry. */
+export async function onMessages(invocation: LoopInvocation, messages: readonly ReceivedMessage[]): Promise<Outcome> {
+  const { loop, environment, telemetry } = invocation;
+  const { ticks, interrupted } = receivedTicks(loop.id, messages, environment.nowMs(), telemetry);
+  for (const { dueAtMs: atMs, clusters, followedUntilMs } of interrupted) {
+    const accident = { atMs, clusters, ofSuspects: followedUntilMs !== undefined };
+    await containAccident(invocation, accident, 'the process ended before its passes did');
+  }
+  if (ticks.length === 0) return { attempts: [] };
+  const names = [...new Set(ticks.flatMap(({ clusters }) => clusters))];
+  const due = { dueAtMs: Math.min(...ticks.map(({ dueAtMs }) => dueAtMs)) };
+  try {
+    const pausedAll = await withinInvocation(invocation, LISTING_MS, (signal) =>
+      readPauseOfAll(environment.table(signal)),
+    );
+    const clusters = names.map((name) => ({ name }));
+    const ofSuspects = ticks.some(({ followedUntilMs }) => followedUntilMs !== undefined);
+    const attempts = await attemptAll({ ...invocation, force: false, pausedAll }, clusters, ofSuspects);
+    const queued = await queueNext(invocation, ticks, attempts);
+    return { attempts, ...(queued > 0 && { queued }), ...due };
+  } catch (error) {
+    telemetry.log('error', 'tick failed', { errors: [errorSentence(error)] });
+    for (const name of names) logUnstartedPass(telemetry, loop.id, name, error);
+    return { attempts: names.map((name) => ({ name, attempt: { outcome: 'failed' } })), ...due };
+  }
+}
+
+/**
+ * Queues the next tick of suspects, and the ticks of the next minute for clusters that answer again: the minute's invocation
+ * knows of them only then.
+ */
+async function queueNext(
+  invocation: LoopInvocation,
+  ticks: readonly TickMessage[],
+  attempts: readonly NamedAttempt[],
+): Promise<number> {
+  const nowMs = invocation.environment.nowMs();
+  const suspects = new Set(ticks.flatMap(({ followedUntilMs, clusters }) => (followedUntilMs ? clusters : [])));
+  await proveSuspects(invocation, [...suspects]);
+  const following = ticks.flatMap((tick) => followingTick(tick, nowMs));
+  const unsent = await sendTicks(following, invocation);
+  const resumed = attempts.flatMap(({ name, attempt }) =>
+    'resumed' in attempt && !suspects.has(name) ? [attempt.resumed] : [],
+  );
+  const handedOut =
+    resumed.length > 0 && (await queueTicks(invocation.loop.id, resumed, { dueAtMs: nowMs }, invocation));
+  return following.length - unsent.length + (handedOut ? handedOut.queued : 0);
+}

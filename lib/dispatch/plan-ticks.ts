@@ -1,0 +1,120 @@
+import type { OutgoingMessage } from '../aws/sqs-queue.ts';
+import { type Loop, SCHEDULE_SECONDS } from '../cluster/cluster-spec.ts';
+import type { SetApart } from './set-apart.ts';
+import { type TickMessage, tickBody } from './tick-message.ts';
+
+/** The finest that a schedule can be. */
+const SCHEDULE_MS = 60_000;
+
+export interface Ticking {
+  readonly name: string;
+  readonly intervalSeconds: Readonly<Record<Loop, number>>;
+}
+
+export interface PlannedTick extends OutgoingMessage {
+  readonly tick: TickMessage;
+  /** The tick that is due now; the others follow within the minute. */
+  readonly isFirst: boolean;
+}
+
+/** A message of clusters that answer is done within a quarter of the shortest interval. */
+const MESSAGES_OF_A_SLOT = 4;
+const LEAST_CONCURRENCY = 10;
+/** Messages of one suspect each that any stack processes in an interval beside the others. */
+export const MOST_ALONE = MESSAGES_OF_A_SLOT * LEAST_CONCURRENCY;
+
+/** Returns how many messages a loop's function must process at the same time (`tickConcurrency`) for so many clusters. */
+export function concurrencyFor(clusters: number, clustersPerTick: number): number {
+  return Math.max(LEAST_CONCURRENCY, slotsFor(clusters, clustersPerTick));
+}
+
+function slotsFor(clusters: number, clustersPerTick: number): number {
+  return Math.ceil(clusters / clustersPerTick / MESSAGES_OF_A_SLOT);
+}
+
+interface PlanOptions {
+  readonly dueAtMs: number;
+  readonly nowMs: number;
+  readonly clustersPerTick: number;
+  readonly apart: SetApart;
+}
+
+/**
+ * Returns the ticks that the minute's invocation queues: those until the next minute, and of several clusters the one that
+ * is due now as well, before the others. A time that has passed is left out, because the tick of now is nearer.
+ *
+ * Clusters that give no answer use up the time of a whole pass, and suspects may use up that of a process. They have
+ * messages of their own, after the others of that time, and one tick in each minute. A suspect has one to itself.
+ */
+export function planTicks(loop: Loop, all: readonly Ticking[], options: PlanOptions): PlannedTick[] {
+  const { dueAtMs, nowMs, apart } = options;
+  const isSuspect = ({ name }: Ticking) => apart.suspects.has(name);
+  const isDead = ({ name }: Ticking) => apart.unreachable.has(name);
+  const clusters = all.filter((one) => !isSuspect(one) && !isDead(one));
+  const dead = all.filter((one) => !isSuspect(one) && isDead(one));
+  const first = all.length > 1 ? ticksAt(loop, nowMs, clusters, options) : [];
+  const frequent = clusters.filter(({ intervalSeconds }) => intervalSeconds[loop] * 1000 < SCHEDULE_MS);
+  const fromMs = Math.min(dueAtMs, nowMs);
+  const later = laterTimes(loop, fromMs).filter((atMs) => atMs > nowMs);
+  const alone = inTurn(all, options);
+  return [
+    ...first,
+    ...ticksAt(loop, nowMs, dead, options),
+    ...alone.slice(0, MOST_ALONE).flatMap((one) => ticksAt(loop, nowMs, [one], options, fromMs + SCHEDULE_MS)),
+    ...ticksAt(loop, nowMs, alone.slice(MOST_ALONE), options, fromMs + SCHEDULE_MS),
+    ...later.flatMap((atMs) => ticksAt(loop, atMs, frequent, options)),
+  ];
+}
+
+/**
+ * Returns the suspects that have a tick in this minute. Each that is not proven may keep a process for the minute: they take
+ * turns in the processes that the other clusters do not need. If that many are not proven, or most clusters, it is no fault
+ * of a tenant, and all have their tick.
+ */
+function inTurn(all: readonly Ticking[], { nowMs, clustersPerTick, apart: { suspects } }: PlanOptions): Ticking[] {
+  const stateOf = ({ name }: Ticking) => suspects.get(name)?.state;
+  const proven = all.filter((one) => stateOf(one) === 'proven');
+  const others = all.filter((one) => stateOf(one) === 'unproven' || stateOf(one) === 'again');
+  const needed = slotsFor(all.length - others.length, clustersPerTick);
+  const most = Math.max(1, concurrencyFor(all.length, clustersPerTick) - needed);
+  if (others.length <= most || others.length > Math.min(MOST_ALONE, all.length / 2)) return [...proven, ...others];
+  const turn = (Math.floor(nowMs / SCHEDULE_MS) * most) % others.length;
+  return [...proven, ...[...others, ...others].slice(turn, turn + most)];
+}
+
+function laterTimes(loop: Loop, fromMs: number): number[] {
+  const everyMs = SCHEDULE_SECONDS[loop] * 1000;
+  const times: number[] = [];
+  for (let offsetMs = everyMs; offsetMs < SCHEDULE_MS; offsetMs += everyMs) times.push(fromMs + offsetMs);
+  return times;
+}
+
+function ticksAt(
+  loop: Loop,
+  dueAtMs: number,
+  clusters: readonly Ticking[],
+  { nowMs, clustersPerTick }: Pick<PlanOptions, 'nowMs' | 'clustersPerTick'>,
+  followedUntilMs?: number,
+): PlannedTick[] {
+  const ticks: PlannedTick[] = [];
+  for (let start = 0; start < clusters.length; start += clustersPerTick) {
+    const names = clusters.slice(start, start + clustersPerTick).map(({ name }) => name);
+    const followed = followedUntilMs !== undefined && { followedUntilMs };
+    ticks.push(plannedTick({ loop, dueAtMs, clusters: names, ...followed }, nowMs));
+  }
+  return ticks;
+}
+
+/** Returns the message of a tick. */
+export function plannedTick(tick: TickMessage, nowMs: number): PlannedTick {
+  const delaySeconds = Math.ceil((tick.dueAtMs - nowMs) / 1000);
+  return { tick, body: tickBody(tick), delaySeconds, isFirst: tick.dueAtMs === nowMs };
+}
+
+/** Returns the next tick of suspects whose passes ended: those that end their process have none until the next minute. */
+export function followingTick(tick: TickMessage, nowMs: number): PlannedTick[] {
+  const { loop, dueAtMs, followedUntilMs = 0 } = tick;
+  const everyMs = SCHEDULE_SECONDS[loop] * 1000;
+  const nextMs = dueAtMs + everyMs * Math.max(1, Math.ceil((nowMs - dueAtMs) / everyMs));
+  return nextMs < followedUntilMs ? [plannedTick({ ...tick, dueAtMs: nextMs }, nowMs)] : [];
+}

@@ -1,0 +1,85 @@
+import * as z from 'zod/mini';
+import { type Loop, SCHEDULE_SECONDS } from '../cluster/cluster-spec.ts';
+import { shapeFaults } from '../cluster/shape-faults.ts';
+import { jsonIn } from '../cluster/values.ts';
+import { clusterName } from '../runtime/errors.ts';
+import type { Telemetry } from '../telemetry/telemetry.ts';
+import type { ReceivedMessage } from './event.ts';
+
+/** One tick of a loop for some of its clusters, as it waits in the loop's queue. */
+export interface TickMessage {
+  readonly loop: Loop;
+  readonly dueAtMs: number;
+  readonly clusters: readonly string[];
+  /** Of suspects: each of their ticks up to this time is queued when the one before it ended. */
+  readonly followedUntilMs?: number;
+}
+
+export type ReceivedTick =
+  | { readonly outcome: 'due'; readonly tick: TickMessage }
+  /** Later than an interval: the next tick has come already. */
+  | { readonly outcome: 'late'; readonly tick: TickMessage; readonly lateMs: number }
+  | { readonly outcome: 'unreadable'; readonly reason: string };
+
+const SCHEMA = 1;
+
+const tick = z.looseObject({
+  schema: z.literal(SCHEMA, `is not ${SCHEMA}, the one that this version reads`),
+  loop: z.string(),
+  dueAtMs: z.number(),
+  clusters: z.array(clusterName).check(z.minLength(1, 'names no cluster')),
+  followedUntilMs: z.exactOptional(z.number()),
+});
+
+export function tickBody({ loop, dueAtMs, clusters, followedUntilMs }: TickMessage): string {
+  return JSON.stringify({ schema: SCHEMA, loop, dueAtMs, clusters, followedUntilMs });
+}
+
+/** Judges the body of a message that `loop` received. */
+export function receiveTick(body: string, loop: Loop, nowMs: number): ReceivedTick {
+  const parsed = tick.safeParse(jsonIn(body));
+  if (!parsed.success)
+    return { outcome: 'unreadable', reason: `It is no tick: ${shapeFaults(parsed.error, 'the event')}` };
+  const { dueAtMs, clusters, followedUntilMs } = parsed.data;
+  if (parsed.data.loop !== loop) {
+    return { outcome: 'unreadable', reason: `It is a tick of the loop ${parsed.data.loop}, and this is ${loop}` };
+  }
+  const received = { loop, dueAtMs, clusters, ...(followedUntilMs !== undefined && { followedUntilMs }) };
+  const lateMs = nowMs - dueAtMs;
+  if (lateMs > SCHEDULE_SECONDS[loop] * 1000) return { outcome: 'late', tick: received, lateMs };
+  return { outcome: 'due', tick: received };
+}
+
+/** What the messages of an invocation contain. */
+export interface ReceivedTicks {
+  /** Those that are due. */
+  readonly ticks: readonly TickMessage[];
+  /** Those whose process ended before their passes did. */
+  readonly interrupted: readonly TickMessage[];
+}
+
+/** Returns the ticks of the messages that a loop received. Those that are late or unreadable are logged, counted and dropped. */
+export function receivedTicks(
+  loop: Loop,
+  messages: readonly ReceivedMessage[],
+  nowMs: number,
+  telemetry: Telemetry,
+): ReceivedTicks {
+  const ticks: TickMessage[] = [];
+  const interrupted: TickMessage[] = [];
+  for (const { body, isRedelivered } of messages) {
+    const received = receiveTick(body, loop, nowMs);
+    if (received.outcome === 'unreadable') {
+      telemetry.count('unreadableTicks', 1);
+      telemetry.log('error', 'message dropped', { errors: [received.reason] });
+    } else if (isRedelivered) {
+      interrupted.push(received.tick);
+    } else if (received.outcome === 'due') {
+      ticks.push(received.tick);
+    } else {
+      telemetry.count('lateTicks', 1);
+      telemetry.log('warn', 'tick dropped', { lateMs: received.lateMs, clusters: received.tick.clusters });
+    }
+  }
+  return { ticks, interrupted };
+}

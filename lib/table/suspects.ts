@@ -1,0 +1,104 @@
+import * as z from 'zod/mini';
+import type { Loop } from '../cluster/cluster-spec.ts';
+import { count, decodeItem } from './decode-item.ts';
+import { plainValue } from './item-values.ts';
+import type { Item, KeyValueTable } from './key-value-table.ts';
+
+/** No cluster can have this name. */
+export const FLEET = '#fleet';
+const SCHEMA = 1;
+const SUSPECTS = 'suspects/';
+
+const suspectShape = z.object({
+  /** When it was last found in an accident. */
+  sinceMs: z.number(),
+  /** Until then its passes have a process of their own. */
+  untilMs: z.number(),
+  accidents: count,
+  /**
+   * `unproven`: no pass since has shown whether it causes accidents. `proven`: one has ended without an accident.
+   * `again`: it had an accident while it was alone, which no other cluster caused.
+   */
+  state: z.enum(['unproven', 'proven', 'again']),
+});
+
+/** A cluster whose passes ran in a process that ended or was blocked: it, or another one of that process, is the cause. */
+export type Suspect = Readonly<z.infer<typeof suspectShape>>;
+
+export interface KnownSuspect {
+  readonly suspect: Suspect;
+  readonly item: Item;
+}
+
+/** What the table knows of the clusters of a loop beside their registrations and run records. */
+export interface FleetNotes {
+  /** Clusters that gave no answer to some pass of the loop within the last day. */
+  readonly unreachable: readonly string[];
+  /** Those too that are no longer alone: their next accident counts with the earlier ones. */
+  readonly suspects: ReadonlyMap<string, KnownSuspect>;
+}
+
+export function fleetPrefix(stack: string, loop: Loop): string {
+  return `${stack}/${loop}/`;
+}
+
+/** @throws TableError `SchemaTooNew`, `Corrupt`. */
+export async function listFleetNotes(table: KeyValueTable, stack: string, loop: Loop): Promise<FleetNotes> {
+  const prefix = fleetPrefix(stack, loop);
+  const unreachable: string[] = [];
+  const suspects = new Map<string, KnownSuspect>();
+  for (const item of await table.list(FLEET, prefix)) {
+    const key = item.key.slice(prefix.length);
+    if (!key.startsWith(SUSPECTS)) unreachable.push(key);
+    else suspects.set(key.slice(SUSPECTS.length), { suspect: decodeItem(item, suspectShape, SCHEMA), item });
+  }
+  return { unreachable, suspects };
+}
+
+const HOUR_MS = 60 * 60_000;
+const LONGEST_ALONE_MS = 24 * HOUR_MS;
+const REMEMBERED_MS = 7 * 24 * HOUR_MS;
+/** Shared ticks that were due by then were queued before the cluster was known to be suspect. */
+const QUEUED_BEFORE_MS = 60_000;
+
+export interface Accident {
+  /** When the passes were due. */
+  readonly atMs: number;
+  /** The clusters of the process. */
+  readonly clusters: readonly string[];
+  /** The tick was one of suspects. */
+  readonly ofSuspects: boolean;
+}
+
+/** Returns what a cluster is after an accident; `undefined` if this one is part of the last accident that was counted. */
+export function afterAccident(
+  known: Suspect | undefined,
+  { atMs, clusters, ofSuspects }: Accident,
+  nowMs: number,
+): Suspect | undefined {
+  if (known !== undefined && atMs < known.sinceMs + (ofSuspects ? 0 : QUEUED_BEFORE_MS)) return undefined;
+  const accidents = (known?.accidents ?? 0) + 1;
+  return {
+    sinceMs: nowMs,
+    untilMs: nowMs + Math.min(LONGEST_ALONE_MS, HOUR_MS * 2 ** (accidents - 1)),
+    accidents,
+    state: known?.state === 'again' || (ofSuspects && clusters.length === 1) ? 'again' : 'unproven',
+  };
+}
+
+/**
+ * Writes `#fleet/<stack>/<loop>/suspects/<cluster>`, unless another writer was faster.
+ * @returns whether it was written
+ */
+export async function writeSuspect(
+  table: KeyValueTable,
+  { stack, loop, cluster }: { readonly stack: string; readonly loop: Loop; readonly cluster: string },
+  suspect: Suspect,
+  previous: Item | undefined,
+): Promise<boolean> {
+  const key = `${fleetPrefix(stack, loop)}${SUSPECTS}${cluster}`;
+  const expiresAtMs = suspect.untilMs + REMEMBERED_MS;
+  const item = { cluster: FLEET, key, value: plainValue(suspect), schema: SCHEMA, expiresAtMs, writesKept: 8 };
+  const { outcome } = await table.put(item, previous);
+  return outcome === 'won';
+}

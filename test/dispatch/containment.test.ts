@@ -1,0 +1,113 @@
+import { describe, expect, test } from '@jest/globals';
+import { type Attack, FleetModel, VirtualClock } from '../support/fleet-model.ts';
+
+const START_MS = Date.parse('2026-01-01T12:00:00Z');
+const MINUTE_MS = 60_000;
+const INTERVAL_MS = 10_000;
+
+function names(count: number): string[] {
+  return Array.from({ length: count }, (_, index) => `c-${String(index).padStart(3, '0')}`);
+}
+
+async function aFleetOf(count: number, clock = new VirtualClock(START_MS)): Promise<FleetModel> {
+  const fleet = new FleetModel({ names: names(count), slots: 10, clock });
+  await fleet.register();
+  return fleet;
+}
+
+async function minutes(fleet: FleetModel, count: number): Promise<void> {
+  for (let minute = 0; minute < count; minute += 1) await fleet.minute();
+}
+
+/** The longest time between two completed passes of each cluster that is not hostile. */
+function longestGaps(fleet: FleetModel, count: number, fromMs: number): number[] {
+  return names(count)
+    .filter((name) => !fleet.hostile.has(name))
+    .map((name) => {
+      const times = fleet.completed.flatMap((pass) => (pass.name === name && pass.atMs >= fromMs ? [pass.atMs] : []));
+      const all = [fromMs, ...times, fleet.clock.nowMs];
+      return Math.max(...all.slice(1).map((atMs, index) => atMs - (all[index] ?? 0)));
+    });
+}
+
+const ATTACKS: readonly Attack[] = ['ends', 'hangs', 'blocks'];
+
+describe('clusters that share a message with', () => {
+  test.each(ATTACKS.flatMap((attack) => [1, 2].map((hostile) => ({ attack, hostile }))))(
+    '$hostile whose pass $attack their process miss two minutes at most, and no tick from then on',
+    async ({ attack, hostile }) => {
+      const fleet = await aFleetOf(16);
+      await fleet.minute();
+      for (const name of names(16).slice(3, 3 + hostile)) fleet.hostile.set(name, attack);
+      const attackedAtMs = fleet.clock.nowMs;
+      await minutes(fleet, 4);
+      expect(Math.max(...longestGaps(fleet, 16, attackedAtMs))).toBeLessThan(2 * MINUTE_MS);
+      expect(Math.max(...longestGaps(fleet, 16, attackedAtMs + 2 * MINUTE_MS))).toBeLessThan(1.5 * INTERVAL_MS);
+    },
+  );
+});
+
+describe('a cluster that attacks its process', () => {
+  test('only while others share it harms them once after each time alone, which is longer every time', async () => {
+    const clock = new VirtualClock(START_MS);
+    const fleet = await aFleetOf(16, clock);
+    const attack = async () => {
+      fleet.hostile.set('c-003', 'ends');
+      await fleet.minute();
+      fleet.hostile.clear();
+      await minutes(fleet, 2);
+    };
+    const aloneMs = async () => {
+      const fromMs = fleet.clock.nowMs;
+      while (await fleet.isAlone('c-003')) clock.nowMs += 10 * MINUTE_MS;
+      return Math.round((fleet.clock.nowMs - fromMs) / (60 * MINUTE_MS));
+    };
+    const hours: number[] = [];
+    for (let time = 0; time < 4; time += 1) {
+      await attack();
+      hours.push(await aloneMs());
+    }
+    expect(hours).toEqual([1, 2, 4, 8]);
+  });
+
+  test('beside fifteen others that do, leaves all other clusters every tick from the fourth minute on', async () => {
+    const fleet = await aFleetOf(48);
+    await fleet.minute();
+    const attackers = names(48).slice(0, 16);
+    for (const name of attackers) fleet.hostile.set(name, 'hangs');
+    await minutes(fleet, 3);
+    const fromMs = fleet.clock.nowMs;
+    const { dropped, latenessMs } = await fleet.minute();
+    await minutes(fleet, 2);
+    expect(dropped).toBe(0);
+    expect(Math.max(...latenessMs)).toBeLessThan(1_000);
+    expect(Math.max(...longestGaps(fleet, 48, fromMs))).toBeLessThan(INTERVAL_MS + 1_000);
+    for (const name of attackers) {
+      const passes = fleet.passes.filter((pass) => pass.name === name && pass.atMs >= fromMs);
+      expect(passes.length).toBeGreaterThanOrEqual(1);
+      expect(passes.length).toBeLessThanOrEqual(3);
+    }
+  });
+
+  test('has each of its ticks again once it no longer does', async () => {
+    const fleet = await aFleetOf(16);
+    fleet.hostile.set('c-003', 'ends');
+    await minutes(fleet, 4);
+    fleet.hostile.clear();
+    await fleet.minute();
+    const fromMs = fleet.clock.nowMs;
+    await minutes(fleet, 2);
+    expect(Math.max(...longestGaps(fleet, 16, fromMs))).toBeLessThan(INTERVAL_MS + 1_000);
+  });
+});
+
+test('a version that ends every process leaves no cluster without its tick once it is rolled back', async () => {
+  const fleet = await aFleetOf(48);
+  for (const name of names(48)) fleet.hostile.set(name, 'ends');
+  await minutes(fleet, 5);
+  fleet.hostile.clear();
+  await fleet.minute();
+  const fromMs = fleet.clock.nowMs;
+  await minutes(fleet, 2);
+  expect(Math.max(...longestGaps(fleet, 48, fromMs))).toBeLessThan(2 * INTERVAL_MS);
+});

@@ -1,0 +1,34 @@
+import { describe, expect, test } from '@jest/globals';
+import { type Accident, afterAccident, type Suspect } from '../../lib/table/suspects.ts';
+
+const NOW = Date.parse('2026-01-01T12:00:00Z');
+const HOUR = 60 * 60_000;
+const SHARED: Accident = { atMs: NOW, clusters: ['a', 'b'], ofSuspects: false };
+const ALONE: Accident = { atMs: NOW, clusters: ['a'], ofSuspects: true };
+const SUSPECT: Suspect = { sinceMs: NOW, untilMs: NOW + HOUR, accidents: 1, state: 'proven' };
+
+describe('a suspect', () => {
+  test('is alone for an hour after its first accident, twice as long after each further one, and a day at most', () => {
+    let suspect: Suspect | undefined;
+    const hours: number[] = [];
+    for (let nowMs = NOW; hours.length < 8; nowMs += 2 * 24 * HOUR) {
+      suspect = afterAccident(suspect, { ...SHARED, atMs: nowMs }, nowMs);
+      hours.push(((suspect?.untilMs ?? 0) - nowMs) / HOUR);
+    }
+    expect(hours).toEqual([1, 2, 4, 8, 16, 24, 24, 24]);
+  });
+
+  test('is the cause of an accident that it had alone, whatever happens later', () => {
+    expect(afterAccident(undefined, SHARED, NOW)).toMatchObject({ state: 'unproven' });
+    const again = afterAccident(SUSPECT, ALONE, NOW + 1);
+    expect(again).toMatchObject({ state: 'again', accidents: 2 });
+    expect(afterAccident(again, { ...SHARED, atMs: NOW + HOUR }, NOW + HOUR)).toMatchObject({ state: 'again' });
+  });
+
+  test('counts the shared ticks of the same minute as one accident, and each of its own', () => {
+    expect(afterAccident(SUSPECT, { ...SHARED, atMs: NOW + 59_999 }, NOW + 125_000)).toBeUndefined();
+    expect(afterAccident(SUSPECT, { ...SHARED, atMs: NOW + 60_000 }, NOW + 125_000)).toMatchObject({ accidents: 2 });
+    expect(afterAccident(SUSPECT, { ...ALONE, atMs: NOW - 1 }, NOW + 65_000)).toBeUndefined();
+    expect(afterAccident(SUSPECT, { ...ALONE, atMs: NOW }, NOW + 65_000)).toMatchObject({ accidents: 2 });
+  });
+});
