@@ -5,7 +5,6 @@ import { type ReadSecretText, secretTextReader } from '../aws/store-client.ts';
 import { unlessAborted } from '../runtime/deadline.ts';
 import { DispatchError } from '../runtime/errors.ts';
 import { type Handler, type Invocation, runInvocation } from '../runtime/invocation.ts';
-import { readCluster } from '../table/clusters.ts';
 import { TableError } from '../table/errors.ts';
 import { errorSentence } from '../telemetry/describe-error.ts';
 import { admit, logFault, logOther, logVerdict, type Verdict } from './admit.ts';
@@ -24,7 +23,7 @@ import {
 import { unavailable } from './response.ts';
 import { suffix } from './service.ts';
 import { type AdmissionSettings, admissionSettings, tokensNameOf } from './settings.ts';
-import { ClusterTokens, ReviewRate, type TokenCheck } from './tokens.ts';
+import { ClusterTokens, Rate, REVIEWS, type TokenCheck } from './tokens.ts';
 
 export interface AdmissionOptions {
   /** Default: from the environment variables. */
@@ -102,13 +101,13 @@ function open(options: AdmissionOptions, { environment }: Invocation) {
   const settings = options.settings ?? admissionSettings(process.env);
   const read = options.readTokens ?? secretTextReader(settings.tokenStore);
   const nameOf = (cluster: string) => tokensNameOf(settings, cluster);
-  return { settings, tokens: new ClusterTokens({ read, nameOf, nowMs: environment.nowMs }), rate: new ReviewRate() };
+  return { settings, tokens: new ClusterTokens({ read, nameOf, nowMs: environment.nowMs }), rate: new Rate(REVIEWS) };
 }
 
 async function answer(
   request: AdmissionHttpRequest,
   tokens: ClusterTokens,
-  rate: ReviewRate,
+  rate: Rate,
   work: Work,
 ): Promise<HttpReply> {
   const { invocation } = work;
@@ -135,14 +134,11 @@ async function answer(
   return jsonReply(reviewReply(review.uid, responseOf(verdict, work.settings)));
 }
 
-async function checked(tokens: ClusterTokens, cluster: string, token: string, work: Work): Promise<TokenCheck> {
-  const { invocation, signal } = work;
-  const isRegistered = async (name: string) =>
-    (await readCluster(invocation.environment.table(signal), name)) !== undefined;
+async function checked(tokens: ClusterTokens, cluster: string, token: string, { signal }: Work): Promise<TokenCheck> {
   try {
-    return await unlessAborted(signal, () => tokens.check(cluster, token, signal, isRegistered));
+    return await unlessAborted(signal, () => tokens.check(cluster, token, signal));
   } catch (error) {
-    if (!(error instanceof TableError || error instanceof DispatchError)) throw error;
+    if (!(error instanceof DispatchError)) throw error;
     return { outcome: 'unknown', reason: errorSentence(error) };
   }
 }

@@ -6,8 +6,6 @@ export type TokenCheck =
   | { readonly outcome: 'right' | 'wrong' }
   | { readonly outcome: 'unknown'; readonly reason: string };
 
-type IsRegistered = (cluster: string) => Promise<boolean>;
-
 export interface TokensOptions {
   readonly read: ReadSecretText;
   readonly nameOf: (cluster: string) => string;
@@ -23,14 +21,20 @@ interface Kept {
   readonly fault?: string;
 }
 
+const NEVER_READ: Kept = {
+  digests: [],
+  readAtMs: Number.NEGATIVE_INFINITY,
+  requestedAtMs: Number.NEGATIVE_INFINITY,
+};
+
 /** How long a token is accepted without reading again. */
 const KEEP_MS = 5 * 60_000;
 /** A token that was accepted before stays valid for so long while the store fails. */
 const KEEP_THROUGH_FAILURE_MS = 15 * 60_000;
-/**
- * An unknown token may be new, and a store that failed may answer again; but guesses must not cause a read each.
- */
+/** A token that is not among those of a cluster may be new, and a store that failed may answer again. */
 const READ_AGAIN_MS = 10_000;
+/** Reads for tokens that are not among those of a cluster: enough for the first reviews of as many clusters as are kept. */
+const READS_FOR_GUESSES = { burst: 1_000, eachSecond: 2 };
 const MOST_KEPT = 1_000;
 
 /** One now, and one to change to. */
@@ -41,20 +45,22 @@ const TOKEN = /^[\x21-\x7e]{32,512}$/;
 export class ClusterTokens {
   readonly #options: TokensOptions;
   readonly #kept = new Map<string, Kept>();
+  /** Names without tokens, most of them invented: they displace only one another. */
+  readonly #withoutTokens = new Map<string, Kept>();
+  readonly #guesses = new Rate(READS_FOR_GUESSES);
 
   constructor(options: TokensOptions) {
     this.#options = options;
   }
 
   /**
-   * Takes as long for a wrong token as for a right one. Calls `isRegistered` before tokens are read: invented names of
-   * clusters cause no read.
+   * Takes the same steps for a wrong token whether there is such a cluster or not, and as long as for a right one. Wrong tokens
+   * cause a bounded number of reads, however many names are invented; beyond it they are refused without one.
    */
-  async check(cluster: string, token: string, signal: AbortSignal, isRegistered: IsRegistered): Promise<TokenCheck> {
+  async check(cluster: string, token: string, signal: AbortSignal): Promise<TokenCheck> {
     if (!TOKEN.test(token)) return { outcome: 'wrong' };
-    const known = this.#kept.get(cluster);
-    if (known === undefined && !(await isRegistered(cluster))) return { outcome: 'wrong' };
-    const kept = known === undefined || this.#mustRead(known, token) ? await this.#renew(cluster, signal) : known;
+    const known = this.#kept.get(cluster) ?? this.#withoutTokens.get(cluster) ?? NEVER_READ;
+    const kept = this.#mustRead(known, token) ? await this.#renew(cluster, known, signal) : known;
     const isKnown = isAmong(token, kept.digests);
     if (kept.fault === undefined) return { outcome: isKnown ? 'right' : 'wrong' };
     const mayStill = isKnown && this.#options.nowMs() - kept.readAtMs < KEEP_THROUGH_FAILURE_MS;
@@ -63,13 +69,13 @@ export class ClusterTokens {
 
   #mustRead({ digests, readAtMs, requestedAtMs }: Kept, token: string): boolean {
     const nowMs = this.#options.nowMs();
-    return nowMs - requestedAtMs >= READ_AGAIN_MS && (nowMs - readAtMs >= KEEP_MS || !isAmong(token, digests));
+    if (nowMs - requestedAtMs < READ_AGAIN_MS) return false;
+    return isAmong(token, digests) ? nowMs - readAtMs >= KEEP_MS : this.#guesses.admits('', nowMs);
   }
 
-  async #renew(cluster: string, signal: AbortSignal): Promise<Kept> {
+  async #renew(cluster: string, before: Kept, signal: AbortSignal): Promise<Kept> {
     const digests = await this.#read(cluster, signal);
     const requestedAtMs = this.#options.nowMs();
-    const before = this.#kept.get(cluster) ?? { digests: [], readAtMs: Number.NEGATIVE_INFINITY };
     const kept: Kept =
       typeof digests === 'string'
         ? { ...before, requestedAtMs, fault: digests }
@@ -91,9 +97,11 @@ export class ClusterTokens {
 
   #keep(cluster: string, kept: Kept): void {
     this.#kept.delete(cluster);
-    this.#kept.set(cluster, kept);
-    const [oldest] = this.#kept.keys();
-    if (this.#kept.size > MOST_KEPT && oldest !== undefined) this.#kept.delete(oldest);
+    this.#withoutTokens.delete(cluster);
+    const among = kept.digests.length > 0 ? this.#kept : this.#withoutTokens;
+    among.set(cluster, kept);
+    const [oldest] = among.keys();
+    if (among.size > MOST_KEPT && oldest !== undefined) among.delete(oldest);
   }
 }
 
@@ -116,22 +124,28 @@ function digestOf(token: string): Buffer {
 }
 
 /** Reviews of one cluster that this process answers in a row: a client that creates a thousand Services is no attack. */
-const BURST = 1_000;
-const EACH_SECOND = 20;
+export const REVIEWS = { burst: 1_000, eachSecond: 20 };
 
 /**
- * Limits the reviews of one cluster in this process: all clusters of a stack share the function's concurrency. Beyond it a
- * review is refused before its body is read. Only clusters that proved their token are counted, so it stays small.
+ * Limits how often something happens for each key. All clusters of a stack share the function's concurrency, so the reviews of
+ * one are limited: beyond the limit, one is refused before its body is read. Only clusters that proved their token are
+ * counted, so it stays small.
  */
-export class ReviewRate {
+export class Rate {
+  readonly #limit: { readonly burst: number; readonly eachSecond: number };
   readonly #buckets = new Map<string, { readonly left: number; readonly atMs: number }>();
 
-  /** Whether the cluster may have another review now. */
-  admits(cluster: string, nowMs: number): boolean {
-    const { left, atMs } = this.#buckets.get(cluster) ?? { left: BURST, atMs: nowMs };
-    const refilled = Math.min(BURST, left + (Math.max(0, nowMs - atMs) / 1000) * EACH_SECOND);
+  constructor(limit: { readonly burst: number; readonly eachSecond: number }) {
+    this.#limit = limit;
+  }
+
+  /** Whether it may happen once more for this key now. */
+  admits(key: string, nowMs: number): boolean {
+    const { burst, eachSecond } = this.#limit;
+    const { left, atMs } = this.#buckets.get(key) ?? { left: burst, atMs: nowMs };
+    const refilled = Math.min(burst, left + (Math.max(0, nowMs - atMs) / 1000) * eachSecond);
     const isLeft = refilled >= 1;
-    this.#buckets.set(cluster, { left: isLeft ? refilled - 1 : refilled, atMs: nowMs });
+    this.#buckets.set(key, { left: isLeft ? refilled - 1 : refilled, atMs: nowMs });
     return isLeft;
   }
 }

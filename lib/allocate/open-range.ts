@@ -22,7 +22,7 @@ export async function openCluster(
   stack: string | undefined,
 ): Promise<RegisteredCluster | Refusal> {
   const cluster = await readCluster(table, name);
-  if (cluster === undefined) return notRegistered(table, name);
+  if (cluster === undefined) return notRegistered(table, name, stack);
   const { spec } = cluster;
   const message = callerRefusal(spec, callerKey, stack);
   if (message !== undefined) return { code: 'CallerRefused', message };
@@ -43,12 +43,16 @@ export async function openCluster(
   return cluster;
 }
 
-async function notRegistered(table: KeyValueTable, name: string): Promise<Refusal> {
-  const { clusters, unreadable } = await listClusters(table);
-  const names = [...clusters.map(({ spec }) => spec.name), ...unreadable.map((one) => one.name)];
-  const nearest = nearestName(name, names);
+/** A function suggests no name: its callers may be of other clusters, and need not know which there are. */
+async function notRegistered(table: KeyValueTable, name: string, stack: string | undefined): Promise<Refusal> {
+  const nearest = stack === undefined ? await nearestCluster(table, name) : undefined;
   const hint = nearest === undefined ? '' : `; did you mean ${nearest}?`;
   return { code: 'NotRegistered', message: `cluster ${name} is not registered${hint}` };
+}
+
+async function nearestCluster(table: KeyValueTable, name: string): Promise<string | undefined> {
+  const { clusters, unreadable } = await listClusters(table);
+  return nearestName(name, [...clusters.map(({ spec }) => spec.name), ...unreadable.map((one) => one.name)]);
 }
 
 /** A range of a cluster. What requests name was checked: ports are numbers, and addresses texts. */

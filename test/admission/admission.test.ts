@@ -1,6 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { admission } from '../../lib/admission/admission.ts';
 import { admissionSettings } from '../../lib/admission/settings.ts';
+import type { ReadSecretText } from '../../lib/aws/store-client.ts';
 import { HOLD_OWNER_LABEL } from '../../lib/cluster/hold.ts';
 import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
 import { DispatchError } from '../../lib/runtime/errors.ts';
@@ -494,6 +495,32 @@ describe('whoever asks', () => {
     expect(JSON.stringify(world.telemetry.lines)).not.toContain(TOKEN.slice(0, -1));
     expect(world.telemetry.lines).toHaveLength(1);
     if (statusCode === 401) expect(reply).toEqual(await world.send({ headers: {} }));
+  });
+
+  test('takes the same steps with a wrong token whether there is such a cluster or not, none of them in the table', async () => {
+    const stepsOf = async (path: string) => {
+      const steps: string[] = [];
+      const read: ReadSecretText = async (name) => {
+        steps.push('tokens');
+        return name === 'p/admission/demo' ? { outcome: 'read', text: TOKEN } : { outcome: 'absent' };
+      };
+      const world = await anAdmissionWorld({ readTokens: read });
+      const table: KeyValueTable = {
+        ...world.table,
+        get: (cluster, key) => {
+          steps.push('table');
+          return world.table.get(cluster, key);
+        },
+      };
+      const guess = { path, headers: { authorization: `Bearer ${TOKEN}-not` }, body };
+      for (const waitedMs of [0, 0, 10_000, 0, 600_000]) {
+        world.clock.nowMs += waitedMs;
+        steps.push(`${(await world.send(guess, table)).statusCode}`);
+      }
+      return steps;
+    };
+    expect(await stepsOf('/invented')).toEqual(await stepsOf('/demo'));
+    expect(await stepsOf('/demo')).toEqual(['tokens', '401', '401', 'tokens', '401', '401', 'tokens', '401']);
   });
 
   test('makes up names of clusters that become no series of metrics', async () => {

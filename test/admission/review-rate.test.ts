@@ -2,12 +2,12 @@ import { expect, test } from '@jest/globals';
 import { registerCluster } from '../../lib/table/cluster-registration.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';
 import { aReview } from '../support/admission-review.ts';
-import { anAdmissionWorld } from '../support/admission-world.ts';
+import { anAdmissionWorld, TOKEN } from '../support/admission-world.ts';
 
 const body = JSON.stringify(aReview());
 
 test('a cluster that floods the webhook is refused before its body is read, and others are answered', async () => {
-  const world = await anAdmissionWorld();
+  const world = await anAdmissionWorld({ readTokens: async () => ({ outcome: 'read', text: TOKEN }) });
   await registerCluster(world.table, aClusterSpec({ name: 'quiet' }));
   const flood = async (count: number) => {
     const statuses: number[] = [];

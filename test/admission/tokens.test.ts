@@ -20,7 +20,7 @@ function aWorld(texts: Record<string, SecretText | string>) {
     },
   });
   const check = async (token: string, cluster = 'demo') =>
-    (await tokens.check(cluster, token, new AbortController().signal, async (name) => name in texts)).outcome;
+    (await tokens.check(cluster, token, new AbortController().signal)).outcome;
   return { clock, reads, check, texts };
 }
 
@@ -45,14 +45,42 @@ describe('the tokens of a cluster', () => {
     expect(await check(NEW)).toBe('unknown');
   });
 
-  test('what is wrong by its looks, or for no cluster, is read nowhere', async () => {
+  test('what is wrong by its looks is read nowhere', async () => {
     const { check, reads } = aWorld({ demo: NEW });
-    expect([await check('short'), await check(NEW, 'made-up'), await check('a'.repeat(600))]).toEqual([
-      'wrong',
-      'wrong',
-      'wrong',
-    ]);
+    expect([await check('short'), await check('a'.repeat(600))]).toEqual(['wrong', 'wrong']);
     expect(reads).toEqual([]);
+  });
+
+  test('a wrong one causes the same reads for a cluster with tokens and for an invented name', async () => {
+    const readsOf = async (cluster: string) => {
+      const { check, reads, clock } = aWorld({ demo: NEW });
+      const counts: number[] = [];
+      for (const waitedMs of [0, 0, 9_999, 1, 0, 300_000, 0]) {
+        clock.nowMs += waitedMs;
+        expect(await check(OLD, cluster)).toBe('wrong');
+        counts.push(reads.length);
+      }
+      return counts;
+    };
+    expect(await readsOf('invented')).toEqual(await readsOf('demo'));
+    expect(await readsOf('demo')).toEqual([1, 1, 1, 2, 2, 3, 3]);
+  });
+
+  test('wrong ones cause a bounded number of reads, of invented names and of others, and displace no right one', async () => {
+    const { check, reads, clock } = aWorld({ demo: NEW, other: NEW });
+    await check(NEW);
+    for (let name = 0; name < 3_000; name += 1) expect(await check(OLD, `invented-${name}`)).toBe('wrong');
+    expect(reads).toHaveLength(1_000);
+    clock.nowMs += 10_000;
+    for (let name = 0; name < 3_000; name += 1) await check(OLD, `invented-${name}`);
+    for (let guess = 0; guess < 10; guess += 1) await check(`${OLD}-${guess}`);
+    expect(reads).toHaveLength(1_020);
+
+    expect(await check(NEW)).toBe('right');
+    expect(reads).toHaveLength(1_020);
+    clock.nowMs += 500;
+    expect(await check(NEW, 'other')).toBe('right');
+    expect(reads).toHaveLength(1_021);
   });
 
   test('are read once in five minutes, and at most once in ten seconds for wrong ones', async () => {
@@ -112,7 +140,7 @@ describe('the tokens of a cluster', () => {
     const read = async () => answers.shift() ?? { outcome: 'absent' as const };
     const tokens = new ClusterTokens({ read, nameOf: (cluster) => cluster, nowMs: () => 0 });
     controller.abort();
-    const check = (signal: AbortSignal) => tokens.check('demo', NEW, signal, async () => true);
+    const check = (signal: AbortSignal) => tokens.check('demo', NEW, signal);
     expect(await check(controller.signal)).toMatchObject({ outcome: 'unknown' });
     expect(await check(new AbortController().signal)).toEqual({ outcome: 'right' });
   });

@@ -164,6 +164,13 @@ describe('A request to allocate is refused', () => {
       'NotRegistered',
       'cluster dem is not registered; did you mean demo?',
     ],
+    [
+      'no cluster of the name, in a function, whose callers need not know the other names',
+      { environment: { stack: 'kbc-prod' } },
+      { cluster: 'dem' },
+      'NotRegistered',
+      'cluster dem is not registered',
+    ],
     ['no cluster at all like it', {}, { cluster: 'xyz' }, 'NotRegistered', 'cluster xyz is not registered'],
     [
       'the cluster’s own API servers allocate',

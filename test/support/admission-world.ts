@@ -37,11 +37,14 @@ export interface AdmissionWorldOptions extends Pick<AllocateWorldOptions, 'spec'
   readonly wait?: AdmissionOptions['wait'];
 }
 
+const tokenOfDemo: ReadSecretText = async (name) =>
+  name === 'p/admission/demo' ? { outcome: 'read', text: TOKEN } : { outcome: 'absent' };
+
 const AUTHORIZED = { authorization: `Bearer ${TOKEN}` };
 
 export async function anAdmissionWorld(options: AdmissionWorldOptions = {}): Promise<AdmissionWorld> {
   const { spec, environment = {}, settings, wait = () => Promise.resolve() } = options;
-  const { readTokens = async () => ({ outcome: 'read', text: TOKEN }) } = options;
+  const { readTokens = tokenOfDemo } = options;
   const world = await anAllocateWorld({ environment, ...(spec && { spec }) });
   let generated = 0;
   const handler = admission({
