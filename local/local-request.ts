@@ -53,7 +53,7 @@ function mediaTypeOf(header = ''): string {
 }
 
 /** Takes the same time wherever two keys differ. */
-function isSame(given: string | undefined, key: string): boolean {
+export function isSame(given: string | undefined, key: string): boolean {
   const digest = (text: string) => createHash('sha256').update(text).digest();
   return given !== undefined && timingSafeEqual(digest(given), digest(key));
 }

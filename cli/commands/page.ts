@@ -58,9 +58,7 @@ async function serve(cli: Cli, name: string | undefined, { filename: file, port 
     key: keyOf(process.env['KBCTL_PAGE_KEY']),
     ...readsOf(tableUntil, tableName, clock.nowMs),
   });
-  const url = new URL(page.url);
-  if (name !== undefined) url.pathname = `/clusters/${name}`;
-  cli.output.lines([url.href]);
+  cli.output.lines([name === undefined ? page.url : `${page.url}clusters/${name}`]);
   cli.output.say(`Serving ${title} on this machine until Ctrl-C.`);
   if (!cli.signal.aborted) {
     await new Promise((resolve) => {

@@ -1,8 +1,8 @@
-import { createHash, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import type { ClusterStatus, FleetStatus } from '../../lib/status/cluster-status.ts';
+import { isSame } from '../../local/local-request.ts';
 import { contentSecurityPolicy, type PageOptions } from './page-frame.ts';
-import { renderClusterPage, renderFleetPage, renderMessagePage } from './render-pages.ts';
+import { renderClusterPage, renderFleetPage, renderMessagePage, TO_ALL_CLUSTERS } from './render-pages.ts';
 import type { LatestRead } from './shared-read.ts';
 
 type PageRequest = Pick<IncomingMessage, 'method' | 'url' | 'headers'>;
@@ -19,7 +19,10 @@ export interface PageSources {
   readonly cluster: (name: string) => Promise<LatestRead<ClusterStatus | undefined>>;
   readonly pollMs: number;
   readonly port: number;
-  /** A request must carry it: in the URL once, then in a cookie; a scraper as a bearer token. */
+  /**
+   * A request must carry it: as the first part of its path, or a scraper as a bearer token. Browsers send cookies, which know no
+   * ports, to the servers of all users of this machine.
+   */
   readonly key: string;
 }
 
@@ -43,19 +46,27 @@ export async function answerPageRequest(request: PageRequest, sources: PageSourc
     const refused = refusal(405, 'This page is read-only.');
     return { ...refused, headers: { ...refused.headers, allow: 'GET, HEAD' } };
   }
-  const url = URL.parse(request.url ?? '/', 'http://page');
-  if (url !== null && isKey(url.searchParams.get('key'), sources)) return withKeyInCookie(url, sources);
-  if (!hasKey(request.headers, sources))
-    return refusal(401, 'Open the link that kbctl printed: it has the key of this page.');
-  const reply = await answerAt(url === null ? undefined : decoded(url.pathname), sources);
+  const path = pathWithKey(request, sources);
+  if (path === undefined) return refusal(401, 'Open the link that kbctl printed: it has the key of this page.');
+  const reply = await answerAt(decoded(path), sources);
   return request.method === 'HEAD' ? { ...reply, body: '' } : reply;
+}
+
+/** Returns the path below the key, or `undefined` for a request without the key. */
+function pathWithKey({ url, headers: { authorization = '' } }: PageRequest, { key }: PageSources): string | undefined {
+  const path = URL.parse(url ?? '/', 'http://page')?.pathname ?? '/';
+  if (isSame(/^Bearer (.+)$/i.exec(authorization)?.[1], key)) return path;
+  const [, first, below] = /^\/([^/]*)(\/.*)$/.exec(path) ?? [];
+  return isSame(first, key) ? below : undefined;
 }
 
 async function answerAt(path: string | undefined, sources: PageSources): Promise<PageReply> {
   if (path === '/') return fleetPage(sources);
   if (path === '/metrics') return metrics(sources);
   const name = path !== undefined && /^\/clusters\/([^/]+)$/.exec(path)?.[1];
-  return name ? clusterPage(name, sources) : refusal(404, 'Not found. All clusters are at /.');
+  return name
+    ? clusterPage(name, sources)
+    : refusal(404, 'Not found. All clusters are at the link that kbctl printed.');
 }
 
 async function fleetPage(sources: PageSources): Promise<PageReply> {
@@ -68,7 +79,7 @@ async function fleetPage(sources: PageSources): Promise<PageReply> {
 
 async function clusterPage(name: string, sources: PageSources): Promise<PageReply> {
   const latest = await sources.cluster(name);
-  const options = optionsOf(sources, latest);
+  const options = { ...optionsOf(sources, latest), nav: TO_ALL_CLUSTERS };
   if (latest.value === undefined)
     return shown(503, renderMessagePage(name, 'The table has not been read yet.', options));
   const { of: cluster, atMs } = latest.value;
@@ -88,28 +99,6 @@ async function metrics({ fleet }: PageSources): Promise<PageReply> {
   const { fleetMetrics } = await import('./fleet-metrics.ts');
   const { contentType, text } = await fleetMetrics(value.of);
   return { status: 200, headers: { ...HEADERS, 'content-type': contentType }, body: text };
-}
-
-/** Keeps the key out of the address bar, the history and screenshots. */
-function withKeyInCookie({ pathname }: URL, { key, port }: PageSources): PageReply {
-  const cookie = `${cookieName(port)}=${key}; HttpOnly; SameSite=Strict; Path=/`;
-  return { status: 303, headers: { ...HEADERS, location: pathname, 'set-cookie': cookie }, body: '' };
-}
-
-function hasKey({ cookie = '', authorization = '' }: PageRequest['headers'], sources: PageSources): boolean {
-  const prefix = `${cookieName(sources.port)}=`;
-  const [own] = cookie.split(/; */).filter((part) => part.startsWith(prefix));
-  return isKey(own?.slice(prefix.length), sources) || isKey(/^Bearer (.+)$/i.exec(authorization)?.[1], sources);
-}
-
-/** Cookies of a host are those of all its ports. */
-function cookieName(port: number): string {
-  return `kbctl-page-${port}`;
-}
-
-function isKey(text: string | null | undefined, { key }: PageSources): boolean {
-  const digest = (value: string) => createHash('sha256').update(value).digest();
-  return typeof text === 'string' && timingSafeEqual(digest(text), digest(key));
 }
 
 /** Another host name that leads here is DNS rebinding: another site reads the page through the user's browser. */

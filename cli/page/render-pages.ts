@@ -189,6 +189,9 @@ export interface ClusterPageOptions extends PageOptions {
   readonly atMs: number;
 }
 
+/** From the page of a cluster: its path begins with the key of the page, which no link repeats. */
+export const TO_ALL_CLUSTERS: Html = html`<nav aria-label="Up"><a href="../">All clusters</a></nav>`;
+
 /** The page of one cluster, with all its maps. */
 export function renderClusterPage(cluster: ClusterStatus, options: ClusterPageOptions): string {
   const { atMs, live } = options;
@@ -199,19 +202,22 @@ export function renderClusterPage(cluster: ClusterStatus, options: ClusterPageOp
     heading: name(cluster.name),
     about: badge(health),
     summary: `${figuresOf(cluster)}.`,
-    ...(live && { nav: html`<nav aria-label="Up"><a href="/">All clusters</a></nav>` }),
+    ...(live && { nav: TO_ALL_CLUSTERS }),
     main: html`<section aria-label="Details"><h2 class="sr">Details</h2><h3 class="sr">${cluster.name}</h3>${clusterDetails(cluster, atMs, ONLY_DETAILS_BYTES)}</section>`,
   });
 }
 
-export function renderMessagePage(title: string, message: string, options: PageOptions = {}): string {
+export function renderMessagePage(
+  title: string,
+  message: string,
+  options: PageOptions & { readonly nav?: Child },
+): string {
   return page({
     ...options,
     title,
     heading: title,
     about: message,
     summary: '',
-    nav: options.live && html`<nav aria-label="Up"><a href="/">All clusters</a></nav>`,
     main: '',
   });
 }

@@ -28,7 +28,7 @@ export interface PageServerOptions extends PageReads {
 }
 
 export interface PageServer {
-  /** `http://127.0.0.1:<port>/?key=<key>` */
+  /** `http://127.0.0.1:<port>/<key>/` */
   readonly url: string;
   close(): Promise<void>;
 }
@@ -67,7 +67,7 @@ export async function servePage(options: PageServerOptions): Promise<PageServer>
   });
   await listening(server, port);
   return {
-    url: `http://${HOST}:${portOf(server)}/?key=${key}`,
+    url: `http://${HOST}:${portOf(server)}/${key}/`,
     close: async () => {
       reads.end();
       await new Promise<void>((resolve, reject) => {

@@ -94,6 +94,10 @@ export interface ClusterSpec {
     /** Correct type and ports when they were changed. The original never does in production. */
     readonly reconcile: boolean;
   };
+  readonly repair: {
+    /** Correct the IPAddresses of the cluster where the API servers do not; otherwise passes only report them. */
+    readonly ipAddresses: boolean;
+  };
   readonly systemNamespaces: readonly string[];
   readonly intervalSeconds: Readonly<Record<Loop, number>>;
   readonly maxEventsPerPass: number;

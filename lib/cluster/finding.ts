@@ -16,6 +16,10 @@ export type FindingType =
   | 'nothingFree'
   /** A Service has what is held for others than it. */
   | 'heldByAnother'
+  /** The API servers' record, the IPAddresses, lacks the address of a Service. */
+  | 'notRecorded'
+  /** An IPAddress of the API servers that no Service has. */
+  | 'leakedRecord'
   /** Somebody else writes the kubernetes Service's endpoints. */
   | 'twoOwners'
   /** A probe's answer that is neither alive nor down. */
@@ -33,6 +37,7 @@ export const FINDINGS_THAT_STAY: ReadonlySet<FindingType> = new Set([
   'outOfRange',
   'invalid',
   'heldByAnother',
+  'notRecorded',
 ] as const);
 
 export interface Regarding {

@@ -36,4 +36,26 @@ export interface ServiceClaim {
   readonly healthCheckNodePort: number;
   /** Value of the label `kube-bootstrap-controller/hold-owner`: it takes up what is held for that owner. */
   readonly holdOwner?: string;
+  readonly createdAtMs: number;
+}
+
+/**
+ * An IPAddress: the record that a cluster IP is allocated, from Kubernetes 1.33 on. Its name is the canonical text of the
+ * address. Absent texts are empty.
+ */
+export interface IPAddressRecord {
+  readonly name: string;
+  readonly uid: string;
+  readonly resourceVersion: string;
+  readonly createdAtMs: number;
+  /** Value of the label `ipaddress.kubernetes.io/ip-family`. */
+  readonly family: string;
+  /** Value of the label `ipaddress.kubernetes.io/managed-by`. */
+  readonly managedBy: string;
+  readonly parent: {
+    readonly group: string;
+    readonly resource: string;
+    readonly namespace: string;
+    readonly name: string;
+  };
 }

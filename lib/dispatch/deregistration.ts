@@ -223,5 +223,8 @@ function lazyClusterPort(connect: () => Promise<ClusterPort>): ClusterPort {
     async *services() {
       yield* (await port()).services();
     },
+    async *ipAddresses() {
+      yield* (await port()).ipAddresses();
+    },
   };
 }

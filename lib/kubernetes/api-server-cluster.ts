@@ -1,4 +1,4 @@
-import type { Json, KubernetesObject, ServiceClaim } from '../cluster/kubernetes-objects.ts';
+import type { IPAddressRecord, Json, KubernetesObject, ServiceClaim } from '../cluster/kubernetes-objects.ts';
 import { boundedText, isRecord } from '../cluster/values.ts';
 import { type Answer, type ApiCall, apiCalls, type CallOptions } from './api-calls.ts';
 import {
@@ -15,6 +15,7 @@ import {
   refOf,
   type UpdateResult,
 } from './cluster-port.ts';
+import { IP_ADDRESSES } from './ip-addresses.ts';
 import {
   type CallSite,
   isNotServed,
@@ -26,7 +27,8 @@ import {
   statusOf,
   updateResult,
 } from './replies.ts';
-import { listedServices } from './service-list.ts';
+import { SERVICES } from './service-list.ts';
+import { type ItemReader, streamedList } from './streamed-list.ts';
 import type { ApiRequest } from './transport.ts';
 
 export interface ClusterPortOptions extends CallOptions {
@@ -118,11 +120,19 @@ class ApiServerCluster implements ClusterPort {
     throw refused(site, reply);
   }
 
-  async *services(): AsyncGenerator<ServiceClaim> {
-    const purpose = 'list services';
-    const request = { method: 'GET', path: collectionPath('Service', undefined), streamed: true } as const;
+  services(): AsyncIterable<ServiceClaim> {
+    return this.#listed(SERVICES);
+  }
+
+  ipAddresses(): AsyncIterable<IPAddressRecord> {
+    return this.#listed(IP_ADDRESSES);
+  }
+
+  #listed<Item extends { readonly name: string }>(reader: ItemReader<Item>): AsyncIterable<Item> {
+    const purpose = `list ${RESOURCES[reader.kind].plural}`;
+    const request = { method: 'GET', path: collectionPath(reader.kind, undefined), streamed: true } as const;
     const open = async (accept: string) => (await this.#send(purpose, request, undefined, accept)).reply;
-    yield* listedServices(open, { server: this.#options.server, purpose });
+    return streamedList(open, { server: this.#options.server, purpose }, reader);
   }
 
   #change(verb: string, method: 'PUT' | 'PATCH', ref: ObjectRef, body: object | Json): Promise<Sent> {

@@ -1,8 +1,8 @@
 import { CodedError } from '../cluster/coded-error.ts';
-import type { Json, KubernetesObject, ServiceClaim } from '../cluster/kubernetes-objects.ts';
+import type { IPAddressRecord, Json, KubernetesObject, ServiceClaim } from '../cluster/kubernetes-objects.ts';
 import type { ProbeReply } from '../endpoints/probe-outcome.ts';
 
-/** The kinds that the loops touch, and IPAddress, which `kbctl show ip` reads. */
+/** The kinds that the loops touch. */
 export type Kind = 'Namespace' | 'Service' | 'Endpoints' | 'EndpointSlice' | 'Event' | 'ServiceCIDR' | 'IPAddress';
 
 export interface ObjectRef {
@@ -62,6 +62,8 @@ export interface ClusterPort {
    * When it does not come whole the iteration throws: the consumer must drop what it has, which proves nothing.
    */
   services(): AsyncIterable<ServiceClaim>;
+  /** Every IPAddress of the cluster, as `services` returns Services. `Rejected`: Kubernetes is older than 1.33. */
+  ipAddresses(): AsyncIterable<IPAddressRecord>;
 }
 
 export type ClusterErrorCode =

@@ -97,7 +97,7 @@ export const PERMISSION_GROUPS: readonly PermissionGroup[] = [
     namespace: 'default',
     rules: [{ verbs: ['create', 'list'] }, { verbs: ['delete', 'get', 'update'], name: KUBERNETES }],
   },
-  { about: 'repair', group: '', resource: 'services', rules: [{ verbs: ['list'] }] },
+  { about: 'repair', group: '', resource: 'services', rules: [{ verbs: ['get', 'list'] }] },
   { about: 'system namespaces', group: '', resource: 'namespaces', rules: [{ verbs: ['create', 'get'] }] },
   { about: 'events', group: 'events.k8s.io', resource: 'events', rules: [{ verbs: ['create', 'patch'] }] },
   {
@@ -106,6 +106,7 @@ export const PERMISSION_GROUPS: readonly PermissionGroup[] = [
     resource: 'servicecidrs',
     rules: [{ verbs: ['create', 'list'] }, { verbs: ['get'], name: KUBERNETES }],
   },
+  { about: 'IPAddresses', group: 'networking.k8s.io', resource: 'ipaddresses', rules: [{ verbs: ['get', 'list'] }] },
 ];
 
 export function permissionsOf({ group, resource, namespace, rules }: PermissionGroup): Permission[] {

@@ -1,4 +1,4 @@
-import { OverBound } from './reply-bounds.ts';
+import { LONGEST_CLAIM_TEXT, OverBound } from './reply-bounds.ts';
 
 /** The bytes are cut off, or are no protobuf. */
 export class MalformedProtobuf extends Error {
@@ -63,12 +63,14 @@ export class ProtobufReader {
     return text;
   }
 
-  /** Whether the text has these bytes. Makes no text of it, and moves on. */
-  isText(expected: Uint8Array): boolean {
+  /** Returns which of the known texts it is; -1 for any other. Makes no text of it, and moves on. */
+  indexOfText(known: readonly Uint8Array[]): number {
     const end = this.#lengthEnd();
     const start = this.#at;
     this.#at = end;
-    return end - start === expected.length && this.#bytes.compare(expected, 0, expected.length, start, end) === 0;
+    return known.findIndex(
+      (text) => end - start === text.length && this.#bytes.compare(text, 0, text.length, start, end) === 0,
+    );
   }
 
   #skip(): void {
@@ -188,6 +190,29 @@ export function readTypeMeta(reader: ProtobufReader): string {
     else if (field === 2) kind = reader.text();
   });
   return `${apiVersion} ${kind}`;
+}
+
+/**
+ * Reads an entry of a map of labels whose key is one of the known ones: the index of the key, and the value. `undefined`
+ * for another key. An entry of a map is written key first.
+ */
+export function readLabel(reader: ProtobufReader, keys: readonly Uint8Array[]): readonly [number, string] | undefined {
+  let index = -1;
+  let label: readonly [number, string] | undefined;
+  reader.message((field) => {
+    if (field === 1) index = reader.indexOfText(keys);
+    else if (field === 2 && index >= 0) label = [index, reader.text(LONGEST_CLAIM_TEXT)];
+  });
+  return label;
+}
+
+/** A `Time`, which has whole seconds, until the year 2106. */
+export function readTimeMs(reader: ProtobufReader): number {
+  let seconds = 0;
+  reader.message((field) => {
+    if (field === 1) seconds = reader.int32() >>> 0;
+  });
+  return seconds * 1000;
 }
 
 /** Reads a `runtime.Unknown` with a `Status`. Throws `MalformedProtobuf`. */

@@ -15,6 +15,7 @@ export function withholdWrites(port: ClusterPort, wouldWrite: (description: stri
     get: (ref) => port.get(ref),
     list: (kind, namespace, labelSelector) => port.list(kind, namespace, labelSelector),
     services: () => port.services(),
+    ipAddresses: () => port.ipAddresses(),
     create: (object) => withheld('create', object),
     update: (object) => withheld('update', object),
     mergePatch: async (ref) => {

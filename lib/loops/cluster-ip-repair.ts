@@ -8,6 +8,7 @@ import { CLUSTER_IP_WORDS, clusterIpWalk } from '../repair/cluster-ips.ts';
 import type { MakeRange } from '../repair/walk.ts';
 import type { LoopDefinition, PassContext, PassReport } from './pass.ts';
 import { type RepairKind, repairPass } from './repair.ts';
+import { AddressRepair } from './repair-ip-addresses.ts';
 import { type RepairErrorWords, reworded } from './repair-ranges.ts';
 
 const ERRORS: RepairErrorWords = {
@@ -34,8 +35,14 @@ async function repairClusterIps(context: PassContext, rebuild = false): Promise<
   const cidrs = await listServiceCidrs(context.kubernetes).catch((error: unknown) => {
     throw reworded(ERRORS.cannotRead, error);
   });
-  const kind = clusterIps(ipRange, (address) => isServed(cidrs, address));
-  return repairPass(kind, { ...context, spec: withServedRanges(context.spec, cidrs?.find(isDefault)) }, rebuild);
+  const isServedAddress = (address: string) => isServed(cidrs, address);
+  const spec = withServedRanges(context.spec, cidrs?.find(isDefault));
+  const kind = clusterIps(ipRange, isServedAddress);
+  const hasRecord = spec.allocator === 'apiserver' && cidrs?.some(isDefault);
+  if (!hasRecord) return repairPass(kind, { ...context, spec }, rebuild);
+  const addresses = new AddressRepair(context, isServedAddress);
+  const report = await repairPass(kind, { ...context, spec }, rebuild, (service) => addresses.visit(service));
+  return addresses.complete(report);
 }
 
 /**

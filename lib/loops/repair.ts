@@ -1,5 +1,6 @@
 import { AllocatorError } from '../allocator/errors.ts';
 import type { Finding } from '../cluster/finding.ts';
+import type { ServiceClaim } from '../cluster/kubernetes-objects.ts';
 import { type AuditLedger, auditRange } from '../repair/audit.ts';
 import type { RangeWords } from '../repair/claim-findings.ts';
 import { type Comparison, compareRange, type Rebuild, recordedRange, startRebuild } from '../repair/compare-range.ts';
@@ -63,12 +64,14 @@ interface Decision {
 /**
  * Runs one pass of a repair loop. The ranges are read before the Services: the save notices what is allocated in between.
  * @param rebuild replaces corrupt ranges by what the Services prove; otherwise they are left unchanged
+ * @param visit is called with every Service
  * @throws NotCorruptError when there is nothing to rebuild
  */
 export async function repairPass<Item>(
   kind: RepairKind<Item>,
   context: PassContext,
   rebuild = false,
+  visit: (service: ServiceClaim) => void = () => undefined,
 ): Promise<PassReport> {
   const startedAtMs = context.nowMs();
   const read = await readRanges(kind, context);
@@ -84,7 +87,7 @@ export async function repairPass<Item>(
   }
 
   const walk = kind.startWalk(open.map(({ ledger }) => ledger));
-  const aborted = await walkServices(kind, context, walk);
+  const aborted = await walkServices(kind, context, walk, visit);
   const { outside } = walk.findings;
   const counts = { services: walk.services, ...(outside > 0 && { outside }) };
   const { listed, unlisted } = walk.findings;
@@ -182,9 +185,11 @@ async function walkServices<Item>(
   { errors }: RepairKind<Item>,
   { kubernetes }: PassContext,
   walk: Walk,
+  visit: (service: ServiceClaim) => void,
 ): Promise<RepairError | undefined> {
   try {
     for await (const service of kubernetes.services()) {
+      visit(service);
       const aborted = walk.visit(service);
       if (aborted !== undefined) return aborted;
     }

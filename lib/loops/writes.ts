@@ -81,6 +81,7 @@ function confirmedCluster(kubernetes: ClusterPort, confirm: () => Promise<void>)
     get: (ref) => kubernetes.get(ref),
     list: (kind, namespace, labelSelector) => kubernetes.list(kind, namespace, labelSelector),
     services: () => kubernetes.services(),
+    ipAddresses: () => kubernetes.ipAddresses(),
     create: async (object) => {
       await confirm();
       return kubernetes.create(object);

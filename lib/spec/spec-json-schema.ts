@@ -184,6 +184,11 @@ const SPEC_FIELDS: Readonly<Record<string, SpecField>> = {
   'service.reconcile': {
     description: 'Correct type and ports of the Service when they were changed. The original never does.',
   },
+  repair: { description: 'What the repair of cluster IPs corrects.' },
+  'repair.ipAddresses': {
+    description:
+      'With allocator apiserver: correct IPAddress objects, for clusters whose API servers run without their own repair. Otherwise passes only report them.',
+  },
   systemNamespaces: {
     description: 'Namespaces that are created when they are missing, in this order. May be empty; each once.',
     uniqueItems: true,

@@ -12,6 +12,7 @@ export const SPEC_DEFAULTS = {
   serviceNodePortRange: '30000-32767',
   endpoints: { reconciler: 'lease', masterCount: 1, leaseSeconds: 15, reconcilePorts: true, extraPorts: [] },
   service: { port: 443, securePort: 6443, nodePort: 0, extraPorts: [], reconcile: false },
+  repair: { ipAddresses: false },
   systemNamespaces: ['kube-system', 'kube-public', 'default', 'kube-node-lease'],
   intervalSeconds: SCHEDULE_SECONDS,
   maxEventsPerPass: 50,
@@ -85,6 +86,7 @@ export const specShape = mapping({
     extraPorts: z.array(servicePort),
     reconcile: z.boolean(),
   }),
+  repair: mapping({ ipAddresses: z.boolean() }),
   systemNamespaces: z.array(text),
   intervalSeconds: mapping({
     'system-namespaces': z.int(),

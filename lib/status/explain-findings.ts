@@ -69,6 +69,24 @@ const OF_SERVICES = group(
       reasons: ['ClusterIPNotValid'],
       hint: 'set the range of its family in the spec if the cluster is dual-stack; otherwise recreate <namespace>/<name> without clusterIP',
     },
+    notRecorded: {
+      title: 'A Service has a cluster IP without a correct IPAddress',
+      what: 'Kubernetes 1.33 and later records cluster IPs as IPAddress objects. Without its IPAddress, the address can be allocated to a second Service.',
+      causes: [
+        'The IPAddress was deleted or edited.',
+        'One of two Services with the same address was deleted.',
+        'A restore of etcd brought the Service back without it.',
+      ],
+      resolution: [
+        step('Check the IPAddress and the Service.', 'kbctl show ip <cluster> <item>'),
+        step(
+          'The API servers correct it within minutes. If they do not, change the Service: the API server records the address again.',
+          'kubectl -n <namespace> annotate service <name> recorded-again=true',
+        ),
+        step('For API servers without that repair, set `repair.ipAddresses: true` in the spec and apply it.'),
+      ],
+      hint: 'kubectl -n <namespace> annotate service <name> recorded-again=true records it again, if the API servers do not',
+    },
     heldByAnother: {
       title: 'A Service has an address or port that is held for another owner',
       what: 'Its label `kube-bootstrap-controller/hold-owner` is missing or names another owner.',
@@ -196,6 +214,21 @@ const OF_LATER_PASSES = group(
         step('To keep it allocated, hold it for an owner. See its strikes.', 'kbctl show ip <cluster> <item>'),
       ],
       hint: 'no action: a Service claims it, or the third pass frees it; kbctl show <kind> <cluster> <item> shows its strikes',
+    },
+    leakedRecord: {
+      title: 'An IPAddress belongs to no Service that has the address',
+      what: 'The API servers refuse the address to new Services until the IPAddress is deleted.',
+      causes: [
+        'An API server stopped while it created or deleted a Service.',
+        'The IPAddress or its Service was edited in etcd.',
+      ],
+      resolution: [
+        step('Check the IPAddress.', 'kbctl show ip <cluster> <item>'),
+        step('The API servers delete it within minutes. If they do not, delete it.', 'kubectl delete ipaddress <item>'),
+        step('For API servers without that repair, set `repair.ipAddresses: true` in the spec and apply it.'),
+      ],
+      reasons: ['IPAddressNotAllocated', 'IPAddressWrongReference'],
+      hint: 'kubectl delete ipaddress <item>, if the API servers do not',
     },
     leak: {
       title: 'An address or port that no Service had was freed',

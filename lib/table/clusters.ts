@@ -186,6 +186,8 @@ const specShape = z.looseObject({
     extraPorts: z.array(z.extend(port, { targetPort: count, nodePort: z.exactOptional(z.number()) })),
     reconcile: z.boolean(),
   }),
+  // An item of a version without it stays valid.
+  repair: z._default(z.looseObject({ ipAddresses: z.boolean() }), { ipAddresses: false }),
   systemNamespaces: z.array(z.string()),
   intervalSeconds: z.record(z.enum(LOOPS), count),
   maxEventsPerPass: count,

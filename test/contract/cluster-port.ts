@@ -500,5 +500,6 @@ function claimIn({ metadata, spec }: Service): ServiceClaim {
     clusterIPs: spec.clusterIPs ?? [],
     ports: spec.ports?.map(({ protocol = '', nodePort = 0 }) => ({ protocol, nodePort })) ?? [],
     healthCheckNodePort: 0,
+    createdAtMs: Date.parse(metadata.creationTimestamp ?? ''),
   };
 }

@@ -51,7 +51,7 @@ export function serviceList(
 
 /** With fields that nobody asked for, some of them of a later version. */
 function service(claim: ServiceClaim): Buffer {
-  const timestamp = message([1, 1_767_323_045], [2, 0]);
+  const timestamp = message([1, claim.createdAtMs / 1000], [2, 0]);
   const meta = message(
     [1, claim.name],
     [2, ''],

@@ -5,6 +5,7 @@ import type { OpenReply } from '../../lib/kubernetes/transport.ts';
 import { failed, portAnswering, reply } from './port-answering.ts';
 import { serviceList, status } from './protobuf-writer.ts';
 
+const CREATED_AT_MS = Date.parse('2026-01-02T03:04:05Z');
 const PROTOBUF = 'application/vnd.kubernetes.protobuf';
 
 function claim(name: string): ServiceClaim {
@@ -18,6 +19,7 @@ function claim(name: string): ServiceClaim {
     clusterIPs: ['10.0.0.7', 'fd00::7'],
     ports: [{ protocol: 'UDP', nodePort: 30_007 }],
     healthCheckNodePort: 0,
+    createdAtMs: CREATED_AT_MS,
   };
 }
 
@@ -41,7 +43,13 @@ describe('the Services of a cluster', () => {
     const { port } = portAnswering(
       jsonList([
         {
-          metadata: { name: 'a', namespace: 'default', uid: 'u-a', resourceVersion: '5' },
+          metadata: {
+            name: 'a',
+            namespace: 'default',
+            uid: 'u-a',
+            resourceVersion: '5',
+            creationTimestamp: '2026-01-02T03:04:05Z',
+          },
           spec: {
             type: 'NodePort',
             clusterIP: '10.0.0.7',
@@ -64,6 +72,7 @@ describe('the Services of a cluster', () => {
         clusterIPs: [],
         ports: [],
         healthCheckNodePort: 0,
+        createdAtMs: 0,
       },
     ]);
   });

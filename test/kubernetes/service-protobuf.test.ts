@@ -1,7 +1,8 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { MalformedProtobuf, readStatus } from '../../lib/kubernetes/protobuf.ts';
-import { ProtobufServiceList } from '../../lib/kubernetes/service-protobuf.ts';
+import { ProtobufList } from '../../lib/kubernetes/protobuf-list.ts';
+import { readService } from '../../lib/kubernetes/service-protobuf.ts';
 import { runs } from '../support/properties.ts';
 import { envelope, message, serviceList, status } from './protobuf-writer.ts';
 
@@ -19,6 +20,7 @@ const claim = fc.record(
       maxLength: 4,
     }),
     healthCheckNodePort: fc.nat({ max: 65_535 }),
+    createdAtMs: fc.nat({ max: 4_294_967_295 }).map((seconds) => seconds * 1000),
     holdOwner: text,
   },
   {
@@ -32,13 +34,14 @@ const claim = fc.record(
       'clusterIPs',
       'ports',
       'healthCheckNodePort',
+      'createdAtMs',
     ],
   },
 );
 
 /** What comes of the bytes when they arrive in pieces of this size. */
 function readServiceList(bytes: Uint8Array, size = bytes.length || 1) {
-  const list = new ProtobufServiceList();
+  const list = new ProtobufList('v1 ServiceList', readService);
   const services = [];
   for (let at = 0; at < bytes.length; at += size) services.push(...list.push(bytes.subarray(at, at + size)));
   return { services, ...list.end() };

@@ -5,11 +5,13 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
+import { type PageServer, servePage } from '../../cli/page/serve-page.ts';
 import { dynamoDbTable } from '../../lib/table/dynamodb-table.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { type LocalTable, openLocalTable } from '../../local/local-table.ts';
 import { run } from '../../local/run.ts';
 import { type Running, readRunning } from '../../local/running.ts';
+import { aFleetStatus } from '../support/a-fleet-status.ts';
 import { REBOUND_HOST, startBrowser, type TestBrowser } from '../support/browser.ts';
 import { eventually } from '../support/eventually.ts';
 import { requestLocal } from '../support/request-local.ts';
@@ -19,11 +21,14 @@ jest.setTimeout(60_000);
 let folder: string;
 let attacker: Server;
 let browser: TestBrowser;
+let statusPage: PageServer | undefined;
 let local: LocalTable;
 let table: KeyValueTable;
 let running: Running;
 let loops: Promise<void>;
 const ended = new AbortController();
+/** What the server of another user received: address and headers of each request. */
+const received: string[] = [];
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'another-origin-'));
@@ -35,15 +40,17 @@ beforeAll(async () => {
   const { client, tableName } = local;
   const deadline = new AbortController().signal;
   table = dynamoDbTable({ client, tableName, deadline, nowMs: Date.now, newWriteId: () => 'none' });
-  attacker = createServer((_, response) =>
-    response.writeHead(200, { 'content-type': 'text/html' }).end('<h1>Hello'),
-  ).listen(0, '127.0.0.1');
+  attacker = createServer(({ url, rawHeaders }, response) => {
+    received.push(JSON.stringify([url, rawHeaders]));
+    response.writeHead(200, { 'content-type': 'text/html' }).end('<h1>Hello');
+  }).listen(0, '127.0.0.1');
   await once(attacker, 'listening');
   browser = await startBrowser();
 });
 
 afterAll(async () => {
   await browser?.close();
+  await statusPage?.close();
   attacker?.closeAllConnections();
   attacker?.close();
   await local?.close();
@@ -124,4 +131,24 @@ test('a page whose own host name was pointed to the API server reads and writes 
       ['/api/v1/namespaces', { method: 'POST' }],
     ] as Requests),
   ).toEqual(['421', '403']);
+});
+
+test('a server of another user at another port does not receive the key of the status page', async () => {
+  const reads = { readFleet: async () => aFleetStatus([]), readCluster: async () => undefined };
+  statusPage = await servePage(reads);
+  const { url } = statusPage;
+  const page = await browser.visit(url);
+  await page.reload();
+  expect(await page.locator('h1').textContent()).toBe('Clusters');
+  received.length = 0;
+
+  const another = `http://127.0.0.1:${(attacker.address() as AddressInfo).port}/`;
+  await page.evaluate(`location.href = ${JSON.stringify(another)}`);
+  await page.getByRole('heading', { name: 'Hello' }).waitFor();
+  await page.goto(another);
+
+  const key = /[\w-]{24}/.exec(url)?.[0] ?? 'the URL of the page has no key';
+  expect(received.filter((request) => request.startsWith('["/",'))).toHaveLength(2);
+  expect(received.join('\n')).not.toContain(key);
+  expect(received.join('\n')).not.toMatch(/cookie/i);
 });

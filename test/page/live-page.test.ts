@@ -169,8 +169,8 @@ test('a hidden page sends no requests until it is visible again', async () => {
   });
   const hide = (hidden: boolean) =>
     `Object.defineProperty(document, 'hidden', { value: ${hidden}, configurable: true }); document.dispatchEvent(new Event('visibilitychange'))`;
-  const { page } = await viewer.open(own.url.replace('?', 'clusters/one?'));
-  await viewer.open(own.url.replace('?', 'clusters/other?'));
+  const { page } = await viewer.open(`${own.url}clusters/one`);
+  await viewer.open(`${own.url}clusters/other`);
 
   await page.evaluate(hide(true));
   const { one, other } = asked;
@@ -191,6 +191,8 @@ test('the page of one cluster is live, and links back', async () => {
   await page.getByRole('link', { name: 'cluster-0499' }).click();
   await page.getByRole('heading', { level: 1, name: 'cluster-0499' }).waitFor();
   clusters = clusters.map((cluster) => ({ ...cluster, apiServers: [anApiServer('192.0.2.99')] }));
+  await page.getByText('192.0.2.99').waitFor();
+  await page.reload();
   await page.getByText('192.0.2.99').waitFor();
   await page.getByRole('link', { name: 'All clusters' }).click();
 

@@ -3,7 +3,7 @@ import type { FindingType } from '../../lib/cluster/finding.ts';
 import type { ServiceClaim } from '../../lib/cluster/kubernetes-objects.ts';
 import type { RangeKey } from '../../lib/cluster/spec-ranges.ts';
 import type { StoredRange } from '../../lib/cluster/stored-range.ts';
-import type { ClusterPort } from '../../lib/kubernetes/cluster-port.ts';
+import { ClusterError, type ClusterErrorCode, type ClusterPort } from '../../lib/kubernetes/cluster-port.ts';
 import type { LoopDefinition, PassContext, PassReport } from '../../lib/loops/pass.ts';
 import { portsFor, writesOf } from '../../lib/loops/writes.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
@@ -83,17 +83,24 @@ export function storedRange(fields: Partial<StoredRange> & Pick<StoredRange, 'ra
   return { allocator: 'table', generation: 1, strikes: { once: none, twice: none }, holds: [], ...fields };
 }
 
+/** A list that fails when it is read. */
+export function brokenList(code: ClusterErrorCode): AsyncIterable<never> {
+  const next = () => Promise.reject(new ClusterError(code, `the list failed: ${code}`));
+  return { [Symbol.asyncIterator]: () => ({ next }) };
+}
+
 /** A cluster that can only list Services, when the list starts, and its ServiceCIDRs. */
 export function listing(
   services: () => Iterable<ServiceClaim> | AsyncIterable<ServiceClaim>,
   serviceCidrs: Readonly<Record<string, readonly string[]>> = {},
 ): ClusterPort {
   const cidrs = Object.entries(serviceCidrs).map(([name, cidrs]) => ({ metadata: { name }, spec: { cidrs } }));
-  const port: Pick<ClusterPort, 'services' | 'list'> = {
+  const port: Pick<ClusterPort, 'services' | 'ipAddresses' | 'list'> = {
     list: async () => cidrs as never,
     async *services() {
       yield* services();
     },
+    ipAddresses: () => brokenList('Rejected'),
   };
   return port as ClusterPort;
 }

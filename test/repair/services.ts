@@ -12,6 +12,7 @@ export function service(name: string, claims: Partial<ServiceClaim> = {}): Servi
     clusterIPs: [],
     ports: [],
     healthCheckNodePort: 0,
+    createdAtMs: 0,
     ...claims,
   };
 }

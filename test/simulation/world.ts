@@ -207,6 +207,7 @@ export class World {
       async *services() {
         yield* await call(async () => listed());
       },
+      async *ipAddresses() {},
     };
   }
 

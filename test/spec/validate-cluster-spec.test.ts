@@ -16,6 +16,7 @@ describe('a cluster spec', () => {
       serviceNodePortRange: '30000-32767',
       endpoints: { reconciler: 'lease', masterCount: 1, leaseSeconds: 15, reconcilePorts: true, extraPorts: [] },
       service: { port: 443, securePort: 6443, nodePort: 0, extraPorts: [], reconcile: false },
+      repair: { ipAddresses: false },
       systemNamespaces: ['kube-system', 'kube-public', 'default', 'kube-node-lease'],
       intervalSeconds: {
         'system-namespaces': 60,
@@ -47,6 +48,7 @@ describe('a cluster spec', () => {
         extraPorts: [{ name: 'dns', protocol: 'UDP', port: 53, targetPort: 5353, nodePort: 30053 }],
         reconcile: true,
       },
+      repair: { ipAddresses: true },
       systemNamespaces: ['kube-system'],
       intervalSeconds: {
         'system-namespaces': 120,

@@ -5,9 +5,11 @@ import { ALARMS } from '../../deploy/alarms.ts';
 import { answerJsonSchema } from '../../lib/allocate/json-schemas.ts';
 import { AllocatorError, type AllocatorErrorCode } from '../../lib/allocator/errors.ts';
 import { FINDINGS_THAT_STAY } from '../../lib/cluster/finding.ts';
+import type { IPAddressRecord } from '../../lib/cluster/kubernetes-objects.ts';
 import type { EndpointsErrorCode } from '../../lib/endpoints/endpoint-findings.ts';
 import type { ClusterErrorCode } from '../../lib/kubernetes/cluster-port.ts';
 import { clusterIpWalk } from '../../lib/repair/cluster-ips.ts';
+import { type AddressFault, addressFaults, MANAGED_BY_API_SERVERS } from '../../lib/repair/ip-addresses.ts';
 import { nodePortWalk } from '../../lib/repair/node-ports.ts';
 import type { RepairErrorCode } from '../../lib/repair/walk.ts';
 import type { DispatchErrorCode } from '../../lib/runtime/errors.ts';
@@ -149,6 +151,19 @@ describe('a critical finding', () => {
   });
 });
 
+/** The faults of an IPAddress without a Service, and of one whose Service has another address. */
+function leakedRecords(): AddressFault[] {
+  const service = withAddresses('s', '10.0.0.9');
+  const record = (name: string, of: string): [string, IPAddressRecord] => {
+    const parent = { group: '', resource: 'services', namespace: 'a', name: of };
+    const labels = { family: 'IPv4', managedBy: MANAGED_BY_API_SERVERS };
+    return [name, { name, uid: 'uid', resourceVersion: '1', createdAtMs: 0, ...labels, parent }];
+  };
+  const addresses = new Map([record('10.0.0.5', 'gone'), record('10.0.0.6', 's'), record('10.0.0.9', 's')]);
+  const services = new Map([['a/s', service]]);
+  return [...addressFaults({ nowMs: 600_000, services, addresses, isServed: () => true })];
+}
+
 describe("the original's reasons", () => {
   const refusals = (['AlreadyAllocated', 'NotInRange', 'Full', 'NotReady'] as const).map(
     (code) => new AllocatorError(code, 'test'),
@@ -164,7 +179,8 @@ describe("the original's reasons", () => {
 
   test('are exactly those of the events that are written, each explained as its finding', () => {
     const explained = EXPLANATIONS.flatMap(({ word, reasons }) => reasons.map((reason) => `${reason}: ${word}`));
-    expect(explained.toSorted()).toEqual([...new Set(written)].toSorted());
+    const ofRecords = leakedRecords().map(({ finding }) => `${finding?.event?.reason}: ${finding?.type}`);
+    expect(explained.toSorted()).toEqual([...new Set([...written, ...ofRecords])].toSorted());
     expect(known('ClusterIPNotAllocated').word).toBe('repair');
   });
 });

@@ -27,6 +27,7 @@ export function aClusterSpec({ endpoints, service, intervalSeconds, ...fields }:
       ...endpoints,
     },
     service: { port: 443, securePort: 6443, nodePort: 0, extraPorts: [], reconcile: false, ...service },
+    repair: { ipAddresses: false },
     systemNamespaces: ['kube-system', 'kube-public', 'default', 'kube-node-lease'],
     intervalSeconds: {
       'system-namespaces': 60,

@@ -138,6 +138,7 @@ function writeOnlyCluster(objects: KubernetesObject[]): ClusterPort {
     mergePatch: () => Promise.resolve({ outcome: 'notFound' }),
     delete: unexpected,
     services: () => ({ [Symbol.asyncIterator]: () => ({ next: unexpected }) }),
+    ipAddresses: () => ({ [Symbol.asyncIterator]: () => ({ next: unexpected }) }),
   };
 }
 

@@ -1,6 +1,6 @@
 import { jest } from '@jest/globals';
 import { type ClusterSpec, type Loop, SCHEDULE_SECONDS } from '../../lib/cluster/cluster-spec.ts';
-import type { ServiceClaim } from '../../lib/cluster/kubernetes-objects.ts';
+import type { IPAddressRecord, ServiceClaim } from '../../lib/cluster/kubernetes-objects.ts';
 import { loopHandler } from '../../lib/dispatch/dispatch.ts';
 import { clusterIpRepair } from '../../lib/loops/cluster-ip-repair.ts';
 import { kubernetesService } from '../../lib/loops/kubernetes-service.ts';
@@ -126,6 +126,9 @@ function healthyCluster(services: number, count: Count): ClusterAccess {
       services: counted(async function* () {
         for (let index = 0; index < services; index += 1) yield aService(index, services);
       }),
+      ipAddresses: counted(async function* () {
+        for (let index = 0; index < services; index += 1) yield anIpAddress(aService(index, services));
+      }),
     },
     probe: counted(async () => ({ kind: 'status', status: 200, body: 'ok' })),
   };
@@ -137,8 +140,15 @@ function aService(index: number, services: number): ServiceClaim {
   const clusterIP = `10.96.${at >> 8}.${at & 255}`;
   return {
     ...{ namespace: 'a', name: `service-${index}`, uid: String(index), resourceVersion: '1', type: 'ClusterIP' },
-    ...{ clusterIP, clusterIPs: [clusterIP], ports: [], healthCheckNodePort: 0 },
+    ...{ clusterIP, clusterIPs: [clusterIP], ports: [], healthCheckNodePort: 0, createdAtMs: 0 },
   };
+}
+
+/** The record of its address. */
+function anIpAddress({ clusterIP, namespace, name, uid }: ServiceClaim): IPAddressRecord {
+  const parent = { group: '', resource: 'services', namespace, name };
+  const labels = { family: 'IPv4', managedBy: 'ipallocator.k8s.io' };
+  return { name: clusterIP, uid, resourceVersion: '1', createdAtMs: 0, ...labels, parent };
 }
 
 /** Names of the metrics in a line of CloudWatch's embedded format. */

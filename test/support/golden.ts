@@ -8,7 +8,14 @@ export interface GoldenCase<Scenario, Expected> {
   readonly expected: Expected;
 }
 
-const KINDS = ['ip-range', 'port-range', 'repair-cluster-ips', 'repair-node-ports', 'reconcile-endpoints'] as const;
+const KINDS = [
+  'ip-range',
+  'port-range',
+  'repair-cluster-ips',
+  'repair-node-ports',
+  'repair-ip-addresses',
+  'reconcile-endpoints',
+] as const;
 type Kind = (typeof KINDS)[number];
 
 /**

@@ -1,4 +1,5 @@
 import type { Json, KubernetesObject } from '../../lib/cluster/kubernetes-objects.ts';
+import { isRecord } from '../../lib/cluster/values.ts';
 import {
   type ClusterPort,
   type CreateResult,
@@ -9,6 +10,8 @@ import {
   refOf,
   type UpdateResult,
 } from '../../lib/kubernetes/cluster-port.ts';
+import { ipAddressInJson } from '../../lib/kubernetes/ip-addresses.ts';
+import { serviceInJson } from '../../lib/kubernetes/service-list.ts';
 
 /** A cluster in memory behind the cluster port, and what a test wants to know and to spoil. */
 export interface MemoryCluster {
@@ -93,8 +96,13 @@ export function memoryCluster(
       return { outcome: 'updated', object: save(object, manager) };
     },
 
-    async mergePatch<T extends KubernetesObject>(_ref: ObjectRef, _patch: Json): Promise<UpdateResult<T>> {
-      throw new TypeError('the memory cluster takes no patches');
+    async mergePatch<T extends KubernetesObject>(ref: ObjectRef, patch: Json): Promise<UpdateResult<T>> {
+      const current = stored.get(keyOf(ref));
+      if (current === undefined) return { outcome: 'notFound' };
+      const changed = merged(current as unknown as Json, patch) as unknown as T;
+      if (!isCurrent(changed, current)) return { outcome: 'conflict' };
+      record('patch', changed);
+      return { outcome: 'updated', object: save(changed, manager) };
     },
 
     async delete(object: KubernetesObject): Promise<DeleteResult> {
@@ -109,7 +117,13 @@ export function memoryCluster(
       return 'deleted';
     },
 
-    async *services() {},
+    async *services() {
+      for (const object of await port.list('Service', undefined)) yield serviceInJson(object);
+    },
+
+    async *ipAddresses() {
+      for (const object of await port.list('IPAddress', undefined)) yield ipAddressInJson(object);
+    },
   };
 
   const cluster: MemoryCluster = {
@@ -130,6 +144,13 @@ export function memoryCluster(
   };
   for (const object of objects) save(object, 'whoever-was-there-before');
   return cluster;
+}
+
+/** JSON merge patch, without removals. */
+function merged(target: Json | undefined, patch: Json): Json {
+  if (!isRecord(patch) || !isRecord(target)) return patch;
+  const fields = Object.entries(patch).map(([name, value]) => [name, merged(target[name] as Json, value as Json)]);
+  return { ...target, ...Object.fromEntries(fields) } as Json;
 }
 
 function keyOf({ kind, namespace, name }: ObjectRef): string {

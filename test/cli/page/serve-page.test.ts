@@ -33,22 +33,22 @@ interface Asked {
   readonly authorization?: string;
 }
 
-const keyOf = ({ url }: PageServer) => new URL(url).searchParams.get('key') ?? '';
-const cookieOf = (server: PageServer) => `kbctl-page-${new URL(server.url).port}=${keyOf(server)}`;
+const keyOf = ({ url }: PageServer) => url.split('/').at(-2) ?? '';
 
-/** With the key, unless `cookie` is given. */
-function ask(server: PageServer, path: string, { method = 'GET', ...headers }: Asked = {}) {
-  const { host, origin } = new URL(server.url);
-  return requestLocal(`${origin}${path}`, {
-    method,
-    headers: { host, authorization: undefined, cookie: cookieOf(server), ...headers },
-  });
+/** Requests a path below the key. */
+function ask(server: PageServer, path: string, asked: Asked = {}) {
+  return askWithoutKey(server, `/${keyOf(server)}${path}`, asked);
 }
 
-test('all clusters are at /, and each at its own path', async () => {
+function askWithoutKey(server: PageServer, path: string, { method = 'GET', ...headers }: Asked = {}) {
+  const { host, origin } = new URL(server.url);
+  return requestLocal(`${origin}${path}`, { method, headers: { host, authorization: undefined, ...headers } });
+}
+
+test('all clusters are at the link, and each at its own path below it', async () => {
   const server = await serve();
 
-  expect(server.url).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/\?key=[\w-]{24}$/);
+  expect(server.url).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/[\w-]{24}\/$/);
   expect(await ask(server, '/')).toMatchObject({ status: 200, body: expect.stringContaining('2 of 6 clusters need') });
   expect(await ask(server, '/clusters/lab-2?x=1')).toMatchObject({
     status: 200,
@@ -63,7 +63,7 @@ test('the page of an unknown cluster says so', async () => {
   });
 });
 
-test.each(['/clusters/', '/clusters/a/b', '/%ff', '//', '/../etc/passwd'])('nothing is at %s', async (path) => {
+test.each(['/clusters/', '/clusters/a/b', '/%ff', '//', '/a/../etc/passwd'])('nothing is at %s', async (path) => {
   expect(await ask(await serve(), path)).toMatchObject({ status: 404 });
 });
 
@@ -75,24 +75,27 @@ test.each(['POST', 'DELETE', 'OPTIONS'])('%s changes nothing', async (method) =>
 });
 
 describe('the key of the page', () => {
-  test('moves from the link to a cookie of this site, and out of the address bar', async () => {
+  test('is in no cookie, link or text of the page', async () => {
     const server = await serve();
-    const { pathname, search } = new URL(server.url);
 
-    expect(await ask(server, `${pathname}${search}`, { cookie: '' })).toMatchObject({
-      status: 303,
-      headers: { location: '/', 'set-cookie': [`${cookieOf(server)}; HttpOnly; SameSite=Strict; Path=/`] },
-      body: '',
-    });
+    for (const path of ['/', '/clusters/lab-2', '/clusters/unknown', '/metrics', '/elsewhere']) {
+      const { headers, body } = await ask(server, path);
+      expect(JSON.stringify([headers, body])).not.toContain(keyOf(server));
+      expect(headers).not.toHaveProperty('set-cookie');
+    }
   });
 
-  test.each<[string, Asked, string]>([
-    ['none', {}, '/'],
-    ['an empty one', {}, '/?key='],
-    ['another one', { cookie: 'kbctl-page-1=secret' }, '/clusters/lab-2?key=secret'],
-    ['another bearer token', { authorization: 'Bearer secret' }, '/metrics'],
-  ])('is required: %s learns nothing', async (_, headers, path) => {
-    const { status, body } = await ask(await serve(), path, { cookie: '', ...headers });
+  test.each<[string, string, Asked]>([
+    ['none', '/', {}],
+    ['none, but a path,', '/clusters/lab-2', {}],
+    ['an empty one', '//', {}],
+    ['another one', '/secret/clusters/lab-2', {}],
+    ['the start of it', '/kkkkkkkkkkkkkkkk/', {}],
+    ['it in a query', '/?key=kkkkkkkkkkkkkkkkkkkk', {}],
+    ['it in a cookie', '/', { cookie: 'kbctl-page=kkkkkkkkkkkkkkkkkkkk; key=kkkkkkkkkkkkkkkkkkkk' }],
+    ['another bearer token', '/metrics', { authorization: 'Bearer secret' }],
+  ])('is required: %s learns nothing', async (_, path, headers) => {
+    const { status, body } = await askWithoutKey(await serve({ key: 'k'.repeat(20) }), path, headers);
 
     expect({ status, body }).toEqual({
       status: 401,
@@ -104,7 +107,7 @@ describe('the key of the page', () => {
     const key = 'k'.repeat(16);
     const server = await serve({ key });
 
-    expect(await ask(server, '/metrics', { cookie: '', authorization: `Bearer ${key}` })).toMatchObject({
+    expect(await askWithoutKey(server, '/metrics', { authorization: `Bearer ${key}` })).toMatchObject({
       status: 200,
       headers: { 'content-type': 'application/openmetrics-text; version=1.0.0; charset=utf-8' },
       body: expect.stringContaining('kube_bootstrap_controller_cluster_health{cluster="lab-2",health="good"}'),

@@ -1,0 +1,104 @@
+import * as z from 'zod/mini';
+import type { Answer } from './api-calls.ts';
+import { type Kind, RESOURCES } from './cluster-port.ts';
+import { MalformedProtobuf, type ProtobufReader } from './protobuf.ts';
+import { ProtobufList } from './protobuf-list.ts';
+import { type CallSite, listIn, malformed, NO_VERSION, PART_OF_A_LIST, tooLarge } from './replies.ts';
+import { LONGEST_CLAIM_TEXT, OverBound } from './reply-bounds.ts';
+
+const PROTOBUF_OR_JSON = 'application/vnd.kubernetes.protobuf, application/json';
+const JSON_ONLY = 'application/json';
+const LARGEST_LIST_BYTES = 256 * 1024 * 1024;
+const MOST_ITEMS = 200_000;
+
+/** How the objects of one kind are read, in both forms of the API. */
+export interface ItemReader<Item> {
+  readonly kind: Kind;
+  readonly fromProtobuf: (reader: ProtobufReader) => Item;
+  /** Throws `MalformedItem` or `OverBound`. */
+  readonly fromJson: (object: unknown) => Item;
+}
+
+/**
+ * All objects of one kind in one list without a limit: protobuf is read while it arrives; JSON, of a server without
+ * protobuf, like any other reply. It is requested without a resourceVersion: an answer that may be stale could miss an
+ * object that exists already.
+ * @param list GET with the given Accept header
+ */
+export async function* streamedList<Item extends { readonly name: string; readonly namespace?: string }>(
+  list: (accept: string) => Promise<Answer>,
+  site: CallSite,
+  { kind, fromProtobuf, fromJson }: ItemReader<Item>,
+): AsyncGenerator<Item> {
+  let reply = await list(PROTOBUF_OR_JSON);
+  if (reply.status === 406) reply = await list(JSON_ONLY);
+  try {
+    const reader = new ProtobufList(`${RESOURCES[kind].apiVersion} ${kind}List`, fromProtobuf);
+    const items = reply.stream ? itemsIn(reply.stream, site, reader, kind) : listIn(reply, kind, site).map(fromJson);
+    for await (const item of items) {
+      if (item.name === '' || item.namespace === '') throw malformed(site, `a ${kind} without a name or a namespace`);
+      yield item;
+    }
+  } catch (error) {
+    if (error instanceof OverBound) throw tooLarge(site, error);
+    const known = error instanceof MalformedProtobuf || error instanceof MalformedItem;
+    throw known ? malformed(site, error.message, error) : error;
+  }
+}
+
+async function* itemsIn<Item>(
+  stream: AsyncIterable<Uint8Array>,
+  site: CallSite,
+  reader: ProtobufList<Item>,
+  kind: Kind,
+): AsyncGenerator<Item> {
+  let bytes = 0;
+  let count = 0;
+  for await (const chunk of stream) {
+    bytes += chunk.length;
+    if (bytes > LARGEST_LIST_BYTES) throw new OverBound(`more than ${LARGEST_LIST_BYTES / 1024 / 1024} MiB`);
+    for (const item of reader.push(chunk)) {
+      count += 1;
+      if (count > MOST_ITEMS) throw new OverBound(`more than ${MOST_ITEMS} objects of kind ${kind}`);
+      yield item;
+    }
+  }
+  const { resourceVersion, continueToken } = reader.end();
+  if (resourceVersion === '') throw malformed(site, NO_VERSION);
+  if (continueToken !== '') throw malformed(site, PART_OF_A_LIST);
+}
+
+/** An object of a list is not what the API sends. */
+class MalformedItem extends Error {
+  override readonly name = 'MalformedItem';
+}
+
+/** A field that is absent, or null, is empty. */
+export function orEmpty<Shape extends z.core.$ZodType>(shape: Shape, empty: unknown) {
+  return z.pipe(
+    z.transform((value: unknown) => value ?? empty),
+    shape,
+  );
+}
+
+export const claimText = orEmpty(z.string().check(z.maxLength(LONGEST_CLAIM_TEXT)), '');
+
+/** `2026-01-02T03:04:05Z` in milliseconds; 0 where the object has none. */
+export const creationMs = z.pipe(
+  claimText,
+  z.transform((text: string) => Date.parse(text) || 0),
+);
+
+/**
+ * Reads an object from JSON. Throws `MalformedItem` and `OverBound`. A field of the wrong type is an error, never a default:
+ * an address that is not read would pass for a free one.
+ */
+export function readJsonItem<Shape extends z.ZodMiniType>(shape: Shape, kind: Kind, object: unknown): z.infer<Shape> {
+  const { data, error } = shape.safeParse(object);
+  if (error === undefined) return data;
+  const [issue] = error.issues;
+  const place = issue?.path.join('.');
+  if (issue?.code === 'too_big')
+    throw new OverBound(`a ${kind} with more than ${issue.maximum} entries or characters in ${place}`);
+  throw new MalformedItem(`${place} of a ${kind} has the wrong type`);
+}

@@ -1,0 +1,210 @@
+import { familyOf } from '../allocator/ip-address.ts';
+import { eachOf } from '../cluster/each-of.ts';
+import type { Finding, FindingType } from '../cluster/finding.ts';
+import type { IPAddressRecord, KubernetesObject, ServiceClaim } from '../cluster/kubernetes-objects.ts';
+import { ClusterError, type ClusterPort, type ObjectRef } from '../kubernetes/cluster-port.ts';
+import { FAMILY_LABEL, ipAddressInJson, MANAGED_BY_LABEL } from '../kubernetes/ip-addresses.ts';
+import { serviceInJson } from '../kubernetes/service-list.ts';
+import {
+  type AddressFault,
+  type AddressView,
+  addressFaults,
+  MANAGED_BY_API_SERVERS,
+  serviceKey,
+} from '../repair/ip-addresses.ts';
+import type { PassContext, PassReport } from './pass.ts';
+
+/** Faults that one pass reads again, reports and corrects. The next pass continues; the others are counted by type. */
+const MOST_FAULTS = 200;
+const READS_AT_ONCE = 8;
+
+/** What replaces the claim findings of a pass, which knows the ranges of the spec alone. */
+const CLAIM_FINDINGS: ReadonlySet<FindingType> = new Set(['duplicate', 'outOfRange', 'invalid']);
+
+/**
+ * The repair of IPAddresses within a pass over cluster IPs, where the cluster's own API servers allocate. Without watches, a
+ * Service or an IPAddress may change between the two lists: whatever seems wrong is read again before it is reported. An
+ * object is deleted only if it is still the one that was read.
+ */
+export class AddressRepair {
+  readonly #context: PassContext;
+  readonly #isServed: AddressView['isServed'];
+  readonly #services = new Map<string, ServiceClaim>();
+
+  constructor(context: PassContext, isServed: AddressView['isServed']) {
+    this.#context = context;
+    this.#isServed = isServed;
+  }
+
+  /** Keeps what the repair needs of a Service. All must have been visited before `complete`. */
+  visit(service: ServiceClaim): void {
+    this.#services.set(serviceKey(service), { ...service, ports: [] });
+  }
+
+  /** Returns the report with the findings about IPAddresses; unchanged where the cluster has none. */
+  async complete(report: PassReport): Promise<PassReport> {
+    try {
+      const addresses = await readAddresses(this.#context.kubernetes);
+      return addresses === undefined ? report : withFaults(report, await this.#repair(addresses), addresses.size);
+    } catch (error) {
+      if (!(error instanceof ClusterError)) throw error;
+      if (error.code !== 'Forbidden') return { ...report, errors: [...report.errors, error] };
+      const message = `IPAddresses are not checked: ${error.message}. Apply deploy/rbac.yaml.`;
+      return { ...report, findings: [...report.findings, { type: 'other', message, item: 'ipaddresses' }] };
+    }
+  }
+
+  async #repair(addresses: AddressView['addresses']): Promise<Repaired> {
+    const { nowMs, spec } = this.#context;
+    const view = { nowMs: nowMs(), services: this.#services, addresses, isServed: this.#isServed };
+    const { listed, unlisted } = firstOf(addressFaults(view));
+    const confirmed = await eachOf(listed, READS_AT_ONCE, (fault) => this.#readAgain(fault, view));
+    const faults = confirmed.filter((fault) => fault !== undefined);
+    const changes: string[] = [];
+    for (const fault of spec.repair.ipAddresses ? faults : []) {
+      const change = await correct(this.#context.kubernetes, fault);
+      if (change !== undefined) changes.push(change);
+    }
+    const findings = faults.flatMap(({ fault }) => findingOf(fault, spec.repair.ipAddresses));
+    return { changes, findings, unlisted };
+  }
+
+  /** Returns the fault with the objects as they are now; `undefined` when it is gone. */
+  async #readAgain(listed: AddressFault, view: AddressView): Promise<Confirmed | undefined> {
+    const { kubernetes, nowMs } = this.#context;
+    const record = await readRecord(kubernetes, listed.item);
+    const keys = new Set([listed.other, listed.service, record && serviceKey(record.parent)]);
+    const services = new Map<string, ServiceClaim>();
+    for (const key of keys) {
+      const service = await readService(kubernetes, key);
+      if (service !== undefined) services.set(serviceKey(service), service);
+    }
+    const addresses = new Map(record === undefined ? [] : [[record.name, record]]);
+    const now = [...addressFaults({ ...view, nowMs: nowMs(), services, addresses })];
+    const fault = now.find((other) => isSameFault(other, listed));
+    const service = services.get(listed.service ?? '');
+    return fault && { fault, ...(record && { record }), ...(service && { service }) };
+  }
+}
+
+interface Repaired {
+  readonly changes: readonly string[];
+  readonly findings: readonly Finding[];
+  readonly unlisted: ReadonlyMap<FindingType, number>;
+}
+
+interface Confirmed {
+  readonly fault: AddressFault;
+  readonly record?: IPAddressRecord;
+  readonly service?: ServiceClaim;
+}
+
+/** `undefined`: the API server has no IPAddresses (before Kubernetes 1.33). */
+async function readAddresses(kubernetes: ClusterPort): Promise<Map<string, IPAddressRecord> | undefined> {
+  const addresses = new Map<string, IPAddressRecord>();
+  try {
+    for await (const address of kubernetes.ipAddresses()) addresses.set(address.name, address);
+    return addresses;
+  } catch (error) {
+    if (error instanceof ClusterError && error.code === 'Rejected') return undefined;
+    throw error;
+  }
+}
+
+function firstOf(faults: Iterable<AddressFault>) {
+  const listed: AddressFault[] = [];
+  const unlisted = new Map<FindingType, number>();
+  for (const fault of faults) {
+    if (listed.length < MOST_FAULTS) listed.push(fault);
+    else if (fault.finding) unlisted.set(fault.finding.type, (unlisted.get(fault.finding.type) ?? 0) + 1);
+  }
+  return { listed, unlisted };
+}
+
+async function readRecord(kubernetes: ClusterPort, item: string): Promise<IPAddressRecord | undefined> {
+  const object = await kubernetes.get({ kind: 'IPAddress', name: item });
+  return object && ipAddressInJson(object);
+}
+
+async function readService(kubernetes: ClusterPort, key: string | undefined): Promise<ServiceClaim | undefined> {
+  const [namespace = '', name = ''] = key?.split('/') ?? [];
+  if (namespace === '' || name === '') return undefined;
+  const ref: ObjectRef = { kind: 'Service', namespace, name };
+  const object = await kubernetes.get(ref);
+  return object && serviceInJson(object);
+}
+
+function isSameFault(one: AddressFault, other: AddressFault): boolean {
+  const key = ({ item, service, correction, finding }: AddressFault) =>
+    [item, service, correction, finding?.event?.reason].join(' ');
+  return key(one) === key(other);
+}
+
+/** An event says "repairing": it is for passes that do. */
+function findingOf({ finding, correction }: AddressFault, writes: boolean): Finding[] {
+  if (finding === undefined) return [];
+  const { event: _, ...withoutEvent } = finding;
+  return [correction === 'none' || writes ? finding : withoutEvent];
+}
+
+/** Returns the change that was made; `undefined` when the object had changed, or the write was withheld. */
+async function correct(kubernetes: ClusterPort, { fault, record, service }: Confirmed): Promise<string | undefined> {
+  const { item, correction } = fault;
+  const owner = service === undefined ? '' : ` for Service ${serviceKey(service)}`;
+  switch (correction) {
+    case 'none':
+      return undefined;
+    case 'create':
+      return (await create(kubernetes, item, service)) ? `created IPAddress ${item}${owner}` : undefined;
+    case 'replace': {
+      const isFree = record === undefined || (await remove(kubernetes, record));
+      return isFree && (await create(kubernetes, item, service)) ? `replaced IPAddress ${item}${owner}` : undefined;
+    }
+    case 'relabel':
+      return record && (await relabel(kubernetes, record)) ? `corrected the labels of IPAddress ${item}` : undefined;
+    case 'delete':
+      return record && (await remove(kubernetes, record)) ? `deleted IPAddress ${item}` : undefined;
+  }
+}
+
+/** Another writer that was first, such as an API server, recorded the address too; the next pass checks for which Service. */
+async function create(kubernetes: ClusterPort, item: string, service: ServiceClaim | undefined): Promise<boolean> {
+  if (service === undefined) return false;
+  const { namespace, name } = service;
+  const object = {
+    apiVersion: 'networking.k8s.io/v1',
+    kind: 'IPAddress',
+    metadata: { name: item, labels: labelsOf(item) },
+    spec: { parentRef: { group: '', resource: 'services', namespace, name } },
+  };
+  const result = await kubernetes.create<KubernetesObject>(object);
+  if (result.outcome === 'created' || result.outcome === 'alreadyExists' || result.outcome === 'withheld')
+    return result.outcome === 'created';
+  throw new ClusterError('Rejected', `IPAddress ${item} was not created: ${result.message}`);
+}
+
+async function remove(kubernetes: ClusterPort, { name, uid, resourceVersion }: IPAddressRecord): Promise<boolean> {
+  const metadata = { name, uid, resourceVersion };
+  return (await kubernetes.delete({ apiVersion: 'networking.k8s.io/v1', kind: 'IPAddress', metadata })) === 'deleted';
+}
+
+async function relabel(kubernetes: ClusterPort, { name, uid, resourceVersion }: IPAddressRecord): Promise<boolean> {
+  const patch = { metadata: { uid, resourceVersion, labels: labelsOf(name) } };
+  return (await kubernetes.mergePatch({ kind: 'IPAddress', name }, patch)).outcome === 'updated';
+}
+
+function labelsOf(item: string): Readonly<Record<string, string>> {
+  return { [FAMILY_LABEL]: familyOf(item) ?? '', [MANAGED_BY_LABEL]: MANAGED_BY_API_SERVERS };
+}
+
+function withFaults(report: PassReport, repaired: Repaired, ipAddresses: number): PassReport {
+  const unlisted = new Map([...(report.unlisted ?? [])].filter(([type]) => !CLAIM_FINDINGS.has(type)));
+  for (const [type, count] of repaired.unlisted) unlisted.set(type, count);
+  return {
+    ...report,
+    changes: [...report.changes, ...repaired.changes],
+    findings: [...report.findings.filter(({ type }) => !CLAIM_FINDINGS.has(type)), ...repaired.findings],
+    unlisted,
+    counts: { ...report.counts, ipAddresses },
+  };
+}

@@ -1,0 +1,214 @@
+import { canonicalAddress, familyOf } from '../allocator/ip-address.ts';
+import type { Finding } from '../cluster/finding.ts';
+import type { IPAddressRecord, ServiceClaim } from '../cluster/kubernetes-objects.ts';
+import { serviceFinding } from './claim-findings.ts';
+
+/*
+ * The repair of IPAddresses (`pkg/registry/core/service/ipallocator/controller/repairip.go`), which record the cluster IPs
+ * of Services from Kubernetes 1.33 on. It decides from what was listed, in upstream's words:
+ *
+ *   | a Service has an address                         | finding                     | correction |
+ *   | ------------------------------------------------ | --------------------------- | ---------- |
+ *   | that does not parse                              | ClusterIPNotValid           | none       |
+ *   | that is in no ServiceCIDR                        | ClusterIPOutOfRange         | none       |
+ *   | without an IPAddress                             | ClusterIPNotAllocated       | create     |
+ *   | without one, which an earlier Service has, too   | ClusterIPAlreadyAllocated   | none       |
+ *   | whose IPAddress references no Service, or one    | ClusterIPNotAllocated       | replace    |
+ *   |   that does not exist                            |                             |            |
+ *   | whose IPAddress references another one that has  | ClusterIPAlreadyAllocated   | none       |
+ *   |   the address                                    |                             |            |
+ *   | whose IPAddress has a wrong label                | none                        | relabel    |
+ *
+ *   | an IPAddress of the API servers references       | finding                     | correction |
+ *   | ------------------------------------------------ | --------------------------- | ---------- |
+ *   | no Service                                       | IPAddressNotAllocated       | delete     |
+ *   | a Service that does not exist, for over 60 s     | IPAddressNotAllocated       | delete     |
+ *   | a Service that does not have the address, beyond | IPAddressWrongReference     | delete     |
+ *   |   the grace for changes under way                |                             |            |
+ */
+
+/** The value of `managedBy` of what API servers allocate. */
+export const MANAGED_BY_API_SERVERS = 'ipallocator.k8s.io';
+
+/** An API server records the address first and stores the Service, or its change of type, within its request timeout. */
+const REQUEST_GRACE_MS = 60_000;
+/** The API server deletes the new IPAddress of a Service that turned out to exist already. */
+const ROLLBACK_GRACE_MS = 5_000;
+
+/** What a pass read of a cluster. */
+export interface AddressView {
+  readonly nowMs: number;
+  /** By {@link serviceKey}. */
+  readonly services: ReadonlyMap<string, ServiceClaim>;
+  readonly addresses: ReadonlyMap<string, IPAddressRecord>;
+  /** Whether a ServiceCIDR contains a canonical address. */
+  readonly isServed: (address: string) => boolean;
+}
+
+/** One thing that is wrong, and what corrects it. */
+export interface AddressFault {
+  /** Canonical text of the address, or what the Service has in its place. */
+  readonly item: string;
+  /** The Service that has the address; absent for a fault of the IPAddress alone. */
+  readonly service?: string;
+  /** Another Service that has the address. */
+  readonly other?: string;
+  /** Absent for wrong labels, which upstream corrects without an event. */
+  readonly finding?: Finding;
+  /** Upstream deletes and creates what is to be relabelled: the address has no record in between. */
+  readonly correction: 'none' | 'create' | 'replace' | 'relabel' | 'delete';
+}
+
+export function serviceKey({ namespace, name }: { readonly namespace: string; readonly name: string }): string {
+  return `${namespace}/${name}`;
+}
+
+/** Returns the faults of all Services, then those of all IPAddresses, each in the order of its list. */
+export function* addressFaults(view: AddressView): Generator<AddressFault> {
+  const unrecorded = new Map<string, string>();
+  for (const service of view.services.values()) yield* serviceFaults(service, view, unrecorded);
+  for (const record of view.addresses.values()) {
+    const fault = recordFault(record, view);
+    if (fault !== undefined) yield fault;
+  }
+}
+
+/** @param unrecorded the Service that claims an address without an IPAddress first; the first to ask is entered */
+function* serviceFaults(
+  service: ServiceClaim,
+  view: AddressView,
+  unrecorded: Map<string, string>,
+): Generator<AddressFault> {
+  if (service.clusterIP === '' || service.clusterIP === 'None') return;
+  for (const text of service.clusterIPs) {
+    const item = canonicalAddress(text);
+    const fault = item === undefined ? notValid(service, text) : claimFault(service, item, view, unrecorded);
+    if (fault !== undefined) yield { ...fault, service: serviceKey(service) };
+  }
+}
+
+function claimFault(
+  service: ServiceClaim,
+  item: string,
+  view: AddressView,
+  unrecorded: Map<string, string>,
+): AddressFault | undefined {
+  if (!view.isServed(item)) return outOfRange(service, item);
+  const key = serviceKey(service);
+  const record = view.addresses.get(item);
+  if (record === undefined) {
+    const first = unrecorded.get(item) ?? key;
+    unrecorded.set(item, first);
+    return first === key ? notRecorded(service, item) : assignedTwice(service, item, first);
+  }
+  const parent = serviceKey(record.parent);
+  const referenced = referencesService(record) ? view.services.get(parent) : undefined;
+  if (referenced === undefined) return wrongReference(service, item);
+  if (parent !== key && referenced.clusterIPs.includes(item)) return assignedTwice(service, item, parent);
+  return hasLabels(record) ? undefined : { item, correction: 'relabel' };
+}
+
+function recordFault(record: IPAddressRecord, { services, nowMs }: AddressView): AddressFault | undefined {
+  const { name, parent, createdAtMs, managedBy } = record;
+  if (managedBy !== MANAGED_BY_API_SERVERS) return undefined;
+  if (!referencesService(record)) return modified(record);
+  const ageMs = nowMs - createdAtMs;
+  const service = services.get(serviceKey(parent));
+  if (service === undefined) return ageMs > REQUEST_GRACE_MS ? leaked(record) : undefined;
+  if (service.clusterIPs.includes(name)) return undefined;
+  if (service.type === 'ExternalName' && ageMs < REQUEST_GRACE_MS) return undefined;
+  if (createdAtMs > service.createdAtMs && ageMs < ROLLBACK_GRACE_MS) return undefined;
+  return strayReference(record);
+}
+
+function referencesService({ parent: { group, resource } }: IPAddressRecord): boolean {
+  return group === '' && resource === 'services';
+}
+
+function hasLabels({ name, family, managedBy }: IPAddressRecord): boolean {
+  return family === familyOf(name) && managedBy === MANAGED_BY_API_SERVERS;
+}
+
+const ALLOCATION = 'ClusterIPAllocation';
+
+function notValid(service: ServiceClaim, text: string): AddressFault {
+  const why = 'is not a valid IP; please recreate Service';
+  const finding = serviceFinding(service, text, 'ClusterIPValidation', {
+    type: 'invalid',
+    reason: 'ClusterIPNotValid',
+    note: `Cluster IP ${text} ${why}`,
+    message: `the ClusterIP ${text} for Service ${serviceKey(service)} ${why}`,
+  });
+  return { item: text, finding, correction: 'none' };
+}
+
+function outOfRange(service: ServiceClaim, item: string): AddressFault {
+  const shown = `[${familyOf(item)}]: ${item}`;
+  const finding = serviceFinding(service, item, ALLOCATION, {
+    type: 'outOfRange',
+    reason: 'ClusterIPOutOfRange',
+    note: `Cluster IP ${shown} is not within any configured Service CIDR; please recreate service`,
+    message: `the ClusterIP ${shown} for Service ${serviceKey(service)} is not within any service CIDR; please recreate`,
+  });
+  return { item, finding, correction: 'none' };
+}
+
+function notRecorded(service: ServiceClaim, item: string): AddressFault {
+  const shown = `[${familyOf(item)}]: ${item}`;
+  const finding = serviceFinding(service, item, ALLOCATION, {
+    type: 'notRecorded',
+    reason: 'ClusterIPNotAllocated',
+    note: `Cluster IP ${shown} is not allocated; repairing`,
+    message: `the ClusterIP ${shown} for Service ${serviceKey(service)} is not allocated; repairing`,
+  });
+  return { item, finding, correction: 'create' };
+}
+
+function wrongReference(service: ServiceClaim, item: string): AddressFault {
+  const note = `the ClusterIP [${familyOf(item)}]: ${item} for Service ${serviceKey(service)} has a wrong reference; repairing`;
+  const wording = { type: 'notRecorded', reason: 'ClusterIPNotAllocated', note, message: note } as const;
+  return { item, finding: serviceFinding(service, item, ALLOCATION, wording), correction: 'replace' };
+}
+
+function assignedTwice(service: ServiceClaim, item: string, other: string): AddressFault {
+  const shown = `[${familyOf(item)}]:${item}`;
+  const finding = serviceFinding(service, item, ALLOCATION, {
+    type: 'duplicate',
+    reason: 'ClusterIPAlreadyAllocated',
+    note: `Cluster IP ${shown} was assigned to multiple services; please recreate service`,
+    message: `the cluster IP ${shown} for service ${serviceKey(service)} was assigned to other services ${other}; please recreate`,
+  });
+  return { item, other, finding, correction: 'none' };
+}
+
+function modified(record: IPAddressRecord): AddressFault {
+  const { group, resource, namespace, name } = record.parent;
+  const parent = `&ParentReference{Group:${group},Resource:${resource},Namespace:${namespace},Name:${name},}`;
+  const note = `IPAddress ${record.name} appears to have been modified, not referencing a Service ${parent}: cleaning up`;
+  return recordFinding(record, 'IPAddressNotAllocated', note, note);
+}
+
+function leaked(record: IPAddressRecord): AddressFault {
+  const why = 'appears to have leaked: cleaning up';
+  const note = `IPAddress: ${record.name} for Service ${serviceKey(record.parent)} ${why}`;
+  return recordFinding(record, 'IPAddressNotAllocated', note, `IPAddress ${record.name} ${why}`);
+}
+
+function strayReference(record: IPAddressRecord): AddressFault {
+  const { namespace, name } = record.parent;
+  const parent = `&v1.ParentReference{Group:"", Resource:"services", Namespace:"${namespace}", Name:"${name}"}`;
+  return recordFinding(
+    record,
+    'IPAddressWrongReference',
+    `IPAddress: ${record.name} for Service ${namespace}/${name} has a wrong reference; cleaning up`,
+    `the IPAddress: ${record.name} for Service ${name}/${namespace} has a wrong reference ${parent}; cleaning up`,
+  );
+}
+
+function recordFinding(record: IPAddressRecord, reason: string, note: string, message: string): AddressFault {
+  const { name, uid, resourceVersion } = record;
+  const kind = { apiVersion: 'networking.k8s.io/v1', kind: 'IPAddress' };
+  const regarding = { ...kind, namespace: '', name, uid, resourceVersion };
+  const event = { regarding, reason, action: 'IPAddressAllocation', note };
+  return { item: name, finding: { type: 'leakedRecord', message, item: name, event }, correction: 'delete' };
+}

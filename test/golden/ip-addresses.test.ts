@@ -1,0 +1,136 @@
+import { describe, expect } from '@jest/globals';
+import { familyOf } from '../../lib/allocator/ip-address.ts';
+import { parseCidr } from '../../lib/allocator/network.ts';
+import type { IPAddressRecord } from '../../lib/cluster/kubernetes-objects.ts';
+import { FAMILY_LABEL, MANAGED_BY_LABEL } from '../../lib/kubernetes/ip-addresses.ts';
+import { isServed } from '../../lib/kubernetes/service-cidrs.ts';
+import {
+  type AddressFault,
+  type AddressView,
+  addressFaults,
+  MANAGED_BY_API_SERVERS,
+  serviceKey,
+} from '../../lib/repair/ip-addresses.ts';
+import { claimOf, type ServiceJson } from '../repair/services.ts';
+import { goldenTests } from '../support/golden.ts';
+
+type ParentRef = Partial<IPAddressRecord['parent']>;
+type Labels = Readonly<Record<string, string>>;
+
+interface Scenario {
+  readonly serviceCIDRs: readonly { readonly name: string; readonly cidrs: readonly string[] }[] | null;
+  readonly services: readonly (ServiceJson & { readonly ageSeconds: number })[] | null;
+  readonly ipAddresses:
+    | readonly {
+        readonly name: string;
+        readonly labels?: Labels | null;
+        readonly ageSeconds: number;
+        readonly parentRef?: ParentRef | null;
+      }[]
+    | null;
+  readonly passes: number;
+}
+
+interface ExpectedPass {
+  readonly events: readonly object[] | null;
+  readonly ipAddresses:
+    | readonly {
+        readonly name: string;
+        readonly labels?: Labels;
+        readonly parentRef?: ParentRef;
+        readonly kept: boolean;
+      }[]
+    | null;
+}
+
+const NOW_MS = 1_800_000_000_000;
+const NEW = 'created by a pass';
+
+function recordOf({ name, labels, ageSeconds, parentRef }: NonNullable<Scenario['ipAddresses']>[number]) {
+  const record: IPAddressRecord = {
+    name,
+    uid: 'uid',
+    resourceVersion: '1',
+    createdAtMs: NOW_MS - ageSeconds * 1000,
+    family: labels?.[FAMILY_LABEL] ?? '',
+    managedBy: labels?.[MANAGED_BY_LABEL] ?? '',
+    parent: { group: '', resource: '', namespace: '', name: '', ...parentRef },
+  };
+  return [name, record] as const;
+}
+
+/** Upstream writes by name and without a precondition; what the product writes is in test/loops/repair-ip-addresses.test.ts. */
+function written(addresses: Map<string, IPAddressRecord>, { item, service, correction }: AddressFault): void {
+  if (correction === 'delete') addresses.delete(item);
+  if (correction === 'none' || correction === 'delete') return;
+  const [namespace = '', name = ''] = service?.split('/') ?? [];
+  const labels = { family: familyOf(item) ?? '', managedBy: MANAGED_BY_API_SERVERS };
+  const parent = { group: '', resource: 'services', namespace, name };
+  addresses.set(item, { name: item, uid: NEW, resourceVersion: '2', createdAtMs: NOW_MS, ...labels, parent });
+}
+
+function eventsOf(faults: readonly AddressFault[]): object[] {
+  return faults.flatMap(({ finding }) => {
+    if (finding?.event === undefined) return [];
+    const { regarding, reason, action, note } = finding.event;
+    const { kind, namespace, name } = regarding;
+    const object = namespace === '' ? name : serviceKey({ namespace, name });
+    return [{ regarding: `${kind} ${object}`, type: 'Warning', reason, action, note }];
+  });
+}
+
+/** Texts of what may come in any order. */
+function inOrder(objects: readonly object[] | null): string[] {
+  return (objects ?? []).map((object) => JSON.stringify(object, Object.keys(object).sort())).sort();
+}
+
+function summaryOf({ name, uid, family, managedBy, parent }: IPAddressRecord): object {
+  return { name, family, managedBy, parent: Object.values(parent).join('/'), kept: uid !== NEW };
+}
+
+function expectedSummary({ name, labels, parentRef, kept }: NonNullable<ExpectedPass['ipAddresses']>[number]): object {
+  const { group = '', resource = '', namespace = '', name: parent = '' } = parentRef ?? {};
+  return {
+    name,
+    family: labels?.[FAMILY_LABEL] ?? '',
+    managedBy: labels?.[MANAGED_BY_LABEL] ?? '',
+    parent: [group, resource, namespace, parent].join('/'),
+    kept,
+  };
+}
+
+describe('the repair of IPAddresses answers as upstream', () => {
+  goldenTests<Scenario, readonly ExpectedPass[]>(
+    'repair-ip-addresses.jsonl',
+    '$scenario.name',
+    ({ scenario, expected }) => {
+      const cidrs = (scenario.serviceCIDRs ?? []).map(({ name, cidrs: texts }) => ({
+        name,
+        networks: texts.map(parseCidr).filter((network) => network !== undefined),
+      }));
+      const services = (scenario.services ?? []).map((service) => ({
+        ...claimOf(service),
+        createdAtMs: NOW_MS - service.ageSeconds * 1000,
+      }));
+      const addresses = new Map((scenario.ipAddresses ?? []).map(recordOf));
+      const answers = expected.map(() => {
+        const view: AddressView = {
+          nowMs: NOW_MS,
+          services: new Map(services.map((service) => [serviceKey(service), service])),
+          addresses,
+          isServed: (address) => isServed(cidrs, address),
+        };
+        const faults = [...addressFaults(view)];
+        for (const fault of faults) written(addresses, fault);
+        return { events: inOrder(eventsOf(faults)), addresses: inOrder([...addresses.values()].map(summaryOf)) };
+      });
+      expect(answers).toHaveLength(scenario.passes);
+      expect(answers).toEqual(
+        expected.map(({ events, ipAddresses }) => ({
+          events: inOrder(events),
+          addresses: inOrder((ipAddresses ?? []).map(expectedSummary)),
+        })),
+      );
+    },
+  );
+});

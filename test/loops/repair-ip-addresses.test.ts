@@ -1,0 +1,187 @@
+import { describe, expect, test } from '@jest/globals';
+import type { KubernetesObject } from '../../lib/cluster/kubernetes-objects.ts';
+import type { ClusterPort } from '../../lib/kubernetes/cluster-port.ts';
+import { FAMILY_LABEL, MANAGED_BY_LABEL } from '../../lib/kubernetes/ip-addresses.ts';
+import { clusterIpRepair } from '../../lib/loops/cluster-ip-repair.ts';
+import { brokenList, RepairCluster } from '../repair/repair-cluster.ts';
+import { type MemoryCluster, memoryCluster } from '../support/memory-cluster.ts';
+
+const ITEM = '10.0.0.5';
+const IP_ADDRESS = { kind: 'IPAddress', name: ITEM } as const;
+const SERVICE_CIDR = {
+  apiVersion: 'networking.k8s.io/v1',
+  kind: 'ServiceCIDR',
+  metadata: { name: 'kubernetes' },
+  spec: { cidrs: ['10.0.0.0/24'] },
+};
+const SECOND_CIDR = { ...SERVICE_CIDR, metadata: { name: 'second' }, spec: { cidrs: ['10.5.0.0/24'] } };
+
+function service(name: string, ...clusterIPs: string[]): KubernetesObject {
+  const metadata = { namespace: 'a', name };
+  return { apiVersion: 'v1', kind: 'Service', metadata, ...{ spec: { clusterIP: clusterIPs[0], clusterIPs } } };
+}
+
+function ipAddress(of: string, name: string = ITEM, labels: Record<string, string> = {}): KubernetesObject {
+  const all = { [FAMILY_LABEL]: 'IPv4', [MANAGED_BY_LABEL]: 'ipallocator.k8s.io', ...labels };
+  const parentRef = { group: '', resource: 'services', namespace: 'a', name: of };
+  return {
+    apiVersion: 'networking.k8s.io/v1',
+    kind: 'IPAddress',
+    metadata: { name, labels: all },
+    ...{ spec: { parentRef } },
+  };
+}
+
+/** One pass over a cluster with these objects, the API server's own repair being off. */
+async function passOver(
+  objects: readonly KubernetesObject[],
+  { ipAddresses = true, mode = 'enforce', spoil = {} }: Options = {},
+) {
+  const cluster = memoryCluster([SERVICE_CIDR, SECOND_CIDR, ...objects]);
+  const repair = new RepairCluster({ allocator: 'apiserver', mode, repair: { ipAddresses } });
+  const port = typeof spoil === 'function' ? spoil(cluster) : spoil;
+  const report = await repair.pass(clusterIpRepair, { kubernetes: { ...cluster.port, ...port } });
+  const changed = cluster.writes.filter((write) => write.endsWith('ipaddresses'));
+  return { report, cluster, changed, wouldWrite: repair.wouldWrite };
+}
+
+interface Options {
+  readonly ipAddresses?: boolean;
+  readonly mode?: 'observe' | 'enforce';
+  readonly spoil?: Partial<ClusterPort> | ((cluster: MemoryCluster) => Partial<ClusterPort>);
+}
+
+describe('a pass over the IPAddresses of a cluster', () => {
+  test('reports an address without an IPAddress, and without the option writes neither it nor an event', async () => {
+    const { report, changed } = await passOver([service('s', ITEM)], { ipAddresses: false });
+    expect(report).toMatchObject({ findings: [{ type: 'notRecorded', item: ITEM, service: 'a/s' }], errors: [] });
+    expect(report.findings[0]).not.toHaveProperty('event');
+    expect(changed).toEqual([]);
+  });
+
+  test('with the option creates the IPAddress of the Service, as an API server would', async () => {
+    const { report, cluster } = await passOver([service('s', ITEM)]);
+    expect(report.changes).toContain(`created IPAddress ${ITEM} for Service a/s`);
+    expect(report.findings).toMatchObject([{ event: { reason: 'ClusterIPNotAllocated' } }]);
+    expect(cluster.find(IP_ADDRESS)).toMatchObject(ipAddress('s'));
+  });
+
+  test('in observe only reports what it would create', async () => {
+    const { changed, wouldWrite } = await passOver([service('s', ITEM)], { mode: 'observe' });
+    expect(changed).toEqual([]);
+    expect(wouldWrite).toContain(`create IPAddress ${ITEM}`);
+  });
+
+  test('finds nothing where Services and IPAddresses agree, and counts them', async () => {
+    const { report, changed } = await passOver([service('s', ITEM), ipAddress('s')]);
+    expect(report).toMatchObject({ findings: [], errors: [], counts: { ipAddresses: 1 } });
+    expect(changed).toEqual([]);
+  });
+
+  test('replaces an IPAddress that references a Service which does not exist', async () => {
+    const { cluster, changed } = await passOver([service('s', ITEM), ipAddress('gone')]);
+    expect(changed).toEqual(['delete ipaddresses', 'create ipaddresses']);
+    expect(cluster.find(IP_ADDRESS)).toMatchObject(ipAddress('s'));
+  });
+
+  test('corrects wrong labels without deleting the record of the address', async () => {
+    const { report, cluster, changed } = await passOver([
+      service('s', ITEM),
+      ipAddress('s', ITEM, { [FAMILY_LABEL]: 'IPv6' }),
+    ]);
+    expect(report.findings).toEqual([]);
+    expect(changed).toEqual(['patch ipaddresses']);
+    expect(cluster.find(IP_ADDRESS)).toMatchObject(ipAddress('s'));
+  });
+
+  test('deletes an IPAddress whose Service does not exist', async () => {
+    const { report, cluster } = await passOver([ipAddress('gone')]);
+    expect(report.findings).toMatchObject([{ type: 'leakedRecord', event: { reason: 'IPAddressNotAllocated' } }]);
+    expect(cluster.find(IP_ADDRESS)).toBeUndefined();
+  });
+
+  test('reports two Services with one address in any ServiceCIDR, and keeps the IPAddress', async () => {
+    const item = '10.5.0.9';
+    const { report, changed } = await passOver([service('s', item), service('t', item), ipAddress('s', item)]);
+    expect(report.findings).toMatchObject([{ type: 'duplicate', item, service: 'a/t' }]);
+    expect(changed).toEqual([]);
+  });
+
+  test('records an address that two Services have without an IPAddress for the first, and reports the other', async () => {
+    const { report, cluster } = await passOver([service('s', ITEM), service('t', ITEM)]);
+    expect(report.findings.map(({ type, service: of }) => [type, of])).toEqual([
+      ['notRecorded', 'a/s'],
+      ['duplicate', 'a/t'],
+    ]);
+    expect(cluster.find(IP_ADDRESS)).toMatchObject(ipAddress('s'));
+  });
+
+  test('accepts that an API server recorded the address a moment before', async () => {
+    const { report } = await passOver([service('s', ITEM)], {
+      spoil: () => ({ create: async () => ({ outcome: 'alreadyExists' }) as never }),
+    });
+    expect(report.errors).toEqual([]);
+    expect(report.changes.filter((change) => change.includes('IPAddress'))).toEqual([]);
+  });
+
+  test('does not delete an IPAddress that was changed since it was read', async () => {
+    const { cluster, report } = await passOver([ipAddress('gone')], {
+      spoil: ({ port, place }) => ({
+        delete: (object) => {
+          place(ipAddress('new'));
+          return port.delete(object);
+        },
+      }),
+    });
+    expect(report.errors).toEqual([]);
+    expect(cluster.find(IP_ADDRESS)).toMatchObject(ipAddress('new'));
+  });
+
+  test('does not report a Service that was deleted after the Services were listed', async () => {
+    const { report } = await passOver([service('s', ITEM)], {
+      spoil: ({ port, remove }) => ({
+        async *services() {
+          yield* port.services();
+          remove({ kind: 'Service', namespace: 'a', name: 's' });
+        },
+      }),
+    });
+    expect(report.findings).toEqual([]);
+  });
+
+  test('does not take the IPAddress of a Service that was created after the Services were listed for a leak', async () => {
+    const { report, cluster } = await passOver([ipAddress('s')], {
+      spoil: ({ port, place }) => ({
+        async *services() {
+          yield* port.services();
+          place(service('s', ITEM));
+        },
+      }),
+    });
+    expect(report.findings).toEqual([]);
+    expect(cluster.find(IP_ADDRESS)).toBeDefined();
+  });
+
+  test('reads again and lists 200 faults, and counts the others', async () => {
+    const leaked = Array.from({ length: 203 }, (_, index) => ipAddress('gone', `10.5.0.${index}`));
+    const { report } = await passOver(leaked, { ipAddresses: false });
+    expect(report.findings).toHaveLength(200);
+    expect(report.unlisted?.get('leakedRecord')).toBe(3);
+  });
+
+  test('reports that the IPAddresses may not be read, with what to apply, and succeeds', async () => {
+    const { report } = await passOver([service('s', ITEM)], {
+      spoil: { ipAddresses: () => brokenList('Forbidden') },
+    });
+    expect(report.errors).toEqual([]);
+    expect(report.findings).toMatchObject([{ type: 'other', message: expect.stringContaining('deploy/rbac.yaml') }]);
+  });
+
+  test('fails, and corrects nothing, when the list of IPAddresses breaks off', async () => {
+    const { report, changed } = await passOver([service('s', ITEM)], {
+      spoil: { ipAddresses: () => brokenList('Unavailable') },
+    });
+    expect(report.errors).toMatchObject([{ code: 'Unavailable' }]);
+    expect(changed).toEqual([]);
+  });
+});
