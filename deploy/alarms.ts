@@ -193,6 +193,11 @@ export const ALARMS: Readonly<Record<string, Alarm>> = {
     description: 'Ticks came more than an interval late and were dropped, for 15 minutes.',
     query: 'filter message in ["schedule dropped", "tick dropped"] | stats count(*) as late by loop, bin(5m)',
   }),
+  'late-probes': counterAlarm('lateProbes', 2, {
+    description: 'A process was too busy to receive the answers of API servers to its probes, for 10 minutes.',
+    query:
+      'filter @message like /this process was busy while it probed/ | stats count(*) as late, latest(findings.0) by cluster',
+  }),
   'unqueued-ticks': counterAlarm('unqueuedTicks', 2, {
     description: 'Ticks could not be queued: loops run once a minute instead of at every tick.',
     query: 'filter message = "ticks not queued" | display @timestamp, loop, errors.0 | sort @timestamp desc',

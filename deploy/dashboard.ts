@@ -67,10 +67,12 @@ const GRAPHS: readonly Graph[] = [
     percent: true,
   },
   {
-    title: 'Ticks late, unreadable, not queued; suspects; events dropped; credentials ending; clocks skewed',
+    title:
+      'Ticks late, unreadable, not queued; suspects; probes late; events dropped; credentials ending; clocks skewed',
     at: [18, 15, 6],
     series: [
       count('lateTicks', 'late ticks'),
+      count('lateProbes', 'late probes'),
       count('unreadableTicks', 'unreadable'),
       count('unqueuedTicks', 'not queued'),
       count('staleClusterLists', 'stale cluster lists'),

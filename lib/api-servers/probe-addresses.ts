@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { familyOf, parseAddress } from '../allocator/ip-address.ts';
 import { isGlobalUnicast } from '../allocator/network.ts';
 import type { ApiServerSpec, ClusterSpec, ProbeSpec } from '../cluster/cluster-spec.ts';
@@ -5,7 +6,7 @@ import { eachOf } from '../cluster/each-of.ts';
 import type { Finding } from '../cluster/finding.ts';
 import type { Lease } from '../cluster/lease.ts';
 import { type ProbeOutcome, probeOutcome } from '../endpoints/probe-outcome.ts';
-import type { ExpectedAddress } from '../endpoints/published-addresses.ts';
+import { type ExpectedAddress, publishedAddresses } from '../endpoints/published-addresses.ts';
 import type { HostResolver, Prober, ProbeTarget } from '../kubernetes/cluster-port.ts';
 
 /** A name server may answer with thousands: each record costs a probe, a lease and a place in the Endpoints. */
@@ -109,6 +110,39 @@ export function targetOf(address: string, probe: ProbeSpec, spec: ClusterSpec): 
 function isHostOf({ apiServers }: ClusterSpec, url: string): boolean {
   const host = new URL(url).hostname.replace(/^\[|\]$/g, '');
   return apiServers.some((server) => ('address' in server ? server.address : server.host) === host);
+}
+
+/** Returns in how many ticks each of so many addresses is among the first to be probed once. */
+export function ticksOfATurn(addresses: number): number {
+  return Math.max(1, Math.ceil(addresses / PROBES_AT_ONCE));
+}
+
+/**
+ * Returns the addresses in the order of their probes. Silent ones use up the time for probes, so that where there are more
+ * than 16, those are first of which the leases know nothing for the longest time; before others those that are published. Addresses of
+ * which the leases know as much are in an order that differs from pass to pass.
+ */
+export function inTurn(
+  addresses: readonly ProbedAddress[],
+  leases: readonly Lease[],
+  { passId, nowMs, leaseMs }: { readonly passId: string; readonly nowMs: number; readonly leaseMs: number },
+): readonly ProbedAddress[] {
+  if (addresses.length <= PROBES_AT_ONCE) return addresses;
+  const published = new Set(publishedAddresses(leases, addresses, nowMs));
+  const known = new Map(
+    leases.map(({ address, expiresAtMs, missedAtMs = 0 }) => [address, Math.max(expiresAtMs - leaseMs, missedAtMs)]),
+  );
+  return addresses
+    .map((probed) => ({
+      probed,
+      knownAtMs: published.has(probed.address) ? (known.get(probed.address) ?? 0) : Number.POSITIVE_INFINITY,
+      lot: createHash('sha256').update(`${passId} ${probed.address}`).digest('hex'),
+    }))
+    .sort((one, other) => {
+      if (one.knownAtMs !== other.knownAtMs) return one.knownAtMs < other.knownAtMs ? -1 : 1;
+      return one.lot < other.lot ? -1 : 1;
+    })
+    .map(({ probed }) => probed);
 }
 
 /**

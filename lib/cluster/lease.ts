@@ -17,6 +17,8 @@ export interface Lease {
   readonly misses: number;
   /** When the last of them was counted. Absent in items of versions that did not date misses. */
   readonly missedAtMs?: number;
+  /** The first probe since the last answer that the process which made it was too busy to receive. */
+  readonly lateSinceMs?: number;
   /** Deregistered: not published before this, whatever a probe answers. */
   readonly withdrawnUntilMs?: number;
   /**

@@ -29,6 +29,8 @@ export function logPass(telemetry: Telemetry, loop: Loop, cluster: string, pass:
     const { name, labels } = findingCounter(loop, type);
     telemetry.count(name, found, labels);
   }
+  const { lateProbes = 0 } = report?.counts ?? {};
+  if (lateProbes > 0) telemetry.count('lateProbes', lateProbes);
   if (pass.credentialEndsSoon) telemetry.count('credentialsEnding', 1);
   if (events !== undefined && events.dropped > 0) telemetry.count('eventsDropped', events.dropped);
   if (isNews(pass)) {

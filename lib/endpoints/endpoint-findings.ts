@@ -37,9 +37,10 @@ export function noLiveLease({ cluster, outcomes, withdrawn }: NoLiveAddress): Fi
 }
 
 export function probeFindings(outcomes: ReadonlyMap<string, ProbeOutcome>): Finding[] {
-  return [...outcomes].flatMap(([address, { verdict, odd, detail }]): Finding[] => {
-    if (verdict === 'unknown') {
-      return [{ type: 'other', message: `the probe of ${address}: ${detail}; its lease is unchanged`, item: address }];
+  return [...outcomes].flatMap(([address, { verdict, odd, detail, late }]): Finding[] => {
+    if (late || verdict === 'unknown') {
+      const why = late ? 'this process was busy while it probed' : 'not probed to the end';
+      return [{ type: 'other', message: `${why} ${address}: ${detail}`, item: address }];
     }
     const message = `the probe of ${address}: ${detail}. Check its URL, its server name and the CA`;
     return odd ? [{ type: 'oddProbe', message, item: address }] : [];

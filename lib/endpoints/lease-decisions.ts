@@ -29,6 +29,8 @@ export interface LeaseObservation {
 const FORGET_AFTER_MS = 3_600_000;
 /** So many tries may be lost or late between two misses. An older miss proves nothing of the time in between. */
 const TRIES_TO_MISS_AGAIN = 3;
+/** A process that is late once proves nothing. From so many intervals of lateness on, a probe without an answer counts. */
+const LATE_INTERVALS = 2;
 
 /** Returns every change that a tick makes to the leases: none that changes nothing. */
 export function decideLeases(observation: LeaseObservation): LeaseChanges {
@@ -60,7 +62,7 @@ function probedChange(
   const outcome = observation.outcomes.get(known.address);
   if (outcome === undefined || (lease !== undefined && isKeptByAgent(lease, observation.nowMs))) return undefined;
   const verdict = verdictFor(known.kind, outcome);
-  if (verdict === 'unknown') return undefined;
+  if (verdict === 'unknown') return lease && late(lease, outcome, observation);
   if (verdict === 'ready') return refreshed(known, lease, outcome, observation);
   if (verdict === 'alive') return refreshedUnlessDown(known, lease, outcome, observation);
   if (lease === undefined) return undefined;
@@ -129,6 +131,19 @@ function missed(lease: Lease, outcome: ProbeOutcome, observation: LeaseObservati
   if (counted === undefined && lease.seenDown === seenDown && !noted) return undefined;
   const misses = counted !== undefined && { misses: counted, missedAtMs: nowMs };
   return { ...lease, ...misses, seenDown, lastProbe: shortDetail(outcome) };
+}
+
+/**
+ * A process that is late in each tick would learn nothing about a server that died: the third tick without an answer
+ * counts like silence.
+ */
+function late(lease: Lease, outcome: ProbeOutcome, observation: LeaseObservation): Lease | undefined {
+  const { nowMs, intervalMs } = observation;
+  if (!outcome.late || isWithdrawn(lease, nowMs)) return undefined;
+  const { lateSinceMs } = lease;
+  if (lateSinceMs === undefined) return { ...lease, lateSinceMs: nowMs };
+  // Ticks come a little early or late.
+  return nowMs - lateSinceMs < (LATE_INTERVALS - 0.5) * intervalMs ? undefined : missed(lease, outcome, observation);
 }
 
 /** The misses in a row with this one; undefined when it proves nothing new, or comes too soon after the last one. */

@@ -1,11 +1,15 @@
-/** The answer to one probe of an API server's `/readyz`. Silence is an answer, too. */
-export type ProbeReply =
+/**
+ * The answer to one probe of an API server's `/readyz`. Silence is an answer, too. `late`: this process was busy while it
+ * waited, and probed again.
+ */
+export type ProbeReply = { readonly late?: true } & (
   | { readonly kind: 'status'; readonly status: number /** At most 4 KB. */; readonly body: string }
   | { readonly kind: 'tlsFailure'; readonly message: string }
   /** Refused, reset, no route, DNS, timeout. */
   | { readonly kind: 'silence'; readonly message: string }
   /** This process was too late to receive an answer, or stopped waiting: nothing is known of the server. */
-  | { readonly kind: 'unknown'; readonly message: string };
+  | { readonly kind: 'unknown'; readonly message: string }
+);
 
 /**
  * What an answer means for the lease. `ready` and `alive` refresh it, but only `ready` ends a withdrawal; `unknown` changes
@@ -16,6 +20,8 @@ export interface ProbeOutcome {
   readonly odd: boolean;
   /** A server answered, so that the network path is open. */
   readonly answered: boolean;
+  /** This process was busy while it waited for the answer. */
+  readonly late?: true;
   /** For people: `answered 503`, `no answer: connect ECONNREFUSED`. */
   readonly detail: string;
 }
@@ -29,6 +35,10 @@ const LONGEST_DETAIL = 200;
 const SHUTTING_DOWN = /^\[-\]shutdown failed: |^internal server error: process is shutting down/m;
 
 export function probeOutcome(answer: ProbeReply): ProbeOutcome {
+  return { ...outcomeOf(answer), ...(answer.late && { late: true }) };
+}
+
+function outcomeOf(answer: ProbeReply): ProbeOutcome {
   switch (answer.kind) {
     case 'silence':
       return { verdict: 'miss', odd: false, answered: false, detail: `no answer: ${answer.message}` };

@@ -23,37 +23,53 @@ export interface HttpsProberOptions {
 const LONGEST_PROBE_MS = 3_000;
 /** With less the answer of a server that lives is received in time, in the rest of the 3 s. */
 const LATE_MS = 500;
+/** For the second probe, made as soon as the event loop is free. A pass has time for both. */
+const AGAIN_MS = 1_000;
 const LONGEST_BODY = 4_096;
 
 /**
  * Asks with the kubeconfig's CA, and with its credential only where the target wants it and the certificate is
  * verified. Each probe has a connection of its own: that the server still accepts one is part of the question, and a
  * kept connection that was dropped on the way would pass for silence. A timeout is no silence of the server where the
- * pass ended it, or where this process was busy meanwhile, as with the long reply of another cluster.
+ * pass ended it. Where this process was busy meanwhile, as with the long reply of another cluster, it probes once more.
  */
-export function httpsProber({ access, deadline, userAgent, ...options }: HttpsProberOptions): Prober {
-  const expire = options.expire ?? ((ms: number) => AbortSignal.timeout(ms));
-  const startLag = options.measureLag ?? measureLag;
+export function httpsProber(options: HttpsProberOptions): Prober {
+  const { deadline } = options;
   return async (target, given) => {
     const end = given === undefined ? deadline : AbortSignal.any([deadline, given]);
-    const signal = AbortSignal.any([end, expire(LONGEST_PROBE_MS)]);
-    const worstLag = startLag();
-    try {
-      return await untilAborted(signal, () => ask(target, access, userAgent, signal));
-    } catch (error) {
-      if (end.aborted) return { kind: 'unknown', message: 'the time of the pass for probes was over' };
-      if (signal.aborted) return timedOut(worstLag());
-      return { kind: networkFaultOf(error) === 'tls' ? 'tlsFailure' : 'silence', message: describeNetworkError(error) };
-    } finally {
-      worstLag();
-    }
+    const reply = await probeFor(LONGEST_PROBE_MS, target, end, options);
+    return reply.late ? { ...(await probeFor(AGAIN_MS, target, end, options)), late: true } : reply;
   };
 }
 
-function timedOut(lagMs: number): ProbeReply {
-  if (lagMs < LATE_MS) return { kind: 'silence', message: `no answer within ${LONGEST_PROBE_MS} ms` };
+async function probeFor(
+  limitMs: number,
+  target: ProbeTarget,
+  end: AbortSignal,
+  {
+    access,
+    userAgent,
+    expire = (ms) => AbortSignal.timeout(ms),
+    measureLag: startLag = measureLag,
+  }: HttpsProberOptions,
+): Promise<ProbeReply> {
+  const signal = AbortSignal.any([end, expire(limitMs)]);
+  const worstLag = startLag();
+  try {
+    return await untilAborted(signal, () => ask(target, access, userAgent, signal));
+  } catch (error) {
+    if (end.aborted) return { kind: 'unknown', message: 'the time of the pass for probes was over' };
+    if (signal.aborted) return timedOut(limitMs, worstLag());
+    return { kind: networkFaultOf(error) === 'tls' ? 'tlsFailure' : 'silence', message: describeNetworkError(error) };
+  } finally {
+    worstLag();
+  }
+}
+
+function timedOut(limitMs: number, lagMs: number): ProbeReply {
+  if (lagMs < LATE_MS) return { kind: 'silence', message: `no answer within ${limitMs} ms` };
   const message = `this process was busy for ${Math.round(lagMs)} ms while it waited for the answer`;
-  return { kind: 'unknown', message };
+  return { kind: 'unknown', message, late: true };
 }
 
 async function ask(

@@ -62,7 +62,12 @@ async function run(context: PassContext): Promise<PassReport> {
 
   const result = await publish(context, observation, decision, leases);
   const findings = [...leases.findings, ...slices.flatMap(foreignSlice), ...result.findings];
-  const counts = { addresses: leases.expected.length, leasesHeld: observation.live.length };
+  const lateProbes = [...leases.outcomes.values()].filter(({ late }) => late).length;
+  const counts = {
+    addresses: leases.expected.length,
+    leasesHeld: observation.live.length,
+    ...(lateProbes > 0 && { lateProbes }),
+  };
   return reportOf(service, { ...result, changes: leases.changes, findings, counts });
 }
 

@@ -1,8 +1,10 @@
 import {
+  inTurn,
   type ProbedAddress,
   probeAddresses,
   RECORDS_OF_A_HOST,
   resolveAddresses,
+  ticksOfATurn,
 } from '../api-servers/probe-addresses.ts';
 import type { Finding } from '../cluster/finding.ts';
 import { isHeld, isKeptByAgent, isWithdrawn, type Lease, type LeaseChanges } from '../cluster/lease.ts';
@@ -14,9 +16,9 @@ import type { HostResolver } from '../kubernetes/cluster-port.ts';
 import { changeLeases, isSameLease, leaseOf, readLeases, type StoredLeases } from '../table/leases.ts';
 import type { PassContext } from './pass.ts';
 
-/** Of the 9 s of a pass. A silent probe takes 3 s. */
+/** Of the 9 s of a pass. A silent probe takes 3 s, and 1 s more where this process was busy. */
 const LOOK_UPS_MS = 2_000;
-const PROBES_MS = 3_500;
+const PROBES_MS = 4_000;
 
 export interface LeasesRefreshed {
   /** What the table has, as far as this pass knows. */
@@ -50,7 +52,8 @@ export async function refreshLeases(context: PassContext): Promise<LeasesRefresh
   const leaseMs = spec.endpoints.leaseSeconds * 1000;
   const intervalMs = spec.intervalSeconds['kubernetes-service'] * 1000;
   const observedAtMs = nowMs();
-  const times = { nowMs: observedAtMs, leaseMs, intervalMs, triesEveryMs };
+  const triedEveryMs = triesEveryMs * ticksOfATurn(expected.length);
+  const times = { nowMs: observedAtMs, leaseMs, intervalMs, triesEveryMs: triedEveryMs };
   const decided = decideLeases({ leases, expected, outcomes, hosts, ...times });
   const { written, present } = await changeLeases(table, spec.name, before, decided);
   const describe = (address: string) =>
@@ -87,17 +90,15 @@ async function resolveAndProbe(context: PassContext, leases: readonly Lease[]) {
 
 /** Probes the server of an agent only as a witness: whether the silence of all others is theirs, or our own network's. */
 async function probeWithWitnesses(
-  { probe, nowMs }: PassContext,
+  { spec, probe, passId, nowMs }: PassContext,
   expected: readonly ProbedAddress[],
   leases: readonly Lease[],
   signal: AbortSignal,
 ): Promise<ReadonlyMap<string, ProbeOutcome>> {
   const kept = new Set(leases.filter((lease) => isKeptByAgent(lease, nowMs())).map(({ address }) => address));
-  const outcomes = await probeAddresses(
-    expected.filter(({ address }) => !kept.has(address)),
-    probe,
-    signal,
-  );
+  const toProbe = expected.filter(({ address }) => !kept.has(address));
+  const turn = { passId, nowMs: nowMs(), leaseMs: spec.endpoints.leaseSeconds * 1000 };
+  const outcomes = await probeAddresses(inTurn(toProbe, leases, turn), probe, signal);
   if (outcomes.size === 0 || isAnyAnswered(outcomes)) return outcomes;
   const witnesses = await probeAddresses(
     expected.filter(({ address }) => kept.has(address)),

@@ -275,11 +275,11 @@ const OF_INFORMATION = group(
     },
     other: {
       title: 'Another observation, see its message',
-      what: 'A `host` could not be resolved (its known addresses stay) or has an address that Endpoints must not contain (it is ignored); or a hold outside the range ended.',
+      what: 'A `host` could not be resolved (its known addresses stay) or has an address that Endpoints must not contain (it is ignored); a process was too busy to probe an API server; or a hold outside the range ended.',
       causes: [
         'The resolver was unreachable, or the functions are outside the VPC of the name.',
-        'The DNS records or the spec are wrong.',
-        'The range in the spec was changed.',
+        'The DNS records or the range in the spec are wrong, or were changed.',
+        'The process is busy with another cluster: see the alarm late-probes.',
       ],
       resolution: [step('Resolve the name.', 'getent ahosts <item>', 'kbctl doctor <cluster>'), APPLY_SPEC],
       hint: 'read the message; for a name, correct its DNS records or apiServers[].host in the spec',

@@ -161,6 +161,7 @@ const leasesShape = z.record(
     seenDown: z._default(z.boolean(), USUAL.seenDown),
     host: z.exactOptional(z.string()),
     missedAtMs: z.exactOptional(z.number()),
+    lateSinceMs: z.exactOptional(z.number()),
     withdrawnUntilMs: z.exactOptional(z.number()),
     lastProbe: z.exactOptional(z.string()),
   }),

@@ -44,6 +44,8 @@ export type CounterName =
   | 'credentialsEnding'
   /** Invocations by a clock that is more than 2 s off the table's. */
   | 'clockSkewed'
+  /** Probes during which the process was too busy to receive an answer. */
+  | 'lateProbes'
   /** Ticks that came later than an interval and were dropped. */
   | 'lateTicks'
   /** Minutes whose cluster list could not be read, and was that of an earlier one. */

@@ -40,6 +40,8 @@ const miss = outcome('miss');
 /** A 5xx. */
 const error = outcome('miss', true);
 const shutsDown = outcome('shuttingDown');
+const unknown = outcome('unknown', false);
+const late: ProbeOutcome = { ...unknown, late: true };
 
 function expecting(kind: ApiServerKind = 'server', address = ADDRESS): ExpectedAddress {
   return { address, kind };
@@ -171,6 +173,41 @@ describe('what a probe does to a lease', () => {
       expect(change?.[1]).toMatchObject({ misses });
     },
   );
+
+  test.each([
+    ['no lease: there is nothing to remember', undefined, late, []],
+    ['the first is dated', lease(), late, left({ lateSinceMs: NOW_MS })],
+    [
+      'the second, or a second delivery of the third, counts for nothing',
+      lease({ lateSinceMs: NOW_MS - 14_999 }),
+      late,
+      [],
+    ],
+    [
+      'the third counts like silence, and so does each one after it',
+      lease({ lateSinceMs: NOW_MS - 15_000 }),
+      late,
+      left({ lateSinceMs: NOW_MS - 15_000, ...missed(1) }),
+    ],
+    [
+      'the fourth is the second miss',
+      lease({ lateSinceMs: NOW_MS - 30_000, ...missed(1, 10_000), expiresAtMs: RUN_OUT }),
+      late,
+      left({ lateSinceMs: NOW_MS - 30_000, ...missed(2), expiresAtMs: RUN_OUT }),
+    ],
+    ['an answer ends the row', lease({ lateSinceMs: NOW_MS - 30_000, ...missed(1) }), ready, refreshed(4)],
+    ['a withdrawal is not touched', lease({ withdrawnUntilMs: NOW_MS + 1, lateSinceMs: 0 }), late, []],
+    ['a probe that the pass ended is not late', lease({ lateSinceMs: 0 }), unknown, []],
+  ] as const)('a probe whose answer this process is too late for: %s', (_name, known, answer, expected) => {
+    const written = decide(known, answer);
+    expect(written).toMatchObject(expected);
+    expect(written).toHaveLength(expected.length);
+  });
+
+  test('lateness counts for nothing where no address answers', () => {
+    const outcomes = answers(late, late);
+    expect(decide(lease({ lateSinceMs: 0 }), late, { outcomes })).toEqual([]);
+  });
 
   test('a shared address is never dropped by a shutdown: it lives', () => {
     expect(decide(lease(), shutsDown, {}, 'shared')).toEqual(saying(shutsDown, refreshed(4)));

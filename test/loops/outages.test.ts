@@ -321,6 +321,74 @@ describe('slow name servers and many records', () => {
   });
 });
 
+describe('more than 16 silent API servers', () => {
+  const addresses = Array.from({ length: 40 }, (_, n) => `10.0.1.${n + 10}`);
+  const STILL_OPEN = { kind: 'unknown', message: 'the time of the pass for probes was over' } as const;
+
+  /** Each takes 3 s of the 5 to 6 s for probes: the first 16 are known to be silent, others are not, and beyond 32 none is reached. */
+  async function tickInTime(world: EndpointsWorld, pass: number): Promise<void> {
+    let silent = 0;
+    const probe: PassContext['probe'] = async ({ url }) => {
+      if (silent >= 32) return STILL_OPEN;
+      const answer = world.answers.get(new URL(url).hostname) ?? SILENT;
+      if (answer !== SILENT) return answer;
+      silent += 1;
+      return silent <= 16 ? SILENT : STILL_OPEN;
+    };
+    await world.tick(10_000, { probe, passId: `pass-${pass}` });
+  }
+
+  test.each([17, 24, 39])('are removed, all %i of them, and each returns when it answers', async (crashed) => {
+    const world = await settled(worldOf(...addresses));
+    const dead = addresses.slice(0, crashed);
+    world.answer(SILENT, ...dead);
+    for (let pass = 0; pass < 12; pass += 1) await tickInTime(world, pass);
+    expect(world.published()).toEqual(addresses.slice(crashed));
+    world.answer(READY, ...dead.slice(-3));
+    for (let pass = 12; pass < 24; pass += 1) await tickInTime(world, pass);
+    expect(world.published()).toEqual(addresses.slice(crashed - 3));
+  });
+});
+
+describe('a process that is too busy to receive the answers of probes', () => {
+  const LATE = { kind: 'unknown', message: 'this process was busy', late: true } as const;
+
+  test('in each tick removes a dead API server all the same, in the fourth', async () => {
+    const world = await settled();
+    world.answer(LATE, B);
+    for (let tick = 1; tick <= 3; tick++) {
+      expect(await world.tick()).toMatchObject({ findings: [{ type: 'other', item: B }], counts: { lateProbes: 1 } });
+      expect(world.published()).toEqual([A, B, C]);
+    }
+    await world.tick();
+    expect(world.published()).toEqual([A, C]);
+    await world.answer(READY, B).tick();
+    expect(world.published()).toEqual([A, B, C]);
+  });
+
+  test('removes no API server that answers every third time', async () => {
+    const world = await settled();
+    for (const reply of [LATE, LATE, READY, LATE, LATE, READY, LATE, LATE, READY]) {
+      await world.answer(reply, B).tick();
+      expect(world.published()).toEqual([A, B, C]);
+    }
+  });
+
+  test('removes nothing while it receives no answer at all', async () => {
+    const world = await settled();
+    world.answer(LATE, A, B, C);
+    for (let tick = 0; tick < 8; tick++) await world.tick();
+    await world.answer(READY, A).tick();
+    expect(world.published()).toEqual([A, B, C]);
+  });
+
+  test('reports a probe that was answered at the second try, too', async () => {
+    const world = await settled();
+    const report = await world.answer({ ...READY, late: true }, B).tick();
+    expect(report).toMatchObject({ findings: [{ type: 'other', item: B }], counts: { lateProbes: 1 } });
+  });
+});
+
 describe('an API server whose agent died', () => {
   async function agentOf(address: string, world = worldOf(A, B, C)): Promise<EndpointsWorld> {
     await world.setLease({ address, source: 'agent', expiresAtMs: world.nowMs + 25_000 });

@@ -39,6 +39,7 @@ const METRICS = Object.keys({
   eventsDropped: true,
   credentialsEnding: true,
   clockSkewed: true,
+  lateProbes: true,
   lateTicks: true,
   unreadableTicks: true,
   unqueuedTicks: true,
@@ -260,6 +261,7 @@ describe('in the life of a stack', () => {
     ['range-filling', { figures: { fullestRangeOfFleetPercent: 81 } }],
     ['range-nearly-full', { figures: { fullestRangeOfFleetPercent: 96 } }],
     ['late-ticks', { counters: { lateTicks: 3 } }],
+    ['late-probes', { counters: { lateProbes: 2 } }],
     ['unqueued-ticks', { counters: { unqueuedTicks: 5 } }],
     ['clock-skewed', { counters: { clockSkewed: 1 } }],
     ['admission-errors', { counters: { Errors: 1 } }],
@@ -337,7 +339,7 @@ describe('in the life of a stack', () => {
   test('a single late tick, and one failed answer, are no alarm', () => {
     const samples = measured(300, (minute) => ({
       runs: true,
-      ...(minute === 200 && { counters: { lateTicks: 1, clockSkewed: 1, Errors: 1, Url5xxCount: 1 } }),
+      ...(minute === 200 && { counters: { lateTicks: 1, lateProbes: 1, clockSkewed: 1, Errors: 1, Url5xxCount: 1 } }),
     }));
     for (const [name, ofAlarm] of statesOfAll(samples, 300)) {
       expect({ name, changes: changesOf(ofAlarm) }).toEqual({ name, changes: [] });
