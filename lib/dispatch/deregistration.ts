@@ -220,8 +220,8 @@ function lazyClusterPort(connect: () => Promise<ClusterPort>): ClusterPort {
     mergePatch: async <T extends KubernetesObject>(ref: ObjectRef, patch: Json) =>
       (await port()).mergePatch<T>(ref, patch),
     delete: async (object) => (await port()).delete(object),
-    async *services() {
-      yield* (await port()).services();
+    async *services(selection) {
+      yield* (await port()).services(selection);
     },
     async *ipAddresses() {
       yield* (await port()).ipAddresses();

@@ -13,6 +13,7 @@ import {
   type PatchResult,
   RESOURCES,
   refOf,
+  type ServiceSelection,
   type UpdateResult,
 } from './cluster-port.ts';
 import { IP_ADDRESSES } from './ip-addresses.ts';
@@ -38,6 +39,8 @@ export interface ClusterPortOptions extends CallOptions {
 
 /** Who wrote a field, in `metadata.managedFields`. */
 export const FIELD_MANAGER = 'kube-bootstrap-controller';
+
+const WITH_NODE_PORTS = 'spec.type!=ClusterIP,spec.type!=ExternalName';
 
 /** The cluster port of one API server, for one pass. */
 export function clusterPort(options: ClusterPortOptions): ClusterPort {
@@ -120,18 +123,28 @@ class ApiServerCluster implements ClusterPort {
     throw refused(site, reply);
   }
 
-  services(): AsyncIterable<ServiceClaim> {
-    return this.#listed(SERVICES);
+  services(selection: ServiceSelection = 'all'): AsyncIterable<ServiceClaim> {
+    return this.#listed(SERVICES, selection === 'all' ? undefined : WITH_NODE_PORTS);
   }
 
   ipAddresses(): AsyncIterable<IPAddressRecord> {
     return this.#listed(IP_ADDRESSES);
   }
 
-  #listed<Item extends { readonly name: string }>(reader: ItemReader<Item>): AsyncIterable<Item> {
+  /** Older API servers refuse the field selectors of Services (400): then the list is whole. */
+  #listed<Item extends { readonly name: string }>(
+    reader: ItemReader<Item>,
+    fieldSelector?: string,
+  ): AsyncIterable<Item> {
     const purpose = `list ${RESOURCES[reader.kind].plural}`;
-    const request = { method: 'GET', path: collectionPath(reader.kind, undefined), streamed: true } as const;
-    const open = async (accept: string) => (await this.#send(purpose, request, undefined, accept)).reply;
+    const all = collectionPath(reader.kind, undefined);
+    const send = async (path: string, accept: string) =>
+      (await this.#send(purpose, { method: 'GET', path, streamed: true }, undefined, accept)).reply;
+    const open = async (accept: string) => {
+      if (fieldSelector === undefined) return send(all, accept);
+      const selected = await send(`${all}?${new URLSearchParams({ fieldSelector })}`, accept);
+      return selected.status === 400 ? send(all, accept) : selected;
+    };
     return streamedList(open, { server: this.#options.server, purpose }, reader);
   }
 

@@ -60,11 +60,14 @@ export interface ClusterPort {
   /**
    * Every Service of the cluster, once, from one consistent snapshot, in the order of the API, while the list arrives.
    * When it does not come whole the iteration throws: the consumer must drop what it has, which proves nothing.
+   * @param selection `withNodePorts` leaves out, where the API server can, types of Services that have no node ports
    */
-  services(): AsyncIterable<ServiceClaim>;
+  services(selection?: ServiceSelection): AsyncIterable<ServiceClaim>;
   /** Every IPAddress of the cluster, as `services` returns Services. `Rejected`: Kubernetes is older than 1.33. */
   ipAddresses(): AsyncIterable<IPAddressRecord>;
 }
+
+export type ServiceSelection = 'all' | 'withNodePorts';
 
 export type ClusterErrorCode =
   /** 401. */

@@ -14,7 +14,7 @@ export function withholdWrites(port: ClusterPort, wouldWrite: (description: stri
   return {
     get: (ref) => port.get(ref),
     list: (kind, namespace, labelSelector) => port.list(kind, namespace, labelSelector),
-    services: () => port.services(),
+    services: (selection) => port.services(selection),
     ipAddresses: () => port.ipAddresses(),
     create: (object) => withheld('create', object),
     update: (object) => withheld('update', object),

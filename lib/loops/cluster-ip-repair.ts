@@ -74,6 +74,7 @@ export function clusterIps(
     errors: ERRORS,
     makeRange,
     makeAuditLedger: (range) => networkLedger(range, makeRange),
+    audited: 'all',
     startWalk: (ledgers) => clusterIpWalk(ledgers, isServedAddress),
   };
 }

@@ -1,6 +1,7 @@
 import { AllocatorError } from '../allocator/errors.ts';
 import type { Finding } from '../cluster/finding.ts';
 import type { ServiceClaim } from '../cluster/kubernetes-objects.ts';
+import type { ServiceSelection } from '../kubernetes/cluster-port.ts';
 import { type AuditLedger, auditRange } from '../repair/audit.ts';
 import type { RangeWords } from '../repair/claim-findings.ts';
 import { type Comparison, compareRange, type Rebuild, recordedRange, startRebuild } from '../repair/compare-range.ts';
@@ -43,6 +44,11 @@ import {
 export interface RepairKind<Item> extends RepairedRanges<Item> {
   readonly words: RangeWords;
   readonly makeAuditLedger: (range: string) => AuditLedger<Item> | AllocatorError;
+  /**
+   * Services that an audit reads. A repair that may free an item reads all: one that was stored past the API server's
+   * validation may have what its type does not.
+   */
+  readonly audited: ServiceSelection;
   /** Ledgers are in the order of the spec's ranges. */
   readonly startWalk: (ledgers: readonly Ledger<Item>[]) => Walk;
 }
@@ -182,13 +188,13 @@ function usable<Made>(made: Made | AllocatorError, errors: RepairErrorWords, con
  * list that breaks off proves nothing: the call throws, and what was entered must not be used.
  */
 async function walkServices<Item>(
-  { errors }: RepairKind<Item>,
-  { kubernetes }: PassContext,
+  { errors, audited }: RepairKind<Item>,
+  { kubernetes, spec }: PassContext,
   walk: Walk,
   visit: (service: ServiceClaim) => void,
 ): Promise<RepairError | undefined> {
   try {
-    for await (const service of kubernetes.services()) {
+    for await (const service of kubernetes.services(spec.allocator === 'apiserver' ? audited : 'all')) {
       visit(service);
       const aborted = walk.visit(service);
       if (aborted !== undefined) return aborted;

@@ -80,7 +80,7 @@ function confirmedCluster(kubernetes: ClusterPort, confirm: () => Promise<void>)
   return {
     get: (ref) => kubernetes.get(ref),
     list: (kind, namespace, labelSelector) => kubernetes.list(kind, namespace, labelSelector),
-    services: () => kubernetes.services(),
+    services: (selection) => kubernetes.services(selection),
     ipAddresses: () => kubernetes.ipAddresses(),
     create: async (object) => {
       await confirm();

@@ -304,6 +304,16 @@ export function clusterPortContract(contract: ClusterPortContract): void {
         expect(byName.get('elsewhere')).toMatchObject({ type: 'ExternalName', clusterIP: '', clusterIPs: [] });
       });
 
+      test('a list of the Services with node ports has each of them, and no Service of type ClusterIP', async () => {
+        const selected: ServiceClaim[] = [];
+        for await (const claim of port.services('withNodePorts')) selected.push(claim);
+        const withPorts = here(await listAllServices(port)).filter(({ ports }) =>
+          ports.some(({ nodePort }) => nodePort > 0),
+        );
+        expect(withPorts.length).toBeGreaterThan(0);
+        expect(here(selected)).toEqual(withPorts);
+      });
+
       test('a list is one snapshot: what is made or deleted while it is read changes nothing in it', async () => {
         const doomed = created(await port.create(service(namespace, 'zz-doomed')));
         const names: string[] = [];

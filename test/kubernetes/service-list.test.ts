@@ -1,5 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import type { ServiceClaim } from '../../lib/cluster/kubernetes-objects.ts';
+import type { ClusterPort } from '../../lib/kubernetes/cluster-port.ts';
 import { listAllServices } from '../../lib/kubernetes/service-list.ts';
 import type { OpenReply } from '../../lib/kubernetes/transport.ts';
 import { failed, portAnswering, reply } from './port-answering.ts';
@@ -37,6 +38,22 @@ describe('the Services of a cluster', () => {
     await expect(listAllServices(port)).resolves.toEqual([claim('a'), claim('b')]);
     expect(requests.map(({ path }) => path)).toEqual(['/api/v1/services']);
     expect(requests[0]?.headers['accept']).toBe(`${PROTOBUF}, application/json`);
+  });
+
+  test('with node ports are selected by the API server, or all are read where it refuses the selector', async () => {
+    const list = protobuf(serviceList([claim('a')]));
+    const names = async (port: ClusterPort) => {
+      const found: string[] = [];
+      for await (const { name } of port.services('withNodePorts')) found.push(name);
+      return found;
+    };
+    const { port, requests } = portAnswering(list);
+    await expect(names(port)).resolves.toEqual(['a']);
+    const path = '/api/v1/services?fieldSelector=spec.type%21%3DClusterIP%2Cspec.type%21%3DExternalName';
+    expect(requests.map((request) => request.path)).toEqual([path]);
+    const { port: older, requests: both } = portAnswering(failed(400, 'BadRequest'), list);
+    await expect(names(older)).resolves.toEqual(['a']);
+    expect(both.map((request) => request.path)).toEqual([path, '/api/v1/services']);
   });
 
   test('may come as JSON all the same, with fields left out', async () => {

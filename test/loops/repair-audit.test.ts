@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { fromBits } from '../../lib/allocator/snapshot-bytes.ts';
 import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
-import { ClusterError } from '../../lib/kubernetes/cluster-port.ts';
+import { ClusterError, type ClusterPort } from '../../lib/kubernetes/cluster-port.ts';
 import { clusterIpRepair } from '../../lib/loops/cluster-ip-repair.ts';
 import { nodePortRepair } from '../../lib/loops/node-port-repair.ts';
 import { tableWith } from '../repair/faults.ts';
@@ -32,6 +32,21 @@ describe('an audit', () => {
     ]);
     expect(report).toMatchObject({ errors: [], changes: ['saved ranges/serviceips: 1 claimed in 10.0.0.0/24'] });
     expect(await cluster.stored(PRIMARY)).toMatchObject({ data: fromBits([4]), allocator: 'apiserver' });
+  });
+
+  test.each([
+    { allocator: 'apiserver', selection: 'withNodePorts', why: 'no other can have any' },
+    { allocator: 'table', selection: 'all', why: 'an object stored past validation keeps its port' },
+  ] as const)('of node ports lists $selection Services with allocator $allocator, as $why', async (given) => {
+    const cluster = new RepairCluster({ allocator: given.allocator });
+    const selections: unknown[] = [];
+    const kubernetes = listing(() => []);
+    const services: ClusterPort['services'] = (selection) => {
+      selections.push(selection);
+      return kubernetes.services(selection);
+    };
+    await cluster.pass(nodePortRepair, { kubernetes: { ...kubernetes, services } });
+    expect(selections).toEqual([given.selection]);
   });
 
   test('checks node ports', async () => {
