@@ -41,6 +41,7 @@ for (let pass = 0; pass < Number(passes); pass += 1) {
     kubernetes,
     probe: () => Promise.reject(new Error('a repair probes nothing')),
     resolveHost: async () => undefined,
+    controlPlane: { id: 'measured', confirm: async () => true },
     passId: randomUUID(),
     nowMs: Date.now,
     triesEveryMs: 180_000,

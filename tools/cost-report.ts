@@ -149,7 +149,7 @@ formula is billed for each of its metrics, how often Lambda polls an idle queue,
 | log lines of Lambda itself | 300 bytes per invocation | estimated |
 
 **Left out.** Cold starts, stored items and backups of the table (some 10 KB per cluster), data transfer, KMS keys of your own, calls of \`allocate\`
-and the admission webhook, unhealthy clusters (their findings are logged), and in a VPC the endpoints: $7.30 each per zone, or a NAT gateway.
+and the admission webhook, a kubeconfig that is read again before a pass frees anything, unhealthy clusters (their findings are logged), and in a VPC the endpoints: $7.30 each per zone, or a NAT gateway.
 `;
 }
 

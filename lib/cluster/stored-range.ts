@@ -22,8 +22,8 @@ export interface StoredRange extends RangeSnapshot {
 export interface LeakStrikes {
   readonly once: Uint8Array;
   readonly twice: Uint8Array;
-  /** When and by which pass the last strike fell; absent when none ever did. */
-  readonly last?: { readonly atMs: number; readonly passId: string };
+  /** When and by which pass the last strike fell, and whose Services it had listed; absent when none ever did. */
+  readonly last?: { readonly atMs: number; readonly passId: string; readonly controlPlane?: string };
 }
 
 export const NO_STRIKES: LeakStrikes = { once: new Uint8Array(0), twice: new Uint8Array(0) };

@@ -168,8 +168,8 @@ export async function runPass(environment: Environment, input: PassInput): Promi
         isAnyProbeAnswered ||= reply.kind === 'status';
         return reply;
       };
-      const ports = { kubernetes: access.kubernetes, probe };
-      const context = passContext(environment, input, passId, ports, (description) => wouldWrite.push(description));
+      const observed = { ...access, probe };
+      const context = passContext(environment, input, passId, observed, (description) => wouldWrite.push(description));
       const report = await loop.run(context);
       wouldWrite.push(...(report.wouldWrite ?? []));
       return { report, kubernetes: context.kubernetes };
@@ -185,7 +185,7 @@ function passContext(
   environment: Environment,
   input: PassInput,
   passId: string,
-  { kubernetes, probe }: ClusterAccess,
+  { kubernetes, probe, controlPlane }: ClusterAccess,
   wouldWrite: (description: string) => void,
 ): PassContext {
   const { loop, cluster, previous, startedAtMs, signal, writes } = input;
@@ -201,6 +201,7 @@ function passContext(
     rangesGeneration,
     ...portsFor(writes, { table, kubernetes }, spec.allocator, options),
     probe,
+    controlPlane,
     resolveHost: environment.resolveHost(signal),
     passId,
     nowMs,

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { setTimeout as timer } from 'node:timers/promises';
 import type { ClusterSpec } from '../cluster/cluster-spec.ts';
 import type { CallOptions } from '../kubernetes/api-calls.ts';
@@ -24,6 +25,8 @@ export interface ClusterConnectionsOptions {
 /** What was read of a cluster's kubeconfig. */
 interface KnownKubeconfig {
   readonly access: ApiServerAccess;
+  /** Of its URL and CA. */
+  readonly controlPlane: string;
   readonly readAtMs: number;
   readonly keepMs: number;
   readonly warnOnce: (text: string) => void;
@@ -41,7 +44,8 @@ const MOST_KNOWN = 10_000;
 /**
  * The clusters of this process. A kubeconfig is kept for hours. It is read again, at most once a minute from a store,
  * within a pass whose credential was refused, which then continues with the new one; for the next pass after the server
- * was not reached; and every five minutes while its credential is in the last third of its life.
+ * was not reached; every five minutes while its credential is in the last third of its life; and before a pass frees
+ * anything.
  */
 export class ClusterConnections {
   readonly #options: ClusterConnectionsOptions;
@@ -59,9 +63,10 @@ export class ClusterConnections {
     const opening: Opening = { key: JSON.stringify([spec.name, spec.kubeconfig]), spec, signal, warn };
     const kept = this.#kept(opening);
     const opened = kept ?? (await this.#open(opening));
-    const { access, ends } = opened;
+    const { access, ends, controlPlane: id } = opened;
+    const used = new Set([id]);
     const userAgent = `kube-bootstrap-controller/${VERSION} (${loop})`;
-    const transport = this.#renewing(opening, opened, kept !== undefined && this.#mayReadAgain(opening));
+    const transport = this.#renewing(opening, opened, kept !== undefined && this.#mayReadAgain(opening), used);
     const { sleep } = this.#options;
     const inFlight = this.#inFlight;
     const call = {
@@ -74,8 +79,17 @@ export class ClusterConnections {
     return {
       kubernetes: clusterPort({ ...call, userAgent }),
       probe: httpsProber({ access, deadline: signal, userAgent }),
+      controlPlane: { id, confirm: (maxAgeMs) => this.#confirm(opening, used, maxAgeMs) },
       credentialEndsSoon: ends.some((end) => endsSoon(end, this.#options.nowMs())),
     };
+  }
+
+  /** @param used the control planes that the pass has sent requests to */
+  async #confirm(opening: Opening, used: ReadonlySet<string>, maxAgeMs: number): Promise<boolean> {
+    const known = this.#known.get(opening.key);
+    const isFresh = known !== undefined && Math.abs(this.#options.nowMs() - known.readAtMs) <= maxAgeMs;
+    const { controlPlane } = isFresh ? known : await this.#open(opening);
+    return used.size === 1 && used.has(controlPlane);
   }
 
   /** Ends every connection, once what is under way has ended. */
@@ -100,6 +114,7 @@ export class ClusterConnections {
     const ends = await credentialEnds(access);
     const opened: KnownKubeconfig = {
       access,
+      controlPlane: controlPlaneOf(access),
       readAtMs: nowMs(),
       keepMs: KEEP_MS * (1 + random()),
       warnOnce: warning,
@@ -115,7 +130,7 @@ export class ClusterConnections {
   }
 
   /** `mayBeOld`: it was not read for this pass. */
-  #renewing(opening: Opening, opened: KnownKubeconfig, mayBeOld: boolean): Transport {
+  #renewing(opening: Opening, opened: KnownKubeconfig, mayBeOld: boolean, used: Set<string>): Transport {
     const first = this.#connections.transport(opened.access);
     let renewed: Promise<Transport> | undefined;
     return async (request, signal) => {
@@ -128,7 +143,10 @@ export class ClusterConnections {
           this.#forget(opening);
           return reply;
         }
-        renewed ??= this.#open(opening).then(({ access }) => this.#connections.transport(access), refusedAndUnread);
+        renewed ??= this.#open(opening).then(({ access, controlPlane }) => {
+          used.add(controlPlane);
+          return this.#connections.transport(access);
+        }, refusedAndUnread);
         const next = await (await renewed)(request, signal);
         if (next.status === 401) this.#forget(opening);
         return next;
@@ -198,6 +216,15 @@ class ReadPacer {
     this.#nextAtMs = Math.max(this.#nextAtMs, nowMs - atOnce * everyMs) + everyMs;
     return this.#nextAtMs - nowMs;
   }
+}
+
+/** Without the credential: another one of the same API server reads the same Services. */
+function controlPlaneOf({ server, basePath, tls }: ApiServerAccess): string {
+  const { ca = '', servername = '' } = tls();
+  return createHash('sha256')
+    .update(JSON.stringify([server, basePath, servername, ca.toString()]))
+    .digest('hex')
+    .slice(0, 16);
 }
 
 interface Opening {

@@ -90,6 +90,17 @@ export type ClusterErrorCode =
   /** The kubeconfig is missing, does not parse, or asks for something that is refused. */
   | 'BadKubeconfig';
 
+/** The control plane that a pass reads. */
+export interface ControlPlane {
+  /** A hash of the URL and the CA in the kubeconfig. */
+  readonly id: string;
+  /**
+   * Returns whether the kubeconfig leads to this control plane, and all requests of the pass went there. Reads it again if it
+   * was read longer ago than that. @throws ClusterError
+   */
+  readonly confirm: (maxAgeMs: number) => Promise<boolean>;
+}
+
 /** Anything about an API server that is not an expected outcome. The message says what failed and what to do next. */
 export class ClusterError extends CodedError<ClusterErrorCode> {
   override readonly name = 'ClusterError';

@@ -1,6 +1,6 @@
 import type { ClusterSpec, Loop, Mode } from '../cluster/cluster-spec.ts';
 import type { Finding, FindingType } from '../cluster/finding.ts';
-import type { ClusterPort, HostResolver, Prober } from '../kubernetes/cluster-port.ts';
+import type { ClusterPort, ControlPlane, HostResolver, Prober } from '../kubernetes/cluster-port.ts';
 import type { KeyValueTable, TableValue } from '../table/key-value-table.ts';
 
 /** Everything one pass may use. Ports end with the pass's deadline, and refuse or withhold what the pass may not write (`writes.ts`). */
@@ -11,6 +11,7 @@ export interface PassContext {
   readonly table: KeyValueTable;
   readonly kubernetes: ClusterPort;
   readonly probe: Prober;
+  readonly controlPlane: ControlPlane;
   readonly resolveHost: HostResolver;
   readonly passId: string;
   readonly nowMs: () => number;

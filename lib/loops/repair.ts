@@ -56,13 +56,14 @@ export interface RepairKind<Item> extends RepairedRanges<Item> {
 /** One range during a pass: the ledger that the walk fills, and the decision once it is filled. */
 interface OpenRange<Item> {
   readonly ledger: Ledger<Item>;
-  readonly decide: () => Decision;
+  readonly decide: (mayFree: boolean) => Decision;
 }
 
 interface Decision {
   readonly findings: readonly Finding[];
   readonly counts: Readonly<Record<string, number>>;
   readonly errors?: readonly Error[];
+  readonly needsFreshList?: boolean;
   /** Returns the change that was made. Absent: there is nothing to save. */
   readonly save?: () => Promise<string | undefined>;
 }
@@ -99,11 +100,11 @@ export async function repairPass<Item>(
   const { listed, unlisted } = walk.findings;
   if (aborted !== undefined) return { changes: [], findings: listed, unlisted, counts, errors: [aborted] };
 
-  const decisions = open.map(({ decide }) => decide());
+  const { decisions, unread } = await decideFresh(kind, context, open);
   const { changes, errors } = await saveAll(kind, decisions);
   return {
     changes,
-    errors: [...decisions.flatMap((decision) => decision.errors ?? []), ...errors],
+    errors: [...decisions.flatMap((decision) => decision.errors ?? []), ...unread, ...errors],
     unlisted,
     findings: [...listed, ...decisions.flatMap(({ findings }) => findings)],
     counts: { ...counts, ...figures(decisions.map((decision) => decision.counts)) },
@@ -113,7 +114,7 @@ export async function repairPass<Item>(
 /** Opens a range that the table allocates. A `RepairError`: what is stored of it does not parse. */
 function openRepair<Item>(
   { loop, makeRange, words, errors }: RepairKind<Item>,
-  { passId, spec, table, rangesGeneration, previousMode }: PassContext,
+  { passId, spec, table, rangesGeneration, previousMode, controlPlane: { id: controlPlane } }: PassContext,
   range: RangeAtStart,
   nowMs: number,
 ): OpenRange<Item> | RepairError {
@@ -127,10 +128,11 @@ function openRepair<Item>(
   const rebuilt = usable(makeRange(configured), errors, configured);
   const rebuild = startRebuild(stored, recorded, rebuilt);
   const fromZero = previousMode === 'observe';
-  const pass: JudgingPass = { passId, nowMs, intervalMs: spec.intervalSeconds[loop] * 1000, fromZero };
-  const decide = (): Decision => {
+  const intervalMs = spec.intervalSeconds[loop] * 1000;
+  const decide = (mayFree: boolean): Decision => {
+    const pass: JudgingPass = { passId, nowMs, intervalMs, controlPlane, fromZero, mayFree };
     const comparison = compareRange(rebuild, words, pass, rangesGeneration);
-    const { findings, counts, changed } = comparison;
+    const { findings, counts, changed, needsFreshList } = comparison;
     if (!changed) return { findings, counts };
     const change = `${key}: ${summary(comparison)}`;
     const save = async () => {
@@ -138,7 +140,7 @@ function openRepair<Item>(
       if (how === 'withheld') return undefined;
       return `${replaces === undefined ? how : 'rebuilt'} ${change}`;
     };
-    return { findings, counts, save };
+    return { findings, counts, needsFreshList, save };
   };
   return { ledger: replaces === undefined ? rebuild : withoutRecord(rebuild), decide };
 }
@@ -203,6 +205,34 @@ async function walkServices<Item>(
   } catch (error) {
     throw reworded(errors.cannotList, error);
   }
+}
+
+/**
+ * Decides by Services that were listed with a kubeconfig of this interval, where the decision needs that. If the kubeconfig
+ * cannot be read, the pass frees and opens nothing, and saves the rest.
+ * @throws RepairError `ControlPlaneMoved`
+ */
+async function decideFresh<Item>(
+  { loop }: RepairKind<Item>,
+  { spec, controlPlane }: PassContext,
+  open: readonly OpenRange<Item>[],
+): Promise<{ readonly decisions: readonly Decision[]; readonly unread: readonly Error[] }> {
+  const decisions = open.map(({ decide }) => decide(true));
+  if (!decisions.some(({ needsFreshList }) => needsFreshList)) return { decisions, unread: [] };
+  try {
+    if (await controlPlane.confirm(spec.intervalSeconds[loop] * 1000)) return { decisions, unread: [] };
+  } catch (error) {
+    const unread = [reworded('nothing was freed, because the kubeconfig cannot be read again', error)];
+    return { decisions: open.map(({ decide }) => withoutOpening(decide(false))), unread };
+  }
+  throw new RepairError(
+    'ControlPlaneMoved',
+    `the kubeconfig of cluster ${spec.name} now leads to another API server or has another CA than the one whose Services were listed: nothing was saved, and the next pass lists those of the new one`,
+  );
+}
+
+function withoutOpening({ save, ...decision }: Decision): Decision {
+  return { ...decision, ...(save !== undefined && !decision.needsFreshList && { save }) };
 }
 
 /** Saves range after range; the first that fails is the last that is tried. */

@@ -26,6 +26,8 @@ export interface Comparison {
   readonly findings: readonly Finding[];
   readonly next: StoredRange;
   readonly changed: boolean;
+  /** It frees an item, ends a hold, or opens a range whose items the table may not know: the Services must be the right ones. */
+  readonly needsFreshList: boolean;
   /** What the Services prove to be taken. */
   readonly proved: Uint8Array;
   readonly freed: Uint8Array;
@@ -84,7 +86,7 @@ export function compareRange<Item>(
 ): Comparison {
   const { stored, rebuilt, held } = rebuild;
   const { range, data: proved } = rebuilt.snapshot();
-  const holds = judgeHolds(held, stored?.holds ?? [], { noun: words.item, range, nowMs: pass.nowMs });
+  const holds = judgeHolds(held, stored?.holds ?? [], { ...pass, noun: words.item, range });
   const leftovers = leftoversOf(rebuild, proved);
   const leaks = judgeLeaks(leftovers, rebuilt, words.item, stored?.strikes ?? NO_STRIKES, pass);
   const data = union(union(proved, holds.kept), leaks.kept);
@@ -104,6 +106,7 @@ export function compareRange<Item>(
     findings: [...holds.findings, ...leaks.findings, ...nothingFree(words, { spec: range, free, max: rebuilt.max })],
     next,
     changed: stored === undefined || !sameRange(stored, next),
+    needsFreshList: stored?.generation !== generation || leaks.counts.leaks + holds.ended.length > 0,
     proved,
     freed: leaks.freed,
     ended: holds.ended,

@@ -3,6 +3,7 @@ import { fromBits } from '../allocator/snapshot-bytes.ts';
 import type { Finding } from '../cluster/finding.ts';
 import { HOLD_OWNER_LABEL, type Hold, holdsByItem, isSurelyOver, mayClaim, withoutHolds } from '../cluster/hold.ts';
 import type { ServiceClaim } from '../cluster/kubernetes-objects.ts';
+import type { JudgingPass } from './leaks.ts';
 
 interface HeldItem<Item> {
   /** As the hold names it. */
@@ -64,16 +65,22 @@ export interface HoldJudgement {
   };
 }
 
+interface HoldJudgementOptions extends Pick<JudgingPass, 'mayFree'> {
+  /** Names an item: `cluster IP`. */
+  readonly noun: string;
+  readonly range: string;
+  /** When the pass began, before it read the range. */
+  readonly nowMs: number;
+}
+
 /**
  * Judges the holds of a range after every claim was entered. A hold that was over, by every clock, before the range was
  * read is freed at once: a Service that was to claim it exists by then.
- * @param noun names an item: `cluster IP`
- * @param nowMs when the pass began, before it read the range
  */
 export function judgeHolds<Item>(
   held: HeldItems<Item>,
   stored: readonly Hold[],
-  { noun, range, nowMs }: { readonly noun: string; readonly range: string; readonly nowMs: number },
+  { noun, range, nowMs, mayFree }: HoldJudgementOptions,
 ): HoldJudgement {
   const findings: Finding[] = [];
   const ended: EndedHold[] = [];
@@ -81,7 +88,8 @@ export function judgeHolds<Item>(
   for (const each of held.items) {
     const { text, hold, bit } = each;
     const claimedBy = held.claimOn(each);
-    if (isSurelyOver(hold, nowMs) || (claimedBy !== undefined && mayClaim(hold, claimedBy.holdOwner))) {
+    const isEnding = isSurelyOver(hold, nowMs) || (claimedBy !== undefined && mayClaim(hold, claimedBy.holdOwner));
+    if (mayFree && isEnding) {
       ended.push({ item: text, hold, freedBit: claimedBy === undefined ? bit : undefined });
     } else if (bit === undefined) {
       ended.push({ item: text, hold, freedBit: undefined });

@@ -11,6 +11,10 @@ export interface JudgingPass {
   readonly passId: string;
   readonly nowMs: number;
   readonly intervalMs: number;
+  /** Identifies the one whose Services it lists. */
+  readonly controlPlane: string;
+  /** Whether what was listed proves enough to free anything. */
+  readonly mayFree: boolean;
   /** Passes only observed since strikes were counted: they count from zero. */
   readonly fromZero: boolean;
 }
@@ -35,6 +39,7 @@ export interface LeakJudgement {
 
 /**
  * Judges items that are recorded and that no Service claims: each stays taken for two strikes, and the third frees it.
+ * Strikes by the Services of another control plane do not count.
  * What is not in the range of the spec cannot stay.
  * @param noun names an item: `cluster IP`
  */
@@ -45,21 +50,22 @@ export function judgeLeaks<Item>(
   stored: LeakStrikes,
   pass: JudgingPass,
 ): LeakJudgement {
-  const before = pass.fromZero ? NO_STRIKES : stored;
+  const before = countedStrikes(stored, pass);
   const last = lastStrike(stored, pass);
   const counts = mayStrike(last, pass);
+  const most = pass.mayFree ? LAST_STRIKE : LAST_STRIKE - 1;
   const findings: Finding[] = [];
   const [unstruck, once, twice, freed]: [number[], number[], number[], number[]] = [[], [], [], []];
   for (const { item, recordedBit } of leftovers) {
     const bit = range.indexOf(item);
     const strikesBefore = bit === undefined ? 0 : strikesOn(before, recordedBit);
-    const strikes = counts ? strikesBefore + 1 : strikesBefore;
+    const strikes = counts ? Math.min(strikesBefore + 1, most) : strikesBefore;
     if (bit !== undefined) [unstruck, once, twice, freed][strikes]?.push(bit);
     const refusal = bit === undefined ? range.allocate(item)?.message : undefined;
     findings.push(...leakFindings(item, noun, { isNew: strikesBefore === 0 && strikes === 1, strikes, refusal }));
   }
   const isAnyStruck = counts && once.length + twice.length + freed.length > 0;
-  const lastNow = isAnyStruck ? { atMs: pass.nowMs, passId: pass.passId } : last;
+  const lastNow = isAnyStruck ? { atMs: pass.nowMs, passId: pass.passId, controlPlane: pass.controlPlane } : last;
   return {
     findings,
     kept: fromBits([...unstruck, ...once, ...twice]),
@@ -67,6 +73,11 @@ export function judgeLeaks<Item>(
     strikes: { once: fromBits(once), twice: fromBits(twice), ...(lastNow && { last: lastNow }) },
     counts: { leaks: freed.length, mayHaveLeaked: once.length + twice.length },
   };
+}
+
+function countedStrikes(stored: LeakStrikes, { fromZero, controlPlane }: JudgingPass): LeakStrikes {
+  const { controlPlane: listed = controlPlane } = stored.last ?? {};
+  return fromZero || listed !== controlPlane ? NO_STRIKES : stored;
 }
 
 function leakFindings<Item>(
@@ -85,11 +96,8 @@ function leakFindings<Item>(
 }
 
 /** A date far ahead is of a clock that was wrong: it would stop all counting until then. */
-function lastStrike(
-  { last }: LeakStrikes,
-  { passId, nowMs, intervalMs }: Omit<JudgingPass, 'fromZero'>,
-): LeakStrikes['last'] {
-  return last !== undefined && last.atMs - nowMs > intervalMs ? { atMs: nowMs, passId } : last;
+function lastStrike({ last }: LeakStrikes, { passId, nowMs, intervalMs }: JudgingPass): LeakStrikes['last'] {
+  return last !== undefined && last.atMs - nowMs > intervalMs ? { ...last, atMs: nowMs, passId } : last;
 }
 
 /** A pass that is run again, or early, must not bring an address nearer to being freed. */

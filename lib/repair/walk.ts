@@ -13,6 +13,8 @@ export type RepairErrorCode =
   | 'CorruptSnapshot'
   /** The configured range does not parse, or two ranges are of one family. */
   | 'BadRange'
+  /** The kubeconfig now leads to another control plane than the one whose Services were listed. */
+  | 'ControlPlaneMoved'
   /** The range was saved under a newer spec than this pass has. */
   | 'OlderSpec';
 

@@ -1,6 +1,6 @@
 import type { MessageQueue } from '../aws/sqs-queue.ts';
 import type { ClusterSpec, Loop } from '../cluster/cluster-spec.ts';
-import type { ClusterPort, HostResolver, Prober } from '../kubernetes/cluster-port.ts';
+import type { ClusterPort, ControlPlane, HostResolver, Prober } from '../kubernetes/cluster-port.ts';
 import type { KeyValueTable } from '../table/key-value-table.ts';
 import type { TelemetryFactory } from '../telemetry/telemetry.ts';
 import type { StartDeadline } from './deadline.ts';
@@ -8,6 +8,7 @@ import type { StartDeadline } from './deadline.ts';
 export interface ClusterAccess {
   readonly kubernetes: ClusterPort;
   readonly probe: Prober;
+  readonly controlPlane: ControlPlane;
   /** A token or client certificate of the kubeconfig is in the last third of its life. */
   readonly credentialEndsSoon?: boolean;
 }

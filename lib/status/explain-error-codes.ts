@@ -178,6 +178,11 @@ const OF_LATER_PASSES = group(
       what: 'The spec was applied, the cluster was paused, unregistered or taken over, or two stacks use the table with different specs. The pass ended before its next write.',
       resolution: [OWNER],
     },
+    ControlPlaneMoved: {
+      title: 'The kubeconfig leads to another control plane than the pass listed',
+      what: 'Its server or CA was changed while the earlier server still answers. Its Services prove nothing: nothing was freed or saved. Strikes count from zero by the new control plane.',
+      resolution: [REPEATS],
+    },
     Conflict: {
       title: 'Another writer changed or created an object first',
       what: 'A user, a controller or an API server that starts wrote it at the same time. It was not overwritten.',

@@ -145,7 +145,9 @@ const rangeShape = z.object({
   strikes: z.object({
     once: binary,
     twice: binary,
-    last: z.exactOptional(z.object({ atMs: z.number(), passId: z.string() })),
+    last: z.exactOptional(
+      z.object({ atMs: z.number(), passId: z.string(), controlPlane: z.exactOptional(z.string()) }),
+    ),
   }),
   holds: z.array(holdShape),
   given: z.exactOptional(z.record(z.string(), z.string())),

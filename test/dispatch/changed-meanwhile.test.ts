@@ -25,6 +25,7 @@ import { aDispatchWorld, type DispatchWorld } from '../support/dispatch-world.ts
 import { aServer, READY } from '../support/endpoints-world.ts';
 import { type MemoryCluster, memoryCluster } from '../support/memory-cluster.ts';
 import { memoryQueue } from '../support/memory-queue.ts';
+import { CONTROL_PLANE } from '../support/pass-context.ts';
 
 const SPEC = { name: 'demo', mode: 'enforce', allocator: 'table', apiServers: [aServer('10.0.0.1')] } as const;
 const MINUTE = 60_000;
@@ -86,7 +87,7 @@ const recorded = (table: KeyValueTable): KeyValueTable => ({
 const environment = (): Partial<Environment> => ({
   stack: 'prod',
   table: (signal) => recorded(world.environment.table(signal)),
-  connect: async () => ({ kubernetes: connected(), probe: async () => READY }),
+  connect: async () => ({ kubernetes: connected(), probe: async () => READY, controlPlane: CONTROL_PLANE }),
 });
 
 beforeEach(async () => {

@@ -18,6 +18,7 @@ import type { DispatchWorld } from '../support/dispatch-world.ts';
 import { aDispatchWorld } from '../support/dispatch-world.ts';
 import { aServer } from '../support/endpoints-world.ts';
 import { memoryCluster } from '../support/memory-cluster.ts';
+import { CONTROL_PLANE } from '../support/pass-context.ts';
 import { refreshLease } from '../support/put-lease.ts';
 
 const handler = deregistration();
@@ -107,7 +108,9 @@ describe('the deregister function', () => {
     async function aPublishedWorld() {
       const cluster = memoryCluster([anEndpoints(ADDRESSES), aSlice(ADDRESSES)]);
       const probe = async () => ({ kind: 'silence', message: 'nobody is asked' }) as const;
-      const world = await aWorld({ connect: async () => ({ kubernetes: cluster.port, probe }) });
+      const world = await aWorld({
+        connect: async () => ({ kubernetes: cluster.port, probe, controlPlane: CONTROL_PLANE }),
+      });
       for (const address of ADDRESSES) {
         const expiresAtMs = world.clock.nowMs + 15_000;
         await refreshLease(world.table, 'demo', { address, source: 'probe', expiresAtMs, seenDown: false });

@@ -10,6 +10,7 @@ import { A, aServer, B, READY, SILENT } from '../support/endpoints-world.ts';
 import { quantile } from '../support/fleet-model.ts';
 import { type MemoryCluster, memoryCluster } from '../support/memory-cluster.ts';
 import { memoryQueue } from '../support/memory-queue.ts';
+import { CONTROL_PLANE } from '../support/pass-context.ts';
 import { seededPick } from '../support/ranges.ts';
 
 type Fault = 'api' | 'table' | 'all';
@@ -44,7 +45,8 @@ async function secondsUntilRemoved(faults: readonly Fault[], seed: number): Prom
       else failing.set(name, fault);
       const { port } = clusters.get(name) ?? memoryCluster();
       const probe: Prober = async ({ url }) => (fault === 'all' || (crashed.is && url.includes(B)) ? SILENT : READY);
-      return { kubernetes: fault === 'api' || fault === 'all' ? unreached(port) : port, probe };
+      const kubernetes = fault === 'api' || fault === 'all' ? unreached(port) : port;
+      return { kubernetes, probe, controlPlane: CONTROL_PLANE };
     },
   });
   await world.register(...NAMES.map((name) => ({ name, apiServers: [aServer(A), aServer(B)] })));

@@ -15,6 +15,7 @@ import { sentenceTelemetry } from '../../local/human-telemetry.ts';
 import { StandInApiServer } from '../../local/stand-in/stand-in-api-server.ts';
 import { tableAllocation } from '../../local/stand-in/table-allocation.ts';
 import { memoryTable } from '../support/memory-table.ts';
+import { CONTROL_PLANE } from '../support/pass-context.ts';
 import { objectsIn, transportTo } from '../support/stand-in.ts';
 import { jumpingClock } from './jumping-clock.ts';
 
@@ -89,6 +90,7 @@ async function show(offsetMs: number, seconds: number): Promise<Shown> {
     reportingInstance: 'local',
     table: () => table,
     connect: async (_, { signal: deadline }) => ({
+      controlPlane: CONTROL_PLANE,
       kubernetes: clusterPort({
         transport: transportTo(standIn),
         server: 'http://stand-in',

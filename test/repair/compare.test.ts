@@ -11,7 +11,14 @@ import { service } from './services.ts';
 const WORDS = { item: 'node port', range: 'port range' };
 const NOW = 10_000_000;
 const INTERVAL = 180_000;
-const PASS: JudgingPass = { passId: 'this', nowMs: NOW, intervalMs: INTERVAL, fromZero: false };
+const PASS: JudgingPass = {
+  passId: 'this',
+  nowMs: NOW,
+  intervalMs: INTERVAL,
+  fromZero: false,
+  controlPlane: 'c',
+  mayFree: true,
+};
 
 interface Given {
   readonly stored?: Partial<StoredRange>;
@@ -72,7 +79,7 @@ describe('what is recorded without a Service', () => {
     const decided = compared({ taken: [2], stored });
     expect(bits(decided)).toEqual(expected);
     expect(decided.findings).toEqual(found);
-    expect(decided.next.strikes.last).toEqual({ atMs: NOW, passId: 'this' });
+    expect(decided.next.strikes.last).toEqual({ atMs: NOW, passId: 'this', controlPlane: 'c' });
     const freed = expected.taken.length === 0;
     expect([...bitsOf(decided.freed)]).toEqual(freed ? [2] : []);
     const [leaks, mayHaveLeaked] = freed ? [1, 0] : [0, 1];

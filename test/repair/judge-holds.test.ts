@@ -31,7 +31,7 @@ function compared({ holds, claims = [], stored = {}, range = RANGE }: Given): Co
   expect(recorded.restore(kept)).toBeUndefined();
   const rebuild = startRebuild(kept, recorded, portRange(range));
   for (const [port, by] of claims) rebuild.claim(port, by);
-  const turn = { passId: 'this', nowMs: NOW, intervalMs: 180_000, fromZero: false };
+  const turn = { passId: 'this', nowMs: NOW, intervalMs: 180_000, fromZero: false, controlPlane: 'c', mayFree: true };
   return compareRange(rebuild, { item: 'node port', range: 'port range' }, turn, 1);
 }
 
@@ -147,7 +147,7 @@ describe('what is held', () => {
     const recorded = ipRange('fd00::/120');
     recorded.restore(stored);
     const rebuild = startRebuild(stored, recorded, ipRange('fd00::/120'));
-    const turn = { passId: 'this', nowMs: NOW, intervalMs: 180_000, fromZero: false };
+    const turn = { passId: 'this', nowMs: NOW, intervalMs: 180_000, fromZero: false, controlPlane: 'c', mayFree: true };
     const { next, bitOf } = compareRange(rebuild, { item: 'cluster IP', range: 'service CIDR' }, turn, 1);
     expect(next.holds).toEqual([{ ...ANY, items: ['fd00::a'] }]);
     expect([bitOf('fd00::a'), bitOf('FD00:0::a'), bitOf('fd00::'), bitOf('x')]).toEqual([9, 9, undefined, undefined]);

@@ -46,7 +46,7 @@ function decide(read: StoredRange, claimed: readonly number[], fromZero = false)
   recorded.restore(read);
   const rebuild = startRebuild(read, recorded, portRange(SPEC));
   for (const bit of claimed) rebuild.claim(30_000 + bit, service('s'));
-  const pass = { passId: 'this', nowMs: NOW, intervalMs: 180_000, fromZero };
+  const pass = { passId: 'this', nowMs: NOW, intervalMs: 180_000, fromZero, controlPlane: 'c', mayFree: true };
   return compareRange(rebuild, { item: 'node port', range: 'port range' }, pass, 1);
 }
 

@@ -13,6 +13,7 @@ import { withAddresses } from '../repair/services.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';
 import { type MemoryCluster, memoryCluster } from '../support/memory-cluster.ts';
 import { countedWriteIds, type MemoryStore, memoryStore, memoryTable } from '../support/memory-table.ts';
+import { CONTROL_PLANE } from '../support/pass-context.ts';
 import { Driver } from './driver.ts';
 import { Ledger } from './ledger.ts';
 
@@ -118,7 +119,12 @@ export class World {
     telemetry: () => ({ log: () => {}, count: () => {}, sample: () => {}, flush: () => {} }),
     reportingInstance: 'simulation',
     table: (signal) => this.table(signal),
-    connect: () => Promise.resolve({ kubernetes: this.#kubernetes(), probe: ({ url }) => this.#probe(url) }),
+    connect: () =>
+      Promise.resolve({
+        kubernetes: this.#kubernetes(),
+        probe: ({ url }) => this.#probe(url),
+        controlPlane: CONTROL_PLANE,
+      }),
     resolveHost: () => () => Promise.resolve(undefined),
   };
 

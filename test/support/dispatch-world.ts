@@ -13,6 +13,7 @@ import type { RunRecord } from '../../lib/table/run-records.ts';
 import { readRunRecord } from '../../lib/table/run-records.ts';
 import { aClusterSpec, type SpecFields } from './a-cluster-spec.ts';
 import { countedWriteIds, memoryStore, memoryTable } from './memory-table.ts';
+import { CONTROL_PLANE } from './pass-context.ts';
 import type { RecordingTelemetry } from './recording-telemetry.ts';
 import { recordingTelemetry } from './recording-telemetry.ts';
 
@@ -94,6 +95,7 @@ export function aDispatchWorld(overrides: Partial<Environment> = {}): DispatchWo
       return Promise.resolve({
         kubernetes: writeOnlyCluster(objects),
         probe: () => Promise.resolve({ kind: 'silence', message: 'nobody is asked' }),
+        controlPlane: CONTROL_PLANE,
       });
     },
     resolveHost: () => () => Promise.resolve(undefined),

@@ -14,6 +14,7 @@ import { aClusterSpec } from './a-cluster-spec.ts';
 import { memoryCluster } from './memory-cluster.ts';
 import { receivedEvent } from './memory-queue.ts';
 import { countedWriteIds, memoryStore, memoryTable } from './memory-table.ts';
+import { CONTROL_PLANE } from './pass-context.ts';
 import { recordingTelemetry } from './recording-telemetry.ts';
 import { tableThrough } from './table-through.ts';
 
@@ -279,7 +280,7 @@ export class FleetModel {
           this.completed.push({ name, atMs: this.clock.nowMs });
           return { kind: 'status', status: 200, body: 'ok' };
         };
-        return { kubernetes: this.#clusterOf(name), probe };
+        return { kubernetes: this.#clusterOf(name), probe, controlPlane: CONTROL_PLANE };
       },
     };
   }

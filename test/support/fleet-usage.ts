@@ -15,6 +15,7 @@ import { aClusterSpec } from './a-cluster-spec.ts';
 import { aDispatchWorld } from './dispatch-world.ts';
 import { memoryCluster } from './memory-cluster.ts';
 import { memoryQueue } from './memory-queue.ts';
+import { CONTROL_PLANE } from './pass-context.ts';
 
 const DEFINITIONS = [systemNamespaces, kubernetesService, clusterIpRepair, nodePortRepair];
 const STACK = 'kube-bootstrap-controller-prod';
@@ -131,6 +132,7 @@ function healthyCluster(services: number, count: Count): ClusterAccess {
       }),
     },
     probe: counted(async () => ({ kind: 'status', status: 200, body: 'ok' })),
+    controlPlane: CONTROL_PLANE,
   };
 }
 

@@ -1,8 +1,11 @@
 import type { ClusterSpec } from '../../lib/cluster/cluster-spec.ts';
-import type { ClusterPort } from '../../lib/kubernetes/cluster-port.ts';
+import type { ClusterPort, ControlPlane } from '../../lib/kubernetes/cluster-port.ts';
 import type { PassContext } from '../../lib/loops/pass.ts';
 import { aClusterSpec } from './a-cluster-spec.ts';
 import { memoryTable } from './memory-table.ts';
+
+/** One that never moves. */
+export const CONTROL_PLANE: ControlPlane = { id: 'control-plane', confirm: () => Promise.resolve(true) };
 
 /** The context of an enforcing pass, but for what a test cares about. */
 export function aPassContext(
@@ -16,6 +19,7 @@ export function aPassContext(
     table: memoryTable({ nowMs, newWriteId: () => 'write' }),
     probe: () => Promise.resolve({ kind: 'silence', message: 'nobody is asked' }),
     resolveHost: () => Promise.resolve(undefined),
+    controlPlane: CONTROL_PLANE,
     passId: 'pass',
     nowMs,
     triesEveryMs: 10_000,

@@ -1,0 +1,183 @@
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { fromBits, hasBit } from '../../lib/allocator/snapshot-bytes.ts';
+import type { Hold } from '../../lib/cluster/hold.ts';
+import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
+import type { StoredRange } from '../../lib/cluster/stored-range.ts';
+import { ClusterConnections } from '../../lib/environment/cluster-connections.ts';
+import { ClusterError } from '../../lib/kubernetes/cluster-port.ts';
+import { clusterIpRepair } from '../../lib/loops/cluster-ip-repair.ts';
+import { readRange, saveRange } from '../../lib/table/ranges.ts';
+import { storedRange } from '../repair/repair-cluster.ts';
+import { aDispatchWorld, type DispatchWorld } from '../support/dispatch-world.ts';
+
+const RANGE = '10.0.0.0/24';
+/** The bit of 10.0.0.9. */
+const BIT = 8;
+const INTERVAL_MS = 180_000;
+
+/** An API server with these Services. */
+class AnApiServer {
+  services: readonly string[] = [];
+  readonly #server: Server = createServer((request, response) => {
+    const isList = request.url?.startsWith('/api/v1/services') ?? false;
+    response.writeHead(isList ? 200 : 404, { 'content-type': 'application/json' });
+    const items = this.services.map((clusterIP, index) => ({
+      metadata: { namespace: 'shop', name: `web-${index}`, uid: `uid-${index}` },
+      spec: { type: 'ClusterIP', clusterIP, clusterIPs: [clusterIP], ports: [{ port: 80 }] },
+    }));
+    const list = { kind: 'ServiceList', apiVersion: 'v1', metadata: { resourceVersion: '1' }, items };
+    response.end(JSON.stringify(isList ? list : { kind: 'Status', code: 404, reason: 'NotFound' }));
+  });
+
+  async listen(): Promise<this> {
+    await new Promise<void>((resolve) => this.#server.listen(0, '127.0.0.1', resolve));
+    return this;
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+  }
+
+  close(): Promise<unknown> {
+    this.#server.closeAllConnections();
+    return new Promise((resolve) => this.#server.close(resolve));
+  }
+}
+
+let before: AnApiServer;
+let after: AnApiServer;
+/** What the kubeconfig in its store names. */
+let named: () => AnApiServer;
+let reads: number;
+let connections: ClusterConnections;
+let world: DispatchWorld;
+
+beforeEach(async () => {
+  before = await new AnApiServer().listen();
+  after = await new AnApiServer().listen();
+  named = () => before;
+  reads = 0;
+  world = aDispatchWorld({ connect: (spec, options) => connections.connect(spec, options) });
+  connections = newProcess();
+  await world.register({
+    mode: 'enforce',
+    allocator: 'table',
+    kubeconfig: { ssm: '/kubeconfig' },
+    serviceClusterIPRanges: [RANGE],
+  });
+  await pass();
+  await pass();
+});
+
+afterEach(async () => {
+  await connections.close();
+  await Promise.all([before.close(), after.close()]);
+});
+
+function newProcess(): ClusterConnections {
+  return new ClusterConnections({
+    nowMs: () => world.clock.nowMs,
+    random: () => 0.9,
+    loadKubeconfig: async () => {
+      reads += 1;
+      const { url: server } = named();
+      const tls = () => ({ rejectUnauthorized: true });
+      return { server, basePath: '', context: 'c', skipTlsVerify: false, tls, authHeaders: async () => ({}) };
+    },
+  });
+}
+
+async function pass(): Promise<string | undefined> {
+  await world.dispatch(clusterIpRepair, { force: true });
+  world.clock.nowMs += INTERVAL_MS;
+  return (await world.recordOf('demo', 'cluster-ip-repair'))?.error?.code;
+}
+
+async function stored(): Promise<StoredRange> {
+  const read = await readRange(world.table, 'demo', RANGE_KEYS.primary);
+  if (read === undefined) throw new Error('no range is saved');
+  return read.stored;
+}
+
+/** The address 10.0.0.9 is taken in the table, for a Service that its caller creates. */
+async function allocate(holds: readonly Hold[] = []): Promise<void> {
+  const read = await readRange(world.table, 'demo', RANGE_KEYS.primary);
+  const range = storedRange({ range: RANGE, data: fromBits([BIT]), holds });
+  await saveRange(world.table, 'demo', RANGE_KEYS.primary, range, read?.item);
+}
+
+const isTaken = async () => hasBit((await stored()).data, BIT);
+
+/** The control plane moves, and a caller creates the Service of its address in the new one. The old one answers all the same. */
+function move(): void {
+  named = () => after;
+  after.services = ['10.0.0.9'];
+}
+
+describe('a control plane that moved while its former API server still answers', () => {
+  test('keeps the address of a Service that only the new one has', async () => {
+    await allocate();
+    move();
+    const codes: (string | undefined)[] = [];
+    for (let passes = 0; passes < 120; passes += 1) {
+      codes.push(await pass());
+      expect({ passes, taken: await isTaken() }).toEqual({ passes, taken: true });
+    }
+    expect(codes.slice(0, 5)).toEqual([undefined, undefined, 'ControlPlaneMoved', undefined, undefined]);
+    expect(reads).toBe(2);
+  });
+
+  test('keeps the address of a hold that ended, which a Service of the new one has claimed', async () => {
+    await allocate([{ items: ['10.0.0.9'], owner: 'shop', takenUpBy: 'any', untilMs: world.clock.nowMs - 60_000 }]);
+    move();
+    expect([await pass(), await isTaken()]).toEqual(['ControlPlaneMoved', true]);
+    expect([await pass(), await isTaken()]).toEqual([undefined, true]);
+    expect((await stored()).holds).toEqual([]);
+  });
+
+  test('does not count the strikes by the former one', async () => {
+    await allocate();
+    await pass();
+    await pass();
+    named = () => after;
+    connections = newProcess();
+    const taken: boolean[] = [];
+    for (let passes = 0; passes < 3; passes += 1) {
+      await pass();
+      taken.push(await isTaken());
+    }
+    expect(taken).toEqual([true, true, false]);
+  });
+
+  test('opens no range that it has not listed', async () => {
+    const read = await readRange(world.table, 'demo', RANGE_KEYS.primary);
+    if (read !== undefined) await world.table.delete(read.item);
+    move();
+    expect([await pass(), await readRange(world.table, 'demo', RANGE_KEYS.primary)]).toEqual([
+      'ControlPlaneMoved',
+      undefined,
+    ]);
+    expect([await pass(), await isTaken()]).toEqual([undefined, true]);
+  });
+});
+
+describe('a kubeconfig that was read long ago', () => {
+  test('is read again before a pass frees an item, and by no pass that frees none', async () => {
+    await allocate();
+    expect([reads, await pass(), await pass(), reads]).toEqual([1, undefined, undefined, 1]);
+    expect([await pass(), await isTaken(), reads]).toEqual([undefined, false, 2]);
+  });
+
+  test('and cannot be read again frees nothing, and records what Services claim', async () => {
+    await allocate([{ items: ['10.0.0.9'], owner: 'shop', takenUpBy: 'any', untilMs: world.clock.nowMs - 60_000 }]);
+    before.services = ['10.0.0.20'];
+    named = () => {
+      throw new ClusterError('Throttled', 'too many reads');
+    };
+    expect([await pass(), await isTaken(), hasBit((await stored()).data, 19)]).toEqual(['Throttled', true, true]);
+    named = () => before;
+    expect([await pass(), await isTaken()]).toEqual([undefined, false]);
+  });
+});
