@@ -1,5 +1,6 @@
 import { eachOf } from '../cluster/each-of.ts';
 import { CONCURRENT_PASSES, PASS_BUDGET_MS } from '../runtime/budgets.ts';
+import type { Environment } from '../runtime/environment.ts';
 import { type RegisteredCluster, readCluster } from '../table/clusters.ts';
 import { containAccident } from './accident.ts';
 import { type Attempt, attemptPass, type Batch, type OpenCluster } from './run-pass.ts';
@@ -24,9 +25,12 @@ export async function attemptApart(
   return attempts;
 }
 
+/** Those of processes that have run passes: the first ones load and compile code. */
+const WARM = new WeakSet<Environment>();
+
 /**
- * Runs the passes of all. If they keep the event loop busy for half the time of a pass, the deadlines of some were wrong,
- * whether or not a process has ended.
+ * Runs the passes of all. If they keep the event loop busy for longer than a pass may take, some deadlines passed while
+ * their passes waited for it.
  * @param known registrations that were read already; the others are read one by one.
  */
 export async function attemptAll(
@@ -35,6 +39,7 @@ export async function attemptAll(
   ofSuspects: boolean,
   known?: ReadonlyMap<string, RegisteredCluster>,
 ): Promise<NamedAttempt[]> {
+  if (clusters.length === 0) return [];
   const { table, nowMs, busyMs = () => 0, clustersPerTick = CONCURRENT_PASSES } = batch.environment;
   const beganAtMs = nowMs();
   const busyBeforeMs = busyMs();
@@ -43,10 +48,11 @@ export async function attemptAll(
     return { name, attempt: await attemptPass(batch, name, open) };
   });
   const spentMs = busyMs() - busyBeforeMs;
-  const mostMs = (PASS_BUDGET_MS[batch.loop.id] / 2) * Math.ceil(clusters.length / clustersPerTick);
-  if (spentMs > mostMs) {
+  const mostMs = PASS_BUDGET_MS[batch.loop.id] * Math.ceil(clusters.length / clustersPerTick);
+  if (spentMs > mostMs && WARM.has(batch.environment)) {
     const accident = { atMs: beganAtMs, clusters: clusters.map(({ name }) => name), ofSuspects };
     await containAccident(batch, accident, `the process was busy for ${Math.round(spentMs)} ms`);
   }
+  WARM.add(batch.environment);
   return attempts;
 }

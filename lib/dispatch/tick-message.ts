@@ -17,7 +17,7 @@ export interface TickMessage {
 
 export type ReceivedTick =
   | { readonly outcome: 'due'; readonly tick: TickMessage }
-  /** Later than an interval: the next tick has come already. */
+  /** The next tick has come already. */
   | { readonly outcome: 'late'; readonly tick: TickMessage; readonly lateMs: number }
   | { readonly outcome: 'unreadable'; readonly reason: string };
 
@@ -46,8 +46,13 @@ export function receiveTick(body: string, loop: Loop, nowMs: number): ReceivedTi
   }
   const received = { loop, dueAtMs, clusters, ...(followedUntilMs !== undefined && { followedUntilMs }) };
   const lateMs = nowMs - dueAtMs;
-  if (lateMs > SCHEDULE_SECONDS[loop] * 1000) return { outcome: 'late', tick: received, lateMs };
+  if (lateMs > longestLateMs(received)) return { outcome: 'late', tick: received, lateMs };
   return { outcome: 'due', tick: received };
+}
+
+/** A tick is late when the next one was due. The next one of suspects comes after this one, or in the next minute. */
+function longestLateMs({ loop, followedUntilMs }: TickMessage): number {
+  return Math.max(SCHEDULE_SECONDS[loop] * 1000, followedUntilMs === undefined ? 0 : 30_000);
 }
 
 /** What the messages of an invocation contain. */

@@ -2,7 +2,6 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
-import { build } from 'esbuild';
 import type { ClusterSpec, Loop } from '../../lib/cluster/cluster-spec.ts';
 import { registerCluster } from '../../lib/table/cluster-registration.ts';
 import { createTable } from '../../lib/table/dynamodb-client.ts';
@@ -12,6 +11,7 @@ import { startTableServer, tableServerClient } from '../../local/table-server.ts
 import { ATTACKS, type Attack } from '../hostile/attacks.ts';
 import { type HostileApiServer, startHostileApiServer } from '../hostile/hostile-api-server.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';
+import { bundleFunctions, heapOptions } from '../support/bundled-functions.ts';
 import { type RunningFunction, runFunction } from '../support/emulator-function.ts';
 import { kubeconfigTo } from '../support/kubeconfig-to.ts';
 import { countedWriteIds } from '../support/memory-table.ts';
@@ -104,18 +104,7 @@ async function registerHostile(): Promise<void> {
 /** As serverless.yml has them built, and each in one process with the heap of its memory size. */
 async function startFunctions(endpoint: string): Promise<void> {
   const loops = Object.keys(MEMORY_MB) as TestedLoop[];
-  await build({
-    entryPoints: loops.map((loop) => `functions/${loop}.ts`),
-    outdir: join(folder, 'functions'),
-    outExtension: { '.js': '.mjs' },
-    banner: { js: "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);" },
-    bundle: true,
-    minify: true,
-    format: 'esm',
-    platform: 'node',
-    target: 'node24',
-    mainFields: ['module', 'main'],
-  });
+  await bundleFunctions(folder, loops);
   for (const loop of loops) {
     const environment = {
       TABLE_NAME,
@@ -126,7 +115,7 @@ async function startFunctions(endpoint: string): Promise<void> {
       AWS_ACCESS_KEY_ID: 'local',
       AWS_SECRET_ACCESS_KEY: 'local',
       AWS_ENDPOINT_URL: endpoint,
-      NODE_OPTIONS: nodeOptionsOf(MEMORY_MB[loop]),
+      NODE_OPTIONS: heapOptions(MEMORY_MB[loop]),
     };
     const running = runFunction({
       folder,
@@ -138,11 +127,6 @@ async function startFunctions(endpoint: string): Promise<void> {
     stops.push(() => running.stop());
     functions.set(loop, running);
   }
-}
-
-/** As Lambda's own runtime sizes the heap. */
-function nodeOptionsOf(memoryMb: number): string {
-  return `--max-old-space-size=${Math.floor(memoryMb * 0.9)} --max-semi-space-size=${Math.floor(memoryMb * 0.05)}`;
 }
 
 async function published(cluster: MisbehavingCluster): Promise<string> {

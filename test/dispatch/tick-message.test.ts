@@ -26,6 +26,12 @@ describe('a tick in a message', () => {
     });
   });
 
+  test('of a suspect is late after half a minute, as the next one comes after it', () => {
+    const text = body({ followedUntilMs: DUE });
+    expect(receiveTick(text, 'kubernetes-service', DUE + 30_000)).toMatchObject({ outcome: 'due' });
+    expect(receiveTick(text, 'kubernetes-service', DUE + 30_001)).toMatchObject({ outcome: 'late' });
+  });
+
   test('may say more than this version knows', () => {
     expect(receiveTick(body({ traceId: 'x' }), 'kubernetes-service', DUE)).toMatchObject({ outcome: 'due' });
   });

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import { ClusterListMemory } from '../../lib/dispatch/cluster-list.ts';
-import type { Summary } from '../../lib/dispatch/dispatch.ts';
+import { dispatch, type Summary } from '../../lib/dispatch/dispatch.ts';
 import type { LoopDefinition, PassContext, PassReport } from '../../lib/loops/pass.ts';
 import { CONCURRENT_PASSES } from '../../lib/runtime/budgets.ts';
 import type { Environment } from '../../lib/runtime/environment.ts';
@@ -106,6 +106,42 @@ describe('a few clusters', () => {
     await invoke(queueEvent(tickOf()));
     expect(queue.sent).toEqual([]);
     expect(ran).toEqual(['a', 'a']);
+  });
+});
+
+describe('passes that keep the event loop busy for longer than one may take', () => {
+  test.each([
+    [9_000, [] as string[]],
+    [9_001, ['a', 'b']],
+  ])('%i ms in a process that has run others make suspects of their clusters', async (spentMs, clusters) => {
+    await world.register({ name: 'a' }, { name: 'b' });
+    let busy = 0;
+    const pass = async () => {
+      busy += spentMs / 2;
+      return aReport();
+    };
+    scripts = { a: pass, b: pass };
+    const environment = { ...world.environment, stack: 'prod', tickQueue: queue.queue, busyMs: () => busy };
+    const tick = async () => {
+      await dispatch(loop, queueEvent(tickOf({ clusters: ['a', 'b'], dueAtMs: world.clock.nowMs })), {
+        environment,
+        telemetry: world.telemetry,
+        remainingMs: () => 60_000,
+      });
+      world.clock.nowMs += 10_000;
+    };
+    await tick();
+    expect(lines('process lost')).toEqual([]);
+    await tick();
+    expect(lines('suspects run alone').flatMap(({ fields }) => fields['clusters'])).toEqual(clusters);
+    expect(queue.sent.map(({ body }) => JSON.parse(body).clusters)).toEqual(clusters.map((name) => [name]));
+  });
+
+  test('are not those of an invocation that only queues', async () => {
+    await world.register({ name: 'a' }, { name: 'b' });
+    let busy = 0;
+    await invoke(schedule(), { stack: 'prod', busyMs: () => (busy += 60_000) });
+    expect(lines('process lost')).toEqual([]);
   });
 });
 

@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
@@ -15,6 +15,25 @@ export interface Runnable {
   readonly handler: string;
   readonly limitMs: number;
   readonly environment: Readonly<Record<string, string>>;
+  /** The share of a core that each process has, as with less memory in Lambda. Default: all of it. */
+  readonly cpuShare?: number;
+}
+
+/** For so long a process runs before it is stopped. */
+const SLICE_MS = 50;
+/** While a process starts, it has a whole core. */
+const START_MS = 1_000;
+
+/** Stops and continues a process, so that it has its share of a core. @returns what ends that */
+function throttle(child: ChildProcess, share: number): () => void {
+  const periodMs = SLICE_MS / share;
+  let timer = setTimeout(() => {
+    timer = setInterval(() => {
+      child.kill('SIGSTOP');
+      setTimeout(() => child.kill('SIGCONT'), periodMs - SLICE_MS);
+    }, periodMs);
+  }, START_MS);
+  return () => clearInterval(timer);
 }
 
 /** One invocation. */
@@ -75,13 +94,17 @@ export function runFunction(runnable: Runnable): RunningFunction {
 }
 
 /** It ends with this process: its standard input does. */
-function startInstance({ folder, opt, handler, environment, limitMs }: Runnable, allLines: string[]): Instance {
+function startInstance(
+  { folder, opt, handler, environment, limitMs, cpuShare = 1 }: Runnable,
+  allLines: string[],
+): Instance {
   const mark = `${randomUUID()} `;
   const child = spawn(process.execPath, [RUNTIME, mark, handler, opt], {
     cwd: folder,
     env: { ...environment },
     stdio: ['pipe', 'pipe', 'pipe'],
   });
+  const endThrottle = cpuShare < 1 ? throttle(child, cpuShare) : () => undefined;
   let lines: string[] = [];
   let end: (how: Omit<Invocation, 'lines'>) => void = () => undefined;
   const log = (line: string) => {
@@ -98,6 +121,7 @@ function startInstance({ folder, opt, handler, environment, limitMs }: Runnable,
   const closed = new Promise<void>((resolve) => {
     child.once('close', (code, signal) => {
       alive = false;
+      endThrottle();
       end({ error: { errorType: 'Runtime.ExitError', errorMessage: `the process ended: ${signal ?? code}` } });
       resolve();
     });

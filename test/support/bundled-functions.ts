@@ -1,0 +1,23 @@
+import { join } from 'node:path';
+import { build } from 'esbuild';
+
+/** Bundles functions as serverless.yml has them built, into `folder/functions`. */
+export async function bundleFunctions(folder: string, names: readonly string[]): Promise<void> {
+  await build({
+    entryPoints: names.map((name) => `functions/${name}.ts`),
+    outdir: join(folder, 'functions'),
+    outExtension: { '.js': '.mjs' },
+    banner: { js: "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);" },
+    bundle: true,
+    minify: true,
+    format: 'esm',
+    platform: 'node',
+    target: 'node24',
+    mainFields: ['module', 'main'],
+  });
+}
+
+/** As Lambda's own runtime sizes the heap. */
+export function heapOptions(memoryMb: number): string {
+  return `--max-old-space-size=${Math.floor(memoryMb * 0.9)} --max-semi-space-size=${Math.floor(memoryMb * 0.05)}`;
+}
