@@ -14,7 +14,7 @@ import {
 } from '../endpoints/objects.ts';
 import { type EndpointsObservation, planEndpoints } from '../endpoints/plan-endpoints.ts';
 import { knownAddresses, publishedAddresses } from '../endpoints/published-addresses.ts';
-import { type EndpointsDecision, leaseEndpoints, removeMaster } from '../endpoints/reconcilers.ts';
+import { type EndpointsDecision, leaseEndpoints, removeMasters } from '../endpoints/reconcilers.ts';
 import { ClusterError, type ClusterPort } from '../kubernetes/cluster-port.ts';
 import type { KeyValueTable } from '../table/key-value-table.ts';
 import { readLeases } from '../table/leases.ts';
@@ -69,12 +69,12 @@ export async function removeWithdrawn(
   { current, slice }: Pick<EndpointsObservation, 'current' | 'slice'>,
   written: Pick<EndpointsWritten, 'endpoints' | 'slice'>,
 ): Promise<Pick<AddressRemoval, 'changes' | 'error'>> {
-  const before = [readyAddresses(current), sliceAddresses(slice)];
-  const after = new Set([...readyAddresses(written.endpoints), ...sliceAddresses(written.slice)]);
-  const added = [...after].filter((address) => !before.every((addresses) => addresses.includes(address)));
-  if (added.length === 0) return { changes: [] };
+  const before = [new Set(readyAddresses(current)), new Set(sliceAddresses(slice))];
+  const after = [...readyAddresses(written.endpoints), ...sliceAddresses(written.slice)];
+  const added = new Set(after.filter((address) => !before.every((addresses) => addresses.has(address))));
+  if (added.size === 0) return { changes: [] };
   const { leases } = await readLeases(request.table, request.spec.name);
-  const withdrawn = leases.filter((lease) => added.includes(lease.address) && isWithdrawn(lease, request.nowMs()));
+  const withdrawn = leases.filter((lease) => added.has(lease.address) && isWithdrawn(lease, request.nowMs()));
   // Endpoints that were empty before become empty again; otherwise the last address needs `lastOne`.
   const lastOne = readyAddresses(current).length === 0;
   const changes: string[] = [];
@@ -123,7 +123,7 @@ function decisionWithout(
   if (!lastOne) return { outcome: 'refused' };
   if (leases) return leaseEndpoints({ current, live, ports: endpointPorts(spec), reconcilePorts: true, stopped: true });
   const absent = current !== undefined && !readyAddresses(current).includes(address);
-  return absent ? { outcome: 'keep', endpoints: current } : removeMaster(current, address);
+  return absent ? { outcome: 'keep', endpoints: current } : removeMasters(current, new Set([address]));
 }
 
 async function isPublished(kubernetes: ClusterPort, address: string): Promise<boolean> {

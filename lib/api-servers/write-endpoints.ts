@@ -123,9 +123,11 @@ export function removalLines(
   details: ReadonlyMap<string, string>,
   nowMs: number,
 ): string[] {
-  const removed = [...new Set(before)].filter((address) => !after.includes(address));
+  const isLeft = new Set(after);
+  const removed = [...new Set(before)].filter((address) => !isLeft.has(address));
+  const byAddress = new Map(leases.map((lease) => [lease.address, lease]));
   return removed.map((address) => {
-    const lease = leases.find((known) => known.address === address);
+    const lease = byAddress.get(address);
     return `${address} from the endpoints: ${removalReason(lease, details.get(address) ?? lease?.lastProbe, nowMs)}`;
   });
 }

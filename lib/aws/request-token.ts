@@ -1,4 +1,5 @@
 import { GetWebIdentityTokenCommand, STSClient } from '@aws-sdk/client-sts';
+import { LONGEST_TOKEN } from '../cluster/bounds.ts';
 import { TOKEN_SECONDS } from '../kubernetes/web-identity.ts';
 import { badKubeconfig, callFailure, isDenied, nameOfError } from './call-failure.ts';
 import { type StorePlace, storeClientOptions } from './store-client.ts';
@@ -27,7 +28,11 @@ export function tokenRequester(place: StorePlace): RequestToken {
     });
     if (!token)
       throw badKubeconfig(`AWS STS in region ${region} returned no token for audience ${audience}. Try again.`);
-    return token;
+    if (token.length <= LONGEST_TOKEN) return token;
+    const remedy = 'Fewer session tags make it shorter';
+    throw badKubeconfig(
+      `AWS STS in region ${region} returned a token of ${token.length} characters for audience ${audience}, and at most ${LONGEST_TOKEN} are sent. ${remedy}.`,
+    );
   };
 }
 

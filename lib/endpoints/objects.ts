@@ -92,12 +92,12 @@ function published(addresses: readonly string[], ports: readonly EndpointPort[])
 }
 
 export function samePort(one: EndpointPort, other: EndpointPort): boolean {
-  return (
-    (one.name ?? '') === (other.name ?? '') &&
-    one.port === other.port &&
-    (one.protocol ?? 'TCP') === (other.protocol ?? 'TCP') &&
-    one.appProtocol === other.appProtocol
-  );
+  return portText(one) === portText(other);
+}
+
+/** What a port is known by: the same text for ports that are the same. */
+export function portText({ name = '', port, protocol = 'TCP', appProtocol }: EndpointPort): string {
+  return JSON.stringify([name, port, protocol, appProtocol]);
 }
 
 /** Whether two values are the same to the API: the order of fields means nothing, and an absent field, null and an empty list are one. */

@@ -1,15 +1,16 @@
 import type { ClusterSpec } from '../cluster/cluster-spec.ts';
+import { addMasters, changedBy } from './add-masters.ts';
 import { ensureSlice, sliceAddresses } from './endpoint-slice.ts';
 import { endpointPorts } from './kubernetes-service.ts';
 import {
   type EndpointPort,
   type EndpointSliceObject,
   type EndpointsObject,
+  portText,
   readyAddresses,
   sameJson,
-  samePort,
 } from './objects.ts';
-import { addMaster, type EndpointsDecision, leaseEndpoints, onlySubset, removeMaster } from './reconcilers.ts';
+import { type EndpointsDecision, leaseEndpoints, onlySubset, removeMasters } from './reconcilers.ts';
 
 export interface EndpointsObservation {
   readonly spec: ClusterSpec;
@@ -49,59 +50,44 @@ export function plansWrite(decision: EndpointsDecision, slice: EndpointSliceObje
 
 /** Whether no address is published, or one whose lease has ended: a write that corrects this is never withheld. */
 export function isUrgent({ current, slice, excluded }: EndpointsObservation): boolean {
+  const isExcluded = new Set(excluded);
   const published = [readyAddresses(current), sliceAddresses(slice)];
-  return published.some(
-    (addresses) => addresses.length === 0 || addresses.some((address) => excluded.includes(address)),
-  );
+  return published.some((addresses) => addresses.length === 0 || addresses.some((address) => isExcluded.has(address)));
 }
 
-/**
- * Applies the master-count reconciler of each server in order, until a whole sequence changes nothing. More servers than are
- * counted displace each other in every sequence: the result of the last one counts.
- */
+/** Removes what must not be published, and then adds the servers as their master-count reconcilers do. */
 function planMasters(
   { spec, current, live, excluded }: EndpointsObservation,
   base: EndpointsObject | undefined,
   ports: readonly EndpointPort[],
 ): EndpointsDecision {
   const { masterCount, reconcilePorts } = spec.endpoints;
-  let endpoints = base;
-  for (const address of readyAddresses(current).filter((ip) => excluded.includes(ip))) {
-    endpoints = changedBy(removeMaster(endpoints, address)) ?? endpoints;
-  }
-  for (let sequence = 0; sequence <= live.length; sequence++) {
-    const before = endpoints;
-    for (const address of live) {
-      endpoints =
-        changedBy(addMaster({ current: endpoints, address, masterCount, ports, reconcilePorts })) ?? endpoints;
-    }
-    if (endpoints === before) break;
-  }
+  const isExcluded = new Set(excluded);
+  const isAnyExcluded = readyAddresses(current).some((ip) => isExcluded.has(ip));
+  const without = isAnyExcluded ? (changedBy(removeMasters(base, isExcluded)) ?? base) : base;
+  const endpoints = addMasters(without, live, { masterCount, ports, reconcilePorts });
   if (endpoints === undefined) return { outcome: 'nothing' };
   if (current !== undefined && sameJson(endpoints, current)) return { outcome: 'keep', endpoints: current };
   return { outcome: current === undefined ? 'create' : 'update', endpoints };
 }
 
-function changedBy(decision: EndpointsDecision): EndpointsObject | undefined {
-  return 'endpoints' in decision ? decision.endpoints : undefined;
-}
-
 /** Some API servers sort ports: the order that is there is as good as ours. */
 function inFoundOrder(wanted: readonly EndpointPort[], current: EndpointsObject | undefined): readonly EndpointPort[] {
   const found = (current && onlySubset(current)?.ports) ?? [];
-  const same = found.length === wanted.length && wanted.every((port) => found.some((other) => samePort(port, other)));
-  return same ? found : wanted;
+  const isFound = new Set(found.map(portText));
+  return found.length === wanted.length && wanted.every((port) => isFound.has(portText(port))) ? found : wanted;
 }
 
 /** A live address that another writer marked as not ready would stay so for ever: repacking lets not ready win. */
 function withReadyOnly(current: EndpointsObject | undefined, live: readonly string[]): EndpointsObject | undefined {
+  const isLive = new Set(live);
   const calledNotReady = (current?.subsets ?? []).some(({ notReadyAddresses = [] }) =>
-    notReadyAddresses.some(({ ip }) => live.includes(ip)),
+    notReadyAddresses.some(({ ip }) => isLive.has(ip)),
   );
   if (current === undefined || !calledNotReady) return current;
   const subsets = (current.subsets ?? []).map((subset) => ({
     ...subset,
-    notReadyAddresses: (subset.notReadyAddresses ?? []).filter(({ ip }) => !live.includes(ip)),
+    notReadyAddresses: (subset.notReadyAddresses ?? []).filter(({ ip }) => !isLive.has(ip)),
   }));
   return { ...current, subsets };
 }

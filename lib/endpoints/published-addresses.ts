@@ -16,10 +16,9 @@ export const MISSES_TO_GO = 2;
 export function knownAddresses(apiServers: readonly ApiServerSpec[], leases: readonly Lease[]): ExpectedAddress[] {
   const hosts = new Set(apiServers.flatMap((server) => ('host' in server ? server.host : [])));
   const named = apiServers.flatMap((server): ExpectedAddress[] => ('address' in server ? [server] : []));
+  const isNamed = new Set(named.map(({ address }) => address));
   const resolved = leases.flatMap(({ address, host }): ExpectedAddress[] =>
-    host !== undefined && hosts.has(host) && !named.some((other) => other.address === address)
-      ? [{ address, host, kind: 'shared' }]
-      : [],
+    host !== undefined && hosts.has(host) && !isNamed.has(address) ? [{ address, host, kind: 'shared' }] : [],
   );
   return [...named, ...resolved];
 }
@@ -51,7 +50,8 @@ export function excludedAddresses(
   nowMs: number,
 ): string[] {
   const isKnown = (lease: Lease) => reconciler !== 'master-count' || lease.seenDown || isWithdrawn(lease, nowMs);
-  return leases.filter((lease) => !live.includes(lease.address) && isKnown(lease)).map(({ address }) => address);
+  const isLive = new Set(live);
+  return leases.filter((lease) => !isLive.has(lease.address) && isKnown(lease)).map(({ address }) => address);
 }
 
 /** Misses that were counted while the lease was valid, and without a date since, prove nothing of the time after it. */

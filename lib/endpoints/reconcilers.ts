@@ -113,11 +113,14 @@ export function addMaster(observation: MasterCountObservation): EndpointsDecisio
   return { outcome: 'update', endpoints: { ...labelled, subsets } };
 }
 
-/** `RemoveEndpoints`: one address takes itself out of the first subset. It never refuses. */
-export function removeMaster(current: EndpointsObject | undefined, address: string): EndpointsDecision {
+/** `RemoveEndpoints`: addresses take themselves out of the first subset. It never refuses. */
+export function removeMasters(
+  current: EndpointsObject | undefined,
+  isRemoved: Pick<ReadonlySet<string>, 'has'>,
+): EndpointsDecision {
   const [first, ...others] = current?.subsets ?? [];
   if (current === undefined || first === undefined) return { outcome: 'nothing' };
-  const addresses = (first.addresses ?? []).filter(({ ip }) => ip !== address);
+  const addresses = (first.addresses ?? []).filter(({ ip }) => !isRemoved.has(ip));
   const subsets = repackSubsets([{ ...first, addresses }, ...others]);
   return { outcome: 'update', endpoints: { ...current, subsets } };
 }

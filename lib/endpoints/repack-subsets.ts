@@ -1,54 +1,81 @@
 import type { EndpointAddress, EndpointPort, EndpointSubset } from './objects.ts';
 
-/** One port, and the addresses that offer it: readiness by address key. No port at all is an offer too. */
-interface Offer {
-  readonly port: EndpointPort | undefined;
-  readonly readiness: Map<string, boolean>;
+/** Ports that the same of the given subsets have. A subset without ports has the port `undefined`. */
+interface PortGroup {
+  readonly ports: (EndpointPort | undefined)[];
+  readonly offeredBy: readonly EndpointSubset[];
 }
+
+/** Whether each address is ready, by its key and in the order of the keys. */
+type Readiness = readonly (readonly [key: string, ready: boolean])[];
 
 /**
  * Subsets in their canonical form (`RepackSubsets` of `pkg/api/v1/endpoints/util.go`): each address once with the
  * first record that was found of it, not ready where any says so, and the ports that the same addresses offer together
- * in one subset.
+ * in one subset. The addresses are walked once for each group of ports, not for each port.
  */
 export function repackSubsets(subsets: readonly EndpointSubset[]): EndpointSubset[] {
-  const records = new Map<string, EndpointAddress>();
-  const offers = collectOffers(subsets, records);
-  const ofSameAddresses = Map.groupBy(offers, ({ readiness }) => JSON.stringify([...readiness].sort(byKey)));
+  const records = recordsIn(subsets);
+  const offers = portGroups(subsets).map(({ ports, offeredBy }) => ({ ports, readiness: readinessIn(offeredBy) }));
+  const offered = offers.filter(({ readiness }) => readiness.length > 0);
+  const ofSameAddresses = Map.groupBy(offered, ({ readiness }) => JSON.stringify(readiness));
   const packed = [...ofSameAddresses.values()].map((group) => subsetOf(group, records));
   return inCanonicalOrder(packed, printSubset);
 }
 
-function collectOffers(subsets: readonly EndpointSubset[], records: Map<string, EndpointAddress>): Offer[] {
-  const offers = new Map<unknown, Offer>();
-  for (const subset of subsets) {
+/** Returns how many addresses the subsets have after repacking, at most. */
+export function repackedAddresses(subsets: readonly EndpointSubset[]): number {
+  return portGroups(subsets).reduce((sum, { offeredBy }) => sum + offeredBy.flatMap(addressesIn).length, 0);
+}
+
+function portGroups(subsets: readonly EndpointSubset[]): PortGroup[] {
+  const ports = new Map<unknown, { readonly port: EndpointPort | undefined; readonly at: Set<number> }>();
+  for (const [index, subset] of subsets.entries()) {
     for (const port of subset.ports?.length ? subset.ports : [undefined]) {
-      const offer = offers.get(portKey(port)) ?? { port, readiness: new Map<string, boolean>() };
-      offers.set(portKey(port), offer);
-      noteAll(offer, subset, records);
+      const known = ports.get(portKey(port)) ?? { port, at: new Set() };
+      ports.set(portKey(port), known);
+      known.at.add(index);
     }
   }
-  return [...offers.values()].filter(({ readiness }) => readiness.size > 0);
+  const groups = Map.groupBy(ports.values(), ({ at }) => [...at].join());
+  return [...groups.values()].map((group) => ({
+    ports: group.map(({ port }) => port),
+    offeredBy: [...(group[0]?.at ?? [])].flatMap((index) => subsets[index] ?? []),
+  }));
 }
 
-function noteAll(offer: Offer, subset: EndpointSubset, records: Map<string, EndpointAddress>): void {
-  for (const address of subset.addresses ?? []) note(offer, address, true, records);
-  for (const address of subset.notReadyAddresses ?? []) note(offer, address, false, records);
+function addressesIn({ addresses = [], notReadyAddresses = [] }: EndpointSubset): EndpointAddress[] {
+  return [...addresses, ...notReadyAddresses];
 }
 
-function note(offer: Offer, address: EndpointAddress, ready: boolean, records: Map<string, EndpointAddress>): void {
-  const key = addressKey(address);
-  if (!records.has(key)) records.set(key, address);
-  offer.readiness.set(key, ready && offer.readiness.get(key) !== false);
+function recordsIn(subsets: readonly EndpointSubset[]): ReadonlyMap<string, EndpointAddress> {
+  const records = new Map<string, EndpointAddress>();
+  for (const address of subsets.flatMap(addressesIn)) {
+    const key = addressKey(address);
+    if (!records.has(key)) records.set(key, address);
+  }
+  return records;
 }
 
-function subsetOf(offers: readonly Offer[], records: ReadonlyMap<string, EndpointAddress>): EndpointSubset {
-  const readiness = [...(offers[0]?.readiness ?? [])].sort(byKey);
+function readinessIn(subsets: readonly EndpointSubset[]): Readiness {
+  const readiness = new Map<string, boolean>();
+  for (const { addresses = [], notReadyAddresses = [] } of subsets) {
+    for (const key of addresses.map(addressKey)) readiness.set(key, readiness.get(key) !== false);
+    for (const key of notReadyAddresses.map(addressKey)) readiness.set(key, false);
+  }
+  return [...readiness].sort(byKey);
+}
+
+function subsetOf(
+  offers: readonly { readonly ports: PortGroup['ports']; readonly readiness: Readiness }[],
+  records: ReadonlyMap<string, EndpointAddress>,
+): EndpointSubset {
+  const readiness = offers[0]?.readiness ?? [];
   const those = (wanted: boolean) =>
     readiness.flatMap(([key, ready]) => (ready === wanted ? (records.get(key) ?? []) : []));
   const [addresses, notReadyAddresses] = [those(true), those(false)];
   const ports = inCanonicalOrder(
-    offers.flatMap(({ port }) => port ?? []),
+    offers.flatMap((offer) => offer.ports.filter((port) => port !== undefined)),
     printPort,
   );
   return {
@@ -59,7 +86,7 @@ function subsetOf(offers: readonly Offer[], records: ReadonlyMap<string, Endpoin
 }
 
 /** An address is known by its text and the uid of what it stands for; both sort as text. */
-function addressKey({ ip, targetRef }: EndpointAddress): string {
+export function addressKey({ ip, targetRef }: EndpointAddress): string {
   return `${ip}\0${String(targetRef?.['uid'] ?? '')}`;
 }
 

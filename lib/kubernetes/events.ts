@@ -69,12 +69,13 @@ export function planEvents(input: EventPlanInput): EventPlan {
   const { previous, nowMs, cap } = input;
   const seen = new Map(input.drafts.map((draft) => [eventName(draft, input), draft]));
   const sightings = new Map(remembered(previous, seen, nowMs));
+  const unseen = unseenFirst(sightings, seen);
   const writes: EventWrite[] = [];
   let dropped = 0;
   for (const [name, draft] of seen) {
     const before = sightings.get(name);
     const due = isDue(before, nowMs);
-    const written = due && writes.length < cap && (before !== undefined || makeRoom(sightings, seen));
+    const written = due && writes.length < cap && (before !== undefined || makeRoom(sightings, unseen));
     if (written) {
       writes.push(eventWrite(name, draft, before, input));
     } else if (due) {
@@ -107,14 +108,18 @@ function remembered(previous: EventPlanInput['previous'], seen: ReadonlyMap<stri
   );
 }
 
-/** What is not seen now gives way, the one unseen for longest first. The event that sums up came in beyond the limit. */
-function makeRoom(sightings: Map<string, EventSighting>, seen: ReadonlyMap<string, unknown>): boolean {
+/** What is not seen now, the one unseen for longest first. */
+function unseenFirst(sightings: ReadonlyMap<string, EventSighting>, seen: ReadonlyMap<string, unknown>) {
+  const unseen = [...sightings].filter(([name]) => !seen.has(name));
+  return unseen.sort(([, one], [, other]) => one.lastSeenAtMs - other.lastSeenAtMs).values();
+}
+
+/** What is not seen now gives way. The event that sums up came in beyond the limit. */
+function makeRoom(sightings: Map<string, EventSighting>, unseen: Iterator<readonly [string, unknown]>): boolean {
   while (sightings.size >= MOST_SIGHTINGS) {
-    const [oldest] = [...sightings]
-      .filter(([name]) => !seen.has(name))
-      .sort(([, a], [, b]) => a.lastSeenAtMs - b.lastSeenAtMs);
-    if (oldest === undefined) return false;
-    sightings.delete(oldest[0]);
+    const oldest = unseen.next();
+    if (oldest.done) return false;
+    sightings.delete(oldest.value[0]);
   }
   return true;
 }

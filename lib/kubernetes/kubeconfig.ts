@@ -4,6 +4,7 @@ import type { LookupFunction } from 'node:net';
 import { dirname, resolve } from 'node:path';
 import { createSecureContext } from 'node:tls';
 import { isNativeError } from 'node:util/types';
+import { LONGEST_TOKEN } from '../cluster/bounds.ts';
 import { isLocalHost } from '../cluster/local-host.ts';
 import { boundedText } from '../cluster/values.ts';
 import {
@@ -222,6 +223,10 @@ async function headersOf(
   if (!/^[!-~]*$/.test(token) || !/^[ -~]*$/.test(as)) {
     const problem = `the token of user "${userName}" (or its "as") has a space, line break or other character that no HTTP header carries`;
     throw badKubeconfig(source, problem, 'Write it in one line, as it was issued');
+  }
+  if (token.length > LONGEST_TOKEN || `${user.username ?? ''}${user.password ?? ''}`.length > LONGEST_TOKEN) {
+    const problem = `the token of user "${userName}" (or its name and password) has more than ${LONGEST_TOKEN} characters`;
+    throw badKubeconfig(source, problem, 'Issue one with fewer claims or groups');
   }
   const basic = user.username ? Buffer.from(`${user.username}:${user.password ?? ''}`).toString('base64') : '';
   return {

@@ -1,14 +1,15 @@
+import { SecretSearch } from './secret-search.ts';
+
 type Headers = Readonly<Record<string, string>>;
 type Body = AsyncIterable<Uint8Array> | Iterable<Uint8Array>;
 
 /** Shorter ones would be found in words that mean something else. */
 const SHORTEST = 8;
-const ASTERISK = 0x2a;
 
 /**
- * Masks what a request's credential is, to the byte, where a reply repeats it: proxies that print the request they refuse
- * do, and what a server sends ends up in logs, findings and the status page. The length stays, so that every format still
- * parses. A server that disguises the credential is not stopped: it has it.
+ * Masks what a request's credential is where a reply repeats it, also escaped as in JSON: proxies that print the request they
+ * refuse do, and what a server sends ends up in logs, findings and the status page. The length stays, so that every format
+ * still parses. A server that disguises the credential is not stopped: it has it.
  */
 export class CredentialMask {
   readonly #secrets: readonly Buffer[];
@@ -21,36 +22,31 @@ export class CredentialMask {
   }
 
   headers(headers: Headers): Headers {
-    const text = (value: string) => this.#masked([Buffer.from(value)]).toString();
-    return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, text(value)]));
+    return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, this.#text(value)]));
   }
 
   /** Holds back what may be the start of a credential until the rest arrives. */
   body(body: Body): Body {
-    return this.#secrets.length === 0 ? body : this.#arriving(body);
+    return this.#secrets.reduce<Body>((given, secret) => masked(given, new SecretSearch(secret)), body);
   }
 
-  async *#arriving(body: Body): AsyncGenerator<Uint8Array> {
-    const overlap = Math.max(...this.#secrets.map(({ length }) => length)) - 1;
-    let held = Buffer.alloc(0);
-    for await (const chunk of body) {
-      const bytes = this.#masked([held, chunk]);
-      const end = Math.max(0, bytes.length - overlap);
-      held = bytes.subarray(end);
-      if (end > 0) yield bytes.subarray(0, end);
-    }
-    if (held.length > 0) yield held;
+  #text(value: string): string {
+    return this.#secrets
+      .reduce<Buffer>((bytes, secret) => {
+        const search = new SecretSearch(secret);
+        return Buffer.concat([search.push(bytes), search.end()]);
+      }, Buffer.from(value))
+      .toString();
   }
+}
 
-  #masked(parts: readonly Uint8Array[]) {
-    const bytes = Buffer.concat(parts);
-    for (const secret of this.#secrets) {
-      for (let at = bytes.indexOf(secret); at >= 0; at = bytes.indexOf(secret, at + secret.length)) {
-        bytes.fill(ASTERISK, at, at + secret.length);
-      }
-    }
-    return bytes;
+async function* masked(body: Body, search: SecretSearch): AsyncGenerator<Uint8Array> {
+  for await (const chunk of body) {
+    const bytes = search.push(chunk);
+    if (bytes.length > 0) yield bytes;
   }
+  const rest = search.end();
+  if (rest.length > 0) yield rest;
 }
 
 function passwordIn(basic: string): string {

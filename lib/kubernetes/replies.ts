@@ -1,6 +1,7 @@
 import type { KubernetesObject } from '../cluster/kubernetes-objects.ts';
 import { boundedText, isRecord, type JsonRecord } from '../cluster/values.ts';
 import { ClusterError, type Kind, type ObjectRef, RESOURCES, type UpdateResult } from './cluster-port.ts';
+import { requireListBounds, requireObjectBounds } from './object-bounds.ts';
 import { readStatus } from './protobuf.ts';
 import { OverBound, parseBoundedJson } from './reply-bounds.ts';
 import type { ApiReply, OpenReply } from './transport.ts';
@@ -44,8 +45,12 @@ const text = new TextDecoder('utf-8');
 
 /** `undefined`: not JSON. Throws `ReplyTooLarge`. */
 export function jsonOf(reply: ApiReply, site: CallSite): unknown {
+  return withinBounds(site, () => parseBoundedJson(reply.body));
+}
+
+function withinBounds<Read>(site: CallSite, read: () => Read): Read {
   try {
-    return parseBoundedJson(reply.body);
+    return read();
   } catch (error) {
     throw error instanceof OverBound ? tooLarge(site, error) : error;
   }
@@ -176,7 +181,7 @@ export function objectIn<T extends KubernetesObject>(reply: ApiReply, ref: Objec
   if (metadata['name'] !== ref.name || metadata['namespace'] !== ref.namespace || !metadata['resourceVersion']) {
     throw malformed(site, 'another object, or one without a resourceVersion');
   }
-  return asObject<T>(body);
+  return boundedObject<T>(body, ref.kind, site);
 }
 
 /** The items of a JSON list say neither kind nor apiVersion: they are put back, so that an item can be written again. */
@@ -194,9 +199,12 @@ export function listIn<T extends KubernetesObject>(reply: ApiReply, kind: Kind, 
   const metadata = recordAt(body, 'metadata');
   if (textAt(metadata, 'resourceVersion') === '') throw malformed(site, NO_VERSION);
   if (textAt(metadata, 'continue') !== '') throw malformed(site, PART_OF_A_LIST);
-  return items.map((item: JsonRecord) => asObject<T>({ apiVersion, kind, ...item }));
+  withinBounds(site, () => requireListBounds(kind, items));
+  return items.map((item: JsonRecord) => boundedObject<T>({ apiVersion, kind, ...item }, kind, site));
 }
 
-function asObject<T extends KubernetesObject>(checked: JsonRecord): T {
-  return checked as unknown as T;
+function boundedObject<T extends KubernetesObject>(checked: JsonRecord, kind: Kind, site: CallSite): T {
+  const object = checked as unknown as T;
+  withinBounds(site, () => requireObjectBounds(kind, object));
+  return object;
 }

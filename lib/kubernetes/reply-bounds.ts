@@ -1,3 +1,5 @@
+import { BOUNDS, LONGEST_TEXT } from '../cluster/bounds.ts';
+
 /** More came than is accepted. The text completes "it has ...". */
 export class OverBound extends Error {
   override readonly name = 'OverBound';
@@ -12,12 +14,9 @@ const MOST_JSON_VALUES = 250_000;
 /** Half of what a small function has beside its code. */
 const IN_FLIGHT_BYTES = 32 * 1024 * 1024;
 
-/** A Service has a node port once, and there are no more. */
-export const MOST_PORTS = 65_536;
-/** The API has two; those of a Service that the API would refuse are reported. */
-export const MOST_CLUSTER_IPS = 16;
-/** Four times the longest name. */
-export const LONGEST_CLAIM_TEXT = 1_024;
+export const MOST_PORTS = BOUNDS.Service['spec.ports'];
+export const MOST_CLUSTER_IPS = BOUNDS.Service['spec.clusterIPs'];
+export const LONGEST_CLAIM_TEXT = LONGEST_TEXT;
 
 /**
  * The bytes of replies that a process holds until they are whole, of all API servers together. One server's replies

@@ -1,5 +1,5 @@
-import { parseAddress } from '../allocator/ip-address.ts';
-import { isUsableIn, type Network, parseCidr } from '../allocator/network.ts';
+import { type IPFamily, parseAddress } from '../allocator/ip-address.ts';
+import { firstUsable, lastUsable, type Network, parseCidr } from '../allocator/network.ts';
 import { KUBERNETES_SERVICE, type ServiceCidrObject } from '../endpoints/objects.ts';
 import { ClusterError, type ClusterPort } from './cluster-port.ts';
 
@@ -34,11 +34,46 @@ export function isDefault({ name }: ServiceCidr): boolean {
   return name === KUBERNETES_SERVICE.name;
 }
 
-/** Whether API servers may have allocated the address. They may where the ServiceCIDRs are unknown. */
-export function isServed(cidrs: readonly ServiceCidr[] | undefined, text: string): boolean {
-  if (cidrs === undefined) return true;
-  const address = parseAddress(text);
-  return (
-    address !== undefined && cidrs.some(({ networks }) => networks.some((network) => isUsableIn(network, address)))
-  );
+/** Returns whether API servers may have allocated an address. They may where the ServiceCIDRs are unknown. */
+export function servedAddresses(cidrs: readonly ServiceCidr[] | undefined): (text: string) => boolean {
+  if (cidrs === undefined) return () => true;
+  const networks = cidrs.flatMap((cidr) => cidr.networks);
+  const ofFamily = { IPv4: intervalsOf(networks, 'IPv4'), IPv6: intervalsOf(networks, 'IPv6') };
+  return (text) => {
+    const address = parseAddress(text);
+    return address !== undefined && isWithin(ofFamily[address.family], address.value);
+  };
+}
+
+interface Interval {
+  readonly first: bigint;
+  readonly last: bigint;
+}
+
+/** The usable addresses of networks: intervals in ascending order that do not overlap. */
+function intervalsOf(networks: readonly Network[], family: IPFamily): readonly Interval[] {
+  const usable = networks
+    .filter((network) => network.family === family)
+    .map((network) => ({ first: firstUsable(network), last: lastUsable(network) }))
+    .filter(({ first, last }) => first <= last)
+    .sort((one, other) => (one.first < other.first ? -1 : Number(one.first > other.first)));
+  const merged: Interval[] = [];
+  for (const { first, last } of usable) {
+    const before = merged.at(-1);
+    if (before === undefined || first > before.last) merged.push({ first, last });
+    else if (last > before.last) merged[merged.length - 1] = { first: before.first, last };
+  }
+  return merged;
+}
+
+function isWithin(intervals: readonly Interval[], value: bigint): boolean {
+  let [from, to] = [0, intervals.length];
+  while (from < to) {
+    const middle = (from + to) >> 1;
+    const { first = 0n, last = 0n } = intervals[middle] ?? {};
+    if (value < first) to = middle;
+    else if (value > last) from = middle + 1;
+    else return true;
+  }
+  return false;
 }

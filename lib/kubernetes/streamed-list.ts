@@ -1,4 +1,5 @@
 import * as z from 'zod/mini';
+import { BOUNDS } from '../cluster/bounds.ts';
 import type { Answer } from './api-calls.ts';
 import { type Kind, RESOURCES } from './cluster-port.ts';
 import { MalformedProtobuf, type ProtobufReader } from './protobuf.ts';
@@ -8,8 +9,7 @@ import { LONGEST_CLAIM_TEXT, OverBound } from './reply-bounds.ts';
 
 const PROTOBUF_OR_JSON = 'application/vnd.kubernetes.protobuf, application/json';
 const JSON_ONLY = 'application/json';
-const LARGEST_LIST_BYTES = 256 * 1024 * 1024;
-const MOST_ITEMS = 200_000;
+const LARGEST_LIST_BYTES = 64 * 1024 * 1024;
 
 /** How the objects of one kind are read, in both forms of the API. */
 export interface ItemReader<Item> {
@@ -52,6 +52,7 @@ async function* itemsIn<Item>(
   reader: ProtobufList<Item>,
   kind: Kind,
 ): AsyncGenerator<Item> {
+  const most = BOUNDS['each list'][kind];
   let bytes = 0;
   let count = 0;
   for await (const chunk of stream) {
@@ -59,7 +60,7 @@ async function* itemsIn<Item>(
     if (bytes > LARGEST_LIST_BYTES) throw new OverBound(`more than ${LARGEST_LIST_BYTES / 1024 / 1024} MiB`);
     for (const item of reader.push(chunk)) {
       count += 1;
-      if (count > MOST_ITEMS) throw new OverBound(`more than ${MOST_ITEMS} objects of kind ${kind}`);
+      if (count > most) throw new OverBound(`more than ${most} objects of kind ${kind}`);
       yield item;
     }
   }

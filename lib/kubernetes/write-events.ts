@@ -31,6 +31,7 @@ export async function writeEvents(port: ClusterPort, plan: EventPlan): Promise<E
   const errors: Error[] = [];
   let dropped = plan.dropped;
   let written = 0;
+  let isHopeless = false;
   const attempt = async (write: EventWrite) => {
     try {
       const outcome = await writeEvent(port, write);
@@ -39,13 +40,12 @@ export async function writeEvents(port: ClusterPort, plan: EventPlan): Promise<E
       unwritten.delete(write);
     } catch (error) {
       errors.push(isNativeError(error) ? error : new Error(String(error)));
+      isHopeless ||= error instanceof ClusterError && HOPELESS.has(error.code);
     }
   };
   const worker = async () => {
     for (const write of waiting) {
-      if (!errors.some((error) => error instanceof ClusterError && HOPELESS.has(error.code))) {
-        await attempt(write);
-      }
+      if (!isHopeless) await attempt(write);
     }
   };
   await Promise.all(Array.from({ length: AT_A_TIME }, worker));

@@ -2,7 +2,7 @@ import { ipRangeOf } from '../allocator/ip-range.ts';
 import { containsNetwork, type Network, parseCidr } from '../allocator/network.ts';
 import type { ClusterSpec } from '../cluster/cluster-spec.ts';
 import { DEFAULT_CLUSTER_IP_RANGE } from '../cluster/spec-ranges.ts';
-import { isDefault, isServed, listServiceCidrs, type ServiceCidr } from '../kubernetes/service-cidrs.ts';
+import { isDefault, listServiceCidrs, type ServiceCidr, servedAddresses } from '../kubernetes/service-cidrs.ts';
 import { networkLedger } from '../repair/audit.ts';
 import { CLUSTER_IP_WORDS, clusterIpWalk } from '../repair/cluster-ips.ts';
 import type { MakeRange } from '../repair/walk.ts';
@@ -35,7 +35,7 @@ async function repairClusterIps(context: PassContext, rebuild = false): Promise<
   const cidrs = await listServiceCidrs(context.kubernetes).catch((error: unknown) => {
     throw reworded(ERRORS.cannotRead, error);
   });
-  const isServedAddress = (address: string) => isServed(cidrs, address);
+  const isServedAddress = servedAddresses(cidrs);
   const spec = withServedRanges(context.spec, cidrs?.find(isDefault));
   const kind = clusterIps(ipRange, isServedAddress);
   const hasRecord = spec.allocator === 'apiserver' && cidrs?.some(isDefault);

@@ -1,6 +1,6 @@
 import { type Address, canonicalAddress, parseAddress } from '../allocator/ip-address.ts';
 import { isLinkLocal, isLinkLocalMulticast, isLoopback, isMulticast, isUnspecified } from '../allocator/network.ts';
-import { isRecord } from '../cluster/values.ts';
+import { firstIndexes, isRecord } from '../cluster/values.ts';
 import type { AddressChoice } from './host-address.ts';
 import { isHostName } from './names.ts';
 import { readServiceRanges } from './network-rules.ts';
@@ -41,12 +41,13 @@ export function apiServerFaults(draft: SpecDraft, autoRefusal: string): SpecFaul
     return [fault(['apiServers'], NO_SERVERS, 'list the address or host of each, or set endpoints.reconciler to none')];
   }
   const known = (servers ?? []).map((server) => canonicalName(server));
+  const first = firstIndexes(known);
   return (servers ?? []).flatMap((server, index) =>
     server === undefined
       ? []
       : [
           ...serverFaults(['apiServers', index], server, draft, autoRefusal),
-          ...duplicateFaults(['apiServers', index], server, known.indexOf(known[index]), index),
+          ...duplicateFaults(['apiServers', index], server, first.get(known[index]) ?? index, index),
           ...probeFaults(['apiServers', index, 'probe'], server.probe ?? {}),
         ],
   );

@@ -3,6 +3,7 @@ import type { IPFamily } from '../allocator/ip-address.ts';
 import { hostBits, type Network, parseCidr, rangeSize } from '../allocator/network.ts';
 import { containsPort, type PortInterval, parsePortInterval, portIntervalText } from '../allocator/port-range.ts';
 import type { AllocatorOfRecord } from '../cluster/cluster-spec.ts';
+import { firstIndexes } from '../cluster/values.ts';
 import { isDnsLabel } from './names.ts';
 import { fault, type SpecFault, type SpecPath } from './spec-fault.ts';
 import { type ServicePortDraft, SPEC_DEFAULTS, type SpecDraft } from './spec-shape.ts';
@@ -142,17 +143,17 @@ function listedPortFaults(
   at: SpecPath,
   ports: readonly ({ name?: string | undefined; port?: number | undefined } | undefined)[],
 ): SpecFault[] {
-  const names = ports.map((port) => port?.name);
+  const first = firstIndexes(ports.map((port) => port?.name));
   return ports.flatMap((port, index) => [
     ...portFaults([...at, index, 'port'], port?.port),
-    ...portNameFaults([...at, index, 'name'], port?.name, names.slice(0, index)),
+    ...portNameFaults([...at, index, 'name'], port?.name, first.get(port?.name) !== index),
   ]);
 }
 
-function portNameFaults(at: SpecPath, name: string | undefined, before: readonly (string | undefined)[]): SpecFault[] {
+function portNameFaults(at: SpecPath, name: string | undefined, isRepeated: boolean): SpecFault[] {
   if (name === undefined) return [];
   if (name === OWN_PORT_NAME) return [fault(at, `${name} is the API servers' own port`, 'give it another name')];
-  if (before.includes(name)) return [fault(at, `${name} is there already`, 'give each port a name of its own')];
+  if (isRepeated) return [fault(at, `${name} is there already`, 'give each port a name of its own')];
   if (isDnsLabel(name)) return [];
   return [fault(at, `${JSON.stringify(name)} is no port name`, 'use a-z, 0-9 and hyphens inside, at most 63 of them')];
 }

@@ -1,4 +1,5 @@
 import { type Document, isMap, isNode, isScalar, LineCounter, parseDocument } from 'yaml';
+import { LONGEST_SPEC_TEXT } from '../cluster/bounds.ts';
 import type { SpecOptions } from './api-server-rules.ts';
 import { fault, type SpecFault, type SpecPath } from './spec-fault.ts';
 import { type SpecResult, validateClusterSpec } from './validate-cluster-spec.ts';
@@ -8,6 +9,10 @@ import { type SpecResult, validateClusterSpec } from './validate-cluster-spec.ts
  * Text that is not YAML, or more than YAML's plain values (tags, two documents, duplicate keys), is a fault too.
  */
 export function parseClusterSpec(yamlText: string, options: SpecOptions = {}): SpecResult {
+  if (yamlText.length > LONGEST_SPEC_TEXT) {
+    const message = `has ${yamlText.length} characters, and at most ${LONGEST_SPEC_TEXT} are read`;
+    return { faults: [fault([], message, 'write one cluster in each file')] };
+  }
   const lines = new LineCounter();
   const read = readYaml(yamlText, lines);
   if ('faults' in read) return read;

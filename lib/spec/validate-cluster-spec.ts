@@ -1,6 +1,7 @@
 import { AllocatorError } from '../allocator/errors.ts';
 import { canonicalAddress } from '../allocator/ip-address.ts';
 import { portIntervalText } from '../allocator/port-range.ts';
+import { BOUNDS, fieldOver, MOST_HOSTS } from '../cluster/bounds.ts';
 import {
   type ApiServerSpec,
   type ClusterSpec,
@@ -8,6 +9,7 @@ import {
   LOOPS,
   SCHEDULE_SECONDS,
 } from '../cluster/cluster-spec.ts';
+import { firstIndexes, isRecord } from '../cluster/values.ts';
 import { apiServerFaults, type SpecOptions, withAutoAddress } from './api-server-rules.ts';
 import { completedKubeconfig, kubeconfigFaults } from './kubeconfig-rules.ts';
 import { isClusterName, isDnsLabel } from './names.ts';
@@ -29,11 +31,27 @@ export type SpecResult = { readonly spec: ClusterSpec } | { readonly faults: rea
  * a part of it. No value makes it throw.
  */
 export function validateClusterSpec(value: unknown, options: SpecOptions = {}): SpecResult {
+  const tooMuch = boundFaults(value);
+  if (tooMuch.length > 0) return { faults: tooMuch };
   const resolved = withAutoAddress(value, options);
   const { faults: shapeFaults, draft, shaped } = checkShape(resolved.value);
   const faults = [...shapeFaults, ...ruleFaults(draft, resolved.refusal)];
   const spec = shaped && faults.length === 0 ? completed(shaped) : undefined;
   return spec === undefined ? { faults } : { spec };
+}
+
+/** Before anything else walks the lists. */
+function boundFaults(value: unknown): SpecFault[] {
+  const over = fieldOver(value, BOUNDS['cluster spec']);
+  if (over !== undefined) {
+    const { field, entries, most } = over;
+    return [fault(field.split('.'), `has ${entries} entries`, `write at most ${most}`)];
+  }
+  const servers = isRecord(value) && Array.isArray(value['apiServers']) ? value['apiServers'] : [];
+  const hosts = servers.filter((server) => isRecord(server) && server['host'] !== undefined).length;
+  if (hosts <= MOST_HOSTS) return [];
+  const message = `has ${hosts} entries with a host, each of which may stand for 32 addresses`;
+  return [fault(['apiServers'], message, `write at most ${MOST_HOSTS} hosts`)];
 }
 
 /** Each rule looks at what is there in the right shape, so that one fault hides no other. */
@@ -143,20 +161,22 @@ function nameFaults({ name }: SpecDraft): SpecFault[] {
 }
 
 function systemNamespaceFaults({ systemNamespaces: names = [] }: SpecDraft): SpecFault[] {
+  const first = firstIndexes(names);
   return names.flatMap((name, index) => {
     const at = ['systemNamespaces', index];
     if (name === undefined) return [];
-    if (names.indexOf(name) < index) return [fault(at, `${quoted(name)} is listed twice`, 'list each namespace once')];
+    if (first.get(name) !== index) return [fault(at, `${quoted(name)} is listed twice`, 'list each namespace once')];
     if (isDnsLabel(name)) return [];
     return [fault(at, `${quoted(name)} is no namespace name`, 'use a-z, 0-9 and hyphens inside, at most 63 of them')];
   });
 }
 
 function callerKeyFaults({ callerKeys: hashes = [] }: SpecDraft): SpecFault[] {
+  const first = firstIndexes(hashes);
   return hashes.flatMap((hash, index) => {
     const at = ['callerKeys', index];
     if (hash === undefined) return [];
-    if (hashes.indexOf(hash) < index) return [fault(at, 'is listed twice', 'list the hash of each key once')];
+    if (first.get(hash) !== index) return [fault(at, 'is listed twice', 'list the hash of each key once')];
     if (/^[0-9a-f]{64}$/.test(hash)) return [];
     // Not quoted: it may be the key itself.
     return [fault(at, 'is no SHA-256 hash in hex', 'write 64 of 0-9 and a-f: printf %s KEY | sha256sum')];

@@ -91,10 +91,10 @@ const OF_FAILING_PASSES = group(
     },
     ReplyTooLarge: {
       title: 'The answer of an API server is too large',
-      what: 'The limits are 2 MiB for an object, and 256 MiB and 200,000 Services for the list (8 MiB as JSON). Nothing was changed.',
+      what: 'The limits are 2 MiB for an object, and 64 MiB and 100,000 Services for the list (8 MiB as JSON); SECURITY.md has those of each field. Nothing was changed.',
       causes: [
         'The server URL leads to another, perhaps hostile, server.',
-        'An object is larger than any API server stores.',
+        'An object is larger than any API server stores, or a field of it has more entries than a pass reads: the error names both.',
       ],
       resolution: [
         step('Measure the list.', "kubectl get --raw '/api/v1/services' | wc -c"),

@@ -1,4 +1,5 @@
 import * as z from 'zod/mini';
+import { BOUNDS, fieldOver, type OverBoundField } from '../cluster/bounds.ts';
 import { type ClusterSpec, LOOPS } from '../cluster/cluster-spec.ts';
 import { count, decodeItem } from './decode-item.ts';
 import { TableError } from './errors.ts';
@@ -204,13 +205,21 @@ export function decodeRegistration(item: Item): Registration {
   // Without a generation that can be read, registering again would fail, too: that item is to be removed.
   generationOf(item);
   const name = decodeItem(item, nameShape, SCHEMA, REGISTER_AGAIN);
-  if (fieldsIn(item.value)?.['spec'] === undefined) return name;
+  const spec = fieldsIn(item.value)?.['spec'];
+  if (spec === undefined) return name;
+  const over = fieldOver(spec, BOUNDS['cluster spec']);
+  if (over !== undefined) throw tooManyEntries(item, over);
   const cluster = decodeItem(item, clusterShape, SCHEMA, REGISTER_AGAIN);
   if (cluster.spec.name === item.key) return { ...name, cluster: { ...name, ...cluster } };
   throw new TableError(
     'Corrupt',
     `Item ${item.cluster}/${item.key} holds the spec of ${cluster.spec.name}; register both again.`,
   );
+}
+
+function tooManyEntries({ cluster, key }: Item, { field, entries, most }: OverBoundField): TableError {
+  const message = `Item ${cluster}/${key} has ${entries} entries in ${field} of its spec, and at most ${most} are accepted`;
+  return new TableError('Corrupt', `${message}. It was not changed; ${REGISTER_AGAIN}.`);
 }
 
 function readable(item: Item): RegisteredCluster | TableError | undefined {

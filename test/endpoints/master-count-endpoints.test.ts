@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { addMaster, type MasterCountObservation, removeMaster } from '../../lib/endpoints/reconcilers.ts';
+import { addMaster, type MasterCountObservation, removeMasters } from '../../lib/endpoints/reconcilers.ts';
 import { anEndpoints, HTTPS } from '../support/an-endpoints.ts';
 
 const EXTRA = { name: 'extra', port: 1000, protocol: 'TCP' };
@@ -43,11 +43,11 @@ describe('the master-count reconciler', () => {
   });
 
   test('removing from Endpoints without subsets does nothing', () => {
-    expect(removeMaster(anEndpoints([]), '1.2.3.4')).toEqual({ outcome: 'nothing' });
+    expect(removeMasters(anEndpoints([]), new Set(['1.2.3.4']))).toEqual({ outcome: 'nothing' });
   });
 
   test('removing the last address leaves none', () => {
-    expect(removeMaster(anEndpoints(['1.2.3.4']), '1.2.3.4')).toEqual({
+    expect(removeMasters(anEndpoints(['1.2.3.4']), new Set(['1.2.3.4']))).toEqual({
       outcome: 'update',
       endpoints: anEndpoints([]),
     });

@@ -3,7 +3,7 @@ import { familyOf } from '../../lib/allocator/ip-address.ts';
 import { parseCidr } from '../../lib/allocator/network.ts';
 import type { IPAddressRecord } from '../../lib/cluster/kubernetes-objects.ts';
 import { FAMILY_LABEL, MANAGED_BY_LABEL } from '../../lib/kubernetes/ip-addresses.ts';
-import { isServed } from '../../lib/kubernetes/service-cidrs.ts';
+import { servedAddresses } from '../../lib/kubernetes/service-cidrs.ts';
 import {
   type AddressFault,
   type AddressView,
@@ -118,7 +118,7 @@ describe('the repair of IPAddresses answers as upstream', () => {
           nowMs: NOW_MS,
           services: new Map(services.map((service) => [serviceKey(service), service])),
           addresses,
-          isServed: (address) => isServed(cidrs, address),
+          isServed: servedAddresses(cidrs),
         };
         const faults = [...addressFaults(view)];
         for (const fault of faults) written(addresses, fault);

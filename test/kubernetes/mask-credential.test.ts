@@ -8,6 +8,7 @@ import { ApiServerConnections } from '../../lib/kubernetes/transport.ts';
 import { makeAuthority } from '../../local/stand-in/identity.ts';
 import { startFaultServer } from '../support/api-fault-server.ts';
 import { kubeconfigTo } from '../support/kubeconfig-to.ts';
+import { runs } from '../support/properties.ts';
 
 const authority = makeAuthority('the cluster');
 const PASSWORD = 'correct horse';
@@ -61,6 +62,41 @@ describe('CredentialMask', () => {
         const mask = new CredentialMask({ Authorization: `Bearer ${token}` }, false);
         expect(await read(mask.body(chunks))).toBe(whole.toString().replaceAll(token, '*'.repeat(token.length)));
       }),
+    );
+  });
+
+  test('finds a token whose characters are escaped in any way that JSON allows, also in JSON within JSON', async () => {
+    const token = 'a/b"c<d>e&f-0123';
+    const escapes = (character: string, how: number) => {
+      const code = character.charCodeAt(0).toString(16).padStart(4, '0');
+      const forms = [
+        character,
+        `\\u${code}`,
+        `\\u${code.toUpperCase()}`,
+        `\\\\u${code}`,
+        `\\${character}`,
+        `\\\\\\${character}`,
+      ];
+      const isShort = character === '/' || character === '"';
+      return forms[how % (isShort ? 6 : 4)] ?? character;
+    };
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.nat(5), { minLength: token.length, maxLength: token.length }),
+        fc.constantFrom('', 'a/b', 'é', '\\u00e9', '\\n', '{"a": "'),
+        fc.nat(40),
+        async (hows, before, cut) => {
+          const written = [...token].map((character, index) => escapes(character, hows[index] ?? 0)).join('');
+          const whole = Buffer.from(`${before}${written}" ${written}`);
+          const mask = new CredentialMask({ Authorization: `Bearer ${token}` }, false);
+          const seen = await read(
+            mask.body([whole.subarray(0, cut), whole.subarray(cut, 2 * cut), whole.subarray(2 * cut)]),
+          );
+          expect(seen).toHaveLength(whole.toString().length);
+          expect(seen.replaceAll('*', '')).toBe(`${before}" `);
+        },
+      ),
+      { numRuns: runs(500) },
     );
   });
 

@@ -14,7 +14,7 @@ import {
   type EndpointsDecision,
   leaseEndpoints,
   REFUSAL,
-  removeMaster,
+  removeMasters,
 } from '../../lib/endpoints/reconcilers.ts';
 import type { ClusterPort } from '../../lib/kubernetes/cluster-port.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
@@ -62,7 +62,7 @@ export async function removeAddress(reconciler: AddressReconciler, turn: Turn): 
   if (type === 'none') return undefined;
   if (type === 'master-count') {
     const current = await kubernetes.get<EndpointsObject>(ENDPOINTS_REF);
-    return apply(kubernetes, removeMaster(current, turn.address));
+    return apply(kubernetes, removeMasters(current, new Set([turn.address])));
   }
   const stored = await readLeases(table, cluster);
   const lease = leaseOf(stored, turn.address);

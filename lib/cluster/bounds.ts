@@ -1,0 +1,102 @@
+import { isRecord } from './values.ts';
+
+/**
+ * What is taken from outside, at most. Bytes say little of the work that they cause: these count what an algorithm walks. Each
+ * is checked where the text becomes an object, before anything is done with it. SECURITY.md has the same table.
+ *
+ * A field counts the entries of all its lists together: `subsets[].ports` are the ports of all subsets.
+ */
+export const BOUNDS = {
+  'each object': {
+    'metadata.labels': 256,
+    'metadata.annotations': 256,
+    'metadata.managedFields': 256,
+    'metadata.ownerReferences': 256,
+    'metadata.finalizers': 256,
+    'status.conditions': 256,
+  },
+  Namespace: { 'spec.finalizers': 256 },
+  /** A node port of each number; and the cluster IPs of a Service that the API would refuse, which are reported. */
+  Service: { 'spec.ports': 65_536, 'spec.clusterIPs': 16 },
+  Endpoints: {
+    subsets: 100,
+    'subsets[].addresses': 1_000,
+    'subsets[].notReadyAddresses': 1_000,
+    'subsets[].ports': 100,
+  },
+  /** Each port may come to a subset of its own, with all of the addresses. */
+  'Endpoints, repacked': { 'subsets[].addresses': 10_000 },
+  EndpointSlice: { endpoints: 1_000, 'endpoints[].addresses': 1_000, ports: 100 },
+  ServiceCIDR: { 'spec.cidrs': 2 },
+  Event: {},
+  IPAddress: {},
+  'each list': {
+    Namespace: 10_000,
+    Service: 100_000,
+    Endpoints: 10_000,
+    EndpointSlice: 100,
+    ServiceCIDR: 1_000,
+    Event: 10_000,
+    IPAddress: 200_000,
+  },
+  'cluster spec': {
+    apiServers: 100,
+    serviceClusterIPRange: 16,
+    'endpoints.extraPorts': 50,
+    'service.extraPorts': 50,
+    systemNamespaces: 100,
+    callerKeys: 1_000,
+  },
+} as const satisfies Readonly<Record<string, Readonly<Record<string, number>>>>;
+
+/** A credential is searched for in each reply. Kubernetes and AWS issue 1 to 2 KB. */
+export const LONGEST_TOKEN = 4_096;
+
+/** Four times the longest name that the API accepts. */
+export const LONGEST_TEXT = 1_024;
+
+export interface OverBoundField {
+  readonly field: string;
+  readonly entries: number;
+  readonly most: number;
+}
+
+/** Returns the first field that has more entries than `bounds` allow. */
+export function fieldOver(value: unknown, bounds: Readonly<Record<string, number>>): OverBoundField | undefined {
+  for (const [field, most] of Object.entries(bounds)) {
+    const entries = entriesAt(value, field.replaceAll('[]', '.[]').split('.'));
+    if (entries > most) return { field, entries, most };
+  }
+  return undefined;
+}
+
+function entriesAt(value: unknown, [step, ...rest]: readonly string[]): number {
+  if (step === '[]') {
+    return Array.isArray(value) ? value.reduce((sum: number, item) => sum + entriesAt(item, rest), 0) : 0;
+  }
+  if (step !== undefined) return isRecord(value) ? entriesAt(value[step], rest) : 0;
+  if (Array.isArray(value)) return value.length;
+  return isRecord(value) ? Object.keys(value).length : 0;
+}
+
+/** Returns the path of the first text that is too long, as `subsets.0.addresses.7.hostname`. Texts that no pass reads may be longer. */
+export function longTextIn(value: unknown, path = ''): string | undefined {
+  if (typeof value === 'string') return value.length > LONGEST_TEXT ? path : undefined;
+  if (typeof value !== 'object' || value === null || UNREAD.has(path)) return undefined;
+  for (const [field, inner] of Object.entries(value)) {
+    const found = longTextIn(inner, path === '' ? field : `${path}.${field}`);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
+const UNREAD: ReadonlySet<string> = new Set(['metadata.annotations', 'metadata.managedFields', 'status']);
+
+/**
+ * Host names of a cluster spec, each of which may stand for 32 addresses: with the other API servers there are less than the
+ * 1,000 that an EndpointSlice can have.
+ */
+export const MOST_HOSTS = 25;
+
+/** A cluster spec as YAML: 100 API servers and 1,000 callers take 100 KB. */
+export const LONGEST_SPEC_TEXT = 256 * 1024;

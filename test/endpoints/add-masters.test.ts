@@ -1,0 +1,52 @@
+import { expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import { addMasters } from '../../lib/endpoints/add-masters.ts';
+import type { EndpointAddress, EndpointsObject } from '../../lib/endpoints/objects.ts';
+import { addMaster, type MasterCountObservation } from '../../lib/endpoints/reconcilers.ts';
+import { anEndpoints, HTTPS } from '../support/an-endpoints.ts';
+import { runs } from '../support/properties.ts';
+
+const ADDRESSES = ['10.0.0.1', '10.0.0.2', '10.0.0.3', '10.0.0.10', '10.0.0.20', '10.0.0.100'];
+const anAddress = fc.constantFrom(...ADDRESSES);
+const someAddresses = fc.array(
+  fc
+    .tuple(anAddress, fc.constantFrom('', 'a', 'b'))
+    .map(([ip, uid]): EndpointAddress => (uid === '' ? { ip } : { ip, targetRef: { uid } })),
+  { maxLength: 8 },
+);
+const somePorts = fc.constantFrom([HTTPS], [{ ...HTTPS, port: 1 }], [HTTPS, { name: 'b', port: 2, protocol: 'TCP' }]);
+const aSubset = fc.record({ addresses: someAddresses, ports: somePorts });
+
+/** Each server by itself, for more sequences than could matter. */
+function oneByOne(
+  current: EndpointsObject | undefined,
+  live: readonly string[],
+  how: Pick<MasterCountObservation, 'masterCount' | 'ports' | 'reconcilePorts'>,
+): EndpointsObject | undefined {
+  let endpoints = current;
+  for (let sequence = 0; sequence <= live.length + 2; sequence++) {
+    for (const address of live) {
+      const decision = addMaster({ current: endpoints, address, ...how });
+      if ('endpoints' in decision) endpoints = decision.endpoints;
+    }
+  }
+  return endpoints;
+}
+
+test('servers that are added at once leave what they leave one after the other, however many are counted', () => {
+  fc.assert(
+    fc.property(
+      fc.option(fc.array(aSubset, { maxLength: 2 }), { nil: undefined }),
+      fc.uniqueArray(anAddress, { minLength: 1 }),
+      fc.integer({ min: 1, max: 7 }),
+      fc.boolean(),
+      (subsets, live, masterCount, reconcilePorts) => {
+        const current = subsets && { ...anEndpoints([]), subsets };
+        const how = { masterCount, ports: [HTTPS], reconcilePorts };
+        const sorted = live.toSorted();
+        expect(addMasters(current, sorted, how)).toEqual(oneByOne(current, sorted, how));
+      },
+    ),
+    { numRuns: runs(1_000) },
+  );
+});

@@ -1,0 +1,84 @@
+import { describe, expect, test } from '@jest/globals';
+import { BOUNDS, LONGEST_TEXT } from '../../lib/cluster/bounds.ts';
+import type { EndpointSubset } from '../../lib/endpoints/objects.ts';
+import { type Kind, RESOURCES } from '../../lib/kubernetes/cluster-port.ts';
+import { portAnswering, reply } from '../kubernetes/port-answering.ts';
+import { objectOf } from '../support/object-of.ts';
+
+const KINDS = Object.keys(RESOURCES) as Kind[];
+
+function read(kind: Kind, object: object) {
+  const namespace = RESOURCES[kind].namespaced ? { namespace: 'default' } : {};
+  return portAnswering(reply(200, object)).port.get({ kind, ...namespace, name: 'kubernetes' });
+}
+
+const addresses = (count: number, from = 0) =>
+  Array.from({ length: count }, (_, index) => ({ ip: `10.1.${(from + index) >> 8}.${(from + index) & 255}` }));
+const ports = (count: number) => Array.from({ length: count }, (_, index) => ({ name: `p${index}`, port: index + 1 }));
+
+function endpoints(subsets: readonly EndpointSubset[]) {
+  return { ...objectOf('Endpoints', 'subsets', 0), subsets };
+}
+
+describe.each(KINDS)('an object of kind %s', (kind) => {
+  test.each(Object.entries<number>({ ...BOUNDS['each object'], ...BOUNDS[kind] }))(
+    'is read with as many entries in %s as the bound of %i allows, and refused with one more, by its field, number and limit',
+    async (field, most) => {
+      await expect(read(kind, objectOf(kind, field, most))).resolves.toMatchObject({ kind });
+      await expect(read(kind, objectOf(kind, field, most + 1))).rejects.toMatchObject({
+        code: 'ReplyTooLarge',
+        message: expect.stringContaining(`${most + 1} entries in ${field} of ${kind} (the limit is ${most})`),
+      });
+    },
+  );
+
+  test('is refused with a long text that a pass could read, and keeps long annotations', async () => {
+    const long = 'x'.repeat(LONGEST_TEXT + 1);
+    const object = objectOf(kind, 'spec', 0);
+    const metadata = Object(object['metadata']);
+    await expect(read(kind, { ...object, metadata: { ...metadata, annotations: { long } } })).resolves.toBeDefined();
+    await expect(read(kind, { ...object, metadata: { ...metadata, labels: { long } } })).rejects.toMatchObject({
+      code: 'ReplyTooLarge',
+      message: expect.stringContaining(`more than ${LONGEST_TEXT} characters in metadata.labels.long of ${kind}`),
+    });
+  });
+});
+
+test.each(['EndpointSlice', 'ServiceCIDR'] as const)(
+  'a list of kind %s is refused with one item too many',
+  async (kind) => {
+    const list = (length: number) => ({
+      kind: `${kind}List`,
+      apiVersion: RESOURCES[kind].apiVersion,
+      metadata: { resourceVersion: '7' },
+      items: Array.from({ length }, (_, index) => ({ metadata: { name: `n${index}` } })),
+    });
+    const most = BOUNDS['each list'][kind];
+    await expect(portAnswering(reply(200, list(most))).port.list(kind, 'default')).resolves.toHaveLength(most);
+    await expect(portAnswering(reply(200, list(most + 1))).port.list(kind, 'default')).rejects.toMatchObject({
+      code: 'ReplyTooLarge',
+      message: expect.stringContaining(`${most + 1} entries in items of a list of ${kind} (the limit is ${most})`),
+    });
+  },
+);
+
+describe('Endpoints', () => {
+  test('with thousands of ports and addresses are refused before they are repacked', async () => {
+    const attack = endpoints([{ notReadyAddresses: addresses(4_000), ports: ports(4_000) }]);
+    await expect(read('Endpoints', attack)).rejects.toMatchObject({
+      code: 'ReplyTooLarge',
+      message: expect.stringContaining('4000 entries in subsets[].notReadyAddresses'),
+    });
+  });
+
+  test('each of whose ports would come to a subset of its own are refused, although no list is long', async () => {
+    const shared = { addresses: addresses(900), ports: ports(50) };
+    const own = ports(50).map((port, index) => ({ addresses: addresses(1, 2_000 + index), ports: [port] }));
+    await expect(read('Endpoints', endpoints([shared, ...own]))).rejects.toMatchObject({
+      code: 'ReplyTooLarge',
+      message: expect.stringContaining(
+        '45050 entries in subsets[].addresses of Endpoints, repacked, (the limit is 10000)',
+      ),
+    });
+  });
+});
