@@ -5,8 +5,8 @@ import { fromBits } from '../../lib/allocator/snapshot-bytes.ts';
 import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
 import { TableError } from '../../lib/table/errors.ts';
 import { type AllocateWorld, anAllocateWorld } from '../support/allocate-world.ts';
+import { CutCalls, type End, FAILURES } from '../support/cut-calls.ts';
 import { HOLD_END_MARGIN_MS } from '../support/ranges.ts';
-import { ENDS, type End, type Faulty, faulty } from './faulty-table.ts';
 import { repairPass } from './repair-after.ts';
 
 /** Until it is over by every clock. */
@@ -22,8 +22,6 @@ interface Subject {
   readonly what: string;
   readonly request: Partial<AllocateRequest>;
   readonly outcome: Answer['outcome'];
-  /** Calls of the table that one invocation makes. */
-  readonly calls: number;
 }
 
 const subjects: Subject[] = [
@@ -31,15 +29,11 @@ const subjects: Subject[] = [
     what: 'an allocation in three ranges',
     request: { items: [IP, ...NEXT, { range: 'servicenodeports', value: 30_002 }] },
     outcome: 'done',
-    // Cluster; record, ranges and the last pass of each repair loop; begun; each range read and written; done.
-    calls: 1 + 6 + 1 + 6 + 1,
   },
   {
     what: 'an allocation that the last range refuses',
     request: { items: [IP, ...NEXT, { range: 'servicenodeports', value: 30_001 }] },
     outcome: 'refused',
-    // As above, but that the last range is only read; rolling back; what is held, and that given back; done.
-    calls: 1 + 6 + 1 + 5 + 1 + 7 + 1,
   },
 ];
 
@@ -57,14 +51,13 @@ function takenBy({ outcome, items }: Answer): Record<string, string | undefined>
   return { ...BEFORE, ...Object.fromEntries(items.map(({ value }) => [String(value), 'r1'])) };
 }
 
-describe.each(subjects)('$what', ({ request, outcome, calls }) => {
-  describe.each(Object.entries(ENDS))('of which a call ends %s', (_, end) => {
-    /** Whether there was a call of that number. */
-    const each = async (check: (world: AllocateWorld, at: Faulty) => Promise<void>): Promise<number> => {
+describe.each(subjects)('$what', ({ request, outcome }) => {
+  describe.each(Object.entries(FAILURES))('of which a call is %s', (_, end) => {
+    const each = async (check: (world: AllocateWorld, calls: CutCalls) => Promise<void>): Promise<void> => {
       for (let at = 0; ; at++) {
         const world = await aWorld();
-        const through = faulty(world.table, at, end);
-        await world.ask(request, through.table).catch((error: unknown) => {
+        const calls = new CutCalls(at, end);
+        await world.ask(request, calls.table(world.table)).catch((error: unknown) => {
           expect(error).toBeInstanceOf(TableError);
           expect(error).toMatchObject({
             message: expect.stringMatching(
@@ -72,27 +65,14 @@ describe.each(subjects)('$what', ({ request, outcome, calls }) => {
             ),
           });
         });
-        if (!through.happened()) return at;
-        await check(world, through);
+        if (!calls.happened) return;
+        await check(world, calls);
       }
     };
 
-    test('and that is sent again is whole or not at all, with one answer, and allocates nothing twice', async () => {
-      const made = await each(async (world, { arrive }) => {
-        const answer = await world.ask(request);
-        expect(answer.outcome).toBe(outcome);
-        expect(await world.taken()).toEqual(takenBy(answer));
-        await arrive();
-        expect(await world.taken()).toEqual(takenBy(answer));
-        expect(await world.ask(request)).toEqual({ ...answer, replayed: true });
-        expect(await world.taken()).toEqual(takenBy(answer));
-      });
-      expect(made).toBe(calls);
-    });
-
     test('and that is never sent again holds nothing after the end of its hold and one pass', async () => {
-      await each(async (world, { arrive }) => {
-        await arrive();
+      await each(async (world, calls) => {
+        await calls.arrive();
         world.clock.nowMs += HOLD_MS;
         await repairPass(world);
         expect(await world.taken()).toEqual(BEFORE);
@@ -152,10 +132,10 @@ describe('a release in three ranges', () => {
   /** Whether there was a call of that number. */
   const ends = async (at: number, end: End): Promise<boolean> => {
     const world = await taken();
-    const { table, happened, arrive } = faulty(world.table, at, end);
-    const asked = await world.ask(request, table).catch(() => undefined);
-    if (!happened()) return false;
-    await arrive();
+    const calls = new CutCalls(at, end);
+    const asked = await world.ask(request, calls.table(world.table)).catch(() => undefined);
+    if (!calls.happened) return false;
+    await calls.arrive();
     const first = asked === undefined || isInProgress(asked) ? undefined : asked;
     const hasBegun = (await world.table.get('demo', 'requests/r1')) !== undefined;
     const others = hasBegun ? await takeWhatIsFree(world) : [];
@@ -170,7 +150,7 @@ describe('a release in three ranges', () => {
     return true;
   };
 
-  test.each(Object.entries(ENDS))(
+  test.each(Object.entries(FAILURES))(
     'of which a call ends %s is done when it is sent again, and frees nothing that somebody else has by now',
     async (_, end) => {
       let calls = 0;

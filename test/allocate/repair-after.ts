@@ -1,3 +1,4 @@
+import type { ServiceClaim } from '../../lib/cluster/kubernetes-objects.ts';
 import { clusterIpRepair } from '../../lib/loops/cluster-ip-repair.ts';
 import { nodePortRepair } from '../../lib/loops/node-port-repair.ts';
 import { readCluster } from '../../lib/table/clusters.ts';
@@ -5,16 +6,20 @@ import { listing } from '../repair/repair-cluster.ts';
 import { type AllocateWorld, CLUSTER } from '../support/allocate-world.ts';
 import { aPassContext } from '../support/pass-context.ts';
 
-/** One pass of both repair loops, in a cluster without Services. */
-export async function repairPass({ table, clock }: AllocateWorld): Promise<void> {
+/** One pass of both repair loops, in a cluster with these Services. */
+export async function repairPass(
+  { table, clock }: Pick<AllocateWorld, 'table' | 'clock'>,
+  services: readonly ServiceClaim[] = [],
+): Promise<void> {
   const cluster = await readCluster(table, CLUSTER);
   if (cluster === undefined) throw new Error('expected a cluster');
   for (const loop of [clusterIpRepair, nodePortRepair]) {
     const context = aPassContext({
-      kubernetes: listing(() => []),
+      kubernetes: listing(() => services),
       spec: cluster.spec,
       rangesGeneration: cluster.rangesGeneration,
       table,
+      passId: `pass-at-${clock.nowMs}`,
       nowMs: () => clock.nowMs,
       previousMode: 'enforce',
     });

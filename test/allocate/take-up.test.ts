@@ -8,9 +8,9 @@ import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
 import { TableError } from '../../lib/table/errors.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { type AllocateWorld, anAllocateWorld } from '../support/allocate-world.ts';
+import { CutCalls, FAILURES } from '../support/cut-calls.ts';
 import { runs } from '../support/properties.ts';
 import { HOLD_END_MARGIN_MS } from '../support/ranges.ts';
-import { ENDS, type Faulty, faulty } from './faulty-table.ts';
 import { repairPass } from './repair-after.ts';
 import { stepping } from './stepping-table.ts';
 
@@ -142,14 +142,16 @@ describe.each<{ readonly what: string; readonly items: AllocateRequest['items'];
 )('A request for a Service $what', ({ items, outcome }) => {
   const request = { items, takeUp: {} };
 
-  describe.each(Object.entries(ENDS))('of which a call ends %s', (_, end) => {
-    const each = async (check: (world: AllocateWorld, at: Faulty) => Promise<void>): Promise<void> => {
+  describe.each(Object.entries(FAILURES))('of which a call ends %s', (_, end) => {
+    const each = async (check: (world: AllocateWorld, calls: CutCalls) => Promise<void>): Promise<void> => {
       for (let at = 0; ; at++) {
         const world = await aWorld();
-        const through = faulty(world.table, at, end);
-        await world.ask(request, through.table).catch((error: unknown) => expect(error).toBeInstanceOf(TableError));
-        if (!through.happened()) return;
-        await check(world, through);
+        const calls = new CutCalls(at, end);
+        await world
+          .ask(request, calls.table(world.table))
+          .catch((error: unknown) => expect(error).toBeInstanceOf(TableError));
+        if (!calls.happened) return;
+        await check(world, calls);
       }
     };
     const settled = async (world: AllocateWorld, answer: Answer) => {
@@ -159,11 +161,11 @@ describe.each<{ readonly what: string; readonly items: AllocateRequest['items'];
     };
 
     test('and that is sent again has claimed it, or not changed the former hold', async () => {
-      await each(async (world, { arrive }) => {
+      await each(async (world, calls) => {
         const answer = await world.ask(request);
         expect(answer.outcome).toBe(outcome);
         await settled(world, answer);
-        await arrive();
+        await calls.arrive();
         await settled(world, answer);
       });
     });
@@ -179,8 +181,8 @@ describe.each<{ readonly what: string; readonly items: AllocateRequest['items'];
     });
 
     test('and that is never sent again leaves the former hold, or the address free after its own hold', async () => {
-      await each(async (world, { arrive }) => {
-        await arrive();
+      await each(async (world, calls) => {
+        await calls.arrive();
         world.clock.nowMs += HOLD_MS;
         await repairPass(world);
         const { '10.0.0.1': holder, ...rest } = await world.taken();

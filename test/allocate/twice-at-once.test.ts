@@ -4,8 +4,8 @@ import type { Answer } from '../../lib/allocate/answer.ts';
 import type { AllocateRequest } from '../../lib/allocate/request.ts';
 import { fromBits } from '../../lib/allocator/snapshot-bytes.ts';
 import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
-import { Cut, cutTable } from '../repair/faults.ts';
 import { type AllocateWorld, anAllocateWorld } from '../support/allocate-world.ts';
+import { CutCalls } from '../support/cut-calls.ts';
 import { runs } from '../support/properties.ts';
 import { HOLD_END_MARGIN_MS } from '../support/ranges.ts';
 import { repairPass } from './repair-after.ts';
@@ -74,12 +74,12 @@ describe('The same request at once', () => {
       someItems,
       fc.integer({ min: 0, max: 4 }),
       fc.integer({ min: 0, max: 20 }),
-      fc.constantFrom('before' as const, 'after' as const),
-      async (scheduler, items, free, at, when) => {
+      fc.constantFrom('failedBefore' as const, 'failedAfter' as const),
+      async (scheduler, items, free, at, end) => {
         const world = await withFree(free);
         const before = await world.taken();
         const table = stepping(world.table, scheduler);
-        const ends = world.ask({ items }, cutTable(table, new Cut(at, when))).catch(() => undefined);
+        const ends = world.ask({ items }, new CutCalls(at, end).table(table)).catch(() => undefined);
         const answers = await scheduler.waitFor(Promise.all([ends, world.ask({ items }, table)]));
         const again = plain(await world.ask({ items }));
         for (const answer of answers) if (answer !== undefined) expect(plain(answer)).toEqual(again);

@@ -11,7 +11,6 @@ import type { DispatchWorld } from '../support/dispatch-world.ts';
 import { aDispatchWorld, aReport } from '../support/dispatch-world.ts';
 import type { MemoryQueue } from '../support/memory-queue.ts';
 import { downQueue, memoryQueue, queueEvent } from '../support/memory-queue.ts';
-import { tableThrough } from '../support/table-through.ts';
 
 const FLEET = Array.from({ length: CONCURRENT_PASSES * 2 + 3 }, (_, index) => `c-${String(index).padStart(2, '0')}`);
 
@@ -340,37 +339,4 @@ describe('a schedule', () => {
     expect(world.telemetry.counters).toMatchObject({ failures: 0 });
     expect(await world.recordOf('a', 'kubernetes-service')).toMatchObject({ outcome: 'succeeded', failuresInARow: 0 });
   });
-});
-
-describe('an invocation that is killed at its limit', () => {
-  /** Answers the first calls to the table, and never the one after them. */
-  function cutAfter(calls: number): Pick<Environment, 'table'> {
-    let left = calls;
-    const cut = async <Result>(call: () => Promise<Result>): Promise<Result> => {
-      left -= 1;
-      return left < 0 ? new Promise<never>(() => {}) : call();
-    };
-    return { table: () => tableThrough(world.table, cut) };
-  }
-
-  test.each(Array.from({ length: 7 }, (_, calls) => calls))(
-    'after %d calls to the table leaves nothing that its successor stumbles over',
-    async (calls) => {
-      await world.register({ name: 'a' });
-      const stack = 'prod';
-      let ended = false;
-      void invoke(schedule(), { ...cutAfter(calls), stack }).finally(() => {
-        ended = true;
-      });
-      for (let turn = 0; turn < 50; turn += 1) await new Promise(setImmediate);
-      ran.length = 0;
-      world.clock.nowMs += 60_000;
-      expect(await invoke(schedule(), { stack })).toEqual({ passes: 1, failed: 0, skipped: 0 });
-      expect(ran).toEqual(['a']);
-      for (const name of ran) {
-        expect(await world.recordOf(name, 'kubernetes-service')).toMatchObject({ outcome: 'succeeded' });
-      }
-      expect(ended).toBe(false);
-    },
-  );
 });

@@ -426,19 +426,6 @@ describe('what happens while a tick is at work', () => {
     expect(world.cluster.writes).toEqual(['create services']);
   });
 
-  test('a pass that dies after refreshing leaves endpoints unchanged, and the next one continues', async () => {
-    const world = await settled();
-    await world.answer(SILENT, B).tick();
-    world.cluster.beforeWrite = () => {
-      throw new Error('the process ends here');
-    };
-    await expect(world.tick()).rejects.toThrow('the process ends here');
-    expect(world.published()).toEqual([A, B, C]);
-    world.cluster.beforeWrite = undefined;
-    await world.tick();
-    expectPublished(world, A, C);
-  });
-
   test('two passes at once leave what one of them would have left', async () => {
     const world = await settled();
     await world.answer(SILENT, B).tick();

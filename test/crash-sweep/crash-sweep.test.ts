@@ -1,0 +1,22 @@
+import { describe, expect, test } from '@jest/globals';
+import { ENDS } from '../support/cut-calls.ts';
+import { PASSES } from './passes.ts';
+import { ALLOCATIONS, DEREGISTRATIONS, REVIEWS } from './requests.ts';
+import { type Subject, sweep } from './sweep.ts';
+
+const ended = 'ends as it does uncut when any one call is %s, and it is made again';
+
+function swept<World>(subjects: readonly Subject<World>[]): void {
+  describe.each(subjects)('$what', (subject) => {
+    test.each(Object.entries(ENDS))(ended, async (_, end) => {
+      const { cuts, differences } = await sweep(subject, end);
+      expect(differences).toEqual([]);
+      expect(cuts).toBeGreaterThanOrEqual(end.startsWith('killed') ? 2 : 0);
+    });
+  });
+}
+
+describe('A pass', () => swept(PASSES));
+describe('A request to allocate or release', () => swept(ALLOCATIONS));
+describe('A deregistration', () => swept(DEREGISTRATIONS));
+describe('An admission review', () => swept(REVIEWS));

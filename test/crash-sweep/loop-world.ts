@@ -1,0 +1,180 @@
+import type { KubernetesObject, ServiceClaim } from '../../lib/cluster/kubernetes-objects.ts';
+import { deregistration } from '../../lib/dispatch/deregistration.ts';
+import { ENDPOINTS_REF, type EndpointsObject } from '../../lib/endpoints/objects.ts';
+import type { ProbeReply } from '../../lib/endpoints/probe-outcome.ts';
+import { ClusterError } from '../../lib/kubernetes/cluster-port.ts';
+import type { LoopDefinition } from '../../lib/loops/pass.ts';
+import type { ClusterAccess, Environment } from '../../lib/runtime/environment.ts';
+import { registerCluster } from '../../lib/table/cluster-registration.ts';
+import { fieldsIn } from '../../lib/table/item-values.ts';
+import type { Item, KeyValueTable } from '../../lib/table/key-value-table.ts';
+import { LEASES } from '../../lib/table/leases.ts';
+import { aClusterSpec, type SpecFields } from '../support/a-cluster-spec.ts';
+import { CutCalls } from '../support/cut-calls.ts';
+import { aDispatchWorld } from '../support/dispatch-world.ts';
+import { READY, SILENT } from '../support/endpoints-world.ts';
+import { type MemoryCluster, memoryCluster } from '../support/memory-cluster.ts';
+import { memoryQueue } from '../support/memory-queue.ts';
+import { countedWriteIds, type MemoryStore, memoryStore, memoryTable } from '../support/memory-table.ts';
+
+export const CLUSTER = 'demo';
+const STACK = 'prod';
+/** Marks of passes that got no answer: they end by themselves. */
+const UNREACHABLE = '#fleet';
+/** Pauses within a pass are no longer than this, and are over at once. Deadlines are longer, and never end. */
+const LONGEST_PAUSE_MS = 1_000;
+
+/** One registered cluster whose functions are invoked: every call to its table, cluster, secret and queue can be cut. */
+export class LoopWorld {
+  readonly store: MemoryStore = memoryStore();
+  readonly clock = { nowMs: Date.parse('2026-01-01T12:00:00Z') };
+  readonly cluster: MemoryCluster;
+  readonly queue = memoryQueue(() => this.clock.nowMs);
+  readonly answers = new Map<string, ProbeReply>();
+  readonly records = new Map<string, readonly string[]>();
+  services: readonly ServiceClaim[] = [];
+  /** Happens when a pass has listed the Services. */
+  whileListing: () => Promise<unknown> = () => Promise.resolve();
+  readonly table: KeyValueTable;
+  readonly #world = aDispatchWorld();
+  readonly #newWriteId = countedWriteIds();
+
+  constructor(objects: readonly KubernetesObject[] = []) {
+    this.cluster = memoryCluster(objects);
+    this.table = this.#openTable();
+  }
+
+  async register(spec: SpecFields = {}): Promise<this> {
+    await registerCluster(this.table, aClusterSpec({ name: CLUSTER, ...spec }));
+    return this;
+  }
+
+  answer(reply: ProbeReply, ...addresses: readonly string[]): this {
+    for (const address of addresses) this.answers.set(address, reply);
+    return this;
+  }
+
+  /** One invocation of a loop's function. Default: a request for the pass, whether or not it is due. */
+  invoke(loop: LoopDefinition, calls = new CutCalls(), event: unknown = { force: true }): Promise<unknown> {
+    return this.#world.dispatch(loop, event, { environment: this.#environment(calls) });
+  }
+
+  schedule(): object {
+    return { 'detail-type': 'Scheduled Event', time: new Date(this.clock.nowMs).toISOString() };
+  }
+
+  deregister(request: object, calls = new CutCalls()): Promise<unknown> {
+    const environment = { ...this.#world.environment, ...this.#environment(calls) };
+    const context = { environment, getRemainingTimeInMillis: () => 30_000 };
+    return deregistration()({ cluster: CLUSTER, ...request }, context);
+  }
+
+  /** The clock an interval further, and a pass, several times. */
+  async later(loop: LoopDefinition, passes: number, intervalMs: number): Promise<void> {
+    for (let pass = 0; pass < passes; pass++) {
+      this.clock.nowMs += intervalMs;
+      await this.invoke(loop);
+    }
+  }
+
+  published(): EndpointsObject | undefined {
+    return this.cluster.find<EndpointsObject>(ENDPOINTS_REF);
+  }
+
+  /** Table, cluster and queue, without what counts or names single writes. */
+  async state(): Promise<object> {
+    const partitions = [...this.store].filter(([cluster]) => cluster !== UNREACHABLE);
+    const items = partitions.flatMap(([, partition]) => [...partition.values()]).map(itemState);
+    const messages = new Set(this.queue.sent.map(({ body }) => body));
+    return { items: sorted(items), objects: sorted(await this.#objects()), messages: [...messages].sort() };
+  }
+
+  async #objects(): Promise<unknown[]> {
+    // No Events: of a finding that is over, a pass that was killed between its save and its Event leaves none.
+    const kinds = ['Namespace', 'Service', 'Endpoints', 'EndpointSlice', 'ServiceCIDR'] as const;
+    const lists = await Promise.all(kinds.map((kind) => this.cluster.port.list(kind, undefined)));
+    return lists.flat().map(({ metadata, ...object }) => {
+      const { resourceVersion: _, uid: __, managedFields: ___, ...rest } = metadata;
+      return { ...object, metadata: rest };
+    });
+  }
+
+  #openTable(): KeyValueTable {
+    return memoryTable({ nowMs: () => this.clock.nowMs, newWriteId: this.#newWriteId, store: this.store });
+  }
+
+  #environment(calls: CutCalls): Partial<Environment> {
+    const unavailable = () => Promise.reject(new ClusterError('Unavailable', 'the secret was not read'));
+    const confirm = () => calls.call('confirm the control plane', async () => true, unavailable);
+    const access: ClusterAccess = {
+      kubernetes: calls.cluster({ ...this.cluster.port, services: () => this.#listed() }),
+      probe: calls.prober(async ({ url }) => this.#probe(url)),
+      controlPlane: { id: 'control-plane', confirm },
+    };
+    const connect: Environment['connect'] = () => calls.call('read the secret', async () => access, unavailable);
+    return {
+      nowMs: () => this.clock.nowMs,
+      stack: STACK,
+      table: () => calls.table(this.table),
+      connect,
+      resolveHost: () => calls.resolver(async (host) => this.records.get(host)),
+      tickQueue: calls.queue(this.queue.queue),
+      startDeadline: (ms) => ({
+        signal: ms <= LONGEST_PAUSE_MS ? AbortSignal.abort() : new AbortController().signal,
+        cancel: () => {},
+      }),
+    };
+  }
+
+  async *#listed(): AsyncGenerator<ServiceClaim> {
+    yield* this.services;
+    await this.whileListing();
+  }
+
+  #probe(url: string): ProbeReply {
+    return this.answers.get(new URL(url).hostname) ?? SILENT;
+  }
+}
+
+/** API servers that answer their probes. */
+export function serversAt(...addresses: readonly string[]) {
+  return addresses.map((address) => ({
+    address,
+    kind: 'server' as const,
+    probe: { path: '/readyz', authenticate: false },
+  }));
+}
+
+/** A world of API servers that answer, registered with them. */
+export async function endpointsWorld(
+  addresses: readonly string[],
+  spec: SpecFields = {},
+  objects: readonly KubernetesObject[] = [],
+): Promise<LoopWorld> {
+  const world = new LoopWorld(objects).answer(READY, ...addresses);
+  return world.register({ apiServers: serversAt(...addresses), ...spec });
+}
+
+function itemState({ cluster, key, value }: Item): unknown {
+  if (key.startsWith('runs/')) {
+    // What the last pass found depends on which one that was.
+    const { outcome, mode } = fieldsIn(value) ?? {};
+    return { cluster, key, value: { outcome, mode } };
+  }
+  // A lease counts its refreshes and quotes its last probe, and a range names the pass of its last strike.
+  const names = key === LEASES ? ['generation', 'lastProbe'] : ['passId'];
+  return { cluster, key, value: without(value, new Set(names)) };
+}
+
+function without(value: unknown, names: ReadonlySet<string>): unknown {
+  if (Array.isArray(value)) return value.map((each) => without(each, names));
+  if (typeof value !== 'object' || value === null || ArrayBuffer.isView(value)) return value;
+  return Object.fromEntries(
+    Object.entries(value).flatMap(([name, field]) => (names.has(name) ? [] : [[name, without(field, names)]])),
+  );
+}
+
+function sorted(values: readonly unknown[]): unknown[] {
+  const byText = new Map(values.map((value) => [JSON.stringify(value), value]));
+  return [...byText.keys()].sort().map((text) => byText.get(text));
+}

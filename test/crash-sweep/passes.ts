@@ -1,0 +1,272 @@
+import { fromBits } from '../../lib/allocator/snapshot-bytes.ts';
+import type { KubernetesObject, ServiceClaim } from '../../lib/cluster/kubernetes-objects.ts';
+import { RANGE_KEYS, type RangeKey } from '../../lib/cluster/spec-ranges.ts';
+import type { StoredRange } from '../../lib/cluster/stored-range.ts';
+import { KUBERNETES_SERVICE, type ServiceObject } from '../../lib/endpoints/objects.ts';
+import { clusterIpRepair } from '../../lib/loops/cluster-ip-repair.ts';
+import { kubernetesService } from '../../lib/loops/kubernetes-service.ts';
+import { nodePortRepair } from '../../lib/loops/node-port-repair.ts';
+import type { LoopDefinition } from '../../lib/loops/pass.ts';
+import { systemNamespaces } from '../../lib/loops/system-namespaces.ts';
+import { withdraw } from '../../lib/table/leases.ts';
+import { readRange, saveRange } from '../../lib/table/ranges.ts';
+import { storedRange } from '../repair/repair-cluster.ts';
+import { withAddresses, withNodePorts } from '../repair/services.ts';
+import { aClusterSpec, type SpecFields } from '../support/a-cluster-spec.ts';
+import { anEndpoints } from '../support/an-endpoints.ts';
+import { A, B, C, READY, SHUTTING_DOWN, SILENT } from '../support/endpoints-world.ts';
+import { putLease } from '../support/put-lease.ts';
+import { CLUSTER, endpointsWorld, LoopWorld, serversAt } from './loop-world.ts';
+import type { Subject } from './sweep.ts';
+
+/* The passes of the four loops, each in the worlds in which it has the most to do. */
+
+const INTERVAL_MS = aClusterSpec().intervalSeconds['kubernetes-service'] * 1000;
+
+/** The pass is requested again at the same time, and the next four follow at their interval. */
+function pass(loop: LoopDefinition, what: string, world: () => Promise<LoopWorld>): Subject<LoopWorld> {
+  return {
+    what: `${loop.id}: ${what}`,
+    world,
+    run: (started, calls) => started.invoke(loop, calls),
+    state: async (started) => {
+      const atOnce = await started.state();
+      await started.later(loop, 4, aClusterSpec().intervalSeconds[loop.id] * 1000);
+      return { atOnce, later: await started.state() };
+    },
+  };
+}
+
+const namespace = (name: string): KubernetesObject => ({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
+
+const namespaces = [
+  pass(systemNamespaces, 'an empty cluster', () => new LoopWorld().register()),
+  pass(systemNamespaces, 'a cluster with one of its namespaces', () =>
+    new LoopWorld([namespace('kube-public')]).register(),
+  ),
+];
+
+/** The Service as it is in a cluster, with another port than the spec has. */
+const ANOTHER_PORT: ServiceObject = {
+  apiVersion: 'v1',
+  kind: 'Service',
+  metadata: { ...KUBERNETES_SERVICE },
+  spec: {
+    type: 'ClusterIP',
+    clusterIP: '10.0.0.1',
+    ports: [{ name: 'https', port: 8443, targetPort: 6443, protocol: 'TCP' }],
+  },
+};
+
+/** After its first pass, and an interval later. */
+async function settledWorld(addresses: readonly string[], spec: SpecFields = {}): Promise<LoopWorld> {
+  const world = await endpointsWorld(addresses, spec);
+  await world.later(kubernetesService, 2, INTERVAL_MS);
+  world.clock.nowMs += INTERVAL_MS;
+  return world;
+}
+
+/** An API server that refuses the Service until there is a ServiceCIDR, as one with its hooks off does. */
+async function hooksOff(): Promise<LoopWorld> {
+  const world = await endpointsWorld([A, B]);
+  const { cluster } = world;
+  cluster.beforeWrite = (verb, { kind }) => {
+    if (verb !== 'create' || kind !== 'Service') return undefined;
+    if (cluster.find({ kind: 'Namespace', name: 'default' }) === undefined) {
+      return { outcome: 'namespaceUnavailable', message: 'namespaces "default" not found' };
+    }
+    const isAllocatable = cluster.find({ kind: 'ServiceCIDR', name: 'kubernetes' }) !== undefined;
+    return isAllocatable ? undefined : { outcome: 'invalid', message: 'no ServiceCIDR' };
+  };
+  return world;
+}
+
+const endpoints: readonly Subject<LoopWorld>[] = [
+  pass(kubernetesService, 'an empty cluster', () => endpointsWorld([A, B, C])),
+  pass(kubernetesService, 'an API server with its own hooks off', hooksOff),
+  pass(kubernetesService, 'the addresses of another writer', () => endpointsWorld([A, B], {}, [anEndpoints([C])])),
+  pass(kubernetesService, 'a published address without a lease, which is silent', async () =>
+    (await endpointsWorld([A, B, C], {}, [anEndpoints([A, B, C])])).answer(SILENT, C),
+  ),
+  pass(kubernetesService, 'a Service that the spec corrects', () =>
+    endpointsWorld([A], { service: { reconcile: true } }, [ANOTHER_PORT]),
+  ),
+  pass(kubernetesService, 'a first missed probe', async () => (await settledWorld([A, B, C])).answer(SILENT, B)),
+  pass(kubernetesService, 'the second missed probe of an expired lease', async () => {
+    const world = (await settledWorld([A, B, C])).answer(SILENT, B);
+    await world.later(kubernetesService, 2, INTERVAL_MS);
+    world.clock.nowMs += INTERVAL_MS;
+    return world;
+  }),
+  pass(kubernetesService, 'a server that shuts down', async () =>
+    (await settledWorld([A, B, C])).answer(SHUTTING_DOWN, B),
+  ),
+  pass(kubernetesService, 'silence of all', async () => (await settledWorld([A, B, C])).answer(SILENT, A, B, C)),
+  pass(kubernetesService, 'a server that is back', async () => {
+    const world = (await settledWorld([A, B, C])).answer(SILENT, B);
+    await world.later(kubernetesService, 4, INTERVAL_MS);
+    return world.answer(READY, B);
+  }),
+  {
+    ...pass(kubernetesService, 'a withdrawal that no pass has seen', async () => {
+      const world = await settledWorld([A, B, C]);
+      const nowMs = world.clock.nowMs;
+      await withdraw(world.table, CLUSTER, { address: B, untilMs: nowMs + 3_600_000, nowMs });
+      return world;
+    }),
+    mayDiffer: {
+      at: new RegExp(`^probe https://${B}:`),
+      ends: ['failedBefore', 'failedAfter'],
+      why: 'a withdrawn server whose probe gets no answer counts as down, and its next answer ends the withdrawal',
+    },
+  },
+  pass(kubernetesService, 'a spec with another server', async () => {
+    const world = await settledWorld([A, B]);
+    return world.answer(READY, C).register({ apiServers: serversAt(A, C) });
+  }),
+  pass(kubernetesService, 'a lease of an address that is not in the spec', async () => {
+    const world = await settledWorld([A, B]);
+    const expiresAtMs = world.clock.nowMs - 60_000;
+    await putLease(world.table, CLUSTER, {
+      address: C,
+      generation: 1,
+      source: 'probe',
+      expiresAtMs,
+      misses: 2,
+      seenDown: false,
+    });
+    return world;
+  }),
+  pass(kubernetesService, 'a host name whose record changed', async () => {
+    const world = await new LoopWorld().answer(READY, A, B).register({
+      apiServers: [{ host: 'api.example', kind: 'shared', probe: { path: '/readyz', authenticate: false } }],
+    });
+    world.records.set('api.example', [A]);
+    await world.later(kubernetesService, 2, INTERVAL_MS);
+    world.records.set('api.example', [B]);
+    return world;
+  }),
+  pass(kubernetesService, 'a master count', () =>
+    endpointsWorld([A, B], { endpoints: { reconciler: 'master-count', masterCount: 2 } }, [anEndpoints([A, C])]),
+  ),
+  pass(kubernetesService, 'no reconciler', () => endpointsWorld([A], { endpoints: { reconciler: 'none' } })),
+  pass(kubernetesService, 'mode observe', () => endpointsWorld([A, B], { mode: 'observe' })),
+];
+
+const RANGES: SpecFields = {
+  serviceClusterIPRanges: ['10.0.0.0/24', 'fd00::/112'],
+  serviceNodePortRange: '30000-30127',
+};
+
+interface RepairWorld {
+  readonly services: readonly ServiceClaim[];
+  readonly stored?: Partial<Record<RangeKey, Partial<StoredRange> & Pick<StoredRange, 'range' | 'data'>>>;
+  readonly spec?: SpecFields;
+}
+
+async function repairWorld({ services, stored = {}, spec = {} }: RepairWorld): Promise<LoopWorld> {
+  const world = await new LoopWorld().register({ allocator: 'table', ...RANGES, ...spec });
+  world.services = services;
+  for (const [key, range] of Object.entries(stored)) {
+    await saveRange(world.table, CLUSTER, key as RangeKey, storedRange(range), undefined);
+  }
+  return world;
+}
+
+const SERVICES = [withAddresses('a', '10.0.0.5', 'fd00::5'), withAddresses('b', '10.0.0.6', 'fd00::6')];
+const PORTS = [withNodePorts('a', 30_004), withNodePorts('b', 30_005)];
+const [V4, V6, NODE_PORTS] = [
+  { range: '10.0.0.0/24', data: fromBits([4, 8, 9]) },
+  { range: 'fd00::/112', data: fromBits([4, 8, 9]) },
+  { range: '30000-30127', data: fromBits([4, 8, 9]) },
+];
+const TWICE = { once: fromBits([9]), twice: fromBits([8]) };
+const all = (fields: Partial<StoredRange>) => ({
+  [RANGE_KEYS.primary]: { ...V4, ...fields },
+  [RANGE_KEYS.secondary]: { ...V6, ...fields },
+  [RANGE_KEYS.nodePorts]: { ...NODE_PORTS, ...fields },
+});
+const heldItem = (items: readonly string[], untilMs: number) => ({
+  items,
+  owner: 'team-a',
+  takenUpBy: 'any' as const,
+  untilMs,
+});
+const ENDED_MS = Date.parse('2026-01-01T11:00:00Z');
+
+/** Another writer allocates for a Service while the pass lists the others, once. */
+async function allocatedMeanwhile(world: LoopWorld, key: RangeKey, service: ServiceClaim): Promise<LoopWorld> {
+  let isFirst = true;
+  world.whileListing = async () => {
+    if (!isFirst) return;
+    isFirst = false;
+    const read = await readRange(world.table, CLUSTER, key);
+    if (read === undefined) return;
+    const stored = { ...read.stored, data: fromBits([4, 8, 9, 20]) };
+    await saveRange(world.table, CLUSTER, key, stored, read.item);
+    world.services = [...world.services, service];
+  };
+  return world;
+}
+
+const repairs = [
+  [clusterIpRepair, RANGE_KEYS.primary, SERVICES, withAddresses('c', '10.0.0.21')] as const,
+  [nodePortRepair, RANGE_KEYS.nodePorts, PORTS, withNodePorts('c', 30_020)] as const,
+].flatMap(([loop, key, services, arriving]): Subject<LoopWorld>[] => [
+  pass(loop, 'an empty table', () => repairWorld({ services })),
+  pass(loop, 'two Services with one claim', () =>
+    repairWorld({ services: services.flatMap((each) => [each, { ...each, name: `${each.name}-2` }]) }),
+  ),
+  {
+    ...pass(loop, 'leaks, of which one has two strikes', () =>
+      repairWorld({ services, stored: all({ strikes: TWICE }) }),
+    ),
+    mayDiffer: {
+      at: /^confirm the control plane$/,
+      ends: ['failedBefore', 'failedAfter'],
+      why: 'a pass that cannot confirm its control plane frees nothing: the pass of the next interval does',
+    },
+  },
+  pass(loop, 'strikes of a Service that is back', () =>
+    repairWorld({ services, stored: all({ strikes: { once: fromBits([4]), twice: fromBits([]) } }) }),
+  ),
+  pass(loop, 'a hold that is over', () =>
+    repairWorld({
+      services,
+      stored: {
+        [RANGE_KEYS.primary]: { ...V4, holds: [heldItem(['10.0.0.9', '10.0.0.5'], ENDED_MS)] },
+        [RANGE_KEYS.nodePorts]: { ...NODE_PORTS, holds: [heldItem(['30008', '30004'], ENDED_MS)] },
+      },
+    }),
+  ),
+  pass(loop, 'a range that was widened', () =>
+    repairWorld({
+      services,
+      stored: all({}),
+      spec: { serviceClusterIPRanges: ['10.0.0.0/23', 'fd00::/112'], serviceNodePortRange: '29900-30127' },
+    }),
+  ),
+  pass(loop, 'a range of an older generation', () => repairWorld({ services, stored: all({ generation: 0 }) })),
+  pass(loop, 'an allocation while it lists', async () =>
+    allocatedMeanwhile(await repairWorld({ services, stored: all({}) }), key, arriving),
+  ),
+  pass(loop, 'the audit of another allocator', () => repairWorld({ services, spec: { allocator: 'apiserver' } })),
+  pass(loop, 'mode observe', () => repairWorld({ services, stored: all({}), spec: { mode: 'observe' } })),
+]);
+
+/** The invocation of a minute, which claims the clusters and queues the ticks; the next minute's follows it. */
+const minute: Subject<LoopWorld> = {
+  what: 'the invocation of a minute',
+  world: async () => (await endpointsWorld([A, B])).register({ name: 'other', endpoints: { reconciler: 'none' } }),
+  run: (world, calls) => world.invoke(kubernetesService, calls, world.schedule()),
+  again: async (world) => {
+    world.clock.nowMs += 60_000;
+    await world.invoke(kubernetesService, undefined, world.schedule());
+    // A cluster whose last pass got no answer has its tick in the queue.
+    for (const event of world.queue.receive()) await world.invoke(kubernetesService, undefined, event);
+  },
+  // The ticks of a minute that was cut are lost, or are in the queue twice.
+  state: async (world) => ({ ...(await world.state()), messages: 'of two minutes' }),
+};
+
+export const PASSES: readonly Subject<LoopWorld>[] = [...namespaces, ...endpoints, ...repairs, minute];

@@ -1,0 +1,194 @@
+import { fromBits } from '../../lib/allocator/snapshot-bytes.ts';
+import { undoDeregister } from '../../lib/api-servers/deregister.ts';
+import type { ServiceClaim } from '../../lib/cluster/kubernetes-objects.ts';
+import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
+import { kubernetesService } from '../../lib/loops/kubernetes-service.ts';
+import { readCluster } from '../../lib/table/clusters.ts';
+import { repairPass } from '../allocate/repair-after.ts';
+import { withAddresses } from '../repair/services.ts';
+import type { ReviewFields } from '../support/admission-review.ts';
+import { type AdmissionWorld, type Answered, anAdmissionWorld } from '../support/admission-world.ts';
+import { type AllocateWorld, anAllocateWorld } from '../support/allocate-world.ts';
+import { CutCalls } from '../support/cut-calls.ts';
+import { A, B, C, SHUTTING_DOWN } from '../support/endpoints-world.ts';
+import { CLUSTER, endpointsWorld, type LoopWorld, serversAt } from './loop-world.ts';
+import type { Subject } from './sweep.ts';
+
+/* The requests of people, pipelines and API servers. A caller that gets no answer sends its request again. */
+
+type Request = Parameters<AllocateWorld['ask']>[0];
+
+const THREE_RANGES: Request = {
+  items: [
+    { range: 'serviceips', value: '10.0.0.1' },
+    { range: 'secondaryserviceips', next: true, count: 2 },
+    { range: 'servicenodeports', value: 30_002 },
+  ],
+};
+const REFUSED_LAST: Request = {
+  items: [
+    { range: 'serviceips', next: true },
+    { range: 'servicenodeports', value: 30_001 },
+  ],
+};
+const TAKEN: Request = {
+  operation: 'release',
+  items: [
+    { range: 'serviceips', value: '10.0.0.1' },
+    { range: 'servicenodeports', value: 30_001 },
+  ],
+};
+
+/** `10.0.0.1` and port 30001 are taken. */
+async function takenWorld(): Promise<AllocateWorld> {
+  const world = await anAllocateWorld();
+  await world.store(RANGE_KEYS.primary, { data: fromBits([0]) });
+  await world.store(RANGE_KEYS.nodePorts, { data: fromBits([1]) });
+  return world;
+}
+
+/** An invocation that may still run is followed until it has no time left. */
+async function askAgain(world: AllocateWorld, request: Request): Promise<unknown> {
+  const answer = await world.ask(request);
+  if (answer.error?.code !== 'InProgress') return answer;
+  world.clock.nowMs += 30_000;
+  return world.ask(request);
+}
+
+function asked(what: string, request: Request, world: () => Promise<AllocateWorld>): Subject<AllocateWorld> {
+  return {
+    what,
+    world,
+    run: (started, calls) => started.ask(request, calls.table(started.table)),
+    again: (started) => askAgain(started, request),
+    // It is asked once more, and its answer is replayed.
+    state: async (started) => ({ taken: await started.taken(), answer: await started.ask(request) }),
+  };
+}
+
+const claiming: Request = { ...THREE_RANGES, takeUp: { holdOwner: 'team-a' } };
+
+/** What the request is to claim is held for its owner. */
+async function heldWorld(): Promise<AllocateWorld> {
+  const world = await anAllocateWorld();
+  const holds = [{ items: ['10.0.0.1', '10.0.0.2'], owner: 'team-a', takenUpBy: 'owner' as const }];
+  await world.store(RANGE_KEYS.primary, { data: fromBits([0, 1]), holds });
+  return world;
+}
+
+export const ALLOCATIONS: readonly Subject<AllocateWorld>[] = [
+  asked('an allocation in three ranges', THREE_RANGES, () => anAllocateWorld()),
+  asked('an allocation that the last range refuses', REFUSED_LAST, takenWorld),
+  asked('an allocation that claims a hold', claiming, heldWorld),
+  {
+    ...asked('a release in two ranges', TAKEN, takenWorld),
+    mayDiffer: {
+      at: /^(get|put) (requests|ranges)\//,
+      ends: ['killedBefore', 'killedAfter', 'failedBefore', 'failedAfter', 'late', 'unclearBefore', 'unclearAfter'],
+      why: 'what a cut release did is not known, and another caller may have it by now: the retry answers "unknown" and a repair frees it',
+    },
+  },
+];
+
+/** A request to withdraw an API server, and two ticks after it. */
+function deregistered(what: string, request: object, world: () => Promise<LoopWorld>): Subject<LoopWorld> {
+  return {
+    what,
+    world,
+    run: (started, calls) => started.deregister(request, calls),
+    state: async (started) => {
+      const atOnce = await started.state();
+      await started.later(kubernetesService, 2, 10_000);
+      return { atOnce, later: await started.state() };
+    },
+  };
+}
+
+async function published(...addresses: readonly string[]): Promise<LoopWorld> {
+  const world = await endpointsWorld(addresses);
+  await world.later(kubernetesService, 2, 10_000);
+  return world;
+}
+
+function undo({ table, clock }: LoopWorld, calls = new CutCalls()): Promise<unknown> {
+  return readCluster(table, CLUSTER).then(
+    (cluster) =>
+      cluster &&
+      undoDeregister({ spec: cluster.spec, table: calls.table(table), address: B, nowMs: () => clock.nowMs }),
+  );
+}
+
+export const DEREGISTRATIONS: readonly Subject<LoopWorld>[] = [
+  deregistered('a deregistration', { address: B }, () => published(A, B, C)),
+  deregistered('the deregistration of the last address', { address: B, lastOne: true }, () => published(B)),
+  deregistered('the deregistration of an address that is not published', { address: C }, async () =>
+    (await published(A, B)).register({ apiServers: serversAt(A, B, C) }),
+  ),
+  deregistered('the deregistration of a server that shuts down', { address: B, untilMinutes: 5 }, async () =>
+    (await published(A, B, C)).answer(SHUTTING_DOWN, B),
+  ),
+  {
+    ...deregistered('the undo of a deregistration', {}, async () => {
+      const world = await published(A, B, C);
+      await world.deregister({ address: B });
+      return world;
+    }),
+    run: undo,
+  },
+];
+
+/** Three strikes, and the pass that no longer counts anything as unclaimed. */
+const REPAIRS = 5;
+const REPAIR_MS = 180_000;
+
+/** Services are created with the last answers; which items those have depends on how many reviews there were. */
+function reviewed(what: string, review: ReviewFields): Subject<AdmissionWorld> {
+  const OTHER: ReviewFields = { name: 'other', uid: 'u-2', spec: { type: 'NodePort' } };
+  return {
+    what,
+    world: () => anAdmissionWorld(),
+    run: (world, calls) => world.ask(review, calls.table(world.table)),
+    again: () => Promise.resolve(),
+    state: async (world) => {
+      const services = [];
+      for (const each of [review, OTHER]) services.push(created(each, await world.ask(each)));
+      for (let pass = 0; pass < REPAIRS; pass++) {
+        world.clock.nowMs += REPAIR_MS;
+        await repairPass(world, services);
+      }
+      const given = services.flatMap(({ clusterIPs, ports }) => [
+        ...clusterIPs,
+        ...ports.map(({ nodePort }) => `${nodePort}`),
+      ]);
+      const taken = Object.keys(await world.taken());
+      return { isTaken: taken.sort().join() === given.toSorted().join(), count: new Set(given).size };
+    },
+  };
+}
+
+/** The Service that an API server creates after the answer. */
+function created({ name = 'web', spec = {} }: ReviewFields, { allowed, patch = [] }: Answered): ServiceClaim {
+  if (!allowed) throw new Error(`expected that ${name} is allowed`);
+  const whole = { ...spec, ...Object.fromEntries(patch.map(({ path, value }) => [path, value])) };
+  const clusterIPs = Object(whole)['/spec/clusterIPs'] ?? Object(whole).clusterIPs;
+  const nodePort = Object(whole)['/spec/ports/0/nodePort'] ?? Object(whole).ports[0].nodePort;
+  return { ...withAddresses(name, ...clusterIPs), type: 'NodePort', ports: [{ protocol: 'TCP', nodePort }] };
+}
+
+export const REVIEWS: readonly Subject<AdmissionWorld>[] = [
+  reviewed('the review of a dual-stack NodePort Service', {
+    spec: { type: 'NodePort', ipFamilyPolicy: 'RequireDualStack' },
+  }),
+  reviewed('the review of a Service that names its address and port', {
+    spec: {
+      type: 'NodePort',
+      clusterIP: '10.0.0.40',
+      clusterIPs: ['10.0.0.40'],
+      ports: [{ port: 80, nodePort: 30_040 }],
+    },
+  }),
+  reviewed('the review of a Service that becomes a NodePort', {
+    spec: { type: 'NodePort', clusterIP: '10.0.0.40', clusterIPs: ['10.0.0.40'] },
+    oldSpec: { type: 'ClusterIP', clusterIP: '10.0.0.40', clusterIPs: ['10.0.0.40'] },
+  }),
+];

@@ -1,0 +1,69 @@
+import { isDeepStrictEqual } from 'node:util';
+import { CutCalls, type End } from '../support/cut-calls.ts';
+
+/** One pass, request or review, and the world that it starts in. */
+export interface Subject<World> {
+  readonly what: string;
+  readonly world: () => Promise<World>;
+  /** One invocation. All its calls go through `calls`. */
+  readonly run: (world: World, calls: CutCalls) => Promise<unknown>;
+  /** What happens after the cut instead of the same invocation again. */
+  readonly again?: (world: World) => Promise<unknown>;
+  /** Everything that must be the same in the end. */
+  readonly state: (world: World) => Promise<unknown>;
+  /** Calls after which another end state is right when the run is cut there, and why. */
+  readonly mayDiffer?: { readonly at: RegExp; readonly ends: readonly End[]; readonly why: string };
+}
+
+/** A cut after which the next run did not end as after an uncut one. */
+export interface Difference {
+  readonly at: string;
+  readonly found: unknown;
+  readonly expected: unknown;
+}
+
+export interface Swept {
+  readonly cuts: number;
+  readonly differences: readonly Difference[];
+}
+
+const TABLE_WRITES = /^(put|delete) [^A-Z]/;
+/** Calls that can end so, where not all can: a read that is late has failed, and only the table proves writes by their trace. */
+const ENDS_OF: { readonly [Each in End]?: RegExp } = {
+  late: /^(put|delete|create|update|patch|queue)/,
+  unclearBefore: TABLE_WRITES,
+  unclearAfter: TABLE_WRITES,
+};
+
+/** Cuts one run after the other, each at its next call, and compares what the next run ends with. */
+export async function sweep<World>(subject: Subject<World>, end: End): Promise<Swept> {
+  const uncut = new CutCalls();
+  const expected = await endStateAfter(subject, uncut);
+  const differences: Difference[] = [];
+  let cuts = 0;
+  for (const [at, name] of uncut.made.entries()) {
+    if (ENDS_OF[end]?.test(name) === false) continue;
+    cuts += 1;
+    const calls = new CutCalls(at, end);
+    const found = await endStateAfter(subject, calls);
+    if (!mayDiffer(subject, calls, end) && !isDeepStrictEqual(found, expected)) {
+      differences.push({ at: `call ${at}: ${calls.cutAt}`, found, expected });
+    }
+  }
+  return { cuts, differences };
+}
+
+async function endStateAfter<World>(
+  { world: start, run, again, state }: Subject<World>,
+  calls: CutCalls,
+): Promise<unknown> {
+  const world = await start();
+  await calls.ends(() => run(world, calls));
+  await (again ?? ((same) => run(same, new CutCalls())))(world);
+  await calls.arrive();
+  return state(world);
+}
+
+function mayDiffer<World>({ mayDiffer: known }: Subject<World>, { cutAt }: CutCalls, end: End): boolean {
+  return known?.ends.includes(end) === true && known.at.test(cutAt);
+}

@@ -1,0 +1,137 @@
+import type { MessageQueue } from '../../lib/aws/sqs-queue.ts';
+import { QueueError } from '../../lib/aws/sqs-queue.ts';
+import { ClusterError, type ClusterPort, type HostResolver, type Prober } from '../../lib/kubernetes/cluster-port.ts';
+import { TableError } from '../../lib/table/errors.ts';
+import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
+import { tableThrough } from './table-through.ts';
+
+/** How the one call ends at which a run is cut, after which the process continues. */
+export const FAILURES = {
+  'failed before it happened': 'failedBefore',
+  'failed after it happened, its reply lost': 'failedAfter',
+  'failed, and happening when the next run is over': 'late',
+  'answered unclearly before it happened': 'unclearBefore',
+  'answered unclearly after it happened': 'unclearAfter',
+} as const;
+
+/** The same, and how the process ends with that call. */
+export const ENDS = {
+  'killed before it happened': 'killedBefore',
+  'killed after it happened': 'killedAfter',
+  ...FAILURES,
+} as const;
+export type End = (typeof ENDS)[keyof typeof ENDS];
+
+type Fail<T> = () => T | Promise<T>;
+
+const never = <T>() => new Promise<T>(() => {});
+
+/** Counts the calls of a run to everything outside, and cuts the run at the call with the number `at`, from 0. */
+export class CutCalls {
+  /** The calls in order: `put runs/system-namespaces`. */
+  readonly made: string[] = [];
+  readonly #at: number;
+  readonly #end: End;
+  readonly #killed = Promise.withResolvers<void>();
+  #isDead = false;
+  #late: () => Promise<unknown> = () => Promise.resolve();
+
+  /** Without arguments nothing is cut. */
+  constructor(at = Number.POSITIVE_INFINITY, end: End = 'killedBefore') {
+    this.#at = at;
+    this.#end = end;
+  }
+
+  get happened(): boolean {
+    return this.made.length > this.#at;
+  }
+
+  /** The name of the call that was cut. */
+  get cutAt(): string {
+    return this.made[this.#at] ?? 'none';
+  }
+
+  /** What was under way arrives. */
+  arrive(): Promise<unknown> {
+    return this.#late();
+  }
+
+  /** Returns when the run has ended, or its process was killed. An error is how a run may end. */
+  async ends(run: () => Promise<unknown>): Promise<void> {
+    await Promise.race([run().catch(() => undefined), this.#killed.promise]);
+  }
+
+  /** @param unclear what a write returns whose reply proves nothing; without it such a call fails */
+  async call<T>(name: string, step: () => Promise<T>, fail: Fail<T>, unclear?: () => T): Promise<T> {
+    if (this.#isDead) return never();
+    const isHere = this.made.push(name) - 1 === this.#at;
+    if (!isHere) {
+      const result = await step();
+      return this.#isDead ? never() : result;
+    }
+    if (this.#end === 'late') this.#late = step;
+    if (this.#end === 'killedAfter' || this.#end === 'failedAfter' || this.#end === 'unclearAfter') await step();
+    if (this.#end.startsWith('killed')) {
+      this.#isDead = true;
+      this.#killed.resolve();
+      return never();
+    }
+    return this.#end.startsWith('unclear') && unclear !== undefined ? unclear() : fail();
+  }
+
+  table(table: KeyValueTable): KeyValueTable {
+    const fail = () => Promise.reject(new TableError('Unavailable', 'the reply was lost'));
+    const unclear = () => ({ outcome: 'unclear' }) as const;
+    return {
+      ...tableThrough(table, (step, name) => this.call(name, step, fail)),
+      get: (cluster, key) => this.call(`get ${key}`, () => table.get(cluster, key), fail),
+      put: (item, previous) => this.call(`put ${item.key}`, () => table.put(item, previous), fail, unclear),
+      delete: (previous) => this.call(`delete ${previous.key}`, () => table.delete(previous), fail, unclear),
+    };
+  }
+
+  cluster(port: ClusterPort): ClusterPort {
+    const fail = () => Promise.reject(new ClusterError('Unavailable', 'the connection was reset'));
+    return {
+      get: (ref) => this.call(`get ${ref.kind}`, () => port.get(ref), fail),
+      list: (kind, ...rest) => this.call(`list ${kind}`, () => port.list(kind, ...rest), fail),
+      create: (object) => this.call(`create ${object.kind}`, () => port.create(object), fail),
+      update: (object) => this.call(`update ${object.kind}`, () => port.update(object), fail),
+      mergePatch: (ref, patch) => this.call(`patch ${ref.kind}`, () => port.mergePatch(ref, patch), fail),
+      delete: (object) => this.call(`delete ${object.kind}`, () => port.delete(object), fail),
+      services: () => this.#list('Service', port.services(), fail),
+      ipAddresses: () => this.#list('IPAddress', port.ipAddresses(), fail),
+    };
+  }
+
+  async *#list<T>(kind: string, items: AsyncIterable<T>, fail: () => Promise<never>): AsyncGenerator<T> {
+    for await (const item of items) yield await this.call(`list one ${kind}`, async () => item, fail);
+    await this.call(`end the list of ${kind}`, async () => undefined, fail);
+  }
+
+  prober(probe: Prober): Prober {
+    const fail = () => ({ kind: 'silence', message: 'connect ECONNRESET' }) as const;
+    return (target, signal) => this.call(`probe ${target.url}`, () => probe(target, signal), fail);
+  }
+
+  resolver(resolve: HostResolver): HostResolver {
+    return (host, signal) =>
+      this.call(
+        `resolve ${host}`,
+        () => resolve(host, signal),
+        () => undefined,
+      );
+  }
+
+  queue(queue: MessageQueue): MessageQueue {
+    const error = new QueueError('Unavailable', 'the reply was lost');
+    return {
+      send: (messages, ...rest) =>
+        this.call(
+          'queue',
+          () => queue.send(messages, ...rest),
+          () => messages.map((message) => ({ message, error })),
+        ),
+    };
+  }
+}
