@@ -1,3 +1,6 @@
+import { allocation } from '../../lib/allocate/allocation.ts';
+import type { Answer } from '../../lib/allocate/answer.ts';
+import type { AllocateRequest } from '../../lib/allocate/request.ts';
 import type { KubernetesObject, ServiceClaim } from '../../lib/cluster/kubernetes-objects.ts';
 import { deregistration } from '../../lib/dispatch/deregistration.ts';
 import { ENDPOINTS_REF, type EndpointsObject } from '../../lib/endpoints/objects.ts';
@@ -16,6 +19,7 @@ import { READY, SILENT } from '../support/endpoints-world.ts';
 import { type MemoryCluster, memoryCluster } from '../support/memory-cluster.ts';
 import { memoryQueue } from '../support/memory-queue.ts';
 import { countedWriteIds, type MemoryStore, memoryStore, memoryTable } from '../support/memory-table.ts';
+import { pickLowest } from '../support/ranges.ts';
 
 export const CLUSTER = 'demo';
 const STACK = 'prod';
@@ -26,7 +30,8 @@ const LONGEST_PAUSE_MS = 1_000;
 
 /** One registered cluster whose functions are invoked: every call to its table, cluster, secret and queue can be cut. */
 export class LoopWorld {
-  readonly store: MemoryStore = memoryStore();
+  store: MemoryStore = memoryStore();
+  stack = STACK;
   readonly clock = { nowMs: Date.parse('2026-01-01T12:00:00Z') };
   readonly cluster: MemoryCluster;
   readonly queue = memoryQueue(() => this.clock.nowMs);
@@ -35,12 +40,19 @@ export class LoopWorld {
   services: readonly ServiceClaim[] = [];
   /** Happens when a pass has listed the Services. */
   whileListing: () => Promise<unknown> = () => Promise.resolve();
-  readonly table: KeyValueTable;
+  table: KeyValueTable;
   readonly #world = aDispatchWorld();
+  #requests = 0;
   readonly #newWriteId = countedWriteIds();
 
   constructor(objects: readonly KubernetesObject[] = []) {
     this.cluster = memoryCluster(objects);
+    this.table = this.#openTable();
+  }
+
+  /** From now on the table is this one: another, or a copy of an earlier time. */
+  useTable(store: MemoryStore): void {
+    this.store = store;
     this.table = this.#openTable();
   }
 
@@ -64,9 +76,20 @@ export class LoopWorld {
   }
 
   deregister(request: object, calls = new CutCalls()): Promise<unknown> {
-    const environment = { ...this.#world.environment, ...this.#environment(calls) };
-    const context = { environment, getRemainingTimeInMillis: () => 30_000 };
-    return deregistration()({ cluster: CLUSTER, ...request }, context);
+    return deregistration()({ cluster: CLUSTER, ...request }, this.#context(calls));
+  }
+
+  /** A request to allocate, with an id of its own. */
+  allocate(items: AllocateRequest['items']): Promise<Answer> {
+    this.#requests += 1;
+    const request = {
+      requestId: `r${this.#requests}-${this.clock.nowMs}`,
+      cluster: CLUSTER,
+      operation: 'allocate',
+      items,
+    };
+    const handler = allocation({ pause: () => Promise.resolve(), pick: pickLowest });
+    return handler(request, this.#context(new CutCalls()));
   }
 
   /** The clock an interval further, and a pass, several times. */
@@ -103,6 +126,11 @@ export class LoopWorld {
     return memoryTable({ nowMs: () => this.clock.nowMs, newWriteId: this.#newWriteId, store: this.store });
   }
 
+  #context(calls: CutCalls) {
+    const environment = { ...this.#world.environment, ...this.#environment(calls) };
+    return { environment, getRemainingTimeInMillis: () => 30_000 };
+  }
+
   #environment(calls: CutCalls): Partial<Environment> {
     const unavailable = () => Promise.reject(new ClusterError('Unavailable', 'the secret was not read'));
     const confirm = () => calls.call('confirm the control plane', async () => true, unavailable);
@@ -114,7 +142,7 @@ export class LoopWorld {
     const connect: Environment['connect'] = () => calls.call('read the secret', async () => access, unavailable);
     return {
       nowMs: () => this.clock.nowMs,
-      stack: STACK,
+      stack: this.stack,
       table: () => calls.table(this.table),
       connect,
       resolveHost: () => calls.resolver(async (host) => this.records.get(host)),

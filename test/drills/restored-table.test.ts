@@ -1,0 +1,160 @@
+import { describe, expect, test } from '@jest/globals';
+import { clusterIpRepair } from '../../lib/loops/cluster-ip-repair.ts';
+import { kubernetesService } from '../../lib/loops/kubernetes-service.ts';
+import { nodePortRepair } from '../../lib/loops/node-port-repair.ts';
+import { closeAllocation, takeOverCluster } from '../../lib/table/cluster-registration.ts';
+import { CLUSTER, LoopWorld, serversAt } from '../crash-sweep/loop-world.ts';
+import { withAddresses } from '../repair/services.ts';
+import { A, B, READY } from '../support/endpoints-world.ts';
+import { type MemoryStore, memoryStore } from '../support/memory-table.ts';
+
+/* docs/operations.md, "Back up, restore, move, remove": whatever becomes of the table, no address of a Service is allocated again. */
+
+const SPEC = { allocator: 'table', serviceClusterIPRanges: ['10.0.0.0/28'], apiServers: serversAt(A, B) } as const;
+/** Addresses of the range that anything may have. */
+const CAPACITY = 14;
+const MINUTE_MS = 60_000;
+
+/** A cluster at work, with an address allocated for each of two Services. */
+async function atWork(): Promise<LoopWorld> {
+  const world = await new LoopWorld().answer(READY, A, B).register(SPEC);
+  await passes(world);
+  for (const name of ['a', 'b']) await createService(world, name);
+  await passes(world);
+  return world;
+}
+
+async function passes(world: LoopWorld): Promise<void> {
+  for (const loop of [kubernetesService, clusterIpRepair, nodePortRepair]) await world.invoke(loop);
+}
+
+async function next(world: LoopWorld): Promise<string | undefined> {
+  const { items } = await world.allocate([{ range: 'serviceips', next: true }]);
+  return items[0]?.outcome === 'allocated' ? String(items[0].value) : undefined;
+}
+
+async function createService(world: LoopWorld, name: string): Promise<void> {
+  const address = await next(world);
+  if (address === undefined) throw new Error('expected an address');
+  world.services = [...world.services, withAddresses(name, address)];
+}
+
+function copyOf(store: MemoryStore): MemoryStore {
+  return new Map([...store].map(([cluster, items]) => [cluster, new Map(items)]));
+}
+
+/** Allocates until nothing is left, and fails for an address that a Service has. */
+async function allocatesNothingUsed(world: LoopWorld): Promise<number> {
+  const used = new Set(world.services.flatMap(({ clusterIPs }) => clusterIPs));
+  for (let count = 0; ; count++) {
+    const address = await next(world);
+    if (address === undefined) return count;
+    expect(used).not.toContain(address);
+  }
+}
+
+/** Nothing before the passes, and after them everything that no Service has. */
+async function opensWithItsPasses(world: LoopWorld): Promise<void> {
+  expect(await allocatesNothingUsed(world)).toBe(0);
+  await passes(world);
+  expect(await allocatesNothingUsed(world)).toBe(CAPACITY - world.services.length);
+}
+
+describe('A table that is lost', () => {
+  test('is replaced by an empty one, which allocates nothing before its first passes and no used address after them', async () => {
+    const world = await atWork();
+    const endpoints = world.published()?.subsets;
+    world.useTable(memoryStore());
+    expect(await allocatesNothingUsed(world)).toBe(0);
+    await world.register(SPEC);
+    await opensWithItsPasses(world);
+    expect(world.published()?.subsets).toEqual(endpoints);
+  });
+});
+
+describe('A table that is restored as it was', () => {
+  test('an hour ago allocates nothing before its next passes, although allocation was not closed', async () => {
+    const world = await atWork();
+    const backup = copyOf(world.store);
+    world.clock.nowMs += 60 * MINUTE_MS;
+    await passes(world);
+    for (const name of ['c', 'd', 'e']) await createService(world, name);
+    world.useTable(backup);
+    await opensWithItsPasses(world);
+  });
+
+  test('five minutes ago allocates nothing before its next passes once allocation is closed', async () => {
+    const world = await atWork();
+    const backup = copyOf(world.store);
+    world.clock.nowMs += 5 * MINUTE_MS;
+    await passes(world);
+    for (const name of ['c', 'd', 'e']) await createService(world, name);
+    world.useTable(backup);
+    await closeAllocation(world.table, CLUSTER);
+    await opensWithItsPasses(world);
+  });
+
+  test('into a table of another stack allocates nothing before that stack takes over and its passes end', async () => {
+    const world = await atWork();
+    const backup = copyOf(world.store);
+    await createService(world, 'c');
+    world.useTable(backup);
+    world.stack = 'restored';
+    await closeAllocation(world.table, CLUSTER);
+    await passes(world);
+    expect(await allocatesNothingUsed(world)).toBe(0);
+    await takeOverCluster(world.table, CLUSTER, world.stack);
+    await opensWithItsPasses(world);
+  });
+});
+
+describe('A table of which items are deleted', () => {
+  test('allocates no used address, whichever they are, before and after its next passes', async () => {
+    const whole = await atWork();
+    const keys = [...whole.store].flatMap(([cluster, items]) =>
+      [...items.keys()].filter((key) => !key.startsWith('requests/')).map((key) => [cluster, key] as const),
+    );
+    expect(keys.length).toBeGreaterThan(6);
+    for (let deleted = 1; deleted < 2 ** keys.length; deleted++) {
+      const world = new LoopWorld().answer(READY, A, B);
+      world.clock.nowMs = whole.clock.nowMs + 1_000;
+      world.services = whole.services;
+      world.useTable(copyOf(whole.store));
+      for (const [at, [cluster, key]] of keys.entries()) if (deleted & (1 << at)) world.store.get(cluster)?.delete(key);
+      expect(await next(world).then((address) => whole.services.some(({ clusterIP }) => clusterIP === address))).toBe(
+        false,
+      );
+      await world.register(SPEC);
+      await passes(world);
+      await allocatesNothingUsed(world);
+    }
+  });
+});
+
+describe('Two deployments for one cluster by mistake', () => {
+  test('with one table: the second observes, and allocates nothing', async () => {
+    const world = await atWork();
+    world.stack = 'second';
+    const before = await world.state();
+    await passes(world);
+    expect(await allocatesNothingUsed(world)).toBe(0);
+    expect(await world.state()).toEqual(before);
+  });
+
+  test('with a table each: the second knows the Services of the first after each of its passes', async () => {
+    const world = await atWork();
+    const [first, second] = [world.store, memoryStore()];
+    world.useTable(second);
+    world.stack = 'second';
+    await world.register(SPEC);
+    for (const store of [second, first, second, first]) {
+      world.useTable(store);
+      world.stack = store === first ? 'prod' : 'second';
+      world.clock.nowMs += 3 * MINUTE_MS;
+      await passes(world);
+      const used = world.services.flatMap(({ clusterIPs }) => clusterIPs);
+      await createService(world, `s-${world.services.length}`);
+      expect(used).not.toContain(world.services.at(-1)?.clusterIP);
+    }
+  });
+});
