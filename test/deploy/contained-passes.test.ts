@@ -1,0 +1,230 @@
+import { createHash } from 'node:crypto';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { registerCluster } from '../../lib/table/cluster-registration.ts';
+import { createTable } from '../../lib/table/dynamodb-client.ts';
+import { dynamoDbTable } from '../../lib/table/dynamodb-table.ts';
+import { startTableServer, tableServerClient } from '../../local/table-server.ts';
+import { aClusterSpec } from '../support/a-cluster-spec.ts';
+import { bundleFunctions, heapOptions } from '../support/bundled-functions.ts';
+import { type RunningFunction, runFunction } from '../support/emulator-function.ts';
+import { receivedEvent } from '../support/memory-queue.ts';
+import { countedWriteIds } from '../support/memory-table.ts';
+import { startMisbehavingCluster } from '../support/misbehaving-cluster.ts';
+
+jest.setTimeout(240_000);
+
+const LOOP = 'kubernetes-service';
+const MEMORY_MB = 256;
+const INTERVAL_MS = 10_000;
+/** Shorter than deployed, so that the test is: 55 s and 65 s. */
+const FUNCTION_TIMEOUT_MS = 15_000;
+const HIDDEN_MS = 18_000;
+const SLOTS = 10;
+/** The second schedule comes after 25 s instead of 60. */
+const MINUTE_MS = 25_000;
+const CLUSTERS = Array.from({ length: 16 }, (_, index) => `c-${String(index).padStart(2, '0')}`);
+const [HOSTILE = '', ...HEALTHY] = CLUSTERS;
+
+/** What no bound catches, planted into the process at its first connection to the hostile cluster. */
+const ATTACKS = {
+  'an endless loop': 'for (;;);',
+  'a heap bomb': 'const kept = []; for (;;) kept.push(new Array(10_000).fill(kept.length));',
+} as const;
+
+let folder: string;
+/** Ports of the API servers, and when each was last called. */
+const ports = new Map<string, string>();
+const calledMs = new Map<string, number[]>();
+const kubeconfigs = new Map<string, string>();
+const stops: (() => Promise<unknown>)[] = [];
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'contained-passes-'));
+  stops.push(() => rm(folder, { recursive: true }));
+  await bundleFunctions(folder, [LOOP]);
+  await Promise.all(
+    CLUSTERS.map(async (name) => {
+      const cluster = await startMisbehavingCluster();
+      stops.push(() => cluster.stop());
+      cluster.misbehave(() => {
+        calledMs.get(name)?.push(Date.now());
+        return undefined;
+      });
+      ports.set(name, new URL(cluster.url).port);
+      kubeconfigs.set(name, cluster.kubeconfigFile);
+    }),
+  );
+});
+
+afterAll(async () => {
+  for (const stop of stops.reverse()) await stop();
+});
+
+interface Message {
+  readonly body: string;
+  readonly visibleAtMs: number;
+  readonly receives: number;
+}
+
+/** The queue of the loop: takes messages over HTTP as SQS does, and hands them out as Lambda does. */
+class Queue {
+  #messages: Message[] = [];
+
+  async start(): Promise<string> {
+    const server = createServer((request, response) => {
+      text(request).then((body) => {
+        response.setHeader('content-type', 'application/x-amz-json-1.0').end(JSON.stringify(this.#accept(body)));
+      }, request.destroy);
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    stops.push(async () => server.close());
+    return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  }
+
+  #accept(request: string): object {
+    const { Entries } = JSON.parse(request) as {
+      readonly Entries: readonly { Id: string; MessageBody: string; DelaySeconds?: number }[];
+    };
+    const Successful = Entries.map(({ Id, MessageBody, DelaySeconds = 0 }) => {
+      this.put({ body: MessageBody, visibleAtMs: Date.now() + DelaySeconds * 1000, receives: 0 });
+      return { Id, MessageId: Id, MD5OfMessageBody: createHash('md5').update(MessageBody).digest('hex') };
+    });
+    return { Successful, Failed: [] };
+  }
+
+  put(message: Message): void {
+    this.#messages.push(message);
+  }
+
+  take(): Message | undefined {
+    const next = this.#messages
+      .filter(({ visibleAtMs }) => visibleAtMs <= Date.now())
+      .toSorted((one, other) => one.visibleAtMs - other.visibleAtMs)[0];
+    this.#messages = this.#messages.filter((message) => message !== next);
+    return next;
+  }
+}
+
+async function registerAll(client: ReturnType<typeof tableServerClient>): Promise<void> {
+  await createTable(client, 'fleet', { pollMs: 20 });
+  const deadline = new AbortController().signal;
+  const table = dynamoDbTable({
+    client,
+    tableName: 'fleet',
+    deadline,
+    nowMs: Date.now,
+    newWriteId: countedWriteIds(),
+  });
+  for (const name of CLUSTERS) {
+    const url = `https://127.0.0.1:${ports.get(name)}/readyz`;
+    const probe = { url, path: '/readyz', authenticate: false };
+    const apiServers = [{ address: '10.9.8.7', kind: 'server', probe } as const];
+    const file = kubeconfigs.get(name) ?? '';
+    await registerCluster(table, aClusterSpec({ name, kubeconfig: { file }, apiServers }));
+  }
+}
+
+async function startFunction(attack: string, cpuShare: number, queue: Queue): Promise<RunningFunction> {
+  const server = await startTableServer({ key: 'local' });
+  const client = tableServerClient(server);
+  stops.push(
+    async () => client.destroy(),
+    () => server.close(),
+  );
+  await registerAll(client);
+  const hook = join(folder, `${createHash('md5').update(attack).digest('hex')}.mjs`);
+  const port = Number(ports.get(HOSTILE));
+  await writeFile(
+    hook,
+    `import { Socket } from 'node:net';
+    const { connect } = Socket.prototype;
+    Socket.prototype.connect = function (...args) {
+      const [options] = Array.isArray(args[0]) ? args[0] : args;
+      if (Number(options?.port) === ${port}) setTimeout(() => { ${attack} }, 20);
+      return connect.apply(this, args);
+    };`,
+  );
+  const sqs = await queue.start();
+  const running = runFunction({
+    folder,
+    opt: '',
+    handler: `functions/${LOOP}.handler`,
+    limitMs: FUNCTION_TIMEOUT_MS,
+    cpuShare,
+    environment: {
+      TABLE_NAME: 'fleet',
+      STACK: 'stack',
+      REPORTING_INSTANCE: 'stack',
+      TICK_QUEUE_URL: `${sqs}/0/ticks`,
+      LAMBDA_TASK_ROOT: folder,
+      AWS_REGION: 'local',
+      AWS_ACCESS_KEY_ID: 'local',
+      AWS_SECRET_ACCESS_KEY: 'local',
+      AWS_ENDPOINT_URL: server.endpoint,
+      AWS_ENDPOINT_URL_SQS: sqs,
+      NODE_OPTIONS: `${heapOptions(MEMORY_MB)} --import ${hook}`,
+    },
+  });
+  stops.push(() => running.stop());
+  return running;
+}
+
+/** Invokes the function with its schedule and the messages of its queue until a time. */
+async function run(queue: Queue, running: RunningFunction, schedulesMs: readonly number[], endMs: number) {
+  const left = [...schedulesMs];
+  let busy = 0;
+  while (Date.now() < endMs) {
+    const [nextMs = Number.POSITIVE_INFINITY] = left;
+    if (nextMs <= Date.now()) {
+      left.shift();
+      void running.invoke({ 'detail-type': 'Scheduled Event', time: new Date(nextMs).toISOString() });
+    }
+    const message = busy < SLOTS ? queue.take() : undefined;
+    if (message !== undefined) {
+      busy += 1;
+      const receives = message.receives + 1;
+      const visibleAtMs = Date.now() + HIDDEN_MS;
+      void running.invoke(receivedEvent(message.body, receives)).then(({ error }) => {
+        busy -= 1;
+        if (error !== undefined) queue.put({ ...message, receives, visibleAtMs });
+      });
+    }
+    await sleep(20);
+  }
+}
+
+/** The longest time within the span without a call to the API server of some healthy cluster. */
+function longestSilenceMs(fromMs: number, toMs: number): number {
+  const gaps = HEALTHY.flatMap((name) => {
+    const times = [fromMs, ...(calledMs.get(name) ?? []).filter((ms) => ms >= fromMs && ms <= toMs), toMs];
+    return times.slice(1).map((ms, index) => ms - (times[index] ?? 0));
+  });
+  return Math.max(...gaps);
+}
+
+describe('beside fifteen healthy clusters, with the CPU share of Lambda, a pass that no bound catches', () => {
+  test.each([
+    { attack: 'an endless loop', cpuShare: 0.145 },
+    { attack: 'a heap bomb', cpuShare: 0.29 },
+  ] as const)(
+    '$attack at $cpuShare of a core costs them the ticks of two minutes at most, and none from then on while it lasts',
+    async ({ attack, cpuShare }) => {
+      for (const name of CLUSTERS) calledMs.set(name, []);
+      const queue = new Queue();
+      const running = await startFunction(ATTACKS[attack], cpuShare, queue);
+      const startMs = Date.now();
+      await run(queue, running, [startMs, startMs + MINUTE_MS], startMs + 60_000);
+      const endMs = Date.now();
+      expect(longestSilenceMs(startMs, endMs)).toBeLessThan(2 * MINUTE_MS);
+      expect(longestSilenceMs(startMs + 1.5 * MINUTE_MS, endMs)).toBeLessThan(2 * INTERVAL_MS);
+      await running.stop();
+    },
+  );
+});
