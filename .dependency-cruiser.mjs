@@ -53,6 +53,8 @@ const arrows = {
   ],
   'lib/environment': [
     'lib/cluster',
+    'lib/endpoints',
+    'lib/api-servers',
     'lib/table',
     'lib/kubernetes',
     'lib/aws',

@@ -107,7 +107,7 @@ export function targetOf(address: string, probe: ProbeSpec, spec: ClusterSpec): 
 }
 
 /** Its certificate alone says nothing: the cluster's CA may sign those of nodes and Services, too. */
-function isHostOf({ apiServers }: ClusterSpec, url: string): boolean {
+export function isHostOf({ apiServers }: ClusterSpec, url: string): boolean {
   const host = new URL(url).hostname.replace(/^\[|\]$/g, '');
   return apiServers.some((server) => ('address' in server ? server.address : server.host) === host);
 }

@@ -1,9 +1,8 @@
 import { createHash } from 'node:crypto';
-import { setTimeout as timer } from 'node:timers/promises';
-import type { ClusterSpec } from '../cluster/cluster-spec.ts';
+import type { ClusterSpec, Loop } from '../cluster/cluster-spec.ts';
 import type { CallOptions } from '../kubernetes/api-calls.ts';
 import { clusterPort } from '../kubernetes/api-server-cluster.ts';
-import { ClusterError } from '../kubernetes/cluster-port.ts';
+import type { Prober } from '../kubernetes/cluster-port.ts';
 import { type CredentialEnd, credentialEnds, endsSoon } from '../kubernetes/credential-end.ts';
 import { httpsProber } from '../kubernetes/https-prober.ts';
 import type { ApiServerAccess } from '../kubernetes/kubeconfig.ts';
@@ -12,6 +11,9 @@ import { ApiServerConnections, type Transport } from '../kubernetes/transport.ts
 import type { ClusterAccess, ConnectOptions } from '../runtime/environment.ts';
 import type { LoadKubeconfig } from '../runtime/load-kubeconfig.ts';
 import { VERSION } from '../runtime/version.ts';
+import { answeringServer, orOther, otherServers } from './other-server.ts';
+import { type PassKubeconfig, renewingProber, renewingTransport } from './pass-kubeconfig.ts';
+import { ReadPacer } from './read-pacer.ts';
 
 export interface ClusterConnectionsOptions {
   readonly nowMs: () => number;
@@ -31,6 +33,10 @@ interface KnownKubeconfig {
   readonly keepMs: number;
   readonly warnOnce: (text: string) => void;
   readonly ends: readonly CredentialEnd[];
+  /** Probe URLs whose certificate did not verify with it right after it was read. */
+  readonly unverified: Set<string>;
+  /** When a pass began to read it again. */
+  readonly askedAtMs?: number;
 }
 
 /** A kubeconfig is kept for 4 to 8 hours, so that a fleet's reads spread. */
@@ -40,12 +46,17 @@ const KEEP_BRIEFLY_MS = 5 * 60_000;
 /** A store is read at most so often for a server that is not reached or refuses the credential: each time costs. */
 const STORE_PAUSE_MS = 60_000;
 const MOST_KNOWN = 10_000;
+/**
+ * Loops whose passes may use another API server of the spec. The repairs wait for the kubeconfig's: what is not seen there
+ * would be freed, and the spec may have a server of a control plane that was replaced.
+ */
+const MAY_USE_ANOTHER: ReadonlySet<Loop> = new Set(['kubernetes-service', 'system-namespaces']);
 
 /**
  * The clusters of this process. A kubeconfig is kept for hours. It is read again, at most once a minute from a store,
- * within a pass whose credential was refused, which then continues with the new one; for the next pass after the server
- * was not reached; every five minutes while its credential is in the last third of its life; and before a pass frees
- * anything.
+ * within a pass whose credential was refused or to which a server showed a certificate that does not verify, and which then
+ * continues with the new one; for the next pass after the server was not reached; every five minutes while its credential
+ * is in the last third of its life; and before a pass frees anything.
  */
 export class ClusterConnections {
   readonly #options: ClusterConnectionsOptions;
@@ -66,11 +77,12 @@ export class ClusterConnections {
     const { access, ends, controlPlane: id } = opened;
     const used = new Set([id]);
     const userAgent = `kube-bootstrap-controller/${VERSION} (${loop})`;
-    const transport = this.#renewing(opening, opened, kept !== undefined && this.#mayReadAgain(opening), used);
+    const kubeconfig = this.#ofPass(opening, opened, kept === undefined, used);
+    const proberOf = (current: ApiServerAccess) => httpsProber({ access: current, deadline: signal, userAgent });
     const { sleep } = this.#options;
     const inFlight = this.#inFlight;
     const call = {
-      transport,
+      transport: this.#transport(opening, opened, kubeconfig, loop, proberOf),
       server: access.server,
       deadline: signal,
       inFlight,
@@ -78,7 +90,7 @@ export class ClusterConnections {
     };
     return {
       kubernetes: clusterPort({ ...call, userAgent }),
-      probe: httpsProber({ access, deadline: signal, userAgent }),
+      probe: renewingProber(kubeconfig, proberOf),
       controlPlane: { id, confirm: (maxAgeMs) => this.#confirm(opening, used, maxAgeMs) },
       credentialEndsSoon: ends.some((end) => endsSoon(end, this.#options.nowMs())),
     };
@@ -119,6 +131,7 @@ export class ClusterConnections {
       keepMs: KEEP_MS * (1 + random()),
       warnOnce: warning,
       ends,
+      unverified: new Set(),
     };
     for (const end of ends) if (endsSoon(end, nowMs())) warning(endText(end));
     if (access.skipTlsVerify) opened.warnOnce('the kubeconfig says not to verify the certificate of the API server');
@@ -129,37 +142,62 @@ export class ClusterConnections {
     return opened;
   }
 
-  /** `mayBeOld`: it was not read for this pass. */
-  #renewing(opening: Opening, opened: KnownKubeconfig, mayBeOld: boolean, used: Set<string>): Transport {
-    const first = this.#connections.transport(opened.access);
-    let renewed: Promise<Transport> | undefined;
-    return async (request, signal) => {
-      try {
-        const current = await (renewed ?? first);
-        const reply = await current(request, signal);
-        if (reply.status !== 401) return reply;
-        // A credential that was read just now and is refused: what the next pass reads may be better.
-        if (!mayBeOld || current !== first) {
-          this.#forget(opening);
-          return reply;
-        }
-        renewed ??= this.#open(opening).then(({ access, controlPlane }) => {
-          used.add(controlPlane);
-          return this.#connections.transport(access);
-        }, refusedAndUnread);
-        const next = await (await renewed)(request, signal);
-        if (next.status === 401) this.#forget(opening);
-        return next;
-      } catch (error) {
-        this.#forget(opening);
-        throw error;
-      }
+  #transport(
+    { spec, signal }: Opening,
+    { access, warnOnce: warning }: KnownKubeconfig,
+    kubeconfig: PassKubeconfig,
+    loop: Loop,
+    proberOf: (access: ApiServerAccess) => Prober,
+  ): Transport {
+    const transports = new Map<ApiServerAccess, Transport>();
+    const transportOf = (current: ApiServerAccess) => {
+      const transport = transports.get(current) ?? this.#connections.transport(current);
+      transports.set(current, transport);
+      return transport;
+    };
+    const own = renewingTransport(kubeconfig, transportOf);
+    if (!MAY_USE_ANOTHER.has(loop) || otherServers(spec, access).length === 0) return own;
+    return orOther(own, signal, async () => {
+      const current = kubeconfig.current();
+      const other = await answeringServer(otherServers(spec, current), current, proberOf(current));
+      if (other === undefined) return undefined;
+      warning(
+        `${current.server} gives no answer: passes use ${other.server}, another API server of the spec, until it does`,
+      );
+      return transportOf(other);
+    });
+  }
+
+  /** @param used the control planes that the pass may have sent requests to */
+  #ofPass(opening: Opening, opened: KnownKubeconfig, isReadInPass: boolean, used: Set<string>): PassKubeconfig {
+    let latest = opened;
+    let renewal: Promise<KnownKubeconfig> | undefined;
+    return {
+      current: () => latest.access,
+      newerThan: async (refused) => {
+        if (renewal === undefined && (isReadInPass || !this.#mayReadAgain(opening))) return undefined;
+        renewal ??= this.#readAgain(opening);
+        latest = await renewal;
+        used.add(latest.controlPlane);
+        return latest.access === refused ? undefined : latest.access;
+      },
+      forget: () => this.#forget(opening),
+      isProvenAgainst: (url) => {
+        if (isReadInPass || latest !== opened) latest.unverified.add(url);
+        return latest.unverified.has(url);
+      },
     };
   }
 
+  #readAgain(opening: Opening): Promise<KnownKubeconfig> {
+    const known = this.#known.get(opening.key);
+    if (known !== undefined) this.#known.set(opening.key, { ...known, askedAtMs: this.#options.nowMs() });
+    return this.#open(opening);
+  }
+
   #mayReadAgain({ key, spec }: Opening): boolean {
-    const ageMs = this.#options.nowMs() - (this.#known.get(key)?.readAtMs ?? Number.NEGATIVE_INFINITY);
-    return 'file' in spec.kubeconfig || ageMs >= STORE_PAUSE_MS;
+    const { readAtMs = Number.NEGATIVE_INFINITY, askedAtMs = readAtMs } = this.#known.get(key) ?? {};
+    return 'file' in spec.kubeconfig || this.#options.nowMs() - Math.max(readAtMs, askedAtMs) >= STORE_PAUSE_MS;
   }
 
   /** Its warnings are not repeated. */
@@ -168,53 +206,6 @@ export class ClusterConnections {
     const known = this.#known.get(key);
     if (known !== undefined && this.#mayReadAgain(opening))
       this.#known.set(key, { ...known, readAtMs: Number.NEGATIVE_INFINITY });
-  }
-}
-
-/** Reads that may begin at once, as many as the clusters of a message. Beyond them they wait for one another. */
-const READS_AT_ONCE = 16;
-const READ_EVERY_MS = 50;
-/** For so long after a store throttled a read, ten processes stay within the 40 reads a second of Parameter Store. */
-const THROTTLED_MS = 60_000;
-const THROTTLED_READ_EVERY_MS = 250;
-
-/** Spreads the reads of kubeconfigs: after a deployment or an outage no process has any. */
-class ReadPacer {
-  readonly #nowMs: () => number;
-  readonly #sleep: NonNullable<CallOptions['sleep']>;
-  /** When the read after the last one may begin, were there no burst. */
-  #nextAtMs = Number.NEGATIVE_INFINITY;
-  #throttledUntilMs = Number.NEGATIVE_INFINITY;
-
-  constructor({ nowMs, sleep }: ClusterConnectionsOptions) {
-    this.#nowMs = nowMs;
-    this.#sleep = sleep ?? ((ms, signal) => timer(ms, undefined, { signal }));
-  }
-
-  async paced<Read>({ name, kubeconfig }: ClusterSpec, signal: AbortSignal, read: () => Promise<Read>): Promise<Read> {
-    if ('file' in kubeconfig) return read();
-    const waitMs = this.#turnInMs();
-    if (waitMs > 0) {
-      await this.#sleep(waitMs, signal).catch((cause: unknown) => {
-        const message = `The kubeconfig of cluster ${name} was not read in time, because this process reads many. The next pass tries again.`;
-        throw new ClusterError('Throttled', message, { cause });
-      });
-    }
-    return read().catch((error: unknown) => {
-      if (error instanceof ClusterError && error.code === 'Throttled') {
-        this.#throttledUntilMs = this.#nowMs() + THROTTLED_MS;
-      }
-      throw error;
-    });
-  }
-
-  #turnInMs(): number {
-    const nowMs = this.#nowMs();
-    const isThrottled = nowMs < this.#throttledUntilMs;
-    const everyMs = isThrottled ? THROTTLED_READ_EVERY_MS : READ_EVERY_MS;
-    const atOnce = isThrottled ? 0 : READS_AT_ONCE;
-    this.#nextAtMs = Math.max(this.#nextAtMs, nowMs - atOnce * everyMs) + everyMs;
-    return this.#nextAtMs - nowMs;
   }
 }
 
@@ -236,12 +227,6 @@ interface Opening {
 
 function endText({ what, endsMs }: CredentialEnd): string {
   return `the ${what} of the kubeconfig ends at ${new Date(endsMs).toISOString()}: renew it as docs/kubeconfig-secret.md says`;
-}
-
-function refusedAndUnread(error: unknown): never {
-  if (!(error instanceof ClusterError)) throw error;
-  const message = `The API server refused the credential, and the kubeconfig cannot be read again: ${error.message}`;
-  throw new ClusterError(error.code, message, { cause: error });
 }
 
 /** Logs each text once: made once per cluster for the life of a process. */

@@ -7,6 +7,7 @@ import { localRefused } from './local-addresses.ts';
 import { CredentialMask } from './mask-credential.ts';
 import { describeNetworkError, networkFaultOf } from './network-fault.ts';
 import { inLargePieces } from './reply-bounds.ts';
+import { verifiedAs } from './server-name.ts';
 import { CIPHERS, type OpenReply, untilAborted } from './transport.ts';
 
 export interface HttpsProberOptions {
@@ -123,7 +124,7 @@ function connectOptions(
     timeout: LONGEST_PROBE_MS,
     ...(ca && { ca }),
     ...(authenticated && { ...(cert && { cert }), ...(key && { key }) }),
-    ...(target.serverName !== undefined && { servername: target.serverName }),
+    ...verifiedAs(target.serverName),
   };
 }
 

@@ -4,6 +4,7 @@ import { Agent } from 'undici';
 import type { ApiServerAccess } from './kubeconfig.ts';
 import { CredentialMask } from './mask-credential.ts';
 import { inLargePieces } from './reply-bounds.ts';
+import { verifiedAs } from './server-name.ts';
 
 export interface ApiRequest {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
@@ -47,6 +48,7 @@ const CONNECTIONS_PER_SERVER = 4;
 const MOST_POOLS = 100;
 
 function agentFor(access: ApiServerAccess): Agent {
+  const { servername, ...material } = access.tls();
   return new Agent({
     allowH2: false,
     connections: CONNECTIONS_PER_SERVER,
@@ -54,7 +56,8 @@ function agentFor(access: ApiServerAccess): Agent {
     maxHeaderSize: LARGEST_HEADERS,
     bodyTimeout: SILENCE_MS,
     connect: {
-      ...access.tls(),
+      ...material,
+      ...verifiedAs(servername),
       ciphers: CIPHERS,
       ...(access.lookup && { lookup: access.lookup }),
       timeout: CONNECT_TIMEOUT_MS,

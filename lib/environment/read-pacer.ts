@@ -1,0 +1,57 @@
+import { setTimeout as timer } from 'node:timers/promises';
+import type { ClusterSpec } from '../cluster/cluster-spec.ts';
+import type { CallOptions } from '../kubernetes/api-calls.ts';
+import { ClusterError } from '../kubernetes/cluster-port.ts';
+
+interface ReadPacerOptions {
+  readonly nowMs: () => number;
+  /** Waits before a read. Default: a timer. */
+  readonly sleep?: CallOptions['sleep'];
+}
+
+/** Reads that may begin at once, as many as the clusters of a message. Beyond them they wait for one another. */
+const READS_AT_ONCE = 16;
+const READ_EVERY_MS = 50;
+/** For so long after a store throttled a read, ten processes stay within the 40 reads a second of Parameter Store. */
+const THROTTLED_MS = 60_000;
+const THROTTLED_READ_EVERY_MS = 250;
+
+/** Spreads the reads of kubeconfigs: after a deployment or an outage no process has any. */
+export class ReadPacer {
+  readonly #nowMs: () => number;
+  readonly #sleep: NonNullable<CallOptions['sleep']>;
+  /** When the read after the last one may begin, were there no burst. */
+  #nextAtMs = Number.NEGATIVE_INFINITY;
+  #throttledUntilMs = Number.NEGATIVE_INFINITY;
+
+  constructor({ nowMs, sleep }: ReadPacerOptions) {
+    this.#nowMs = nowMs;
+    this.#sleep = sleep ?? ((ms, signal) => timer(ms, undefined, { signal }));
+  }
+
+  async paced<Read>({ name, kubeconfig }: ClusterSpec, signal: AbortSignal, read: () => Promise<Read>): Promise<Read> {
+    if ('file' in kubeconfig) return read();
+    const waitMs = this.#turnInMs();
+    if (waitMs > 0) {
+      await this.#sleep(waitMs, signal).catch((cause: unknown) => {
+        const message = `The kubeconfig of cluster ${name} was not read in time, because this process reads many. The next pass tries again.`;
+        throw new ClusterError('Throttled', message, { cause });
+      });
+    }
+    return read().catch((error: unknown) => {
+      if (error instanceof ClusterError && error.code === 'Throttled') {
+        this.#throttledUntilMs = this.#nowMs() + THROTTLED_MS;
+      }
+      throw error;
+    });
+  }
+
+  #turnInMs(): number {
+    const nowMs = this.#nowMs();
+    const isThrottled = nowMs < this.#throttledUntilMs;
+    const everyMs = isThrottled ? THROTTLED_READ_EVERY_MS : READ_EVERY_MS;
+    const atOnce = isThrottled ? 0 : READS_AT_ONCE;
+    this.#nextAtMs = Math.max(this.#nextAtMs, nowMs - atOnce * everyMs) + everyMs;
+    return this.#nextAtMs - nowMs;
+  }
+}

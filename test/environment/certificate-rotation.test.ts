@@ -1,0 +1,140 @@
+import { afterEach, describe, expect, test } from '@jest/globals';
+import type { KubeconfigSpec } from '../../lib/cluster/cluster-spec.ts';
+import type { ProbeReply } from '../../lib/endpoints/probe-outcome.ts';
+import { ClusterConnections } from '../../lib/environment/cluster-connections.ts';
+import { ClusterError } from '../../lib/kubernetes/cluster-port.ts';
+import { parseKubeconfig } from '../../lib/kubernetes/kubeconfig.ts';
+import { makeAuthority } from '../../local/stand-in/identity.ts';
+import { aClusterSpec } from '../support/a-cluster-spec.ts';
+import { type FaultServer, startFaultServer } from '../support/api-fault-server.ts';
+import { kubeconfigTo } from '../support/kubeconfig-to.ts';
+
+const [before, after, stranger] = ['before', 'after', 'stranger'].map(makeAuthority) as [
+  Authority,
+  Authority,
+  Authority,
+];
+type Authority = ReturnType<typeof makeAuthority>;
+
+const STORE: KubeconfigSpec = { ssm: '/x' };
+const NAMESPACE = { kind: 'Namespace', apiVersion: 'v1', metadata: { name: 'default', resourceVersion: '1' } };
+const running: FaultServer[] = [];
+afterEach(async () => {
+  await Promise.all(running.splice(0).map(({ stop }) => stop()));
+});
+
+/** An API server with a certificate of that CA, which accepts the token `new` alone. */
+async function serverOf({ issue }: Authority): Promise<FaultServer> {
+  const server = await startFaultServer(
+    ({ headers }) => ({ status: headers['authorization'] === 'Bearer old' ? 401 : 200, body: NAMESPACE }),
+    issue(['127.0.0.1']),
+  );
+  running.push(server);
+  return server;
+}
+
+/** A process with a kubeconfig in a store. */
+function aProcess({ server, ca, token = 'new' }: { server: string; ca: string; token?: string }) {
+  const clock = { nowMs: 0 };
+  const stored = { server, ca, token, isThere: true };
+  let reads = 0;
+  const clusters = new ClusterConnections({
+    nowMs: () => clock.nowMs,
+    loadKubeconfig: async () => {
+      reads += 1;
+      if (!stored.isThere) throw new ClusterError('Unavailable', 'the store gives no answer');
+      return parseKubeconfig(
+        kubeconfigTo(stored.server, { ca: stored.ca, user: { token: stored.token } }),
+        'in the store',
+      );
+    },
+  });
+  /** One pass after so many seconds. */
+  const pass = async (seconds: number) => {
+    clock.nowMs += seconds * 1000;
+    return clusters.connect(aClusterSpec({ kubeconfig: STORE }), {
+      loop: 'kubernetes-service',
+      signal: new AbortController().signal,
+      warn: () => {},
+    });
+  };
+  const probe = async (seconds: number, { url }: FaultServer, authenticate = false): Promise<ProbeReply> =>
+    (await pass(seconds)).probe({ url: `${url}/readyz`, authenticate });
+  return { clusters, stored, pass, probe, reads: () => reads };
+}
+
+describe('after a rotation of the CA', () => {
+  test('a probe whose certificate does not verify is made again with the kubeconfig as it is now', async () => {
+    const server = await serverOf(after);
+    const { stored, pass, probe, reads } = aProcess({ server: server.url, ca: before.ca });
+    await pass(0);
+    stored.ca = before.ca + after.ca;
+    await expect(probe(3_600, server)).resolves.toMatchObject({ status: 200 });
+    await expect(probe(10, server)).resolves.toMatchObject({ status: 200 });
+    expect(reads()).toBe(2);
+  });
+
+  test('a call is made again, too, in the same pass', async () => {
+    const server = await serverOf(after);
+    const { clusters, stored, pass, reads } = aProcess({ server: server.url, ca: before.ca });
+    await pass(0);
+    stored.ca = after.ca;
+    const { kubernetes } = await pass(3_600);
+    await expect(kubernetes.get({ kind: 'Namespace', name: 'default' })).resolves.toMatchObject(NAMESPACE);
+    expect(reads()).toBe(2);
+    await clusters.close();
+  });
+
+  test('a probe with a credential that is refused is made again with the new one', async () => {
+    const server = await serverOf(before);
+    const { stored, pass, probe } = aProcess({ server: server.url, ca: before.ca, token: 'old' });
+    await pass(0);
+    stored.token = 'new';
+    await expect(probe(3_600, server, true)).resolves.toMatchObject({ status: 200 });
+  });
+
+  test('a server that is restarted within a minute of a read is not judged by that kubeconfig', async () => {
+    const [first, second] = [await serverOf(after), await serverOf(stranger)];
+    const { stored, pass, probe, reads } = aProcess({ server: first.url, ca: before.ca });
+    await pass(0);
+    stored.ca = after.ca;
+    await expect(probe(3_600, first)).resolves.toMatchObject({ status: 200 });
+    stored.ca = after.ca + stranger.ca;
+    for (const seconds of [10, 10, 10, 10, 10]) {
+      await expect(probe(seconds, second)).resolves.toMatchObject({ kind: 'unknown' });
+    }
+    await expect(probe(10, second)).resolves.toMatchObject({ status: 200 });
+    expect(reads()).toBe(3);
+  });
+});
+
+describe('a server whose certificate never verifies', () => {
+  test('costs one read a minute, and counts in each pass from the first read on', async () => {
+    const server = await serverOf(stranger);
+    const { pass, probe, reads } = aProcess({ server: server.url, ca: before.ca });
+    await pass(0);
+    for (let passes = 0; passes < 60; passes += 1) {
+      await expect(probe(10, server)).resolves.toMatchObject({ kind: passes < 5 ? 'unknown' : 'tlsFailure' });
+    }
+    expect(reads()).toBe(1 + 10);
+  });
+
+  test('counts at once in a pass that has just read the kubeconfig', async () => {
+    const server = await serverOf(stranger);
+    const { probe, reads } = aProcess({ server: server.url, ca: before.ca });
+    for (const seconds of [0, 10, 10])
+      await expect(probe(seconds, server)).resolves.toMatchObject({ kind: 'tlsFailure' });
+    expect(reads()).toBe(1);
+  });
+
+  test('does not count while the store gives no answer, which is asked once a minute', async () => {
+    const server = await serverOf(stranger);
+    const { stored, pass, probe, reads } = aProcess({ server: server.url, ca: before.ca });
+    await pass(0);
+    stored.isThere = false;
+    for (let passes = 0; passes < 30; passes += 1) {
+      await expect(probe(10, server)).resolves.toMatchObject({ kind: 'unknown' });
+    }
+    expect(reads()).toBe(1 + 5);
+  });
+});

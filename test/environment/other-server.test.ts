@@ -1,0 +1,173 @@
+import { afterEach, describe, expect, jest, test } from '@jest/globals';
+import type { ClusterSpec, Loop } from '../../lib/cluster/cluster-spec.ts';
+import { ClusterConnections } from '../../lib/environment/cluster-connections.ts';
+import { orOther, otherServers } from '../../lib/environment/other-server.ts';
+import { type ApiServerAccess, parseKubeconfig } from '../../lib/kubernetes/kubeconfig.ts';
+import type { OpenReply, Transport } from '../../lib/kubernetes/transport.ts';
+import { type CertifiedKey, makeAuthority } from '../../local/stand-in/identity.ts';
+import { aClusterSpec } from '../support/a-cluster-spec.ts';
+import { type FaultServer, type Reaction, startFaultServer } from '../support/api-fault-server.ts';
+import { kubeconfigTo } from '../support/kubeconfig-to.ts';
+
+const authority = makeAuthority('the cluster');
+const NAMESPACE = { kind: 'Namespace', apiVersion: 'v1', metadata: { name: 'default', resourceVersion: '1' } };
+const OWN = 'https://10.0.0.1:6443';
+const probe = { path: '/readyz', authenticate: false };
+
+const running: FaultServer[] = [];
+afterEach(async () => {
+  jest.useRealTimers();
+  await Promise.all(running.splice(0).map(({ stop }) => stop()));
+});
+
+describe('the API servers to which a pass may turn', () => {
+  const access = async (server = OWN, cluster: object = { 'tls-server-name': 'api.example.com' }) =>
+    parseKubeconfig(kubeconfigTo(server, { cluster, user: { token: 'secret' } }), 'of the test');
+  const spec = (apiServers: ClusterSpec['apiServers']) => aClusterSpec({ apiServers });
+  const aServer = (address: string, url?: string) =>
+    ({ address, kind: 'server', probe: { ...probe, ...(url && { url }) } }) as const;
+
+  test('are those of the spec but for its own, with the server name of the kubeconfig', async () => {
+    const host = { host: 'other.example.com', kind: 'shared', probe } as const;
+    const servers = [aServer('10.0.0.1'), aServer('10.0.0.2'), aServer('2001:db8::2'), host];
+    const verified = { serverName: 'api.example.com', authenticate: false };
+    expect(otherServers(spec(servers), await access())).toEqual([
+      { url: 'https://10.0.0.2:6443/readyz', ...verified },
+      { url: 'https://[2001:db8::2]:6443/readyz', ...verified },
+      { url: 'https://other.example.com:6443/readyz', ...verified },
+    ]);
+    const [first] = otherServers(spec(servers), await access(OWN, {}));
+    expect(first).toMatchObject({ serverName: '10.0.0.1' });
+  });
+
+  test.each([
+    ['a probe URL of a host that is no API server of the spec', 'https://10.0.0.9:6443/readyz', 0],
+    ['a probe URL without TLS', 'http://10.0.0.2:8080/readyz', 0],
+    ['a probe URL at another port of an API server', 'https://10.0.0.2:7443/readyz', 1],
+  ])('%s: %3$i', async (_, url, count) => {
+    expect(otherServers(spec([aServer('10.0.0.2', url)]), await access())).toHaveLength(count);
+  });
+
+  test.each<[string, Partial<ApiServerAccess>]>([
+    ['a token for one server alone, as of a web identity', { isForServerAlone: true }],
+    ['verification that is off', { skipTlsVerify: true }],
+    ['a server behind a path, which only a proxy has', { basePath: '/k8s/clusters/a' }],
+    ['a server without TLS', { server: 'http://10.0.0.1:8080' }],
+  ])('are none with %s', async (_, overrides) => {
+    expect(otherServers(spec([aServer('10.0.0.2')]), { ...(await access()), ...overrides })).toEqual([]);
+  });
+});
+
+describe('a pass whose kubeconfig names an API server that is down', () => {
+  /** The other API server of the spec, and what the pass gets. */
+  async function passBy(
+    {
+      react = () => ({ body: NAMESPACE }),
+      tls = authority.issue(['127.0.0.1']),
+    }: { react?: () => Reaction; tls?: CertifiedKey },
+    { loop = 'kubernetes-service', cluster = {} }: { loop?: Loop; cluster?: object } = {},
+  ) {
+    const other = await startFaultServer(react, tls);
+    running.push(other);
+    const text = kubeconfigTo('https://127.0.0.1:1', { ca: authority.ca, cluster, user: { token: 'secret' } });
+    const clusters = new ClusterConnections({
+      nowMs: () => 0,
+      sleep: async () => {},
+      loadKubeconfig: () => parseKubeconfig(text, 'of the test'),
+    });
+    const warnings: string[] = [];
+    const { kubernetes } = await clusters.connect(
+      aClusterSpec({
+        apiServers: [{ address: '127.0.0.1', kind: 'server', probe }],
+        service: { securePort: Number(new URL(other.url).port) },
+      }),
+      { loop, signal: new AbortController().signal, warn: (text) => warnings.push(text) },
+    );
+    const [got] = await Promise.allSettled([kubernetes.get({ kind: 'Namespace', name: 'default' })]);
+    await clusters.close();
+    return { other, got, warnings };
+  }
+
+  test.each<Loop>(['kubernetes-service', 'system-namespaces'])(
+    'goes on by another one of the spec: %s',
+    async (loop) => {
+      const { other, got, warnings } = await passBy({}, { loop });
+      expect(got).toMatchObject({ status: 'fulfilled', value: NAMESPACE });
+      expect(other.requests.map(({ path, headers }) => [path, headers['authorization']])).toEqual([
+        ['/readyz', undefined],
+        ['/api/v1/namespaces/default', 'Bearer secret'],
+      ]);
+      expect(warnings).toEqual([expect.stringMatching(/^https:\/\/127.0.0.1:1 gives no answer: passes use https:/)]);
+    },
+  );
+
+  test.each([
+    ['of another CA', makeAuthority('somebody else').issue(['127.0.0.1']), {}],
+    [
+      'for another name than that of the kubeconfig',
+      authority.issue(['127.0.0.1']),
+      { 'tls-server-name': 'api.example.com' },
+    ],
+  ])('sends nothing to one with a certificate %s', async (_, tls, cluster) => {
+    const { other, got } = await passBy({ tls }, { cluster });
+    expect(got).toMatchObject({ status: 'rejected', reason: { code: 'Unavailable' } });
+    expect(other.requests).toEqual([]);
+  });
+
+  test('does not use one that is not ready', async () => {
+    const { other, got } = await passBy({ react: () => ({ status: 500, body: '[-]etcd failed' }) });
+    expect(got).toMatchObject({ status: 'rejected', reason: { code: 'Unavailable' } });
+    expect(other.requests.map(({ path }) => path)).toEqual(['/readyz']);
+  });
+
+  test.each<Loop>(['cluster-ip-repair', 'node-port-repair'])('waits for it in the repair %s', async (loop) => {
+    const { other, got } = await passBy({}, { loop });
+    expect(got).toMatchObject({ status: 'rejected', reason: { code: 'Unavailable' } });
+    expect(other.requests).toEqual([]);
+  });
+});
+
+describe('a request of such a pass', () => {
+  const answered: OpenReply = { status: 200, headers: {}, body: [] };
+  const never = new AbortController().signal;
+  const other: Transport = async () => answered;
+  const get = { method: 'GET', path: '/', headers: {} } as const;
+
+  test('waits 3 s for the first answer of an API server that accepts connections and is silent', async () => {
+    jest.useFakeTimers();
+    const silent: Transport = (_, signal) =>
+      new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
+    const transport = orOther(silent, never, async () => other);
+    const got = transport(get, never);
+    await jest.advanceTimersByTimeAsync(2_999);
+    await expect(Promise.race([got, Promise.resolve('waits')])).resolves.toBe('waits');
+    await jest.advanceTimersByTimeAsync(1);
+    await expect(got).resolves.toBe(answered);
+    await expect(transport(get, never)).resolves.toBe(answered);
+  });
+
+  test('is left to be tried again by its caller when it is a write that may have been made', async () => {
+    const lost: Transport = () => Promise.reject(Object.assign(new Error('reset'), { code: 'ECONNRESET' }));
+    const refused: Transport = () => Promise.reject(Object.assign(new Error('refused'), { code: 'ECONNREFUSED' }));
+    const put = { ...get, method: 'PUT' } as const;
+    const transport = orOther(lost, never, async () => other);
+    await expect(transport(put, never)).rejects.toThrow('reset');
+    await expect(transport(put, never)).resolves.toBe(answered);
+    await expect(orOther(refused, never, async () => other)(put, never)).resolves.toBe(answered);
+  });
+
+  test('goes to another one after an error of 500 or more, at its next try', async () => {
+    const failing: Transport = async () => ({ ...answered, status: 503 });
+    const transport = orOther(failing, never, async () => other);
+    await expect(transport(get, never)).resolves.toMatchObject({ status: 503 });
+    await expect(transport(get, never)).resolves.toBe(answered);
+  });
+
+  test("is the own server's where there is no other, and one search is enough", async () => {
+    const refused: Transport = () => Promise.reject(Object.assign(new Error('refused'), { code: 'ECONNREFUSED' }));
+    const find = jest.fn(async () => undefined);
+    const transport = orOther(refused, never, find);
+    for (let tries = 0; tries < 3; tries += 1) await expect(transport(get, never)).rejects.toThrow('refused');
+    expect(find).toHaveBeenCalledTimes(1);
+  });
+});
