@@ -41,12 +41,13 @@ function allow(actions: readonly string[], resources: Value, condition?: Value):
   };
 }
 
-/** Without the second operator, the first would be met by an invocation that names no partition. */
+/** Without the second operator, the first would be met by a request that has no value of the key. */
+function allValues(operator: string, key: string, patterns: Value): Fields {
+  return { [`ForAllValues:${operator}`]: { [key]: patterns }, Null: { [key]: 'false' } };
+}
+
 function partitions(operator: string, pattern: string): Fields {
-  return {
-    [`ForAllValues:${operator}`]: { 'dynamodb:LeadingKeys': pattern },
-    Null: { 'dynamodb:LeadingKeys': 'false' },
-  };
+  return allValues(operator, 'dynamodb:LeadingKeys', pattern);
 }
 const OF_CLUSTERS = partitions('StringNotLike', '#*');
 
@@ -80,7 +81,7 @@ const WEB_IDENTITY = whether(
   policy(
     'web-identity',
     allow(['sts:GetWebIdentityToken'], ['*'], {
-      'ForAllValues:StringLike': { 'sts:IdentityTokenAudience': { 'Fn::Split': [',', ref('WebIdentityServers')] } },
+      ...allValues('StringLike', 'sts:IdentityTokenAudience', { 'Fn::Split': [',', ref('WebIdentityServers')] }),
       NumericLessThanEquals: { 'sts:DurationSeconds': TOKEN_SECONDS },
     }),
   ),

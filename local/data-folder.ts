@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { readFileSync, rmSync } from 'node:fs';
-import { mkdir, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { readFileSync, rmSync, type Stats } from 'node:fs';
+import { lstat, mkdir, rename, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { isNativeError } from 'node:util/types';
 import { StartError } from './start-options.ts';
@@ -21,21 +21,30 @@ export function shellWord(file: string): string {
 }
 
 /**
- * Makes a folder, and those above it that are missing, for this user alone. One that is there must belong to this user, and
- * no other user may write to it: keys and tables are kept in it, and its files are believed.
- * @throws StartError when it is another user's, or open to others.
+ * Makes a folder, and those above it that are missing, for this user alone. One that is there must be no link, must belong to this
+ * user, and no other user may write to it: keys and tables are kept in it, and its files are believed.
+ * @throws StartError when it is a link, another user's, or open to others.
  */
 export async function ownFolder(folder: string): Promise<void> {
-  await mkdir(folder, { recursive: true, mode: 0o700 });
   const root = path.dirname(folder);
-  for (const each of root === path.resolve(DATA_ROOT) ? [root, folder] : [folder]) refuseOthers(each, await stat(each));
+  const checked = root === path.resolve(DATA_ROOT) ? [root, folder] : [folder];
+  // Before it is made: what is missing would be made where a link leads.
+  for (const each of checked) refuseLink(each, await lstat(each).catch(() => undefined));
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  for (const each of checked) refuseOthers(each, await lstat(each));
 }
 
-function refuseOthers(folder: string, { uid, mode }: { readonly uid: number; readonly mode: number }): void {
-  if (!isOwn({ uid })) {
+function refuseLink(folder: string, found: Stats | undefined): void {
+  if (!found?.isSymbolicLink()) return;
+  throw new StartError(3, `${folder} is a symbolic link: remove it, or name a folder with --data.`);
+}
+
+function refuseOthers(folder: string, found: Stats): void {
+  refuseLink(folder, found);
+  if (!isOwn(found)) {
     throw new StartError(3, `${folder} belongs to another user: name a folder of your own with --data.`);
   }
-  if ((mode & 0o022) !== 0) {
+  if ((found.mode & 0o022) !== 0) {
     throw new StartError(3, `Other users may write to ${folder}: run "chmod 700" on it, or name another with --data.`);
   }
 }

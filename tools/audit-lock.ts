@@ -23,7 +23,10 @@ export interface Lock {
 }
 
 export interface AuditRules {
-  /** `allowScripts` of package.json. */
+  /**
+   * `allowScripts` of package.json: each package with an install script is listed, so that a new one is noticed. None is allowed, and
+   * `.npmrc` runs none, which npm 10 heeds too.
+   */
   readonly allowScripts: Readonly<Record<string, boolean>>;
   /** Names with the versions that were published by a thief. */
   readonly knownBad: Readonly<Record<string, readonly string[]>>;
@@ -44,10 +47,12 @@ export function auditLock({ packages }: Lock, rules: AuditRules): { faults: read
   const entries = Object.entries(packages).filter(([at]) => at !== '' && at !== OWN_FOLDER);
   const scripted = new Set(entries.filter(([, { hasInstallScript }]) => hasInstallScript).map(([at]) => nameOf(at)));
   const unneeded = Object.keys(rules.allowScripts).filter((name) => !scripted.has(name));
+  const allowed = Object.keys(rules.allowScripts).filter((name) => rules.allowScripts[name]);
   return {
     faults: [
       ...entries.flatMap(([at, locked]) => faultsOf(at, locked, rules).map((fault) => `${at}: ${fault}`)),
       ...unneeded.map((name) => `allowScripts: ${name} has no install script`),
+      ...allowed.map((name) => `allowScripts: ${name} may run its install script`),
     ],
     unhashed: entries.filter(([, locked]) => locked.integrity === undefined && isOfOtherPlatform(locked)).length,
   };

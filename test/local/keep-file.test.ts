@@ -1,22 +1,37 @@
-import { chmod, chown, lstat, mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import {
+  chmod,
+  chown,
+  lstat,
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  realpath,
+  rm,
+  stat,
+  symlink,
+  writeFile,
+} from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { writeWhole } from '../../cli/files.ts';
 import { keepFile } from '../../local/data-folder.ts';
 
+const before = process.cwd();
 let root: string;
 let victim: string;
 let file: string;
 const takeAways: (() => void)[] = [];
 
 beforeEach(async () => {
-  root = await mkdtemp(join(tmpdir(), 'keep-file-'));
+  root = await realpath(await mkdtemp(join(tmpdir(), 'keep-file-')));
   victim = join(root, 'victim');
   file = join(root, 'data', 'running.json');
   await writeFile(victim, 'precious');
 });
 afterEach(async () => {
+  process.chdir(before);
   for (const takeAway of takeAways.splice(0)) takeAway();
   await rm(root, { recursive: true });
 });
@@ -41,6 +56,24 @@ describe('a file that is kept', () => {
     expect(await readFile(victim, 'utf8')).toBe('precious');
     expect((await lstat(file)).isFile()).toBe(true);
     expect(await readFile(file, 'utf8')).toBe('the key');
+  });
+
+  test.each<[string, () => string]>([
+    ['of its folder', () => join(root, 'data')],
+    ['of .kbctl', () => join(root, '.kbctl')],
+    ['of a folder in .kbctl', () => join(root, '.kbctl', 'embedded')],
+  ])('is not written where a link %s leads, and no folder is created there', async (_, link) => {
+    const target = join(root, 'of-another-program');
+    await mkdir(target, { mode: 0o700 });
+    await mkdir(dirname(link()), { recursive: true, mode: 0o700 });
+    await symlink(target, link());
+    const folder = link().includes('.kbctl') ? join(root, '.kbctl', 'embedded') : link();
+    process.chdir(root);
+    await expect(keepFile(join(folder, 'running.json'), 'the key')).rejects.toMatchObject({
+      exitCode: 3,
+      message: `${link()} is a symbolic link: remove it, or name a folder with --data.`,
+    });
+    expect(await readdir(target)).toEqual([]);
   });
 
   test('is not written to a folder that others may write to', async () => {

@@ -374,8 +374,16 @@ describe('roles', () => {
     const { PolicyDocument } = Policies.find(({ PolicyName }: Resource['Properties']) => PolicyName === 'web-identity');
     expect(PolicyDocument.Statement[0].Condition).toEqual({
       'ForAllValues:StringLike': { 'sts:IdentityTokenAudience': EVERYTHING.webIdentityServers.split(',') },
+      Null: { 'sts:IdentityTokenAudience': 'false' },
       NumericLessThanEquals: { 'sts:DurationSeconds': 300 },
     });
+  });
+
+  test('no condition on all values of a key is met by a request that has none', () => {
+    const conditions = JSON.stringify(everything).matchAll(/"ForAllValues:\w+":{"([^"]+)":[^}]*}(.{0,80})/g);
+    const unguarded = [...conditions].filter(([, key, next]) => !next?.includes(`"Null":{"${key}":"false"}`));
+    expect(unguarded.map(([text]) => text)).toEqual([]);
+    expect(JSON.stringify(everything)).toContain('"ForAllValues:');
   });
 
   test('secrets are those of the prefix and the region that parameters set', () => {

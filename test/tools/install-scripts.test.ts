@@ -1,0 +1,40 @@
+import { execFileSync } from 'node:child_process';
+import { copyFileSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+
+const REPOSITORY = path.join(import.meta.dirname, '../..');
+let folder: string;
+
+beforeEach(() => {
+  folder = mkdtempSync(path.join(tmpdir(), 'install-scripts-'));
+});
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+/** Installs a dependency with an install script, which leaves a file, with the settings of this repository or with none. */
+function ranOnInstall(hasOurSettings: boolean): boolean {
+  const project = path.join(folder, hasOurSettings ? 'ours' : 'none');
+  const dependency = path.join(project, 'planted');
+  mkdirSync(dependency, { recursive: true });
+  const planted = {
+    name: 'planted',
+    version: '1.0.0',
+    scripts: { postinstall: "node -e \"fs.writeFileSync('ran','')\"" },
+  };
+  writeFileSync(path.join(dependency, 'package.json'), JSON.stringify(planted));
+  writeFileSync(path.join(project, 'package.json'), JSON.stringify({ dependencies: { planted: 'file:planted' } }));
+  if (hasOurSettings) copyFileSync(path.join(REPOSITORY, '.npmrc'), path.join(project, '.npmrc'));
+  // What npm passes to the scripts that it runs, as this test, would be settings of the other npm.
+  const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^npm_/i.test(name)));
+  execFileSync('npm', ['install', '--offline', '--no-audit', '--no-fund', '--dangerously-allow-all-scripts'], {
+    cwd: project,
+    env,
+    stdio: 'pipe',
+  });
+  return existsSync(path.join(dependency, 'ran'));
+}
+
+test('no install script of a dependency runs, by any version of npm', () => {
+  expect({ ours: ranOnInstall(true), none: ranOnInstall(false) }).toEqual({ ours: false, none: true });
+});
