@@ -1,6 +1,5 @@
 import { LOOPS, type Loop, SCHEDULE_SECONDS } from '../lib/cluster/cluster-spec.ts';
 import { METRIC_NAMESPACE } from '../lib/telemetry/telemetry.ts';
-import { ADMISSION_FAILURES } from './admission-endpoint.ts';
 import {
   type Fields,
   pascalCase,
@@ -225,13 +224,18 @@ export const ALARMS: Readonly<Record<string, Alarm>> = {
   'admission-url-failing': {
     ...OF_ADMISSION,
     description: 'The function URL of the admission webhook answers with status 500 or more.',
-    metric: { ...ADMISSION_FAILURES.functionUrl, Statistic: 'Sum' },
+    metric: admissionMetric('Url5xxCount', 'Sum'),
     condition: 'HasAdmissionUrlAlarms',
   },
   'admission-api-failing': {
     ...OF_ADMISSION,
     description: 'The API of the admission webhook answers with status 500 or more.',
-    metric: { ...ADMISSION_FAILURES.apiGateway, Statistic: 'Sum' },
+    metric: {
+      Namespace: 'AWS/ApiGateway',
+      MetricName: '5XXError',
+      Dimensions: [{ Name: 'ApiName', Value: substitute('${AWS::StackName}-admission') }],
+      Statistic: 'Sum',
+    },
     condition: 'HasAdmissionApiAlarms',
   },
 };

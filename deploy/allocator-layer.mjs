@@ -1,5 +1,5 @@
 // The allocator library as a Lambda layer: one module that all functions share, instead of a copy in each bundle.
-import { readdirSync } from 'node:fs';
+import { readdirSync, rmSync } from 'node:fs';
 import path from 'node:path';
 import { build } from 'esbuild';
 
@@ -9,16 +9,18 @@ const library = path.join(root, 'lib', 'allocator');
 /** Where a function finds the module: Lambda unpacks layers into /opt. */
 const LAYER_MODULE = '/opt/nodejs/allocator.mjs';
 
-/** Builds the layer's one module, with everything that any file of the library exports, into `folder`. */
+/** Builds the layer's one module, with everything that any file of the library exports, into a folder of the project. */
 export async function buildAllocatorLayer(folder) {
   const files = readdirSync(library).filter((name) => name.endsWith('.ts'));
   const contents = files
     .sort()
     .map((name) => `export * from './${name}';`)
     .join('\n');
+  // A file that is there keeps its mode.
+  rmSync(path.join(root, folder), { recursive: true, force: true });
   await build({
     stdin: { contents, resolveDir: library, sourcefile: 'allocator.ts' },
-    outfile: path.join(folder, 'nodejs', 'allocator.mjs'),
+    outfile: path.join(root, folder, 'nodejs', 'allocator.mjs'),
     absWorkingDir: root,
     bundle: true,
     minify: true,

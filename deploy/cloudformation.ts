@@ -11,6 +11,12 @@ export interface Resource {
 }
 export type Resources = Readonly<Record<string, Resource>>;
 
+export interface Template {
+  readonly Resources: Resources;
+  readonly Outputs?: Fields;
+  readonly [section: string]: unknown;
+}
+
 const NO_VALUE = { Ref: 'AWS::NoValue' } as const satisfies Fields;
 /** The name of the stack, which begins the name of everything that it makes. */
 export const STACK = { Ref: 'AWS::StackName' } as const satisfies Fields;
@@ -41,6 +47,11 @@ export function ownArn(service: string, resource: string, variables?: Fields): F
 export function logicalId(functionName: string): string {
   const id = functionName.replaceAll('-', 'Dash');
   return id.slice(0, 1).toUpperCase() + id.slice(1);
+}
+
+/** The queue of a loop's ticks, in deploy/queues.yml. */
+export function queueOf(loop: string): string {
+  return `${pascalCase(loop)}TickQueue`;
 }
 
 /** `cluster-ip-repair` as `ClusterIpRepair`. */

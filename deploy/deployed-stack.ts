@@ -49,6 +49,17 @@ export async function describeStack(name: string, provider: StackProvider): Prom
   }
 }
 
+/** Returns the lines that a deployment prints at its end. */
+export function nextSteps(outputs: DeployedStack['outputs']): readonly string[] {
+  const steps = [
+    ['register a cluster', outputs['RegisterCommand']],
+    ['status', outputs['StatusCommand']],
+    ['dashboard', outputs['DashboardUrl']],
+    ['admission URL', outputs['AdmissionUrl']],
+  ].filter(([, value]) => value);
+  return ['', 'Next:', ...steps.map(([name, value]) => `  ${name}: ${value}`)];
+}
+
 const WATCHED = ['nothing-ran', 'clusters-overdue', 'clusters-failing', 'clusters-lost'];
 
 /**

@@ -182,8 +182,6 @@ export const PARAMETERS = {
   },
 } as const satisfies Readonly<Record<string, Parameter>>;
 
-export type ParameterName = keyof typeof PARAMETERS;
-
 function idsOf(kind: string, description: string) {
   return {
     default: '',
@@ -220,7 +218,11 @@ export function templateName(name: string): string {
   return name === 'table' ? 'TableName' : name.slice(0, 1).toUpperCase() + name.slice(1);
 }
 
-export function templateParameters(): Fields {
+/**
+ * Returns the parameters of the template. Their defaults are the values in force, so that a changed value is a changed
+ * template, which osls does not skip.
+ */
+export function templateParameters(values: Deployment['values'] = {}): Fields {
   return Object.fromEntries(
     entries
       .filter(([, { isOfToolAlone }]) => !isOfToolAlone)
@@ -228,7 +230,7 @@ export function templateParameters(): Fields {
         templateName(name),
         {
           Type: 'String',
-          Default: value,
+          Default: values[name] ?? value,
           AllowedPattern: pattern,
           ConstraintDescription: `${fix}.`,
           Description: description,
@@ -250,9 +252,9 @@ type Block = Readonly<Record<string, string | number | boolean | null>>;
 export function parametersInForce(
   blocks: Readonly<Record<string, Block>>,
   stage: string,
-  fromCommandLine: readonly string[] = [],
+  fromCommandLine?: readonly string[] | null,
 ): Deployment {
-  const pairs = fromCommandLine.map((pair): [string, string] => {
+  const pairs = (fromCommandLine ?? []).map((pair): [string, string] => {
     const at = pair.indexOf('=');
     return [pair.slice(0, at), pair.slice(at + 1)];
   });
@@ -271,45 +273,34 @@ function setIn(block: Block = {}): Record<string, string> {
 /** The longest name of a function has 45 letters and digits beside the stage, and Lambda takes 64. */
 const STAGE = /^[a-zA-Z][a-zA-Z0-9-]{0,18}$/;
 
-/** Returns all faults, a line each; `undefined` when there is none. */
+/** Returns what CloudFormation does not check, a line each; `undefined` without a fault. */
 export function parameterFaults(values: Deployment['values'], stage: string): string | undefined {
-  const faults = Object.entries(values).flatMap(([name, value]) => faultOf(name, value));
+  const unknown = Object.keys(values).filter((name) => !Object.hasOwn(PARAMETERS, name));
+  const faults = unknown.map((name) => `${name} is not a parameter; there are ${Object.keys(PARAMETERS).join(', ')}`);
   if (!STAGE.test(stage)) {
-    faults.push(
-      `stage: is "${stage}"; write at most 19 letters, digits and hyphens, as names of functions have at most 64`,
-    );
+    faults.push(`stage ${stage}: write at most 19 letters, digits and hyphens, as names of functions have at most 64`);
   }
-  if (
-    (values['vpcSubnetIds'] ?? '') === ''
-      ? (values['vpcSecurityGroupIds'] ?? '') !== ''
-      : !values['vpcSecurityGroupIds']
-  ) {
-    faults.push('vpcSubnetIds, vpcSecurityGroupIds: one is set without the other; write both, or neither');
-  }
-  if (faults.length === 0) return undefined;
-  const title = `parameters: ${faults.length} ${faults.length === 1 ? 'fault' : 'faults'}`;
-  return [title, ...faults.map((line) => `  ${line}`)].join('\n');
+  return faults.length === 0 ? undefined : faults.join('\n');
 }
 
-function faultOf(name: string, value: string): string[] {
-  const parameter = Object.hasOwn(PARAMETERS, name) ? PARAMETERS[name as ParameterName] : undefined;
-  if (parameter === undefined) return [`${name}: is not a parameter; there are ${Object.keys(PARAMETERS).join(', ')}`];
-  return new RegExp(parameter.pattern).test(value) ? [] : [`${name}: is ${JSON.stringify(value)}; ${parameter.fix}`];
+/** Returns the tags of the stack; none without the parameter. */
+export function stackTags({ tags = '' }: Deployment['values']): Readonly<Record<string, string>> {
+  const pairs = tags.split(',').filter((tag) => tag !== '');
+  return Object.fromEntries(pairs.map((tag) => tag.split(/=(.*)/s).slice(0, 2)));
 }
 
 export type StackParameters = Readonly<Record<string, string>>;
 
-export function stackParameters(values: Deployment['values']): StackParameters {
-  return Object.fromEntries(
-    entries.filter(([, { isOfToolAlone }]) => !isOfToolAlone).map(([name]) => [templateName(name), values[name] ?? '']),
-  );
+/** What the options of a deployment are, beside its parameters. */
+interface DeploymentOptions {
+  readonly stack: string;
+  /** As they were given on the command line. */
+  readonly options: Readonly<Record<string, unknown>> & { readonly param?: readonly string[] };
 }
 
-/** What the options of a deployment are, beside its parameters. */
-export interface DeploymentOptions {
-  readonly stack: string;
-  /** Options and parameters as they were given: `--stage prod --param alarms=false`. */
-  readonly given: readonly string[];
+/** What is about to be deployed: its template, and the parameters that the command line or the block of the stage sets. */
+interface NextDeployment extends Pick<Deployment, 'requested'> {
+  readonly Parameters: Readonly<Record<string, { readonly Default: string }>>;
 }
 
 /**
@@ -318,15 +309,19 @@ export interface DeploymentOptions {
  */
 export function resetParameters(
   deployed: StackParameters,
-  { values, requested }: Deployment,
-  { stack, given }: DeploymentOptions,
+  { Parameters, requested }: NextDeployment,
+  { stack, options }: DeploymentOptions,
 ): string | undefined {
   const reset = entries.flatMap(([name, { isKept }]) => {
     const before = deployed[templateName(name)];
-    const changes = before !== undefined && before !== values[name];
-    return isKept && changes && !requested.has(name) ? [{ name, before, after: values[name] ?? '' }] : [];
+    const after = Parameters[templateName(name)]?.Default ?? '';
+    return isKept && before !== undefined && before !== after && !requested.has(name) ? [{ name, before, after }] : [];
   });
   if (reset.length === 0) return undefined;
+  const given = [
+    ...['stage', 'region', 'aws-profile'].flatMap((name) => (options[name] ? [`--${name} ${options[name]}`] : [])),
+    ...(options.param ?? []).map((pair) => `--param ${pair}`),
+  ];
   const kept = reset.map(({ name, before }) => `--param ${quoted(`${name}=${before}`)}`);
   return [
     `The stack ${stack} was deployed with parameters that this deployment does not name and would reset:`,

@@ -1,8 +1,7 @@
-import { type Fields, type Resource, type Resources, ref, substitute } from './cloudformation.ts';
-import type { Template } from './template.ts';
+import { type Fields, type Resource, type Resources, ref, substitute, type Template } from './cloudformation.ts';
 
-/** What only `serverless deploy` needs: its own bucket. */
-const BUCKET = /^ServerlessDeploymentBucket/;
+/** What only `serverless deploy` needs: its own bucket, and outputs about the last layer. */
+const OF_OSLS = /^ServerlessDeploymentBucket|^AllocatorLambdaLayer.+/;
 
 /**
  * Makes the template that osls compiled one that CloudFormation alone can deploy, in any account, region and number of
@@ -10,15 +9,14 @@ const BUCKET = /^ServerlessDeploymentBucket/;
  */
 export function releaseTemplate(compiled: Template, version: string): Template {
   const kept = (section: Readonly<Record<string, unknown>>) =>
-    Object.entries(section).filter(([id]) => !BUCKET.test(id));
+    Object.entries(section).filter(([id]) => !OF_OSLS.test(id));
   const resources = kept(compiled.Resources).map(([id, resource]) => [id, released(resource as Resource)]);
-  const outputs = kept(compiled.Outputs ?? {}).filter(([, output]) => !(output as Fields)['Export']);
   return {
     ...compiled,
     Description: `kube-bootstrap-controller ${version}`,
     Parameters: { ...CODE_PARAMETERS(version), ...(compiled['Parameters'] as Fields) },
     Resources: Object.fromEntries(resources) as Resources,
-    Outputs: Object.fromEntries(outputs) as Fields,
+    Outputs: Object.fromEntries(kept(compiled.Outputs ?? {})) as Fields,
   };
 }
 

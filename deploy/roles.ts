@@ -5,22 +5,31 @@ import {
   type Fields,
   ownArn,
   pascalCase,
+  queueOf,
   type Resource,
   type Resources,
   ref,
+  STACK,
   substitute,
   type Value,
   whether,
 } from './cloudformation.ts';
-import { queueOf } from './loops.ts';
-import { TABLE_ARN, TABLE_KEY_STATEMENT } from './table.ts';
+
+const TABLE_ARN = ownArn('dynamodb', 'table/${Table}', { Table: whether('OwnsTable', STACK, ref('TableName')) });
+
+/** What DynamoDB does with the key of a table in the name of each reader and writer. */
+const TABLE_KEY_STATEMENT: Value = {
+  Effect: 'Allow',
+  Action: ['kms:Decrypt', 'kms:DescribeKey', 'kms:Encrypt', 'kms:GenerateDataKey*', 'kms:ReEncrypt*'],
+  Resource: [ref('TableKeyArn')],
+  Condition: { StringEquals: { 'kms:ViaService': substitute('dynamodb.${AWS::Region}.amazonaws.com') } },
+};
 
 /** What the secrets and parameters of a stack are called, and where they are. */
 const SECRETS = {
   Prefix: whether('HasSecretsPrefix', ref('SecretsPrefix'), substitute('${AWS::StackName}/')),
   Region: whether('HasSecretsRegion', ref('SecretsRegion'), ref('AWS::Region')),
 };
-export const SECRETS_PREFIX = SECRETS.Prefix;
 
 function secretArns(suffix: string): Value[] {
   const arn = (service: string, kind: string) =>

@@ -17,7 +17,7 @@ mkdirSync(folder, { recursive: true });
 // Nothing of an account or a region is in a release, and packaging calls neither.
 const env = { ...process.env, AWS_ACCESS_KEY_ID: 'none', AWS_SECRET_ACCESS_KEY: 'none', AWS_REGION: 'us-east-1' };
 const serverless = path.join(root, 'node_modules', 'serverless', 'bin', 'serverless.js');
-run(process.execPath, serverless, 'package', '--stage', 'release');
+run(process.execPath, serverless, 'package', '--stage', 'release', '--param', 'secretsPrefix=');
 for (const name of readdirSync(packaged).filter((file) => file.endsWith('.zip'))) {
   cpSync(path.join(packaged, name), path.join(folder, name));
 }

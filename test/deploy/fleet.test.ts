@@ -199,7 +199,9 @@ test('a deployment that forgets what the stack was deployed with is refused, and
   const deploy = (...args: string[]) => world.project.serverless(['deploy', ...args]);
   const kept = ['--param', 'admission=on', '--param', 'secretsPrefix=kube-bootstrap-controller/'];
   const printed = await deploy(...kept);
-  expect(printed).toMatch(/Next:\n *status: npx kbctl status --table \S+\n *dashboard: https/);
+  expect(printed).toMatch(
+    /Next:\n *register a cluster: npx kbctl cluster apply .*\n *status: npx kbctl status --table \S+\n *dashboard: https/,
+  );
   await expect(deploy('--param', 'logLevel=WARN')).rejects.toThrow(
     'npm run deploy -- --param logLevel=WARN --param secretsPrefix=kube-bootstrap-controller/ --param admission=on',
   );

@@ -126,7 +126,7 @@ const NO_SERVER: ApiServerAccess = {
 
 const PASS_MS = 300;
 const MINUTE_MS = 60_000;
-/** Of the function, and of the messages in its queue (deploy/loops.ts). */
+/** Of the function, and of the messages in its queue (deploy/queues.yml). */
 const FUNCTION_TIMEOUT_MS = 55_000;
 const HIDDEN_MS = 65_000;
 const RETAINED_MS = 185_000;

@@ -3,7 +3,6 @@ import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, test } from '@jest/globals';
-import { completeTemplate } from '../../deploy/template.ts';
 import { LOOPS, type Loop, SCHEDULE_SECONDS } from '../../lib/cluster/cluster-spec.ts';
 import { healthOf } from '../../lib/dispatch/fleet-figures.ts';
 import type { RunRecord } from '../../lib/table/run-records.ts';
@@ -23,6 +22,7 @@ import {
   statesOf,
 } from '../support/cloudwatch-alarms.ts';
 import { resolveTemplate } from '../support/resolve-template.ts';
+import { uncompiledTemplate } from '../support/uncompiled-template.ts';
 
 const repository = path.join(import.meta.dirname, '..', '..');
 const STACK = 'a-stack';
@@ -74,9 +74,7 @@ interface Alarm extends MetricAlarm {
 }
 
 const resolved = (parameters: Readonly<Record<string, string>>) =>
-  Object.values(
-    resolveTemplate(completeTemplate({ Resources: {} }), { Admission: 'on', ...parameters }, STACK).Resources,
-  );
+  Object.values(resolveTemplate(uncompiledTemplate(), { Admission: 'on', ...parameters }, STACK).Resources);
 const resources = resolved({});
 const nameOf = ({ AlarmName }: { readonly AlarmName: string }) => AlarmName.slice(STACK.length + 1);
 const ofType = (type: string) => resources.filter(({ Type }) => Type === type).map(({ Properties }) => Properties);

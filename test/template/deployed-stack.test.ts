@@ -1,11 +1,11 @@
 import { CreateTableCommand, type DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { isLeftBehind, rollbackConfiguration, type StackProvider } from '../../deploy/deployed-stack.ts';
-import { completeTemplate } from '../../deploy/template.ts';
 import { createTable } from '../../lib/table/dynamodb-client.ts';
 import { startTableServer, type TableServer } from '../../local/table-server.ts';
 import { resolveTemplate } from '../support/resolve-template.ts';
 import { testDynamoClient } from '../support/test-dynamo-client.ts';
+import { uncompiledTemplate } from '../support/uncompiled-template.ts';
 
 const NAME = 'kube-bootstrap-controller-dev';
 const OTHER = 'of-another-project';
@@ -101,6 +101,6 @@ describe('an update', () => {
 });
 
 function resourcesOfAlarms(): { readonly AlarmName: string }[] {
-  const { Resources } = resolveTemplate(completeTemplate({ Resources: {} }), {}, 'a-stack');
+  const { Resources } = resolveTemplate(uncompiledTemplate(), {}, 'a-stack');
   return Object.values(Resources).flatMap(({ Type, Properties }) => (/Alarm$/.test(Type) ? [Properties] : []));
 }

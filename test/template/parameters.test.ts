@@ -6,9 +6,19 @@ import {
   parametersInForce,
   parametersPage,
   resetParameters,
-  stackParameters,
+  stackTags,
   templateParameters,
 } from '../../deploy/parameters.ts';
+
+interface TemplateParameter {
+  readonly Default: string;
+  readonly AllowedPattern: string;
+  readonly ConstraintDescription: string;
+}
+
+function inTemplate(values?: Readonly<Record<string, string>>): Readonly<Record<string, TemplateParameter>> {
+  return templateParameters(values) as unknown as Record<string, TemplateParameter>;
+}
 
 describe('parameters', () => {
   test('of the command line come before the block of the stage, and that before the block "default"', () => {
@@ -22,51 +32,66 @@ describe('parameters', () => {
     expect([...requested].sort()).toEqual(['logLevel', 'logRetentionDays', 'tags', 'tickConcurrency']);
   });
 
-  test('of the template have defaults that its patterns accept, and are those that a deployment passes', () => {
-    const inTemplate = templateParameters() as Record<string, { Default: string; AllowedPattern: string }>;
-    for (const { Default, AllowedPattern } of Object.values(inTemplate)) {
-      expect(Default).toMatch(new RegExp(AllowedPattern));
-    }
-    expect(Object.keys(stackParameters(parametersInForce({}, 'dev').values))).toEqual(Object.keys(inTemplate));
-    expect(inTemplate).not.toHaveProperty('RollbackMinutes');
+  test('of the template have defaults that its patterns accept, and none is of the tool alone', () => {
+    const accepted = Object.entries(inTemplate()).filter(([, one]) => new RegExp(one.AllowedPattern).test(one.Default));
+    expect(accepted.map(([name]) => name)).toEqual(Object.keys(inTemplate()));
+    expect(inTemplate()).not.toHaveProperty('RollbackMinutes');
   });
 
-  test.each<[string, Readonly<Record<string, string>>]>([
-    ['none at all', {}],
-    ['a network', { vpcSubnetIds: 'subnet-1,subnet-2', vpcSecurityGroupIds: 'sg-1' }],
-    ['a table', { table: 'my.table-1' }],
-    ['API servers', { webIdentityServers: 'https://203.0.113.10:6443,https://*.example.com' }],
-    ['roles', { assumableRoleArns: 'arn:aws:iam::123456789012:role/a,arn:aws-cn:iam::123456789012:role/path/b' }],
-    ['tags', { tags: 'team=platform,cost-center=1 2' }],
-    ['a role path', { rolePath: '/platform/kbc/' }],
-  ])('are right: %s', (_what, given) => {
-    expect(parameterFaults({ ...parametersInForce({}, 'dev').values, ...given }, 'dev')).toBeUndefined();
+  test('of the template have the values in force as their defaults', () => {
+    const { values } = parametersInForce({}, 'prod', ['loopMemory=512']);
+    expect(inTemplate(values)).toMatchObject({
+      LoopMemory: { Default: '512' },
+      RepairMemory: { Default: '512' },
+      SecretsPrefix: { Default: 'kube-bootstrap-controller/prod/' },
+    });
   });
 
-  test.each<[string, Readonly<Record<string, string>>, string]>([
-    ['a name that is none', { alarmTopic: 'x' }, 'alarmTopic: is not a parameter; there are table, '],
-    ['subnets without security groups', { vpcSubnetIds: 'subnet-1' }, 'one is set without the other'],
-    ['security groups without subnets', { vpcSecurityGroupIds: 'sg-1' }, 'one is set without the other'],
-    ['a list with spaces', { vpcSubnetIds: 'subnet-1, subnet-2', vpcSecurityGroupIds: 'sg-1' }, 'no spaces'],
-    ['the ARN of a table', { table: 'arn:aws:dynamodb:eu-west-1:123456789012:table/t' }, 'not its ARN'],
-    ['the ARN of something else', { alarmTopicArn: 'arn:aws:sqs:eu-west-1:1:q' }, 'begins with arn:aws:sns:'],
-    ['a flag that is none', { alarms: 'yes' }, 'alarms: is "yes"; write true or false'],
-    ['a prefix like a path', { secretsPrefix: '/clusters/' }, 'without a "/" before it'],
-    ['too little concurrency', { tickConcurrency: '1' }, 'write a number from 2 to 1000'],
-    ['a message without clusters', { clustersPerTick: '0' }, 'write a number from 1 to 16'],
-    ['a retention that CloudWatch does not know', { logRetentionDays: '8' }, 'that CloudWatch Logs accepts: 1, 3, 5'],
-    ['too little memory', { loopMemory: '64' }, 'from 128 to 10240'],
-    ['too much memory', { repairMemory: '10241' }, 'from 128 to 10240'],
-    ['a path without its end', { rolePath: '/platform' }, 'begins and ends with "/"'],
-    ['admission of another word', { admission: 'true' }, 'write on or off'],
-    ['another answer to failures', { admissionOnFailure: 'ignore' }, 'write refuse or allow'],
-    ['a deadline of the whole timeout', { admissionDeadlineSeconds: '30' }, 'from 1 to 28'],
-    ['another store', { admissionTokenStore: 'vault' }, 'write secretsManager or ssm'],
-    ['no concurrency', { admissionConcurrency: '0' }, 'from 1 to 9999, or none'],
-  ])('are not right: %s', (_what, given, fix) => {
-    const faults = parameterFaults({ ...parametersInForce({}, 'dev').values, ...given }, 'dev');
-    expect(faults).toMatch(/^parameters: 1 fault\n/);
-    expect(faults).toContain(fix);
+  test.each([
+    ['tags', '', {}],
+    ['tags', 'team=platform,cost-center=1 2', { team: 'platform', 'cost-center': '1 2' }],
+    ['tags', 'formula=a=b', { formula: 'a=b' }],
+  ])('%s=%s are the tags of the stack', (name, value, tags) => {
+    expect(stackTags({ [name]: value })).toEqual(tags);
+  });
+
+  test.each([
+    ['VpcSubnetIds', 'subnet-1,subnet-2'],
+    ['VpcSecurityGroupIds', 'sg-1'],
+    ['TableName', 'my.table-1'],
+    ['WebIdentityServers', 'https://203.0.113.10:6443,https://*.example.com'],
+    ['AssumableRoleArns', 'arn:aws:iam::123456789012:role/a,arn:aws-cn:iam::123456789012:role/path/b'],
+    ['RolePath', '/platform/kbc/'],
+  ])('the pattern of %s accepts %s', (name, value) => {
+    expect(value).toMatch(new RegExp(inTemplate()[name]?.AllowedPattern ?? '$ '));
+  });
+
+  test.each([
+    ['a list with spaces', 'VpcSubnetIds', 'subnet-1, subnet-2', 'no spaces'],
+    ['the ARN of a table', 'TableName', 'arn:aws:dynamodb:eu-west-1:123456789012:table/t', 'not its ARN'],
+    ['the ARN of something else', 'AlarmTopicArn', 'arn:aws:sqs:eu-west-1:1:q', 'begins with arn:aws:sns:'],
+    ['a flag that is none', 'Alarms', 'yes', 'write true or false'],
+    ['a prefix like a path', 'SecretsPrefix', '/clusters/', 'without a "/" before it'],
+    ['too little concurrency', 'TickConcurrency', '1', 'write a number from 2 to 1000'],
+    ['a message without clusters', 'ClustersPerTick', '0', 'write a number from 1 to 16'],
+    ['a retention that CloudWatch does not know', 'LogRetentionDays', '8', 'that CloudWatch Logs accepts: 1, 3, 5'],
+    ['too little memory', 'LoopMemory', '64', 'from 128 to 10240'],
+    ['too much memory', 'RepairMemory', '10241', 'from 128 to 10240'],
+    ['a path without its end', 'RolePath', '/platform', 'begins and ends with "/"'],
+    ['admission of another word', 'Admission', 'true', 'write on or off'],
+    ['another answer to failures', 'AdmissionOnFailure', 'ignore', 'write refuse or allow'],
+    ['a deadline of the whole timeout', 'AdmissionDeadlineSeconds', '30', 'from 1 to 28'],
+    ['another store', 'AdmissionTokenStore', 'vault', 'write secretsManager or ssm'],
+    ['no concurrency', 'AdmissionConcurrency', '0', 'from 1 to 9999, or none'],
+  ])('CloudFormation refuses %s: %s=%s', (_what, name, value, fix) => {
+    const { AllowedPattern = '', ConstraintDescription } = inTemplate()[name] ?? {};
+    expect(value).not.toMatch(new RegExp(AllowedPattern));
+    expect(ConstraintDescription).toContain(fix);
+  });
+
+  test('a name that is no parameter is refused', () => {
+    const { values } = parametersInForce({}, 'dev', ['alarmTopic=x']);
+    expect(parameterFaults(values, 'dev')).toMatch(/^alarmTopic is not a parameter; there are table, /);
   });
 
   test('a stage that would make the name of a function too long is refused', () => {
@@ -77,10 +102,15 @@ describe('parameters', () => {
 });
 
 describe('a deployment that does not name a parameter', () => {
-  const options = { stack: 'kube-bootstrap-controller-prod', given: ['--stage prod', '--param alarms=false'] };
-  const deployedWith = (given: readonly string[]) => stackParameters(parametersInForce({}, 'prod', given).values);
-  const reset = (before: readonly string[], now: readonly string[]) =>
-    resetParameters(deployedWith(before), parametersInForce({}, 'prod', now), options);
+  const options = { stack: 'kube-bootstrap-controller-prod', options: { stage: 'prod', param: ['alarms=false'] } };
+  const deployedWith = (given: readonly string[]) => {
+    const parameters = inTemplate(parametersInForce({}, 'prod', given).values);
+    return Object.fromEntries(Object.entries(parameters).map(([name, { Default }]) => [name, Default]));
+  };
+  const reset = (before: readonly string[], now: readonly string[]) => {
+    const { values, requested } = parametersInForce({}, 'prod', now);
+    return resetParameters(deployedWith(before), { Parameters: inTemplate(values), requested }, options);
+  };
 
   test.each([
     ['admission=on'],
@@ -104,7 +134,8 @@ describe('a deployment that does not name a parameter', () => {
   });
 
   test('continues when there is no stack yet, and when the stack knows no such parameter', () => {
-    expect(resetParameters({}, parametersInForce({}, 'prod'), options)).toBeUndefined();
+    const { values, requested } = parametersInForce({}, 'prod');
+    expect(resetParameters({}, { Parameters: inTemplate(values), requested }, options)).toBeUndefined();
   });
 
   test('names every parameter that it would reset', () => {

@@ -1,0 +1,95 @@
+import { LOOPS } from '../lib/cluster/cluster-spec.ts';
+import {
+  attribute,
+  type Fields,
+  logicalId,
+  queueOf,
+  type Resource,
+  type Resources,
+  ref,
+  substitute,
+  whether,
+} from './cloudformation.ts';
+
+const FUNCTIONS = [...LOOPS, 'deregister', 'allocate', 'admission', 'doctor'];
+
+/** What is put over a resource that osls compiles; each property replaces that of its name. */
+type Extension = Partial<Pick<Resource, 'Condition' | 'Properties'>>;
+
+/** A late tick does nothing: the next one is the retry. */
+const RETRY_POLICY = { MaximumEventAgeInSeconds: 60, MaximumRetryAttempts: 2 };
+
+const VPC = whether('UsesVpc', {
+  SubnetIds: { 'Fn::Split': [',', ref('VpcSubnetIds')] },
+  SecurityGroupIds: { 'Fn::Split': [',', ref('VpcSecurityGroupIds')] },
+  Ipv6AllowedForDualStack: ref('VpcIpv6'),
+});
+
+/**
+ * Returns what osls cannot compile from the functions in serverless.yml: names follow the stack, so that one template
+ * serves every stage, and what a parameter sets is a reference to it.
+ */
+export function extensions(): Readonly<Record<string, Extension>> {
+  const ofFunctions = FUNCTIONS.map((name) => ({ ...extensionsOf(name), ...(isLoop(name) && ofEvents(name)) }));
+  const layer: Extension = { Properties: { LayerName: substitute('${AWS::StackName}-allocator') } };
+  return Object.assign({ AllocatorLambdaLayer: layer }, ...ofFunctions);
+}
+
+/** A failed invocation is not retried: the next tick is the retry. */
+export function invocations(): Resources {
+  return Object.fromEntries(
+    FUNCTIONS.map((name) => [
+      `${logicalId(name)}Invocation`,
+      {
+        Type: 'AWS::Lambda::EventInvokeConfig',
+        ...conditionOf(name),
+        Properties: {
+          FunctionName: ref(`${logicalId(name)}LambdaFunction`),
+          Qualifier: '$LATEST',
+          MaximumEventAgeInSeconds: 60,
+          MaximumRetryAttempts: 0,
+        },
+      },
+    ]),
+  );
+}
+
+function extensionsOf(name: string): Readonly<Record<string, Extension>> {
+  const id = logicalId(name);
+  const properties: Fields = {
+    FunctionName: substitute(`\${AWS::StackName}-${name}`),
+    MemorySize: ref(name.endsWith('-repair') ? 'RepairMemory' : 'LoopMemory'),
+    VpcConfig: VPC,
+    ...(name === 'admission' && {
+      ReservedConcurrentExecutions: whether('ReservesAdmission', ref('AdmissionConcurrency')),
+    }),
+  };
+  const logs: Fields = {
+    LogGroupName: substitute(`/aws/lambda/\${AWS::StackName}-${name}`),
+    RetentionInDays: ref('LogRetentionDays'),
+    KmsKeyId: whether('UsesLogsKey', ref('LogsKeyArn')),
+  };
+  return {
+    [`${id}LambdaFunction`]: { ...conditionOf(name), Properties: properties },
+    [`${id}LogGroup`]: { ...conditionOf(name), Properties: logs },
+  };
+}
+
+function ofEvents(loop: string): Readonly<Record<string, Extension>> {
+  const id = logicalId(loop);
+  const target = { Id: `${loop}Schedule`, Arn: attribute(`${id}LambdaFunction`, 'Arn'), RetryPolicy: RETRY_POLICY };
+  return {
+    [`${id}EventsRuleSchedule1`]: { Properties: { Targets: [target] } },
+    [`${id}EventSourceMappingSQS${queueOf(loop)}`]: {
+      Properties: { ScalingConfig: { MaximumConcurrency: ref('TickConcurrency') } },
+    },
+  };
+}
+
+function conditionOf(name: string): Pick<Resource, 'Condition'> {
+  return name === 'admission' ? { Condition: 'HasAdmission' } : {};
+}
+
+function isLoop(name: string): boolean {
+  return LOOPS.some((loop) => loop === name);
+}

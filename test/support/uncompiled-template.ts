@@ -1,0 +1,23 @@
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+import { parse } from 'yaml';
+import { alarms } from '../../deploy/alarms.ts';
+import type { Fields, Resources } from '../../deploy/cloudformation.ts';
+import { DASHBOARD } from '../../deploy/dashboard.ts';
+import { templateParameters } from '../../deploy/parameters.ts';
+
+const deploy = path.join(import.meta.dirname, '..', '..', 'deploy');
+
+function sections(name: string): { readonly Resources: Resources; readonly Conditions: Fields } {
+  return parse(readFileSync(path.join(deploy, `${name}.yml`), 'utf8'));
+}
+
+/** The template without what osls compiles from functions, which takes no packaging. */
+export function uncompiledTemplate(): { readonly Resources: Resources } & Readonly<Record<string, object>> {
+  const files = ['table', 'queues', 'admission-endpoint'].map((name) => sections(name).Resources);
+  return {
+    Parameters: templateParameters(),
+    Conditions: sections('conditions').Conditions,
+    Resources: Object.assign({}, ...files, alarms(), DASHBOARD),
+  };
+}
