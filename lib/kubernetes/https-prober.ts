@@ -8,7 +8,7 @@ import { CredentialMask } from './mask-credential.ts';
 import { describeNetworkError, networkFaultOf } from './network-fault.ts';
 import { inLargePieces } from './reply-bounds.ts';
 import { verifiedAs } from './server-name.ts';
-import { CIPHERS, type OpenReply, untilAborted } from './transport.ts';
+import { interimReplies, type OpenReply, TLS_LIMITS, untilAborted } from './transport.ts';
 
 export interface HttpsProberOptions {
   readonly access: ApiServerAccess;
@@ -93,7 +93,8 @@ async function ask(
   try {
     const sent = authenticated ? await credential(access) : {};
     const headers = { 'user-agent': userAgent, ...sent };
-    const reply = await client.request({ method: 'GET', path: url.pathname + url.search, headers, signal });
+    const onInfo = interimReplies();
+    const reply = await client.request({ method: 'GET', path: url.pathname + url.search, headers, signal, onInfo });
     return {
       kind: 'status',
       status: reply.statusCode,
@@ -120,7 +121,7 @@ function connectOptions(
 ) {
   return {
     rejectUnauthorized,
-    ciphers: CIPHERS,
+    ...TLS_LIMITS,
     timeout: LONGEST_PROBE_MS,
     ...(ca && { ca }),
     ...(authenticated && { ...(cert && { cert }), ...(key && { key }) }),

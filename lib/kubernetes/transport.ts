@@ -1,9 +1,9 @@
-import { createHash } from 'node:crypto';
+import { constants, createHash } from 'node:crypto';
 import { DEFAULT_CIPHERS } from 'node:tls';
 import { Agent } from 'undici';
 import type { ApiServerAccess } from './kubeconfig.ts';
 import { CredentialMask } from './mask-credential.ts';
-import { inLargePieces } from './reply-bounds.ts';
+import { inLargePieces, OverBound } from './reply-bounds.ts';
 import { verifiedAs } from './server-name.ts';
 
 export interface ApiRequest {
@@ -58,7 +58,7 @@ function agentFor(access: ApiServerAccess): Agent {
     connect: {
       ...material,
       ...verifiedAs(servername),
-      ciphers: CIPHERS,
+      ...TLS_LIMITS,
       ...(access.lookup && { lookup: access.lookup }),
       timeout: CONNECT_TIMEOUT_MS,
     },
@@ -94,6 +94,7 @@ function transportOver(agent: Agent, access: ApiServerAccess): Transport {
         headers: { ...headers, ...credential },
         body: body ?? null,
         signal,
+        onInfo: interimReplies(),
       });
       const mask = new CredentialMask(credential, reply.statusCode >= 300);
       return {
@@ -133,9 +134,25 @@ export class ApiServerConnections {
 
 /**
  * Without DHE: the server chooses its group, and one of 10,000 bits blocks the event loop for a second at each
- * handshake, before any certificate is verified. No Kubernetes API server speaks it.
+ * handshake, before any certificate is verified. No Kubernetes API server speaks it. Without renegotiation, which a server
+ * of TLS 1.2 may start again and again, each time with the work of a handshake.
  */
-export const CIPHERS = `${DEFAULT_CIPHERS}:!DHE`;
+export const TLS_LIMITS = {
+  ciphers: `${DEFAULT_CIPHERS}:!DHE`,
+  secureOptions: constants.SSL_OP_NO_RENEGOTIATION,
+} as const;
+
+/** Kubernetes sends none, and proxies a few. */
+const MOST_INTERIM_REPLIES = 10;
+
+/** Returns what counts the interim replies (1xx) of one request. It throws at one too many, which ends the request. */
+export function interimReplies(): () => void {
+  let replies = 0;
+  return () => {
+    replies += 1;
+    if (replies > MOST_INTERIM_REPLIES) throw new OverBound(`more than ${MOST_INTERIM_REPLIES} interim replies (1xx)`);
+  };
+}
 
 /**
  * Returns the result of `work`; or throws the signal's reason, at once. undici observes the signal of a request only when the

@@ -158,10 +158,9 @@ export const ATTACKS: readonly Attack[] = [
     ends: UNAVAILABLE,
   },
   {
-    name: 'interim replies without an end',
+    name: 'a flood of interim replies',
     wire: () => endless('HTTP/1.1 103 Early Hints\r\n\r\n'),
-    everyMs: 1,
-    ends: UNAVAILABLE,
+    ends: TOO_LARGE,
   },
   {
     name: 'a byte from time to time',
