@@ -14,6 +14,9 @@ export default {
     'tools/*.mjs!',
     'tools/{audit-lock,bench-allocate,bench-fleet,bench-repair,bench-repair-pass,cost,page-picture,release,write-docs}.ts!',
     'test/**/*.test.ts',
+    // Run by a process of their own.
+    'test/support/count-steps.ts',
+    'test/hostile/{planted-loops,passes-at-bounds}.ts',
   ],
   project: ['{functions,lib,cli,local,tools,deploy}/**/*.{ts,mjs,cjs}!', 'test/**/*.ts'],
   ignoreExportsUsedInFile: production || { interface: true, type: true },

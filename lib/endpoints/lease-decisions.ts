@@ -39,14 +39,14 @@ export function decideLeases(observation: LeaseObservation): LeaseChanges {
   const probed = expected.flatMap((known) => probedChange(known, byAddress.get(known.address), observation) ?? []);
   const refreshes = new Map(probed.map((lease) => [lease.address, lease]));
   const expectedAddresses = new Set(expected.map(({ address }) => address));
-  const unexpected = leases.filter((lease) => lease.source === 'probe' && !expectedAddresses.has(lease.address));
-  const staying = afterChanges(leases, refreshes).filter((lease) => !unexpected.includes(lease));
+  const isUnexpected = ({ source, address }: Lease) => source === 'probe' && !expectedAddresses.has(address);
+  const staying = afterChanges(leases, refreshes).filter((lease) => !isUnexpected(lease));
   const othersLive = publishedAddresses(staying, expected, nowMs).length > 0;
-  const published = publishedAddresses(leases, expected, nowMs);
+  const published = new Set(publishedAddresses(leases, expected, nowMs));
   const removed = leases.filter(
     (lease) =>
-      (unexpected.includes(lease) && departs(lease, othersLive, observation)) ||
-      (!refreshes.has(lease.address) && !published.includes(lease.address) && endOf(lease) + FORGET_AFTER_MS <= nowMs),
+      (isUnexpected(lease) && departs(lease, othersLive, observation)) ||
+      (!refreshes.has(lease.address) && !published.has(lease.address) && endOf(lease) + FORGET_AFTER_MS <= nowMs),
   );
   return new Map<string, Lease | undefined>([
     ...refreshes,
@@ -169,7 +169,8 @@ function provesSilence(lease: Lease, { outcomes }: LeaseObservation): boolean {
 }
 
 export function isAnyAnswered(outcomes: ReadonlyMap<string, ProbeOutcome>): boolean {
-  return [...outcomes.values()].some(({ answered }) => answered);
+  for (const { answered } of outcomes.values()) if (answered) return true;
+  return false;
 }
 
 function seenDownWhileWithdrawn(lease: Lease, outcome: ProbeOutcome, observation: LeaseObservation): Lease | undefined {

@@ -119,8 +119,10 @@ export async function observeLeases(
 ): Promise<LeasesObserved> {
   const { stored, expected, outcomes, unresolved } = refreshed;
   const unleased = published.filter((address) => leaseOf(stored, address) === undefined);
-  const known = expected.filter(({ address }) => unleased.includes(address));
-  const unknown = unleased.filter((address) => !expected.some((other) => other.address === address));
+  const isUnleased = new Set(unleased);
+  const isExpected = new Set(expected.map(({ address }) => address));
+  const known = expected.filter(({ address }) => isUnleased.has(address));
+  const unknown = unleased.filter((address) => !isExpected.has(address));
   const ofHost = unresolved
     .slice(0, 1)
     .flatMap((host) =>
@@ -166,10 +168,11 @@ function withUnwritten(
   published: readonly string[],
   nowMs: number,
 ): Lease[] {
+  const isPublished = new Set(published);
   return leases.map((lease) => {
     const { address } = lease;
     const seen = decided.get(address);
-    const isUnwritten = published.includes(address) && isSameLease(leaseOf(before, address), lease);
+    const isUnwritten = isPublished.has(address) && isSameLease(leaseOf(before, address), lease);
     return isUnwritten && seen !== undefined && isHeld(seen, nowMs) && !isWithdrawn(lease, nowMs) ? seen : lease;
   });
 }

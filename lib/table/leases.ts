@@ -132,8 +132,17 @@ function newLease(address: string): Lease {
   return { address, generation: 0, source: 'probe', expiresAtMs: 0, misses: 0, seenDown: false };
 }
 
+/** Searches in halves: leases are in the order of their addresses. */
 export function leaseOf({ leases }: Pick<StoredLeases, 'leases'>, address: string): Lease | undefined {
-  return leases.find((lease) => lease.address === address);
+  let [from, to] = [0, leases.length];
+  while (from < to) {
+    const middle = (from + to) >> 1;
+    const lease = leases[middle];
+    if (lease?.address === address) return lease;
+    if (lease !== undefined && lease.address < address) from = middle + 1;
+    else to = middle;
+  }
+  return undefined;
 }
 
 /** The item's own expiry is only for the TTL; whether a lease is valid is in its value. */

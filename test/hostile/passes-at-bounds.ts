@@ -1,0 +1,139 @@
+import { BOUNDS, fieldOver } from '../../lib/cluster/bounds.ts';
+import type { ClusterSpec } from '../../lib/cluster/cluster-spec.ts';
+import type { KubernetesObject, ServiceClaim } from '../../lib/cluster/kubernetes-objects.ts';
+import { type Kind, RESOURCES } from '../../lib/kubernetes/cluster-port.ts';
+import { requireObjectBounds } from '../../lib/kubernetes/object-bounds.ts';
+import { SecretSearch } from '../../lib/kubernetes/secret-search.ts';
+import { clusterIpRepair } from '../../lib/loops/cluster-ip-repair.ts';
+import { kubernetesService } from '../../lib/loops/kubernetes-service.ts';
+import { nodePortRepair } from '../../lib/loops/node-port-repair.ts';
+import type { LoopDefinition } from '../../lib/loops/pass.ts';
+import { systemNamespaces } from '../../lib/loops/system-namespaces.ts';
+import { aClusterSpec } from '../support/a-cluster-spec.ts';
+import type { Scenarios } from '../support/count-steps.ts';
+import { memoryCluster } from '../support/memory-cluster.ts';
+import { aPassContext } from '../support/pass-context.ts';
+
+const list = <Entry>(n: number, entry: (index: number) => Entry) =>
+  Array.from({ length: Math.floor(n) }, (_, at) => entry(at));
+const address = (net: number, index: number) => `10.${net}.${(index >> 8) & 255}.${index & 255}`;
+const port = (index: number) => ({ name: `p${index}`, port: index + 1, protocol: 'TCP' as const });
+
+function objectOf(kind: Kind, name: string, n: number, fields: object): KubernetesObject {
+  const { apiVersion, namespaced } = RESOURCES[kind];
+  const entries = Object.fromEntries(list(n / 4, (index) => [`k${index}`, 'v']));
+  const managedFields = list(n / 4, (index) => ({ manager: `m${index}`, time: `2026-01-01T00:00:${index % 60}Z` }));
+  const labels = { ...entries, 'kubernetes.io/service-name': 'kubernetes' };
+  const metadata = { name, ...(namespaced && { namespace: 'default' }), labels, annotations: entries, managedFields };
+  const conditions = list(n / 4, (index) => ({ type: `c${index}` }));
+  return { kind, apiVersion, metadata, status: { conditions }, ...fields } as KubernetesObject;
+}
+
+/** All that a pass reads, in proportion to n: of 1,000, each at its bound. */
+function objectsOf(n: number): KubernetesObject[] {
+  const ports = list(n / 10, port);
+  const half = (net: number) => list(n / 2, (index) => ({ ip: address(net, index), nodeName: `node-${index}` }));
+  const others = half(3);
+  const subsets = [
+    { addresses: half(1), notReadyAddresses: half(2), ports },
+    ...list(8, (index) => ({ addresses: others.slice(2 * index, 2 * index + 2), ports: [ports[index] ?? port(0)] })),
+  ];
+  const endpoints = list(n, (index) => ({ addresses: [address(1, index)], conditions: { ready: true } }));
+  const slice = { addressType: 'IPv4', endpoints, ports };
+  const cidr = (index: number) => ({
+    spec: { cidrs: [`10.${100 + (index >> 8)}.${index & 255}.0/24`, `fd00:${index.toString(16)}::/112`] },
+  });
+  return [
+    objectOf('Service', 'kubernetes', n, { spec: { type: 'ClusterIP', clusterIP: '10.0.0.1', ports } }),
+    objectOf('Endpoints', 'kubernetes', n, { subsets }),
+    objectOf('EndpointSlice', 'kubernetes', n, slice),
+    ...list(n / 10, (index) =>
+      objectOf('EndpointSlice', `other-${index}`, 8, { ...slice, endpoints: endpoints.slice(0, 10) }),
+    ),
+    ...list(n, (index) => objectOf('ServiceCIDR', index === 0 ? 'kubernetes' : `cidr-${index}`, 8, cidr(index))),
+  ];
+}
+
+/** Claims of every kind: good, twice, outside, of no range, invalid. */
+function claim(index: number): ServiceClaim {
+  const clusterIPs = [address(0, index >> 1), address(100 + (index % 3), index), `fd00::${index}`, 'bad'];
+  const ports = list(4, (at) => ({ protocol: 'TCP', nodePort: 30_000 + ((index + at) % 4_000) }));
+  const meta = {
+    namespace: `n${index % 7}`,
+    name: `s${index}`,
+    uid: `u${index}`,
+    resourceVersion: '1',
+    createdAtMs: 0,
+  };
+  return { ...meta, type: 'NodePort', clusterIP: clusterIPs[0] ?? '', clusterIPs, ports, healthCheckNodePort: 0 };
+}
+
+function passOf(loop: LoopDefinition, spec: (n: number) => Partial<ClusterSpec>) {
+  return (n: number) => {
+    const claims = list(n, claim);
+    const { port: cluster } = memoryCluster(objectsOf(n));
+    const kubernetes = {
+      ...cluster,
+      services: async function* services() {
+        yield* claims;
+      },
+      ipAddresses: async function* ipAddresses() {
+        for (let index = 0; index < n; index += 1) {
+          const parent = { group: '', resource: 'services', namespace: 'n1', name: `s${index + 1}` };
+          const meta = { name: address(0, index), uid: `u${index}`, resourceVersion: '1', createdAtMs: 0 };
+          yield { ...meta, family: 'IPv4', managedBy: 'ipallocator.k8s.io', parent };
+        }
+      },
+    };
+    const answer = { kind: 'status', status: 200, body: 'ok' } as const;
+    const probe = () => Promise.resolve(answer);
+    const context = aPassContext({ kubernetes, spec: spec(n), nowMs: () => 1_000_000_000, probe });
+    return () => loop.run(context);
+  };
+}
+
+const apiServers = (n: number) =>
+  list(n / 10, (index) => ({
+    address: address(4, index),
+    kind: 'server' as const,
+    probe: { path: '/readyz', authenticate: false },
+  }));
+const extraPorts = (n: number) => list(n / 20, (index) => ({ ...port(index), name: `x${index}` }));
+const base = aClusterSpec();
+const published = (n: number, reconciler: 'lease' | 'master-count'): Partial<ClusterSpec> => ({
+  mode: 'enforce',
+  apiServers: apiServers(n),
+  endpoints: { ...base.endpoints, reconciler, masterCount: Math.max(1, Math.floor(n / 20)), extraPorts: extraPorts(n) },
+  service: { ...base.service, reconcile: true },
+});
+const ranges = (allocator: 'table' | 'apiserver'): Partial<ClusterSpec> => ({
+  mode: 'enforce',
+  allocator,
+  serviceClusterIPRanges: ['10.0.0.0/20', 'fd00::/112'],
+  serviceNodePortRange: '30000-32767',
+});
+
+export const SCENARIOS: Scenarios = {
+  'kubernetes-service by leases': passOf(kubernetesService, (n) => published(n, 'lease')),
+  'kubernetes-service by a master count': passOf(kubernetesService, (n) => published(n, 'master-count')),
+  'cluster-ip-repair of the table': passOf(clusterIpRepair, () => ranges('table')),
+  'cluster-ip-repair of API servers': passOf(clusterIpRepair, () => ranges('apiserver')),
+  'node-port-repair of the table': passOf(nodePortRepair, () => ranges('table')),
+  'node-port-repair of API servers': passOf(nodePortRepair, () => ranges('apiserver')),
+  'system-namespaces': passOf(systemNamespaces, (n) => ({ systemNamespaces: list(n / 10, (index) => `ns-${index}`) })),
+  'the check of the bounds themselves': (n) => {
+    const objects = objectsOf(n);
+    return () => {
+      for (const object of objects) requireObjectBounds(object.kind as Kind, object);
+    };
+  },
+  'the check of a cluster spec': (n) => () => fieldOver({ apiServers: apiServers(n) }, BOUNDS['cluster spec']),
+  'the search for a credential': (n) => {
+    const search = new SecretSearch(Buffer.from(`${'a'.repeat(2 * n)}b${'a'.repeat(2 * n)}`));
+    return () => {
+      search.push(Buffer.from('a'.repeat(40 * n)));
+      search.push(Buffer.from('\\u0061'.repeat(10 * n)));
+      search.end();
+    };
+  },
+};
