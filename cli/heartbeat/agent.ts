@@ -26,20 +26,33 @@ export interface AgentOptions {
 const RETRY_MS = 1_000;
 const SHORTEST_REFRESH_MS = 2_000;
 
+interface EndedRefresh {
+  readonly held: boolean;
+  /** No refresh was written before it. */
+  readonly isFirst: boolean;
+  readonly everyMs: number;
+}
+
+/**
+ * Returns how long to wait from the end of a refresh to the next one. Agents that started in the same second write one item:
+ * a random part of the first interval spreads them, and counting from the end keeps the place that a write has found.
+ */
+export function restAfter({ held, isFirst, everyMs }: EndedRefresh, random: () => number): number {
+  if (!held) return Math.min(RETRY_MS, everyMs) * (0.5 + random() / 2);
+  return isFirst ? everyMs * random() : everyMs;
+}
+
 /** Keeps one lease until the signal ends it. @returns whether the lease was ever refreshed */
 export async function keepLease(options: AgentOptions, ended: AbortSignal): Promise<boolean> {
   const report = stateReporter(options);
   let everHeld = false;
   while (!ended.aborted) {
-    const startedAtMs = performance.now();
     const result = await refresh(options, ended).catch(unlessOfTable);
     if (ended.aborted) break;
     report(result);
     const held = !(result instanceof TableError) && result.state === 'held';
+    const restMs = restAfter({ held, isFirst: !everHeld, everyMs: options.everyMs }, Math.random);
     everHeld ||= held;
-    const restMs = held
-      ? Math.max(0, startedAtMs + options.everyMs - performance.now())
-      : Math.min(RETRY_MS, options.everyMs);
     await sleep(restMs, undefined, { signal: ended }).catch(() => undefined);
   }
   return everHeld;

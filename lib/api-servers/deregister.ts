@@ -1,6 +1,7 @@
 import { canonicalAddress } from '../allocator/ip-address.ts';
 import type { ApiServerSpec, ClusterSpec } from '../cluster/cluster-spec.ts';
 import { isWithdrawn, type Lease } from '../cluster/lease.ts';
+import { TableError } from '../table/errors.ts';
 import { changeLeases, endWithdrawal, leaseOf, readLeases, withdraw } from '../table/leases.ts';
 import { type AddressRemoval, othersLive, type RemovalRequest, removeAddress } from './remove-address.ts';
 
@@ -28,7 +29,7 @@ const LONGEST_WITHDRAWAL_MS = 24 * 3_600_000;
  * The original's pre-shutdown hook for one address: withdraws it in the table, which no probe undoes before its end (except
  * for a server that went down and came back), and then removes it from Endpoints and EndpointSlice. Safe to repeat: a later
  * end extends the withdrawal, an earlier one does not shorten it.
- * @throws TableError
+ * @throws TableError `Contended` also when a refused withdrawal may not have been undone
  */
 export async function deregister(request: DeregisterRequest): Promise<DeregisterResult> {
   const { spec, table, nowMs } = request;
@@ -53,7 +54,8 @@ export async function deregister(request: DeregisterRequest): Promise<Deregister
   const { goingDown = false } = request;
   await withdraw(table, spec.name, { address, untilMs: end, nowMs: nowMs(), goingDown });
   if (!already && !request.lastOne && (await isLastAfterAll(request, address))) return lastLive(address);
-  return { outcome: 'deregistered', untilMs: end, ...(await removeAddress(request, address)) };
+  const mayBeAdded = !already && lease !== undefined && lease.expiresAtMs > nowMs();
+  return { outcome: 'deregistered', untilMs: end, ...(await removeAddress(request, address, mayBeAdded)) };
 }
 
 function refusalOfEnd(untilMs: number, nowMs: number): DeregisterResult | undefined {
@@ -83,15 +85,24 @@ function refusalOf(
 
 /** Two callers that deregister at once each saw the other address live: the one that finds none left undoes its mark. */
 async function isLastAfterAll(request: DeregisterRequest, address: string): Promise<boolean> {
-  const { table, spec } = request;
+  const { table, spec, nowMs } = request;
   const stored = await readLeases(table, spec.name);
   if (othersLive(request, stored.leases, address).length > 0) return false;
   const own = leaseOf(stored, address);
   if (own !== undefined) {
     const { withdrawnUntilMs: _, ...unmarked } = own;
-    await changeLeases(table, spec.name, stored, new Map([[address, unmarked]]));
+    const { present } = await changeLeases(table, spec.name, stored, new Map([[address, unmarked]]));
+    const left = leaseOf(present, address);
+    if (left !== undefined && isWithdrawn(left, nowMs())) throw stillWithdrawn(spec, left);
   }
   return true;
+}
+
+function stillWithdrawn({ name }: ClusterSpec, { address, withdrawnUntilMs = 0 }: Lease): TableError {
+  return new TableError(
+    'Contended',
+    `${address} is the last live address, and its withdrawal until ${iso(withdrawnUntilMs)} may not be undone, because another writer changed the leases: to keep it published, run "kbctl deregister ${name} ${address} --undo".`,
+  );
 }
 
 function lastLive(address: string): DeregisterResult {

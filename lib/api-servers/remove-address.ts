@@ -15,7 +15,7 @@ import {
 import { type EndpointsObservation, planEndpoints } from '../endpoints/plan-endpoints.ts';
 import { knownAddresses, publishedAddresses } from '../endpoints/published-addresses.ts';
 import { type EndpointsDecision, leaseEndpoints, removeMasters } from '../endpoints/reconcilers.ts';
-import { ClusterError, type ClusterPort } from '../kubernetes/cluster-port.ts';
+import { ClusterError, type ClusterPort, RESOURCES } from '../kubernetes/cluster-port.ts';
 import type { KeyValueTable } from '../table/key-value-table.ts';
 import { readLeases } from '../table/leases.ts';
 import { type EndpointsWritten, writeEndpoints } from './write-endpoints.ts';
@@ -41,10 +41,18 @@ export interface AddressRemoval {
 /** Endpoints that other writers keep changing are left to the next tick. */
 const ATTEMPTS = 4;
 
-/** Removes an address that was withdrawn before from Endpoints and EndpointSlice. Writes nothing if it is not there. */
-export async function removeAddress(request: RemovalRequest, address: string): Promise<AddressRemoval> {
+/**
+ * Removes an address that was withdrawn before from Endpoints and EndpointSlice.
+ * @param mayBeAdded it had a valid lease: where it is not published, a tick that read that lease may be about to add it
+ */
+export async function removeAddress(
+  request: RemovalRequest,
+  address: string,
+  mayBeAdded = false,
+): Promise<AddressRemoval> {
   const changes: string[] = [];
   try {
+    if (mayBeAdded) changes.push(...(await fence(request, address)));
     let error: EndpointsError | undefined;
     for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
       const written = await writeWithout(request, address);
@@ -107,6 +115,32 @@ async function writeWithout(
   const decision = decisionWithout(request, address, { current, slice, live: othersLive(request, leases, address) });
   if (decision.outcome === 'nothing' || decision.outcome === 'refused') return { changes: [] };
   return writeEndpoints(kubernetes, decision, async () => slice);
+}
+
+const FENCED_AT = 'kube-bootstrap-controller/fenced-at';
+
+/**
+ * Raises the version of each object that does not have the address, by an annotation, so that a write of a tick that read it
+ * before is refused. Writing it unchanged would not: the API server stores nothing then.
+ */
+async function fence({ kubernetes, nowMs }: RemovalRequest, address: string): Promise<string[]> {
+  const changes: string[] = [];
+  for (const ref of [ENDPOINTS_REF, SLICE_REF]) {
+    for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
+      const object = await kubernetes.get<EndpointsObject & EndpointSliceObject>(ref);
+      if (object === undefined || [...readyAddresses(object), ...sliceAddresses(object)].includes(address)) break;
+      const annotations = { ...object.metadata.annotations, [FENCED_AT]: new Date(nowMs()).toISOString() };
+      const result = await kubernetes.update({
+        ...object,
+        apiVersion: RESOURCES[ref.kind].apiVersion,
+        kind: ref.kind,
+        metadata: { ...object.metadata, annotations },
+      });
+      if (result.outcome === 'updated') changes.push(`fenced ${ref.kind.toLowerCase()} default/kubernetes`);
+      if (result.outcome !== 'conflict') break;
+    }
+  }
+  return changes;
 }
 
 /** With other addresses live, this is what a tick would plan, so that they are published in any case. */

@@ -1,6 +1,7 @@
 import { CodedError } from '../cluster/coded-error.ts';
 import type { Finding } from '../cluster/finding.ts';
 import type { KubernetesObject } from '../cluster/kubernetes-objects.ts';
+import { isWithdrawn, type Lease } from '../cluster/lease.ts';
 import { type ContestVerdict, lastManager } from './contested-writes.ts';
 import { type EndpointSliceObject, KUBERNETES_SERVICE, MANAGED_BY_LABEL } from './objects.ts';
 import type { ProbeOutcome } from './probe-outcome.ts';
@@ -34,6 +35,27 @@ export function noLiveLease({ cluster, outcomes, withdrawn }: NoLiveAddress): Fi
       ? `${reasons.join('; ')}. ${remedies.join('. ')}`
       : 'no address is known to probe. Name the API servers in the spec (apiServers)';
   return { type: 'noLiveLease', message: `${REFUSAL}: ${why}` };
+}
+
+/** A server that is to end does so within minutes of its withdrawal. */
+const DRAINED_WITHIN_MS = 600_000;
+
+/**
+ * Returns a finding for each server that is withdrawn and was not seen down, ten minutes after its lease expired: a restored
+ * table brings withdrawals back that were undone since.
+ */
+export function standingWithdrawals(cluster: string, leases: readonly Lease[], nowMs: number): Finding[] {
+  const standing = leases.filter(
+    (lease) =>
+      isWithdrawn(lease, nowMs) &&
+      !lease.seenDown &&
+      lease.generation > 0 &&
+      lease.expiresAtMs + DRAINED_WITHIN_MS <= nowMs,
+  );
+  return standing.map(({ address }) => {
+    const message = `${address} is withdrawn, and its API server has not been seen down since. If it is to be published, run "kbctl deregister ${cluster} ${address} --undo"`;
+    return { type: 'other', message, item: address };
+  });
 }
 
 export function probeFindings(outcomes: ReadonlyMap<string, ProbeOutcome>): Finding[] {

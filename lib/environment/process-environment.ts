@@ -7,6 +7,7 @@ import type { Environment } from '../runtime/environment.ts';
 import { DispatchError } from '../runtime/errors.ts';
 import type { Handler, LambdaContext } from '../runtime/invocation.ts';
 import { isLambda, kubeconfigLoader } from '../runtime/load-kubeconfig.ts';
+import { readPauseOfAll } from '../table/clusters.ts';
 import { createDynamoClient } from '../table/dynamodb-client.ts';
 import { dynamoDbTable } from '../table/dynamodb-table.ts';
 import { serverClock } from '../table/server-clock.ts';
@@ -45,20 +46,26 @@ export function environmentFrom(variables: Variables): Environment {
   const stack = required(variables, 'STACK');
   const queueUrl = variables['TICK_QUEUE_URL'];
   const folder = variables['LAMBDA_TASK_ROOT'] ?? process.cwd();
-  const nowMs = Date.now;
   const client = createDynamoClient();
-  const { skewMs } = serverClock(client, nowMs);
+  // The host of a function may be minutes off: holds and leases end by the clock of the table, as for commands.
+  const clock = serverClock(client, Date.now);
+  const { nowMs, skewMs } = clock;
+  const table = (deadline: AbortSignal) =>
+    dynamoDbTable({ client, tableName, deadline, nowMs, newWriteId: randomUUID });
   const { environment } = createEnvironment({
     nowMs,
     skewMs,
     busyMs: () => performance.eventLoopUtilization().active,
+    measureClock: async (signal) => {
+      if (!clock.isMeasured()) await readPauseOfAll(table(signal));
+    },
     loadKubeconfig: kubeconfigLoader(folder, kubeconfigSources(), { refuseLocal: isLambda(variables) }),
     telemetry: powertoolsTelemetry,
     reportingInstance,
     stack,
     ...(queueUrl !== undefined && queueUrl !== '' && { tickQueue: sqsQueue(sqsClientFrom(variables), queueUrl) }),
     clustersPerTick: Number(variables['CLUSTERS_PER_TICK'] ?? CONCURRENT_PASSES),
-    table: (deadline) => dynamoDbTable({ client, tableName, deadline, nowMs, newWriteId: randomUUID }),
+    table,
   });
   return environment;
 }

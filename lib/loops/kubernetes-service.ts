@@ -3,7 +3,13 @@ import { type EndpointsWritten, removalLines, writeEndpoints } from '../api-serv
 import type { Finding } from '../cluster/finding.ts';
 import { isHeld, isWithdrawn, type Lease } from '../cluster/lease.ts';
 import { afterWrite, type ContestState, contestStateFrom, judgeContest } from '../endpoints/contested-writes.ts';
-import { EndpointsError, foreignSlice, noLiveLease, twoOwners } from '../endpoints/endpoint-findings.ts';
+import {
+  EndpointsError,
+  foreignSlice,
+  noLiveLease,
+  standingWithdrawals,
+  twoOwners,
+} from '../endpoints/endpoint-findings.ts';
 import { endpointPorts } from '../endpoints/kubernetes-service.ts';
 import {
   ENDPOINTS_REF,
@@ -61,7 +67,8 @@ async function run(context: PassContext): Promise<PassReport> {
   if (!service.exists) return reportOf(service, { ...leases, counts: {} });
 
   const result = await publish(context, observation, decision, leases);
-  const findings = [...leases.findings, ...slices.flatMap(foreignSlice), ...result.findings];
+  const standing = standingWithdrawals(spec.name, observation.leases, observation.nowMs);
+  const findings = [...leases.findings, ...standing, ...slices.flatMap(foreignSlice), ...result.findings];
   const lateProbes = [...leases.outcomes.values()].filter(({ late }) => late).length;
   const counts = {
     addresses: leases.expected.length,

@@ -23,6 +23,8 @@ export interface ConnectOptions {
 /** Everything outside that an invocation rests on. Made once per warm function. */
 export interface Environment {
   readonly nowMs: () => number;
+  /** Measures the clock of this host by that of the table, once. Absent: it is measured before, or right. */
+  readonly measureClock?: (signal: AbortSignal) => Promise<void>;
   /** How far the clock of this host is ahead of the table's, as far as its replies prove. Absent: it is not measured. */
   readonly skewMs?: () => number;
   /** For how long the event loop of this process has been busy. Absent: it is not measured. */

@@ -1,7 +1,7 @@
 import { MOST_SKEW_MS } from '../table/server-clock.ts';
 import { errorSentence } from '../telemetry/describe-error.ts';
 import type { InvocationLabels, Telemetry } from '../telemetry/telemetry.ts';
-import { CLOSING_MS } from './budgets.ts';
+import { CLOSING_MS, MEASURING_MS } from './budgets.ts';
 import { withinDeadline } from './deadline.ts';
 import type { Environment } from './environment.ts';
 
@@ -41,6 +41,7 @@ export async function runInvocation<Result>(
   const { awsRequestId: requestId, environment } = context;
   const telemetry = environment.telemetry({ loop, ...(requestId !== undefined && { requestId }) });
   try {
+    if (environment.measureClock !== undefined) await measured(environment, environment.measureClock);
     return await work({ environment, telemetry, remainingMs: () => context.getRemainingTimeInMillis() });
   } catch (error) {
     telemetry.log('error', 'invocation failed', { errors: [errorSentence(error)] });
@@ -49,6 +50,14 @@ export async function runInvocation<Result>(
     reportSkew(environment, telemetry);
     telemetry.flush();
   }
+}
+
+/** What an invocation decides by time comes after this. A table that does not answer fails the calls that need it, not this one. */
+async function measured(
+  environment: Environment,
+  measureClock: NonNullable<Environment['measureClock']>,
+): Promise<void> {
+  await withinDeadline(environment, MEASURING_MS, measureClock).catch(() => undefined);
 }
 
 /** Only a clock that is wrong has a line and a metric. */

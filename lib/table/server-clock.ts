@@ -11,6 +11,8 @@ interface DatedReply {
 /** This host's clock, corrected by the table's. */
 export interface ServerClock {
   readonly nowMs: () => number;
+  /** Whether any reply has shown the table's time. */
+  readonly isMeasured: () => boolean;
   /** How far this host's clock is ahead of the table's, as far as the dates prove; 0 when they agree. */
   readonly skewMs: () => number;
 }
@@ -37,7 +39,11 @@ export function serverClock(client: DynamoDBClient, nowMs: () => number): Server
     // Next to the connection: each attempt is measured by itself.
     { step: 'deserialize', priority: 'low', name: 'serverClock' },
   );
-  return { skewMs: () => 0 - correctionBy(replies), nowMs: () => nowMs() + correctionBy(replies) };
+  return {
+    isMeasured: () => replies.length > 0,
+    skewMs: () => 0 - correctionBy(replies),
+    nowMs: () => nowMs() + correctionBy(replies),
+  };
 }
 
 /**

@@ -2,6 +2,8 @@ import { describe, expect, test } from '@jest/globals';
 import type { DeregisterRequest } from '../../lib/api-servers/deregister.ts';
 import { ENDPOINTS_REF, type EndpointsObject } from '../../lib/endpoints/objects.ts';
 import { ClusterError, type ClusterPort } from '../../lib/kubernetes/cluster-port.ts';
+import { withdraw } from '../../lib/table/leases.ts';
+import { tableWith } from '../repair/faults.ts';
 import { anEndpoints, HTTPS } from '../support/an-endpoints.ts';
 import {
   A,
@@ -69,6 +71,32 @@ describe('deregistering an address', () => {
     for (let tick = 0; tick < 6; tick++) await world.tick();
     expect(world.published()).toEqual([A]);
   });
+
+  test.each(['Endpoints', 'EndpointSlice'])(
+    'is not undone by a tick that was about to add it to the %s, and ended with that write',
+    async (kind) => {
+      const world = await settled();
+      await world.setLease({ address: B, expiresAtMs: world.nowMs, misses: 2 });
+      await world.answer(SILENT, B).tick();
+      expect([world.published(), world.inSlice()]).toEqual([[A], [A]]);
+      const { port } = world.cluster;
+      const answers: unknown[] = [];
+      const kubernetes: ClusterPort = {
+        ...port,
+        update: async (object) => {
+          if (object.kind !== kind) return port.update(object);
+          answers.push(await ask(world));
+          await port.update(object);
+          throw new ClusterError('Unavailable', 'the process ended');
+        },
+      };
+      await expect(world.answer(READY, B).tick(10_000, { kubernetes })).rejects.toMatchObject({ code: 'Unavailable' });
+      expect(answers).toEqual([expect.objectContaining({ outcome: 'deregistered', stillPublished: false })]);
+      expect([world.published(), world.inSlice()]).toEqual([[A], [A]]);
+      await world.tick();
+      expect(world.cluster.writes).toEqual([]);
+    },
+  );
 
   test('is safe to repeat: nothing is written again', async () => {
     const world = await settled();
@@ -166,6 +194,32 @@ describe('deregistering the last live address', () => {
     expect([world.published(), world.inSlice()]).toEqual([[], []]);
     expect(await world.tick()).toMatchObject({ errors: [{ code: 'NoLiveLease' }] });
     expect(world.cluster.writes).toEqual([]);
+  });
+
+  test.each([
+    { name: 'has an unclear outcome', outcome: 'unclear' },
+    { name: 'is lost to another writer', outcome: 'lost' },
+  ] as const)('is no refusal when the write that undoes its mark $name', async ({ outcome }) => {
+    const world = await settled();
+    let puts = 0;
+    const table = tableWith(world.table, {
+      put: async (item, previous) => {
+        puts += 1;
+        if (puts > 1) return { outcome };
+        const written = await world.table.put(item, previous);
+        await withdraw(world.table, world.spec.name, {
+          address: A,
+          untilMs: world.nowMs + HOUR_MS,
+          nowMs: world.nowMs,
+        });
+        return written;
+      },
+    });
+    await expect(ask(world, { table })).rejects.toMatchObject({
+      code: 'Contended',
+      message: expect.stringContaining(`kbctl deregister ${world.spec.name} ${B} --undo`),
+    });
+    expect((await world.lease(B))?.withdrawnUntilMs).toBe(world.nowMs + HOUR_MS);
   });
 
   test('of two at once leaves one of them', async () => {

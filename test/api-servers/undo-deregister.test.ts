@@ -53,6 +53,39 @@ describe('undoing that an address was deregistered', () => {
     expect(await world.lease(B)).toEqual(before);
   });
 
+  test('is reported when a restored table no longer has it, until it is undone again', async () => {
+    const world = await withdrawn();
+    const backup = await world.lease(B);
+    await undo(world);
+    for (let tick = 0; tick < 120; tick++) await world.tick();
+    expect(world.published()).toEqual([A, B]);
+    await world.setLease({ ...backup, address: B });
+    const { findings } = await world.tick();
+    expect(world.published()).toEqual([A]);
+    expect(findings).toEqual([
+      expect.objectContaining({
+        type: 'other',
+        item: B,
+        message: expect.stringContaining(`kbctl deregister demo ${B} --undo`),
+      }),
+    ]);
+    await undo(world);
+    expect((await world.tick()).findings).toEqual([]);
+    expect(world.published()).toEqual([A, B]);
+  });
+
+  test('is asked for ten minutes after a deregistration whose server does not end, and not before', async () => {
+    const world = await withdrawn();
+    const found: number[] = [];
+    for (let seconds = 10; seconds <= 620; seconds += 10) {
+      const { findings } = await world.tick();
+      if (findings.length > 0) found.push(seconds);
+    }
+    expect(found).toEqual([620]);
+    await world.answer(SILENT, B).tick();
+    expect((await world.tick()).findings).toEqual([]);
+  });
+
   test('counts for a server of an agent too', async () => {
     const world = await withdrawn();
     await world.setLease({ address: B, source: 'agent' });

@@ -1,0 +1,84 @@
+import { expect, test } from '@jest/globals';
+import { restAfter } from '../../cli/heartbeat/agent.ts';
+import { decideHeartbeat } from '../../lib/endpoints/heartbeat-decision.ts';
+import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
+import { changeLeases, leaseOf, readLeases } from '../../lib/table/leases.ts';
+import { Driver } from '../simulation/driver.ts';
+import { memoryTable } from '../support/memory-table.ts';
+
+const EVERY_MS = 10_000;
+const LEASE_MS = 15_000;
+
+interface Contention {
+  readonly puts: number;
+  readonly lost: number;
+  /** Between two refreshes of one lease that were written. */
+  readonly longestGapMs: number;
+}
+
+/** Runs agents that start in the same second for five minutes, with about so long for each call of the table. */
+async function contentionOf(agents: number, callMs: number): Promise<Contention> {
+  const driver = new Driver(agents);
+  const random = () => driver.pick(1_000) / 1_000;
+  const nowMs = () => driver.nowMs;
+  const countedFromMs = driver.nowMs + 60_000;
+  const endMs = driver.nowMs + 300_000;
+  const call = () => driver.wait(callMs * (0.6 + 0.8 * random()));
+  const store = memoryTable({ nowMs });
+  let puts = 0;
+  let lost = 0;
+  const table: KeyValueTable = {
+    ...store,
+    get: async (cluster, key) => {
+      await call();
+      return store.get(cluster, key);
+    },
+    put: async (item, previous) => {
+      await call();
+      const result = await store.put(item, previous);
+      // The first minute is the start, at which all write at once.
+      if (driver.nowMs < countedFromMs) return result;
+      puts += 1;
+      lost += Number(result.outcome === 'lost');
+      return result;
+    },
+  };
+  const wait = (attempt: number) => driver.wait(random() * Math.min(20 * 2 ** attempt, 500));
+  const gaps: number[] = [];
+  const agent = async (address: string) => {
+    let writtenAtMs: number | undefined;
+    while (driver.nowMs < endMs) {
+      const stored = await readLeases(table, 'demo');
+      const lease = leaseOf(stored, address);
+      const { write } = decideHeartbeat({ address, lease, outcome: undefined, nowMs: nowMs(), leaseMs: LEASE_MS });
+      const changes = new Map(write && [[address, write]]);
+      const { written } = await changeLeases(table, 'demo', stored, changes, { wait });
+      const held = written.has(address);
+      const isFirst = writtenAtMs === undefined;
+      if (held) gaps.push(driver.nowMs - (writtenAtMs ?? driver.nowMs));
+      if (held) writtenAtMs = driver.nowMs;
+      await driver.wait(restAfter({ held, isFirst, everyMs: EVERY_MS }, random));
+    }
+  };
+  for (let index = 0; index < agents; index += 1) void agent(`10.0.0.${index + 1}`);
+  await driver.run(() => false);
+  return { puts, lost, longestGapMs: Math.max(...gaps) };
+}
+
+test.each([
+  { agents: 20, callMs: 5 },
+  { agents: 20, callMs: 75 },
+  { agents: 32, callMs: 75 },
+])(
+  '$agents agents that start in the same second, with $callMs ms for each call of the table, keep their leases',
+  async ({ agents, callMs }) => {
+    const { puts, lost, longestGapMs } = await contentionOf(agents, callMs);
+    expect({ longestGapMs, isKept: longestGapMs < LEASE_MS }).toEqual({ longestGapMs, isKept: true });
+    expect({ puts, lost, few: lost / puts < 0.2 }).toEqual({ puts, lost, few: true });
+  },
+);
+
+test('an agent waits its interval after a refresh, a part of it after the first, and at most a second after a lost one', () => {
+  const rest = (held: boolean, isFirst: boolean) => restAfter({ held, isFirst, everyMs: EVERY_MS }, () => 0.5);
+  expect([rest(true, false), rest(true, true), rest(false, false)]).toEqual([EVERY_MS, EVERY_MS / 2, 750]);
+});

@@ -1,0 +1,94 @@
+import { randomUUID } from 'node:crypto';
+import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { fromBits, hasBit } from '../../lib/allocator/snapshot-bytes.ts';
+import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
+import { loopHandler } from '../../lib/dispatch/dispatch.ts';
+import { environmentFrom } from '../../lib/environment/process-environment.ts';
+import { clusterIpRepair } from '../../lib/loops/cluster-ip-repair.ts';
+import type { Environment } from '../../lib/runtime/environment.ts';
+import { registerCluster } from '../../lib/table/cluster-registration.ts';
+import { createTable } from '../../lib/table/dynamodb-client.ts';
+import { dynamoDbTable } from '../../lib/table/dynamodb-table.ts';
+import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
+import { readRange, saveRange } from '../../lib/table/ranges.ts';
+import { startTableServer, type TableServer } from '../../local/table-server.ts';
+import { listing, storedRange } from '../repair/repair-cluster.ts';
+import { aClusterSpec } from '../support/a-cluster-spec.ts';
+import { type DateShiftingProxy, startDateShiftingProxy } from '../support/date-shifting-proxy.ts';
+import { emulatedAws } from '../support/emulator-project.ts';
+import { CONTROL_PLANE } from '../support/pass-context.ts';
+import { type RecordingTelemetry, recordingTelemetry } from '../support/recording-telemetry.ts';
+import { testDynamoClient } from '../support/test-dynamo-client.ts';
+
+const MINUTE_MS = 60_000;
+const TABLE_NAME = 'clusters';
+const RANGE = '10.0.0.0/24';
+const BIT = 8;
+
+let server: TableServer;
+let proxy: DateShiftingProxy;
+let client: DynamoDBClient;
+let table: KeyValueTable;
+let telemetry: RecordingTelemetry;
+let variables: NodeJS.ProcessEnv;
+
+/** By the clock of the table, which the host of the function is 16 minutes ahead of. */
+const tableNowMs = () => Date.now() - 16 * MINUTE_MS;
+
+beforeEach(async () => {
+  server = await startTableServer({ key: 'test' });
+  proxy = await startDateShiftingProxy(server.endpoint);
+  proxy.nowMs = tableNowMs;
+  client = testDynamoClient(server.endpoint);
+  await createTable(client, TABLE_NAME, { pollMs: 1 });
+  const deadline = new AbortController().signal;
+  table = dynamoDbTable({ client, tableName: TABLE_NAME, deadline, nowMs: tableNowMs, newWriteId: randomUUID });
+  await registerCluster(table, aClusterSpec({ mode: 'enforce', allocator: 'table', serviceClusterIPRanges: [RANGE] }));
+  telemetry = recordingTelemetry();
+  variables = process.env;
+  process.env = { ...variables, ...emulatedAws(proxy.endpoint, 'test') };
+});
+
+afterEach(async () => {
+  process.env = variables;
+  client.destroy();
+  await proxy.close();
+  await server.close();
+});
+
+/** The first invocation of a process. */
+function invoke(event: object): Promise<unknown> {
+  const environment: Environment = {
+    ...environmentFrom({ TABLE_NAME, REPORTING_INSTANCE: 'test', STACK: 'prod' }),
+    telemetry: () => telemetry,
+    connect: async () => ({
+      kubernetes: listing(() => []),
+      probe: async () => ({ kind: 'silence', message: 'nothing is probed' }),
+      controlPlane: CONTROL_PLANE,
+    }),
+  };
+  return loopHandler(clusterIpRepair)(event, { environment, getRemainingTimeInMillis: () => MINUTE_MS });
+}
+
+describe('a function whose host is 16 minutes ahead of the table', () => {
+  test('does not free the address of a hold that has ten minutes left', async () => {
+    const hold = {
+      items: ['10.0.0.9'],
+      owner: 'shop',
+      takenUpBy: 'any',
+      untilMs: tableNowMs() + 10 * MINUTE_MS,
+    } as const;
+    const range = storedRange({ range: RANGE, data: fromBits([BIT]), holds: [hold] });
+    await saveRange(table, 'demo', RANGE_KEYS.primary, range, undefined);
+    expect(await invoke({ force: true })).toMatchObject({ passes: 1, failed: 0 });
+    const saved = (await readRange(table, 'demo', RANGE_KEYS.primary))?.stored;
+    expect([saved?.holds, saved !== undefined && hasBit(saved.data, BIT)]).toEqual([[hold], true]);
+  });
+
+  test('runs the passes of a schedule that is on time, and reports its clock', async () => {
+    const event = { 'detail-type': 'Scheduled Event', time: new Date(tableNowMs()).toISOString() };
+    expect(await invoke(event)).toMatchObject({ passes: 1, failed: 0 });
+    expect(telemetry.lines.map(({ message }) => message)).toContain("the clock differs from the table's");
+  });
+});
