@@ -1,0 +1,55 @@
+import { expect } from 'expect';
+
+/* What test files import from @jest/globals, for a process that loads them once and runs their tests many times. */
+
+type Step = () => unknown;
+
+export interface Block {
+  readonly parent: Block | undefined;
+  readonly beforeAll: Step[];
+  readonly afterAll: Step[];
+  readonly beforeEach: Step[];
+  readonly afterEach: Step[];
+}
+
+export interface CollectedTest {
+  readonly file: string;
+  readonly name: string;
+  readonly block: Block;
+  readonly run: Step;
+}
+
+export const collected: CollectedTest[] = [];
+export const loading = { file: '' };
+
+const aBlock = (parent?: Block): Block => ({ parent, beforeAll: [], afterAll: [], beforeEach: [], afterEach: [] });
+let block = aBlock();
+
+type Each = (rows: readonly unknown[]) => (name: string, body: (...row: unknown[]) => unknown) => void;
+
+const eachOf =
+  (define: (name: string, body: Step) => void): Each =>
+  (rows) =>
+  (name, body) => {
+    for (const row of rows) define(name, () => body(...(Array.isArray(row) ? row : [row])));
+  };
+
+function defineBlock(_name: string, body: Step): void {
+  const parent = block;
+  block = aBlock(parent);
+  body();
+  block = parent;
+}
+
+function defineTest(name: string, run: Step): void {
+  collected.push({ file: loading.file, name, block, run });
+}
+
+export const describe = Object.assign(defineBlock, { each: eachOf(defineBlock) });
+export const test = Object.assign(defineTest, { each: eachOf(defineTest) });
+export const beforeAll = (step: Step) => void block.beforeAll.push(step);
+export const afterAll = (step: Step) => void block.afterAll.push(step);
+export const beforeEach = (step: Step) => void block.beforeEach.push(step);
+export const afterEach = (step: Step) => void block.afterEach.push(step);
+export const jest = { setTimeout: () => {} };
+export { expect };
