@@ -29,6 +29,8 @@ export interface HandlersOptions {
   readonly spec: object;
   /** Who reports events. Default: test. */
   readonly reportingInstance?: string;
+  /** Returns where the handlers reach the table instead of its own endpoint. */
+  readonly tableThrough?: (endpoint: string) => Promise<string>;
   /** Default: that of this machine. */
   readonly clock?: () => number;
 }
@@ -63,15 +65,18 @@ export interface Handlers {
 
 /** Starts a table, registers the cluster and invokes nothing yet. */
 export async function startHandlers(options: HandlersOptions): Promise<Handlers> {
-  const { kubeconfigFile, reportingInstance = 'test', clock = Date.now } = options;
+  const { kubeconfigFile, reportingInstance = 'test', clock = Date.now, tableThrough } = options;
   let fields = options.spec;
   let aheadMs = 0;
   const nowMs = () => clock() + aheadMs;
   const tableServer = await startTableServer({ key: 'test' });
-  const client = tableServerClient(tableServer);
-  const openTable = (deadline: AbortSignal) =>
-    dynamoDbTable({ client, tableName: TABLE_NAME, deadline, nowMs, newWriteId: randomUUID });
-  const table = openTable(new AbortController().signal);
+  const direct = tableServerClient(tableServer);
+  const endpoint = await tableThrough?.(tableServer.endpoint);
+  const client = endpoint === undefined ? direct : tableServerClient({ ...tableServer, endpoint });
+  const tableOf = (by: typeof client) => (deadline: AbortSignal) =>
+    dynamoDbTable({ client: by, tableName: TABLE_NAME, deadline, nowMs, newWriteId: randomUUID });
+  const openTable = tableOf(client);
+  const table = tableOf(direct)(new AbortController().signal);
   const local = localEnvironment({
     client,
     loadKubeconfig: kubeconfigLoader('.', kubeconfigSources()),
@@ -87,6 +92,7 @@ export async function startHandlers(options: HandlersOptions): Promise<Handlers>
   const close = async () => {
     await local.close();
     client.destroy();
+    direct.destroy();
     await tableServer.close();
   };
   const register = async (changed: object) => {
@@ -97,7 +103,7 @@ export async function startHandlers(options: HandlersOptions): Promise<Handlers>
     );
   };
   try {
-    await createTable(client, TABLE_NAME, { pollMs: 20 });
+    await createTable(direct, TABLE_NAME, { pollMs: 20 });
     await register({});
   } catch (error) {
     await close();

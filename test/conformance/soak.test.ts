@@ -1,0 +1,120 @@
+import { readdirSync, writeFileSync } from 'node:fs';
+import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
+import { bitsOf } from '../../lib/allocator/snapshot-bytes.ts';
+import { LOOPS } from '../../lib/cluster/cluster-spec.ts';
+import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
+import { readRange } from '../../lib/table/ranges.ts';
+import { type ChaosProxy, startChaosProxy } from '../support/chaos-proxy.ts';
+import { kubeconfig } from '../support/control-plane.ts';
+import { type Fault, type FaultProxy, startFaultProxy, throttle } from '../support/fault-proxy.ts';
+import { CLUSTER, type Handlers, runAllLoops, startHandlers } from '../support/handlers.ts';
+import { published } from '../support/kubernetes-service-objects.ts';
+import { seededPick } from '../support/ranges.ts';
+import { runningControlPlane } from '../support/running-control-plane.ts';
+
+/* Ordinary work while connections to a real API server break in every way. `npm run soak` runs it for ten minutes. */
+
+const MINUTES = Number(process.env['SOAK_MINUTES'] ?? 0.5);
+const SERVICES = '/api/v1/namespaces/default/services';
+jest.setTimeout((MINUTES + 3) * 60_000);
+
+const { apiserver } = runningControlPlane();
+const pick = seededPick(Number(process.env['SOAK_SEED'] ?? 1));
+let proxy: ChaosProxy;
+let tableProxy: FaultProxy;
+let handlers: Handlers;
+
+beforeAll(async () => {
+  proxy = await startChaosProxy(apiserver.port, pick);
+  const { kubeconfigFile, ca, token } = apiserver;
+  writeFileSync(kubeconfigFile, kubeconfig({ url: `https://127.0.0.1:${proxy.port}`, ca, token }));
+  handlers = await startHandlers({
+    kubeconfigFile,
+    tableThrough: async (endpoint) => {
+      tableProxy = await startFaultProxy(endpoint);
+      return tableProxy.endpoint;
+    },
+    spec: {
+      allocator: 'table',
+      serviceClusterIPRange: '10.0.0.0/24',
+      apiServers: [{ address: '10.9.8.7', probe: { url: `https://127.0.0.1:${proxy.port}/readyz` } }],
+      service: { securePort: apiserver.port },
+    },
+  });
+});
+
+afterAll(async () => {
+  await handlers?.close();
+  await proxy?.close();
+  await tableProxy?.close();
+});
+
+const TABLE_FAULTS: readonly Fault[] = [
+  { kind: 'dropRequest' },
+  { kind: 'dropReply' },
+  { kind: 'cutReply' },
+  { kind: 'truncateReply' },
+  ...throttle(1),
+];
+
+const openFiles = (): number => readdirSync('/proc/self/fd').length;
+
+async function changeServices(names: string[]): Promise<void> {
+  if (names.length > 20 || (names.length > 0 && pick(3) === 0)) {
+    await apiserver.request('DELETE', `${SERVICES}/${names.splice(pick(names.length), 1)[0]}`);
+    return;
+  }
+  const name = `s-${pick(1e9)}`;
+  const { status } = await apiserver.request('POST', SERVICES, { metadata: { name }, spec: { ports: [{ port: 80 }] } });
+  expect(status).toBe(201);
+  names.push(name);
+}
+
+async function claimed(): Promise<string[]> {
+  const { body } = await apiserver.request<{ items: { spec: { clusterIP: string } }[] }>('GET', '/api/v1/services');
+  return body.items.map(({ spec }) => spec.clusterIP).filter((address) => address !== 'None');
+}
+
+test('ends with the right endpoints, every address of a Service taken once, and no more open files than at the start', async () => {
+  await runAllLoops(handlers);
+  const filesBefore = openFiles();
+  const endsAtMs = Date.now() + MINUTES * 60_000;
+  const names: string[] = [];
+  let [rounds, failed, tableFaults] = [0, 0, 0];
+  proxy.faults(3);
+  while (Date.now() < endsAtMs) {
+    await changeServices(names);
+    for (const operation of ['GetItem', 'PutItem']) {
+      if (pick(2) > 0) continue;
+      tableProxy.plan(operation, TABLE_FAULTS[pick(TABLE_FAULTS.length)] ?? { kind: 'none' });
+      tableFaults += 1;
+    }
+    for (const loop of LOOPS) failed += (await handlers.run(loop)).summary.failed;
+    rounds += 1;
+    // What was published stays while connections break: two missed probes and an expired lease would take longer.
+    handlers.advance(1_000);
+  }
+  proxy.faults(0);
+  for (let pass = 0; pass < 4; pass++) {
+    handlers.advance(180_000);
+    for (const { errors } of await runAllLoops(handlers)) expect({ pass, errors }).toEqual({ pass, errors: [] });
+  }
+  expect(await published(apiserver)).toEqual({ endpoints: ['10.9.8.7'], slice: ['10.9.8.7'] });
+  const addresses = await claimed();
+  expect(new Set(addresses).size).toBe(addresses.length);
+  const stored = (await readRange(handlers.table, CLUSTER, RANGE_KEYS.primary))?.stored;
+  const bits = addresses.map((address) => Number(address.split('.').at(-1)) - 1);
+  expect([...bitsOf(stored?.data ?? new Uint8Array(0))].toSorted((a, b) => a - b)).toEqual(
+    bits.toSorted((a, b) => a - b),
+  );
+  expect(openFiles()).toBeLessThan(filesBefore + 20);
+  const figures = {
+    rounds,
+    passes: rounds * 4,
+    failed,
+    faults: proxy.counts,
+    tableFaults,
+    files: [filesBefore, openFiles()],
+  };
+  process.stderr.write(`soak: ${JSON.stringify(figures)}\n`);
+});

@@ -1,0 +1,89 @@
+import { once } from 'node:events';
+import { type AddressInfo, connect, createServer as createTcpServer, type Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { createServer as createTlsServer } from 'node:tls';
+import type { Pick } from '../../lib/allocator/bitmap.ts';
+import { makeAuthority } from '../../local/stand-in/identity.ts';
+
+/** What happens to one connection. */
+export const CONNECTION_FAULTS = ['cut', 'delay', 'halfReply', 'reset', 'garbage', 'wrongCertificate', 'drip'] as const;
+export type ConnectionFault = (typeof CONNECTION_FAULTS)[number];
+
+/** Stands between a client and a server, below TLS, and breaks connections. */
+export interface ChaosProxy {
+  readonly port: number;
+  /** How often each fault happened. */
+  readonly counts: Readonly<Record<ConnectionFault, number>>;
+  /** One connection in `every` gets a fault, and loses its keep-alive. 0: none from now on. */
+  faults(every: number): void;
+  close(): Promise<void>;
+}
+
+const DRIP_BYTES = 512;
+
+export async function startChaosProxy(targetPort: number, pick: Pick): Promise<ChaosProxy> {
+  const counts = { cut: 0, delay: 0, halfReply: 0, reset: 0, garbage: 0, wrongCertificate: 0, drip: 0 };
+  const impostor = createTlsServer(makeAuthority('another').issue(['127.0.0.1']), (socket) => socket.destroy());
+  impostor.on('tlsClientError', () => {});
+  impostor.listen(0, '127.0.0.1');
+  await once(impostor, 'listening');
+  const sockets = new Set<Socket>();
+  let every = 0;
+  const server = createTcpServer((client) => {
+    const isFaulty = every > 0 && pick(every) === 0;
+    const fault = isFaulty ? CONNECTION_FAULTS[pick(CONNECTION_FAULTS.length)] : undefined;
+    if (fault !== undefined) counts[fault] += 1;
+    const port = fault === 'wrongCertificate' ? (impostor.address() as AddressInfo).port : targetPort;
+    const upstream = connect(port, '127.0.0.1');
+    for (const socket of [client, upstream]) {
+      sockets.add(socket);
+      socket.on('error', () => {});
+      socket.on('close', () => {
+        sockets.delete(socket);
+        client.destroy();
+        upstream.destroy();
+      });
+    }
+    client.pipe(upstream);
+    void passOn(upstream, client, fault, pick).catch(() => client.destroy());
+    // Without faults connections live on; with them each is short, so that the next one may be broken.
+    if (every > 0) setTimeout(() => client.destroy(), 500 + pick(1_500)).unref();
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return {
+    port: (server.address() as AddressInfo).port,
+    counts,
+    faults: (next) => {
+      every = next;
+      for (const socket of sockets) socket.destroy();
+    },
+    close: async () => {
+      for (const socket of sockets) socket.destroy();
+      await Promise.all([server, impostor].map((each) => new Promise((done) => each.close(done))));
+    },
+  };
+}
+
+async function passOn(upstream: Socket, client: Socket, fault: ConnectionFault | undefined, pick: Pick): Promise<void> {
+  if (fault === 'cut') return void client.destroy();
+  if (fault === 'reset') return void client.resetAndDestroy();
+  if (fault === 'delay') await sleep(200 + pick(1_000));
+  let left = fault === 'halfReply' || fault === 'garbage' ? 1_500 + pick(3_000) : Number.POSITIVE_INFINITY;
+  for await (const chunk of upstream as AsyncIterable<Buffer>) {
+    if (chunk.length >= left) {
+      client.write(chunk.subarray(0, left));
+      if (fault === 'garbage') client.write(Buffer.alloc(64, pick(256)));
+      else client.destroy();
+      left = Number.POSITIVE_INFINITY;
+      continue;
+    }
+    left -= chunk.length;
+    if (fault !== 'drip') client.write(chunk);
+    for (let at = 0; fault === 'drip' && at < chunk.length; at += DRIP_BYTES) {
+      client.write(chunk.subarray(at, at + DRIP_BYTES));
+      await sleep(5);
+    }
+  }
+  client.end();
+}
