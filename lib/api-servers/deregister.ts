@@ -50,10 +50,11 @@ export async function deregister(request: DeregisterRequest): Promise<Deregister
   const already = lease !== undefined && isWithdrawn(lease, nowMs());
   if (!already && !request.lastOne && othersLive(request, stored.leases, address).length === 0)
     return lastLive(address);
-  const end = Math.max(untilMs, already ? (lease.withdrawnUntilMs ?? 0) : 0);
-  const { goingDown = false } = request;
-  await withdraw(table, spec.name, { address, untilMs: end, nowMs: nowMs(), goingDown });
-  if (!already && !request.lastOne && (await isLastAfterAll(request, address))) return lastLive(address);
+  const { goingDown = false, lastOne = false } = request;
+  const isOnlyOne = !already && !lastOne;
+  const marked = await withdraw(table, spec.name, { address, untilMs, nowMs: nowMs(), goingDown, isOnlyOne });
+  if (isOnlyOne && (await isLastAfterAll(request, marked))) return lastLive(address);
+  const end = marked.withdrawnUntilMs ?? untilMs;
   const mayBeAdded = !already && lease !== undefined && lease.expiresAtMs > nowMs();
   return { outcome: 'deregistered', untilMs: end, ...(await removeAddress(request, address, mayBeAdded)) };
 }
@@ -83,13 +84,16 @@ function refusalOf(
   return refused('shared', `${address} stands for several API servers (${where}): remove the server behind it instead`);
 }
 
-/** Two callers that deregister at once each saw the other address live: the one that finds none left undoes its mark. */
-async function isLastAfterAll(request: DeregisterRequest, address: string): Promise<boolean> {
+/**
+ * Two callers that deregister at once each saw the other address live: the one that finds none left undoes its mark, unless
+ * a later caller has extended it.
+ */
+async function isLastAfterAll(request: DeregisterRequest, { address, withdrawnUntilMs }: Lease): Promise<boolean> {
   const { table, spec, nowMs } = request;
   const stored = await readLeases(table, spec.name);
   if (othersLive(request, stored.leases, address).length > 0) return false;
   const own = leaseOf(stored, address);
-  if (own !== undefined) {
+  if (own !== undefined && own.withdrawnUntilMs === withdrawnUntilMs) {
     const { withdrawnUntilMs: _, ...unmarked } = own;
     const { present } = await changeLeases(table, spec.name, stored, new Map([[address, unmarked]]));
     const left = leaseOf(present, address);

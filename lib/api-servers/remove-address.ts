@@ -112,7 +112,8 @@ async function writeWithout(
   ]);
   if (![...readyAddresses(current), ...sliceAddresses(slice)].includes(address)) return { changes: [] };
   const { leases } = await readLeases(table, spec.name);
-  const decision = decisionWithout(request, address, { current, slice, live: othersLive(request, leases, address) });
+  const live = [...othersLive(request, leases, address), ...withoutLease(leases, current, address)].sort();
+  const decision = decisionWithout(request, address, { current, slice, live });
   if (decision.outcome === 'nothing' || decision.outcome === 'refused') return { changes: [] };
   return writeEndpoints(kubernetes, decision, async () => slice);
 }
@@ -141,6 +142,12 @@ async function fence({ kubernetes, nowMs }: RemovalRequest, address: string): Pr
     }
   }
   return changes;
+}
+
+/** Nothing is known of what is published without a lease, as before the first tick: only a tick, which probes it, removes it. */
+function withoutLease(leases: readonly Lease[], current: EndpointsObject | undefined, address: string): string[] {
+  const known = new Set([address, ...leases.map((lease) => lease.address)]);
+  return readyAddresses(current).filter((other) => !known.has(other));
 }
 
 /** With other addresses live, this is what a tick would plan, so that they are published in any case. */

@@ -1,6 +1,7 @@
 import * as z from 'zod/mini';
 import { afterChanges, endOf, isWithdrawn, type Lease, type LeaseChanges } from '../cluster/lease.ts';
 import { count, decodeItem } from './decode-item.ts';
+import { TableError } from './errors.ts';
 import { guaranteedUpdate, jitteredWait, type UpdateOptions } from './guaranteed-update.ts';
 import { fieldsIn, sameValue } from './item-values.ts';
 import type { Item, KeyValueTable, NewItem, TableValue } from './key-value-table.ts';
@@ -72,18 +73,20 @@ export interface Withdrawal {
   readonly nowMs: number;
   /** The server itself shuts down and releases its lease: the next 200 is the server again, and ends the withdrawal. */
   readonly goingDown?: boolean;
+  /** The caller undoes this one if it must: it is refused where another caller has withdrawn the address. */
+  readonly isOnlyOne?: boolean;
 }
 
 /**
  * Withdraws an address, with a lease or without: it is not published before `untilMs`, whatever probes answer.
- * Idempotent: an address that is withdrawn already keeps what was observed since.
+ * Idempotent: an address that is withdrawn already keeps what was observed since, and a later end.
  * @returns the lease as it now is.
- * @throws TableError `Contended` when other writers won every time or the outcome is unclear.
+ * @throws TableError `Contended` when other writers won every time, the outcome is unclear, or it is not the only one.
  */
 export function withdraw(
   table: KeyValueTable,
   cluster: string,
-  { address, untilMs, nowMs, goingDown = false }: Withdrawal,
+  { address, untilMs, nowMs, goingDown = false, isOnlyOne = false }: Withdrawal,
   options?: UpdateOptions,
 ): Promise<Lease> {
   return guaranteedUpdate(
@@ -93,13 +96,21 @@ export function withdraw(
     (item) => {
       const present = { leases: decodeLeases(item), item };
       const known = leaseOf(present, address) ?? newLease(address);
-      const seenDown = goingDown || (isWithdrawn(known, nowMs) && known.seenDown);
+      const isAlready = isWithdrawn(known, nowMs);
+      if (isAlready && isOnlyOne) throw withdrawnMeanwhile(address);
+      const seenDown = goingDown || (isAlready && known.seenDown);
       const expiresAtMs = goingDown ? Math.min(known.expiresAtMs, nowMs) : known.expiresAtMs;
-      const lease = { ...known, expiresAtMs, withdrawnUntilMs: untilMs, seenDown };
+      const withdrawnUntilMs = Math.max(untilMs, isAlready ? (known.withdrawnUntilMs ?? 0) : 0);
+      const lease = { ...known, expiresAtMs, withdrawnUntilMs, seenDown };
       return { write: contentOf(present, new Map([[address, lease]])), result: lease };
     },
     options,
   );
+}
+
+function withdrawnMeanwhile(address: string): TableError {
+  const message = `Another caller deregisters ${address} at the same time, and may have to undo it: deregister it again to learn the result.`;
+  return new TableError('Contended', message);
 }
 
 /**

@@ -10,12 +10,14 @@ import {
   aHost,
   aServer,
   B,
+  C,
   EndpointsWorld,
   READY,
   SHUTTING_DOWN,
   SILENT,
   worldOf,
 } from '../support/endpoints-world.ts';
+import { putLease } from '../support/put-lease.ts';
 
 const SHARED = '10.0.0.9';
 const HOST = 'api.example.com';
@@ -41,6 +43,21 @@ describe('deregistering an address', () => {
       changes: [`updated endpoints default/kubernetes: ${A}`, `updated endpointslice default/kubernetes: ${A}`],
     });
     expect([world.published(), world.inSlice()]).toEqual([[A], [A]]);
+  });
+
+  test('keeps what is published without a lease, which no tick has probed yet', async () => {
+    const world = worldOf(A, B, C);
+    world.cluster.place(anEndpoints([A, B, C]));
+    const lease = {
+      generation: 1,
+      source: 'agent',
+      expiresAtMs: world.nowMs + 15_000,
+      misses: 0,
+      seenDown: false,
+    } as const;
+    for (const address of [A, B]) await putLease(world.table, 'demo', { address, ...lease });
+    expect(await ask(world)).toMatchObject({ outcome: 'deregistered', stillPublished: false });
+    expect(world.published()).toEqual([A, C]);
   });
 
   test('keeps it removed, whatever it answers, until the end', async () => {

@@ -3,7 +3,7 @@ import { restAfter } from '../../cli/heartbeat/agent.ts';
 import { decideHeartbeat } from '../../lib/endpoints/heartbeat-decision.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { changeLeases, leaseOf, readLeases } from '../../lib/table/leases.ts';
-import { Driver } from '../simulation/driver.ts';
+import { Chance, Clock } from '../simulation/clock.ts';
 import { memoryTable } from '../support/memory-table.ts';
 
 const EVERY_MS = 10_000;
@@ -18,12 +18,13 @@ interface Contention {
 
 /** Runs agents that start in the same second for five minutes, with about so long for each call of the table. */
 async function contentionOf(agents: number, callMs: number): Promise<Contention> {
-  const driver = new Driver(agents);
-  const random = () => driver.pick(1_000) / 1_000;
-  const nowMs = () => driver.nowMs;
-  const countedFromMs = driver.nowMs + 60_000;
-  const endMs = driver.nowMs + 300_000;
-  const call = () => driver.wait(callMs * (0.6 + 0.8 * random()));
+  const clock = new Clock();
+  const { pick } = new Chance(agents);
+  const random = () => pick(1_000) / 1_000;
+  const nowMs = () => clock.nowMs;
+  const countedFromMs = clock.nowMs + 60_000;
+  const endMs = clock.nowMs + 300_000;
+  const call = () => clock.wait(callMs * (0.6 + 0.8 * random()));
   const store = memoryTable({ nowMs });
   let puts = 0;
   let lost = 0;
@@ -37,17 +38,17 @@ async function contentionOf(agents: number, callMs: number): Promise<Contention>
       await call();
       const result = await store.put(item, previous);
       // The first minute is the start, at which all write at once.
-      if (driver.nowMs < countedFromMs) return result;
+      if (clock.nowMs < countedFromMs) return result;
       puts += 1;
       lost += Number(result.outcome === 'lost');
       return result;
     },
   };
-  const wait = (attempt: number) => driver.wait(random() * Math.min(20 * 2 ** attempt, 500));
+  const wait = (attempt: number) => clock.wait(random() * Math.min(20 * 2 ** attempt, 500));
   const gaps: number[] = [];
   const agent = async (address: string) => {
     let writtenAtMs: number | undefined;
-    while (driver.nowMs < endMs) {
+    while (clock.nowMs < endMs) {
       const stored = await readLeases(table, 'demo');
       const lease = leaseOf(stored, address);
       const { write } = decideHeartbeat({ address, lease, outcome: undefined, nowMs: nowMs(), leaseMs: LEASE_MS });
@@ -55,13 +56,13 @@ async function contentionOf(agents: number, callMs: number): Promise<Contention>
       const { written } = await changeLeases(table, 'demo', stored, changes, { wait });
       const held = written.has(address);
       const isFirst = writtenAtMs === undefined;
-      if (held) gaps.push(driver.nowMs - (writtenAtMs ?? driver.nowMs));
-      if (held) writtenAtMs = driver.nowMs;
-      await driver.wait(restAfter({ held, isFirst, everyMs: EVERY_MS }, random));
+      if (held) gaps.push(clock.nowMs - (writtenAtMs ?? clock.nowMs));
+      if (held) writtenAtMs = clock.nowMs;
+      await clock.wait(restAfter({ held, isFirst, everyMs: EVERY_MS }, random));
     }
   };
   for (let index = 0; index < agents; index += 1) void agent(`10.0.0.${index + 1}`);
-  await driver.run(() => false);
+  await clock.run(() => false);
   return { puts, lost, longestGapMs: Math.max(...gaps) };
 }
 

@@ -1,139 +1,283 @@
-import { runOnce } from '../../cli/passes/run-once.ts';
-import { clusterIpRepair } from '../../lib/loops/cluster-ip-repair.ts';
-import { closeAllocation, setClusterMode } from '../../lib/table/cluster-registration.ts';
-import { readCluster } from '../../lib/table/clusters.ts';
-import type { Callers } from './callers.ts';
-import { laptop } from './laptop.ts';
-import { deregister } from './loops.ts';
-import { CLUSTER, SERVERS, type World } from './world.ts';
+import { undoDeregister } from '../../lib/api-servers/deregister.ts';
+import type { ClusterSpec } from '../../lib/cluster/cluster-spec.ts';
+import type { DeregistrationAnswer } from '../../lib/dispatch/deregistration.ts';
+import {
+  closeAllocation,
+  pauseAllClusters,
+  pauseCluster,
+  registerCluster,
+  setClusterMode,
+} from '../../lib/table/cluster-registration.ts';
+import { CLUSTERS } from '../../lib/table/clusters.ts';
+import type { Chance } from './clock.ts';
+import { ADDRESSES, FIRST_ADDRESSES } from './servers.ts';
+import { INTERVAL_MS } from './settings.ts';
+import type { Store } from './stand-in-table.ts';
+import { RANGE_KEYS } from './stored-items.ts';
+import { CLUSTER, type World } from './world.ts';
 
-/** More than three intervals of the repair loops. */
-const OLD_COPY_MS = 600_000;
-/** What is under way when it stops has ended. */
+/** What was begun before a change has ended after this. */
 const DRAINED_MS = 45_000;
+/** More than three intervals of the repairs. */
+const OLD_COPY_MS = 3 * INTERVAL_MS + 10_000;
 
-type Incident = (world: World, callers: Callers) => Promise<void>;
+type Incident = (world: World, chance: Chance) => Promise<void>;
 
-/** The functions do not run for minutes, and then do not reach an API server at first. */
-async function outage(world: World): Promise<void> {
-  const { driver } = world;
-  world.stopped = true;
-  await driver.wait(20_000 + driver.pick(200_000));
-  world.stopped = false;
-  await driver.wait(driver.pick(10_000));
-  await blip(world);
+/** The functions do not run for some time. */
+async function outage(world: World, chance: Chance): Promise<void> {
+  world.isStopped = true;
+  await world.clock.wait(15_000 + chance.pick(60_000));
+  world.isStopped = false;
 }
 
-/** No API server is reached from the functions, then one, then all. */
-async function networkOutage(world: World): Promise<void> {
-  const { driver, cutOff } = world;
-  for (const address of SERVERS) cutOff.add(address);
-  await driver.wait(15_000 + driver.pick(40_000));
-  cutOff.delete(driver.oneOf(SERVERS));
-  await driver.wait(driver.pick(4_000));
-  cutOff.clear();
+/** No API server is reached, then one, then all. */
+async function networkOutage({ servers, clock }: World, chance: Chance): Promise<void> {
+  for (const address of ADDRESSES) servers.cut(address, true);
+  await clock.wait(12_000 + chance.pick(40_000));
+  servers.cut(chance.oneOf(ADDRESSES), false);
+  await clock.wait(chance.pick(9_000));
+  for (const address of ADDRESSES) servers.cut(address, false);
 }
 
-/** One API server is not reached for less than half an interval. */
-async function blip({ driver, cutOff }: World): Promise<void> {
-  const address = driver.oneOf(SERVERS);
-  cutOff.add(address);
-  await driver.wait(500 + driver.pick(3_000));
-  cutOff.delete(address);
+/** One API server is not reached for a moment. */
+async function blip({ servers, clock }: World, chance: Chance): Promise<void> {
+  const address = chance.oneOf(ADDRESSES);
+  servers.cut(address, true);
+  await clock.wait(200 + chance.pick(chance.oneOf([3_000, 14_000])));
+  servers.cut(address, false);
 }
 
-async function agentDies(world: World): Promise<void> {
-  world.agentIsDead = true;
-  await world.driver.wait(90_000);
-  world.agentIsDead = false;
+async function serverDies({ servers, clock }: World, chance: Chance): Promise<void> {
+  const address = chance.oneOf(ADDRESSES);
+  servers.set(address, { state: chance.oneOf(['down', 'silent', 'notReady']) });
+  await clock.wait(5_000 + chance.pick(60_000));
+  servers.set(address, { state: 'up' });
 }
 
-async function serverDies({ driver, downUntilMs, nowMs }: World): Promise<void> {
-  const downMs = 5_000 + driver.pick(90_000);
-  downUntilMs.set(driver.oneOf(SERVERS), nowMs() + downMs);
-  await driver.wait(downMs + 60_000);
+/** It says so, ends, and comes back. */
+async function serverRestarts({ servers, clock }: World, chance: Chance): Promise<void> {
+  const address = chance.oneOf(ADDRESSES);
+  servers.set(address, { state: 'shuttingDown' });
+  await clock.wait(1_000 + chance.pick(15_000));
+  servers.set(address, { state: 'down' });
+  await clock.wait(1_000 + chance.pick(30_000));
+  servers.set(address, { state: 'up' });
 }
 
-/** Withdrawn for three minutes, by a host that goes down or by a person. */
-async function drain(world: World): Promise<void> {
-  const { driver, ledger, leaving, withdrawnUntilMs } = world;
-  const address = driver.oneOf(SERVERS);
-  leaving.add(address);
-  // The clock of a laptop is corrected to the second.
-  const untilMs = world.nowMs() + 178_000;
-  const event = { cluster: CLUSTER, address, untilMinutes: 3 };
-  const { environment, close } = driver.once(2) ? await laptop(world) : { ...world, close: async () => {} };
-  const answer = await world.invoke(deregister, event, environment).catch(() => undefined);
-  await close();
-  ledger.note(`deregister ${address}: ${answer?.outcome ?? 'failed'}`);
-  if (answer?.outcome === 'deregistered' && !answer.stillPublished) withdrawnUntilMs.set(address, untilMs);
-  await driver.wait(200_000);
-  leaving.delete(address);
+async function agentDies(world: World, chance: Chance): Promise<void> {
+  const address = chance.oneOf(FIRST_ADDRESSES);
+  world.deadAgents.add(address);
+  await world.clock.wait(10_000 + chance.pick(60_000));
+  world.deadAgents.delete(address);
+}
+
+/** Withdraws a server; perhaps a second at the same time, a second time, or not after all. */
+async function drain(world: World, chance: Chance): Promise<void> {
+  const { clock } = world;
+  const [one, other] = [chance.oneOf(FIRST_ADDRESSES), chance.oneOf(FIRST_ADDRESSES)];
+  // Not all of them can be.
+  if (chance.once(3)) await Promise.all(FIRST_ADDRESSES.map((address) => withdraw(world, address, 0.5, chance)));
+  await Promise.all([
+    withdraw(world, one, chance.oneOf([0.5, 1, 2]), chance),
+    chance.once(2) ? withdraw(world, other, chance.oneOf([0.5, 1, 2]), chance) : undefined,
+  ]);
+  await clock.wait(chance.pick(30_000));
+  if (chance.once(2)) await withdraw(world, one, 0.5, chance);
+  if (chance.once(3)) await undo(world, one);
+}
+
+async function withdraw(world: World, address: string, minutes: number, chance: Chance): Promise<void> {
+  const { endpoints, clock } = world;
+  endpoints.leaves(address);
+  const askedAtMs = clock.nowMs;
+  const event = { cluster: CLUSTER, address, untilMinutes: minutes };
+  const answer = await world.ask<DeregistrationAnswer>('deregister', event, 30_000, chance);
+  const shown = answer instanceof Error ? answer.message : JSON.stringify(answer);
+  world.note(`deregister ${address} for ${minutes} min: ${shown}`);
+  const known = answer instanceof Error ? undefined : answer;
+  const isWithdrawn = known?.outcome === 'deregistered';
+  if (isWithdrawn && !known.stillPublished) endpoints.withdrawn(address, askedAtMs, known.untilMs);
+  // A refusal withdraws nothing. An invocation that gave no answer may still run, or have marked it.
+  const endsAtMs = known?.outcome === 'refused' ? clock.nowMs : askedAtMs + minutes * 60_000;
+  endpoints.left(address, endsAtMs + DRAINED_MS);
+}
+
+async function undo(world: World, address: string): Promise<void> {
+  const { spec, clock, endpoints } = world;
+  endpoints.mayReturn(address);
+  const table = world.tableOf(world.desk);
+  const { outcome } = await undoDeregister({ spec, table, address, nowMs: () => clock.nowMs });
+  world.note(`undo the deregistration of ${address}: ${outcome}`);
 }
 
 /** The passes only observe while another allocator is in charge, and enforce afterwards. */
-async function observe(world: World, callers: Callers): Promise<void> {
-  const { driver } = world;
-  await switchMode(world, 'observe');
-  world.isRecord = false;
+async function observe(world: World, chance: Chance): Promise<void> {
+  const { clock, ranges } = world;
+  if (world.isAway) return;
+  world.isAway = true;
+  world.isDisturbed = true;
+  for (const key of RANGE_KEYS) ranges.setRecord(key, false);
   world.inChargeSinceMs = undefined;
-  callers.owner = 'none';
-  await driver.wait(DRAINED_MS);
-  callers.owner = 'other';
-  await driver.wait(60_000 + driver.pick(200_000));
-  callers.owner = 'table';
-  await switchMode(world, 'enforce');
-  world.inChargeSinceMs = driver.nowMs;
+  await apply(world, { mode: 'observe' });
+  await clock.wait(DRAINED_MS);
+  for (let left = chance.pick(4); left > 0; left--) world.people.placeUnrecorded(chance);
+  await clock.wait(10_000 + chance.pick(50_000));
+  await apply(world, { mode: 'enforce' });
+  world.inChargeSinceMs = clock.nowMs;
+  world.isAway = false;
 }
 
-async function switchMode(world: World, mode: 'observe' | 'enforce'): Promise<void> {
-  await setClusterMode(world.quietTable(), CLUSTER, mode);
-  world.ledger.note(`mode ${mode}`);
-}
-
-/**
- * A copy of the table takes its place. Allocation from it is closed as the restore procedure says, or by itself when the
- * copy is old.
- */
-async function restore(world: World): Promise<void> {
-  const { driver, store, ledger, copies } = world;
-  const byHand = driver.once(2);
-  const usable = copies.filter(({ atMs }) => byHand || atMs < driver.nowMs - OLD_COPY_MS);
-  const copy = usable[driver.pick(usable.length)];
-  if (copy === undefined) return;
-  world.stopped = true;
-  await driver.wait(DRAINED_MS);
-  store.clear();
-  for (const [cluster, items] of structuredClone(copy.store)) store.set(cluster, items);
-  ledger.note(`the table of ${new Date(copy.atMs).toISOString()} is restored`);
+/** A copy of the table takes its place, as the restore procedure says, or old enough to close by itself. */
+async function restore(world: World, chance: Chance): Promise<void> {
+  const { clock, table, ranges } = world;
+  const byHand = chance.once(2);
+  const usable = world.copies.filter(({ atMs }) => byHand || atMs < clock.nowMs - OLD_COPY_MS);
+  const copy = usable[chance.pick(usable.length)];
+  if (copy === undefined || world.isAway) return;
+  world.isAway = true;
+  world.isDisturbed = true;
+  world.isStopped = true;
+  await clock.wait(DRAINED_MS);
+  for (const key of RANGE_KEYS) ranges.setRecord(key, false);
+  const registration = table.find(CLUSTERS, CLUSTER);
+  table.store = copyOf(copy.store);
+  // The spec is applied again.
+  if (registration !== undefined) table.store.get(CLUSTERS)?.set(CLUSTER, registration);
+  world.note(`the table of ${world.timeOf(copy.atMs)} is restored${byHand ? ', and closed' : ''}`);
   if (byHand) await closeRanges(world);
-  ledger.endHolds();
-  world.isRecord = false;
-  world.inChargeSinceMs = driver.nowMs;
-  world.stopped = false;
+  ranges.restored();
+  for (const address of ADDRESSES) world.endpoints.mayReturn(address);
+  world.inChargeSinceMs = clock.nowMs;
+  world.isStopped = false;
+  world.isAway = false;
 }
 
 async function closeRanges(world: World): Promise<void> {
-  await closeAllocation(world.quietTable(), CLUSTER);
+  await closeAllocation(world.tableOf(world.desk), CLUSTER);
 }
 
-/** `kbctl run-once` on a laptop whose clock is wrong. */
-async function skewedRepair(world: World): Promise<void> {
-  const { environment, close } = await laptop(world);
-  const cluster = await readCluster(world.quietTable(), CLUSTER);
-  const request = { loop: clusterIpRepair, dryRun: false };
-  if (cluster !== undefined) await runOnce(environment, { ...request, cluster }).catch(() => undefined);
-  await close();
+/** The range becomes wider, or all allocation is closed by hand for a moment. */
+async function changeRange(world: World, chance: Chance): Promise<void> {
+  if (world.isAway) return;
+  world.isDisturbed = true;
+  if (chance.once(3)) return closeRanges(world);
+  const [first, ...others] = world.spec.serviceClusterIPRanges;
+  const bits = Math.max(24, Number(first.split('/')[1]) - 1);
+  await apply(world, { serviceClusterIPRanges: [`10.0.0.0/${bits}`, ...others] as never });
 }
 
-export const INCIDENTS: readonly [Incident, ...Incident[]] = [
+/** An API server is replaced: another address in the spec. */
+async function replaceServer(world: World, chance: Chance): Promise<void> {
+  const { spec } = world;
+  const named = spec.apiServers.flatMap((server) => ('address' in server ? server.address : []));
+  const spare = ADDRESSES.filter((address) => !named.includes(address) && !world.servers.records.includes(address));
+  const [old, next] = [named[chance.pick(named.length)], spare[chance.pick(spare.length)]];
+  if (old === undefined || next === undefined || world.has('oneServerKubeconfig')) return;
+  const apiServers = spec.apiServers.map((server) =>
+    'address' in server && server.address === old ? { ...server, address: next } : server,
+  );
+  await apply(world, { apiServers });
+}
+
+async function recordChanges(world: World, chance: Chance): Promise<void> {
+  if (!world.has('dns')) return;
+  const named = world.spec.apiServers.flatMap((server) => ('address' in server ? server.address : []));
+  const spare = ADDRESSES.filter((address) => !named.includes(address));
+  const [address = ADDRESSES[3]] = [spare[chance.pick(spare.length)]];
+  world.servers.records = [address];
+  world.expectAddresses();
+}
+
+/** All passes pause for a while: a cluster's, or those of all. */
+async function pause(world: World, chance: Chance): Promise<void> {
+  const { clock } = world;
+  const table = world.tableOf(world.desk);
+  const untilMs = clock.nowMs + 10_000 + chance.pick(50_000);
+  const pause = { untilMs, reason: 'maintenance', by: 'me' };
+  const isAll = chance.once(2);
+  if (isAll) await pauseAllClusters(table, pause);
+  else await pauseCluster(table, CLUSTER, pause);
+  world.note(`${isAll ? 'all clusters are' : 'the cluster is'} paused until ${world.timeOf(untilMs)}`);
+  world.pauses.set(isAll ? 'all' : 'cluster', { fromMs: clock.nowMs, untilMs });
+}
+
+async function deployment(world: World): Promise<void> {
+  world.note('every process ends');
+  world.endProcesses();
+}
+
+/** The kubeconfig gets another token, and the old one is accepted for a while. */
+async function rotate(world: World, chance: Chance): Promise<void> {
+  const { servers, clock } = world;
+  const [old, token] = [servers.token, `Bearer ${chance.pick(1_000_000)}`];
+  for (const { tokens } of servers.all.values()) tokens.add(token);
+  servers.renew({ ca: servers.ca, token });
+  await clock.wait(2_000 + chance.pick(20_000));
+  for (const { tokens } of servers.all.values()) tokens.delete(old);
+}
+
+/** The control plane moves to other servers; the old ones still answer, from an etcd that is written no more. */
+async function moveControlPlane(world: World, chance: Chance): Promise<void> {
+  const { servers, clock } = world;
+  if (world.has('oneServerKubeconfig') || world.has('dns') || world.isAway || servers.hasMoved) return;
+  servers.hasMoved = true;
+  const named = world.spec.apiServers.flatMap((server) => ('address' in server ? server.address : []));
+  const others = ADDRESSES.filter((address) => !named.includes(address));
+  world.note('the control plane moves');
+  servers.move(others);
+  const apiServers = others.map(
+    (address) => ({ address, kind: 'server', probe: { path: '/readyz', authenticate: false } }) as const,
+  );
+  await apply(world, { apiServers });
+  await clock.wait(chance.pick(10_000));
+}
+
+/** One namespace creates Services that its quota refuses, more and more of them. */
+async function flood(world: World, chance: Chance): Promise<void> {
+  if (!world.has('wideRange') || !world.has('webhook')) return;
+  await Promise.all(Array.from({ length: 45 }, (_, index) => world.people.createRefused(`flood-${index}`, chance)));
+}
+
+/** Every process, and the network, stands still for a moment. */
+async function stall({ clock }: World, chance: Chance): Promise<void> {
+  clock.stall(500 + chance.pick(chance.oneOf([2_500, 20_000])));
+}
+
+/** Applies a spec; from then on functions that read it know it. */
+async function apply(world: World, change: Partial<ClusterSpec>): Promise<void> {
+  world.spec = { ...world.spec, ...change };
+  world.note(`the spec changes: ${JSON.stringify(change)}`);
+  if (change.serviceClusterIPRanges !== undefined) {
+    for (const key of RANGE_KEYS) world.ranges.setRecord(key, false);
+    world.inChargeSinceMs = world.clock.nowMs;
+  }
+  const table = world.tableOf(world.desk);
+  if (change.mode !== undefined) await setClusterMode(table, CLUSTER, change.mode);
+  else await registerCluster(table, world.spec);
+  world.expectAddresses();
+}
+
+export function copyOf(store: Store): Store {
+  return new Map([...store].map(([cluster, items]) => [cluster, new Map(items)]));
+}
+
+export const INCIDENTS: Readonly<Record<string, Incident>> = {
   outage,
   networkOutage,
   blip,
-  agentDies,
   serverDies,
+  serverRestarts,
+  agentDies,
   drain,
   observe,
   restore,
-  skewedRepair,
-];
+  changeRange,
+  replaceServer,
+  recordChanges,
+  pause,
+  deployment,
+  rotate,
+  moveControlPlane,
+  flood,
+  stall,
+};

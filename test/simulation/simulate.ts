@@ -1,79 +1,33 @@
-import { registerCluster } from '../../lib/table/cluster-registration.ts';
-import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
-import { anEndpoints } from '../support/an-endpoints.ts';
-import { putLease } from '../support/put-lease.ts';
-import { Callers } from './callers.ts';
-import { INCIDENTS } from './incidents.ts';
-import { beat, tickEndpoints, tickRepair } from './loops.ts';
-import { CLUSTER, SERVERS, SPEC, World } from './world.ts';
+import { parseArgs } from 'node:util';
+import { loadWithStandIns } from './load-with-stand-ins.ts';
+import { PLANTS } from './plants.ts';
+import { installVirtualTime } from './virtual-time.ts';
 
-const MINUTE_MS = 60_000;
-const TROUBLE_MS = 30 * MINUTE_MS;
-/** Holds end, Services go, and leaks are seen by three passes. */
-const QUIET_MS = 16 * MINUTE_MS;
+const HELP = `npm run simulate -- [--runs N] [--seed N]   run N seeds, from this one on
+npm run simulate -- --plant ID [--runs N]   the same with a defect in the code, until it is found
+npm run simulate -- --plant all [--runs N]  each defect in turn, and a table of what was found`;
 
-export interface Simulated {
-  readonly violations: readonly string[];
-  /** What happened, to look into a violation. */
-  readonly history: readonly string[];
-}
+const { values } = parseArgs({
+  options: {
+    seed: { type: 'string', default: '1' },
+    runs: { type: 'string', default: '1' },
+    plant: { type: 'string' },
+    help: { type: 'boolean', default: false },
+  },
+});
+const request = { firstSeed: Number(values.seed), runs: Number(values.runs) };
+const plant = PLANTS.find(({ id }) => id === values.plant);
 
-/** Half an hour of incidents, and then as long without as it takes until everything is to be clean. */
-export async function simulate(seed: number, spoil?: (table: KeyValueTable) => KeyValueTable): Promise<Simulated> {
-  const world = new World(seed, spoil);
-  await begin(world);
-  const callers = new Callers(world);
-  for (const run of [tickEndpoints, tickRepair, beat, keepCopies]) void run(world);
-  void callers.arrive();
-  void makeTrouble(world, callers);
-  await world.driver.run(world.isWrong);
-  if (world.ledger.violations.length === 0) checkClean(world);
-  return world.ledger;
-}
-
-/** A new cluster; one that has endpoints; one whose leases have run out as well, and that was registered again. */
-async function begin(world: World): Promise<void> {
-  const { driver, nowMs } = world;
-  const table = world.quietTable();
-  await registerCluster(table, SPEC);
-  const kind = driver.pick(3);
-  if (kind > 0) world.adopt(anEndpoints(SERVERS));
-  for (const address of kind > 1 ? SERVERS : []) {
-    const lease = { generation: 1, source: 'probe', expiresAtMs: nowMs() - 1, misses: 0, seenDown: false } as const;
-    await putLease(table, CLUSTER, { address, ...lease });
-  }
-  world.inChargeSinceMs = driver.nowMs;
-}
-
-async function makeTrouble(world: World, callers: Callers): Promise<void> {
-  const { driver, ledger } = world;
-  const untilMs = driver.nowMs + TROUBLE_MS;
-  while (driver.nowMs < untilMs) {
-    const incident = driver.oneOf(INCIDENTS);
-    ledger.note(`incident: ${incident.name}`);
-    await incident(world, callers);
-    await driver.wait(MINUTE_MS);
-  }
-  world.isFaulty = false;
-  ledger.note('no more incidents');
-  await driver.wait(QUIET_MS);
-  world.hasEnded = true;
-}
-
-async function keepCopies(world: World): Promise<void> {
-  const { driver, copies, store } = world;
-  while (!world.hasEnded) {
-    await driver.wait(2 * MINUTE_MS);
-    if (world.isRecord) copies.push({ atMs: driver.nowMs, store: structuredClone(store) });
-  }
-}
-
-function checkClean(world: World): void {
-  const { ledger, services } = world;
-  const claimed = ['10.0.0.1', ...[...services.values()].map(({ clusterIP }) => clusterIP)].sort();
-  const taken = [...world.taken()].sort();
-  if (taken.join() !== claimed.join())
-    ledger.violate(`taken at the end: ${taken.join(' ')}; claimed: ${claimed.join(' ')}`);
-  const published = [...world.published()].sort();
-  if (published.join() !== SERVERS.join()) ledger.violate(`published at the end: ${published.join(' ')}`);
+if (values.help || (values.plant !== undefined && values.plant !== 'all' && plant === undefined)) {
+  console.error(HELP);
+  process.exitCode = 2;
+} else if (values.plant === 'all') {
+  const { tryPlants } = await import('./try-plants.ts');
+  process.exitCode = await tryPlants(request.runs);
+} else {
+  // Before anything of the project is loaded.
+  installVirtualTime();
+  loadWithStandIns(plant);
+  const { runSeeds } = await import('./run-seeds.ts');
+  process.exitCode = await runSeeds(request, plant);
 }

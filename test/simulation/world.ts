@@ -1,243 +1,368 @@
-import { bitsOf } from '../../lib/allocator/snapshot-bytes.ts';
-import type { KubernetesObject, ServiceClaim } from '../../lib/cluster/kubernetes-objects.ts';
-import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
-import { ENDPOINTS_REF, type EndpointsObject, readyAddresses } from '../../lib/endpoints/objects.ts';
-import type { ProbeReply } from '../../lib/endpoints/probe-outcome.ts';
-import { ClusterError, type ClusterPort } from '../../lib/kubernetes/cluster-port.ts';
+import { admission } from '../../lib/admission/admission.ts';
+import { allocation } from '../../lib/allocate/allocation.ts';
+import type { OutgoingMessage } from '../../lib/aws/sqs-queue.ts';
+import type { ClusterSpec } from '../../lib/cluster/cluster-spec.ts';
+import { deregistration } from '../../lib/dispatch/deregistration.ts';
+import { loopHandler } from '../../lib/dispatch/dispatch.ts';
+import { ClusterConnections } from '../../lib/environment/cluster-connections.ts';
+import { ClusterError } from '../../lib/kubernetes/cluster-port.ts';
+import type { ApiServerAccess } from '../../lib/kubernetes/kubeconfig.ts';
+import { clusterIpRepair } from '../../lib/loops/cluster-ip-repair.ts';
+import { kubernetesService } from '../../lib/loops/kubernetes-service.ts';
+import { nodePortRepair } from '../../lib/loops/node-port-repair.ts';
 import type { Environment } from '../../lib/runtime/environment.ts';
 import type { Handler } from '../../lib/runtime/invocation.ts';
-import { TableError } from '../../lib/table/errors.ts';
-import type { KeyValueTable, WriteResult } from '../../lib/table/key-value-table.ts';
-import { decodeRange } from '../../lib/table/ranges.ts';
-import { withAddresses } from '../repair/services.ts';
+import { CLUSTERS } from '../../lib/table/clusters.ts';
+import { dynamoDbTable } from '../../lib/table/dynamodb-table.ts';
+import { serverClock } from '../../lib/table/server-clock.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';
-import { type MemoryCluster, memoryCluster } from '../support/memory-cluster.ts';
-import { countedWriteIds, type MemoryStore, memoryStore, memoryTable } from '../support/memory-table.ts';
-import { CONTROL_PLANE } from '../support/pass-context.ts';
-import { Driver } from './driver.ts';
-import { Ledger } from './ledger.ts';
+import { Chance, Clock } from './clock.ts';
+import { EndpointTruth } from './endpoint-truth.ts';
+import { networkOf } from './network.ts';
+import { People } from './people.ts';
+import { Process, type ProcessKind } from './process.ts';
+import { RangeTruth } from './range-truth.ts';
+import { ApiServers, BALANCER, FIRST_ADDRESSES, HOST } from './servers.ts';
+import { type Feature, INTERVAL_MS, type Settings } from './settings.ts';
+import { StandInTable, type Store, type TableWrite } from './stand-in-table.ts';
+import { connectNetwork } from './stand-in-undici.ts';
+import { type StoredRangeItem, storedRangeIn } from './stored-items.ts';
+import { useTime } from './virtual-time.ts';
 
 export const CLUSTER = 'demo';
-export const SERVERS = ['192.0.2.1', '192.0.2.2', '192.0.2.3'] as const;
-/** The servers whose hosts refresh their leases themselves. */
-export const AGENTS = SERVERS.slice(1);
-const CIDR = '10.0.0.0/27';
-/** How long after a server was down it may be removed for it. */
-const LATE_REMOVAL_MS = 45_000;
+const STACK = 'prod';
+export const TOKEN = 'the-token-of-demo-that-nobody-guesses';
 
-export const SPEC = aClusterSpec({
-  name: CLUSTER,
-  allocator: 'table',
-  apiServers: SERVERS.map((address) => ({ address, kind: 'server', probe: { path: '/readyz', authenticate: false } })),
-  serviceClusterIPRanges: [CIDR],
-});
+export interface Pause {
+  readonly fromMs: number;
+  readonly untilMs: number;
+}
 
-/** One table, one cluster with three API servers, and what goes wrong between them and the functions. */
+export interface Violation {
+  /** Which invariant. */
+  readonly kind: string;
+  readonly message: string;
+}
+
+const SKEW_MS = 2_500;
+const NO_TELEMETRY = { log: () => {}, count: () => {}, sample: () => {}, flush: () => {} };
+
+/** One cluster with its API servers, one table, and every process that works with them: all on one clock. */
 export class World {
-  readonly driver: Driver;
-  readonly ledger: Ledger;
-  readonly store: MemoryStore = memoryStore();
-  readonly services = new Map<string, ServiceClaim>();
-  readonly cluster: MemoryCluster = memoryCluster();
-  /** The functions and their callers do not run. */
-  stopped = false;
-  /** Processes end in the middle, and replies are lost. */
+  readonly settings: Settings;
+  readonly chance: Chance;
+  readonly clock = new Clock();
+  /** A process that nothing disturbs: what people do at their desks takes one step. */
+  readonly desk: Process;
+  readonly table: StandInTable;
+  readonly servers: ApiServers;
+  readonly endpoints: EndpointTruth;
+  readonly ranges: RangeTruth;
+  readonly violations: Violation[] = [];
+  readonly history: string[] = [];
+  /** Servers whose hosts refresh their own leases. */
+  readonly agents: ReadonlySet<string>;
+  /** The spec that was applied last. */
+  spec: ClusterSpec;
+  /** Calls fail, and incidents happen. */
   isFaulty = true;
-  /** No more ticks. */
+  /** The functions do not run. */
+  isStopped = false;
   hasEnded = false;
-  /** What the functions do not reach. */
-  readonly cutOff = new Set<string>();
-  /** When each API server was down last; in the future while it is. */
-  readonly downUntilMs = new Map<string, number>();
-  /** Until when each address is withdrawn, from when its deregistration said that it is gone. */
-  readonly withdrawnUntilMs = new Map<string, number>();
-  /** A deregistration is under way. */
-  readonly leaving = new Set<string>();
-  /** The range in the table has to know every owner: not before a pass, and not while the table is not in charge. */
-  isRecord = false;
-  /** Since when the table has been in charge without another allocator, or with all its items. */
+  /** Mode, ranges or allocator were changed, or the table was restored. */
+  isDisturbed = false;
+  /** Since when the table has been in charge without another allocator, and with all its items. */
   inChargeSinceMs: number | undefined;
-  agentIsDead = false;
-  /** Of the table, from when it was the record of every owner. */
-  readonly copies: { readonly atMs: number; readonly store: MemoryStore }[] = [];
-  #published: readonly string[] = [];
-  #lastRange: unknown;
-  readonly #spoil: (table: KeyValueTable) => KeyValueTable;
-  readonly #newWriteId = countedWriteIds();
-  #passes = 0;
+  readonly deadAgents = new Set<string>();
+  readonly people: People;
+  /** An incident that needs the table for itself is under way. */
+  isAway = false;
+  /** Of the table, while it had every owner. */
+  readonly copies: { readonly atMs: number; readonly store: Store }[] = [];
+  /** Pauses of all passes, as they were answered. */
+  readonly pauses = new Map<'all' | 'cluster', Pause>();
+  /** What is sent to the queue of a loop, when it is due. */
+  onMessage: (body: string) => void = () => {};
+  readonly #isRecorded: boolean;
+  readonly #idle = new Map<ProcessKind, Process[]>();
+  readonly #begunAtMs = new Map<string, number>();
+  #processes = 0;
 
-  /** @param spoil makes the table worse than it is. */
-  constructor(seed: number, spoil: (table: KeyValueTable) => KeyValueTable = (table) => table) {
-    this.driver = new Driver(seed);
-    this.#spoil = spoil;
-    this.ledger = new Ledger(this.nowMs);
-  }
-
-  readonly nowMs = (): number => this.driver.nowMs;
-
-  /** The table as one process sees it, which ends at its deadline or, now and then, before. */
-  table(deadline?: AbortSignal): KeyValueTable {
-    const table = this.#spoil(this.quietTable());
-    let dead = false;
-    const call = async <T>(work: () => Promise<T>): Promise<T> => {
-      await this.driver.hop(3_000);
-      if (deadline?.aborted) throw new TableError('DeadlineExceeded', 'time is over');
-      if (this.isFaulty && this.driver.once(400)) dead = true;
-      if (dead) throw new TableError('Unavailable', 'the process ends here');
-      return work();
-    };
-    const write = <T>(work: () => Promise<WriteResult<T>>) =>
-      call(async (): Promise<WriteResult<T>> => {
-        if (!this.isFaulty || !this.driver.once(80)) return work();
-        if (this.driver.once(2)) await work();
-        return { outcome: 'unclear' };
-      });
-    return {
-      get: (cluster, key) => call(() => table.get(cluster, key)),
-      list: (cluster, prefix) => call(() => table.list(cluster, prefix)),
-      put: (content, previous) => write(() => table.put(content, previous)),
-      delete: (previous) => write(() => table.delete(previous)),
-    };
-  }
-
-  readonly environment: Environment = {
-    nowMs: this.nowMs,
-    newPassId: () => `pass-${++this.#passes}`,
-    startDeadline: (ms) => {
-      const controller = new AbortController();
-      let cancelled = false;
-      void this.driver.wait(ms).then(() => {
-        if (!cancelled) controller.abort(new Error('time is over'));
-      });
-      return {
-        signal: controller.signal,
-        cancel: () => {
-          cancelled = true;
-        },
-      };
-    },
-    telemetry: () => ({ log: () => {}, count: () => {}, sample: () => {}, flush: () => {} }),
-    reportingInstance: 'simulation',
-    table: (signal) => this.table(signal),
-    connect: () =>
-      Promise.resolve({
-        kubernetes: this.#kubernetes(),
-        probe: ({ url }) => this.#probe(url),
-        controlPlane: CONTROL_PLANE,
-      }),
-    resolveHost: () => () => Promise.resolve(undefined),
-  };
-
-  /** One invocation of a function, or of what it does elsewhere. */
-  invoke<Answer>(handler: Handler<Answer>, event: unknown, environment = this.environment): Promise<Answer> {
-    const endMs = this.nowMs() + 30_000;
-    return handler(event, { environment, getRemainingTimeInMillis: () => endMs - this.nowMs() });
-  }
-
-  answer(address: string): ProbeReply {
-    const isUp = (this.downUntilMs.get(address) ?? 0) <= this.nowMs();
-    if (isUp) return { kind: 'status', status: 200, body: 'ok' };
-    return { kind: 'silence', message: 'connect ECONNREFUSED' };
-  }
-
-  /** These endpoints are there already. */
-  adopt(endpoints: EndpointsObject): void {
-    this.cluster.place(endpoints);
-    this.#published = this.published();
-  }
-
-  /** The table for what does not count as a step. */
-  quietTable(): KeyValueTable {
-    return memoryTable({ nowMs: this.nowMs, newWriteId: this.#newWriteId, store: this.store });
-  }
-
-  /** So lately that it may be removed for it. */
-  wasDown(address: string): boolean {
-    return (this.downUntilMs.get(address) ?? 0) + LATE_REMOVAL_MS > this.nowMs();
-  }
-
-  published(): readonly string[] {
-    return readyAddresses(this.cluster.find<EndpointsObject>(ENDPOINTS_REF));
-  }
-
-  /** Every address that is taken in the table. */
-  taken(): Set<string> {
-    const item = this.store.get(CLUSTER)?.get(RANGE_KEYS.primary);
-    return new Set(item === undefined ? [] : [...bitsOf(decodeRange(item).data)].map((bit) => `10.0.0.${bit + 1}`));
-  }
-
-  /** After each step: whether anything has been wrong. */
-  readonly isWrong = (): boolean => {
-    const item = this.store.get(CLUSTER)?.get(RANGE_KEYS.primary);
-    if (this.isRecord && item !== this.#lastRange) {
-      this.#lastRange = item;
-      const taken = this.taken();
-      for (const address of this.ledger.owned()) {
-        if (taken.has(address)) continue;
-        this.ledger.violate(`${address} of ${this.ledger.ownersOf(address).join(', ')} was freed`);
-      }
-    }
-    return this.ledger.violations.length > 0;
-  };
-
-  /** Behind the address of the kubeconfig is any API server that is reached. */
-  #isCutOff(): boolean {
-    return SERVERS.every((address) => this.cutOff.has(address));
-  }
-
-  async #probe(url: string): Promise<ProbeReply> {
-    await this.driver.hop(300);
-    const { hostname } = new URL(url);
-    if (this.cutOff.has(hostname)) return { kind: 'silence', message: 'no route' };
-    return this.answer(hostname);
-  }
-
-  #kubernetes(): ClusterPort {
-    const { port } = this.cluster;
-    const call = async <T>(work: () => Promise<T>): Promise<T> => {
-      await this.driver.hop(1_000);
-      if (this.#isCutOff()) throw new ClusterError('Unavailable', 'no route');
-      const result = await work();
-      this.#checkPublished();
-      return result;
-    };
-    const listed = () => this.#listed();
-    return {
-      get: (ref) => call(() => port.get(ref)),
-      list: (kind, namespace, selector) => call(() => port.list(kind, namespace, selector)),
-      create: <T extends KubernetesObject>(object: T) =>
-        call(async () => (object.kind === 'Event' ? { outcome: 'created', object } : port.create(object))),
-      update: (object) => call(() => port.update(object)),
-      mergePatch: () => call(async () => ({ outcome: 'notFound' })),
-      delete: (object) => call(() => port.delete(object)),
-      async *services() {
-        yield* await call(async () => listed());
+  constructor(settings: Settings, isRecorded = false) {
+    this.settings = settings;
+    this.#isRecorded = isRecorded;
+    this.chance = new Chance(settings.seed);
+    this.desk = new Process(this, 'desk', 'desk');
+    useTime(this.clock, this.chance.of('library'));
+    this.servers = new ApiServers(this.clock, this.has('oneServerKubeconfig') ? FIRST_ADDRESSES[0] : BALANCER);
+    this.agents = new Set(this.has('agents') ? FIRST_ADDRESSES.slice(1) : []);
+    this.endpoints = new EndpointTruth(this);
+    this.ranges = new RangeTruth(this);
+    this.servers.onBad = (address) => this.endpoints.mayReturn(address);
+    this.table = new StandInTable(
+      () => this.clock.nowMs,
+      (write) => this.#written(write),
+      (cluster, by) => {
+        if (cluster === CLUSTERS && this.#isPaused()) by.sawPauseIn = by.invocation;
       },
-      async *ipAddresses() {},
+    );
+    this.spec = this.#firstSpec();
+    this.people = new People(this);
+    this.expectAddresses();
+    this.servers.plane.onWrite = ({ kind }) => {
+      if (kind === 'endpoints') this.endpoints.check();
     };
   }
 
-  #listed(): ServiceClaim[] {
-    const own = this.cluster.find({ kind: 'Service', namespace: 'default', name: 'kubernetes' });
-    const kubernetes = own === undefined ? [] : [{ ...withAddresses('kubernetes', '10.0.0.1'), namespace: 'default' }];
-    return [...kubernetes, ...this.services.values()];
+  has(feature: Feature): boolean {
+    return this.settings.features.has(feature);
   }
 
-  #checkPublished(): void {
-    const now = this.published();
-    const before = this.#published;
-    this.#published = now;
-    if (now.join() === before.join()) return;
-    this.ledger.note(`published: ${now.join(' ')}`);
-    const nowMs = this.nowMs();
-    for (const address of before.filter((each) => !now.includes(each))) {
-      if (!this.wasDown(address) && !this.leaving.has(address))
-        this.ledger.violate(`${address} is healthy and was removed`);
-    }
-    for (const address of now.filter((each) => !before.includes(each))) {
-      if ((this.withdrawnUntilMs.get(address) ?? 0) <= nowMs) continue;
-      this.ledger.violate(`${address} is withdrawn and was published`);
-    }
-    if (now.length === 0 && before.length > 0) this.ledger.violate('no address is published');
+  note(line: string): void {
+    if (this.#isRecorded) this.history.push(`${this.timeOf(this.clock.nowMs)} ${line}`);
   }
+
+  timeOf(ms: number): string {
+    return new Date(ms).toISOString().slice(11, 23);
+  }
+
+  violate(kind: string, message: string): void {
+    this.note(`WRONG: ${message}`);
+    this.violations.push({ kind, message });
+  }
+
+  stored(key: string): StoredRangeItem {
+    return storedRangeIn(this.table.find(CLUSTER, key));
+  }
+
+  /** Whether the range of the spec has the item. */
+  isInSpec(item: string): boolean {
+    const { serviceClusterIPRanges: cidrs, serviceNodePortRange: ports } = this.spec;
+    if (!/[.:]/.test(item)) {
+      const [first = 0, last = 0] = ports.split('-').map(Number);
+      return Number(item) >= first && Number(item) <= last;
+    }
+    return cidrs.some((cidr) => cidr.includes(':') === item.includes(':') && isIn(cidr, item));
+  }
+
+  /** The addresses of the spec, and those that its host name stands for. */
+  expected(): string[] {
+    const named = this.spec.apiServers.flatMap((server) => ('address' in server ? server.address : []));
+    return [...named, ...(this.has('dns') ? this.servers.records : [])];
+  }
+
+  /** What the spec and its names have is to be published from now on. */
+  expectAddresses(): void {
+    this.endpoints.expect(this.expected());
+  }
+
+  tableOf(process: Process, deadline = new AbortController().signal): ReturnType<Environment['table']> {
+    const { nowMs, newId } = process;
+    return dynamoDbTable({ client: this.table.client(process), tableName: 't', deadline, nowMs, newWriteId: newId });
+  }
+
+  /**
+   * Invokes a function, in a warm process if there is one. `undefined`: no answer came, because the process ended or its
+   * time was over; an error of the function is an answer, too.
+   */
+  async invoke<Answer>(kind: ProcessKind, event: unknown, limitMs = 30_000): Promise<Answer | Error | undefined> {
+    const process = this.#idle.get(kind)?.pop() ?? this.#start(kind);
+    const { clock } = this;
+    const endsAtMs = clock.nowMs + limitMs;
+    const invocation = ++process.invocation;
+    process.invokedAtMs = clock.nowMs;
+    clock.at(endsAtMs, () => {
+      if (process.invocation === invocation && process.isBusy) process.end();
+    });
+    process.isBusy = true;
+    const handler = process.handler as Handler<Answer>;
+    const environment = process.environment as Environment;
+    const work = handler(event, { environment, getRemainingTimeInMillis: () => endsAtMs - clock.nowMs });
+    const answer = await Promise.race([work.catch((error: unknown) => asError(error)), process.died]);
+    process.isBusy = false;
+    if (process.isDead) this.note(`${process.name} ended in the middle`);
+    if (process.isDead || answer === 'died') return undefined;
+    this.#idle.set(kind, [...(this.#idle.get(kind) ?? []), process]);
+    return answer;
+  }
+
+  /** Invokes a function as a caller does, over a network that loses and repeats, for as long as the caller waits. */
+  async ask<Answer>(
+    kind: ProcessKind,
+    event: object,
+    patienceMs: number,
+    chance: Chance,
+  ): Promise<Answer | Error | undefined> {
+    const { clock, isFaulty, isStopped } = this;
+    await clock.wait(chance.pick(50));
+    const lost = isFaulty ? chance.pick(30) : 2;
+    if (lost === 0 || isStopped) await clock.wait(patienceMs);
+    if (lost === 0 || isStopped) return undefined;
+    const answered = this.invoke<Answer>(kind, event);
+    if (isFaulty && chance.once(10)) clock.in(chance.pick(3_000), () => void this.invoke(kind, event));
+    const answer = await Promise.race([answered, clock.wait(patienceMs)]);
+    if (lost === 1) await clock.wait(patienceMs);
+    return lost === 1 ? undefined : (answer ?? undefined);
+  }
+
+  /** When the record of a request was written first. */
+  begunAtMs(id: string): number {
+    return this.#begunAtMs.get(id) ?? 0;
+  }
+
+  /** No process survives: a deployment. */
+  endProcesses(): void {
+    for (const processes of this.#idle.values()) for (const process of processes) process.end();
+    this.#idle.clear();
+  }
+
+  #start(kind: ProcessKind): Process {
+    const name = `${kind}-${++this.#processes}`;
+    const skewMs = this.has('skewedFunctions') ? this.chance.of(name).between(-2_000, 2_000) : 0;
+    const process = new Process(this, name, kind, skewMs);
+    process.handler = this.#handlerOf(process);
+    process.environment = this.environmentOf(process);
+    return process;
+  }
+
+  #handlerOf({ kind, pick }: Process): Handler<unknown> {
+    switch (kind) {
+      case 'endpoints':
+        return loopHandler(kubernetesService);
+      case 'repair':
+        return loopHandler(clusterIpRepair);
+      case 'portRepair':
+        return loopHandler(nodePortRepair);
+      case 'deregister':
+        return deregistration();
+      case 'admission': {
+        const settings = { onFailure: 'refuse', deadlineMs: 8_000, tokenStore: 'ssm', secretsPrefix: 'p/' } as const;
+        return admission({ settings, readTokens: async () => ({ outcome: 'read', text: TOKEN }), pick });
+      }
+      case 'allocate':
+        return allocation({ pick });
+      case 'agent':
+      case 'desk':
+        throw new Error(`${kind} is no function`);
+    }
+  }
+
+  /** What a function gets, from the real parts wherever these do no I/O. */
+  environmentOf(process: Process): Environment {
+    const { nowMs, newId, startDeadline } = process;
+    const client = this.table.client(process);
+    const { skewMs } = serverClock(client, nowMs);
+    const connections = new ClusterConnections({
+      nowMs,
+      loadKubeconfig: (_, signal) => this.#kubeconfig(process, signal),
+    });
+    return {
+      nowMs,
+      skewMs,
+      newPassId: newId,
+      startDeadline,
+      telemetry: () => (this.#isRecorded ? this.#telemetryOf(process) : NO_TELEMETRY),
+      reportingInstance: 'simulation',
+      stack: STACK,
+      ...(process.kind === 'endpoints' && { tickQueue: { send: (messages) => this.#queue(process, messages) } }),
+      table: (deadline) => dynamoDbTable({ client, tableName: 't', deadline, nowMs, newWriteId: newId }),
+      connect: (spec, options) => connections.connect(spec, options),
+      resolveHost: (signal) => async (_, given) => {
+        const answer = await process.exchange(() => this.servers.records, given ?? signal).catch(() => undefined);
+        return answer?.outcome === 'reply' ? answer.reply : undefined;
+      },
+    };
+  }
+
+  #telemetryOf({ name }: Process): ReturnType<Environment['telemetry']> {
+    const log = (level: string, text: string, fields: object = {}) => {
+      if (level !== 'info') this.note(`${name}: ${text} ${JSON.stringify(fields).slice(0, 400)}`);
+    };
+    return { ...NO_TELEMETRY, log };
+  }
+
+  async #kubeconfig(process: Process, signal: AbortSignal): Promise<ApiServerAccess> {
+    const answer = await process.exchange(() => this.servers.kubeconfig, signal);
+    if (answer.outcome !== 'reply') throw new ClusterError('Unavailable', 'the store does not answer');
+    const { server, ca, token } = answer.reply;
+    const name = `${ca} ${process.name}`;
+    connectNetwork(name, networkOf(this, process, ca));
+    return {
+      server,
+      basePath: '',
+      context: 'c',
+      skipTlsVerify: false,
+      tls: () => ({ ca: name, rejectUnauthorized: true }),
+      authHeaders: async () => ({ authorization: token }),
+    };
+  }
+
+  async #queue(process: Process, messages: readonly OutgoingMessage[]): Promise<[]> {
+    await process.exchange(() => {
+      for (const { body, delaySeconds } of messages) {
+        const send = () => this.clock.in(delaySeconds * 1000 + this.chance.pick(700), () => this.onMessage(body));
+        send();
+        // At least once.
+        if (this.isFaulty && this.chance.once(8)) send();
+      }
+    });
+    return [];
+  }
+
+  /** By every clock. */
+  #isPaused(): boolean {
+    const { nowMs } = this.clock;
+    return [...this.pauses.values()].some(({ fromMs, untilMs }) => fromMs < nowMs && nowMs < untilMs - SKEW_MS);
+  }
+
+  #written(write: TableWrite): void {
+    const { cluster, key, after, by } = write;
+    if (cluster !== CLUSTER) return;
+    const isRange = key.startsWith('ranges/');
+    if (isRange && write.sawPause && by.kind.endsWith('epair')) {
+      this.violate('paused', `${by.name} had read that passes are paused, and wrote ${key}`);
+    }
+    if (isRange) this.ranges.check(write);
+    if (key.startsWith('requests/') && write.before === undefined) {
+      this.#begunAtMs.set(key.slice('requests/'.length), this.clock.nowMs);
+    }
+    const isObserved = after?.['value']?.M?.['mode']?.S === 'observe';
+    if (key === 'runs/cluster-ip-repair' && isObserved) {
+      this.ranges.observed('ranges/serviceips');
+      this.ranges.observed('ranges/secondaryserviceips');
+    }
+    if (key === 'runs/node-port-repair' && isObserved) this.ranges.observed('ranges/servicenodeports');
+    if (this.#isRecorded && !key.startsWith('runs/')) this.note(`${by.name} wrote ${key}`);
+  }
+
+  #firstSpec(): ClusterSpec {
+    const isTight = this.has('tightRange');
+    const primary = isTight ? '10.0.0.0/28' : this.has('wideRange') ? '10.0.0.0/26' : '10.0.0.0/27';
+    const probe = { path: '/readyz', authenticate: false };
+    const servers = FIRST_ADDRESSES.map((address) => ({ address, kind: 'server', probe }) as const);
+    return aClusterSpec({
+      name: CLUSTER,
+      allocator: 'table',
+      kubeconfig: { ssm: 'demo' },
+      apiServers: this.has('dns') ? [...servers, { host: HOST, kind: 'shared', probe }] : servers,
+      serviceClusterIPRanges: this.has('dualStack') ? [primary, 'fd00::/122'] : [primary],
+      serviceNodePortRange: isTight ? '30000-30007' : '30000-30031',
+      intervalSeconds: {
+        'cluster-ip-repair': INTERVAL_MS / 1000,
+        'node-port-repair': INTERVAL_MS / 1000,
+      },
+    });
+  }
+}
+
+function isIn(cidr: string, item: string): boolean {
+  const [first = '', bits = '0'] = cidr.split('/');
+  if (first.includes(':')) return item.startsWith(first);
+  const number = (text: string) => text.split('.').reduce((sum, part) => sum * 256 + Number(part), 0);
+  const size = 2 ** (32 - Number(bits));
+  return Math.floor(number(item) / size) === Math.floor(number(first) / size);
+}
+
+function asError(error: unknown): Error {
+  return error instanceof Error ? error : new Error(String(error));
 }

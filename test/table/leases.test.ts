@@ -279,6 +279,20 @@ describe('withdraw', () => {
     expect(again).toMatchObject({ withdrawnUntilMs: NOW_MS + 90_000, seenDown: true });
   });
 
+  test('repeated with an earlier end, by a caller that began before the later one was written, keeps the later one', async () => {
+    const table = newTable();
+    await withdraw(table, 'c', { ...withdrawal, untilMs: NOW_MS + 90_000 }, AT_ONCE);
+    expect(await withdraw(table, 'c', withdrawal, AT_ONCE)).toMatchObject({ withdrawnUntilMs: NOW_MS + 90_000 });
+  });
+
+  test('that its caller may have to undo is refused where another caller has withdrawn the address', async () => {
+    const table = newTable();
+    await withdraw(table, 'c', withdrawal, AT_ONCE);
+    const second = withdraw(table, 'c', { ...withdrawal, untilMs: NOW_MS + 90_000, isOnlyOne: true }, AT_ONCE);
+    await expect(second).rejects.toMatchObject({ code: 'Contended' });
+    expect(await leaseIn(table, A)).toMatchObject({ withdrawnUntilMs: NOW_MS + 60_000 });
+  });
+
   test('after an earlier withdrawal ended starts without having seen it down', async () => {
     const table = newTable();
     await putLease(table, 'c', aLease(A, { withdrawnUntilMs: NOW_MS - 1, seenDown: true }));

@@ -1,0 +1,121 @@
+import { seededPick } from '../support/ranges.ts';
+
+interface ClockEvent {
+  readonly dueMs: number;
+  /** Events of one time run in the order in which they were planned. */
+  readonly order: number;
+  readonly run: () => void;
+}
+
+/** A source of chance: the same seed gives the same numbers. */
+export class Chance {
+  readonly pick: (below: number) => number;
+  readonly #seed: number;
+
+  constructor(seed: number) {
+    this.#seed = seed;
+    this.pick = seededPick(seed);
+  }
+
+  /** A source of its own for each part of the world: when one part is left out, the others stay the same. */
+  of(name: string): Chance {
+    let hash = 0x811c9dc5 ^ this.#seed;
+    for (let index = 0; index < name.length; index++) hash = Math.imul(hash ^ name.charCodeAt(index), 0x01000193);
+    return new Chance(hash ^ (hash >>> 13));
+  }
+
+  /** True once in so many times; never for 0. */
+  once(inTimes: number): boolean {
+    return inTimes > 0 && this.pick(inTimes) === 0;
+  }
+
+  between(least: number, most: number): number {
+    return least + this.pick(most - least + 1);
+  }
+
+  oneOf<T>(choices: readonly [T, ...T[]]): T {
+    return choices[this.pick(choices.length)] ?? choices[0];
+  }
+}
+
+/** The time of the world. Nothing in it waits by any other clock. */
+export class Clock {
+  nowMs = Date.parse('2026-01-01T00:00:00Z');
+  steps = 0;
+  stalls = 0;
+  readonly #heap: ClockEvent[] = [];
+  #planned = 0;
+
+  at(dueMs: number, run: () => void): void {
+    const event = { dueMs, order: this.#planned++, run };
+    const heap = this.#heap;
+    let place = heap.push(event) - 1;
+    while (place > 0) {
+      const above = (place - 1) >> 1;
+      if (!isBefore(event, heap[above])) break;
+      heap[place] = heap[above] as ClockEvent;
+      place = above;
+    }
+    heap[place] = event;
+  }
+
+  in(ms: number, run: () => void): void {
+    this.at(this.nowMs + Math.max(0, ms), run);
+  }
+
+  /** Waits. A signal that aborts meanwhile ends the wait with its reason. */
+  wait(ms: number, signal?: AbortSignal): Promise<void> {
+    return new Promise((resolve, reject) => {
+      if (signal === undefined) return this.in(ms, resolve);
+      if (signal.aborted) return reject(signal.reason);
+      const abort = () => reject(signal.reason);
+      signal.addEventListener('abort', abort, { once: true });
+      this.in(ms, () => {
+        signal.removeEventListener('abort', abort);
+        resolve();
+      });
+    });
+  }
+
+  /** Nothing runs for so long: what was due meanwhile is late. */
+  stall(ms: number): void {
+    this.nowMs += ms;
+    this.stalls++;
+  }
+
+  /** Runs what is due, one event after the other, until `isOver` or nothing is left. */
+  async run(isOver: () => boolean): Promise<void> {
+    for (;;) {
+      // Everything that does not wait for this clock comes to its next wait.
+      await new Promise((resolve) => void setImmediate(resolve));
+      const next = isOver() ? undefined : this.#next();
+      if (next === undefined) return;
+      this.steps++;
+      this.nowMs = Math.max(this.nowMs, next.dueMs);
+      next.run();
+    }
+  }
+
+  #next(): ClockEvent | undefined {
+    const heap = this.#heap;
+    const [first] = heap;
+    const last = heap.pop();
+    if (last === undefined || heap.length === 0) return first;
+    let place = 0;
+    for (;;) {
+      let below = 2 * place + 1;
+      if (below >= heap.length) break;
+      if (below + 1 < heap.length && isBefore(heap[below + 1], heap[below])) below++;
+      if (!isBefore(heap[below], last)) break;
+      heap[place] = heap[below] as ClockEvent;
+      place = below;
+    }
+    heap[place] = last;
+    return first;
+  }
+}
+
+function isBefore(one: ClockEvent | undefined, other: ClockEvent | undefined): boolean {
+  if (one === undefined || other === undefined) return one !== undefined;
+  return one.dueMs < other.dueMs || (one.dueMs === other.dueMs && one.order < other.order);
+}

@@ -1,0 +1,194 @@
+import type { KubernetesObject } from '../../lib/cluster/kubernetes-objects.ts';
+import type { ProbeReply } from '../../lib/endpoints/probe-outcome.ts';
+import type { HttpReply } from './control-plane.ts';
+import type { Process } from './process.ts';
+import type { Server } from './servers.ts';
+import type { World } from './world.ts';
+
+interface Probe {
+  readonly atMs: number;
+  readonly pass: string;
+  readonly address: string;
+  /** Absent: silence. */
+  readonly status: number | undefined;
+}
+
+/** The call that writes now. */
+interface Call {
+  readonly process: Process;
+  readonly sentAtMs: number;
+  /** The invocation had read by then that passes are paused. */
+  readonly sawPause: boolean;
+}
+
+/** A pass takes 9 s, and the clocks of functions differ by 2 s. */
+const PASS_MS = 11_000;
+/** Half an interval, by two clocks. */
+const BETWEEN_MISSES_MS = 800;
+/** Three intervals, and a pass. */
+const EVIDENCE_MS = 45_000;
+/** The longest from the last read of a registration to a write. */
+const STALE_SPEC_MS = PASS_MS;
+/** The end of a withdrawal is by the clock of one function and read by that of another. */
+const SKEW_MS = 4_000;
+const SHUTDOWN_STATUS = 500;
+const ALIVE = new Set([200, 401, 403, 429]);
+
+/** Holds every change of the published addresses against what API servers and people really did. */
+export class EndpointTruth {
+  readonly #world: World;
+  #call: Call | undefined;
+  #probes: Probe[] = [];
+  #published: readonly string[] = [];
+  /** Until when each is out, as a deregistration answered. */
+  readonly #withdrawnUntilMs = new Map<string, number>();
+  readonly #leaving = new Map<string, number>();
+  /** Until when deregistrations may have an effect. */
+  readonly #leavingUntilMs = new Map<string, number>();
+  /** Addresses of the spec and its names, and when they were removed from both. */
+  readonly #notExpectedSinceMs = new Map<string, number>();
+  #expected: ReadonlySet<string> = new Set();
+  readonly #unexpectedUntilMs = new Map<string, number>();
+
+  constructor(world: World) {
+    this.#world = world;
+  }
+
+  /** Runs what a call of a function does in the cluster. */
+  during<T>(call: Call, work: () => T): T {
+    this.#call = call;
+    try {
+      return work();
+    } finally {
+      this.#call = undefined;
+    }
+  }
+
+  probed({ name, invocation }: Process, address: string, status: number | undefined): void {
+    const { clock, servers } = this.#world;
+    if (status === undefined || !ALIVE.has(status)) servers.notice(address);
+    this.#probes = this.#probes.filter(({ atMs }) => atMs > clock.nowMs - EVIDENCE_MS);
+    this.#probes.push({ atMs: clock.nowMs, pass: `${name}/${invocation}`, address, status });
+  }
+
+  /** The spec, or the records of its name, have these addresses now. */
+  expect(addresses: readonly string[]): void {
+    const { nowMs } = this.#world.clock;
+    const now = new Set(addresses);
+    for (const address of this.#expected) if (!now.has(address)) this.#notExpectedSinceMs.set(address, nowMs);
+    for (const address of now) {
+      if (!this.#expected.has(address)) this.#unexpectedUntilMs.set(address, nowMs);
+      this.#notExpectedSinceMs.delete(address);
+    }
+    this.#expected = now;
+  }
+
+  /** A deregistration is under way. */
+  leaves(address: string): void {
+    this.#leaving.set(address, (this.#leaving.get(address) ?? 0) + 1);
+  }
+
+  /** It has ended, and may have an effect until then. */
+  left(address: string, untilMs: number): void {
+    this.#leaving.set(address, (this.#leaving.get(address) ?? 1) - 1);
+    this.#leavingUntilMs.set(address, Math.max(untilMs, this.#leavingUntilMs.get(address) ?? 0));
+  }
+
+  /** A deregistration, begun then, answered that the address is not published until then. */
+  withdrawn(address: string, askedAtMs: number, untilMs: number): void {
+    const { servers } = this.#world;
+    if (!servers.wasGoodSince(address, askedAtMs)) return;
+    this.#withdrawnUntilMs.set(address, Math.max(untilMs - SKEW_MS, this.#withdrawnUntilMs.get(address) ?? 0));
+    if (this.#published.includes(address)) {
+      this.#world.violate('toldWithdrawn', `a deregistration answered that ${address} is not published, and it is`);
+    }
+  }
+
+  /** It is undone, the table forgot it, or the server went down: when it answers again it is published. */
+  mayReturn(address: string): void {
+    this.#withdrawnUntilMs.delete(address);
+  }
+
+  isExpected(address: string): boolean {
+    return this.#expected.has(address);
+  }
+
+  published(): readonly string[] {
+    return this.#published;
+  }
+
+  isWithdrawn(address: string): boolean {
+    return (this.#withdrawnUntilMs.get(address) ?? 0) > this.#world.clock.nowMs;
+  }
+
+  /** Called after each write of the Endpoints. */
+  check(): void {
+    const now = addressesIn(this.#world.servers.plane.find('endpoints', 'default', 'kubernetes'));
+    const before = this.#published;
+    this.#published = now;
+    if (this.#call === undefined || now.join() === before.join()) return;
+    const { process, sentAtMs, sawPause } = this.#call;
+    this.#world.note(`${process.name} published ${now.join(' ')}, sent at ${this.#world.timeOf(sentAtMs)}`);
+    if (sawPause && process.kind === 'endpoints') {
+      this.#world.violate('paused', `${process.name} had read that passes are paused, and wrote the Endpoints`);
+    }
+    if (now.length === 0) this.#world.violate('empty', 'no address is published');
+    for (const address of before) if (!now.includes(address)) this.#checkRemoved(address, sentAtMs);
+    for (const address of now) if (!before.includes(address)) this.#checkAdded(address, sentAtMs);
+  }
+
+  #checkRemoved(address: string, sentAtMs: number): void {
+    const { servers } = this.#world;
+    const isLeaving =
+      (this.#leaving.get(address) ?? 0) > 0 || (this.#leavingUntilMs.get(address) ?? 0) >= sentAtMs - PASS_MS;
+    if (isLeaving || this.#wasUnexpected(address, sentAtMs - 3 * PASS_MS)) return;
+    const misses = this.#probes.filter((probe) => probe.address === address && this.#provesMiss(probe));
+    const saidShutdown = misses.some(({ status }) => status === SHUTDOWN_STATUS);
+    if (servers.wasGoodSince(address, sentAtMs - PASS_MS)) {
+      this.#world.violate('removed', `${address} answers, was not withdrawn, and was removed`);
+    } else if (!saidShutdown && !areTwo(misses)) {
+      this.#world.violate('oneMiss', `${address} was removed, and ${misses.length} probes prove that it is down`);
+    }
+  }
+
+  #checkAdded(address: string, sentAtMs: number): void {
+    if (this.isWithdrawn(address)) this.#world.violate('withdrawn', `${address} is withdrawn and was published`);
+    const goneSinceMs = this.#notExpectedSinceMs.get(address);
+    // An agent may have renewed its lease right before.
+    const isAgents = this.#world.agents.has(address);
+    if (!isAgents && goneSinceMs !== undefined && goneSinceMs < sentAtMs - STALE_SPEC_MS) {
+      this.#world.violate('notInSpec', `${address} is not in the spec and was published`);
+    }
+  }
+
+  /** Silence may be the network's, unless another address answered the same pass, or agents know better. */
+  #provesMiss({ status, pass, address }: Probe): boolean {
+    if (status !== undefined) return !ALIVE.has(status);
+    if (this.#world.agents.has(address)) return true;
+    return this.#probes.some((probe) => probe.pass === pass && probe.status !== undefined);
+  }
+
+  #wasUnexpected(address: string, sinceMs: number): boolean {
+    return !this.#expected.has(address) || (this.#unexpectedUntilMs.get(address) ?? 0) > sinceMs;
+  }
+}
+
+function areTwo(misses: readonly Probe[]): boolean {
+  const times = misses.map(({ atMs }) => atMs);
+  return Math.max(...times) - Math.min(...times) >= BETWEEN_MISSES_MS;
+}
+
+interface Endpoints extends KubernetesObject {
+  readonly subsets?: readonly { readonly addresses?: readonly { readonly ip: string }[] }[];
+}
+
+function addressesIn(endpoints: KubernetesObject | undefined): string[] {
+  const { subsets = [] } = (endpoints ?? {}) as Endpoints;
+  return subsets.flatMap(({ addresses = [] }) => addresses.map(({ ip }) => ip)).sort();
+}
+
+/** What an agent on the server's own host finds. */
+export function probeReplyOf({ state }: Server, { status, body }: HttpReply): ProbeReply {
+  if (state === 'down' || state === 'silent') return { kind: 'silence', message: 'connect ECONNREFUSED' };
+  return { kind: 'status', status, body: String(body) };
+}

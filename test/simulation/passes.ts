@@ -1,0 +1,87 @@
+import { heartbeat } from '../../lib/api-servers/heartbeat.ts';
+import type { Summary } from '../../lib/dispatch/dispatch.ts';
+import { probeReplyOf } from './endpoint-truth.ts';
+import { Process, type ProcessKind } from './process.ts';
+import { INTERVAL_MS } from './settings.ts';
+import { CLUSTER, type World } from './world.ts';
+
+const MINUTE_MS = 60_000;
+const HEARTBEAT_MS = 10_000;
+const LEASE_MS = 15_000;
+const REPAIRS = [
+  ['repair', ['ranges/serviceips', 'ranges/secondaryserviceips']],
+  ['portRepair', ['ranges/servicenodeports']],
+] as const;
+
+/** Starts the schedules of the functions, their queue and the agents. */
+export function startPasses(world: World): void {
+  if (world.has('endpoints')) {
+    world.onMessage = (body) => {
+      const Records = [{ messageId: '1', eventSource: 'aws:sqs', body }];
+      if (!world.isStopped) void world.invoke('endpoints', { Records });
+    };
+    void schedule(world, 'endpoints', MINUTE_MS, () => void world.invoke('endpoints', scheduled(world)));
+  }
+  for (const [kind, keys] of REPAIRS) {
+    if (kind === 'portRepair' && !world.has('nodePorts')) continue;
+    void schedule(world, kind, INTERVAL_MS, () => void repair(world, kind, keys));
+  }
+  for (const [index, address] of [...world.agents].entries()) void keepLease(world, address, index * 700);
+}
+
+/** Invokes every interval, a little late, seldom much, and now and then twice. */
+async function schedule(world: World, name: string, everyMs: number, invoke: () => void): Promise<void> {
+  const { clock } = world;
+  const chance = world.chance.of(`schedule of ${name}`);
+  const late = async (ms: number) => {
+    await clock.wait(ms);
+    if (!world.isStopped) invoke();
+  };
+  while (!world.hasEnded) {
+    const lateMs = world.isFaulty && chance.once(6) ? chance.pick(everyMs / 4) : chance.pick(800);
+    void late(lateMs);
+    if (world.isFaulty && chance.once(4)) void late(lateMs + chance.pick(chance.oneOf([600, 12_000])));
+    await clock.wait(everyMs);
+  }
+}
+
+function scheduled({ clock }: World): object {
+  return { 'detail-type': 'Scheduled Event', time: new Date(clock.nowMs).toISOString() };
+}
+
+/** A pass that began while the table was in charge, and succeeded, has seen every Service. */
+async function repair(world: World, kind: ProcessKind, keys: readonly string[]): Promise<void> {
+  const { inChargeSinceMs } = world;
+  const summary = await world.invoke<Summary>(kind, { force: true }, 150_000);
+  world.note(`${kind}: ${summary instanceof Error ? summary.message : JSON.stringify(summary)}`);
+  if (summary === undefined || summary instanceof Error || summary.passes !== 1 || summary.failed !== 0) return;
+  if (inChargeSinceMs === undefined || inChargeSinceMs !== world.inChargeSinceMs) return;
+  for (const key of keys) world.ranges.setRecord(key, true);
+}
+
+/** The agent on the host of an API server. */
+async function keepLease(world: World, address: string, laterMs: number): Promise<void> {
+  const { clock, servers } = world;
+  await clock.wait(laterMs);
+  for (let number = 1; !world.hasEnded; ) {
+    const agent = new Process(world, `agent-${address}-${number}`, 'agent');
+    const probe = async () => {
+      const server = servers.server(address);
+      const reply = probeReplyOf(server, servers.readiness(server));
+      world.endpoints.probed(agent, address, reply.kind === 'status' ? reply.status : undefined);
+      return reply;
+    };
+    while (!agent.isDead && !world.hasEnded) {
+      await clock.wait(HEARTBEAT_MS);
+      // It is stopped on a host that is no API server any more.
+      if (world.deadAgents.has(address) || !world.endpoints.isExpected(address)) continue;
+      const { signal, cancel } = agent.startDeadline(HEARTBEAT_MS - 500);
+      const table = world.tableOf(agent, signal);
+      await heartbeat({ table, cluster: CLUSTER, address, leaseMs: LEASE_MS, nowMs: agent.nowMs, probe }).catch(
+        () => {},
+      );
+      cancel();
+    }
+    number++;
+  }
+}

@@ -1,0 +1,251 @@
+import type { PatchOperation } from '../../lib/admission/response.ts';
+import { HOLD_OWNER_LABEL } from '../../lib/cluster/hold.ts';
+import { aReview } from '../support/admission-review.ts';
+import type { Chance } from './clock.ts';
+import { itemsOf, type ServiceSpec, type StoredService } from './control-plane.ts';
+import { CLUSTER, TOKEN, type World } from './world.ts';
+
+const NAMESPACE = 'a';
+const GREEDY = 'greedy';
+
+export interface Wish {
+  readonly spec: ServiceSpec;
+  readonly holdOwner?: string;
+}
+
+/** People who create, change and delete Services, by way of an API server with the webhook. */
+export class People {
+  readonly #world: World;
+  readonly #chance: Chance;
+  #services = 0;
+
+  constructor(world: World) {
+    this.#world = world;
+    this.#chance = world.chance.of('people');
+  }
+
+  /** Services that were there before the functions. */
+  placeFirst(): void {
+    const addresses = Array.from({ length: 4 }, () => `10.0.0.${this.#chance.between(2, 14)}`);
+    for (const address of new Set(addresses)) this.place(`first-${address}`, withAddress(address));
+  }
+
+  /** Another allocator, which the table does not know, gives a Service an address that no Service has. */
+  placeUnrecorded(chance: Chance): void {
+    const free = Array.from({ length: 12 }, (_, index) => `10.0.0.${index + 2}`).filter(
+      (address) => this.#world.ranges.ownersOf(address).length === 0,
+    );
+    const address = free[chance.pick(free.length)];
+    if (address === undefined) return;
+    const service = this.place(`other-${++this.#services}`, withAddress(address));
+    void this.live(service, chance);
+  }
+
+  /** A Service begins every few seconds. */
+  async work(): Promise<void> {
+    const { clock } = this.#world;
+    const everyMs = this.#chance.oneOf([4_000, 15_000, 40_000]);
+    while (this.#world.isFaulty) {
+      await clock.wait(this.#chance.pick(2 * everyMs));
+      // Some names are used again and again.
+      const name = `svc-${this.#chance.once(3) ? this.#chance.pick(3) : 10 + ++this.#services}`;
+      void this.#life(name);
+    }
+  }
+
+  async #life(name: string): Promise<void> {
+    const chance = this.#chance.of(`${name} at ${this.#world.clock.nowMs}`);
+    const service = await this.create(name, this.#wish(chance), chance);
+    if (service !== undefined) await this.live(service, chance);
+  }
+
+  /** Uses a Service for a while, changes it, and deletes it. */
+  async live(service: StoredService, chance: Chance): Promise<void> {
+    const { clock } = this.#world;
+    await clock.wait(chance.pick(40_000));
+    if (chance.once(3)) await this.#change(service, chance);
+    await clock.wait(chance.pick(40_000));
+    // In the end Services stay.
+    if (this.#world.isFaulty) await this.#delete(service.metadata.name, chance);
+  }
+
+  async create(name: string, wish: Wish, chance: Chance): Promise<StoredService | undefined> {
+    const { clock } = this.#world;
+    for (let attempt = 1; attempt <= 4 && this.#world.isFaulty; attempt++) {
+      const answered = await this.#review({ name, chance, ...wish });
+      if (answered === 'refused' && chance.once(2)) return undefined;
+      if (answered !== undefined && answered !== 'refused') return this.#store(name, answered, wish, chance);
+      // The API server got no answer in time: the person tries again.
+      await clock.wait(chance.pick(chance.oneOf([300, 6_000])));
+    }
+    return undefined;
+  }
+
+  /** Gets addresses for a Service of a namespace whose quota refuses it. */
+  async createRefused(name: string, chance: Chance): Promise<void> {
+    await this.#world.clock.wait(chance.pick(10_000));
+    await this.#review({ name, chance, namespace: GREEDY, ...this.#wish(chance) });
+  }
+
+  /** Stores a new Service as the API server does, after everything that may still refuse it. */
+  place(name: string, spec: ServiceSpec, holdOwner?: string): StoredService {
+    const labels = holdOwner === undefined ? {} : { labels: { [HOLD_OWNER_LABEL]: holdOwner } };
+    const metadata = { namespace: NAMESPACE, name, ...labels };
+    const service = { apiVersion: 'v1', kind: 'Service', metadata, spec };
+    const stored = this.#world.servers.plane.place('services', service) as StoredService;
+    for (const item of itemsOf(stored)) this.#own(item, name);
+    return stored;
+  }
+
+  async #store(name: string, spec: ServiceSpec, wish: Wish, chance: Chance): Promise<StoredService | undefined> {
+    const { clock } = this.#world;
+    for (const item of itemsOf({ spec })) this.#own(item, name);
+    await clock.wait(chance.pick(chance.oneOf([50, 3_000, 15_000])));
+    const existing = this.find(name);
+    if (existing === undefined && !chance.once(6)) return this.place(name, spec, wish.holdOwner);
+    this.#world.note(`${name} is refused by its API server`);
+    this.#disown(name, itemsOf({ spec }));
+    return undefined;
+  }
+
+  async #change(service: StoredService, chance: Chance): Promise<void> {
+    const { name } = service.metadata;
+    const { type, ports, ...rest } = service.spec;
+    const isGrowing = type === 'ClusterIP';
+    if (!this.#world.has('nodePorts')) return;
+    const spec: ServiceSpec = isGrowing
+      ? { ...rest, type: 'NodePort', ports }
+      : { ...rest, type: 'ClusterIP', ports: ports.map(({ nodePort: _, ...port }) => port) };
+    const answered = isGrowing ? await this.#review({ name, spec, oldSpec: service.spec, chance }) : spec;
+    if (answered === undefined || answered === 'refused') return;
+    const items = itemsOf({ spec: answered });
+    for (const item of items) this.#own(item, name);
+    await this.#world.clock.wait(chance.pick(3_000));
+    const now = this.find(name);
+    const isSame = now !== undefined && now.metadata.resourceVersion === service.metadata.resourceVersion;
+    if (isSame) this.#world.servers.plane.place('services', { ...now, spec: answered } as StoredService);
+    this.#disown(name, [...items, ...itemsOf(service)]);
+  }
+
+  async #delete(name: string, chance: Chance): Promise<void> {
+    const { clock, servers } = this.#world;
+    if (chance.once(2)) {
+      // A finalizer keeps it.
+      const service = this.find(name);
+      if (service === undefined) return;
+      const metadata = { ...service.metadata, deletionTimestamp: new Date(clock.nowMs).toISOString() };
+      servers.plane.place('services', { ...service, metadata });
+      await clock.wait(chance.pick(40_000));
+    }
+    const service = this.find(name);
+    if (service === undefined) return;
+    servers.plane.remove('services', NAMESPACE, name);
+    this.#disown(name, itemsOf(service));
+  }
+
+  find(name: string): StoredService | undefined {
+    return this.#world.servers.plane.find('services', NAMESPACE, name);
+  }
+
+  #own(item: string, name: string): void {
+    this.#world.ranges.own(item, { owner: `service ${name}`, isExclusive: true });
+  }
+
+  /** Ends its ownership of what the stored Service of that name does not have. */
+  #disown(name: string, items: readonly string[]): void {
+    const service = this.find(name);
+    const kept = service === undefined ? [] : itemsOf(service);
+    for (const item of items) if (!kept.includes(item)) this.#world.ranges.end(item, `service ${name}`);
+  }
+
+  #wish(chance: Chance): Wish {
+    const isDual = this.#world.has('dualStack') && chance.once(2);
+    return {
+      spec: {
+        type: this.#world.has('nodePorts') && chance.once(2) ? 'NodePort' : 'ClusterIP',
+        ...(isDual && { ipFamilyPolicy: 'RequireDualStack' }),
+        ports: [{ port: 80, protocol: 'TCP' }],
+      },
+    };
+  }
+
+  /** One review; the API server may send it again while the first is under way. */
+  async #review({
+    name,
+    namespace = NAMESPACE,
+    spec,
+    oldSpec,
+    holdOwner,
+    chance,
+  }: ReviewRequest): Promise<ServiceSpec | 'refused' | undefined> {
+    const timeoutS = chance.oneOf([3, 10]);
+    const labels = holdOwner === undefined ? {} : { labels: { [HOLD_OWNER_LABEL]: holdOwner } };
+    const review = aReview({
+      name,
+      namespace,
+      spec: { ...spec },
+      ...labels,
+      ...(oldSpec && { oldSpec: { ...oldSpec } }),
+    });
+    const event = {
+      rawPath: `/${CLUSTER}`,
+      rawQueryString: `timeout=${timeoutS}s`,
+      headers: { authorization: `Bearer ${TOKEN}` },
+      body: JSON.stringify(review),
+      requestContext: { http: { method: 'POST' }, timeEpoch: this.#world.clock.nowMs },
+    };
+    const answer = await this.#world.ask<{ readonly body: string; readonly statusCode: number }>(
+      'admission',
+      event,
+      timeoutS * 1000,
+      chance,
+    );
+    if (answer === undefined || answer instanceof Error || answer.statusCode !== 200) return undefined;
+    const { response } = JSON.parse(answer.body) as Answered;
+    this.#world.note(`review of ${name}: ${response.allowed ? 'allowed' : response.status?.message}`);
+    if (!response.allowed) return 'refused';
+    const patch = JSON.parse(Buffer.from(response.patch ?? 'W10=', 'base64').toString()) as PatchOperation[];
+    return patched(spec, patch);
+  }
+}
+
+interface ReviewRequest extends Wish {
+  readonly name: string;
+  readonly namespace?: string;
+  readonly oldSpec?: ServiceSpec;
+  readonly chance: Chance;
+}
+
+interface Answered {
+  readonly response: {
+    readonly allowed: boolean;
+    readonly patch?: string;
+    readonly status?: { readonly message: string };
+  };
+}
+
+export function withAddress(...clusterIPs: string[]): ServiceSpec {
+  const ipFamilies = clusterIPs.map((address) => (address.includes(':') ? 'IPv6' : 'IPv4'));
+  return {
+    type: 'ClusterIP',
+    clusterIP: clusterIPs[0] ?? '',
+    clusterIPs,
+    ipFamilies,
+    ports: [{ port: 80, protocol: 'TCP' }],
+  };
+}
+
+function patched(spec: ServiceSpec, patch: readonly PatchOperation[]): ServiceSpec {
+  const result = { spec: structuredClone(spec) };
+  for (const { path, value } of patch) {
+    const names = path.split('/').slice(1);
+    const last = names.pop() ?? '';
+    const target = names.reduce<Record<string, unknown>>(
+      (each, name) => each[name] as Record<string, unknown>,
+      result as never,
+    );
+    target[last] = value;
+  }
+  const { clusterIPs = [] } = result.spec;
+  return { ...result.spec, ...(clusterIPs.length > 0 && { ipFamilies: withAddress(...clusterIPs).ipFamilies ?? [] }) };
+}

@@ -1,0 +1,231 @@
+import type { Answer } from '../../lib/allocate/answer.ts';
+import type { AllocateRequest } from '../../lib/allocate/request.ts';
+import type { Chance } from './clock.ts';
+import type { People } from './people.ts';
+import { withAddress } from './people.ts';
+import type { Fault } from './settings.ts';
+import { keyOf, RANGE_KEYS } from './stored-items.ts';
+import { CLUSTER, type World } from './world.ts';
+
+type Request = Omit<AllocateRequest, 'cluster'>;
+
+interface Held {
+  readonly id: string;
+  readonly items: readonly string[];
+  readonly untilMs: number;
+  readonly takenUpBy: 'any' | 'owner';
+  /** No other pipeline knows of it. */
+  readonly isPrivate: boolean;
+}
+
+const PATIENCE_MS = 32_000;
+const CUT_OFF: readonly Fault[] = [
+  'crashBefore',
+  'crashAfter',
+  'lateRequest',
+  'lostReply',
+  'lostRequest',
+  'slow',
+  'serverError',
+  'throttled',
+];
+
+/** Pipelines that hold addresses and ports by requests, and use, release or lose what they hold. */
+export class Pipelines {
+  readonly #world: World;
+  readonly #people: People;
+  readonly #chance: Chance;
+  #requests = 0;
+  /** What others may claim: they know of it by hearsay. */
+  #known: Held[] = [];
+
+  constructor(world: World, people: People) {
+    this.#world = world;
+    this.#people = people;
+    this.#chance = world.chance.of('pipelines');
+  }
+
+  async work(): Promise<void> {
+    const everyMs = this.#chance.oneOf([3_000, 10_000, 30_000]);
+    while (this.#world.isFaulty) {
+      await this.#world.clock.wait(this.#chance.pick(2 * everyMs));
+      const id = `r${++this.#requests}`;
+      const chance = this.#chance.of(id);
+      const known = this.#known[chance.pick(this.#known.length)];
+      void (known !== undefined && chance.once(3) ? this.#takeUp(id, known, chance) : this.#hold(id, chance));
+    }
+  }
+
+  async #hold(id: string, chance: Chance): Promise<void> {
+    const { clock } = this.#world;
+    const untilMs = clock.nowMs + 20_000 + chance.pick(chance.oneOf([40_000, 120_000]));
+    const takenUpBy = chance.oneOf<Held['takenUpBy']>(['any', 'owner']);
+    const held = await this.#allocate({ id, items: this.#wished(chance), untilMs, takenUpBy }, chance);
+    if (held === undefined) return;
+    if (!held.isPrivate) this.#known = [...this.#known.slice(-5), held];
+    await clock.wait(chance.pick(chance.oneOf([500, untilMs - clock.nowMs + 5_000])));
+    switch (chance.pick(4)) {
+      case 0:
+        return this.#createService(held, chance);
+      case 1:
+        return this.#release(held, chance);
+      case 2:
+        return this.#takeUp(`${id}-own`, held, chance);
+    }
+  }
+
+  async #allocate(
+    { id, items, untilMs, takenUpBy }: Wanted,
+    chance: Chance,
+    takeUp?: AllocateRequest['takeUp'],
+  ): Promise<Held | undefined> {
+    const hold = { owner: id, until: new Date(untilMs).toISOString(), takenUpBy };
+    const answer = await this.#ask(
+      { requestId: id, operation: 'allocate', items, hold, ...(takeUp && { takeUp }) },
+      chance,
+    );
+    if (answer?.outcome === 'refused') void this.#checkNothingLeft(id);
+    if (answer?.outcome !== 'done') return undefined;
+    const values = answer.items.map(({ value }) => String(value));
+    for (const item of values) {
+      if (takeUp !== undefined) this.#claimed(item, id);
+      // The answer is an old one: another request has claimed the hold meanwhile.
+      else if (this.#world.ranges.wasClaimedSince(item, this.#world.begunAtMs(id))) continue;
+      this.#world.ranges.own(item, { owner: id, isExclusive: takeUp !== undefined, untilMs });
+    }
+    return { id, items: values, untilMs, takenUpBy, isPrivate: chance.once(2) };
+  }
+
+  /** A hold that was there when the request began, and that the request may claim, is its former owner's no more. */
+  #claimed(item: string, id: string): void {
+    this.#world.ranges.claimed(item);
+    const begunAtMs = this.#world.begunAtMs(id);
+    for (const { owner, isExclusive, sinceMs } of this.#world.ranges.ownersOf(item)) {
+      if (!isExclusive && sinceMs <= begunAtMs) this.#world.ranges.end(item, owner);
+    }
+  }
+
+  /** Claims what is held, for a Service that is created afterwards. */
+  async #takeUp(id: string, { items, ...held }: Held, chance: Chance): Promise<void> {
+    const { clock } = this.#world;
+    const wanted = items.map((item) => ({ range: rangeOf(item), value: numberOrText(item) }));
+    const untilMs = clock.nowMs + 90_000;
+    const takeUp = held.takenUpBy === 'owner' || chance.once(2) ? { holdOwner: held.id } : {};
+    const own = await this.#allocate({ id, items: wanted, untilMs, takenUpBy: 'owner' }, chance, takeUp);
+    const addresses = own?.items.filter((item) => !/^\d+$/.test(item)) ?? [];
+    // Others may hear of this one, too, and may not have it.
+    if (own !== undefined && chance.once(2)) this.#known = [...this.#known.slice(-5), own];
+    if (own === undefined || addresses.length === 0) return;
+    await clock.wait(chance.pick(chance.oneOf([100, 30_000])));
+    if (clock.nowMs > own.untilMs - 10_000) return;
+    for (const item of own.items) this.#world.ranges.end(item, id);
+    const service = this.#people.place(`of-${id}`, withAddress(...addresses), id);
+    await this.#people.live(service, chance);
+  }
+
+  /** The webhook claims the hold for a Service that asks for the address. */
+  async #createService({ id, items, untilMs }: Held, chance: Chance): Promise<void> {
+    const addresses = items.filter((item) => !/^\d+$/.test(item)).slice(0, 1);
+    if (!this.#world.has('webhook') || addresses.length === 0 || this.#world.clock.nowMs > untilMs - 20_000) return;
+    for (const item of addresses) this.#world.ranges.end(item, id);
+    const service = await this.#people.create(`of-${id}`, { spec: withAddress(...addresses), holdOwner: id }, chance);
+    if (service !== undefined) await this.#people.live(service, chance);
+  }
+
+  /** Releases, perhaps twice under two ids, and goes on by what it finds when there is no certain answer. */
+  async #release({ id, items, untilMs, isPrivate }: Held, chance: Chance): Promise<void> {
+    const { ranges, clock } = this.#world;
+    const mine = items.filter((item) => ranges.ownersOf(item).some(({ owner }) => owner === id));
+    const wanted = mine.map((item) => ({ range: rangeOf(item), value: numberOrText(item) }));
+    if (mine.length === 0) return;
+    for (const item of mine) ranges.end(item, id);
+    // Without the owner's name a release frees whatever is there: only while nothing else can have it.
+    const isSafe = isPrivate && untilMs - clock.nowMs > 2 * PATIENCE_MS;
+    const release = { operation: 'release', items: wanted, ...(!isSafe && { owner: id }) } as const;
+    const sentAtMs = clock.nowMs;
+    if (!isSafe && chance.once(2)) void this.#ask({ ...release, requestId: `${id}-cleanup` }, chance);
+    const answer = await this.#ask(
+      { ...release, requestId: `${id}-release` },
+      chance,
+      isSafe ? untilMs - PATIENCE_MS : undefined,
+    );
+    const valuesOf = (wanted: string) =>
+      answer?.items.flatMap(({ outcome, value }) => (outcome === wanted ? String(value) : [])) ?? [];
+    for (const value of valuesOf('released')) {
+      ranges.toldReleased(value, id, sentAtMs);
+      // It is free for all: somebody wants exactly this one.
+      if (chance.once(2)) void this.#again(value, chance);
+    }
+    if (valuesOf('unknown').length > 0) await this.#lookUp({ id, untilMs }, wanted, chance);
+  }
+
+  /** What is still held as it was is its owner's again. */
+  async #lookUp({ id, untilMs }: Pick<Held, 'id' | 'untilMs'>, items: Request['items'], chance: Chance): Promise<void> {
+    const found = await this.#ask({ requestId: `${id}-look`, operation: 'lookUp', items }, chance);
+    for (const { value, hold } of found?.items ?? []) {
+      if (hold?.owner === id) this.#world.ranges.own(String(value), { owner: id, isExclusive: false, untilMs });
+    }
+  }
+
+  async #again(value: string, chance: Chance): Promise<void> {
+    const id = `again${++this.#requests}`;
+    const untilMs = this.#world.clock.nowMs + 60_000;
+    const items = [{ range: rangeOf(value), value: numberOrText(value) }];
+    await this.#allocate({ id, items, untilMs, takenUpBy: 'any' }, chance);
+  }
+
+  /** Asks with the same id until there is an answer that lasts. */
+  async #ask(request: Request, chance: Chance, untilMs = Number.POSITIVE_INFINITY): Promise<Answer | undefined> {
+    const { requestId, operation } = request;
+    for (let attempt = 1; attempt <= 8 && this.#world.isFaulty && this.#world.clock.nowMs < untilMs; attempt++) {
+      const answer = await this.#world.ask<Answer>('allocate', { ...request, cluster: CLUSTER }, PATIENCE_MS, chance);
+      const isAnswer = answer !== undefined && !(answer instanceof Error);
+      const shown = isAnswer
+        ? `${answer.outcome} ${answer.items.map(({ outcome, value }) => `${value} ${outcome}`)}`
+        : answer?.message;
+      this.#world.note(`${operation} ${requestId}: ${shown} ${isAnswer ? (answer.error?.code ?? '') : ''}`);
+      if (isAnswer && answer.error?.code !== 'InProgress') return answer;
+      await this.#world.clock.wait(chance.pick(chance.oneOf([500, 10_000])));
+    }
+    return undefined;
+  }
+
+  /** A refusal leaves nothing behind, where no invocation was cut off. Another one of the same request may be running. */
+  async #checkNothingLeft(id: string): Promise<void> {
+    const { settings, clock } = this.#world;
+    if (CUT_OFF.some((fault) => settings.faults.has(fault)) || this.#world.isDisturbed) return;
+    await clock.wait(PATIENCE_MS + 5_000);
+    if (this.#world.isDisturbed) return;
+    for (const key of RANGE_KEYS) {
+      for (const [item, { requestId, untilMs }] of this.#world.stored(key).holds) {
+        if (requestId !== id || untilMs < clock.nowMs) continue;
+        this.#world.violate('toldRefused', `${id} was told that it is refused, and holds ${item}`);
+      }
+    }
+  }
+
+  #wished(chance: Chance): Request['items'] {
+    const ranges = (['serviceips', 'secondaryserviceips', 'servicenodeports'] as const).filter(
+      (range) =>
+        (range !== 'secondaryserviceips' || this.#world.has('dualStack')) &&
+        (range !== 'servicenodeports' || this.#world.has('nodePorts')),
+    );
+    const next = ranges.filter(() => chance.once(2)).map((range) => ({ range, next: true }) as const);
+    const items = next.length === 0 ? [{ range: 'serviceips', next: true, count: 2 } as const] : next;
+    // Perhaps it is another's, and all is rolled back.
+    const last = { range: 'serviceips', value: `10.0.0.${chance.between(1, 14)}` } as const;
+    return chance.once(4) ? [...items, last] : [...items];
+  }
+}
+
+interface Wanted extends Pick<Held, 'id' | 'untilMs' | 'takenUpBy'> {
+  readonly items: Request['items'];
+}
+
+function rangeOf(item: string): Request['items'][number]['range'] {
+  return keyOf(item).replace('ranges/', '') as Request['items'][number]['range'];
+}
+
+function numberOrText(item: string): string | number {
+  return /^\d+$/.test(item) ? Number(item) : item;
+}

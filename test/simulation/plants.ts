@@ -1,0 +1,300 @@
+/** A defect that is put into the code while it is loaded: the simulation has to find it. */
+export interface Plant {
+  readonly id: string;
+  /** What is wrong with it. */
+  readonly defect: string;
+  readonly edits: readonly Edit[];
+  /** Why no history can show it. */
+  readonly unseen?: string;
+}
+
+export interface Edit {
+  readonly file: string;
+  /** Occurs there exactly once. */
+  readonly find: string;
+  readonly replace: string;
+}
+
+/** In every run, so that more later writers than an item remembers meet in a run of minutes. */
+export const SCALE: Edit = {
+  file: 'lib/table/stored-item.ts',
+  find: 'const WRITES_KEPT = 64;',
+  replace: 'const WRITES_KEPT = 3;',
+};
+
+const plant = (id: string, defect: string, file: string, find: string, replace: string, unseen?: string): Plant => ({
+  id,
+  defect,
+  edits: [{ file: `lib/${file}`, find, replace }],
+  ...(unseen !== undefined && { unseen }),
+});
+
+const PUBLISHED = 'endpoints/published-addresses.ts';
+const DECISIONS = 'endpoints/lease-decisions.ts';
+const LEASES = 'table/leases.ts';
+const LEAKS = 'repair/leaks.ts';
+const OPERATIONS = 'table/range-operations.ts';
+
+export const PLANTS: readonly Plant[] = [
+  plant(
+    '1',
+    'a lost put of the leases overwrites what another writer did',
+    LEASES,
+    'open = new Map([...changes].filter(([address]) => isSameLease(leaseOf(read, address), leaseOf(present, address))));',
+    'open = changes;',
+  ),
+  plant(
+    '2',
+    'the leases are not read again before a write',
+    'loops/kubernetes-service.ts',
+    "const isFinal = first.decision.outcome !== 'refused' && !plansAnyWrite(first.decision, first.observation.slice);",
+    'const isFinal = true;',
+  ),
+  plant('3', 'one miss removes an address', PUBLISHED, 'MISSES_TO_GO = 2', 'MISSES_TO_GO = 1'),
+  plant(
+    '4',
+    'the second strike frees',
+    LEAKS,
+    '[unstruck, once, twice, freed][strikes]',
+    '[unstruck, once, freed, freed][strikes]',
+  ),
+  plant(
+    '5',
+    'a write whose outcome is unclear is repeated as if it had been lost',
+    'table/guaranteed-update.ts',
+    "if (outcome === 'unclear' && !isRepeatable) throw unclear(cluster, key);",
+    '',
+  ),
+  plant(
+    '6',
+    'an unclear put of the leases is taken as won',
+    LEASES,
+    "if (result.outcome === 'unclear') break;",
+    "if (result.outcome === 'unclear') return { written: new Set(open.keys()), present: { leases: afterChanges(read.leases, open), item: read.item } };",
+  ),
+  plant(
+    '7',
+    'a hold is freed 30 s before its end',
+    'cluster/hold.ts',
+    'isOver(hold, nowMs - HOLD_END_MARGIN_MS)',
+    'isOver(hold, nowMs + 30_000)',
+  ),
+  plant(
+    '8',
+    "an agent's refresh forgets the withdrawal",
+    'endpoints/heartbeat-decision.ts',
+    "if (verdict === 'ready' && !(withdrawn && !lease.seenDown)) return",
+    "if (verdict === 'ready') return",
+  ),
+  plant(
+    '9',
+    'a merge frees what was allocated since the range was read',
+    'repair/merge.ts',
+    'data: subtract(newest.data, subtract(freed, changed))',
+    'data: subtract(newest.data, freed)',
+  ),
+  plant(
+    '10',
+    'allocation ignores that the range is older than the spec',
+    'table/range-allocations.ts',
+    "if (stored.allocator !== 'table' || stored.generation < range.rangesGeneration) return",
+    "if (stored.allocator !== 'table') return",
+  ),
+  plant(
+    '11',
+    'the registration is not read again before a write',
+    'dispatch/run-pass.ts',
+    'const confirmWrites = () => confirmRegistration(environment, input, table);',
+    'const confirmWrites = async () => {};',
+  ),
+  plant(
+    '12',
+    'silence counts as a miss although no server answered',
+    DECISIONS,
+    'if (answered || isAnyAnswered(outcomes)) return true;',
+    'return true;',
+  ),
+  plant(
+    '13',
+    'a release ignores the hold that was expected',
+    OPERATIONS,
+    'return before === undefined || hold === undefined ? before === hold : sameTerms(hold, before);',
+    'return true;',
+  ),
+  plant(
+    '14',
+    'a release that may still be running is taken over',
+    'allocate/items.ts',
+    "if (state !== 'begun' || hold !== undefined || nowMs >= busyUntilMs) return undefined;",
+    'if (nowMs > 0) return undefined;',
+  ),
+  plant(
+    '15',
+    'a second delivery of one pass strikes again',
+    LEAKS,
+    'return last === undefined || (last.passId !== passId && nowMs - last.atMs >= (intervalMs * 2) / 3);',
+    'return last === undefined || last.passId !== passId;',
+  ),
+  plant(
+    '16',
+    'an address that was added while its server was deregistered stays',
+    'api-servers/remove-address.ts',
+    'if (added.size === 0) return { changes: [] };',
+    'if (added.size >= 0) return { changes: [] };',
+  ),
+  plant(
+    '17',
+    'a lost write of a lease removes a healthy address',
+    'loops/refresh-leases.ts',
+    'return isUnwritten && seen !== undefined && isHeld(seen, nowMs) && !isWithdrawn(lease, nowMs) ? seen : lease;',
+    'return lease;',
+  ),
+  plant(
+    '18',
+    'allocation is open although no repair succeeded lately',
+    'table/run-records.ts',
+    'return isRecent ? undefined : unrepaired(name, loop, lastMs);',
+    'return undefined;',
+  ),
+  plant(
+    '19',
+    'the change from observe to enforce does not close allocation',
+    'table/cluster-registration.ts',
+    'before !== undefined && !isOpened && sameRangesIn(before.spec, spec)',
+    'before !== undefined && sameRangesIn(before.spec, spec)',
+  ),
+  plant(
+    '20',
+    'a request that is rolled back keeps its items',
+    'allocate/execute-request.ts',
+    'if (!(await rollBack(context, record))) return',
+    'if (rollBack === undefined) return',
+  ),
+  plant(
+    '21',
+    'strikes from before a time of observing still count',
+    LEAKS,
+    'return fromZero || listed !== controlPlane ? NO_STRIKES : stored;',
+    'return listed !== controlPlane ? NO_STRIKES : stored;',
+  ),
+  plant(
+    '22',
+    'a second miss counts right after the first',
+    DECISIONS,
+    'return sinceMs < intervalMs / 2 ? undefined : Math.min',
+    'return Math.min',
+  ),
+  plant(
+    '23',
+    'misses from before the lease expired count after it',
+    PUBLISHED,
+    'misses >= MISSES_TO_GO && (missedAtMs === undefined || missedAtMs >= expiresAtMs)',
+    'misses >= MISSES_TO_GO',
+  ),
+  plant(
+    '24',
+    'a hold that changed meanwhile is claimed',
+    OPERATIONS,
+    'return isExpected && !isOver(hold, nowMs)',
+    'return !isOver(hold, nowMs)',
+  ),
+  plant(
+    '25',
+    'the first sighting frees',
+    LEAKS,
+    '[unstruck, once, twice, freed][strikes]',
+    '[unstruck, freed, freed, freed][strikes]',
+  ),
+  plant(
+    '26',
+    'the mark of two deregistrations at once is not undone',
+    'api-servers/deregister.ts',
+    'const { present } = await changeLeases(table, spec.name, stored, new Map([[address, unmarked]]));',
+    'const present = stored;\n    if (unmarked) return true;',
+  ),
+  plant(
+    '27',
+    'a shorter deregistration shortens a longer one',
+    LEASES,
+    'const withdrawnUntilMs = Math.max(untilMs, isAlready ? (known.withdrawnUntilMs ?? 0) : 0);',
+    'const withdrawnUntilMs = untilMs;',
+  ),
+  plant(
+    '28',
+    'after more later writers than an item remembers, an own write counts as lost',
+    'table/stored-item.ts',
+    "return previous !== undefined && isFollowed(there, previous.writeId) ? 'lost' : undefined;",
+    "return 'lost';",
+  ),
+  plant(
+    '29',
+    'a Service claims what another request holds for its own Service',
+    'allocate/request-context.ts',
+    'allowed.filter((_, index) => others[index] === false)',
+    'allowed.filter((_, index) => others[index] !== undefined)',
+  ),
+  plant(
+    '30',
+    'a namespace may take all that is free',
+    'table/service-allocations.ts',
+    'count <= free && ownBits + count <= Math.max(LEAST_UNCLAIMED, free - count)',
+    'count <= free',
+  ),
+  plant(
+    '31',
+    'a decision is merged onto a range of a newer spec',
+    'repair/merge.ts',
+    "if (newest.generation > next.generation) return 'newerSpec';",
+    '',
+  ),
+  plant(
+    '32',
+    'a pause during a pass is ignored',
+    'dispatch/run-pass.ts',
+    'if (pause !== undefined) throw ended(',
+    'if (pause === null) throw ended(',
+  ),
+  plant(
+    '33',
+    'an unclear save of a range is taken as saved',
+    'loops/repair-ranges.ts',
+    "if (saved.outcome === 'unclear') {",
+    "if (saved.outcome === 'unclear') return 'saved';\n  if (saved.outcome === undefined) {",
+  ),
+  plant(
+    '34',
+    'what is remembered of a lease ends at once',
+    LEASES,
+    'const REMEMBERED_MS = 24 * 60 * 60 * 1000;',
+    'const REMEMBERED_MS = 0;',
+    'The table removes the item an hour after it expired at the earliest, and a published address without a lease is probed and remembered again before anything removes it.',
+  ),
+  plant(
+    '35',
+    'undoing a review frees although a later review of the name was answered',
+    'table/service-allocations.ts',
+    'if (now.reviews !== reviews) return;',
+    '',
+  ),
+  plant(
+    '36',
+    'closing allocation does not close it',
+    'table/cluster-registration.ts',
+    'const cluster = { ...known, generation, rangesGeneration: generation };',
+    'const cluster = { ...known, generation };',
+  ),
+  plant(
+    'deregister-unleased',
+    'a deregistration removes published addresses that have no lease yet',
+    'api-servers/remove-address.ts',
+    'const live = [...othersLive(request, leases, address), ...withoutLease(leases, current, address)].sort();',
+    'const live = othersLive(request, leases, address);\n  void withoutLease;',
+  ),
+  plant(
+    'deregister-twice',
+    'of two deregistrations of one address at once, one undoes the mark of the other',
+    LEASES,
+    'if (isAlready && isOnlyOne) throw withdrawnMeanwhile(address);',
+    '',
+  ),
+];

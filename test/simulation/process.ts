@@ -1,0 +1,156 @@
+import type { Deadline } from '../../lib/runtime/deadline.ts';
+import type { Environment } from '../../lib/runtime/environment.ts';
+import type { Handler } from '../../lib/runtime/invocation.ts';
+import type { Chance } from './clock.ts';
+import type { Fault } from './settings.ts';
+import type { World } from './world.ts';
+
+/** How a call to another machine ended for the caller. */
+export type Exchanged<Reply> =
+  | { readonly outcome: 'reply'; readonly reply: Reply }
+  /** It was not carried out. */
+  | { readonly outcome: 'refused'; readonly by: 'throttled' | 'serverError' }
+  /** Nothing came back: it was carried out, will be, or never. */
+  | { readonly outcome: 'noReply' };
+
+/** The process ended: nothing that it still does has an effect. */
+class ProcessEnded extends Error {
+  override readonly name = 'ProcessEnded';
+}
+
+const LATEST_MS = 25_000;
+
+export type ProcessKind =
+  | 'endpoints'
+  | 'repair'
+  | 'portRepair'
+  | 'deregister'
+  | 'admission'
+  | 'allocate'
+  | 'agent'
+  | 'desk';
+
+/** A warm function, a command or an agent: it has a clock of its own, and can end at any call. */
+export class Process {
+  isDead = false;
+  isBusy = false;
+  /** Counts what it was invoked for. */
+  invocation = 0;
+  invokedAtMs = 0;
+  /** The invocation in which it read that passes are paused. */
+  sawPauseIn = -1;
+  /** Of a function. */
+  handler: Handler<unknown> | undefined;
+  environment: Environment | undefined;
+  readonly name: string;
+  readonly kind: ProcessKind;
+  readonly skewMs: number;
+  readonly died: Promise<'died'>;
+  readonly #world: World;
+  readonly #chance: Chance;
+  readonly #slowness: number;
+  readonly #end: () => void;
+  #passes = 0;
+
+  constructor(world: World, name: string, kind: ProcessKind, skewMs = 0) {
+    const { promise, resolve } = Promise.withResolvers<'died'>();
+    this.name = name;
+    this.kind = kind;
+    this.skewMs = skewMs;
+    this.died = promise;
+    this.#end = () => resolve('died');
+    this.#world = world;
+    this.#chance = world.chance.of(name);
+    this.#slowness = world.has('slowNetwork') ? 20 : 1;
+  }
+
+  readonly nowMs = (): number => this.#world.clock.nowMs + this.skewMs;
+
+  readonly newId = (): string => `${this.name}-${++this.#passes}`;
+
+  readonly pick = (below: number): number => this.#chance.pick(below);
+
+  end(): void {
+    this.isDead = true;
+    this.#end();
+  }
+
+  /** As `startDeadline` of lib/runtime, on the clock of the world. */
+  readonly startDeadline = (ms: number): Deadline => {
+    const controller = new AbortController();
+    let isCancelled = false;
+    this.#world.clock.in(ms, () => {
+      if (!isCancelled && !this.isDead) controller.abort(new Error('time is over'));
+    });
+    return {
+      signal: controller.signal,
+      cancel: () => {
+        isCancelled = true;
+      },
+    };
+  };
+
+  /**
+   * Makes one call to another machine: `work` is what happens there, in one step. The request and the reply each take time,
+   * and each can be lost.
+   */
+  async exchange<Reply>(work: () => Reply, signal?: AbortSignal, timeoutMs = 1_000): Promise<Exchanged<Reply>> {
+    const { clock } = this.#world;
+    if (this.kind === 'desk') return { outcome: 'reply', reply: work() };
+    this.#checkAlive();
+    const fault = this.#fault();
+    await clock.wait(this.#hopMs(fault), signal);
+    this.#checkAlive();
+    const noReply = async (): Promise<Exchanged<Reply>> => {
+      await clock.wait(this.#chance.oneOf([5, timeoutMs]), signal);
+      this.#checkAlive();
+      return { outcome: 'noReply' };
+    };
+    if (fault === 'lostRequest') return noReply();
+    if (fault === 'lateRequest') {
+      clock.in(this.#chance.pick(LATEST_MS), work);
+      return noReply();
+    }
+    if (fault === 'throttled' || fault === 'serverError') {
+      await clock.wait(this.#hopMs(fault), signal);
+      this.#checkAlive();
+      return { outcome: 'refused', by: fault };
+    }
+    return this.#answered(work, fault, noReply, signal);
+  }
+
+  async #answered<Reply>(
+    work: () => Reply,
+    fault: Fault | undefined,
+    noReply: () => Promise<Exchanged<Reply>>,
+    signal?: AbortSignal,
+  ): Promise<Exchanged<Reply>> {
+    const { clock } = this.#world;
+    if (fault === 'crashBefore') this.end();
+    this.#checkAlive();
+    const reply = work();
+    if (fault === 'crashAfter') this.end();
+    if (fault === 'repeated') clock.in(this.#chance.pick(LATEST_MS), work);
+    if (fault === 'lostReply') return noReply();
+    await clock.wait(this.#hopMs(fault), signal);
+    this.#checkAlive();
+    return { outcome: 'reply', reply };
+  }
+
+  #fault(): Fault | undefined {
+    const { isFaulty, settings } = this.#world;
+    if (!isFaulty) return undefined;
+    for (const [fault, rate] of settings.faults) if (this.#chance.once(rate)) return fault;
+    return undefined;
+  }
+
+  #hopMs(fault: Fault | undefined): number {
+    const { isFaulty } = this.#world;
+    if (fault === 'slow') return this.#chance.pick(8_000);
+    return 1 + this.#chance.pick(isFaulty ? 20 * this.#slowness : 20);
+  }
+
+  #checkAlive(): void {
+    if (this.isDead) throw new ProcessEnded(`${this.name} has ended`);
+  }
+}

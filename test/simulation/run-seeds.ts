@@ -1,0 +1,75 @@
+import type { Plant } from './plants.ts';
+import { type Ran, run } from './run.ts';
+import { FAULTS, FEATURES, type LeftOut } from './settings.ts';
+
+interface SeedsRequest {
+  readonly firstSeed: number;
+  readonly runs: number;
+}
+
+const PROGRESS_EVERY_MS = 10_000;
+/** Of a shortened history. */
+const MOST_LINES = 60;
+
+/**
+ * Runs seed after seed, prints each that goes wrong with its shortest history, and how to replay it. With a plant, ends at
+ * the first. @returns the exit code
+ */
+export async function runSeeds({ firstSeed, runs }: SeedsRequest, plant?: Plant): Promise<number> {
+  const startedAtMs = Date.now();
+  let printedAtMs = startedAtMs;
+  let [done, wrong, virtualMs] = [0, 0, 0];
+  for (let seed = firstSeed; seed < firstSeed + runs && !(plant !== undefined && wrong > 0); seed++) {
+    const ran = await run(seed);
+    done++;
+    virtualMs += ran.virtualMs;
+    if (ran.violations.length > 0) {
+      wrong++;
+      await explain(ran, plant);
+    }
+    if (Date.now() - printedAtMs < PROGRESS_EVERY_MS) continue;
+    printedAtMs = Date.now();
+    console.log(`${done} of ${runs} runs, ${wrong} wrong, ${perSecond(done, startedAtMs)} a second`);
+  }
+  const cpuMs = process.cpuUsage().user / 1000;
+  const minutes = (virtualMs / done / 60_000).toFixed(1);
+  console.log(
+    `${done} runs of ${minutes} min: ${wrong} wrong, ${perSecond(done, startedAtMs)} a second, ${(cpuMs / done).toFixed(0)} ms of one core each`,
+  );
+  console.log(`Tests:       ${wrong > 0 ? `${wrong} failed, ` : ''}${done - wrong} passed, ${done} total`);
+  return wrong > 0 ? 1 : 0;
+}
+
+function perSecond(runs: number, startedAtMs: number): string {
+  return ((runs * 1000) / Math.max(1, Date.now() - startedAtMs)).toFixed(1);
+}
+
+async function explain({ settings: { seed }, violations: [first] }: Ran, plant: Plant | undefined): Promise<void> {
+  if (first === undefined) return;
+  const { shortest, without } = await shortened(seed, first.kind);
+  console.log(`\nSeed ${seed}: ${first.kind}: ${first.message}`);
+  console.log(`Without ${[...without].join(' ')}:`);
+  const [line] = shortest.history.slice(-1);
+  console.log(
+    shortest.history
+      .slice(-MOST_LINES)
+      .map((text) => text.slice(0, 220))
+      .join('\n'),
+  );
+  if (line === undefined) console.log('(no history)');
+  const planted = plant === undefined ? '' : ` --plant ${plant.id}`;
+  console.log(`Replay: npm run simulate -- --seed ${seed}${planted}\n`);
+}
+
+/** Leaves out one feature, fault and incident after the other, as long as the run goes wrong in the same way. */
+async function shortened(seed: number, kind: string): Promise<{ shortest: Ran; without: LeftOut }> {
+  let without: LeftOut = new Set();
+  const full = await run(seed);
+  const incidents = full.settings.incidents.map(({ number }) => `#${number}`);
+  for (const part of [...incidents.toReversed(), ...FAULTS, ...FEATURES]) {
+    const less = new Set([...without, part]);
+    const { violations } = await run(seed, { without: less });
+    if (violations[0]?.kind === kind) without = less;
+  }
+  return { shortest: await run(seed, { without, isRecorded: true }), without };
+}

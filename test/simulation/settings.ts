@@ -1,0 +1,85 @@
+import { Chance } from './clock.ts';
+
+/** What a run has, beside the two repairs and the Services. Each seed has some of them, so that each gets its time. */
+export const FEATURES = [
+  'endpoints',
+  'agents',
+  'dns',
+  'webhook',
+  'requests',
+  'nodePorts',
+  'dualStack',
+  'tightRange',
+  'wideRange',
+  'skewedFunctions',
+  'slowNetwork',
+  'lateProcesses',
+  'oneServerKubeconfig',
+] as const;
+export type Feature = (typeof FEATURES)[number];
+
+/** What happens to a call between two machines. */
+export const FAULTS = [
+  'lostRequest',
+  'lateRequest',
+  'lostReply',
+  'repeated',
+  'slow',
+  'throttled',
+  'serverError',
+  'crashBefore',
+  'crashAfter',
+] as const;
+export type Fault = (typeof FAULTS)[number];
+
+export interface Settings {
+  readonly seed: number;
+  readonly features: ReadonlySet<Feature>;
+  /** One call in so many has the fault. */
+  readonly faults: ReadonlyMap<Fault, number>;
+  readonly incidents: readonly PlannedIncident[];
+  readonly troubleMs: number;
+}
+
+export interface PlannedIncident {
+  readonly name: string;
+  readonly number: number;
+  readonly afterMs: number;
+}
+
+/** Parts that are left out of the run of a seed, to find the ones that matter: `agents`, `lostReply`, `#3`. */
+export type LeftOut = ReadonlySet<string>;
+
+/** Of the four intervals of the repairs in which everything converges, and of the time with faults. */
+export const INTERVAL_MS = 30_000;
+const LONGEST_TROUBLE_MS = 7 * INTERVAL_MS;
+
+/** Returns what the run of a seed is made of. */
+export function settingsOf(seed: number, incidents: readonly string[], without: LeftOut = new Set()): Settings {
+  const chance = new Chance(seed).of('settings');
+  const features = FEATURES.filter(() => chance.once(2)).filter((feature) => !without.has(feature));
+  // Runs of few faults go far, those of many come to rare places.
+  const rates = chance.oneOf([
+    [0, 400],
+    [60, 400],
+    [15, 60, 400],
+    [15, 60],
+  ]);
+  const faults = FAULTS.map((fault) => [fault, rates[chance.pick(rates.length)] ?? 0] as const);
+  const troubleMs = 2 * INTERVAL_MS + chance.pick(LONGEST_TROUBLE_MS - 2 * INTERVAL_MS);
+  const pauseMs = chance.oneOf([6_000, 15_000, 40_000]);
+  // Few kinds of incidents, each often: the second of a kind finds what the first one left.
+  const kinds = incidents.filter(() => chance.once(2));
+  const planned: PlannedIncident[] = [];
+  for (let afterMs = chance.pick(pauseMs); afterMs < troubleMs; afterMs += 1 + chance.pick(2 * pauseMs)) {
+    const name = kinds[chance.pick(kinds.length)];
+    if (name !== undefined) planned.push({ name, number: planned.length + 1, afterMs });
+  }
+  return {
+    seed,
+    features: new Set(features),
+    faults: new Map(faults.filter(([fault, rate]) => rate > 0 && !without.has(fault))),
+    incidents: planned.filter(({ number }) => !without.has(`#${number}`)),
+    troubleMs,
+  };
+}

@@ -1,0 +1,137 @@
+import { type AttributeValue, type DynamoDBClient, DynamoDBServiceException } from '@aws-sdk/client-dynamodb';
+import type { Exchanged, Process } from './process.ts';
+
+export type Attributes = Record<string, AttributeValue>;
+/** Items by key, by cluster, as DynamoDB has them. */
+export type Store = Map<string, Map<string, Attributes>>;
+
+export interface TableWrite {
+  readonly cluster: string;
+  readonly key: string;
+  readonly before: Attributes | undefined;
+  readonly after: Attributes | undefined;
+  readonly by: Process;
+  /** When the invocation began that sent it. */
+  readonly begunAtMs: number;
+  /** That invocation had read by then that passes are paused. */
+  readonly sawPause: boolean;
+}
+
+interface Input {
+  readonly Key?: Attributes;
+  readonly Item?: Attributes;
+  readonly ExpressionAttributeValues?: Attributes;
+  readonly ExclusiveStartKey?: Attributes;
+}
+
+type Sender = Pick<TableWrite, 'by' | 'begunAtMs' | 'sawPause'>;
+
+/** As the SDK: what may pass is tried three times. */
+const ATTEMPTS = 3;
+const PAGE = 4;
+
+type Middleware = (next: () => Promise<unknown>) => () => Promise<unknown>;
+
+/** A table of DynamoDB in memory, as its client sees it: `lib/table/dynamodb-table.ts` runs over it unchanged. */
+export class StandInTable {
+  store: Store = new Map();
+  readonly #nowMs: () => number;
+  readonly #onWrite: (write: TableWrite) => void;
+  readonly #onRead: (cluster: string, by: Process) => void;
+
+  constructor(
+    nowMs: () => number,
+    onWrite: (write: TableWrite) => void,
+    onRead: (cluster: string, by: Process) => void,
+  ) {
+    this.#nowMs = nowMs;
+    this.#onWrite = onWrite;
+    this.#onRead = onRead;
+  }
+
+  /** The client of one process. Each reply has the date of the table. */
+  client(by: Process): DynamoDBClient {
+    const middlewares: Middleware[] = [];
+    const send = async (command: object, { abortSignal }: { abortSignal?: AbortSignal } = {}) => {
+      const [name] = command.constructor.name.split('Command');
+      const { input } = command as { readonly input: Input };
+      const sender = { by, begunAtMs: by.invokedAtMs, sawPause: by.sawPauseIn === by.invocation };
+      for (let attempt = 1; ; attempt++) {
+        const answer = await by.exchange(() => this.#apply(name ?? '', input, sender), abortSignal);
+        await this.#date(middlewares);
+        if (answer.outcome === 'reply') return replyOf(answer.reply, attempt);
+        if (attempt === ATTEMPTS) throw failureOf(answer, attempt);
+      }
+    };
+    const client = {
+      send,
+      config: { region: async () => 'eu-central-1' },
+      middlewareStack: { add: (middleware: Middleware) => middlewares.push(middleware) },
+    };
+    return client as unknown as DynamoDBClient;
+  }
+
+  find(cluster: string, key: string): Attributes | undefined {
+    return this.store.get(cluster)?.get(key);
+  }
+
+  async #date(middlewares: readonly Middleware[]): Promise<void> {
+    const headers = { date: new Date(this.#nowMs()).toUTCString() };
+    for (const middleware of middlewares) await middleware(async () => ({ response: { headers } }))();
+  }
+
+  #apply(name: string, input: Input, sender: Sender): object {
+    const { cluster, key } = input.Item ?? input.Key ?? {};
+    switch (name) {
+      case 'GetItem':
+        this.#onRead(cluster?.S ?? '', sender.by);
+        return { Item: this.find(cluster?.S ?? '', key?.S ?? '') };
+      case 'Query':
+        return this.#query(input);
+      default:
+        return this.#write(cluster?.S ?? '', key?.S ?? '', input, sender);
+    }
+  }
+
+  #query({ ExpressionAttributeValues: values = {}, ExclusiveStartKey: start }: Input): object {
+    const prefix = values[':prefix']?.S ?? '';
+    const items = [...(this.store.get(values[':cluster']?.S ?? '') ?? [])]
+      .filter(([key]) => key.startsWith(prefix) && key > (start?.['key']?.S ?? ''))
+      .sort(([one], [other]) => (one < other ? -1 : 1));
+    const page = items.slice(0, PAGE).map(([, item]) => item);
+    const last = page.at(-1);
+    return { Items: page, ...(items.length > PAGE && { LastEvaluatedKey: { key: last?.['key'] } }) };
+  }
+
+  #write(
+    cluster: string,
+    key: string,
+    { Item: after, ExpressionAttributeValues: values }: Input,
+    sender: Sender,
+  ): object {
+    const before = this.find(cluster, key);
+    if (before?.['writeId']?.S !== values?.[':previous']?.S) return { isRefused: true };
+    const items = this.store.get(cluster) ?? new Map<string, Attributes>();
+    this.store.set(cluster, items);
+    if (after === undefined) items.delete(key);
+    else items.set(key, after);
+    this.#onWrite({ cluster, key, before, after, ...sender });
+    return {};
+  }
+}
+
+function replyOf(reply: object, attempts: number): object {
+  if ('isRefused' in reply) throw exception('ConditionalCheckFailedException', attempts);
+  return reply;
+}
+
+function failureOf(answer: Exclude<Exchanged<object>, { outcome: 'reply' }>, attempts: number): Error {
+  if (answer.outcome === 'refused' && answer.by === 'throttled') return exception('ThrottlingException', attempts);
+  const httpStatusCode = answer.outcome === 'refused' ? 500 : undefined;
+  return Object.assign(new Error('no answer'), { name: 'TimeoutError', $metadata: { attempts, httpStatusCode } });
+}
+
+function exception(name: string, attempts: number): Error {
+  const $metadata = { httpStatusCode: 400, attempts };
+  return new DynamoDBServiceException({ name, $fault: 'client', message: name, $metadata });
+}

@@ -1,0 +1,97 @@
+import type { Attributes } from './stand-in-table.ts';
+
+/*
+ * Reads what the table has, by code of its own: a witness that decoded with the code under test would share its mistakes.
+ */
+
+export const RANGE_KEYS = ['ranges/serviceips', 'ranges/secondaryserviceips', 'ranges/servicenodeports'] as const;
+
+export interface StoredHold {
+  readonly owner: string;
+  readonly untilMs: number;
+  readonly requestId: string;
+}
+
+export interface StoredRangeItem {
+  readonly range: string;
+  readonly generation: number;
+  readonly taken: ReadonlySet<string>;
+  readonly strikes: ReadonlyMap<string, 1 | 2>;
+  readonly holds: ReadonlyMap<string, StoredHold>;
+  /** How many items each namespace got by reviews, which no pass has seen in a Service. */
+  readonly unclaimed: ReadonlyMap<string, number>;
+}
+
+const EMPTY: StoredRangeItem = {
+  range: '',
+  generation: 0,
+  taken: new Set(),
+  strikes: new Map(),
+  holds: new Map(),
+  unclaimed: new Map(),
+};
+
+export function storedRangeIn(attributes: Attributes | undefined): StoredRangeItem {
+  const fields = attributes?.['value']?.M;
+  const range = fields?.['range']?.S;
+  if (fields === undefined || range === undefined) return EMPTY;
+  const itemsIn = (bits: Uint8Array | undefined) => numbersIn(bits).map((number) => itemOf(range, number));
+  const strikes = fields['strikes']?.M;
+  const once = itemsIn(strikes?.['once']?.B).map((item) => [item, 1] as const);
+  const twice = itemsIn(strikes?.['twice']?.B).map((item) => [item, 2] as const);
+  const holds = new Map<string, StoredHold>();
+  for (const { M: hold } of fields['holds']?.L ?? []) {
+    const untilMs = Number(hold?.['untilMs']?.N ?? Number.POSITIVE_INFINITY);
+    const terms = { owner: hold?.['owner']?.S ?? '', untilMs, requestId: hold?.['requestId']?.S ?? '' };
+    for (const { S: item = '' } of hold?.['items']?.L ?? []) holds.set(item, terms);
+  }
+  return {
+    range,
+    generation: Number(fields['generation']?.N),
+    taken: new Set(fields['allocator']?.S === 'table' ? itemsIn(fields['data']?.B) : []),
+    strikes: new Map<string, 1 | 2>([...once, ...twice]),
+    holds,
+    unclaimed: new Map(
+      Object.entries(fields['given']?.M ?? {}).map(([namespace, { S = '' }]) => [namespace, countIn(S)]),
+    ),
+  };
+}
+
+/** Each line is a name, a count of reviews, and two lists of bits. */
+function countIn(lines: string): number {
+  const lists = lines.split('\n').flatMap((line) => line.split(' ').slice(2));
+  return lists.reduce((sum, list) => sum + list.split(',').filter(Boolean).length, 0);
+}
+
+/** The bits of a big-endian number. */
+function numbersIn(bytes: Uint8Array = new Uint8Array(0)): number[] {
+  const numbers: number[] = [];
+  for (let at = 0; at < bytes.length; at++) {
+    const byte = bytes[bytes.length - 1 - at] ?? 0;
+    for (let bit = 0; bit < 8; bit++) if ((byte >> bit) & 1) numbers.push(8 * at + bit);
+  }
+  return numbers;
+}
+
+function itemOf(range: string, number: number): string {
+  const [first = ''] = range.split(range.includes('/') ? '/' : '-');
+  if (!range.includes('/')) return String(Number(first) + number);
+  if (first.includes(':')) return `${first}${(number + 1).toString(16)}`;
+  return `${first.replace(/\d+$/, '')}${Number(first.split('.').at(-1)) + number + 1}`;
+}
+
+/** Which key has the range of an item, by its looks. */
+export function keyOf(item: string): string {
+  if (item.includes(':')) return 'ranges/secondaryserviceips';
+  return item.includes('.') ? 'ranges/serviceips' : 'ranges/servicenodeports';
+}
+
+/** How many items a range has. Of an IPv6 one, the network's own address is not for Services; of an IPv4 one, the broadcast neither. */
+export function sizeOf(range: string): number {
+  if (!range.includes('/')) {
+    const [first = 0, last = 0] = range.split('-').map(Number);
+    return last - first + 1;
+  }
+  const bits = Number(range.split('/')[1]);
+  return range.includes(':') ? 2 ** (128 - bits) - 1 : 2 ** (32 - bits) - 2;
+}

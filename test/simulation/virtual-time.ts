@@ -1,0 +1,59 @@
+import { syncBuiltinESMExports } from 'node:module';
+import timers from 'node:timers/promises';
+import type { Chance, Clock } from './clock.ts';
+
+let clock: Clock | undefined;
+let chance: Chance | undefined;
+const LARGE = 2 ** 20;
+/** One for all: the trace of each would cost more than the call that it ends. */
+const TIMED_OUT = new DOMException('timed out', 'TimeoutError');
+
+/** What waits or picks by itself from now on does so by this clock and this chance. */
+export function useTime(theClock: Clock, theChance: Chance): void {
+  clock = theClock;
+  chance = theChance;
+}
+
+function time(): Clock {
+  if (clock === undefined) throw new Error('no simulation runs');
+  return clock;
+}
+
+interface Interval {
+  readonly unref: () => void;
+  isOver: boolean;
+}
+
+function setVirtualInterval(run: () => void, ms: number): Interval {
+  const interval: Interval = { unref: () => {}, isOver: false };
+  const tick = () => {
+    if (interval.isOver) return;
+    run();
+    time().in(ms, tick);
+  };
+  time().in(ms, tick);
+  return interval;
+}
+
+/** Replaces the timers of this process. To be called before anything of the project is loaded. */
+export function installVirtualTime(): void {
+  const wait = (ms = 0, value?: unknown, { signal }: { signal?: AbortSignal } = {}) =>
+    time()
+      .wait(ms, signal)
+      .then(() => value);
+  Object.assign(timers, { setTimeout: wait });
+  syncBuiltinESMExports();
+  Math.random = () => (chance?.pick(LARGE) ?? 0) / LARGE;
+  AbortSignal.timeout = (ms) => {
+    const controller = new AbortController();
+    time().in(ms, () => controller.abort(TIMED_OUT));
+    return controller.signal;
+  };
+  performance.now = () => time().nowMs;
+  Object.assign(globalThis, {
+    setInterval: setVirtualInterval,
+    clearInterval: (interval: Interval | undefined) => {
+      if (interval !== undefined) interval.isOver = true;
+    },
+  });
+}
