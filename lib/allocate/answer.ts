@@ -1,4 +1,5 @@
 import * as z from 'zod/mini';
+import { described } from '../cluster/described.ts';
 import type { HoldTerms } from '../cluster/hold.ts';
 import { type AllocateRequest, RANGE_NAMES, type RequestedItem } from './request.ts';
 
@@ -13,12 +14,24 @@ const hold = z.strictObject({
 
 const item = z.strictObject({
   range: z.enum(RANGE_NAMES),
-  value: z.optional(z.union([z.string(), z.int()])),
-  outcome: z.enum(['allocated', 'released', 'unknown', 'taken', 'free', 'notInRange', 'refused']),
-  hold: z.optional(hold),
-  strikes: z.optional(z.int()),
-  band: z.optional(z.enum(['static', 'dynamic'])),
-  error: z.optional(error),
+  value: z.optional(
+    described(z.union([z.string(), z.int()]), 'Absent where next was requested and nothing was allocated.'),
+  ),
+  outcome: described(
+    z.enum(['allocated', 'released', 'unknown', 'taken', 'free', 'notInRange', 'refused']),
+    'released: it was released, or free: it was free before. unknown: an earlier invocation of this request was not completed and may have released it. lookUp answers taken or free. refused: it did not change.',
+  ),
+  hold: z.optional(described(hold, 'The owner, the end of the hold, and which Services may claim it.')),
+  strikes: z.optional(
+    described(z.int(), 'How many passes of the repair loop saw it without a Service. The third frees it.'),
+  ),
+  band: z.optional(
+    described(
+      z.enum(['static', 'dynamic']),
+      'next is allocated from the static band only when the dynamic one is full.',
+    ),
+  ),
+  error: z.optional(described(error, 'Why this one was refused.')),
 });
 
 /** What callers get, and what is stored for retries. */
@@ -26,11 +39,19 @@ export const answerShape = z.strictObject({
   requestId: z.string(),
   cluster: z.string(),
   operation: z.enum(['allocate', 'release', 'lookUp']),
-  outcome: z.enum(['done', 'refused']),
-  items: z.array(item),
-  error: z.optional(error),
-  replayed: z.optional(z.literal(true)),
-  dryRun: z.optional(z.literal(true)),
+  outcome: described(
+    z.enum(['done', 'refused']),
+    'refused: nothing was allocated. In a release over several ranges, one range can refuse after another has released: each item has its own outcome. A failure in between is not an answer but an error of the function.',
+  ),
+  items: described(z.array(item), 'One for each address and port, in the order of the request.'),
+  error: z.optional(
+    described(
+      error,
+      'Why the request was refused: Full, AlreadyAllocated, NotInRange, NotReady, MismatchedRange, BadHold, HoldsFull, NotRegistered, CallerRefused, OtherStack, ObserveOnly, NoSecondaryRange, RequestIdTaken, NotHeld or InProgress.',
+    ),
+  ),
+  replayed: z.optional(described(z.literal(true), 'This is the stored answer of an earlier invocation.')),
+  dryRun: z.optional(described(z.literal(true), 'Nothing was written.')),
 });
 
 export type Answer = z.infer<typeof answerShape>;

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import * as z from 'zod/mini';
+import { described } from '../cluster/described.ts';
 import { HOLD_OWNER } from '../cluster/hold.ts';
 import { shapeFaults } from '../cluster/shape-faults.ts';
 import { CALLER_KEY } from '../runtime/caller-keys.ts';
@@ -20,42 +21,114 @@ const LONGEST_VALUE = 64;
 
 const NO_VALUE = 'is neither the text of an address nor the number of a port';
 const NO_END = 'is neither "forever" nor a time such as 2026-01-31T12:00:00Z';
+const NAME = '1 to 63 of A-Z, a-z, 0-9, "-", "_" and ".", a letter or digit first and last.';
 const NAME_SYNTAX = 'is not 1 to 63 of A-Z, a-z, 0-9, "-", "_" and ".", a letter or digit first and last';
 const name = z.string().check(z.regex(HOLD_OWNER, NAME_SYNTAX));
 
+const value = z.union(
+  [z.string().check(z.minLength(1, NO_VALUE), z.maxLength(LONGEST_VALUE, NO_VALUE)), z.int()],
+  NO_VALUE,
+);
+
 const item = z
   .strictObject({
-    range: z.enum(RANGE_NAMES),
-    value: z.optional(
-      z.union([z.string().check(z.minLength(1, NO_VALUE), z.maxLength(LONGEST_VALUE, NO_VALUE)), z.int()], NO_VALUE),
+    range: described(
+      z.enum(RANGE_NAMES),
+      'Cluster IPs, those of the second family of a dual-stack cluster, or node ports.',
     ),
-    next: z.optional(z.literal(true, 'is not true')),
-    count: z.optional(z.int().check(z.gte(1, 'is below 1'), z.lte(MOST_ITEMS, `is above ${MOST_ITEMS}`))),
+    value: z.optional(described(value, 'The text of an address, or the number of a node port.')),
+    next: z.optional(described(z.literal(true, 'is not true'), 'Any that is free.')),
+    count: z.optional(
+      described(
+        z.int().check(z.gte(1, 'is below 1'), z.lte(MOST_ITEMS, `is above ${MOST_ITEMS}`)),
+        'How many of them. Default: 1.',
+      ),
+    ),
   })
   .check(({ value, issues }) => {
     for (const fault of itemFaults(value)) issues.push({ code: 'custom', input: value, ...fault });
   });
 
+/** A port by its number, an address by its text, or any. */
+const ONE_OF_THESE = [
+  { required: ['value'], properties: { range: { const: 'servicenodeports' }, value: { type: 'integer' } } },
+  {
+    required: ['value'],
+    properties: { range: { enum: ['serviceips', 'secondaryserviceips'] }, value: { type: 'string' } },
+  },
+  { required: ['next'] },
+];
+
 const hold = z.strictObject({
-  owner: name,
-  until: z.optional(z.union([z.literal('forever'), z.iso.datetime({ offset: true, error: NO_END })], NO_END)),
-  takenUpBy: z.optional(z.enum(['any', 'owner'])),
+  owner: described(name, `The owner of the hold: ${NAME}`),
+  until: z.optional(
+    described(
+      z.union([z.literal('forever'), z.iso.datetime({ offset: true, error: NO_END })], NO_END),
+      'When it ends, or "forever". Default: 15 minutes from now.',
+    ),
+  ),
+  takenUpBy: z.optional(
+    described(
+      z.enum(['any', 'owner']),
+      'Which Service may claim the address or port: any, or only one whose label kube-bootstrap-controller/hold-owner is the owner. Default: any.',
+    ),
+  ),
 });
 
-const takeUp = z.strictObject({ holdOwner: z.optional(name) });
+const takeUp = z.strictObject({
+  holdOwner: z.optional(
+    described(
+      name,
+      'The label kube-bootstrap-controller/hold-owner of the Service. Absent: it has none, and can claim only what any Service may.',
+    ),
+  ),
+});
 
 /** The event, as callers send it. */
 export const requestShape = z
   .strictObject({
-    requestId: name,
-    cluster: clusterName,
-    operation: z.enum(['allocate', 'release', 'lookUp']),
-    items: z.array(item).check(z.minLength(1, 'is empty')),
-    hold: z.optional(hold),
-    owner: z.optional(name),
-    takeUp: z.optional(takeUp),
-    dryRun: z.optional(z.boolean()),
-    callerKey: z.optional(z.string().check(z.regex(CALLER_KEY, 'is not 32 to 256 printable characters'))),
+    requestId: described(
+      name,
+      `Your choice, unique for each request: ${NAME} A request that is sent again with the same id gets the same answer, for a day.`,
+    ),
+    cluster: described(clusterName, 'The name under which the cluster is registered.'),
+    operation: described(z.enum(['allocate', 'release', 'lookUp']), 'lookUp only reads.'),
+    items: described(
+      z
+        .array(
+          described(item, 'One address or port by value, or any that are free. next is only for allocate.', {
+            oneOf: ONE_OF_THESE,
+          }),
+        )
+        .check(z.minLength(1, 'is empty')),
+      `At most ${MOST_ITEMS} addresses and ports, including those of count. All are allocated, or none.`,
+      { maxItems: MOST_ITEMS },
+    ),
+    hold: z.optional(
+      described(
+        hold,
+        'Only for allocate. What is allocated is held until a Service claims it, or until the hold ends. Default: for the requestId, for 15 minutes, claimed by any Service.',
+      ),
+    ),
+    owner: z.optional(
+      described(
+        name,
+        `Only for release: the owner of the hold. What another owner holds, or is not held, is refused. ${NAME}`,
+      ),
+    ),
+    takeUp: z.optional(
+      described(
+        takeUp,
+        'Only for allocate, for a Service: values that are held, and that this Service may claim, are allocated as well, and are then held for this request. Set it in every request for a Service: no other request can claim what such a request allocated.',
+      ),
+    ),
+    dryRun: z.optional(described(z.boolean(), 'Returns the answer, and writes nothing.')),
+    callerKey: z.optional(
+      described(
+        z.string().check(z.regex(CALLER_KEY, 'is not 32 to 256 printable characters')),
+        'Your key, where the spec of the cluster has callerKeys. It is neither logged nor stored.',
+      ),
+    ),
   })
   .check(({ value, issues }) => {
     for (const fault of requestFaults(value)) issues.push({ code: 'custom', input: value, ...fault });

@@ -1,8 +1,10 @@
 import type { KubeconfigSpec } from '../cluster/cluster-spec.ts';
 import { isLocalHost } from '../cluster/local-host.ts';
 import { isAudienceOfSts } from '../cluster/token-audience.ts';
+import { SERVER_PATTERN } from './names.ts';
 import { fault, type SpecFault } from './spec-fault.ts';
-import type { ShapedSpec, SpecDraft } from './spec-shape.ts';
+import type { ShapedSpec } from './spec-fields.ts';
+import type { SpecDraft } from './spec-shape.ts';
 
 const AT = 'kubeconfig';
 const STORES = ['file', 'secretsManager', 'ssm'] as const;
@@ -36,8 +38,6 @@ export function kubeconfigFaults({ kubeconfig }: SpecDraft): SpecFault[] {
   return [...fileNameFaults(source, kubeconfig[source]), ...roleFaults(source, kubeconfig.roleArn)];
 }
 
-/** The text of the URL is the audience of tokens, and one of a list with commas in a parameter of the stack. */
-export const SERVER_PATTERN = '^https://[^\\s,@?#]{1,500}$';
 const SERVER = new RegExp(SERVER_PATTERN);
 
 function webIdentityFaults(webIdentity: NonNullable<SpecDraft['kubeconfig']>['webIdentity']): SpecFault[] {

@@ -12,3 +12,9 @@ export function isHostName(text: string): boolean {
 export function isClusterName(name: string): boolean {
   return /^[a-z0-9-]{1,63}$/.test(name);
 }
+
+/**
+ * The URL of an API server that accepts tokens of AWS STS. Its text is the audience of the tokens, and one of a list with
+ * commas in a parameter of the stack.
+ */
+export const SERVER_PATTERN = '^https://[^\\s,@?#]{1,500}$';

@@ -6,7 +6,8 @@ import type { AllocatorOfRecord } from '../cluster/cluster-spec.ts';
 import { firstIndexes } from '../cluster/values.ts';
 import { isDnsLabel } from './names.ts';
 import { fault, type SpecFault, type SpecPath } from './spec-fault.ts';
-import { type ServicePortDraft, SPEC_DEFAULTS, type SpecDraft } from './spec-shape.ts';
+import { SPEC_DEFAULTS } from './spec-fields.ts';
+import type { ServicePortDraft, SpecDraft } from './spec-shape.ts';
 
 /** What of the service ranges could be read. */
 export interface ServiceRanges {

@@ -22,7 +22,8 @@ import {
   serviceRangeFaults,
 } from './network-rules.ts';
 import { fault, type SpecFault } from './spec-fault.ts';
-import { checkShape, type ShapedSpec, type SpecDraft } from './spec-shape.ts';
+import type { ShapedSpec } from './spec-fields.ts';
+import { checkShape, type SpecDraft } from './spec-shape.ts';
 
 export type SpecResult = { readonly spec: ClusterSpec } | { readonly faults: readonly SpecFault[] };
 

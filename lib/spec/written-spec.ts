@@ -1,6 +1,6 @@
 import type { ApiServerSpec, ClusterSpec } from '../cluster/cluster-spec.ts';
 import { isRecord } from '../cluster/values.ts';
-import { SPEC_DEFAULTS } from './spec-shape.ts';
+import { SPEC_DEFAULTS } from './spec-fields.ts';
 
 /**
  * A spec as a person writes it in a file: what has its default is left out. What is read from it again

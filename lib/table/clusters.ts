@@ -1,6 +1,6 @@
 import * as z from 'zod/mini';
 import { BOUNDS, fieldOver, type OverBoundField } from '../cluster/bounds.ts';
-import { type ClusterSpec, LOOPS } from '../cluster/cluster-spec.ts';
+import { type ClusterSpec, clusterSpecShape } from '../cluster/cluster-spec.ts';
 import { count, decodeItem } from './decode-item.ts';
 import { TableError } from './errors.ts';
 import { fieldsIn, plainValue } from './item-values.ts';
@@ -142,61 +142,8 @@ export interface Registration extends Readonly<z.infer<typeof nameShape>> {
   readonly cluster?: RegisteredCluster;
 }
 
-const port = z.looseObject({ name: z.string(), protocol: z.enum(['TCP', 'UDP', 'SCTP']), port: count });
-const optionalText = z.exactOptional(z.string());
-
-/** Of the type of each field: the spec was validated before it was registered. */
-const specShape = z.looseObject({
-  name: z.string(),
-  mode: z.enum(['observe', 'enforce']),
-  allocator: z.enum(['table', 'apiserver']),
-  kubeconfig: z.union([
-    z.looseObject({ secretsManager: z.string(), roleArn: optionalText, context: optionalText }),
-    z.looseObject({ ssm: z.string(), roleArn: optionalText, context: optionalText }),
-    z.looseObject({ webIdentity: z.looseObject({ server: z.string(), certificateAuthorityData: optionalText }) }),
-    z.looseObject({ file: z.string(), context: optionalText }),
-  ]),
-  apiServers: z.array(
-    z
-      .looseObject({
-        host: optionalText,
-        address: optionalText,
-        kind: z.enum(['server', 'shared']),
-        probe: z.looseObject({
-          url: optionalText,
-          path: z.string(),
-          serverName: optionalText,
-          authenticate: z.boolean(),
-        }),
-      })
-      .check(z.refine(({ host, address }) => (host ?? address) !== undefined, 'has neither host nor address')),
-  ),
-  serviceClusterIPRanges: z.array(z.string()).check(z.minLength(1, 'is empty')),
-  serviceNodePortRange: z.string(),
-  endpoints: z.looseObject({
-    reconciler: z.enum(['lease', 'master-count', 'none']),
-    masterCount: count,
-    leaseSeconds: count,
-    reconcilePorts: z.boolean(),
-    extraPorts: z.array(port),
-  }),
-  service: z.looseObject({
-    port: count,
-    securePort: count,
-    nodePort: count,
-    extraPorts: z.array(z.extend(port, { targetPort: count, nodePort: z.exactOptional(z.number()) })),
-    reconcile: z.boolean(),
-  }),
-  // An item of a version without it stays valid.
-  repair: z._default(z.looseObject({ ipAddresses: z.boolean() }), { ipAddresses: false }),
-  systemNamespaces: z.array(z.string()),
-  intervalSeconds: z.record(z.enum(LOOPS), count),
-  maxEventsPerPass: count,
-  callerKeys: z.exactOptional(z.array(z.string())),
-});
-
 const clusterShape = z.extend(pauseShape, {
-  spec: specShape as unknown as z.ZodMiniType<ClusterSpec>,
+  spec: clusterSpecShape,
   rangesGeneration: count,
 });
 

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { parseClusterSpec } from '../../lib/spec/parse-cluster-spec.ts';
-import { SPEC_DEFAULTS } from '../../lib/spec/spec-shape.ts';
+import { SPEC_DEFAULTS } from '../../lib/spec/spec-fields.ts';
 import { validSpec } from './spec-support.ts';
 
 const example = readFileSync(join(import.meta.dirname, '../../cluster.example.yml'), 'utf8');

@@ -22,7 +22,12 @@ const ANNOTATIONS = new Set(['$schema', 'title', 'description', 'default', 'exam
 type Check = (rule: never, value: unknown, path: string, schema: Readonly<Record<string, unknown>>) => string[];
 
 const KEYWORDS: Readonly<Record<string, Check>> = {
-  type: (rule: string, value, path) => told(isOfType(rule, value), path, `is no ${rule}`),
+  type: (rule: string | string[], value, path) =>
+    told(
+      [rule].flat().some((type) => isOfType(type, value)),
+      path,
+      `is no ${rule}`,
+    ),
   enum: (rule: unknown[], value, path) => told(rule.includes(value), path, 'is none of the enum'),
   const: (rule, value, path) => told(isDeepStrictEqual(rule, value), path, 'is not the const'),
   pattern: (rule: string, value, path) =>
