@@ -68,7 +68,8 @@ async function main(modules: readonly string[]): Promise<number> {
   console.log(
     `${JSON.stringify(totals)}, ${(share * 100).toFixed(1)} % of ${chosen.length} of ${all.length} mutants killed or explained`,
   );
-  return share >= LEAST_KILLED ? 0 : 1;
+  // A sample is too small for a verdict on the share.
+  return share >= LEAST_KILLED || values.sample !== undefined ? 0 : 1;
 }
 
 /** One line is one mutant: what identifies it although lines move, and after a tab the reason. */
