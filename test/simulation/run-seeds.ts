@@ -5,6 +5,8 @@ import { FAULTS, FEATURES, type LeftOut } from './settings.ts';
 interface SeedsRequest {
   readonly firstSeed: number;
   readonly runs: number;
+  /** Prints no histories, which take time to shorten. */
+  readonly isBrief: boolean;
 }
 
 const PROGRESS_EVERY_MS = 10_000;
@@ -15,7 +17,7 @@ const MOST_LINES = 60;
  * Runs seed after seed, prints each that goes wrong with its shortest history, and how to replay it. With a plant, ends at
  * the first. @returns the exit code
  */
-export async function runSeeds({ firstSeed, runs }: SeedsRequest, plant?: Plant): Promise<number> {
+export async function runSeeds({ firstSeed, runs, isBrief }: SeedsRequest, plant?: Plant): Promise<number> {
   const startedAtMs = Date.now();
   let printedAtMs = startedAtMs;
   let [done, wrong, virtualMs] = [0, 0, 0];
@@ -25,7 +27,8 @@ export async function runSeeds({ firstSeed, runs }: SeedsRequest, plant?: Plant)
     virtualMs += ran.virtualMs;
     if (ran.violations.length > 0) {
       wrong++;
-      await explain(ran, plant);
+      printViolation(ran);
+      if (!isBrief) await explain(ran, plant);
     }
     if (Date.now() - printedAtMs < PROGRESS_EVERY_MS) continue;
     printedAtMs = Date.now();
@@ -44,10 +47,13 @@ function perSecond(runs: number, startedAtMs: number): string {
   return ((runs * 1000) / Math.max(1, Date.now() - startedAtMs)).toFixed(1);
 }
 
+function printViolation({ settings: { seed }, violations: [first] }: Ran): void {
+  console.log(`\nSeed ${seed}: ${first?.kind}: ${first?.message}`);
+}
+
 async function explain({ settings: { seed }, violations: [first] }: Ran, plant: Plant | undefined): Promise<void> {
   if (first === undefined) return;
   const { shortest, without } = await shortened(seed, first.kind);
-  console.log(`\nSeed ${seed}: ${first.kind}: ${first.message}`);
   console.log(`Without ${[...without].join(' ')}:`);
   const [line] = shortest.history.slice(-1);
   console.log(

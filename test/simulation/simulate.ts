@@ -3,7 +3,7 @@ import { loadWithStandIns } from './load-with-stand-ins.ts';
 import { PLANTS } from './plants.ts';
 import { installVirtualTime } from './virtual-time.ts';
 
-const HELP = `npm run simulate -- [--runs N] [--seed N]   run N seeds, from this one on
+const HELP = `npm run simulate -- [--runs N] [--seed N]   run N seeds, from this one on; with --brief without histories
 npm run simulate -- --plant ID [--runs N]   the same with a defect in the code, until it is found
 npm run simulate -- --plant all [--runs N]  each defect in turn, and a table of what was found`;
 
@@ -12,10 +12,11 @@ const { values } = parseArgs({
     seed: { type: 'string', default: '1' },
     runs: { type: 'string', default: '1' },
     plant: { type: 'string' },
+    brief: { type: 'boolean', default: false },
     help: { type: 'boolean', default: false },
   },
 });
-const request = { firstSeed: Number(values.seed), runs: Number(values.runs) };
+const request = { firstSeed: Number(values.seed), runs: Number(values.runs), isBrief: values.brief };
 const plant = PLANTS.find(({ id }) => id === values.plant);
 
 if (values.help || (values.plant !== undefined && values.plant !== 'all' && plant === undefined)) {

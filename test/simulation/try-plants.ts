@@ -6,7 +6,7 @@ export async function tryPlants(runs: number): Promise<number> {
   let missed = 0;
   for (const { id, defect, unseen } of PLANTS) {
     const startedAtMs = Date.now();
-    const output = await outputOf(['--plant', id, '--runs', String(runs)]);
+    const output = await outputOf(['--plant', id, '--brief', '--runs', String(runs)]);
     const [, seed, kind] = /Seed (\d+): (\w+):/.exec(output) ?? [];
     const seconds = Math.round((Date.now() - startedAtMs) / 1000);
     if (seed === undefined && unseen === undefined) missed++;
