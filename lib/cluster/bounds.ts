@@ -33,6 +33,8 @@ export const BOUNDS = {
   'each list': {
     Namespace: 10_000,
     Service: 100_000,
+    /** Of all Services together. */
+    'Service.spec.ports and clusterIPs': 500_000,
     Endpoints: 10_000,
     EndpointSlice: 100,
     ServiceCIDR: 1_000,

@@ -40,6 +40,7 @@ export const SERVICES: ItemReader<ServiceClaim> = {
   kind: 'Service',
   fromProtobuf: readService,
   fromJson: serviceInJson,
+  entriesOf: ({ ports, clusterIPs }) => ports.length + clusterIPs.length,
 };
 
 /** Every Service of the cluster, for a command that shows some of them. A pass reads them one by one. */

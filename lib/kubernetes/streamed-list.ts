@@ -9,6 +9,7 @@ import { LONGEST_CLAIM_TEXT, OverBound } from './reply-bounds.ts';
 
 const PROTOBUF_OR_JSON = 'application/vnd.kubernetes.protobuf, application/json';
 const JSON_ONLY = 'application/json';
+const MOST_ENTRIES = BOUNDS['each list']['Service.spec.ports and clusterIPs'];
 const LARGEST_LIST_BYTES = 64 * 1024 * 1024;
 
 /** How the objects of one kind are read, in both forms of the API. */
@@ -17,6 +18,8 @@ export interface ItemReader<Item> {
   readonly fromProtobuf: (reader: ProtobufReader) => Item;
   /** Throws `MalformedItem` or `OverBound`. */
   readonly fromJson: (object: unknown) => Item;
+  /** Counts the ports and cluster IPs of a Service. */
+  readonly entriesOf?: (item: Item) => number;
 }
 
 /**
@@ -28,14 +31,17 @@ export interface ItemReader<Item> {
 export async function* streamedList<Item extends { readonly name: string; readonly namespace?: string }>(
   list: (accept: string) => Promise<Answer>,
   site: CallSite,
-  { kind, fromProtobuf, fromJson }: ItemReader<Item>,
+  { kind, fromProtobuf, fromJson, entriesOf = () => 0 }: ItemReader<Item>,
 ): AsyncGenerator<Item> {
   let reply = await list(PROTOBUF_OR_JSON);
   if (reply.status === 406) reply = await list(JSON_ONLY);
   try {
     const reader = new ProtobufList(`${RESOURCES[kind].apiVersion} ${kind}List`, fromProtobuf);
     const items = reply.stream ? itemsIn(reply.stream, site, reader, kind) : listIn(reply, kind, site).map(fromJson);
+    let entries = 0;
     for await (const item of items) {
+      entries += entriesOf(item);
+      if (entries > MOST_ENTRIES) throw new OverBound(`more than ${MOST_ENTRIES} ports and cluster IPs of Services`);
       if (item.name === '' || item.namespace === '') throw malformed(site, `a ${kind} without a name or a namespace`);
       yield item;
     }
