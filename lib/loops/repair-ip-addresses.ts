@@ -116,7 +116,7 @@ function firstOf(faults: Iterable<AddressFault>) {
   const unlisted = new Map<FindingType, number>();
   for (const fault of faults) {
     if (listed.length < MOST_FAULTS) listed.push(fault);
-    else if (fault.finding) unlisted.set(fault.finding.type, (unlisted.get(fault.finding.type) ?? 0) + 1);
+    else if (fault.type) unlisted.set(fault.type, (unlisted.get(fault.type) ?? 0) + 1);
   }
   return { listed, unlisted };
 }
@@ -135,16 +135,16 @@ async function readService(kubernetes: ClusterPort, key: string | undefined): Pr
 }
 
 function isSameFault(one: AddressFault, other: AddressFault): boolean {
-  const key = ({ item, service, correction, finding }: AddressFault) =>
-    [item, service, correction, finding?.event?.reason].join(' ');
+  const key = ({ item, service, correction, type }: AddressFault) => [item, service, correction, type].join(' ');
   return key(one) === key(other);
 }
 
 /** An event says "repairing": it is for passes that do. */
 function findingOf({ finding, correction }: AddressFault, writes: boolean): Finding[] {
   if (finding === undefined) return [];
-  const { event: _, ...withoutEvent } = finding;
-  return [correction === 'none' || writes ? finding : withoutEvent];
+  const whole = finding();
+  const { event: _, ...withoutEvent } = whole;
+  return [correction === 'none' || writes ? whole : withoutEvent];
 }
 
 /** Returns the change that was made; `undefined` when the object had changed, or the write was withheld. */

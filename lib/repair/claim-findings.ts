@@ -55,43 +55,51 @@ export function reportClaim(
   result: 'notRecorded' | AllocatorError,
   findings: FindingList,
 ): RepairError | undefined {
-  const wording = wordingOf(words, claim, result);
-  findings.push(serviceFinding(claim.service, claim.item, words.action, wording));
-  if (wording.type === 'full') return new RepairError('Full', wording.message, { cause: result });
-  if (wording.type === 'unknown') return new RepairError('Unknown', wording.message, { cause: result });
+  const type = typeOf(result);
+  const wording = () => wordingOf(words, claim, result);
+  findings.push(type, () => serviceFinding(claim.service, claim.item, words.action, { type, ...wording() }));
+  if (type === 'full') return new RepairError('Full', wording().message, { cause: result });
+  if (type === 'unknown') return new RepairError('Unknown', wording().message, { cause: result });
   return undefined;
+}
+
+function typeOf(result: 'notRecorded' | AllocatorError): Finding['type'] {
+  if (result === 'notRecorded') return 'repair';
+  if (result.code === 'AlreadyAllocated') return 'duplicate';
+  if (result.code === 'NotInRange') return 'outOfRange';
+  return result.code === 'Full' ? 'full' : 'unknown';
 }
 
 function wordingOf(
   { item, noteItem, shortItem, range: rangeWord, reasons, full }: ClaimWords,
   { service, shown, range }: Claim,
   result: 'notRecorded' | AllocatorError,
-): Wording {
+): Omit<Wording, 'type'> {
   const by = `${shown} for service ${nameFirst(service)}`;
   if (result === 'notRecorded') {
     const why = 'is not allocated; repairing';
     const [note, message] = [`${noteItem} ${shown} ${why}`, `the ${item} ${by} ${why}`];
-    return { type: 'repair', reason: reasons.notAllocated, note, message };
+    return { reason: reasons.notAllocated, note, message };
   }
   if (result.code === 'AlreadyAllocated') {
     const why = 'was assigned to multiple services; please recreate';
     const [note, message] = [`${noteItem} ${shown} ${why} service`, `the ${item} ${by} ${why}`];
-    return { type: 'duplicate', reason: reasons.duplicate, note, message };
+    return { reason: reasons.duplicate, note, message };
   }
   if (result.code === 'NotInRange') {
     const why = `is not within the ${rangeWord} ${range}; please recreate`;
     const [note, message] = [`${noteItem} ${shown} ${why} service`, `the ${shortItem} ${by} ${why}`];
-    return { type: 'outOfRange', reason: reasons.outOfRange, note, message };
+    return { reason: reasons.outOfRange, note, message };
   }
   if (result.code === 'Full') {
     const why = `${rangeWord} ${range} ${full(shown)}`;
     const note = `${why.charAt(0).toUpperCase()}${why.slice(1)}`;
-    return { type: 'full', reason: reasons.full, note, message: `the ${why}` };
+    return { reason: reasons.full, note, message: `the ${why}` };
   }
   const why = 'due to an unknown error';
   const note = `Unable to allocate ${shortItem} ${shown} ${why}`;
   const message = `unable to allocate ${shortItem} ${by} ${why}, exiting: ${result.message}`;
-  return { type: 'unknown', reason: 'UnknownError', note, message };
+  return { reason: 'UnknownError', note, message };
 }
 
 /** A finding about a Service: `note` is what its event says, `message` what the log says. */

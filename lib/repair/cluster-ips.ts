@@ -57,7 +57,7 @@ function enterAddress(
   const address = canonicalAddress(text);
   if (family === undefined || address === undefined) {
     // The original prints `<nil>` for an address that does not parse.
-    findings.push(notValid(service, text, text, 'is not a valid IP; please recreate'));
+    findings.push('invalid', () => notValid(service, text, text, 'is not a valid IP; please recreate'));
     return undefined;
   }
   const ledger = ledgers.get(family);
@@ -72,7 +72,7 @@ function enterAddress(
     const claim = { service, item: address, shown: `[${family}]:${address}`, range: ledger.spec };
     return reportClaim(CLUSTER_IP_WORDS, claim, result, findings);
   }
-  findings.push(foreignFamily(service, address, family));
+  findings.push('invalid', () => foreignFamily(service, address, family));
   return undefined;
 }
 

@@ -1,5 +1,5 @@
 import { canonicalAddress, familyOf } from '../allocator/ip-address.ts';
-import type { Finding } from '../cluster/finding.ts';
+import type { Finding, FindingType } from '../cluster/finding.ts';
 import type { IPAddressRecord, ServiceClaim } from '../cluster/kubernetes-objects.ts';
 import { serviceFinding } from './claim-findings.ts';
 
@@ -54,7 +54,9 @@ export interface AddressFault {
   /** Another Service that has the address. */
   readonly other?: string;
   /** Absent for wrong labels, which upstream corrects without an event. */
-  readonly finding?: Finding;
+  readonly type?: FindingType;
+  /** Makes the finding: the texts of all would take longer than the walk. */
+  readonly finding?: () => Finding;
   /** Upstream deletes and creates what is to be relabelled: the address has no record in between. */
   readonly correction: 'none' | 'create' | 'replace' | 'relabel' | 'delete';
 }
@@ -68,7 +70,7 @@ export function* addressFaults(view: AddressView): Generator<AddressFault> {
   const unrecorded = new Map<string, string>();
   for (const service of view.services.values()) yield* serviceFaults(service, view, unrecorded);
   for (const record of view.addresses.values()) {
-    const fault = recordFault(record, view);
+    const fault = judgeRecord(record, view);
     if (fault !== undefined) yield fault;
   }
 }
@@ -108,7 +110,7 @@ function claimFault(
   return hasLabels(record) ? undefined : { item, correction: 'relabel' };
 }
 
-function recordFault(record: IPAddressRecord, { services, nowMs }: AddressView): AddressFault | undefined {
+function judgeRecord(record: IPAddressRecord, { services, nowMs }: AddressView): AddressFault | undefined {
   const { name, parent, createdAtMs, managedBy } = record;
   if (managedBy !== MANAGED_BY_API_SERVERS) return undefined;
   if (!referencesService(record)) return modified(record);
@@ -133,82 +135,103 @@ const ALLOCATION = 'ClusterIPAllocation';
 
 function notValid(service: ServiceClaim, text: string): AddressFault {
   const why = 'is not a valid IP; please recreate Service';
-  const finding = serviceFinding(service, text, 'ClusterIPValidation', {
-    type: 'invalid',
-    reason: 'ClusterIPNotValid',
-    note: `Cluster IP ${text} ${why}`,
-    message: `the ClusterIP ${text} for Service ${serviceKey(service)} ${why}`,
-  });
-  return { item: text, finding, correction: 'none' };
+  const finding = () =>
+    serviceFinding(service, text, 'ClusterIPValidation', {
+      type: 'invalid',
+      reason: 'ClusterIPNotValid',
+      note: `Cluster IP ${text} ${why}`,
+      message: `the ClusterIP ${text} for Service ${serviceKey(service)} ${why}`,
+    });
+  return { item: text, type: 'invalid', finding, correction: 'none' };
 }
 
 function outOfRange(service: ServiceClaim, item: string): AddressFault {
   const shown = `[${familyOf(item)}]: ${item}`;
-  const finding = serviceFinding(service, item, ALLOCATION, {
-    type: 'outOfRange',
-    reason: 'ClusterIPOutOfRange',
-    note: `Cluster IP ${shown} is not within any configured Service CIDR; please recreate service`,
-    message: `the ClusterIP ${shown} for Service ${serviceKey(service)} is not within any service CIDR; please recreate`,
-  });
-  return { item, finding, correction: 'none' };
+  const finding = () =>
+    serviceFinding(service, item, ALLOCATION, {
+      type: 'outOfRange',
+      reason: 'ClusterIPOutOfRange',
+      note: `Cluster IP ${shown} is not within any configured Service CIDR; please recreate service`,
+      message: `the ClusterIP ${shown} for Service ${serviceKey(service)} is not within any service CIDR; please recreate`,
+    });
+  return { item, type: 'outOfRange', finding, correction: 'none' };
 }
 
 function notRecorded(service: ServiceClaim, item: string): AddressFault {
   const shown = `[${familyOf(item)}]: ${item}`;
-  const finding = serviceFinding(service, item, ALLOCATION, {
-    type: 'notRecorded',
-    reason: 'ClusterIPNotAllocated',
-    note: `Cluster IP ${shown} is not allocated; repairing`,
-    message: `the ClusterIP ${shown} for Service ${serviceKey(service)} is not allocated; repairing`,
-  });
-  return { item, finding, correction: 'create' };
+  const finding = () =>
+    serviceFinding(service, item, ALLOCATION, {
+      type: 'notRecorded',
+      reason: 'ClusterIPNotAllocated',
+      note: `Cluster IP ${shown} is not allocated; repairing`,
+      message: `the ClusterIP ${shown} for Service ${serviceKey(service)} is not allocated; repairing`,
+    });
+  return { item, type: 'notRecorded', finding, correction: 'create' };
 }
 
 function wrongReference(service: ServiceClaim, item: string): AddressFault {
-  const note = `the ClusterIP [${familyOf(item)}]: ${item} for Service ${serviceKey(service)} has a wrong reference; repairing`;
-  const wording = { type: 'notRecorded', reason: 'ClusterIPNotAllocated', note, message: note } as const;
-  return { item, finding: serviceFinding(service, item, ALLOCATION, wording), correction: 'replace' };
+  const finding = () => {
+    const note = `the ClusterIP [${familyOf(item)}]: ${item} for Service ${serviceKey(service)} has a wrong reference; repairing`;
+    const wording = { type: 'notRecorded', reason: 'ClusterIPNotAllocated', note, message: note } as const;
+    return serviceFinding(service, item, ALLOCATION, wording);
+  };
+  return { item, type: 'notRecorded', finding, correction: 'replace' };
 }
 
 function assignedTwice(service: ServiceClaim, item: string, other: string): AddressFault {
   const shown = `[${familyOf(item)}]:${item}`;
-  const finding = serviceFinding(service, item, ALLOCATION, {
-    type: 'duplicate',
-    reason: 'ClusterIPAlreadyAllocated',
-    note: `Cluster IP ${shown} was assigned to multiple services; please recreate service`,
-    message: `the cluster IP ${shown} for service ${serviceKey(service)} was assigned to other services ${other}; please recreate`,
-  });
-  return { item, other, finding, correction: 'none' };
+  const finding = () =>
+    serviceFinding(service, item, ALLOCATION, {
+      type: 'duplicate',
+      reason: 'ClusterIPAlreadyAllocated',
+      note: `Cluster IP ${shown} was assigned to multiple services; please recreate service`,
+      message: `the cluster IP ${shown} for service ${serviceKey(service)} was assigned to other services ${other}; please recreate`,
+    });
+  return { item, other, type: 'duplicate', finding, correction: 'none' };
 }
 
 function modified(record: IPAddressRecord): AddressFault {
-  const { group, resource, namespace, name } = record.parent;
-  const parent = `&ParentReference{Group:${group},Resource:${resource},Namespace:${namespace},Name:${name},}`;
-  const note = `IPAddress ${record.name} appears to have been modified, not referencing a Service ${parent}: cleaning up`;
-  return recordFinding(record, 'IPAddressNotAllocated', note, note);
+  return recordFault(record, () => {
+    const { group, resource, namespace, name } = record.parent;
+    const parent = `&ParentReference{Group:${group},Resource:${resource},Namespace:${namespace},Name:${name},}`;
+    const note = `IPAddress ${record.name} appears to have been modified, not referencing a Service ${parent}: cleaning up`;
+    return { reason: 'IPAddressNotAllocated', note, message: note };
+  });
 }
 
 function leaked(record: IPAddressRecord): AddressFault {
-  const why = 'appears to have leaked: cleaning up';
-  const note = `IPAddress: ${record.name} for Service ${serviceKey(record.parent)} ${why}`;
-  return recordFinding(record, 'IPAddressNotAllocated', note, `IPAddress ${record.name} ${why}`);
+  return recordFault(record, () => {
+    const why = 'appears to have leaked: cleaning up';
+    const note = `IPAddress: ${record.name} for Service ${serviceKey(record.parent)} ${why}`;
+    return { reason: 'IPAddressNotAllocated', note, message: `IPAddress ${record.name} ${why}` };
+  });
 }
 
 function strayReference(record: IPAddressRecord): AddressFault {
-  const { namespace, name } = record.parent;
-  const parent = `&v1.ParentReference{Group:"", Resource:"services", Namespace:"${namespace}", Name:"${name}"}`;
-  return recordFinding(
-    record,
-    'IPAddressWrongReference',
-    `IPAddress: ${record.name} for Service ${namespace}/${name} has a wrong reference; cleaning up`,
-    `the IPAddress: ${record.name} for Service ${name}/${namespace} has a wrong reference ${parent}; cleaning up`,
-  );
+  return recordFault(record, () => {
+    const { namespace, name } = record.parent;
+    const parent = `&v1.ParentReference{Group:"", Resource:"services", Namespace:"${namespace}", Name:"${name}"}`;
+    return {
+      reason: 'IPAddressWrongReference',
+      note: `IPAddress: ${record.name} for Service ${namespace}/${name} has a wrong reference; cleaning up`,
+      message: `the IPAddress: ${record.name} for Service ${name}/${namespace} has a wrong reference ${parent}; cleaning up`,
+    };
+  });
 }
 
-function recordFinding(record: IPAddressRecord, reason: string, note: string, message: string): AddressFault {
-  const { name, uid, resourceVersion } = record;
-  const kind = { apiVersion: 'networking.k8s.io/v1', kind: 'IPAddress' };
-  const regarding = { ...kind, namespace: '', name, uid, resourceVersion };
-  const event = { regarding, reason, action: 'IPAddressAllocation', note };
-  return { item: name, finding: { type: 'leakedRecord', message, item: name, event }, correction: 'delete' };
+interface RecordWording {
+  readonly reason: string;
+  readonly note: string;
+  readonly message: string;
+}
+
+function recordFault({ name, uid, resourceVersion }: IPAddressRecord, wording: () => RecordWording): AddressFault {
+  const finding = (): Finding => {
+    const { reason, note, message } = wording();
+    const kind = { apiVersion: 'networking.k8s.io/v1', kind: 'IPAddress' };
+    const regarding = { ...kind, namespace: '', name, uid, resourceVersion };
+    const event = { regarding, reason, action: 'IPAddressAllocation', note };
+    return { type: 'leakedRecord', message, item: name, event };
+  };
+  return { item: name, type: 'leakedRecord', finding, correction: 'delete' };
 }

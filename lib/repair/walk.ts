@@ -46,9 +46,10 @@ export class FindingList {
   /** Claims outside the ranges that are no finding: API servers allocate there, too. */
   outside = 0;
 
-  push(finding: Finding): void {
-    if (this.listed.length < MOST_LISTED) this.listed.push(finding);
-    else this.unlisted.set(finding.type, (this.unlisted.get(finding.type) ?? 0) + 1);
+  /** `make` is called only for a finding that is listed: the texts of all would take longer than the walk. */
+  push(type: FindingType, make: () => Finding): void {
+    if (this.listed.length < MOST_LISTED) this.listed.push(make());
+    else this.unlisted.set(type, (this.unlisted.get(type) ?? 0) + 1);
   }
 }
 

@@ -71,8 +71,9 @@ function written(addresses: Map<string, IPAddressRecord>, { item, service, corre
 
 function eventsOf(faults: readonly AddressFault[]): object[] {
   return faults.flatMap(({ finding }) => {
-    if (finding?.event === undefined) return [];
-    const { regarding, reason, action, note } = finding.event;
+    const { event } = finding?.() ?? {};
+    if (event === undefined) return [];
+    const { regarding, reason, action, note } = event;
     const { kind, namespace, name } = regarding;
     const object = namespace === '' ? name : serviceKey({ namespace, name });
     return [{ regarding: `${kind} ${object}`, type: 'Warning', reason, action, note }];

@@ -179,7 +179,7 @@ describe("the original's reasons", () => {
 
   test('are exactly those of the events that are written, each explained as its finding', () => {
     const explained = EXPLANATIONS.flatMap(({ word, reasons }) => reasons.map((reason) => `${reason}: ${word}`));
-    const ofRecords = leakedRecords().map(({ finding }) => `${finding?.event?.reason}: ${finding?.type}`);
+    const ofRecords = leakedRecords().map(({ finding, type }) => `${finding?.().event?.reason}: ${type}`);
     expect(explained.toSorted()).toEqual([...new Set([...written, ...ofRecords])].toSorted());
     expect(known('ClusterIPNotAllocated').word).toBe('repair');
   });
