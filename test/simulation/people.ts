@@ -3,10 +3,9 @@ import { HOLD_OWNER_LABEL } from '../../lib/cluster/hold.ts';
 import { aReview } from '../support/admission-review.ts';
 import type { Chance } from './clock.ts';
 import { itemsOf, type ServiceSpec, type StoredService } from './control-plane.ts';
-import { CLUSTER, TOKEN, type World } from './world.ts';
+import { CLUSTER, GREEDY, TOKEN, type World } from './world.ts';
 
 const NAMESPACE = 'a';
-const GREEDY = 'greedy';
 
 export interface Wish {
   readonly spec: ServiceSpec;

@@ -1,7 +1,7 @@
 import { INTERVAL_MS } from './settings.ts';
 import type { TableWrite } from './stand-in-table.ts';
 import { keyOf, RANGE_KEYS, type StoredRangeItem, sizeOf, storedRangeIn } from './stored-items.ts';
-import type { World } from './world.ts';
+import { GREEDY, type World } from './world.ts';
 
 export interface Ownership {
   readonly owner: string;
@@ -131,10 +131,11 @@ export class RangeTruth {
     for (const item of after.taken) this.#checkStrikes(item, before, after, write);
   }
 
-  /** No namespace gets more than is left for all others. */
+  /** A namespace that only allocates gets no more than is left for all others. What others claim of holds does not count. */
   #checkShares(before: StoredRangeItem, after: StoredRangeItem): void {
     const free = sizeOf(after.range) - after.taken.size;
     for (const [namespace, own] of after.unclaimed) {
+      if (namespace !== GREEDY) continue;
       if (own <= (before.unclaimed.get(namespace) ?? 0) || own <= Math.max(LEAST_SHARE, free)) continue;
       this.#world.violate('greedy', `${namespace} has ${own} items without a Service, and ${free} are left`);
     }

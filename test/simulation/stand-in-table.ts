@@ -1,4 +1,5 @@
 import { type AttributeValue, type DynamoDBClient, DynamoDBServiceException } from '@aws-sdk/client-dynamodb';
+import { CLUSTERS } from '../../lib/table/clusters.ts';
 import type { Exchanged, Process } from './process.ts';
 
 export type Attributes = Record<string, AttributeValue>;
@@ -37,12 +38,12 @@ export class StandInTable {
   store: Store = new Map();
   readonly #nowMs: () => number;
   readonly #onWrite: (write: TableWrite) => void;
-  readonly #onRead: (cluster: string, by: Process) => void;
+  readonly #onRead: (registration: string, by: Process) => void;
 
   constructor(
     nowMs: () => number,
     onWrite: (write: TableWrite) => void,
-    onRead: (cluster: string, by: Process) => void,
+    onRead: (registration: string, by: Process) => void,
   ) {
     this.#nowMs = nowMs;
     this.#onWrite = onWrite;
@@ -84,7 +85,7 @@ export class StandInTable {
     const { cluster, key } = input.Item ?? input.Key ?? {};
     switch (name) {
       case 'GetItem':
-        this.#onRead(cluster?.S ?? '', sender.by);
+        if (cluster?.S === CLUSTERS) this.#onRead(key?.S ?? '', sender.by);
         return { Item: this.find(cluster?.S ?? '', key?.S ?? '') };
       case 'Query':
         return this.#query(input);

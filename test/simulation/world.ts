@@ -12,7 +12,6 @@ import { kubernetesService } from '../../lib/loops/kubernetes-service.ts';
 import { nodePortRepair } from '../../lib/loops/node-port-repair.ts';
 import type { Environment } from '../../lib/runtime/environment.ts';
 import type { Handler } from '../../lib/runtime/invocation.ts';
-import { CLUSTERS } from '../../lib/table/clusters.ts';
 import { dynamoDbTable } from '../../lib/table/dynamodb-table.ts';
 import { serverClock } from '../../lib/table/server-clock.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';
@@ -31,6 +30,8 @@ import { useTime } from './virtual-time.ts';
 
 export const CLUSTER = 'demo';
 const STACK = 'prod';
+/** A namespace whose quota refuses its Services. */
+export const GREEDY = 'greedy';
 export const TOKEN = 'the-token-of-demo-that-nobody-guesses';
 
 export interface Pause {
@@ -102,8 +103,8 @@ export class World {
     this.table = new StandInTable(
       () => this.clock.nowMs,
       (write) => this.#written(write),
-      (cluster, by) => {
-        if (cluster === CLUSTERS && this.#isPaused()) by.sawPauseIn = by.invocation;
+      (key, by) => {
+        if (this.#isPaused(key)) by.sawPauseIn = by.invocation;
       },
     );
     this.spec = this.#firstSpec();
@@ -309,10 +310,11 @@ export class World {
     return [];
   }
 
-  /** By every clock. */
-  #isPaused(): boolean {
+  /** Whether this registration, or that of all, is paused by every clock. */
+  #isPaused(key: string): boolean {
     const { nowMs } = this.clock;
-    return [...this.pauses.values()].some(({ fromMs, untilMs }) => fromMs < nowMs && nowMs < untilMs - SKEW_MS);
+    const pause = this.pauses.get(key === CLUSTER ? 'cluster' : 'all');
+    return pause !== undefined && pause.fromMs < nowMs && nowMs < pause.untilMs - SKEW_MS;
   }
 
   #written(write: TableWrite): void {
