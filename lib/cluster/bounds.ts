@@ -34,7 +34,7 @@ export const BOUNDS = {
     Namespace: 10_000,
     Service: 100_000,
     /** Of all Services together. */
-    'Service.spec.ports and clusterIPs': 500_000,
+    'Service.spec.ports and clusterIPs': 250_000,
     Endpoints: 10_000,
     EndpointSlice: 100,
     ServiceCIDR: 1_000,

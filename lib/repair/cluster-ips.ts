@@ -1,4 +1,4 @@
-import { canonicalAddress, familyOf, type IPFamily } from '../allocator/ip-address.ts';
+import { formatAddress, type IPFamily, parseAddress } from '../allocator/ip-address.ts';
 import { parseCidr } from '../allocator/network.ts';
 import type { Finding } from '../cluster/finding.ts';
 import type { ServiceClaim } from '../cluster/kubernetes-objects.ts';
@@ -53,13 +53,14 @@ function enterAddress(
   const guessed = ledgers.get(looksLike)?.claim(text, service);
   if (guessed === 'recorded') return undefined;
 
-  const family = familyOf(text);
-  const address = canonicalAddress(text);
-  if (family === undefined || address === undefined) {
+  const parsed = parseAddress(text);
+  if (parsed === undefined) {
     // The original prints `<nil>` for an address that does not parse.
     findings.push('invalid', () => notValid(service, text, text, 'is not a valid IP; please recreate'));
     return undefined;
   }
+  const { family } = parsed;
+  const address = formatAddress(parsed);
   const ledger = ledgers.get(family);
   const result = family === looksLike ? guessed : ledger?.claim(text, service);
   if (result === 'recorded') return undefined;
