@@ -1,7 +1,7 @@
 import type { KubeconfigSpec } from '../cluster/cluster-spec.ts';
 import { isLocalHost } from '../cluster/local-host.ts';
 import { isAudienceOfSts } from '../cluster/token-audience.ts';
-import { SERVER_PATTERN } from './names.ts';
+import { SERVER_URL } from './names.ts';
 import { fault, type SpecFault } from './spec-fault.ts';
 import type { ShapedSpec } from './spec-fields.ts';
 import type { SpecDraft } from './spec-shape.ts';
@@ -38,8 +38,6 @@ export function kubeconfigFaults({ kubeconfig }: SpecDraft): SpecFault[] {
   return [...fileNameFaults(source, kubeconfig[source]), ...roleFaults(source, kubeconfig.roleArn)];
 }
 
-const SERVER = new RegExp(SERVER_PATTERN);
-
 function webIdentityFaults(webIdentity: NonNullable<SpecDraft['kubeconfig']>['webIdentity']): SpecFault[] {
   const { server, certificateAuthorityData: ca } = webIdentity ?? {};
   const faults: SpecFault[] = [];
@@ -56,7 +54,7 @@ function webIdentityFaults(webIdentity: NonNullable<SpecDraft['kubeconfig']>['we
 }
 
 function serverProblem(server: string): string | undefined {
-  const url = SERVER.test(server) ? URL.parse(server) : null;
+  const url = SERVER_URL.test(server) ? URL.parse(server) : null;
   if (url === null) return 'is no https URL of an API server';
   if (isAudienceOfSts(url)) return 'is AWS STS, where a token of this audience could be exchanged for credentials';
   const isLocal = isLocalHost(url) || /(^|\.)localhost\.?$/.test(url.hostname);

@@ -18,3 +18,4 @@ export function isClusterName(name: string): boolean {
  * commas in a parameter of the stack.
  */
 export const SERVER_PATTERN = '^https://[^\\s,@?#]{1,500}$';
+export const SERVER_URL = new RegExp(SERVER_PATTERN);
