@@ -1,8 +1,8 @@
 import { fork } from 'node:child_process';
-import { existsSync, globSync, readFileSync } from 'node:fs';
+import { globSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
-import { type Mutant, mutantsOf } from './mutants/plan.ts';
+import { mutantsOf } from './mutants/plan.ts';
 import type { Message, Task } from './mutants/worker.ts';
 
 /*
@@ -21,8 +21,8 @@ const MODULES = [
 /** They reach nearly everything, take long, or start processes. */
 const TESTS_ASIDE =
   /^test\/(simulation|conformance|deploy|page|template|docs|cli|local|tools|functions|hostile|crash-sweep|drills|bad-input)\//;
-/** Those from which the fewest imports lead to the module. */
-const MOST_TEST_FILES = 8;
+/** Those from which the fewest imports lead to the module come first; what survives them meets the others. */
+const TEST_FILES_AT_ONCE = [4, 8, 16];
 /** In a sample. */
 const MOST_OF_A_MODULE = 20;
 const SILENT_MS = 60_000;
@@ -33,6 +33,14 @@ const imports = new Map<string, readonly string[]>();
 
 type Verdict = 'killed' | 'survived' | 'unreached';
 
+interface Keyed {
+  readonly module: string;
+  readonly id: number;
+  readonly line: number;
+  /** Identifies the mutant although lines move. */
+  readonly key: string;
+}
+
 const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: { sample: { type: 'string' }, seed: { type: 'string', default: '1' } },
@@ -42,28 +50,18 @@ process.exitCode = await main(
 );
 
 async function main(modules: readonly string[]): Promise<number> {
-  const all = modules.flatMap((module) =>
-    mutantsOf(path.join(ROOT, module)).map((mutant, id) => ({ module, id, mutant })),
-  );
+  const all = modules.flatMap(keyed);
   const chosen = values.sample === undefined ? all : sampleOf(all, Number(values.sample), Number(values.seed));
   const explained = explanations();
   const totals = { killed: 0, survived: 0, unreached: 0, explained: 0 };
   for (const module of new Set(chosen.map((each) => each.module))) {
     const mutants = chosen.filter((each) => each.module === module);
-    const verdicts = await verdictsOn(
-      module,
-      mutants.map(({ id }) => id),
-    );
-    for (const { id, mutant } of mutants) {
-      const verdict = verdicts.get(id) ?? 'unreached';
-      const isExplained = verdict !== 'killed' && explained.has(keyOf(module, mutant));
-      totals[isExplained ? 'explained' : verdict] += 1;
-      if (verdict !== 'killed' && !isExplained)
-        console.log(`${verdict} ${module}:${mutant.line}: ${keyOf(module, mutant)}`);
-    }
-    const killed = mutants.filter(({ id }) => verdicts.get(id) === 'killed').length;
+    const results = await resultsOf(module, mutants, explained);
+    for (const result of results) totals[result] += 1;
+    const killed = results.filter((result) => result === 'killed').length;
     console.log(`${module}: ${killed} of ${mutants.length} killed`);
   }
+  if (values.sample === undefined) printNeedless(explained, modules);
   const share = (totals.killed + totals.explained) / chosen.length;
   console.log(
     `${JSON.stringify(totals)}, ${(share * 100).toFixed(1)} % of ${chosen.length} of ${all.length} mutants killed or explained`,
@@ -72,16 +70,51 @@ async function main(modules: readonly string[]): Promise<number> {
   return share >= LEAST_KILLED || values.sample !== undefined ? 0 : 1;
 }
 
-/** One line is one mutant: what identifies it although lines move, and after a tab the reason. */
-function explanations(): ReadonlySet<string> {
-  const file = path.join(import.meta.dirname, 'mutants/explained.txt');
-  const lines = existsSync(file) ? readFileSync(file, 'utf8').split('\n') : [];
-  return new Set(lines.map((line) => line.split('\t')[0] ?? ''));
+/** Prints those that survive; an explanation that is used is deleted. */
+async function resultsOf(
+  module: string,
+  mutants: readonly Keyed[],
+  explained: Set<string>,
+): Promise<readonly (Verdict | 'explained')[]> {
+  const ids = mutants.map(({ id }) => id);
+  const verdicts = await verdictsOn(module, ids);
+  return mutants.map(({ id, line, key }) => {
+    const verdict = verdicts.get(id) ?? 'unreached';
+    if (verdict === 'killed') return verdict;
+    if (explained.delete(key)) return 'explained';
+    console.log(`${verdict} at line ${line}: ${key}`);
+    return verdict;
+  });
 }
 
-function keyOf(module: string, { original, replacement }: Mutant): string {
-  const short = (text: string) => text.replace(/\s+/g, ' ').slice(0, 90);
-  return `${module} | ${short(original)} → ${replacement === '' ? 'removed' : short(replacement)}`;
+function printNeedless(explained: ReadonlySet<string>, modules: readonly string[]): void {
+  const needless = [...explained].filter((key) => modules.some((module) => key.startsWith(`${module} |`)));
+  for (const key of needless) console.log(`explained, but killed or not there: ${key}`);
+}
+
+/** One line is one mutant: its key, and after a tab the reason. */
+function explanations(): Set<string> {
+  const file = path.join(import.meta.dirname, 'mutants/explained.txt');
+  return new Set(
+    readFileSync(file, 'utf8')
+      .split('\n')
+      .flatMap((line) => line.split('\t', 1))
+      .filter(Boolean),
+  );
+}
+
+/** Returns the mutants of a module. What a key contains of the source is its line; of equal keys each but the first has a number. */
+function keyed(module: string): readonly Keyed[] {
+  const lines = readFileSync(path.join(ROOT, module), 'utf8').split('\n');
+  const short = (text: string) => text.replace(/\s+/g, ' ').trim();
+  const seen = new Map<string, number>();
+  return mutantsOf(path.join(ROOT, module)).map(({ line, original, replacement }, id) => {
+    const change = `${short(original)} → ${replacement === '' ? 'removed' : short(replacement)}`;
+    const key = `${module} | ${short(lines[line - 1] ?? '')} | ${change}`;
+    const count = (seen.get(key) ?? 0) + 1;
+    seen.set(key, count);
+    return { module, id, line, key: count === 1 ? key : `${key} (${count})` };
+  });
 }
 
 /** A few modules and some mutants of each, the same ones for the same seed: loading the tests of a module takes longest. */
@@ -111,6 +144,25 @@ function generator(seed: number): () => number {
 async function verdictsOn(module: string, mutants: readonly number[]): Promise<ReadonlyMap<number, Verdict>> {
   const verdicts = new Map<number, Verdict>();
   const testFiles = testsOf(module);
+  let [from, open] = [0, mutants];
+  for (const count of TEST_FILES_AT_ONCE) {
+    const some = testFiles.slice(from, from + count);
+    if (open.length === 0 || some.length === 0) break;
+    for (const [id, verdict] of await verdictsOf(module, some, open)) {
+      if (verdict !== 'unreached' || !verdicts.has(id)) verdicts.set(id, verdict);
+    }
+    open = open.filter((id) => verdicts.get(id) !== 'killed');
+    from += count;
+  }
+  return verdicts;
+}
+
+async function verdictsOf(
+  module: string,
+  testFiles: readonly string[],
+  mutants: readonly number[],
+): Promise<ReadonlyMap<number, Verdict>> {
+  const verdicts = new Map<number, Verdict>();
   const atLoad = new Set<number>();
   for (let open = mutants; open.length > 0; open = mutants.filter((id) => !verdicts.has(id) && !atLoad.has(id))) {
     const before = verdicts.size + atLoad.size;
@@ -171,10 +223,7 @@ function testsOf(module: string): readonly string[] {
     const distance = distanceTo(module, file);
     return distance === undefined ? [] : [{ file: path.join(ROOT, file), distance }];
   });
-  return near
-    .toSorted((a, b) => a.distance - b.distance)
-    .slice(0, MOST_TEST_FILES)
-    .map(({ file }) => file);
+  return near.toSorted((a, b) => a.distance - b.distance).map(({ file }) => file);
 }
 
 function distanceTo(module: string, from: string): number | undefined {

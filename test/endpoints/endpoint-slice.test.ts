@@ -44,6 +44,11 @@ describe('the slice of Endpoints', () => {
 });
 
 describe('ensuring the slice', () => {
+  test('creates it in the namespace default, also without an address', () => {
+    const bare: EndpointsObject = { apiVersion: 'v1', kind: 'Endpoints', metadata: { name: 'kubernetes' } };
+    expect(ensureSlice(bare, undefined)).toEqual({ verb: 'create', object: { ...aSlice([]), ports: [] } });
+  });
+
   const endpoints = anEndpoints(['1.2.3.4']);
   const found = (slice: EndpointSliceObject): EndpointSliceObject => ({
     ...slice,
@@ -80,8 +85,13 @@ describe('ensuring the slice', () => {
     });
   });
 
-  test('another address type is deleted as it was read, and created again', () => {
-    const current = found({ ...aSlice(['1.2.3.4']), addressType: 'IPv6' });
+  test.each([
+    { name: 'our labels', labels: aSlice([]).metadata.labels ?? {} },
+    { name: 'no labels', labels: undefined },
+  ])('another address type with $name is deleted as it was read, and created again', ({ labels }) => {
+    const { labels: _, ...metadata } = aSlice([]).metadata;
+    const withLabels = { ...metadata, ...(labels && { labels }) };
+    const current = found({ ...aSlice(['1.2.3.4']), addressType: 'IPv6', metadata: withLabels });
     expect(ensureSlice(endpoints, current)).toEqual({
       verb: 'replace',
       object: current,

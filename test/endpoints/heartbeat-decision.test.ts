@@ -43,6 +43,7 @@ describe('a heartbeat', () => {
     { name: 'takes over a lease that was probed', lease: probed, said: READY, write: fresh(5) },
     { name: 'refreshes without asking', lease: held, said: undefined, write: fresh(5) },
     { name: 'takes 401 for a sign of life', lease: held, said: UNAUTHORIZED, write: fresh(5) },
+    { name: 'takes a lease on a 401, too', lease: undefined, said: UNAUTHORIZED, write: fresh(1) },
     { name: 'goes on when a withdrawal is over', lease: wasWithdrawn, said: READY, write: fresh(5) },
     { name: 'ends a withdrawal once the server was down and is back', lease: wentDown, said: READY, write: fresh(5) },
     { name: 'ends the withdrawal of its own end without asking', lease: wentDown, said: undefined, write: fresh(5) },
@@ -76,13 +77,22 @@ describe('a heartbeat', () => {
     { name: 'silence takes no lease', lease: undefined, said: SILENCE },
     { name: 'a 401 does not bring back a server that reported its shutdown', lease: saidGoodbye, said: UNAUTHORIZED },
     { name: 'shutting down is written once', lease: saidGoodbye, said: SHUTTING_DOWN },
+    {
+      name: 'an end that is now is not written again',
+      lease: { ...saidGoodbye, expiresAtMs: NOW },
+      said: SHUTTING_DOWN,
+    },
   ])('$name', ({ lease, said }) => {
     expect(decide(lease, said)).toEqual({ state: 'down' });
   });
 
-  test('of a server that says it is shutting down lets go at once', () => {
-    const gone = { ...held, expiresAtMs: NOW, misses: 2, missedAtMs: NOW, seenDown: true };
-    expect(decide(held, SHUTTING_DOWN)).toEqual({ state: 'down', write: gone });
+  test.each([
+    { name: 'an active lease', lease: held, expiresAtMs: NOW },
+    { name: 'an active lease that was marked', lease: { ...held, seenDown: true }, expiresAtMs: NOW },
+    { name: 'an expired lease', lease: { ...held, expiresAtMs: NOW - 1 }, expiresAtMs: NOW - 1 },
+  ])('of a server that reports its shutdown ends $name at once', ({ lease, expiresAtMs }) => {
+    const gone = { ...held, expiresAtMs, misses: 2, missedAtMs: NOW, seenDown: true };
+    expect(decide(lease, SHUTTING_DOWN)).toEqual({ state: 'down', write: gone });
   });
 
   test('forgets after silence that the server was shutting down: what answers next is another', () => {

@@ -104,10 +104,10 @@ function mutate(node: Node, text: (child: Node) => string, add: Add): void {
       literal(node, add);
       return;
     case 'ReturnStatement':
-      if (isNode(node['argument']) && text(child('argument')) !== 'undefined') add(child('argument'), 'undefined');
+      if (isNode(node['argument'])) returned(child('argument'), text, add);
       return;
     case 'ArrowFunctionExpression':
-      if (child('body').type !== 'BlockStatement') add(child('body'), 'undefined');
+      if (child('body').type !== 'BlockStatement') returned(child('body'), text, add);
       return;
     case 'ChainExpression':
       add(node, text(node).replaceAll('?.[', '[').replaceAll('?.(', '(').replaceAll('?.', '.'));
@@ -118,6 +118,10 @@ function mutate(node: Node, text: (child: Node) => string, add: Add): void {
     case 'ThrowStatement':
       add(node, '', 'statement');
   }
+}
+
+function returned(node: Node, text: (child: Node) => string, add: Add): void {
+  if (text(node) !== 'undefined') add(node, 'undefined');
 }
 
 function literal(node: Node, add: Add): void {
@@ -155,6 +159,6 @@ export function instrumented(source: string, mutants: readonly Mutant[]): string
 
 function switched(same: readonly (Mutant & { readonly id: number })[], inner: string): string {
   const [first] = same;
-  if (first?.kind === 'statement') return `if (!__mutant(${first.id})) { ${inner} }`;
+  if (first?.kind === 'statement') return `{ if (!__mutant(${first.id})) { ${inner} } }`;
   return same.reduce((text, { id, replacement }) => `(__mutant(${id}) ? (${replacement}) : (${text}))`, inner);
 }

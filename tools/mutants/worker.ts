@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { registerHooks } from 'node:module';
 import { pathToFileURL } from 'node:url';
+import fc from 'fast-check';
 import { instrumented, mutantsOf } from './plan.ts';
 import type { Block, CollectedTest } from './test-globals.ts';
 
@@ -53,6 +54,8 @@ process.once('message', (task: Task) => {
 
 async function work({ module, testFiles, mutants, fixed }: Task): Promise<void> {
   active = fixed;
+  // That a property fails is enough: the smallest example would take most of the time.
+  fc.configureGlobal({ endOnFailure: true });
   hook(module);
   const { collected, loading } = await import('./test-globals.ts');
   const unloaded: string[] = [];

@@ -1,0 +1,170 @@
+import { describe, expect, test } from '@jest/globals';
+import type { Finding } from '../../lib/cluster/finding.ts';
+import type { Lease } from '../../lib/cluster/lease.ts';
+import {
+  foreignSlice,
+  noLiveLease,
+  probeFindings,
+  standingWithdrawals,
+  twoOwners,
+} from '../../lib/endpoints/endpoint-findings.ts';
+import type { ProbeOutcome } from '../../lib/endpoints/probe-outcome.ts';
+import { anEndpoints, aSlice } from '../support/an-endpoints.ts';
+
+const NOW = 10_000_000;
+const REFUSED =
+  'no API server IP addresses were listed in storage, refusing to erase all endpoints for the kubernetes Service';
+const miss: ProbeOutcome = { verdict: 'miss', answered: false, odd: false, detail: 'timed out' };
+
+describe('the refusal to publish no address', () => {
+  const UNREACHED = 'Start an API server, or make its probe URL reachable from here (apiServers[].probe)';
+  const UNDO = '"kbctl deregister prod 10.0.0.1 --undo" ends a withdrawal';
+
+  test.each([
+    {
+      name: 'no address that is known',
+      outcomes: [],
+      withdrawn: [],
+      why: 'no address is known to probe. Name the API servers in the spec (apiServers)',
+    },
+    {
+      name: 'two addresses that do not answer',
+      outcomes: ['10.0.0.1', '10.0.0.2'],
+      withdrawn: [],
+      why: `10.0.0.1 timed out; 10.0.0.2 timed out. The endpoints stay unchanged. ${UNREACHED}`,
+    },
+    {
+      name: 'a withdrawn address',
+      outcomes: ['10.0.0.1'],
+      withdrawn: ['10.0.0.1'],
+      why: `10.0.0.1 is withdrawn until noon. The endpoints stay unchanged. ${UNDO}`,
+    },
+    {
+      name: 'a withdrawn address, and another that does not answer',
+      outcomes: ['10.0.0.1', '10.0.0.2'],
+      withdrawn: ['10.0.0.1'],
+      why: `10.0.0.1 is withdrawn until noon; 10.0.0.2 timed out. The endpoints stay unchanged. ${UNDO}. ${UNREACHED}`,
+    },
+  ])('gives the reason and the remedy for $name', ({ outcomes, withdrawn, why }) => {
+    const finding = noLiveLease({
+      cluster: 'prod',
+      outcomes: new Map(outcomes.map((address) => [address, miss])),
+      withdrawn: new Map(withdrawn.map((address) => [address, 'noon'])),
+    });
+    expect(finding).toEqual({ type: 'noLiveLease', message: `${REFUSED}: ${why}` });
+  });
+});
+
+describe('a withdrawal that stands', () => {
+  const lease: Lease = {
+    address: '10.0.0.1',
+    generation: 1,
+    source: 'probe',
+    expiresAtMs: NOW - 600_000,
+    misses: 0,
+    seenDown: false,
+    withdrawnUntilMs: NOW + 1,
+  };
+
+  test('is found ten minutes after the lease expired while its server runs', () => {
+    const message =
+      '10.0.0.1 is withdrawn, and its API server has not been seen down since. If it is to be published, run "kbctl deregister prod 10.0.0.1 --undo"';
+    expect(standingWithdrawals('prod', [lease], NOW)).toEqual([{ type: 'other', message, item: '10.0.0.1' }]);
+  });
+
+  test.each([
+    { name: 'the lease expired less than ten minutes ago', other: { expiresAtMs: NOW - 599_999 } },
+    { name: 'the server was seen down', other: { seenDown: true } },
+    { name: 'the address never had a lease', other: { generation: 0 } },
+    { name: 'the withdrawal is over', other: { withdrawnUntilMs: NOW } },
+  ])('is no finding when $name', ({ other }) => {
+    expect(standingWithdrawals('prod', [{ ...lease, ...other }], NOW)).toEqual([]);
+  });
+});
+
+describe('the finding of a probe', () => {
+  test.each<{ readonly name: string; readonly other: Partial<ProbeOutcome>; readonly finding: readonly Finding[] }>([
+    { name: 'a miss is none', other: {}, finding: [] },
+    {
+      name: 'an answer that no API server gives',
+      other: { odd: true },
+      finding: [
+        {
+          type: 'oddProbe',
+          message: 'the probe of 10.0.0.1: timed out. Check its URL, its server name and the CA',
+          item: '10.0.0.1',
+        },
+      ],
+    },
+    {
+      name: 'a probe of a busy process',
+      other: { late: true, odd: true },
+      finding: [
+        { type: 'other', message: 'this process was busy while it probed 10.0.0.1: timed out', item: '10.0.0.1' },
+      ],
+    },
+    {
+      name: 'a probe that was cut off',
+      other: { verdict: 'unknown' },
+      finding: [{ type: 'other', message: 'not probed to the end 10.0.0.1: timed out', item: '10.0.0.1' }],
+    },
+  ])('$name', ({ other, finding }) => {
+    expect(probeFindings(new Map([['10.0.0.1', { ...miss, ...other }]]))).toEqual(finding);
+  });
+});
+
+describe('two owners', () => {
+  const verdict = { corrects: true, twoOwners: true, withhold: true };
+  const contest = { lastSeenMs: 0, nextWriteMs: 0, delayMs: 40_000 };
+  const REMEDY = 'Keep one of them: API servers with --endpoint-reconciler-type=none do not write endpoints';
+  const writtenBy = (manager: string) => {
+    const endpoints = anEndpoints(['10.0.0.1']);
+    return { ...endpoints, metadata: { ...endpoints.metadata, managedFields: [{ manager }] } };
+  };
+
+  test.each([
+    {
+      name: 'waits',
+      manager: 'kubectl',
+      withhold: true,
+      state: { contest },
+      outcome: 'writes that only contest wait 40 s',
+    },
+    { name: 'writes', manager: 'kubectl', withhold: false, state: { contest }, outcome: 'it is written again' },
+    {
+      name: 'has no contest yet',
+      manager: 'kubectl',
+      withhold: true,
+      state: {},
+      outcome: 'writes that only contest wait 0 s',
+    },
+    { name: 'finds only its own name', manager: 'own', withhold: false, state: {}, outcome: 'it is written again' },
+  ])('are reported with the other writer when this one $name', ({ manager, withhold, state, outcome }) => {
+    const other = manager === 'own' ? 'an unknown field manager' : manager;
+    const message = `the endpoints of default/kubernetes have two owners: ${other} changed what was written here; ${outcome}. ${REMEDY}`;
+    expect(twoOwners([writtenBy(manager)], 'own', { ...verdict, withhold, state })).toEqual({
+      type: 'twoOwners',
+      message,
+      item: other,
+    });
+  });
+});
+
+describe('a slice of the Service', () => {
+  const named = (name: string, labels?: Readonly<Record<string, string>>) => ({
+    ...aSlice([]),
+    metadata: { name, ...(labels && { labels }) },
+  });
+  const MANAGED = { 'endpointslice.kubernetes.io/managed-by': 'mirror' };
+
+  test.each([
+    { name: 'ours, without labels', slice: named('kubernetes'), why: undefined },
+    { name: 'ours', slice: aSlice([]), why: undefined },
+    { name: 'ours by name, of another manager', slice: named('kubernetes', MANAGED), why: 'is managed by mirror' },
+    { name: 'of another name', slice: named('other'), why: 'is not ours' },
+  ])('$name', ({ slice, why }) => {
+    const item = slice.metadata.name;
+    const message = `EndpointSlice default/${item} of the kubernetes Service ${why}; it is never deleted`;
+    expect(foreignSlice(slice)).toEqual(why === undefined ? [] : [{ type: 'foreignSlice', message, item }]);
+  });
+});

@@ -1,0 +1,190 @@
+import { DynamoDBServiceException } from '@aws-sdk/client-dynamodb';
+import { describe, expect, test } from '@jest/globals';
+import { type Audience, isRefusal, regionOf, type TableAction, tableErrorOf } from '../../lib/table/dynamodb-errors.ts';
+import { TableError } from '../../lib/table/errors.ts';
+
+interface Answer {
+  readonly status?: number;
+  readonly attempts?: number;
+  readonly fault?: 'client' | 'server';
+  readonly message?: string;
+}
+
+function answered(name: string, { status, attempts = 2, fault = 'client', message = 'no' }: Answer = {}): Error {
+  const $metadata = { attempts, ...(status !== undefined && { httpStatusCode: status }) };
+  return new DynamoDBServiceException({ name, $fault: fault, $metadata, message });
+}
+
+const unsent = Object.assign(new Error('no route'), { $metadata: { attempts: 3 } });
+const refusedConnection = Object.assign(new Error('no route'), { code: 'ECONNREFUSED', $metadata: { attempts: 3 } });
+const WHAT = 'dynamodb:PutItem on table "t" in region r';
+
+interface Call {
+  readonly action?: TableAction;
+  readonly audience?: Audience;
+  readonly deadline?: AbortSignal;
+}
+
+const errorOf = (error: unknown, { action = 'dynamodb:PutItem', ...call }: Call = {}) =>
+  tableErrorOf(error, { action, tableName: 't', region: 'r', ...call });
+
+describe('the error of a call to the table', () => {
+  test.each<[string, unknown, string, string]>([
+    [
+      'a table that is missing',
+      answered('ResourceNotFoundException', { status: 400 }),
+      'TableMissing',
+      'Table "t" was not found in region r (dynamodb:PutItem): deploy the stack that creates it, or correct the name or the region.',
+    ],
+    [
+      'an action that is denied',
+      answered('AccessDeniedException', { status: 400 }),
+      'AccessDenied',
+      `${WHAT} was denied: allow dynamodb:PutItem on this table to the role or user that runs this.`,
+    ],
+    [
+      'an item that is too large',
+      answered('ValidationException', { status: 400, message: 'Item size has exceeded' }),
+      'ItemTooLarge',
+      `${WHAT} was refused: the item is larger than the 400 KB that the table takes.`,
+    ],
+    [
+      'a collection that is too large',
+      answered('ItemCollectionSizeLimitExceededException', { status: 400 }),
+      'ItemTooLarge',
+      `${WHAT} was refused: the item is larger than the 400 KB that the table takes.`,
+    ],
+    [
+      'a request that is too large',
+      answered('Other', { status: 413 }),
+      'ItemTooLarge',
+      `${WHAT} was refused: the item is larger than the 400 KB that the table takes.`,
+    ],
+    [
+      'keys of another table',
+      answered('ValidationException', { status: 400 }),
+      'Unexpected',
+      `${WHAT} was refused as invalid: the keys of the table must be "cluster" (partition) and "key" (sort), both text.`,
+    ],
+    ['another refusal', answered('Other', { status: 400 }), 'Unexpected', `${WHAT} failed with Other; see the cause.`],
+    ['what was never sent', new Error('a defect'), 'Unexpected', `${WHAT} failed with Error; see the cause.`],
+    ['what is no error', 'text', 'Unexpected', `${WHAT} failed with unknown error; see the cause.`],
+    ['nothing', null, 'Unexpected', `${WHAT} failed with unknown error; see the cause.`],
+    [
+      'an answer of 500',
+      answered('InternalServerError', { status: 500, fault: 'server' }),
+      'Unavailable',
+      `${WHAT} failed (InternalServerError, attempts: 2): it may or may not have happened; the next pass reads again.`,
+    ],
+    [
+      'no answer',
+      refusedConnection,
+      'Unavailable',
+      `${WHAT} failed (ECONNREFUSED, attempts: 3): it may or may not have happened; the next pass reads again. In a VPC, DynamoDB is reached through a gateway endpoint for com.amazonaws.r.dynamodb in the route tables of the subnets.`,
+    ],
+  ])('names %s', (_, error, code, message) => {
+    expect(errorOf(error)).toMatchObject({ code, message, cause: error });
+  });
+
+  test.each([
+    ...[
+      'ProvisionedThroughputExceededException',
+      'ThrottlingException',
+      'RequestLimitExceeded',
+      'LimitExceededException',
+    ],
+    'TooManyRequests',
+  ])('is Throttled for %s', (name) => {
+    const error = answered(name, { status: name === 'TooManyRequests' ? 429 : 400 });
+    expect(errorOf(error)).toMatchObject({
+      code: 'Throttled',
+      message: `${WHAT} failed (${name}, attempts: 2): it may or may not have happened; the next pass tries again; if this continues, raise the capacity limits of the table or of the account.`,
+    });
+  });
+
+  test.each([
+    'CredentialsProviderError',
+    'ExpiredTokenException',
+    'IncompleteSignatureException',
+    'InvalidSignatureException',
+    'MissingAuthenticationTokenException',
+    'TokenProviderError',
+    'UnrecognizedClientException',
+  ])('repeats nothing of what was signed for %s', (name) => {
+    const error = errorOf(answered(name, { status: 400, message: 'signature' }));
+    expect(error).toMatchObject({
+      code: 'AccessDenied',
+      message: `${WHAT} could not be authenticated (${name}): give this process valid AWS credentials.`,
+    });
+    expect(error.cause).toBeUndefined();
+  });
+
+  test.each<[TableAction, string]>([
+    ['dynamodb:GetItem', ''],
+    ['dynamodb:Query', ''],
+    ['dynamodb:DescribeTable', ''],
+    ['dynamodb:PutItem', 'it may or may not have happened; '],
+    ['dynamodb:DeleteItem', 'it may or may not have happened; '],
+    ['dynamodb:CreateTable', 'it may or may not have happened; '],
+  ])('reports whether %s may have happened: "%s"', (action, outcome) => {
+    expect(errorOf(answered('Busy', { status: 503, fault: 'server' }), { action }).message).toBe(
+      `${action} on table "t" in region r failed (Busy, attempts: 2): ${outcome}the next pass reads again.`,
+    );
+  });
+
+  test.each<[Audience, string, string]>([
+    ['pass', 'at the deadline of its pass', 'the next pass reads again'],
+    ['person', 'when its time was over', 'run the command again'],
+    ['localPerson', 'when its time was over', 'run the command again'],
+  ])('of an aborted call reports to the reader %s what follows', (audience, timeWasOver, readAgain) => {
+    const deadline = AbortSignal.abort();
+    expect(errorOf(answered('Busy', { status: 503, fault: 'server' }), { audience, deadline })).toMatchObject({
+      code: 'DeadlineExceeded',
+      message: `${WHAT} was aborted ${timeWasOver}: it may or may not have happened; ${readAgain}.`,
+    });
+  });
+
+  test('of a call that the table refused does not blame the deadline', () => {
+    const deadline = AbortSignal.abort();
+    expect(errorOf(answered('Other', { status: 400 }), { deadline }).code).toBe('Unexpected');
+  });
+
+  test.each<[Audience, string]>([
+    ['person', ' Is this machine online, and is r the name of a region?'],
+    ['localPerson', ' The run whose table it is may have ended: "kbctl run" starts one.'],
+  ])('without an answer asks the reader %s to check the likely cause', (audience, hint) => {
+    expect(errorOf(unsent, { audience }).message).toBe(
+      `${WHAT} failed (Error, attempts: 3): it may or may not have happened; run the command again.${hint}`,
+    );
+    expect(errorOf(answered('ThrottlingException', { status: 400 }), { audience }).message).toContain(
+      ': it may or may not have happened; run the command again in a moment; ',
+    );
+  });
+
+  test('asks for a region where none is set', () => {
+    const call = { action: 'dynamodb:GetItem', tableName: 't', region: undefined } as const;
+    expect(tableErrorOf(unsent, call).message).toBe('dynamodb:GetItem failed: no AWS region is set; set AWS_REGION.');
+  });
+
+  test('stays unchanged when it is already an error of the table', () => {
+    const error = new TableError('Corrupt', 'x');
+    expect(errorOf(error)).toBe(error);
+  });
+});
+
+test.each([
+  { name: 'an answer of 400', error: answered('Other', { status: 400 }), refused: true },
+  { name: 'an answer of 499', error: answered('Other', { status: 499 }), refused: true },
+  { name: 'an answer of 500', error: answered('Other', { status: 500 }), refused: false },
+  { name: 'a fault of the server', error: answered('Other', { status: 400, fault: 'server' }), refused: false },
+  { name: 'an answer without a status', error: answered('Other'), refused: false },
+  { name: 'no answer', error: unsent, refused: false },
+])('$name is a refusal: $refused', ({ error, refused }) => {
+  expect(isRefusal(error)).toBe(refused);
+});
+
+test('the region is unknown where the client finds none', async () => {
+  const clientOf = (region: () => Promise<string>) => ({ config: { region } }) as Parameters<typeof regionOf>[0];
+  expect(await regionOf(clientOf(async () => 'r'))).toBe('r');
+  expect(await regionOf(clientOf(() => Promise.reject(new Error('Region is missing'))))).toBeUndefined();
+});
