@@ -18,6 +18,8 @@ interface Kept {
   readonly readAtMs: number;
   /** When they were last requested, and why that failed. */
   readonly requestedAtMs: number;
+  /** When they were last requested for a token that is not among them. Reads for right ones do not count, or they would show. */
+  readonly guessedAtMs: number;
   readonly fault?: string;
 }
 
@@ -25,6 +27,7 @@ const NEVER_READ: Kept = {
   digests: [],
   readAtMs: Number.NEGATIVE_INFINITY,
   requestedAtMs: Number.NEGATIVE_INFINITY,
+  guessedAtMs: Number.NEGATIVE_INFINITY,
 };
 
 /** How long a token is accepted without reading again. */
@@ -60,26 +63,27 @@ export class ClusterTokens {
   async check(cluster: string, token: string, signal: AbortSignal): Promise<TokenCheck> {
     if (!TOKEN.test(token)) return { outcome: 'wrong' };
     const known = this.#kept.get(cluster) ?? this.#withoutTokens.get(cluster) ?? NEVER_READ;
-    const kept = this.#mustRead(known, token) ? await this.#renew(cluster, known, signal) : known;
+    const kept = this.#mustRead(known, token) ? await this.#renew(cluster, token, signal, known) : known;
     const isKnown = isAmong(token, kept.digests);
     if (kept.fault === undefined) return { outcome: isKnown ? 'right' : 'wrong' };
     const mayStill = isKnown && this.#options.nowMs() - kept.readAtMs < KEEP_THROUGH_FAILURE_MS;
     return mayStill ? { outcome: 'right' } : { outcome: 'unknown', reason: kept.fault };
   }
 
-  #mustRead({ digests, readAtMs, requestedAtMs }: Kept, token: string): boolean {
+  #mustRead({ digests, readAtMs, requestedAtMs, guessedAtMs }: Kept, token: string): boolean {
     const nowMs = this.#options.nowMs();
-    if (nowMs - requestedAtMs < READ_AGAIN_MS) return false;
-    return isAmong(token, digests) ? nowMs - readAtMs >= KEEP_MS : this.#guesses.admits('', nowMs);
+    if (isAmong(token, digests)) return nowMs - readAtMs >= KEEP_MS && nowMs - requestedAtMs >= READ_AGAIN_MS;
+    return nowMs - guessedAtMs >= READ_AGAIN_MS && this.#guesses.admits('', nowMs);
   }
 
-  async #renew(cluster: string, before: Kept, signal: AbortSignal): Promise<Kept> {
+  async #renew(cluster: string, token: string, signal: AbortSignal, before: Kept): Promise<Kept> {
     const digests = await this.#read(cluster, signal);
     const requestedAtMs = this.#options.nowMs();
-    const kept: Kept =
-      typeof digests === 'string'
-        ? { ...before, requestedAtMs, fault: digests }
-        : { digests, readAtMs: requestedAtMs, requestedAtMs };
+    const isFailed = typeof digests === 'string';
+    const guessedAtMs = isAmong(token, isFailed ? before.digests : digests) ? before.guessedAtMs : requestedAtMs;
+    const kept: Kept = isFailed
+      ? { ...before, requestedAtMs, guessedAtMs, fault: digests }
+      : { digests, readAtMs: requestedAtMs, requestedAtMs, guessedAtMs };
     // A deadline proves nothing about the store: the next request reads.
     if (!signal.aborted) this.#keep(cluster, kept);
     return kept;

@@ -2,9 +2,13 @@ import { describe, expect, test } from '@jest/globals';
 import { BOUNDS, LONGEST_TEXT } from '../../lib/cluster/bounds.ts';
 import type { EndpointSubset } from '../../lib/endpoints/objects.ts';
 import { type Kind, RESOURCES } from '../../lib/kubernetes/cluster-port.ts';
+import { listAllServices } from '../../lib/kubernetes/service-list.ts';
 import { portAnswering, reply } from '../kubernetes/port-answering.ts';
+import { envelope, message } from '../kubernetes/protobuf-writer.ts';
 import { objectOf } from '../support/object-of.ts';
 
+const PROTOBUF = 'application/vnd.kubernetes.protobuf';
+const PORTS = 'Service.spec.ports and clusterIPs';
 const KINDS = Object.keys(RESOURCES) as Kind[];
 
 function read(kind: Kind, object: object) {
@@ -61,6 +65,42 @@ test.each(['EndpointSlice', 'ServiceCIDR'] as const)(
     });
   },
 );
+
+describe('a list that is read while it arrives', () => {
+  /** A list in protobuf of one object many times. */
+  const listing = (apiVersion: string, kind: string, item: Buffer, items: number) => {
+    const meta = message([1, message([2, '9'])]);
+    const body = envelope(apiVersion, `${kind}List`, Buffer.concat([meta, Buffer.alloc(items * item.length, item)]));
+    return portAnswering({ status: 200, headers: { 'content-type': PROTOBUF }, body: [body] }).port;
+  };
+  const services = (ports: number, items: number) => {
+    const spec = message(...Array.from({ length: ports }, () => [1, ''] as const));
+    const service = message([2, message([1, message([1, 's'], [3, 'default'])], [2, spec])]);
+    return listAllServices(listing('v1', 'Service', service, items));
+  };
+  const ipAddresses = async (items: number) => {
+    const port = listing(
+      'networking.k8s.io/v1',
+      'IPAddress',
+      message([2, message([1, message([1, '10.0.0.1'])])]),
+      items,
+    );
+    const found: object[] = [];
+    for await (const each of port.ipAddresses()) found.push(each);
+    return found;
+  };
+  const most = BOUNDS['each list'];
+
+  test.each([
+    ['Services', (more: number) => services(0, most.Service + more), most.Service],
+    ['ports of Services', (more: number) => services(25, most[PORTS] / 25 + more), most[PORTS]],
+    ['IPAddresses', (more: number) => ipAddresses(most.IPAddress + more), most.IPAddress],
+  ])('is refused with one too many of its %s', async (_, listed, limit) => {
+    await expect(listed(0)).resolves.not.toHaveLength(0);
+    const message = expect.stringContaining(`more than ${limit} `);
+    await expect(listed(1)).rejects.toMatchObject({ code: 'ReplyTooLarge', message });
+  });
+});
 
 describe('Endpoints', () => {
   test('with thousands of ports and addresses are refused before they are repacked', async () => {

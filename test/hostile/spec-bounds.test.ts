@@ -7,7 +7,7 @@ import { minimal } from '../spec/spec-support.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';
 import { countedWriteIds, memoryTable } from '../support/memory-table.ts';
 
-const ATTACK = 100_000;
+const ATTACK = 2_000;
 
 function specWith(field: string, value: unknown): object {
   const [outer = '', inner] = field.split('.');
