@@ -6,26 +6,34 @@ import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
 import { readRange } from '../../lib/table/ranges.ts';
 import { type ChaosProxy, startChaosProxy } from '../support/chaos-proxy.ts';
 import { kubeconfig } from '../support/control-plane.ts';
-import { type Fault, type FaultProxy, startFaultProxy, throttle } from '../support/fault-proxy.ts';
+import { type FaultProxy, startFaultProxy } from '../support/fault-proxy.ts';
 import { CLUSTER, type Handlers, runAllLoops, startHandlers } from '../support/handlers.ts';
 import { published } from '../support/kubernetes-service-objects.ts';
 import { seededPick } from '../support/ranges.ts';
 import { runningControlPlane } from '../support/running-control-plane.ts';
+import { TABLE_FAULTS } from '../support/table-faults.ts';
 
 /* Ordinary work while connections to a real API server break in every way. `npm run soak` runs it for ten minutes. */
 
 const MINUTES = Number(process.env['SOAK_MINUTES'] ?? 0.5);
+const [FIRST, SECOND] = ['10.9.8.7', '10.9.8.8'];
+/** A lease of 15 s and two misses; more, because passes fail, and a miss does not count while no address answers. */
+const REMOVED_WITHIN_MS = 90_000;
+/** So much later is the next round, beside the time that a round takes. */
+const ROUND_MS = 5_000;
 const SERVICES = '/api/v1/namespaces/default/services';
 jest.setTimeout((MINUTES + 3) * 60_000);
 
 const { apiserver } = runningControlPlane();
 const pick = seededPick(Number(process.env['SOAK_SEED'] ?? 1));
 let proxy: ChaosProxy;
+let second: ChaosProxy;
 let tableProxy: FaultProxy;
 let handlers: Handlers;
 
 beforeAll(async () => {
   proxy = await startChaosProxy(apiserver.port, pick);
+  second = await startChaosProxy(apiserver.port, pick);
   const { kubeconfigFile, ca, token } = apiserver;
   writeFileSync(kubeconfigFile, kubeconfig({ url: `https://127.0.0.1:${proxy.port}`, ca, token }));
   handlers = await startHandlers({
@@ -37,7 +45,10 @@ beforeAll(async () => {
     spec: {
       allocator: 'table',
       serviceClusterIPRange: '10.0.0.0/24',
-      apiServers: [{ address: '10.9.8.7', probe: { url: `https://127.0.0.1:${proxy.port}/readyz` } }],
+      apiServers: [
+        { address: FIRST, probe: { url: `https://127.0.0.1:${proxy.port}/readyz` } },
+        { address: SECOND, probe: { url: `https://127.0.0.1:${second.port}/readyz` } },
+      ],
       service: { securePort: apiserver.port },
     },
   });
@@ -46,16 +57,9 @@ beforeAll(async () => {
 afterAll(async () => {
   await handlers?.close();
   await proxy?.close();
+  await second?.close();
   await tableProxy?.close();
 });
-
-const TABLE_FAULTS: readonly Fault[] = [
-  { kind: 'dropRequest' },
-  { kind: 'dropReply' },
-  { kind: 'cutReply' },
-  { kind: 'truncateReply' },
-  ...throttle(1),
-];
 
 const openFiles = (): number => readdirSync('/proc/self/fd').length;
 
@@ -75,14 +79,37 @@ async function claimed(): Promise<string[]> {
   return body.items.map(({ spec }) => spec.clusterIP).filter((address) => address !== 'None');
 }
 
-test('ends with the right endpoints, every address of a Service taken once, and no more open files than at the start', async () => {
+/** The second API server is down in every other turn of two minutes, by the clock of the handlers, first of all. */
+function dieAndReturn(nowMs: number): void {
+  if (nowMs < life.sinceMs + 120_000) return;
+  Object.assign(life, { isDown: !life.isDown, sinceMs: nowMs, deaths: life.deaths + (life.isDown ? 0 : 1) });
+  second.down(life.isDown);
+}
+
+const life = { isDown: false, sinceMs: Number.NEGATIVE_INFINITY, deaths: 0, deadRounds: 0 };
+
+/** What has to hold after each round, whatever was broken in it. */
+async function checkRound(round: number, nowMs: number): Promise<void> {
+  const addresses = await claimed();
+  expect({ round, addresses: addresses.toSorted() }).toEqual({ round, addresses: [...new Set(addresses)].toSorted() });
+  const isOverdue = life.isDown && nowMs > life.sinceMs + REMOVED_WITHIN_MS;
+  if (isOverdue) life.deadRounds += 1;
+  for (const [where, shown] of Object.entries(await published(apiserver))) {
+    expect({ round, where, isEmpty: shown.length === 0 }).toEqual({ round, where, isEmpty: false });
+    if (isOverdue) expect({ round, where, shown }).toEqual({ round, where, shown: [FIRST] });
+  }
+}
+
+test('keeps endpoints of live servers in each round, and ends with the right endpoints, every address of a Service taken once, and no more open files than at the start', async () => {
   await runAllLoops(handlers);
   const filesBefore = openFiles();
+  let aheadMs = 0;
   const endsAtMs = Date.now() + MINUTES * 60_000;
   const names: string[] = [];
   let [rounds, failed, tableFaults] = [0, 0, 0];
   proxy.faults(3);
   while (Date.now() < endsAtMs) {
+    dieAndReturn(Date.now() + aheadMs);
     await changeServices(names);
     for (const operation of ['GetItem', 'PutItem']) {
       if (pick(2) > 0) continue;
@@ -91,15 +118,17 @@ test('ends with the right endpoints, every address of a Service taken once, and 
     }
     for (const loop of LOOPS) failed += (await handlers.run(loop)).summary.failed;
     rounds += 1;
-    // What was published stays while connections break: two missed probes and an expired lease would take longer.
-    handlers.advance(1_000);
+    await checkRound(rounds, Date.now() + aheadMs);
+    aheadMs += ROUND_MS;
+    handlers.advance(ROUND_MS);
   }
+  second.down(false);
   proxy.faults(0);
   for (let pass = 0; pass < 4; pass++) {
     handlers.advance(180_000);
     for (const { errors } of await runAllLoops(handlers)) expect({ pass, errors }).toEqual({ pass, errors: [] });
   }
-  expect(await published(apiserver)).toEqual({ endpoints: ['10.9.8.7'], slice: ['10.9.8.7'] });
+  expect(await published(apiserver)).toEqual({ endpoints: [FIRST, SECOND], slice: [FIRST, SECOND] });
   const addresses = await claimed();
   expect(new Set(addresses).size).toBe(addresses.length);
   const stored = (await readRange(handlers.table, CLUSTER, RANGE_KEYS.primary))?.stored;
@@ -114,6 +143,8 @@ test('ends with the right endpoints, every address of a Service taken once, and 
     failed,
     faults: proxy.counts,
     tableFaults,
+    deaths: life.deaths,
+    roundsAfterRemoval: life.deadRounds,
     files: [filesBefore, openFiles()],
   };
   process.stderr.write(`soak: ${JSON.stringify(figures)}\n`);

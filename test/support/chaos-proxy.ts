@@ -16,6 +16,8 @@ export interface ChaosProxy {
   readonly counts: Readonly<Record<ConnectionFault, number>>;
   /** One connection in `every` gets a fault, and loses its keep-alive. 0: none from now on. */
   faults(every: number): void;
+  /** The server is down: connections break, and each new one is reset. */
+  down(isDown: boolean): void;
   close(): Promise<void>;
 }
 
@@ -29,7 +31,12 @@ export async function startChaosProxy(targetPort: number, pick: Pick): Promise<C
   await once(impostor, 'listening');
   const sockets = new Set<Socket>();
   let every = 0;
+  let isDown = false;
+  const breakAll = () => {
+    for (const socket of sockets) socket.destroy();
+  };
   const server = createTcpServer((client) => {
+    if (isDown) return void client.on('error', () => {}).resetAndDestroy();
     const isFaulty = every > 0 && pick(every) === 0;
     const fault = isFaulty ? CONNECTION_FAULTS[pick(CONNECTION_FAULTS.length)] : undefined;
     if (fault !== undefined) counts[fault] += 1;
@@ -56,10 +63,14 @@ export async function startChaosProxy(targetPort: number, pick: Pick): Promise<C
     counts,
     faults: (next) => {
       every = next;
-      for (const socket of sockets) socket.destroy();
+      breakAll();
+    },
+    down: (next) => {
+      isDown = next;
+      breakAll();
     },
     close: async () => {
-      for (const socket of sockets) socket.destroy();
+      breakAll();
       await Promise.all([server, impostor].map((each) => new Promise((done) => each.close(done))));
     },
   };

@@ -1,0 +1,27 @@
+import { expect, test } from '@jest/globals';
+import { growthOf, type Held } from './growth.ts';
+
+const held = (changes: Partial<Held> = {}): Held => ({ heapMb: 40, rssMb: 200, sockets: 20, files: 50, ...changes });
+
+test('growth of the first half is the start of the process and no leak', () => {
+  const samples = [held({ heapMb: 20, rssMb: 100 }), held(), held(), held()];
+  expect(growthOf(samples)).toEqual([]);
+});
+
+test('reports each figure that grows over the last half by more than its margin', () => {
+  const grown = held({ heapMb: 43, rssMb: 231, sockets: 51, files: 81 });
+  expect(growthOf([held(), held(), held(), grown])).toEqual([
+    'heapMb grew by 3.0; 2.5 are allowed',
+    'rssMb grew by 31.0; 30 are allowed',
+    'sockets grew by 31.0; 30 are allowed',
+    'files grew by 31.0; 30 are allowed',
+  ]);
+});
+
+test('reports sockets and files that are many and do not grow', () => {
+  const many = held({ sockets: 500, files: 530 });
+  expect(growthOf([many, many, many, many])).toEqual([
+    'sockets reached 500; 120 are allowed',
+    'files reached 530; 160 are allowed',
+  ]);
+});

@@ -1,0 +1,152 @@
+import { randomBytes } from 'node:crypto';
+import { readdirSync, readlinkSync, writeFileSync } from 'node:fs';
+import { connect, type Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { parseArgs } from 'node:util';
+import { LOOPS } from '../../lib/cluster/cluster-spec.ts';
+import { untilBootstrapped } from '../support/bootstrapped.ts';
+import { type ChaosProxy, startChaosProxy } from '../support/chaos-proxy.ts';
+import { kubeconfig, startEtcd, startKubeApiserver } from '../support/control-plane.ts';
+import { type FaultProxy, startFaultProxy } from '../support/fault-proxy.ts';
+import { type Handlers, startHandlers } from '../support/handlers.ts';
+import { seededPick } from '../support/ranges.ts';
+import { TABLE_FAULTS } from '../support/table-faults.ts';
+import { growthOf, type Held } from './growth.ts';
+
+/* Ticks as fast as they go, half of them with faults, and what the process holds after each tenth of them. */
+
+const { values } = parseArgs({
+  options: {
+    ticks: { type: 'string', default: '10000' },
+    seed: { type: 'string', default: '1' },
+    /** `socket`: each tick leaves a connection open. `memory`: each tick keeps 10 kB. */
+    plant: { type: 'string', default: 'none' },
+  },
+});
+const SAMPLES = 10;
+const ROUNDS_PER_HALF = Math.ceil(Number(values.ticks) / SAMPLES / 2 / LOOPS.length);
+/** Each of these many connections to the API server is broken, in the half of the ticks with faults. */
+const EVERY = 5;
+const pick = seededPick(Number(values.seed));
+
+async function heldNow(): Promise<Held> {
+  const { gc } = globalThis;
+  if (gc === undefined) throw new Error('Cannot measure the heap: start node with --expose-gc');
+  for (let turn = 0; turn < 3; turn++) {
+    gc();
+    await sleep(20);
+  }
+  const { rss, heapUsed } = process.memoryUsage();
+  const inMb = (bytes: number) => Math.round(bytes / 1e5) / 10;
+  const files = readdirSync('/proc/self/fd').map(targetOf);
+  const sockets = files.filter((target) => target.startsWith('socket:')).length;
+  return { heapMb: inMb(heapUsed), rssMb: inMb(rss), sockets, files: files.length };
+}
+
+/** The descriptor by which the folder was read is closed by now. */
+function targetOf(descriptor: string): string {
+  try {
+    return readlinkSync(`/proc/self/fd/${descriptor}`);
+  } catch {
+    return '';
+  }
+}
+
+const leaked: { readonly sockets: Socket[]; readonly texts: string[] } = { sockets: [], texts: [] };
+
+function leak(tableEndpoint: string): void {
+  if (values.plant === 'memory') leaked.texts.push(randomBytes(5_000).toString('hex'));
+  if (values.plant !== 'socket') return;
+  const port = Number(new URL(tableEndpoint).port);
+  leaked.sockets.push(connect(port, '127.0.0.1').on('error', () => {}));
+}
+
+async function tickAll(handlers: Handlers, tableProxy: FaultProxy, withFaults: boolean): Promise<number> {
+  if (withFaults && pick(2) === 0) {
+    const operation = pick(2) === 0 ? 'GetItem' : 'PutItem';
+    tableProxy.plan(operation, TABLE_FAULTS[pick(TABLE_FAULTS.length)] ?? { kind: 'none' });
+  }
+  // An invocation that cannot read the cluster list rejects, and its schedule invokes the next one.
+  const settled = await Promise.allSettled(LOOPS.map((loop) => handlers.run(loop)));
+  const invoked = settled.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []));
+  for (const _ of LOOPS) leak(tableProxy.endpoint);
+  // The proxy keeps a list of all requests.
+  tableProxy.operations.length = 0;
+  handlers.advance(2_000);
+  return LOOPS.length - invoked.filter(({ summary }) => summary.failed === 0).length;
+}
+
+interface Loopback {
+  readonly proxy: ChaosProxy;
+  readonly tableProxy: FaultProxy;
+  readonly handlers: Handlers;
+}
+
+/** A real API server and a table, each behind its proxy, and the handlers over them. */
+async function startLoopback(stack: AsyncDisposableStack): Promise<Loopback> {
+  const etcd = await startEtcd();
+  stack.defer(() => etcd.stop());
+  const apiserver = await startKubeApiserver({ etcd });
+  await untilBootstrapped(apiserver);
+  const proxy = await startChaosProxy(apiserver.port, pick);
+  stack.defer(() => proxy.close());
+  const { kubeconfigFile, ca, token } = apiserver;
+  const url = `https://127.0.0.1:${proxy.port}`;
+  writeFileSync(kubeconfigFile, kubeconfig({ url, ca, token }));
+  let tableProxy = {} as FaultProxy;
+  stack.defer(() => tableProxy.close());
+  const handlers = await startHandlers({
+    kubeconfigFile,
+    tableThrough: async (endpoint) => {
+      tableProxy = await startFaultProxy(endpoint);
+      return tableProxy.endpoint;
+    },
+    spec: {
+      allocator: 'table',
+      serviceClusterIPRange: '10.0.0.0/24',
+      apiServers: [{ address: '10.9.8.7', probe: { url: `${url}/readyz` } }],
+      service: { securePort: apiserver.port },
+    },
+  });
+  stack.defer(() => handlers.close());
+  return { proxy, tableProxy, handlers };
+}
+
+/** The sockets of the half without faults live on: the proxy closes none that is leaked. */
+async function runTenth({ proxy, tableProxy, handlers }: Loopback): Promise<number> {
+  let failed = 0;
+  for (const every of [EVERY, 0]) {
+    proxy.faults(every);
+    for (let round = 0; round < ROUNDS_PER_HALF; round++) failed += await tickAll(handlers, tableProxy, every > 0);
+  }
+  return failed;
+}
+
+const seconds = (): number => Math.round(performance.now() / 1_000);
+
+async function main(): Promise<void> {
+  await using stack = new AsyncDisposableStack();
+  const loopback = await startLoopback(stack);
+  const samples: Held[] = [];
+  let failed = 0;
+  while (samples.length < SAMPLES) {
+    failed += await runTenth(loopback);
+    const held = await heldNow();
+    samples.push(held);
+    console.log(
+      JSON.stringify({
+        ticks: samples.length * ROUNDS_PER_HALF * 2 * LOOPS.length,
+        failed,
+        seconds: seconds(),
+        ...held,
+      }),
+    );
+  }
+  console.log(`connection faults: ${JSON.stringify(loopback.proxy.counts)}`);
+  const growth = growthOf(samples);
+  for (const line of growth) console.error(line);
+  process.exitCode = growth.length > 0 ? 1 : 0;
+  for (const socket of leaked.sockets) socket.destroy();
+}
+
+await main();
