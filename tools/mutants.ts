@@ -22,7 +22,7 @@ const MODULES = [
 const TESTS_ASIDE =
   /^test\/(simulation|conformance|deploy|page|template|docs|cli|local|tools|functions|hostile|crash-sweep|drills|bad-input)\//;
 /** Those from which the fewest imports lead to the module come first; what survives them meets the others. */
-const TEST_FILES_AT_ONCE = [4, 8, 16];
+const TEST_FILES_AT_ONCE = [4, 8];
 /** In a sample. */
 const MOST_OF_A_MODULE = 20;
 const SILENT_MS = 60_000;

@@ -115,7 +115,7 @@ describe('the finding of a probe', () => {
 
 describe('two owners', () => {
   const verdict = { corrects: true, twoOwners: true, withhold: true };
-  const contest = { lastSeenMs: 0, nextWriteMs: 0, delayMs: 40_000 };
+  const contest = { lastSeenMs: 0, nextWriteMs: 0, delayMs: 600_000 };
   const REMEDY = 'Keep one of them: API servers with --endpoint-reconciler-type=none do not write endpoints';
   const writtenBy = (manager: string) => {
     const endpoints = anEndpoints(['10.0.0.1']);
@@ -128,7 +128,7 @@ describe('two owners', () => {
       manager: 'kubectl',
       withhold: true,
       state: { contest },
-      outcome: 'writes that only contest wait 40 s',
+      outcome: 'writes that only contest wait 600 s',
     },
     { name: 'writes', manager: 'kubectl', withhold: false, state: { contest }, outcome: 'it is written again' },
     {
