@@ -216,11 +216,12 @@ function loaded(
   for (const test of failing) console.log(`fails without a mutant: ${test}`);
 }
 
-/** The test files from which imports lead to the module, the nearest first. */
+/** The test files from which imports lead to the module: first that of its name, then the nearest. */
 function testsOf(module: string): readonly string[] {
   const files = globSync('test/**/*.test.ts', { cwd: ROOT }).filter((file) => !TESTS_ASIDE.test(file));
   const near = files.flatMap((file) => {
-    const distance = distanceTo(module, file);
+    const isOwn = path.basename(file, '.test.ts') === path.basename(module, '.ts');
+    const distance = isOwn ? 0 : distanceTo(module, file);
     return distance === undefined ? [] : [{ file: path.join(ROOT, file), distance }];
   });
   return near.toSorted((a, b) => a.distance - b.distance).map(({ file }) => file);

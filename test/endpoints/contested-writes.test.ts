@@ -9,6 +9,7 @@ import {
 
 const INTERVAL_MS = 10_000;
 const MINUTES_MS = 60_000;
+const NOW_MS = 1_000_000;
 
 interface Tick {
   readonly atMs: number;
@@ -81,7 +82,8 @@ describe('two owners of the endpoints', () => {
     { name: 'six intervals later is a contest', atMs: 6 * INTERVAL_MS, told: 'writes, two owners' },
     { name: 'after ticks that came far too late proves nothing', atMs: 6 * INTERVAL_MS + 1, told: 'writes' },
   ])('what is put back $name', ({ atMs, told }) => {
-    expect(run([contested(1), { atMs, differs: true }].flat(), SETTLED).told).toEqual(['writes', told]);
+    const ticks = [NOW_MS, NOW_MS + atMs].map((at) => ({ atMs: at, differs: true }));
+    expect(run(ticks, SETTLED).told).toEqual(['writes', told]);
   });
 
   test('writes that only contest wait twice as long each time, ten minutes at most', () => {
@@ -172,6 +174,11 @@ describe('the last writer', () => {
     );
     expect(lastManager([endpoints, undefined], 'own')).toBe('kube-apiserver');
     expect(lastManager([endpoints, object(['operator', '2026-01-01T00:00:09Z'])], 'own')).toBe('operator');
+  });
+
+  test('is one that left a time, if any did', () => {
+    const endpoints = object(['old'], ['kubectl', '2026-01-01T00:00:01Z'], ['older']);
+    expect(lastManager([endpoints], 'own')).toBe('kubectl');
   });
 
   test('is unknown when no writer left a name', () => {

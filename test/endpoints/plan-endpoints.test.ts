@@ -46,6 +46,17 @@ describe('the plan of a tick', () => {
     expect(decision).toMatchObject({ outcome: 'update', endpoints: { subsets: healed } });
   });
 
+  test('removes an address from those that are not ready when it is ready as well', () => {
+    const subset = { addresses: [{ ip: A }], ports: [HTTPS] };
+    const current = { ...anEndpoints([]), subsets: [{ ...subset, notReadyAddresses: [{ ip: A }] }] };
+    const corrected = { ...current, subsets: [{ ...subset, notReadyAddresses: [] }] };
+    expect(planEndpoints(observed({ current }))).toEqual({ outcome: 'update', endpoints: corrected });
+  });
+
+  test.each(['nothing', 'refused'] as const)('comes to no write when it is %s', (outcome) => {
+    expect(plansWrite({ outcome }, undefined)).toBe(false);
+  });
+
   test('comes to a write when only the slice differs', () => {
     const decision = planEndpoints(observed({}));
     expect(plansWrite(decision, aSlice([A]))).toBe(false);

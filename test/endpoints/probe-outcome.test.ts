@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { probeOutcome } from '../../lib/endpoints/probe-outcome.ts';
+import { probeOutcome, shortDetail } from '../../lib/endpoints/probe-outcome.ts';
 
 const SHUTTING_DOWN = [
   '[+]ping ok',
@@ -33,8 +33,34 @@ describe('the answer of a probe', () => {
     expect(detail).toContain(`answered ${status}`);
   });
 
-  test('a failed check is named', () => {
-    expect(probeOutcome({ kind: 'status', status: 500, body: ETCD_FAILED }).detail).toBe('answered 500: etcd');
+  test.each([
+    { name: 'one failed check', body: ETCD_FAILED, detail: 'answered 500: etcd' },
+    { name: 'no failed check', body: 'x', detail: 'answered 500' },
+    {
+      name: 'the first five of six failed checks',
+      body: ['a', 'b', 'c', 'd', 'e', 'f'].map((check) => `[-]${check} failed`).join('\n'),
+      detail: 'answered 500: a, b, c, d, e',
+    },
+  ])('names $name', ({ body, detail }) => {
+    expect(probeOutcome({ kind: 'status', status: 500, body }).detail).toBe(detail);
+  });
+
+  test('nothing is known of a server whose probe came too late', () => {
+    expect(probeOutcome({ kind: 'unknown', message: 'busy', late: true })).toEqual({
+      verdict: 'unknown',
+      odd: false,
+      answered: false,
+      late: true,
+      detail: 'not known: busy',
+    });
+  });
+
+  test.each([
+    { length: 200, text: 'a'.repeat(200) },
+    { length: 201, text: `${'a'.repeat(199)}…` },
+  ])('a detail of $length characters is remembered with 200 at most', ({ length, text }) => {
+    const outcome = { verdict: 'miss', odd: false, answered: true, detail: 'a'.repeat(length) } as const;
+    expect(shortDetail(outcome)).toBe(text);
   });
 
   test.each([
