@@ -36,7 +36,7 @@ export function publishedAddresses(
   return leases
     .filter((lease) => isPublished(lease, probed.has(lease.address), nowMs))
     .map(({ address }) => address)
-    .sort((one, other) => (one < other ? -1 : 1));
+    .sort();
 }
 
 /**

@@ -362,6 +362,8 @@ describe('which addresses are published', () => {
     ['two misses before it ran out', lease({ ...missed(2, 10_000), expiresAtMs: RUN_OUT }), true],
     ['two misses, the last after it ran out', lease({ ...missed(2), expiresAtMs: RUN_OUT }), false],
     ["an agent's, held", lease({ source: 'agent' }), true],
+    ["an agent's, its withdrawal over and time left", lease({ source: 'agent', withdrawnUntilMs: NOW_MS }), true],
+    ['in the spec, and never refreshed', lease({ generation: 0, expiresAtMs: RUN_OUT }), false],
     ['left the spec, held', lease({ address: OTHER }), true],
     ['left the spec, run out', lease({ address: OTHER, expiresAtMs: RUN_OUT }), false],
   ])('%s', (_name, known, published) => {
@@ -386,6 +388,7 @@ describe('which addresses are published', () => {
       { host: 'api.example.com', kind: 'shared', probe },
     ] as const;
     const leases = [
+      lease({ host: 'api.example.com' }),
       lease({ address: OTHER, host: 'api.example.com' }),
       lease({ address: '10.0.0.3', host: 'gone.example.com' }),
     ];
