@@ -19,6 +19,8 @@ interface Call {
   readonly sentAtMs: number;
   /** The invocation had read by then that passes are paused. */
   readonly sawPause: boolean;
+  /** When the invocation began. */
+  readonly begunAtMs: number;
 }
 
 /** A pass takes 9 s, and the clocks of functions differ by 2 s. */
@@ -31,6 +33,7 @@ const EVIDENCE_MS = 45_000;
 const STALE_SPEC_MS = PASS_MS;
 /** The end of a withdrawal is by the clock of one function and read by that of another. */
 const SKEW_MS = 4_000;
+export const LONGEST_WITHDRAWAL_MS = 20 * 60_000;
 const SHUTDOWN_STATUS = 500;
 const ALIVE = new Set([200, 401, 403, 429]);
 
@@ -121,16 +124,28 @@ export class EndpointTruth {
     return (this.#withdrawnUntilMs.get(address) ?? 0) > this.#world.clock.nowMs;
   }
 
+  /** Some deregistration may still have an effect. */
+  mayBeWithdrawn(address: string): boolean {
+    return (this.#leavingUntilMs.get(address) ?? 0) > this.#world.clock.nowMs;
+  }
+
+  /** The table is an old one: what was undone, or refused, may be there again. */
+  restored(): void {
+    for (const address of this.#leavingUntilMs.keys()) {
+      this.#leavingUntilMs.set(address, this.#world.clock.nowMs + LONGEST_WITHDRAWAL_MS);
+    }
+  }
+
   /** Called after each write of the Endpoints. */
   check(): void {
     const now = addressesIn(this.#world.servers.plane.find('endpoints', 'default', 'kubernetes'));
     const before = this.#published;
     this.#published = now;
     if (this.#call === undefined || now.join() === before.join()) return;
-    const { process, sentAtMs, sawPause } = this.#call;
+    const { process, sentAtMs } = this.#call;
     this.#world.note(`${process.name} published ${now.join(' ')}, sent at ${this.#world.timeOf(sentAtMs)}`);
-    if (sawPause && process.kind === 'endpoints') {
-      this.#world.violate('paused', `${process.name} had read that passes are paused, and wrote the Endpoints`);
+    if (this.#world.isPausedFor(this.#call) && process.kind === 'endpoints') {
+      this.#world.violate('paused', `${process.name} wrote the Endpoints although passes are paused`);
     }
     if (now.length === 0) this.#world.violate('empty', 'no address is published');
     for (const address of before) if (!now.includes(address)) this.#checkRemoved(address, sentAtMs);

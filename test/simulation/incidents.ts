@@ -10,6 +10,7 @@ import {
 } from '../../lib/table/cluster-registration.ts';
 import { CLUSTERS } from '../../lib/table/clusters.ts';
 import type { Chance } from './clock.ts';
+import { LONGEST_WITHDRAWAL_MS } from './endpoint-truth.ts';
 import { ADDRESSES, FIRST_ADDRESSES } from './servers.ts';
 import { INTERVAL_MS } from './settings.ts';
 import type { Store } from './stand-in-table.ts';
@@ -20,6 +21,11 @@ import { CLUSTER, type World } from './world.ts';
 const DRAINED_MS = 45_000;
 /** More than three intervals of the repairs. */
 const OLD_COPY_MS = 3 * INTERVAL_MS + 10_000;
+
+/** Longer than a run: a mark that a refusal leaves is seen in the end. */
+const LONG_MIN = LONGEST_WITHDRAWAL_MS / 60_000;
+/** From a change of the secret to that of the servers: no pass has read the secret before it, and connects after it. */
+const ROLLED_OUT_MS = 15_000;
 
 type Incident = (world: World, chance: Chance) => Promise<void>;
 
@@ -76,7 +82,8 @@ async function drain(world: World, chance: Chance): Promise<void> {
   const { clock } = world;
   const [one, other] = [chance.oneOf(FIRST_ADDRESSES), chance.oneOf(FIRST_ADDRESSES)];
   // Not all of them can be.
-  if (chance.once(3)) await Promise.all(FIRST_ADDRESSES.map((address) => withdraw(world, address, 0.5, chance)));
+  const minutes = chance.oneOf([0.5, LONG_MIN]);
+  if (chance.once(3)) await Promise.all(FIRST_ADDRESSES.map((address) => withdraw(world, address, minutes, chance)));
   await Promise.all([
     withdraw(world, one, chance.oneOf([0.5, 1, 2]), chance),
     chance.once(2) ? withdraw(world, other, chance.oneOf([0.5, 1, 2]), chance) : undefined,
@@ -91,7 +98,11 @@ async function withdraw(world: World, address: string, minutes: number, chance: 
   endpoints.leaves(address);
   const askedAtMs = clock.nowMs;
   const event = { cluster: CLUSTER, address, untilMinutes: minutes };
-  const answer = await world.ask<DeregistrationAnswer>('deregister', event, 30_000, chance);
+  // A repeated request may mark it after the first was refused: then a long withdrawal would be no defect.
+  const answer =
+    minutes === LONG_MIN
+      ? await world.invoke<DeregistrationAnswer>('deregister', event)
+      : await world.ask<DeregistrationAnswer>('deregister', event, 30_000, chance);
   const shown = answer instanceof Error ? answer.message : JSON.stringify(answer);
   world.note(`deregister ${address} for ${minutes} min: ${shown}`);
   const known = answer instanceof Error ? undefined : answer;
@@ -146,6 +157,8 @@ async function restore(world: World, chance: Chance): Promise<void> {
   world.note(`the table of ${world.timeOf(copy.atMs)} is restored${byHand ? ', and closed' : ''}`);
   if (byHand) await closeRanges(world);
   ranges.restored();
+  world.endpoints.restored();
+  world.pauses.delete('all');
   for (const address of ADDRESSES) world.endpoints.mayReturn(address);
   world.inChargeSinceMs = clock.nowMs;
   world.isStopped = false;
@@ -206,14 +219,26 @@ async function deployment(world: World): Promise<void> {
   world.endProcesses();
 }
 
-/** The kubeconfig gets another token, and the old one is accepted for a while. */
+/** The secret gets the next token, and the next CA beside the old one; then each server gets its certificate of that CA. */
 async function rotate(world: World, chance: Chance): Promise<void> {
   const { servers, clock } = world;
-  const [old, token] = [servers.token, `Bearer ${chance.pick(1_000_000)}`];
+  if (servers.isRotating) return;
+  servers.isRotating = true;
+  servers.hasRotated = true;
+  const { token: oldToken, ca: oldCa } = servers;
+  const [token, ca] = [`Bearer ${chance.pick(1_000_000)}`, `ca-${chance.pick(1_000_000)}`];
   for (const { tokens } of servers.all.values()) tokens.add(token);
-  servers.renew({ ca: servers.ca, token });
-  await clock.wait(2_000 + chance.pick(20_000));
-  for (const { tokens } of servers.all.values()) tokens.delete(old);
+  servers.renew({ ca: `${oldCa}+${ca}`, token });
+  await clock.wait(ROLLED_OUT_MS + chance.pick(10_000));
+  for (const server of servers.all.values()) {
+    server.ca = ca;
+    server.tokens.delete(oldToken);
+    world.note(`${server.address} has a certificate of ${ca}`);
+    await clock.wait(chance.pick(chance.oneOf([500, 8_000])));
+  }
+  await clock.wait(ROLLED_OUT_MS);
+  servers.renew({ ca, token });
+  servers.isRotating = false;
 }
 
 /** The control plane moves to other servers; the old ones still answer, from an etcd that is written no more. */

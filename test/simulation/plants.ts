@@ -22,10 +22,12 @@ export const SCALE: Edit = {
   replace: 'const WRITES_KEPT = 3;',
 };
 
+const edit = (file: string, find: string, replace: string): Edit => ({ file: `lib/${file}`, find, replace });
+
 const plant = (id: string, defect: string, file: string, find: string, replace: string, unseen?: string): Plant => ({
   id,
   defect,
-  edits: [{ file: `lib/${file}`, find, replace }],
+  edits: [edit(file, find, replace)],
   ...(unseen !== undefined && { unseen }),
 });
 
@@ -296,5 +298,99 @@ export const PLANTS: readonly Plant[] = [
     LEASES,
     'if (isAlready && isOnlyOne) throw withdrawnMeanwhile(address);',
     '',
+  ),
+  {
+    id: 'late-process',
+    defect: 'a probe without an answer never counts in a process that is late in each tick',
+    edits: [
+      edit(
+        'kubernetes/https-prober.ts',
+        'return reply.late ? { ...(await probeFor(AGAIN_MS, target, end, options)), late: true } : reply;',
+        'return reply;',
+      ),
+      edit(
+        DECISIONS,
+        "if (verdict === 'unknown') return lease && late(lease, outcome, observation);",
+        "if (verdict === 'unknown') return undefined;",
+      ),
+    ],
+  },
+  plant(
+    'rotated-ca',
+    'a probe fails for a certificate of a CA that the kept kubeconfig does not have',
+    'environment/cluster-connections.ts',
+    'probe: renewingProber(kubeconfig, proberOf),',
+    'probe: proberOf(access),',
+  ),
+  plant(
+    'moved-control-plane',
+    'passes free by a kubeconfig that was read hours ago, although the control plane has moved',
+    'environment/cluster-connections.ts',
+    'const isFresh = known !== undefined && Math.abs(this.#options.nowMs() - known.readAtMs) <= maxAgeMs;',
+    'const isFresh = known !== undefined && maxAgeMs > 0;',
+  ),
+  {
+    id: 'lossy-path',
+    defect:
+      'a cluster whose probes are answered is retried with backoff, and a miss is forgotten after three intervals',
+    edits: [
+      edit('dispatch/due.ts', 'if (isAnyProbeAnswered || !(error', 'if (!(error'),
+      edit('dispatch/due.ts', 'const doublings = Math.max(0, withoutAnswer - 1);', 'const doublings = withoutAnswer;'),
+      edit(DECISIONS, '> TRIES_TO_MISS_AGAIN * triesEveryMs)', '> TRIES_TO_MISS_AGAIN * intervalMs)'),
+    ],
+  },
+  plant(
+    'pause-of-all',
+    'a pass that runs does not read the pause of all clusters again',
+    'dispatch/run-pass.ts',
+    'pauseInForce([pausedAll, current?.paused], environment.nowMs())',
+    'pauseInForce([current?.paused], environment.nowMs())',
+  ),
+  {
+    id: 'remembered-list',
+    defect: 'passes use the registrations and pauses of a remembered cluster list',
+    edits: [
+      edit('dispatch/cluster-list.ts', 'list: { ...list, clusters: new Map() }', 'list'),
+      edit(
+        'dispatch/run-pass.ts',
+        'const confirmWrites = () => confirmRegistration(environment, input, table);',
+        'const confirmWrites = async () => {};',
+      ),
+    ],
+  },
+  plant(
+    'refused-mark',
+    'a refused deregistration leaves its mark when the write that undoes it is unclear',
+    'api-servers/deregister.ts',
+    'if (left !== undefined && isWithdrawn(left, nowMs())) throw stillWithdrawn(spec, left);',
+    'void [left, stillWithdrawn];',
+  ),
+  plant(
+    'late-write',
+    'a late write of a tick publishes an address after its deregistration',
+    'api-servers/remove-address.ts',
+    'if (mayBeAdded) changes.push(...(await fence(request, address)));',
+    'void [mayBeAdded, fence];',
+  ),
+  plant(
+    'silent-addresses',
+    'of more than 16 addresses those at the end are never probed if the others are silent',
+    'loops/refresh-leases.ts',
+    'await probeAddresses(inTurn(toProbe, leases, turn), probe, signal);',
+    'await probeAddresses(toProbe, probe, signal);\n  void [inTurn, turn];',
+  ),
+  plant(
+    'skewed-host',
+    'a function uses the clock of its host, which is 16 minutes off',
+    'table/server-clock.ts',
+    'nowMs: () => nowMs() + correctionBy(replies),',
+    'nowMs,',
+  ),
+  plant(
+    'killed-server',
+    'no pass reaches the cluster while the server of the kubeconfig is down',
+    'environment/cluster-connections.ts',
+    'if (!MAY_USE_ANOTHER.has(loop) || otherServers(spec, access).length === 0) return own;',
+    'void [MAY_USE_ANOTHER, loop];\n    if (otherServers(spec, access).length >= 0) return own;',
   ),
 ];

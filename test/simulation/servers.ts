@@ -16,6 +16,8 @@ export const BALANCER = '192.0.2.100';
 export const ADDRESSES = ['192.0.2.1', '192.0.2.2', '192.0.2.3', '192.0.2.4', '192.0.2.5'] as const;
 /** Of the spec at the beginning. */
 export const FIRST_ADDRESSES = [ADDRESSES[0], ADDRESSES[1], ADDRESSES[2]] as const;
+/** Of the spec, and not there yet: more than are probed at a time. */
+export const SPARES: readonly string[] = Array.from({ length: 16 }, (_, index) => `192.0.2.${11 + index}`);
 export const HOST = 'api.example';
 
 /** The API servers, the network paths to them, and what the name server says: the truth that endpoints are held against. */
@@ -26,6 +28,9 @@ export class ApiServers {
   /** The control plane that the people use. */
   plane = new ControlPlane();
   hasMoved = false;
+  /** A rotation of CA and token is under way. */
+  isRotating = false;
+  hasRotated = false;
   ca = 'ca-1';
   token = 'Bearer token-1';
   /** What the secret has. */

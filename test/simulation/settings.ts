@@ -15,6 +15,9 @@ export const FEATURES = [
   'slowNetwork',
   'lateProcesses',
   'oneServerKubeconfig',
+  'lossyPath',
+  'silentSpares',
+  'serverDiesLast',
 ] as const;
 export type Feature = (typeof FEATURES)[number];
 

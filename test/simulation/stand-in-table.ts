@@ -59,7 +59,7 @@ export class StandInTable {
       const sender = { by, begunAtMs: by.invokedAtMs, sawPause: by.sawPauseIn === by.invocation };
       for (let attempt = 1; ; attempt++) {
         const answer = await by.exchange(() => this.#apply(name ?? '', input, sender), abortSignal);
-        await this.#date(middlewares);
+        if (answer.outcome !== 'noReply') await this.#date(middlewares);
         if (answer.outcome === 'reply') return replyOf(answer.reply, attempt);
         if (attempt === ATTEMPTS) throw failureOf(answer, attempt);
       }

@@ -52,6 +52,16 @@ export function installVirtualTime(): void {
   performance.now = () => time().nowMs;
   Object.assign(globalThis, {
     setInterval: setVirtualInterval,
+    setTimeout: (run: () => void, ms: number) => {
+      const timer: Interval = { unref: () => {}, isOver: false };
+      time().in(ms, () => {
+        if (!timer.isOver) run();
+      });
+      return timer;
+    },
+    clearTimeout: (timer: Interval | undefined) => {
+      if (timer !== undefined) timer.isOver = true;
+    },
     clearInterval: (interval: Interval | undefined) => {
       if (interval !== undefined) interval.isOver = true;
     },

@@ -12,6 +12,7 @@ import { kubernetesService } from '../../lib/loops/kubernetes-service.ts';
 import { nodePortRepair } from '../../lib/loops/node-port-repair.ts';
 import type { Environment } from '../../lib/runtime/environment.ts';
 import type { Handler } from '../../lib/runtime/invocation.ts';
+import { readPauseOfAll } from '../../lib/table/clusters.ts';
 import { dynamoDbTable } from '../../lib/table/dynamodb-table.ts';
 import { serverClock } from '../../lib/table/server-clock.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';
@@ -21,7 +22,7 @@ import { networkOf } from './network.ts';
 import { People } from './people.ts';
 import { Process, type ProcessKind } from './process.ts';
 import { RangeTruth } from './range-truth.ts';
-import { ApiServers, BALANCER, FIRST_ADDRESSES, HOST } from './servers.ts';
+import { ApiServers, BALANCER, FIRST_ADDRESSES, HOST, SPARES } from './servers.ts';
 import { type Feature, INTERVAL_MS, type Settings } from './settings.ts';
 import { StandInTable, type Store, type TableWrite } from './stand-in-table.ts';
 import { connectNetwork } from './stand-in-undici.ts';
@@ -46,6 +47,8 @@ export interface Violation {
 }
 
 const SKEW_MS = 2_500;
+/** Of a function's host whose clock is wrong. */
+const FAR_SKEW_MS = 16 * 60_000;
 const NO_TELEMETRY = { log: () => {}, count: () => {}, sample: () => {}, flush: () => {} };
 
 /** One cluster with its API servers, one table, and every process that works with them: all on one clock. */
@@ -219,8 +222,9 @@ export class World {
 
   #start(kind: ProcessKind): Process {
     const name = `${kind}-${++this.#processes}`;
-    const skewMs = this.has('skewedFunctions') ? this.chance.of(name).between(-2_000, 2_000) : 0;
-    const process = new Process(this, name, kind, skewMs);
+    const chance = this.chance.of(name);
+    const skews = [chance.between(-2_000, 2_000), -FAR_SKEW_MS, FAR_SKEW_MS] as const;
+    const process = new Process(this, name, kind, this.has('skewedFunctions') ? chance.oneOf(skews) : 0);
     process.handler = this.#handlerOf(process);
     process.environment = this.environmentOf(process);
     return process;
@@ -250,9 +254,11 @@ export class World {
 
   /** What a function gets, from the real parts wherever these do no I/O. */
   environmentOf(process: Process): Environment {
-    const { nowMs, newId, startDeadline } = process;
+    const { newId, startDeadline } = process;
     const client = this.table.client(process);
-    const { skewMs } = serverClock(client, nowMs);
+    const { nowMs, skewMs, isMeasured } = serverClock(client, process.nowMs);
+    const table = (deadline: AbortSignal) =>
+      dynamoDbTable({ client, tableName: 't', deadline, nowMs, newWriteId: newId });
     const connections = new ClusterConnections({
       nowMs,
       loadKubeconfig: (_, signal) => this.#kubeconfig(process, signal),
@@ -260,13 +266,16 @@ export class World {
     return {
       nowMs,
       skewMs,
+      measureClock: async (signal) => {
+        if (!isMeasured()) await readPauseOfAll(table(signal));
+      },
       newPassId: newId,
       startDeadline,
       telemetry: () => (this.#isRecorded ? this.#telemetryOf(process) : NO_TELEMETRY),
       reportingInstance: 'simulation',
       stack: STACK,
       ...(process.kind === 'endpoints' && { tickQueue: { send: (messages) => this.#queue(process, messages) } }),
-      table: (deadline) => dynamoDbTable({ client, tableName: 't', deadline, nowMs, newWriteId: newId }),
+      table,
       connect: (spec, options) => connections.connect(spec, options),
       resolveHost: (signal) => async (_, given) => {
         const answer = await process.exchange(() => this.servers.records, given ?? signal).catch(() => undefined);
@@ -312,17 +321,25 @@ export class World {
 
   /** Whether this registration, or that of all, is paused by every clock. */
   #isPaused(key: string): boolean {
-    const { nowMs } = this.clock;
-    const pause = this.pauses.get(key === CLUSTER ? 'cluster' : 'all');
-    return pause !== undefined && pause.fromMs < nowMs && nowMs < pause.untilMs - SKEW_MS;
+    return this.#isInForce(this.pauses.get(key === CLUSTER ? 'cluster' : 'all'), this.clock.nowMs);
+  }
+
+  /** Whether passes are paused for an invocation: it began after the pause, or read it. */
+  isPausedFor({ sawPause, begunAtMs }: Pick<TableWrite, 'sawPause' | 'begunAtMs'>): boolean {
+    const sinceMs = sawPause ? this.clock.nowMs : begunAtMs;
+    return [...this.pauses.values()].some((pause) => this.#isInForce(pause, sinceMs));
+  }
+
+  #isInForce(pause: Pause | undefined, sinceMs: number): boolean {
+    return pause !== undefined && pause.fromMs < sinceMs && this.clock.nowMs < pause.untilMs - SKEW_MS;
   }
 
   #written(write: TableWrite): void {
     const { cluster, key, after, by } = write;
     if (cluster !== CLUSTER) return;
     const isRange = key.startsWith('ranges/');
-    if (isRange && write.sawPause && by.kind.endsWith('epair')) {
-      this.violate('paused', `${by.name} had read that passes are paused, and wrote ${key}`);
+    if (isRange && this.isPausedFor(write) && by.kind.endsWith('epair')) {
+      this.violate('paused', `${by.name} wrote ${key} although passes are paused`);
     }
     if (isRange) this.ranges.check(write);
     if (key.startsWith('requests/') && write.before === undefined) {
@@ -341,7 +358,9 @@ export class World {
     const isTight = this.has('tightRange');
     const primary = isTight ? '10.0.0.0/28' : this.has('wideRange') ? '10.0.0.0/26' : '10.0.0.0/27';
     const probe = { path: '/readyz', authenticate: false };
-    const servers = FIRST_ADDRESSES.map((address) => ({ address, kind: 'server', probe }) as const);
+    // A pass tries 16 others where its own server gives no answer.
+    const spares = this.has('silentSpares') && !this.has('oneServerKubeconfig') ? SPARES : [];
+    const servers = [...spares, ...FIRST_ADDRESSES].map((address) => ({ address, kind: 'server', probe }) as const);
     return aClusterSpec({
       name: CLUSTER,
       allocator: 'table',
