@@ -18,7 +18,7 @@ import { CLUSTER, type Handlers, startHandlers } from '../support/handlers.ts';
 import { ipRange, portRange } from '../support/ranges.ts';
 import { freePort } from '../support/server-process.ts';
 
-jest.setTimeout(240_000);
+jest.setTimeout(600_000);
 
 interface Service {
   readonly metadata: { readonly name: string };
