@@ -197,6 +197,7 @@ async function recordChanges(world: World, chance: Chance): Promise<void> {
   const named = world.spec.apiServers.flatMap((server) => ('address' in server ? server.address : []));
   const spare = ADDRESSES.filter((address) => !named.includes(address));
   const [address = ADDRESSES[3]] = [spare[chance.pick(spare.length)]];
+  for (const record of world.servers.records) world.servers.formerRecords.add(record);
   world.servers.records = [address];
   world.expectAddresses();
 }

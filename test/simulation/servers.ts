@@ -36,6 +36,7 @@ export class ApiServers {
   /** What the secret has. */
   kubeconfig: { readonly server: string; readonly ca: string; readonly token: string };
   records: readonly string[] = [ADDRESSES[3]];
+  readonly formerRecords = new Set<string>();
   readonly #balancers = new Map<string, ControlPlane>();
   /** Called when one is not as it should be. */
   onBad: (address: string) => void = () => {};
