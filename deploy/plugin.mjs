@@ -34,6 +34,12 @@ export default class DeploymentPlugin {
       }
       const reset = resetParameters(stack?.parameters ?? {}, { Parameters, requested }, { stack: name, options });
       if (reset !== undefined) fail(reset);
+      // An update names each value: what it leaves out may stay as it was.
+      const inForce = Object.entries(Parameters).map(([ParameterKey, { Default = '' }]) => ({
+        ParameterKey,
+        ParameterValue: String(Default),
+      }));
+      if (stack !== undefined) service.provider.stackParameters = inForce;
       const rollback = rollbackConfiguration(name, stack, Number(values.rollbackMinutes));
       if (rollback !== undefined) service.provider.rollbackConfiguration = rollback;
     };

@@ -4,7 +4,7 @@ import { storedService } from '../support/etcd-client.ts';
 import { eventually } from '../support/eventually.ts';
 import { runningControlPlane } from '../support/running-control-plane.ts';
 
-jest.setTimeout(120_000);
+jest.setTimeout(600_000);
 
 interface IPAddress extends KubernetesObject {
   readonly spec: { readonly parentRef: { readonly name: string } };

@@ -10,7 +10,7 @@ import { versionsOfEverything } from '../support/kubernetes-service-objects.ts';
 import { runningControlPlane } from '../support/running-control-plane.ts';
 import { type ServiceAccount, serviceAccount } from '../support/service-account.ts';
 
-jest.setTimeout(120_000);
+jest.setTimeout(600_000);
 
 const folder = mkdtempSync(join(tmpdir(), 'kube-bootstrap-controller-bad-input-'));
 const { apiserver } = runningControlPlane();

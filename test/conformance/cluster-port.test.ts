@@ -10,7 +10,7 @@ import { clusterPortContract } from '../contract/cluster-port.ts';
 import { storedService } from '../support/etcd-client.ts';
 import { runningControlPlane } from '../support/running-control-plane.ts';
 
-jest.setTimeout(120_000);
+jest.setTimeout(600_000);
 
 const { etcd, apiserver } = runningControlPlane();
 let transport: Transport;

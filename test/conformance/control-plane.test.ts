@@ -7,7 +7,7 @@ import { type Etcd, startEtcd, startKubeApiserver } from '../support/control-pla
 import { storedService } from '../support/etcd-client.ts';
 import { eventually } from '../support/eventually.ts';
 
-jest.setTimeout(180_000);
+jest.setTimeout(600_000);
 
 describe('etcd', () => {
   let etcd: Etcd;

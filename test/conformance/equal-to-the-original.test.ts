@@ -7,7 +7,7 @@ import { type Handlers, startHandlers } from '../support/handlers.ts';
 import { kubernetesServiceObjects } from '../support/kubernetes-service-objects.ts';
 import { freePort } from '../support/server-process.ts';
 
-jest.setTimeout(120_000);
+jest.setTimeout(600_000);
 
 interface Variant {
   readonly title: string;

@@ -5,7 +5,7 @@ import { type Handlers, startHandlers } from '../support/handlers.ts';
 import { published, versionsOf } from '../support/kubernetes-service-objects.ts';
 import { runningControlPlane } from '../support/running-control-plane.ts';
 
-jest.setTimeout(120_000);
+jest.setTimeout(600_000);
 
 const LOOP = 'kubernetes-service';
 const [THEIRS, OURS] = ['10.9.8.7', '10.9.8.99'] as const;

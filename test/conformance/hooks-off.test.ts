@@ -11,7 +11,7 @@ import {
 } from '../support/kubernetes-service-objects.ts';
 import { runningControlPlane } from '../support/running-control-plane.ts';
 
-jest.setTimeout(120_000);
+jest.setTimeout(600_000);
 
 /** What a stock API server makes by itself and this one does not. */
 const BOOTSTRAPPED = {

@@ -4,7 +4,7 @@ import { eventually } from '../support/eventually.ts';
 import { type Handlers, startHandlers } from '../support/handlers.ts';
 import { runningControlPlane } from '../support/running-control-plane.ts';
 
-jest.setTimeout(120_000);
+jest.setTimeout(600_000);
 
 const IP_ADDRESSES = '/apis/networking.k8s.io/v1/ipaddresses';
 const LABELS = {

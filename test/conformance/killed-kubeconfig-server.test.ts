@@ -7,7 +7,7 @@ import { kubeconfigTo } from '../support/kubeconfig-to.ts';
 import { published } from '../support/kubernetes-service-objects.ts';
 import { freePort } from '../support/server-process.ts';
 
-jest.setTimeout(180_000);
+jest.setTimeout(600_000);
 
 /** Endpoints refuse loopback addresses, and a pass goes to no other host than those of the spec. */
 const OWN = Object.values(networkInterfaces())

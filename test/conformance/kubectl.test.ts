@@ -10,7 +10,7 @@ import { untilBootstrapped } from '../support/bootstrapped.ts';
 import { startEtcd, startKubeApiserver } from '../support/control-plane.ts';
 import { IDENTITY, readyStandIn } from '../support/stand-in.ts';
 
-jest.setTimeout(120_000);
+jest.setTimeout(600_000);
 
 interface Server {
   readonly kubeconfigFile: string;

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
 import { type Handlers, type Invoked, startHandlers } from '../support/handlers.ts';
 import { runningControlPlane } from '../support/running-control-plane.ts';
 
-jest.setTimeout(120_000);
+jest.setTimeout(600_000);
 
 const SERVICES = 200;
 const AT_A_TIME = 4;

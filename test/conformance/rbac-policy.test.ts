@@ -5,7 +5,7 @@ import { type RawRequests, rawRequests } from '../support/raw-requests.ts';
 import { runningControlPlane } from '../support/running-control-plane.ts';
 import { applyShippedRbac } from '../support/shipped-rbac.ts';
 
-jest.setTimeout(120_000);
+jest.setTimeout(600_000);
 
 const { etcd, apiserver } = runningControlPlane({ hooksOff: true });
 /** Requests with the token that the functions have: what a thief of the kubeconfig can do. */

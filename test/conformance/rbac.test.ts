@@ -21,7 +21,7 @@ import { type RawRequests, rawRequests } from '../support/raw-requests.ts';
 import { runningControlPlane } from '../support/running-control-plane.ts';
 import { applyShippedRbac } from '../support/shipped-rbac.ts';
 
-jest.setTimeout(120_000);
+jest.setTimeout(600_000);
 
 const USER = 'system:serviceaccount:kube-system:kube-bootstrap-controller';
 const ADDRESS = '10.9.8.7';

@@ -7,7 +7,7 @@ import { CLUSTER, type Handlers, startHandlers } from '../support/handlers.ts';
 import { allocationsOf, ipRange, portRange, type SingleAllocations } from '../support/ranges.ts';
 import { runningControlPlane } from '../support/running-control-plane.ts';
 
-jest.setTimeout(120_000);
+jest.setTimeout(600_000);
 
 type Repair = Extract<Loop, 'cluster-ip-repair' | 'node-port-repair'>;
 

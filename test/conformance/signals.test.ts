@@ -8,7 +8,7 @@ import { published, versionsOf } from '../support/kubernetes-service-objects.ts'
 import { runningControlPlane } from '../support/running-control-plane.ts';
 import { type SilentServer, startSilentServer } from '../support/silent-server.ts';
 
-jest.setTimeout(120_000);
+jest.setTimeout(600_000);
 
 const NAME = 'demo';
 const ADDRESS = '10.9.8.7';

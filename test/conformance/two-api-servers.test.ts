@@ -7,7 +7,7 @@ import { type Handlers, type Invoked, startHandlers } from '../support/handlers.
 import { published, versionsOf } from '../support/kubernetes-service-objects.ts';
 import { freePort } from '../support/server-process.ts';
 
-jest.setTimeout(180_000);
+jest.setTimeout(600_000);
 
 const LOOP = 'kubernetes-service';
 const TICK_MS = 10_000;

@@ -16,7 +16,7 @@ import { freePort } from '../support/server-process.ts';
 import { applyShippedRbac } from '../support/shipped-rbac.ts';
 import { startTokenIssuer, type TokenIssuer } from '../support/token-issuer.ts';
 
-jest.setTimeout(120_000);
+jest.setTimeout(600_000);
 
 const ROLE = 'arn:aws:iam::123456789012:role/kbc-prod-eu-west-1-kubernetes-service';
 

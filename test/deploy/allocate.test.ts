@@ -8,7 +8,7 @@ import { REGION } from '../support/emulator-aws.ts';
 import { testFiftyCallers } from '../support/fifty-callers.ts';
 import { testDynamoClient } from '../support/test-dynamo-client.ts';
 
-jest.setTimeout(180_000);
+jest.setTimeout(600_000);
 
 const TABLE = 'kube-bootstrap-controller';
 

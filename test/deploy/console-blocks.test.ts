@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
 import { type ConsoleBlock, consoleBlocks, fenceLanguages, pages, showsThat } from '../support/console-blocks.ts';
 import { startWorld, type World } from './world.ts';
 
-jest.setTimeout(180_000);
+jest.setTimeout(600_000);
 
 const texts = pages(join(import.meta.dirname, '../..'));
 /** These have worlds of their own: test/docs. */

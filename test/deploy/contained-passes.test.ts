@@ -18,7 +18,7 @@ import { receivedEvent } from '../support/memory-queue.ts';
 import { countedWriteIds } from '../support/memory-table.ts';
 import { startMisbehavingCluster } from '../support/misbehaving-cluster.ts';
 
-jest.setTimeout(240_000);
+jest.setTimeout(600_000);
 
 const LOOP = 'kubernetes-service';
 const MEMORY_MB = 256;

@@ -11,7 +11,7 @@ import { type AllocateWorld, anAllocateWorld, CLUSTER } from '../support/allocat
 import { emulatedAws } from '../support/emulator-project.ts';
 import { type LambdaApi, startLambdaApi } from '../support/lambda-api.ts';
 
-jest.setTimeout(180_000);
+jest.setTimeout(600_000);
 
 const FUNCTION = 'kube-bootstrap-controller-dev-allocate';
 const examples = join(import.meta.dirname, '../../examples');

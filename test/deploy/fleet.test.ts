@@ -17,7 +17,7 @@ import { applyShippedRbac } from '../support/shipped-rbac.ts';
 import { type SilentServer, startSilentServer } from '../support/silent-server.ts';
 import { type Deployment, STACK, startWorld, textsIn, type World } from './world.ts';
 
-jest.setTimeout(180_000);
+jest.setTimeout(600_000);
 
 const ADDRESS = '10.9.8.7';
 const WELL = ['one', 'two'] as const;

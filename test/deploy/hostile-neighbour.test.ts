@@ -17,7 +17,7 @@ import { kubeconfigTo } from '../support/kubeconfig-to.ts';
 import { countedWriteIds } from '../support/memory-table.ts';
 import { type MisbehavingCluster, startMisbehavingCluster } from '../support/misbehaving-cluster.ts';
 
-jest.setTimeout(300_000);
+jest.setTimeout(600_000);
 
 const ADDRESS = '10.9.8.7';
 /** Of the endpoints loop, whose interval is the shortest. */

@@ -5,7 +5,7 @@ import { describeKbctl, SUITE_GROUPS } from '../contract/kbctl-suites.ts';
 import { type Emulator, startEmulator } from '../support/emulator.ts';
 import { notGranted } from '../support/emulator-policy.ts';
 
-jest.setTimeout(120_000);
+jest.setTimeout(600_000);
 
 describe('kbctl, on an emulator of AWS', () => {
   let emulator: Emulator;

@@ -24,7 +24,7 @@ import {
 } from './two-api-servers.ts';
 import { type Deployment, messages, STACK, startWorld, textsIn, type World } from './world.ts';
 
-jest.setTimeout(180_000);
+jest.setTimeout(600_000);
 
 const TICK_MS = 10_000;
 const force = { clusters: [CLUSTER], force: true };

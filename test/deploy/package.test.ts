@@ -6,7 +6,7 @@ import { delimiter, dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import { eventually } from '../support/eventually.ts';
 
-jest.setTimeout(300_000);
+jest.setTimeout(600_000);
 
 const REPOSITORY = join(import.meta.dirname, '../..');
 const { version }: { readonly version: string } = JSON.parse(readFileSync(join(REPOSITORY, 'package.json'), 'utf8'));

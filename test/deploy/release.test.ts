@@ -7,7 +7,7 @@ import { anAllocateWorld, CLUSTER } from '../support/allocate-world.ts';
 import { sumOf } from '../support/emulator-logs.ts';
 import { type Deployment, messages, STACK, startWorld, type World } from './world.ts';
 
-jest.setTimeout(180_000);
+jest.setTimeout(600_000);
 
 let world: World;
 let deployed: Deployment;
