@@ -203,7 +203,7 @@ test('a deployment that forgets what the stack was deployed with is refused, and
     /Next:\n *register a cluster: npx kbctl cluster apply .*\n *status: npx kbctl status --table \S+\n *dashboard: https/,
   );
   await expect(deploy('--param', 'logLevel=WARN')).rejects.toThrow(
-    'npm run deploy -- --param logLevel=WARN --param secretsPrefix=kube-bootstrap-controller/ --param admission=on',
+    'npm run deploy -- --stage dev --region us-east-1 --param logLevel=WARN --param secretsPrefix=kube-bootstrap-controller/ --param admission=on',
   );
   deployed = await world.readBack();
   expect(Object.keys(deployed.functions)).toContain('admission');

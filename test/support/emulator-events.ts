@@ -185,7 +185,7 @@ async function receive({ aws, mapping }: Poller): Promise<readonly Message[]> {
 /** What the handler took is deleted; what it failed to take comes again when its visibility timeout is over. */
 async function deliver({ aws, mapping, target, deliveries }: Poller, messages: readonly Message[]): Promise<void> {
   const { EventSourceArn: arn } = mapping;
-  const invocation = await target.invoke({ Records: messages.map((message) => record(message, arn)) });
+  const invocation = await target.invoke({ Records: messages.map((message) => record(counted(message), arn)) });
   for (const { Body: body, ReceiptHandle } of messages) {
     deliveries.push({ body, invocation });
     if (invocation.error === undefined) {
@@ -197,6 +197,15 @@ async function deliver({ aws, mapping, target, deliveries }: Poller, messages: r
         });
     }
   }
+}
+
+const receives = new Map<string, number>();
+
+/** With the receives of this event source: the emulator counts some of its own, too. */
+function counted(message: Message): Message {
+  const count = (receives.get(message.MessageId) ?? 0) + 1;
+  receives.set(message.MessageId, count);
+  return { ...message, Attributes: { ...message.Attributes, ApproximateReceiveCount: String(count) } };
 }
 
 /** https://docs.aws.amazon.com/lambda/latest/dg/with-sqs.html */
