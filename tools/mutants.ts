@@ -28,7 +28,7 @@ const MOST_OF_A_MODULE = 20;
 const SILENT_MS = 60_000;
 const LEAST_KILLED = 0.9;
 
-/** Files that a file imports, as far as they were asked for. */
+/** The imports of each file, by file; entered when they are first needed. */
 const imports = new Map<string, readonly string[]>();
 
 type Verdict = 'killed' | 'survived' | 'unreached';

@@ -144,7 +144,7 @@ async function fence({ kubernetes, nowMs }: RemovalRequest, address: string): Pr
   return changes;
 }
 
-/** Nothing is known of what is published without a lease, as before the first tick: only a tick, which probes it, removes it. */
+/** Returns the other published addresses that have no lease, such as before the first tick. Only a tick, which probes them, removes them. */
 function withoutLease(leases: readonly Lease[], current: EndpointsObject | undefined, address: string): string[] {
   const known = new Set([address, ...leases.map((lease) => lease.address)]);
   return readyAddresses(current).filter((other) => !known.has(other));

@@ -21,7 +21,7 @@ const LONGEST_BACKOFF_MS = 60_000;
 /** A cluster in back-off has one tick a minute, and may not be due at that one. */
 const LONGEST_SPACING_MS = 2 * LONGEST_BACKOFF_MS;
 
-/** Whether a pass got no answer at all. A table that fails proves nothing about the cluster, and an answered probe shows that it is reached. */
+/** Returns whether a pass got no answer at all. A failure of the table is not one of the cluster, and an answered probe shows that the cluster is reachable. */
 export function isWithoutAnswer(error: unknown, isAnyProbeAnswered: boolean): boolean {
   if (isAnyProbeAnswered || !(error instanceof ClusterError || error instanceof DispatchError)) return false;
   return UNANSWERED.has(error.code);

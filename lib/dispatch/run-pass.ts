@@ -91,7 +91,7 @@ async function passIfDue(
   return { outcome: pass.errors.length > 0 ? 'failed' : 'succeeded', ...(isBack && { resumed: cluster.spec }) };
 }
 
-/** Records a pass, and that the cluster gives no answer: then the next minute's invocation puts it in a message of its own. */
+/** Records a pass. If the cluster gave no answer, records that too, and the next minute's invocation gives the cluster a message of its own. */
 async function recordOwnPass(
   { loop, environment }: Batch,
   spec: ClusterSpec,

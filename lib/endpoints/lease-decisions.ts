@@ -27,9 +27,9 @@ export interface LeaseObservation {
 
 /** A lease is removed an hour after it and its withdrawal ended. */
 const FORGET_AFTER_MS = 3_600_000;
-/** So many tries may be lost or late between two misses. An older miss proves nothing of the time in between. */
+/** Two misses count together if they are at most so many tries apart: tries in between may be lost or late. */
 const TRIES_TO_MISS_AGAIN = 3;
-/** A process that is late once proves nothing. From so many intervals of lateness on, a probe without an answer counts. */
+/** A single late probe does not count as a miss. After so many intervals of lateness, a probe without an answer does. */
 const LATE_INTERVALS = 2;
 
 /** Returns every change that a tick makes to the leases: none that changes nothing. */

@@ -23,7 +23,7 @@ type Place = 'start' | 'envelope' | 'list' | 'rest';
 
 interface ListMeta {
   readonly resourceVersion: string;
-  /** Empty when the list has all there is. */
+  /** Empty when the list is complete. */
   readonly continueToken: string;
 }
 
@@ -68,7 +68,7 @@ export class ProtobufList<Item> {
     return items;
   }
 
-  /** Throws unless the list came whole. */
+  /** Returns the metadata of the list. Throws if the list is incomplete. */
   end(): ListMeta {
     if (this.#place === 'start') requireMagic(Buffer.concat(this.#waiting));
     if (this.#place !== 'rest' && this.#kind !== this.#expectedKind && this.#waitingBytes === 0)

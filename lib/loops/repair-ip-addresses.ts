@@ -69,7 +69,7 @@ export class AddressRepair {
     return { changes, findings, unlisted };
   }
 
-  /** Returns the fault with the objects as they are now; `undefined` when it is gone. */
+  /** Returns the fault with the current objects; `undefined` if it no longer exists. */
   async #readAgain(listed: AddressFault, view: AddressView): Promise<Confirmed | undefined> {
     const { kubernetes, nowMs } = this.#context;
     const record = await readRecord(kubernetes, listed.item);

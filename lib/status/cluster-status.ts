@@ -14,7 +14,7 @@ export interface ClusterStatus {
   readonly mode: Mode;
   readonly allocator: AllocatorOfRecord;
   readonly generation: number;
-  /** The stack whose passes write; absent: none yet. */
+  /** The stack whose passes write to the cluster; absent if no stack owns it yet. */
   readonly owner?: { readonly stack: string };
   readonly paused?: PauseStatus;
   /** The worst of all below. */

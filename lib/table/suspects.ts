@@ -70,7 +70,7 @@ export interface Accident {
   readonly ofSuspects: boolean;
 }
 
-/** Returns what a cluster is after an accident; `undefined` if this one is part of the last accident that was counted. */
+/** Returns the suspect that a cluster becomes by an accident; `undefined` if the accident is part of the last one that was counted. */
 export function afterAccident(
   known: Suspect | undefined,
   { atMs, clusters, ofSuspects }: Accident,

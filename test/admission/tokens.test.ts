@@ -45,7 +45,7 @@ describe('the tokens of a cluster', () => {
     expect(await check(NEW)).toBe('unknown');
   });
 
-  test('what is wrong by its looks is read nowhere', async () => {
+  test('a token of the wrong form causes no read', async () => {
     const { check, reads } = aWorld({ demo: NEW });
     expect([await check('short'), await check('a'.repeat(600))]).toEqual(['wrong', 'wrong']);
     expect(reads).toEqual([]);
