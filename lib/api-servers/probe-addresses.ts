@@ -5,6 +5,7 @@ import type { ApiServerSpec, ClusterSpec, ProbeSpec } from '../cluster/cluster-s
 import { eachOf } from '../cluster/each-of.ts';
 import type { Finding } from '../cluster/finding.ts';
 import type { Lease } from '../cluster/lease.ts';
+import { hostOf } from '../cluster/local-host.ts';
 import { type ProbeOutcome, probeOutcome } from '../endpoints/probe-outcome.ts';
 import { type ExpectedAddress, publishedAddresses } from '../endpoints/published-addresses.ts';
 import type { HostResolver, Prober, ProbeTarget } from '../kubernetes/cluster-port.ts';
@@ -108,7 +109,7 @@ export function targetOf(address: string, probe: ProbeSpec, spec: ClusterSpec): 
 
 /** Its certificate alone says nothing: the cluster's CA may sign those of nodes and Services, too. */
 export function isHostOf({ apiServers }: ClusterSpec, url: string): boolean {
-  const host = new URL(url).hostname.replace(/^\[|\]$/g, '');
+  const host = hostOf(new URL(url));
   return apiServers.some((server) => ('address' in server ? server.address : server.host) === host);
 }
 

@@ -1,13 +1,13 @@
 import type { Loop } from '../cluster/cluster-spec.ts';
 import { eachOf } from '../cluster/each-of.ts';
-import type { LoopDefinition } from '../loops/pass.ts';
 import { CONCURRENT_READS, RECORDING_MS } from '../runtime/budgets.ts';
-import { type Invocation, withinInvocation } from '../runtime/invocation.ts';
+import { withinInvocation } from '../runtime/invocation.ts';
 import type { KeyValueTable } from '../table/key-value-table.ts';
 import { type Accident, afterAccident, listFleetNotes, writeSuspect } from '../table/suspects.ts';
 import { errorSentence } from '../telemetry/describe-error.ts';
 import { someOf } from './log-pass.ts';
 import { MOST_ALONE, plannedTick } from './plan-ticks.ts';
+import type { LoopInvocation } from './run-pass.ts';
 import { sendTicks } from './ticks.ts';
 
 /**
@@ -15,11 +15,7 @@ import { sendTicks } from './ticks.ts';
  * their own. Where they shared a message, their next ticks are queued at once, as the others of this minute share one, too.
  * Never throws.
  */
-export async function containAccident(
-  invocation: Invocation & { readonly loop: LoopDefinition },
-  accident: Accident,
-  reason: string,
-): Promise<void> {
+export async function containAccident(invocation: LoopInvocation, accident: Accident, reason: string): Promise<void> {
   const { loop, environment, telemetry } = invocation;
   const { stack, tickQueue } = environment;
   telemetry.log('error', 'process lost', { reason, clusters: someOf(accident.clusters) });
@@ -42,10 +38,7 @@ export async function containAccident(
 }
 
 /** Records that passes of suspects ended without an accident. Never throws: the next ones will. */
-export async function proveSuspects(
-  invocation: Invocation & { readonly loop: LoopDefinition },
-  clusters: readonly string[],
-): Promise<void> {
+export async function proveSuspects(invocation: LoopInvocation, clusters: readonly string[]): Promise<void> {
   const { loop, environment } = invocation;
   const { stack } = environment;
   if (stack === undefined || clusters.length === 0) return;

@@ -10,8 +10,8 @@ import { ClusterListMemory, readClusterList, type ShortClusterList } from './clu
 import { type DispatchRequest, parseEvent } from './event.ts';
 import { reportFleet } from './fleet-figures.ts';
 import { logUnstartedPass, someOf } from './log-pass.ts';
-import { type LoopInvocation, type Outcome, onMessages } from './messages.ts';
-import type { Attempt, Batch } from './run-pass.ts';
+import { type Outcome, onMessages } from './messages.ts';
+import type { Attempt, Batch, LoopInvocation } from './run-pass.ts';
 import { clustersApart } from './set-apart.ts';
 import { queueTicks } from './ticks.ts';
 

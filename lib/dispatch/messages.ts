@@ -1,6 +1,5 @@
-import type { LoopDefinition } from '../loops/pass.ts';
 import { LISTING_MS } from '../runtime/budgets.ts';
-import { type Invocation, withinInvocation } from '../runtime/invocation.ts';
+import { withinInvocation } from '../runtime/invocation.ts';
 import { readPauseOfAll } from '../table/clusters.ts';
 import { errorSentence } from '../telemetry/describe-error.ts';
 import { containAccident, proveSuspects } from './accident.ts';
@@ -8,12 +7,9 @@ import { attemptAll, type NamedAttempt } from './attempt-all.ts';
 import type { ReceivedMessage } from './event.ts';
 import { logUnstartedPass } from './log-pass.ts';
 import { followingTick } from './plan-ticks.ts';
+import type { LoopInvocation } from './run-pass.ts';
 import { receivedTicks, type TickMessage } from './tick-message.ts';
 import { queueTicks, sendTicks } from './ticks.ts';
-
-export interface LoopInvocation extends Invocation {
-  readonly loop: LoopDefinition;
-}
 
 /** What an invocation did, for its line in the log. */
 export interface Outcome {

@@ -18,9 +18,13 @@ import { isDue, isUnreachable, isWithoutAnswer, pauseInForce, spacingMs } from '
 import { countPass, logPass, logUnstartedPass } from './log-pass.ts';
 import { type EndedPass, isSameAsRecorded, previousMode, recordPass } from './record-pass.ts';
 
-/** What all attempts of one invocation share. */
-export interface Batch extends Invocation {
+/** An invocation of one loop's function. */
+export interface LoopInvocation extends Invocation {
   readonly loop: LoopDefinition;
+}
+
+/** What all attempts of one invocation share. */
+export interface Batch extends LoopInvocation {
   /** Passes run although their interval is not over. */
   readonly force: boolean;
   readonly pausedAll: Pause | undefined;

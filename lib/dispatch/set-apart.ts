@@ -1,11 +1,11 @@
 import { eachOf } from '../cluster/each-of.ts';
-import type { LoopDefinition } from '../loops/pass.ts';
 import { CONCURRENT_READS, QUEUEING_MS } from '../runtime/budgets.ts';
-import { type Invocation, withinInvocation } from '../runtime/invocation.ts';
+import { withinInvocation } from '../runtime/invocation.ts';
 import { readRunRecord } from '../table/run-records.ts';
 import { listFleetNotes, type Suspect } from '../table/suspects.ts';
 import { errorSentence } from '../telemetry/describe-error.ts';
 import { isUnreachable } from './due.ts';
+import type { LoopInvocation } from './run-pass.ts';
 
 /** Clusters that do not share the messages of the others. */
 export interface SetApart {
@@ -18,7 +18,7 @@ export interface SetApart {
 export const NONE_APART: SetApart = { unreachable: new Set(), suspects: new Map() };
 
 /** Returns the clusters of the loop that do not share messages; none where that cannot be read. */
-export async function clustersApart(invocation: Invocation & { readonly loop: LoopDefinition }): Promise<SetApart> {
+export async function clustersApart(invocation: LoopInvocation): Promise<SetApart> {
   const { loop, environment, telemetry } = invocation;
   const { stack, tickQueue } = environment;
   if (stack === undefined || tickQueue === undefined) return NONE_APART;

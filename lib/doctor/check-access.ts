@@ -3,6 +3,7 @@ import { isLoopback } from '../allocator/network.ts';
 import { type ProbedAddress, probeAddresses, resolveAddresses } from '../api-servers/probe-addresses.ts';
 import type { ClusterSpec, Mode } from '../cluster/cluster-spec.ts';
 import type { Lease } from '../cluster/lease.ts';
+import { hostOf } from '../cluster/local-host.ts';
 import type { ProbeOutcome } from '../endpoints/probe-outcome.ts';
 import type { HostResolver, Prober } from '../kubernetes/cluster-port.ts';
 import { type CredentialEnd, credentialEnds, endsSoon } from '../kubernetes/credential-end.ts';
@@ -44,7 +45,7 @@ export function endLine(ending: CredentialEnd, nowMs: number): DoctorLine {
 }
 
 export async function checkName(access: ApiServerAccess, resolve: HostResolver): Promise<readonly DoctorLine[]> {
-  const host = new URL(access.server).hostname.replace(/^\[|\]$/g, '');
+  const host = hostOf(new URL(access.server));
   if (parseAddress(host) !== undefined) return [ok('dns', `${host} is an address: no name is looked up`)];
   const addresses = await resolve(host);
   if (addresses !== undefined) return [ok('dns', `${host} is ${addresses.join(' ')}`)];
@@ -71,7 +72,7 @@ export async function checkRights(review: SelfReview, mode: Mode, server: string
 
 /** Whether the host of a URL is a loopback address: a cluster for trials, of the user who runs the command. */
 export function isOnThisMachine(url: string): boolean {
-  const address = parseAddress(new URL(url).hostname.replace(/^\[|\]$/g, ''));
+  const address = parseAddress(hostOf(new URL(url)));
   return address !== undefined && isLoopback(address);
 }
 
