@@ -1,10 +1,8 @@
-import { describe, expect, jest, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import type { KubernetesObject } from '../../lib/cluster/kubernetes-objects.ts';
 import { storedService } from '../support/etcd-client.ts';
 import { eventually } from '../support/eventually.ts';
 import { runningControlPlane } from '../support/running-control-plane.ts';
-
-jest.setTimeout(600_000);
 
 interface IPAddress extends KubernetesObject {
   readonly spec: { readonly parentRef: { readonly name: string } };

@@ -1,7 +1,7 @@
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { parse, stringify } from 'yaml';
 import { admission } from '../../lib/admission/admission.ts';
 import { RANGE_KEYS, type RangeKey } from '../../lib/cluster/spec-ranges.ts';
@@ -17,8 +17,6 @@ import { eventually } from '../support/eventually.ts';
 import { CLUSTER, type Handlers, startHandlers } from '../support/handlers.ts';
 import { ipRange, portRange } from '../support/ranges.ts';
 import { freePort } from '../support/server-process.ts';
-
-jest.setTimeout(600_000);
 
 interface Service {
   readonly metadata: { readonly name: string };

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { LOOPS } from '../../lib/cluster/cluster-spec.ts';
 import { makeAuthority } from '../../local/stand-in/identity.ts';
 import { kubeconfig } from '../support/control-plane.ts';
@@ -9,8 +9,6 @@ import { CLUSTER, type Handlers, runAllLoops, startHandlers } from '../support/h
 import { versionsOfEverything } from '../support/kubernetes-service-objects.ts';
 import { runningControlPlane } from '../support/running-control-plane.ts';
 import { type ServiceAccount, serviceAccount } from '../support/service-account.ts';
-
-jest.setTimeout(600_000);
 
 const folder = mkdtempSync(join(tmpdir(), 'kube-bootstrap-controller-bad-input-'));
 const { apiserver } = runningControlPlane();

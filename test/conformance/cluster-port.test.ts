@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { clusterPort } from '../../lib/kubernetes/api-server-cluster.ts';
 import { parseKubeconfig } from '../../lib/kubernetes/kubeconfig.ts';
 import { listServiceCidrs } from '../../lib/kubernetes/service-cidrs.ts';
@@ -9,8 +9,6 @@ import { apiServerContract } from '../contract/api-server.ts';
 import { clusterPortContract } from '../contract/cluster-port.ts';
 import { storedService } from '../support/etcd-client.ts';
 import { runningControlPlane } from '../support/running-control-plane.ts';
-
-jest.setTimeout(600_000);
 
 const { etcd, apiserver } = runningControlPlane();
 let transport: Transport;

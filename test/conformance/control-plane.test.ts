@@ -1,13 +1,11 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { findBinaries } from '../support/binaries.ts';
 import { type Etcd, startEtcd, startKubeApiserver } from '../support/control-plane.ts';
 import { storedService } from '../support/etcd-client.ts';
 import { eventually } from '../support/eventually.ts';
-
-jest.setTimeout(600_000);
 
 describe('etcd', () => {
   let etcd: Etcd;

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { KubernetesObject } from '../../lib/cluster/kubernetes-objects.ts';
 import { type Etcd, type KubeApiserver, startEtcd, startKubeApiserver } from '../support/control-plane.ts';
 import { initialiseNodePorts } from '../support/etcd-client.ts';
@@ -6,8 +6,6 @@ import { eventually } from '../support/eventually.ts';
 import { type Handlers, startHandlers } from '../support/handlers.ts';
 import { kubernetesServiceObjects } from '../support/kubernetes-service-objects.ts';
 import { freePort } from '../support/server-process.ts';
-
-jest.setTimeout(600_000);
 
 interface Variant {
   readonly title: string;

@@ -1,11 +1,9 @@
 import { isDeepStrictEqual } from 'node:util';
-import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { eventually } from '../support/eventually.ts';
 import { type Handlers, startHandlers } from '../support/handlers.ts';
 import { published, versionsOf } from '../support/kubernetes-service-objects.ts';
 import { runningControlPlane } from '../support/running-control-plane.ts';
-
-jest.setTimeout(600_000);
 
 const LOOP = 'kubernetes-service';
 const [THEIRS, OURS] = ['10.9.8.7', '10.9.8.99'] as const;

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import type { KubernetesObject } from '../../lib/cluster/kubernetes-objects.ts';
 import { FIELD_MANAGER } from '../../lib/kubernetes/api-server-cluster.ts';
 import { initialiseNodePorts } from '../support/etcd-client.ts';
@@ -10,8 +10,6 @@ import {
   versionsOfEverything,
 } from '../support/kubernetes-service-objects.ts';
 import { runningControlPlane } from '../support/running-control-plane.ts';
-
-jest.setTimeout(600_000);
 
 /** What a stock API server makes by itself and this one does not. */
 const BOOTSTRAPPED = {

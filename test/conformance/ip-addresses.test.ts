@@ -1,10 +1,8 @@
-import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { storedService } from '../support/etcd-client.ts';
 import { eventually } from '../support/eventually.ts';
 import { type Handlers, startHandlers } from '../support/handlers.ts';
 import { runningControlPlane } from '../support/running-control-plane.ts';
-
-jest.setTimeout(600_000);
 
 const IP_ADDRESSES = '/apis/networking.k8s.io/v1/ipaddresses';
 const LABELS = {

@@ -1,13 +1,11 @@
 import { writeFileSync } from 'node:fs';
 import { networkInterfaces } from 'node:os';
-import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { type Etcd, type KubeApiserver, startEtcd, startKubeApiserver } from '../support/control-plane.ts';
 import { type Handlers, type Invoked, startHandlers } from '../support/handlers.ts';
 import { kubeconfigTo } from '../support/kubeconfig-to.ts';
 import { published } from '../support/kubernetes-service-objects.ts';
 import { freePort } from '../support/server-process.ts';
-
-jest.setTimeout(600_000);
 
 /** Endpoints refuse loopback addresses, and a pass goes to no other host than those of the spec. */
 const OWN = Object.values(networkInterfaces())

@@ -2,15 +2,13 @@ import { execFile } from 'node:child_process';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { listen } from '../../local/stand-in/api-servers.ts';
 import { kubeconfigOf } from '../../local/stand-in/identity.ts';
 import { findBinaries } from '../support/binaries.ts';
 import { untilBootstrapped } from '../support/bootstrapped.ts';
 import { startEtcd, startKubeApiserver } from '../support/control-plane.ts';
 import { IDENTITY, readyStandIn } from '../support/stand-in.ts';
-
-jest.setTimeout(600_000);
 
 interface Server {
   readonly kubeconfigFile: string;

@@ -1,7 +1,7 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { LOOPS } from '../../lib/cluster/cluster-spec.ts';
 import { checkRights } from '../../lib/doctor/check-access.ts';
 import { credentialEnds } from '../../lib/kubernetes/credential-end.ts';
@@ -20,8 +20,6 @@ import { published, SERVICE_PATH, SLICE_PATH } from '../support/kubernetes-servi
 import { type RawRequests, rawRequests } from '../support/raw-requests.ts';
 import { runningControlPlane } from '../support/running-control-plane.ts';
 import { applyShippedRbac } from '../support/shipped-rbac.ts';
-
-jest.setTimeout(600_000);
 
 const USER = 'system:serviceaccount:kube-system:kube-bootstrap-controller';
 const ADDRESS = '10.9.8.7';

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { Loop } from '../../lib/cluster/cluster-spec.ts';
 import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
 import { type StoredService, storedService } from '../support/etcd-client.ts';
@@ -6,8 +6,6 @@ import { eventually } from '../support/eventually.ts';
 import { CLUSTER, type Handlers, startHandlers } from '../support/handlers.ts';
 import { allocationsOf, ipRange, portRange, type SingleAllocations } from '../support/ranges.ts';
 import { runningControlPlane } from '../support/running-control-plane.ts';
-
-jest.setTimeout(600_000);
 
 type Repair = Extract<Loop, 'cluster-ip-repair' | 'node-port-repair'>;
 

@@ -1,14 +1,12 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { eventually } from '../support/eventually.ts';
 import { type KbctlProcess, startRun } from '../support/kbctl-process.ts';
 import { published, versionsOf } from '../support/kubernetes-service-objects.ts';
 import { runningControlPlane } from '../support/running-control-plane.ts';
 import { type SilentServer, startSilentServer } from '../support/silent-server.ts';
-
-jest.setTimeout(600_000);
 
 const NAME = 'demo';
 const ADDRESS = '10.9.8.7';

@@ -1,13 +1,11 @@
 import { writeFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
-import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { type Etcd, type KubeApiserver, kubeconfig, startEtcd, startKubeApiserver } from '../support/control-plane.ts';
 import { type Handlers, type Invoked, startHandlers } from '../support/handlers.ts';
 import { published, versionsOf } from '../support/kubernetes-service-objects.ts';
 import { freePort } from '../support/server-process.ts';
-
-jest.setTimeout(600_000);
 
 const LOOP = 'kubernetes-service';
 const TICK_MS = 10_000;

@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { parse, stringify } from 'yaml';
 import { kubeconfigSources } from '../../lib/aws/kubeconfig-sources.ts';
 import type { WebIdentity } from '../../lib/cluster/cluster-spec.ts';
@@ -15,8 +15,6 @@ import { CLUSTER, runAllLoops, startHandlers } from '../support/handlers.ts';
 import { freePort } from '../support/server-process.ts';
 import { applyShippedRbac } from '../support/shipped-rbac.ts';
 import { startTokenIssuer, type TokenIssuer } from '../support/token-issuer.ts';
-
-jest.setTimeout(600_000);
 
 const ROLE = 'arn:aws:iam::123456789012:role/kbc-prod-eu-west-1-kubernetes-service';
 

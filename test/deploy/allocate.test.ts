@@ -1,14 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
-import { afterAll, beforeAll, describe, jest } from '@jest/globals';
+import { afterAll, beforeAll, describe } from '@jest/globals';
 import { createTable } from '../../lib/table/dynamodb-client.ts';
 import { dynamoDbTable } from '../../lib/table/dynamodb-table.ts';
 import { type Emulator, startEmulator } from '../support/emulator.ts';
 import { REGION } from '../support/emulator-aws.ts';
 import { testFiftyCallers } from '../support/fifty-callers.ts';
 import { testDynamoClient } from '../support/test-dynamo-client.ts';
-
-jest.setTimeout(600_000);
 
 const TABLE = 'kube-bootstrap-controller';
 

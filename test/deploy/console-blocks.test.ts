@@ -1,9 +1,7 @@
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { type ConsoleBlock, consoleBlocks, fenceLanguages, pages, showsThat } from '../support/console-blocks.ts';
 import { startWorld, type World } from './world.ts';
-
-jest.setTimeout(600_000);
 
 const texts = pages(join(import.meta.dirname, '../..'));
 /** These have worlds of their own: test/docs. */

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { registerCluster } from '../../lib/table/cluster-registration.ts';
 import { createTable } from '../../lib/table/dynamodb-client.ts';
 import { dynamoDbTable } from '../../lib/table/dynamodb-table.ts';
@@ -17,8 +17,6 @@ import { type RunningFunction, runFunction } from '../support/emulator-function.
 import { receivedEvent } from '../support/memory-queue.ts';
 import { countedWriteIds } from '../support/memory-table.ts';
 import { startMisbehavingCluster } from '../support/misbehaving-cluster.ts';
-
-jest.setTimeout(600_000);
 
 const LOOP = 'kubernetes-service';
 const MEMORY_MB = 256;

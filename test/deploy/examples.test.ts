@@ -3,15 +3,13 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, beforeEach, describe, expect, jest, test } from '@jest/globals';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { fromBits } from '../../lib/allocator/snapshot-bytes.ts';
 import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
 import { TableError } from '../../lib/table/errors.ts';
 import { type AllocateWorld, anAllocateWorld, CLUSTER } from '../support/allocate-world.ts';
 import { emulatedAws } from '../support/emulator-project.ts';
 import { type LambdaApi, startLambdaApi } from '../support/lambda-api.ts';
-
-jest.setTimeout(600_000);
 
 const FUNCTION = 'kube-bootstrap-controller-dev-allocate';
 const examples = join(import.meta.dirname, '../../examples');

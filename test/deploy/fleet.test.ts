@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { LOOPS } from '../../lib/cluster/cluster-spec.ts';
 import { parseClusterSpec } from '../../lib/spec/parse-cluster-spec.ts';
 import { describeFaults } from '../../lib/spec/spec-fault.ts';
@@ -16,8 +16,6 @@ import { published, versionsOf } from '../support/kubernetes-service-objects.ts'
 import { applyShippedRbac } from '../support/shipped-rbac.ts';
 import { type SilentServer, startSilentServer } from '../support/silent-server.ts';
 import { type Deployment, STACK, startWorld, textsIn, type World } from './world.ts';
-
-jest.setTimeout(600_000);
 
 const ADDRESS = '10.9.8.7';
 const WELL = ['one', 'two'] as const;

@@ -1,7 +1,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { ClusterSpec, Loop } from '../../lib/cluster/cluster-spec.ts';
 import { registerCluster } from '../../lib/table/cluster-registration.ts';
 import { createTable } from '../../lib/table/dynamodb-client.ts';
@@ -16,8 +16,6 @@ import { type RunningFunction, runFunction } from '../support/emulator-function.
 import { kubeconfigTo } from '../support/kubeconfig-to.ts';
 import { countedWriteIds } from '../support/memory-table.ts';
 import { type MisbehavingCluster, startMisbehavingCluster } from '../support/misbehaving-cluster.ts';
-
-jest.setTimeout(600_000);
 
 const ADDRESS = '10.9.8.7';
 /** Of the endpoints loop, whose interval is the shortest. */

@@ -1,11 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { describeKbctl, SUITE_GROUPS } from '../contract/kbctl-suites.ts';
 import { type Emulator, startEmulator } from '../support/emulator.ts';
 import { notGranted } from '../support/emulator-policy.ts';
-
-jest.setTimeout(600_000);
 
 describe('kbctl, on an emulator of AWS', () => {
   let emulator: Emulator;

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { LOOPS } from '../../lib/cluster/cluster-spec.ts';
 import type { DoctorAnswer } from '../../lib/doctor/doctor.ts';
 import { readCluster } from '../../lib/table/clusters.ts';
@@ -23,8 +23,6 @@ import {
   startControlPlane,
 } from './two-api-servers.ts';
 import { type Deployment, messages, STACK, startWorld, textsIn, type World } from './world.ts';
-
-jest.setTimeout(600_000);
 
 const TICK_MS = 10_000;
 const force = { clusters: [CLUSTER], force: true };

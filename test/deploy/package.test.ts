@@ -3,10 +3,8 @@ import { once } from 'node:events';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { eventually } from '../support/eventually.ts';
-
-jest.setTimeout(600_000);
 
 const REPOSITORY = join(import.meta.dirname, '../..');
 const { version }: { readonly version: string } = JSON.parse(readFileSync(join(REPOSITORY, 'package.json'), 'utf8'));

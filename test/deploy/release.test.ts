@@ -1,13 +1,11 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { LOOPS } from '../../lib/cluster/cluster-spec.ts';
 import { anAllocateWorld, CLUSTER } from '../support/allocate-world.ts';
 import { sumOf } from '../support/emulator-logs.ts';
 import { type Deployment, messages, STACK, startWorld, type World } from './world.ts';
-
-jest.setTimeout(600_000);
 
 let world: World;
 let deployed: Deployment;

@@ -58,7 +58,7 @@ beforeAll(async () => {
   everything = resolved(EVERYTHING);
   nothing = resolveTemplate(packaged.template, { Alarms: 'false', Dashboard: 'false' }, 'other');
   withAdmission = resolved(WITH_ADMISSION);
-}, 600_000);
+});
 
 function resolved(parameters: Readonly<Record<string, string>>): Template {
   const given = Object.entries(parameters).map(([name, value]) => [templateName(name), value]);
@@ -637,4 +637,4 @@ test('nothing is packaged with a parameter that does not exist', async () => {
   await expect(packaging).rejects.toMatchObject({
     stdout: expect.stringContaining('alarm is not a parameter; there are table, '),
   });
-}, 600_000);
+});
