@@ -28,7 +28,7 @@ const SHORTEST_REFRESH_MS = 2_000;
 
 interface EndedRefresh {
   readonly held: boolean;
-  /** No refresh was written before it. */
+  /** Whether it is the first refresh that was written. */
   readonly isFirst: boolean;
   readonly everyMs: number;
 }

@@ -64,7 +64,7 @@ function aProcess({ server, ca, token = 'new' }: { server: string; ca: string; t
 }
 
 describe('after a rotation of the CA', () => {
-  test('a probe whose certificate does not verify is made again with the kubeconfig as it is now', async () => {
+  test('a probe whose certificate does not verify is made again with the current kubeconfig', async () => {
     const server = await serverOf(after);
     const { stored, pass, probe, reads } = aProcess({ server: server.url, ca: before.ca });
     await pass(0);
@@ -74,7 +74,7 @@ describe('after a rotation of the CA', () => {
     expect(reads()).toBe(2);
   });
 
-  test('a call is made again, too, in the same pass', async () => {
+  test('a call whose certificate does not verify is made again in the same pass', async () => {
     const server = await serverOf(after);
     const { clusters, stored, pass, reads } = aProcess({ server: server.url, ca: before.ca });
     await pass(0);

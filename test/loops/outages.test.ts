@@ -382,7 +382,7 @@ describe('a process that is too busy to receive the answers of probes', () => {
     expect(world.published()).toEqual([A, B, C]);
   });
 
-  test('reports a probe that was answered at the second try, too', async () => {
+  test('also reports a probe that was answered only when it was made again', async () => {
     const world = await settled();
     const report = await world.answer({ ...READY, late: true }, B).tick();
     expect(report).toMatchObject({ findings: [{ type: 'other', item: B }], counts: { lateProbes: 1 } });

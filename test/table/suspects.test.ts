@@ -18,7 +18,7 @@ describe('a suspect', () => {
     expect(hours).toEqual([1, 2, 4, 8, 16, 24, 24, 24]);
   });
 
-  test('is the cause of an accident that it had alone, whatever happens later', () => {
+  test('keeps the state "again" after an accident while it was alone, whatever happens later', () => {
     expect(afterAccident(undefined, SHARED, NOW)).toMatchObject({ state: 'unproven' });
     const again = afterAccident(SUSPECT, ALONE, NOW + 1);
     expect(again).toMatchObject({ state: 'again', accidents: 2 });
