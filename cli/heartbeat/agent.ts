@@ -28,7 +28,7 @@ const SHORTEST_REFRESH_MS = 2_000;
 
 interface EndedRefresh {
   readonly held: boolean;
-  /** Whether it is the first refresh that was written. */
+  /** Whether no refresh was written before it. */
   readonly isFirst: boolean;
   readonly everyMs: number;
 }
