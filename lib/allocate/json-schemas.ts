@@ -1,4 +1,5 @@
 import * as z from 'zod/mini';
+import { withoutIntegerBounds } from '../cluster/described.ts';
 import { answerShape } from './answer.ts';
 import { requestShape } from './request.ts';
 
@@ -19,10 +20,4 @@ export function answerJsonSchema(): JsonSchema {
     description: 'What the function allocate of kube-bootstrap-controller answers.',
     ...z.toJSONSchema(answerShape, { override: withoutIntegerBounds }),
   };
-}
-
-/** The bounds of all integers are noise. */
-function withoutIntegerBounds({ jsonSchema }: { readonly jsonSchema: { minimum?: unknown; maximum?: unknown } }): void {
-  if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;
-  if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;
 }

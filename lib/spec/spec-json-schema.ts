@@ -1,4 +1,5 @@
 import * as z from 'zod/mini';
+import { withoutIntegerBounds } from '../cluster/described.ts';
 import { isRecord } from '../cluster/values.ts';
 import { SPEC_DEFAULTS, specShape } from './spec-fields.ts';
 
@@ -31,14 +32,14 @@ const SERVERS_REQUIRED = {
  * `validateClusterSpec` takes is good by it. For editors: it is less strict than the rules, and decides nothing.
  */
 export function specJsonSchema(): JsonSchema {
-  const shape = z.toJSONSchema(specShape, { io: 'input' });
+  const shape = z.toJSONSchema(specShape, { io: 'input', override: withoutIntegerBounds });
   const { $schema: _, ...written } = asWritten(shape, SPEC_DEFAULTS);
   return { ...HEAD, ...written, ...SERVERS_REQUIRED };
 }
 
 /** The part of the shape with what has a default no longer required. */
 function asWritten(shape: JsonSchema, standard: unknown): JsonSchema {
-  const { properties, required, items, ...rest } = withoutBounds(shape);
+  const { properties, required, items, ...rest } = shape;
   const fields = mapping(properties);
   const item = mapping(items);
   const defaults = mapping(standard) ?? {};
@@ -63,15 +64,6 @@ function eachField(fields: JsonSchema, defaults: JsonSchema): JsonSchema {
   return Object.fromEntries(
     Object.entries(fields).map(([name, field]) => [name, asWritten(mapping(field) ?? {}, defaults[name])]),
   );
-}
-
-/** Without the bounds of all integers, which are noise. */
-function withoutBounds({ minimum, maximum, ...schema }: JsonSchema): JsonSchema {
-  return {
-    ...schema,
-    ...(minimum !== undefined && minimum !== Number.MIN_SAFE_INTEGER && { minimum }),
-    ...(maximum !== undefined && maximum !== Number.MAX_SAFE_INTEGER && { maximum }),
-  };
 }
 
 function listed(value: unknown): readonly unknown[] {
