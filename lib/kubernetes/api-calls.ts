@@ -1,8 +1,9 @@
 import { setTimeout as timer } from 'node:timers/promises';
 import { boundedText } from '../cluster/values.ts';
 import { ClusterError } from './cluster-port.ts';
+import { MalformedGzip } from './gzip.ts';
 import { describeNetworkError, networkFaultOf } from './network-fault.ts';
-import { type CallSite, isProtobuf, statusOf, tooLarge } from './replies.ts';
+import { type CallSite, isProtobuf, malformed, statusOf, tooLarge } from './replies.ts';
 import { BytesInFlight, LARGEST_JSON_LIST_BYTES, OverBound, readWhole } from './reply-bounds.ts';
 import type { ApiReply, ApiRequest, OpenReply, Transport } from './transport.ts';
 
@@ -134,6 +135,8 @@ function networkFailure(site: CallSite, cause: unknown): Failure {
   const { server, purpose } = site;
   if (cause instanceof ClusterError) return { error: cause, mayHaveHappened: false, again: false };
   if (cause instanceof OverBound) return { error: tooLarge(site, cause), mayHaveHappened: true, again: false };
+  if (cause instanceof MalformedGzip)
+    return { error: malformed(site, cause.message, cause), mayHaveHappened: true, again: false };
   const fault = networkFaultOf(cause);
   const what = describeNetworkError(cause);
   const error =

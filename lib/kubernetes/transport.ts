@@ -1,6 +1,7 @@
 import { constants, createHash } from 'node:crypto';
 import { DEFAULT_CIPHERS } from 'node:tls';
 import { Agent } from 'undici';
+import { gunzipped } from './gzip.ts';
 import type { ApiServerAccess } from './kubeconfig.ts';
 import { CredentialMask } from './mask-credential.ts';
 import { inLargePieces, OverBound } from './reply-bounds.ts';
@@ -12,7 +13,7 @@ export interface ApiRequest {
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string;
-  /** A protobuf body of a 200 is passed on while it arrives, and is not read whole. */
+  /** The reply may come as gzip. A protobuf body of a 200 is passed on while it arrives, and is not read whole. */
   readonly streamed?: true;
 }
 
@@ -84,23 +85,25 @@ function joined(headers: Readonly<Record<string, string | string[] | undefined>>
 }
 
 function transportOver(agent: Agent, access: ApiServerAccess): Transport {
-  return ({ method, path, headers, body }, signal) =>
+  return ({ method, path, headers, body, streamed }, signal) =>
     untilAborted(signal, async () => {
       const credential = await access.authHeaders();
       const reply = await agent.request({
         origin: access.server,
         path: `${access.basePath}${path}`,
         method,
-        headers: { ...headers, ...credential },
+        headers: { ...headers, ...credential, ...(streamed && { 'accept-encoding': 'gzip' }) },
         body: body ?? null,
         signal,
         onInfo: interimReplies(),
       });
       const mask = new CredentialMask(credential, reply.statusCode >= 300);
+      const arriving = inLargePieces(reply.body);
+      const isGzip = streamed === true && reply.headers['content-encoding'] === 'gzip';
       return {
         status: reply.statusCode,
         headers: mask.headers(joined(reply.headers)),
-        body: mask.body(inLargePieces(reply.body)),
+        body: mask.body(isGzip ? gunzipped(arriving) : arriving),
       };
     });
 }

@@ -1,5 +1,5 @@
-import { gzipSync } from 'node:zlib';
-import { envelopeStart, fieldStart, message } from '../kubernetes/protobuf-writer.ts';
+import { constants, deflateRawSync, gzipSync } from 'node:zlib';
+import { envelopeStart, fieldStart, message, serviceList } from '../kubernetes/protobuf-writer.ts';
 
 /** One way to answer every request: what goes over the wire, headers and all. */
 export interface Attack {
@@ -59,6 +59,26 @@ const BAD_PROTOBUF_SERVICE = message([
   2,
   message([1, message([1, 's'], [3, 'default'])], [2, message([3, 'bad'], [18, 'bad'], [18, 'worse'])]),
 ]);
+
+const GZIP_HEADERS = ['content-encoding: gzip', 'connection: close'];
+const GZIP_OF_A_LIST = gzipSync(serviceList([]));
+
+function gzipped(...parts: readonly (Buffer | Iterable<Buffer>)[]): Generator<Buffer> {
+  return following(head(PROTOBUF_TYPE, GZIP_HEADERS), ...parts);
+}
+
+/** A gzip stream that never ends: blocks that follow the start. */
+function endlessGzip(start: Buffer, block: Buffer): Generator<Buffer> {
+  const deflated = (bytes: Buffer) => deflateRawSync(bytes, { finishFlush: constants.Z_SYNC_FLUSH });
+  return gzipped(gzipSync('').subarray(0, 10), deflated(start), endless(deflated(block)));
+}
+
+/** The end of a gzip stream: its checksum, then its length. */
+function withGzipEnd(at: -8 | -4): Buffer {
+  const bytes = Buffer.from(GZIP_OF_A_LIST);
+  bytes.writeUInt32LE(1_000_000, bytes.length + at);
+  return bytes;
+}
 
 export const ATTACKS: readonly Attack[] = [
   {
@@ -152,6 +172,31 @@ export const ATTACKS: readonly Attack[] = [
       ),
     ends: MALFORMED,
   },
+  {
+    name: 'a list of Services in gzip that expands without an end',
+    wire: () =>
+      endlessGzip(
+        Buffer.concat([envelopeStart('v1', 'ServiceList', 2 ** 31 - 1), message([1, message([2, '9'])])]),
+        Buffer.concat(Array.from({ length: 1_000 }, () => BAD_PROTOBUF_SERVICE)),
+      ),
+    ends: TOO_LARGE,
+  },
+  {
+    name: 'gzip without an end and without content',
+    wire: () => endlessGzip(Buffer.alloc(0), Buffer.alloc(0)),
+    ends: TOO_LARGE,
+  },
+  {
+    name: 'gzip of a file name without an end',
+    wire: () => gzipped(Buffer.from('1f8b0808000000000003', 'hex'), endless('x')),
+    ends: TOO_LARGE,
+  },
+  { name: 'gzip that is cut off', wire: () => gzipped(GZIP_OF_A_LIST.subarray(0, -1)), ends: MALFORMED },
+  { name: 'gzip with a wrong checksum', wire: () => gzipped(withGzipEnd(-8)), ends: MALFORMED },
+  { name: 'gzip with a wrong length', wire: () => gzipped(withGzipEnd(-4)), ends: MALFORMED },
+  { name: 'gzip that something follows', wire: () => gzipped(GZIP_OF_A_LIST, Buffer.alloc(1)), ends: MALFORMED },
+  { name: 'two gzip streams', wire: () => gzipped(GZIP_OF_A_LIST, GZIP_OF_A_LIST), ends: MALFORMED },
+  { name: 'a list that its headers call gzip', wire: () => gzipped(serviceList([])), ends: MALFORMED },
   {
     name: 'headers without an end',
     wire: () => following('HTTP/1.1 200 OK\r\n', endless(`x-more: ${'x'.repeat(100)}\r\n`)),

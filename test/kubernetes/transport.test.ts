@@ -1,5 +1,7 @@
+import { randomBytes, randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
+import { gzipSync } from 'node:zlib';
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { httpsProber } from '../../lib/kubernetes/https-prober.ts';
 import { parseKubeconfig } from '../../lib/kubernetes/kubeconfig.ts';
@@ -97,6 +99,61 @@ describe('a transport', () => {
     let pieces = 0;
     for await (const piece of body) pieces += Math.sign(piece.length);
     expect(pieces).toBe(1);
+  });
+
+  describe('of a list', () => {
+    const LIST = Buffer.from(randomBytes(400_000).toString('hex'));
+
+    async function listFrom(body: Uint8Array, kubeconfigOf = kubeconfigFor) {
+      const server = await startFaultServer(() => ({ headers: { 'content-encoding': 'gzip' }, body }));
+      const connections = new ApiServerConnections();
+      stops = [server.stop, () => connections.close()];
+      const transport = connections.transport(await kubeconfigOf(server.url));
+      const list = () => transport({ method: 'GET', path: '/', headers: {}, streamed: true }, signal);
+      return { server, list, get: () => transport({ method: 'GET', path: '/', headers: {} }, signal) };
+    }
+
+    test('accepts gzip, and of another reply does not', async () => {
+      const { server, list, get } = await listFrom(gzipSync(LIST));
+      expect(await text((await list()).body)).toBe(LIST.toString());
+      await readWhole((await get()).body, 'the test', new BytesInFlight());
+      expect(server.requests.map(({ headers }) => headers['accept-encoding'])).toEqual(['gzip', undefined]);
+    });
+
+    test('masks the credential that gzip contains', async () => {
+      const token = randomUUID();
+      const authHeaders = async () => ({ Authorization: `Bearer ${token}` });
+      const withToken = async (url: string) => ({ ...(await kubeconfigFor(url)), authHeaders });
+      const { list } = await listFrom(gzipSync(`Bearer ${token} is refused`), withToken);
+      expect(await text((await list()).body)).toMatch(/^Bearer [^-]+ is refused$/);
+    });
+
+    test('fails as the connection does that breaks within gzip', async () => {
+      const server = await startHostileApiServer({
+        name: 'cut',
+        wire: () => [
+          Buffer.from('HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ncontent-length: 900000\r\n\r\n'),
+          gzipSync(LIST),
+        ],
+        ends: { get: '', services: '' },
+      });
+      const connections = new ApiServerConnections();
+      stops = [server.stop, () => connections.close()];
+      const transport = connections.transport(await kubeconfigFor(server.url));
+      const { body } = await transport({ method: 'GET', path: '/', headers: {}, streamed: true }, signal);
+      await expect(text(body)).rejects.toMatchObject({ code: 'UND_ERR_SOCKET' });
+    });
+
+    test('gives the connection back when its reader stops early', async () => {
+      const { server, list } = await listFrom(gzipSync(LIST));
+      for (let pass = 0; pass < 8; pass += 1) {
+        for await (const piece of (await list()).body) {
+          expect(piece.length).toBeGreaterThan(0);
+          break;
+        }
+      }
+      expect(server.requests).toHaveLength(8);
+    });
   });
 
   test('offers no cipher with which the server may slow down a handshake', async () => {
