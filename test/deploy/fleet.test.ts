@@ -30,8 +30,10 @@ const stops: (() => Promise<void>)[] = [];
 
 /* In order, each from where the one before ended: the life of one stack. */
 beforeAll(async () => {
-  const wellOnes = WELL.map((name) => startControlPlane(name));
-  [world, silent] = await Promise.all([startWorld(), startSilentServer(), ...wellOnes]);
+  // One after the other: what has started is stopped, also when the next one does not start.
+  world = await startWorld();
+  silent = await startSilentServer();
+  for (const name of WELL) await startControlPlane(name);
   deployed = await world.deploy();
 });
 

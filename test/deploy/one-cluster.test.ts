@@ -35,7 +35,9 @@ let deployed: Deployment;
 
 /* In order, each from where the one before ended: a stack is deployed once, and works for a while. */
 beforeAll(async () => {
-  [world, controlPlane] = await Promise.all([startWorld(), startControlPlane()]);
+  // One after the other: what has started is stopped, also when the next one does not start.
+  world = await startWorld();
+  controlPlane = await startControlPlane();
   ({ first, second } = controlPlane);
   deployed = await world.deploy();
   await registerWith(world, controlPlane);
