@@ -70,7 +70,8 @@ export async function removeAddress(
 
 /**
  * Removes an address that was deregistered while a tick wrote which had decided to add it: `deregister` did not find it in
- * the endpoints, and reported that it is not published. Leases are read only after a write that added an address.
+ * the endpoints, and reported that it is not published. Leases are read only after a write that added an address. The last
+ * address stays: the mark that this reads may be of a deregistration that is about to be refused, and to undo it.
  */
 export async function removeWithdrawn(
   request: RemovalRequest,
@@ -83,12 +84,10 @@ export async function removeWithdrawn(
   if (added.size === 0) return { changes: [] };
   const { leases } = await readLeases(request.table, request.spec.name);
   const withdrawn = leases.filter((lease) => added.has(lease.address) && isWithdrawn(lease, request.nowMs()));
-  // Endpoints that were empty before become empty again; otherwise the last address needs `lastOne`.
-  const lastOne = readyAddresses(current).length === 0;
   const changes: string[] = [];
   let error: AddressRemoval['error'];
   for (const { address } of withdrawn) {
-    const removal = await removeAddress({ ...request, lastOne }, address);
+    const removal = await removeAddress(request, address);
     changes.push(...removal.changes);
     error ??= removal.error;
   }

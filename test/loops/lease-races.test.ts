@@ -97,6 +97,23 @@ describe('a tick that wrote its leases', () => {
     expect(world.published()).toEqual([A, C]);
   });
 
+  test('removes none of the addresses that it added when all are deregistered, as some of that may be undone', async () => {
+    const world = worldOf(A, B, C);
+    const { port } = world.cluster;
+    const kubernetes: ClusterPort = {
+      ...port,
+      create: async (object) => {
+        const result = await port.create(object);
+        if (object.kind === 'EndpointSlice') {
+          for (const address of [A, B, C]) await world.setLease({ address, withdrawnUntilMs: world.nowMs + 60_000 });
+        }
+        return result;
+      },
+    };
+    await world.tick(0, { kubernetes });
+    expect(world.published()).toEqual([A, B, C]);
+  });
+
   test('reads them again before it reports that none is valid', async () => {
     const world = await settled();
     world.answer(SILENT, A, B, C);
