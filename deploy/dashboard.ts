@@ -1,6 +1,6 @@
 import { LOOPS } from '../lib/cluster/cluster-spec.ts';
 import { METRIC_NAMESPACE } from '../lib/telemetry/telemetry.ts';
-import { ALARMS, NOTHING_RAN } from './alarms.ts';
+import { ALARMS, NOTHING_RAN, RELEASE_FAILING } from './alarm-list.ts';
 import { type Resources, STACK, substitute } from './cloudformation.ts';
 
 interface Series {
@@ -17,7 +17,7 @@ interface Graph {
   readonly percent?: true;
 }
 
-const figure = (metric: string, label: string): Series => ({ metric, statistic: 'Maximum', label });
+const highest = (metric: string, label: string): Series => ({ metric, statistic: 'Maximum', label });
 const count = (metric: string, label?: string): Series => ({ metric, ...(label !== undefined && { label }) });
 
 /** Searches find every loop and type that there is. */
@@ -26,18 +26,22 @@ const GRAPHS: readonly Graph[] = [
     title: 'Unhealthy clusters',
     at: [0, 3, 12],
     series: [
-      figure('clustersOverdue', 'overdue'),
-      figure('clustersFailing', 'failing'),
-      figure('clustersWithoutLiveLease', 'no valid lease'),
-      figure('clustersWithFindings', 'findings'),
-      figure('clustersWithTwoOwners', 'two owners'),
-      figure('clustersWithCredentialsEnding', 'credentials ending'),
+      count('clustersOverdue', 'overdue'),
+      count('clustersFailing', 'failing'),
+      count('clustersWithoutLiveLease', 'no valid lease'),
+      count('clustersWithFindings', 'findings'),
+      count('clustersWithTwoOwners', 'two owners'),
+      count('clustersWithCredentialsEnding', 'credentials ending'),
     ],
   },
   {
-    title: 'Clusters: registered, paused',
+    title: 'Clusters: registered, judged, paused',
     at: [12, 3, 6],
-    series: [figure('clustersRegistered', 'registered'), figure('clustersPaused', 'paused')],
+    series: [
+      highest('clustersRegistered', 'registered'),
+      count('clustersJudged', 'judged'),
+      count('clustersPaused', 'paused'),
+    ],
   },
   { title: 'Valid leases', at: [18, 3, 6], series: [{ metric: 'leasesHeld', statistic: 'Maximum' }] },
   { title: 'Passes', at: [0, 9, 8], series: [count('passes')] },
@@ -63,7 +67,7 @@ const GRAPHS: readonly Graph[] = [
   {
     title: 'Fullest range, per cent',
     at: [12, 15, 6],
-    series: [{ metric: 'fullestRangePercent', statistic: 'Maximum' }, figure('fullestRangeOfFleetPercent', 'fleet')],
+    series: [{ metric: 'fullestRangePercent', statistic: 'Maximum' }, highest('fullestRangeOfFleetPercent', 'fleet')],
     percent: true,
   },
   {
@@ -114,7 +118,11 @@ const alarmArn = (name: string) =>
   `arn:\${AWS::Partition}:cloudwatch:\${AWS::Region}:\${AWS::AccountId}:alarm:\${AWS::StackName}-${name}`;
 
 /** Those of the admission webhook exist only with it. */
-const SHOWN_ALARMS = [NOTHING_RAN, ...Object.keys(ALARMS).filter((name) => ALARMS[name]?.condition === undefined)];
+const SHOWN_ALARMS = [
+  NOTHING_RAN,
+  RELEASE_FAILING,
+  ...Object.keys(ALARMS).filter((name) => ALARMS[name]?.condition === undefined),
+];
 
 const WIDGETS: readonly object[] = [
   {

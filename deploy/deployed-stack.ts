@@ -5,6 +5,7 @@ import {
   type DynamoDBClientConfig,
   type TableDescription,
 } from '@aws-sdk/client-dynamodb';
+import { RELEASE_FAILING } from './alarm-list.ts';
 import type { StackParameters } from './parameters.ts';
 
 export interface StackProvider {
@@ -60,10 +61,8 @@ export function nextSteps(outputs: DeployedStack['outputs']): readonly string[] 
   return ['', 'Next:', ...steps.map(([name, value]) => `  ${name}: ${value}`)];
 }
 
-const WATCHED = ['nothing-ran', 'clusters-overdue', 'clusters-failing', 'clusters-lost'];
-
 /**
- * Returns the alarms that roll an update back, and how long CloudFormation watches them after it. `undefined` for no
+ * Returns the alarm that rolls an update back, and how long CloudFormation watches it after the update. `undefined` for no
  * minutes, and for a stack without alarms: CloudFormation rolls back when an alarm does not exist.
  */
 export function rollbackConfiguration(name: string, stack: DeployedStack | undefined, minutes: number) {
@@ -71,10 +70,12 @@ export function rollbackConfiguration(name: string, stack: DeployedStack | undef
   if (minutes === 0 || place === undefined || stack?.parameters['Alarms'] !== 'true') return undefined;
   return {
     MonitoringTimeInMinutes: minutes,
-    RollbackTriggers: WATCHED.map((alarm) => ({
-      Arn: `arn:${partition}:cloudwatch:${place}:alarm:${name}-${alarm}`,
-      Type: `AWS::CloudWatch::${alarm === 'nothing-ran' ? 'CompositeAlarm' : 'Alarm'}`,
-    })),
+    RollbackTriggers: [
+      {
+        Arn: `arn:${partition}:cloudwatch:${place}:alarm:${name}-${RELEASE_FAILING}`,
+        Type: 'AWS::CloudWatch::CompositeAlarm',
+      },
+    ],
   };
 }
 

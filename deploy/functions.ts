@@ -1,4 +1,4 @@
-import { LOOPS } from '../lib/cluster/cluster-spec.ts';
+import { LOOPS, type Loop } from '../lib/cluster/cluster-spec.ts';
 import {
   attribute,
   type Fields,
@@ -11,7 +11,7 @@ import {
   whether,
 } from './cloudformation.ts';
 
-const FUNCTIONS = [...LOOPS, 'deregister', 'allocate', 'admission', 'doctor'];
+export const FUNCTIONS = [...LOOPS, 'deregister', 'allocate', 'admission', 'doctor'];
 
 /** What is put over a resource that osls compiles; each property replaces that of its name. */
 type Extension = Partial<Pick<Resource, 'Condition' | 'Properties'>>;
@@ -90,6 +90,6 @@ function conditionOf(name: string): Pick<Resource, 'Condition'> {
   return name === 'admission' ? { Condition: 'HasAdmission' } : {};
 }
 
-function isLoop(name: string): boolean {
+export function isLoop(name: string): name is Loop {
   return LOOPS.some((loop) => loop === name);
 }

@@ -35,6 +35,13 @@ export const PARAMETERS = {
   },
   alarms: { default: 'true', ...FLAG, description: 'Create the alarms of docs/runbook.md.' },
   alarmTopicArn: arnOf('sns', 'The SNS topic that alarms notify.'),
+  alarmSharePercent: {
+    default: '5',
+    pattern: '^([1-9]|[1-9][0-9]|100)$',
+    fix: 'write a number from 1 to 100',
+    description:
+      'The share of the clusters, or of the invocations of a function, that sets off an alarm.',
+  },
   dashboard: { default: 'true', ...FLAG, description: 'Create the CloudWatch dashboard.' },
   runbook: {
     default: 'docs/runbook.md',
@@ -174,10 +181,11 @@ export const PARAMETERS = {
   deploymentRoleArn: { ...arnOf('iam', 'The role that CloudFormation assumes.'), isOfToolAlone: true },
   rollbackMinutes: {
     default: '0',
-    pattern: '^([0-9]|[1-9][0-9]|1[0-7][0-9]|180)$',
-    fix: 'write a number of minutes from 0 to 180',
+    // The repairs are due every three minutes, and their alarms need two or three of their periods.
+    pattern: '^(0|1[0-9]|[2-9][0-9]|1[0-7][0-9]|180)$',
+    fix: 'write 0, or a number of minutes from 10 to 180',
     description:
-      'How long CloudFormation watches the alarms after an update, and rolls it back if one fires. 0: it does not.',
+      'How long CloudFormation watches the alarm `release-failing` after an update, and rolls it back if it fires. 0: it does not.',
     isOfToolAlone: true,
   },
 } as const satisfies Readonly<Record<string, Parameter>>;

@@ -2,6 +2,7 @@
 import { alarms } from '../deploy/alarms.ts';
 import { PARAMETERS } from '../deploy/parameters.ts';
 import { LOOPS, type Loop, SCHEDULE_SECONDS } from '../lib/cluster/cluster-spec.ts';
+import { COUNTED_AT_ONCE } from '../lib/dispatch/fleet-figures.ts';
 import { concurrencyFor } from '../lib/dispatch/plan-ticks.ts';
 
 /** Dollars of us-east-1, on demand, without free tiers and discounts for quantity. */
@@ -102,7 +103,7 @@ const CALLS: Readonly<Record<Loop, LoopCalls>> = {
     reads: (servers) => readUnits(sized(LEASES, servers)),
     record: { base: 642, server: 68 },
     logBytes: { schedule: 1390, message: 680, pass: 5 },
-    metricSeries: 13,
+    metricSeries: 14,
     cpuMs: { invocation: 5, pass: 5.7, server: 1.4, services: 0 },
   },
   'cluster-ip-repair': {
@@ -165,11 +166,13 @@ export function usageOf(loop: Loop, fleet: Fleet): Usage {
   const ticks = interval < 60 ? COUNTED_SECONDS / tickSeconds : schedules;
   // A scheduled invocation of several clusters leaves its own tick to messages, too.
   const queuedTicks = ticks - (clusters > 1 ? 0 : schedules);
-  const messages = queuedTicks * Math.ceil(clusters / clustersPerTick);
+  const parts = isEndpoints && clusters > COUNTED_AT_ONCE ? Math.ceil(clusters / COUNTED_AT_ONCE) : 0;
+  const messages = queuedTicks * Math.ceil(clusters / clustersPerTick) + schedules * parts;
   const passes = (COUNTED_SECONDS / interval) * clusters;
   const recorded = isEndpoints && interval === tickSeconds ? schedules * clusters : passes;
   const figures = isEndpoints ? clusters * readUnits(sized(RUN_RECORDS, servers)) : 0;
-  const listing = readUnits(clusters * sized(REGISTRATION, servers)) + FLEET_RECORD_READS + figures;
+  const ofParts = parts === 0 ? 0 : clusters * readUnits(sized(REGISTRATION, servers));
+  const listing = readUnits(clusters * sized(REGISTRATION, servers)) + FLEET_RECORD_READS + figures + ofParts;
   const opening = queuedTicks * readUnits(sized(REGISTRATION, servers)) + ticks * readUnits(sized(record, servers));
   const leaseWrites = isEndpoints ? passes * writeUnits(sized(LEASES, servers)) : 0;
   return {

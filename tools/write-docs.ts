@@ -1,6 +1,7 @@
 // Writes the pages of docs/ that are made from the code: npm run docs
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
+import { withAlarmTable } from '../deploy/alarms.ts';
 import { parametersPage } from '../deploy/parameters.ts';
 import { answerJsonSchema, requestJsonSchema } from '../lib/allocate/json-schemas.ts';
 import { specJsonSchema } from '../lib/spec/spec-json-schema.ts';
@@ -15,6 +16,8 @@ writeSchema('allocate-answer', answerJsonSchema());
 writeFileSync(path.join(docs, 'findings.md'), findingsPage());
 writeFileSync(path.join(docs, 'parameters.md'), parametersPage());
 writeFileSync(path.join(docs, 'cost.md'), costPage());
+const runbook = path.join(docs, 'runbook.md');
+writeFileSync(runbook, withAlarmTable(readFileSync(runbook, 'utf8')));
 
 function writeSchema(name: string, schema: object): void {
   writeFileSync(path.join(docs, `${name}.schema.json`), `${JSON.stringify(schema, null, 2)}\n`);

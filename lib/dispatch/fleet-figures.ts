@@ -2,13 +2,16 @@ import { LOOPS, type Loop } from '../cluster/cluster-spec.ts';
 import { eachOf } from '../cluster/each-of.ts';
 import { CONCURRENT_READS, FIGURES_MS } from '../runtime/budgets.ts';
 import { type Invocation, withinInvocation } from '../runtime/invocation.ts';
-import { otherOwner, type Pause } from '../table/clusters.ts';
+import { otherOwner, type Pause, readListed, readPauseOfAll } from '../table/clusters.ts';
+import type { KeyValueTable } from '../table/key-value-table.ts';
 import { listRunRecords, type RunRecords } from '../table/run-records.ts';
 import { errorSentence } from '../telemetry/describe-error.ts';
 import { type FleetFigure, samplesOf, type Telemetry } from '../telemetry/telemetry.ts';
-import type { ClusterSummary, ShortClusterList } from './cluster-list.ts';
+import { type ClusterSummary, clusterSummary, type ShortClusterList } from './cluster-list.ts';
 import { OVERDUE_PERIODS, overdueAfterMs, pauseInForce } from './due.ts';
 import { someOf } from './log-pass.ts';
+import { countBody } from './tick-message.ts';
+import { sendTicks } from './ticks.ts';
 
 interface NamedHealth extends ClusterHealth {
   readonly name: string;
@@ -22,6 +25,12 @@ const NOTHING_WRONG: ClusterHealth = {
 /** Nothing of such a cluster is known to be well. */
 const UNREADABLE: ClusterHealth = { ...NOTHING_WRONG, failing: LOOPS };
 
+/** More than a function of 256 MB counts beside its ticks are counted in parts, by the processes of as many messages. */
+export const COUNTED_AT_ONCE = 250;
+/** Parts are counted in the middle of the minute, or a late one would be part of the next minute's figures. */
+const PARTS_FROM_SECONDS = 20;
+const PARTS_WITHIN_SECONDS = 20;
+
 /**
  * Counts the stack's clusters by their health, as their run records show it, and logs the unhealthy ones. Never throws:
  * when the records cannot be read the figures are missing, which alarms see.
@@ -32,20 +41,58 @@ export async function reportFleet(
 ): Promise<void> {
   const { environment, telemetry } = invocation;
   const ours = entries.filter((entry) => otherOwner(entry, environment.stack) === undefined);
-  const moment = { pausedAll, nowMs: environment.nowMs() };
+  telemetry.count('clustersRegistered', ours.length + unreadable.length);
+  if (ours.length <= COUNTED_AT_ONCE || environment.tickQueue === undefined) {
+    await reportPart(invocation, async () => ({ entries: ours, unreadable, pausedAll }));
+    return;
+  }
+  if (unreadable.length > 0) logFleet(telemetry, unreadable.map(unreadableHealth));
+  const parts = Array.from({ length: Math.ceil(ours.length / COUNTED_AT_ONCE) }, (_, at) =>
+    ours.slice(at * COUNTED_AT_ONCE, (at + 1) * COUNTED_AT_ONCE).map(({ name }) => name),
+  );
+  const dueAtMs = environment.nowMs();
+  const messages = parts.map((names, at) => ({
+    body: countBody({ dueAtMs, names }),
+    delaySeconds: PARTS_FROM_SECONDS + Math.floor((PARTS_WITHIN_SECONDS * at) / parts.length),
+  }));
+  await sendTicks(messages, invocation);
+}
+
+/** Counts a part of the fleet, as its message names it. Never throws. */
+export function reportNamed(invocation: Invocation, names: readonly string[]): Promise<void> {
+  return reportPart(invocation, async (table) => {
+    const [pausedAll, lists] = await Promise.all([
+      readPauseOfAll(table),
+      eachOf(names, CONCURRENT_READS, (name) => readListed(table, name)),
+    ]);
+    const entries = lists.flatMap(({ clusters }) => clusters.map(clusterSummary));
+    return { entries, unreadable: lists.flatMap(({ unreadable }) => unreadable), pausedAll };
+  });
+}
+
+type Part = Omit<ShortClusterList, 'clusters'>;
+
+async function reportPart(invocation: Invocation, read: (table: KeyValueTable) => Promise<Part>): Promise<void> {
+  const { environment, telemetry } = invocation;
   try {
     await withinInvocation(invocation, FIGURES_MS, async (signal) => {
       const table = environment.table(signal);
-      const judged = await eachOf(ours, CONCURRENT_READS, async (entry): Promise<NamedHealth> => {
+      const { entries, unreadable, pausedAll } = await read(table);
+      const moment = { pausedAll, nowMs: environment.nowMs() };
+      const judged = await eachOf(entries, CONCURRENT_READS, async (entry): Promise<NamedHealth> => {
         const records: RunRecords | undefined = await listRunRecords(table, entry.name);
         const health = records === undefined ? UNREADABLE : healthOf(entry, records, moment);
         return { name: entry.name, ...health };
       });
-      logFleet(telemetry, [...unreadable.map(({ name }) => ({ name, ...UNREADABLE })), ...judged]);
+      logFleet(telemetry, [...unreadable.map(unreadableHealth), ...judged]);
     });
   } catch (error) {
     telemetry.log('error', 'fleet figures missing', { errors: [errorSentence(error)] });
   }
+}
+
+function unreadableHealth({ name }: { readonly name: string }): NamedHealth {
+  return { name, ...UNREADABLE };
 }
 
 function logFleet(telemetry: Telemetry, clusters: readonly NamedHealth[]): void {
@@ -124,10 +171,12 @@ function isOverdue(
   return nowMs - Math.max(sinceMs, record?.lastSuccessAtMs ?? 0) > overdueAfterMs(loop, entry);
 }
 
-function figuresOf(clusters: readonly ClusterHealth[]): Readonly<Record<FleetFigure, number>> {
+function figuresOf(
+  clusters: readonly ClusterHealth[],
+): Readonly<Record<Exclude<FleetFigure, 'clustersRegistered'>, number>> {
   const count = (is: (cluster: ClusterHealth) => boolean) => clusters.filter(is).length;
   return {
-    clustersRegistered: clusters.length,
+    clustersJudged: clusters.length,
     clustersOverdue: count(({ overdue }) => overdue.length > 0),
     clustersFailing: count(({ failing }) => failing.length > 0),
     clustersWithoutLiveLease: count(({ withoutLiveLease }) => withoutLiveLease),

@@ -5,6 +5,7 @@ import { errorSentence } from '../telemetry/describe-error.ts';
 import { containAccident, proveSuspects } from './accident.ts';
 import { attemptAll, type NamedAttempt } from './attempt-all.ts';
 import type { ReceivedMessage } from './event.ts';
+import { reportNamed } from './fleet-figures.ts';
 import { logUnstartedPass } from './log-pass.ts';
 import { followingTick } from './plan-ticks.ts';
 import type { LoopInvocation } from './run-pass.ts';
@@ -22,11 +23,12 @@ export interface Outcome {
 /** Runs the passes of the ticks that were received. Never throws: the next tick is the retry. */
 export async function onMessages(invocation: LoopInvocation, messages: readonly ReceivedMessage[]): Promise<Outcome> {
   const { loop, environment, telemetry } = invocation;
-  const { ticks, interrupted } = receivedTicks(loop.id, messages, environment.nowMs(), telemetry);
+  const { ticks, interrupted, counted } = receivedTicks(loop.id, messages, environment.nowMs(), telemetry);
   for (const { dueAtMs: atMs, clusters, followedUntilMs } of interrupted) {
     const accident = { atMs, clusters, ofSuspects: followedUntilMs !== undefined };
     await containAccident(invocation, accident, 'the process ended before its passes did');
   }
+  if (counted.length > 0) await reportNamed(invocation, counted);
   if (ticks.length === 0) return { attempts: [] };
   const names = [...new Set(ticks.flatMap(({ clusters }) => clusters))];
   const due = { dueAtMs: Math.min(...ticks.map(({ dueAtMs }) => dueAtMs)) };

@@ -35,6 +35,25 @@ export function tickBody({ loop, dueAtMs, clusters, followedUntilMs }: TickMessa
   return JSON.stringify({ schema: SCHEMA, loop, dueAtMs, clusters, followedUntilMs });
 }
 
+/** A part of a fleet whose health is counted. A version that does not know it must not take it for a tick. */
+export interface CountMessage {
+  readonly dueAtMs: number;
+  readonly names: readonly string[];
+}
+
+const count = z.looseObject({
+  schema: z.literal(SCHEMA),
+  dueAtMs: z.number(),
+  count: z.array(clusterName).check(z.minLength(1)),
+});
+
+export function countBody({ dueAtMs, names }: CountMessage): string {
+  return JSON.stringify({ schema: SCHEMA, dueAtMs, count: names });
+}
+
+/** The next minute has a message of its own for these. */
+const LONGEST_COUNT_MS = 60_000;
+
 /** Judges the body of a message that `loop` received. */
 export function receiveTick(body: string, loop: Loop, nowMs: number): ReceivedTick {
   const parsed = tick.safeParse(jsonIn(body));
@@ -61,6 +80,8 @@ export interface ReceivedTicks {
   readonly ticks: readonly TickMessage[];
   /** Those whose process ended before their passes did. */
   readonly interrupted: readonly TickMessage[];
+  /** Clusters whose health is to be counted. */
+  readonly counted: readonly string[];
 }
 
 /** Returns the ticks of the messages that a loop received. Those that are late or unreadable are logged, counted and dropped. */
@@ -72,7 +93,13 @@ export function receivedTicks(
 ): ReceivedTicks {
   const ticks: TickMessage[] = [];
   const interrupted: TickMessage[] = [];
+  const counted: string[] = [];
   for (const { body, isRedelivered } of messages) {
+    const part = count.safeParse(jsonIn(body));
+    if (part.success) {
+      if (!isRedelivered && nowMs - part.data.dueAtMs <= LONGEST_COUNT_MS) counted.push(...part.data.count);
+      continue;
+    }
     const received = receiveTick(body, loop, nowMs);
     if (received.outcome === 'unreadable') {
       telemetry.count('unreadableTicks', 1);
@@ -86,5 +113,5 @@ export function receivedTicks(
       telemetry.log('warn', 'tick dropped', { lateMs: received.lateMs, clusters: received.tick.clusters });
     }
   }
-  return { ticks, interrupted };
+  return { ticks, interrupted, counted };
 }

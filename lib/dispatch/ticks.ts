@@ -1,4 +1,4 @@
-import type { Unsent } from '../aws/sqs-queue.ts';
+import type { OutgoingMessage, Unsent } from '../aws/sqs-queue.ts';
 import type { Loop } from '../cluster/cluster-spec.ts';
 import { CLOSING_MS, CONCURRENT_PASSES, QUEUEING_MS } from '../runtime/budgets.ts';
 import { withDeadline } from '../runtime/deadline.ts';
@@ -37,10 +37,10 @@ export async function queueTicks<Cluster extends Ticking>(
 }
 
 /** Queues ticks. What cannot be queued is logged, counted and returned. Never throws. */
-export async function sendTicks(
-  ticks: readonly PlannedTick[],
+export async function sendTicks<Tick extends OutgoingMessage>(
+  ticks: readonly Tick[],
   { environment, telemetry, remainingMs }: Invocation,
-): Promise<readonly Unsent<PlannedTick>[]> {
+): Promise<readonly Unsent<Tick>[]> {
   const { tickQueue } = environment;
   if (tickQueue === undefined || ticks.length === 0) return [];
   const unsent = await withDeadline(environment, Math.min(QUEUEING_MS, remainingMs() - CLOSING_MS), (signal) =>

@@ -64,9 +64,11 @@ export type CounterName =
   | 'allocationRetries'
   | FleetFigure;
 
-/** Figures of all clusters of a stack, once a minute: their `Maximum` over time counts. */
+/** Figures of all clusters of a stack, once a minute. A large fleet is counted in parts, and each figure is a sum. */
 export type FleetFigure =
   | 'clustersRegistered'
+  /** Of those, the ones that the other figures are about. */
+  | 'clustersJudged'
   /** No success of some loop for three of its periods. */
   | 'clustersOverdue'
   /** The last pass of some loop failed. */

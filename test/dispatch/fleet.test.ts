@@ -8,7 +8,7 @@ import { TableError } from '../../lib/table/errors.ts';
 import type { RunRecord } from '../../lib/table/run-records.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';
 import { aDispatchWorld, aReport, type DispatchWorld } from '../support/dispatch-world.ts';
-import { memoryQueue } from '../support/memory-queue.ts';
+import { memoryQueue, receivedEvent } from '../support/memory-queue.ts';
 import { aRunRecord } from '../support/run-records.ts';
 
 const MINUTE = 60_000;
@@ -121,6 +121,7 @@ describe('the figures of a stack', () => {
     await invoke(world.schedule());
     expect(figures()).toEqual({
       clustersRegistered: 5,
+      clustersJudged: 5,
       clustersOverdue: 0,
       clustersFailing: 3,
       clustersWithoutLiveLease: 1,
@@ -221,12 +222,39 @@ describe('the figures of a stack', () => {
     const list: typeof world.table.list = (cluster, prefix) =>
       prefix === 'runs/' ? Promise.reject(new TableError('Throttled', 'too much')) : world.table.list(cluster, prefix);
     expect(await invoke(world.schedule(), { table: () => ({ ...world.table, list }) })).toMatchObject({ failed: 0 });
-    expect(figures()).toEqual({});
+    expect(figures()).toEqual({ clustersRegistered: 2 });
     expect(world.telemetry.lines).toContainEqual({
       level: 'error',
       message: 'fleet figures missing',
       fields: { errors: ['Throttled: too much'] },
     });
+  });
+
+  test('of more than 250 clusters are counted in parts by other processes, in the middle of the minute', async () => {
+    await world.register(...Array.from({ length: 501 }, (_, at) => ({ name: `c-${at}` })));
+    await world.table.put({ cluster: '#clusters', key: 'broken', value: {}, schema: 1 }, undefined);
+    await pauseCluster(world.table, 'c-7', { untilMs: world.clock.nowMs + MINUTE, reason: 'r', by: 'b' });
+    await world.table.put({ cluster: 'c-8', key: 'runs/node-port-repair', value: 7, schema: 1 }, undefined);
+    const { queue, sent } = memoryQueue(() => world.clock.nowMs);
+    const loop: LoopDefinition = { ...kubernetesService, run: () => Promise.reject(new Error('no pass runs here')) };
+    await invoke(world.schedule(), { tickQueue: queue }, loop);
+    expect(figures()).toMatchObject({ clustersRegistered: 502, clustersJudged: 1, clustersFailing: 1 });
+    const parts = sent.filter(({ body }) => body.includes('"count"'));
+    expect(parts.map(({ delaySeconds }) => delaySeconds)).toEqual([20, 26, 33]);
+    const count = async (receives: number) => {
+      for (const { body } of parts) {
+        expect(await invoke(receivedEvent(body, receives), { tickQueue: queue }, loop)).toMatchObject({ passes: 0 });
+      }
+    };
+    world.clock.nowMs += 30_000;
+    await count(1);
+    const counted = { clustersRegistered: 502, clustersJudged: 502, clustersFailing: 2, clustersPaused: 1 };
+    expect(figures()).toMatchObject(counted);
+    await count(2);
+    world.clock.nowMs += 60_000;
+    await count(1);
+    expect(figures()).toMatchObject(counted);
+    expect(world.telemetry.counters).not.toHaveProperty('suspects');
   });
 
   test('count a cluster whose record cannot be read as failing', async () => {

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from '@jest/globals';
-import { ALARMS } from '../../deploy/alarms.ts';
+import { ALARMS } from '../../deploy/alarm-list.ts';
 import { answerJsonSchema } from '../../lib/allocate/json-schemas.ts';
 import { AllocatorError, type AllocatorErrorCode } from '../../lib/allocator/errors.ts';
 import { FINDINGS_THAT_STAY } from '../../lib/cluster/finding.ts';

@@ -12,7 +12,8 @@ export interface MetricAlarm {
   readonly EvaluationPeriods: number;
   readonly DatapointsToAlarm: number;
   readonly ComparisonOperator: string;
-  readonly Threshold: number;
+  /** A reference to a parameter is resolved to its text. */
+  readonly Threshold: number | string;
   readonly TreatMissingData: string;
 }
 
@@ -30,12 +31,15 @@ interface MetricQuery {
 export interface Sample {
   readonly atMinute: number;
   readonly metric: string;
-  /** Absent: that of an alarm without a loop. */
+  /** Or the name of the function. Absent: that of an alarm without either. */
   readonly loop?: string;
   readonly value: number;
 }
 
 type Series = readonly (number | undefined)[];
+
+/** CloudWatch reads more periods than it evaluates: older values take the place of those that are missing. */
+const EXTRA_PERIODS = 2;
 
 /**
  * The state of an alarm in each minute, as CloudWatch evaluates it: M of N datapoints, with the rules for missing ones of
@@ -48,7 +52,8 @@ export function statesOf(alarm: MetricAlarm, samples: readonly Sample[], minutes
     byMinute: byMinute(samples, metric),
   }));
   // One period more, for a formula that looks at the one before.
-  const periods = Array.from({ length: alarm.EvaluationPeriods + 1 }, (_, at) => alarm.EvaluationPeriods - at);
+  const range = alarm.EvaluationPeriods + EXTRA_PERIODS;
+  const periods = Array.from({ length: range + 1 }, (_, at) => range - at);
   const states: AlarmState[] = [];
   let state: AlarmState = 'INSUFFICIENT_DATA';
   for (let minute = 0; minute < minutes; minute += 1) {
@@ -75,7 +80,8 @@ function byMinute(samples: readonly Sample[], { name, loop }: { name: string; lo
 }
 
 function metricsOf({ Metrics, MetricName = '', Dimensions, Statistic, ExtendedStatistic = '' }: MetricAlarm) {
-  const loopOf = (dimensions: MetricAlarm['Dimensions'] = []) => dimensions.find(({ Name }) => Name === 'loop')?.Value;
+  const loopOf = (dimensions: MetricAlarm['Dimensions'] = []) =>
+    dimensions.find(({ Name }) => Name === 'loop' || Name === 'FunctionName')?.Value;
   if (Metrics === undefined) {
     return [{ name: MetricName, loop: loopOf(Dimensions), statistic: Statistic ?? ExtendedStatistic }];
   }
@@ -94,13 +100,22 @@ function periodOf({ Period, Metrics = [] }: MetricAlarm): number {
   return Period ?? Metrics.find(({ MetricStat }) => MetricStat !== undefined)?.MetricStat?.Period ?? 60;
 }
 
+const COMPARISONS: Readonly<Record<string, (value: number, threshold: number) => boolean>> = {
+  LessThanThreshold: (value, threshold) => value < threshold,
+  GreaterThanThreshold: (value, threshold) => value > threshold,
+  GreaterThanOrEqualToThreshold: (value, threshold) => value >= threshold,
+};
+
 function nextState(alarm: MetricAlarm, datapoints: Series, state: AlarmState): AlarmState {
-  const { Threshold, ComparisonOperator, DatapointsToAlarm: needed, TreatMissingData } = alarm;
-  const breaches = (value: number) =>
-    ComparisonOperator === 'LessThanThreshold' ? value < Threshold : value > Threshold;
-  const known = datapoints.filter((value) => value !== undefined);
-  const missing = datapoints.length - known.length;
-  const breaching = known.filter(breaches).length;
+  const { ComparisonOperator, DatapointsToAlarm: needed, EvaluationPeriods: evaluated, TreatMissingData } = alarm;
+  const threshold = Number(alarm.Threshold);
+  const breaches = COMPARISONS[ComparisonOperator];
+  if (breaches === undefined) throw new Error(`The comparison ${ComparisonOperator} is none that this knows.`);
+  const latest = datapoints.slice(-evaluated);
+  const isWhole = latest.every((value) => value !== undefined);
+  const known = (isWhole ? latest : datapoints).filter((value) => value !== undefined).slice(-evaluated);
+  const missing = evaluated - known.length;
+  const breaching = known.filter((value) => breaches(value, threshold)).length;
   switch (TreatMissingData) {
     case 'breaching':
       return breaching + missing >= needed ? 'ALARM' : 'OK';
@@ -131,6 +146,10 @@ function aggregate(values: readonly number[], statistic: string): number | undef
   }
 }
 
+function percent(part: number | undefined, whole: number | undefined): number | undefined {
+  return part === undefined || whole === undefined || whole === 0 ? undefined : (100 * part) / whole;
+}
+
 /** The formulas that deploy/alarms.ts has, and no other. */
 function formula(expression: string | undefined, series: readonly Series[]): Series {
   const first = series[0] ?? [];
@@ -142,6 +161,14 @@ function formula(expression: string | undefined, series: readonly Series[]): Ser
         const known = series.flatMap((values) => values[at] ?? []);
         return known.length === 0 ? undefined : known.reduce((sum, value) => sum + value, 0);
       });
+    case '100 * m1 / m2':
+      return first.map((value, at) => percent(value, series[1]?.[at]));
+    case 'IF(m2 > 0, 100 * m1 / m2, 0)':
+      return first.map((value, at) => (series[1]?.[at] === 0 ? 0 : percent(value, series[1]?.[at])));
+    case 'IF(FILL(m1, 0) > 0, 100 * FILL(m2, 0) / FILL(m1, 0), 0)':
+      // Without any value there is nothing to fill.
+      if (series.every((values) => values.every((value) => value === undefined))) return first;
+      return first.map((value, at) => percent(series[1]?.[at] ?? 0, value) ?? 0);
     case 'IF(DIFF(m1) < 0, -100 * DIFF(m1) / (m1 - DIFF(m1)), 0)':
       return first.map((value, at) => {
         const before = first.slice(0, at).findLast((one) => one !== undefined);

@@ -62,6 +62,12 @@ export function resolveTemplate(
   const FUNCTIONS: Readonly<Record<string, (operand: Value, whole: Fields) => Value | typeof NO_VALUE>> = {
     Ref: (name, whole) => (name === 'AWS::NoValue' ? NO_VALUE : (known[String(name)] ?? whole)),
     'Fn::Sub': (text) => substitute(text),
+    'Fn::Join': (operands) => {
+      const [separator, items] = operands as [string, Value];
+      const resolved = resolve(items) as Value[];
+      const isText = resolved.every((item) => typeof item === 'string');
+      return isText ? resolved.join(separator) : { 'Fn::Join': [separator, resolved] };
+    },
     'Fn::Split': (operands) => String(resolve((operands as Value[])[1] ?? '')).split(','),
     'Fn::If': (operands) => {
       const [name, then, otherwise] = operands as [string, Value, Value];

@@ -1,0 +1,210 @@
+import { describe, expect, test } from '@jest/globals';
+import { LOOPS, type Loop } from '../../lib/cluster/cluster-spec.ts';
+import { healthOf } from '../../lib/dispatch/fleet-figures.ts';
+import type { RunRecord } from '../../lib/table/run-records.ts';
+import type { Sample } from '../support/cloudwatch-alarms.ts';
+import { changesOf, type Minute, measured, statesOfAll } from '../support/stack-alarms.ts';
+
+describe('in the life of a stack', () => {
+  /** The alarms that fired, each with the minutes in which it began and ended. */
+  function firedIn(samples: readonly Sample[], minutes: number): Readonly<Record<string, readonly number[]>> {
+    const changes = [...statesOfAll(samples, minutes)].map(([name, ofAlarm]) => [name, changesOf(ofAlarm)] as const);
+    return Object.fromEntries(changes.filter(([, at]) => at.length > 0));
+  }
+
+  test('the first deployment notifies that nothing runs and nothing is registered until both end, and nothing else', () => {
+    const states = statesOfAll(
+      measured(180, (minute) => ({ runs: minute >= 3 })),
+      180,
+    );
+    for (const [name, ofAlarm] of states) {
+      const isSilence = ['nothing-ran', 'figures-missing', 'release-failing'].includes(name);
+      expect({ name, first: ofAlarm.includes('ALARM'), later: changesOf(ofAlarm) }).toEqual({
+        name,
+        first: isSilence,
+        later: [],
+      });
+    }
+  });
+
+  test('an outage of an hour is an alarm on the figures within two minutes, then on the functions, and both end with it', () => {
+    const fired = firedIn(
+      measured(400, (minute) => ({ runs: minute < 200 || minute >= 260 })),
+      400,
+    );
+    expect(Object.keys(fired).toSorted()).toEqual(['figures-missing', 'nothing-ran', 'release-failing']);
+    expect(fired['figures-missing']).toEqual([202, 261]);
+    const [begins = 0, ends = 0, ...others] = fired['nothing-ran'] ?? [];
+    expect(others).toEqual([]);
+    expect([begins - 200, ends - 260].every((late) => late >= 1 && late <= 10)).toBe(true);
+  });
+
+  const registered = { clustersRegistered: 1_000, clustersJudged: 1_000 };
+  const failing = (count: number) => ({ ...registered, clustersOverdue: count, clustersFailing: count });
+  /** From the 200th minute on for an hour, in a fleet of 1,000 clusters. */
+  const troubled = (trouble: Partial<Minute>, before: Partial<Minute> = {}) =>
+    measured(400, (minute) => {
+      const isTroubled = minute >= 200 && minute < 260;
+      return { runs: true, figures: registered, ...(minute >= 100 && before), ...(isTroubled && trouble) };
+    });
+
+  test.each<[string, string, readonly Sample[]]>([
+    ['all clusters failing with figures missing', 'figures-missing', troubled({ figures: 'missing' })],
+    [
+      'all clusters failing while none of them is judged',
+      'figures-missing',
+      troubled({ figures: { ...registered, clustersJudged: 0 } }),
+    ],
+    [
+      'one part of ten that is not judged',
+      'figures-missing',
+      troubled({ figures: { ...registered, clustersJudged: 850 } }),
+    ],
+    ['1 failing, then 300', 'clusters-overdue', troubled({ figures: failing(301) }, { figures: failing(1) })],
+    [
+      'a bad admission release',
+      'admission-errors',
+      troubled(
+        { ofAws: { admission: { Invocations: 50, Errors: 20 } } },
+        { ofAws: { admission: { Invocations: 50, Errors: 1 } } },
+      ),
+    ],
+    [
+      'a loop whose every other invocation ends at its timeout',
+      'kubernetes-service-errors',
+      troubled({ ofAws: { 'kubernetes-service': { Invocations: 600, Errors: 300 } } }),
+    ],
+  ])(
+    '%s: %s fires within two minutes, rolls an update back, and nothing is in alarm after recovery',
+    (_what, alarm, samples) => {
+      const fired = firedIn(samples, 400);
+      for (const name of [alarm, 'release-failing']) {
+        expect({ name, at: fired[name] }).toEqual({ name, at: [202, expect.any(Number)] });
+      }
+      for (const [name, [begins = 0, ends = Number.NaN]] of Object.entries(fired)) {
+        expect({ name, early: begins < 202, late: ends > 263 }).toEqual({ name, early: false, late: false });
+      }
+    },
+  );
+
+  test('one red cluster of a thousand is no alarm, and blocks no update', () => {
+    expect(firedIn(troubled({ figures: failing(1) }), 400)).toEqual({});
+  });
+
+  test('a part of the fleet that is counted in the next minute is no alarm', () => {
+    const samples = measured(100, (minute) => {
+      const clustersJudged = minute === 50 ? 750 : minute === 51 ? 1_250 : 1_000;
+      return { runs: true, figures: { ...registered, clustersJudged } };
+    });
+    expect(firedIn(samples, 100)).toEqual({});
+  });
+
+  test('an outage soon after the first deployment is an alarm', () => {
+    const ofComposite = statesOfAll(
+      measured(120, (minute) => ({ runs: minute >= 3 && minute < 45 })),
+      120,
+    ).get('nothing-ran');
+    expect(changesOf(ofComposite ?? [])).toEqual([expect.any(Number)]);
+  });
+
+  const BROKEN: readonly (readonly [string, Omit<Minute, 'runs'>])[] = [
+    ['clusters-overdue', { figures: { clustersOverdue: 1 } }],
+    ['clusters-failing', { figures: { clustersFailing: 1 } }],
+    ['no-live-lease', { figures: { clustersWithoutLiveLease: 1 } }],
+    ['findings', { figures: { clustersWithFindings: 1 } }],
+    ['two-owners', { figures: { clustersWithTwoOwners: 1 } }],
+    ['credentials-ending', { figures: { clustersWithCredentialsEnding: 1 } }],
+    ['range-filling', { figures: { fullestRangeOfFleetPercent: 81 } }],
+    ['range-nearly-full', { figures: { fullestRangeOfFleetPercent: 96 } }],
+    ['late-ticks', { counters: { lateTicks: 3 } }],
+    ['late-probes', { counters: { lateProbes: 2 } }],
+    ['unqueued-ticks', { counters: { unqueuedTicks: 5 } }],
+    ['clock-skewed', { counters: { clockSkewed: 1 } }],
+    ...[...LOOPS, 'deregister', 'allocate', 'admission', 'doctor'].map(
+      (name) => [`${name}-errors`, { ofAws: { [name]: { Invocations: 10, Errors: 5 } } }] as const,
+    ),
+    ['figures-missing', { figures: { clustersRegistered: 0, clustersJudged: 0 } }],
+    ['admission-throttled', { ofAws: { admission: { Throttles: 1 } } }],
+    ['admission-slow', { ofAws: { admission: { Duration: 4000 } } }],
+    ['admission-url-failing', { ofAws: { admission: { Url5xxCount: 1 } } }],
+    ['clusters-lost', { figures: { clustersRegistered: 0 } }],
+    ['release-failing', { figures: { clustersOverdue: 1 } }],
+  ];
+
+  test('every alarm that notifies is tried', () => {
+    const tried = [...BROKEN.map(([name]) => name), 'nothing-ran'];
+    expect(tried.toSorted()).toEqual([...statesOfAll([], 1).keys()].toSorted());
+  });
+
+  test.each(BROKEN)('%s begins once and ends once with what it is about', (name, broken) => {
+    const isBroken = (minute: number) => minute >= 200 && minute < 260;
+    const samples = measured(400, (minute) => ({ runs: true, ...(isBroken(minute) && broken) }));
+    const [begins = 0, ends = 0, ...others] = changesOf(statesOfAll(samples, 400).get(name) ?? []);
+    expect(others).toEqual([]);
+    expect(begins - 200).toBeGreaterThanOrEqual(1);
+    expect(begins - 200).toBeLessThanOrEqual(25);
+    // A loss is known by the step alone, and is shown for an hour.
+    expect(Math.abs(ends - (name === 'clusters-lost' ? 270 : 260))).toBeLessThanOrEqual(25);
+  });
+
+  test('a finding and a full range of a cluster that is repaired once an hour are one alarm each, and none is overdue', () => {
+    const intervalSeconds = Object.fromEntries(LOOPS.map((loop) => [loop, 3600])) as Record<Loop, number>;
+    const entry = {
+      name: 'hourly',
+      intervalSeconds,
+      publishes: true,
+      paused: undefined,
+      owner: undefined,
+      writtenAtMs: 0,
+    };
+    const healthAt = (minute: number) => {
+      const startedAtMs = (minute - (minute % 60)) * 60_000;
+      const counts = minute >= 120 && minute < 240 ? { needAttention: 1, allocated: 9, capacity: 10 } : {};
+      const record: RunRecord = {
+        ...{
+          passId: 'p',
+          startedAtMs,
+          lastSuccessAtMs: startedAtMs,
+          durationMs: 1,
+          outcome: 'succeeded',
+          mode: 'enforce',
+        },
+        ...{ observed: false, counts, findings: [], failuresInARow: 0, events: {} },
+      };
+      const records = Object.fromEntries(LOOPS.map((loop) => [loop, record]));
+      return healthOf(entry, records, { nowMs: minute * 60_000, pausedAll: undefined });
+    };
+    const samples = measured(400, (minute) => {
+      const { withFindings, fullestRangePercent, overdue } = healthAt(minute);
+      const figures = {
+        ...{ clustersWithFindings: Number(withFindings), fullestRangeOfFleetPercent: fullestRangePercent },
+        clustersOverdue: overdue.length,
+      };
+      return { runs: true, figures };
+    });
+    expect(firedIn(samples, 400)).toEqual({
+      findings: [122, 241],
+      'range-filling': [122, 241],
+    });
+  });
+
+  test('deleting one cluster of a fleet is no loss, and a growing fleet neither', () => {
+    const registeredAt = (minute: number) => (minute < 100 ? 1 : minute < 200 ? 90 : 60);
+    const samples = measured(300, (minute) => ({
+      runs: true,
+      figures: { clustersRegistered: registeredAt(minute), clustersJudged: registeredAt(minute) },
+    }));
+    expect(changesOf(statesOfAll(samples, 300).get('clusters-lost') ?? [])).toEqual([]);
+  });
+
+  test('a single late tick, and one failed answer, are no alarm', () => {
+    const samples = measured(300, (minute) => ({
+      runs: true,
+      ...(minute === 200 && {
+        counters: { lateTicks: 1, lateProbes: 1, clockSkewed: 1 },
+        ofAws: { admission: { Errors: 1, Invocations: 1, Url5xxCount: 1 } },
+      }),
+    }));
+    expect(firedIn(samples, 300)).toEqual({});
+  });
+});
