@@ -10,37 +10,37 @@ const OF_OSLS = /^ServerlessDeploymentBucket|^AllocatorLambdaLayer.+/;
 export function releaseTemplate(compiled: Template, version: string): Template {
   const kept = (section: Readonly<Record<string, unknown>>) =>
     Object.entries(section).filter(([id]) => !OF_OSLS.test(id));
-  const resources = kept(compiled.Resources).map(([id, resource]) => [id, released(resource as Resource)]);
+  const resources = kept(compiled.Resources).map(([id, resource]) => [id, released(resource as Resource, version)]);
   return {
     ...compiled,
     Description: `kube-bootstrap-controller ${version}`,
-    Parameters: { ...CODE_PARAMETERS(version), ...(compiled['Parameters'] as Fields) },
+    Parameters: { ...CODE_PARAMETERS, ...(compiled['Parameters'] as Fields) },
     Resources: Object.fromEntries(resources) as Resources,
     Outputs: Object.fromEntries(kept(compiled.Outputs ?? {})) as Fields,
   };
 }
 
-const CODE_PARAMETERS = (version: string): Fields => ({
+const CODE_PARAMETERS: Fields = {
   CodeBucket: {
     Type: 'String',
     Description: 'The bucket, in the region of the stack, that holds the zips of the release.',
   },
   CodePrefix: {
     Type: 'String',
-    Default: `kube-bootstrap-controller/${version}/`,
-    Description: 'What their keys in the bucket begin with.',
+    Default: 'kube-bootstrap-controller/',
+    Description: 'What their keys in the bucket begin with, before the version.',
   },
-});
+};
 
-function released(resource: Resource): Resource {
+function released(resource: Resource, version: string): Resource {
   const { Properties } = resource;
   switch (resource.Type) {
     case 'AWS::Lambda::Function': {
       const { Tags: _tags, ...properties } = Properties;
-      return { ...resource, Properties: { ...properties, Code: codeIn(Properties['Code'] as Fields) } };
+      return { ...resource, Properties: { ...properties, Code: codeIn(Properties['Code'] as Fields, version) } };
     }
     case 'AWS::Lambda::LayerVersion':
-      return { ...resource, Properties: { ...Properties, Content: codeIn(Properties['Content'] as Fields) } };
+      return { ...resource, Properties: { ...Properties, Content: codeIn(Properties['Content'] as Fields, version) } };
     case 'AWS::IAM::Role': {
       const { RoleName: _name, ...properties } = Properties;
       return { ...resource, Properties: properties };
@@ -50,7 +50,8 @@ function released(resource: Resource): Resource {
   }
 }
 
-function codeIn({ S3Key: key }: Fields): Fields {
+/** The version is not in the parameter: an update keeps parameters, and with it would keep the code. */
+function codeIn({ S3Key: key }: Fields, version: string): Fields {
   const name = String(key).split('/').at(-1);
-  return { S3Bucket: ref('CodeBucket'), S3Key: substitute(`\${CodePrefix}${name}`) };
+  return { S3Bucket: ref('CodeBucket'), S3Key: substitute(`\${CodePrefix}${version}/${name}`) };
 }

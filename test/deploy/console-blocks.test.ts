@@ -11,7 +11,7 @@ const blocks: ConsoleBlock[] = [...texts]
   .flatMap(([page, text]) => consoleBlocks(page, text));
 
 /** What a reader is to copy or look at without running it here, and what is a file and no command. */
-const NOT_RUN = new Set(['text', 'yaml', 'json']);
+const NOT_RUN = new Set(['text', 'yaml', 'json', 'hcl']);
 
 let world: World | undefined;
 

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { LOOPS } from '../../lib/cluster/cluster-spec.ts';
@@ -37,6 +37,7 @@ test('a release has the sums of all its files, and an SBOM', () => {
       'allocate.zip',
       'allocator.zip',
       'policies/deployer.json',
+      'terraform/main.tf',
       'sbom.cdx.json',
     ]),
   );
@@ -84,4 +85,24 @@ test('an update of the stack turns the webhook on, and keeps the table', async (
     SECRETS_PREFIX: 'kube-bootstrap-controller/',
   });
   expect(await world.table().list('#clusters', '')).toEqual(items);
+});
+
+/** Both releases are of this tree, the next one with another version in it. */
+test('an update to the next release runs its code with the parameters of the stack, and so does the way back', async () => {
+  const running = async () => {
+    const { answer } = await deployed.fire('kubernetes-service');
+    expect(answer).toMatchObject({ failed: 0 });
+    const { folder, environment, opt } = deployed.function('kubernetes-service').runnable;
+    expect(environment).toMatchObject({ POWERTOOLS_LOG_LEVEL: 'DEBUG' });
+    expect(existsSync(join(opt, 'nodejs/allocator.mjs'))).toBe(true);
+    return readFileSync(join(folder, 'functions/kubernetes-service.mjs'), 'utf8').includes('99.0.0') ? 'next' : 'first';
+  };
+  expect(await running()).toBe('first');
+
+  deployed = await world.deployRelease({}, '99.0.0');
+  expect(await running()).toBe('next');
+  expect(Object.keys(deployed.functions)).toContain('admission');
+
+  deployed = await world.deployRelease();
+  expect(await running()).toBe('first');
 });

@@ -7,7 +7,7 @@ import { createDynamoClient } from '../../lib/table/dynamodb-client.ts';
 import { dynamoDbTable } from '../../lib/table/dynamodb-table.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { type Emulator, startEmulator } from '../support/emulator.ts';
-import { REGION } from '../support/emulator-aws.ts';
+import { REGION, texts } from '../support/emulator-aws.ts';
 import { type EventSources, readSchedules, type Schedule, startEventSources } from '../support/emulator-events.ts';
 import { type LogLine, type ReadLines, readLines } from '../support/emulator-logs.ts';
 import { notGranted } from '../support/emulator-policy.ts';
@@ -22,8 +22,8 @@ export interface World {
   readonly project: Project;
   /** Deploys, or deploys again, and reads the stack back; its functions of before end. */
   deploy(...args: readonly string[]): Promise<Deployment>;
-  /** Builds a release and deploys it with CloudFormation alone, or updates the stack with it. */
-  deployRelease(parameters?: Readonly<Record<string, string>>): Promise<Deployment>;
+  /** Builds a release and deploys it with CloudFormation alone, or updates the stack with it, which keeps its parameters. */
+  deployRelease(parameters?: Readonly<Record<string, string>>, version?: string): Promise<Deployment>;
   /** Reads back the stack after another kind of change. */
   readBack(codeBucket?: string): Promise<Deployment>;
   /** Makes or changes a secret. */
@@ -86,17 +86,30 @@ export async function startWorld(): Promise<World> {
     emulator,
     project,
     readBack,
-    async deployRelease(parameters = {}) {
-      const release = project.release();
+    async deployRelease(parameters = {}, version = undefined) {
+      const release = project.release(version);
       await uploadRelease(emulator, release);
-      const fields = { Version: '2010-05-15', StackName: STACK, 'Capabilities.member.1': 'CAPABILITY_IAM' };
-      const TemplateURL = `https://${RELEASE_BUCKET}.s3.amazonaws.com/template.json`;
-      const given = Object.entries({ CodeBucket: RELEASE_BUCKET, ...parameters }).flatMap(([key, value], at) => [
+      const stack = { Version: '2010-05-15', StackName: STACK };
+      const deployed = await emulator.aws
+        .form('cloudformation', { Action: 'DescribeStacks', ...stack })
+        .catch(() => '');
+      const named = { CodeBucket: RELEASE_BUCKET, ...parameters };
+      // As "aws cloudformation deploy" does.
+      const kept = texts(deployed, 'ParameterKey').filter((key) => !(key in named));
+      const given = [
+        ...Object.entries(named).map(([key, value]) => [key, 'ParameterValue', value] as const),
+        ...kept.map((key) => [key, 'UsePreviousValue', 'true'] as const),
+      ].flatMap(([key, field, value], at) => [
         [`Parameters.member.${at + 1}.ParameterKey`, key],
-        [`Parameters.member.${at + 1}.ParameterValue`, value],
+        [`Parameters.member.${at + 1}.${field}`, value],
       ]);
-      const Action = deployments.length === 0 ? 'CreateStack' : 'UpdateStack';
-      await emulator.aws.form('cloudformation', { Action, TemplateURL, ...fields, ...Object.fromEntries(given) });
+      await emulator.aws.form('cloudformation', {
+        ...stack,
+        Action: deployed === '' ? 'CreateStack' : 'UpdateStack',
+        TemplateURL: `https://${RELEASE_BUCKET}.s3.amazonaws.com/template.json`,
+        'Capabilities.member.1': 'CAPABILITY_IAM',
+        ...Object.fromEntries(given),
+      });
       return readBack(RELEASE_BUCKET);
     },
     async deploy(...args) {

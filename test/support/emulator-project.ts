@@ -1,8 +1,18 @@
 import { execFileSync, spawn } from 'node:child_process';
-import { cpSync, mkdtempSync, readdirSync, realpathSync, rmSync, symlinkSync } from 'node:fs';
+import {
+  cpSync,
+  existsSync,
+  mkdtempSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { text } from 'node:stream/consumers';
+import { VERSION } from '../../lib/runtime/version.ts';
 import { ACCOUNT, REGION } from './emulator-aws.ts';
 
 const REPOSITORY = join(import.meta.dirname, '../..');
@@ -27,8 +37,8 @@ export interface Project {
   readonly folder: string;
   /** Runs `serverless <args>` of this repository. @throws Error with its output when it fails. */
   serverless(args: readonly string[]): Promise<string>;
-  /** Builds a release. */
-  release(): Release;
+  /** Builds a release once, of another version if one is given. */
+  release(version?: string): Release;
   /** Runs a shell command, with `serverless` and `npx` at hand. Never fails. */
   run(command: string): Promise<Ran>;
   remove(): void;
@@ -58,10 +68,16 @@ export function copyProject(endpoint: string): Project {
       if (code !== 0) throw new Error(`serverless ${args.join(' ')} ended with ${code}\n${output}`);
       return output;
     },
-    release() {
-      execFileSync(process.execPath, ['tools/release.ts'], { cwd: folder, stdio: ['ignore', 'pipe', 'pipe'] });
-      const [version = ''] = readdirSync(join(folder, 'release'));
-      return { folder: join(folder, 'release', version), version };
+    release(version = VERSION) {
+      const built = join(folder, 'release', version);
+      if (!existsSync(built)) {
+        for (const file of ['package.json', 'lib/runtime/version.ts']) {
+          const text = readFileSync(join(REPOSITORY, file), 'utf8').replace(VERSION, version);
+          writeFileSync(join(folder, file), text);
+        }
+        execFileSync(process.execPath, ['tools/release.ts'], { cwd: folder, stdio: ['ignore', 'pipe', 'pipe'] });
+      }
+      return { folder: built, version };
     },
     run: (command) => run('bash', ['-euo', 'pipefail', '-c', command]),
     remove: () => rmSync(folder, { recursive: true, force: true }),

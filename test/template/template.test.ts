@@ -605,7 +605,7 @@ describe('the template of a release', () => {
     expect(role).toEqual({ ...original, RoleName: undefined });
   });
 
-  test('takes the packages from the bucket and under the keys that parameters name', () => {
+  test('takes the packages of its version from the bucket and below the prefix that parameters set', () => {
     const { Resources } = resolveTemplate(released(), { CodeBucket: 'packages' }, 'fleet');
     expect(Resources['AllocateLambdaFunction']?.Properties).toMatchObject({
       FunctionName: 'fleet-allocate',
