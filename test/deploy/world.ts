@@ -10,8 +10,8 @@ import { type Emulator, startEmulator } from '../support/emulator.ts';
 import { REGION, texts } from '../support/emulator-aws.ts';
 import { type EventSources, readSchedules, type Schedule, startEventSources } from '../support/emulator-events.ts';
 import { type LogLine, type ReadLines, readLines } from '../support/emulator-logs.ts';
-import { notGranted } from '../support/emulator-policy.ts';
-import { copyProject, type Project, type Release } from '../support/emulator-project.ts';
+import { notGranted, type Statement } from '../support/emulator-policy.ts';
+import { copyProject, DEPLOYER, type Project, type Release } from '../support/emulator-project.ts';
 import { type DeployedFunction, readStack, type Stack } from '../support/emulator-stack.ts';
 
 export const STACK = 'kube-bootstrap-controller-dev';
@@ -32,7 +32,7 @@ export interface World {
   table(name?: string): KeyValueTable;
   /** Every line of every function of every deployment. */
   lines(): string[];
-  /** Every call that the role of its function does not allow. */
+  /** Every call that the role of its function, or the policy of deployers, does not allow. */
   callsNotGranted(): string[];
   stop(): Promise<void>;
 }
@@ -55,7 +55,7 @@ export interface Ran extends ReadLines {
 
 export async function startWorld(): Promise<World> {
   const emulator = await startEmulator();
-  const project = copyProject(emulator.aws.endpoint);
+  const project = copyProject(emulator.recorder.endpoint);
   const deployments: Deployment[] = [];
   const client = createDynamoClient({
     endpoint: emulator.aws.endpoint,
@@ -73,6 +73,8 @@ export async function startWorld(): Promise<World> {
       const own = calls.filter(({ caller }) => caller === name);
       missing.push(...notGranted(own, statements));
     }
+    const ofDeployer = calls.filter(({ caller }) => caller === DEPLOYER);
+    missing.push(...notGranted(ofDeployer, deployerStatements));
   };
   const readBack = async (codeBucket?: string) => {
     await deployments.at(-1)?.stop();
@@ -93,15 +95,16 @@ export async function startWorld(): Promise<World> {
       const deployed = await emulator.aws
         .form('cloudformation', { Action: 'DescribeStacks', ...stack })
         .catch(() => '');
-      const named = { CodeBucket: RELEASE_BUCKET, ...parameters };
-      // As "aws cloudformation deploy" does.
-      const kept = texts(deployed, 'ParameterKey').filter((key) => !(key in named));
-      const given = [
-        ...Object.entries(named).map(([key, value]) => [key, 'ParameterValue', value] as const),
-        ...kept.map((key) => [key, 'UsePreviousValue', 'true'] as const),
-      ].flatMap(([key, field, value], at) => [
+      // What UsePreviousValue does, which "aws cloudformation deploy" sends and moto knows only of values that were given.
+      const pairs = deployed.split('<member>').map((member) => [
+        texts(member, 'ParameterKey')[0] ?? '',
+        texts(member, 'ParameterValue')[0] ?? '',
+      ]);
+      const kept = Object.fromEntries(pairs.filter(([key]) => key !== ''));
+      const named = { ...kept, CodeBucket: RELEASE_BUCKET, ...parameters };
+      const given = Object.entries(named).flatMap(([key, value], at) => [
         [`Parameters.member.${at + 1}.ParameterKey`, key],
-        [`Parameters.member.${at + 1}.${field}`, value],
+        [`Parameters.member.${at + 1}.ParameterValue`, value],
       ]);
       await emulator.aws.form('cloudformation', {
         ...stack,
@@ -143,6 +146,10 @@ export async function startWorld(): Promise<World> {
     },
   };
 }
+
+const { Statement: deployerStatements }: { readonly Statement: readonly Statement[] } = JSON.parse(
+  readFileSync(join(import.meta.dirname, '../../deploy/policies/deployer.json'), 'utf8'),
+);
 
 const RELEASE_BUCKET = 'packages-of-releases';
 

@@ -74,17 +74,54 @@ export async function startCallRecorder(emulator: string): Promise<CallRecorder>
   };
 }
 
-function callOf({ headers }: IncomingMessage, body: Buffer): AwsCall {
+function callOf({ headers, method = '', url = '' }: IncomingMessage, body: Buffer): AwsCall {
   const [, caller = '?', service = '?'] =
     /Credential=([^/]+)\/\d+\/[^/]+\/([^/]+)\/aws4_request/.exec(headers.authorization ?? '') ?? [];
   const target = String(headers['x-amz-target'] ?? '');
+  if (service === 's3') return { caller, ...s3Call(method, new URL(url, 'http://s3')) };
+  if (service === 'lambda') return { caller, ...lambdaCall(method, url) };
   if (target === '') {
-    const operation = new URLSearchParams(body.toString()).get('Action') ?? '?';
-    return { caller, action: `${service}:${operation}`, resource: '*' };
+    const form = new URLSearchParams(body.toString());
+    const stack = form.get('StackName');
+    const resource = stack === null ? '*' : `arn:aws:${service}:${REGION}:${ACCOUNT}:stack/${stack}/id`;
+    return { caller, action: `${service}:${form.get('Action') ?? '?'}`, resource };
   }
   const operation = target.slice(target.lastIndexOf('.') + 1);
   const fields: Readonly<Record<string, unknown>> = JSON.parse(body.toString() || '{}');
   return { caller, action: `${service}:${permissionFor(operation)}`, resource: resourceOf(service, fields) };
+}
+
+const S3_ACTIONS: Readonly<Record<string, string>> = {
+  'GET bucket': 'ListBucket',
+  'HEAD bucket': 'ListBucket',
+  'GET bucket location': 'GetBucketLocation',
+  'GET bucket versions': 'ListBucketVersions',
+  'PUT bucket': 'CreateBucket',
+  'POST bucket delete': 'DeleteObject',
+  'GET object': 'GetObject',
+  'HEAD object': 'GetObject',
+  'PUT object': 'PutObject',
+};
+
+/** A REST request to `/<bucket>/<key>`; what is not in the list is granted by no policy. */
+function s3Call(method: string, { pathname, searchParams }: URL): Omit<AwsCall, 'caller'> {
+  const [, bucket = '', key = ''] = pathname.split(/\/([^/]*)\/?/);
+  const sub = ['location', 'versions', 'delete', 'policy', 'tagging'].filter((name) => searchParams.has(name));
+  const request = [method, key === '' ? 'bucket' : 'object', ...sub].join(' ');
+  const resource = `arn:aws:s3:::${bucket}${key === '' ? '' : `/${key}`}`;
+  return { action: `s3:${S3_ACTIONS[request] ?? request}`, resource };
+}
+
+const LAMBDA_ACTIONS: Readonly<Record<string, string>> = {
+  'GET ': 'GetFunction',
+  'POST invocations': 'InvokeFunction',
+};
+
+function lambdaCall(method: string, url: string): Omit<AwsCall, 'caller'> {
+  const [, name = '?', sub = ''] = /\/functions\/([^/?]+)\/?([^?]*)/.exec(url) ?? [];
+  const operation = LAMBDA_ACTIONS[`${method} ${sub}`];
+  const resource = `arn:aws:lambda:${REGION}:${ACCOUNT}:function:${name}`;
+  return { action: `lambda:${operation ?? `${method} ${url}`}`, resource };
 }
 
 /** IAM knows no batches of SQS, but each of their entries. */

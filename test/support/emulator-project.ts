@@ -55,16 +55,21 @@ export interface Ran {
   readonly output: string;
 }
 
+/** Who `serverless` is for the emulator. */
+export const DEPLOYER = 'deployer';
+
 /** Copies the project. Commands in it know no other AWS than `endpoint`. */
 export function copyProject(endpoint: string): Project {
   const folder = mkdtempSync(join(realpathSync(tmpdir()), 'kube-bootstrap-controller-project-'));
   for (const name of COPIED) cpSync(join(REPOSITORY, name), join(folder, name), { recursive: true });
   symlinkSync(join(REPOSITORY, 'node_modules'), join(folder, 'node_modules'));
-  const run = (command: string, args: readonly string[]) => runIn(folder, endpoint, command, args);
+  const run = (command: string, args: readonly string[], accessKeyId = 'test') =>
+    runIn(folder, emulatedAws(endpoint, accessKeyId), command, args);
   return {
     folder,
     async serverless(args) {
-      const { code, output } = await run(process.execPath, ['node_modules/serverless/bin/serverless.js', ...args]);
+      const program = 'node_modules/serverless/bin/serverless.js';
+      const { code, output } = await run(process.execPath, [program, ...args], DEPLOYER);
       if (code !== 0) throw new Error(`serverless ${args.join(' ')} ended with ${code}\n${output}`);
       return output;
     },
@@ -84,13 +89,18 @@ export function copyProject(endpoint: string): Project {
   };
 }
 
-async function runIn(folder: string, endpoint: string, command: string, args: readonly string[]): Promise<Ran> {
+async function runIn(
+  folder: string,
+  aws: Readonly<Record<string, string>>,
+  command: string,
+  args: readonly string[],
+): Promise<Ran> {
   const child = spawn(command, args, {
     cwd: folder,
     env: {
       PATH: [join(folder, 'node_modules/.bin'), dirname(process.execPath), process.env['PATH']].join(':'),
       HOME: folder,
-      ...emulatedAws(endpoint, 'test'),
+      ...aws,
       SLS_TELEMETRY_DISABLED: '1',
       SLS_NOTIFICATIONS_MODE: 'off',
     },

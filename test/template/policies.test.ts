@@ -2,7 +2,6 @@ import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import { isGranted, type Statement } from '../support/emulator-policy.ts';
-import { uncompiledTemplate } from '../support/uncompiled-template.ts';
 
 const folder = path.join(import.meta.dirname, '../../deploy/policies');
 const read = (name: string): { readonly Version: string; readonly Statement: readonly Statement[] } =>
@@ -31,44 +30,8 @@ describe.each(readdirSync(folder).map((file) => path.basename(file, '.json')))('
   });
 });
 
-/** Of each type of resource that a stack has: what CloudFormation calls first in the name of the deployer. */
-const CREATES: Readonly<Record<string, readonly [action: string, resource: string]>> = {
-  'AWS::ApiGateway::Deployment': ['apigateway:POST', 'arn:aws:apigateway:eu-west-1::/restapis/a/deployments'],
-  'AWS::ApiGateway::Method': ['apigateway:PUT', 'arn:aws:apigateway:eu-west-1::/restapis/a/resources/b/methods/POST'],
-  'AWS::ApiGateway::Resource': ['apigateway:POST', 'arn:aws:apigateway:eu-west-1::/restapis/a/resources'],
-  'AWS::ApiGateway::RestApi': ['apigateway:POST', 'arn:aws:apigateway:eu-west-1::/restapis'],
-  'AWS::ApiGateway::Stage': ['apigateway:POST', 'arn:aws:apigateway:eu-west-1::/restapis/a/stages'],
-  'AWS::CloudWatch::Alarm': ['cloudwatch:PutMetricAlarm', arn('cloudwatch', `alarm:${STACK}-findings`)],
-  'AWS::CloudWatch::CompositeAlarm': ['cloudwatch:PutCompositeAlarm', arn('cloudwatch', `alarm:${STACK}-nothing-ran`)],
-  'AWS::CloudWatch::Dashboard': ['cloudwatch:PutDashboard', `arn:aws:cloudwatch::123456789012:dashboard/${STACK}`],
-  'AWS::DynamoDB::Table': ['dynamodb:CreateTable', arn('dynamodb', `table/${STACK}`)],
-  'AWS::Events::Rule': ['events:PutRule', arn('events', `rule/${STACK}-a`)],
-  'AWS::Lambda::EventSourceMapping': ['lambda:CreateEventSourceMapping', '*'],
-  'AWS::Lambda::Permission': ['lambda:AddPermission', arn('lambda', `function:${STACK}-allocate`)],
-  'AWS::Lambda::Url': ['lambda:CreateFunctionUrlConfig', arn('lambda', `function:${STACK}-admission`)],
-  'AWS::SQS::Queue': ['sqs:CreateQueue', arn('sqs', `${STACK}-a`)],
-  // osls compiles these.
-  'AWS::Lambda::Function': ['lambda:CreateFunction', arn('lambda', `function:${STACK}-allocate`)],
-  'AWS::Lambda::LayerVersion': ['lambda:PublishLayerVersion', arn('lambda', `layer:${STACK}-allocator`)],
-  'AWS::Lambda::EventInvokeConfig': [
-    'lambda:PutFunctionEventInvokeConfig',
-    arn('lambda', `function:${STACK}-allocate`),
-  ],
-  'AWS::Logs::LogGroup': ['logs:CreateLogGroup', arn('logs', `log-group:/aws/lambda/${STACK}-allocate`)],
-  'AWS::S3::Bucket': ['s3:CreateBucket', `arn:aws:s3:::${STACK}-serverlessdeploymentbucket`],
-};
-
 describe('the policy of deployers', () => {
   const { Statement } = read('deployer');
-
-  test('knows every type of resource that the template has', () => {
-    const types = Object.values(uncompiledTemplate().Resources).map(({ Type }) => Type);
-    expect([...new Set(types)].filter((type) => !(type in CREATES))).toEqual([]);
-  });
-
-  test.each(Object.entries(CREATES))('creates %s', (_type, [action, resource]) => {
-    expect(isGranted({ action, resource }, Statement)).toBe(true);
-  });
 
   test.each([`kbc-prod-eu-west-1-allocate`, `${STACK}-AllocateRole-ABC`, `platform/${STACK}-AllocateRole-ABC`])(
     'creates the role %s and passes it to Lambda',
@@ -85,4 +48,16 @@ test.each(['allocate', 'deregister'])('the policy of callers invokes %s, and no 
   const invokes = (one: string) =>
     isGranted({ action: 'lambda:InvokeFunction', resource: arn('lambda', `function:${STACK}-${one}`) }, Statement);
   expect([invokes(name), invokes('kubernetes-service')]).toEqual([true, false]);
+});
+
+test('the policy of a boundary denies roles without it, and nothing else', () => {
+  const [within, removal, ...others] = read('deployer-boundary').Statement;
+  expect(others).toEqual([]);
+  expect(within).toMatchObject({
+    Effect: 'Deny',
+    Action: ['iam:CreateRole', 'iam:PutRolePermissionsBoundary', 'iam:PutRolePolicy'],
+    Resource: ['*'],
+    Condition: { StringNotLike: { 'iam:PermissionsBoundary': expect.stringMatching(/^arn:aws:iam::\*:policy\//) } },
+  });
+  expect(removal).toMatchObject({ Effect: 'Deny', Action: ['iam:DeleteRolePermissionsBoundary'], Resource: ['*'] });
 });
