@@ -111,7 +111,9 @@ async function writeWithout(
   ]);
   if (![...readyAddresses(current), ...sliceAddresses(slice)].includes(address)) return { changes: [] };
   const { leases } = await readLeases(table, spec.name);
-  const live = [...othersLive(request, leases, address), ...withoutLease(leases, current, address)].sort();
+  const others = othersLive(request, leases, address);
+  // What no tick probed lately is no reason to remove the last live address.
+  const live = others.length === 0 ? [] : [...new Set([...others, ...notWithdrawn(request, leases, current)])].sort();
   const decision = decisionWithout(request, address, { current, slice, live });
   if (decision.outcome === 'nothing' || decision.outcome === 'refused') return { changes: [] };
   return writeEndpoints(kubernetes, decision, async () => slice);
@@ -143,10 +145,17 @@ async function fence({ kubernetes, nowMs }: RemovalRequest, address: string): Pr
   return changes;
 }
 
-/** Returns the other published addresses that have no lease, such as before the first tick. Only a tick, which probes them, removes them. */
-function withoutLease(leases: readonly Lease[], current: EndpointsObject | undefined, address: string): string[] {
-  const known = new Set([address, ...leases.map((lease) => lease.address)]);
-  return readyAddresses(current).filter((other) => !known.has(other));
+/**
+ * Returns the published addresses that are not withdrawn, also those whose lease is missing or expired, as before the first
+ * tick or after an outage of all ticks. Only a tick, which probes them, removes them.
+ */
+function notWithdrawn(
+  { nowMs }: RemovalRequest,
+  leases: readonly Lease[],
+  current: EndpointsObject | undefined,
+): string[] {
+  const withdrawn = new Set(leases.filter((lease) => isWithdrawn(lease, nowMs())).map(({ address }) => address));
+  return readyAddresses(current).filter((address) => !withdrawn.has(address));
 }
 
 /** With other addresses live, this is what a tick would plan, so that they are published in any case. */

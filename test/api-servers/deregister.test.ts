@@ -60,6 +60,15 @@ describe('deregistering an address', () => {
     expect(world.published()).toEqual([A, C]);
   });
 
+  test('keeps what is published by a lease that expired while no tick ran', async () => {
+    const world = worldOf(A, B, C);
+    await world.tick();
+    world.nowMs += 60_000;
+    await world.heartbeat(A);
+    expect(await ask(world)).toMatchObject({ outcome: 'deregistered', stillPublished: false });
+    expect(world.published()).toEqual([A, C]);
+  });
+
   test('keeps it removed, whatever it answers, until the end', async () => {
     const world = await settled();
     await ask(world, { untilMs: world.nowMs + 60_000 });

@@ -287,10 +287,10 @@ export const PLANTS: readonly Plant[] = [
   ),
   plant(
     'deregister-unleased',
-    'a deregistration removes published addresses that have no lease yet',
+    'a deregistration removes published addresses that have no valid lease',
     'api-servers/remove-address.ts',
-    'const live = [...othersLive(request, leases, address), ...withoutLease(leases, current, address)].sort();',
-    'const live = othersLive(request, leases, address);\n  void withoutLease;',
+    '...new Set([...others, ...notWithdrawn(request, leases, current)])',
+    '...others, ...(notWithdrawn === undefined ? [] : [])',
   ),
   plant(
     'deregister-twice',
