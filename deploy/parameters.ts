@@ -39,8 +39,7 @@ export const PARAMETERS = {
     default: '5',
     pattern: '^([1-9]|[1-9][0-9]|100)$',
     fix: 'write a number from 1 to 100',
-    description:
-      'The share of the clusters, or of the invocations of a function, that sets off an alarm.',
+    description: 'The share of the clusters, or of the invocations of a function, that sets off an alarm.',
   },
   dashboard: { default: 'true', ...FLAG, description: 'Create the CloudWatch dashboard.' },
   runbook: {
