@@ -82,6 +82,7 @@ const GRAPHS: readonly Graph[] = [
       count('staleClusterLists', 'stale cluster lists'),
       count('suspects', 'suspects'),
       count('eventsDropped', 'events dropped'),
+      count('unpublishedEvents', 'events not published'),
       count('credentialsEnding', 'credentials ending'),
       count('clockSkewed', 'clock skewed'),
     ],

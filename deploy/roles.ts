@@ -1,3 +1,4 @@
+import { EVENT_SOURCE } from '../lib/aws/event-bus.ts';
 import { LOOPS, type Loop } from '../lib/cluster/cluster-spec.ts';
 import { TOKEN_SECONDS } from '../lib/kubernetes/web-identity.ts';
 import {
@@ -97,6 +98,14 @@ const WEB_IDENTITY = whether(
 );
 const TO_KUBECONFIGS = [KUBECONFIGS, KMS_KEY, OTHER_ACCOUNTS, WEB_IDENTITY];
 
+/** A change of a cluster is an event of the account's default bus. */
+const EVENTS = policy(
+  'events',
+  allow(['events:PutEvents'], [ownArn('events', 'event-bus/default')], {
+    StringEquals: { 'events:source': EVENT_SOURCE },
+  }),
+);
+
 const INTERFACES = [
   'ec2:AssignIpv6Addresses',
   'ec2:AssignPrivateIpAddresses',
@@ -120,8 +129,8 @@ const NETWORK = whether(
 
 /** The policies of each function beside its logs, the network and the key of the table. */
 const POLICIES: Readonly<Record<string, readonly Value[]>> = {
-  ...Object.fromEntries(LOOPS.map((loop) => [loop, [TABLE_OF_LOOP, ...TO_KUBECONFIGS, ticksOf(loop)]])),
-  deregister: [TABLE_OF_CLUSTER, ...TO_KUBECONFIGS],
+  ...Object.fromEntries(LOOPS.map((loop) => [loop, [TABLE_OF_LOOP, ...TO_KUBECONFIGS, ticksOf(loop), EVENTS]])),
+  deregister: [TABLE_OF_CLUSTER, ...TO_KUBECONFIGS, EVENTS],
   allocate: [TABLE_OF_CLUSTER],
   doctor: [
     // It writes only the item with which it tests the table.

@@ -6,6 +6,7 @@ import { parametersPage } from '../deploy/parameters.ts';
 import { answerJsonSchema, requestJsonSchema } from '../lib/allocate/json-schemas.ts';
 import { specJsonSchema } from '../lib/spec/spec-json-schema.ts';
 import { costPage } from './cost-report.ts';
+import { clusterEventJsonSchema } from './event-schema.ts';
 import { findingsPage } from './findings-page.ts';
 
 const docs = path.join(import.meta.dirname, '..', 'docs');
@@ -13,6 +14,7 @@ const docs = path.join(import.meta.dirname, '..', 'docs');
 writeSchema('cluster-spec', specJsonSchema());
 writeSchema('allocate-request', requestJsonSchema());
 writeSchema('allocate-answer', answerJsonSchema());
+writeSchema('cluster-event', clusterEventJsonSchema());
 writeFileSync(path.join(docs, 'findings.md'), findingsPage());
 writeFileSync(path.join(docs, 'parameters.md'), parametersPage());
 writeFileSync(path.join(docs, 'cost.md'), costPage());

@@ -13,6 +13,7 @@ import { otherOwner, readCluster } from '../table/clusters.ts';
 import { unwrittenTable } from '../table/unwritten-table.ts';
 import { describeError, type ErrorDescription, errorSentence } from '../telemetry/describe-error.ts';
 import type { Telemetry } from '../telemetry/telemetry.ts';
+import { endpointsChanges, publishChanges } from './cluster-events.ts';
 
 /** The original waits as long for its endpoints to be removed: twice the interval of the endpoints loop. */
 const LONGEST_MS = 20_000;
@@ -59,6 +60,8 @@ async function answer(request: DeregistrationRequest, invocation: Invocation): P
     ),
   );
   logResult(telemetry, request, result, [...wouldWrite]);
+  const changes = result.outcome === 'deregistered' ? endpointsChanges(result.changes) : [];
+  await publishChanges(invocation, { cluster: request.cluster, function: 'deregister' }, changes);
   if (result.outcome !== 'deregistered') return result;
   const { error, ...answered } = result;
   return { ...answered, ...(error !== undefined && { error: describeError(error) }) };

@@ -43,8 +43,6 @@ const MAX_FINDINGS = 20;
 function recordOf(pass: EndedPass, previous: RunRecord | undefined): RunRecord {
   const { passId, mode, startedAtMs, durationMs, report } = pass;
   const failed = pass.errors.length > 0;
-  const findings = report?.findings ?? [];
-  const findingCount = findings.length + unlistedCount(report);
   const lastSuccessAtMs = failed ? previous?.lastSuccessAtMs : startedAtMs;
   // A pass without a report has learnt nothing that would replace what the last one left to remember.
   const state = report === undefined ? previous?.state : report.state;
@@ -57,16 +55,29 @@ function recordOf(pass: EndedPass, previous: RunRecord | undefined): RunRecord {
     mode,
     observed,
     counts: countsOf(pass, previous),
-    findings: findings.slice(0, MAX_FINDINGS).map(recordedFinding),
+    ...findingsOf(pass, previous),
     failuresInARow: failed ? (previous?.failuresInARow ?? 0) + 1 : 0,
     ...(pass.withoutAnswer > 0 && { withoutAnswer: pass.withoutAnswer }),
     events: pass.events?.sightings ?? previous?.events ?? {},
-    ...(findingCount > MAX_FINDINGS && { findingCount }),
     ...(failed && { error: describeError(pass.errors[0]) }),
     ...(lastSuccessAtMs !== undefined && { lastSuccessAtMs }),
     ...writesOf(pass, previous),
     ...(state !== undefined && { state }),
   };
+}
+
+/** A pass without a report leaves those of the last one: it has found nothing out. */
+function findingsOf(
+  { report }: EndedPass,
+  previous: RunRecord | undefined,
+): Pick<RunRecord, 'findings' | 'findingCount'> {
+  if (report === undefined) {
+    const { findings = [], findingCount } = previous ?? {};
+    return { findings, ...(findingCount !== undefined && { findingCount }) };
+  }
+  const findingCount = report.findings.length + unlistedCount(report);
+  const findings = report.findings.slice(0, MAX_FINDINGS).map(recordedFinding);
+  return { findings, ...(findingCount > MAX_FINDINGS && { findingCount }) };
 }
 
 /** What a pass without a report leaves as the last one found it. */

@@ -14,6 +14,7 @@ import { otherOwner, type Pause, type RegisteredCluster, readCluster, readPauseO
 import type { KeyValueTable } from '../table/key-value-table.ts';
 import { type ReadRunRecord, type RunRecord, readRunRecord } from '../table/run-records.ts';
 import { writeUnreachable } from '../table/unreachable-clusters.ts';
+import { changesOf, publishChanges } from './cluster-events.ts';
 import { isDue, isUnreachable, isWithoutAnswer, pauseInForce, spacingMs } from './due.ts';
 import { countPass, logPass, logUnstartedPass } from './log-pass.ts';
 import { type EndedPass, isSameAsRecorded, previousMode, recordPass } from './record-pass.ts';
@@ -97,7 +98,7 @@ async function passIfDue(
 
 /** Records a pass. If the cluster gave no answer, records that too, and the next minute's invocation gives the cluster a message of its own. */
 async function recordOwnPass(
-  { loop, environment }: Batch,
+  { loop, environment, telemetry }: Batch,
   spec: ClusterSpec,
   ran: EndedPass,
   last: ReadRunRecord | undefined,
@@ -106,6 +107,11 @@ async function recordOwnPass(
   const nowMs = environment.nowMs();
   const [pass] = await Promise.all([
     recordPass(environment, loop.id, spec, ran, last),
+    publishChanges(
+      { environment, telemetry },
+      { cluster: spec.name, function: loop.id },
+      changesOf(loop.id, ran, last?.record),
+    ),
     isUnreachable(ran) && stack !== undefined && tickQueue !== undefined
       ? withinDeadline(environment, RECORDING_MS, (signal) =>
           writeUnreachable(table(signal), { stack, loop: loop.id, cluster: spec.name, nowMs }),

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { defaultEventBus } from '../aws/event-bus.ts';
 import { kubeconfigSources } from '../aws/kubeconfig-sources.ts';
 import { createSqsClient, sqsQueue, sqsQueueDepth } from '../aws/sqs-queue.ts';
 import type { DoctorEnvironment } from '../doctor/line.ts';
@@ -64,6 +65,7 @@ export function environmentFrom(variables: Variables): Environment {
     reportingInstance,
     stack,
     ...(queueUrl !== undefined && queueUrl !== '' && { tickQueue: sqsQueue(sqsClientFrom(variables), queueUrl) }),
+    eventBus: defaultEventBus(),
     clustersPerTick: Number(variables['CLUSTERS_PER_TICK'] ?? CONCURRENT_PASSES),
     table,
   });

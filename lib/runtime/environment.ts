@@ -1,3 +1,4 @@
+import type { EventBus } from '../aws/event-bus.ts';
 import type { MessageQueue } from '../aws/sqs-queue.ts';
 import type { ClusterSpec, Loop } from '../cluster/cluster-spec.ts';
 import type { ClusterPort, ControlPlane, HostResolver, Prober } from '../kubernetes/cluster-port.ts';
@@ -38,6 +39,8 @@ export interface Environment {
   readonly stack?: string;
   /** This loop's ticks. Absent: none are queued, and the schedule's own are all there is. */
   readonly tickQueue?: MessageQueue;
+  /** Takes the changes of clusters. Absent: they are not published. */
+  readonly eventBus?: EventBus;
   /** Clusters of one message, and passes at the same time. 1: no two clusters share a process at once. Default 16. */
   readonly clustersPerTick?: number;
   /** The table, its calls ended by the signal. */

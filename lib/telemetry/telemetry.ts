@@ -54,6 +54,8 @@ export type CounterName =
   | 'unreadableTicks'
   /** Clusters whose passes have a process of their own since their process ended or was blocked. */
   | 'suspects'
+  /** Changes of clusters that could not be published as events. */
+  | 'unpublishedEvents'
   /** Ticks that could not be queued. */
   | 'unqueuedTicks'
   /** Addresses and ports that were allocated to requests. */

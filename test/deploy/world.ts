@@ -96,10 +96,9 @@ export async function startWorld(): Promise<World> {
         .form('cloudformation', { Action: 'DescribeStacks', ...stack })
         .catch(() => '');
       // What UsePreviousValue does, which "aws cloudformation deploy" sends and moto knows only of values that were given.
-      const pairs = deployed.split('<member>').map((member) => [
-        texts(member, 'ParameterKey')[0] ?? '',
-        texts(member, 'ParameterValue')[0] ?? '',
-      ]);
+      const pairs = deployed
+        .split('<member>')
+        .map((member) => [texts(member, 'ParameterKey')[0] ?? '', texts(member, 'ParameterValue')[0] ?? '']);
       const kept = Object.fromEntries(pairs.filter(([key]) => key !== ''));
       const named = { ...kept, CodeBucket: RELEASE_BUCKET, ...parameters };
       const given = Object.entries(named).flatMap(([key, value], at) => [

@@ -33,6 +33,7 @@ const METRICS = Object.keys({
   lateTicks: true,
   unreadableTicks: true,
   unqueuedTicks: true,
+  unpublishedEvents: true,
   allocations: true,
   allocationsRefused: true,
   allocationRetries: true,

@@ -1,0 +1,57 @@
+import { EventBridgeClient, PutEventsCommand } from '@aws-sdk/client-eventbridge';
+import { CodedError } from '../cluster/coded-error.ts';
+import { storeClientOptions } from './store-client.ts';
+
+/** Where changes of clusters are published. An event may be received twice. */
+export interface EventBus {
+  /** Publishes what it can until the signal aborts. Never throws. */
+  publish(details: readonly object[], signal: AbortSignal): Promise<Published>;
+}
+
+export interface Published {
+  readonly unpublished: number;
+  readonly errors: readonly Error[];
+}
+
+export const EVENT_SOURCE = 'kube-bootstrap-controller';
+export const EVENT_TYPE = 'Cluster State Change';
+
+/** As many as EventBridge accepts in one call. */
+const BATCH_SIZE = 10;
+
+class EventBusError extends CodedError<'Unavailable'> {
+  override readonly name = 'EventBusError';
+}
+
+/** The default event bus of this account and region. Its client is made with the first event. */
+export function defaultEventBus(): EventBus {
+  let client: EventBridgeClient | undefined;
+  return {
+    publish: async (details, abortSignal) => {
+      client ??= new EventBridgeClient(storeClientOptions({}));
+      const errors: Error[] = [];
+      let unpublished = 0;
+      for (let start = 0; start < details.length; start += BATCH_SIZE) {
+        const batch = details.slice(start, start + BATCH_SIZE);
+        const Entries = batch.map((detail) => {
+          return { Source: EVENT_SOURCE, DetailType: EVENT_TYPE, Detail: JSON.stringify(detail) };
+        });
+        try {
+          const answer = await client.send(new PutEventsCommand({ Entries }), { abortSignal });
+          const refused = (answer.Entries ?? []).filter(({ ErrorCode }) => ErrorCode !== undefined);
+          unpublished += refused.length;
+          errors.push(...refused.map(({ ErrorCode, ErrorMessage }) => failed(`${ErrorCode}: ${ErrorMessage}`)));
+        } catch (error) {
+          unpublished += batch.length;
+          errors.push(failed(error instanceof Error ? error.name : 'unknown error', error));
+        }
+      }
+      return { unpublished, errors };
+    },
+  };
+}
+
+function failed(why: string, cause?: unknown): EventBusError {
+  const remedy = 'Functions in a private network need an endpoint for EventBridge (events) or a NAT gateway.';
+  return new EventBusError('Unavailable', `events:PutEvents failed (${why}). ${remedy}`, { cause });
+}

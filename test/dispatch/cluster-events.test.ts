@@ -1,0 +1,157 @@
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+import { beforeEach, describe, expect, test } from '@jest/globals';
+import { parse } from 'yaml';
+import { EVENT_SOURCE, EVENT_TYPE } from '../../lib/aws/event-bus.ts';
+import { type ClusterEvent, clusterEventShape } from '../../lib/dispatch/cluster-events.ts';
+import { deregistration } from '../../lib/dispatch/deregistration.ts';
+import { ClusterError } from '../../lib/kubernetes/cluster-port.ts';
+import { kubernetesService } from '../../lib/loops/kubernetes-service.ts';
+import type { LoopDefinition, PassReport } from '../../lib/loops/pass.ts';
+import type { Environment } from '../../lib/runtime/environment.ts';
+import { takeOverCluster } from '../../lib/table/cluster-registration.ts';
+import { clusterEventJsonSchema } from '../../tools/event-schema.ts';
+import { aDispatchWorld, aReport, type DispatchWorld } from '../support/dispatch-world.ts';
+import { schemaFaults } from '../support/json-schema-check.ts';
+import { memoryCluster } from '../support/memory-cluster.ts';
+import { CONTROL_PLANE } from '../support/pass-context.ts';
+
+const read = (file: string) => readFileSync(path.join(import.meta.dirname, '../..', file), 'utf8');
+const duplicate = (service: string, message = 'm') =>
+  ({ type: 'duplicate', item: '10.0.0.7', service, message }) as const;
+
+describe('changes of a cluster', () => {
+  let world: DispatchWorld;
+  let published: ClusterEvent[];
+  let environment: Partial<Environment>;
+
+  beforeEach(async () => {
+    world = aDispatchWorld();
+    published = [];
+    await world.register({ name: 'demo' });
+    environment = {
+      stack: 'prod',
+      eventBus: {
+        publish: async (details) => {
+          published.push(...(details as ClusterEvent[]));
+          return { unpublished: 0, errors: [] };
+        },
+      },
+    };
+  });
+
+  /** Runs a pass, and returns what was published of it. */
+  async function pass(run: () => Promise<PassReport> | PassReport, overrides: Partial<Environment> = {}) {
+    const loop: LoopDefinition = { id: 'node-port-repair', run: async () => run() };
+    published = [];
+    await world.dispatch(loop, { force: true }, { environment: { ...environment, ...overrides } });
+    for (const event of published)
+      expect(schemaFaults(clusterEventJsonSchema(), JSON.parse(JSON.stringify(event)))).toEqual([]);
+    return published;
+  }
+  const well = () => aReport();
+  const down = () => Promise.reject(new ClusterError('Unavailable', 'connection refused'));
+
+  test('are published when it begins to fail and to be healthy, once each', async () => {
+    expect(await pass(well)).toEqual([
+      {
+        ...{ schema: 1, stack: 'prod', cluster: 'demo', function: 'node-port-repair' },
+        ...{ change: 'healthy', at: '2026-01-01T12:00:00.000Z' },
+      },
+    ]);
+    expect(await pass(well)).toEqual([]);
+    expect(await pass(down)).toMatchObject([
+      { change: 'failing', error: { code: 'Unavailable', message: 'connection refused' } },
+    ]);
+    expect(await pass(down)).toEqual([]);
+    expect(await pass(well)).toMatchObject([{ change: 'healthy' }]);
+  });
+
+  test('are published for each finding that opens and closes, also when passes fail meanwhile', async () => {
+    await pass(well);
+    const finds = (...findings: ReturnType<typeof duplicate>[]) => pass(() => aReport({ findings }));
+    expect(await finds(duplicate('a/a'))).toMatchObject([{ change: 'findingOpened', finding: duplicate('a/a') }]);
+    expect(await finds(duplicate('a/a', 'in other words'))).toEqual([]);
+    expect(await pass(down)).toMatchObject([{ change: 'failing' }]);
+    expect(await pass(down)).toEqual([]);
+    expect(await finds(duplicate('a/a'), duplicate('b/b'))).toMatchObject([
+      { change: 'healthy' },
+      { change: 'findingOpened', finding: { service: 'b/b' } },
+    ]);
+    expect(await finds(duplicate('b/b'))).toMatchObject([{ change: 'findingClosed', finding: { service: 'a/a' } }]);
+  });
+
+  test('are at most twenty findings of a pass, and those that it repeats are not published again', async () => {
+    const many = () => aReport({ findings: Array.from({ length: 50 }, (_, at) => duplicate(`many/s-${at}`)) });
+    expect((await pass(many)).filter(({ change }) => change === 'findingOpened')).toHaveLength(20);
+    expect((await pass(many)).filter(({ change }) => change === 'findingClosed')).toEqual([]);
+  });
+
+  test('are published by the stack that owns the cluster alone', async () => {
+    await takeOverCluster(world.table, 'demo', 'other');
+    expect(await pass(down)).toEqual([]);
+    await takeOverCluster(world.table, 'demo', 'prod');
+    expect(await pass(down)).toHaveLength(1);
+  });
+
+  test('fail no pass when they cannot be published', async () => {
+    const errors = [new Error('refused')];
+    const eventBus = { publish: async () => ({ unpublished: 1, errors }) };
+    await pass(well, { eventBus });
+    expect(await world.recordOf('demo', 'node-port-repair')).toMatchObject({ outcome: 'succeeded' });
+    expect(world.telemetry.counters).toMatchObject({ unpublishedEvents: 1 });
+    expect(world.telemetry.lines.map(({ message }) => message)).toContain('cluster events not published');
+  });
+
+  test('are its endpoints, whether a pass or a deregistration writes them', async () => {
+    const { port } = memoryCluster();
+    const connect: Environment['connect'] = async () => ({
+      kubernetes: port,
+      probe: async () => ({ kind: 'status', status: 200, body: 'ok' }),
+      controlPlane: CONTROL_PLANE,
+    });
+    const whole = { ...world.environment, ...environment, connect };
+    const endpoints = () => published.filter(({ change }) => change === 'endpointsChanged');
+    for (const _ of [1, 2]) await world.dispatch(kubernetesService, { force: true }, { environment: whole });
+    expect(endpoints()).toMatchObject([
+      {
+        function: 'kubernetes-service',
+        changes: [expect.stringMatching(/endpoints/), expect.stringMatching(/endpointslice/)],
+      },
+    ]);
+    const [address] = JSON.stringify(endpoints()).match(/\d+\.\d+\.\d+\.\d+/) ?? [];
+    published = [];
+    const context = { environment: whole, getRemainingTimeInMillis: () => 20_000 };
+    await deregistration()({ cluster: 'demo', address, lastOne: true }, context);
+    expect(endpoints()).toMatchObject([{ function: 'deregister', cluster: 'demo' }]);
+  });
+});
+
+describe('what is documented', () => {
+  test('docs/cluster-event.schema.json is what npm run docs writes', () => {
+    expect(JSON.parse(read('docs/cluster-event.schema.json'))).toEqual(clusterEventJsonSchema());
+  });
+
+  test('the page has an event of the schema, and each change', () => {
+    const page = read('docs/events.md');
+    const example = JSON.parse(/```json\n([\s\S]+?)```/.exec(page)?.[1] ?? '');
+    expect(example).toMatchObject({ source: EVENT_SOURCE, 'detail-type': EVENT_TYPE });
+    expect(schemaFaults(clusterEventJsonSchema(), example.detail)).toEqual([]);
+    const documented = [...page.matchAll(/^\| `(\w+)` \|/gm)].map(([, change]) => change);
+    expect(documented.filter((change) => change !== 'change')).toEqual(clusterEventShape.shape.change.options);
+  });
+
+  test('the example rule selects events by what they have', () => {
+    const { Resources, Parameters } = parse(read('examples/events-to-sns.yml'));
+    const { EventPattern, Targets } = Resources.ClusterEvents.Properties;
+    expect(EventPattern).toMatchObject({ source: [EVENT_SOURCE], 'detail-type': [EVENT_TYPE] });
+    const { stack, change, ...others } = EventPattern.detail;
+    expect([stack, others]).toEqual([[{ Ref: 'StackName' }], {}]);
+    expect(clusterEventShape.shape.change.options).toEqual(expect.arrayContaining(change));
+    expect(Object.keys(Parameters)).toContain('StackName');
+    const fields = Object.values<string>(Targets[0].InputTransformer.InputPathsMap).map((one) =>
+      one.replace('$.detail.', ''),
+    );
+    expect(Object.keys(clusterEventShape.shape)).toEqual(expect.arrayContaining(fields));
+  });
+});
