@@ -105,6 +105,8 @@ export interface DeregistrationOptions {
   readonly dryRun?: boolean;
 }
 
+/** A kubeconfig that was read earlier is read again. */
+const KUBECONFIG_MS = 60_000;
 const CHECK_AGAIN_MS = 1_000;
 /** With these errors the next try would fail too. */
 const LASTING: ReadonlySet<string> = new Set([
@@ -192,11 +194,14 @@ async function connected(
   const warn = (text: string) => {
     telemetry.log('warn', text, { cluster: spec.name });
   };
+  const connect = () => environment.connect(spec, { loop: 'kubernetes-service', signal, warn });
   try {
-    const access = await unlessAborted(signal, () =>
-      environment.connect(spec, { loop: 'kubernetes-service', signal, warn }),
-    );
-    return access.kubernetes;
+    return await unlessAborted(signal, async () => {
+      const { controlPlane, kubernetes } = await connect();
+      // What is answered of a control plane that was left is wrong. A store that gives no answer is no reason to withdraw nothing.
+      const isCurrent = await controlPlane.confirm(KUBECONFIG_MS).catch(() => true);
+      return isCurrent ? kubernetes : (await connect()).kubernetes;
+    });
   } catch (error) {
     if (!signal.aborted || error instanceof ClusterError) throw error;
     const message = `The kubeconfig of cluster ${spec.name} was not read in time. Invoke deregister again, or check the place where it is kept.`;

@@ -131,6 +131,22 @@ describe('the deregister function', () => {
       expect(published()).toEqual(['10.9.8.8', '10.9.8.8']);
     });
 
+    test('it answers for the control plane that the kubeconfig leads to now, not for the one that was left', async () => {
+      const { world, published } = await aPublishedWorld();
+      const left = memoryCluster([anEndpoints(['10.9.8.8'])]);
+      const { connect } = world.environment;
+      const isLeft = { id: 'left', confirm: async () => false };
+      const first = { ...(await connect({} as never, {} as never)), kubernetes: left.port, controlPlane: isLeft };
+      const planes = [first];
+      const environment = {
+        ...world.environment,
+        connect: async () => planes.shift() ?? connect({} as never, {} as never),
+      };
+      const context = { getRemainingTimeInMillis: () => 25_000, environment };
+      expect(await handler({ cluster: 'demo', address: '10.9.8.7' }, context)).toMatchObject({ stillPublished: false });
+      expect(published()).toEqual(['10.9.8.8', '10.9.8.8']);
+    });
+
     test('it tries again after a second, while another writer is always faster', async () => {
       const { world, cluster, published } = await aPublishedWorld();
       cluster.beforeWrite = () => ({ outcome: 'conflict' });
