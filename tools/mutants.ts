@@ -1,30 +1,26 @@
 import { fork } from 'node:child_process';
 import { globSync, readFileSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { mutantsOf } from './mutants/plan.ts';
 import type { Message, Task } from './mutants/worker.ts';
 
 /*
- * npm run mutants [-- --sample N --seed S] [file ...]: changes one expression or statement after the other, and runs the tests that
- * reach it. Prints each mutant that no test notices, unless tools/mutants/explained.txt says why none can.
+ * npm run mutants [-- --sample N --seed S --workers N] [file ...]: changes one expression or statement after the other, and runs the
+ * tests that reach it. Prints each mutant that no test notices, unless tools/mutants/explained.txt says why none can.
  */
 
 const ROOT = path.join(import.meta.dirname, '..');
-const MODULES = [
-  'lib/allocator/*.ts',
-  'lib/endpoints/*.ts',
-  'lib/repair/*.ts',
-  'lib/table/range-*.ts',
-  'lib/table/dynamodb-*.ts',
-];
+const MODULES = ['lib/allocator/*.ts', 'lib/endpoints/*.ts', 'lib/repair/*.ts', 'lib/table/*.ts'];
 /** They reach nearly everything, take long, or start processes. */
 const TESTS_ASIDE =
-  /^test\/(simulation|conformance|deploy|page|template|docs|cli|local|tools|functions|hostile|crash-sweep|drills|bad-input)\//;
-/** Those from which the fewest imports lead to the module come first; what survives them meets the others. */
-const TEST_FILES_AT_ONCE = [4, 8];
+  /^test\/(simulation|conformance|deploy|page|template|docs|cli|local|tools|functions|hostile|crash-sweep|drills)\//;
+/** Of a module: those from which the fewest imports lead to it; one of another area counts one import more. */
+const TEST_FILES = 24;
 /** In a sample. */
 const MOST_OF_A_MODULE = 20;
+/** The longest that the tests of one mutant take, on a busy machine. */
 const SILENT_MS = 60_000;
 const LEAST_KILLED = 0.9;
 
@@ -35,7 +31,6 @@ type Verdict = 'killed' | 'survived' | 'unreached';
 
 interface Keyed {
   readonly module: string;
-  readonly id: number;
   readonly line: number;
   /** Identifies the mutant although lines move. */
   readonly key: string;
@@ -43,7 +38,11 @@ interface Keyed {
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
-  options: { sample: { type: 'string' }, seed: { type: 'string', default: '1' } },
+  options: {
+    sample: { type: 'string' },
+    seed: { type: 'string', default: '1' },
+    workers: { type: 'string', default: String(availableParallelism()) },
+  },
 });
 process.exitCode = await main(
   positionals.length > 0 ? positionals : MODULES.flatMap((glob) => globSync(glob, { cwd: ROOT })).sort(),
@@ -52,39 +51,51 @@ process.exitCode = await main(
 async function main(modules: readonly string[]): Promise<number> {
   const all = modules.flatMap(keyed);
   const chosen = values.sample === undefined ? all : sampleOf(all, Number(values.sample), Number(values.seed));
+  const chosenModules = [...new Set(chosen.map(({ module }) => module))];
+  const workers = Math.min(Number(values.workers), chosenModules.length);
+  const share = Math.ceil(chosenModules.length / workers);
+  const parts = Array.from({ length: workers }, (_, n) => chosenModules.slice(n * share, (n + 1) * share));
   const explained = explanations();
-  const totals = { killed: 0, survived: 0, unreached: 0, explained: 0 };
-  for (const module of new Set(chosen.map((each) => each.module))) {
-    const mutants = chosen.filter((each) => each.module === module);
-    const results = await resultsOf(module, mutants, explained);
-    for (const result of results) totals[result] += 1;
-    const killed = results.filter((result) => result === 'killed').length;
-    console.log(`${module}: ${killed} of ${mutants.length} killed`);
-  }
-  if (values.sample === undefined) printNeedless(explained, modules);
-  const share = (totals.killed + totals.explained) / chosen.length;
-  console.log(
-    `${JSON.stringify(totals)}, ${(share * 100).toFixed(1)} % of ${chosen.length} of ${all.length} mutants killed or explained`,
+  const results: Result[] = [];
+  await Promise.all(
+    parts.map((part) =>
+      judgeAll(part, chosen, (module, verdicts) => {
+        const found = chosen
+          .filter((mutant) => mutant.module === module)
+          .map((mutant) => ({ module, outcome: outcomeOf(mutant, verdicts.get(mutant), explained) }));
+        results.push(...found);
+        console.log(`${module}: ${summaryOf(found)}`);
+      }),
+    ),
   );
-  // A sample is too small for a verdict on the share.
-  return share >= LEAST_KILLED || values.sample !== undefined ? 0 : 1;
+  if (values.sample === undefined) printNeedless(explained, modules);
+  for (const [area, found] of Map.groupBy(results, ({ module }) => path.dirname(module))) {
+    console.log(`${area}: ${summaryOf(found)}`);
+  }
+  console.log(`together: ${summaryOf(results)}`);
+  const isNoticed = ({ outcome }: Result) => outcome === 'killed' || outcome === 'explained';
+  return results.filter(isNoticed).length >= results.length * LEAST_KILLED ? 0 : 1;
 }
 
-/** Prints those that survive; an explanation that is used is deleted. */
-async function resultsOf(
-  module: string,
-  mutants: readonly Keyed[],
-  explained: Set<string>,
-): Promise<readonly (Verdict | 'explained')[]> {
-  const ids = mutants.map(({ id }) => id);
-  const verdicts = await verdictsOn(module, ids);
-  return mutants.map(({ id, line, key }) => {
-    const verdict = verdicts.get(id) ?? 'unreached';
-    if (verdict === 'killed') return verdict;
-    if (explained.delete(key)) return 'explained';
-    console.log(`${verdict} at line ${line}: ${key}`);
-    return verdict;
-  });
+interface Result {
+  readonly module: string;
+  readonly outcome: Verdict | 'explained';
+}
+
+function summaryOf(results: readonly Result[]): string {
+  const count = (wanted: Result['outcome']) => results.filter(({ outcome }) => outcome === wanted).length;
+  const [killed, explained] = [count('killed'), count('explained')];
+  const percent = ((killed + explained) / results.length) * 100;
+  const others = `${count('survived')} survived, ${count('unreached')} not reached`;
+  return `${results.length} mutants, ${killed} killed, ${explained} explained, ${others}: ${percent.toFixed(1)} %`;
+}
+
+/** Prints a mutant that survives; an explanation that is used is deleted. */
+function outcomeOf({ line, key }: Keyed, verdict: Verdict = 'unreached', explained: Set<string>): Result['outcome'] {
+  if (verdict === 'killed') return verdict;
+  if (explained.delete(key)) return 'explained';
+  console.log(`${verdict} at line ${line}: ${key}`);
+  return verdict;
 }
 
 function printNeedless(explained: ReadonlySet<string>, modules: readonly string[]): void {
@@ -108,12 +119,12 @@ function keyed(module: string): readonly Keyed[] {
   const lines = readFileSync(path.join(ROOT, module), 'utf8').split('\n');
   const short = (text: string) => text.replace(/\s+/g, ' ').trim();
   const seen = new Map<string, number>();
-  return mutantsOf(path.join(ROOT, module)).map(({ line, original, replacement }, id) => {
+  return mutantsOf(path.join(ROOT, module)).map(({ line, original, replacement }) => {
     const change = `${short(original)} → ${replacement === '' ? 'removed' : short(replacement)}`;
     const key = `${module} | ${short(lines[line - 1] ?? '')} | ${change}`;
     const count = (seen.get(key) ?? 0) + 1;
     seen.set(key, count);
-    return { module, id, line, key: count === 1 ? key : `${key} (${count})` };
+    return { module, line, key: count === 1 ? key : `${key} (${count})` };
   });
 }
 
@@ -141,90 +152,90 @@ function generator(seed: number): () => number {
   };
 }
 
-async function verdictsOn(module: string, mutants: readonly number[]): Promise<ReadonlyMap<number, Verdict>> {
-  const verdicts = new Map<number, Verdict>();
-  const testFiles = testsOf(module);
-  let [from, open] = [0, mutants];
-  for (const count of TEST_FILES_AT_ONCE) {
-    const some = testFiles.slice(from, from + count);
-    if (open.length === 0 || some.length === 0) break;
-    for (const [id, verdict] of await verdictsOf(module, some, open)) {
-      if (verdict !== 'unreached' || !verdicts.has(id)) verdicts.set(id, verdict);
-    }
-    open = open.filter((id) => verdicts.get(id) !== 'killed');
-    from += count;
+type Verdicts = Map<Keyed, Verdict>;
+
+/** Calls `judged` for one module after another. Starts a worker again when one has ended before all verdicts. */
+async function judgeAll(
+  names: readonly string[],
+  chosen: readonly Keyed[],
+  judged: (module: string, verdicts: Verdicts) => void,
+): Promise<void> {
+  // A worker numbers all mutants of its modules.
+  const numbered = names.flatMap(keyed);
+  const wanted = new Map(chosen.map((mutant) => [mutant.key, mutant]));
+  const modules = names.map((name) => ({
+    file: path.join(ROOT, name),
+    firstId: numbered.findIndex(({ module }) => module === name),
+    mutants: numbered.filter(({ module }) => module === name).length,
+    testFiles: testsOf(name),
+  }));
+  const verdicts: Verdicts = new Map();
+  const openOf = (name?: string) =>
+    [...numbered.entries()].flatMap(([id, { key, module }]) => {
+      const mutant = wanted.get(key);
+      return mutant === undefined || verdicts.has(mutant) || (name !== undefined && module !== name) ? [] : [id];
+    });
+  const open = [...names];
+  const note = (id: number, verdict: Verdict) => {
+    const mutant = wanted.get(numbered[id]?.key ?? '');
+    if (mutant !== undefined) verdicts.set(mutant, verdict);
+    for (; open[0] !== undefined && openOf(open[0]).length === 0; open.shift()) judged(open[0], verdicts);
+  };
+  for (let before = -1; openOf().length > 0 && verdicts.size > before; ) {
+    before = verdicts.size;
+    await runWorker({ modules, open: openOf() }, note);
   }
-  return verdicts;
+  for (const name of open) judged(name, verdicts);
 }
 
-async function verdictsOf(
-  module: string,
-  testFiles: readonly string[],
-  mutants: readonly number[],
-): Promise<ReadonlyMap<number, Verdict>> {
-  const verdicts = new Map<number, Verdict>();
-  const atLoad = new Set<number>();
-  for (let open = mutants; open.length > 0; open = mutants.filter((id) => !verdicts.has(id) && !atLoad.has(id))) {
-    const before = verdicts.size + atLoad.size;
-    await runWorker({ module: path.join(ROOT, module), testFiles, mutants: open }, verdicts, atLoad);
-    if (verdicts.size + atLoad.size === before) break;
-  }
-  for (const fixed of mutants.filter((id) => atLoad.has(id) && !verdicts.has(id))) {
-    await runWorker({ module: path.join(ROOT, module), testFiles, mutants: [fixed], fixed }, verdicts, atLoad);
-    // The module does not even load with it.
-    if (!verdicts.has(fixed)) verdicts.set(fixed, 'killed');
-  }
-  return verdicts;
-}
-
-/** Returns when the worker has ended. One that is silent is ended: its mutant made something endless, which a test notices. */
-function runWorker(task: Task, verdicts: Map<number, Verdict>, atLoad: Set<number>): Promise<void> {
+/** Returns when the worker has ended. One that is silent is ended: its mutant made something endless. Both count as noticed. */
+function runWorker(task: Task, note: (id: number, verdict: Verdict) => void): Promise<void> {
   const worker = fork(path.join(import.meta.dirname, 'mutants/worker.ts'), {
     cwd: ROOT,
     execArgv: ['--disable-warning=ExperimentalWarning'],
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
   });
   let current: number | undefined;
-  const giveUp = () => {
-    if (current !== undefined) verdicts.set(current, 'killed');
-    worker.kill('SIGKILL');
-  };
+  const giveUp = () => worker.kill('SIGKILL');
   let timer = setTimeout(giveUp, SILENT_MS * 3);
   worker.on('message', (message: Message) => {
     clearTimeout(timer);
     timer = setTimeout(giveUp, SILENT_MS);
     current = message.type === 'begins' ? message.mutant : undefined;
-    if (message.type === 'verdict') verdicts.set(message.mutant, message.verdict);
-    if (message.type === 'ready') loaded(message, task, atLoad);
+    if (message.type === 'verdict') note(message.mutant, message.verdict);
+    if (message.type === 'ready') printProblems(message);
   });
   worker.send(task);
   return new Promise((done) => {
     worker.once('exit', () => {
       clearTimeout(timer);
+      // The mutant has ended the process.
+      if (current !== undefined) note(current, 'killed');
       done();
     });
   });
 }
 
-function loaded(
-  { static: found, unloaded, failing }: Message & { readonly type: 'ready' },
-  { mutants }: Task,
-  atLoad: Set<number>,
-): void {
-  for (const id of found) if (mutants.includes(id)) atLoad.add(id);
+function printProblems({ unloaded, failing }: Message & { readonly type: 'ready' }): void {
   for (const file of unloaded) console.log(`not loaded: ${file}`);
   for (const test of failing) console.log(`fails without a mutant: ${test}`);
 }
 
-/** The test files from which imports lead to the module: first that of its name, then the nearest. */
+/** The test files from which imports lead to the module, the nearest first. */
 function testsOf(module: string): readonly string[] {
   const files = globSync('test/**/*.test.ts', { cwd: ROOT }).filter((file) => !TESTS_ASIDE.test(file));
   const near = files.flatMap((file) => {
     const isOwn = path.basename(file, '.test.ts') === path.basename(module, '.ts');
     const distance = isOwn ? 0 : distanceTo(module, file);
-    return distance === undefined ? [] : [{ file: path.join(ROOT, file), distance }];
+    const isOfArea = path.basename(path.dirname(file)) === path.basename(path.dirname(module));
+    return distance === undefined
+      ? []
+      : [{ file: path.join(ROOT, file), rank: distance + (isOwn || isOfArea ? 0 : 1) }];
   });
-  return near.toSorted((a, b) => a.distance - b.distance).map(({ file }) => file);
+  return near
+    .toSorted((a, b) => a.rank - b.rank)
+    .slice(0, TEST_FILES)
+    .map(({ file }) => file);
 }
 
 function distanceTo(module: string, from: string): number | undefined {

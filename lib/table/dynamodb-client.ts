@@ -41,7 +41,6 @@ export function createDynamoClient(options: DynamoClientOptions = {}): DynamoDBC
     ...(credentials !== undefined && { credentials }),
     logger: QUIET,
     maxAttempts,
-    retryMode: 'standard',
     retryStrategy: new StandardRetryStrategy({ maxAttempts, backoff: cappedBackoff(maxRetryDelayMs) }),
     requestHandler: new NodeHttpHandler({
       connectionTimeout: connectionTimeoutMs,

@@ -100,7 +100,7 @@ export function withdraw(
       if (isAlready && isOnlyOne) throw withdrawnMeanwhile(address);
       const seenDown = goingDown || (isAlready && known.seenDown);
       const expiresAtMs = goingDown ? Math.min(known.expiresAtMs, nowMs) : known.expiresAtMs;
-      const withdrawnUntilMs = Math.max(untilMs, isAlready ? (known.withdrawnUntilMs ?? 0) : 0);
+      const withdrawnUntilMs = Math.max(untilMs, known.withdrawnUntilMs ?? 0);
       const lease = { ...known, expiresAtMs, withdrawnUntilMs, seenDown };
       return { write: contentOf(present, new Map([[address, lease]])), result: lease };
     },

@@ -2,6 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import type { ClusterSpec } from '../../lib/cluster/cluster-spec.ts';
 import {
   claimCluster,
+  closeAllocation,
   pauseAllClusters,
   pauseCluster,
   registerCluster,
@@ -10,6 +11,7 @@ import {
   unregisterCluster,
 } from '../../lib/table/cluster-registration.ts';
 import { clusterPages, listClusters, readCluster, readPauseOfAll } from '../../lib/table/clusters.ts';
+import { plainValue } from '../../lib/table/item-values.ts';
 import type { KeyValueTable, TableValue } from '../../lib/table/key-value-table.ts';
 import { won } from '../contract/key-value-table.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';
@@ -111,12 +113,25 @@ describe('registerCluster', () => {
     expect(await registerCluster(table, SPEC)).toEqual({ spec: SPEC, generation: 3, rangesGeneration: 3 });
   });
 
-  test('begins after the generation of ranges whose registration is missing', async () => {
+  test.each<[TableValue, number]>([
+    [{ generation: 7 }, 8],
+    [{ generation: 1 }, 2],
+    ['not a range', 1],
+  ])('begins after the generation of ranges whose registration is missing: %j', async (value, generation) => {
     const table = memoryTable();
-    const value = { generation: 7 };
-    won(await table.put({ cluster: SPEC.name, key: 'ranges/serviceips', value, schema: 1 }, undefined));
+    const put = (key: string, of: TableValue) =>
+      table.put({ cluster: SPEC.name, key, value: of, schema: 1 }, undefined);
+    won(await put('ranges/serviceips', value));
+    won(await put('other', { generation: 99 }));
     await registerCluster(table, SPEC);
-    expect(await readCluster(table, SPEC.name)).toMatchObject({ generation: 8, rangesGeneration: 8 });
+    expect(await readCluster(table, SPEC.name)).toMatchObject({ generation, rangesGeneration: generation });
+  });
+
+  test('replaces a registration that does not parse, in the generation after it', async () => {
+    const table = memoryTable();
+    const value = { generation: 4, spec: {} };
+    won(await table.put({ cluster: '#clusters', key: SPEC.name, value, schema: 1 }, undefined));
+    expect(await registerCluster(table, SPEC)).toEqual({ spec: SPEC, generation: 5, rangesGeneration: 5 });
   });
 
   test('leaves a registration that a later version wrote', async () => {
@@ -166,7 +181,10 @@ describe('A registration that was read before', () => {
   test('is not created again once it was removed', async () => {
     const table = await withCluster();
     await unregisterCluster(table, SPEC.name);
-    await expect(registerCluster(table, CHANGED, { replaces: 1 })).rejects.toMatchObject(TOO_LATE);
+    await expect(registerCluster(table, CHANGED, { replaces: 1 })).rejects.toMatchObject({
+      ...TOO_LATE,
+      message: expect.stringContaining('prod-1 is no longer registered: another writer'),
+    });
   });
 
   test('may be paused meanwhile, and may have become what was wanted', async () => {
@@ -187,6 +205,13 @@ describe('setClusterMode', () => {
     expect(await readCluster(table, SPEC.name)).toEqual(changed);
     expect(await setClusterMode(table, SPEC.name, 'enforce')).toEqual(changed);
   });
+});
+
+test('closeAllocation begins a generation of the ranges with the same spec', async () => {
+  const table = await withCluster('prod');
+  const closed = await closeAllocation(table, SPEC.name);
+  expect(closed).toEqual({ spec: SPEC, generation: 2, rangesGeneration: 2, owner: { stack: 'prod' } });
+  expect(await readCluster(table, SPEC.name)).toEqual(closed);
 });
 
 describe('The owner of a cluster', () => {
@@ -224,13 +249,15 @@ test('A name that is not registered, or no longer, is not changed', async () => 
     await claimCluster(table, SPEC.name, 'prod', AT_ONCE),
     await takeOverCluster(table, SPEC.name, 'prod'),
     await pauseCluster(table, SPEC.name, PAUSE),
+    await closeAllocation(table, SPEC.name),
   ];
-  expect(await changes()).toEqual([false, undefined, undefined, false, false]);
+  const nothing = [false, undefined, undefined, false, false, undefined];
+  expect(await changes()).toEqual(nothing);
   expect(await itemOf(table)).toBeUndefined();
   await registerCluster(table, SPEC);
   await unregisterCluster(table, SPEC.name);
   const before = await itemOf(table);
-  expect(await changes()).toEqual([false, undefined, undefined, false, false]);
+  expect(await changes()).toEqual(nothing);
   expect(await itemOf(table)).toEqual(before);
 });
 
@@ -276,24 +303,33 @@ describe('A pause', () => {
 });
 
 describe('A registration that cannot be read', () => {
-  test.each<[string, TableValue, number, string]>([
-    ['is not a map', 'x', 1, 'Corrupt'],
-    ['has no generation', {}, 1, 'Corrupt'],
-    ['has a spec without a name', { generation: 1, rangesGeneration: 1, spec: {} }, 1, 'Corrupt'],
-    ['has the spec of another cluster', { generation: 1, rangesGeneration: 1, spec: { name: 'other' } }, 1, 'Corrupt'],
+  const first = { generation: 1, rangesGeneration: 1 };
+  const REGISTER = 'register the cluster again, with its whole spec.';
+  const apiServers = Array(1000).fill({});
+
+  test.each<[string, TableValue, number, string, string]>([
+    ['is not a map', 'x', 1, 'Corrupt', 'remove it to start again'],
+    ['has no generation', {}, 1, 'Corrupt', 'generation is not of type number'],
+    ['has an owner that is text', { ...first, owner: 'x' }, 1, 'Corrupt', REGISTER],
+    ['has a spec without a name', { ...first, spec: {} }, 1, 'Corrupt', REGISTER],
     [
-      'has an unknown mode',
-      { generation: 1, rangesGeneration: 1, spec: { name: 'bad', mode: 'destroy' } },
+      'has the spec of another cluster',
+      plainValue({ ...first, spec: SPEC }),
       1,
       'Corrupt',
+      'holds the spec of prod-1; register both again.',
     ],
-    ['was written by a later version', {}, 2, 'SchemaTooNew'],
-  ])('because it %s hides no other', async (_, value, schema, code) => {
+    ['has an unknown mode', { ...first, spec: { name: 'bad', mode: 'destroy' } }, 1, 'Corrupt', REGISTER],
+    ['has too many API servers', { ...first, spec: { apiServers } }, 1, 'Corrupt', `not changed; ${REGISTER}`],
+    ['was written by a later version', {}, 2, 'SchemaTooNew', 'deploy the newer version'],
+  ])('because it %s hides no other', async (_, value, schema, code, message) => {
     const table = await withCluster();
     won(await table.put({ cluster: '#clusters', key: 'bad', value, schema }, undefined));
     const { clusters, unreadable } = await listClusters(table);
     expect(clusters.map(({ spec }) => spec.name)).toEqual([SPEC.name]);
-    expect(unreadable).toEqual([{ name: 'bad', error: expect.objectContaining({ code }) }]);
+    expect(unreadable).toEqual([
+      { name: 'bad', error: expect.objectContaining({ code, message: expect.stringContaining(message) }) },
+    ]);
     await expect(readCluster(table, 'bad')).rejects.toMatchObject({ code });
   });
 });

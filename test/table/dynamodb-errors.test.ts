@@ -66,6 +66,18 @@ describe('the error of a call to the table', () => {
       'Unexpected',
       `${WHAT} was refused as invalid: the keys of the table must be "cluster" (partition) and "key" (sort), both text.`,
     ],
+    [
+      'a refusal of another kind that mentions a size',
+      answered('Other', { status: 400, message: 'Item size' }),
+      'Unexpected',
+      `${WHAT} failed with Other; see the cause.`,
+    ],
+    [
+      'what was throttled before it was sent',
+      Object.assign(new Error('no'), { name: 'ThrottlingException' }),
+      'Throttled',
+      `${WHAT} failed (ThrottlingException, attempts: unknown): it may or may not have happened; the next pass tries again; if this continues, raise the capacity limits of the table or of the account.`,
+    ],
     ['another refusal', answered('Other', { status: 400 }), 'Unexpected', `${WHAT} failed with Other; see the cause.`],
     ['what was never sent', new Error('a defect'), 'Unexpected', `${WHAT} failed with Error; see the cause.`],
     ['what is no error', 'text', 'Unexpected', `${WHAT} failed with unknown error; see the cause.`],

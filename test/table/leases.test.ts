@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import { isHeld, isWithdrawn, type Lease } from '../../lib/cluster/lease.ts';
 import { storedSize } from '../../lib/table/item-values.ts';
 import type { Item, KeyValueTable, TableValue } from '../../lib/table/key-value-table.ts';
-import { changeLeases, LEASES, leaseOf, readLeases, withdraw } from '../../lib/table/leases.ts';
+import { changeLeases, decodeLeases, LEASES, leaseOf, readLeases, withdraw } from '../../lib/table/leases.ts';
 import { unwrittenTable } from '../../lib/table/unwritten-table.ts';
 import { won } from '../contract/key-value-table.ts';
 import { AT_ONCE, describeInEachTable } from '../support/each-table.ts';
@@ -150,11 +150,13 @@ describe('A change of leases', () => {
     const read = await readLeases(table, 'c');
     await changeLeases(table, 'c', read, new Map([[A, undefined]]));
     expect((await changeLeases(table, 'c', read, changes(aLease(A)))).written.size).toBe(0);
-    expect(await readLeases(table, 'c')).toMatchObject({ leases: [], item: { version: 2 } });
+    expect(await readLeases(table, 'c')).toMatchObject({ leases: [], item: { version: 2, expiresAtMs: DAY_MS } });
   });
 
-  test('is given up after eight attempts, with what is there', async () => {
+  test('is given up after eight attempts, with what is there, and waits before the third and later ones', async () => {
     const table = newTable();
+    const waits: number[] = [];
+    const wait = async (attempt: number) => void waits.push(attempt);
     let generation = 0;
     const put: KeyValueTable['put'] = async (content, previous) => {
       generation += 1;
@@ -162,8 +164,9 @@ describe('A change of leases', () => {
       return table.put(content, previous);
     };
     const read = await readLeases(table, 'c');
-    const result = await changeLeases({ ...table, put }, 'c', read, changes(aLease(A)), AT_ONCE);
+    const result = await changeLeases({ ...table, put }, 'c', read, changes(aLease(A)), { wait });
     expect(result).toMatchObject({ written: new Set(), present: { leases: [{ address: B, generation: 8 }] } });
+    expect(waits).toEqual([0, 1, 2, 3, 4, 5]);
   });
 
   test('whose reply is lost is not tried again, and returns what is there', async () => {
@@ -189,6 +192,16 @@ describe('A change of leases', () => {
 });
 
 describe('The item of the leases', () => {
+  test('has schema 1, and of each lease only what is unusual, which may be spelled out', async () => {
+    const table = newTable();
+    await putLease(table, 'c', aLease(A));
+    const usual = { generation: 1, expiresAtMs: NOW_MS + 15_000 };
+    const item = await itemIn(table);
+    expect([item.schema, item.value]).toEqual([1, { [A]: usual }]);
+    const value = { [A]: { ...usual, source: 'probe', misses: 0, seenDown: false } };
+    expect(decodeLeases({ ...item, value })).toEqual([aLease(A)]);
+  });
+
   test('is kept for a day after the last lease or withdrawal in it is over', async () => {
     const table = newTable();
     await putLease(table, 'c', aLease(A, { expiresAtMs: NOW_MS + 2 }));
@@ -230,7 +243,9 @@ describe('The item of the leases', () => {
     won(await table.put({ cluster: 'c', key: LEASES, value, schema: 1 }, undefined));
     await expect(readLeases(table, 'c')).rejects.toMatchObject({
       code: 'Corrupt',
-      message: expect.stringContaining(`c/${LEASES} does not parse: ${field} is`),
+      message: expect.stringMatching(
+        `c/${LEASES} does not parse: ${field} is.*correct it, or remove it, which ends all deregistrations`,
+      ),
     });
   });
 });
@@ -261,7 +276,8 @@ describe('withdraw', () => {
   test('works for an address that never had a lease', async () => {
     const table = newTable();
     const withdrawn = await withdraw(table, 'c', withdrawal, AT_ONCE);
-    expect(withdrawn).toMatchObject({ address: A, generation: 0, expiresAtMs: 0 });
+    const withdrawnUntilMs = NOW_MS + 60_000;
+    expect(withdrawn).toEqual({ ...aLease(A), generation: 0, expiresAtMs: 0, withdrawnUntilMs });
     expect(await leaseIn(table, A)).toEqual(withdrawn);
   });
 

@@ -86,11 +86,14 @@ function isNode(value: unknown): value is Node {
 
 function mutate(node: Node, text: (child: Node) => string, add: Add): void {
   const child = (field: string) => node[field] as Node;
+  // `a ?? b && c` is no expression.
+  const operand = (side: string) =>
+    child(side).type === 'LogicalExpression' ? `(${text(child(side))})` : text(child(side));
   switch (node.type) {
     case 'BinaryExpression':
     case 'LogicalExpression':
       for (const operator of OPERATORS[String(node['operator'])] ?? []) {
-        add(node, `${text(child('left'))} ${operator} ${text(child('right'))}`);
+        add(node, `${operand('left')} ${operator} ${operand('right')}`);
       }
       return;
     case 'UnaryExpression':
@@ -131,9 +134,11 @@ function literal(node: Node, add: Add): void {
   else if (typeof value === 'string') add(node, value === '' ? "'mutated'" : "''");
 }
 
-/** Returns the source with all of its mutants, each behind a switch. */
-export function instrumented(source: string, mutants: readonly Mutant[]): string {
-  const order = mutants.map((mutant, id) => ({ ...mutant, id })).sort((a, b) => a.start - b.start || b.end - a.end);
+/** Returns the source with all of its mutants, each behind a switch. The number of the first one is `firstId`. */
+export function instrumented(source: string, mutants: readonly Mutant[], firstId: number): string {
+  const order = mutants
+    .map((mutant, place) => ({ ...mutant, id: firstId + place }))
+    .sort((a, b) => a.start - b.start || b.end - a.end);
   const render = (from: number, to: number, inside: typeof order): string => {
     let [text, at] = ['', from];
     for (let index = 0; index < inside.length; ) {

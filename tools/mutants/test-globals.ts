@@ -19,11 +19,17 @@ export interface CollectedTest {
   readonly run: Step;
 }
 
-export const collected: CollectedTest[] = [];
-export const loading = { file: '' };
-
 const aBlock = (parent?: Block): Block => ({ parent, beforeAll: [], afterAll: [], beforeEach: [], afterEach: [] });
+let collected: CollectedTest[] = [];
 let block = aBlock();
+let loading = '';
+
+/** Returns the tests that a file defines while it is loaded. */
+export async function testsOf(file: string, load: () => Promise<unknown>): Promise<readonly CollectedTest[]> {
+  [collected, block, loading] = [[], aBlock(), file];
+  await load();
+  return collected;
+}
 
 type Each = (rows: readonly unknown[]) => (name: string, body: (...row: unknown[]) => unknown) => void;
 
@@ -42,7 +48,7 @@ function defineBlock(_name: string, body: Step): void {
 }
 
 function defineTest(name: string, run: Step): void {
-  collected.push({ file: loading.file, name, block, run });
+  collected.push({ file: loading, name, block, run });
 }
 
 export const describe = Object.assign(defineBlock, { each: eachOf(defineBlock) });

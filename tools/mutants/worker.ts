@@ -1,47 +1,82 @@
 import { readFileSync } from 'node:fs';
-import { registerHooks } from 'node:module';
-import { pathToFileURL } from 'node:url';
+import { registerHooks, stripTypeScriptTypes } from 'node:module';
+import path from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 import fc from 'fast-check';
 import { instrumented, mutantsOf } from './plan.ts';
-import type { Block, CollectedTest } from './test-globals.ts';
+import { type Block, type CollectedTest, testsOf } from './test-globals.ts';
 
-/* Loads the tests of one module once, and runs those that reach a mutant with that mutant switched on, one mutant after another. */
+/*
+ * Loads the tests of some modules once, with all mutants of those modules switched off, and notes which tests reach which of them.
+ * Then runs the tests that reach a mutant with that mutant switched on, one mutant after another. For a mutant in code that runs
+ * while modules load, the project's modules are loaded again; packages are not.
+ */
 
-/** What the parent sends: `fixed` is on from the start, as code that runs while modules load needs. */
 export interface Task {
-  readonly module: string;
+  readonly modules: readonly MutatedModule[];
+  /** Those without a verdict. */
+  readonly open: readonly number[];
+}
+
+export interface MutatedModule {
+  readonly file: string;
+  /** The number of its first mutant; the others follow. */
+  readonly firstId: number;
+  readonly mutants: number;
+  /** The nearest first. */
   readonly testFiles: readonly string[];
-  readonly mutants: readonly number[];
-  readonly fixed?: number;
 }
 
 export type Message =
-  | {
-      readonly type: 'ready';
-      readonly unloaded: readonly string[];
-      readonly failing: readonly string[];
-      readonly static: readonly number[];
-    }
+  | { readonly type: 'alive' }
+  | { readonly type: 'ready'; readonly unloaded: readonly string[]; readonly failing: readonly string[] }
   | { readonly type: 'begins'; readonly mutant: number }
   | { readonly type: 'verdict'; readonly mutant: number; readonly verdict: 'killed' | 'survived' | 'unreached' };
 
+/** A test with what it does without a mutant. */
+interface Measured {
+  readonly test: CollectedTest;
+  /** The same in every load. */
+  readonly id: string;
+  readonly reached: ReadonlySet<number>;
+  readonly evaluations: number;
+  readonly cpuMs: number;
+  /** The mutants that it has noticed. */
+  kills: number;
+}
+
+const ROOT = path.join(import.meta.dirname, '../..');
 const TEST_MS = 10_000;
 /** A slower test does not run for every mutant. */
-const SLOW_MS = 3_000;
+const SLOW_CPU_MS = 500;
+/** The tests of one mutant take no longer, or a survivor would take minutes: the shortest run. */
+const MOST_CPU_MS = 2_000;
+/** The test files that are loaded again for a mutant in code that runs at load. */
+const RELOADED_FILES = 6;
+/** A mutant that makes a test evaluate so many times as many expressions has made a loop endless, which counts as noticed. */
+const ENDLESS = 20;
+const ALWAYS_ALLOWED = 10_000;
 
 const send = (message: Message) =>
   new Promise<void>((done) => void process.send?.(message, undefined, {}, () => done()));
 
 let active: number | undefined;
 let reached = new Set<number>();
+let [evaluations, allowed] = [0, 0];
+let generation = 0;
 Object.assign(globalThis, {
   __mutant: (id: number) => {
-    reached.add(id);
+    evaluations += 1;
+    if (active === undefined) reached.add(id);
+    else if (evaluations > allowed) throw new Error('the mutant made a loop endless');
     return id === active;
   },
 });
 
 process.on('unhandledRejection', () => {});
+// A test whose code throws where nothing catches it has failed.
+let endStep: (error: unknown) => void = () => {};
+process.on('uncaughtException', (error) => endStep(error));
 process.once('message', (task: Task) => {
   work(task).then(
     () => process.exit(0),
@@ -52,90 +87,166 @@ process.once('message', (task: Task) => {
   );
 });
 
-async function work({ module, testFiles, mutants, fixed }: Task): Promise<void> {
-  active = fixed;
+async function work({ modules, open }: Task): Promise<void> {
   // That a property fails is enough: the smallest example would take most of the time.
-  fc.configureGlobal({ endOnFailure: true });
-  hook(module);
-  const { collected, loading } = await import('./test-globals.ts');
+  fc.configureGlobal({ endOnFailure: true, seed: 1 });
+  hook(modules);
   const unloaded: string[] = [];
-  for (const file of testFiles) {
-    loading.file = file;
-    await import(pathToFileURL(file).href).catch(() => unloaded.push(file));
-  }
+  const tests = await load(new Set(modules.flatMap(({ testFiles }) => testFiles)), (file, why) => {
+    unloaded.push(file);
+    console.error(`not loaded: ${path.relative(ROOT, file)}: ${why}`);
+  });
   const atLoad = reached;
-  if (fixed !== undefined) return judge(fixed, collected, false);
 
-  const reach = new Map<CollectedTest, { readonly mutants: ReadonlySet<number>; readonly ms: number }>();
   const failing: string[] = [];
-  for (const test of collected) {
-    reached = new Set();
-    const began = performance.now();
-    const failure = await firstFailure([test]);
-    const ms = performance.now() - began;
-    if (failure !== undefined) failing.push(`${test.file}: ${test.name}`);
-    else if (ms < SLOW_MS) reach.set(test, { mutants: reached, ms });
+  const measured: Measured[] = [];
+  for (const [id, test] of tests) {
+    const each = await measure(test, id);
+    if (each === undefined) failing.push(id);
+    else if (each.cpuMs < SLOW_CPU_MS) measured.push(each);
+    await send({ type: 'alive' });
   }
-  await send({ type: 'ready', unloaded, failing, static: [...atLoad] });
-  for (const mutant of mutants) {
-    if (atLoad.has(mutant)) continue;
-    const tests = [...reach].filter(([, found]) => found.mutants.has(mutant)).sort(([, a], [, b]) => a.ms - b.ms);
-    await judge(
-      mutant,
-      tests.map(([test]) => test),
-    );
+  await send({ type: 'ready', unloaded, failing });
+  for (const { firstId, mutants, testFiles } of modules) {
+    const own = open.filter((id) => id >= firstId && id < firstId + mutants);
+    const isOfFiles = (files: readonly string[]) => measured.filter(({ test }) => files.includes(test.file));
+    const near = isOfFiles(testFiles);
+    for (const mutant of own.filter((id) => !atLoad.has(id))) {
+      await judge(
+        mutant,
+        near.filter((each) => each.reached.has(mutant)),
+        () => Promise.resolve(tests),
+      );
+    }
+    const files = testFiles.filter((file) => !unloaded.includes(file)).slice(0, RELOADED_FILES);
+    for (const mutant of own.filter((id) => atLoad.has(id))) await judge(mutant, isOfFiles(files), () => load(files));
   }
 }
 
-/** @param mayRepeat the mutant can be switched off again: it is not in code that ran while modules loaded */
-async function judge(mutant: number, tests: readonly CollectedTest[], mayRepeat = true): Promise<void> {
-  if (tests.length === 0) return send({ type: 'verdict', mutant, verdict: 'unreached' });
+/** Returns undefined when the test fails. */
+async function measure(test: CollectedTest, id: string): Promise<Measured | undefined> {
+  [reached, evaluations] = [new Set(), 0];
+  const before = process.cpuUsage();
+  if (!(await passes(test))) return undefined;
+  const { user, system } = process.cpuUsage(before);
+  return { test, id, reached, evaluations, cpuMs: (user + system) / 1000, kills: 0 };
+}
+
+type Tests = ReadonlyMap<string, CollectedTest>;
+
+/** @param loadTests loads all tests with the mutant, or returns those that are loaded */
+async function judge(mutant: number, candidates: readonly Measured[], loadTests: () => Promise<Tests>): Promise<void> {
+  if (candidates.length === 0) return send({ type: 'verdict', mutant, verdict: 'unreached' });
   await send({ type: 'begins', mutant });
-  active = mutant;
-  const by = await firstFailure(tests);
-  active = undefined;
-  // What fails without the mutant, too, has not noticed it.
-  const isNoticed = by !== undefined && (!mayRepeat || (await firstFailure([by])) === undefined);
-  if (by !== undefined && !isNoticed)
-    return judge(
-      mutant,
-      tests.filter((test) => test !== by),
-      mayRepeat,
-    );
+  const isNoticed = await isNoticedBy(mutant, affordable(candidates), loadTests);
   await send({ type: 'verdict', mutant, verdict: isNoticed ? 'killed' : 'survived' });
 }
 
-function hook(module: string): void {
+/** First those that notice much in little time. */
+function affordable(candidates: readonly Measured[]): readonly Measured[] {
+  const cost = ({ cpuMs, kills }: Measured) => cpuMs / (1 + kills);
+  let sumMs = 0;
+  return candidates
+    .toSorted((a, b) => cost(a) - cost(b))
+    .filter(({ cpuMs }) => {
+      sumMs += cpuMs;
+      return sumMs <= MOST_CPU_MS;
+    });
+}
+
+async function isNoticedBy(
+  mutant: number,
+  candidates: readonly Measured[],
+  loadTests: () => Promise<Tests>,
+): Promise<boolean> {
+  [active, evaluations, allowed] = [mutant, 0, ALWAYS_ALLOWED * ENDLESS];
+  const tests = await loadTests().catch(() => undefined);
+  // The module does not even load with it.
+  if (tests === undefined) return true;
+  for (const each of candidates) {
+    const test = tests.get(each.id);
+    [active, evaluations, allowed] = [mutant, 0, each.evaluations * ENDLESS + ALWAYS_ALLOWED];
+    if (test !== undefined && (await passes(test))) continue;
+    active = undefined;
+    // A test that fails without the mutant, too, has not noticed it.
+    if (!(await passes(each.test))) continue;
+    each.kills += 1;
+    return true;
+  }
+  active = undefined;
+  return false;
+}
+
+/** Loads the project's modules again, and returns the tests of the files. */
+async function load(files: Iterable<string>, failed?: (file: string, why: unknown) => void): Promise<Tests> {
+  generation += 1;
+  const tests = new Map<string, CollectedTest>();
+  for (const file of files) {
+    const url = `${pathToFileURL(file).href}?generation=${generation}`;
+    try {
+      const found = await testsOf(file, () => import(url));
+      for (const [place, test] of found.entries())
+        tests.set(`${path.relative(ROOT, file)} ${place}: ${test.name}`, test);
+    } catch (error) {
+      if (failed === undefined) throw error;
+      failed(file, error);
+    }
+  }
+  return tests;
+}
+
+function hook(modules: readonly MutatedModule[]): void {
   const globals = new URL('test-globals.ts', import.meta.url).href;
+  const firstIds = new Map(modules.map(({ file, firstId }) => [file, firstId]));
+  const sources = new Map<string, string>();
+  const sourceOf = (file: string) => {
+    const text = readFileSync(file, 'utf8');
+    const firstId = firstIds.get(file);
+    return stripTypeScriptTypes(firstId === undefined ? text : instrumented(text, mutantsOf(file), firstId));
+  };
   registerHooks({
-    resolve: (specifier, context, next) =>
-      specifier === '@jest/globals' ? { url: globals, shortCircuit: true } : next(specifier, context),
+    resolve: (specifier, context, next) => {
+      if (specifier === '@jest/globals') return { url: globals, shortCircuit: true };
+      const resolved = next(specifier, context);
+      return isReloaded(resolved.url)
+        ? { ...resolved, url: `${bare(resolved.url)}?generation=${generation}` }
+        : resolved;
+    },
     load: (url, context, next) => {
-      if (url !== pathToFileURL(module).href) return next(url, context);
-      const source = instrumented(readFileSync(module, 'utf8'), mutantsOf(module));
-      return { format: 'module-typescript', source, shortCircuit: true };
+      if (!isReloaded(url)) return next(url, context);
+      const file = fileURLToPath(bare(url));
+      const source = sources.get(file) ?? sourceOf(file);
+      sources.set(file, source);
+      return { format: 'module', source, shortCircuit: true };
     },
   });
 }
 
-/** Runs tests until one fails, each block's own steps around those of it. Returns that test. */
-async function firstFailure(tests: readonly CollectedTest[]): Promise<CollectedTest | undefined> {
-  for (const test of tests) {
-    const chain = chainOf(test.block);
-    try {
-      await inTime(async () => {
-        for (const each of chain) for (const step of each.beforeAll) await step();
-        for (const each of chain) for (const step of each.beforeEach) await step();
-        await test.run();
-      });
-    } catch {
-      return test;
-    } finally {
-      const steps = chain.toReversed().flatMap((each) => [...each.afterEach, ...each.afterAll]);
-      for (const step of steps) await inTime(async () => step()).catch(() => undefined);
-    }
+const bare = (url: string) => url.replace(/\?.*$/, '');
+
+/** Returns whether a URL is one of this project's modules, apart from this tool. */
+function isReloaded(url: string): boolean {
+  if (!url.startsWith('file:') || !bare(url).endsWith('.ts')) return false;
+  const file = path.relative(ROOT, fileURLToPath(bare(url)));
+  return !/^(?:\.\.|node_modules|tools\/mutants)/.test(file);
+}
+
+/** Runs a test, each block's own steps around it. */
+async function passes(test: CollectedTest): Promise<boolean> {
+  const chain = chainOf(test.block);
+  try {
+    await inTime(async () => {
+      for (const each of chain) for (const step of each.beforeAll) await step();
+      for (const each of chain) for (const step of each.beforeEach) await step();
+      await test.run();
+    });
+    return true;
+  } catch {
+    return false;
+  } finally {
+    const steps = chain.toReversed().flatMap((each) => [...each.afterEach, ...each.afterAll]);
+    for (const step of steps) await inTime(async () => step()).catch(() => undefined);
   }
-  return undefined;
 }
 
 function chainOf(block: Block): Block[] {
@@ -144,6 +255,7 @@ function chainOf(block: Block): Block[] {
 
 async function inTime(step: () => Promise<unknown>): Promise<void> {
   const over = Promise.withResolvers<never>();
+  endStep = over.reject;
   const timer = setTimeout(() => over.reject(new Error('the test took too long')), TEST_MS);
   await Promise.race([step(), over.promise]).finally(() => clearTimeout(timer));
 }
