@@ -26,7 +26,10 @@ export interface Comparison {
   readonly findings: readonly Finding[];
   readonly next: StoredRange;
   readonly changed: boolean;
-  /** It frees an item, ends a hold, or opens a range whose items the table may not know: the Services must be the right ones. */
+  /**
+   * It frees an item, ends a hold, opens a range whose items the table may not know, or ends the strikes by another control
+   * plane: the Services must be the right ones.
+   */
   readonly needsFreshList: boolean;
   /** What the Services prove to be taken. */
   readonly proved: Uint8Array;
@@ -73,6 +76,11 @@ export function startRebuild<Item>(
   return { spec: rebuilt.spec, stored, recorded, rebuilt, held, claim: held.items.length === 0 ? enter : enterHeld };
 }
 
+/** Strikes by another control plane may be those of the right one, and this list that of the one which was left. */
+function isByAnother({ strikes: { last } }: StoredRange, { controlPlane }: JudgingPass): boolean {
+  return last?.controlPlane !== undefined && last.controlPlane !== controlPlane;
+}
+
 /**
  * Compares what the claims prove with what was recorded (`doRunOnce` in
  * `pkg/registry/core/service/{ipallocator,portallocator}/controller/repair.go`). Changes nothing: `next` is what to save.
@@ -106,7 +114,8 @@ export function compareRange<Item>(
     findings: [...holds.findings, ...leaks.findings, ...nothingFree(words, { spec: range, free, max: rebuilt.max })],
     next,
     changed: stored === undefined || !sameRange(stored, next),
-    needsFreshList: stored?.generation !== generation || leaks.counts.leaks + holds.ended.length > 0,
+    needsFreshList:
+      stored?.generation !== generation || leaks.counts.leaks + holds.ended.length > 0 || isByAnother(stored, pass),
     proved,
     freed: leaks.freed,
     ended: holds.ended,

@@ -151,6 +151,20 @@ describe('a control plane that moved while its former API server still answers',
     expect(taken).toEqual([true, true, false]);
   });
 
+  test('ends the strikes of a leak no more than once, although one of two warm processes still knows the former one', async () => {
+    await allocate();
+    await pass();
+    const [former, current] = [connections, newProcess()];
+    named = () => after;
+    const codes: (string | undefined)[] = [];
+    while (codes.length < 12 && (await isTaken())) {
+      connections = codes.length % 2 === 0 ? current : former;
+      codes.push(await pass());
+    }
+    await Promise.all([former.close(), current.close()]);
+    expect(codes).toEqual([undefined, 'ControlPlaneMoved', undefined, undefined]);
+  });
+
   test('opens no range that it has not listed', async () => {
     const read = await readRange(world.table, 'demo', RANGE_KEYS.primary);
     if (read !== undefined) await world.table.delete(read.item);
