@@ -13,7 +13,7 @@ import type { HostResolver, Prober, ProbeTarget } from '../kubernetes/cluster-po
 /** A name server may answer with thousands: each record costs a probe, a lease and a place in the Endpoints. */
 export const RECORDS_OF_A_HOST = 32;
 /** An invocation runs at most 16 passes at a time, so that a process has at most 256 probes under way. */
-const PROBES_AT_ONCE = 16;
+export const PROBES_AT_ONCE = 16;
 
 /** An address of the spec, and where to ask for it. */
 export interface ProbedAddress extends ExpectedAddress {

@@ -1,5 +1,6 @@
 import {
   inTurn,
+  PROBES_AT_ONCE,
   type ProbedAddress,
   probeAddresses,
   RECORDS_OF_A_HOST,
@@ -19,6 +20,7 @@ import type { PassContext } from './pass.ts';
 /** Of the 9 s of a pass. A silent probe takes 3 s, and 1 s more where this process was busy. */
 const LOOK_UPS_MS = 2_000;
 const PROBES_MS = 4_000;
+const WITNESSES_AT_ONCE = 2;
 
 export interface LeasesRefreshed {
   /** What the table has, as far as this pass knows. */
@@ -98,14 +100,12 @@ async function probeWithWitnesses(
   const kept = new Set(leases.filter((lease) => isKeptByAgent(lease, nowMs())).map(({ address }) => address));
   const toProbe = expected.filter(({ address }) => !kept.has(address));
   const turn = { passId, nowMs: nowMs(), leaseMs: spec.endpoints.leaseSeconds * 1000 };
-  const outcomes = await probeAddresses(inTurn(toProbe, leases, turn), probe, signal);
+  const witnesses = expected.filter(({ address }) => kept.has(address));
+  // The silence of so many would use up the time for the witnesses.
+  const atOnce = toProbe.length < PROBES_AT_ONCE ? [] : witnesses.slice(0, WITNESSES_AT_ONCE);
+  const outcomes = await probeAddresses([...atOnce, ...inTurn(toProbe, leases, turn)], probe, signal);
   if (outcomes.size === 0 || isAnyAnswered(outcomes)) return outcomes;
-  const witnesses = await probeAddresses(
-    expected.filter(({ address }) => kept.has(address)),
-    probe,
-    signal,
-  );
-  return new Map([...outcomes, ...witnesses]);
+  return new Map([...outcomes, ...(await probeAddresses(witnesses.slice(atOnce.length), probe, signal))]);
 }
 
 /**

@@ -444,4 +444,13 @@ describe('an API server whose agent died', () => {
     expect(world.published()).toEqual([B, C]);
     expect(await world.lease(B)).toMatchObject({ source: 'agent', misses: 0 });
   });
+
+  test('is a witness among the first probes where so many are silent that no time is left after them', async () => {
+    const silent = Array.from({ length: 16 }, (_, index) => `192.0.2.${100 + index}`);
+    const world = worldOf(B, C, ...silent);
+    for (const address of [B, C]) await world.setLease({ address, source: 'agent', expiresAtMs: world.nowMs + DAY_MS });
+    await world.tick();
+    const first = world.probed.slice(0, 16).map(({ url }) => new URL(url).hostname);
+    expect(first).toEqual(expect.arrayContaining([B, C]));
+  });
 });

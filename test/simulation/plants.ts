@@ -376,8 +376,8 @@ export const PLANTS: readonly Plant[] = [
     'silent-addresses',
     'of more than 16 addresses those at the end are never probed if the others are silent',
     'loops/refresh-leases.ts',
-    'await probeAddresses(inTurn(toProbe, leases, turn), probe, signal);',
-    'await probeAddresses(toProbe, probe, signal);\n  void [inTurn, turn];',
+    '...inTurn(toProbe, leases, turn)]',
+    '...(turn === undefined ? inTurn([], [], turn) : toProbe)]',
   ),
   plant(
     'skewed-host',
