@@ -218,7 +218,7 @@ export const PLANTS: readonly Plant[] = [
     '27',
     'a shorter deregistration shortens a longer one',
     LEASES,
-    'const withdrawnUntilMs = Math.max(untilMs, isAlready ? (known.withdrawnUntilMs ?? 0) : 0);',
+    'const withdrawnUntilMs = Math.max(untilMs, known.withdrawnUntilMs ?? 0);',
     'const withdrawnUntilMs = untilMs;',
   ),
   plant(
