@@ -23,6 +23,7 @@ export interface DeployedStack {
   readonly arn: string;
   readonly parameters: StackParameters;
   readonly outputs: Readonly<Record<string, string>>;
+  readonly tags: Readonly<Record<string, string>>;
 }
 
 /** Returns `undefined` when there is no stack of the name. */
@@ -41,6 +42,7 @@ export async function describeStack(name: string, provider: StackProvider): Prom
       arn: stack?.StackId ?? '',
       parameters: pairs((stack?.Parameters ?? []).map((one) => [one.ParameterKey, one.ParameterValue])),
       outputs: pairs((stack?.Outputs ?? []).map((one) => [one.OutputKey, one.OutputValue])),
+      tags: pairs((stack?.Tags ?? []).map((one) => [one.Key, one.Value])),
     };
   } catch (error) {
     if (isMissingStack(error)) return undefined;

@@ -8,8 +8,6 @@ interface Parameter {
   /** What a value must be, as an imperative. */
   readonly fix: string;
   readonly description: string;
-  /** To lose it would be an outage or an exposure: a deployment that does not name it may not reset it. */
-  readonly isKept?: true;
   /** Only of `npm run deploy`: with the template, CloudFormation's own options do the same. */
   readonly isOfToolAlone?: true;
 }
@@ -23,7 +21,6 @@ export const PARAMETERS = {
     pattern: '^([a-zA-Z0-9_.-]{3,255})?$',
     fix: 'write the name of an existing table, not its ARN, or leave it out',
     description: 'An existing table to use unchanged. Empty: the stack creates a table of its own name.',
-    isKept: true,
   },
   vpcSubnetIds: idsOf('subnet', 'Private subnets of the functions, with commas. Empty: no VPC.'),
   vpcSecurityGroupIds: idsOf('sg', 'Security groups of the functions, with commas. Needed with vpcSubnetIds.'),
@@ -31,7 +28,6 @@ export const PARAMETERS = {
     default: 'false',
     ...FLAG,
     description: 'Outbound IPv6 from the subnets, which must be dual-stack.',
-    isKept: true,
   },
   alarms: { default: 'true', ...FLAG, description: 'Create the alarms of docs/runbook.md.' },
   alarmTopicArn: arnOf('sns', 'The SNS topic that alarms notify.'),
@@ -68,14 +64,12 @@ export const PARAMETERS = {
     pattern: '^([a-zA-Z0-9_.-][a-zA-Z0-9_/.-]*)?$',
     fix: 'write the prefix of the names of secrets, such as kube-bootstrap-controller/prod/, without a "/" before it',
     description: 'Prefix of the secrets and parameters that hold kubeconfigs. Empty: the name of the stack and "/".',
-    isKept: true,
   },
   secretsRegion: {
     default: '',
     pattern: '^([*]|[a-z]{2}(-[a-z]+)+-[0-9])?$',
     fix: 'write a region, such as eu-west-1, * for all regions, or leave it out',
     description: 'The region of those secrets, if it is another one. A kubeconfig then names its secret by ARN.',
-    isKept: true,
   },
   kmsKeyArn: arnOf('kms', 'The KMS key that encrypts those secrets.'),
   assumableRoleArns: {
@@ -83,14 +77,12 @@ export const PARAMETERS = {
     pattern: '^(arn:[a-zA-Z0-9-]+:iam::[0-9]{12}:role/[^,\\s]+(,arn:[a-zA-Z0-9-]+:iam::[0-9]{12}:role/[^,\\s]+)*)?$',
     fix: 'write ARNs of roles, with commas and no spaces, or leave it out',
     description: 'Roles that may be assumed to read kubeconfigs in other accounts.',
-    isKept: true,
   },
   externalId: {
     default: '',
     pattern: '^([a-zA-Z0-9_+=,.@:/-]{2,1224})?$',
     fix: 'write 2 to 1224 letters, digits or _+=,.@:/-, or leave it out',
     description: 'The external ID that the trust policies of those roles require.',
-    isKept: true,
   },
   webIdentityServers: {
     default: '',
@@ -98,7 +90,6 @@ export const PARAMETERS = {
     fix: 'write the URLs of API servers, with commas and no spaces, or leave it out',
     description:
       'API servers for which the functions may request tokens from AWS STS: the `server` of each `kubeconfig.webIdentity`. `*` stands for any text.',
-    isKept: true,
   },
   tableKeyArn: arnOf('kms', 'The KMS key that encrypts the table.'),
   permissionsBoundaryArn: arnOf('iam', 'The permissions boundary of every role.'),
@@ -107,7 +98,6 @@ export const PARAMETERS = {
     pattern: '^/([!-~]+/)?$',
     fix: 'write a path that begins and ends with "/"',
     description: 'The IAM path of every role.',
-    isKept: true,
   },
   tickConcurrency: {
     default: '10',
@@ -126,7 +116,6 @@ export const PARAMETERS = {
     pattern: '^(on|off)$',
     fix: 'write on or off',
     description: 'The admission webhook, which allocates addresses for Services (docs/admission.md).',
-    isKept: true,
   },
   admissionEndpoint: {
     default: 'functionUrl',
@@ -134,7 +123,6 @@ export const PARAMETERS = {
     fix: 'write functionUrl or apiGateway',
     description:
       'How API servers reach the webhook. Some regions have no function URLs, and PrivateLink needs apiGateway.',
-    isKept: true,
   },
   admissionVpcEndpointIds: {
     ...idsOf('vpce', 'VPC endpoints for execute-api, with commas: the API of apiGateway is then private.'),
@@ -195,7 +183,6 @@ function idsOf(kind: string, description: string) {
     pattern: `^(${kind}-[a-zA-Z0-9]+(,${kind}-[a-zA-Z0-9]+)*)?$`,
     fix: `write ids with commas and no spaces: ${kind}-1111,${kind}-2222`,
     description,
-    isKept: true,
   } as const;
 }
 
@@ -205,7 +192,6 @@ function arnOf(service: string, description: string) {
     pattern: `^(arn:[a-zA-Z0-9-]+:${service}:.+)?$`,
     fix: `write an ARN, which begins with arn:aws:${service}:, or leave it out`,
     description,
-    isKept: true,
   } as const;
 }
 
@@ -298,57 +284,27 @@ export function stackTags({ tags = '' }: Deployment['values']): Readonly<Record<
 
 export type StackParameters = Readonly<Record<string, string>>;
 
-/** What the options of a deployment are, beside its parameters. */
-interface DeploymentOptions {
-  readonly stack: string;
-  /** As they were given on the command line. */
-  readonly options: Readonly<Record<string, unknown>> & { readonly param?: readonly string[] };
-}
-
 /** What is about to be deployed: its template, and the parameters that the command line or the block of the stage sets. */
 interface NextDeployment extends Pick<Deployment, 'requested'> {
   readonly Parameters: Readonly<Record<string, { readonly Default: string }>>;
 }
 
-/**
- * Returns why a deployment must not go on: it resets a parameter that it does not name, which the stack was deployed
- * with; and the command that keeps it. `undefined` when it resets none.
- */
-export function resetParameters(
-  deployed: StackParameters,
-  { Parameters, requested }: NextDeployment,
-  { stack, options }: DeploymentOptions,
-): string | undefined {
-  const reset = entries.flatMap(([name, { isKept }]) => {
-    const before = deployed[templateName(name)];
-    const after = Parameters[templateName(name)]?.Default ?? '';
-    return isKept && before !== undefined && before !== after && !requested.has(name) ? [{ name, before, after }] : [];
+/** Returns the values of a stack that a deployment would reset without naming them, by their names in the template. */
+export function keptParameters(deployed: StackParameters, { Parameters, requested }: NextDeployment): StackParameters {
+  const kept = entries.flatMap(([parameter]) => {
+    const [name, before] = [templateName(parameter), deployed[templateName(parameter)]];
+    const isReset = before !== undefined && name in Parameters && before !== Parameters[name]?.Default;
+    return isReset && !requested.has(parameter) ? [[name, before]] : [];
   });
-  if (reset.length === 0) return undefined;
-  const given = [
-    ...['stage', 'region', 'aws-profile'].flatMap((name) => (options[name] ? [`--${name} ${options[name]}`] : [])),
-    ...(options.param ?? []).map((pair) => `--param ${pair}`),
-  ];
-  const kept = reset.map(({ name, before }) => `--param ${quoted(`${name}=${before}`)}`);
-  return [
-    `The stack ${stack} was deployed with parameters that this deployment does not name and would reset:`,
-    ...reset.map(({ name, before, after }) => `  ${name}: ${before || '(empty)'} -> ${after || '(empty)'}`),
-    'To keep them, run this command, or write them under "params" in serverless.yml:',
-    `  npm run deploy -- ${[...given, ...kept].join(' ')}`,
-    `To change one, name it with its new value: --param ${reset[0]?.name}=${reset[0]?.after}`,
-  ].join('\n');
-}
-
-function quoted(word: string): string {
-  return /^[\w./:=,@+-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
+  return Object.fromEntries(kept);
 }
 
 /** docs/parameters.md, which `npm run docs` writes. */
 export function parametersPage(): string {
-  const rows = entries.map(([name, { default: value, description, isKept, isOfToolAlone }]) => {
+  const rows = entries.map(([name, { default: value, description, isOfToolAlone }]) => {
     const inTemplate = isOfToolAlone ? '–' : `\`${templateName(name)}\``;
     const shown = name === 'secretsPrefix' ? '`kube-bootstrap-controller/<stage>/`' : value && `\`${value}\``;
-    return `| \`${name}\` | ${inTemplate} | ${shown} | ${isKept ? 'yes' : ''} | ${description} |`;
+    return `| \`${name}\` | ${inTemplate} | ${shown} | ${description} |`;
   });
   return `# Parameters
 
@@ -357,11 +313,11 @@ Written by \`npm run docs\` from \`deploy/parameters.ts\`.
 Set a parameter with \`npm run deploy -- --param name=value\`, under \`params\` in \`serverless.yml\` (in \`default\` or in a block
 named as the stage), or, in the template of a release, with \`--parameter-overrides Name=value\`. All are checked before anything changes.
 
-A deployment that does not name a *kept* parameter, which the stack was deployed with, is refused; the message has the command that keeps
-it. \`aws cloudformation deploy\` keeps all parameters by itself.
+An update keeps the value that the stack has of each parameter of the template that it does not set, and \`npm run deploy\` prints those that
+differ from the default. To reset one, set it to its default.
 
-| parameter | in the template | default | kept | meaning |
-| --- | --- | --- | --- | --- |
+| parameter | in the template | default | meaning |
+| --- | --- | --- | --- |
 ${rows.join('\n')}
 `;
 }

@@ -1,7 +1,7 @@
 // What packaging and deploying need besides serverless.yml, where osls has no other point for it.
 import { buildAllocatorLayer } from './allocator-layer.mjs';
 import { describeStack, isLeftBehind, nextSteps, rollbackConfiguration } from './deployed-stack.ts';
-import { parameterFaults, parametersInForce, resetParameters } from './parameters.ts';
+import { keptParameters, parameterFaults, parametersInForce } from './parameters.ts';
 
 export default class DeploymentPlugin {
   constructor(serverless, options, { log }) {
@@ -32,8 +32,11 @@ export default class DeploymentPlugin {
         log.notice(`The table ${name} exists and does not belong to this stack: it is used unchanged.`);
         Parameters.TableName.Default = name;
       }
-      const reset = resetParameters(stack?.parameters ?? {}, { Parameters, requested }, { stack: name, options });
-      if (reset !== undefined) fail(reset);
+      const kept = Object.entries(keptParameters(stack?.parameters ?? {}, { Parameters, requested }));
+      for (const [parameter, value] of kept) Parameters[parameter].Default = value;
+      const list = kept.map(([parameter, value]) => `${parameter}=${value}`).join(', ');
+      if (kept.length > 0) log.notice(`Kept, as this deployment does not set them: ${list}`);
+      if (!requested.has('tags')) service.provider.stackTags = { ...stack?.tags, ...service.provider.stackTags };
       // An update names each value: what it leaves out may stay as it was.
       const inForce = Object.entries(Parameters).map(([ParameterKey, { Default = '' }]) => ({
         ParameterKey,
@@ -65,13 +68,14 @@ export default class DeploymentPlugin {
       },
       // CloudFormation does not see a parameter that it does not know, and osls packages a layer but does not build it.
       'before:package:cleanup': prepare,
-      // Neither knows that a deployment resets what the one before had set, nor that a table outlived its stack.
+      // Neither keeps what the deployment before had set, nor knows that a table outlived its stack.
       'before:deploy:deploy': compareWithStack,
       // The template that osls rolls back to has the parameters of its time: it would turn off what was turned on since.
       'before:rollback:rollback': keepParameters,
       // osls lists the functions of serverless.yml at the end, and this one may not be in the stack.
       'after:aws:deploy:deploy:updateStack': () => {
-        if (deployment().values.admission !== 'on') delete service.functions.admission;
+        const { Admission } = service.provider.compiledCloudFormationTemplate.Parameters;
+        if (Admission.Default !== 'on') delete service.functions.admission;
       },
       // osls prints the outputs of the stack only with --verbose, among everything else.
       finalize: printNextSteps,

@@ -9,6 +9,7 @@ import type { Item } from '../../lib/table/key-value-table.ts';
 import { LEASES, readLeases } from '../../lib/table/leases.ts';
 import { readRunRecord } from '../../lib/table/run-records.ts';
 import { type KubeApiserver, kubeconfig, startEtcd, startKubeApiserver } from '../support/control-plane.ts';
+import { texts } from '../support/emulator-aws.ts';
 import { readLines, sumOf } from '../support/emulator-logs.ts';
 import { stackResources } from '../support/emulator-stack.ts';
 import { eventually } from '../support/eventually.ts';
@@ -195,21 +196,23 @@ test('a new build resumes where the one before ended, and so does a rollback', a
   expect(await agents()).toBe('before');
 });
 
-test('a deployment that forgets what the stack was deployed with is refused, and one that names it succeeds', async () => {
+test('a deployment keeps what the stack was deployed with, and prints it, until one sets it again', async () => {
   const deploy = (...args: string[]) => world.project.serverless(['deploy', ...args]);
-  const kept = ['--param', 'admission=on', '--param', 'secretsPrefix=kube-bootstrap-controller/'];
-  const printed = await deploy(...kept);
+  const environment = async () => {
+    deployed = await world.readBack();
+    const { POWERTOOLS_LOG_LEVEL, CLUSTERS_PER_TICK } = deployed.function('doctor').runnable.environment;
+    return [POWERTOOLS_LOG_LEVEL, CLUSTERS_PER_TICK, Object.keys(deployed.functions).includes('admission')];
+  };
+  const printed = await deploy('--param', 'admission=on', '--param', 'clustersPerTick=8', '--param', 'tags=team=a');
   expect(printed).toMatch(
     /Next:\n *register a cluster: npx kbctl cluster apply .*\n *status: npx kbctl status --table \S+\n *dashboard: https/,
   );
-  await expect(deploy('--param', 'logLevel=WARN')).rejects.toThrow(
-    'npm run deploy -- --stage dev --region us-east-1 --param logLevel=WARN --param secretsPrefix=kube-bootstrap-controller/ --param admission=on',
-  );
-  deployed = await world.readBack();
-  expect(Object.keys(deployed.functions)).toContain('admission');
-  await deploy('--param', 'admission=off', '--param', 'secretsPrefix=kube-bootstrap-controller/dev/');
-  deployed = await world.readBack();
-  expect(Object.keys(deployed.functions)).not.toContain('admission');
+  expect(await deploy('--param', 'logLevel=WARN')).toContain('not set them: ClustersPerTick=8, Admission=on\n');
+  expect(await environment()).toEqual(['WARN', '8', true]);
+  const described = { Action: 'DescribeStacks', Version: '2010-05-15', StackName: STACK };
+  expect(texts(await world.emulator.aws.form('cloudformation', described), 'Key')).toContain('team');
+  await deploy('--param', 'admission=off', '--param', 'clustersPerTick=16', '--param', 'logLevel=INFO');
+  expect(await environment()).toEqual(['INFO', '16', false]);
 });
 
 test('a stack that is removed and deployed again finds its table and everything in it', async () => {

@@ -79,6 +79,7 @@ describe('an update', () => {
     arn: 'arn:aws-cn:cloudformation:cn-north-1:123456789012:stack/a-stack/1',
     parameters: { Alarms },
     outputs: {},
+    tags: {},
   });
 
   test('is rolled back by alarms of the stack that exist', () => {

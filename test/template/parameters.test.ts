@@ -2,10 +2,10 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import {
+  keptParameters,
   parameterFaults,
   parametersInForce,
   parametersPage,
-  resetParameters,
   stackTags,
   templateParameters,
 } from '../../deploy/parameters.ts';
@@ -101,54 +101,31 @@ describe('parameters', () => {
   });
 });
 
-describe('a deployment that does not name a parameter', () => {
-  const options = { stack: 'kube-bootstrap-controller-prod', options: { stage: 'prod', param: ['alarms=false'] } };
-  const deployedWith = (given: readonly string[]) => {
-    const parameters = inTemplate(parametersInForce({}, 'prod', given).values);
-    return Object.fromEntries(Object.entries(parameters).map(([name, { Default }]) => [name, Default]));
-  };
-  const reset = (before: readonly string[], now: readonly string[]) => {
-    const { values, requested } = parametersInForce({}, 'prod', now);
-    return resetParameters(deployedWith(before), { Parameters: inTemplate(values), requested }, options);
+describe('an update', () => {
+  const kept = (before: readonly string[], now: readonly string[]) => {
+    const of = (given: readonly string[]) => parametersInForce({}, 'prod', given);
+    const deployed = Object.entries(inTemplate(of(before).values)).map(([name, { Default }]) => [name, Default]);
+    const { values, requested } = of(now);
+    return keptParameters(Object.fromEntries(deployed), { Parameters: inTemplate(values), requested });
   };
 
-  test.each([
-    ['admission=on'],
-    ['table=some-table'],
-    ['vpcSubnetIds=subnet-1'],
-    ['vpcSecurityGroupIds=sg-1'],
-    ['secretsPrefix=clusters/'],
-    ['assumableRoleArns=arn:aws:iam::123456789012:role/a'],
-    ['admissionEndpoint=apiGateway'],
-  ])('is refused when the stack was deployed with %s, and the command that keeps it is printed', (pair) => {
-    expect(reset([pair], [])).toContain(`npm run deploy -- --stage prod --param alarms=false --param ${pair}`);
+  test('keeps the value of each parameter that it does not set', () => {
+    const other = {
+      ...Object.fromEntries(Object.keys(inTemplate()).map((name) => [name, 'another'])),
+      OfALaterVersion: 'x',
+    };
+    const { values, requested } = parametersInForce({}, 'prod', ['loopMemory=256']);
+    const { LoopMemory: _, OfALaterVersion: _later, ...expected } = other as Record<string, string>;
+    expect(keptParameters(other, { Parameters: inTemplate(values), requested })).toEqual(expected);
   });
 
-  test.each<[string, readonly string[], readonly string[]]>([
-    ['the parameter is named again', ['admission=on'], ['admission=on']],
-    ['it is reset on purpose', ['admission=on', 'table=t12'], ['admission=off', 'table=']],
-    ['it harms nothing', ['logLevel=DEBUG', 'tickConcurrency=50'], []],
-    ['it is new', [], ['admission=on']],
-  ])('continues when %s', (_, before, now) => {
-    expect(reset(before, now)).toBeUndefined();
-  });
-
-  test('continues when there is no stack yet, and when the stack knows no such parameter', () => {
-    const { values, requested } = parametersInForce({}, 'prod');
-    expect(resetParameters({}, { Parameters: inTemplate(values), requested }, options)).toBeUndefined();
-  });
-
-  test('names every parameter that it would reset', () => {
-    expect(reset(['admission=on', 'table=t12'], [])).toBe(
-      [
-        'The stack kube-bootstrap-controller-prod was deployed with parameters that this deployment does not name and would reset:',
-        '  table: t12 -> (empty)',
-        '  admission: on -> off',
-        'To keep them, run this command, or write them under "params" in serverless.yml:',
-        '  npm run deploy -- --stage prod --param alarms=false --param table=t12 --param admission=on',
-        'To change one, name it with its new value: --param table=',
-      ].join('\n'),
-    );
+  test.each<[string, readonly string[], readonly string[], object]>([
+    ['keeps what is not set', ['admission=on', 'logLevel=DEBUG'], [], { Admission: 'on', LogLevel: 'DEBUG' }],
+    ['changes what is set', ['admission=on', 'table=t12'], ['admission=off'], { TableName: 't12' }],
+    ['resets what is set to its default', ['table=t12'], ['table='], {}],
+    ['adds what is new', [], ['admission=on'], {}],
+  ])('%s', (_, before, now, expected) => {
+    expect(kept(before, now)).toEqual(expected);
   });
 });
 
