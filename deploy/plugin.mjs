@@ -1,5 +1,6 @@
 // What packaging and deploying need besides serverless.yml, where osls has no other point for it.
 import { buildAllocatorLayer } from './allocator-layer.mjs';
+import { nameApiDeployment } from './api-deployment.ts';
 import { describeStack, isLeftBehind, nextSteps, rollbackConfiguration } from './deployed-stack.ts';
 import { keptParameters, parameterFaults, parametersInForce } from './parameters.ts';
 
@@ -25,7 +26,8 @@ export default class DeploymentPlugin {
 
     const compareWithStack = async () => {
       const { values, requested } = deployment();
-      const { Parameters } = service.provider.compiledCloudFormationTemplate;
+      const template = service.provider.compiledCloudFormationTemplate;
+      const { Parameters } = template;
       const name = aws().naming.getStackName();
       const stack = await describeStack(name, aws());
       if (!requested.has('table') && (await isLeftBehind(name, aws()))) {
@@ -37,6 +39,7 @@ export default class DeploymentPlugin {
       const list = kept.map(([parameter, value]) => `${parameter}=${value}`).join(', ');
       if (kept.length > 0) log.notice(`Kept, as this deployment does not set them: ${list}`);
       if (!requested.has('tags')) service.provider.stackTags = { ...stack?.tags, ...service.provider.stackTags };
+      Object.assign(template, nameApiDeployment(template));
       // An update names each value: what it leaves out may stay as it was.
       const inForce = Object.entries(Parameters).map(([ParameterKey, { Default = '' }]) => ({
         ParameterKey,

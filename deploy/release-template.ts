@@ -1,3 +1,4 @@
+import { nameApiDeployment } from './api-deployment.ts';
 import { type Fields, type Resource, type Resources, ref, substitute, type Template } from './cloudformation.ts';
 
 /** What only `serverless deploy` needs: its own bucket, and outputs about the last layer. */
@@ -11,13 +12,13 @@ export function releaseTemplate(compiled: Template, version: string): Template {
   const kept = (section: Readonly<Record<string, unknown>>) =>
     Object.entries(section).filter(([id]) => !OF_OSLS.test(id));
   const resources = kept(compiled.Resources).map(([id, resource]) => [id, released(resource as Resource, version)]);
-  return {
+  return nameApiDeployment({
     ...compiled,
     Description: `kube-bootstrap-controller ${version}`,
     Parameters: { ...CODE_PARAMETERS, ...(compiled['Parameters'] as Fields) },
     Resources: Object.fromEntries(resources) as Resources,
     Outputs: Object.fromEntries(kept(compiled.Outputs ?? {})) as Fields,
-  };
+  });
 }
 
 const CODE_PARAMETERS: Fields = {
