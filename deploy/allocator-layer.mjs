@@ -2,12 +2,14 @@
 import { readdirSync, rmSync } from 'node:fs';
 import path from 'node:path';
 import { build } from 'esbuild';
+import { keepMap } from './source-maps.mjs';
 
 const root = path.join(import.meta.dirname, '..');
 const library = path.join(root, 'lib', 'allocator');
 
 /** Where a function finds the module: Lambda unpacks layers into /opt. */
-const LAYER_MODULE = '/opt/nodejs/allocator.mjs';
+const LAYER_FILE = 'nodejs/allocator.mjs';
+const LAYER_MODULE = `/opt/${LAYER_FILE}`;
 
 /** Builds the layer's one module, with everything that any file of the library exports, into a folder of the project. */
 export async function buildAllocatorLayer(folder) {
@@ -18,9 +20,10 @@ export async function buildAllocatorLayer(folder) {
     .join('\n');
   // A file that is there keeps its mode.
   rmSync(path.join(root, folder), { recursive: true, force: true });
+  const outfile = path.join(root, folder, LAYER_FILE);
   await build({
     stdin: { contents, resolveDir: library, sourcefile: 'allocator.ts' },
-    outfile: path.join(root, folder, 'nodejs', 'allocator.mjs'),
+    outfile,
     absWorkingDir: root,
     bundle: true,
     minify: true,
@@ -28,10 +31,11 @@ export async function buildAllocatorLayer(folder) {
     platform: 'node',
     target: 'node24',
     mainFields: ['module', 'main'],
-    sourcemap: 'linked',
+    sourcemap: 'external',
     sourcesContent: false,
     logLevel: 'warning',
   });
+  keepMap(outfile, LAYER_FILE);
 }
 
 /** For esbuild: leaves whatever a bundle imports from `lib/allocator` to the layer. */

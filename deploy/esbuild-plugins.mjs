@@ -1,4 +1,5 @@
 // What serverless-esbuild adds to the build of each function.
 import { allocatorFromLayer } from './allocator-layer.mjs';
+import { mapsApart } from './source-maps.mjs';
 
-export default [allocatorFromLayer];
+export default [allocatorFromLayer, mapsApart];

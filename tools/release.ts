@@ -1,5 +1,6 @@
 // "npm run release": what a deployment without Node.js or a clone needs, in release/<version>: the zips of the
-// functions and the layer, the template, the Terraform module, the IAM policies, the SBOM and the SHA-256 sums of all of it.
+// functions and the layer, the template, the Terraform module, the IAM policies, the source maps with
+// their reader, the SBOM and the SHA-256 sums of all of it.
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -23,9 +24,8 @@ for (const name of readdirSync(packaged).filter((file) => file.endsWith('.zip'))
 }
 const compiled = JSON.parse(readFileSync(path.join(packaged, 'cloudformation-template-update-stack.json'), 'utf8'));
 writeFileSync(path.join(folder, 'template.json'), `${JSON.stringify(releaseTemplate(compiled, version), null, 1)}\n`);
-for (const name of ['policies', 'terraform']) {
-  cpSync(path.join(root, 'deploy', name), path.join(folder, name), { recursive: true });
-}
+const copied = ['deploy/policies', 'deploy/terraform', '.cache/maps', 'tools/symbolise.mjs'];
+for (const name of copied) cpSync(path.join(root, name), path.join(folder, path.basename(name)), { recursive: true });
 const sbom = [
   'sbom',
   '--package-lock-only',

@@ -36,6 +36,7 @@ test('a release has the sums of all its files, and an SBOM', () => {
       'template.json',
       'allocate.zip',
       'allocator.zip',
+      'maps/functions/allocate.mjs.map',
       'policies/deployer.json',
       'terraform/main.tf',
       'sbom.cdx.json',

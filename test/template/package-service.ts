@@ -21,7 +21,11 @@ export async function packageService(parameters: Readonly<Record<string, string>
     const template: object = JSON.parse((await read('cloudformation-template-update-stack.json')).toString());
     const names = ['allocator', ...handlersIn(template)];
     const archives = await Promise.all(names.map(async (name) => [name, await read(`${name}.zip`)] as const));
-    return { template, archives: new Map(archives) };
+    const maps = handlersIn(template).map(async (name) => {
+      const map = await readFile(path.join(folder, '.cache/maps/functions', `${name}.mjs.map`), 'utf8');
+      return [name, JSON.parse(map) as { readonly sources: readonly string[] }] as const;
+    });
+    return { template, archives: new Map(archives), maps: new Map(await Promise.all(maps)) };
   } finally {
     await rm(folder, { recursive: true });
   }

@@ -1,0 +1,40 @@
+import { execFileSync } from 'node:child_process';
+import { cpSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { build } from 'esbuild';
+
+let folder: string;
+
+/* As in the folder of a release. */
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'symbolise-'));
+  cpSync(join(import.meta.dirname, '../../tools/symbolise.mjs'), join(folder, 'symbolise.mjs'));
+  writeFileSync(
+    join(folder, 'doctor.ts'),
+    'type A = 1;\n\nexport function check() {\n  throw new Error("a fault");\n}\ncheck();\n',
+  );
+  mkdirSync(join(folder, 'maps/functions'), { recursive: true });
+  const outfile = join(folder, 'doctor.mjs');
+  await build({ entryPoints: [join(folder, 'doctor.ts')], outfile, minify: true, sourcemap: 'external' });
+  renameSync(`${outfile}.map`, join(folder, 'maps/functions/doctor.mjs.map'));
+});
+afterAll(() => rmSync(folder, { recursive: true }));
+
+const symbolise = (input: string) =>
+  execFileSync(process.execPath, [join(folder, 'symbolise.mjs')], { input, encoding: 'utf8' });
+
+test('positions in a bundle become those in its sources', () => {
+  const program = `await import(${JSON.stringify(join(folder, 'doctor.mjs'))}).catch(({ stack }) => console.log(stack))`;
+  const stack = execFileSync(process.execPath, ['--input-type=module', '-e', program], { encoding: 'utf8' });
+  const logged = stack.replaceAll(join(folder, 'doctor.mjs'), '/var/task/functions/doctor.mjs');
+  expect(logged).toMatch(/at \w+ \(file:\/\/\/var\/task\/functions\/doctor\.mjs:1:\d+\)/);
+  expect(symbolise(logged)).toMatch(/^Error: a fault\n +at \w+ \(doctor\.ts:4:9\)\n +at doctor\.ts:6:1\n/);
+});
+
+test('everything else stays', () => {
+  const text =
+    '{"level":"ERROR","stack":["at x (file:///var/task/functions/allocate.mjs:1:20)","node:internal:1:2"]}\n';
+  expect(symbolise(text)).toBe(text);
+});

@@ -1,0 +1,31 @@
+// Prints a log with the positions in bundles of functions replaced by those in the sources:
+//   npm run -s symbolise <log.txt             after "npm run package" of the same version
+//   node symbolise.mjs <log.txt               in the folder of a release
+import { existsSync, readFileSync } from 'node:fs';
+import { SourceMap } from 'node:module';
+import path from 'node:path';
+
+const here = import.meta.dirname;
+const folder = [path.join(here, 'maps'), path.join(here, '..', '.cache', 'maps')].find((one) => existsSync(one));
+if (folder === undefined) {
+  console.error('symbolise: no source maps. Run "npm run package", or run symbolise.mjs in the folder of a release.');
+  process.exit(1);
+}
+
+const maps = new Map();
+
+function mapOf(bundle) {
+  if (!maps.has(bundle)) {
+    const file = path.join(folder, `${bundle}.map`);
+    maps.set(bundle, existsSync(file) ? new SourceMap(JSON.parse(readFileSync(file, 'utf8'))) : undefined);
+  }
+  return maps.get(bundle);
+}
+
+function sourceOf(position, bundle, line, column) {
+  const { fileName, lineNumber, columnNumber } = mapOf(bundle)?.findOrigin(Number(line), Number(column)) ?? {};
+  return fileName === undefined ? position : `${fileName.replace(/^(\.\.\/)+/, '')}:${lineNumber}:${columnNumber}`;
+}
+
+const POSITION = /(?:file:\/\/)?\/(?:var\/task|opt)\/((?:functions|nodejs)\/[\w-]+\.mjs):(\d+):(\d+)/g;
+process.stdout.write(readFileSync(0, 'utf8').replace(POSITION, sourceOf));
