@@ -12,7 +12,10 @@ const { Statement: statements }: { readonly Statement: readonly Statement[] } = 
 const STACK = 'kube-bootstrap-controller-prod';
 const arn = (service: string, resource: string) => `arn:aws:${service}:eu-west-1:123456789012:${resource}`;
 const ROLE = 'arn:aws:iam::123456789012:role/kbc-prod-eu-west-1-allocate';
-const PACKAGE = `arn:aws:s3:::${STACK}-serverlessdeploymentbucket/a.zip`;
+/** CloudFormation cuts the stack's part of a long name to 24 or 25 characters. */
+const CUT = STACK.slice(0, 24);
+const BUCKET = `arn:aws:s3:::${CUT}-serverlessdeploymentbuck-abc`;
+const PACKAGE = `${BUCKET}/a.zip`;
 const LAYER = arn('lambda', `layer:${STACK}-allocator:1`);
 const FUNCTION = arn('lambda', `function:${STACK}-admission`);
 const API = 'arn:aws:apigateway:eu-west-1::/restapis/a';
@@ -28,7 +31,7 @@ const CONCERNS: Readonly<Record<string, readonly string[]>> = {
   'AWS::CloudWatch::CompositeAlarm': [arn('cloudwatch', `alarm:${STACK}-nothing-ran`)],
   'AWS::CloudWatch::Dashboard': [`arn:aws:cloudwatch::123456789012:dashboard/${STACK}`],
   'AWS::DynamoDB::Table': [arn('dynamodb', `table/${STACK}`)],
-  'AWS::Events::Rule': [arn('events', `rule/${STACK}-a`)],
+  'AWS::Events::Rule': [arn('events', `rule/${CUT}-a`)],
   'AWS::IAM::Role': [ROLE],
   'AWS::Lambda::EventInvokeConfig': [FUNCTION],
   'AWS::Lambda::EventSourceMapping': [arn('lambda', 'event-source-mapping:1')],
@@ -37,9 +40,9 @@ const CONCERNS: Readonly<Record<string, readonly string[]>> = {
   'AWS::Lambda::Permission': [FUNCTION],
   'AWS::Lambda::Url': [FUNCTION],
   'AWS::Logs::LogGroup': [arn('logs', `log-group:/aws/lambda/${STACK}-allocate`)],
-  'AWS::S3::Bucket': [`arn:aws:s3:::${STACK}-serverlessdeploymentbucket`],
-  'AWS::S3::BucketPolicy': [`arn:aws:s3:::${STACK}-serverlessdeploymentbucket`],
-  'AWS::SQS::Queue': [arn('sqs', `${STACK}-a`)],
+  'AWS::S3::Bucket': [BUCKET],
+  'AWS::S3::BucketPolicy': [BUCKET],
+  'AWS::SQS::Queue': [arn('sqs', `${CUT}-a`)],
 };
 
 /** What CloudFormation would call for properties that the template does not have, and to delete the table, which stays. */

@@ -80,6 +80,9 @@ function callOf({ headers, method = '', url = '' }: IncomingMessage, body: Buffe
   const target = String(headers['x-amz-target'] ?? '');
   if (service === 's3') return { caller, ...s3Call(method, new URL(url, 'http://s3')) };
   if (service === 'lambda') return { caller, ...lambdaCall(method, url) };
+  if (service === 'apigateway') {
+    return { caller, action: `apigateway:${method}`, resource: `arn:aws:apigateway:${REGION}::${url.split('?')[0]}` };
+  }
   if (target === '') {
     const form = new URLSearchParams(body.toString());
     const stack = form.get('StackName');
@@ -105,10 +108,11 @@ const S3_ACTIONS: Readonly<Record<string, string>> = {
 
 /** A REST request to `/<bucket>/<key>`; what is not in the list is granted by no policy. */
 function s3Call(method: string, { pathname, searchParams }: URL): Omit<AwsCall, 'caller'> {
-  const [, bucket = '', key = ''] = pathname.split(/\/([^/]*)\/?/);
+  const [, bucket = '', key = ''] = /^\/([^/]*)\/?(.*)$/.exec(pathname) ?? [];
   const sub = ['location', 'versions', 'delete', 'policy', 'tagging'].filter((name) => searchParams.has(name));
   const request = [method, key === '' ? 'bucket' : 'object', ...sub].join(' ');
-  const resource = `arn:aws:s3:::${bucket}${key === '' ? '' : `/${key}`}`;
+  const objects = sub.includes('delete') ? '*' : key;
+  const resource = `arn:aws:s3:::${bucket}${objects === '' ? '' : `/${objects}`}`;
   return { action: `s3:${S3_ACTIONS[request] ?? request}`, resource };
 }
 
