@@ -1,6 +1,8 @@
 import { nameApiDeployment } from './api-deployment.ts';
 import { type Fields, type Resource, type Resources, ref, substitute, type Template } from './cloudformation.ts';
 
+/** As kbctl is called in the repository, and in the folder of a release. */
+const KBCTL = ['node cli/kbctl.mjs', 'node kbctl.mjs'] as const;
 /** What only `serverless deploy` needs: its own bucket, and outputs about the last layer. */
 const OF_OSLS = /^ServerlessDeploymentBucket|^AllocatorLambdaLayer.+/;
 
@@ -17,7 +19,7 @@ export function releaseTemplate(compiled: Template, version: string): Template {
     Description: `kube-bootstrap-controller ${version}`,
     Parameters: { ...CODE_PARAMETERS, ...(compiled['Parameters'] as Fields) },
     Resources: Object.fromEntries(resources) as Resources,
-    Outputs: Object.fromEntries(kept(compiled.Outputs ?? {})) as Fields,
+    Outputs: JSON.parse(JSON.stringify(Object.fromEntries(kept(compiled.Outputs ?? {}))).replaceAll(...KBCTL)),
   });
 }
 

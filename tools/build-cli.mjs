@@ -1,5 +1,5 @@
-// Bundles kbctl to dist/kbctl.mjs and what that loads for the npm package: Node strips no types of what is installed. Packages stay imports,
-// as dependencies of the package.
+// Bundles kbctl. For the npm package: dist/kbctl.mjs and what that loads, as Node strips no types of what is installed; packages stay
+// imports, as dependencies. For a release (--whole FILE): one file that needs nothing beside it, without "kbctl run".
 import { rmSync } from 'node:fs';
 import path from 'node:path';
 import { build } from 'esbuild';
@@ -7,21 +7,48 @@ import { build } from 'esbuild';
 const root = path.join(import.meta.dirname, '..');
 
 const outdir = path.join(root, 'dist');
+const [, , option, file] = process.argv;
 
-rmSync(outdir, { recursive: true, force: true });
-await build({
-  entryPoints: { kbctl: path.join(root, 'cli/main.ts') },
-  outdir,
-  outExtension: { '.js': '.mjs' },
+const common = {
   bundle: true,
-  // What a command imports when it runs stays apart: in one file its packages would be loaded by every command.
-  splitting: true,
-  packages: 'external',
   format: 'esm',
   platform: 'node',
   target: 'node22.19',
-  // Names and lines for a stack trace; the sources themselves are where the package comes from.
-  sourcemap: true,
-  sourcesContent: false,
   logLevel: 'warning',
-});
+};
+
+/** The embedded table and API server, which have parts that no bundle can hold. */
+const withoutLocalRuns = {
+  name: 'without-local-runs',
+  setup({ onLoad }) {
+    const reason = 'This file has no "kbctl run": use the repository (docs/installing.md).';
+    const contents = `export function run() { throw new Error(${JSON.stringify(reason)}); }`;
+    onLoad({ filter: /\/local\/run\.ts$/ }, () => ({ contents, loader: 'js' }));
+  },
+};
+
+if (option === '--whole') {
+  await build({
+    ...common,
+    entryPoints: [path.join(root, 'cli/main.ts')],
+    outfile: file,
+    minify: true,
+    mainFields: ['module', 'main'],
+    plugins: [withoutLocalRuns],
+    banner: { js: "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);" },
+  });
+} else {
+  rmSync(outdir, { recursive: true, force: true });
+  await build({
+    ...common,
+    entryPoints: { kbctl: path.join(root, 'cli/main.ts') },
+    outdir,
+    outExtension: { '.js': '.mjs' },
+    // What a command imports when it runs stays apart: in one file its packages would be loaded by every command.
+    splitting: true,
+    packages: 'external',
+    // Names and lines for a stack trace; the sources themselves are where the package comes from.
+    sourcemap: true,
+    sourcesContent: false,
+  });
+}

@@ -1,5 +1,5 @@
 // "npm run release": what a deployment without Node.js or a clone needs, in release/<version>: the zips of the
-// functions and the layer, the template, the Terraform module, the IAM policies, the source maps with
+// functions and the layer, the template, the Terraform module, kbctl, the IAM policies, the source maps with
 // their reader, the SBOM and the SHA-256 sums of all of it.
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -26,6 +26,7 @@ const compiled = JSON.parse(readFileSync(path.join(packaged, 'cloudformation-tem
 writeFileSync(path.join(folder, 'template.json'), `${JSON.stringify(releaseTemplate(compiled, version), null, 1)}\n`);
 const copied = ['deploy/policies', 'deploy/terraform', '.cache/maps', 'tools/symbolise.mjs'];
 for (const name of copied) cpSync(path.join(root, name), path.join(folder, path.basename(name)), { recursive: true });
+run(process.execPath, 'tools/build-cli.mjs', '--whole', path.join(folder, 'kbctl.mjs'));
 const sbom = [
   'sbom',
   '--package-lock-only',

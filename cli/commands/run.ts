@@ -44,7 +44,7 @@ async function run({ ended, output }: Cli, _: readonly string[], options: Option
   ]);
   // The table is in this process, with the same clock.
   const nowMs = Date.now;
-  const kbctl = calledAs(process.argv[1] ?? '', process.env);
+  const kbctl = calledAs(process.argv[1] ?? '', process.cwd());
   await runLoops(start, ended, {
     write: (line) => output.lines([line]),
     paint: output.paint,
@@ -90,10 +90,10 @@ function toFolder(data: string | undefined): string {
 }
 
 /**
- * Returns the command line that runs kbctl in this folder: `npx kbctl` if npm ran it, or if it is not on the path.
+ * Returns the command line that runs kbctl in this folder. Never `npx kbctl`, which elsewhere would run a package of that
+ * name from the registry.
  * @param script as in `process.argv`: the link that was called, or the file
  */
-export function calledAs(script: string, { npm_lifecycle_event: npmEvent }: NodeJS.ProcessEnv): string {
-  const isOfPackage = path.basename(path.dirname(script)) === '.bin' || path.basename(script) === 'kbctl.mjs';
-  return npmEvent !== undefined || isOfPackage ? 'npx kbctl' : 'kbctl';
+export function calledAs(script: string, folder: string): string {
+  return path.basename(script) === 'kbctl' ? 'kbctl' : `node ${shellWord(path.relative(folder, script))}`;
 }

@@ -130,7 +130,7 @@ describe('running the loops on an embedded cluster', () => {
     const running = beginKbctl(['run', '--no-page', '--data', data], { cwd: root, env: {} });
     await running.untilItPrints(ALL_DONE);
     expect(running.stdout()).toMatch(/echo '\{.*\}' \| kubectl --kubeconfig \S+ apply -f -\n/);
-    expect(running.stdout()).toMatch(new RegExp(`kbctl status --data \\S*${folders}\\n`));
+    expect(running.stdout()).toMatch(new RegExp(`node \\S+ status --data \\S*${folders}\\n`));
     await running.end('SIGINT');
   });
 
@@ -152,9 +152,9 @@ describe('a status page beside the loops', () => {
       calls.push(`${registered?.spec.name} ${typeof environment.nowMs()}`);
       return { url: 'http://127.0.0.1:8080/', close: async () => void calls.push('closed') };
     };
-    const { said, end } = await begin(ALL_DONE, { onReady, hints: ['npx kbctl status'] });
+    const { said, end } = await begin(ALL_DONE, { onReady, hints: ['node cli/kbctl.mjs status'] });
     expect(said[1]).toBe('Status page: http://127.0.0.1:8080/');
-    expect(said).toContain('  npx kbctl status');
+    expect(said).toContain('  node cli/kbctl.mjs status');
     expect(await readRunning(data)).toMatchObject({ page: 'http://127.0.0.1:8080/' });
     await end();
     expect(calls).toEqual(['embedded number', 'closed']);

@@ -477,7 +477,7 @@ describe('the outputs', () => {
     const values = Object.fromEntries(Object.entries(withAdmission.Outputs).map(([name, { Value }]) => [name, Value]));
     expect(values).toMatchObject({
       TableName: STACK,
-      StatusCommand: `npx kbctl status --table ${STACK}`,
+      StatusCommand: `node cli/kbctl.mjs status --table ${STACK}`,
       DashboardUrl: expect.stringContaining(`#dashboards/dashboard/${STACK}`),
       AdmissionUrl: { 'Fn::GetAtt': ['AdmissionUrl', 'FunctionUrl'] },
     });
