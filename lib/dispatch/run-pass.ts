@@ -219,6 +219,7 @@ function passContext(
     startBudget: environment.startDeadline,
     pause: (ms) => pause(environment.startDeadline(ms), signal),
     ...(mode !== undefined && { previousMode: mode }),
+    ...(previous?.lastSuccessAtMs !== undefined && { lastSuccessAtMs: previous.lastSuccessAtMs }),
     state: previous?.state,
   };
 }

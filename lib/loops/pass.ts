@@ -26,6 +26,8 @@ export interface PassContext {
    * stale. Absent on the first pass.
    */
   readonly previousMode?: Mode;
+  /** When a pass of the loop succeeded last. */
+  readonly lastSuccessAtMs?: number;
   /** What the loop's last pass returned as `state`. */
   readonly state: TableValue | undefined;
 }

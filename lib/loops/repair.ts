@@ -214,11 +214,13 @@ async function walkServices<Item>(
  */
 async function decideFresh<Item>(
   { loop }: RepairKind<Item>,
-  { spec, controlPlane }: PassContext,
+  context: PassContext,
   open: readonly OpenRange<Item>[],
 ): Promise<{ readonly decisions: readonly Decision[]; readonly unread: readonly Error[] }> {
+  const { spec, controlPlane } = context;
   const decisions = open.map(({ decide }) => decide(true));
-  if (!decisions.some(({ needsFreshList }) => needsFreshList)) return { decisions, unread: [] };
+  const needsFresh = decisions.some(({ needsFreshList }) => needsFreshList) || mayHaveClosed(loop, context);
+  if (!needsFresh) return { decisions, unread: [] };
   try {
     if (await controlPlane.confirm(spec.intervalSeconds[loop] * 1000)) return { decisions, unread: [] };
   } catch (error) {
@@ -229,6 +231,12 @@ async function decideFresh<Item>(
     'ControlPlaneMoved',
     `the kubeconfig of cluster ${spec.name} now leads to another API server or has another CA than the one whose Services were listed: nothing was saved, and the next pass lists those of the new one`,
   );
+}
+
+/** Three intervals without a success close allocation, others may allocate from then on, and the next success opens it. */
+function mayHaveClosed(loop: RepairKind<unknown>['loop'], { spec, nowMs, lastSuccessAtMs }: PassContext): boolean {
+  if (spec.allocator !== 'table') return false;
+  return lastSuccessAtMs === undefined || nowMs() - lastSuccessAtMs > 2 * spec.intervalSeconds[loop] * 1000;
 }
 
 function withoutOpening({ save, ...decision }: Decision): Decision {

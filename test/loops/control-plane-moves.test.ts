@@ -165,6 +165,13 @@ describe('a control plane that moved while its former API server still answers',
     expect(codes).toEqual([undefined, 'ControlPlaneMoved', undefined, undefined]);
   });
 
+  test('is not what opens allocation again after three intervals without a repair', async () => {
+    world.clock.nowMs += 3 * INTERVAL_MS;
+    move();
+    expect([await pass(), await isTaken()]).toEqual(['ControlPlaneMoved', false]);
+    expect([await pass(), await isTaken()]).toEqual([undefined, true]);
+  });
+
   test('opens no range that it has not listed', async () => {
     const read = await readRange(world.table, 'demo', RANGE_KEYS.primary);
     if (read !== undefined) await world.table.delete(read.item);
