@@ -1,10 +1,12 @@
 import { seededPick } from '../support/ranges.ts';
 
-interface ClockEvent {
+/** It runs when it is due, unless it is cancelled. */
+export interface ClockEvent {
   readonly dueMs: number;
   /** Events of one time run in the order in which they were planned. */
   readonly order: number;
   readonly run: () => void;
+  isCancelled?: true;
 }
 
 /** A source of chance: the same seed gives the same numbers. */
@@ -46,8 +48,8 @@ export class Clock {
   readonly #heap: ClockEvent[] = [];
   #planned = 0;
 
-  at(dueMs: number, run: () => void): void {
-    const event = { dueMs, order: this.#planned++, run };
+  at(dueMs: number, run: () => void): ClockEvent {
+    const event: ClockEvent = { dueMs, order: this.#planned++, run };
     const heap = this.#heap;
     let place = heap.push(event) - 1;
     while (place > 0) {
@@ -57,23 +59,27 @@ export class Clock {
       place = above;
     }
     heap[place] = event;
+    return event;
   }
 
-  in(ms: number, run: () => void): void {
-    this.at(this.nowMs + Math.max(0, ms), run);
+  in(ms: number, run: () => void): ClockEvent {
+    return this.at(this.nowMs + Math.max(0, ms), run);
   }
 
   /** Waits. A signal that aborts meanwhile ends the wait with its reason. */
   wait(ms: number, signal?: AbortSignal): Promise<void> {
     return new Promise((resolve, reject) => {
-      if (signal === undefined) return this.in(ms, resolve);
+      if (signal === undefined) return void this.in(ms, resolve);
       if (signal.aborted) return reject(signal.reason);
-      const abort = () => reject(signal.reason);
-      signal.addEventListener('abort', abort, { once: true });
-      this.in(ms, () => {
+      const end = this.in(ms, () => {
         signal.removeEventListener('abort', abort);
         resolve();
       });
+      const abort = () => {
+        end.isCancelled = true;
+        reject(signal.reason);
+      };
+      signal.addEventListener('abort', abort, { once: true });
     });
   }
 
@@ -88,7 +94,8 @@ export class Clock {
     for (;;) {
       // Everything that does not wait for this clock comes to its next wait.
       await new Promise((resolve) => void setImmediate(resolve));
-      const next = isOver() ? undefined : this.#next();
+      let next = isOver() ? undefined : this.#next();
+      while (next?.isCancelled) next = this.#next();
       if (next === undefined) return;
       this.steps++;
       this.nowMs = Math.max(this.nowMs, next.dueMs);

@@ -13,6 +13,11 @@ interface Probe {
   readonly status: number | undefined;
 }
 
+interface ProbeResult {
+  readonly status: number | undefined;
+  readonly isLate?: boolean;
+}
+
 /** The call that writes now. */
 interface Call {
   readonly process: Process;
@@ -27,8 +32,11 @@ interface Call {
 const PASS_MS = 11_000;
 /** Half an interval, by two clocks. */
 const BETWEEN_MISSES_MS = 800;
-/** Three intervals, and a pass. */
+/** Three intervals, and a pass. Where tries are rarer, a miss counts as long as it is among the last ones. */
 const EVIDENCE_MS = 45_000;
+const LAST_TRIES = 3;
+/** The rarest are a minute apart, and a function may be late. */
+const REMEMBERED_MS = LAST_TRIES * 75_000;
 /** The longest from the last read of a registration to a write. */
 const STALE_SPEC_MS = PASS_MS;
 /** The end of a withdrawal is by the clock of one function and read by that of another. */
@@ -43,9 +51,17 @@ export class EndpointTruth {
   #call: Call | undefined;
   #probes: Probe[] = [];
   #published: readonly string[] = [];
+  #restoredAtMs = Number.NEGATIVE_INFINITY;
   /** Until when each is out, as a deregistration answered. */
   readonly #withdrawnUntilMs = new Map<string, number>();
   readonly #leaving = new Map<string, number>();
+  /** The latest time of that. */
+  readonly #mayReturnMs = new Map<string, number>();
+  /** Since when one deregistration after the other may have an effect. */
+  readonly #leavingSinceMs = new Map<string, number>();
+  #begun = 0;
+  /** The number of the only deregistration that may have an effect. */
+  readonly #alone = new Map<string, number>();
   /** Until when deregistrations may have an effect. */
   readonly #leavingUntilMs = new Map<string, number>();
   /** Addresses of the spec and its names, and when they were removed from both. */
@@ -67,11 +83,14 @@ export class EndpointTruth {
     }
   }
 
-  probed({ name, invocation }: Process, address: string, status: number | undefined): void {
+  /** @param isLate the process stood still meanwhile, and its silence says nothing of the server */
+  probed(process: Process, address: string, { status, isLate = false }: ProbeResult): void {
     const { clock, servers } = this.#world;
-    if (status === undefined || !ALIVE.has(status)) servers.notice(address);
-    this.#probes = this.#probes.filter(({ atMs }) => atMs > clock.nowMs - EVIDENCE_MS);
-    this.#probes.push({ atMs: clock.nowMs, pass: `${name}/${invocation}`, address, status });
+    if (status === undefined ? !isLate : !ALIVE.has(status)) servers.notice(address);
+    // Others probe only to find a server that answers them.
+    if (process.kind !== 'endpoints' && process.kind !== 'agent') return;
+    this.#probes = this.#probes.filter(({ atMs }) => atMs > clock.nowMs - REMEMBERED_MS);
+    this.#probes.push({ atMs: clock.nowMs, pass: passOf(process), address, status });
   }
 
   /** The spec, or the records of its name, have these addresses now. */
@@ -86,9 +105,20 @@ export class EndpointTruth {
     this.#expected = now;
   }
 
-  /** A deregistration is under way. */
-  leaves(address: string): void {
+  /** A deregistration is under way. @returns its number */
+  leaves(address: string): number {
+    const isFirst = (this.#leaving.get(address) ?? 0) === 0 && !this.mayBeWithdrawn(address);
+    if (isFirst) this.#leavingSinceMs.set(address, this.#world.clock.nowMs);
     this.#leaving.set(address, (this.#leaving.get(address) ?? 0) + 1);
+    this.#begun++;
+    if (isFirst) this.#alone.set(address, this.#begun);
+    else this.#alone.delete(address);
+    return this.#begun;
+  }
+
+  /** Whether no other deregistration of the address was under way with this one, or may still have an effect. */
+  isAlone(address: string, number: number): boolean {
+    return this.#alone.get(address) === number;
   }
 
   /** It has ended, and may have an effect until then. */
@@ -97,10 +127,14 @@ export class EndpointTruth {
     this.#leavingUntilMs.set(address, Math.max(untilMs, this.#leavingUntilMs.get(address) ?? 0));
   }
 
-  /** A deregistration, begun then, answered that the address is not published until then. */
+  /**
+   * A deregistration, begun then, answered that the address is not published until then. A later one does not make the first
+   * forget that the server was down since.
+   */
   withdrawn(address: string, askedAtMs: number, untilMs: number): void {
     const { servers } = this.#world;
-    if (!servers.wasGoodSince(address, askedAtMs)) return;
+    if ((this.#mayReturnMs.get(address) ?? 0) >= askedAtMs) return;
+    if (!servers.wasGoodSince(address, this.#leavingSinceMs.get(address) ?? 0)) return;
     this.#withdrawnUntilMs.set(address, Math.max(untilMs - SKEW_MS, this.#withdrawnUntilMs.get(address) ?? 0));
     if (this.#published.includes(address)) {
       this.#world.violate('toldWithdrawn', `a deregistration answered that ${address} is not published, and it is`);
@@ -108,8 +142,9 @@ export class EndpointTruth {
   }
 
   /** It is undone, the table forgot it, or the server went down: when it answers again it is published. */
-  mayReturn(address: string): void {
+  mayReturn(address: string, untilMs = this.#world.clock.nowMs): void {
     this.#withdrawnUntilMs.delete(address);
+    this.#mayReturnMs.set(address, Math.max(untilMs, this.#mayReturnMs.get(address) ?? 0));
   }
 
   isExpected(address: string): boolean {
@@ -131,6 +166,7 @@ export class EndpointTruth {
 
   /** The table is an old one: what was undone, or refused, may be there again. */
   restored(): void {
+    this.#restoredAtMs = this.#world.clock.nowMs;
     for (const address of this.#leavingUntilMs.keys()) {
       this.#leavingUntilMs.set(address, this.#world.clock.nowMs + LONGEST_WITHDRAWAL_MS);
     }
@@ -148,21 +184,30 @@ export class EndpointTruth {
       this.#world.violate('paused', `${process.name} wrote the Endpoints although passes are paused`);
     }
     if (now.length === 0) this.#world.violate('empty', 'no address is published');
-    for (const address of before) if (!now.includes(address)) this.#checkRemoved(address, sentAtMs);
+    for (const address of before) if (!now.includes(address)) this.#checkRemoved(address, this.#call);
     for (const address of now) if (!before.includes(address)) this.#checkAdded(address, sentAtMs);
   }
 
-  #checkRemoved(address: string, sentAtMs: number): void {
-    const { servers } = this.#world;
+  #checkRemoved(address: string, { sentAtMs, process }: Call): void {
+    const { servers, agents } = this.#world;
     const isLeaving =
       (this.#leaving.get(address) ?? 0) > 0 || (this.#leavingUntilMs.get(address) ?? 0) >= sentAtMs - PASS_MS;
     if (isLeaving || this.#wasUnexpected(address, sentAtMs - 3 * PASS_MS)) return;
-    const misses = this.#probes.filter((probe) => probe.address === address && this.#provesMiss(probe));
+    const tries = this.#probes.filter((probe) => probe.address === address);
+    const isLate = (probe: Probe) => probe.atMs > sentAtMs - EVIDENCE_MS;
+    const misses = tries.filter((probe, index) => {
+      return (isLate(probe) || index >= tries.length - LAST_TRIES) && this.#provesMiss(probe);
+    });
     const saidShutdown = misses.some(({ status }) => status === SHUTDOWN_STATUS);
-    if (servers.wasGoodSince(address, sentAtMs - PASS_MS)) {
+    const own = tries.filter(({ pass }) => pass === passOf(process));
+    const isAlive = ({ status }: Probe) => status !== undefined && ALIVE.has(status);
+    const hasAnswered = own.length > 0 && own.every(isAlive) && !agents.has(address);
+    if (hasAnswered || servers.wasGoodSince(address, sentAtMs - PASS_MS)) {
       this.#world.violate('removed', `${address} answers, was not withdrawn, and was removed`);
-    } else if (!saidShutdown && !areTwo(misses)) {
-      this.#world.violate('oneMiss', `${address} was removed, and ${misses.length} probes prove that it is down`);
+    } else if (!saidShutdown && !areTwo(misses) && sentAtMs > this.#restoredAtMs + REMEMBERED_MS) {
+      const shown = tries.map(({ atMs, status }) => `${this.#world.timeOf(atMs)} ${status ?? 'silence'}`).join(', ');
+      const message = `${address} was removed, and ${misses.length} probes prove that it is down, of ${shown}`;
+      this.#world.violate('oneMiss', message);
     }
   }
 
@@ -188,6 +233,10 @@ export class EndpointTruth {
   #wasUnexpected(address: string, sinceMs: number): boolean {
     return !this.#expected.has(address) || (this.#unexpectedUntilMs.get(address) ?? 0) > sinceMs;
   }
+}
+
+function passOf({ name, invocation }: Process): string {
+  return `${name}/${invocation}`;
 }
 
 function areTwo(misses: readonly Probe[]): boolean {

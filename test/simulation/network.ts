@@ -1,3 +1,4 @@
+import type { Chance } from './clock.ts';
 import { type HttpReply, type HttpRequest, status } from './control-plane.ts';
 import type { Process } from './process.ts';
 import { type Server, trusts } from './servers.ts';
@@ -14,15 +15,20 @@ export type Network = (host: string, request: NetworkRequest, signal: AbortSigna
 const NEVER_MS = 10 * 60_000;
 /** On a lossy path the API gives no answer to one pass in so many. */
 const LOST_ONCE_IN = 3;
+const LOST_ONCE_IN_TROUBLE = 2;
 /** A late process stands still so long in each tick, while it waits for its probes. */
 const LATE_MS = 1_500;
 const LATE_AFTER_MS = 500;
+export const LONGEST_LIST_MS = 40_000;
+const LONGEST_READ_MS = 4_000;
+const LIST_OF_SERVICES = /^\/api\/v1\/services\b/;
 const UNTRUSTED = 'UNABLE_TO_VERIFY_LEAF_SIGNATURE';
 
 /** The network of one process, as far as the CA that it read is trusted. */
 export function networkOf(world: World, process: Process, ca: string): Network {
   const { servers, clock } = world;
   const path = pathOf(world, process);
+  const chance = world.chance.of(`reads of ${process.name} from ${process.invocation}`);
   const send: Network = async (host, request, signal) => {
     const isProbe = request.path.startsWith('/readyz');
     if (!isProbe && path().isLost) await clock.wait(NEVER_MS, signal);
@@ -38,19 +44,21 @@ export function networkOf(world: World, process: Process, ca: string): Network {
       if (!server.tokens.has(request.headers?.['authorization'] ?? '')) return status(401, 'Unauthorized', 'who?');
       return world.endpoints.during(call, () => server.plane.answer(request, process.name));
     };
-    const answer = await process.exchange(carryOut, signal, NEVER_MS);
+    const slow = slownessOf(world, request, chance);
+    if (slow.beforeMs > 0) await clock.wait(slow.beforeMs, signal);
+    const answer = await process.exchange(carryOut, { signal, timeoutMs: NEVER_MS });
+    if (slow.afterMs > 0) await clock.wait(slow.afterMs, signal);
     if (answer.outcome === 'reply') return answer.reply;
     if (answer.outcome === 'noReply') throw failure('ECONNRESET');
     return answer.by === 'throttled' ? status(429, 'TooManyRequests', 'later') : status(500, 'InternalError', 'etcd');
   };
   return async (host, request, signal) => {
     if (!request.path.startsWith('/readyz')) return send(host, request, signal);
-    const { stalls } = clock;
     if (path().isLate) clock.in(LATE_AFTER_MS, () => clock.stall(LATE_MS));
     path().isLate = false;
+    const { stalls } = clock;
     const probed = (answer?: number) => {
-      // A process that was late itself has seen nothing.
-      if (answer !== undefined || clock.stalls === stalls) world.endpoints.probed(process, host, answer);
+      world.endpoints.probed(process, host, { status: answer, isLate: clock.stalls !== stalls });
     };
     try {
       const reply = await send(host, request, signal);
@@ -65,6 +73,14 @@ export function networkOf(world: World, process: Process, ca: string): Network {
   };
 }
 
+/** A read takes its time before it is carried out, and a list after it: its items are those of its beginning. */
+function slownessOf(world: World, { method, path }: NetworkRequest, chance: Chance) {
+  const isSlow = world.isFaulty && world.has('slowReads') && method === 'GET' && !path.startsWith('/readyz');
+  if (!isSlow) return { beforeMs: 0, afterMs: 0 };
+  if (LIST_OF_SERVICES.test(path)) return { beforeMs: 0, afterMs: chance.pick(LONGEST_LIST_MS) };
+  return { beforeMs: chance.once(5) ? chance.pick(LONGEST_READ_MS) : 0, afterMs: 0 };
+}
+
 async function connected({ servers, clock }: World, host: string, ca: string, signal: AbortSignal): Promise<Server> {
   const server = servers.reached(host);
   if (server === undefined) {
@@ -77,13 +93,14 @@ async function connected({ servers, clock }: World, host: string, ca: string, si
 
 /** How the network path and the process are in the invocation of now. */
 function pathOf(world: World, process: Process): () => { isLate: boolean; readonly isLost: boolean } {
-  const chance = world.chance.of(`path of ${process.name}`);
+  const chance = world.chance.of(`path of ${process.name} from ${process.invocation}`);
   const isTick = process.kind === 'endpoints';
   let [invocation, state] = [-1, { isLate: false, isLost: false }];
   return () => {
     if (invocation === process.invocation) return state;
     invocation = process.invocation;
-    const isLost = isTick && world.has('lossyPath') && chance.once(LOST_ONCE_IN);
+    const isLost =
+      isTick && world.has('lossyPath') && chance.once(world.isFaulty ? LOST_ONCE_IN_TROUBLE : LOST_ONCE_IN);
     state = { isLate: isTick && world.has('lateProcesses'), isLost };
     return state;
   };

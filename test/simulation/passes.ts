@@ -1,6 +1,7 @@
 import { heartbeat } from '../../lib/api-servers/heartbeat.ts';
 import type { Summary } from '../../lib/dispatch/dispatch.ts';
 import { probeReplyOf } from './endpoint-truth.ts';
+import { rollOut } from './operators.ts';
 import { Process, type ProcessKind } from './process.ts';
 import { INTERVAL_MS } from './settings.ts';
 import { CLUSTER, type World } from './world.ts';
@@ -16,17 +17,26 @@ const REPAIRS = [
 /** Starts the schedules of the functions, their queue and the agents. */
 export function startPasses(world: World): void {
   if (world.has('endpoints')) {
+    if (world.has('rollouts')) void rollOut(world);
     world.onMessage = (body) => {
       const Records = [{ messageId: '1', eventSource: 'aws:sqs', body }];
       if (!world.isStopped) void world.invoke('endpoints', { Records });
     };
     void schedule(world, 'endpoints', MINUTE_MS, () => void world.invoke('endpoints', scheduled(world)));
+    for (const [index, address] of [...world.agents].entries()) void keepLease(world, address, index * 700);
   }
-  for (const [kind, keys] of REPAIRS) {
-    if (kind === 'portRepair' && !world.has('nodePorts')) continue;
-    void schedule(world, kind, INTERVAL_MS, () => void repair(world, kind, keys));
-  }
-  for (const [index, address] of [...world.agents].entries()) void keepLease(world, address, index * 700);
+  for (const { kind, run } of repairsOf(world)) void schedule(world, kind, INTERVAL_MS, run);
+}
+
+/** Invokes each repair now. */
+export function repairOnce(world: World): void {
+  for (const { run } of repairsOf(world)) run();
+}
+
+function repairsOf(world: World) {
+  return REPAIRS.filter(([kind]) => world.has('ranges') && (kind === 'repair' || world.has('nodePorts'))).map(
+    ([kind, keys]) => ({ kind, run: () => void repair(world, kind, keys) }),
+  );
 }
 
 /** Invokes every interval, a little late, seldom much, and now and then twice. */
@@ -40,7 +50,7 @@ async function schedule(world: World, name: string, everyMs: number, invoke: () 
   while (!world.hasEnded) {
     const lateMs = world.isFaulty && chance.once(6) ? chance.pick(everyMs / 4) : chance.pick(800);
     void late(lateMs);
-    if (world.isFaulty && chance.once(4)) void late(lateMs + chance.pick(chance.oneOf([600, 12_000])));
+    if (world.isFaulty && chance.once(4)) void late(lateMs + chance.pick(chance.oneOf([600, 6_000, 12_000])));
     await clock.wait(everyMs);
   }
 }
@@ -52,6 +62,7 @@ function scheduled({ clock }: World): object {
 /** A pass that began while the table was in charge, and succeeded, has seen every Service. */
 async function repair(world: World, kind: ProcessKind, keys: readonly string[]): Promise<void> {
   const { inChargeSinceMs } = world;
+  if (world.areRepairsStopped) return;
   const summary = await world.invoke<Summary>(kind, { force: true }, 150_000);
   world.note(`${kind}: ${summary instanceof Error ? summary.message : JSON.stringify(summary)}`);
   if (summary === undefined || summary instanceof Error || summary.passes !== 1 || summary.failed !== 0) return;
@@ -68,7 +79,7 @@ async function keepLease(world: World, address: string, laterMs: number): Promis
     const probe = async () => {
       const server = servers.server(address);
       const reply = probeReplyOf(server, servers.readiness(server));
-      world.endpoints.probed(agent, address, reply.kind === 'status' ? reply.status : undefined);
+      world.endpoints.probed(agent, address, { status: reply.kind === 'status' ? reply.status : undefined });
       return reply;
     };
     while (!agent.isDead && !world.hasEnded) {

@@ -6,6 +6,7 @@ import { itemsOf, type ServiceSpec, type StoredService } from './control-plane.t
 import { CLUSTER, GREEDY, TOKEN, type World } from './world.ts';
 
 const NAMESPACE = 'a';
+const AT_ONCE = 6;
 
 export interface Wish {
   readonly spec: ServiceSpec;
@@ -46,10 +47,17 @@ export class People {
     const everyMs = this.#chance.oneOf([4_000, 15_000, 40_000]);
     while (this.#world.isFaulty) {
       await clock.wait(this.#chance.pick(2 * everyMs));
-      // Some names are used again and again.
-      const name = `svc-${this.#chance.once(3) ? this.#chance.pick(3) : 10 + ++this.#services}`;
-      void this.#life(name);
+      const isBurst = this.#world.has('contention') && this.#chance.once(6);
+      const isOneName = this.#chance.once(3);
+      for (let left = isBurst ? AT_ONCE : 1; left > 0; left--) {
+        void this.#life(isBurst && isOneName ? 'svc-0' : this.#nextName());
+      }
     }
+  }
+
+  /** Some names are used again and again. */
+  #nextName(): string {
+    return `svc-${this.#chance.once(3) ? this.#chance.pick(3) : 10 + ++this.#services}`;
   }
 
   async #life(name: string): Promise<void> {
@@ -97,7 +105,10 @@ export class People {
   }
 
   async #store(name: string, spec: ServiceSpec, wish: Wish, chance: Chance): Promise<StoredService | undefined> {
-    const { clock } = this.#world;
+    const { clock, ranges, inChargeSinceMs } = this.#world;
+    const isOthers = (item: string) => ranges.ownersOf(item).some(({ owner }) => owner !== `service ${name}`);
+    // While the webhook allows everything, the API server's own allocator refuses what another has.
+    if (inChargeSinceMs === undefined && itemsOf({ spec }).some(isOthers)) return undefined;
     for (const item of itemsOf({ spec })) this.#own(item, name);
     await clock.wait(chance.pick(chance.oneOf([50, 3_000, 15_000])));
     const existing = this.find(name);
@@ -163,7 +174,8 @@ export class People {
       spec: {
         type: this.#world.has('nodePorts') && chance.once(2) ? 'NodePort' : 'ClusterIP',
         ...(isDual && { ipFamilyPolicy: 'RequireDualStack' }),
-        ports: [{ port: 80, protocol: 'TCP' }],
+        // With several, a review may get some of them, and give them back.
+        ports: Array.from({ length: chance.oneOf([1, 1, 3]) }, (_, index) => ({ port: 80 + index, protocol: 'TCP' })),
       },
     };
   }

@@ -4,7 +4,7 @@ import type { Chance } from './clock.ts';
 import type { People } from './people.ts';
 import { withAddress } from './people.ts';
 import type { Fault } from './settings.ts';
-import { keyOf, RANGE_KEYS } from './stored-items.ts';
+import { keyOf, RANGE_KEYS, type StoredHold } from './stored-items.ts';
 import { CLUSTER, type World } from './world.ts';
 
 type Request = Omit<AllocateRequest, 'cluster'>;
@@ -19,16 +19,10 @@ interface Held {
 }
 
 const PATIENCE_MS = 32_000;
-const CUT_OFF: readonly Fault[] = [
-  'crashBefore',
-  'crashAfter',
-  'lateRequest',
-  'lostReply',
-  'lostRequest',
-  'slow',
-  'serverError',
-  'throttled',
-];
+/** Longer than a disturbance lasts. */
+const DISTURBED_MS = 5 * 60_000;
+const CUT_OFF: readonly Fault[] = ['crashBefore', 'crashAfter', 'lateRequest', 'slow'];
+const AT_ONCE = 8;
 
 /** Pipelines that hold addresses and ports by requests, and use, release or lose what they hold. */
 export class Pipelines {
@@ -49,11 +43,16 @@ export class Pipelines {
     const everyMs = this.#chance.oneOf([3_000, 10_000, 30_000]);
     while (this.#world.isFaulty) {
       await this.#world.clock.wait(this.#chance.pick(2 * everyMs));
-      const id = `r${++this.#requests}`;
-      const chance = this.#chance.of(id);
-      const known = this.#known[chance.pick(this.#known.length)];
-      void (known !== undefined && chance.once(3) ? this.#takeUp(id, known, chance) : this.#hold(id, chance));
+      const isBurst = this.#world.has('contention') && this.#chance.once(6);
+      for (let left = isBurst ? AT_ONCE : 1; left > 0; left--) void this.#holdOrTakeUp();
     }
+  }
+
+  #holdOrTakeUp(): Promise<void> {
+    const id = `r${++this.#requests}`;
+    const chance = this.#chance.of(id);
+    const known = this.#known[chance.pick(this.#known.length)];
+    return known !== undefined && chance.once(3) ? this.#takeUp(id, known, chance) : this.#hold(id, chance);
   }
 
   async #hold(id: string, chance: Chance): Promise<void> {
@@ -63,6 +62,7 @@ export class Pipelines {
     const held = await this.#allocate({ id, items: this.#wished(chance), untilMs, takenUpBy }, chance);
     if (held === undefined) return;
     if (!held.isPrivate) this.#known = [...this.#known.slice(-5), held];
+    if (this.#world.has('contention')) void this.#wantAtTheEnd(held, chance.of('the end'));
     await clock.wait(chance.pick(chance.oneOf([500, untilMs - clock.nowMs + 5_000])));
     switch (chance.pick(4)) {
       case 0:
@@ -93,6 +93,7 @@ export class Pipelines {
       else if (this.#world.ranges.wasClaimedSince(item, this.#world.begunAtMs(id))) continue;
       this.#world.ranges.own(item, { owner: id, isExclusive: takeUp !== undefined, untilMs });
     }
+    void this.#checkOnlyThese(id, values);
     return { id, items: values, untilMs, takenUpBy, isPrivate: chance.once(2) };
   }
 
@@ -139,11 +140,12 @@ export class Pipelines {
     const wanted = mine.map((item) => ({ range: rangeOf(item), value: numberOrText(item) }));
     if (mine.length === 0) return;
     for (const item of mine) ranges.end(item, id);
+    if (this.#world.has('contention')) for (const item of mine) void this.#want(item, chance.of(item));
     // Without the owner's name a release frees whatever is there: only while nothing else can have it.
     const isSafe = isPrivate && untilMs - clock.nowMs > 2 * PATIENCE_MS;
     const release = { operation: 'release', items: wanted, ...(!isSafe && { owner: id }) } as const;
     const sentAtMs = clock.nowMs;
-    if (!isSafe && chance.once(2)) void this.#ask({ ...release, requestId: `${id}-cleanup` }, chance);
+    void this.#cleanUp({ ...release, owner: id, requestId: `${id}-cleanup` }, isSafe, chance);
     const answer = await this.#ask(
       { ...release, requestId: `${id}-release` },
       chance,
@@ -154,9 +156,17 @@ export class Pipelines {
     for (const value of valuesOf('released')) {
       ranges.toldReleased(value, id, sentAtMs);
       // It is free for all: somebody wants exactly this one.
-      if (chance.once(2)) void this.#again(value, chance);
+      if (chance.once(2)) void this.#want(value, chance);
     }
     if (valuesOf('unknown').length > 0) await this.#lookUp({ id, untilMs }, wanted, chance);
+  }
+
+  /** Releases the same items by another call. From its beginning on, the first one frees only what it found then. */
+  async #cleanUp(request: Request, isSafe: boolean, chance: Chance): Promise<void> {
+    if (isSafe && !this.#world.has('contention')) return;
+    if (isSafe) await this.#world.onceBegun(request.requestId.replace('-cleanup', '-release'));
+    else if (!chance.once(2)) return;
+    await this.#ask(request, chance);
   }
 
   /** What is still held as it was is its owner's again. */
@@ -167,11 +177,24 @@ export class Pipelines {
     }
   }
 
-  async #again(value: string, chance: Chance): Promise<void> {
-    const id = `again${++this.#requests}`;
-    const untilMs = this.#world.clock.nowMs + 60_000;
+  /** Others want what is held as soon as the hold is over. */
+  async #wantAtTheEnd({ items, untilMs }: Held, chance: Chance): Promise<void> {
+    const { clock } = this.#world;
+    await clock.wait(untilMs - clock.nowMs + chance.pick(8_000));
+    for (const item of items) void this.#want(item, chance.of(item));
+  }
+
+  /** Tries to get exactly this one. */
+  async #want(value: string, chance: Chance): Promise<void> {
+    const { clock } = this.#world;
     const items = [{ range: rangeOf(value), value: numberOrText(value) }];
-    await this.#allocate({ id, items, untilMs, takenUpBy: 'any' }, chance);
+    const tries = this.#world.has('contention') ? 6 : 1;
+    for (let attempt = 1; attempt <= tries && this.#world.isFaulty; attempt++) {
+      const id = `wanted${++this.#requests}`;
+      const untilMs = clock.nowMs + 60_000;
+      if (await this.#allocate({ id, items, untilMs, takenUpBy: 'any' }, chance)) return;
+      await clock.wait(chance.pick(chance.oneOf([200, 2_000])));
+    }
   }
 
   /** Asks with the same id until there is an answer that lasts. */
@@ -193,15 +216,28 @@ export class Pipelines {
   /** A refusal leaves nothing behind, where no invocation was cut off. Another one of the same request may be running. */
   async #checkNothingLeft(id: string): Promise<void> {
     const { settings, clock } = this.#world;
-    if (CUT_OFF.some((fault) => settings.faults.has(fault)) || this.#world.isDisturbed) return;
+    if (CUT_OFF.some((fault) => settings.faults.has(fault))) return;
     await clock.wait(PATIENCE_MS + 5_000);
-    if (this.#world.isDisturbed) return;
-    for (const key of RANGE_KEYS) {
-      for (const [item, { requestId, untilMs }] of this.#world.stored(key).holds) {
-        if (requestId !== id || untilMs < clock.nowMs) continue;
-        this.#world.violate('toldRefused', `${id} was told that it is refused, and holds ${item}`);
-      }
+    if (this.#world.disturbedAtMs > this.#world.begunAtMs(id) - DISTURBED_MS) return;
+    for (const item of this.#heldBy(id)) {
+      this.#world.violate('toldRefused', `${id} was told that it is refused, and holds ${item}`);
     }
+  }
+
+  /** A request has what its answer says, and nothing else. Another invocation of it may be running. */
+  async #checkOnlyThese(id: string, items: readonly string[]): Promise<void> {
+    await this.#world.clock.wait(PATIENCE_MS + 5_000);
+    if (this.#world.disturbedAtMs > this.#world.begunAtMs(id) - DISTURBED_MS) return;
+    for (const item of this.#heldBy(id)) {
+      if (!items.includes(item)) this.#world.violate('toldAllocated', `${id} holds ${item}, and was told ${items}`);
+    }
+  }
+
+  #heldBy(id: string): string[] {
+    const isOwn = ({ requestId, untilMs }: StoredHold) => requestId === id && untilMs >= this.#world.clock.nowMs;
+    return RANGE_KEYS.flatMap((key) =>
+      [...this.#world.stored(key).holds].flatMap(([item, hold]) => (isOwn(hold) ? item : [])),
+    );
   }
 
   #wished(chance: Chance): Request['items'] {

@@ -19,7 +19,7 @@ export interface Edit {
 export const SCALE: Edit = {
   file: 'lib/table/stored-item.ts',
   find: 'const WRITES_KEPT = 64;',
-  replace: 'const WRITES_KEPT = 3;',
+  replace: 'const WRITES_KEPT = 1;',
 };
 
 const edit = (file: string, find: string, replace: string): Edit => ({ file: `lib/${file}`, find, replace });

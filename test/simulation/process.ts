@@ -18,7 +18,17 @@ class ProcessEnded extends Error {
   override readonly name = 'ProcessEnded';
 }
 
+interface CallOptions {
+  readonly signal?: AbortSignal | undefined;
+  /** After which the caller gives up by itself. */
+  readonly timeoutMs?: number;
+  /** The caller makes a call again that failed right before. */
+  readonly isRepeated?: boolean;
+}
+
 const LATEST_MS = 25_000;
+/** What befalls a call befalls its repetition twice in so many times. */
+const AGAIN_TWICE_IN = 3;
 
 export type ProcessKind =
   | 'endpoints'
@@ -33,7 +43,6 @@ export type ProcessKind =
 /** A warm function, a command or an agent: it has a clock of its own, and can end at any call. */
 export class Process {
   isDead = false;
-  isBusy = false;
   /** Counts what it was invoked for. */
   invocation = 0;
   invokedAtMs = 0;
@@ -50,6 +59,7 @@ export class Process {
   readonly #chance: Chance;
   readonly #slowness: number;
   readonly #end: () => void;
+  #lastFault: Fault | undefined;
   #passes = 0;
 
   constructor(world: World, name: string, kind: ProcessKind, skewMs = 0) {
@@ -78,14 +88,13 @@ export class Process {
   /** As `startDeadline` of lib/runtime, on the clock of the world. */
   readonly startDeadline = (ms: number): Deadline => {
     const controller = new AbortController();
-    let isCancelled = false;
-    this.#world.clock.in(ms, () => {
-      if (!isCancelled && !this.isDead) controller.abort(new Error('time is over'));
+    const end = this.#world.clock.in(ms, () => {
+      if (!this.isDead) controller.abort(new Error('time is over'));
     });
     return {
       signal: controller.signal,
       cancel: () => {
-        isCancelled = true;
+        end.isCancelled = true;
       },
     };
   };
@@ -94,11 +103,15 @@ export class Process {
    * Makes one call to another machine: `work` is what happens there, in one step. The request and the reply each take time,
    * and each can be lost.
    */
-  async exchange<Reply>(work: () => Reply, signal?: AbortSignal, timeoutMs = 1_000): Promise<Exchanged<Reply>> {
+  async exchange<Reply>(
+    work: () => Reply,
+    { signal, timeoutMs = 1_000, isRepeated = false }: CallOptions = {},
+  ): Promise<Exchanged<Reply>> {
     const { clock } = this.#world;
     if (this.kind === 'desk') return { outcome: 'reply', reply: work() };
     this.#checkAlive();
-    const fault = this.#fault();
+    const fault = this.#fault(isRepeated);
+    this.#lastFault = fault;
     await clock.wait(this.#hopMs(fault), signal);
     this.#checkAlive();
     const noReply = async (): Promise<Exchanged<Reply>> => {
@@ -137,9 +150,10 @@ export class Process {
     return { outcome: 'reply', reply };
   }
 
-  #fault(): Fault | undefined {
+  #fault(isRepeated: boolean): Fault | undefined {
     const { isFaulty, settings } = this.#world;
     if (!isFaulty) return undefined;
+    if (isRepeated && this.#lastFault !== undefined && !this.#chance.once(AGAIN_TWICE_IN)) return this.#lastFault;
     for (const [fault, rate] of settings.faults) if (this.#chance.once(rate)) return fault;
     return undefined;
   }

@@ -11,6 +11,12 @@ export interface Ownership {
   readonly sinceMs: number;
 }
 
+/** It falls at some time from the beginning of its pass to the write. */
+interface Strike {
+  readonly begunAtMs: number;
+  readonly atMs: number;
+}
+
 /** Clocks of two functions. */
 const SKEWS_MS = 4_000;
 const BETWEEN_STRIKES_MS = (INTERVAL_MS * 2) / 3 - SKEWS_MS;
@@ -26,8 +32,8 @@ const HOLD_MARGIN_MS = 5_000 - SKEWS_MS / 2;
 export class RangeTruth {
   readonly #world: World;
   readonly #owners = new Map<string, Ownership[]>();
-  /** When each strike of an item fell, since it was allocated, held or released last. */
-  readonly #sightings = new Map<string, readonly number[]>();
+  /** The strikes of an item, since it was allocated, held or released last. */
+  readonly #sightings = new Map<string, readonly Strike[]>();
   readonly #claimedAtMs = new Map<string, number>();
   readonly #freedAtMs = new Map<string, number>();
   readonly #observedAtMs = new Map<string, number>();
@@ -79,7 +85,8 @@ export class RangeTruth {
   restored(): void {
     this.#sightings.clear();
     for (const key of RANGE_KEYS) {
-      for (const [item, strikes] of this.#world.stored(key).strikes) this.#sightings.set(item, Array(strikes).fill(1));
+      for (const [item, strikes] of this.#world.stored(key).strikes)
+        this.#sightings.set(item, Array(strikes).fill({ begunAtMs: 1, atMs: 1 }));
     }
     for (const [item, owners] of this.#owners) {
       this.#owners.set(
@@ -151,7 +158,7 @@ export class RangeTruth {
     if (this.isRecord(key)) this.#checkFree(item, by.name);
     if (!by.kind.endsWith('epair') || (hold !== undefined && hold.untilMs + HOLD_MARGIN_MS <= nowMs)) return;
     const isInRange = this.#world.isInSpec(item);
-    const enough = counted.length >= 2 && nowMs - Math.max(...counted) >= BETWEEN_STRIKES_MS;
+    const enough = counted.length >= 2 && nowMs - lastIn(counted) >= BETWEEN_STRIKES_MS;
     if (!enough && isInRange) {
       this.#world.violate('strikes', `${by.name} freed ${item} after ${counted.length} strikes that count`);
     }
@@ -168,15 +175,15 @@ export class RangeTruth {
     const counted = by.kind.endsWith('epair') ? this.#counted(seen, key) : seen;
     const is = after.strikes.get(item) ?? 0;
     if (is <= counted.length) return void this.#sightings.set(item, counted.slice(0, is));
-    this.#sightings.set(item, [...counted, begunAtMs]);
+    this.#sightings.set(item, [...counted, { begunAtMs, atMs: this.#now }]);
     // A pass strikes at some time between its beginning and its write.
-    if (is === counted.length + 1 && this.#now - Math.max(0, ...counted) >= BETWEEN_STRIKES_MS) return;
+    if (is === counted.length + 1 && this.#now - lastIn(counted) >= BETWEEN_STRIKES_MS) return;
     this.#world.violate('strikes', `${by.name} struck ${item} ${is} times, after ${counted.length} strikes that count`);
   }
 
   /** Strikes from before a time of observing do not count after it. */
-  #counted(atMs: readonly number[], key: string): readonly number[] {
-    return atMs.filter((each) => each > (this.#observedAtMs.get(key) ?? 0));
+  #counted(strikes: readonly Strike[], key: string): readonly Strike[] {
+    return strikes.filter(({ atMs }) => atMs > (this.#observedAtMs.get(key) ?? 0));
   }
 
   #checkTaken(item: string): void {
@@ -187,7 +194,7 @@ export class RangeTruth {
 
   #checkFree(item: string, by: string): void {
     const owners = this.ownersOf(item).map(({ owner }) => owner);
-    if (owners.length > 0)
+    if (owners.length > 0 && this.#world.isInSpec(item))
       this.#world.violate('freed', `${by} has ${item} free, and it belongs to ${owners.join(', ')}`);
   }
 
@@ -197,3 +204,7 @@ export class RangeTruth {
 }
 
 type OwnershipFields = Pick<Ownership, 'owner' | 'isExclusive'> & Partial<Pick<Ownership, 'untilMs' | 'sinceMs'>>;
+
+function lastIn(strikes: readonly Strike[]): number {
+  return Math.max(0, ...strikes.map(({ begunAtMs }) => begunAtMs));
+}

@@ -14,8 +14,6 @@ export interface Server {
 /** In front of all API servers of a control plane: goes to any that answers. The next control plane has the next address. */
 export const BALANCER = '192.0.2.100';
 export const ADDRESSES = ['192.0.2.1', '192.0.2.2', '192.0.2.3', '192.0.2.4', '192.0.2.5'] as const;
-/** Of the spec at the beginning. */
-export const FIRST_ADDRESSES = [ADDRESSES[0], ADDRESSES[1], ADDRESSES[2]] as const;
 /** Of the spec, and not there yet: more than are probed at a time. */
 export const SPARES: readonly string[] = Array.from({ length: 16 }, (_, index) => `192.0.2.${11 + index}`);
 export const HOST = 'api.example';

@@ -1,9 +1,10 @@
 import { Chance } from './clock.ts';
 
-/** What a run has, beside the two repairs and the Services. Each seed has some of them, so that each gets its time. */
+/** Each seed has some of these, so that each gets its time. */
 export const FEATURES = [
-  'endpoints',
   'agents',
+  'rollouts',
+  'twoServers',
   'dns',
   'webhook',
   'requests',
@@ -11,6 +12,8 @@ export const FEATURES = [
   'dualStack',
   'tightRange',
   'wideRange',
+  'contention',
+  'slowReads',
   'skewedFunctions',
   'slowNetwork',
   'lateProcesses',
@@ -19,7 +22,10 @@ export const FEATURES = [
   'silentSpares',
   'serverDiesLast',
 ] as const;
-export type Feature = (typeof FEATURES)[number];
+/** The loop over the endpoints, and the two repairs with the Services. A third of the seeds each has one alone, which runs more of it. */
+export const PARTS = ['endpoints', 'ranges'] as const;
+export type Part = (typeof PARTS)[number];
+export type Feature = Part | (typeof FEATURES)[number];
 
 /** What happens to a call between two machines. */
 export const FAULTS = [
@@ -53,26 +59,27 @@ export interface PlannedIncident {
 /** Parts that are left out of the run of a seed, to find the ones that matter: `agents`, `lostReply`, `#3`. */
 export type LeftOut = ReadonlySet<string>;
 
+/** Which parts of the world each incident is for. */
+export type IncidentParts = Readonly<Record<string, readonly Part[]>>;
+
 /** Of the four intervals of the repairs in which everything converges, and of the time with faults. */
 export const INTERVAL_MS = 30_000;
 const LONGEST_TROUBLE_MS = 7 * INTERVAL_MS;
 
 /** Returns what the run of a seed is made of. */
-export function settingsOf(seed: number, incidents: readonly string[], without: LeftOut = new Set()): Settings {
+export function settingsOf(seed: number, incidents: IncidentParts, without: LeftOut = new Set()): Settings {
   const chance = new Chance(seed).of('settings');
-  const features = FEATURES.filter(() => chance.once(2)).filter((feature) => !without.has(feature));
-  // Runs of few faults go far, those of many come to rare places.
-  const rates = chance.oneOf([
-    [0, 400],
-    [60, 400],
-    [15, 60, 400],
-    [15, 60],
-  ]);
+  const parts = chance.oneOf<readonly Part[]>([['endpoints'], ['ranges'], PARTS]);
+  const features = FEATURES.filter(() => chance.once(2));
+  // Runs of few faults go far, those of many come to rare places, and those of none show what concurrency alone does.
+  const rates = chance.oneOf([[0], [0, 400], [60, 400], [15, 60, 400], [15, 60]]);
   const faults = FAULTS.map((fault) => [fault, rates[chance.pick(rates.length)] ?? 0] as const);
   const troubleMs = 2 * INTERVAL_MS + chance.pick(LONGEST_TROUBLE_MS - 2 * INTERVAL_MS);
   const pauseMs = chance.oneOf([6_000, 15_000, 40_000]);
   // Few kinds of incidents, each often: the second of a kind finds what the first one left.
-  const kinds = incidents.filter(() => chance.once(2));
+  const kinds = Object.keys(incidents).filter(
+    (name) => chance.once(2) && incidents[name]?.some((part) => parts.includes(part)),
+  );
   const planned: PlannedIncident[] = [];
   for (let afterMs = chance.pick(pauseMs); afterMs < troubleMs; afterMs += 1 + chance.pick(2 * pauseMs)) {
     const name = kinds[chance.pick(kinds.length)];
@@ -80,7 +87,7 @@ export function settingsOf(seed: number, incidents: readonly string[], without: 
   }
   return {
     seed,
-    features: new Set(features),
+    features: new Set([...parts, ...features].filter((feature) => !without.has(feature))),
     faults: new Map(faults.filter(([fault, rate]) => rate > 0 && !without.has(fault))),
     incidents: planned.filter(({ number }) => !without.has(`#${number}`)),
     troubleMs,

@@ -14,6 +14,8 @@ export interface TableWrite {
   readonly by: Process;
   /** When the invocation began that sent it. */
   readonly begunAtMs: number;
+  /** When it was sent first. */
+  readonly sentAtMs: number;
   /** That invocation had read by then that passes are paused. */
   readonly sawPause: boolean;
 }
@@ -25,7 +27,7 @@ interface Input {
   readonly ExclusiveStartKey?: Attributes;
 }
 
-type Sender = Pick<TableWrite, 'by' | 'begunAtMs' | 'sawPause'>;
+type Sender = Pick<TableWrite, 'by' | 'begunAtMs' | 'sentAtMs' | 'sawPause'>;
 
 /** As the SDK: what may pass is tried three times. */
 const ATTEMPTS = 3;
@@ -56,9 +58,13 @@ export class StandInTable {
     const send = async (command: object, { abortSignal }: { abortSignal?: AbortSignal } = {}) => {
       const [name] = command.constructor.name.split('Command');
       const { input } = command as { readonly input: Input };
-      const sender = { by, begunAtMs: by.invokedAtMs, sawPause: by.sawPauseIn === by.invocation };
+      const { invokedAtMs: begunAtMs, sawPauseIn, invocation } = by;
+      const sender = { by, begunAtMs, sentAtMs: this.#nowMs(), sawPause: sawPauseIn === invocation };
       for (let attempt = 1; ; attempt++) {
-        const answer = await by.exchange(() => this.#apply(name ?? '', input, sender), abortSignal);
+        const answer = await by.exchange(() => this.#apply(name ?? '', input, sender), {
+          signal: abortSignal,
+          isRepeated: attempt > 1,
+        });
         if (answer.outcome !== 'noReply') await this.#date(middlewares);
         if (answer.outcome === 'reply') return replyOf(answer.reply, attempt);
         if (attempt === ATTEMPTS) throw failureOf(answer, attempt);

@@ -3,18 +3,18 @@ import type { Network, NetworkRequest } from './network.ts';
 
 /*
  * Stands in for undici where lib/kubernetes uses it: the requests of Agent and Client go to the network of the world. The
- * certificate authority that a process trusts names the process, too: it is all that both classes get of its kubeconfig.
+ * certificate authority that a process trusts has its network: it is all that both classes get of its kubeconfig.
  */
 
-/** The networks of processes, by the text that stands for their CA. */
-const networks = new Map<string, Network>();
-
-export function connectNetwork(ca: string, network: Network): void {
-  networks.set(ca, network);
+/** The text of a CA, as it is in a kubeconfig of one process. */
+class Authority extends Buffer {
+  network?: Network;
 }
 
-export function forgetNetworks(): void {
-  networks.clear();
+export function connectNetwork(ca: string, network: Network): Buffer {
+  const authority: Authority = Object.setPrototypeOf(Buffer.from(ca), Authority.prototype);
+  authority.network = network;
+  return authority;
 }
 
 interface Options {
@@ -27,18 +27,18 @@ interface UndiciRequest extends NetworkRequest {
 }
 
 class Sender {
-  readonly #ca: string;
+  readonly #network: Network;
   readonly #origin: string;
 
   constructor(origin: string, { connect }: Options) {
     this.#origin = origin;
-    this.#ca = String(connect.ca);
+    const { network } = connect.ca as Authority;
+    if (network === undefined) throw new Error('a connection without a network');
+    this.#network = network;
   }
 
   async request({ origin = this.#origin, signal, ...request }: UndiciRequest): Promise<object> {
-    const network = networks.get(this.#ca);
-    if (network === undefined) throw new Error(`no network for ${this.#ca}`);
-    const { status, body } = await network(new URL(origin).hostname, request, signal);
+    const { status, body } = await this.#network(new URL(origin).hostname, request, signal);
     const bytes = Buffer.from(typeof body === 'string' ? body : JSON.stringify(body));
     return { statusCode: status, headers: { 'content-type': 'application/json' }, body: [bytes] };
   }

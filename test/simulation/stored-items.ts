@@ -57,6 +57,11 @@ export function storedRangeIn(attributes: Attributes | undefined): StoredRangeIt
   };
 }
 
+/** Returns until when the leases have an address withdrawn. */
+export function withdrawnUntilMsIn(leases: Attributes | undefined, address: string): number {
+  return Number(leases?.['value']?.M?.[address]?.M?.['withdrawnUntilMs']?.N ?? 0);
+}
+
 /** Each line is a name, a count of reviews, and two lists of bits. */
 function countIn(lines: string): number {
   const lists = lines.split('\n').flatMap((line) => line.split(' ').slice(2));

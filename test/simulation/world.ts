@@ -22,11 +22,11 @@ import { networkOf } from './network.ts';
 import { People } from './people.ts';
 import { Process, type ProcessKind } from './process.ts';
 import { RangeTruth } from './range-truth.ts';
-import { ApiServers, BALANCER, FIRST_ADDRESSES, HOST, SPARES } from './servers.ts';
+import { ADDRESSES, ApiServers, BALANCER, HOST, SPARES } from './servers.ts';
 import { type Feature, INTERVAL_MS, type Settings } from './settings.ts';
 import { StandInTable, type Store, type TableWrite } from './stand-in-table.ts';
 import { connectNetwork } from './stand-in-undici.ts';
-import { type StoredRangeItem, storedRangeIn } from './stored-items.ts';
+import { type StoredRangeItem, storedRangeIn, withdrawnUntilMsIn } from './stored-items.ts';
 import { useTime } from './virtual-time.ts';
 
 export const CLUSTER = 'demo';
@@ -47,6 +47,8 @@ export interface Violation {
 }
 
 const SKEW_MS = 2_500;
+/** From the last time that a pass reads whether passes are paused to its first write. */
+const CONFIRMED_MS = 15_000;
 /** Of a function's host whose clock is wrong. */
 const FAR_SKEW_MS = 16 * 60_000;
 const NO_TELEMETRY = { log: () => {}, count: () => {}, sample: () => {}, flush: () => {} };
@@ -64,17 +66,21 @@ export class World {
   readonly ranges: RangeTruth;
   readonly violations: Violation[] = [];
   readonly history: string[] = [];
+  /** API servers of the spec at the beginning. */
+  readonly firstAddresses: readonly [string, ...string[]];
   /** Servers whose hosts refresh their own leases. */
   readonly agents: ReadonlySet<string>;
   /** The spec that was applied last. */
   spec: ClusterSpec;
   /** Calls fail, and incidents happen. */
   isFaulty = true;
-  /** The functions do not run. */
-  isStopped = false;
+  /** Reasons why the functions do not run now. */
+  stops = 0;
+  /** The two repairs do not run. */
+  areRepairsStopped = false;
   hasEnded = false;
-  /** Mode, ranges or allocator were changed, or the table was restored. */
-  isDisturbed = false;
+  /** When mode, ranges or allocator were changed, or the table was restored. */
+  disturbedAtMs = 0;
   /** Since when the table has been in charge without another allocator, and with all its items. */
   inChargeSinceMs: number | undefined;
   readonly deadAgents = new Set<string>();
@@ -90,6 +96,7 @@ export class World {
   readonly #isRecorded: boolean;
   readonly #idle = new Map<ProcessKind, Process[]>();
   readonly #begunAtMs = new Map<string, number>();
+  readonly #onBegun = new Map<string, () => void>();
   #processes = 0;
 
   constructor(settings: Settings, isRecorded = false) {
@@ -98,8 +105,11 @@ export class World {
     this.chance = new Chance(settings.seed);
     this.desk = new Process(this, 'desk', 'desk');
     useTime(this.clock, this.chance.of('library'));
-    this.servers = new ApiServers(this.clock, this.has('oneServerKubeconfig') ? FIRST_ADDRESSES[0] : BALANCER);
-    this.agents = new Set(this.has('agents') ? FIRST_ADDRESSES.slice(1) : []);
+    this.servers = new ApiServers(this.clock, this.has('oneServerKubeconfig') ? ADDRESSES[0] : BALANCER);
+    this.firstAddresses = this.has('twoServers')
+      ? [ADDRESSES[0], ADDRESSES[1]]
+      : [ADDRESSES[0], ADDRESSES[1], ADDRESSES[2]];
+    this.agents = new Set(this.has('agents') ? this.firstAddresses.slice(1) : []);
     this.endpoints = new EndpointTruth(this);
     this.ranges = new RangeTruth(this);
     this.servers.onBad = (address) => this.endpoints.mayReturn(address);
@@ -116,6 +126,11 @@ export class World {
     this.servers.plane.onWrite = ({ kind }) => {
       if (kind === 'endpoints') this.endpoints.check();
     };
+  }
+
+  /** The functions do not run. */
+  get isStopped(): boolean {
+    return this.stops > 0;
   }
 
   has(feature: Feature): boolean {
@@ -137,6 +152,11 @@ export class World {
 
   stored(key: string): StoredRangeItem {
     return storedRangeIn(this.table.find(CLUSTER, key));
+  }
+
+  /** Whether the table has a withdrawal of the address. */
+  isMarked(address: string): boolean {
+    return withdrawnUntilMsIn(this.table.find(CLUSTER, 'masterleases'), address) > this.clock.nowMs;
   }
 
   /** Whether the range of the spec has the item. */
@@ -173,17 +193,14 @@ export class World {
     const process = this.#idle.get(kind)?.pop() ?? this.#start(kind);
     const { clock } = this;
     const endsAtMs = clock.nowMs + limitMs;
-    const invocation = ++process.invocation;
+    process.invocation++;
     process.invokedAtMs = clock.nowMs;
-    clock.at(endsAtMs, () => {
-      if (process.invocation === invocation && process.isBusy) process.end();
-    });
-    process.isBusy = true;
+    const end = clock.at(endsAtMs, () => process.end());
     const handler = process.handler as Handler<Answer>;
     const environment = process.environment as Environment;
     const work = handler(event, { environment, getRemainingTimeInMillis: () => endsAtMs - clock.nowMs });
     const answer = await Promise.race([work.catch((error: unknown) => asError(error)), process.died]);
-    process.isBusy = false;
+    end.isCancelled = true;
     if (process.isDead) this.note(`${process.name} ended in the middle`);
     if (process.isDead || answer === 'died') return undefined;
     this.#idle.set(kind, [...(this.#idle.get(kind) ?? []), process]);
@@ -207,6 +224,11 @@ export class World {
     const answer = await Promise.race([answered, clock.wait(patienceMs)]);
     if (lost === 1) await clock.wait(patienceMs);
     return lost === 1 ? undefined : (answer ?? undefined);
+  }
+
+  /** Waits until the record of a request was written first. */
+  onceBegun(id: string): Promise<void> {
+    return new Promise((resolve) => void this.#onBegun.set(id, resolve));
   }
 
   /** When the record of a request was written first. */
@@ -278,7 +300,9 @@ export class World {
       table,
       connect: (spec, options) => connections.connect(spec, options),
       resolveHost: (signal) => async (_, given) => {
-        const answer = await process.exchange(() => this.servers.records, given ?? signal).catch(() => undefined);
+        const answer = await process
+          .exchange(() => this.servers.records, { signal: given ?? signal })
+          .catch(() => undefined);
         return answer?.outcome === 'reply' ? answer.reply : undefined;
       },
     };
@@ -292,17 +316,16 @@ export class World {
   }
 
   async #kubeconfig(process: Process, signal: AbortSignal): Promise<ApiServerAccess> {
-    const answer = await process.exchange(() => this.servers.kubeconfig, signal);
+    const answer = await process.exchange(() => this.servers.kubeconfig, { signal });
     if (answer.outcome !== 'reply') throw new ClusterError('Unavailable', 'the store does not answer');
     const { server, ca, token } = answer.reply;
-    const name = `${ca} ${process.name}`;
-    connectNetwork(name, networkOf(this, process, ca));
+    const material = connectNetwork(ca, networkOf(this, process, ca));
     return {
       server,
       basePath: '',
       context: 'c',
       skipTlsVerify: false,
-      tls: () => ({ ca: name, rejectUnauthorized: true }),
+      tls: () => ({ ca: material, rejectUnauthorized: true }),
       authHeaders: async () => ({ authorization: token }),
     };
   }
@@ -313,7 +336,7 @@ export class World {
         const send = () => this.clock.in(delaySeconds * 1000 + this.chance.pick(700), () => this.onMessage(body));
         send();
         // At least once.
-        if (this.isFaulty && this.chance.once(8)) send();
+        if (this.isFaulty && this.chance.once(4)) send();
       }
     });
     return [];
@@ -324,9 +347,9 @@ export class World {
     return this.#isInForce(this.pauses.get(key === CLUSTER ? 'cluster' : 'all'), this.clock.nowMs);
   }
 
-  /** Whether passes are paused for an invocation: it began after the pause, or read it. */
-  isPausedFor({ sawPause, begunAtMs }: Pick<TableWrite, 'sawPause' | 'begunAtMs'>): boolean {
-    const sinceMs = sawPause ? this.clock.nowMs : begunAtMs;
+  /** Whether passes are paused for a write: its invocation began after the pause, read it, or had to ask once more. */
+  isPausedFor({ sawPause, begunAtMs, sentAtMs }: Pick<TableWrite, 'sawPause' | 'begunAtMs' | 'sentAtMs'>): boolean {
+    const sinceMs = sawPause ? this.clock.nowMs : Math.max(begunAtMs, sentAtMs - CONFIRMED_MS);
     return [...this.pauses.values()].some((pause) => this.#isInForce(pause, sinceMs));
   }
 
@@ -343,7 +366,9 @@ export class World {
     }
     if (isRange) this.ranges.check(write);
     if (key.startsWith('requests/') && write.before === undefined) {
-      this.#begunAtMs.set(key.slice('requests/'.length), this.clock.nowMs);
+      const id = key.slice('requests/'.length);
+      this.#begunAtMs.set(id, this.clock.nowMs);
+      this.#onBegun.get(id)?.();
     }
     const isObserved = after?.['value']?.M?.['mode']?.S === 'observe';
     if (key === 'runs/cluster-ip-repair' && isObserved) {
@@ -360,14 +385,14 @@ export class World {
     const probe = { path: '/readyz', authenticate: false };
     // A pass tries 16 others where its own server gives no answer.
     const spares = this.has('silentSpares') && !this.has('oneServerKubeconfig') ? SPARES : [];
-    const servers = [...spares, ...FIRST_ADDRESSES].map((address) => ({ address, kind: 'server', probe }) as const);
+    const servers = [...spares, ...this.firstAddresses].map((address) => ({ address, kind: 'server', probe }) as const);
     return aClusterSpec({
       name: CLUSTER,
       allocator: 'table',
       kubeconfig: { ssm: 'demo' },
       apiServers: this.has('dns') ? [...servers, { host: HOST, kind: 'shared', probe }] : servers,
       serviceClusterIPRanges: this.has('dualStack') ? [primary, 'fd00::/122'] : [primary],
-      serviceNodePortRange: isTight ? '30000-30007' : '30000-30031',
+      serviceNodePortRange: isTight ? '30000-30003' : '30000-30031',
       intervalSeconds: {
         'cluster-ip-repair': INTERVAL_MS / 1000,
         'node-port-repair': INTERVAL_MS / 1000,

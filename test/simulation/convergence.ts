@@ -1,0 +1,81 @@
+import { LONGEST_LIST_MS } from './network.ts';
+import { INTERVAL_MS } from './settings.ts';
+import { RANGE_KEYS } from './stored-items.ts';
+import type { Violation, World } from './world.ts';
+
+const INTERVALS_TO_CONVERGE = 4;
+const LOOK_EVERY_MS = 15_000;
+/** So many looks one after the other find nothing wrong. */
+const LOOKS = 2;
+
+/** Waits until everything is as it should be, and reports what is not so in time. */
+export async function untilConverged(world: World): Promise<void> {
+  const { clock } = world;
+  const endsAtMs =
+    clock.nowMs + intervalsToConverge(world) * INTERVAL_MS + (world.has('slowReads') ? LONGEST_LIST_MS : 0);
+  for (let clean = 0; clean < LOOKS; ) {
+    await clock.wait(LOOK_EVERY_MS);
+    const wrong = wrongIn(world);
+    clean = wrong.length === 0 ? clean + 1 : 0;
+    if (clock.nowMs < endsAtMs) continue;
+    for (const { kind, message } of wrong) world.violate(kind, message);
+    return;
+  }
+}
+
+/** After a rotation or a move strikes count from zero: the kubeconfig leads to another control plane, as far as passes know. */
+function intervalsToConverge({ servers }: World): number {
+  return servers.hasRotated || servers.hasMoved ? 2 * INTERVALS_TO_CONVERGE : INTERVALS_TO_CONVERGE;
+}
+
+function wrongIn(world: World): Violation[] {
+  const { servers } = world;
+  // The repairs wait for the server of their kubeconfig.
+  const canRepair = servers.reached(new URL(servers.kubeconfig.server).hostname) !== undefined;
+  return [
+    ...(world.has('ranges') && canRepair ? [...leaked(world), ...free(world)] : []),
+    // Passes use a kept kubeconfig for hours, as long as the control plane that it leads to answers.
+    ...(world.has('endpoints') && !servers.hasMoved ? misplaced(world) : []),
+  ];
+}
+
+function leaked(world: World): Violation[] {
+  const { servers, clock } = world;
+  const freedLateMs = servers.hasRotated || servers.hasMoved ? INTERVALS_TO_CONVERGE * INTERVAL_MS : 2 * INTERVAL_MS;
+  const owned = ownedIn(world);
+  return keysOf(world).flatMap((key) => {
+    const { taken, holds } = world.stored(key);
+    // What no caller knows that it holds is freed by the pass after the end of its hold.
+    const isHeld = (item: string) => (holds.get(item)?.untilMs ?? 0) > clock.nowMs - freedLateMs;
+    return [...taken]
+      .filter((item) => !owned.has(item) && !isHeld(item))
+      .map((item) => ({ kind: 'leaked', message: `${item} is taken at the end, and nothing has it` }));
+  });
+}
+
+function free(world: World): Violation[] {
+  const taken = new Set(keysOf(world).flatMap((key) => [...world.stored(key).taken]));
+  return [...ownedIn(world)]
+    .filter((item) => !taken.has(item) && world.isInSpec(item))
+    .map((item) => ({ kind: 'freed', message: `${item} is free at the end, and has an owner` }));
+}
+
+function ownedIn({ ranges }: World): Set<string> {
+  return new Set(['10.0.0.1', ...ranges.owned()]);
+}
+
+function keysOf(world: World): readonly string[] {
+  return RANGE_KEYS.filter((key) => key !== 'ranges/servicenodeports' || world.has('nodePorts'));
+}
+
+function misplaced(world: World): Violation[] {
+  const { endpoints, servers } = world;
+  const isCertain = (address: string) => !endpoints.mayBeWithdrawn(address);
+  const good = world.expected().filter((address) => servers.isGood(address) && !endpoints.isWithdrawn(address));
+  const expected = good.filter(isCertain).sort();
+  const published = endpoints.published().filter(isCertain);
+  // The last address stays.
+  if (expected.length === 0 || published.join() === expected.join()) return [];
+  const message = `published at the end: ${published.join(' ')}; expected: ${expected.join(' ')}`;
+  return [{ kind: 'notConverged', message }];
+}

@@ -1,0 +1,123 @@
+import { undoDeregister } from '../../lib/api-servers/deregister.ts';
+import type { ClusterSpec } from '../../lib/cluster/cluster-spec.ts';
+import type { DeregistrationAnswer } from '../../lib/dispatch/deregistration.ts';
+import {
+  pauseAllClusters,
+  pauseCluster,
+  registerCluster,
+  setClusterMode,
+} from '../../lib/table/cluster-registration.ts';
+import type { Chance } from './clock.ts';
+import { LONGEST_WITHDRAWAL_MS } from './endpoint-truth.ts';
+import { RANGE_KEYS } from './stored-items.ts';
+import { CLUSTER, type World } from './world.ts';
+
+/** What was begun before a change has ended after this. */
+export const DRAINED_MS = 45_000;
+/** Longer than a run: a mark that a refusal leaves is seen in the end. */
+const LONG_MIN = LONGEST_WITHDRAWAL_MS / 60_000;
+
+/** Applies a spec; from then on functions that read it know it. */
+export async function apply(world: World, change: Partial<ClusterSpec>): Promise<void> {
+  world.spec = { ...world.spec, ...change };
+  world.note(`the spec changes: ${JSON.stringify(change)}`);
+  if (change.serviceClusterIPRanges !== undefined) {
+    for (const key of RANGE_KEYS) world.ranges.setRecord(key, false);
+    world.inChargeSinceMs = world.clock.nowMs;
+  }
+  const table = world.tableOf(world.desk);
+  if (change.mode !== undefined) await setClusterMode(table, CLUSTER, change.mode);
+  else await registerCluster(table, world.spec);
+  world.expectAddresses();
+}
+
+/** All passes pause for a while: a cluster's, or those of all. */
+export async function pause(world: World, chance: Chance): Promise<void> {
+  const { clock } = world;
+  const table = world.tableOf(world.desk);
+  const untilMs = clock.nowMs + 10_000 + chance.pick(50_000);
+  const pause = { untilMs, reason: 'maintenance', by: 'me' };
+  const isAll = chance.once(2);
+  if (isAll) await pauseAllClusters(table, pause);
+  else await pauseCluster(table, CLUSTER, pause);
+  world.note(`${isAll ? 'all clusters are' : 'the cluster is'} paused until ${world.timeOf(untilMs)}`);
+  world.pauses.set(isAll ? 'all' : 'cluster', { fromMs: clock.nowMs, untilMs });
+}
+
+/** Withdraws a server; perhaps a second at the same time, a second time, or not after all. */
+export async function drain(world: World, chance: Chance): Promise<void> {
+  const { clock, firstAddresses } = world;
+  const [one, other] = [chance.oneOf(firstAddresses), chance.oneOf(firstAddresses)];
+  // Not all of them can be.
+  const minutes = chance.oneOf([0.5, LONG_MIN]);
+  if (chance.once(3)) await Promise.all(firstAddresses.map((address) => withdraw(world, address, minutes, chance)));
+  await Promise.all([
+    withdraw(world, one, chance.oneOf([0.5, 1, 2]), chance),
+    chance.once(2) ? withdraw(world, other, chance.oneOf([0.5, 1, 2]), chance) : undefined,
+  ]);
+  await clock.wait(chance.pick(30_000));
+  if (chance.once(2)) await withdraw(world, one, 0.5, chance);
+  if (chance.once(3)) await undo(world, one);
+}
+
+async function withdraw(world: World, address: string, minutes: number, chance: Chance): Promise<void> {
+  const { endpoints, clock } = world;
+  const number = endpoints.leaves(address);
+  const askedAtMs = clock.nowMs;
+  const event = { cluster: CLUSTER, address, untilMinutes: minutes };
+  // A repeated request may mark it after the first was refused: then a long withdrawal would be no defect.
+  const isSingle = minutes === LONG_MIN || chance.once(2);
+  const answer = isSingle
+    ? await world.invoke<DeregistrationAnswer>('deregister', event)
+    : await world.ask<DeregistrationAnswer>('deregister', event, 30_000, chance);
+  const shown = answer instanceof Error ? answer.message : JSON.stringify(answer);
+  world.note(`deregister ${address} for ${minutes} min: ${shown}`);
+  const known = answer instanceof Error ? undefined : answer;
+  const isWithdrawn = known?.outcome === 'deregistered';
+  if (isWithdrawn && !known.stillPublished) endpoints.withdrawn(address, askedAtMs, known.untilMs);
+  // A refusal withdraws nothing. An invocation that gave no answer may still run, or have marked it.
+  const endsAtMs = known?.outcome === 'refused' ? clock.nowMs : askedAtMs + minutes * 60_000;
+  endpoints.left(address, endsAtMs + DRAINED_MS);
+  if (known?.outcome === 'refused' && isSingle && endpoints.isAlone(address, number) && world.isMarked(address)) {
+    world.violate('toldRefused', `the deregistration of ${address} was refused, and it is withdrawn`);
+  }
+}
+
+async function undo(world: World, address: string): Promise<void> {
+  const { spec, clock, endpoints } = world;
+  endpoints.mayReturn(address);
+  const table = world.tableOf(world.desk);
+  const { outcome } = await undoDeregister({ spec, table, address, nowMs: () => clock.nowMs });
+  world.note(`undo the deregistration of ${address}: ${outcome}`);
+}
+
+/** API servers are drained, stopped and started one upon another, as in a rollout that goes wrong, for as long as there is trouble. */
+export async function rollOut(world: World): Promise<void> {
+  const { clock, servers, firstAddresses } = world;
+  const chance = world.chance.of('rollouts');
+  const everyMs = chance.oneOf([1_500, 5_000, 15_000]);
+  while (world.isFaulty) {
+    await clock.wait(chance.pick(2 * everyMs));
+    const address = chance.oneOf(firstAddresses);
+    void rollOutOne(world, address, chance.of(`${address} at ${clock.nowMs}`));
+    for (let left = chance.oneOf([0, 1, 6]); left > 0; left--) {
+      void withdraw(world, chance.oneOf(firstAddresses), chance.oneOf([0.3, 0.5, 1]), chance);
+    }
+    if (chance.once(12)) await Promise.all(firstAddresses.map((each) => withdraw(world, each, LONG_MIN, chance)));
+    if (servers.hasMoved) return;
+  }
+}
+
+async function rollOutOne(world: World, address: string, chance: Chance): Promise<void> {
+  const { clock, servers } = world;
+  if (chance.once(2)) await withdraw(world, address, chance.oneOf([0.3, 1]), chance);
+  if (chance.once(2)) {
+    servers.set(address, { state: chance.oneOf(['down', 'silent']) });
+    await clock.wait(chance.pick(chance.oneOf([3_000, 12_000, 40_000])));
+    servers.set(address, { state: 'up' });
+    // It is drained again as soon as it answers.
+    if (chance.once(2)) await clock.wait(chance.pick(12_000));
+    if (chance.once(2)) await withdraw(world, address, chance.oneOf([0.3, 1]), chance);
+  }
+  if (chance.once(3)) await undo(world, address);
+}

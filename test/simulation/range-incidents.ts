@@ -1,0 +1,117 @@
+import { closeAllocation } from '../../lib/table/cluster-registration.ts';
+import { CLUSTERS } from '../../lib/table/clusters.ts';
+import type { Chance } from './clock.ts';
+import { apply, DRAINED_MS } from './operators.ts';
+import { repairOnce } from './passes.ts';
+import { ADDRESSES } from './servers.ts';
+import { INTERVAL_MS } from './settings.ts';
+import type { Store } from './stand-in-table.ts';
+import { RANGE_KEYS } from './stored-items.ts';
+import { CLUSTER, type World } from './world.ts';
+
+/** More than three intervals of the repairs. */
+const OLD_COPY_MS = 3 * INTERVAL_MS + 10_000;
+/** Three intervals without a repair close allocation, by any clock. */
+const CLOSED_BY_ITSELF_MS = 3 * INTERVAL_MS + 10_000;
+
+/** The passes only observe while another allocator is in charge, and enforce afterwards. */
+export async function observe(world: World, chance: Chance): Promise<void> {
+  const { clock, ranges } = world;
+  if (world.isAway) return;
+  world.isAway = true;
+  world.disturbedAtMs = world.clock.nowMs;
+  for (const key of RANGE_KEYS) ranges.setRecord(key, false);
+  world.inChargeSinceMs = undefined;
+  await apply(world, { mode: 'observe' });
+  await clock.wait(DRAINED_MS);
+  for (let left = chance.pick(4); left > 0; left--) world.people.placeUnrecorded(chance);
+  await clock.wait(10_000 + chance.pick(50_000));
+  await apply(world, { mode: 'enforce' });
+  world.inChargeSinceMs = clock.nowMs;
+  world.isAway = false;
+  await runAtOnce(world, chance);
+}
+
+/** A copy of the table takes its place, as the restore procedure says, or old enough to close by itself. */
+export async function restore(world: World, chance: Chance): Promise<void> {
+  const { clock, table, ranges } = world;
+  const byHand = chance.once(2);
+  const usable = world.copies.filter(({ atMs }) => byHand || atMs < clock.nowMs - OLD_COPY_MS);
+  const copy = usable[chance.pick(usable.length)];
+  if (copy === undefined || world.isAway) return;
+  world.isAway = true;
+  world.disturbedAtMs = world.clock.nowMs;
+  world.stops++;
+  await clock.wait(DRAINED_MS);
+  for (const key of RANGE_KEYS) ranges.setRecord(key, false);
+  const registration = table.find(CLUSTERS, CLUSTER);
+  table.store = copyOf(copy.store);
+  // The spec is applied again.
+  if (registration !== undefined) table.store.get(CLUSTERS)?.set(CLUSTER, registration);
+  world.note(`the table of ${world.timeOf(copy.atMs)} is restored${byHand ? ', and closed' : ''}`);
+  if (byHand) await closeRanges(world);
+  ranges.restored();
+  world.endpoints.restored();
+  world.pauses.delete('all');
+  for (const address of ADDRESSES) world.endpoints.mayReturn(address);
+  world.inChargeSinceMs = clock.nowMs;
+  world.stops--;
+  world.isAway = false;
+}
+
+async function closeRanges(world: World): Promise<void> {
+  await closeAllocation(world.tableOf(world.desk), CLUSTER);
+}
+
+/** The range becomes wider or another one, or all allocation is closed by hand for a moment. */
+export async function changeRange(world: World, chance: Chance): Promise<void> {
+  if (world.isAway) return;
+  world.disturbedAtMs = world.clock.nowMs;
+  if (chance.once(2)) await closeRanges(world);
+  else await widenOrMove(world, chance);
+  await runAtOnce(world, chance);
+}
+
+async function widenOrMove(world: World, chance: Chance): Promise<void> {
+  const [first, ...others] = world.spec.serviceClusterIPRanges;
+  const [base = '', length] = first.split('/');
+  const changed = chance.once(2)
+    ? `${base}/${Math.max(24, Number(length) - 1)}`
+    : `${base === '10.0.0.0' ? '10.0.1.0' : '10.0.0.0'}/${length}`;
+  await apply(world, { serviceClusterIPRanges: [changed, ...others] as never });
+}
+
+/** As the documentation says, the passes run at once, perhaps several times. */
+async function runAtOnce(world: World, chance: Chance): Promise<void> {
+  for (let left = chance.pick(4); left > 0; left--) {
+    await world.clock.wait(chance.pick(chance.oneOf([100, 3_000])));
+    repairOnce(world);
+  }
+}
+
+/** One namespace creates Services that its quota refuses, more and more of them. */
+export async function flood(world: World, chance: Chance): Promise<void> {
+  if (!world.has('wideRange') || !world.has('webhook')) return;
+  await Promise.all(Array.from({ length: 45 }, (_, index) => world.people.createRefused(`flood-${index}`, chance)));
+}
+
+/** The repairs do not run, and nothing else is known to fail. Allocation closes by itself; from then on Services come by another way. */
+export async function repairsStop(world: World, chance: Chance): Promise<void> {
+  const { clock, ranges } = world;
+  if (world.isAway) return;
+  world.isAway = true;
+  world.disturbedAtMs = world.clock.nowMs;
+  world.areRepairsStopped = true;
+  await clock.wait(DRAINED_MS + CLOSED_BY_ITSELF_MS);
+  for (const key of RANGE_KEYS) ranges.setRecord(key, false);
+  world.inChargeSinceMs = undefined;
+  for (let left = 1 + chance.pick(4); left > 0; left--) world.people.placeUnrecorded(chance);
+  await clock.wait(5_000 + chance.pick(30_000));
+  world.inChargeSinceMs = clock.nowMs;
+  world.areRepairsStopped = false;
+  world.isAway = false;
+}
+
+export function copyOf(store: Store): Store {
+  return new Map([...store].map(([cluster, items]) => [cluster, new Map(items)]));
+}

@@ -1,0 +1,120 @@
+import type { Chance } from './clock.ts';
+import { apply } from './operators.ts';
+import { ADDRESSES } from './servers.ts';
+import type { World } from './world.ts';
+
+/** From a change of the secret to that of the servers: no pass has read the secret before it, and connects after it. */
+const ROLLED_OUT_MS = 15_000;
+/** A kubeconfig of a minute ago, by two clocks. */
+const KNOWN_MS = 65_000;
+
+/** No API server is reached, then one, then all. */
+export async function networkOutage({ servers, clock }: World, chance: Chance): Promise<void> {
+  for (const address of ADDRESSES) servers.cut(address, true);
+  await clock.wait(12_000 + chance.pick(40_000));
+  servers.cut(chance.oneOf(ADDRESSES), false);
+  await clock.wait(chance.pick(9_000));
+  for (const address of ADDRESSES) servers.cut(address, false);
+}
+
+/** One API server is not reached for a moment. */
+export async function blip({ servers, clock }: World, chance: Chance): Promise<void> {
+  const address = chance.oneOf(ADDRESSES);
+  servers.cut(address, true);
+  await clock.wait(200 + chance.pick(chance.oneOf([3_000, 14_000])));
+  servers.cut(address, false);
+}
+
+export async function serverDies({ servers, clock }: World, chance: Chance): Promise<void> {
+  const address = chance.oneOf(ADDRESSES);
+  servers.set(address, { state: chance.oneOf(['down', 'silent', 'notReady']) });
+  await clock.wait(5_000 + chance.pick(60_000));
+  servers.set(address, { state: 'up' });
+}
+
+/** It says so, ends, and comes back. */
+export async function serverRestarts({ servers, clock }: World, chance: Chance): Promise<void> {
+  const address = chance.oneOf(ADDRESSES);
+  servers.set(address, { state: 'shuttingDown' });
+  await clock.wait(1_000 + chance.pick(15_000));
+  servers.set(address, { state: 'down' });
+  await clock.wait(1_000 + chance.pick(30_000));
+  servers.set(address, { state: 'up' });
+}
+
+export async function agentDies(world: World, chance: Chance): Promise<void> {
+  const address = chance.oneOf(world.firstAddresses);
+  world.deadAgents.add(address);
+  await world.clock.wait(10_000 + chance.pick(60_000));
+  world.deadAgents.delete(address);
+}
+
+/** Somebody deletes the Endpoints: the next pass creates them. */
+export async function endpointsDeleted({ servers }: World): Promise<void> {
+  servers.plane.remove('endpoints', 'default', 'kubernetes');
+}
+
+/** An API server is replaced: another address in the spec. */
+export async function replaceServer(world: World, chance: Chance): Promise<void> {
+  const { spec } = world;
+  const named = spec.apiServers.flatMap((server) => ('address' in server ? server.address : []));
+  const spare = ADDRESSES.filter((address) => !named.includes(address) && !world.servers.records.includes(address));
+  const [old, next] = [named[chance.pick(named.length)], spare[chance.pick(spare.length)]];
+  if (old === undefined || next === undefined || world.has('oneServerKubeconfig')) return;
+  const apiServers = spec.apiServers.map((server) =>
+    'address' in server && server.address === old ? { ...server, address: next } : server,
+  );
+  await apply(world, { apiServers });
+}
+
+export async function recordChanges(world: World, chance: Chance): Promise<void> {
+  if (!world.has('dns')) return;
+  const named = world.spec.apiServers.flatMap((server) => ('address' in server ? server.address : []));
+  const spare = ADDRESSES.filter((address) => !named.includes(address));
+  const [address = ADDRESSES[3]] = [spare[chance.pick(spare.length)]];
+  for (const record of world.servers.records) world.servers.formerRecords.add(record);
+  world.servers.records = [address];
+  world.expectAddresses();
+}
+
+/** The secret gets the next token, and the next CA beside the old one; then each server gets its certificate of that CA. */
+export async function rotate(world: World, chance: Chance): Promise<void> {
+  const { servers, clock } = world;
+  if (servers.isRotating) return;
+  servers.isRotating = true;
+  servers.hasRotated = true;
+  const { token: oldToken, ca: oldCa } = servers;
+  const [token, ca] = [`Bearer ${chance.pick(1_000_000)}`, `ca-${chance.pick(1_000_000)}`];
+  for (const { tokens } of servers.all.values()) tokens.add(token);
+  servers.renew({ ca: `${oldCa}+${ca}`, token });
+  await clock.wait(ROLLED_OUT_MS + chance.pick(10_000));
+  // The one that the balancer prefers is the last: until then calls work with the old kubeconfig, and probes of the others do not.
+  const longMs = chance.oneOf([500, 8_000, 30_000]);
+  for (const server of [...servers.all.values()].reverse()) {
+    server.ca = ca;
+    server.tokens.delete(oldToken);
+    world.note(`${server.address} has a certificate of ${ca}`);
+    await clock.wait(chance.pick(world.expected().includes(server.address) ? longMs : 500));
+  }
+  await clock.wait(ROLLED_OUT_MS);
+  servers.renew({ ca, token });
+  servers.isRotating = false;
+}
+
+/** The control plane moves to other servers; the old ones still answer, from an etcd that is written no more. */
+export async function moveControlPlane(world: World, chance: Chance): Promise<void> {
+  const { servers, clock } = world;
+  if (world.has('oneServerKubeconfig') || world.has('dns') || world.isAway || servers.hasMoved) return;
+  servers.hasMoved = true;
+  const named = world.spec.apiServers.flatMap((server) => ('address' in server ? server.address : []));
+  const others = ADDRESSES.filter((address) => !named.includes(address));
+  world.note('the control plane moves');
+  servers.move(others);
+  // A deregistration that is under way, or knows the kubeconfig of a minute ago, may change the old one.
+  for (const address of ADDRESSES) world.endpoints.mayReturn(address, clock.nowMs + KNOWN_MS);
+  const apiServers = others.map(
+    (address) => ({ address, kind: 'server', probe: { path: '/readyz', authenticate: false } }) as const,
+  );
+  await apply(world, { apiServers });
+  await clock.wait(chance.pick(10_000));
+}
