@@ -20,7 +20,7 @@ else for (const size of mode === undefined ? [100, 1_000, 10_000] : [mode, ...si
 
 async function model(size: number): Promise<void> {
   const slots = concurrencyFor(size, CONCURRENT_PASSES);
-  const fleet = await aFleet({ names: namesOf(size), slots, clock: new VirtualClock(START_MS) });
+  const fleet = await aFleet({ names: namesOf(size), slots, clock: new VirtualClock(START_MS), ramp: true });
   const { kubeconfigReads } = await fleet.minute();
   for (let minute = 2; minute < MINUTES; minute += 1) await fleet.minute();
   console.log(row(size, slots, kubeconfigReads, await fleet.minute()));

@@ -47,13 +47,38 @@ export class ClusterListMemory {
   }
 }
 
-/** Reads all registrations page by page and keeps the first `whole` of them complete. Throws as `clusterPages` does. */
-export async function readClusterList(table: KeyValueTable, whole: number): Promise<ShortClusterList> {
+/** A page is 256 of the 3,000 reads that the partition serves in a second. */
+const PAGE_EVERY_MS = 250;
+/** When the scheduled function of each loop reads the second page: all begin in the same second. */
+const SECOND_PAGE_MS: Readonly<Record<Loop, number>> = {
+  'kubernetes-service': PAGE_EVERY_MS,
+  'system-namespaces': 3_000,
+  'cluster-ip-repair': 6_000,
+  'node-port-repair': 9_000,
+};
+
+/** How long a loop may take to read the list of a large fleet beside the time of its calls. */
+export function listPausesMs(loop: Loop): number {
+  return SECOND_PAGE_MS[loop] + 3_000;
+}
+
+/**
+ * Reads all registrations page by page and keeps the first `whole` of them complete. Throws as `clusterPages` does.
+ * @param wait between two pages
+ */
+export async function readClusterList(
+  table: KeyValueTable,
+  whole: number,
+  loop: Loop,
+  wait: (ms: number) => Promise<void>,
+): Promise<ShortClusterList> {
   const entries: ClusterSummary[] = [];
   const unreadable: ClusterList['unreadable'][number][] = [];
   const clusters = new Map<string, RegisteredCluster>();
   let pausedAll: Pause | undefined;
-  for await (const page of clusterPages(table)) {
+  let pages = 1;
+  const beforeNext = () => wait(pages++ === 1 ? SECOND_PAGE_MS[loop] : PAGE_EVERY_MS);
+  for await (const page of clusterPages(table, beforeNext)) {
     pausedAll ??= page.pausedAll;
     unreadable.push(...page.unreadable);
     for (const cluster of page.clusters) {

@@ -1,12 +1,13 @@
 import type { LoopDefinition } from '../loops/pass.ts';
 import { CONCURRENT_PASSES, LISTING_MS } from '../runtime/budgets.ts';
+import { pause } from '../runtime/deadline.ts';
 import { DispatchError } from '../runtime/errors.ts';
 import { type Handler, type Invocation, runInvocation, withinInvocation } from '../runtime/invocation.ts';
 import type { Pause } from '../table/clusters.ts';
 import { TableError } from '../table/errors.ts';
 import { errorSentence } from '../telemetry/describe-error.ts';
 import { attemptApart, type NamedAttempt } from './attempt-all.ts';
-import { ClusterListMemory, readClusterList, type ShortClusterList } from './cluster-list.ts';
+import { ClusterListMemory, listPausesMs, readClusterList, type ShortClusterList } from './cluster-list.ts';
 import { type DispatchRequest, parseEvent } from './event.ts';
 import { reportFleet } from './fleet-figures.ts';
 import { logUnstartedPass, someOf } from './log-pass.ts';
@@ -145,8 +146,12 @@ async function onRequest(
 }
 
 function listInTime(invocation: RememberingInvocation): Promise<ShortClusterList> {
-  const { table, clustersPerTick = CONCURRENT_PASSES } = invocation.environment;
-  return withinInvocation(invocation, LISTING_MS, (signal) => readClusterList(table(signal), clustersPerTick));
+  const { loop, environment } = invocation;
+  const { table, startDeadline, clustersPerTick = CONCURRENT_PASSES } = environment;
+  return withinInvocation(invocation, LISTING_MS + listPausesMs(loop.id), (signal) => {
+    const wait = (ms: number) => pause(startDeadline(ms), signal);
+    return readClusterList(table(signal), clustersPerTick, loop.id, wait);
+  });
 }
 
 /** Clusters that no pass can begin for. */

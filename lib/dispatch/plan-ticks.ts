@@ -23,6 +23,9 @@ const LEAST_CONCURRENCY = 10;
 /** Messages of one suspect each that any stack processes in an interval beside the others. */
 export const MOST_ALONE = MESSAGES_OF_A_SLOT * LEAST_CONCURRENCY;
 
+/** Ticks of many clusters are spread over so many seconds, which is no more than the shortest interval. */
+const SPREAD_SECONDS = 10;
+
 /** Returns how many messages a loop's function must process at the same time (`tickConcurrency`) for so many clusters. */
 export function concurrencyFor(clusters: number, clustersPerTick: number): number {
   return Math.max(LEAST_CONCURRENCY, slotsFor(clusters, clustersPerTick));
@@ -52,18 +55,47 @@ export function planTicks(loop: Loop, all: readonly Ticking[], options: PlanOpti
   const isDead = ({ name }: Ticking) => apart.unreachable.has(name);
   const clusters = all.filter((one) => !isSuspect(one) && !isDead(one));
   const dead = all.filter((one) => !isSuspect(one) && isDead(one));
-  const first = all.length > 1 ? ticksAt(loop, nowMs, clusters, options) : [];
-  const frequent = clusters.filter(({ intervalSeconds }) => intervalSeconds[loop] * 1000 < SCHEDULE_MS);
   const fromMs = Math.min(dueAtMs, nowMs);
-  const later = laterTimes(loop, fromMs).filter((atMs) => atMs > nowMs);
+  const seconds = secondsOf(clusters, options);
+  /** The ticks of now, which may be some seconds later. */
+  const nowOf = (some: readonly Ticking[]) =>
+    secondsOf(
+      some,
+      options,
+    )(some).flatMap(([ms, ofSecond]) =>
+      ticksAt(loop, Math.max(nowMs, fromMs + ms), ofSecond, options).map((tick) => ({ ...tick, isFirst: true })),
+    );
+  const frequent = seconds(clusters.filter(({ intervalSeconds }) => intervalSeconds[loop] * 1000 < SCHEDULE_MS));
+  const later = laterTimes(loop, fromMs).flatMap((atMs) =>
+    frequent.flatMap(([ms, ofSecond]) => (atMs + ms > nowMs ? ticksAt(loop, atMs + ms, ofSecond, options) : [])),
+  );
   const alone = inTurn(all, options);
   return [
-    ...first,
-    ...ticksAt(loop, nowMs, dead, options),
+    ...(all.length > 1 ? nowOf(clusters) : []),
+    ...nowOf(dead),
     ...alone.slice(0, MOST_ALONE).flatMap((one) => ticksAt(loop, nowMs, [one], options, fromMs + SCHEDULE_MS)),
     ...ticksAt(loop, nowMs, alone.slice(MOST_ALONE), options, fromMs + SCHEDULE_MS),
-    ...later.flatMap((atMs) => ticksAt(loop, atMs, frequent, options)),
+    ...later,
   ];
+}
+
+/**
+ * Returns how clusters are spread: by a hash of the name, so that one keeps its second when others come and go. Ticks of a
+ * fleet that come at once would be more than Lambda's pollers receive in time, and read the registrations in one second.
+ * Those whose messages are all processed at the same time are not spread: that would be more messages.
+ */
+function secondsOf(all: readonly Ticking[], { clustersPerTick }: PlanOptions): Spread {
+  if (Math.ceil(all.length / clustersPerTick) <= LEAST_CONCURRENCY) return (some) => [[0, some]];
+  return (some) => [...Map.groupBy(some, ({ name }) => secondOf(name) * 1000)].sort(([one], [other]) => one - other);
+}
+
+type Spread = (some: readonly Ticking[]) => readonly (readonly [ms: number, clusters: readonly Ticking[]])[];
+
+/** FNV-1a, whose low bits differ for names that differ in their last letter. */
+function secondOf(name: string): number {
+  let hash = 0x811c9dc5;
+  for (const letter of name) hash = Math.imul(hash ^ (letter.codePointAt(0) ?? 0), 0x01000193);
+  return (hash >>> 0) % SPREAD_SECONDS;
 }
 
 /**

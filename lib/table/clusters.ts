@@ -56,12 +56,15 @@ export function otherOwner(
 
 /**
  * The partition of all registrations; no cluster can have this name, nor that of the pause of all. A partition serves 3,000
- * strongly consistent reads of 4 KB a second. A registration is about 1 KB, so that 10,000 clusters need some 1,470:
+ * strongly consistent reads of 4 KB a second. A registration is about 1 KB, so that 10,000 clusters need some 1,640:
  *
  *     1,000  the registration of each pass of kubernetes-service, every 10 s
  *       290  those of the other loops, every 60 and 180 s
  *        80  the pause of all, once for each message of 16 clusters
  *       110  the list of all, 2,500 reads each, by each loop's scheduled function
+ *       170  those whose health is counted, once a minute
+ *
+ * Ticks are spread over ten seconds, and so are the lists (lib/dispatch/cluster-list.ts): no second has many more.
  */
 export const CLUSTERS = '#clusters';
 export const ALL_CLUSTERS = '*';
@@ -103,8 +106,11 @@ export async function listClusters(table: KeyValueTable): Promise<ClusterList> {
  * The same, a page at a time: thousands of specs need not be in memory at once. The pause of all comes in the first page.
  * @throws TableError `SchemaTooNew`, `Corrupt` only for the pause of all.
  */
-export async function* clusterPages(table: KeyValueTable): AsyncGenerator<ClusterList> {
-  const pages = table.pages?.(CLUSTERS, '') ?? [await table.list(CLUSTERS, '')];
+export async function* clusterPages(
+  table: KeyValueTable,
+  beforeNext?: () => Promise<void>,
+): AsyncGenerator<ClusterList> {
+  const pages = table.pages?.(CLUSTERS, '', beforeNext) ?? [await table.list(CLUSTERS, '')];
   for await (const items of pages) yield clustersIn(items);
 }
 

@@ -88,9 +88,14 @@ export function dynamoDbTable({
     return call('dynamodb:Query', () => client.send(command, bound));
   };
 
-  async function* pages(cluster: string, prefix: string): AsyncGenerator<readonly Item[]> {
+  async function* pages(
+    cluster: string,
+    prefix: string,
+    beforeNext?: () => Promise<void>,
+  ): AsyncGenerator<readonly Item[]> {
     let start: Record<string, AttributeValue> | undefined;
     do {
+      if (start !== undefined) await beforeNext?.();
       const page = await queryPage(cluster, prefix, start);
       yield (page.Items ?? []).map(itemFrom);
       start = page.LastEvaluatedKey;

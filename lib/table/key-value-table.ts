@@ -55,8 +55,11 @@ export interface KeyValueTable {
   get(cluster: string, key: string): Promise<Item | undefined>;
   /** Items whose key starts with `prefix`, in byte order of their keys; all pages of them. */
   list(cluster: string, prefix: string): Promise<Item[]>;
-  /** The same, a page at a time, where a list may be too long to be in memory whole. Absent: one page holds it. */
-  pages?(cluster: string, prefix: string): AsyncIterable<readonly Item[]>;
+  /**
+   * The same, a page at a time, where a list may be too long to be in memory whole. Absent: one page holds it.
+   * @param beforeNext is awaited before each page but the first
+   */
+  pages?(cluster: string, prefix: string, beforeNext?: () => Promise<void>): AsyncIterable<readonly Item[]>;
   put(item: NewItem, previous: Item | undefined): Promise<WriteResult<Item>>;
   delete(previous: Item): Promise<WriteResult<undefined>>;
 }

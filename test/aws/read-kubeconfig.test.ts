@@ -87,6 +87,20 @@ describe('a kubeconfig that is kept in AWS', () => {
     ]);
     expect(calls[0]?.body).toMatchObject({ RoleArn: role, RoleSessionName: 'kube-bootstrap-controller' });
   });
+
+  test('of many accounts is read with the clients of the last hundred roles alone', async () => {
+    const { calls } = await anAws(echo);
+    const read = aReader();
+    const roles = Array.from({ length: 101 }, (_, at) => `${role}-${at}`);
+    const assumedFor = async (...arns: readonly string[]) => {
+      const before = calls.filter(({ action }) => action === 'AssumeRole').length;
+      for (const roleArn of arns) await read({ ...parameter, roleArn }, never);
+      return calls.filter(({ action }) => action === 'AssumeRole').length - before;
+    };
+    expect(await assumedFor(...roles)).toBe(101);
+    expect(await assumedFor(...roles.slice(-1), ...roles.slice(1, 2))).toBe(0);
+    expect(await assumedFor(...roles.slice(0, 1))).toBe(1);
+  });
 });
 
 describe('a person who reads it', () => {

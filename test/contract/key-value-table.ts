@@ -270,6 +270,16 @@ export function describeKeyValueTable(name: string, { open }: TableUnderTest): v
         const bytes = new Uint8Array(250 * 1024).fill(1);
         for (const key of keys) await put(cluster, key, { bytes });
         expect(await keysOf(cluster, 'page/')).toEqual(keys);
+        let [waits, pages] = [0, 0];
+        const wait = async () => {
+          waits += 1;
+        };
+        for await (const page of open().pages?.(cluster, 'page/', wait) ?? []) {
+          expect(page.length).toBeLessThan(keys.length);
+          expect(waits).toBe(pages);
+          pages += 1;
+        }
+        expect(waits).toBe(Math.max(0, pages - 1));
       });
 
       test('keeps clusters apart', async () => {

@@ -22,6 +22,35 @@ function dueSeconds(plan: ReturnType<typeof planTicks>): number[] {
 const namesOf = ({ tick }: ReturnType<typeof planTicks>[number]) => tick.clusters;
 
 describe('planTicks', () => {
+  test('the ticks of 10,000 clusters are spread over each ten seconds, by the name alone', () => {
+    const fleet = clusters(10_000);
+    const plan = planTicks('kubernetes-service', fleet, AT);
+    const bySecond = Map.groupBy(plan, ({ tick }) => (tick.dueAtMs - MINUTE) / 1000);
+    expect([...bySecond.keys()].toSorted((one, other) => one - other)).toEqual(
+      Array.from({ length: 60 }, (_, at) => at),
+    );
+    for (const messages of bySecond.values()) expect(messages.length).toBeLessThanOrEqual(75);
+    const first = (ticks: typeof plan) =>
+      new Map(
+        ticks
+          .filter(({ isFirst }) => isFirst)
+          .flatMap((tick) => namesOf(tick).map((name) => [name, tick.delaySeconds])),
+      );
+    const smaller = first(planTicks('kubernetes-service', fleet.slice(500, 9_000), AT));
+    const larger = first(plan);
+    for (const [name, second] of smaller) expect(second).toBe(larger.get(name));
+  });
+
+  test('a first tick whose second has passed is due now, and the others keep theirs', () => {
+    const plan = planTicks('kubernetes-service', clusters(1_000), { ...AT, nowMs: MINUTE + 5_000 });
+    const delays = plan.filter(({ isFirst }) => isFirst).map(({ delaySeconds }) => delaySeconds);
+    expect([...new Set(delays)].toSorted()).toEqual([0, 1, 2, 3, 4]);
+  });
+
+  test('a fleet whose messages are all processed at once is not spread, and has no more messages', () => {
+    expect(planTicks('kubernetes-service', clusters(160), AT)).toHaveLength(6 * 10);
+  });
+
   test('clusters that give no answer have one message of their own in the minute, after the first of the others', () => {
     const unreachable = new Set(['c-1', 'c-18']);
     const fleet = planTicks('kubernetes-service', clusters(20), { ...AT, apart: { ...NONE_APART, unreachable } });
@@ -126,9 +155,11 @@ describe('planTicks', () => {
           clustersPerTick,
           nowMs: MINUTE + lateMs,
         });
-        const names = clusters(count).map(({ name }) => name);
-        for (const ticks of Map.groupBy(plan, ({ tick }) => tick.dueAtMs).values()) {
-          expect(ticks.flatMap(namesOf)).toEqual(names);
+        for (const { name } of clusters(count)) {
+          const ticks = plan.filter((tick) => namesOf(tick).includes(name));
+          const later = ticks.flatMap(({ tick, isFirst }) => (isFirst ? [] : [tick.dueAtMs]));
+          expect(ticks.length - later.length).toBe(Math.min(1, count - 1));
+          expect(later).toEqual(later.map((_, at) => (later[0] ?? 0) + at * 10_000));
         }
         for (const { tick, delaySeconds } of plan) {
           expect(tick.clusters.length).toBeLessThanOrEqual(clustersPerTick);

@@ -174,6 +174,7 @@ describe('a fleet', () => {
     };
     scripts = Object.fromEntries(FLEET.map((name) => [name, pass]));
     await invoke(schedule(), { ...alone, tickQueue: tickQueue() });
+    world.clock.nowMs += 9_000;
     for (const event of queue.receive()) await invoke(event, alone);
     expect(ran.toSorted()).toEqual(FLEET);
     expect(new Set(together)).toEqual(new Set([1]));

@@ -99,6 +99,8 @@ export interface FleetOptions {
   /** Messages of the loop at the same time, each in a process of its own: the parameter `tickConcurrency`. */
   readonly slots: number;
   readonly clock: Clock;
+  /** The pollers of the queue start and end as Lambda scales them. Default: there are always as many as messages at the same time. */
+  readonly ramp?: boolean;
   /** Real API servers: of one that is alive and one that gives no answer. Default: in memory, with passes of 0.3 s. */
   readonly servers?: { readonly alive: ApiServerAccess; readonly dead: ApiServerAccess };
 }
@@ -125,6 +127,11 @@ const NO_SERVER: ApiServerAccess = {
 };
 
 const PASS_MS = 300;
+/**
+ * Lambda reads a queue with five pollers at first, and with five more for each second in which messages wait (300 a minute).
+ * How it gives them up is not documented: here as fast, while any of them is idle.
+ */
+const LEAST_POLLERS = 5;
 const MINUTE_MS = 60_000;
 /** Of the function, and of the messages in its queue (deploy/queues.yml). */
 const FUNCTION_TIMEOUT_MS = 55_000;
@@ -183,6 +190,9 @@ export class FleetModel {
   readonly #slots: number;
   readonly #servers: FleetOptions['servers'];
   #busySlots = 0;
+  readonly #ramp: boolean;
+  #pollers: number;
+  #scaledAtMs = 0;
   readonly #telemetry = recordingTelemetry();
   readonly #waiting: Message[] = [];
   /** Processes of the function that run no invocation. */
@@ -191,9 +201,11 @@ export class FleetModel {
   readonly #clusters = new Map<string, ClusterPort>();
   #figures = noFigures();
 
-  constructor({ names, slots, clock, servers }: FleetOptions) {
+  constructor({ names, slots, clock, servers, ramp = false }: FleetOptions) {
     this.#names = names;
     this.#slots = slots;
+    this.#ramp = ramp;
+    this.#pollers = ramp ? LEAST_POLLERS : slots;
     this.#servers = servers;
     this.clock = clock;
     const store = memoryStore();
@@ -226,6 +238,7 @@ export class FleetModel {
     void this.#invoke({ 'detail-type': 'Scheduled Event', time });
     while (this.clock.nowMs < endMs) {
       this.#poll();
+      this.#scale();
       await this.clock.runUntil(this.clock.nowMs + 100);
     }
     const dropped = this.#telemetry.lines.filter(({ message }) => message === 'tick dropped').length;
@@ -306,18 +319,26 @@ export class FleetModel {
     this.#waiting.sort((one, other) => one.visibleAtMs - other.visibleAtMs);
   }
 
+  #scale(): void {
+    if (!this.#ramp || this.clock.nowMs < this.#scaledAtMs + 1_000) return;
+    this.#scaledAtMs = this.clock.nowMs;
+    const step = this.#isWaiting() ? LEAST_POLLERS : -LEAST_POLLERS;
+    this.#pollers = Math.min(this.#slots, Math.max(LEAST_POLLERS, this.#busySlots, this.#pollers + step));
+  }
+
+  #isWaiting(): boolean {
+    return (this.#waiting[0]?.visibleAtMs ?? Number.POSITIVE_INFINITY) <= this.clock.nowMs;
+  }
+
   /** What waits longest goes to any process that is free. */
   #poll(): void {
-    while (
-      this.#busySlots < this.#slots &&
-      (this.#waiting[0]?.visibleAtMs ?? Number.POSITIVE_INFINITY) <= this.clock.nowMs
-    ) {
+    while (this.#busySlots < this.#pollers && this.#isWaiting()) {
       const message = this.#waiting.shift();
       if (message === undefined || this.clock.nowMs > message.sentAtMs + RETAINED_MS) continue;
       const { body } = message;
       const receives = message.receives + 1;
       const visibleAtMs = this.clock.nowMs + HIDDEN_MS;
-      const { dueAtMs, clusters } = JSON.parse(body) as { readonly dueAtMs: number; readonly clusters: string[] };
+      const { dueAtMs, clusters = [] } = JSON.parse(body) as { readonly dueAtMs: number; readonly clusters?: string[] };
       for (const name of clusters) {
         if (!this.dead.has(name) && receives === 1) this.#figures.latenessMs.push(this.clock.nowMs - dueAtMs);
       }

@@ -1,0 +1,40 @@
+import { expect, test } from '@jest/globals';
+import { LOOPS, type Loop } from '../../lib/cluster/cluster-spec.ts';
+import { listPausesMs, readClusterList } from '../../lib/dispatch/cluster-list.ts';
+import { registerCluster } from '../../lib/table/cluster-registration.ts';
+import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
+import { aClusterSpec } from '../support/a-cluster-spec.ts';
+import { aDispatchWorld } from '../support/dispatch-world.ts';
+
+const PAGES = 10;
+
+/** A table whose list of clusters has ten pages, and when each of them is read. */
+async function pagedTable(loop: Loop): Promise<readonly number[]> {
+  const { table } = aDispatchWorld();
+  for (let at = 0; at < PAGES; at += 1) await registerCluster(table, aClusterSpec({ name: `c-${at}` }));
+  let nowMs = 0;
+  const readAtMs: number[] = [];
+  const pages: KeyValueTable['pages'] = async function* (cluster, prefix, beforeNext) {
+    for (const item of await table.list(cluster, prefix)) {
+      if (readAtMs.length > 0) await beforeNext?.();
+      readAtMs.push(nowMs);
+      yield [item];
+    }
+  };
+  const { entries } = await readClusterList({ ...table, pages }, 0, loop, async (ms) => {
+    nowMs += ms;
+  });
+  expect(entries).toHaveLength(PAGES);
+  expect(nowMs).toBeLessThanOrEqual(listPausesMs(loop));
+  return readAtMs;
+}
+
+test('the loops of 10,000 clusters, which begin at once, read at most 3,000 read units of registrations in a second', async () => {
+  const all = (await Promise.all(LOOPS.map(pagedTable))).flat();
+  const UNITS_OF_A_PAGE = 256;
+  for (let second = 0; second < 12; second += 1) {
+    const read = all.filter((ms) => Math.floor(ms / 1000) === second).length * UNITS_OF_A_PAGE;
+    // What the ticks of the minute before read.
+    expect(read + 1_000).toBeLessThan(3_000);
+  }
+});
