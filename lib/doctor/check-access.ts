@@ -1,6 +1,6 @@
 import { parseAddress } from '../allocator/ip-address.ts';
 import { isLoopback } from '../allocator/network.ts';
-import { type ProbedAddress, probeAddresses, resolveAddresses } from '../api-servers/probe-addresses.ts';
+import { type ProbedAddress, probeAddresses, resolveAddresses, targetOf } from '../api-servers/probe-addresses.ts';
 import type { ClusterSpec, Mode } from '../cluster/cluster-spec.ts';
 import type { Lease } from '../cluster/lease.ts';
 import { hostOf } from '../cluster/local-host.ts';
@@ -33,6 +33,19 @@ export async function checkKubeconfig(
   if (access.renewsItself) lines.push(ok('token', 'AWS STS issues one, and a new one before it ends'));
   else if (ends.length === 0) lines.push(ok('token', 'the credential contains no expiry'));
   return [...lines, ...ends.map((end) => endLine(end, nowMs))];
+}
+
+/** Warns if the kubeconfig has one API server of several as its server: the loops that use another one are not all of them. */
+export function checkServer(spec: ClusterSpec, { server }: ApiServerAccess): readonly DoctorLine[] {
+  const { host } = new URL(server);
+  const apiServers = spec.apiServers.filter((one) => 'address' in one && one.kind === 'server');
+  const isOne = apiServers.some((one) => {
+    const address = 'address' in one ? one.address : one.host;
+    return hostOf(new URL(server)) === address || new URL(targetOf(address, one.probe, spec).url).host === host;
+  });
+  if (!isOne || apiServers.length < 2) return [];
+  const message = `${server} is one of ${apiServers.length} API servers: while it is down, ranges are not repaired`;
+  return [warn('kubeconfig', message, 'Set the server of the kubeconfig to a load balancer of the API servers')];
 }
 
 export function endLine(ending: CredentialEnd, nowMs: number): DoctorLine {

@@ -24,7 +24,7 @@ import type { ListedCluster, Pause } from '../table/clusters.ts';
 import type { KeyValueTable } from '../table/key-value-table.ts';
 import { readLeases } from '../table/leases.ts';
 import { type RunRecord, type RunRecords, readRunRecord } from '../table/run-records.ts';
-import { checkApiServer, checkKubeconfig, checkName, checkProbes, checkRights } from './check-access.ts';
+import { checkApiServer, checkKubeconfig, checkName, checkProbes, checkRights, checkServer } from './check-access.ts';
 import { checkService, checkSpec } from './check-spec.ts';
 import { type Check, checked, type DoctorEnvironment, type DoctorLine, fail, failed, ok, warn } from './line.ts';
 
@@ -76,7 +76,7 @@ export async function checkCluster(cluster: ListedCluster, context: CheckContext
         return checkProbes(spec, leases, { probe, resolveHost, signal });
       }),
     ]);
-    const reached = [...known, ...kubeconfig, ...name, ...server, ...probes];
+    const reached = [...known, ...kubeconfig, ...checkServer(spec, access), ...name, ...server, ...probes];
     if (server.some(({ level }) => level === 'fail')) return reached;
     const inside = await Promise.all([
       check('rights', () => checkRights(review, spec.mode, access.server)),

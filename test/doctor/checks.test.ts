@@ -6,6 +6,7 @@ import {
   checkName,
   checkProbes,
   checkRights,
+  checkServer,
   endLine,
 } from '../../lib/doctor/check-access.ts';
 import { checkOwners, checkPasses } from '../../lib/doctor/check-cluster.ts';
@@ -136,6 +137,19 @@ describe('the connection to the API server', () => {
       'kubeconfig warn',
       'token ok',
     ]);
+  });
+
+  test.each<[string, string, readonly string[], readonly string[]]>([
+    ['is one API server of several', 'https://10.9.8.7:6443', ['10.9.8.7', '10.9.8.8'], ['warn']],
+    ['is the only API server', 'https://10.9.8.7:6443', ['10.9.8.7'], []],
+    ['is a load balancer', 'https://api.demo.example.com', ['10.9.8.7', '10.9.8.8'], []],
+    ['is probed as one of several', 'https://one.demo.example.com', ['10.9.8.7', '10.9.8.8'], ['warn']],
+  ])('a server that %s: %s of %j', (_, server, addresses, levels) => {
+    const url = 'https://one.demo.example.com/readyz';
+    const probe = { path: '/readyz', authenticate: false, ...(server.includes('one.') && { url }) };
+    const apiServers = addresses.map((address) => ({ address, kind: 'server' as const, probe }));
+    const lines = checkServer(aClusterSpec({ apiServers }), anAccess({ server }));
+    expect(lines.map(({ level }) => level)).toEqual(levels);
   });
 
   test('tokens that renew themselves need no renewal', async () => {
