@@ -135,6 +135,19 @@ describe('what a probe does to a lease', () => {
       left({ ...missed(2), expiresAtMs: NOW_MS, seenDown: true }),
     ],
     ['a dropped lease and a shutdown: nothing new', dropped, shutsDown, []],
+    ['a dropped lease at its end and a shutdown: nothing new', { ...dropped, expiresAtMs: NOW_MS }, shutsDown, []],
+    [
+      'a lease with two misses that ran out and a shutdown: it is seen down',
+      { ...dropped, ...missed(2, 5_000), seenDown: false, expiresAtMs: NOW_MS - 5_000 },
+      shutsDown,
+      left({ ...missed(2), expiresAtMs: NOW_MS - 5_000, seenDown: true }),
+    ],
+    [
+      'a lease that was seen down, ran out without misses, and a shutdown: it is dropped',
+      lease({ expiresAtMs: RUN_OUT, seenDown: true }),
+      shutsDown,
+      left({ ...missed(2), expiresAtMs: RUN_OUT, seenDown: true }),
+    ],
     ['a dropped lease and a 200: it is back', dropped, ready, refreshed(4)],
     ['a dropped lease and a sign of life: the server may still be going down', dropped, alive, []],
     [
@@ -223,6 +236,11 @@ describe('what a probe does to a lease', () => {
     expect(decide(lease(withdrawn), miss, answered)).toContainEqual(saying(miss, seenDown)[0]);
   });
 
+  test('silence shows the only probed server down while it is withdrawn', () => {
+    const outcomes = new Map([[ADDRESS, miss]]);
+    expect(decide(lease(withdrawn), miss, { outcomes })).toEqual(saying(miss, seenDown));
+  });
+
   test('a 5xx of its own shows a withdrawn server down, even if all others are silent', () => {
     expect(decide(lease(withdrawn), miss, { outcomes: answers(error, miss) })).toEqual(saying(miss, seenDown));
   });
@@ -274,6 +292,9 @@ describe('what a probe does to a lease', () => {
     expect(remember(miss, miss)).toEqual({ ...remembered, misses: 0, lastProbe: 'miss' });
     expect(remember(shutsDown, ready)).toBeUndefined();
     expect(remember(shutsDown, ready, 'shared')).toMatchObject(remembered);
+    const ofHost = { ...expecting('shared'), host: 'api.example.com' };
+    const observed = { outcomes: answers(ready, ready), nowMs: NOW_MS };
+    expect(rememberedLease(ofHost, observed)).toMatchObject({ host: 'api.example.com' });
   });
 
   test('the host name that an address is a record of is kept with it', () => {
@@ -322,6 +343,7 @@ describe('leases that go', () => {
     expect(decide(known, ready, given)).not.toContainEqual(gone);
     const late = { ...given, nowMs: known.expiresAtMs };
     expect(decide(known, ready, late)).toContainEqual(gone);
+    expect(decide(lease({ host: 'gone.example.com' }), ready, given)).toContainEqual(gone);
   });
 
   test('an item is deleted an hour after it said something last', () => {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import type { EndpointSubset } from '../../lib/endpoints/objects.ts';
-import { repackSubsets } from '../../lib/endpoints/repack-subsets.ts';
+import { repackedAddresses, repackSubsets } from '../../lib/endpoints/repack-subsets.ts';
 
 /**
  * Subsets as a text: their addresses, then their ports, with ` | ` between two subsets. `1.2.3.4/uid` stands for something,
@@ -102,6 +102,39 @@ describe('repacking subsets', () => {
     ]);
   });
 
+  // What Go's spew prints of each, written out.
+  test('subsets come in the order of the hash of their printed form, with every field of it', () => {
+    const ref = (n: number) => ({ kind: `K${n}`, namespace: 'ns', name: `n${n}`, uid: `u${n}`, apiVersion: 'v1' });
+    const given = Array.from({ length: 24 }, (_, n) => {
+      const named = { ip: `10.0.0.${n}`, hostname: `h${n}`, nodeName: `node${n}` };
+      const targetRef = n % 2 === 0 ? ref(n) : { resourceVersion: `${n}`, fieldPath: `f${n}` };
+      const addresses = n % 3 === 0 ? [{ ip: `10.0.0.${n}` }] : [{ ...named, targetRef }, { ip: `10.0.1.${n}` }];
+      const ports = n % 4 === 0 ? [{ port: n }] : [{ name: `p${n}`, port: n, protocol: 'TCP' }];
+      return n % 5 === 0 ? { notReadyAddresses: addresses, ports } : { addresses, ports };
+    });
+    const printed = given.map((subset, n) => {
+      const [kind, name, uid] = n % 2 === 0 ? [`K${n}`, `n${n}`, `u${n}`] : ['', '', ''];
+      const [namespace, apiVersion, version, path] = n % 2 === 0 ? ['ns', 'v1', '', ''] : ['', '', `${n}`, `f${n}`];
+      const reference = `{Kind:(string)${kind} Namespace:(string)${namespace} Name:(string)${name} UID:(types.UID)${uid} APIVersion:(string)${apiVersion} ResourceVersion:(string)${version} FieldPath:(string)${path}}`;
+      const bare = (ip: string) =>
+        `{IP:(string)${ip} Hostname:(string) NodeName:(*string)<nil> TargetRef:(*v1.ObjectReference)<nil>}`;
+      const named = `{IP:(string)10.0.0.${n} Hostname:(string)h${n} NodeName:(*string)node${n} TargetRef:(*v1.ObjectReference)${reference}}`;
+      const both = `${named} ${bare(`10.0.1.${n}`)}`;
+      const list = `([]v1.EndpointAddress)[${n % 3 === 0 ? bare(`10.0.0.${n}`) : both}]`;
+      const none = '([]v1.EndpointAddress)<nil>';
+      const [ready, notReady] = n % 5 === 0 ? [none, list] : [list, none];
+      const [portName, protocol] = n % 4 === 0 ? ['', ''] : [`p${n}`, 'TCP'];
+      const port = `{Name:(string)${portName} Port:(int32)${n} Protocol:(v1.Protocol)${protocol} AppProtocol:(*string)<nil>}`;
+      const text = `(v1.EndpointSubset){Addresses:${ready} NotReadyAddresses:${notReady} Ports:([]v1.EndpointPort)[${port}]}`;
+      return { text, subset };
+    });
+    const inOrder = printed.toSorted((one, other) => (fnv(one.text) < fnv(other.text) ? -1 : 1));
+    expect(repackSubsets(given)).toEqual(inOrder.map(({ subset }) => subset));
+    expect(repackedAddresses(given)).toBe(
+      given.flatMap(({ addresses, notReadyAddresses }) => addresses ?? notReadyAddresses).length,
+    );
+  });
+
   const anySubsets = fc.array(
     fc.record({
       addresses: fc.array(fc.constantFrom('1.2.3.4', '1.2.3.40', 'fd00::1', '1.2.3.4/u').map(address), {
@@ -130,6 +163,12 @@ describe('repacking subsets', () => {
     );
   });
 });
+
+/** FNV-1a of 128 bits. */
+function fnv(text: string): bigint {
+  const add = (hash: bigint, byte: number) => ((hash ^ BigInt(byte)) * (2n ** 88n + 0x13bn)) % 2n ** 128n;
+  return [...Buffer.from(text)].reduce(add, 0x6c62272e07bb014262b821756295c58dn);
+}
 
 /** The order of ports and subsets is another test's: it is a hash's. */
 function byContent(packed: readonly EndpointSubset[]): unknown {

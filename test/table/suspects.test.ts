@@ -1,5 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
-import { type Accident, afterAccident, type Suspect } from '../../lib/table/suspects.ts';
+import { type Accident, afterAccident, listFleetNotes, type Suspect, writeSuspect } from '../../lib/table/suspects.ts';
+import { writeUnreachable } from '../../lib/table/unreachable-clusters.ts';
+import { memoryTable } from '../support/memory-table.ts';
 
 const NOW = Date.parse('2026-01-01T12:00:00Z');
 const HOUR = 60 * 60_000;
@@ -8,6 +10,25 @@ const ALONE: Accident = { atMs: NOW, clusters: ['a'], ofSuspects: true };
 const SUSPECT: Suspect = { sinceMs: NOW, untilMs: NOW + HOUR, accidents: 1, state: 'proven' };
 
 describe('a suspect', () => {
+  test('is kept for a week after it is no longer alone, with eight writes, and listed with unreachable clusters', async () => {
+    const table = memoryTable();
+    const key = { stack: 's', loop: 'node-port-repair', cluster: 'a' } as const;
+    await writeUnreachable(table, { ...key, cluster: 'b', nowMs: NOW });
+    for (let writes = 0; writes < 10; writes++) {
+      const known = (await listFleetNotes(table, 's', 'node-port-repair')).suspects.get('a');
+      expect(await writeSuspect(table, key, { ...SUSPECT, accidents: writes }, known?.item)).toBe(true);
+    }
+    const { unreachable, suspects } = await listFleetNotes(table, 's', 'node-port-repair');
+    expect([unreachable, [...suspects.keys()]]).toEqual([['b'], ['a']]);
+    const { suspect, item } = suspects.get('a') ?? {};
+    expect(suspect).toEqual({ ...SUSPECT, accidents: 9 });
+    expect(item).toMatchObject({ schema: 1, expiresAtMs: NOW + HOUR + 7 * 24 * HOUR });
+    expect(item?.earlierWrites).toHaveLength(8 * 6);
+    expect(await writeSuspect(table, key, SUSPECT, undefined)).toBe(false);
+    const [of] = await table.list('#fleet', 's/node-port-repair/b');
+    expect(of).toMatchObject({ value: null, schema: 1, expiresAtMs: NOW + 24 * HOUR });
+  });
+
   test('is alone for an hour after its first accident, twice as long after each further one, and a day at most', () => {
     let suspect: Suspect | undefined;
     const hours: number[] = [];
@@ -22,6 +43,8 @@ describe('a suspect', () => {
     expect(afterAccident(undefined, SHARED, NOW)).toMatchObject({ state: 'unproven' });
     const again = afterAccident(SUSPECT, ALONE, NOW + 1);
     expect(again).toMatchObject({ state: 'again', accidents: 2 });
+    expect(afterAccident(SUSPECT, { ...ALONE, clusters: ['a', 'b'] }, NOW + 1)).toMatchObject({ state: 'unproven' });
+    expect(afterAccident(undefined, { ...SHARED, clusters: ['a'] }, NOW)).toMatchObject({ state: 'unproven' });
     expect(afterAccident(again, { ...SHARED, atMs: NOW + HOUR }, NOW + HOUR)).toMatchObject({ state: 'again' });
   });
 

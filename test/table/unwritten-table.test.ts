@@ -67,5 +67,8 @@ describe('a table of which nothing is written', () => {
     ]);
     expect(await some.delete(won(written))).not.toHaveProperty('withheld');
     expect(await below.get('demo', 'c')).toBeUndefined();
+    const now = await some.get('demo', 'a');
+    expect(now && (await some.delete(now))).toEqual({ outcome: 'won', item: undefined, withheld: true });
+    expect(now && (await some.delete(now))).toEqual({ outcome: 'lost' });
   });
 });

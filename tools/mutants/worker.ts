@@ -46,13 +46,13 @@ interface Measured {
 }
 
 const ROOT = path.join(import.meta.dirname, '../..');
-const TEST_MS = 10_000;
+const TEST_MS = 60_000;
 /** A slower test does not run for every mutant. */
-const SLOW_CPU_MS = 500;
+const SLOW_CPU_MS = 3_000;
 /** The tests of one mutant take no longer, or a survivor would take minutes: the shortest run. */
-const MOST_CPU_MS = 2_000;
-/** The test files that are loaded again for a mutant in code that runs at load. */
-const RELOADED_FILES = 6;
+const MOST_CPU_MS = 5_000;
+/** The test files that are loaded again at first for a mutant in code that runs at load; the others only if it survives. */
+const FIRST_RELOADED = 6;
 /** A mutant that makes a test evaluate so many times as many expressions has made a loop endless, which counts as noticed. */
 const ENDLESS = 20;
 const ALWAYS_ALLOWED = 10_000;
@@ -112,14 +112,13 @@ async function work({ modules, open }: Task): Promise<void> {
     const isOfFiles = (files: readonly string[]) => measured.filter(({ test }) => files.includes(test.file));
     const near = isOfFiles(testFiles);
     for (const mutant of own.filter((id) => !atLoad.has(id))) {
-      await judge(
-        mutant,
-        near.filter((each) => each.reached.has(mutant)),
-        () => Promise.resolve(tests),
-      );
+      const candidates = near.filter((each) => each.reached.has(mutant));
+      await judge(mutant, [{ candidates, loadTests: () => Promise.resolve(tests) }]);
     }
-    const files = testFiles.filter((file) => !unloaded.includes(file)).slice(0, RELOADED_FILES);
-    for (const mutant of own.filter((id) => atLoad.has(id))) await judge(mutant, isOfFiles(files), () => load(files));
+    const loadable = testFiles.filter((file) => !unloaded.includes(file));
+    const reloads = [loadable.slice(0, FIRST_RELOADED), loadable.slice(FIRST_RELOADED)];
+    const parts = reloads.map((files) => ({ candidates: isOfFiles(files), loadTests: () => load(files) }));
+    for (const mutant of own.filter((id) => atLoad.has(id))) await judge(mutant, parts);
   }
 }
 
@@ -134,11 +133,18 @@ async function measure(test: CollectedTest, id: string): Promise<Measured | unde
 
 type Tests = ReadonlyMap<string, CollectedTest>;
 
-/** @param loadTests loads all tests with the mutant, or returns those that are loaded */
-async function judge(mutant: number, candidates: readonly Measured[], loadTests: () => Promise<Tests>): Promise<void> {
-  if (candidates.length === 0) return send({ type: 'verdict', mutant, verdict: 'unreached' });
+interface Part {
+  readonly candidates: readonly Measured[];
+  /** Loads the tests with the mutant, or returns those that are loaded. */
+  readonly loadTests: () => Promise<Tests>;
+}
+
+async function judge(mutant: number, parts: readonly Part[]): Promise<void> {
+  const filled = parts.filter(({ candidates }) => candidates.length > 0);
+  if (filled.length === 0) return send({ type: 'verdict', mutant, verdict: 'unreached' });
   await send({ type: 'begins', mutant });
-  const isNoticed = await isNoticedBy(mutant, affordable(candidates), loadTests);
+  let isNoticed = false;
+  for (const part of filled) isNoticed ||= await isNoticedBy(mutant, part);
   await send({ type: 'verdict', mutant, verdict: isNoticed ? 'killed' : 'survived' });
 }
 
@@ -154,16 +160,12 @@ function affordable(candidates: readonly Measured[]): readonly Measured[] {
     });
 }
 
-async function isNoticedBy(
-  mutant: number,
-  candidates: readonly Measured[],
-  loadTests: () => Promise<Tests>,
-): Promise<boolean> {
+async function isNoticedBy(mutant: number, { candidates, loadTests }: Part): Promise<boolean> {
   [active, evaluations, allowed] = [mutant, 0, ALWAYS_ALLOWED * ENDLESS];
   const tests = await loadTests().catch(() => undefined);
   // The module does not even load with it.
   if (tests === undefined) return true;
-  for (const each of candidates) {
+  for (const each of affordable(candidates)) {
     const test = tests.get(each.id);
     [active, evaluations, allowed] = [mutant, 0, each.evaluations * ENDLESS + ALWAYS_ALLOWED];
     if (test !== undefined && (await passes(test))) continue;
