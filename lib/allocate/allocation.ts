@@ -9,7 +9,7 @@ import { errorSentence } from '../telemetry/describe-error.ts';
 import { type Answer, type Refusal, refused } from './answer.ts';
 import { executeRequest } from './execute-request.ts';
 import { lookUpItems } from './items.ts';
-import { KEYS, openCluster, openRange } from './open-range.ts';
+import { KEYS, observeOnly, openCluster, openRange } from './open-range.ts';
 import { type AllocateRequest, parseRequest, requestedItems } from './request.ts';
 import { groupByRange, type RequestContext } from './request-context.ts';
 
@@ -88,6 +88,7 @@ async function answerOf(
     requested,
     ranges,
     table,
+    observeOnly: observeOnly(cluster.spec),
     refusalOfUnrepaired: () => refusalOfUnrepaired(table, cluster.spec, keys, nowMs()),
     nowMs,
     endsAtMs,

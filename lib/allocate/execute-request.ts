@@ -68,7 +68,7 @@ interface Begun {
 
 /** Writes `begun` where there is no record, or finds the present one. A refusal leaves nothing behind. */
 async function begin(context: RequestContext): Promise<Begun | { readonly answer: Answer }> {
-  const { request, requested, nowMs } = context;
+  const { request, requested, nowMs, observeOnly } = context;
   const refuse = (refusal: Refusal) => ({ answer: refused(request, requested, refusal) });
   const takes = request.operation === 'allocate';
   const [found, record, unrepaired] = await Promise.all([
@@ -81,6 +81,7 @@ async function begin(context: RequestContext): Promise<Begun | { readonly answer
     return refusal === undefined ? { current: there, isOurs: false } : refuse(refusal);
   };
   if (found !== undefined && isKept(found, nowMs())) return follow(found);
+  if (observeOnly !== undefined) return refuse(observeOnly);
   if (record === 'stillHolds') {
     // Of a request of long ago; or of this one, which another invocation began meanwhile.
     const there = await read(context);
@@ -100,7 +101,8 @@ function refusalToFollow(
 ): Refusal | undefined {
   const { state, fingerprint } = there.record;
   if (fingerprint !== fingerprintOf(context.request)) return idIsTaken(context);
-  return state === 'begun' ? (inProgress(there, context.nowMs()) ?? unrepaired) : undefined;
+  if (state === 'done') return undefined;
+  return context.observeOnly ?? (state === 'begun' ? (inProgress(there, context.nowMs()) ?? unrepaired) : undefined);
 }
 
 async function allocationRecord(

@@ -1,4 +1,5 @@
 import type { Pick } from '../allocator/bitmap.ts';
+import type { ClusterSpec } from '../cluster/cluster-spec.ts';
 import { RANGE_KEYS, type RangeKey } from '../cluster/spec-ranges.ts';
 import { nearestName } from '../cluster/values.ts';
 import { callerRefusal } from '../runtime/caller-keys.ts';
@@ -34,13 +35,14 @@ export async function openCluster(
       message: `cluster ${name} belongs to the stack ${owner}: invoke the allocate function of that one`,
     };
   }
-  if (spec.allocator === 'table' && spec.mode === 'observe') {
-    return {
-      code: 'ObserveOnly',
-      message: `cluster ${name} has "mode: observe": nothing is allocated or released until its spec has "mode: enforce"`,
-    };
-  }
   return cluster;
+}
+
+/** Returns why the requests of a cluster change nothing now. What is done already is answered all the same. */
+export function observeOnly({ name, allocator, mode }: ClusterSpec): Refusal | undefined {
+  if (allocator !== 'table' || mode !== 'observe') return undefined;
+  const message = `cluster ${name} has "mode: observe": nothing is allocated or released until its spec has "mode: enforce"`;
+  return { code: 'ObserveOnly', message };
 }
 
 /** A function suggests no name: its callers may be of other clusters, and need not know which there are. */

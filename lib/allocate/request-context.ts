@@ -14,6 +14,8 @@ export interface RequestContext {
   /** One after the other, always in the same order. */
   readonly ranges: readonly RequestedRange[];
   readonly table: KeyValueTable;
+  /** Why no request changes anything now. */
+  readonly observeOnly: Refusal | undefined;
   /** Returns why nothing is allocated now: the last repair of a range is too long ago. */
   readonly refusalOfUnrepaired: () => Promise<AllocatorError | undefined>;
   readonly nowMs: () => number;

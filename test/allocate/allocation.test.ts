@@ -5,7 +5,7 @@ import { answerJsonSchema } from '../../lib/allocate/json-schemas.ts';
 import type { AllocateRequest } from '../../lib/allocate/request.ts';
 import { fromBits } from '../../lib/allocator/snapshot-bytes.ts';
 import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
-import { registerCluster, takeOverCluster } from '../../lib/table/cluster-registration.ts';
+import { registerCluster, setClusterMode, takeOverCluster } from '../../lib/table/cluster-registration.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';
 import { anAllocateWorld, CLUSTER } from '../support/allocate-world.ts';
@@ -98,6 +98,14 @@ describe('A request to allocate', () => {
     expect(await world.items()).toEqual(before);
     world.clock.nowMs += 1;
     expect(await world.ask({ items: [NEXT_IP] })).not.toHaveProperty('replayed');
+  });
+
+  test('is answered again while the cluster is only observed, because it was done before', async () => {
+    const world = await anAllocateWorld();
+    const first = await world.ask({ items: [NEXT_IP] });
+    await setClusterMode(world.table, CLUSTER, 'observe');
+    expect(await world.ask({ items: [NEXT_IP] })).toEqual({ ...first, replayed: true });
+    expect(await world.ask({ requestId: 'r2', items: [NEXT_IP] })).toMatchObject({ error: { code: 'ObserveOnly' } });
   });
 
   test('is refused whole, with the original’s message, and releases what it had allocated', async () => {
