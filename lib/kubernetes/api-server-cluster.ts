@@ -40,7 +40,11 @@ export interface ClusterPortOptions extends CallOptions {
 /** Who wrote a field, in `metadata.managedFields`. */
 export const FIELD_MANAGER = 'kube-bootstrap-controller';
 
-const WITH_NODE_PORTS = 'spec.type!=ClusterIP,spec.type!=ExternalName';
+const FIELD_SELECTORS: Readonly<Record<ServiceSelection, string | undefined>> = {
+  all: undefined,
+  withClusterIPs: 'spec.clusterIP!=None,spec.clusterIP!=',
+  withNodePorts: 'spec.type!=ClusterIP,spec.type!=ExternalName',
+};
 
 /** The cluster port of one API server, for one pass. */
 export function clusterPort(options: ClusterPortOptions): ClusterPort {
@@ -124,7 +128,7 @@ class ApiServerCluster implements ClusterPort {
   }
 
   services(selection: ServiceSelection = 'all'): AsyncIterable<ServiceClaim> {
-    return this.#listed(SERVICES, selection === 'all' ? undefined : WITH_NODE_PORTS);
+    return this.#listed(SERVICES, FIELD_SELECTORS[selection]);
   }
 
   ipAddresses(): AsyncIterable<IPAddressRecord> {

@@ -60,14 +60,15 @@ export interface ClusterPort {
   /**
    * Every Service of the cluster, once, from one consistent snapshot, in the order of the API, while the list arrives.
    * When it does not come whole the iteration throws: the consumer must drop what it has, which proves nothing.
-   * @param selection `withNodePorts` leaves out, where the API server can, types of Services that have no node ports
+   * @param selection what the API server, where it can, leaves out: `withClusterIPs` Services without a cluster IP, whatever their
+   * type, and `withNodePorts` Services of types that have no node ports
    */
   services(selection?: ServiceSelection): AsyncIterable<ServiceClaim>;
   /** Every IPAddress of the cluster, as `services` returns Services. `Rejected`: Kubernetes is older than 1.33. */
   ipAddresses(): AsyncIterable<IPAddressRecord>;
 }
 
-export type ServiceSelection = 'all' | 'withNodePorts';
+export type ServiceSelection = 'all' | 'withClusterIPs' | 'withNodePorts';
 
 export type ClusterErrorCode =
   /** 401. */

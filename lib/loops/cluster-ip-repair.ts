@@ -74,7 +74,7 @@ export function clusterIps(
     errors: ERRORS,
     makeRange,
     makeAuditLedger: (range) => networkLedger(range, makeRange),
-    audited: 'all',
+    listed: { apiserver: 'withClusterIPs', table: 'withClusterIPs' },
     startWalk: (ledgers) => clusterIpWalk(ledgers, isServedAddress),
   };
 }

@@ -34,7 +34,7 @@ export function nodePorts(makeRange: MakeRange<number>): RepairKind<number> {
       const ports = makeRange(range);
       return ports instanceof AllocatorError ? ports : auditLedger(ports);
     },
-    audited: 'withNodePorts',
+    listed: { apiserver: 'withNodePorts', table: 'all' },
     startWalk: nodePortWalk,
   };
 }

@@ -45,6 +45,7 @@ export class AddressRepair {
   async complete(report: PassReport): Promise<PassReport> {
     try {
       const addresses = await readAddresses(this.#context.kubernetes);
+      await this.#readParents(addresses?.values() ?? []);
       return addresses === undefined ? report : withFaults(report, await this.#repair(addresses), addresses.size);
     } catch (error) {
       if (!(error instanceof ClusterError)) throw error;
@@ -52,6 +53,17 @@ export class AddressRepair {
       const message = `IPAddresses are not checked: ${error.message}. Apply deploy/rbac.yaml.`;
       return { ...report, findings: [...report.findings, { type: 'other', message, item: 'ipaddresses' }] };
     }
+  }
+
+  /** Reads Services that IPAddresses reference and the list left out, as it does a headless one: each fault names what they are. */
+  async #readParents(records: Iterable<IPAddressRecord>): Promise<void> {
+    const unlisted = new Set<string>();
+    for (const { parent } of records) {
+      if (unlisted.size === MOST_FAULTS) break;
+      if (!this.#services.has(serviceKey(parent))) unlisted.add(serviceKey(parent));
+    }
+    const read = await eachOf([...unlisted], READS_AT_ONCE, (key) => readService(this.#context.kubernetes, key));
+    for (const service of read) if (service !== undefined) this.visit(service);
   }
 
   async #repair(addresses: AddressView['addresses']): Promise<Repaired> {

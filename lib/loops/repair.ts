@@ -1,4 +1,5 @@
 import { AllocatorError } from '../allocator/errors.ts';
+import type { ClusterSpec } from '../cluster/cluster-spec.ts';
 import type { Finding } from '../cluster/finding.ts';
 import type { ServiceClaim } from '../cluster/kubernetes-objects.ts';
 import type { ServiceSelection } from '../kubernetes/cluster-port.ts';
@@ -45,10 +46,10 @@ export interface RepairKind<Item> extends RepairedRanges<Item> {
   readonly words: RangeWords;
   readonly makeAuditLedger: (range: string) => AuditLedger<Item> | AllocatorError;
   /**
-   * Services that an audit reads. A repair that may free an item reads all: one that was stored past the API server's
-   * validation may have what its type does not.
+   * Services that a pass reads, by the side that allocates. Where it may free an item, the selection leaves out only what the
+   * walk would skip: a Service that was stored past the API server's validation may have what its type does not.
    */
-  readonly audited: ServiceSelection;
+  readonly listed: Readonly<Record<ClusterSpec['allocator'], ServiceSelection>>;
   /** Ledgers are in the order of the spec's ranges. */
   readonly startWalk: (ledgers: readonly Ledger<Item>[]) => Walk;
 }
@@ -190,13 +191,13 @@ function usable<Made>(made: Made | AllocatorError, errors: RepairErrorWords, con
  * list that breaks off proves nothing: the call throws, and what was entered must not be used.
  */
 async function walkServices<Item>(
-  { errors, audited }: RepairKind<Item>,
+  { errors, listed }: RepairKind<Item>,
   { kubernetes, spec }: PassContext,
   walk: Walk,
   visit: (service: ServiceClaim) => void,
 ): Promise<RepairError | undefined> {
   try {
-    for await (const service of kubernetes.services(spec.allocator === 'apiserver' ? audited : 'all')) {
+    for await (const service of kubernetes.services(listed[spec.allocator])) {
       visit(service);
       const aborted = walk.visit(service);
       if (aborted !== undefined) return aborted;

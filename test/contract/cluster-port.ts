@@ -314,6 +314,14 @@ export function clusterPortContract(contract: ClusterPortContract): void {
         expect(here(selected)).toEqual(withPorts);
       });
 
+      test('a list of the Services with cluster IPs has each of them, and no headless Service', async () => {
+        const selected: ServiceClaim[] = [];
+        for await (const claim of port.services('withClusterIPs')) selected.push(claim);
+        const all = here(await listAllServices(port));
+        expect(here(selected)).toEqual(all.filter(({ clusterIP }) => clusterIP !== '' && clusterIP !== 'None'));
+        expect(here(selected).length).toBeLessThan(all.length);
+      });
+
       test('a list is one snapshot: what is made or deleted while it is read changes nothing in it', async () => {
         const doomed = created(await port.create(service(namespace, 'zz-doomed')));
         const names: string[] = [];

@@ -1,7 +1,7 @@
 import { describe, expect } from '@jest/globals';
 import { familyOf } from '../../lib/allocator/ip-address.ts';
 import { parseCidr } from '../../lib/allocator/network.ts';
-import type { IPAddressRecord } from '../../lib/cluster/kubernetes-objects.ts';
+import type { IPAddressRecord, ServiceClaim } from '../../lib/cluster/kubernetes-objects.ts';
 import { FAMILY_LABEL, MANAGED_BY_LABEL } from '../../lib/kubernetes/ip-addresses.ts';
 import { servedAddresses } from '../../lib/kubernetes/service-cidrs.ts';
 import {
@@ -11,7 +11,7 @@ import {
   MANAGED_BY_API_SERVERS,
   serviceKey,
 } from '../../lib/repair/ip-addresses.ts';
-import { claimOf, type ServiceJson } from '../repair/services.ts';
+import { claimOf, isSelected, type ServiceJson } from '../repair/services.ts';
 import { goldenTests } from '../support/golden.ts';
 
 type ParentRef = Partial<IPAddressRecord['parent']>;
@@ -114,10 +114,14 @@ describe('the repair of IPAddresses answers as upstream', () => {
         createdAtMs: NOW_MS - service.ageSeconds * 1000,
       }));
       const addresses = new Map((scenario.ipAddresses ?? []).map(recordOf));
+      // A pass lists Services with cluster IPs, and reads those that IPAddresses reference beside them.
+      const referenced = new Set([...addresses.values()].map(({ parent }) => serviceKey(parent)));
+      const isRead = (service: ServiceClaim) =>
+        isSelected(service, 'withClusterIPs') || referenced.has(serviceKey(service));
       const answers = expected.map(() => {
         const view: AddressView = {
           nowMs: NOW_MS,
-          services: new Map(services.map((service) => [serviceKey(service), service])),
+          services: new Map(services.filter(isRead).map((service) => [serviceKey(service), service])),
           addresses,
           isServed: servedAddresses(cidrs),
         };

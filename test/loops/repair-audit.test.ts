@@ -35,9 +35,11 @@ describe('an audit', () => {
   });
 
   test.each([
-    { allocator: 'apiserver', selection: 'withNodePorts', why: 'no other can have any' },
-    { allocator: 'table', selection: 'all', why: 'an object stored past validation keeps its port' },
-  ] as const)('of node ports lists $selection Services with allocator $allocator, as $why', async (given) => {
+    { loop: nodePortRepair, allocator: 'apiserver', selection: 'withNodePorts' },
+    { loop: nodePortRepair, allocator: 'table', selection: 'all' },
+    { loop: clusterIpRepair, allocator: 'apiserver', selection: 'withClusterIPs' },
+    { loop: clusterIpRepair, allocator: 'table', selection: 'withClusterIPs' },
+  ] as const)('of $loop.id lists $selection Services with allocator $allocator', async (given) => {
     const cluster = new RepairCluster({ allocator: given.allocator });
     const selections: unknown[] = [];
     const kubernetes = listing(() => []);
@@ -45,7 +47,7 @@ describe('an audit', () => {
       selections.push(selection);
       return kubernetes.services(selection);
     };
-    await cluster.pass(nodePortRepair, { kubernetes: { ...kubernetes, services } });
+    await cluster.pass(given.loop, { kubernetes: { ...kubernetes, services } });
     expect(selections).toEqual([given.selection]);
   });
 

@@ -100,6 +100,22 @@ describe('a pass over the IPAddresses of a cluster', () => {
     expect(cluster.find(IP_ADDRESS)).toBeUndefined();
   });
 
+  test('reports an IPAddress of a Service without a cluster IP, which is not listed, as one with a wrong reference', async () => {
+    const { report, cluster } = await passOver([service('headless', 'None'), ipAddress('headless')]);
+    expect(report.findings).toMatchObject([{ type: 'leakedRecord', event: { reason: 'IPAddressWrongReference' } }]);
+    expect(cluster.find(IP_ADDRESS)).toBeUndefined();
+  });
+
+  test('reports a Service whose IPAddress references one without a cluster IP as upstream does', async () => {
+    const { report, changed } = await passOver([service('s', ITEM), service('h', 'None'), ipAddress('h')], {
+      ipAddresses: false,
+    });
+    expect(report.findings).toMatchObject([
+      { message: expect.stringContaining('for Service h/a has a wrong reference') },
+    ]);
+    expect(changed).toEqual([]);
+  });
+
   test('reports two Services with one address in any ServiceCIDR, and keeps the IPAddress', async () => {
     const item = '10.5.0.9';
     const { report, changed } = await passOver([service('s', item), service('t', item), ipAddress('s', item)]);

@@ -11,6 +11,7 @@ import { readRange, saveRange } from '../../lib/table/ranges.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';
 import { memoryTable } from '../support/memory-table.ts';
 import { aPassContext } from '../support/pass-context.ts';
+import { isSelected } from './services.ts';
 
 export const INTERVAL_MS = 180_000;
 
@@ -97,8 +98,8 @@ export function listing(
   const cidrs = Object.entries(serviceCidrs).map(([name, cidrs]) => ({ metadata: { name }, spec: { cidrs } }));
   const port: Pick<ClusterPort, 'services' | 'ipAddresses' | 'list'> = {
     list: async () => cidrs as never,
-    async *services() {
-      yield* services();
+    async *services(selection) {
+      for await (const service of services()) if (isSelected(service, selection)) yield service;
     },
     ipAddresses: () => brokenList('Rejected'),
   };

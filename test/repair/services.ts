@@ -1,4 +1,5 @@
 import type { ServiceClaim } from '../../lib/cluster/kubernetes-objects.ts';
+import type { ServiceSelection } from '../../lib/kubernetes/cluster-port.ts';
 
 /** A Service in namespace `a` that claims what is given. */
 export function service(name: string, claims: Partial<ServiceClaim> = {}): ServiceClaim {
@@ -23,6 +24,12 @@ export function withAddresses(name: string, ...clusterIPs: string[]): ServiceCla
 
 export function withNodePorts(name: string, ...nodePorts: number[]): ServiceClaim {
   return service(name, { type: 'NodePort', ports: nodePorts.map((nodePort) => ({ protocol: 'TCP', nodePort })) });
+}
+
+/** Whether an API server lists a Service for this selection. */
+export function isSelected({ clusterIP, type }: ServiceClaim, selection: ServiceSelection = 'all'): boolean {
+  if (selection === 'withClusterIPs') return clusterIP !== 'None' && clusterIP !== '';
+  return selection === 'all' || (type !== 'ClusterIP' && type !== 'ExternalName');
 }
 
 /** The claims of a Service as a scenario gives it, in JSON. */

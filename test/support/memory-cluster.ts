@@ -12,6 +12,7 @@ import {
 } from '../../lib/kubernetes/cluster-port.ts';
 import { ipAddressInJson } from '../../lib/kubernetes/ip-addresses.ts';
 import { serviceInJson } from '../../lib/kubernetes/service-list.ts';
+import { isSelected } from '../repair/services.ts';
 
 /** A cluster in memory behind the cluster port, and what a test wants to know and to spoil. */
 export interface MemoryCluster {
@@ -117,8 +118,9 @@ export function memoryCluster(
       return 'deleted';
     },
 
-    async *services() {
-      for (const object of await port.list('Service', undefined)) yield serviceInJson(object);
+    async *services(selection) {
+      const services = (await port.list('Service', undefined)).map(serviceInJson);
+      yield* services.filter((service) => isSelected(service, selection));
     },
 
     async *ipAddresses() {
