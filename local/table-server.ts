@@ -38,6 +38,7 @@ export async function startTableServer({
   readonly path?: string;
 }): Promise<TableServer> {
   if (path !== undefined) await proveThatItOpens(path);
+  letIteratorsReturn();
   const server = dynalite({ ...(path !== undefined && { path }), createTableMs: 0, deleteTableMs: 0 });
   const [dynaliteAnswers] = server.listeners('request') as [RequestListener];
   server.removeAllListeners('request');
@@ -121,9 +122,31 @@ interface LevelDb {
   close(): Promise<void>;
 }
 
+const requireAsDynalite = createRequire(createRequire(import.meta.url).resolve('dynalite'));
+
+interface LevelIterator {
+  close(): Promise<void>;
+  return?(): Promise<void>;
+}
+
+/**
+ * dynalite 4.0.0 ends an iterator by `return`, which the iterators of its database do not have. Without it each query leaves
+ * one open, with the snapshot that it reads.
+ */
+function letIteratorsReturn(): void {
+  const requireAsLevel = createRequire(requireAsDynalite.resolve('level'));
+  const { AbstractKeyIterator, AbstractValueIterator } = requireAsLevel('abstract-level') as Readonly<
+    Record<'AbstractKeyIterator' | 'AbstractValueIterator', { readonly prototype: LevelIterator }>
+  >;
+  for (const { prototype } of [AbstractKeyIterator, AbstractValueIterator]) {
+    prototype.return ??= function returned(this: LevelIterator) {
+      return this.close();
+    };
+  }
+}
+
 /** The failure of dynalite to open its folder cannot be caught. */
 async function proveThatItOpens(folder: string): Promise<void> {
-  const requireAsDynalite = createRequire(createRequire(import.meta.url).resolve('dynalite'));
   const { Level } = requireAsDynalite('level') as { Level: new (folder: string) => LevelDb };
   const database = new Level(folder);
   try {

@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import { createTable } from '../../lib/table/dynamodb-client.ts';
 import { dynamoDbTable } from '../../lib/table/dynamodb-table.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
@@ -11,6 +12,7 @@ import { newRunKey } from '../../local/local-request.ts';
 import { type LocalTable, openLocalTable } from '../../local/local-table.ts';
 import { writeRunning } from '../../local/running.ts';
 import { openTableFolder, startTableServer, type TableServer, tableServerClient } from '../../local/table-server.ts';
+import { eventually } from '../support/eventually.ts';
 
 const KEY = newRunKey();
 let root: string;
@@ -50,6 +52,26 @@ const facts = ({ endpoint, key }: TableServer) => ({
   key,
   apiServer: 'http://127.0.0.1:1',
   kubeconfig: '/k',
+});
+
+/** The iterators of the database below dynalite. */
+const requireAsDynalite = createRequire(createRequire(import.meta.url).resolve('dynalite'));
+const { AbstractValueIterator } = createRequire(requireAsDynalite.resolve('level'))('abstract-level') as {
+  readonly AbstractValueIterator: { readonly prototype: { close(): Promise<void> } };
+};
+
+test('a table closes the iterator of each query', async () => {
+  const server = await startTableServer({ key: KEY });
+  await filled(server);
+  const client = tableServerClient(server);
+  const close = jest.spyOn(AbstractValueIterator.prototype, 'close');
+  for (let queries = 1; queries <= 3; queries++) {
+    await tableIn({ client, tableName: TABLE_NAME }).list('c', '');
+    await eventually(() => expect(close).toHaveBeenCalledTimes(queries), 2_000);
+  }
+  close.mockRestore();
+  client.destroy();
+  await server.close();
 });
 
 describe('a table on this machine', () => {
