@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { readdirSync, readlinkSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
@@ -19,7 +19,7 @@ const { values } = parseArgs({
   options: {
     ticks: { type: 'string', default: '10000' },
     seed: { type: 'string', default: '1' },
-    /** `socket`: each tick leaves a connection open. `memory`: each tick keeps 10 kB. */
+    /** `socket`: each tick leaves a connection open. `memory`: each tick keeps 10 kB. `buffer`: the same outside the heap. */
     plant: { type: 'string', default: 'none' },
   },
 });
@@ -36,11 +36,12 @@ async function heldNow(): Promise<Held> {
     gc();
     await sleep(20);
   }
-  const { rss, heapUsed } = process.memoryUsage();
+  const [, anonKb] = /^RssAnon:\s+(\d+) kB$/m.exec(readFileSync('/proc/self/status', 'utf8')) ?? [];
+  const { heapUsed } = process.memoryUsage();
   const inMb = (bytes: number) => Math.round(bytes / 1e5) / 10;
   const files = readdirSync('/proc/self/fd').map(targetOf);
   const sockets = files.filter((target) => target.startsWith('socket:')).length;
-  return { heapMb: inMb(heapUsed), rssMb: inMb(rss), sockets, files: files.length };
+  return { heapMb: inMb(heapUsed), anonMb: inMb(Number(anonKb) * 1024), sockets, files: files.length };
 }
 
 /** The descriptor by which the folder was read is closed by now. */
@@ -52,10 +53,11 @@ function targetOf(descriptor: string): string {
   }
 }
 
-const leaked: { readonly sockets: Socket[]; readonly texts: string[] } = { sockets: [], texts: [] };
+const leaked: { readonly sockets: Socket[]; readonly kept: (string | Buffer)[] } = { sockets: [], kept: [] };
 
 function leak(tableEndpoint: string): void {
-  if (values.plant === 'memory') leaked.texts.push(randomBytes(5_000).toString('hex'));
+  if (values.plant === 'memory') leaked.kept.push(randomBytes(5_000).toString('hex'));
+  if (values.plant === 'buffer') leaked.kept.push(randomBytes(10_000));
   if (values.plant !== 'socket') return;
   const port = Number(new URL(tableEndpoint).port);
   leaked.sockets.push(connect(port, '127.0.0.1').on('error', () => {}));
