@@ -9,6 +9,7 @@ import {
   totalOf,
   withParameterStore,
 } from './cost-calculation.ts';
+import { monthlyTransfer, networkCost } from './cost-transfer.ts';
 
 const LIMITS = {
   clusters: { least: 1, most: 10_000, standard: 100, what: 'Clusters of the stack' },
@@ -70,6 +71,7 @@ function jsonOf(fleet: Fleet): string {
   const answer = {
     ...{ fleet, region, pricesOf: date, currency: 'USD', lines, total, perCluster: total / fleet.clusters },
     totalWithParameterStore: totalOf(withParameterStore(lines)),
+    network: networkCost(fleet),
   };
   return JSON.stringify(answer, null, 2);
 }
@@ -87,7 +89,21 @@ function tableOf(fleet: Fleet): string {
     ...lines.map(({ service, quantity, unit, dollars }) => row(service, `${quantityText(quantity)} ${unit}`, dollars)),
     row('total', '', totalOf(lines)),
     row('with Parameter Store', '', totalOf(withParameterStore(lines))),
+    '',
+    ...networkRows(fleet).map(([what, quantity, dollars]) => row(what, quantity, dollars)),
   ].join('\n');
+}
+
+/** Of the ways to the API servers one applies. */
+function networkRows(fleet: Fleet): (readonly [what: string, quantity: string, dollars: number])[] {
+  const { gb, internet, nat, natGateway, crossZone } = networkCost(fleet);
+  const quantity = `${quantityText(gb)} GB`;
+  return [
+    ['transfer: internet', quantity, internet],
+    ['transfer: NAT gateway', quantity, nat],
+    ['NAT gateway, one zone', `${quantityText(HOURS_OF_A_MONTH)} hours`, natGateway],
+    ['transfer: other zones', quantity, crossZone],
+  ];
 }
 
 function counted(count: number, what: string): string {
@@ -125,6 +141,32 @@ A stack of few clusters pays mostly for itself: \`alarms=false\` and \`dashboard
 provisioned capacity, which is cheaper per unit, but ticks come in bursts every ten seconds; that is not measured. With \`kbctl heartbeat\` each API
 server writes, too: $${agentDollars().toFixed(2)} each for up to seven ([ADR 18](adr/0018-one-lease-item-per-cluster.md)).
 
+## Transfer
+
+What functions and API servers exchange, per cluster and month, beside the totals above. The way to the API servers decides the price: functions
+outside a VPC pay for what they send to the internet; through a NAT gateway each byte costs, and the gateway $${networkCost(SHIPPED).natGateway.toFixed(2)} a month in each zone, which all
+clusters share and the last column leaves out; in the VPC of the API servers two thirds of the bytes cross zones.
+
+| 3 API servers and | GB | internet | NAT gateway | other zones | all else, and NAT, in a fleet of 100 |
+| --- | --- | --- | --- | --- | --- |
+${[50, 500, 3_000, 30_000].map(transferRow).join('\n')}
+
+A tick of \`kubernetes-service\` exchanges ${kilobytes({ interval: 10 })} KB with three API servers, two thirds of it for TLS handshakes of probes: each probe has its own connection, which
+resumes the TLS session of an earlier one (3.9 KB instead of 5.7). With \`intervalSeconds.kubernetes-service: 30\` a cluster of 50 Services exchanges ${transferOf({ interval: 30, services: 50 }).toFixed(1)} GB.
+
+Measured on one kube-apiserver 1.36.3 with 3,000 Services that have labels and managed fields as Helm makes them, one in 20 headless, 2 % each with node ports and
+load balancers. Bytes of TLS connections, without TCP and IP. CPU times are means of 30 lists in each of two runs on a busy machine.
+
+| list | plain | gzip | CPU of the API server, plain and gzip |
+| --- | --- | --- | --- |
+| all Services, which no pass reads any longer | 3,904 KB | 313 KB | |
+| those with a cluster IP | 3,674 KB | 295 KB | 38 to 46 ms, 46 to 50 ms |
+| those that can have node ports | 165 KB | 16 KB | 5 to 6 ms, 9 to 11 ms |
+| IPAddresses | 1,098 KB | 129 KB | 14 to 29 ms, 21 to 29 ms |
+
+Gzip costs the API server up to 20 ms of CPU every three minutes, and saves 91 % of these bytes: $2.86 a month through a NAT gateway. An API server does not compress a list
+below 128 KiB.
+
 ## How it is computed
 
 **Counted.** Calls, capacity units, messages, log bytes and metric series of each loop are counted in a run of the real passes over a table in
@@ -148,9 +190,28 @@ formula is billed for each of its metrics, how often Lambda polls an idle queue,
 | polling of an idle queue | five calls every 20 s | AWS documentation |
 | log lines of Lambda itself | 300 bytes per invocation | estimated |
 
-**Left out.** Cold starts, stored items and backups of the table (some 10 KB per cluster), data transfer, KMS keys of your own, calls of \`allocate\`
-and the admission webhook, a kubeconfig that is read again before a pass frees anything, unhealthy clusters (their findings are logged), and in a VPC the endpoints: $7.30 each per zone, or a NAT gateway.
+**Left out.** Cold starts, stored items and backups of the table (some 10 KB per cluster), [transfer](#transfer), KMS keys of your own, calls of \`allocate\`
+and the admission webhook, a kubeconfig that is read again before a pass frees anything, unhealthy clusters (their findings are logged), and in a VPC the endpoints: $7.30 each per zone.
 `;
+}
+
+function transferOf(change: Partial<Fleet>): number {
+  const { out, in: received } = monthlyTransfer({ ...SHIPPED, clusters: 1, ...change });
+  return out + received;
+}
+
+/** Of a tick of the endpoints loop with three API servers. */
+function kilobytes(shorter: Partial<Fleet>): string {
+  const ticks = (HOURS_OF_A_MONTH * 3600) / 10 - (HOURS_OF_A_MONTH * 3600) / 30;
+  return (((transferOf(shorter) - transferOf({ interval: 30 })) * 1e6) / ticks).toFixed(0);
+}
+
+function transferRow(services: number): string {
+  const fleet = { ...SHIPPED, services };
+  const { gb, internet, nat, crossZone } = networkCost(fleet);
+  const total = totalOf(withParameterStore(monthlyCost(fleet))) + nat;
+  const dollars = [internet, nat, crossZone, total].map((each) => `$${(each / fleet.clusters).toFixed(2)}`);
+  return `| ${quantityText(services)} Services | ${[(gb / fleet.clusters).toFixed(1), ...dollars].join(' | ')} |`;
 }
 
 function withParameters(clusters: number): string {

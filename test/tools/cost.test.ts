@@ -4,6 +4,7 @@ import { describe, expect, test } from '@jest/globals';
 import { LOOPS } from '../../lib/cluster/cluster-spec.ts';
 import { type Fleet, monthlyCost, totalOf, usageOf, withParameterStore } from '../../tools/cost-calculation.ts';
 import { costAnswer, costPage } from '../../tools/cost-report.ts';
+import { networkCost } from '../../tools/cost-transfer.ts';
 import { countUsage } from '../support/fleet-usage.ts';
 
 const FLEET: Fleet = { clusters: 2, servers: 3, services: 50 };
@@ -48,6 +49,17 @@ describe('the cost of a month', () => {
       totalOf(withParameterStore(monthlyCost({ clusters, servers: 3, services: 50 }))) / clusters;
     expect(perCluster(100)).toBeLessThanOrEqual(0.75);
     expect(perCluster(1_000)).toBeLessThanOrEqual(0.6);
+  });
+
+  test('and of the bytes through a NAT gateway is at most $1.00 per cluster in a fleet of 100', () => {
+    const fleet = { clusters: 100, servers: 3, services: 50 };
+    expect((totalOf(withParameterStore(monthlyCost(fleet))) + networkCost(fleet).nat) / 100).toBeLessThanOrEqual(1);
+  });
+
+  test('counts lists of Services as gzip where an API server compresses them', () => {
+    const listed = (services: number) =>
+      networkCost({ ...FLEET, services }).gb - networkCost({ ...FLEET, services: 0 }).gb;
+    expect(listed(100) / 100).toBeGreaterThan(5 * (listed(3_000) / 3_000));
   });
 
   test('grows with clusters, API servers and Services', () => {

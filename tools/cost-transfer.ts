@@ -1,0 +1,81 @@
+// Bytes between the functions and API servers, as measured on a kube-apiserver 1.36.3 (docs/cost.md), and what they cost.
+import { LOOPS, type Loop } from '../lib/cluster/cluster-spec.ts';
+import { COUNTED_SECONDS, type Fleet, HOURS_OF_A_MONTH, usageOf } from './cost-calculation.ts';
+
+/** Dollars of us-east-1. */
+const NETWORK_PRICES = {
+  internetOutGb: 0.09,
+  natGb: 0.045,
+  natHour: 0.045,
+  /** A cent on either side. */
+  crossZoneGb: 0.02,
+} as const;
+
+interface Bytes {
+  readonly out: number;
+  readonly in: number;
+}
+
+/** Bytes of a list for each Service. An API server compresses a list of 128 KiB or more. */
+interface ListBytes {
+  readonly plain: number;
+  readonly gzip: number;
+}
+
+interface LoopBytes {
+  /** Calls of a pass that send the credential. */
+  readonly calls: number;
+  readonly pass: Bytes;
+  readonly server: Bytes;
+  readonly lists: readonly ListBytes[];
+}
+
+const NONE: Bytes = { out: 0, in: 0 };
+const GZIP_FROM_BYTES = 128 * 1024;
+/** A ServiceAccount token, which the measured requests did not have. */
+const TOKEN_BYTES = 900;
+const SERVICES: ListBytes = { plain: 1_225, gzip: 100 };
+const IP_ADDRESSES: ListBytes = { plain: 366, gzip: 44 };
+/** Of 100 Services four have node ports. */
+const NODE_PORT_SERVICES: ListBytes = { plain: 55, gzip: 5.2 };
+
+const TRANSFER: Readonly<Record<Loop, LoopBytes>> = {
+  'system-namespaces': { calls: 4, pass: { out: 1_070, in: 3_530 }, server: NONE, lists: [] },
+  'kubernetes-service': { calls: 3, pass: { out: 920, in: 3_530 }, server: { out: 1_920, in: 1_990 }, lists: [] },
+  'cluster-ip-repair': { calls: 3, pass: { out: 990, in: 3_000 }, server: NONE, lists: [SERVICES, IP_ADDRESSES] },
+  'node-port-repair': { calls: 1, pass: { out: 380, in: 700 }, server: NONE, lists: [NODE_PORT_SERVICES] },
+};
+
+/** Returns the GB that a healthy fleet exchanges with its API servers in a month. */
+export function monthlyTransfer(fleet: Fleet): Bytes {
+  const each = LOOPS.map((loop) => {
+    const { calls, pass, server, lists } = TRANSFER[loop];
+    const gb = (usageOf(loop, fleet).passes * HOURS_OF_A_MONTH * 3600) / COUNTED_SECONDS / 1e9;
+    const listed = lists.reduce((sum, list) => sum + listBytes(list, fleet.services), 0);
+    return {
+      out: gb * (pass.out + calls * TOKEN_BYTES + server.out * fleet.servers),
+      in: gb * (pass.in + server.in * fleet.servers + listed),
+    };
+  });
+  return each.reduce((sum, bytes) => ({ out: sum.out + bytes.out, in: sum.in + bytes.in }), NONE);
+}
+
+function listBytes({ plain, gzip }: ListBytes, services: number): number {
+  return services * (services * plain < GZIP_FROM_BYTES ? plain : gzip);
+}
+
+/** Returns what the transfer of a month costs, by the way to the API servers. */
+export function networkCost(fleet: Fleet) {
+  const { out, in: received } = monthlyTransfer(fleet);
+  const { internetOutGb, natGb, natHour, crossZoneGb } = NETWORK_PRICES;
+  return {
+    gb: out + received,
+    /** Functions outside a VPC. */
+    internet: out * internetOutGb,
+    /** Functions in a VPC, to API servers of another network of AWS; and the gateway itself, which other traffic shares. */
+    nat: (out + received) * natGb,
+    natGateway: HOURS_OF_A_MONTH * natHour,
+    /** API servers of three zones in the same VPC, or one that is peered. */
+    crossZone: ((out + received) * crossZoneGb * 2) / 3,
+  };
+}
