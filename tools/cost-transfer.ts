@@ -41,7 +41,7 @@ const NODE_PORT_SERVICES: ListBytes = { plain: 55, gzip: 5.2 };
 
 const TRANSFER: Readonly<Record<Loop, LoopBytes>> = {
   'system-namespaces': { calls: 4, pass: { out: 1_070, in: 3_530 }, server: NONE, lists: [] },
-  'kubernetes-service': { calls: 3, pass: { out: 920, in: 3_530 }, server: { out: 1_920, in: 1_990 }, lists: [] },
+  'kubernetes-service': { calls: 3, pass: { out: 920, in: 3_530 }, server: { out: 1_760, in: 3_970 }, lists: [] },
   'cluster-ip-repair': { calls: 3, pass: { out: 990, in: 3_000 }, server: NONE, lists: [SERVICES, IP_ADDRESSES] },
   'node-port-repair': { calls: 1, pass: { out: 380, in: 700 }, server: NONE, lists: [NODE_PORT_SERVICES] },
 };
