@@ -34,9 +34,9 @@ const PASS_MS = 11_000;
 const BETWEEN_MISSES_MS = 800;
 /** Three intervals, and a pass. Where tries are rarer, a miss counts as long as it is among the last ones. */
 const EVIDENCE_MS = 45_000;
-const LAST_TRIES = 3;
-/** The rarest are a minute apart, and a function may be late. */
-const REMEMBERED_MS = LAST_TRIES * 75_000;
+const LAST_TRIES = 6;
+/** The rarest are a minute apart, a function may be late, and three in a row count. */
+const REMEMBERED_MS = 225_000;
 /** The longest from the last read of a registration to a write. */
 const STALE_SPEC_MS = PASS_MS;
 /** The end of a withdrawal is by the clock of one function and read by that of another. */
@@ -217,7 +217,8 @@ export class EndpointTruth {
     // An agent may have renewed its lease right before.
     const isAgents = this.#world.agents.has(address);
     // A look-up that fails says nothing: the former record stays, if it answers.
-    const isFormerRecord = this.#world.isFaulty && this.#world.servers.formerRecords.has(address);
+    const { calmSinceMs, servers } = this.#world;
+    const isFormerRecord = sentAtMs < calmSinceMs + PASS_MS && servers.formerRecords.has(address);
     if (!isAgents && !isFormerRecord && goneSinceMs !== undefined && goneSinceMs < sentAtMs - STALE_SPEC_MS) {
       this.#world.violate('notInSpec', `${address} is not in the spec and was published`);
     }

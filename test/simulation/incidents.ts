@@ -1,5 +1,5 @@
 import type { Chance } from './clock.ts';
-import { drain, pause } from './operators.ts';
+import { drain, pause, withdraw } from './operators.ts';
 import { changeRange, flood, observe, repairsStop, restore } from './range-incidents.ts';
 import {
   agentDies,
@@ -35,13 +35,24 @@ async function stall({ clock }: World, chance: Chance): Promise<void> {
   clock.stall(500 + chance.pick(chance.oneOf([2_500, 20_000])));
 }
 
+/** For some seconds many calls are lost, with their repetitions; perhaps while somebody drains the servers again and again. */
+async function lossyNetwork(world: World, chance: Chance): Promise<void> {
+  const { clock } = world;
+  world.lossyUntilMs = clock.nowMs + 3_000 + chance.pick(20_000);
+  if (!world.has('endpoints') || chance.once(2)) return;
+  while (clock.nowMs < world.lossyUntilMs) {
+    void withdraw(world, chance.oneOf(world.firstAddresses), 0.2, chance);
+    await clock.wait(chance.pick(600));
+  }
+}
+
 const BY_PART: readonly (readonly [readonly Part[], Readonly<Record<string, Incident>>])[] = [
-  [PARTS, { outage, networkOutage, pause, deployment, rotate, moveControlPlane, stall }],
+  [PARTS, { outage, networkOutage, lossyNetwork, restore, pause, deployment, rotate, moveControlPlane, stall }],
   [
     ['endpoints'],
     { blip, endpointsDeleted, serverDies, serverRestarts, agentDies, drain, replaceServer, recordChanges },
   ],
-  [['ranges'], { observe, restore, changeRange, repairsStop, flood }],
+  [['ranges'], { observe, changeRange, repairsStop, flood }],
 ];
 
 export const INCIDENTS: Readonly<Record<string, Incident>> = Object.assign(

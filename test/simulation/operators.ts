@@ -60,7 +60,7 @@ export async function drain(world: World, chance: Chance): Promise<void> {
   if (chance.once(3)) await undo(world, one);
 }
 
-async function withdraw(world: World, address: string, minutes: number, chance: Chance): Promise<void> {
+export async function withdraw(world: World, address: string, minutes: number, chance: Chance): Promise<void> {
   const { endpoints, clock } = world;
   const number = endpoints.leaves(address);
   const askedAtMs = clock.nowMs;

@@ -27,6 +27,8 @@ interface CallOptions {
 }
 
 const LATEST_MS = 25_000;
+const LOSSY: readonly [Fault, ...Fault[]] = ['lostRequest', 'lostReply', 'lateRequest', 'throttled'];
+const LOST_ONCE_IN = 3;
 /** What befalls a call befalls its repetition twice in so many times. */
 const AGAIN_TWICE_IN = 3;
 
@@ -60,6 +62,7 @@ export class Process {
   readonly #slowness: number;
   readonly #end: () => void;
   #lastFault: Fault | undefined;
+  #frozenUntilMs = 0;
   #passes = 0;
 
   constructor(world: World, name: string, kind: ProcessKind, skewMs = 0) {
@@ -83,6 +86,11 @@ export class Process {
   end(): void {
     this.isDead = true;
     this.#end();
+  }
+
+  /** Its next calls are sent after so long. */
+  freeze(ms: number): void {
+    this.#frozenUntilMs = this.#world.clock.nowMs + ms;
   }
 
   /** As `startDeadline` of lib/runtime, on the clock of the world. */
@@ -110,6 +118,7 @@ export class Process {
     const { clock } = this.#world;
     if (this.kind === 'desk') return { outcome: 'reply', reply: work() };
     this.#checkAlive();
+    if (this.#frozenUntilMs > clock.nowMs) await clock.wait(this.#frozenUntilMs - clock.nowMs, signal);
     const fault = this.#fault(isRepeated);
     this.#lastFault = fault;
     await clock.wait(this.#hopMs(fault), signal);
@@ -151,9 +160,10 @@ export class Process {
   }
 
   #fault(isRepeated: boolean): Fault | undefined {
-    const { isFaulty, settings } = this.#world;
+    const { isFaulty, settings, clock, lossyUntilMs } = this.#world;
     if (!isFaulty) return undefined;
     if (isRepeated && this.#lastFault !== undefined && !this.#chance.once(AGAIN_TWICE_IN)) return this.#lastFault;
+    if (clock.nowMs < lossyUntilMs && this.#chance.once(LOST_ONCE_IN)) return this.#chance.oneOf(LOSSY);
     for (const [fault, rate] of settings.faults) if (this.#chance.once(rate)) return fault;
     return undefined;
   }

@@ -66,10 +66,25 @@ async function closeRanges(world: World): Promise<void> {
 /** The range becomes wider or another one, or all allocation is closed by hand for a moment. */
 export async function changeRange(world: World, chance: Chance): Promise<void> {
   if (world.isAway) return;
+  if (chance.once(2)) await whenAPassHasRead(world, chance);
+  if (world.isAway) return;
   world.disturbedAtMs = world.clock.nowMs;
   if (chance.once(2)) await closeRanges(world);
   else await widenOrMove(world, chance);
   await runAtOnce(world, chance);
+}
+
+/** Waits until a pass of a repair has read its registration, and delays what it sends from then on. */
+async function whenAPassHasRead(world: World, chance: Chance): Promise<void> {
+  const read = new Promise<void>((resolve) => {
+    world.onRegistrationRead = (by) => {
+      if (by.kind !== 'repair') return;
+      world.onRegistrationRead = undefined;
+      by.freeze(chance.pick(8_000));
+      resolve();
+    };
+  });
+  await Promise.race([read, world.clock.wait(INTERVAL_MS)]);
 }
 
 async function widenOrMove(world: World, chance: Chance): Promise<void> {

@@ -1,6 +1,6 @@
 import { INTERVAL_MS } from './settings.ts';
 import type { TableWrite } from './stand-in-table.ts';
-import { keyOf, RANGE_KEYS, type StoredRangeItem, sizeOf, storedRangeIn } from './stored-items.ts';
+import { hasItem, keyOf, RANGE_KEYS, type StoredRangeItem, sizeOf, storedRangeIn } from './stored-items.ts';
 import { GREEDY, type World } from './world.ts';
 
 export interface Ownership {
@@ -134,7 +134,7 @@ export class RangeTruth {
     if (before.range !== after.range && this.isRecord(key)) {
       for (const item of this.owned()) if (keyOf(item) === key) this.#checkTaken(item);
     }
-    for (const item of before.taken) if (!after.taken.has(item)) this.#freed(item, write, before);
+    for (const item of before.taken) if (!after.taken.has(item)) this.#freed(item, write, before, after.range);
     for (const item of after.taken) this.#checkStrikes(item, before, after, write);
   }
 
@@ -148,7 +148,7 @@ export class RangeTruth {
     }
   }
 
-  #freed(item: string, { by, key }: TableWrite, before: StoredRangeItem): void {
+  #freed(item: string, { by, key }: TableWrite, before: StoredRangeItem, range: string): void {
     const { nowMs } = this.#world.clock;
     this.#freedAtMs.set(item, nowMs);
     const hold = before.holds.get(item);
@@ -157,7 +157,8 @@ export class RangeTruth {
     this.#world.note(`${by.name} freed ${item}`);
     if (this.isRecord(key)) this.#checkFree(item, by.name);
     if (!by.kind.endsWith('epair') || (hold !== undefined && hold.untilMs + HOLD_MARGIN_MS <= nowMs)) return;
-    const isInRange = this.#world.isInSpec(item);
+    // A pass of an older spec may write its range, from which nothing is allocated.
+    const isInRange = this.#world.isInSpec(item) && hasItem(range, item);
     const enough = counted.length >= 2 && nowMs - lastIn(counted) >= BETWEEN_STRIKES_MS;
     if (!enough && isInRange) {
       this.#world.violate('strikes', `${by.name} freed ${item} after ${counted.length} strikes that count`);

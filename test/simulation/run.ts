@@ -35,6 +35,7 @@ export async function run(seed: number, { without, isRecorded = false }: RunOpti
   await begin(world);
   if (world.has('ranges')) startUsers(world);
   startPasses(world);
+  void keepCopies(world);
   void makeTrouble(world);
   await clock.run(() => world.violations.length > 0 || world.hasEnded);
   const { violations, history } = world;
@@ -68,7 +69,6 @@ async function begin(world: World): Promise<void> {
 function startUsers(world: World): void {
   void world.people.work();
   if (world.has('requests')) void new Pipelines(world, world.people).work();
-  void keepCopies(world);
 }
 
 async function makeTrouble(world: World): Promise<void> {
@@ -85,6 +85,7 @@ async function makeTrouble(world: World): Promise<void> {
   await clock.wait(settings.troubleMs);
   await Promise.all(isOver);
   world.isFaulty = false;
+  world.calmSinceMs = clock.nowMs;
   world.note('no more trouble');
   if (world.has('serverDiesLast') && world.has('endpoints')) killOne(world);
   await clock.wait(LAST_LIVES_MS);
@@ -109,6 +110,7 @@ async function keepCopies(world: World): Promise<void> {
   const { clock, copies, table, ranges } = world;
   while (!world.hasEnded) {
     await clock.wait(COPY_EVERY_MS);
-    if (ranges.isRecord('ranges/serviceips')) copies.push({ atMs: clock.nowMs, store: copyOf(table.store) });
+    if (!world.has('ranges') || ranges.isRecord('ranges/serviceips'))
+      copies.push({ atMs: clock.nowMs, store: copyOf(table.store) });
   }
 }

@@ -91,6 +91,18 @@ export function keyOf(item: string): string {
   return item.includes('.') ? 'ranges/serviceips' : 'ranges/servicenodeports';
 }
 
+/** Whether a range of addresses or ports has the item. */
+export function hasItem(range: string, item: string): boolean {
+  const isAddress = /[.:]/.test(item);
+  if (isAddress !== range.includes('/') || item.includes(':') !== range.includes(':')) return false;
+  const [first = '', last = '0'] = range.split(isAddress ? '/' : '-');
+  if (!isAddress) return Number(item) >= Number(first) && Number(item) <= Number(last);
+  if (item.includes(':')) return item.startsWith(first);
+  const number = (text: string) => text.split('.').reduce((sum, part) => sum * 256 + Number(part), 0);
+  const size = 2 ** (32 - Number(last));
+  return Math.floor(number(item) / size) === Math.floor(number(first) / size);
+}
+
 /** How many items a range has. Of an IPv6 one, the network's own address is not for Services; of an IPv4 one, the broadcast neither. */
 export function sizeOf(range: string): number {
   if (!range.includes('/')) {

@@ -26,7 +26,7 @@ import { ADDRESSES, ApiServers, BALANCER, HOST, SPARES } from './servers.ts';
 import { type Feature, INTERVAL_MS, type Settings } from './settings.ts';
 import { StandInTable, type Store, type TableWrite } from './stand-in-table.ts';
 import { connectNetwork } from './stand-in-undici.ts';
-import { type StoredRangeItem, storedRangeIn, withdrawnUntilMsIn } from './stored-items.ts';
+import { hasItem, type StoredRangeItem, storedRangeIn, withdrawnUntilMsIn } from './stored-items.ts';
 import { useTime } from './virtual-time.ts';
 
 export const CLUSTER = 'demo';
@@ -74,6 +74,12 @@ export class World {
   spec: ClusterSpec;
   /** Calls fail, and incidents happen. */
   isFaulty = true;
+  /** When that ended. */
+  calmSinceMs = Number.POSITIVE_INFINITY;
+  /** Until then a third of all calls is lost, or their replies. */
+  lossyUntilMs = 0;
+  /** Called with the process that reads a registration next. */
+  onRegistrationRead: ((by: Process) => void) | undefined;
   /** Reasons why the functions do not run now. */
   stops = 0;
   /** The two repairs do not run. */
@@ -118,6 +124,7 @@ export class World {
       (write) => this.#written(write),
       (key, by) => {
         if (this.#isPaused(key)) by.sawPauseIn = by.invocation;
+        if (key === CLUSTER) this.onRegistrationRead?.(by);
       },
     );
     this.spec = this.#firstSpec();
@@ -162,11 +169,7 @@ export class World {
   /** Whether the range of the spec has the item. */
   isInSpec(item: string): boolean {
     const { serviceClusterIPRanges: cidrs, serviceNodePortRange: ports } = this.spec;
-    if (!/[.:]/.test(item)) {
-      const [first = 0, last = 0] = ports.split('-').map(Number);
-      return Number(item) >= first && Number(item) <= last;
-    }
-    return cidrs.some((cidr) => cidr.includes(':') === item.includes(':') && isIn(cidr, item));
+    return [...cidrs, ports].some((range) => hasItem(range, item));
   }
 
   /** The addresses of the spec, and those that its host name stands for. */
@@ -399,14 +402,6 @@ export class World {
       },
     });
   }
-}
-
-function isIn(cidr: string, item: string): boolean {
-  const [first = '', bits = '0'] = cidr.split('/');
-  if (first.includes(':')) return item.startsWith(first);
-  const number = (text: string) => text.split('.').reduce((sum, part) => sum * 256 + Number(part), 0);
-  const size = 2 ** (32 - Number(bits));
-  return Math.floor(number(item) / size) === Math.floor(number(first) / size);
 }
 
 function asError(error: unknown): Error {
