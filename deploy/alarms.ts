@@ -1,4 +1,3 @@
-import { LOOPS } from '../lib/cluster/cluster-spec.ts';
 import { ALARMS, type Alarm, NOTHING_RAN, RELEASE_FAILING } from './alarm-list.ts';
 import { type Fields, pascalCase, type Resource, type Resources, ref, substitute, whether } from './cloudformation.ts';
 
@@ -45,7 +44,6 @@ function descriptionOf(name: string, { description, query, section = name }: Ala
 const NOTHING_RAN_ALARM: Resource = {
   Type: 'AWS::CloudWatch::CompositeAlarm',
   Condition: 'HasAlarms',
-  DependsOn: LOOPS.map((loop) => alarmId(`nothing-ran-${loop}`)),
   Properties: {
     AlarmName: substitute(`\${AWS::StackName}-${NOTHING_RAN}`),
     AlarmDescription: substitute(
@@ -67,7 +65,6 @@ const ofCondition = (wanted: string) =>
 const RELEASE_FAILING_ALARM: Resource = {
   Type: 'AWS::CloudWatch::CompositeAlarm',
   Condition: 'HasAlarms',
-  DependsOn: OF_RELEASE.map(([name]) => alarmId(name)),
   Properties: {
     AlarmName: substitute(`\${AWS::StackName}-${RELEASE_FAILING}`),
     AlarmDescription: substitute(
@@ -86,8 +83,9 @@ const RELEASE_FAILING_ALARM: Resource = {
   },
 };
 
+/** Refers to the alarms, which are created first. */
 function anyOf(names: readonly string[]): string {
-  return names.map((name) => `ALARM("\${AWS::StackName}-${name}")`).join(' OR ');
+  return names.map((name) => `ALARM("\${${alarmId(name)}}")`).join(' OR ');
 }
 
 /** Returns docs/runbook.md with the table of the alarms, which `npm run docs` writes. */

@@ -85,10 +85,16 @@ export function resolveTemplate(
     return resolveEntries(typeof condition === 'string' ? rest : fields);
   };
 
+  /** What a reference to an alarm is. */
+  const alarmName = (id: string): Value | typeof NO_VALUE | undefined => {
+    const { Type, Properties } = (sections['Resources']?.[id] ?? {}) as Fields;
+    return Type === 'AWS::CloudWatch::Alarm' ? resolve((Properties as Fields)['AlarmName'] ?? '') : undefined;
+  };
+
   const substitute = (sub: Value): Value => {
     const [text, variables = {}] = (Array.isArray(sub) ? sub : [sub]) as [string, Fields?];
     const replaced = text.replace(/\$\{([\w:]+)\}/g, (whole, name: string) => {
-      const value = name in variables ? resolve(variables[name] ?? '') : known[name];
+      const value = name in variables ? resolve(variables[name] ?? '') : (known[name] ?? alarmName(name));
       return typeof value === 'string' ? value : whole;
     });
     return /\$\{\w/.test(replaced) ? { 'Fn::Sub': replaced } : replaced;
