@@ -12,6 +12,8 @@ The attribute of a resource that moto passes over is its name. A reference to a 
 
 An executed change set changes the parameters and outputs of its stack; moto changes only its resources.
 
+A rule with a schedule and no pattern matches no event; moto would invoke its targets.
+
 A conditional write of DynamoDB is one step; moto answers in threads, and lets another write in between condition and write.
 """
 
@@ -22,6 +24,7 @@ import threading
 from moto.awslambda.models import LayerVersion
 from moto.cloudformation import models, parsing
 from moto.dynamodb.models import DynamoDBBackend
+from moto.events.models import EventPattern
 from moto.iam.models import Role
 from moto.server import main
 
@@ -36,6 +39,13 @@ def clean_json_without_no_value(value, resources):
 
 def put_policy_as_json(role, name, document):
     put_policy(role, name, document if isinstance(document, str) else json.dumps(document, default=str))
+
+
+matches_event = EventPattern.matches_event
+
+
+def matches_event_by_pattern(pattern, event):
+    return bool(pattern.get_pattern()) and matches_event(pattern, event)
 
 
 one_write_at_a_time = threading.RLock()
@@ -134,6 +144,7 @@ parsing.OutputMap.__init__ = init_outputs_resolved
 models.ChangeSet.apply = apply_change_set_with_outputs
 parsing.clean_json = clean_json_without_no_value
 Role.put_policy = put_policy_as_json
+EventPattern.matches_event = matches_event_by_pattern
 LayerVersion.physical_resource_id = property(lambda layer: layer.arn)
 models.validate_template_cfn_lint = lambda template: []
 

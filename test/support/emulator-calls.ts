@@ -143,6 +143,8 @@ function resourceOf(service: string, fields: Readonly<Record<string, unknown>>):
       const { QueueUrl: url } = fields;
       return url === undefined ? arn('', fields['QueueName'] ?? '*') : arn('', String(url).split('/').at(-1));
     }
+    case 'events':
+      return arn('event-bus/', 'default');
     case 'secretsmanager':
       return fields['SecretId'] === undefined ? '*' : arn('secret:', fields['SecretId']);
     case 'ssm':
