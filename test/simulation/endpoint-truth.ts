@@ -42,6 +42,8 @@ const STALE_SPEC_MS = PASS_MS;
 /** The end of a withdrawal is by the clock of one function and read by that of another. */
 const SKEW_MS = 4_000;
 export const LONGEST_WITHDRAWAL_MS = 20 * 60_000;
+/** An invocation of 30 s, and a write that arrives 25 s later. */
+const LATEST_MARK_MS = 60_000;
 const SHUTDOWN_STATUS = 500;
 const ALIVE = new Set([200, 401, 403, 429]);
 
@@ -62,6 +64,8 @@ export class EndpointTruth {
   #begun = 0;
   /** The number of the only deregistration that may have an effect. */
   readonly #alone = new Map<string, number>();
+  /** Until when one without an answer may mark the address. */
+  readonly #unknownUntilMs = new Map<string, number>();
   /** Until when deregistrations may have an effect. */
   readonly #leavingUntilMs = new Map<string, number>();
   /** Addresses of the spec and its names, and when they were removed from both. */
@@ -107,8 +111,11 @@ export class EndpointTruth {
 
   /** A deregistration is under way. @returns its number */
   leaves(address: string): number {
-    const isFirst = (this.#leaving.get(address) ?? 0) === 0 && !this.mayBeWithdrawn(address);
-    if (isFirst) this.#leavingSinceMs.set(address, this.#world.clock.nowMs);
+    const { clock } = this.#world;
+    const isUnknown = (this.#unknownUntilMs.get(address) ?? 0) > clock.nowMs;
+    const isOther = (this.#leaving.get(address) ?? 0) > 0 || isUnknown;
+    const isFirst = !isOther && !this.#world.isMarked(address, clock.nowMs - SKEW_MS);
+    if (isFirst) this.#leavingSinceMs.set(address, clock.nowMs);
     this.#leaving.set(address, (this.#leaving.get(address) ?? 0) + 1);
     this.#begun++;
     if (isFirst) this.#alone.set(address, this.#begun);
@@ -121,8 +128,10 @@ export class EndpointTruth {
     return this.#alone.get(address) === number;
   }
 
-  /** It has ended, and may have an effect until then. */
-  left(address: string, untilMs: number): void {
+  /** It has ended, and may have an effect until then. Without an answer, it may still mark the address. */
+  left(address: string, untilMs: number, isAnswered: boolean): void {
+    const { nowMs } = this.#world.clock;
+    if (!isAnswered) this.#unknownUntilMs.set(address, nowMs + LATEST_MARK_MS);
     this.#leaving.set(address, (this.#leaving.get(address) ?? 1) - 1);
     this.#leavingUntilMs.set(address, Math.max(untilMs, this.#leavingUntilMs.get(address) ?? 0));
   }
@@ -185,7 +194,7 @@ export class EndpointTruth {
     }
     if (now.length === 0) this.#world.violate('empty', 'no address is published');
     for (const address of before) if (!now.includes(address)) this.#checkRemoved(address, this.#call);
-    for (const address of now) if (!before.includes(address)) this.#checkAdded(address, sentAtMs);
+    for (const address of now) if (!before.includes(address)) this.#checkAdded(address, this.#call);
   }
 
   #checkRemoved(address: string, { sentAtMs, process }: Call): void {
@@ -211,15 +220,17 @@ export class EndpointTruth {
     }
   }
 
-  #checkAdded(address: string, sentAtMs: number): void {
+  #checkAdded(address: string, { sentAtMs, process }: Call): void {
     if (this.isWithdrawn(address)) this.#world.violate('withdrawn', `${address} is withdrawn and was published`);
     const goneSinceMs = this.#notExpectedSinceMs.get(address);
+    // A deregistration keeps what the leases have: the next tick removes it.
+    const isTick = process.kind === 'endpoints';
     // An agent may have renewed its lease right before.
     const isAgents = this.#world.agents.has(address);
     // A look-up that fails says nothing: the former record stays, if it answers.
     const { calmSinceMs, servers } = this.#world;
     const isFormerRecord = sentAtMs < calmSinceMs + PASS_MS && servers.formerRecords.has(address);
-    if (!isAgents && !isFormerRecord && goneSinceMs !== undefined && goneSinceMs < sentAtMs - STALE_SPEC_MS) {
+    if (isTick && !isAgents && !isFormerRecord && goneSinceMs !== undefined && goneSinceMs < sentAtMs - STALE_SPEC_MS) {
       this.#world.violate('notInSpec', `${address} is not in the spec and was published`);
     }
   }
@@ -249,7 +260,7 @@ interface Endpoints extends KubernetesObject {
   readonly subsets?: readonly { readonly addresses?: readonly { readonly ip: string }[] }[];
 }
 
-function addressesIn(endpoints: KubernetesObject | undefined): string[] {
+export function addressesIn(endpoints: KubernetesObject | undefined): string[] {
   const { subsets = [] } = (endpoints ?? {}) as Endpoints;
   return subsets.flatMap(({ addresses = [] }) => addresses.map(({ ip }) => ip)).sort();
 }

@@ -5,6 +5,7 @@ import {
   agentDies,
   blip,
   endpointsDeleted,
+  lateAddition,
   moveControlPlane,
   networkOutage,
   recordChanges,
@@ -50,7 +51,17 @@ const BY_PART: readonly (readonly [readonly Part[], Readonly<Record<string, Inci
   [PARTS, { outage, networkOutage, lossyNetwork, restore, pause, deployment, rotate, moveControlPlane, stall }],
   [
     ['endpoints'],
-    { blip, endpointsDeleted, serverDies, serverRestarts, agentDies, drain, replaceServer, recordChanges },
+    {
+      blip,
+      endpointsDeleted,
+      lateAddition,
+      serverDies,
+      serverRestarts,
+      agentDies,
+      drain,
+      replaceServer,
+      recordChanges,
+    },
   ],
   [['ranges'], { observe, changeRange, repairsStop, flood }],
 ];

@@ -44,6 +44,7 @@ export function networkOf(world: World, process: Process, ca: string): Network {
       if (!server.tokens.has(request.headers?.['authorization'] ?? '')) return status(401, 'Unauthorized', 'who?');
       return world.endpoints.during(call, () => server.plane.answer(request, process.name));
     };
+    sendLate(world, process, request, carryOut);
     const slow = slownessOf(world, request, chance);
     if (slow.beforeMs > 0) await clock.wait(slow.beforeMs, signal);
     const answer = await process.exchange(carryOut, { signal, timeoutMs: NEVER_MS });
@@ -71,6 +72,22 @@ export function networkOf(world: World, process: Process, ca: string): Network {
       throw error;
     }
   };
+}
+
+/** @throws when a write of the Endpoints is to arrive later: its sender gives up */
+function sendLate(
+  world: World,
+  process: Process,
+  { method, path, body }: NetworkRequest,
+  carryOut: () => HttpReply,
+): void {
+  if (method !== 'PUT' || !/\/endpoints\/kubernetes\b/.test(path)) return;
+  const lateMs = world.delayOfWrite?.(body ?? '');
+  if (lateMs === undefined) return;
+  world.clock.in(lateMs, () => void carryOut());
+  // It does not come to write once more.
+  process.freeze(lateMs);
+  throw failure('ECONNRESET');
 }
 
 /** A read takes its time before it is carried out, and a list after it: its items are those of its beginning. */

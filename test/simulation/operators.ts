@@ -77,7 +77,7 @@ export async function withdraw(world: World, address: string, minutes: number, c
   if (isWithdrawn && !known.stillPublished) endpoints.withdrawn(address, askedAtMs, known.untilMs);
   // A refusal withdraws nothing. An invocation that gave no answer may still run, or have marked it.
   const endsAtMs = known?.outcome === 'refused' ? clock.nowMs : askedAtMs + minutes * 60_000;
-  endpoints.left(address, endsAtMs + DRAINED_MS);
+  endpoints.left(address, endsAtMs + DRAINED_MS, known !== undefined);
   if (known?.outcome === 'refused' && isSingle && endpoints.isAlone(address, number) && world.isMarked(address)) {
     world.violate('toldRefused', `the deregistration of ${address} was refused, and it is withdrawn`);
   }
@@ -115,6 +115,8 @@ async function rollOutOne(world: World, address: string, chance: Chance): Promis
     servers.set(address, { state: chance.oneOf(['down', 'silent']) });
     await clock.wait(chance.pick(chance.oneOf([3_000, 12_000, 40_000])));
     servers.set(address, { state: 'up' });
+    // What made it fail was the network, which is not well yet.
+    if (chance.once(3)) world.lossyUntilMs = clock.nowMs + chance.pick(15_000);
     // It is drained again as soon as it answers.
     if (chance.once(2)) await clock.wait(chance.pick(12_000));
     if (chance.once(2)) await withdraw(world, address, chance.oneOf([0.3, 1]), chance);

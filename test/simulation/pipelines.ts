@@ -21,7 +21,16 @@ interface Held {
 const PATIENCE_MS = 32_000;
 /** Longer than a disturbance lasts. */
 const DISTURBED_MS = 5 * 60_000;
-const CUT_OFF: readonly Fault[] = ['crashBefore', 'crashAfter', 'lateRequest', 'slow'];
+const CUT_OFF: readonly Fault[] = [
+  'crashBefore',
+  'crashAfter',
+  'lateRequest',
+  'lostReply',
+  'lostRequest',
+  'slow',
+  'serverError',
+  'throttled',
+];
 const AT_ONCE = 8;
 
 /** Pipelines that hold addresses and ports by requests, and use, release or lose what they hold. */
@@ -91,7 +100,9 @@ export class Pipelines {
       if (takeUp !== undefined) this.#claimed(item, id);
       // The answer is an old one: another request has claimed the hold meanwhile.
       else if (this.#world.ranges.wasClaimedSince(item, this.#world.begunAtMs(id))) continue;
-      this.#world.ranges.own(item, { owner: id, isExclusive: takeUp !== undefined, untilMs });
+      // The answer may be slow: another may have found the hold before.
+      const sinceMs = this.#world.begunAtMs(id);
+      this.#world.ranges.own(item, { owner: id, isExclusive: takeUp !== undefined, untilMs, sinceMs });
     }
     void this.#checkOnlyThese(id, values);
     return { id, items: values, untilMs, takenUpBy, isPrivate: chance.once(2) };
@@ -216,8 +227,12 @@ export class Pipelines {
   /** A refusal leaves nothing behind, where no invocation was cut off. Another one of the same request may be running. */
   async #checkNothingLeft(id: string): Promise<void> {
     const { settings, clock } = this.#world;
+    const refusedAtMs = clock.nowMs;
     if (CUT_OFF.some((fault) => settings.faults.has(fault))) return;
     await clock.wait(PATIENCE_MS + 5_000);
+    // Without a record yet, another delivery of the same request may be carried out later.
+    const begunAtMs = this.#world.begunAtMs(id);
+    if (this.#world.lossyUntilMs > 0 || begunAtMs === 0 || begunAtMs > refusedAtMs) return;
     if (this.#world.disturbedAtMs > this.#world.begunAtMs(id) - DISTURBED_MS) return;
     for (const item of this.#heldBy(id)) {
       this.#world.violate('toldRefused', `${id} was told that it is refused, and holds ${item}`);

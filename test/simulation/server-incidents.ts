@@ -1,10 +1,12 @@
 import type { Chance } from './clock.ts';
-import { apply } from './operators.ts';
+import { addressesIn } from './endpoint-truth.ts';
+import { apply, withdraw } from './operators.ts';
 import { ADDRESSES } from './servers.ts';
 import type { World } from './world.ts';
 
 /** From a change of the secret to that of the servers: no pass has read the secret before it, and connects after it. */
 const ROLLED_OUT_MS = 15_000;
+const WAITED_FOR_MS = 30_000;
 /** A kubeconfig of a minute ago, by two clocks. */
 const KNOWN_MS = 65_000;
 
@@ -47,6 +49,24 @@ export async function agentDies(world: World, chance: Chance): Promise<void> {
   world.deadAgents.add(address);
   await world.clock.wait(10_000 + chance.pick(60_000));
   world.deadAgents.delete(address);
+}
+
+/** A write that adds an address is late, and the address is drained meanwhile. */
+export async function lateAddition(world: World, chance: Chance): Promise<void> {
+  const { clock, endpoints } = world;
+  const added = await new Promise<string | undefined>((resolve) => {
+    world.delayOfWrite = (body) => {
+      const [address] = addressesIn(JSON.parse(body)).filter((each) => !endpoints.published().includes(each));
+      if (address === undefined) return undefined;
+      world.delayOfWrite = undefined;
+      resolve(address);
+      return 3_000 + chance.pick(15_000);
+    };
+    clock.in(WAITED_FOR_MS, () => resolve(undefined));
+  });
+  world.delayOfWrite = undefined;
+  await clock.wait(chance.pick(2_000));
+  if (added !== undefined) await withdraw(world, added, 1, chance);
 }
 
 /** Somebody deletes the Endpoints: the next pass creates them. */

@@ -80,6 +80,8 @@ export class World {
   lossyUntilMs = 0;
   /** Called with the process that reads a registration next. */
   onRegistrationRead: ((by: Process) => void) | undefined;
+  /** Called with each write of the Endpoints: returns by how many ms it is late, while its sender gives up. */
+  delayOfWrite: ((body: string) => number | undefined) | undefined;
   /** Reasons why the functions do not run now. */
   stops = 0;
   /** The two repairs do not run. */
@@ -161,9 +163,9 @@ export class World {
     return storedRangeIn(this.table.find(CLUSTER, key));
   }
 
-  /** Whether the table has a withdrawal of the address. */
-  isMarked(address: string): boolean {
-    return withdrawnUntilMsIn(this.table.find(CLUSTER, 'masterleases'), address) > this.clock.nowMs;
+  /** Whether the table has a withdrawal of the address that ends after a time. */
+  isMarked(address: string, sinceMs = this.clock.nowMs): boolean {
+    return withdrawnUntilMsIn(this.table.find(CLUSTER, 'masterleases'), address) > sinceMs;
   }
 
   /** Whether the range of the spec has the item. */
