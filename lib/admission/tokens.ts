@@ -1,5 +1,6 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { ReadSecretText } from '../aws/store-client.ts';
+import { setLatest } from '../cluster/values.ts';
 
 /** `unknown`: the tokens cannot be read. The reason is for the log. */
 export type TokenCheck =
@@ -103,9 +104,7 @@ export class ClusterTokens {
     this.#kept.delete(cluster);
     this.#withoutTokens.delete(cluster);
     const among = kept.digests.length > 0 ? this.#kept : this.#withoutTokens;
-    among.set(cluster, kept);
-    const [oldest] = among.keys();
-    if (among.size > MOST_KEPT && oldest !== undefined) among.delete(oldest);
+    setLatest(among, cluster, kept, MOST_KEPT);
   }
 }
 

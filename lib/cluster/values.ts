@@ -20,6 +20,14 @@ export function firstIndexes<Value>(values: readonly Value[]): ReadonlyMap<Value
   return first;
 }
 
+/** Sets the entry as the latest one of a map of at most `most`, and drops the one that was set longest ago. */
+export function setLatest<Key, Value>(map: Map<Key, Value>, key: Key, value: Value, most: number): void {
+  map.delete(key);
+  map.set(key, value);
+  const [oldest] = map.keys();
+  if (map.size > most && oldest !== undefined) map.delete(oldest);
+}
+
 const LONGEST_TEXT = 300;
 
 /**

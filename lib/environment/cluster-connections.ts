@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { ClusterSpec, Loop } from '../cluster/cluster-spec.ts';
+import { setLatest } from '../cluster/values.ts';
 import type { CallOptions } from '../kubernetes/api-calls.ts';
 import { clusterPort } from '../kubernetes/api-server-cluster.ts';
 import type { Prober } from '../kubernetes/cluster-port.ts';
@@ -135,10 +136,7 @@ export class ClusterConnections {
     };
     for (const end of ends) if (endsSoon(end, nowMs())) warning(endText(end));
     if (access.skipTlsVerify) opened.warnOnce('the kubeconfig says not to verify the certificate of the API server');
-    this.#known.delete(key);
-    this.#known.set(key, opened);
-    const [oldest] = this.#known.keys();
-    if (this.#known.size > MOST_KNOWN && oldest !== undefined) this.#known.delete(oldest);
+    setLatest(this.#known, key, opened, MOST_KNOWN);
     return opened;
   }
 

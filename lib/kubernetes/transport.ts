@@ -1,6 +1,7 @@
 import { constants, createHash } from 'node:crypto';
 import { DEFAULT_CIPHERS } from 'node:tls';
 import { Agent } from 'undici';
+import { setLatest } from '../cluster/values.ts';
 import { gunzipped } from './gzip.ts';
 import type { ApiServerAccess } from './kubeconfig.ts';
 import { CredentialMask } from './mask-credential.ts';
@@ -115,9 +116,8 @@ export class ApiServerConnections {
   transport(access: ApiServerAccess): Transport {
     const key = poolKey(access);
     const agent = this.#agents.get(key) ?? agentFor(access);
-    this.#agents.delete(key);
-    this.#agents.set(key, agent);
-    this.#forgetLeastUsed();
+    // What is dropped is not closed: a pass may still hold it. Its idle connections end by themselves.
+    setLatest(this.#agents, key, agent, MOST_POOLS);
     return transportOver(agent, access);
   }
 
@@ -126,12 +126,6 @@ export class ApiServerConnections {
     const agents = [...this.#agents.values()];
     this.#agents.clear();
     await Promise.all(agents.map((agent) => agent.destroy()));
-  }
-
-  /** Forgotten, not closed: a pass may still hold it. Its idle connections end by themselves. */
-  #forgetLeastUsed(): void {
-    const [oldest] = this.#agents.keys();
-    if (this.#agents.size > MOST_POOLS && oldest !== undefined) this.#agents.delete(oldest);
   }
 }
 
