@@ -4,10 +4,10 @@ import type { Finding } from '../cluster/finding.ts';
 import { RECORDING_MS } from '../runtime/budgets.ts';
 import { withDeadline } from '../runtime/deadline.ts';
 import type { Invocation } from '../runtime/invocation.ts';
-import { cutLines, type RecordedFinding, type RunRecord } from '../table/run-records.ts';
+import { cutFinding, cutLines, type RecordedFinding, type RunRecord } from '../table/run-records.ts';
 import { describeError, errorSentence } from '../telemetry/describe-error.ts';
 import { someOf } from './log-pass.ts';
-import type { EndedPass } from './record-pass.ts';
+import { type EndedPass, MAX_FINDINGS } from './record-pass.ts';
 
 /** The detail of an event: a change of the state of one cluster (docs/events.md). */
 export const clusterEventShape = z.object({
@@ -54,31 +54,26 @@ export function endpointsChanges(changes: readonly string[]): readonly Change[] 
   return lines.length === 0 ? [] : [{ change: 'endpointsChanged', changes: cutLines(lines) }];
 }
 
-/** A pass that ended without a report found nothing out. */
+/**
+ * A pass that ended without a report found nothing out. Of more findings than the run record keeps, the next pass would not
+ * know which it has published.
+ */
 function findingChanges({ report }: EndedPass, previous: RunRecord | undefined): Change[] {
   if (report === undefined) return [];
   const before = new Map((previous?.findings ?? []).map((finding) => [keyOf(finding), finding]));
   const now = new Map(report.findings.map((finding) => [keyOf(finding), finding]));
-  const opened = [...now].filter(([key]) => !before.has(key)).slice(0, MOST_FINDINGS);
+  const opened = [...now].filter(([key]) => !before.has(key)).slice(0, MAX_FINDINGS);
   const closed = [...before].filter(([key]) => !now.has(key));
   return [
-    ...opened.map(([, finding]): Change => ({ change: 'findingOpened', finding: shown(finding) })),
-    ...closed.map(([, finding]): Change => ({ change: 'findingClosed', finding: shown(finding) })),
+    ...opened.map(([, finding]): Change => ({ change: 'findingOpened', finding: cutFinding(finding) })),
+    ...closed.map(([, finding]): Change => ({ change: 'findingClosed', finding: cutFinding(finding) })),
   ];
 }
 
-/** As many as the run record keeps: of more, the next pass would not know which it has published. */
-const MOST_FINDINGS = 20;
-const LONGEST_NAME = 400;
-
-/** The message of one finding may differ from pass to pass. */
-function keyOf({ type, item, service }: Finding | RecordedFinding): string {
-  return JSON.stringify([type, item?.slice(0, LONGEST_NAME), service]);
-}
-
-function shown({ type, message, item, service }: Finding | RecordedFinding): NonNullable<Change['finding']> {
-  const [text = ''] = cutLines([message]);
-  return { type, message: text, ...(item !== undefined && { item }), ...(service !== undefined && { service }) };
+/** As in the run record. The message of one finding may differ from pass to pass. */
+function keyOf(finding: Finding | RecordedFinding): string {
+  const { type, item, service } = cutFinding(finding);
+  return JSON.stringify([type, item, service]);
 }
 
 /** Publishes changes of a cluster, at least as far as the event bus answers. Never throws: no event is worth a pass. */

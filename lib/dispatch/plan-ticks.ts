@@ -56,16 +56,13 @@ export function planTicks(loop: Loop, all: readonly Ticking[], options: PlanOpti
   const clusters = all.filter((one) => !isSuspect(one) && !isDead(one));
   const dead = all.filter((one) => !isSuspect(one) && isDead(one));
   const fromMs = Math.min(dueAtMs, nowMs);
-  const seconds = secondsOf(clusters, options);
-  /** The ticks of now, which may be some seconds later. */
+  /** The ticks of now, some of which are seconds later. */
   const nowOf = (some: readonly Ticking[]) =>
-    secondsOf(
-      some,
-      options,
-    )(some).flatMap(([ms, ofSecond]) =>
+    spread(some, some.length, options).flatMap(([ms, ofSecond]) =>
       ticksAt(loop, Math.max(nowMs, fromMs + ms), ofSecond, options).map((tick) => ({ ...tick, isFirst: true })),
     );
-  const frequent = seconds(clusters.filter(({ intervalSeconds }) => intervalSeconds[loop] * 1000 < SCHEDULE_MS));
+  const isFrequent = ({ intervalSeconds }: Ticking) => intervalSeconds[loop] * 1000 < SCHEDULE_MS;
+  const frequent = spread(clusters.filter(isFrequent), clusters.length, options);
   const later = laterTimes(loop, fromMs).flatMap((atMs) =>
     frequent.flatMap(([ms, ofSecond]) => (atMs + ms > nowMs ? ticksAt(loop, atMs + ms, ofSecond, options) : [])),
   );
@@ -80,16 +77,18 @@ export function planTicks(loop: Loop, all: readonly Ticking[], options: PlanOpti
 }
 
 /**
- * Returns how clusters are spread: by a hash of the name, so that one keeps its second when others come and go. Ticks of a
+ * Spreads clusters, a part of `all`, by a hash of the name, so that one keeps its second when others come and go. Ticks of a
  * fleet that come at once would be more than Lambda's pollers receive in time, and read the registrations in one second.
  * Those whose messages are all processed at the same time are not spread: that would be more messages.
  */
-function secondsOf(all: readonly Ticking[], { clustersPerTick }: PlanOptions): Spread {
-  if (Math.ceil(all.length / clustersPerTick) <= LEAST_CONCURRENCY) return (some) => [[0, some]];
-  return (some) => [...Map.groupBy(some, ({ name }) => secondOf(name) * 1000)].sort(([one], [other]) => one - other);
+function spread(
+  some: readonly Ticking[],
+  all: number,
+  { clustersPerTick }: PlanOptions,
+): readonly (readonly [ms: number, clusters: readonly Ticking[]])[] {
+  if (Math.ceil(all / clustersPerTick) <= LEAST_CONCURRENCY) return [[0, some]];
+  return [...Map.groupBy(some, ({ name }) => secondOf(name) * 1000)].sort(([one], [other]) => one - other);
 }
-
-type Spread = (some: readonly Ticking[]) => readonly (readonly [ms: number, clusters: readonly Ticking[]])[];
 
 /** FNV-1a, whose low bits differ for names that differ in their last letter. */
 function secondOf(name: string): number {

@@ -38,7 +38,8 @@ export interface EndedPass {
   readonly events?: EventsReport;
 }
 
-const MAX_FINDINGS = 20;
+/** Of the findings of a pass, the run record keeps the first ones. */
+export const MAX_FINDINGS = 20;
 
 function recordOf(pass: EndedPass, previous: RunRecord | undefined): RunRecord {
   const { passId, mode, startedAtMs, durationMs, report } = pass;

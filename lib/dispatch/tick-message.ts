@@ -80,8 +80,15 @@ export interface ReceivedTicks {
   readonly ticks: readonly TickMessage[];
   /** Those whose process ended before their passes did. */
   readonly interrupted: readonly TickMessage[];
-  /** Clusters whose health is to be counted. */
+  /** Names of the clusters whose health this invocation counts. */
   readonly counted: readonly string[];
+}
+
+/** Returns the names in a message that asks to count their health, none where that is too late, and `undefined` for other messages. */
+function partIn({ body, isRedelivered }: ReceivedMessage, nowMs: number): readonly string[] | undefined {
+  const { data } = count.safeParse(jsonIn(body));
+  if (data === undefined) return undefined;
+  return isRedelivered || nowMs - data.dueAtMs > LONGEST_COUNT_MS ? [] : data.count;
 }
 
 /** Returns the ticks of the messages that a loop received. Those that are late or unreadable are logged, counted and dropped. */
@@ -94,14 +101,13 @@ export function receivedTicks(
   const ticks: TickMessage[] = [];
   const interrupted: TickMessage[] = [];
   const counted: string[] = [];
-  for (const { body, isRedelivered } of messages) {
-    const part = count.safeParse(jsonIn(body));
-    if (part.success) {
-      if (!isRedelivered && nowMs - part.data.dueAtMs <= LONGEST_COUNT_MS) counted.push(...part.data.count);
-      continue;
-    }
+  for (const message of messages) {
+    const { body, isRedelivered } = message;
     const received = receiveTick(body, loop, nowMs);
-    if (received.outcome === 'unreadable') {
+    const part = received.outcome === 'unreadable' ? partIn(message, nowMs) : undefined;
+    if (part !== undefined) {
+      counted.push(...part);
+    } else if (received.outcome === 'unreadable') {
       telemetry.count('unreadableTicks', 1);
       telemetry.log('error', 'message dropped', { errors: [received.reason] });
     } else if (isRedelivered) {

@@ -37,12 +37,11 @@ export async function checkKubeconfig(
 
 /** Warns if the kubeconfig has one API server of several as its server: the loops that use another one are not all of them. */
 export function checkServer(spec: ClusterSpec, { server }: ApiServerAccess): readonly DoctorLine[] {
-  const { host } = new URL(server);
-  const apiServers = spec.apiServers.filter((one) => 'address' in one && one.kind === 'server');
-  const isOne = apiServers.some((one) => {
-    const address = 'address' in one ? one.address : one.host;
-    return hostOf(new URL(server)) === address || new URL(targetOf(address, one.probe, spec).url).host === host;
-  });
+  const url = new URL(server);
+  const apiServers = spec.apiServers.flatMap((one) => ('address' in one && one.kind === 'server' ? [one] : []));
+  const isOne = apiServers.some(
+    ({ address, probe }) => hostOf(url) === address || new URL(targetOf(address, probe, spec).url).host === url.host,
+  );
   if (!isOne || apiServers.length < 2) return [];
   const message = `${server} is one of ${apiServers.length} API servers: while it is down, ranges are not repaired`;
   return [warn('kubeconfig', message, 'Set the server of the kubeconfig to a load balancer of the API servers')];

@@ -143,7 +143,8 @@ function latest(events: RunRecord['events']): RunRecord['events'] {
   return Object.fromEntries(latestFirst.slice(0, MAX_EVENTS));
 }
 
-function cutFinding({ type, message, item, service }: RecordedFinding): RecordedFinding {
+/** Returns what a record keeps of a finding. */
+export function cutFinding({ type, message, item, service }: RecordedFinding): RecordedFinding {
   return {
     type,
     message: cut(message),
