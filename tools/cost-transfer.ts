@@ -2,7 +2,7 @@
 import { LOOPS, type Loop } from '../lib/cluster/cluster-spec.ts';
 import { COUNTED_SECONDS, type Fleet, HOURS_OF_A_MONTH, usageOf } from './cost-calculation.ts';
 
-/** Dollars of us-east-1. */
+/** Prices in US dollars, in us-east-1. */
 const NETWORK_PRICES = {
   internetOutGb: 0.09,
   natGb: 0.045,
@@ -32,11 +32,11 @@ interface LoopBytes {
 
 const NONE: Bytes = { out: 0, in: 0 };
 const GZIP_FROM_BYTES = 128 * 1024;
-/** A ServiceAccount token, which the measured requests did not have. */
+/** Added to each call: the measured requests had no ServiceAccount token. */
 const TOKEN_BYTES = 900;
 const SERVICES: ListBytes = { plain: 1_225, gzip: 100 };
 const IP_ADDRESSES: ListBytes = { plain: 366, gzip: 44 };
-/** Of 100 Services four have node ports. */
+/** Bytes per Service of the cluster, of which 4 % can have node ports. */
 const NODE_PORT_SERVICES: ListBytes = { plain: 55, gzip: 5.2 };
 
 const TRANSFER: Readonly<Record<Loop, LoopBytes>> = {

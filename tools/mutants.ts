@@ -61,7 +61,7 @@ async function main(modules: readonly string[]): Promise<number> {
   const results: Result[] = [];
   await Promise.all(
     parts.map((part) =>
-      judgeAll(part, chosen, (module, verdicts) => {
+      judgeAll(part, { all, chosen: new Set(chosen) }, (module, verdicts) => {
         const found = chosen
           .filter((mutant) => mutant.module === module)
           .map((mutant) => ({ module, outcome: outcomeOf(mutant, verdicts.get(mutant), explained) }));
@@ -160,12 +160,11 @@ type Verdicts = Map<Keyed, Verdict>;
 /** Calls `judged` for one module after another. Starts a worker again when one has ended before all verdicts. */
 async function judgeAll(
   names: readonly string[],
-  chosen: readonly Keyed[],
+  { all, chosen }: { readonly all: readonly Keyed[]; readonly chosen: ReadonlySet<Keyed> },
   judged: (module: string, verdicts: Verdicts) => void,
 ): Promise<void> {
   // A worker numbers all mutants of its modules.
-  const numbered = names.flatMap(keyed);
-  const wanted = new Map(chosen.map((mutant) => [mutant.key, mutant]));
+  const numbered = names.flatMap((name) => all.filter(({ module }) => module === name));
   const modules = names.map((name) => ({
     file: path.join(ROOT, name),
     firstId: numbered.findIndex(({ module }) => module === name),
@@ -174,13 +173,13 @@ async function judgeAll(
   }));
   const verdicts: Verdicts = new Map();
   const openOf = (name?: string) =>
-    [...numbered.entries()].flatMap(([id, { key, module }]) => {
-      const mutant = wanted.get(key);
-      return mutant === undefined || verdicts.has(mutant) || (name !== undefined && module !== name) ? [] : [id];
+    [...numbered.entries()].flatMap(([id, mutant]) => {
+      const isOpen = chosen.has(mutant) && !verdicts.has(mutant);
+      return isOpen && (name === undefined || mutant.module === name) ? [id] : [];
     });
   const open = [...names];
   const note = (id: number, verdict: Verdict) => {
-    const mutant = wanted.get(numbered[id]?.key ?? '');
+    const mutant = numbered[id];
     if (mutant !== undefined) verdicts.set(mutant, verdict);
     for (; open[0] !== undefined && openOf(open[0]).length === 0; open.shift()) judged(open[0], verdicts);
   };

@@ -146,8 +146,8 @@ async function fence({ kubernetes, nowMs }: RemovalRequest, address: string): Pr
 }
 
 /**
- * Returns the published addresses that are not withdrawn, also those whose lease is missing or expired, as before the first
- * tick or after an outage of all ticks. Only a tick, which probes them, removes them.
+ * Returns the published addresses that are not withdrawn, also those without a valid lease: only a tick, which probes them,
+ * removes them.
  */
 function notWithdrawn(
   { nowMs }: RemovalRequest,

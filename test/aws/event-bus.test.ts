@@ -30,7 +30,7 @@ describe('the default event bus', () => {
     expect(first).toMatchObject({ Source: 'kube-bootstrap-controller', DetailType: 'Cluster State Change' });
   });
 
-  test('counts what it refuses, and goes on with the other calls', async () => {
+  test('counts the events that EventBridge refuses, and still makes the other calls', async () => {
     const refused = {
       body: { FailedEntryCount: 1, Entries: [{ EventId: '1' }, { ErrorCode: 'ThrottlingException' }] },
     };

@@ -73,7 +73,7 @@ export async function startWorld(): Promise<World> {
       const own = calls.filter(({ caller }) => caller === name);
       missing.push(...notGranted(own, statements));
     }
-    // osls goes on without this one.
+    // osls does not need this one.
     const ofDeployer = calls.filter((call) => call.caller === DEPLOYER && call.action !== 'ecr:DescribeRepositories');
     missing.push(...notGranted(ofDeployer, deployerStatements));
   };

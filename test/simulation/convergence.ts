@@ -23,9 +23,13 @@ export async function untilConverged(world: World): Promise<void> {
   }
 }
 
-/** After a rotation or a move strikes count from zero: the kubeconfig leads to another control plane, as far as passes know. */
 function intervalsToConverge({ servers }: World): number {
-  return servers.hasRotated || servers.hasMoved ? 2 * INTERVALS_TO_CONVERGE : INTERVALS_TO_CONVERGE;
+  return startAgain(servers) ? 2 * INTERVALS_TO_CONVERGE : INTERVALS_TO_CONVERGE;
+}
+
+/** After a rotation or a move strikes start again from zero: for passes, the kubeconfig leads to another control plane. */
+function startAgain({ hasRotated, hasMoved }: World['servers']): boolean {
+  return hasRotated || hasMoved;
 }
 
 function wrongIn(world: World): Violation[] {
@@ -41,7 +45,7 @@ function wrongIn(world: World): Violation[] {
 
 function leaked(world: World): Violation[] {
   const { servers, clock } = world;
-  const freedLateMs = servers.hasRotated || servers.hasMoved ? INTERVALS_TO_CONVERGE * INTERVAL_MS : 2 * INTERVAL_MS;
+  const freedLateMs = (startAgain(servers) ? INTERVALS_TO_CONVERGE : 2) * INTERVAL_MS;
   const owned = ownedIn(world);
   return keysOf(world).flatMap((key) => {
     const { taken, holds } = world.stored(key);

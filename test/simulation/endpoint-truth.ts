@@ -56,10 +56,11 @@ export class EndpointTruth {
   #restoredAtMs = Number.NEGATIVE_INFINITY;
   /** Until when each is out, as a deregistration answered. */
   readonly #withdrawnUntilMs = new Map<string, number>();
+  /** How many deregistrations of each are under way. */
   readonly #leaving = new Map<string, number>();
-  /** The latest time of that. */
+  /** A deregistration that began before this time may have been undone: its answer proves nothing. */
   readonly #mayReturnMs = new Map<string, number>();
-  /** Since when one deregistration after the other may have an effect. */
+  /** Since when deregistrations that overlap may have had an effect. */
   readonly #leavingSinceMs = new Map<string, number>();
   #begun = 0;
   /** The number of the only deregistration that may have an effect. */

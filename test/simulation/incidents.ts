@@ -36,7 +36,7 @@ async function stall({ clock }: World, chance: Chance): Promise<void> {
   clock.stall(500 + chance.pick(chance.oneOf([2_500, 20_000])));
 }
 
-/** For some seconds many calls are lost, with their repetitions; perhaps while somebody drains the servers again and again. */
+/** Many calls and their retries are lost for some seconds. In half of the cases servers are drained all the time. */
 async function lossyNetwork(world: World, chance: Chance): Promise<void> {
   const { clock } = world;
   world.lossyUntilMs = clock.nowMs + 3_000 + chance.pick(20_000);

@@ -91,7 +91,7 @@ async function undo(world: World, address: string): Promise<void> {
   world.note(`undo the deregistration of ${address}: ${outcome}`);
 }
 
-/** API servers are drained, stopped and started one upon another, as in a rollout that goes wrong, for as long as there is trouble. */
+/** Drains, stops and starts API servers without waiting for each other, as in a failing rollout, until the faults end. */
 export async function rollOut(world: World): Promise<void> {
   const { clock, servers, firstAddresses } = world;
   const chance = world.chance.of('rollouts');

@@ -156,7 +156,7 @@ export class Pipelines {
     const isSafe = isPrivate && untilMs - clock.nowMs > 2 * PATIENCE_MS;
     const release = { operation: 'release', items: wanted, ...(!isSafe && { owner: id }) } as const;
     const sentAtMs = clock.nowMs;
-    void this.#cleanUp({ ...release, owner: id, requestId: `${id}-cleanup` }, isSafe, chance);
+    void this.#cleanUp(id, { ...release, owner: id }, isSafe, chance);
     const answer = await this.#ask(
       { ...release, requestId: `${id}-release` },
       chance,
@@ -173,11 +173,11 @@ export class Pipelines {
   }
 
   /** Releases the same items by another call. From its beginning on, the first one frees only what it found then. */
-  async #cleanUp(request: Request, isSafe: boolean, chance: Chance): Promise<void> {
+  async #cleanUp(id: string, release: Omit<Request, 'requestId'>, isSafe: boolean, chance: Chance): Promise<void> {
     if (isSafe && !this.#world.has('contention')) return;
-    if (isSafe) await this.#world.onceBegun(request.requestId.replace('-cleanup', '-release'));
+    if (isSafe) await this.#world.onceBegun(`${id}-release`);
     else if (!chance.once(2)) return;
-    await this.#ask(request, chance);
+    await this.#ask({ ...release, requestId: `${id}-cleanup` }, chance);
   }
 
   /** What is still held as it was is its owner's again. */
@@ -232,8 +232,7 @@ export class Pipelines {
     await clock.wait(PATIENCE_MS + 5_000);
     // Without a record yet, another delivery of the same request may be carried out later.
     const begunAtMs = this.#world.begunAtMs(id);
-    if (this.#world.lossyUntilMs > 0 || begunAtMs === 0 || begunAtMs > refusedAtMs) return;
-    if (this.#world.disturbedAtMs > this.#world.begunAtMs(id) - DISTURBED_MS) return;
+    if (this.#world.lossyUntilMs > 0 || begunAtMs === 0 || begunAtMs > refusedAtMs || this.#isDisturbed(id)) return;
     for (const item of this.#heldBy(id)) {
       this.#world.violate('toldRefused', `${id} was told that it is refused, and holds ${item}`);
     }
@@ -242,10 +241,14 @@ export class Pipelines {
   /** A request has what its answer says, and nothing else. Another invocation of it may be running. */
   async #checkOnlyThese(id: string, items: readonly string[]): Promise<void> {
     await this.#world.clock.wait(PATIENCE_MS + 5_000);
-    if (this.#world.disturbedAtMs > this.#world.begunAtMs(id) - DISTURBED_MS) return;
+    if (this.#isDisturbed(id)) return;
     for (const item of this.#heldBy(id)) {
       if (!items.includes(item)) this.#world.violate('toldAllocated', `${id} holds ${item}, and was told ${items}`);
     }
+  }
+
+  #isDisturbed(id: string): boolean {
+    return this.#world.disturbedAtMs > this.#world.begunAtMs(id) - DISTURBED_MS;
   }
 
   #heldBy(id: string): string[] {

@@ -9,8 +9,6 @@ import type { Store } from './stand-in-table.ts';
 import { RANGE_KEYS } from './stored-items.ts';
 import { CLUSTER, type World } from './world.ts';
 
-/** More than three intervals of the repairs. */
-const OLD_COPY_MS = 3 * INTERVAL_MS + 10_000;
 /** Three intervals without a repair close allocation, by any clock. */
 const CLOSED_BY_ITSELF_MS = 3 * INTERVAL_MS + 10_000;
 
@@ -36,7 +34,7 @@ export async function observe(world: World, chance: Chance): Promise<void> {
 export async function restore(world: World, chance: Chance): Promise<void> {
   const { clock, table, ranges } = world;
   const byHand = chance.once(2);
-  const usable = world.copies.filter(({ atMs }) => byHand || atMs < clock.nowMs - OLD_COPY_MS);
+  const usable = world.copies.filter(({ atMs }) => byHand || atMs < clock.nowMs - CLOSED_BY_ITSELF_MS);
   const copy = usable[chance.pick(usable.length)];
   if (copy === undefined || world.isAway) return;
   world.isAway = true;
@@ -110,7 +108,7 @@ export async function flood(world: World, chance: Chance): Promise<void> {
   await Promise.all(Array.from({ length: 45 }, (_, index) => world.people.createRefused(`flood-${index}`, chance)));
 }
 
-/** The repairs do not run, and nothing else is known to fail. Allocation closes by itself; from then on Services come by another way. */
+/** Only the repairs stop. Allocation closes by itself, and from then on Services are created without it. */
 export async function repairsStop(world: World, chance: Chance): Promise<void> {
   const { clock, ranges } = world;
   if (world.isAway) return;

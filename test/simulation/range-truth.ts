@@ -20,9 +20,9 @@ interface Strike {
 /** Clocks of two functions. */
 const SKEWS_MS = 4_000;
 const BETWEEN_STRIKES_MS = (INTERVAL_MS * 2) / 3 - SKEWS_MS;
-/** A pass frees what was held this long after its end, by its own clock. */
 /** A namespace may have so many in any case. */
 const LEAST_SHARE = 16;
+/** A pass frees what was held this long after its end, by its own clock. */
 const HOLD_MARGIN_MS = 5_000 - SKEWS_MS / 2;
 
 /**

@@ -69,7 +69,7 @@ export async function lateAddition(world: World, chance: Chance): Promise<void> 
   if (added !== undefined) await withdraw(world, added, 1, chance);
 }
 
-/** Somebody deletes the Endpoints: the next pass creates them. */
+/** Another client deletes the Endpoints: the next pass creates them. */
 export async function endpointsDeleted({ servers }: World): Promise<void> {
   servers.plane.remove('endpoints', 'default', 'kubernetes');
 }

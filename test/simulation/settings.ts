@@ -22,7 +22,7 @@ export const FEATURES = [
   'silentSpares',
   'serverDiesLast',
 ] as const;
-/** The loop over the endpoints, and the two repairs with the Services. A third of the seeds each has one alone, which runs more of it. */
+/** The endpoints loop, and the two repairs with the Services. A third of the seeds has only the first, a third only the second. */
 export const PARTS = ['endpoints', 'ranges'] as const;
 export type Part = (typeof PARTS)[number];
 export type Feature = Part | (typeof FEATURES)[number];
