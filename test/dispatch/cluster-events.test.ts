@@ -87,6 +87,12 @@ describe('changes of a cluster', () => {
     expect((await pass(many)).filter(({ change }) => change === 'findingClosed')).toEqual([]);
   });
 
+  test('do not include a finding again whose item is too long to be recorded whole', async () => {
+    const long = () => aReport({ findings: [{ ...duplicate('a/a'), item: 'x'.repeat(500) }] });
+    await pass(long);
+    expect(await pass(long)).toEqual([]);
+  });
+
   test('are published by the stack that owns the cluster alone', async () => {
     await takeOverCluster(world.table, 'demo', 'other');
     expect(await pass(down)).toEqual([]);
