@@ -7,7 +7,7 @@ const TASKS = path.join(import.meta.dirname, '..', 'docs', 'tasks');
 
 const INTRODUCTION = `# Findings, states and error codes
 
-Reference; \`kbctl explain <word>\` prints the same, and the resolution of an error code. To start from a finding, see
+Reference; \`kbctl explain <word>\` prints the same, and the resolution of a state or error code. To start from a finding, see
 [Reading a finding](tasks/reading-a-finding.md). Replace what is in angle brackets.
 `;
 
@@ -15,40 +15,51 @@ const SEVERITIES: readonly Severity[] = ['action required', 'resolves automatica
 
 /** `docs/findings.md`: every explanation, for readers. */
 export function findingsPage(): string {
+  const others = 'For `Full`, `Unknown`, `CorruptSnapshot` and `NoLiveLease`, see the findings.';
   return [
     INTRODUCTION,
-    ...part('Findings', 'Results of a pass.', 'finding'),
-    ...part('States', 'Of clusters, loops, ranges, API servers.', 'state'),
-    ...errorCodes(),
+    ...findings(),
+    '## States\n\nOf clusters, loops, ranges and API servers.\n',
+    ...tables('state'),
+    `## Error codes\n\n${others}\n`,
+    ...tables('error code'),
   ].join('\n');
 }
 
-function part(title: string, about: string, kind: Explanation['kind']): string[] {
-  const all = EXPLANATIONS.filter((one) => one.kind === kind);
+function findings(): string[] {
+  const all = EXPLANATIONS.filter((one) => one.kind === 'finding');
   const rows = SEVERITIES.map((severity) => {
     const links = all.filter((one) => one.severity === severity).map(({ word }) => `[${word}](#${word.toLowerCase()})`);
     return `- ${severity}: ${links.join(', ')}`;
   });
-  return [`## ${title}\n\n${about}\n\n${rows.join('\n')}\n`, ...all.map(section)];
+  return [`## Findings\n\nResults of a pass.\n\n${rows.join('\n')}\n`, ...all.map(section)];
 }
 
-/** Their messages have the resolution, and so does `kbctl explain`. */
-function errorCodes(): string[] {
-  const about = 'For `Full`, `Unknown`, `CorruptSnapshot` and `NoLiveLease`, see the findings.';
-  const tables = SEVERITIES.map((severity) => {
-    const codes = EXPLANATIONS.filter((one) => one.kind === 'error code' && one.severity === severity);
-    const rows = codes.map(({ word, title, what }) => `| \`${word}\` | ${title}. ${what} |`);
-    return [`### Codes: ${severity}\n`, '| code | meaning |', '| --- | --- |', ...rows, ''].join('\n');
+/** One table per severity. Resolutions are in messages and in `kbctl explain`. */
+function tables(kind: Explanation['kind']): string[] {
+  return SEVERITIES.flatMap((severity) => {
+    const all = EXPLANATIONS.filter((one) => one.kind === kind && one.severity === severity);
+    if (all.length === 0) return [];
+    const rows = all.map((one) => `| \`${one.word}\` | ${[`${one.title}.`, one.what, ...links(one)].join(' ')} |`);
+    const heading = `### ${kind === 'state' ? 'States' : 'Codes'}: ${severity}\n`;
+    return [[heading, `| ${kind} | meaning |`, '| --- | --- |', ...rows, ''].join('\n')];
   });
-  return [`## Error codes\n\n${about}\n`, ...tables];
+}
+
+/** Links to the alarm of a finding or state, and to the task that resolves it. */
+function links({ kind, alarm, task }: Explanation): string[] {
+  if (kind === 'error code') return [];
+  return [
+    ...(alarm === undefined ? [] : [`Alarm: [${alarm}](runbook.md#${alarm}).`]),
+    ...(task === undefined ? [] : [`Task: [${taskTitle(task)}](tasks/${task}.md).`]),
+  ];
 }
 
 function section(one: Explanation): string {
-  const { title, what, causes, resolution, reasons, alarm, task } = one;
+  const { title, what, causes, resolution, reasons } = one;
   const facts = [
     ...(reasons.length === 0 ? [] : [`Events: ${reasons.map((reason) => `\`${reason}\``).join(', ')}.`]),
-    ...(alarm === undefined ? [] : [`Alarm: [${alarm}](runbook.md#${alarm}).`]),
-    ...(task === undefined ? [] : [`Task: [${taskTitle(task)}](tasks/${task}.md).`]),
+    ...links(one),
   ];
   const steps = resolution.map(({ text, commands }) =>
     [text, ...commands.map((command) => `\`${command}\``)].join('\n  '),

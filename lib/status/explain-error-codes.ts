@@ -87,14 +87,14 @@ const OF_FAILING_PASSES = group(
     MalformedReply: {
       title: 'The answer is not from a Kubernetes API server',
       what: 'The server URL of the kubeconfig is wrong, or a proxy changes answers.',
-      resolution: [step('See what answers.', "kubectl get --raw '/version'"), DOCTOR],
+      resolution: [step('Check the answer.', "kubectl get --raw '/version'"), DOCTOR],
     },
     ReplyTooLarge: {
       title: 'The answer of an API server is too large',
       what: 'The limits are 2 MiB for an object, and 64 MiB and 100,000 Services for the list (8 MiB as JSON); SECURITY.md has those of each field. Nothing was changed.',
       causes: [
         'The server URL leads to another, perhaps hostile, server.',
-        'An object is larger than any API server stores, or a field of it has more entries than a pass reads: the error names both.',
+        'An object or one of its fields is larger than a pass reads: the error names both.',
       ],
       resolution: [
         step('Measure the list.', "kubectl get --raw '/api/v1/services' | wc -c"),
@@ -179,8 +179,8 @@ const OF_LATER_PASSES = group(
       resolution: [OWNER],
     },
     ControlPlaneMoved: {
-      title: 'The kubeconfig leads to another control plane than the pass listed',
-      what: 'Its server or CA was changed while the earlier server still answers. Its Services prove nothing: nothing was freed or saved. Strikes count from zero by the new control plane.',
+      title: 'The kubeconfig now leads to another control plane',
+      what: 'Its server or CA changed after the pass listed the Services. Nothing was freed or saved, and strikes restart at zero.',
       resolution: [REPEATS],
     },
     Conflict: {
@@ -265,12 +265,12 @@ const OF_REFUSALS = group(
     },
     NotInRange: {
       title: 'The address or port is outside the range',
-      what: 'It, the cluster or the range is wrong, or the range was changed. Network and broadcast address do not count.',
+      what: 'The item, cluster or range of the request is wrong, or the range was changed. Network and broadcast addresses are not in a range.',
       resolution: [RANGES],
     },
     BadHold: {
       title: 'The hold is not valid',
-      what: 'Its end is past, by the clock or an old request of the caller, or its owner is not 1 to 63 of `A-Z a-z 0-9 - _ .`.',
+      what: 'Its end is in the past, or its owner is not 1 to 63 of `A-Z a-z 0-9 - _ .`.',
       resolution: [step('Send a new request id with a later end, or another owner.')],
     },
     NotHeld: {

@@ -144,7 +144,7 @@ const OF_RANGES_AND_ENDPOINTS = group(
   { severity: 'action required' },
   {
     nothingFree: {
-      title: 'Nothing is left free in a range',
+      title: 'A range has no free item',
       what: 'The API servers refuse the next Service: `range is full`.',
       causes: [
         'There are as many Services as addresses or ports.',
@@ -275,7 +275,7 @@ const OF_INFORMATION = group(
     },
     other: {
       title: 'Another observation, see its message',
-      what: 'A `host` could not be resolved (its known addresses stay) or has an address that Endpoints must not contain (it is ignored); a process was too busy to probe an API server; or a hold outside the range ended.',
+      what: 'A `host` was not resolved (its known addresses stay) or has an address that Endpoints must not contain (it is ignored); a process was too busy to probe; or a hold outside the range ended.',
       causes: [
         'The resolver was unreachable, or the functions are outside the VPC of the name.',
         'The DNS records or the range in the spec are wrong, or were changed.',
