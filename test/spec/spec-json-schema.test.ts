@@ -65,7 +65,7 @@ describe('the schema', () => {
     const untaken = fields.flatMap(([path, field]) => {
       const { examples = [], default: standard, ...rest } = field;
       const values = [...(examples as unknown[]), ...(standard === undefined ? [] : [standard])];
-      return values.flatMap((value) => schemaFaults(rest, value, path));
+      return values.flatMap((value) => schemaFaults(rest, value).map((fault) => path + fault));
     });
     expect(untaken).toEqual([]);
   });
@@ -165,22 +165,25 @@ describe('what the rules accept, the schema accepts', () => {
 describe('a fault that an editor shows', () => {
   const { apiServers: _, ...withoutServers } = minimal;
   test.each([
-    [null, ': is no object'],
-    [aSpec({ naem: 'x' }), '.naem: is not a field'],
-    [withoutServers, '.apiServers: is required'],
-    [aSpec({ apiServers: [] }), '.apiServers: too few'],
-    [aSpec({ kubeconfig: { file: 'a', ssm: 'b' } }), '.kubeconfig: does not match one of oneOf'],
-    [aSpec({ apiServers: [{ address: '10.0.0.1', host: 'a.b' }] }), '.apiServers[0]: does not match one of oneOf'],
-    [aSpec({ apiServers: [{ host: 'a.b', kind: 'server' }] }), '.apiServers[0]: does not match one of oneOf'],
+    [null, ': must be object'],
+    [aSpec({ naem: 'x' }), ': must NOT have additional properties'],
+    [withoutServers, ": must have required property 'apiServers'"],
+    [aSpec({ apiServers: [] }), '/apiServers: must NOT have fewer than 1 items'],
+    [aSpec({ kubeconfig: { file: 'a', ssm: 'b' } }), '/kubeconfig: must match exactly one schema in oneOf'],
+    [
+      aSpec({ apiServers: [{ address: '10.0.0.1', host: 'a.b' }] }),
+      '/apiServers/0: must match exactly one schema in oneOf',
+    ],
+    [aSpec({ apiServers: [{ host: 'a.b', kind: 'server' }] }), '/apiServers/0: must match exactly one schema in oneOf'],
     [
       aSpec({ serviceClusterIPRange: ['10.0.0.0/16', 'fd00::/112', 'x'] }),
-      '.serviceClusterIPRange: matches none of anyOf',
+      '/serviceClusterIPRange: must match a schema in anyOf',
     ],
     [
       aSpec({ intervalSeconds: { 'kubernetes-service': 15 } }),
-      '.intervalSeconds.kubernetes-service: no multiple of 10',
+      '/intervalSeconds/kubernetes-service: must be multiple of 10',
     ],
-    [aSpec({ service: { securePort: 70_000 } }), '.service.securePort: too large'],
+    [aSpec({ service: { securePort: 70_000 } }), '/service/securePort: must be <= 65535'],
   ])('%j%s', (value, fault) => {
     expect(faultsOf(value)).not.toEqual([]);
     expect(schemaFaults(schema, value)).toContain(fault);
