@@ -8,7 +8,7 @@ import { withAddresses } from '../repair/services.ts';
 import { A, B, READY } from '../support/endpoints-world.ts';
 import { type MemoryStore, memoryStore } from '../support/memory-table.ts';
 
-/* docs/operations.md, "Back up, restore, move, remove": whatever becomes of the table, no address of a Service is allocated again. */
+/* docs/backup.md, "Restore": no address of a Service is allocated again after any loss or restore of the table. */
 
 const SPEC = { allocator: 'table', serviceClusterIPRanges: ['10.0.0.0/28'], apiServers: serversAt(A, B) } as const;
 /** Addresses of the range that anything may have. */
