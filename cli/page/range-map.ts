@@ -15,7 +15,7 @@ export function rangeSection(range: RangeStatus, nowMs: number, bytes: number): 
   return html`<section class="range${wide && ' wide'}"><h4>${capital(clipped(range.title, 80))} <code>${clipped(range.range, 80)}</code></h4>
 <p class="figures">${bar(range)}<span><b>${percentage(range.used, range.capacity)}</b> in use: ${grouped(range.used)} of ${grouped(range.capacity)}</span>${figures(range).map((figure) => html`<span>${figure}</span>`)}</p>
 <p class="soft">${record(range, nowMs)}${range.specRange !== undefined && html` The spec has <code>${clipped(range.specRange, 80)}</code>, which no pass has counted yet.`}</p>
-${map === undefined ? html`<p class="soft">No map: the usage bitmap of this range is not stored, or was not read.</p>` : rangeMap(range, map)}${holds(range, nowMs, bytes)}</section>`;
+${map === undefined ? range.sumOf === undefined && html`<p class="soft">No map: the usage bitmap of this range is not stored, or was not read.</p>` : rangeMap(range, map)}${holds(range, nowMs, bytes)}</section>`;
 }
 
 function bar({ used, capacity, usedPercent }: RangeStatus): Html {
@@ -33,7 +33,9 @@ function figures({ free, reserved, leaking, held, duplicates }: RangeStatus): st
   ];
 }
 
-function record({ allocator, savedAtMs, ready }: RangeStatus, nowMs: number): Child {
+function record({ serviceCidr, allocator, savedAtMs, ready }: RangeStatus, nowMs: number): Child {
+  if (serviceCidr !== undefined && ready === false)
+    return 'Not ready or being deleted: API servers allocate nothing from it.';
   if (savedAtMs === undefined) return 'Figures of the last pass.';
   if (allocator === 'apiserver') return html`What Services claim, saved ${when(savedAtMs, nowMs)}.`;
   return [html`The table is the record, saved ${when(savedAtMs, nowMs)}. `, ready === false && NOT_READY];

@@ -1,5 +1,11 @@
 import { formatAge } from '../../lib/status/age.ts';
-import type { ClusterStatus, FleetStatus, Health, LoopStatus } from '../../lib/status/cluster-status.ts';
+import {
+  type ClusterStatus,
+  type FleetStatus,
+  type Health,
+  type LoopStatus,
+  wholeRanges,
+} from '../../lib/status/cluster-status.ts';
 import { attentionList, clusterDetails, figuresOf, foldedDetails } from './cluster-details.ts';
 import { type Child, clipped, type Fitted, type Html, html, name, table, upTo } from './html.ts';
 import { type PageOptions, page } from './page-frame.ts';
@@ -155,8 +161,8 @@ function lastPasses(loops: readonly LoopStatus[], nowMs: number): string {
 }
 
 /** A cell with a bar below its figure: its class is a twentieth of fullness. */
-function fullest({ ranges }: ClusterStatus): Html {
-  const [most] = ranges.toSorted((one, other) => other.usedPercent - one.usedPercent);
+function fullest(cluster: ClusterStatus): Html {
+  const [most] = wholeRanges(cluster).toSorted((one, other) => other.usedPercent - one.usedPercent);
   if (most === undefined) return html`<td>–`;
   const { used, capacity } = most;
   const twentieths = capacity === 0 ? 0 : Math.min(20, Math.ceil((20 * used) / capacity));

@@ -58,9 +58,9 @@ export function counted(count: number, one: string, many = `${one}s`): string {
   return `${grouped(count)} ${count === 1 ? one : many}`;
 }
 
-/** `65,534`. */
+/** `65,534`. More addresses than a number says exactly are only known to be more. */
 export function grouped(count: number): string {
-  return count.toLocaleString('en-US');
+  return count >= Number.MAX_SAFE_INTEGER ? '2^53 or more' : count.toLocaleString('en-US');
 }
 
 /** `0 %`, `<1 %`, `43 %`: only nothing in use is 0, and only full is 100. */

@@ -7,6 +7,7 @@ import {
   LEASE_WORDS,
   type LoopStatus,
   type RangeStatus,
+  wholeRanges,
 } from '../../lib/status/cluster-status.ts';
 import { isOneOfMany } from '../../lib/status/loops-and-leases.ts';
 import type { Output } from '../output.ts';
@@ -31,6 +32,11 @@ function shownPercent({ usedPercent, used, capacity }: RangeStatus): number {
   return usedPercent === 0 && used > 0 ? (100 * used) / capacity : usedPercent;
 }
 
+/** More addresses are only known to be more. */
+function amount(capacity: number): string {
+  return capacity < Number.MAX_SAFE_INTEGER ? String(capacity) : '2^53 or more';
+}
+
 export function fleetColumns(nowMs: number): Column<ClusterStatus>[] {
   return [
     { title: 'NAME', text: ({ name }) => name },
@@ -45,7 +51,7 @@ export function fleetColumns(nowMs: number): Column<ClusterStatus>[] {
     { title: 'LAST PASS', text: ({ loops }) => lastPassAgo(loops, nowMs), yields: true },
     {
       title: 'FULLEST',
-      text: ({ ranges }) => (ranges.length === 0 ? '' : bar(Math.max(...ranges.map(shownPercent)))),
+      text: (status) => (status.ranges.length === 0 ? '' : bar(Math.max(...wholeRanges(status).map(shownPercent)))),
       yields: true,
     },
     { title: 'FINDINGS', text: ({ findings }) => String(findings.length) },
@@ -208,13 +214,17 @@ export const RANGE_COLUMNS: Column<RangeStatus>[] = [
     title: 'RANGE',
     text: ({ range, specRange }) => (specRange === undefined ? range : `${range} (not yet ${specRange})`),
   },
-  { title: 'OF', text: ({ title }) => title, yields: true },
+  {
+    title: 'OF',
+    text: ({ title, serviceCidr, ready }) => (serviceCidr && ready === false ? `${title}, not ready` : title),
+    yields: true,
+  },
   {
     title: 'FULL',
     text: (range) => bar(shownPercent(range)),
     style: ({ usedPercent }) => (usedPercent > 95 ? 'red' : usedPercent > 80 ? 'yellow' : undefined),
   },
-  { title: 'USED', text: ({ used, capacity }) => `${used} of ${capacity}`, yields: true },
+  { title: 'USED', text: ({ used, capacity }) => `${used} of ${amount(capacity)}`, yields: true },
   { title: 'HELD', text: ({ held }) => String(held), yields: true },
   {
     title: 'LEAKING',

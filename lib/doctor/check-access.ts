@@ -66,10 +66,21 @@ export async function checkName(access: ApiServerAccess, resolve: HostResolver):
   return [fail('dns', `${host} has no address here`, fix)];
 }
 
-/** Makes one request with certificate and credential. */
+/** Makes requests with certificate and credential. An API server answers many of them to any caller. */
 export async function checkApiServer({ server }: ApiServerAccess, review: SelfReview): Promise<readonly DoctorLine[]> {
-  return [ok('api server', `${server} is Kubernetes ${await review.version()}, and accepts the credential`)];
+  const version = await review.version();
+  const user = await review.user();
+  if (user === ANONYMOUS) {
+    const fix = 'Put a token or a client certificate of that cluster into the kubeconfig';
+    return [
+      fail('api server', `${server} is Kubernetes ${version}, and has no user for the credential (${user})`, fix),
+    ];
+  }
+  const as = user === undefined ? '' : ` as that of ${user}`;
+  return [ok('api server', `${server} is Kubernetes ${version}, and accepts the credential${as}`)];
 }
+
+const ANONYMOUS = 'system:anonymous';
 
 const READS: ReadonlySet<string> = new Set(['get', 'list']);
 const APPLY = 'kubectl apply -f deploy/rbac.yaml, and use a token of its service account';

@@ -3,10 +3,13 @@ import { containsNetwork, type Network, networkContains, parseCidr } from '../al
 import type { ClusterSpec } from '../cluster/cluster-spec.ts';
 import { SERVICE_REF, type ServiceObject } from '../endpoints/objects.ts';
 import type { ClusterPort } from '../kubernetes/cluster-port.ts';
-import { listServiceCidrs, type ServiceCidr } from '../kubernetes/service-cidrs.ts';
+import { isDefault, listServiceCidrs, type ServiceCidr } from '../kubernetes/service-cidrs.ts';
 import { otherOwner, type RegisteredCluster } from '../table/clusters.ts';
 import { isOnThisMachine } from './check-access.ts';
 import { type DoctorLine, fail, ok, warn } from './line.ts';
+
+/** ServiceCIDRs that a line names. */
+const MOST_NAMES = 10;
 
 /** Warns of what a valid spec may not be meant to say. */
 export function checkSpec(cluster: RegisteredCluster, stack: string | undefined, nowMs: number): readonly DoctorLine[] {
@@ -49,10 +52,11 @@ export async function checkService(spec: ClusterSpec, kubernetes: ClusterPort): 
     kubernetes.get<ServiceObject>(SERVICE_REF),
   ]);
   const difference = rangeDifference(spec, cidrs ?? []);
+  const record = recordLines(spec, cidrs ?? []);
   const lines: DoctorLine[] = difference === undefined ? [] : [difference];
   if (service === undefined) {
     const fix = 'In mode enforce, the kubernetes-service loop creates it';
-    return [...lines, warn('service', 'Service default/kubernetes is missing', fix)];
+    return [...record, ...lines, warn('service', 'Service default/kubernetes is missing', fix)];
   }
   const { clusterIP = '', ports = [] } = service.spec;
   const [range] = spec.serviceClusterIPRanges;
@@ -67,10 +71,22 @@ export async function checkService(spec: ClusterSpec, kubernetes: ClusterPort): 
     const fix = 'Correct service.port, or set service.reconcile, and passes correct the Service';
     lines.push(warn('service', `Service default/kubernetes has no port ${spec.service.port}`, fix));
   }
-  return lines.length > 0 ? lines : [ok('service', `Service default/kubernetes is ${clusterIP}, in ${range}`)];
+  if (lines.length > 0) return [...record, ...lines];
+  return [...record, ok('service', `Service default/kubernetes is ${clusterIP}, in ${range}`)];
 }
 
-/** Checks that the ranges of the spec contain every ServiceCIDR. */
+/** Names what API servers allocate cluster IPs from. */
+function recordLines({ allocator }: ClusterSpec, cidrs: readonly ServiceCidr[]): DoctorLine[] {
+  if (allocator !== 'apiserver' || cidrs.length === 0) return [];
+  const names = cidrs.map(({ name, networks, ready }) => {
+    const texts = networks.map(({ text }) => text).join(', ');
+    return `${name} (${texts}${ready ? '' : ', not ready'})`;
+  });
+  const more = names.length > MOST_NAMES ? ` and ${names.length - MOST_NAMES} more` : '';
+  return [ok('service', `API servers allocate from ServiceCIDR ${names.slice(0, MOST_NAMES).join(', ')}${more}`)];
+}
+
+/** Checks that the ranges of the spec contain every ServiceCIDR that the table must know: of API servers that allocate, the default one. */
 function rangeDifference(
   { serviceClusterIPRanges, allocator }: ClusterSpec,
   cidrs: readonly ServiceCidr[],
@@ -78,6 +94,7 @@ function rangeDifference(
   const own = serviceClusterIPRanges.map(parseCidr).filter((network) => network !== undefined);
   const isMissing = (network: Network) => !own.some((range) => containsNetwork(range, network));
   const missing = cidrs
+    .filter((cidr) => allocator === 'table' || isDefault(cidr))
     .map(({ name, networks }) => ({ name, networks: networks.filter(isMissing) }))
     .filter(({ networks }) => networks.length > 0);
   if (missing.length === 0) return undefined;

@@ -68,6 +68,7 @@ export interface ServiceObject extends KubernetesObject {
 export interface ServiceCidrObject extends KubernetesObject {
   /** The primary range, and perhaps one of the other family. */
   readonly spec: { readonly cidrs: readonly string[] };
+  readonly status?: { readonly conditions?: readonly { readonly type: string; readonly status: string }[] };
 }
 
 export function readyAddresses(endpoints: EndpointsObject | undefined): string[] {

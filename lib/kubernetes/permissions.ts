@@ -1,4 +1,4 @@
-import { isRecord } from '../cluster/values.ts';
+import { boundedText, isRecord } from '../cluster/values.ts';
 import { apiCalls, type CallOptions } from './api-calls.ts';
 import { jsonOf, malformed, recordAt, refused, textAt } from './replies.ts';
 
@@ -18,9 +18,13 @@ export interface Permission {
 export interface SelfReview {
   /** `v1.36.3`. */
   readonly version: () => Promise<string>;
+  /** The caller's name, by a SelfSubjectReview. `undefined`: the API server has none (before Kubernetes 1.28). */
+  readonly user: () => Promise<string | undefined>;
   /** By a SelfSubjectAccessReview, which every authenticated user may make. */
   readonly allows: (permission: Permission) => Promise<boolean>;
 }
+
+const LONGEST_NAME = 253;
 
 export function selfReview(options: CallOptions & { readonly userAgent: string }): SelfReview {
   const call = apiCalls(options);
@@ -34,6 +38,18 @@ export function selfReview(options: CallOptions & { readonly userAgent: string }
       const version = isRecord(body) ? textAt(body, 'gitVersion') : '';
       if (version === '') throw malformed(site, 'no version');
       return version;
+    },
+    user: async () => {
+      const site = { server: options.server, purpose: 'review who this user is' };
+      const path = '/apis/authentication.k8s.io/v1/selfsubjectreviews';
+      const body = JSON.stringify({ apiVersion: 'authentication.k8s.io/v1', kind: 'SelfSubjectReview' });
+      const content = { ...headers, 'content-type': 'application/json' };
+      const reply = await call({ method: 'POST', path, headers: content, body }, site.purpose);
+      if (reply.status === 404 || reply.status === 403) return undefined;
+      if (reply.status !== 201 && reply.status !== 200) throw refused(site, reply);
+      const answer = jsonOf(reply, site);
+      const info = isRecord(answer) ? recordAt(recordAt(answer, 'status'), 'userInfo') : {};
+      return boundedText(textAt(info, 'username'), LONGEST_NAME) || undefined;
     },
     allows: async (permission) => {
       const site = { server: options.server, purpose: `review whether this user may ${permissionText(permission)}` };

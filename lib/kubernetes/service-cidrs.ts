@@ -1,5 +1,6 @@
-import { type IPFamily, parseAddress } from '../allocator/ip-address.ts';
-import { firstUsable, lastUsable, type Network, parseCidr } from '../allocator/network.ts';
+import { isWithin, usableIntervals } from '../allocator/intervals.ts';
+import { parseAddress } from '../allocator/ip-address.ts';
+import { type Network, parseCidr } from '../allocator/network.ts';
 import { KUBERNETES_SERVICE, type ServiceCidrObject } from '../endpoints/objects.ts';
 import { ClusterError, type ClusterPort } from './cluster-port.ts';
 
@@ -8,6 +9,8 @@ export interface ServiceCidr {
   readonly name: string;
   /** One range, or one of each family. */
   readonly networks: readonly Network[];
+  /** API servers allocate from it: it is not being deleted, and its condition Ready is true or absent. */
+  readonly ready: boolean;
 }
 
 /**
@@ -16,11 +19,16 @@ export interface ServiceCidr {
  */
 export async function listServiceCidrs(kubernetes: ClusterPort): Promise<readonly ServiceCidr[] | undefined> {
   const objects = await kubernetes.list<ServiceCidrObject>('ServiceCIDR', undefined).catch(noneOrUnknown);
-  const cidrs = objects?.map(({ metadata: { name }, spec }) => ({
+  const cidrs = objects?.map(({ metadata: { name, deletionTimestamp }, spec, status }) => ({
     name,
     networks: spec.cidrs.map(parseCidr).filter((network) => network !== undefined),
+    ready: deletionTimestamp === undefined && isReady(status?.conditions ?? []),
   }));
   return cidrs?.sort((one, other) => Number(isDefault(other)) - Number(isDefault(one)));
+}
+
+function isReady(conditions: readonly { readonly type: string; readonly status: string }[]): boolean {
+  return conditions.every(({ type, status }) => type !== 'Ready' || status === 'True');
 }
 
 function noneOrUnknown(error: unknown): [] | undefined {
@@ -35,45 +43,14 @@ export function isDefault({ name }: ServiceCidr): boolean {
 }
 
 /** Returns whether API servers may have allocated an address. They may where the ServiceCIDRs are unknown. */
-export function servedAddresses(cidrs: readonly ServiceCidr[] | undefined): (text: string) => boolean {
+export function servedAddresses(
+  cidrs: readonly Pick<ServiceCidr, 'networks'>[] | undefined,
+): (text: string) => boolean {
   if (cidrs === undefined) return () => true;
   const networks = cidrs.flatMap((cidr) => cidr.networks);
-  const ofFamily = { IPv4: intervalsOf(networks, 'IPv4'), IPv6: intervalsOf(networks, 'IPv6') };
+  const ofFamily = { IPv4: usableIntervals(networks, 'IPv4'), IPv6: usableIntervals(networks, 'IPv6') };
   return (text) => {
     const address = parseAddress(text);
     return address !== undefined && isWithin(ofFamily[address.family], address.value);
   };
-}
-
-interface Interval {
-  readonly first: bigint;
-  readonly last: bigint;
-}
-
-/** The usable addresses of networks: intervals in ascending order that do not overlap. */
-function intervalsOf(networks: readonly Network[], family: IPFamily): readonly Interval[] {
-  const usable = networks
-    .filter((network) => network.family === family)
-    .map((network) => ({ first: firstUsable(network), last: lastUsable(network) }))
-    .filter(({ first, last }) => first <= last)
-    .sort((one, other) => (one.first < other.first ? -1 : Number(one.first > other.first)));
-  const merged: Interval[] = [];
-  for (const { first, last } of usable) {
-    const before = merged.at(-1);
-    if (before === undefined || first > before.last) merged.push({ first, last });
-    else if (last > before.last) merged[merged.length - 1] = { first: before.first, last };
-  }
-  return merged;
-}
-
-function isWithin(intervals: readonly Interval[], value: bigint): boolean {
-  let [from, to] = [0, intervals.length];
-  while (from < to) {
-    const middle = (from + to) >> 1;
-    const { first = 0n, last = 0n } = intervals[middle] ?? {};
-    if (value < first) to = middle;
-    else if (value > last) from = middle + 1;
-    else return true;
-  }
-  return false;
 }

@@ -38,9 +38,8 @@ async function repairClusterIps(context: PassContext, rebuild = false): Promise<
   const isServedAddress = servedAddresses(cidrs);
   const spec = withServedRanges(context.spec, cidrs?.find(isDefault));
   const kind = clusterIps(ipRange, isServedAddress);
-  const hasRecord = spec.allocator === 'apiserver' && cidrs?.some(isDefault);
-  if (!hasRecord) return repairPass(kind, { ...context, spec }, rebuild);
-  const addresses = new AddressRepair(context, isServedAddress);
+  if (spec.allocator !== 'apiserver' || !cidrs?.some(isDefault)) return repairPass(kind, { ...context, spec }, rebuild);
+  const addresses = new AddressRepair(context, cidrs);
   const report = await repairPass(kind, { ...context, spec }, rebuild, (service) => addresses.visit(service));
   return addresses.complete(report);
 }

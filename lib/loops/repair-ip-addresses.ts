@@ -4,6 +4,7 @@ import type { Finding, FindingType } from '../cluster/finding.ts';
 import type { IPAddressRecord, KubernetesObject, ServiceClaim } from '../cluster/kubernetes-objects.ts';
 import { ClusterError, type ClusterPort, type ObjectRef } from '../kubernetes/cluster-port.ts';
 import { FAMILY_LABEL, ipAddressInJson, MANAGED_BY_LABEL } from '../kubernetes/ip-addresses.ts';
+import { type ServiceCidr, servedAddresses } from '../kubernetes/service-cidrs.ts';
 import { serviceInJson } from '../kubernetes/service-list.ts';
 import {
   type AddressFault,
@@ -12,11 +13,16 @@ import {
   MANAGED_BY_API_SERVERS,
   serviceKey,
 } from '../repair/ip-addresses.ts';
+import { fullFamilies, serviceCidrUsage } from '../repair/service-cidr-usage.ts';
+import { plainValue } from '../table/item-values.ts';
 import type { PassContext, PassReport } from './pass.ts';
 
 /** Faults that one pass reads again, reports and corrects. The next pass continues; the others are counted by type. */
 const MOST_FAULTS = 200;
 const READS_AT_ONCE = 8;
+
+/** Figures of the spec's ranges, which ServiceCIDRs replace. */
+const FIGURES_OF_RANGES = /^(secondary)?(allocated|free|capacity|newClaims|goneClaims)$/i;
 
 /** What replaces the claim findings of a pass, which knows the ranges of the spec alone. */
 const CLAIM_FINDINGS: ReadonlySet<FindingType> = new Set(['duplicate', 'outOfRange', 'invalid']);
@@ -28,12 +34,12 @@ const CLAIM_FINDINGS: ReadonlySet<FindingType> = new Set(['duplicate', 'outOfRan
  */
 export class AddressRepair {
   readonly #context: PassContext;
-  readonly #isServed: AddressView['isServed'];
+  readonly #cidrs: readonly ServiceCidr[];
   readonly #services = new Map<string, ServiceClaim>();
 
-  constructor(context: PassContext, isServed: AddressView['isServed']) {
+  constructor(context: PassContext, cidrs: readonly ServiceCidr[]) {
     this.#context = context;
-    this.#isServed = isServed;
+    this.#cidrs = cidrs;
   }
 
   /** Keeps what the repair needs of a Service. All must have been visited before `complete`. */
@@ -41,18 +47,38 @@ export class AddressRepair {
     this.#services.set(serviceKey(service), { ...service, ports: [] });
   }
 
-  /** Returns the report with the findings about IPAddresses; unchanged where the cluster has none. */
+  /** Returns the report with the findings about IPAddresses, if the cluster has them, and the usage of the ServiceCIDRs. */
   async complete(report: PassReport): Promise<PassReport> {
     try {
       const addresses = await readAddresses(this.#context.kubernetes);
       await this.#readParents(addresses?.values() ?? []);
-      return addresses === undefined ? report : withFaults(report, await this.#repair(addresses), addresses.size);
+      const counted = this.#counted(report, addresses?.keys() ?? []);
+      return addresses === undefined ? counted : withFaults(counted, await this.#repair(addresses), addresses.size);
     } catch (error) {
       if (!(error instanceof ClusterError)) throw error;
       if (error.code !== 'Forbidden') return { ...report, errors: [...report.errors, error] };
       const message = `IPAddresses are not checked: ${error.message}. Apply deploy/rbac.yaml.`;
-      return { ...report, findings: [...report.findings, { type: 'other', message, item: 'ipaddresses' }] };
+      const counted = this.#counted(report, []);
+      return { ...counted, findings: [...counted.findings, { type: 'other', message, item: 'ipaddresses' }] };
     }
+  }
+
+  /** Replaces the figures of the spec's ranges by those of the ServiceCIDRs. API servers refuse any address with an IPAddress. */
+  #counted(report: PassReport, recorded: Iterable<string>): PassReport {
+    const claimed = [...this.#services.values()].flatMap(({ clusterIPs }) => clusterIPs);
+    const usage = serviceCidrUsage(this.#cidrs, [...recorded, ...claimed]);
+    const [primary, secondary] = usage.sums;
+    const counts = Object.entries(report.counts).filter(([name]) => !FIGURES_OF_RANGES.test(name));
+    return {
+      ...report,
+      findings: [...report.findings.filter(({ type }) => type !== 'nothingFree'), ...fullFamilies(usage)],
+      counts: {
+        ...Object.fromEntries(counts),
+        ...(primary && { allocated: primary.used, capacity: primary.capacity }),
+        ...(secondary && { secondaryAllocated: secondary.used, secondaryCapacity: secondary.capacity }),
+      },
+      state: plainValue(usage),
+    };
   }
 
   /** Reads Services that IPAddresses reference and the list left out, as it does a headless one: each fault names what they are. */
@@ -68,7 +94,8 @@ export class AddressRepair {
 
   async #repair(addresses: AddressView['addresses']): Promise<Repaired> {
     const { nowMs, spec } = this.#context;
-    const view = { nowMs: nowMs(), services: this.#services, addresses, isServed: this.#isServed };
+    const isServed = servedAddresses(this.#cidrs);
+    const view = { nowMs: nowMs(), services: this.#services, addresses, isServed };
     const { listed, unlisted } = firstOf(addressFaults(view));
     const confirmed = await eachOf(listed, READS_AT_ONCE, (fault) => this.#readAgain(fault, view));
     const faults = confirmed.filter((fault) => fault !== undefined);

@@ -94,15 +94,22 @@ export interface RangeStatus {
   readonly key: RangeKey;
   /** `cluster IPs`, `secondary cluster IPs`, `node ports`. */
   readonly title: string;
-  /** Canonical text: `10.0.0.0/24`, `30000-32767`. */
+  /** Canonical text: `10.0.0.0/24`, `30000-32767`; of a sum, `2 ServiceCIDRs of IPv4`. */
   readonly range: string;
+  /** The name of the ServiceCIDR, where API servers allocate from it. */
+  readonly serviceCidr?: string;
+  /** How many ServiceCIDRs it is the sum of. */
+  readonly sumOf?: number;
+  /** One of several ranges that API servers allocate from: its sum decides whether anything is free. */
+  readonly part?: true;
   /** The range in the spec, where it differs: no pass has counted it yet. */
   readonly specRange?: string;
   /** `table`: the record. `apiserver`: what Services claimed at the last pass. */
   readonly allocator: AllocatorOfRecord;
   /**
    * With `allocator: table`, whether it may be allocated from: not before an enforcing pass of this generation has
-   * saved it. Absent: the API servers allocate, or what is saved was not read.
+   * saved it. False of a ServiceCIDR that is not ready or is being deleted. Absent: the API servers allocate, or what is
+   * saved was not read.
    */
   readonly ready?: boolean;
   /** Absent: nothing was saved, or it was not read; the figures are those of the last pass. */
@@ -123,6 +130,11 @@ export interface RangeStatus {
   readonly holds: readonly Hold[];
   /** Absent where no bits are kept (a range that is larger than a bitmap, with `apiserver`), or none were read. */
   readonly map?: RangeMap;
+}
+
+/** Returns the ranges that count on their own, without those that are part of a sum. */
+export function wholeRanges({ ranges }: Pick<ClusterStatus, 'ranges'>): readonly RangeStatus[] {
+  return ranges.filter(({ part }) => !part);
 }
 
 /** How bad it is that so much of a range is in use, by the thresholds of the alarms range-filling and range-nearly-full. */

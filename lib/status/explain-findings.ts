@@ -14,7 +14,9 @@ import {
 } from './explanation.ts';
 
 const RECREATE = step('Otherwise recreate the Service, as for `duplicate`.');
-const WIDEN = step('Widen the range in the API servers, then in the spec.');
+const WIDEN = step(
+  'Widen the range in the API servers, then in the spec; from Kubernetes 1.33 on create another ServiceCIDR.',
+);
 
 const OF_SERVICES = group(
   { severity: 'action required', alarm: 'findings' },

@@ -12,7 +12,7 @@ import type { RangeStatus } from './cluster-status.ts';
 import { drawRange, type RangeLayout } from './range-map.ts';
 import type { SavedRange, StatusInputs, UnreadableItem } from './read-inputs.ts';
 
-const TITLES: Readonly<Record<RangeKey, string>> = {
+export const TITLES: Readonly<Record<RangeKey, string>> = {
   [RANGE_KEYS.primary]: 'cluster IPs',
   [RANGE_KEYS.secondary]: 'secondary cluster IPs',
   [RANGE_KEYS.nodePorts]: 'node ports',
@@ -23,11 +23,15 @@ export interface RangeStatuses {
   readonly unreadable: readonly UnreadableItem[];
 }
 
-/** Returns the ranges of the spec that a pass saved or counted. */
-export function rangeStatuses(inputs: StatusInputs, nowMs: number): RangeStatuses {
-  const ranges: RangeStatus[] = [];
+/**
+ * Returns the ranges of the spec that a pass saved or counted.
+ * @param served the ServiceCIDRs, which take the place of the spec's ranges of cluster IPs
+ */
+export function rangeStatuses(inputs: StatusInputs, nowMs: number, served?: readonly RangeStatus[]): RangeStatuses {
+  const ranges: RangeStatus[] = [...(served ?? [])];
   const unreadable: UnreadableItem[] = [];
   for (const range of rangesOf(inputs.cluster.spec)) {
+    if (served !== undefined && range.loop === 'cluster-ip-repair') continue;
     const status = rangeStatus(range, inputs, nowMs);
     if (status instanceof AllocatorError) {
       const message = `Item ${inputs.cluster.spec.name}/${range.key} holds a range that does not parse: ${status.message}. It was not changed; correct it, or remove it to start again.`;
@@ -120,7 +124,10 @@ function secondaryFigure(name: string): string {
 }
 
 /** Rounds down to a tenth of a per cent, as the metric: only a full range has 100. */
-function figures(used: number, capacity: number): Pick<RangeStatus, 'used' | 'capacity' | 'free' | 'usedPercent'> {
+export function figures(
+  used: number,
+  capacity: number,
+): Pick<RangeStatus, 'used' | 'capacity' | 'free' | 'usedPercent'> {
   const usedPercent = capacity > 0 ? Math.floor((used / capacity) * 1000) / 10 : 0;
   return { used, capacity, free: Math.max(0, capacity - used), usedPercent };
 }

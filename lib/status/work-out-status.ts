@@ -10,17 +10,19 @@ import {
   type LoopStatus,
   levelOfUse,
   type PauseStatus,
+  wholeRanges,
 } from './cluster-status.ts';
 import { explain, findingHint, stateHint } from './explanations.ts';
 import { apiServerStatuses, type LoopsHealth, loopsHealth } from './loops-and-leases.ts';
 import { rangeStatuses } from './range-status.ts';
 import type { StatusInputs, UnreadableItem } from './read-inputs.ts';
+import { serviceCidrStatuses } from './service-cidr-status.ts';
 
 export function workOutStatus(inputs: StatusInputs, nowMs: number): ClusterStatus {
   const { spec, generation, owner } = inputs.cluster;
   const apiServers = apiServerStatuses(spec, inputs.leases, nowMs);
   const health = loopsHealth(inputs, apiServers, nowMs);
-  const { ranges, unreadable: unreadableRanges } = rangeStatuses(inputs, nowMs);
+  const { ranges, unreadable: unreadableRanges } = rangeStatuses(inputs, nowMs, serviceCidrStatuses(inputs));
   const findings = findingsOf(inputs);
   const unreadable = [...inputs.unreadable, ...unreadableRanges];
   const attention = attentionFor({ inputs, health, apiServers, ranges, findings, unreadable, nowMs });
@@ -189,7 +191,7 @@ function levelOf(type: string): Attention['level'] | undefined {
 
 function aboutRanges({ inputs, ranges, findings }: Parts): Attention[] {
   const next = stateHint('almostFull', inputs.cluster.spec);
-  return ranges.flatMap(({ title, range, usedPercent, free }): Attention[] => {
+  return wholeRanges({ ranges }).flatMap(({ title, range, usedPercent, free }): Attention[] => {
     const isReported =
       free === 0 && findings.some(({ type, message }) => type === 'nothingFree' && message.includes(range));
     const level = levelOfUse(usedPercent);

@@ -132,6 +132,7 @@ describe('under deploy/rbac.yaml and a token of its service account', () => {
     });
     const lines = await checkRights(review, 'enforce', 'https://10.20.0.1:6443');
     const [token] = await credentialEnds(access);
+    await expect(review.user()).resolves.toMatch(/^system:serviceaccount:/);
     await connections.close();
 
     expect(lines.filter(({ level }) => level !== 'ok')).toEqual([]);

@@ -171,10 +171,14 @@ describe('the connection to the API server', () => {
     expect(await checkName(anAccess({ server }), async () => addresses)).toMatchObject([{ check: 'dns', level }]);
   });
 
-  test('the API server answers with its version', async () => {
-    const review = { version: async () => 'v1.36.3', allows: async () => true };
+  test.each([
+    { user: undefined, level: 'ok', end: 'and accepts the credential' },
+    { user: 'jane', level: 'ok', end: 'and accepts the credential as that of jane' },
+    { user: 'system:anonymous', level: 'fail', end: 'and has no user for the credential (system:anonymous)' },
+  ])('the API server answers with its version, to the user $user', async ({ user, level, end }) => {
+    const review = { version: async () => 'v1.36.3', user: async () => user, allows: async () => true };
     const [line] = await checkApiServer(anAccess(), review);
-    expect(line?.message).toBe('https://10.0.0.1:6443 is Kubernetes v1.36.3, and accepts the credential');
+    expect(line).toMatchObject({ level, message: `https://10.0.0.1:6443 is Kubernetes v1.36.3, ${end}` });
   });
 
   test.each<{ reply: ProbeReply; level: string; fix?: unknown }>([
@@ -199,6 +203,7 @@ describe('the connection to the API server', () => {
 describe('the rights', () => {
   const reviewing = (allows: (permission: Permission) => boolean) => ({
     version: async () => 'v1.36.3',
+    user: async () => 'jane',
     allows: async (permission: Permission) => allows(permission),
   });
   const justEnough = ({ namespace }: Permission) => namespace !== 'kube-system';
@@ -329,7 +334,8 @@ describe('the spec', () => {
   test.each([
     { range: '10.96.0.0/12', cidrs: [served('kubernetes', '10.96.0.0/12')] },
     { range: '10.0.0.0/22', cidrs: [FIRST, MORE] },
-    { range: '10.0.0.0/24', cidrs: [FIRST, MORE], missing: 'more (10.0.1.0/24)' },
+    { range: '10.0.0.0/24', cidrs: [FIRST, MORE], allocator: 'table', missing: 'more (10.0.1.0/24)' },
+    { range: '10.0.0.0/24', cidrs: [FIRST, MORE] },
     { range: '10.0.0.0/25', cidrs: [FIRST], missing: 'kubernetes (10.0.0.0/24)' },
     {
       range: '10.0.0.0/23',
@@ -337,11 +343,16 @@ describe('the spec', () => {
       missing: 'kubernetes (fd00::/112)',
     },
     { range: '10.0.0.0/24', cidrs: [served('kubernetes', '10.96.0.0/12')], missing: 'kubernetes (10.96.0.0/12)' },
-  ])('the range $range of the spec is compared with every ServiceCIDR: it lacks $missing', async (given) => {
+  ])('the range $range of the spec is compared with the ServiceCIDRs: it lacks $missing', async (given) => {
     const [first] = given.cidrs.flatMap(({ spec }) => spec.cidrs);
     const service = serviceAt(first === '10.0.0.0/24' ? '10.0.0.1' : '10.96.0.1');
-    const spec = aClusterSpec({ allocator: 'apiserver', serviceClusterIPRanges: [given.range] });
-    const [line, ...others] = await checkService(spec, memoryCluster([service, ...given.cidrs]).port);
+    const allocator = given.allocator === 'table' ? 'table' : 'apiserver';
+    const spec = aClusterSpec({ allocator, serviceClusterIPRanges: [given.range] });
+    const lines = await checkService(spec, memoryCluster([service, ...given.cidrs]).port);
+    const [record, line, ...others] = allocator === 'table' ? [undefined, ...lines] : lines;
+    expect(record?.message ?? '').toMatch(
+      allocator === 'table' ? '' : /^API servers allocate from ServiceCIDR kubernetes /,
+    );
     expect([line?.level, others]).toEqual([given.missing === undefined ? 'ok' : 'warn', []]);
     if (given.missing !== undefined) expect(line?.message).toContain(`ServiceCIDR ${given.missing}`);
   });

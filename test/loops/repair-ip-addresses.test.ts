@@ -35,9 +35,9 @@ function ipAddress(of: string, name: string = ITEM, labels: Record<string, strin
 /** One pass over a cluster with these objects, the API server's own repair being off. */
 async function passOver(
   objects: readonly KubernetesObject[],
-  { ipAddresses = true, mode = 'enforce', spoil = {} }: Options = {},
+  { ipAddresses = true, mode = 'enforce', spoil = {}, ownCidrs = false }: Options = {},
 ) {
-  const cluster = memoryCluster([SERVICE_CIDR, SECOND_CIDR, ...objects]);
+  const cluster = memoryCluster(ownCidrs ? objects : [SERVICE_CIDR, SECOND_CIDR, ...objects]);
   const repair = new RepairCluster({ allocator: 'apiserver', mode, repair: { ipAddresses } });
   const port = typeof spoil === 'function' ? spoil(cluster) : spoil;
   const report = await repair.pass(clusterIpRepair, { kubernetes: { ...cluster.port, ...port } });
@@ -47,6 +47,8 @@ async function passOver(
 
 interface Options {
   readonly ipAddresses?: boolean;
+  /** Whether the objects have ServiceCIDRs of their own. */
+  readonly ownCidrs?: boolean;
   readonly mode?: 'observe' | 'enforce';
   readonly spoil?: Partial<ClusterPort> | ((cluster: MemoryCluster) => Partial<ClusterPort>);
 }
@@ -130,6 +132,45 @@ describe('a pass over the IPAddresses of a cluster', () => {
       ['duplicate', 'a/t'],
     ]);
     expect(cluster.find(IP_ADDRESS)).toMatchObject(ipAddress('s'));
+  });
+
+  test('counts what API servers refuse in every ServiceCIDR, and what is left as a sum', async () => {
+    const taken = [
+      service('s', ITEM),
+      ipAddress('s'),
+      ipAddress('gateway', '10.5.0.7', { [MANAGED_BY_LABEL]: 'other' }),
+    ];
+    const { report } = await passOver(taken);
+    expect(report).toMatchObject({
+      counts: { allocated: 2, capacity: 508 },
+      state: {
+        sums: [{ family: 'IPv4', networks: 2, used: 2, capacity: 508 }],
+        networks: [
+          { name: 'kubernetes', cidr: '10.0.0.0/24', ready: true, used: 1 },
+          { name: 'second', cidr: '10.5.0.0/24', ready: true, used: 1 },
+        ],
+      },
+    });
+  });
+
+  test('reports that nothing is free when no ServiceCIDR that is ready has an address left', async () => {
+    const full = ['10.5.0.1', '10.5.0.2'].flatMap((item, n) => [service(`s${n}`, item), ipAddress(`s${n}`, item)]);
+    const small = { ...SERVICE_CIDR, spec: { cidrs: ['10.5.0.0/30'] } };
+    const status = { conditions: [{ type: 'Ready', status: 'False' }] };
+    const report = (...cidrs: object[]) => passOver([...full, ...(cidrs as KubernetesObject[])], { ownCidrs: true });
+    const unready = await report(small, { ...SECOND_CIDR, status });
+    expect(unready.report).toMatchObject({
+      findings: [{ type: 'nothingFree' }],
+      counts: { allocated: 2, capacity: 2 },
+    });
+    expect((await report(small, SECOND_CIDR)).report).toMatchObject({ findings: [], counts: { capacity: 254 } });
+  });
+
+  test('counts claims alone where IPAddresses may not be listed', async () => {
+    const { report } = await passOver([service('s', ITEM), ipAddress('t', '10.0.0.6')], {
+      spoil: { ipAddresses: () => brokenList('Forbidden') },
+    });
+    expect(report).toMatchObject({ findings: [{ type: 'other' }], counts: { allocated: 1, capacity: 508 } });
   });
 
   test('accepts that an API server recorded the address a moment before', async () => {

@@ -4,6 +4,8 @@ import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
 import type { RangeStatus } from '../../lib/status/cluster-status.ts';
 import type { StatusInputs } from '../../lib/status/read-inputs.ts';
 import { workOutStatus } from '../../lib/status/work-out-status.ts';
+import type { TableValue } from '../../lib/table/key-value-table.ts';
+import type { RunRecord } from '../../lib/table/run-records.ts';
 import { aRunRecord, runRecords } from '../support/run-records.ts';
 import { aCluster, aStoredRange, inputs, NOW_MS, statusOf } from './status-support.ts';
 
@@ -226,5 +228,85 @@ describe('how full a range is', () => {
     });
     const { attention } = statusOf({ records: { ...runRecords(NOW_MS), 'cluster-ip-repair': record } });
     expect(attention.map(({ word }) => word)).toEqual(['nothingFree']);
+  });
+});
+
+describe('ServiceCIDRs, where API servers allocate', () => {
+  const network = (name: string, cidr: string, used: number, rest: object = {}) => ({
+    name,
+    cidr,
+    ready: true,
+    used,
+    cells: '4'.repeat(used),
+    ...rest,
+  });
+  const TWO = {
+    sums: [
+      { family: 'IPv4', networks: 2, used: 28, capacity: 28 },
+      { family: 'IPv6', networks: 1, used: 3, capacity: Number.MAX_SAFE_INTEGER },
+    ],
+    networks: [
+      network('kubernetes', '10.5.0.0/28', 14),
+      network('kubernetes', 'fd00::/64', 3),
+      network('more', '10.5.0.128/28', 14),
+    ],
+  };
+  const recorded = (state: TableValue, findings: RunRecord['findings'] = []) => ({
+    ...runRecords(NOW_MS),
+    'cluster-ip-repair': aRunRecord(NOW_MS, { state, findings }),
+  });
+
+  test('take the place of the range of the spec, each on its own and as a sum', () => {
+    const { ranges, attention } = statusOf({ records: recorded(TWO), ranges: [saved(primary, aStoredRange([0]))] });
+    expect(ranges.map(({ title, range, used, capacity }) => [title, range, used, capacity])).toEqual([
+      ['cluster IPs', '2 ServiceCIDRs of IPv4', 28, 28],
+      ['cluster IPs of ServiceCIDR kubernetes', '10.5.0.0/28', 14, 14],
+      ['cluster IPs of ServiceCIDR more', '10.5.0.128/28', 14, 14],
+      ['secondary cluster IPs', 'fd00::/64', 3, Number.MAX_SAFE_INTEGER],
+    ]);
+    expect(ranges.some((range) => 'specRange' in range)).toBe(false);
+    expect(ranges[3]?.map).toMatchObject({
+      itemsPerCell: 2 ** 56,
+      first: 'fd00::',
+      cells: expect.stringMatching(/^UUUF+$/),
+    });
+    expect(attention.map(({ word, message }) => [word, message])).toEqual([
+      ['almostFull', 'cluster IPs 2 ServiceCIDRs of IPv4: 100 % in use, 0 free'],
+    ]);
+  });
+
+  test('of which one is full are no problem while another has addresses', () => {
+    const sums = [{ family: 'IPv4', networks: 2, used: 14, capacity: 28 }];
+    const networks = [network('kubernetes', '10.5.0.0/28', 14), network('more', '10.5.0.128/28', 0, { ready: false })];
+    const { ranges, attention } = statusOf({ records: recorded({ sums, networks }) });
+    expect(attention).toEqual([]);
+    expect(ranges.map(({ usedPercent, part, ready }) => [usedPercent, part, ready])).toEqual([
+      [50, undefined, undefined],
+      [100, true, undefined],
+      [0, true, false],
+    ]);
+  });
+
+  test('have the duplicates and leaked IPAddresses of the last pass', () => {
+    const finding = (type: 'duplicate' | 'leakedRecord', item: string) => ({ type, item, message: item });
+    const findings = [
+      finding('duplicate', '10.5.0.3'),
+      finding('leakedRecord', '10.5.0.4'),
+      finding('duplicate', '10.9.0.1'),
+    ];
+    const sums = [{ family: 'IPv4', networks: 1, used: 2, capacity: 14 }];
+    const state = { sums, networks: [network('kubernetes', '10.5.0.0/28', 2, { cells: '000440' })] };
+    const [range] = statusOf({ records: recorded(state, findings) }).ranges;
+    expect(range).toMatchObject({
+      title: 'cluster IPs',
+      duplicates: 1,
+      leaking: 1,
+      map: { cells: `XFFDU${'F'.repeat(10)}X` },
+    });
+  });
+
+  test('are not shown where the table allocates', () => {
+    const cluster = aCluster({ allocator: 'table' });
+    expect(statusOf({ cluster, records: recorded(TWO) }).ranges).toEqual([]);
   });
 });

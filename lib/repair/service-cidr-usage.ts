@@ -1,0 +1,105 @@
+import { isWithin, sizeOf, usableIntervals } from '../allocator/intervals.ts';
+import { type IPFamily, parseAddress } from '../allocator/ip-address.ts';
+import { firstUsable, hostBits, lastUsable, type Network } from '../allocator/network.ts';
+import type { Finding } from '../cluster/finding.ts';
+import { type ServiceCidrUsage, USAGE_CELLS } from '../cluster/service-cidr-usage.ts';
+
+interface Cidr {
+  readonly name: string;
+  readonly networks: readonly Network[];
+  readonly ready: boolean;
+}
+
+/** Of more networks than these a run record would be too large. */
+const MOST_NETWORKS = 16;
+
+/**
+ * Returns how much of each ServiceCIDR is in use, and of all of a family together.
+ * @param cidrs the default one first
+ * @param taken addresses that an IPAddress or a Service has; what does not parse is ignored
+ */
+export function serviceCidrUsage(cidrs: readonly Cidr[], taken: Iterable<string>): ServiceCidrUsage {
+  const values = sortedValues(taken);
+  const networks = cidrs.flatMap(({ name, networks: own, ready }) =>
+    own.map((network) => ({ name, network, ready, ...partOf(values[network.family], network) })),
+  );
+  const share = ({ network, from, to }: (typeof networks)[number]) => (to - from) / sizeOfNetwork(network);
+  const defaults = networks.slice(0, cidrs[0]?.networks.length ?? 0);
+  const others = networks.slice(defaults.length).sort((one, other) => share(other) - share(one));
+  const families = new Set(networks.map(({ network }) => network.family));
+  return {
+    sums: [...families].map((family) => sumOf(family, cidrs, values[family])),
+    networks: [...defaults, ...others].slice(0, MOST_NETWORKS).map(({ name, network, ready, from, to }) => ({
+      name,
+      cidr: network.text,
+      ready,
+      used: to - from,
+      cells: cellsOf(network, values[network.family].slice(from, to)),
+    })),
+  };
+}
+
+/** Returns a finding for each family of which no address is left to allocate. */
+export function fullFamilies({ sums, networks }: ServiceCidrUsage): Finding[] {
+  return sums.flatMap(({ family, capacity, used }): Finding[] => {
+    if (used < capacity) return [];
+    const texts = networks.filter(({ cidr, ready }) => ready && cidr.includes(':') === (family === 'IPv6'));
+    const names = texts.map(({ cidr }) => cidr).join(', ') || `${family}, none of which is ready`;
+    const message = `nothing is left free in the ServiceCIDRs ${names}, which have room for ${capacity}; create another ServiceCIDR in order to create new services`;
+    return [{ type: 'nothingFree', message }];
+  });
+}
+
+type Values = Readonly<Record<IPFamily, readonly bigint[]>>;
+
+/** Each once, in ascending order. */
+function sortedValues(taken: Iterable<string>): Values {
+  const values = { IPv4: new Set<bigint>(), IPv6: new Set<bigint>() };
+  for (const text of taken) {
+    const address = parseAddress(text);
+    if (address !== undefined) values[address.family].add(address.value);
+  }
+  const sorted = (set: Set<bigint>) => [...set].sort((one, other) => (one < other ? -1 : 1));
+  return { IPv4: sorted(values.IPv4), IPv6: sorted(values.IPv6) };
+}
+
+/** Which of the values are in a network. ServiceCIDRs may overlap: those of each are not copied. */
+function partOf(values: readonly bigint[], network: Network): { readonly from: number; readonly to: number } {
+  const from = countBelow(values, firstUsable(network));
+  return { from, to: Math.max(from, countBelow(values, lastUsable(network) + 1n)) };
+}
+
+function countBelow(values: readonly bigint[], bound: bigint): number {
+  let [from, to] = [0, values.length];
+  while (from < to) {
+    const middle = (from + to) >> 1;
+    if ((values[middle] ?? bound) < bound) from = middle + 1;
+    else to = middle;
+  }
+  return from;
+}
+
+/** API servers allocate from every one that is ready: of overlapping ones, each address counts once. */
+function sumOf(family: IPFamily, cidrs: readonly Cidr[], values: readonly bigint[]): ServiceCidrUsage['sums'][number] {
+  const all = cidrs.flatMap(({ networks }) => networks).filter((network) => network.family === family);
+  const ready = cidrs.flatMap((cidr) => (cidr.ready ? cidr.networks : []));
+  const intervals = usableIntervals(ready, family);
+  const used = values.filter((value) => isWithin(intervals, value)).length;
+  return { family, networks: all.length, used, capacity: sizeOf(intervals) };
+}
+
+function sizeOfNetwork(network: Network): number {
+  return Math.max(1, sizeOf([{ first: firstUsable(network), last: lastUsable(network) }]));
+}
+
+/** Draws how full each part of a network is. */
+function cellsOf(network: Network, values: readonly bigint[]): string {
+  const bits = hostBits(network);
+  const shift = Math.max(0, bits - Math.log2(USAGE_CELLS));
+  const used = new Array<number>(2 ** (bits - shift)).fill(0);
+  for (const value of values) {
+    const cell = Number((value - network.base) >> BigInt(shift));
+    used[cell] = (used[cell] ?? 0) + 1;
+  }
+  return used.map((count) => Math.min(4, Math.ceil((4 * count) / 2 ** shift))).join('');
+}

@@ -1,0 +1,107 @@
+import { AllocatorError } from '../allocator/errors.ts';
+import { sizeOf } from '../allocator/intervals.ts';
+import { parseAddress } from '../allocator/ip-address.ts';
+import { firstUsable, lastUsable, type Network, networkContains, parseCidr, rangeSize } from '../allocator/network.ts';
+import { reservedAddresses } from '../allocator/reserved-band.ts';
+import { type ServiceCidrUsage, serviceCidrUsageIn } from '../cluster/service-cidr-usage.ts';
+import { RANGE_KEYS } from '../cluster/spec-ranges.ts';
+import type { RunRecord } from '../table/run-records.ts';
+import type { RangeMap, RangeStatus } from './cluster-status.ts';
+import { drawRange, drawUsage, type NetworkUsage } from './range-map.ts';
+import { figures, TITLES, textRange } from './range-status.ts';
+import type { SavedRange, StatusInputs } from './read-inputs.ts';
+
+/**
+ * Returns the ranges of cluster IPs that API servers allocate from, as the last pass found them: the ServiceCIDRs, and the sum
+ * of a family that has several. `undefined`: the table allocates, or no pass has read ServiceCIDRs.
+ */
+export function serviceCidrStatuses(inputs: StatusInputs): RangeStatus[] | undefined {
+  const { cluster, records } = inputs;
+  const record = records['cluster-ip-repair'];
+  const usage = cluster.spec.allocator === 'apiserver' ? serviceCidrUsageIn(record?.state) : undefined;
+  return usage?.sums.flatMap((sum, index) => {
+    const key = index === 0 ? RANGE_KEYS.primary : RANGE_KEYS.secondary;
+    const own = usage.networks.flatMap((one) => {
+      const network = parseCidr(one.cidr);
+      return network?.family === sum.family ? [{ ...one, network }] : [];
+    });
+    const statuses = own.map((one) => networkStatus(key, one, record, inputs));
+    return sum.networks === 1 ? statuses : [sumStatus(key, sum, statuses), ...statuses.map(asPart)];
+  });
+}
+
+type Sum = ServiceCidrUsage['sums'][number];
+type CidrUsage = ServiceCidrUsage['networks'][number] & { readonly network: Network };
+
+function networkStatus(
+  key: RangeStatus['key'],
+  { name, network, ready, used, cells }: CidrUsage,
+  record: RunRecord | undefined,
+  { cluster, ranges }: StatusInputs,
+): RangeStatus {
+  const capacity = sizeOf([{ first: firstUsable(network), last: lastUsable(network) }]);
+  const isIn = (text: string) => {
+    const address = parseAddress(text);
+    return address !== undefined && networkContains(network, address);
+  };
+  const items = (type: string) => [
+    ...new Set(
+      (record?.findings ?? []).flatMap((one) => (one.type === type && isIn(one.item ?? '') ? [one.item ?? ''] : [])),
+    ),
+  ];
+  const duplicates = items('duplicate');
+  const reserved = reservedAddresses(Number(rangeSize(network)));
+  const saved = ranges?.find(
+    ({ stored }) => stored.range === network.text && stored.generation === cluster.rangesGeneration,
+  );
+  const map = ranges && drawMap(network, { cells, reserved, duplicates }, saved);
+  return {
+    key,
+    title: TITLES[key],
+    range: network.text,
+    serviceCidr: name,
+    ...(!ready && { ready }),
+    allocator: 'apiserver',
+    ...figures(used, capacity),
+    reserved,
+    leaking: items('leakedRecord').length,
+    held: 0,
+    duplicates: duplicates.length,
+    holds: [],
+    ...(map && { map }),
+  };
+}
+
+function asPart(status: RangeStatus): RangeStatus {
+  return { ...status, title: `${status.title} of ServiceCIDR ${status.serviceCidr}`, part: true };
+}
+
+function sumStatus(
+  key: RangeStatus['key'],
+  { family, networks, used, capacity }: Sum,
+  parts: readonly RangeStatus[],
+): RangeStatus {
+  const total = (figure: 'leaking' | 'duplicates') => parts.reduce((sum, part) => sum + part[figure], 0);
+  return {
+    key,
+    title: TITLES[key],
+    range: `${networks} ServiceCIDRs of ${family}`,
+    sumOf: networks,
+    allocator: 'apiserver',
+    ...figures(used, capacity),
+    reserved: 0,
+    leaking: total('leaking'),
+    held: 0,
+    duplicates: total('duplicates'),
+    holds: [],
+  };
+}
+
+/** A usage bitmap, which is kept where the spec has the range, too, shows more. */
+function drawMap(network: Network, usage: NetworkUsage, saved: SavedRange | undefined): RangeMap | undefined {
+  const range = saved && textRange(saved.key, network.text);
+  if (range === undefined || range instanceof AllocatorError) return drawUsage(network, usage);
+  const none = new Uint8Array(0);
+  const duplicates = range.bitsOf(usage.duplicates);
+  return drawRange(range, { used: saved?.stored.data ?? none, held: none, leaking: none, duplicates });
+}
