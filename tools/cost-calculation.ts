@@ -202,18 +202,17 @@ function gbSecondsOf(loop: Loop, { servers, services }: Fleet, { invocations, pa
 
 /**
  * Returns how often the kubeconfigs of a fleet are read in a month: a process reads that of a cluster with its first message,
- * and again when it is no longer kept, after `keptHours` at most.
+ * and again after `KUBECONFIG_HOURS` at most.
  */
-export function kubeconfigReads(fleet: Fleet, keptHours: number = KUBECONFIG_HOURS): number {
-  return LOOPS.reduce((sum, loop) => sum + kubeconfigReadsOf(usageOf(loop, fleet), fleet, keptHours), 0);
+function kubeconfigReads(fleet: Fleet): number {
+  return LOOPS.reduce((sum, loop) => sum + kubeconfigReadsOf(usageOf(loop, fleet), fleet), 0);
 }
 
 function kubeconfigReadsOf(
   { passes }: Usage,
   { clusters, clustersPerTick = shipped('clustersPerTick') }: Fleet,
-  keptHours: number,
 ): number {
-  const hours = Math.min(keptHours, PROCESS_HOURS);
+  const hours = Math.min(KUBECONFIG_HOURS, PROCESS_HOURS);
   const processes = Math.min(Math.ceil(clusters / clustersPerTick), concurrencyFor(clusters, clustersPerTick));
   const passesOfCluster = (passes / clusters) * ((hours * 3600) / COUNTED_SECONDS);
   const processesThatRead = processes * (1 - (1 - 1 / processes) ** passesOfCluster);

@@ -3,7 +3,6 @@ import {
   type CostLine,
   type Fleet,
   HOURS_OF_A_MONTH,
-  kubeconfigReads,
   monthlyCost,
   PRICES,
   totalOf,
@@ -119,61 +118,64 @@ const SHIPPED: Fleet = { clusters: 100, servers: 3, services: 50 };
 
 /** `docs/cost.md`. */
 export function costPage(): string {
+  const { natGateway } = networkCost(SHIPPED);
   return `# Cost
 
-With [kubeconfigs in Parameter Store](kubeconfig-secret.md), a cluster costs $${withParameters(100)} a month in a fleet of 100, and
-$${withParameters(1_000)} in one of 1,000.
+- A cluster costs $${withParameters(100)} a month in a fleet of 100, and $${withParameters(1_000)} in one of 1,000, with
+  [kubeconfigs in Parameter Store](kubeconfig-secret.md).
+- A stack of one cluster costs about $${withParameters(1)}, mostly for metrics, alarms (\`alarms=false\`) and the dashboard (\`dashboard=false\`).
+- A NAT gateway costs $${natGateway.toFixed(2)} per zone and for each byte, which can cost more than all else: see [transfer](#transfer).
+- The levers are where kubeconfigs are stored and \`intervalSeconds.kubernetes-service\`: see [what drives it](#what-drives-it).
+- \`npm run cost -- --clusters 20 --servers 3 --services 400\` computes your fleet; \`--json\` prints JSON.
 
 For a month of 730 hours in ${PRICES.region}, at the public on-demand prices of ${PRICES.date}, without free tiers. Check the prices before you
-rely on a figure. \`npm run cost -- --clusters 20 --servers 3 --services 400\` computes the same for other fleets; \`--json\` prints JSON.
+rely on a figure. Dollars per cluster per month, with ${SHIPPED.servers} API servers and ${SHIPPED.services} Services each:
 
-${SIZES.map(sizeTable).join('\n\n')}
+${sizeTable()}
 
 ## What drives it
 
-In a fleet of 100, per cluster and month:
+In a fleet of 100, per cluster per month:
 
 | lever | saving |
 | --- | --- |
 ${leverLines().join('\n')}
 
-A stack of few clusters pays mostly for itself: \`alarms=false\` and \`dashboard=false\` remove those lines. A table of your own (\`table=\`) may have
-provisioned capacity, which is cheaper per unit, but ticks come in bursts every ten seconds; that is not measured. With \`kbctl heartbeat\` each API
-server writes, too: $${agentDollars().toFixed(2)} each for up to seven ([ADR 18](adr/0018-one-lease-item-per-cluster.md)).
+A table of your own (\`table=\`) may have provisioned capacity, which is cheaper per unit, but ticks come in bursts every ten seconds; that is not
+measured. With \`kbctl heartbeat\` each API server writes, too: $${agentDollars().toFixed(2)} each for up to seven
+([ADR 18](adr/0018-one-lease-item-per-cluster.md)).
 
 ## Transfer
 
-What functions and API servers exchange, per cluster and month, beside the totals above. The way to the API servers decides the price: functions
-outside a VPC pay for what they send to the internet; through a NAT gateway each byte costs, and the gateway $${networkCost(SHIPPED).natGateway.toFixed(2)} a month in each zone, which all
-clusters share and the last column leaves out; in the VPC of the API servers two thirds of the bytes cross zones.
+Bytes between functions and API servers, per cluster per month, not in the totals above. Outside a VPC you pay for what functions send to the
+internet; through a NAT gateway for each byte and for the gateway, which all clusters share and the last column leaves out; in the VPC of the
+API servers two thirds of the bytes cross zones.
 
 | 3 API servers and | GB | internet | NAT gateway | other zones | all else, and NAT, in a fleet of 100 |
 | --- | --- | --- | --- | --- | --- |
 ${[50, 500, 3_000, 30_000].map(transferRow).join('\n')}
 
-A tick of \`kubernetes-service\` exchanges ${kilobytes({ interval: 10 })} KB with three API servers, most of it for TLS handshakes of probes: each probe has its own connection (5.7 KB).
+A tick of \`kubernetes-service\` exchanges ${kilobytes({ interval: 10 })} KB with three API servers, most of it for TLS handshakes of probes (5.7 KB each).
 With \`intervalSeconds.kubernetes-service: 30\` a cluster of 50 Services exchanges ${transferOf({ interval: 30, services: 50 }).toFixed(1)} GB.
 
-Measured on one kube-apiserver 1.36.3 with 3,000 Services that have labels and managed fields as Helm makes them, one in 20 headless, 2 % each with node ports and
-load balancers. Bytes of TLS connections, without TCP and IP. CPU times are means of 30 lists in each of two runs on a busy machine.
+Measured on one kube-apiserver 1.36.3 with 3,000 Services with labels and managed fields as Helm sets them, one in 20 headless, 2 % each with node
+ports and load balancers. Bytes of TLS connections; CPU times are means of 30 lists in each of two runs on a busy machine.
 
 | list | plain | gzip | CPU of the API server, plain and gzip |
 | --- | --- | --- | --- |
-| all Services, which no pass reads any longer | 3,904 KB | 313 KB | |
-| those with a cluster IP | 3,674 KB | 295 KB | 38 to 46 ms, 46 to 50 ms |
-| those that can have node ports | 165 KB | 16 KB | 5 to 6 ms, 9 to 11 ms |
+| Services with a cluster IP | 3,674 KB | 295 KB | 38 to 46 ms, 46 to 50 ms |
+| Services that can have node ports | 165 KB | 16 KB | 5 to 6 ms, 9 to 11 ms |
 | IPAddresses | 1,098 KB | 129 KB | 14 to 29 ms, 21 to 29 ms |
 
-Gzip costs the API server up to 20 ms of CPU every three minutes, and saves 91 % of these bytes: $2.86 a month through a NAT gateway. An API server does not compress a list
-below 128 KiB.
+Gzip costs the API server up to 20 ms of CPU every three minutes, and saves 91 % of these bytes: $2.86 a month through a NAT gateway. API servers do not
+compress a list below 128 KiB.
 
 ## How it is computed
 
-**Counted.** Calls, capacity units, messages, log bytes and metric series of each loop are counted in a run of the real passes over a table in
-memory (\`test/tools/cost.test.ts\`), which fails if the calculation has others. Clusters are healthy and nothing changes, \`allocator: apiserver\`,
-a service range of a /16. Alarms are those of the template.
+**Counted.** A run of the real passes over a table in memory (\`test/tools/cost.test.ts\`) counts calls, capacity units, messages, log bytes and
+metric series, and fails if the calculation has others. Clusters are healthy and nothing changes, \`allocator: apiserver\`, a service range of a /16.
 
-**Prices** agree with price lists that were published from 2025-07 (DynamoDB) to 2026-06. Not verified, as only a bill would show them: that an alarm on a
+**Prices** agree with price lists that were published from 2025-07 (DynamoDB) to 2026-06. Only a bill would show whether an alarm on a
 formula is billed for each of its metrics, how often Lambda polls an idle queue, and how DynamoDB counts the bytes of a number.
 
 **Assumed.**
@@ -183,15 +185,15 @@ formula is billed for each of its metrics, how often Lambda polls an idle queue,
 | CPU time of a pass of \`kubernetes-service\`, three API servers | 10 ms, and 5 ms per invocation | measured over loopback HTTPS and a local table, AMD EPYC, Node 24 |
 | CPU time of a pass of another loop | 1.5 ms, and 2.5 to 4.5 ms per invocation | the same |
 | CPU time of a repair for 1,000 Services | 10 ms | [performance](performance.md) |
-| CPU share of a function | memory / 1,769 MB, at the shipped 256 and 512 MB | AWS documentation |
+| CPU share of a function | memory / 1,769 MB, at the default 256 and 512 MB | AWS documentation |
 | waiting for replies | 50 ms per invocation | estimated |
 | life of a function's process | 2 hours; then it reads its kubeconfigs again | estimated |
 | a kubeconfig in Parameter Store | at most 4 KB; a larger one costs $0.05 more | AWS documentation |
 | polling of an idle queue | five calls every 20 s | AWS documentation |
 | log lines of Lambda itself | 300 bytes per invocation | estimated |
 
-**Left out.** Cold starts, stored items and backups of the table (some 10 KB per cluster), [transfer](#transfer), KMS keys of your own, calls of \`allocate\`
-and the admission webhook, a kubeconfig that is read again before a pass frees anything, unhealthy clusters (their findings are logged), and in a VPC the endpoints: $7.30 each per zone.
+**Left out.** Cold starts, storage and backups of the table (some 10 KB per cluster), [transfer](#transfer), your own KMS keys, calls of \`allocate\`
+and the admission webhook, kubeconfigs that are read again before a pass frees anything, findings in the log, and VPC endpoints ($7.30 each per zone).
 `;
 }
 
@@ -220,21 +222,13 @@ function withParameters(clusters: number): string {
 
 const TICKS_OF_A_MONTH = HOURS_OF_A_MONTH * 360;
 
-/** What changes the cost of a cluster in a fleet of 100: first what every stack has. */
+/** Changes of the cost of a cluster in a fleet of 100. */
 function leverLines(): string[] {
   const shipped = monthlyCost(SHIPPED);
   const stored = withParameterStore(shipped);
   const inFleet = (lines: readonly CostLine[]) => totalOf(lines) / SHIPPED.clusters;
   const less = (change: Partial<Fleet>) => inFleet(shipped) - inFleet(monthlyCost({ ...SHIPPED, ...change }));
-  const rereads = (kubeconfigReads(SHIPPED, FIVE_MINUTES) - kubeconfigReads(SHIPPED)) / SHIPPED.clusters;
-  const built: [string, number][] = [
-    ['one item for the leases of three API servers', (SHIPPED.servers - 1) * TICKS_OF_A_MONTH * PRICES.writeUnit],
-    ['leases that are read once by a pass without a write', TICKS_OF_A_MONTH * PRICES.readUnit],
-    ['a run record below 1 KB', HOURS_OF_A_MONTH * 60 * PRICES.writeUnit],
-    ['a kubeconfig of Parameter Store that is kept for hours, not five minutes', rereads * PRICES.kmsRequest],
-    ['the same for one of Secrets Manager', rereads * PRICES.secretRead],
-  ];
-  const chosen: [string, number][] = [
+  const levers: [string, number][] = [
     ['kubeconfigs in Parameter Store instead of Secrets Manager', inFleet(shipped) - inFleet(stored)],
     [
       'tokens of AWS STS instead of kubeconfigs in Secrets Manager',
@@ -250,27 +244,25 @@ function leverLines(): string[] {
   ];
   const row = ([what, dollars]: [string, number]) =>
     `| ${what} | ${dollars < 0 ? 'costs' : ''} $${Math.abs(dollars).toFixed(2)} |`.replace('  ', ' ');
-  return [...built.map(([what, dollars]) => row([`built in: ${what}`, dollars])), ...chosen.map(row)];
+  return levers.map(row);
 }
 
-const FIVE_MINUTES = 1 / 12;
-
-/** What the refreshes of one agent cost in a month, with two reads. */
+/** Returns the cost of one agent's refreshes in a month, with two reads each. */
 function agentDollars(): number {
   return TICKS_OF_A_MONTH * (PRICES.writeUnit + 2 * PRICES.readUnit);
 }
 
-function sizeTable(clusters: number): string {
-  const lines = monthlyCost({ ...SHIPPED, clusters });
-  const row = (what: string, dollars: number) =>
-    `| ${what} | ${dollars.toFixed(2)} | ${(dollars / clusters).toFixed(3)} |`;
-  const services = [...new Set(lines.map(({ service }) => service))];
-  const { servers, services: ofEach } = SHIPPED;
+/** One column of dollars per cluster for each size. */
+function sizeTable(): string {
+  const bills = SIZES.map((clusters) => ({ clusters, lines: monthlyCost({ ...SHIPPED, clusters }) }));
+  const row = (what: string, of: (lines: readonly CostLine[]) => readonly CostLine[]) =>
+    `| ${what} | ${bills.map(({ clusters, lines }) => (totalOf(of(lines)) / clusters).toFixed(3)).join(' | ')} |`;
+  const services = [...new Set(bills[0]?.lines.map(({ service }) => service))];
   return [
-    `| ${counted(clusters, 'cluster')} with ${servers} API servers and ${ofEach} Services each | $ per month | per cluster |`,
-    '| --- | --- | --- |',
-    ...services.map((service) => row(service, totalOf(lines.filter((line) => line.service === service)))),
-    row('**total**', totalOf(lines)),
-    row('total with kubeconfigs in Parameter Store', totalOf(withParameterStore(lines))),
+    `| | ${SIZES.map((clusters) => counted(clusters, 'cluster')).join(' | ')} |`,
+    '| --- | --- | --- | --- |',
+    ...services.map((service) => row(service, (lines) => lines.filter((line) => line.service === service))),
+    row('**total**', (lines) => lines),
+    row('total with kubeconfigs in Parameter Store', withParameterStore),
   ].join('\n');
 }
