@@ -5,10 +5,11 @@
 const arrows = {
   'lib/allocator': [],
   'lib/cluster': ['lib/allocator'],
+  'lib/range': ['lib/allocator', 'lib/cluster'],
   'lib/spec': ['lib/allocator', 'lib/cluster'],
-  'lib/repair': ['lib/allocator', 'lib/cluster'],
+  'lib/repair': ['lib/allocator', 'lib/cluster', 'lib/range'],
   'lib/endpoints': ['lib/allocator', 'lib/cluster'],
-  'lib/table': ['lib/allocator', 'lib/cluster'],
+  'lib/table': ['lib/allocator', 'lib/cluster', 'lib/range'],
   'lib/kubernetes': ['lib/allocator', 'lib/cluster', 'lib/endpoints'],
   'lib/aws': ['lib/cluster', 'lib/kubernetes'],
   'lib/telemetry': ['lib/cluster'],
@@ -16,6 +17,7 @@ const arrows = {
   'lib/loops': [
     'lib/allocator',
     'lib/cluster',
+    'lib/range',
     'lib/repair',
     'lib/endpoints',
     'lib/api-servers',
@@ -35,9 +37,17 @@ const arrows = {
     'lib/loops',
     'lib/runtime',
   ],
-  'lib/status': ['lib/allocator', 'lib/cluster', 'lib/table', 'lib/runtime', 'lib/dispatch'],
-  'lib/allocate': ['lib/allocator', 'lib/cluster', 'lib/table', 'lib/telemetry', 'lib/runtime'],
-  'lib/admission': ['lib/allocator', 'lib/cluster', 'lib/table', 'lib/aws', 'lib/telemetry', 'lib/runtime'],
+  'lib/status': ['lib/allocator', 'lib/cluster', 'lib/range', 'lib/table', 'lib/runtime', 'lib/dispatch'],
+  'lib/allocate': ['lib/allocator', 'lib/cluster', 'lib/range', 'lib/table', 'lib/telemetry', 'lib/runtime'],
+  'lib/admission': [
+    'lib/allocator',
+    'lib/cluster',
+    'lib/range',
+    'lib/table',
+    'lib/aws',
+    'lib/telemetry',
+    'lib/runtime',
+  ],
   'lib/doctor': [
     'lib/allocator',
     'lib/cluster',
@@ -69,7 +79,7 @@ const arrows = {
 };
 
 /** No I/O, no clock and no randomness in these: their only packages compute. */
-const pure = '^lib/(allocator|cluster|spec|repair|endpoints)/';
+const pure = '^lib/(allocator|cluster|range|spec|repair|endpoints)/';
 
 /** Packages that open connections, and the only folder of what is deployed that may import each. */
 const owners = [

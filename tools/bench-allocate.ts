@@ -56,8 +56,8 @@ async function aCluster(): Promise<string> {
   await registerCluster(table(), aClusterSpec({ name, allocator: 'table' }));
   await writeRunRecord(table(), name, 'cluster-ip-repair', aRunRecord(Date.now()), undefined);
   const none = new Uint8Array(0);
-  const strikes = { once: none, twice: none };
-  const stored = { range: '10.0.0.0/24', data: none, allocator: 'table', generation: 1, strikes, holds: [] } as const;
+  const kept = { strikes: { once: none, twice: none }, holds: [], unclaimed: [] };
+  const stored = { range: '10.0.0.0/24', data: none, allocator: 'table', generation: 1, ...kept } as const;
   await saveRange(table(), name, RANGE_KEYS.primary, stored, undefined);
   return name;
 }

@@ -12,7 +12,7 @@ import type { Message, Task } from './mutants/worker.ts';
  */
 
 const ROOT = path.join(import.meta.dirname, '..');
-const MODULES = ['lib/allocator/*.ts', 'lib/endpoints/*.ts', 'lib/repair/*.ts', 'lib/table/*.ts'];
+const MODULES = ['lib/allocator/*.ts', 'lib/endpoints/*.ts', 'lib/range/*.ts', 'lib/repair/*.ts', 'lib/table/*.ts'];
 /** They reach nearly everything, take long, or start processes. */
 const TESTS_ASIDE =
   /^test\/(simulation|conformance|deploy|page|template|docs|cli|local|tools|functions|hostile|crash-sweep|drills)\//;

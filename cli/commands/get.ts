@@ -1,5 +1,5 @@
 import { Command } from 'commander';
-import type { Hold } from '../../lib/cluster/hold.ts';
+import type { Hold } from '../../lib/range/hold.ts';
 import type {
   ApiServerStatus,
   ClusterStatus,

@@ -1,6 +1,6 @@
 import { Command } from 'commander';
 import type { ClusterSpec } from '../../lib/cluster/cluster-spec.ts';
-import { type Hold, isOver } from '../../lib/cluster/hold.ts';
+import { type Hold, isOver } from '../../lib/range/hold.ts';
 import { formatAge } from '../../lib/status/age.ts';
 import type { Act, Cli, GlobalOptions } from '../cli.ts';
 import { EXIT, type ExitCode, worst } from '../errors.ts';

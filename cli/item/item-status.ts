@@ -1,7 +1,7 @@
 import { hasBit } from '../../lib/allocator/snapshot-bytes.ts';
 import type { AllocatorOfRecord } from '../../lib/cluster/cluster-spec.ts';
-import { type Hold, holdOn } from '../../lib/cluster/hold.ts';
-import type { StoredRange } from '../../lib/cluster/stored-range.ts';
+import { type Hold, holdOn } from '../../lib/range/hold.ts';
+import type { StoredRange } from '../../lib/range/stored-range.ts';
 import type { RegisteredCluster } from '../../lib/table/clusters.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { readRange } from '../../lib/table/ranges.ts';

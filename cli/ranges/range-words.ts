@@ -1,5 +1,5 @@
-import { type Hold, type HoldTerms, isOver } from '../../lib/cluster/hold.ts';
 import type { RangeKey } from '../../lib/cluster/spec-ranges.ts';
+import { type Hold, type HoldTerms, isOver } from '../../lib/range/hold.ts';
 import { formatAge } from '../../lib/status/age.ts';
 
 const PREFIX = 'ranges/';

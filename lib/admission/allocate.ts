@@ -4,12 +4,12 @@ import { canonicalAddress, type IPFamily } from '../allocator/ip-address.ts';
 import { parseCidr } from '../allocator/network.ts';
 import type { ClusterSpec } from '../cluster/cluster-spec.ts';
 import { RANGE_KEYS } from '../cluster/spec-ranges.ts';
+import type { ServiceAllocationOptions } from '../range/service-allocation.ts';
 import type { RegisteredCluster } from '../table/clusters.ts';
 import { TableError } from '../table/errors.ts';
 import type { UpdateOptions } from '../table/guaranteed-update.ts';
 import type { KeyValueTable } from '../table/key-value-table.ts';
 import { addressRange, nodePortRange, type RangeAllocations, rangeAllocations } from '../table/range-allocations.ts';
-import type { ServiceAllocationOptions } from '../table/service-allocations.ts';
 import type { Plan, WantedAddress, WantedPort } from './plan.ts';
 import type { AllocatedItems } from './response.ts';
 

@@ -1,6 +1,6 @@
 import * as z from 'zod/mini';
 import { familyOf } from '../allocator/ip-address.ts';
-import { HOLD_OWNER_LABEL } from '../cluster/hold.ts';
+import { HOLD_OWNER_LABEL } from '../cluster/kubernetes-objects.ts';
 
 const port = z.object({
   name: z._default(z.string(), ''),

@@ -1,6 +1,6 @@
 import * as z from 'zod/mini';
 import { described } from '../cluster/described.ts';
-import type { HoldTerms } from '../cluster/hold.ts';
+import type { HoldTerms } from '../range/hold.ts';
 import { type AllocateRequest, RANGE_NAMES, type RequestedItem } from './request.ts';
 
 const error = z.strictObject({ code: z.string(), message: z.string() });

@@ -1,8 +1,8 @@
 import { AllocatorError } from '../allocator/errors.ts';
-import { type HoldTerms, holdOn, isOver } from '../cluster/hold.ts';
+import { type HoldTerms, holdOn, isOver } from '../range/hold.ts';
+import type { Released } from '../range/operations.ts';
+import type { ItemState } from '../range/range.ts';
 import { TableError } from '../table/errors.ts';
-import type { ItemState } from '../table/range-draft.ts';
-import type { Released } from '../table/range-operations.ts';
 import type { ReadRequest, RequestRecord } from '../table/requests.ts';
 import { type Answer, type AnsweredItem, done, errorOf, type Refusal, refused, shownHold } from './answer.ts';
 import type { AllocateRequest, ItemValue } from './request.ts';

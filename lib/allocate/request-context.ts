@@ -1,8 +1,8 @@
 import { AllocatorError } from '../allocator/errors.ts';
-import { type Hold, type HoldTerms, isOver, mayClaim, termsOf, withHold } from '../cluster/hold.ts';
+import { type Hold, type HoldTerms, isOver, mayClaim, termsOf, withHold } from '../range/hold.ts';
+import type { HoldClaim } from '../range/operations.ts';
 import type { TableError } from '../table/errors.ts';
 import type { KeyValueTable } from '../table/key-value-table.ts';
-import type { Claim } from '../table/range-operations.ts';
 import { type RequestRecord, readRequest } from '../table/requests.ts';
 import type { Refusal } from './answer.ts';
 import type { OpenRange } from './open-range.ts';
@@ -90,7 +90,7 @@ export function claimOf(
   { takeUp }: Pick<AllocateRequest, 'takeUp'>,
   nowMs: number,
   expected: readonly Hold[] = [],
-): { readonly claim?: Claim } {
+): { readonly claim?: HoldClaim } {
   if (takeUp === undefined) return {};
   const { holdOwner } = takeUp;
   return { claim: { nowMs, expected, ...(holdOwner !== undefined && { holdOwner }) } };

@@ -30,6 +30,7 @@ export class RangeAllocator<Item> {
   readonly max: number;
   readonly reserved: number;
   readonly #kind: RangeKind<Item>;
+  readonly #pick: Pick;
   readonly #bitmap: AllocationBitmap;
 
   constructor(kind: RangeKind<Item>, pick: Pick) {
@@ -38,7 +39,14 @@ export class RangeAllocator<Item> {
     this.max = max;
     this.reserved = reserved;
     this.#kind = kind;
+    this.#pick = pick;
     this.#bitmap = new AllocationBitmap({ max, reserved, pick });
+  }
+
+  copy(): RangeAllocator<Item> {
+    const copy = new RangeAllocator(this.#kind, this.#pick);
+    copy.#bitmap.restore(this.#bitmap.snapshot());
+    return copy;
   }
 
   get free(): number {

@@ -59,3 +59,6 @@ export interface IPAddressRecord {
     readonly name: string;
   };
 }
+
+/** A Service with this label claims what is held for the owner that its value names. */
+export const HOLD_OWNER_LABEL = 'kube-bootstrap-controller/hold-owner';

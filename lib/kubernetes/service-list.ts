@@ -1,6 +1,5 @@
 import * as z from 'zod/mini';
-import { HOLD_OWNER_LABEL } from '../cluster/hold.ts';
-import type { ServiceClaim } from '../cluster/kubernetes-objects.ts';
+import { HOLD_OWNER_LABEL, type ServiceClaim } from '../cluster/kubernetes-objects.ts';
 import type { ClusterPort } from './cluster-port.ts';
 import { MOST_CLUSTER_IPS, MOST_PORTS } from './reply-bounds.ts';
 import { readService } from './service-protobuf.ts';

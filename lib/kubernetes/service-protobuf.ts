@@ -1,5 +1,4 @@
-import { HOLD_OWNER_LABEL } from '../cluster/hold.ts';
-import type { ServiceClaim } from '../cluster/kubernetes-objects.ts';
+import { HOLD_OWNER_LABEL, type ServiceClaim } from '../cluster/kubernetes-objects.ts';
 import { type ProtobufReader, readLabel, readTimeMs } from './protobuf.ts';
 import { LONGEST_CLAIM_TEXT, MOST_CLUSTER_IPS, MOST_PORTS, OverBound } from './reply-bounds.ts';
 

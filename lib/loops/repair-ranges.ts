@@ -1,10 +1,10 @@
 import type { Loop } from '../cluster/cluster-spec.ts';
 import { CodedError } from '../cluster/coded-error.ts';
 import { type RangeKey, rangesOf } from '../cluster/spec-ranges.ts';
-import type { StoredRange } from '../cluster/stored-range.ts';
 import { ClusterError } from '../kubernetes/cluster-port.ts';
+import { type MergeRefusal, mergeOntoNewest } from '../range/merge.ts';
+import type { StoredRange } from '../range/stored-range.ts';
 import { type Comparison, recordedRange } from '../repair/compare-range.ts';
-import { type MergeRefusal, mergeOntoNewest } from '../repair/merge.ts';
 import { type MakeRange, RepairError } from '../repair/walk.ts';
 import { TableError } from '../table/errors.ts';
 import { guaranteedUpdate } from '../table/guaranteed-update.ts';

@@ -5,9 +5,9 @@ import { firstUsable, hostBits, isUsableIn, lastUsable, type Network, networkOf 
 import type { RangeAllocator } from '../allocator/range-allocator.ts';
 import { popCount, type RangeSnapshot, subtract } from '../allocator/snapshot-bytes.ts';
 import type { Finding } from '../cluster/finding.ts';
-import { NO_STRIKES, type StoredRange } from '../cluster/stored-range.ts';
+import { NO_STRIKES, type StoredRange, sameRange } from '../range/stored-range.ts';
 import type { RangeWords } from './claim-findings.ts';
-import { nothingFree, sameRange } from './compare-range.ts';
+import { nothingFree } from './compare-range.ts';
 import type { Ledger, MakeRange } from './walk.ts';
 
 /** A usage bitmap of more bits is not kept. */
@@ -50,7 +50,8 @@ export function auditRange<Item>(
   generation: number,
 ): Audit {
   const bitmap = ledger.usageBitmap();
-  const next = bitmap && { ...bitmap, allocator: 'apiserver' as const, generation, strikes: NO_STRIKES, holds: [] };
+  const kept = { strikes: NO_STRIKES, holds: [], unclaimed: [] };
+  const next = bitmap && { ...bitmap, allocator: 'apiserver' as const, generation, ...kept };
   return {
     findings: nothingFree(words, ledger),
     next: stored && next && sameRange(stored, next) ? undefined : next,

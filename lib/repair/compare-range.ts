@@ -1,12 +1,12 @@
 import { AllocatorError } from '../allocator/errors.ts';
 import type { RangeAllocator } from '../allocator/range-allocator.ts';
-import { bitsOf, equalBits, fromBits, hasBit, popCount, subtract, union } from '../allocator/snapshot-bytes.ts';
+import { bitsOf, fromBits, popCount, subtract, union } from '../allocator/snapshot-bytes.ts';
 import type { Finding } from '../cluster/finding.ts';
-import { sameHolds } from '../cluster/hold.ts';
 import type { ServiceClaim } from '../cluster/kubernetes-objects.ts';
-import { keepUnclaimed, NO_STRIKES, type StoredRange, sameUnclaimed, type Unclaimed } from '../cluster/stored-range.ts';
+import type { RangeDecision } from '../range/merge.ts';
+import { NO_STRIKES, type StoredRange, sameRange, unseenOf } from '../range/stored-range.ts';
 import type { RangeWords } from './claim-findings.ts';
-import { bitOf, type EndedHold, HeldItems, type HoldJudgement, judgeHolds } from './holds.ts';
+import { bitOf, HeldItems, type HoldJudgement, judgeHolds } from './holds.ts';
 import { type JudgingPass, judgeLeaks, type LeakJudgement, type Leftover } from './leaks.ts';
 import type { ClaimResult, Ledger, MakeRange } from './walk.ts';
 
@@ -21,22 +21,15 @@ export interface Rebuild<Item> extends Ledger<Item> {
   readonly held: HeldItems<Item>;
 }
 
-/** What is to become of one range. Bits are numbered by `next`. */
-export interface Comparison {
+/** What is to become of one range. */
+export interface Comparison extends RangeDecision {
   readonly findings: readonly Finding[];
-  readonly next: StoredRange;
   readonly changed: boolean;
   /**
    * It frees an item, ends a hold, opens a range whose items the table may not know, or ends the strikes by another control
    * plane: the Services must be the right ones.
    */
   readonly needsFreshList: boolean;
-  /** What the Services prove to be taken. */
-  readonly proved: Uint8Array;
-  readonly freed: Uint8Array;
-  readonly ended: readonly EndedHold[];
-  /** The bit of a held item; undefined when it is not in the range. */
-  readonly bitOf: (text: string) => number | undefined;
   readonly counts: {
     readonly allocated: number;
     readonly free: number;
@@ -98,16 +91,9 @@ export function compareRange<Item>(
   const leftovers = leftoversOf(rebuild, proved);
   const leaks = judgeLeaks(leftovers, rebuilt, words.item, stored?.strikes ?? NO_STRIKES, pass);
   const data = union(union(proved, holds.kept), leaks.kept);
-  const unclaimed = stored?.range === range ? unseenOf(stored, data, proved) : [];
-  const next: StoredRange = {
-    range,
-    data,
-    allocator: 'table',
-    generation,
-    strikes: leaks.strikes,
-    holds: holds.holds,
-    ...(unclaimed.length > 0 && { unclaimed }),
-  };
+  const unclaimed = stored?.range === range ? unseenOf(stored.unclaimed, data, proved) : [];
+  const kept = { strikes: leaks.strikes, holds: holds.holds, unclaimed };
+  const next: StoredRange = { range, data, allocator: 'table', generation, ...kept };
   const allocated = popCount(data);
   const free = rebuilt.max - allocated;
   return {
@@ -132,33 +118,6 @@ export function nothingFree(
   if (range.free > 0) return [];
   const message = `nothing is left free in the ${words.range} ${range.spec}, which has room for ${range.max}; widen it in the cluster spec in order to create new services`;
   return [{ type: 'nothingFree', message }];
-}
-
-/** Returns what admission gave, of what is still taken and that no Service was seen with. */
-export function unseenOf({ unclaimed = [] }: StoredRange, data: Uint8Array, proved: Uint8Array): readonly Unclaimed[] {
-  return keepUnclaimed(unclaimed, (bit) => hasBit(data, bit) && !hasBit(proved, bit));
-}
-
-/** Whether two stored ranges are the same, however their bits are padded. */
-export function sameRange(one: StoredRange, other: StoredRange): boolean {
-  return (
-    one.range === other.range &&
-    one.allocator === other.allocator &&
-    one.generation === other.generation &&
-    equalBits(one.data, other.data) &&
-    equalBits(one.strikes.once, other.strikes.once) &&
-    equalBits(one.strikes.twice, other.strikes.twice) &&
-    sameLastStrike(one.strikes, other.strikes) &&
-    sameHolds(one.holds, other.holds) &&
-    sameUnclaimed(one.unclaimed, other.unclaimed)
-  );
-}
-
-export function sameLastStrike(
-  { last: one }: StoredRange['strikes'],
-  { last: other }: StoredRange['strikes'],
-): boolean {
-  return one?.passId === other?.passId && one?.atMs === other?.atMs;
 }
 
 /** Recorded items that no Service claims and that are not held, ascending. */

@@ -1,8 +1,9 @@
 import type { RangeAllocator } from '../allocator/range-allocator.ts';
 import { fromBits } from '../allocator/snapshot-bytes.ts';
 import type { Finding } from '../cluster/finding.ts';
-import { HOLD_OWNER_LABEL, type Hold, holdsByItem, isSurelyOver, mayClaim, withoutHolds } from '../cluster/hold.ts';
-import type { ServiceClaim } from '../cluster/kubernetes-objects.ts';
+import { HOLD_OWNER_LABEL, type ServiceClaim } from '../cluster/kubernetes-objects.ts';
+import { type Hold, holdsByItem, isSurelyOver, mayClaim, withoutHolds } from '../range/hold.ts';
+import type { EndedHold } from '../range/merge.ts';
 import type { JudgingPass } from './leaks.ts';
 
 interface HeldItem<Item> {
@@ -40,16 +41,6 @@ export class HeldItems<Item> {
   claimOn({ bit }: HeldItem<Item>): ServiceClaim | undefined {
     return bit === undefined ? undefined : this.#claims.get(bit);
   }
-}
-
-/** A hold that a pass ends on one item. */
-export interface EndedHold {
-  /** As the hold names it. */
-  readonly item: string;
-  /** As the pass read it. */
-  readonly hold: Hold;
-  /** The number of the item that is freed with it; undefined when none is. */
-  readonly freedBit: number | undefined;
 }
 
 export interface HoldJudgement {

@@ -1,7 +1,7 @@
 import type { RangeAllocator } from '../allocator/range-allocator.ts';
 import { fromBits, hasBit } from '../allocator/snapshot-bytes.ts';
 import type { Finding } from '../cluster/finding.ts';
-import { type LeakStrikes, NO_STRIKES } from '../cluster/stored-range.ts';
+import { type LeakStrikes, NO_STRIKES } from '../range/stored-range.ts';
 
 /** The strike that frees an item (`numRepairsBeforeLeakCleanup` of the original). */
 const LAST_STRIKE = 3;

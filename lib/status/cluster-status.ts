@@ -1,7 +1,7 @@
 import type { AllocatorOfRecord, ApiServerKind, Loop, Mode } from '../cluster/cluster-spec.ts';
-import type { Hold } from '../cluster/hold.ts';
 import type { Lease } from '../cluster/lease.ts';
 import type { RangeKey } from '../cluster/spec-ranges.ts';
+import type { Hold } from '../range/hold.ts';
 import type { Pause } from '../table/clusters.ts';
 import type { RecordedFinding, RunRecord } from '../table/run-records.ts';
 

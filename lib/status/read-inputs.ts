@@ -2,7 +2,7 @@ import { LOOPS } from '../cluster/cluster-spec.ts';
 import { eachOf } from '../cluster/each-of.ts';
 import type { Lease } from '../cluster/lease.ts';
 import { RANGE_KEYS, type RangeKey } from '../cluster/spec-ranges.ts';
-import type { StoredRange } from '../cluster/stored-range.ts';
+import type { StoredRange } from '../range/stored-range.ts';
 import type { ListedCluster, Pause } from '../table/clusters.ts';
 import { TableError } from '../table/errors.ts';
 import type { Item, KeyValueTable } from '../table/key-value-table.ts';

@@ -4,32 +4,32 @@ import { ipRangeOf } from '../allocator/ip-range.ts';
 import { portRangeOf } from '../allocator/port-range.ts';
 import type { RangeAllocator } from '../allocator/range-allocator.ts';
 import type { AllocatorOfRecord } from '../cluster/cluster-spec.ts';
-import { badHold, type HoldTerms } from '../cluster/hold.ts';
 import { RANGE_KEYS, type RangeKey, rangesOf } from '../cluster/spec-ranges.ts';
-import type { StoredRange } from '../cluster/stored-range.ts';
-import type { RegisteredCluster } from './clusters.ts';
-import { type Change, guaranteedUpdate, type UpdateOptions } from './guaranteed-update.ts';
-import type { KeyValueTable, Item as TableItem } from './key-value-table.ts';
-import { type ItemState, RangeDraft } from './range-draft.ts';
+import { badHold, type HoldTerms } from '../range/hold.ts';
 import {
   type Allocated,
   type AllocateOptions,
   allocateAll,
-  itemsHeldBy,
+  type Changed,
   type Refused,
   type Released,
   type ReleaseOptions,
   type Requested,
   releaseAll,
-} from './range-operations.ts';
-import { decodeRange, rangeContent } from './ranges.ts';
+} from '../range/operations.ts';
+import { type ItemState, Range } from '../range/range.ts';
 import {
   allocateForService,
   type ServiceAllocation,
   type ServiceAllocationOptions,
   type Undo,
   undoAllocation,
-} from './service-allocations.ts';
+} from '../range/service-allocation.ts';
+import type { StoredRange } from '../range/stored-range.ts';
+import type { RegisteredCluster } from './clusters.ts';
+import { type Change, guaranteedUpdate, type UpdateOptions } from './guaranteed-update.ts';
+import type { KeyValueTable, Item as TableItem } from './key-value-table.ts';
+import { decodeRange, MOST_HOLD_BYTES, rangeContent, sizeOfHolds } from './ranges.ts';
 
 export type RangeAllocations<Item> = ReturnType<typeof rangeAllocations<Item>>;
 
@@ -55,20 +55,28 @@ export function rangeAllocations<Item>(table: KeyValueTable, range: ConfiguredRa
       const refusal = refusalBeforeReading(range, requested, allocateOptions.hold);
       if (refusal !== undefined) return refusal;
       if (requested.length === 0) return { outcome: 'allocated', items: [] };
-      return asRefused(await update((draft) => allocateAll(draft, requested, allocateOptions)));
+      return asRefused(
+        await update((each) => {
+          const allocated = allocateAll(each, requested, allocateOptions);
+          return allocateOptions.hold === undefined ? allocated : withRoom(each, allocated);
+        }),
+      );
     },
 
     /** Releases items with their holds. What was free before is neither released nor kept; without any, nothing is written. */
     release: async (
       items: readonly Item[],
-      releaseOptions: ReleaseOptions = {},
+      { checkTime, ...releaseOptions }: ReleaseOptions & CallerTime = {},
     ): Promise<Released<Item> | AllocatorError> => {
       const refusal = refusalOfMode(range);
       if (refusal !== undefined) return refusal;
       const allocator = range.emptyAllocator();
       const inRange = items.filter((item) => allocator.indexOf(item) !== undefined);
       if (inRange.length === 0) return { released: [], kept: [] };
-      return update((draft) => releaseAll(draft, inRange, releaseOptions));
+      return update((each) => {
+        checkTime?.();
+        return releaseAll(each, inRange, releaseOptions);
+      });
     },
 
     /** Allocates what a new or changed Service lacks, and records it as unclaimed until a pass has seen it in the Service. */
@@ -78,20 +86,20 @@ export function rangeAllocations<Item>(table: KeyValueTable, range: ConfiguredRa
     ): Promise<ServiceAllocation<Item>> => {
       const refusal = refusalBeforeReading(range, requested);
       if (refusal !== undefined) return refusal;
-      return asRefused(await update((draft) => allocateForService(draft, requested, serviceOptions)));
+      return asRefused(await update((each) => allocateForService(each, requested, serviceOptions)));
     },
 
     /** Releases what a review allocated, if no other review of that Service was answered since. */
     undo: async (undo: Undo<Item>): Promise<void> => {
-      await update((draft) => undoAllocation(draft, undo));
+      await update((each) => undoAllocation(each, undo));
     },
 
     heldBy: async (requestId: string): Promise<readonly Item[] | AllocatorError> =>
-      refusalOfMode(range) ?? update((draft) => itemsHeldBy(draft, requestId)),
+      refusalOfMode(range) ?? update((each) => ({ result: each.heldBy(requestId), range: each })),
 
     /** Returns the state of each item at one moment, in the order of the request. */
     lookUp: async (items: readonly Item[]): Promise<readonly ItemState[] | AllocatorError> =>
-      refusalOfMode(range) ?? update((draft) => items.map((item) => draft.stateOf(item))),
+      refusalOfMode(range) ?? update((each) => ({ result: items.map((item) => each.stateOf(item)), range: each })),
 
     /** Returns the item in its canonical form, or that it is not in the range. Without a read. */
     itemOf: (item: Item): Item | AllocatorError => {
@@ -102,7 +110,12 @@ export function rangeAllocations<Item>(table: KeyValueTable, range: ConfiguredRa
   };
 }
 
-type Operation<Item, Result> = (draft: RangeDraft<Item>) => Result;
+export interface CallerTime {
+  /** Called right before each write. @throws TableError when the caller's time is over. */
+  readonly checkTime?: () => void;
+}
+
+type Operation<Item, Result> = (range: Range<Item>) => Changed<Item, Result>;
 
 function changeRange<Item, Result>(
   range: ConfiguredRange<Item>,
@@ -114,14 +127,23 @@ function changeRange<Item, Result>(
   const allocator = range.emptyAllocator();
   const refusal = refusalOfStored(range, stored, allocator.spec) ?? allocator.restore(stored);
   if (refusal !== undefined) return { keep: refusal };
-  const draft = new RangeDraft(stored, allocator);
-  const result = operation(draft);
-  const { changed } = draft;
-  return changed === undefined || isRefused(result) ? { keep: result } : { write: rangeContent(changed), result };
+  const before = new Range(stored, allocator);
+  const { result, range: after } = operation(before);
+  return after === before ? { keep: result } : { write: rangeContent(after.content), result };
 }
 
-function isRefused(result: unknown): boolean {
-  return typeof result === 'object' && result !== null && 'outcome' in result && result.outcome === 'refused';
+/** Refuses holds that have no room in the item of the range. */
+function withRoom<Item>(
+  before: Range<Item>,
+  { result, range }: Changed<Item, Allocated<Item>>,
+): Changed<Item, Allocated<Item>> {
+  const bytes = range === before ? 0 : sizeOfHolds(range.content.holds);
+  if (bytes <= MOST_HOLD_BYTES) return { result, range };
+  const error = new AllocatorError(
+    'HoldsFull',
+    `the holds of this range would take ${bytes} bytes and have room for ${MOST_HOLD_BYTES}: release some, let some end, or hold fewer items`,
+  );
+  return { result: { outcome: 'refused', error }, range: before };
 }
 
 /** Refuses what needs no read of the table: the wrong allocator, terms that no hold can have, items that are not in the range. */

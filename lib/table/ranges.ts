@@ -1,8 +1,8 @@
 import * as z from 'zod/mini';
 import { popCount, subtract, trimmed } from '../allocator/snapshot-bytes.ts';
-import { type Hold, termsOf } from '../cluster/hold.ts';
 import type { RangeKey } from '../cluster/spec-ranges.ts';
-import type { LeakStrikes, StoredRange, Unclaimed } from '../cluster/stored-range.ts';
+import { type Hold, termsOf } from '../range/hold.ts';
+import type { LeakStrikes, StoredRange, Unclaimed } from '../range/stored-range.ts';
 import { binary, count, decodeItem } from './decode-item.ts';
 import { changesNothing } from './guaranteed-update.ts';
 import { storedSize } from './item-values.ts';
@@ -51,7 +51,7 @@ export async function saveRange(
 }
 
 export function rangeContent(stored: StoredRange): Omit<NewItem, 'cluster' | 'key'> {
-  const { range, data, allocator, generation, holds, unclaimed = [] } = stored;
+  const { range, data, allocator, generation, holds, unclaimed } = stored;
   const given = unclaimedValue(unclaimed);
   const room = MOST_ITEM_BYTES - OTHER_BYTES - data.length - sizeOfHolds(holds) - storedSize(given);
   const { once, twice, last } = strikesThatFit(stored.strikes, room);
@@ -157,7 +157,7 @@ const shapeBefore = z.extend(rangeShape, { holds: z._default(rangeShape.shape.ho
 /** @throws TableError `SchemaTooNew`, `Corrupt`. */
 export function decodeRange(item: Item): StoredRange {
   const { given, ...stored } = decodeItem(item, item.schema < SCHEMA ? shapeBefore : rangeShape, SCHEMA);
-  return { ...stored, ...(given !== undefined && { unclaimed: unclaimedIn(given) }) };
+  return { ...stored, unclaimed: unclaimedIn(given ?? {}) };
 }
 
 /**

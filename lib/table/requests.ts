@@ -1,5 +1,5 @@
 import * as z from 'zod/mini';
-import type { Hold } from '../cluster/hold.ts';
+import type { Hold } from '../range/hold.ts';
 import { decodeItem } from './decode-item.ts';
 import { TableError } from './errors.ts';
 import { plainValue } from './item-values.ts';

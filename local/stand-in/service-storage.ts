@@ -1,5 +1,5 @@
 import { isIP } from 'node:net';
-import { HOLD_OWNER_LABEL } from '../../lib/cluster/hold.ts';
+import { HOLD_OWNER_LABEL } from '../../lib/cluster/kubernetes-objects.ts';
 import type { ServiceObject, ServicePort } from '../../lib/endpoints/objects.ts';
 import type { StoredObject } from './object-store.ts';
 import { invalid, SERVICES, StatusError } from './resources.ts';

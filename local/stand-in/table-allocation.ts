@@ -1,7 +1,8 @@
 import type { Pick as PickItem } from '../../lib/allocator/bitmap.ts';
 import { AllocatorError, rangeIsFull } from '../../lib/allocator/errors.ts';
-import type { HoldTerms } from '../../lib/cluster/hold.ts';
 import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
+import type { HoldTerms } from '../../lib/range/hold.ts';
+import type { AllocateOptions } from '../../lib/range/operations.ts';
 import { type RegisteredCluster, readCluster } from '../../lib/table/clusters.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import {
@@ -10,7 +11,6 @@ import {
   nodePortRange,
   rangeAllocations,
 } from '../../lib/table/range-allocations.ts';
-import type { AllocateOptions } from '../../lib/table/range-operations.ts';
 import { refusalOfUnrepaired } from '../../lib/table/run-records.ts';
 import type { Allocated, ServiceAllocation } from './service-storage.ts';
 

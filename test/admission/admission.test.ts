@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import { admission } from '../../lib/admission/admission.ts';
 import { admissionSettings } from '../../lib/admission/settings.ts';
 import type { ReadSecretText } from '../../lib/aws/store-client.ts';
-import { HOLD_OWNER_LABEL } from '../../lib/cluster/hold.ts';
+import { HOLD_OWNER_LABEL } from '../../lib/cluster/kubernetes-objects.ts';
 import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
 import { DispatchError } from '../../lib/runtime/errors.ts';
 import { registerCluster, takeOverCluster } from '../../lib/table/cluster-registration.ts';

@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import { InvalidArgumentError } from 'commander';
 import { ownerFrom, parseHoldFor } from '../../cli/allocate/request.ts';
 import { holdEnd } from '../../cli/ranges/range-words.ts';
-import { badHold } from '../../lib/cluster/hold.ts';
+import { badHold } from '../../lib/range/hold.ts';
 
 describe('a hold', () => {
   test.each([

@@ -90,6 +90,7 @@ function repairs({ loop, key, range, size, ...repair }: Repair): void {
       generation: 1,
       strikes,
       holds: [],
+      unclaimed: [],
     });
   });
 

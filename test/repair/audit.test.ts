@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import { AllocatorError } from '../../lib/allocator/errors.ts';
 import { ipRangeOf } from '../../lib/allocator/ip-range.ts';
 import { bitsOf, fromBits } from '../../lib/allocator/snapshot-bytes.ts';
-import type { StoredRange } from '../../lib/cluster/stored-range.ts';
+import type { StoredRange } from '../../lib/range/stored-range.ts';
 import { type AuditLedger, auditLedger, auditRange, networkLedger } from '../../lib/repair/audit.ts';
 import type { ClaimResult } from '../../lib/repair/walk.ts';
 import { made, pickLowest, portRange } from '../support/ranges.ts';
@@ -82,6 +82,7 @@ describe('the audit of a range', () => {
       generation: 4,
       strikes: { once: new Uint8Array(0), twice: new Uint8Array(0) },
       holds: [],
+      unclaimed: [],
     });
   });
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import type { RangeAllocator } from '../../lib/allocator/range-allocator.ts';
 import { bitsOf, fromBits } from '../../lib/allocator/snapshot-bytes.ts';
-import type { StoredRange } from '../../lib/cluster/stored-range.ts';
+import type { StoredRange } from '../../lib/range/stored-range.ts';
 import { type Comparison, compareRange, startRebuild } from '../../lib/repair/compare-range.ts';
 import type { JudgingPass } from '../../lib/repair/leaks.ts';
 import { ipRange, portRange } from '../support/ranges.ts';

@@ -1,9 +1,9 @@
 import { describe, expect, test } from '@jest/globals';
 import { bitsOf, fromBits } from '../../lib/allocator/snapshot-bytes.ts';
-import type { Hold, HoldTerms } from '../../lib/cluster/hold.ts';
 import type { ServiceClaim } from '../../lib/cluster/kubernetes-objects.ts';
-import type { StoredRange } from '../../lib/cluster/stored-range.ts';
-import { type Comparison, compareRange, sameRange, startRebuild } from '../../lib/repair/compare-range.ts';
+import type { Hold, HoldTerms } from '../../lib/range/hold.ts';
+import { type StoredRange, sameRange } from '../../lib/range/stored-range.ts';
+import { type Comparison, compareRange, startRebuild } from '../../lib/repair/compare-range.ts';
 import { HOLD_END_MARGIN_MS, ipRange, made, portRange } from '../support/ranges.ts';
 import { storedRange } from './repair-cluster.ts';
 import { service } from './services.ts';

@@ -2,10 +2,10 @@ import type { ClusterSpec } from '../../lib/cluster/cluster-spec.ts';
 import type { FindingType } from '../../lib/cluster/finding.ts';
 import type { ServiceClaim } from '../../lib/cluster/kubernetes-objects.ts';
 import type { RangeKey } from '../../lib/cluster/spec-ranges.ts';
-import type { StoredRange } from '../../lib/cluster/stored-range.ts';
 import { ClusterError, type ClusterErrorCode, type ClusterPort } from '../../lib/kubernetes/cluster-port.ts';
 import type { LoopDefinition, PassContext, PassReport } from '../../lib/loops/pass.ts';
 import { portsFor, writesOf } from '../../lib/loops/writes.ts';
+import type { StoredRange } from '../../lib/range/stored-range.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { readRange, saveRange } from '../../lib/table/ranges.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';
@@ -81,7 +81,14 @@ export function countsByType({ findings }: PassReport): Partial<Record<FindingTy
 
 export function storedRange(fields: Partial<StoredRange> & Pick<StoredRange, 'range' | 'data'>): StoredRange {
   const none = new Uint8Array(0);
-  return { allocator: 'table', generation: 1, strikes: { once: none, twice: none }, holds: [], ...fields };
+  return {
+    allocator: 'table',
+    generation: 1,
+    strikes: { once: none, twice: none },
+    holds: [],
+    unclaimed: [],
+    ...fields,
+  };
 }
 
 /** A list that fails when it is read. */

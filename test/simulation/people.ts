@@ -1,5 +1,5 @@
 import type { PatchOperation } from '../../lib/admission/response.ts';
-import { HOLD_OWNER_LABEL } from '../../lib/cluster/hold.ts';
+import { HOLD_OWNER_LABEL } from '../../lib/cluster/kubernetes-objects.ts';
 import { aReview } from '../support/admission-review.ts';
 import type { Chance } from './clock.ts';
 import { itemsOf, type ServiceSpec, type StoredService } from './control-plane.ts';

@@ -35,7 +35,7 @@ const PUBLISHED = 'endpoints/published-addresses.ts';
 const DECISIONS = 'endpoints/lease-decisions.ts';
 const LEASES = 'table/leases.ts';
 const LEAKS = 'repair/leaks.ts';
-const OPERATIONS = 'table/range-operations.ts';
+const OPERATIONS = 'range/operations.ts';
 
 export const PLANTS: readonly Plant[] = [
   plant(
@@ -77,7 +77,7 @@ export const PLANTS: readonly Plant[] = [
   plant(
     '7',
     'a hold is freed 30 s before its end',
-    'cluster/hold.ts',
+    'range/hold.ts',
     'isOver(hold, nowMs - HOLD_END_MARGIN_MS)',
     'isOver(hold, nowMs + 30_000)',
   ),
@@ -91,7 +91,7 @@ export const PLANTS: readonly Plant[] = [
   plant(
     '9',
     'a merge frees what was allocated since the range was read',
-    'repair/merge.ts',
+    'range/merge.ts',
     'data: subtract(newest.data, subtract(freed, changed))',
     'data: subtract(newest.data, freed)',
   ),
@@ -238,14 +238,14 @@ export const PLANTS: readonly Plant[] = [
   plant(
     '30',
     'a namespace may take all that is free',
-    'table/service-allocations.ts',
+    'range/service-allocation.ts',
     'count <= free && ownBits + count <= Math.max(LEAST_UNCLAIMED, free - count)',
     'count <= free',
   ),
   plant(
     '31',
     'a decision is merged onto a range of a newer spec',
-    'repair/merge.ts',
+    'range/merge.ts',
     "if (newest.generation > next.generation) return 'newerSpec';",
     '',
   ),
@@ -274,9 +274,9 @@ export const PLANTS: readonly Plant[] = [
   plant(
     '35',
     'undoing a review frees although a later review of the name was answered',
-    'table/service-allocations.ts',
-    'if (now.reviews !== reviews) return;',
-    '',
+    'range/service-allocation.ts',
+    'now.reviews === reviews ? [...now.first, ...now.later] : []',
+    '[...now.first, ...now.later]',
   ),
   plant(
     '36',

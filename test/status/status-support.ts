@@ -1,7 +1,7 @@
 import { fromBits } from '../../lib/allocator/snapshot-bytes.ts';
 import type { ClusterSpec } from '../../lib/cluster/cluster-spec.ts';
 import type { Lease } from '../../lib/cluster/lease.ts';
-import type { StoredRange } from '../../lib/cluster/stored-range.ts';
+import type { StoredRange } from '../../lib/range/stored-range.ts';
 import type { ClusterStatus } from '../../lib/status/cluster-status.ts';
 import type { StatusInputs } from '../../lib/status/read-inputs.ts';
 import { workOutStatus } from '../../lib/status/work-out-status.ts';
@@ -44,6 +44,7 @@ export function aStoredRange(taken: readonly number[], rest: Partial<StoredRange
     generation: 2,
     strikes: { once: new Uint8Array(0), twice: new Uint8Array(0) },
     holds: [],
+    unclaimed: [],
     ...rest,
   };
 }

@@ -3,10 +3,10 @@ import { AllocatorError } from '../../lib/allocator/errors.ts';
 import { ipRangeOf } from '../../lib/allocator/ip-range.ts';
 import { portRangeOf } from '../../lib/allocator/port-range.ts';
 import type { RangeAllocator } from '../../lib/allocator/range-allocator.ts';
+import type { Requested } from '../../lib/range/operations.ts';
 import type { UpdateOptions } from '../../lib/table/guaranteed-update.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { type ConfiguredRange, type RangeAllocations, rangeAllocations } from '../../lib/table/range-allocations.ts';
-import type { Requested } from '../../lib/table/range-operations.ts';
 
 /** A pass frees what was held only this long after the end of its hold: clocks differ. */
 export const HOLD_END_MARGIN_MS = 5_000;

@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import { AllocatorError } from '../../lib/allocator/errors.ts';
 import { bitsOf, fromBits } from '../../lib/allocator/snapshot-bytes.ts';
 import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
-import type { StoredRange } from '../../lib/cluster/stored-range.ts';
+import type { StoredRange } from '../../lib/range/stored-range.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import type { ConfiguredRange } from '../../lib/table/range-allocations.ts';
 import { readRange, saveRange } from '../../lib/table/ranges.ts';

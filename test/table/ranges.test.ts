@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { equalBits, fromBits } from '../../lib/allocator/snapshot-bytes.ts';
 import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
-import type { StoredRange } from '../../lib/cluster/stored-range.ts';
+import type { StoredRange } from '../../lib/range/stored-range.ts';
 import type { Item, KeyValueTable, TableValue } from '../../lib/table/key-value-table.ts';
 import {
   describeRangeWrite,
@@ -27,6 +27,7 @@ const STORED: StoredRange = {
     { owner: 'team-a', untilMs: 5_000, takenUpBy: 'any', requestId: 'r1', items: ['10.0.0.1', '10.0.0.254'] },
     { owner: 'team-b', takenUpBy: 'owner', items: ['10.0.0.18'] },
   ],
+  unclaimed: [],
 };
 const UNCLAIMED = [
   { namespace: 'a', name: 'web', reviews: 12, first: [0], later: [17, 253] },
@@ -127,7 +128,7 @@ describe('readRange', () => {
     const { holds, ...before } = value;
     const item = won(await table.put({ cluster: 'c', key: KEY, value: before, schema: 1 }, undefined));
     const { stored } = await readItem(table);
-    expect(stored).toEqual({ ...before, holds });
+    expect(stored).toEqual({ ...before, holds, unclaimed: [] });
     const next = won(await saveRange(table, 'c', KEY, { ...stored, generation: 2 }, item));
     expect(next.schema).toBe(2);
     expect((await readItem(table)).stored).toEqual({ ...stored, generation: 2 });

@@ -4,7 +4,7 @@ import { placeOf } from '../../../cli/item/item-place.ts';
 import { type ItemFacts, type ItemStatus, itemStatus } from '../../../cli/item/item-status.ts';
 import { fromBits } from '../../../lib/allocator/snapshot-bytes.ts';
 import type { ClusterSpec } from '../../../lib/cluster/cluster-spec.ts';
-import type { StoredRange } from '../../../lib/cluster/stored-range.ts';
+import type { StoredRange } from '../../../lib/range/stored-range.ts';
 import { aClusterSpec } from '../../support/a-cluster-spec.ts';
 
 const NONE = new Uint8Array(0);
@@ -38,7 +38,16 @@ function statusOf({
   const place = placeOf(spec, 'ip', address);
   const strikes = { once: NONE, twice: NONE };
   const range = place.range;
-  const stored = { range, data: BITS, allocator: spec.allocator, generation: 3, strikes, holds: [], ...given };
+  const stored = {
+    range,
+    data: BITS,
+    allocator: spec.allocator,
+    generation: 3,
+    strikes,
+    holds: [],
+    unclaimed: [],
+    ...given,
+  };
   return itemStatus({
     cluster: { spec, generation: 3, rangesGeneration: 3 },
     place,

@@ -24,9 +24,6 @@ export interface HoldTerms {
   readonly requestId?: string;
 }
 
-/** A Service with this label claims what is held for the owner that its value names. */
-export const HOLD_OWNER_LABEL = 'kube-bootstrap-controller/hold-owner';
-
 export const HOLD_OWNER = /^[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$/;
 
 /** A hold is over at its time, by the reader's clock, as a lease is. */

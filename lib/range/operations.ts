@@ -1,7 +1,6 @@
 import { AllocatorError } from '../allocator/errors.ts';
-import { type Hold, type HoldTerms, holdOn, isOver, mayClaim, sameTerms } from '../cluster/hold.ts';
-import type { RangeDraft } from './range-draft.ts';
-import { MOST_HOLD_BYTES, sizeOfHolds } from './ranges.ts';
+import { type Hold, type HoldTerms, holdOn, isOver, mayClaim, sameTerms } from './hold.ts';
+import type { Range, Taken } from './range.ts';
 
 /** What is requested of a range: this value, or the next free one. */
 export type Requested<Item> = { readonly value: Item } | 'next';
@@ -15,11 +14,11 @@ export interface AllocateOptions {
    */
   readonly isRetry?: boolean;
   /** For a Service: a value whose hold it may claim is allocated as well, and the hold ends. */
-  readonly claim?: Claim;
+  readonly claim?: HoldClaim;
 }
 
 /** The claim of a Service to held items. It cannot claim a hold that is over: another Service may have claimed it, and only a pass sees that. */
-export interface Claim {
+export interface HoldClaim {
   /** The label of the Service, if it has one. */
   readonly holdOwner?: string;
   readonly nowMs: number;
@@ -36,8 +35,6 @@ export interface ReleaseOptions {
   readonly owner?: string;
   /** Only what is held as it is here; what is not in here only if it is not held. */
   readonly expected?: readonly Hold[];
-  /** Called right before each write. @throws TableError when the caller's time is over. */
-  readonly checkTime?: () => void;
 }
 
 /** Both in canonical form, without what was free before. */
@@ -58,51 +55,61 @@ export interface Refused {
 /** `items` are canonical and in the order of the request. */
 export type Allocated<Item> = { readonly outcome: 'allocated'; readonly items: readonly Item[] } | Refused;
 
-/** Allocates every item or none. After a refusal the draft is half changed and must not be stored. */
+/** What an operation returns to its caller, and the range after it: the same one if nothing changed. */
+export interface Changed<Item, Result> {
+  readonly result: Result;
+  readonly range: Range<Item>;
+}
+
+/** Allocates every item or none. */
 export function allocateAll<Item>(
-  draft: RangeDraft<Item>,
+  range: Range<Item>,
   requested: readonly Requested<Item>[],
   { hold, isRetry, claim }: AllocateOptions,
-): Allocated<Item> {
-  const own = new Set(isRetry && hold?.requestId !== undefined ? itemsHeldBy(draft, hold.requestId) : []);
+): Changed<Item, Allocated<Item>> {
+  const own = new Set(isRetry && hold?.requestId !== undefined ? range.heldBy(hold.requestId) : []);
   const items: Item[] = [];
-  const allocated = new Set<Item>();
+  const fresh = new Set<Item>();
+  let next = range;
   for (const index of valuesFirst(requested)) {
     const each = requested[index] ?? 'next';
-    const before = ownItem(draft, own, each);
+    const before = ownItem(range, own, each);
     if (before !== undefined) {
       items[index] = before;
       continue;
     }
-    const now = each === 'next' ? draft.allocateNext() : allocateValue(draft, each.value, claim);
-    if (now instanceof AllocatorError) return { outcome: 'refused', index, error: now };
-    items[index] = now.item;
-    allocated.add(now.item);
+    const taken = each === 'next' ? next.takeNext() : takeValue(next, each.value, claim);
+    if (taken instanceof AllocatorError) return { result: { outcome: 'refused', index, error: taken }, range };
+    next = taken.range;
+    items[index] = taken.item;
+    fresh.add(taken.item);
   }
-  if (allocated.size === 0 || hold === undefined) return { outcome: 'allocated', items };
-  const inOrder = items.filter((item) => allocated.has(item));
-  draft.hold(inOrder, hold);
-  return tooManyHolds(draft) ?? { outcome: 'allocated', items };
+  const toHold = items.filter((item) => fresh.has(item));
+  const held = hold === undefined || toHold.length === 0 ? next : next.hold(toHold, hold);
+  return { result: { outcome: 'allocated', items }, range: held };
 }
 
-/** Releases items with their holds. @throws what `checkTime` throws. */
+/** Releases items with their holds. */
 export function releaseAll<Item>(
-  draft: RangeDraft<Item>,
+  range: Range<Item>,
   items: readonly Item[],
   options: ReleaseOptions,
-): Released<Item> {
-  options.checkTime?.();
+): Changed<Item, Released<Item>> {
   const released: Item[] = [];
   const kept: Item[] = [];
+  let next = range;
   for (const item of items) {
-    if (!draft.has(item)) continue;
-    const text = draft.textOf(item);
+    if (!next.has(item)) continue;
+    const text = next.textOf(item);
     const before = holdOn(options.restore ?? [], text);
-    if (!mayRelease(draft.holdOn(item), text, options)) kept.push(item);
-    else if (before === undefined) released.push(draft.release(item).item);
-    else draft.hold([item], before);
+    if (!mayRelease(next.holdOn(item), text, options)) kept.push(item);
+    else if (before !== undefined) next = next.hold([item], before);
+    else {
+      released.push(next.canonical(item));
+      next = next.release(item);
+    }
   }
-  return { released, kept };
+  return { result: { released, kept }, range: next };
 }
 
 function mayRelease(hold: Hold | undefined, text: string, { requestId, owner, expected }: ReleaseOptions): boolean {
@@ -112,43 +119,23 @@ function mayRelease(hold: Hold | undefined, text: string, { requestId, owner, ex
   return before === undefined || hold === undefined ? before === hold : sameTerms(hold, before);
 }
 
-export function itemsHeldBy<Item>(draft: RangeDraft<Item>, requestId: string): readonly Item[] {
-  return draft.holds
-    .filter((hold) => hold.requestId === requestId)
-    .flatMap(({ items }) => items.flatMap((text) => draft.itemOf(text) ?? []));
-}
-
 function valuesFirst<Item>(requested: readonly Requested<Item>[]): readonly number[] {
   const isNext = (index: number) => Number(requested[index] === 'next');
   return [...requested.keys()].sort((one, other) => isNext(one) - isNext(other));
 }
 
 /** Removes the requested item from `own`, if it is there. Values come first, so that what is left of them is for `next`. */
-function ownItem<Item>(draft: RangeDraft<Item>, own: Set<Item>, each: Requested<Item>): Item | undefined {
+function ownItem<Item>(range: Range<Item>, own: Set<Item>, each: Requested<Item>): Item | undefined {
   const [first] = own;
-  const item = each === 'next' ? first : draft.itemOf(String(each.value));
+  const item = each === 'next' ? first : range.itemOf(String(each.value));
   return item !== undefined && own.delete(item) ? item : undefined;
 }
 
-function allocateValue<Item>(
-  draft: RangeDraft<Item>,
-  value: Item,
-  claim: Claim | undefined,
-): { readonly item: Item } | AllocatorError {
-  const hold = claim && draft.holdOn(value);
-  if (claim === undefined || hold === undefined) return draft.allocate(value);
+function takeValue<Item>(range: Range<Item>, value: Item, claim: HoldClaim | undefined): Taken<Item> | AllocatorError {
+  const hold = claim && range.holdOn(value);
+  if (claim === undefined || hold === undefined) return range.take(value);
   const { holdOwner, nowMs } = claim;
-  const expected = claim.expected === undefined ? hold : holdOn(claim.expected, draft.textOf(value));
+  const expected = claim.expected === undefined ? hold : holdOn(claim.expected, range.textOf(value));
   const isExpected = expected !== undefined && sameTerms(hold, expected);
-  return isExpected && !isOver(hold, nowMs) && mayClaim(hold, holdOwner) ? draft.claim(value) : draft.allocate(value);
-}
-
-function tooManyHolds(draft: RangeDraft<unknown>): Refused | undefined {
-  const bytes = sizeOfHolds(draft.holds);
-  if (bytes <= MOST_HOLD_BYTES) return undefined;
-  const error = new AllocatorError(
-    'HoldsFull',
-    `the holds of this range would take ${bytes} bytes and have room for ${MOST_HOLD_BYTES}: release some, let some end, or hold fewer items`,
-  );
-  return { outcome: 'refused', error };
+  return isExpected && !isOver(hold, nowMs) && mayClaim(hold, holdOwner) ? range.claim(value) : range.take(value);
 }

@@ -11,7 +11,7 @@ import {
   sameHolds,
   withHold,
   withoutHolds,
-} from '../../lib/cluster/hold.ts';
+} from '../../lib/range/hold.ts';
 
 const TERMS: HoldTerms = { owner: 'team-a', takenUpBy: 'any' };
 

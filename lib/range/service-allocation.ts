@@ -1,7 +1,7 @@
 import { AllocatorError } from '../allocator/errors.ts';
-import { countUnclaimed, type ServiceName, type Unclaimed, unclaimedOf } from '../cluster/stored-range.ts';
-import type { RangeDraft } from './range-draft.ts';
-import { allocateAll, type Claim, type Refused, type Requested } from './range-operations.ts';
+import { allocateAll, type Changed, type HoldClaim, type Refused, type Requested } from './operations.ts';
+import type { Range } from './range.ts';
+import { countUnclaimed, type ServiceName, type Unclaimed, unclaimedOf } from './stored-range.ts';
 
 export interface ServiceAllocationOptions<Item> {
   readonly service: ServiceName;
@@ -9,7 +9,7 @@ export interface ServiceAllocationOptions<Item> {
   readonly isNew: boolean;
   /** What the Service has or requests by value: no `next` is one of them. */
   readonly named: readonly Item[];
-  readonly claim: Claim;
+  readonly claim: HoldClaim;
 }
 
 export type ServiceAllocation<Item> =
@@ -37,73 +37,74 @@ const BIT_BYTES = 8;
 /** What a line, or a namespace, takes beside its name. */
 const NAME_BYTES = 8;
 
-/**
- * Allocates all that a Service lacks, or nothing. Unclaimed items of the Service are its own already. After a refusal
- * the draft is half changed and must not be stored.
- */
+/** Allocates all that a Service lacks, or nothing. Unclaimed items of the Service are its own already. */
 export function allocateForService<Item>(
-  draft: RangeDraft<Item>,
+  range: Range<Item>,
   requested: readonly Requested<Item>[],
   options: ServiceAllocationOptions<Item>,
-): ServiceAllocation<Item> {
+): Changed<Item, ServiceAllocation<Item>> {
   const { service, isNew, claim } = options;
-  const before = unclaimedOf(draft.unclaimed, service);
-  const mayAllocate = limitFor(draft, service);
-  const items = ownItems(draft, requested, options, mayAllocate);
+  const before = unclaimedOf(range.content.unclaimed, service);
+  const mayAllocate = limitFor(range, service);
+  const items = ownItems(range, requested, options, mayAllocate);
   const missing = [...requested.keys()].filter((place) => items[place] === undefined);
-  const held = new Set(requested.flatMap((each) => (each === 'next' || !draft.holdOn(each.value) ? [] : [each.value])));
-  const allocated = allocateAll(
-    draft,
-    missing.flatMap((place) => requested[place] ?? []),
-    { claim },
-  );
-  if (allocated.outcome === 'refused') {
-    const index = allocated.index === undefined ? undefined : missing[allocated.index];
-    return { outcome: 'refused', error: allocated.error, ...(index !== undefined && { index }) };
+  const wanted = missing.flatMap((place) => requested[place] ?? []);
+  const allocated = allocateAll(range, wanted, { claim });
+  if (allocated.result.outcome === 'refused') {
+    const { index, error } = allocated.result;
+    const place = index === undefined ? undefined : missing[index];
+    return { result: { outcome: 'refused', error, ...(place !== undefined && { index: place }) }, range };
   }
+  const given = allocated.result.items;
   // An undo would free what was held: it stays allocated, and a pass frees it.
-  const wasFree = allocated.items.filter((item) => !held.has(item));
-  if (!mayAllocate(wasFree.length)) return { outcome: 'refused', error: tooManyUnclaimed(service) };
-  for (const [place, item] of allocated.items.entries()) items[missing[place] ?? -1] = item;
+  const wasFree = given.filter((item) => range.holdOn(item) === undefined);
+  if (!mayAllocate(wasFree.length)) {
+    return { result: { outcome: 'refused', error: tooManyUnclaimed(service) }, range };
+  }
+  for (const [place, item] of given.entries()) items[missing[place] ?? -1] = item;
 
-  const fresh = bitsOf(draft, allocated.items);
+  const fresh = bitsOf(range, given);
   const reviews = before.reviews + 1;
   const next =
     isNew && before.reviews > 0
       ? { ...before, reviews, later: [...before.later, ...fresh] }
       : { ...before, reviews, first: [...before.first, ...fresh] };
   const all = items.filter((item) => item !== undefined);
-  draft.recordUnclaimed(next, bitsOf(draft, all));
-  return { outcome: 'allocated', items: all, undo: { service, reviews, items: wasFree } };
+  const result = { outcome: 'allocated', items: all, undo: { service, reviews, items: wasFree } } as const;
+  return { result, range: allocated.range.withUnclaimed(next, all) };
 }
 
-export function undoAllocation<Item>(draft: RangeDraft<Item>, { service, reviews, items }: Undo<Item>): void {
-  const now = unclaimedOf(draft.unclaimed, service);
-  if (now.reviews !== reviews) return;
-  const own = new Set([...now.first, ...now.later]);
-  for (const item of items) if (own.has(draft.bitOf(item) ?? -1)) draft.release(item);
+/** Releases what a review allocated, if no other review of that Service was answered since. */
+export function undoAllocation<Item>(
+  range: Range<Item>,
+  { service, reviews, items }: Undo<Item>,
+): Changed<Item, undefined> {
+  const now = unclaimedOf(range.content.unclaimed, service);
+  const own = new Set(now.reviews === reviews ? [...now.first, ...now.later] : []);
+  const released = items.filter((item) => own.has(range.bitOf(item) ?? -1));
+  return { result: undefined, range: released.reduce((left, item) => left.release(item), range) };
 }
 
 /** Which of the requested items this Service has unclaimed already, by place. */
 function ownItems<Item>(
-  draft: RangeDraft<Item>,
+  range: Range<Item>,
   requested: readonly Requested<Item>[],
   { service, isNew, named }: ServiceAllocationOptions<Item>,
   mayAllocate: (count: number) => boolean,
 ): (Item | undefined)[] {
-  const { first, later } = unclaimedOf(draft.unclaimed, service);
-  const isOwn = (bit: number) => draft.has(draft.itemAt(bit)) && draft.holdOn(draft.itemAt(bit)) === undefined;
+  const { first, later } = unclaimedOf(range.content.unclaimed, service);
+  const isOwn = (bit: number) => range.has(range.itemAt(bit)) && range.holdOn(range.itemAt(bit)) === undefined;
   const own = new Set([...later, ...first].filter(isOwn));
-  const isNamed = new Set(bitsOf(draft, named));
+  const isNamed = new Set(bitsOf(range, named));
   const spare = [...own].filter((bit) => !isNamed.has(bit));
   const spareLater = spare.filter((bit) => later.includes(bit));
   const lacking = requested.filter((each) => each === 'next').length - spareLater.length;
   // What was allocated first comes last: a Service of that name may exist with it.
   const left = isNew && (lacking <= 0 || mayAllocate(lacking)) ? spareLater : spare;
   return requested.map((each) => {
-    const bit = each === 'next' ? left.shift() : draft.bitOf(each.value);
+    const bit = each === 'next' ? left.shift() : range.bitOf(each.value);
     // The range refuses the same one twice.
-    return bit !== undefined && own.delete(bit) ? draft.itemAt(bit) : undefined;
+    return bit !== undefined && own.delete(bit) ? range.itemAt(bit) : undefined;
   });
 }
 
@@ -113,7 +114,7 @@ function ownItems<Item>(
  * items, and of the bytes that record them.
  */
 function limitFor<Item>(
-  { unclaimed, free }: RangeDraft<Item>,
+  { content: { unclaimed }, free }: Range<Item>,
   { namespace, name }: ServiceName,
 ): (count: number) => boolean {
   const own = unclaimed.filter((each) => each.namespace === namespace);
@@ -139,6 +140,6 @@ function tooManyUnclaimed({ namespace }: ServiceName): AllocatorError {
   );
 }
 
-function bitsOf<Item>(draft: RangeDraft<Item>, items: readonly Item[]): readonly number[] {
-  return items.flatMap((item) => draft.bitOf(item) ?? []);
+function bitsOf<Item>(range: Range<Item>, items: readonly Item[]): readonly number[] {
+  return items.flatMap((item) => range.bitOf(item) ?? []);
 }

@@ -1,77 +1,27 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { bitsOf, fromBits, hasBit, intersect, subtract, union } from '../../lib/allocator/snapshot-bytes.ts';
-import { type HoldTerms, holdOn, holdsByItem, isSurelyOver, withHold, withoutHolds } from '../../lib/cluster/hold.ts';
-import type { StoredRange } from '../../lib/cluster/stored-range.ts';
-import { type Comparison, compareRange, startRebuild } from '../../lib/repair/compare-range.ts';
-import { mergeOntoNewest } from '../../lib/repair/merge.ts';
-import { HOLD_END_MARGIN_MS, portRange } from '../support/ranges.ts';
-import { storedRange } from './repair-cluster.ts';
-import { service } from './services.ts';
-
-const SPEC = '30000-30011';
-const SIZE = 12;
-const NOW = 1_000;
-const LAST = { atMs: -1_000_000, passId: 'earlier' };
-const NONE = new Uint8Array(0);
-
-const text = (bit: number) => String(30_000 + bit);
-
-/** How each item stands: free, taken with some strikes, held for a while or for good by any or for one, or over. */
-type Standing = 'free' | 'taken' | 'once' | 'twice' | 'held' | 'owned' | 'over';
-
-const HELD: Partial<Record<Standing, HoldTerms>> = {
-  held: { owner: 'a', takenUpBy: 'any', untilMs: NOW + 1, requestId: 'r0' },
-  owned: { owner: 'a', takenUpBy: 'owner', requestId: 'r0' },
-  over: { owner: 'a', takenUpBy: 'any', untilMs: NOW - HOLD_END_MARGIN_MS, requestId: 'r0' },
-};
-
-function rangeOf(standings: readonly Standing[], last = LAST): StoredRange {
-  const bits = (wanted: (is: Standing) => boolean) => fromBits(standings.flatMap((is, bit) => (wanted(is) ? bit : [])));
-  const held = standings.reduce<StoredRange['holds']>((holds, is, bit) => {
-    const terms = HELD[is];
-    return terms === undefined ? holds : withHold(holds, [text(bit)], terms);
-  }, []);
-  return storedRange({
-    range: SPEC,
-    data: bits((is) => is !== 'free'),
-    strikes: { once: bits((is) => is === 'once'), twice: bits((is) => is === 'twice'), last },
-    holds: held,
-  });
-}
-
-/** The claims are those of Services without a label. */
-function decide(read: StoredRange, claimed: readonly number[], fromZero = false): Comparison {
-  const recorded = portRange(read.range);
-  recorded.restore(read);
-  const rebuild = startRebuild(read, recorded, portRange(SPEC));
-  for (const bit of claimed) rebuild.claim(30_000 + bit, service('s'));
-  const pass = { passId: 'this', nowMs: NOW, intervalMs: 180_000, fromZero, controlPlane: 'c', mayFree: true };
-  return compareRange(rebuild, { item: 'node port', range: 'port range' }, pass, 1);
-}
-
-/** What others do: each as the table does it, in one write, clearing strikes. */
-type Change = readonly [what: 'release' | 'take' | 'hold' | 'holdOn', bit: number];
-
-function changed(range: StoredRange, [what, bit]: Change, turn: number): StoredRange {
-  const item = fromBits([bit]);
-  const { once, twice } = range.strikes;
-  const touched = { ...range, strikes: { ...range.strikes, once: subtract(once, item), twice: subtract(twice, item) } };
-  const isTaken = hasBit(range.data, bit);
-  const before = holdOn(range.holds, text(bit));
-  const terms: HoldTerms = { owner: 'b', takenUpBy: 'any', untilMs: NOW + 500, requestId: `r${turn + 1}` };
-  if (what === 'release' && isTaken) {
-    return { ...touched, data: subtract(range.data, item), holds: withoutHolds(range.holds, [text(bit)]) };
-  }
-  if (what === 'take' && !isTaken) return { ...touched, data: union(range.data, item) };
-  if (what === 'hold' && !isTaken) {
-    return { ...touched, data: union(range.data, item), holds: withHold(range.holds, [text(bit)], terms) };
-  }
-  if (what === 'holdOn' && before !== undefined) {
-    return { ...touched, holds: withHold(range.holds, [text(bit)], { ...terms, requestId: 'r0' }) };
-  }
-  return range;
-}
+import { holdOn, holdsByItem, isSurelyOver } from '../../lib/range/hold.ts';
+import { mergeOntoNewest } from '../../lib/range/merge.ts';
+import type { StoredRange } from '../../lib/range/stored-range.ts';
+import type { Comparison } from '../../lib/repair/compare-range.ts';
+import { storedRange } from '../repair/repair-cluster.ts';
+import {
+  aChange,
+  type Change,
+  changed,
+  claims,
+  decide,
+  HELD,
+  NONE,
+  NOW,
+  rangeOf,
+  SIZE,
+  SPEC,
+  type Standing,
+  standings,
+  text,
+} from './twelve-ports.ts';
 
 function merged(newest: StoredRange, read: StoredRange | undefined, decided: Comparison): StoredRange {
   const result = mergeOntoNewest(newest, read, decided);
@@ -79,14 +29,7 @@ function merged(newest: StoredRange, read: StoredRange | undefined, decided: Com
   return result;
 }
 
-const standings = fc.array(fc.constantFrom<Standing>('free', 'taken', 'once', 'twice', 'held', 'owned', 'over'), {
-  minLength: SIZE,
-  maxLength: SIZE,
-});
-const bit = fc.nat({ max: SIZE - 1 });
-const claims = fc.uniqueArray(bit);
-const change = fc.tuple(fc.constantFrom('release', 'take', 'hold', 'holdOn'), bit) satisfies fc.Arbitrary<Change>;
-const changes = fc.array(change, { maxLength: 2 * SIZE });
+const changes = fc.array(aChange, { maxLength: 2 * SIZE });
 
 /** Reads, lets others take, hold and release, and merges. */
 function scenario(start: readonly Standing[], claimed: readonly number[], later: readonly Change[]) {
@@ -133,11 +76,6 @@ describe('what goes onto the newest range', () => {
     expect(subtract(result.data, union(newest.data, fromBits(claimed)))).toEqual(NONE);
   });
 
-  law('has strikes only on what is taken, and never both kinds on one item', ({ result: { data, strikes } }) => {
-    expect(subtract(union(strikes.once, strikes.twice), data)).toEqual(NONE);
-    expect(intersect(strikes.once, strikes.twice)).toEqual(NONE);
-  });
-
   law('is the whole decision for items that no other writer touched', ({ decided: { next }, touched, result }) => {
     for (const at of all.filter((each) => !touched.has(each))) {
       const standing = ({ data, strikes, holds }: StoredRange) => [
@@ -166,12 +104,6 @@ describe('what goes onto the newest range', () => {
     for (const [item, hold] of holdsByItem(result.holds)) {
       expect([held.has(item), isSurelyOver(hold, NOW)]).toEqual([true, false]);
     }
-  });
-
-  law('has holds only on items that are taken and have no strikes', ({ result: { data, strikes, holds } }) => {
-    const held = fromBits([...holdsByItem(holds).keys()].map((item) => Number(item) - 30_000));
-    expect(subtract(held, data)).toEqual(NONE);
-    expect(intersect(held, union(strikes.once, strikes.twice))).toEqual(NONE);
   });
 
   test('has no strike on what was allocated after the read, where strikes start from zero', () => {

@@ -1,10 +1,12 @@
-import type { RangeSnapshot } from '../allocator/snapshot-bytes.ts';
-import type { AllocatorOfRecord } from './cluster-spec.ts';
-import type { Hold } from './hold.ts';
+import { equalBits, hasBit, type RangeSnapshot } from '../allocator/snapshot-bytes.ts';
+import type { AllocatorOfRecord } from '../cluster/cluster-spec.ts';
+import { type Hold, sameHolds } from './hold.ts';
 
 /**
- * A snapshot as the table keeps it. Bitmaps are in the byte format of `data` and are numbered by the range that
- * `range` names.
+ * What is kept of a range. Bitmaps are in the byte format of `data` and are numbered by the range that `range` names.
+ *
+ * Invariants: a bit is below the number of items. An item that is held, unclaimed or struck is taken. No item has two
+ * holds, none is unclaimed by two Services, and none that is held has a strike.
  */
 export interface StoredRange extends RangeSnapshot {
   /** What allocated the items in `data`. With `apiserver` it is a usage bitmap for maps, and no record. */
@@ -12,10 +14,10 @@ export interface StoredRange extends RangeSnapshot {
   /** Spec generation under which the range was saved; an older pass or allocation ends without writing. */
   readonly generation: number;
   readonly strikes: LeakStrikes;
-  /** What is reserved without a Service. Every item of them is in `data`; none is in two. */
+  /** What is reserved without a Service. */
   readonly holds: readonly Hold[];
-  /** What admission allocated and no pass has seen in a Service. All of it is in `data`; no item is in two. Absent: nothing. */
-  readonly unclaimed?: readonly Unclaimed[];
+  /** What admission allocated and no pass has seen in a Service. */
+  readonly unclaimed: readonly Unclaimed[];
 }
 
 /** Items seen taken but without a Service: in one counted pass, or in two. The third frees them. */
@@ -70,6 +72,26 @@ export function countUnclaimed(unclaimed: readonly Unclaimed[]): number {
   return unclaimed.reduce((sum, { first, later }) => sum + first.length + later.length, 0);
 }
 
-export function sameUnclaimed(one: readonly Unclaimed[] = [], other: readonly Unclaimed[] = []): boolean {
-  return JSON.stringify(one) === JSON.stringify(other);
+/** Returns what is still taken and no Service was seen with; `seen` has what Services claim. */
+export function unseenOf(unclaimed: readonly Unclaimed[], data: Uint8Array, seen: Uint8Array): readonly Unclaimed[] {
+  return keepUnclaimed(unclaimed, (bit) => hasBit(data, bit) && !hasBit(seen, bit));
+}
+
+/** Whether two stored ranges are the same, however their bits are padded. */
+export function sameRange(one: StoredRange, other: StoredRange): boolean {
+  return (
+    one.range === other.range &&
+    one.allocator === other.allocator &&
+    one.generation === other.generation &&
+    equalBits(one.data, other.data) &&
+    equalBits(one.strikes.once, other.strikes.once) &&
+    equalBits(one.strikes.twice, other.strikes.twice) &&
+    sameLastStrike(one.strikes, other.strikes) &&
+    sameHolds(one.holds, other.holds) &&
+    JSON.stringify(one.unclaimed) === JSON.stringify(other.unclaimed)
+  );
+}
+
+export function sameLastStrike({ last: one }: LeakStrikes, { last: other }: LeakStrikes): boolean {
+  return one?.passId === other?.passId && one?.atMs === other?.atMs;
 }

@@ -1,0 +1,154 @@
+import type { AllocatorError } from '../allocator/errors.ts';
+import type { RangeAllocator } from '../allocator/range-allocator.ts';
+import { fromBits, hasBit, subtract } from '../allocator/snapshot-bytes.ts';
+import { type Hold, type HoldTerms, holdOn, withHold, withoutHolds } from './hold.ts';
+import { keepUnclaimed, type StoredRange, type Unclaimed, withUnclaimed } from './stored-range.ts';
+
+/** The state of an item. What is not in the range is neither free nor taken. */
+export type ItemState =
+  | { readonly inRange: false }
+  | {
+      readonly inRange: true;
+      readonly taken: boolean;
+      /** Counted passes that saw it without a Service. */
+      readonly strikes: 0 | 1 | 2;
+      /** `takeNext` takes from the static band only when the dynamic one is full. */
+      readonly band: 'static' | 'dynamic';
+      /** Over or not. */
+      readonly hold?: Hold;
+    };
+
+/** An item in its canonical form, and the range in which it is taken. */
+export interface Taken<Item> {
+  readonly item: Item;
+  readonly range: Range<Item>;
+}
+
+/**
+ * A range as a value: each operation returns another one. Operations on an item clear its strikes and its mark as
+ * unclaimed: both belong to one allocation, and the next owner of an address starts without any.
+ */
+export class Range<Item> {
+  readonly content: StoredRange;
+  readonly #taken: RangeAllocator<Item>;
+
+  /** `taken` has what `content` says is taken, and does not change any more. */
+  constructor(content: StoredRange, taken: RangeAllocator<Item>) {
+    this.content = content;
+    this.#taken = taken;
+  }
+
+  get free(): number {
+    return this.#taken.free;
+  }
+
+  take(item: Item): Taken<Item> | AllocatorError {
+    const taken = this.#taken.copy();
+    const refusal = taken.allocate(item);
+    return refusal ?? { item: this.canonical(item), range: this.#after([item], { taken }) };
+  }
+
+  takeNext(): Taken<Item> | AllocatorError {
+    const taken = this.#taken.copy();
+    const next = taken.allocateNext();
+    return 'item' in next ? { item: next.item, range: this.#after([next.item], { taken }) } : next;
+  }
+
+  /** Ends the item's hold, and leaves it taken. */
+  claim(item: Item): Taken<Item> {
+    return { item: this.canonical(item), range: this.#after([item], { holds: this.#holdsWithout(item) }) };
+  }
+
+  /** Frees the item and ends its hold. */
+  release(item: Item): Range<Item> {
+    const taken = this.#taken.copy();
+    taken.release(item);
+    return this.#after([item], { taken, holds: this.#holdsWithout(item) });
+  }
+
+  /** Holds taken items, whatever held them before. */
+  hold(items: readonly Item[], terms: HoldTerms): Range<Item> {
+    const texts = items.map((item) => this.textOf(item));
+    return this.#after(items, { holds: withHold(this.content.holds, texts, terms) });
+  }
+
+  /** Records what a Service has unclaimed by now; `items` of it answer this review. */
+  withUnclaimed(unclaimed: Unclaimed, items: readonly Item[]): Range<Item> {
+    const { content } = this.#after(items, {});
+    return new Range({ ...content, unclaimed: withUnclaimed(content.unclaimed, unclaimed) }, this.#taken);
+  }
+
+  has(item: Item): boolean {
+    return this.#taken.has(item);
+  }
+
+  holdOn(item: Item): Hold | undefined {
+    return holdOn(this.content.holds, this.textOf(item));
+  }
+
+  /** Returns the items that a request holds. */
+  heldBy(requestId: string): readonly Item[] {
+    return this.content.holds
+      .filter((hold) => hold.requestId === requestId)
+      .flatMap(({ items }) => items.flatMap((text) => this.itemOf(text) ?? []));
+  }
+
+  stateOf(item: Item): ItemState {
+    const bit = this.bitOf(item);
+    if (bit === undefined) return { inRange: false };
+    const { once, twice } = this.content.strikes;
+    const hold = this.holdOn(item);
+    return {
+      inRange: true,
+      taken: this.has(item),
+      strikes: hasBit(twice, bit) ? 2 : hasBit(once, bit) ? 1 : 0,
+      band: bit < this.#taken.reserved ? 'static' : 'dynamic',
+      ...(hold && { hold }),
+    };
+  }
+
+  /** The item that a text names, in its canonical form; undefined when it is not in the range. */
+  itemOf(text: string): Item | undefined {
+    return this.#taken.itemOf(text);
+  }
+
+  itemAt(bit: number): Item {
+    return this.#taken.itemAt(bit);
+  }
+
+  bitOf(item: Item): number | undefined {
+    return this.#taken.indexOf(item);
+  }
+
+  textOf(item: Item): string {
+    return String(this.canonical(item));
+  }
+
+  canonical(item: Item): Item {
+    return this.itemOf(String(item)) ?? item;
+  }
+
+  #holdsWithout(item: Item): readonly Hold[] {
+    return withoutHolds(this.content.holds, [this.textOf(item)]);
+  }
+
+  #after(items: readonly Item[], { taken = this.#taken, holds = this.content.holds }: Changed<Item>): Range<Item> {
+    const bits = items.flatMap((item) => this.bitOf(item) ?? []);
+    const { strikes, unclaimed, ...content } = this.content;
+    const { once, twice } = strikes;
+    const touched = fromBits(bits);
+    const next = {
+      ...content,
+      data: taken.snapshot().data,
+      strikes: { ...strikes, once: subtract(once, touched), twice: subtract(twice, touched) },
+      holds,
+      unclaimed: keepUnclaimed(unclaimed, (bit) => !bits.includes(bit)),
+    };
+    return new Range(next, taken);
+  }
+}
+
+interface Changed<Item> {
+  readonly taken?: RangeAllocator<Item>;
+  readonly holds?: readonly Hold[];
+}

@@ -1,0 +1,72 @@
+import { describe, expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import { AllocatorError } from '../../lib/allocator/errors.ts';
+import { mergeOntoNewest } from '../../lib/range/merge.ts';
+import { allocateForService, undoAllocation } from '../../lib/range/service-allocation.ts';
+import type { StoredRange } from '../../lib/range/stored-range.ts';
+import {
+  aBit,
+  aChange,
+  asRange,
+  changed,
+  claims,
+  decide,
+  expectSound,
+  NOW,
+  rangeOf,
+  standings,
+} from './twelve-ports.ts';
+
+/** A write of one caller or pass. `read` is a range of before, as a pass read it. */
+type Write = (range: StoredRange, read: StoredRange) => StoredRange;
+
+const byCaller = aChange.map(
+  (change): Write =>
+    (range) =>
+      changed(range, change),
+);
+
+const byReview = fc
+  .tuple(aBit, fc.boolean(), fc.boolean(), fc.constantFrom('web', 'api'))
+  .map(([bit, isNew, isUndone, name]): Write => {
+    const requested = ['next', { value: 30_000 + bit }] as const;
+    const options = { service: { namespace: 'a', name }, isNew, named: [30_000 + bit], claim: { nowMs: NOW } };
+    return (stored) => {
+      const { result, range } = allocateForService(asRange(stored), requested, options);
+      if (result.outcome === 'refused' || !isUndone) return range.content;
+      return undoAllocation(range, result.undo).range.content;
+    };
+  });
+
+const byPass = fc.tuple(claims, fc.boolean()).map(([claimed, isLate]): Write => {
+  return (range, read) => {
+    const merged = mergeOntoNewest(range, isLate ? read : range, decide(isLate ? read : range, claimed));
+    return typeof merged === 'string' ? range : merged;
+  };
+});
+
+describe('A range', () => {
+  test('keeps its invariants through each write, and no write changes the value that it began with', () => {
+    fc.assert(
+      fc.property(standings, fc.array(fc.oneof(byCaller, byReview, byPass), { maxLength: 12 }), (start, writes) => {
+        const read = rangeOf(start);
+        writes.reduce((range, write) => {
+          const before = structuredClone(range);
+          const after = write(range, read);
+          expect(range).toEqual(before);
+          expectSound(after);
+          return after;
+        }, read);
+      }),
+    );
+  });
+
+  test('refuses what it does not have or has given, and says what was taken', () => {
+    const range = asRange(rangeOf(['taken', 'free']));
+    expect(range.take(29_999)).toMatchObject({ code: 'NotInRange' });
+    expect(range.take(30_000)).toMatchObject({ code: 'AlreadyAllocated' });
+    const taken = range.take(30_001);
+    if (taken instanceof AllocatorError) throw taken;
+    expect([taken.item, taken.range.has(30_001), range.has(30_001)]).toEqual([30_001, true, false]);
+  });
+});
