@@ -487,7 +487,7 @@ describe('whoever asks', () => {
     ['with what nests deeply', { body: `${'['.repeat(200_000)}${']'.repeat(200_000)}` }, 400],
     ['with another version', { body: '{"apiVersion":"admission.k8s.io/v1beta1","kind":"AdmissionReview"}' }, 400],
     ['with more than 6 MB', { body: `"${'a'.repeat(6 * 1024 * 1024)}"` }, 413],
-  ])('%s gets a status and no hint', async (_what, sent, statusCode) => {
+  ])('a request %s gets a status and no details', async (_what, sent, statusCode) => {
     const world = await anAdmissionWorld();
     const reply = await world.send(sent);
     expect(reply.statusCode).toBe(statusCode);
@@ -497,7 +497,7 @@ describe('whoever asks', () => {
     if (statusCode === 401) expect(reply).toEqual(await world.send({ headers: {} }));
   });
 
-  test('takes the same steps with a wrong token whether there is such a cluster or not, none of them in the table', async () => {
+  test('a wrong token causes the same steps whether the cluster exists or not, and no read of the table', async () => {
     const stepsOf = async (path: string) => {
       const steps: string[] = [];
       const read: ReadSecretText = async (name) => {

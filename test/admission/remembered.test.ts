@@ -160,7 +160,7 @@ describe('a Service that its API server refuses afterwards', () => {
     expect(await world.taken()).toEqual({});
   });
 
-  test('does not empty a range, under however many names: others have as much left as its namespace was given', async () => {
+  test('Services that are refused after the webhook do not empty a range: others have as much left as their namespace got', async () => {
     const world = await anAdmissionWorld();
     const answers: Answered[] = [];
     for (let index = 0; index < 20; index++) answers.push(await world.ask({ ...withPorts(10), name: `s${index}` }));

@@ -69,7 +69,7 @@ describe('the tokens of a cluster', () => {
     expect(await readsOf('demo')).toEqual([1, 0, 0, 1, 0, 1, 0]);
   });
 
-  test('wrong ones cause a bounded number of reads, of invented names and of others, and displace no right one', async () => {
+  test('wrong tokens cause a bounded number of reads, also for invented names, and displace no right one', async () => {
     const { check, reads, clock } = aWorld({ demo: NEW, other: NEW });
     await check(NEW);
     for (let name = 0; name < 3_000; name += 1) expect(await check(OLD, `invented-${name}`)).toBe('wrong');

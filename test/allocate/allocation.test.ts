@@ -173,7 +173,7 @@ describe('A request to allocate is refused', () => {
       'cluster dem is not registered; did you mean demo?',
     ],
     [
-      'no cluster of the name, in a function, whose callers need not know the other names',
+      'the function does not suggest names of other clusters',
       { environment: { stack: 'kbc-prod' } },
       { cluster: 'dem' },
       'NotRegistered',
@@ -225,7 +225,7 @@ describe('A request to allocate is refused', () => {
     expect(await world.ask({ items: [NEXT_IP] })).toMatchObject({ outcome: 'done' });
   });
 
-  test('when the caller has no key of the cluster, whatever it requests, and no answer or item contains the key', async () => {
+  test('a caller without a key of the cluster cannot allocate there, and no answer or item contains the key', async () => {
     const callerKeys = [createHash('sha256').update(KEY).digest('hex')];
     const world = await anAllocateWorld({ environment: { stack: 'ours' }, spec: { callerKeys } });
     const before = await world.items();

@@ -124,7 +124,7 @@ describe('A release that names an owner', () => {
   });
 });
 
-test('Two owners that request any address under one id do not get the same one', async () => {
+test('two owners that use one request id do not get the same address', async () => {
   const world = await anAllocateWorld();
   const ask = (owner: string) => world.ask({ items: [{ range: 'serviceips', next: true }], hold: { owner } });
   expect(await ask('team-a')).toMatchObject({ outcome: 'done', items: [{ value: IP }] });

@@ -166,7 +166,7 @@ function expectNoSecret(written: string): void {
   expect(secrets.filter((secret) => written.includes(secret))).toEqual([]);
 }
 
-describe('nothing that is logged, recorded, answered or written carries a credential', () => {
+describe('no log line, record, answer or table item contains a credential', () => {
   test('when all is well', async () => {
     const written = await everythingWritten(kubeconfigFor(await startServer(serverPair)));
     expectNoSecret(written);

@@ -47,7 +47,7 @@ const ESC = '\u001b';
 const OWN_STYLES = new RegExp(`${ESC}\\[(?:1|22|31|39)m`, 'g');
 const UNSAFE = /[^\P{Cc}\n]|[\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/u;
 
-describe('a line for people', () => {
+describe('a text from a cluster does not control the terminal', () => {
   test.each(HOSTILE)('shows %j and does nothing else', (hostile) => {
     const { output, written } = anOutput();
     output.lines([hostile, output.paint('red', hostile), `${output.paint('bold', 'own')} ${hostile}`]);

@@ -166,7 +166,7 @@ describe('under deploy/rbac.yaml and a token of its service account', () => {
     ['read secrets', 'GET', '/api/v1/secrets'],
     ['make itself a new token', 'POST', `${inSystem}/serviceaccounts/kube-bootstrap-controller/token`],
     ['give itself rights', 'POST', '/apis/rbac.authorization.k8s.io/v1/clusterrolebindings'],
-  ] as const)('the role does not allow to %s', async (_what, method, path) => {
+  ] as const)('the role of the token does not allow to %s', async (_what, method, path) => {
     const reply = await asFunctions.request(method, path, method === 'GET' ? undefined : { metadata: { name: 'x' } });
     expect(reply.status).toBe(403);
   });

@@ -212,7 +212,7 @@ describe('beside fifteen healthy clusters, with the CPU share of Lambda, a pass 
     { attack: 'an endless loop', cpuShare: 0.145 },
     { attack: 'a heap bomb', cpuShare: 0.29 },
   ] as const)(
-    '$attack at $cpuShare of a core costs them the ticks of two minutes at most, and none from then on while it lasts',
+    'a pass with $attack at $cpuShare of a core costs other clusters the ticks of two minutes at most',
     async ({ attack, cpuShare }) => {
       for (const name of CLUSTERS) calledMs.set(name, []);
       const queue = new Queue();

@@ -154,10 +154,13 @@ async function tick(loop: TestedLoop): Promise<void> {
 }
 
 describe('beside fifteen healthy clusters, in functions with the memory of Lambda, an API server that answers with', () => {
-  test.each(ATTACKS)('$name costs no other cluster an address, a pass or its interval', async (attack: Attack) => {
-    hostile.attack = attack;
-    await tick('kubernetes-service');
-    // A list that only drips is given a minute, which is its own cluster's alone.
-    if (attack.everyMs === undefined) await tick('cluster-ip-repair');
-  });
+  test.each(ATTACKS)(
+    'an API server with $name costs no other cluster an address, a pass or its interval',
+    async (attack: Attack) => {
+      hostile.attack = attack;
+      await tick('kubernetes-service');
+      // A list that only drips is given a minute, which is its own cluster's alone.
+      if (attack.everyMs === undefined) await tick('cluster-ip-repair');
+    },
+  );
 });

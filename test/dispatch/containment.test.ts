@@ -34,7 +34,7 @@ const ATTACKS: readonly Attack[] = ['ends', 'hangs', 'blocks'];
 
 describe('clusters that share a message with', () => {
   test.each(ATTACKS.flatMap((attack) => [1, 2].map((hostile) => ({ attack, hostile }))))(
-    '$hostile whose pass $attack their process miss two minutes at most, and no tick from then on',
+    'clusters beside $hostile whose pass $attack their process miss the ticks of two minutes at most',
     async ({ attack, hostile }) => {
       const fleet = await aFleetOf(16);
       await fleet.minute();
@@ -48,7 +48,7 @@ describe('clusters that share a message with', () => {
 });
 
 describe('a cluster that attacks its process', () => {
-  test('only while others share it harms them once after each time alone, which is longer every time', async () => {
+  test('a cluster that attacks only a shared process harms others once after each time alone, which doubles', async () => {
     const clock = new VirtualClock(START_MS);
     const fleet = await aFleetOf(16, clock);
     const attack = async () => {
@@ -70,7 +70,7 @@ describe('a cluster that attacks its process', () => {
     expect(hours).toEqual([1, 2, 4, 8]);
   });
 
-  test('beside fifteen others that do, leaves all other clusters every tick from the fifth minute on', async () => {
+  test('sixteen clusters that attack together cost other clusters no tick from the fifth minute on', async () => {
     const fleet = await aFleetOf(48);
     await fleet.minute();
     const attackers = names(48).slice(0, 16);

@@ -160,7 +160,7 @@ describe('a fleet', () => {
   test.each([
     ['a queue', () => queue.queue],
     ['a queue that is down', () => downQueue],
-  ])('of hostile tenants, with %s, never has two clusters in one process at once', async (_what, tickQueue) => {
+  ])('a fleet with %s never has two clusters in one process at once', async (_what, tickQueue) => {
     const alone = { clustersPerTick: 1 };
     await world.register(...FLEET.map((name) => ({ name })));
     let running = 0;

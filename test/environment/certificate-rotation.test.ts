@@ -109,7 +109,7 @@ describe('after a rotation of the CA', () => {
 });
 
 describe('a server whose certificate never verifies', () => {
-  test('costs one read a minute, and counts in each pass from the first read on', async () => {
+  test('a certificate that never verifies costs one read of the kubeconfig a minute, and counts as a miss from the first read on', async () => {
     const server = await serverOf(stranger);
     const { pass, probe, reads } = aProcess({ server: server.url, ca: before.ca });
     await pass(0);

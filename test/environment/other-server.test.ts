@@ -105,7 +105,7 @@ describe('a pass whose kubeconfig names an API server that is down', () => {
       authority.issue(['127.0.0.1']),
       { 'tls-server-name': 'api.example.com' },
     ],
-  ])('sends nothing to one with a certificate %s', async (_, tls, cluster) => {
+  ])('a pass sends nothing to another API server with a certificate %s', async (_, tls, cluster) => {
     const { other, got } = await passBy({ tls }, { cluster });
     expect(got).toMatchObject({ status: 'rejected', reason: { code: 'Unavailable' } });
     expect(other.requests).toEqual([]);

@@ -31,7 +31,7 @@ test('the counter of steps finds a walk that costs the product of two lists', ()
   ]);
 });
 
-test('a pass over objects that have all lists long at once takes no more than n log n steps', () => {
+test('a pass over objects with n entries in every list takes at most n log n steps', () => {
   const growths = growthIn('passes-at-bounds.ts');
   expect(growths.length).toBeGreaterThan(5);
   expect(slow(growths)).toEqual([]);

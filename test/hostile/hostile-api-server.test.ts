@@ -39,14 +39,17 @@ async function portTo(attack: Attack) {
 }
 
 describe.each(ATTACKS)('$name', (attack) => {
-  test.each(['get', 'services'] as const)('ends the call %s with its code and a short message', async (name) => {
-    const { server, port } = await portTo(attack);
-    const error: unknown = await CALLS[name](port).catch((thrown: unknown) => thrown);
-    expect(error).toMatchObject({ name: 'ClusterError', code: attack.ends[name] });
-    expect(String(error).length).toBeLessThan(1_000);
-    // What the sockets of this machine hold is sent, too.
-    expect(server.sent()).toBeLessThan(64 * MIB);
-  });
+  test.each(['get', 'services'] as const)(
+    'a hostile reply ends the call %s with its code and a short message',
+    async (name) => {
+      const { server, port } = await portTo(attack);
+      const error: unknown = await CALLS[name](port).catch((thrown: unknown) => thrown);
+      expect(error).toMatchObject({ name: 'ClusterError', code: attack.ends[name] });
+      expect(String(error).length).toBeLessThan(1_000);
+      // What the sockets of this machine hold is sent, too.
+      expect(server.sent()).toBeLessThan(64 * MIB);
+    },
+  );
 });
 
 describe('bytes in flight', () => {
@@ -60,7 +63,7 @@ describe('bytes in flight', () => {
     expect(() => inFlight.add('one', 50)).not.toThrow();
   });
 
-  test('of a greedy API server do not keep another one from its share', () => {
+  test('one greedy API server does not take the memory share of another', () => {
     const inFlight = new BytesInFlight(LIMIT);
     inFlight.add('greedy', 100);
     expect(() => inFlight.add('modest', 50)).not.toThrow();

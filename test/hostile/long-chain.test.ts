@@ -33,7 +33,7 @@ async function requestWithChainOf(certificates: number): Promise<unknown> {
   }
 }
 
-test('a chain of certificates of more than 100 KB ends the handshake before any of it is verified', async () => {
+test('a certificate chain of more than 100 KB ends the handshake before it is verified', async () => {
   await expect(requestWithChainOf(10)).resolves.toBe(200);
   await expect(requestWithChainOf(1_000)).resolves.toMatchObject({
     message: expect.stringMatching(/excessive message size/i),

@@ -26,7 +26,7 @@ function endpoints(subsets: readonly EndpointSubset[]) {
 
 describe.each(KINDS)('an object of kind %s', (kind) => {
   test.each(Object.entries<number>({ ...BOUNDS['each object'], ...BOUNDS[kind] }))(
-    'is read with as many entries in %s as the bound of %i allows, and refused with one more, by its field, number and limit',
+    'the field %s may have %i entries, and an object with one more is refused by its field, number and limit',
     async (field, most) => {
       await expect(read(kind, objectOf(kind, field, most))).resolves.toMatchObject({ kind });
       await expect(read(kind, objectOf(kind, field, most + 1))).rejects.toMatchObject({
@@ -95,7 +95,7 @@ describe('a list that is read while it arrives', () => {
     ['Services', (more: number) => services(0, most.Service + more), most.Service],
     ['ports of Services', (more: number) => services(25, most[PORTS] / 25 + more), most[PORTS]],
     ['IPAddresses', (more: number) => ipAddresses(most.IPAddress + more), most.IPAddress],
-  ])('is refused with one too many of its %s', async (_, listed, limit) => {
+  ])('a streamed list is refused with one too many of its %s', async (_, listed, limit) => {
     await expect(listed(0)).resolves.not.toHaveLength(0);
     const message = expect.stringContaining(`more than ${limit} `);
     await expect(listed(1)).rejects.toMatchObject({ code: 'ReplyTooLarge', message });
@@ -103,7 +103,7 @@ describe('a list that is read while it arrives', () => {
 });
 
 describe('Endpoints', () => {
-  test('with thousands of ports and addresses are refused before they are repacked', async () => {
+  test('Endpoints with thousands of ports and addresses are refused before they are repacked', async () => {
     const attack = endpoints([{ notReadyAddresses: addresses(4_000), ports: ports(4_000) }]);
     await expect(read('Endpoints', attack)).rejects.toMatchObject({
       code: 'ReplyTooLarge',

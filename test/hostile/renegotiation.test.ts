@@ -29,7 +29,7 @@ async function startRenegotiatingServer() {
   return { outcomes, url: `https://127.0.0.1:${port}`, stop: () => server.close() };
 }
 
-test('a server of TLS 1.2 cannot renegotiate a connection that is kept', async () => {
+test('a TLS 1.2 server cannot renegotiate a kept connection', async () => {
   const { outcomes, url, stop } = await startRenegotiatingServer();
   const connections = new ApiServerConnections();
   const access = await parseKubeconfig(kubeconfigTo(url, { ca: authority.ca }), 'of the test');

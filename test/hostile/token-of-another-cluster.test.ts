@@ -40,7 +40,7 @@ describe('a spec that names the API server of cluster B, with an own CA and own 
     ['an address of its own, under the name of B', ofB, () => ({ serverName: 'b.example' })],
     ['a probe.url of its own', ofB, (origin: string) => ({ url: `${origin}/readyz` })],
     ['another port of the same host', () => 'https://127.0.0.1:6443', undefined],
-  ])('does not get the token for B by %s', async (_, serverOf, probeOf) => {
+  ])('a spec of one cluster does not get the token for cluster B by %s', async (_, serverOf, probeOf) => {
     expect(await authorizationSeen(serverOf, probeOf)).toEqual([undefined]);
   });
 

@@ -34,7 +34,7 @@ function kubeconfig(users: readonly object[], cluster: object = {}): string {
 const admin = (user: object) => [{ name: 'admin', user }];
 const touch = () => ({ command: '/bin/sh', args: ['-c', `echo pwned > ${proof}; echo '{"status":{"token":"x"}}'`] });
 
-describe('a kubeconfig that is stored cannot execute a command or read a file', () => {
+describe('a stored kubeconfig cannot execute a command or read a file', () => {
   const provider = (name: string, config?: object) => admin({ 'auth-provider': { name, ...(config && { config }) } });
   test.each<[string, () => readonly object[]]>([
     ['exec', () => admin({ exec: touch() })],
@@ -61,7 +61,7 @@ describe('a kubeconfig that is stored cannot execute a command or read a file', 
     expect(outcome).toMatchObject({ code: 'BadKubeconfig' });
   });
 
-  test('by a field that the check sees otherwise than the reader', async () => {
+  test('a kubeconfig hides no field from the check by YAML that its reader parses differently', async () => {
     const twice = kubeconfig(admin({ exec: null })).replace('exec: null', 'exec: null\n      exec: {command: /bin/sh}');
     await expect(parseKubeconfig(twice, 'of a tenant')).rejects.toMatchObject({ code: 'BadKubeconfig' });
     const inherited = kubeconfig(admin({ '<<': { exec: touch() } }));
@@ -69,7 +69,7 @@ describe('a kubeconfig that is stored cannot execute a command or read a file', 
   });
 });
 
-describe('a kubeconfig that wastes time or memory is refused in a sentence', () => {
+describe('a kubeconfig that wastes time or memory, such as a YAML bomb or a huge key, is refused with a short message', () => {
   const bomb = Array.from({ length: 9 }, (_, n) => `a${n + 1}: &a${n + 1} [${Array(9).fill(`*a${n}`).join(', ')}]`);
   test.each([
     ['aliases that multiply', ['a0: &a0 [x]', ...bomb, kubeconfig(admin({ token: '*a9' }))].join('\n')],
@@ -126,7 +126,7 @@ describe('a kubeconfig that wastes time or memory is refused in a sentence', () 
   });
 });
 
-describe('a credential that no HTTP header can carry is refused when it is loaded', () => {
+describe('a credential that no HTTP header can carry, such as a token with a newline, is refused', () => {
   test.each([
     ['a token of two lines', { token: `${SECRET}\nX-Remote-User: admin` }],
     ['a token with a space', { token: `${SECRET} x` }],

@@ -99,7 +99,7 @@ describe('the credential', () => {
     expect(server.requests.map(({ headers }) => headers['authorization'])).toEqual([undefined, 'Bearer secret']);
   });
 
-  test('is sent to a host that the spec does not name only when it is that of the kubeconfig', async () => {
+  test('a probe sends the credential only to hosts of the spec and of the kubeconfig', async () => {
     const { probe, target, server } = await serverAnd(() => ({ body: 'ok' }), {
       user: {
         'client-certificate-data': base64(certified.cert),

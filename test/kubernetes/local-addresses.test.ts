@@ -29,7 +29,7 @@ const probe = async (url: string) => {
   return httpsProber({ access, deadline: signal, userAgent: 'test' })({ url, authenticate: false });
 };
 
-describe('a function does not connect to itself or to the metadata of its host', () => {
+describe('a function does not connect to a loopback or metadata address', () => {
   test.each(LOCAL_HOSTS)('by %s, as the server of a kubeconfig or as the URL of a probe', async (host) => {
     const message = expect.stringContaining('to which a function does not connect');
     await expect(inFunction(`http://${host}:9001`)).rejects.toMatchObject({ code: 'BadKubeconfig', message });
@@ -37,7 +37,7 @@ describe('a function does not connect to itself or to the metadata of its host',
     await expect(probe(url)).resolves.toMatchObject({ kind: 'silence', message });
   });
 
-  test('by a name that stands for one when it is connected to', async () => {
+  test('a function does not connect to a name that resolves to a loopback or metadata address', async () => {
     const url = server.url.replace('127.0.0.1', 'localhost');
     const request = { method: 'GET', path: '/', headers: {} } as const;
     await expect(connections.transport(await inFunction(url))(request, signal)).rejects.toMatchObject({

@@ -15,7 +15,7 @@ const PASSWORD = 'correct horse';
 const read = async (body: Parameters<typeof readWhole>[0]) =>
   Buffer.from(await readWhole(body, 'the test', new BytesInFlight())).toString();
 
-describe('a server that repeats the credential of a request', () => {
+describe('an API server that repeats a credential in its reply', () => {
   test.each([
     { name: 'an opaque token', user: { token: 'opaque-0123456789' }, secrets: ['opaque-0123456789'] },
     {

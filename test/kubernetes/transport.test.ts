@@ -87,7 +87,7 @@ describe('a transport', () => {
     expect(server.connections()).toBeLessThanOrEqual(4);
   });
 
-  test('keeps few buffers of a reply that comes byte by byte', async () => {
+  test('a reply that arrives byte by byte uses few buffers', async () => {
     const sent = Array.from('HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n'.padEnd(200));
     const ends = { get: '', services: '' };
     const wire = () => sent.map((byte) => Buffer.from(byte));
@@ -156,7 +156,7 @@ describe('a transport', () => {
     });
   });
 
-  test('offers no cipher with which the server may slow down a handshake', async () => {
+  test('a server cannot select a cipher that slows down the handshake', async () => {
     const { hello, url } = await startHelloServer();
     const connections = new ApiServerConnections();
     stops.push(() => connections.close());

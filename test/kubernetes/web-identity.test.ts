@@ -71,7 +71,7 @@ describe('an API server that is reached by web identity', () => {
     ['of a name of this machine', { server: 'https://localhost:6443' }, 'loopback, link-local or metadata address'],
     ['with a CA that does not parse', { server, certificateAuthorityData: 'AAAA' }, 'does not parse'],
     ...STS.map((audience) => [`as ${audience}`, { server: audience }, 'AWS STS is the audience'] as const),
-  ])('is refused %s, and no token is requested', async (_, webIdentity, problem) => {
+  ])('a spec is refused %s, and no token of AWS STS is requested', async (_, webIdentity, problem) => {
     const requestToken = jest.fn(async () => 'a-token');
     const access = webIdentityAccess(webIdentity, requestToken, { refuseLocal: true });
     await expect(access).rejects.toMatchObject({ code: 'BadKubeconfig', message: expect.stringContaining(problem) });

@@ -49,7 +49,7 @@ describe('a file that is kept', () => {
   test.each<[string, () => string]>([
     ['in its place', () => file],
     ['where its draft was expected', () => `${file}.${process.pid}`],
-  ])('follows no link that was put %s', async (_, place) => {
+  ])('a write follows no symbolic link %s', async (_, place) => {
     await mkdir(join(root, 'data'), { mode: 0o700 });
     await symlink(victim, place());
     await keep('the key');
@@ -62,7 +62,7 @@ describe('a file that is kept', () => {
     ['of its folder', () => join(root, 'data')],
     ['of .kbctl', () => join(root, '.kbctl')],
     ['of a folder in .kbctl', () => join(root, '.kbctl', 'embedded')],
-  ])('is not written where a link %s leads, and no folder is created there', async (_, link) => {
+  ])('a write creates no file or folder behind a symbolic link %s', async (_, link) => {
     const target = join(root, 'of-another-program');
     await mkdir(target, { mode: 0o700 });
     await mkdir(dirname(link()), { recursive: true, mode: 0o700 });

@@ -77,7 +77,7 @@ test('a local run keeps a cluster that was applied beside its own, and each at i
   client.destroy();
 });
 
-test('a local run executes no plugin for a cluster that was put into its table', async () => {
+test('a local run executes no plugin of a cluster that another writer registered in its table', async () => {
   const marker = join(folder, 'the-plugin-ran');
   const file = join(folder, 'hostile.kubeconfig');
   const exec = { apiVersion: 'client.authentication.k8s.io/v1', command: '/bin/sh', args: ['-c', `touch ${marker}`] };

@@ -35,7 +35,7 @@ describe('the stand-in API server', () => {
     ['as a form would send it', 415, { headers: { 'content-type': 'application/x-www-form-urlencoded' } }],
     ['as plain text', 415, { headers: { 'content-type': 'text/plain' } }],
     ['as no type at all', 415, { headers: { 'content-type': undefined } }],
-  ])('refuses a write %s', async (_, status, asking) => {
+  ])('the stand-in API server refuses a write %s', async (_, status, asking) => {
     const answer = await create('attacked', asking);
     expect(answer).toMatchObject({ status, body: expect.stringMatching(/^\{"kind":"Status".*"code":\d+\}$/) });
     expect(answer.headers).not.toHaveProperty('access-control-allow-origin');

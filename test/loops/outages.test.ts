@@ -198,7 +198,7 @@ describe('a published address without a lease', () => {
     expect(world.published()).toEqual([B, C]);
   });
 
-  test('is one of at most 32 that may be of a host name which is not resolved', async () => {
+  test('at most 32 published addresses without a lease are kept for an unresolved host name', async () => {
     const world = new EndpointsWorld([aHost(HOST), aServer(C)]).answer(READY, C);
     world.cluster.place(anEndpoints([C, ...Array.from({ length: 100 }, (_, n) => `10.1.0.${n}`)]));
     await world.tick();
@@ -294,7 +294,7 @@ describe('slow name servers and many records', () => {
     expect(world.published()).toEqual([A, B, C]);
   });
 
-  test('of one host come to at most 32 addresses, which is reported', async () => {
+  test('a host has at most 32 addresses, and more are reported', async () => {
     const world = new EndpointsWorld([aHost(HOST)]).answer(READY, ...records(3_000));
     world.records.set(HOST, records(3_000));
     const report = await world.tick();
@@ -353,7 +353,7 @@ describe('more than 16 silent API servers', () => {
 describe('a process that is too busy to receive the answers of probes', () => {
   const LATE = { kind: 'unknown', message: 'this process was busy', late: true } as const;
 
-  test('in each tick removes a dead API server all the same, in the fourth', async () => {
+  test('a process that is busy in each tick removes a dead API server in the fourth tick', async () => {
     const world = await settled();
     world.answer(LATE, B);
     for (let tick = 1; tick <= 3; tick++) {
@@ -366,7 +366,7 @@ describe('a process that is too busy to receive the answers of probes', () => {
     expect(world.published()).toEqual([A, B, C]);
   });
 
-  test('removes no API server that answers every third time', async () => {
+  test('a busy process removes no API server that answers every third time', async () => {
     const world = await settled();
     for (const reply of [LATE, LATE, READY, LATE, LATE, READY, LATE, LATE, READY]) {
       await world.answer(reply, B).tick();

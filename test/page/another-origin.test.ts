@@ -80,7 +80,7 @@ async function sendAll(requests: Requests): Promise<string[]> {
   );
 }
 
-test('a page of another origin, and one behind DNS rebinding, neither writes to a local run nor reads of it', async () => {
+test('a page of another origin, or behind DNS rebinding, cannot write to a local run or read from it', async () => {
   const page = await browser.visit(`http://127.0.0.1:${(attacker.address() as AddressInfo).port}/`);
   const item = { cluster: { S: '#clusters' }, key: { S: 'evil' }, value: { M: {} }, schema: { N: '1' } };
   const awsHeaders = {

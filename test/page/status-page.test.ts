@@ -99,7 +99,7 @@ test('heading levels have no gaps, and landmarks exist', async () => {
   }
 });
 
-describe('hostile names', () => {
+describe('a hostile name does not run a script in the status page', () => {
   const TEXTS = [
     '<script>globalThis.hacked = true</script>',
     '"><img src="https://example.com/x.png" onerror="globalThis.hacked = true">',

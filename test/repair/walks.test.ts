@@ -166,7 +166,7 @@ describe('a walk over Services', () => {
     expect(walk.findings.listed[0]?.event?.regarding).toEqual(regarding);
   });
 
-  test('lists its first findings, and counts the others by their type', () => {
+  test('a pass lists its first findings, and counts the others by type', () => {
     const walk = addresses('notRecorded');
     for (let at = 0; at < 1_000; at += 1) walk.visit(withAddresses(`s-${at}`, 'bad', 'worse', '10.0.0.5'));
     expect(walk.findings.listed).toHaveLength(1_000);

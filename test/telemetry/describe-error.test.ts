@@ -64,7 +64,7 @@ describe('describeError', () => {
     });
   });
 
-  test('a message without end is cut before any pattern searches it', () => {
+  test('an endless message is cut before a pattern searches it', () => {
     const searched: number[] = [];
     const replace = RegExp.prototype[Symbol.replace];
     const spy = jest.spyOn(RegExp.prototype, Symbol.replace).mockImplementation(function (this: RegExp, text, by) {

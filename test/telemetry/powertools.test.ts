@@ -73,7 +73,7 @@ describe('what a function writes', () => {
   });
 });
 
-test('a line that holds what a tenant wrote is bounded, and stays JSON', async () => {
+test('a log line with the text of a tenant is bounded, and stays JSON', async () => {
   const [line] = await linesOf(`
     import { powertoolsTelemetry } from './lib/telemetry/powertools.ts';
     const mb = '\\u0007"'.repeat(500_000);

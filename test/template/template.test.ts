@@ -383,7 +383,7 @@ describe('roles', () => {
     });
   });
 
-  test('no condition on all values of a key is met by a request that has none', () => {
+  test('a request without the value that a policy restricts does not meet its condition', () => {
     const conditions = JSON.stringify(everything).matchAll(/"ForAllValues:\w+":{"([^"]+)":[^}]*}(.{0,80})/g);
     const unguarded = [...conditions].filter(([, key, next]) => !next?.includes(`"Null":{"${key}":"false"}`));
     expect(unguarded.map(([text]) => text)).toEqual([]);

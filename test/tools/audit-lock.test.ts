@@ -23,7 +23,7 @@ describe('the audit of the lock', () => {
     ['a version that was published by a thief', { ...GOOD, version: '4.4.2' }, '4.4.2 is known to be malicious'],
     ['a bad version under an alias', { ...GOOD, name: 'chalk', version: '5.6.1' }, '5.6.1 is known to be malicious'],
     ['a folder', { link: true, resolved: '../evil' }, 'is the folder ../evil'],
-  ])('refuses a package with %s', (_what, locked, fault) => {
+  ])('the audit of the lock refuses a package with %s', (_what, locked, fault) => {
     expect(faultsOf(locked)).toEqual([expect.stringContaining(`node_modules/debug: ${fault}`)]);
     expect(faultsOf(locked, 'node_modules/a/node_modules/debug')).toHaveLength(1);
   });

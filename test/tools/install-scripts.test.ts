@@ -35,6 +35,6 @@ function ranOnInstall(hasOurSettings: boolean): boolean {
   return existsSync(path.join(dependency, 'ran'));
 }
 
-test('no install script of a dependency runs, by any version of npm', () => {
+test('no version of npm runs an install script of a dependency', () => {
   expect({ ours: ranOnInstall(true), none: ranOnInstall(false) }).toEqual({ ours: false, none: true });
 });

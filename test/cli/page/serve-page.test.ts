@@ -94,7 +94,7 @@ describe('the key of the page', () => {
     ['it in a query', '/?key=kkkkkkkkkkkkkkkkkkkk', {}],
     ['it in a cookie', '/', { cookie: 'kbctl-page=kkkkkkkkkkkkkkkkkkkk; key=kkkkkkkkkkkkkkkkkkkk' }],
     ['another bearer token', '/metrics', { authorization: 'Bearer secret' }],
-  ])('is required: %s learns nothing', async (_, path, headers) => {
+  ])('the status page refuses a request with %s', async (_, path, headers) => {
     const { status, body } = await askWithoutKey(await serve({ key: 'k'.repeat(20) }), path, headers);
 
     expect({ status, body }).toEqual({
