@@ -1,4 +1,5 @@
 import { Command } from 'commander';
+import { boundedText } from '../../lib/cluster/values.ts';
 import type { Explanation } from '../../lib/status/explanation.ts';
 import { EXPLANATIONS, explain } from '../../lib/status/explanations.ts';
 import type { Act, Cli } from '../cli.ts';
@@ -11,11 +12,15 @@ import { wrapped } from '../text-table.ts';
 export function explainCommand(act: Act): Command {
   const command = new Command('explain')
     .description('Explain a finding, a state or an error code: what it is, its causes and its resolution')
-    .argument('[word]', 'a word of status, an event or a log line; default: list all words')
-    .action(act(async (cli, [word]) => (word === undefined ? list(cli) : explainOne(cli, word))));
+    .argument(
+      '[word...]',
+      'a word of status, or the message of an event, a log line or an error; default: list all words',
+    )
+    .action(act(async (cli, words) => (words.length === 0 ? list(cli) : explainOne(cli, words.join(' ')))));
   return withExamples(command, [
     'kbctl explain duplicate',
     'kbctl explain ClusterIPNotAllocated     # the reason of an event',
+    'kbctl explain "Cluster IP [IPv4]: 10.0.0.5 is not allocated; repairing"',
     'kbctl explain                           # list all words',
   ]);
 }
@@ -41,7 +46,7 @@ function explainOne({ output }: Cli, word: string) {
   const found = explain(word);
   if (!('what' in found)) {
     const next = found.nearest === undefined ? '"kbctl explain" lists all words' : `did you mean ${found.nearest}?`;
-    throw usageError(`"${word}" is not a known word; ${next}`);
+    throw usageError(`"${boundedText(word, 80)}" is not a known word; ${next}`);
   }
   output.object({ kind: 'Explanation', ...plainExplanation(found) }, () => linesOf(found, output));
   return EXIT.fine;

@@ -4,9 +4,9 @@ import { type Hold, isOver } from '../../lib/range/hold.ts';
 import { formatAge } from '../../lib/status/age.ts';
 import type { Act, Cli, GlobalOptions } from '../cli.ts';
 import { EXIT, type ExitCode, worst } from '../errors.ts';
-import { type Claim, readClaims } from '../item/claims.ts';
+import { type Claim, type IpAddress, readClaims } from '../item/claims.ts';
 import { ITEM_NOUNS, type ItemKind, placeOf } from '../item/item-place.ts';
-import { type ItemStatus, itemStatus, readItemFacts } from '../item/item-status.ts';
+import { type ItemStatus, itemStatus, readItemFacts, readServedRanges } from '../item/item-status.ts';
 import { type ConnectionOptions, withConnectionOptions, withExamples } from '../options.ts';
 import type { Output } from '../output.ts';
 import { holdEnd, nameOfKey, TAKEN_UP_BY } from '../ranges/range-words.ts';
@@ -47,7 +47,8 @@ async function show(
 ): Promise<ExitCode> {
   const { table } = await cli.openTable();
   const cluster = await registeredCluster(table, name);
-  const place = placeOf(cluster.spec, kind, value);
+  const served = kind === 'ip' ? await readServedRanges(table, cluster.spec) : undefined;
+  const place = placeOf(cluster.spec, kind, value, served);
   // The table is read after the Services, so that it is at least as new.
   const read = options.services ? await readClaims(cli, cluster.spec, [place], options, true) : [];
   const [claims] = 'exitCode' in read ? [] : read;
@@ -75,7 +76,7 @@ function itemLines(status: ItemStatus, spec: ClusterSpec, nowMs: number, output:
     ...line('range', rangeText(status)),
     ...line('written', savedText(status, spec, nowMs)),
     ...(services === undefined ? [] : line('services', servicesText(services, nowMs))),
-    ...(ipAddress === undefined ? [] : line('ipaddress', withAge(ipAddress.parent, ipAddress, nowMs))),
+    ...(ipAddress === undefined ? [] : line('ipaddress', withAge(parentText(ipAddress), ipAddress, nowMs))),
     ...(hold === undefined ? [] : line('hold', holdText(hold, spec, status, nowMs))),
     ...(strikes === undefined ? [] : line('leak', leakText(strikes, status), 'yellow')),
     ...faults.flatMap((fault) => line('wrong', fault, 'red')),
@@ -85,6 +86,10 @@ function itemLines(status: ItemStatus, spec: ClusterSpec, nowMs: number, output:
 
 function servicesText(services: readonly Claim[], nowMs: number): string {
   return services.map((claim) => withAge(claim.service, claim, nowMs)).join(', ') || 'none';
+}
+
+function parentText({ parent, managedBy }: IpAddress): string {
+  return managedBy === undefined ? parent : `${parent}, managed by ${managedBy || 'nothing'}`;
 }
 
 function withAge(name: string, { createdAtMs }: Pick<Claim, 'createdAtMs'>, nowMs: number): string {

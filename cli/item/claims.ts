@@ -1,8 +1,11 @@
-import { canonicalAddress } from '../../lib/allocator/ip-address.ts';
+import { canonicalAddress, familyOf } from '../../lib/allocator/ip-address.ts';
 import type { ClusterSpec } from '../../lib/cluster/cluster-spec.ts';
-import type { KubernetesObject, ServiceClaim } from '../../lib/cluster/kubernetes-objects.ts';
-import { ClusterError, type ClusterPort, type ObjectRef } from '../../lib/kubernetes/cluster-port.ts';
+import type { IPAddressRecord, ServiceClaim } from '../../lib/cluster/kubernetes-objects.ts';
+import { ClusterError, type ClusterPort } from '../../lib/kubernetes/cluster-port.ts';
+import { ipAddressInJson } from '../../lib/kubernetes/ip-addresses.ts';
+import { listServiceCidrs } from '../../lib/kubernetes/service-cidrs.ts';
 import { listAllServices } from '../../lib/kubernetes/service-list.ts';
+import { MANAGED_BY_API_SERVERS } from '../../lib/repair/ip-addresses.ts';
 import { nodePortsOf } from '../../lib/repair/node-ports.ts';
 import { describeError } from '../../lib/telemetry/describe-error.ts';
 import type { Cli } from '../cli.ts';
@@ -12,9 +15,6 @@ import type { ItemPlace } from './item-place.ts';
 
 /** A list of 50,000 Services takes a few seconds. */
 const LONGEST_MS = 30_000;
-/** Of more Services than these the creation times are not read. */
-const MOST_DETAILS = 20;
-
 /** A Service that has an item, once for each claim. */
 export interface Claim {
   /** `namespace/name`. */
@@ -24,13 +24,19 @@ export interface Claim {
 
 /** The object that Kubernetes 1.33 and later keep for each cluster IP. */
 export interface IpAddress {
-  /** The Service that owns it: `namespace/name`. */
+  /** The object that owns it: `namespace/name` of a Service, or `gateways.gateway.networking.k8s.io namespace/name`. */
   readonly parent: string;
+  readonly isOfService: boolean;
+  /** What manages it, if that is not the API servers. */
+  readonly managedBy?: string;
+  readonly hasWrongLabels: boolean;
   readonly createdAtMs?: number;
 }
 
 export interface ItemClaims {
   readonly services: readonly Claim[];
+  /** Whether IPAddresses are the record, and that of the item was read. */
+  readonly isRecordRead?: boolean;
   /** Absent: there is none, or it was not read. */
   readonly ipAddress?: IpAddress;
 }
@@ -59,7 +65,8 @@ export async function readClaims(
     const claims: ItemClaims[] = [];
     for (const place of places) {
       const own = services.flatMap((service) => claimsOf(service, place));
-      claims.push(details ? await withDetails(kubernetes, place, own, warn) : { services: own });
+      const record = details && place.kind === 'ip' ? await readRecord(kubernetes, spec, place.item, warn) : {};
+      claims.push({ services: own, ...record });
     }
     return claims;
   } catch (error) {
@@ -77,60 +84,66 @@ export async function readClaims(
 
 function claimsOf(service: ServiceClaim, { kind, item }: ItemPlace): Claim[] {
   const claimed = kind === 'ip' ? service.clusterIPs.map(canonicalAddress) : nodePortsOf(service).map(String);
-  return claimed.filter((claim) => claim === item).map(() => ({ service: `${service.namespace}/${service.name}` }));
+  const claim = { service: `${service.namespace}/${service.name}`, ...createdAt(service) };
+  return claimed.filter((text) => text === item).map(() => claim);
 }
 
-async function withDetails(
+/** Reads the IPAddress of an address. Without the right to it, Services alone are shown. */
+async function readRecord(
   kubernetes: ClusterPort,
-  { kind, item }: ItemPlace,
-  claims: readonly Claim[],
+  { allocator }: ClusterSpec,
+  name: string,
   warn: (text: string) => void,
-): Promise<ItemClaims> {
-  const services: Claim[] = [];
-  for (const [index, claim] of claims.entries()) {
-    const [namespace = '', name = ''] = claim.service.split('/');
-    const ref = { kind: 'Service', namespace, name } as const;
-    const object = index < MOST_DETAILS ? await kubernetes.get(ref) : undefined;
-    services.push({ ...claim, ...createdAt(object) });
-  }
-  const ipAddress =
-    kind === 'ip' ? await readIpAddress(kubernetes, { kind: 'IPAddress', name: item }, warn) : undefined;
-  return { services, ...(ipAddress && { ipAddress }) };
-}
-
-async function readIpAddress(
-  kubernetes: ClusterPort,
-  ref: ObjectRef,
-  warn: (text: string) => void,
-): Promise<IpAddress | undefined> {
+): Promise<Omit<ItemClaims, 'services'>> {
   try {
-    const object = await kubernetes.get<IpAddressObject>(ref);
-    const { namespace, name } = object?.spec?.parentRef ?? {};
-    return object && { parent: `${namespace}/${name}`, ...createdAt(object) };
+    const object = await kubernetes.get({ kind: 'IPAddress', name });
+    if (object !== undefined) return { isRecordRead: true, ipAddress: ipAddressOf(ipAddressInJson(object)) };
+    const cidrs = allocator === 'apiserver' ? await listServiceCidrs(kubernetes) : undefined;
+    return { isRecordRead: cidrs !== undefined && cidrs.length > 0 };
   } catch (error) {
     if (!(error instanceof ClusterError) || error.code !== 'Forbidden') throw error;
-    warn(`IPAddress ${ref.name} was not read: ${error.message}`);
-    return undefined;
+    warn(`IPAddress ${name} was not read: ${error.message}`);
+    return {};
   }
 }
 
-interface IpAddressObject extends KubernetesObject {
-  readonly spec?: { readonly parentRef?: { readonly namespace?: string; readonly name?: string } };
+export function ipAddressOf(record: IPAddressRecord): IpAddress {
+  const { group, resource, namespace, name } = record.parent;
+  const isOfService = group === '' && resource === 'services';
+  const kind = [resource, group].filter((part) => part !== '').join('.');
+  const isManaged = record.managedBy === MANAGED_BY_API_SERVERS;
+  return {
+    parent: isOfService
+      ? `${namespace}/${name}`
+      : `${kind} ${[namespace, name].filter((part) => part !== '').join('/')}`,
+    isOfService,
+    ...(!isManaged && { managedBy: record.managedBy }),
+    hasWrongLabels: !isManaged || record.family !== familyOf(record.name),
+    ...createdAt(record),
+  };
 }
 
-function createdAt(object: KubernetesObject | undefined): { readonly createdAtMs?: number } {
-  const createdAtMs = Date.parse(object?.metadata.creationTimestamp ?? '');
-  return Number.isNaN(createdAtMs) ? {} : { createdAtMs };
+/** A list has 0 for an object without a time. */
+function createdAt({ createdAtMs }: { readonly createdAtMs: number }): { readonly createdAtMs?: number } {
+  return createdAtMs > 0 ? { createdAtMs } : {};
 }
 
 /** Describes how the IPAddress and the Services disagree; `undefined` if they agree. */
-export function ipAddressFault({ services, ipAddress }: ItemClaims): string | undefined {
-  if (ipAddress === undefined) return undefined;
-  const { parent } = ipAddress;
+export function ipAddressFault({ services, ipAddress, isRecordRead }: ItemClaims): string | undefined {
+  const [first] = services;
+  if (ipAddress === undefined) {
+    const isMissing = isRecordRead && first !== undefined;
+    return isMissing ? `${first.service} has it without an IPAddress: it can be allocated a second time` : undefined;
+  }
+  const { parent, isOfService, managedBy } = ipAddress;
+  if (!isOfService && managedBy !== undefined) {
+    return first && `its IPAddress belongs to ${parent}, although ${first.service} has it`;
+  }
   const own = services.find(({ service }) => service === parent);
   if (own === undefined) return `its IPAddress belongs to ${parent}, which does not have it`;
   const older = services.find(
     ({ createdAtMs }) => createdAtMs !== undefined && own.createdAtMs !== undefined && createdAtMs < own.createdAtMs,
   );
-  return older && `its IPAddress belongs to ${parent}, although ${older.service} is older`;
+  if (older !== undefined) return `its IPAddress belongs to ${parent}, although ${older.service} is older`;
+  return ipAddress.hasWrongLabels ? 'the labels of its IPAddress are not those of API servers' : undefined;
 }

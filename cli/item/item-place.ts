@@ -3,6 +3,7 @@ import { canonicalAddress, familyOf, parseAddress } from '../../lib/allocator/ip
 import { ipNotInRange } from '../../lib/allocator/ip-range.ts';
 import { isUsableIn, parseCidr } from '../../lib/allocator/network.ts';
 import type { ClusterSpec, Loop } from '../../lib/cluster/cluster-spec.ts';
+import type { ServiceCidrUsage } from '../../lib/cluster/service-cidr-usage.ts';
 import { RANGE_KEYS, type RangeKey } from '../../lib/cluster/spec-ranges.ts';
 import { boundedText } from '../../lib/cluster/values.ts';
 import { textRange } from '../../lib/status/range-status.ts';
@@ -26,9 +27,12 @@ export interface ItemPlace {
   readonly loop: Loop;
 }
 
-/** @throws CliError for an invalid address or port and, in the original's words, for one outside the range */
-export function placeOf(spec: ClusterSpec, kind: ItemKind, text: string): ItemPlace {
-  return kind === 'ip' ? placeOfAddress(spec, text) : placeOfPort(spec, text);
+/**
+ * @param served the ServiceCIDRs of the cluster, if API servers allocate from them
+ * @throws CliError for an invalid address or port and, in the original's words, for one outside the range
+ */
+export function placeOf(spec: ClusterSpec, kind: ItemKind, text: string, served?: ServiceCidrUsage): ItemPlace {
+  return kind === 'ip' ? placeOfAddress(spec, text, served) : placeOfPort(spec, text);
 }
 
 /** Returns the index of an item in a range; `undefined` for one outside it. */
@@ -45,9 +49,14 @@ export function bandOf(place: ItemPlace): 'static' | 'dynamic' {
   return isStatic ? 'static' : 'dynamic';
 }
 
-function placeOfAddress(spec: ClusterSpec, text: string): ItemPlace {
+function placeOfAddress(spec: ClusterSpec, text: string, served: ServiceCidrUsage | undefined): ItemPlace {
   const item = canonicalAddress(text);
   if (item === undefined) throw usageError(`${JSON.stringify(boundedText(text, 80))} is not an IP address.`);
+  const network = served?.networks.find(({ cidr }) => isInNetwork(cidr, item));
+  if (network !== undefined) {
+    const key = served?.sums[0]?.family === familyOf(item) ? RANGE_KEYS.primary : RANGE_KEYS.secondary;
+    return { kind: 'ip', item, key, range: network.cidr, loop: 'cluster-ip-repair' };
+  }
   const ranges = spec.serviceClusterIPRanges;
   const index = ranges.findIndex((range) => parseCidr(range)?.family === familyOf(item));
   const range = ranges[index];
@@ -66,7 +75,11 @@ function placeOfAddress(spec: ClusterSpec, text: string): ItemPlace {
 /** API servers allocate from the whole network, even beyond the end of a bitmap. */
 function hasAddress({ allocator }: ClusterSpec, place: ItemPlace): boolean {
   if (allocator === 'table') return bitIn(place.range, place) !== undefined;
-  const [network, address] = [parseCidr(place.range), parseAddress(place.item)];
+  return isInNetwork(place.range, place.item);
+}
+
+function isInNetwork(cidr: string, item: string): boolean {
+  const [network, address] = [parseCidr(cidr), parseAddress(item)];
   return network !== undefined && address !== undefined && isUsableIn(network, address);
 }
 

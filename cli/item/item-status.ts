@@ -1,5 +1,6 @@
 import { hasBit } from '../../lib/allocator/snapshot-bytes.ts';
-import type { AllocatorOfRecord } from '../../lib/cluster/cluster-spec.ts';
+import type { AllocatorOfRecord, ClusterSpec } from '../../lib/cluster/cluster-spec.ts';
+import { type ServiceCidrUsage, serviceCidrUsageIn } from '../../lib/cluster/service-cidr-usage.ts';
 import { type Hold, holdOn } from '../../lib/range/hold.ts';
 import type { StoredRange } from '../../lib/range/stored-range.ts';
 import type { RegisteredCluster } from '../../lib/table/clusters.ts';
@@ -61,9 +62,11 @@ export function itemStatus(facts: ItemFacts): ItemStatus {
   };
 }
 
-/** Where the API servers allocate, Services are newer than the usage bitmap of the last pass. */
+/** Where the API servers allocate, Services are newer than the usage bitmap of the last pass, and an IPAddress is the record. */
 function isTaken({ cluster, place, claims }: ItemFacts, stored: StoredRange | undefined): boolean | undefined {
-  if (cluster.spec.allocator === 'apiserver' && claims !== undefined) return claims.services.length > 0;
+  if (cluster.spec.allocator === 'apiserver' && claims !== undefined) {
+    return claims.services.length > 0 || claims.ipAddress !== undefined;
+  }
   const bit = stored && bitIn(stored.range, place);
   return stored === undefined || bit === undefined ? undefined : hasBit(stored.data, bit);
 }
@@ -108,4 +111,13 @@ export async function readItemFacts(
     ...(read && { saved: { stored: read.stored, savedAtMs: read.item.updatedAtMs } }),
     ...(run && { record: run.record }),
   };
+}
+
+/** Returns the ServiceCIDRs that the last pass found, where API servers allocate from them. @throws TableError */
+export async function readServedRanges(
+  table: KeyValueTable,
+  { name, allocator }: ClusterSpec,
+): Promise<ServiceCidrUsage | undefined> {
+  const run = allocator === 'apiserver' ? await readRunRecord(table, name, 'cluster-ip-repair') : undefined;
+  return serviceCidrUsageIn(run?.record.state);
 }

@@ -73,7 +73,7 @@ const OF_SERVICES = group(
     },
     notRecorded: {
       title: 'A Service has a cluster IP without a correct IPAddress',
-      what: 'Kubernetes 1.33 and later records cluster IPs as IPAddress objects. Without its IPAddress, the address can be allocated to a second Service.',
+      what: 'Kubernetes 1.33 and later records cluster IPs as IPAddress objects. Without its IPAddress, the address can be allocated to a second Service. With `allocator: table`, see `repair`.',
       causes: [
         'The IPAddress was deleted or edited.',
         'One of two Services with the same address was deleted.',
@@ -87,6 +87,7 @@ const OF_SERVICES = group(
         ),
         step('For API servers without that repair, set `repair.ipAddresses: true` in the spec and apply it.'),
       ],
+      reasons: ['ClusterIPNotAllocated'],
       hint: 'kubectl -n <namespace> annotate service <name> recorded-again=true records it again, if the API servers do not',
     },
     heldByAnother: {

@@ -98,7 +98,13 @@ export function describeShow(world: () => KbctlWorld): void {
       store.insert(IP_ADDRESSES, {
         apiVersion: 'networking.k8s.io/v1',
         kind: 'IPAddress',
-        metadata: metadata('10.0.0.66', 1),
+        metadata: {
+          ...metadata('10.0.0.66', 1),
+          labels: {
+            'ipaddress.kubernetes.io/ip-family': 'IPv4',
+            'ipaddress.kubernetes.io/managed-by': 'ipallocator.k8s.io',
+          },
+        },
         spec: { parentRef: { resource: 'services', namespace: 'shop', name: 'new' } },
       });
       const { stdout } = await show('ip', CLUSTER, '10.0.0.66');

@@ -66,7 +66,8 @@ describe('explain', () => {
     ['never-ran', 'neverRan'],
     ['overdue', 'late'],
     ['tls_failure', 'TlsFailure'],
-    ['clusteripnotallocated', 'repair'],
+    ['clusteripnotallocated', 'notRecorded'],
+    ['ipaddresswrongreference', 'leakedRecord'],
     ['TypeError', 'Unexpected'],
   ])('accepts %p for %s', (written, word) => {
     expect(known(written).word).toBe(word);
@@ -151,8 +152,8 @@ describe('a critical finding', () => {
   });
 });
 
-/** The faults of an IPAddress without a Service, and of one whose Service has another address. */
-function leakedRecords(): AddressFault[] {
+/** One fault of each kind that the repair of IPAddresses reports of records, and of a Service without one. */
+function addressFaultsOfAll(): AddressFault[] {
   const service = withAddresses('s', '10.0.0.9');
   const record = (name: string, of: string): [string, IPAddressRecord] => {
     const parent = { group: '', resource: 'services', namespace: 'a', name: of };
@@ -160,7 +161,10 @@ function leakedRecords(): AddressFault[] {
     return [name, { name, uid: 'uid', resourceVersion: '1', createdAtMs: 0, ...labels, parent }];
   };
   const addresses = new Map([record('10.0.0.5', 'gone'), record('10.0.0.6', 's'), record('10.0.0.9', 's')]);
-  const services = new Map([['a/s', service]]);
+  const services = new Map([
+    ['a/s', service],
+    ...['a/t', 'a/u'].map((key) => [key, withAddresses(key.slice(2), '10.0.0.7')] as const),
+  ]);
   return [...addressFaults({ nowMs: 600_000, services, addresses, isServed: () => true })];
 }
 
@@ -179,9 +183,34 @@ describe("the original's reasons", () => {
 
   test('are exactly those of the events that are written, each explained as its finding', () => {
     const explained = EXPLANATIONS.flatMap(({ word, reasons }) => reasons.map((reason) => `${reason}: ${word}`));
-    const ofRecords = leakedRecords().map(({ finding, type }) => `${finding?.().event?.reason}: ${type}`);
+    const ofRecords = addressFaultsOfAll().map(({ finding, type }) => `${finding?.().event?.reason}: ${type}`);
     expect(explained.toSorted()).toEqual([...new Set([...written, ...ofRecords])].toSorted());
-    expect(known('ClusterIPNotAllocated').word).toBe('repair');
+    expect(known('ClusterIPNotAllocated').word).toBe('notRecorded');
+  });
+});
+
+describe('a message that was pasted', () => {
+  test('is explained as the finding that it is of, whether it is of an event or of a log', () => {
+    for (const { finding, type } of addressFaultsOfAll()) {
+      const { message, event } = finding?.() ?? {};
+      for (const text of [message, event?.note]) expect([text, known(text ?? '').word]).toEqual([text, type]);
+    }
+  });
+
+  test.each([
+    ['the cluster IP [IPv4]:10.0.0.1 for service s/a is not allocated; repairing', 'repair'],
+    ['the cluster IP 10.0.0.5 appears to have leaked: cleaning up', 'leak'],
+    ['Cluster IP [IPv4]:10.0.0.1 was assigned to multiple services; please recreate service', 'duplicate'],
+    ['IPAddress 10.0.0.5 appears to have been modified, not referencing a Service &P{}: cleaning up', 'leakedRecord'],
+    ['twoOwners: the endpoints of default/kubernetes have two owners', 'twoOwners'],
+    ['3m  Warning  IPAddressNotAllocated  ipaddress/10.0.0.5  leaked', 'leakedRecord'],
+    ['failed: Forbidden: https://10.0.0.1:6443 answered 403', 'Forbidden'],
+    [
+      'Service "x" is invalid: spec.clusterIPs: Invalid value: ["10.0.0.5"]: failed to allocate IP 10.0.0.5: provided IP is already allocated',
+      'AlreadyAllocated',
+    ],
+  ])('is explained: %s', (text, word) => {
+    expect(known(text).word).toBe(word);
   });
 });
 
