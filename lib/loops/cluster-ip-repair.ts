@@ -7,9 +7,9 @@ import { networkLedger } from '../repair/audit.ts';
 import { CLUSTER_IP_WORDS, clusterIpWalk } from '../repair/cluster-ips.ts';
 import type { MakeRange } from '../repair/walk.ts';
 import type { LoopDefinition, PassContext, PassReport } from './pass.ts';
-import { type RepairKind, repairPass } from './repair.ts';
+import { repairPass } from './repair.ts';
 import { AddressRepair } from './repair-ip-addresses.ts';
-import { type RepairErrorWords, reworded } from './repair-ranges.ts';
+import { type RepairErrorWords, type RepairKind, reworded } from './repair-kind.ts';
 
 const ERRORS: RepairErrorWords = {
   cannotRead: 'unable to refresh the service IP block',

@@ -4,7 +4,8 @@ import { auditLedger } from '../repair/audit.ts';
 import { NODE_PORT_WORDS, nodePortWalk } from '../repair/node-ports.ts';
 import type { MakeRange } from '../repair/walk.ts';
 import type { LoopDefinition } from './pass.ts';
-import { type RepairKind, repairPass } from './repair.ts';
+import { repairPass } from './repair.ts';
+import type { RepairKind } from './repair-kind.ts';
 
 export const nodePortRepair: LoopDefinition = {
   id: 'node-port-repair',

@@ -12,6 +12,7 @@ import {
   changed,
   claims,
   decide,
+  expectSound,
   HELD,
   NONE,
   NOW,
@@ -62,6 +63,8 @@ function law(title: string, check: (given: Scenario) => void): void {
 const strikesOf = ({ strikes: { once, twice } }: StoredRange) => [[...bitsOf(once)], [...bitsOf(twice)]];
 
 describe('what goes onto the newest range', () => {
+  law('meets the invariants of a range', ({ result }) => expectSound(result));
+
   law('frees nothing that was taken or held since the read', ({ newest, touched, result }) => {
     for (const at of touched) if (hasBit(newest.data, at)) expect(hasBit(result.data, at)).toBe(true);
   });

@@ -259,9 +259,9 @@ export const PLANTS: readonly Plant[] = [
   plant(
     '33',
     'an unclear save of a range is taken as saved',
-    'loops/repair-ranges.ts',
+    'loops/repair.ts',
     "if (saved.outcome === 'unclear') {",
-    "if (saved.outcome === 'unclear') return 'saved';\n  if (saved.outcome === undefined) {",
+    "if (saved.outcome === 'unclear') return changeOf(start, save);\n  if (saved.outcome === undefined) {",
   ),
   plant(
     '34',

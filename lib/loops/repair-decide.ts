@@ -1,0 +1,117 @@
+import type { Finding } from '../cluster/finding.ts';
+import type { RangeDecision } from '../range/merge.ts';
+import { auditRange } from '../repair/audit.ts';
+import { type Comparison, compareRange } from '../repair/compare-range.ts';
+import { RepairError } from '../repair/walk.ts';
+import type { PassContext } from './pass.ts';
+import type { GatheredRange, RangeAtStart, RepairWorld } from './repair-gather.ts';
+import { type RepairKind, reworded } from './repair-kind.ts';
+
+/** What is to become of one range. */
+export interface Decision {
+  readonly start: RangeAtStart;
+  readonly findings: readonly Finding[];
+  readonly counts: Readonly<Record<string, number>>;
+  readonly errors?: readonly Error[];
+  readonly needsFreshList?: boolean;
+  /** Absent: there is nothing to save. */
+  readonly save?: Save;
+}
+
+/** `change` describes the write. */
+export type Save =
+  | { readonly what: 'record'; readonly decided: RangeDecision; readonly change: string }
+  | { readonly what: 'usageBitmap'; readonly next: RangeDecision['next']; readonly change: string };
+
+type Gathered<Item> = Extract<RepairWorld<Item>, { outcome: 'gathered' }>;
+
+/**
+ * Decides by Services that were listed with a kubeconfig of this interval, where the decision needs that. If the kubeconfig
+ * cannot be read, the pass frees and opens nothing, and saves the rest.
+ * @throws RepairError `ControlPlaneMoved`
+ */
+export async function decideFresh<Item>(
+  kind: RepairKind<Item>,
+  context: PassContext,
+  world: Gathered<Item>,
+): Promise<{ readonly decisions: readonly Decision[]; readonly unread: readonly Error[] }> {
+  const { spec, controlPlane } = context;
+  const { loop } = kind;
+  const decisions = decide(kind, context, world, true);
+  const needsFresh = decisions.some(({ needsFreshList }) => needsFreshList) || mayHaveClosed(loop, context);
+  if (!needsFresh) return { decisions, unread: [] };
+  try {
+    if (await controlPlane.confirm(spec.intervalSeconds[loop] * 1000)) return { decisions, unread: [] };
+  } catch (error) {
+    const unread = [reworded('nothing was freed, because the kubeconfig cannot be read again', error)];
+    return { decisions: decide(kind, context, world, false).map(withoutOpening), unread };
+  }
+  throw new RepairError(
+    'ControlPlaneMoved',
+    `the kubeconfig of cluster ${spec.name} now leads to another API server or has another CA than the one whose Services were listed: nothing was saved, and the next pass lists those of the new one`,
+  );
+}
+
+/** Three intervals without a success close allocation, others may allocate from then on, and the next success opens it. */
+function mayHaveClosed(loop: RepairKind<unknown>['loop'], { spec, nowMs, lastSuccessAtMs }: PassContext): boolean {
+  if (spec.allocator !== 'table') return false;
+  return lastSuccessAtMs === undefined || nowMs() - lastSuccessAtMs > 2 * spec.intervalSeconds[loop] * 1000;
+}
+
+function withoutOpening({ save, ...decision }: Decision): Decision {
+  return { ...decision, ...(save !== undefined && !decision.needsFreshList && { save }) };
+}
+
+function decide<Item>(
+  kind: RepairKind<Item>,
+  context: PassContext,
+  { ranges, startedAtMs }: Gathered<Item>,
+  mayFree: boolean,
+): readonly Decision[] {
+  const { loop, words } = kind;
+  const { passId, spec, rangesGeneration, previousMode, controlPlane } = context;
+  const pass = {
+    passId,
+    nowMs: startedAtMs,
+    intervalMs: spec.intervalSeconds[loop] * 1000,
+    controlPlane: controlPlane.id,
+    fromZero: previousMode === 'observe',
+    mayFree,
+  };
+  return ranges.map((range) =>
+    range.allocator === 'table'
+      ? recordDecision(range.start, compareRange(range.ledger, words, pass, rangesGeneration))
+      : auditDecision(kind, range, rangesGeneration),
+  );
+}
+
+function recordDecision(start: RangeAtStart, comparison: Comparison): Decision {
+  const { findings, counts, changed, needsFreshList } = comparison;
+  if (!changed) return { start, findings, counts };
+  const change = `${start.key}: ${summary(comparison)}`;
+  return { start, findings, counts, needsFreshList, save: { what: 'record', decided: comparison, change } };
+}
+
+function auditDecision<Item>(
+  { words, errors }: RepairKind<Item>,
+  { start, ledger }: Extract<GatheredRange<Item>, { allocator: 'apiserver' }>,
+  generation: number,
+): Decision {
+  const stored = start.state === 'read' ? start.stored : undefined;
+  const { findings, counts, next } = auditRange(ledger, words, stored, generation);
+  if (start.state === 'corrupt') {
+    const finding: Finding = { type: 'corruptSnapshot', message: start.error.message };
+    return { start, findings: [...findings, finding], counts, errors: [reworded(errors.cannotRead, start.error)] };
+  }
+  if (next === undefined) return { start, findings, counts };
+  const change = `${start.key}: ${counts.allocated} claimed in ${next.range}`;
+  return { start, findings, counts, save: { what: 'usageBitmap', next, change } };
+}
+
+function summary({ next, counts }: Comparison): string {
+  const leaks = counts.leaks > 0 ? `, ${counts.leaks} freed as leaked` : '';
+  const doubtful = counts.mayHaveLeaked > 0 ? `, ${counts.mayHaveLeaked} without a Service` : '';
+  const held = counts.held > 0 ? `, ${counts.held} held` : '';
+  const over = counts.holdsEnded > 0 ? `, ${counts.holdsEnded} freed after their hold` : '';
+  return `${counts.allocated} of ${counts.capacity} taken in ${next.range}${held}${over}${leaks}${doubtful}`;
+}

@@ -1,0 +1,196 @@
+import { AllocatorError } from '../allocator/errors.ts';
+import type { Finding } from '../cluster/finding.ts';
+import type { ServiceClaim } from '../cluster/kubernetes-objects.ts';
+import { type RangeKey, rangesOf } from '../cluster/spec-ranges.ts';
+import type { AuditLedger } from '../repair/audit.ts';
+import { type Rebuild, recordedRange, startRebuild } from '../repair/compare-range.ts';
+import { type Ledger, RepairError, type Walk } from '../repair/walk.ts';
+import { TableError } from '../table/errors.ts';
+import type { Item as TableItem } from '../table/key-value-table.ts';
+import { decodeRange, type ReadRange } from '../table/ranges.ts';
+import type { PassContext, PassReport } from './pass.ts';
+import { type RepairErrorWords, type RepairKind, reworded } from './repair-kind.ts';
+
+/** A range before the Services were listed. */
+export type RangeAtStart = { readonly key: RangeKey; readonly configured: string } & (
+  | { readonly state: 'unsaved' }
+  | ({ readonly state: 'read' } & ReadRange)
+  /** The item does not parse and must not be overwritten; absent if it is no item at all. */
+  | { readonly state: 'corrupt'; readonly error: TableError; readonly item?: TableItem }
+  /** The item does not parse, and is replaced by what the Services prove. */
+  | { readonly state: 'toReplace'; readonly item: TableItem }
+);
+
+/** A range with the claims of all Services. */
+export type GatheredRange<Item> =
+  | { readonly allocator: 'table'; readonly start: RangeAtStart; readonly ledger: Rebuild<Item> }
+  | { readonly allocator: 'apiserver'; readonly start: RangeAtStart; readonly ledger: AuditLedger<Item> };
+
+type Walked = Required<Pick<PassReport, 'findings' | 'unlisted' | 'counts'>>;
+
+export type RepairWorld<Item> =
+  | { readonly outcome: 'corrupt'; readonly report: PassReport }
+  | ({ readonly outcome: 'aborted'; readonly error: RepairError } & Walked)
+  | ({
+      readonly outcome: 'gathered';
+      readonly startedAtMs: number;
+      readonly ranges: readonly GatheredRange<Item>[];
+    } & Walked);
+
+/**
+ * Reads the ranges, then lists the Services and enters their claims. What is allocated in between is noticed by the save.
+ * @throws RepairError, and what the table and the API server throw, in the original's words
+ */
+export async function gather<Item>(
+  kind: RepairKind<Item>,
+  context: PassContext,
+  rebuild: boolean,
+  visit: (service: ServiceClaim) => void,
+): Promise<RepairWorld<Item>> {
+  const startedAtMs = context.nowMs();
+  const read = await readRanges(kind, context);
+  const ranges: GatheredRange<Item>[] = [];
+  for (const start of rebuild ? replaceCorrupt(kind, read) : read) {
+    const range = context.spec.allocator === 'apiserver' ? openAudit(kind, start) : openRecord(kind, start);
+    if (range instanceof RepairError) return { outcome: 'corrupt', report: corruptReport(range, start) };
+    ranges.push(range);
+  }
+  const walk = kind.startWalk(
+    ranges.map(({ start, ledger }) => (start.state === 'toReplace' ? withoutRecord(ledger) : ledger)),
+  );
+  const error = await walkServices(kind, context, walk, visit);
+  const { listed, unlisted, outside } = walk.findings;
+  const walked = { findings: listed, unlisted, counts: { services: walk.services, ...(outside > 0 && { outside }) } };
+  return error === undefined
+    ? { outcome: 'gathered', startedAtMs, ranges, ...walked }
+    : { outcome: 'aborted', error, ...walked };
+}
+
+/** @throws RepairError `OlderSpec`; and what the table throws, in the original's words. */
+async function readRanges<Item>(
+  { loop, errors }: RepairKind<Item>,
+  { spec, table, rangesGeneration }: PassContext,
+): Promise<readonly RangeAtStart[]> {
+  const ranges = rangesOf(spec).filter((range) => range.loop === loop);
+  const read = await Promise.all(
+    ranges.map(async ({ key, configured }): Promise<RangeAtStart> => {
+      let item: TableItem | undefined;
+      try {
+        item = await table.get(spec.name, key);
+        if (item === undefined) return { key, configured, state: 'unsaved' };
+        return { key, configured, state: 'read', stored: decodeRange(item), item };
+      } catch (error) {
+        if (!(error instanceof TableError) || error.code !== 'Corrupt') throw reworded(errors.cannotRead, error);
+        return { key, configured, state: 'corrupt', error, ...(item && { item }) };
+      }
+    }),
+  );
+  for (const range of read) refuseNewerSpec(range, rangesGeneration);
+  return read;
+}
+
+function refuseNewerSpec(range: RangeAtStart, generation: number): void {
+  if (range.state !== 'read' || range.stored.generation <= generation) return;
+  throw new RepairError(
+    'OlderSpec',
+    `${range.key} was saved under generation ${range.stored.generation} of the cluster spec and this pass has generation ${generation}: nothing was written, and the next pass reads the spec again`,
+  );
+}
+
+/** There is nothing to rebuild, and nothing was written. */
+class NotCorruptError extends Error {
+  override readonly name = 'NotCorruptError';
+  readonly code = 'NotCorrupt';
+}
+
+/**
+ * Marks corrupt ranges to be replaced. What is not an item at all stays corrupt.
+ * @throws NotCorruptError when all of them can be read.
+ */
+function replaceCorrupt<Item>(
+  { makeRange }: RepairKind<Item>,
+  ranges: readonly RangeAtStart[],
+): readonly RangeAtStart[] {
+  const isCorrupt = (range: RangeAtStart) => {
+    if (range.state !== 'read') return range.state === 'corrupt';
+    const { configured, stored } = range;
+    return stored.allocator === 'table' && recordedRange(makeRange, configured, stored) instanceof Error;
+  };
+  if (!ranges.some(isCorrupt)) {
+    const keys = ranges.map(({ key }) => key).join(' and ');
+    throw new NotCorruptError(`${keys} can be read: nothing was rebuilt`);
+  }
+  return ranges.map((range) => {
+    if (!isCorrupt(range) || !('item' in range) || range.item === undefined) return range;
+    const { key, configured, item } = range;
+    return { key, configured, state: 'toReplace', item };
+  });
+}
+
+/** Opens a range that the table allocates. A `RepairError`: what is stored of it does not parse. */
+function openRecord<Item>(
+  { makeRange, errors }: RepairKind<Item>,
+  start: RangeAtStart,
+): GatheredRange<Item> | RepairError {
+  const { configured } = start;
+  // The usage bitmap of an audit records no allocation of the table.
+  const stored = start.state === 'read' && start.stored.allocator === 'table' ? start.stored : undefined;
+  const recorded = start.state === 'corrupt' ? start.error : recordedRange(makeRange, configured, stored);
+  if (recorded instanceof Error) {
+    return new RepairError('CorruptSnapshot', errors.cannotRestore(configured, recorded.message), { cause: recorded });
+  }
+  const rebuilt = usable(makeRange(configured), errors, configured);
+  return { allocator: 'table', start, ledger: startRebuild(stored, recorded, rebuilt) };
+}
+
+/** Opens a range that the cluster's own API servers allocate. */
+function openAudit<Item>({ makeAuditLedger, errors }: RepairKind<Item>, start: RangeAtStart): GatheredRange<Item> {
+  const ledger = usable(makeAuditLedger(start.configured), errors, start.configured);
+  return { allocator: 'apiserver', start, ledger };
+}
+
+function usable<Made>(made: Made | AllocatorError, errors: RepairErrorWords, configured: string): Made {
+  if (!(made instanceof AllocatorError)) return made;
+  throw new RepairError('BadRange', errors.cannotCreate(configured, made.message), { cause: made });
+}
+
+/** What a corrupt range recorded is unknown: a claim that is not in it is no finding. */
+function withoutRecord<Item>({ spec, claim }: Ledger<Item>): Ledger<Item> {
+  return {
+    spec,
+    claim: (item, by) => {
+      const result = claim(item, by);
+      return result === 'notRecorded' ? 'recorded' : result;
+    },
+  };
+}
+
+/**
+ * Takes every Service through the walk while the list arrives, so that a large cluster is never in memory as a whole. An
+ * incomplete list is discarded: the call throws, and what was entered must not be used.
+ */
+async function walkServices<Item>(
+  { errors, listed }: RepairKind<Item>,
+  { kubernetes, spec }: PassContext,
+  walk: Walk,
+  visit: (service: ServiceClaim) => void,
+): Promise<RepairError | undefined> {
+  try {
+    for await (const service of kubernetes.services(listed[spec.allocator])) {
+      visit(service);
+      const aborted = walk.visit(service);
+      if (aborted !== undefined) return aborted;
+    }
+    return undefined;
+  } catch (error) {
+    throw reworded(errors.cannotList, error);
+  }
+}
+
+/** The report of a pass that ends because a range does not parse. */
+function corruptReport({ code, message, cause }: RepairError, { key }: RangeAtStart): PassReport {
+  const advice = `${key} is left unchanged: restore its last good content, or remove it, and the next pass rebuilds it from the Services`;
+  const error = new RepairError(code, `${message}; ${advice}`, { cause });
+  const finding: Finding = { type: 'corruptSnapshot', message: error.message };
+  return { changes: [], findings: [finding], counts: {}, errors: [error] };
+}
