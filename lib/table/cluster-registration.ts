@@ -130,7 +130,8 @@ export function pauseCluster(table: KeyValueTable, name: string, pause: Pause | 
 
 /** Pauses the passes of all clusters, or with `undefined` resumes them. The pause of a single cluster is independent. */
 export function pauseAllClusters(table: KeyValueTable, pause: Pause | undefined): Promise<void> {
-  return guaranteedUpdate(table, CLUSTERS, ALL_CLUSTERS, () => ({ write: pauseContent(pause), result: undefined }));
+  const change = (item: Item | undefined) => ({ write: pauseContent(pause, item), result: undefined });
+  return guaranteedUpdate(table, CLUSTERS, ALL_CLUSTERS, change);
 }
 
 /**

@@ -140,7 +140,9 @@ export function tombstoneContent(generation: number): Omit<NewItem, 'cluster' | 
   return { schema: SCHEMA, value: { generation } };
 }
 
-export function pauseContent(paused: Pause | undefined): Omit<NewItem, 'cluster' | 'key'> {
+/** @param over the item that it replaces, also if that does not parse. @throws TableError `SchemaTooNew`. */
+export function pauseContent(paused: Pause | undefined, over: Item | undefined): Omit<NewItem, 'cluster' | 'key'> {
+  if (over !== undefined) decodeItem(over, z.unknown(), SCHEMA);
   return { schema: SCHEMA, value: plainValue({ paused }) };
 }
 

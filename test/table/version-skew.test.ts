@@ -1,0 +1,182 @@
+import { describe, expect, test } from '@jest/globals';
+import { countBody, receivedTicks, receiveTick, tickBody } from '../../lib/dispatch/tick-message.ts';
+import { pauseAllClusters, pauseCluster } from '../../lib/table/cluster-registration.ts';
+import { readCluster, readPauseOfAll } from '../../lib/table/clusters.ts';
+import type { Item, KeyValueTable } from '../../lib/table/key-value-table.ts';
+import { LEASES, readLeases, withdraw } from '../../lib/table/leases.ts';
+import { readRange, saveRange } from '../../lib/table/ranges.ts';
+import { readRequest, writeRequest } from '../../lib/table/requests.ts';
+import { readRunRecord, writeRunRecord } from '../../lib/table/run-records.ts';
+import { listFleetNotes, writeSuspect } from '../../lib/table/suspects.ts';
+import { anAllocateWorld, CLUSTER } from '../support/allocate-world.ts';
+import { memoryStore, memoryTable } from '../support/memory-table.ts';
+import { recordingTelemetry } from '../support/recording-telemetry.ts';
+import { STORED_FORMS, type StoredForm, storedItem } from '../support/stored-items.ts';
+
+/* Each release reads what the one before stored, and what the one after it stores in the same schema: docs/compatibility.md. */
+
+const NEWER = { ofNewerRelease: { any: [1] } };
+const LOOP = 'kubernetes-service';
+const RANGE = 'ranges/serviceips';
+const OF_SUSPECT = { stack: 'prod', loop: LOOP, cluster: 'demo' } as const;
+
+interface Access {
+  readonly form: StoredForm;
+  /** What is read of the least and of the most, if it is not what is stored. */
+  readonly asRead?: readonly [unknown, unknown];
+  read(table: KeyValueTable): Promise<unknown>;
+  /** Reads the item and writes it changed, as a command or a pass does. */
+  rewrite(table: KeyValueTable): Promise<unknown>;
+}
+
+const USUAL_LEASE = { source: 'probe', misses: 0, seenDown: false };
+const { given: _, ...mostOfRange } = STORED_FORMS.range.most({});
+const UNCLAIMED = { namespace: 'default', name: 'web', reviews: 1, first: [0, 1], later: [] };
+const pause = { untilMs: 9999, reason: 'later', by: 'someone' };
+const suspectIn = async (table: KeyValueTable) => (await listFleetNotes(table, 'prod', LOOP)).suspects.get('demo');
+
+const TYPES: Readonly<Record<keyof typeof STORED_FORMS, Access>> = {
+  registration: {
+    form: STORED_FORMS.registration,
+    read: (table) => readCluster(table, 'demo'),
+    rewrite: (table) => pauseCluster(table, 'demo', pause),
+  },
+  'pause of all': {
+    form: STORED_FORMS['pause of all'],
+    asRead: [undefined, STORED_FORMS['pause of all'].most({}).paused],
+    read: readPauseOfAll,
+    rewrite: (table) => pauseAllClusters(table, pause),
+  },
+  leases: {
+    form: STORED_FORMS.leases,
+    asRead: [
+      [{ address: '10.9.8.7', ...USUAL_LEASE, ...STORED_FORMS.leases.least['10.9.8.7'] }],
+      Object.entries(STORED_FORMS.leases.most({})).map(([address, lease]) => ({ address, ...USUAL_LEASE, ...lease })),
+    ],
+    read: async (table) => (await readLeases(table, 'demo')).leases,
+    rewrite: (table) => withdraw(table, 'demo', { address: '10.9.8.7', untilMs: 9999, nowMs: 1000 }),
+  },
+  'run record': {
+    form: STORED_FORMS['run record'],
+    read: async (table) => (await readRunRecord(table, 'demo', LOOP))?.record,
+    async rewrite(table) {
+      const { record, item } = found(await readRunRecord(table, 'demo', LOOP));
+      return writeRunRecord(table, 'demo', LOOP, { ...record, durationMs: 21 }, item);
+    },
+  },
+  range: {
+    form: STORED_FORMS.range,
+    asRead: [STORED_FORMS.range.least, { ...mostOfRange, unclaimed: [UNCLAIMED] }],
+    read: async (table) => (await readRange(table, 'demo', RANGE))?.stored,
+    async rewrite(table) {
+      const { stored, item } = found(await readRange(table, 'demo', RANGE));
+      return saveRange(table, 'demo', RANGE, { ...stored, generation: 4 }, item);
+    },
+  },
+  request: {
+    form: STORED_FORMS.request,
+    read: async (table) => (await readRequest(table, 'demo', 'r1'))?.record,
+    async rewrite(table) {
+      const { record, item } = found(await readRequest(table, 'demo', 'r1'));
+      const request = { cluster: 'demo', id: 'r1', nowMs: 1000 };
+      return writeRequest(table, request, { ...record, state: 'done', answer: '{"a":1}' }, item);
+    },
+  },
+  suspect: {
+    form: STORED_FORMS.suspect,
+    read: async (table) => (await suspectIn(table))?.suspect,
+    async rewrite(table) {
+      const { suspect, item } = found(await suspectIn(table));
+      return writeSuspect(table, OF_SUSPECT, { ...suspect, accidents: 2 }, item);
+    },
+  },
+};
+
+function found<T>(value: T | undefined): T {
+  if (value === undefined) throw new Error('expected an item');
+  return value;
+}
+
+function tableOf(item: Item): KeyValueTable {
+  return memoryTable({ store: new Map([[item.cluster, new Map([[item.key, item]])]]) });
+}
+
+describe.each(Object.entries(TYPES))('%s', (_type, { form, asRead, read, rewrite }) => {
+  const written = async (item: Item) => {
+    const table = tableOf(item);
+    await rewrite(table);
+    return read(table);
+  };
+  const [plain, newer] = [{}, NEWER].map((fields) => storedItem(form, { value: form.most(fields) })) as [Item, Item];
+
+  test('what release 0.1.0 stores is read, with and without its optional fields', async () => {
+    const values = [await read(tableOf(storedItem(form))), await read(tableOf(plain))];
+    expect(values).toEqual(asRead ?? [form.least, form.most({})]);
+  });
+
+  test('fields of a newer release do not change what is read, nor what a change makes of it', async () => {
+    const known = (value: unknown) => JSON.stringify(value, (key, field) => (key in NEWER ? undefined : field));
+    expect(known(await read(tableOf(newer)))).toBe(known(await read(tableOf(plain))));
+    expect(known(await written(newer))).toBe(known(await written(plain)));
+  });
+
+  test('an item of a newer schema is refused, and no change is written over it', async () => {
+    const item = storedItem(form, { value: form.most({}), schema: form.schema + 1 });
+    const table = tableOf(item);
+    await expect(read(table)).rejects.toMatchObject({ code: 'SchemaTooNew' });
+    await expect(rewrite(table)).rejects.toMatchObject({ code: 'SchemaTooNew' });
+    expect(await table.get(form.cluster, form.key)).toEqual(item);
+  });
+});
+
+test('a change keeps what a newer release stored in specs and in the leases of other addresses, and drops the rest', async () => {
+  const rewritten = async ({ form, rewrite }: Access) => {
+    const table = tableOf(storedItem(form, { value: form.most(NEWER) }));
+    await rewrite(table);
+    return (await table.get(form.cluster, form.key))?.value;
+  };
+  const { spec, ...others } = Object(await rewritten(TYPES.registration));
+  expect(spec).toMatchObject(NEWER);
+  expect(JSON.stringify(others)).not.toContain('ofNewerRelease');
+  expect(await rewritten(TYPES.leases)).toMatchObject({ '10.9.8.6': NEWER, '10.9.8.7': { generation: 5 } });
+  for (const type of ['pause of all', 'run record', 'range', 'request', 'suspect'] as const) {
+    expect(JSON.stringify(await rewritten(TYPES[type]))).not.toContain('ofNewerRelease');
+  }
+});
+
+test('messages with fields of a newer release are ticks and parts to count', () => {
+  const tick = { loop: LOOP, dueAtMs: 0, clusters: ['demo'] } as const;
+  const more = (body: string) => JSON.stringify({ ...JSON.parse(body), ...NEWER });
+  expect(receiveTick(more(tickBody(tick)), LOOP, 0)).toEqual({ outcome: 'due', tick });
+  const count = { body: more(countBody({ dueAtMs: 0, names: ['demo'] })), isRedelivered: false };
+  expect(receivedTicks(LOOP, [count], 0, recordingTelemetry())).toMatchObject({ counted: ['demo'] });
+});
+
+/** The table as a newer release writes it: each item has a field that this one does not know. */
+function throughNewer(table: KeyValueTable): KeyValueTable {
+  const withMore = (value: Item['value']) => (Object(value) === value ? { ...Object(value), ...NEWER } : value);
+  return {
+    ...table,
+    put: (item, previous) => table.put(item.key === LEASES ? item : { ...item, value: withMore(item.value) }, previous),
+  };
+}
+
+test('two releases side by side allocate, answer and release what the other one began', async () => {
+  const nowMs = () => 0;
+  const store = memoryStore();
+  const [older, newer] = [memoryTable({ store, nowMs }), throughNewer(memoryTable({ store, nowMs }))];
+  const { ask, taken } = await anAllocateWorld({ table: newer, clock: { nowMs: 0 } });
+  const items = (value: string) => [{ range: 'serviceips', value } as const];
+
+  const first = await ask({ requestId: 'r1', items: items('10.0.0.1') }, newer);
+  expect(await ask({ requestId: 'r1', items: items('10.0.0.1') }, older)).toEqual({ ...first, replayed: true });
+  await ask({ requestId: 'r2', items: items('10.0.0.2') }, older);
+  expect(await ask({ requestId: 'r3', items: items('10.0.0.2') }, newer)).toMatchObject({ outcome: 'refused' });
+  expect(await taken()).toEqual({ '10.0.0.1': 'r1', '10.0.0.2': 'r2' });
+  await ask({ requestId: 'r4', operation: 'release', items: items('10.0.0.1') }, older);
+  await ask({ requestId: 'r5', operation: 'release', items: items('10.0.0.2') }, newer);
+  expect(await taken()).toEqual({});
+
+  await pauseCluster(older, CLUSTER, pause);
+  expect(await readCluster(newer, CLUSTER)).toMatchObject({ paused: pause });
+});
