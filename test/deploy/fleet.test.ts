@@ -202,12 +202,24 @@ test('a deployment keeps what the stack was deployed with, and prints it, until 
     const { POWERTOOLS_LOG_LEVEL, CLUSTERS_PER_TICK } = deployed.function('doctor').runnable.environment;
     return [POWERTOOLS_LOG_LEVEL, CLUSTERS_PER_TICK, Object.keys(deployed.functions).includes('admission')];
   };
-  const printed = await deploy('--param', 'admission=on', '--param', 'clustersPerTick=8');
+  const tags = async () => {
+    const stack = { Version: '2010-05-15', StackName: STACK };
+    return world.emulator.aws.form('cloudformation', { Action: 'DescribeStacks', ...stack });
+  };
+  const printed = await deploy(
+    '--param',
+    'admission=on',
+    '--param',
+    'clustersPerTick=8',
+    '--param',
+    'tags=team=platform',
+  );
   expect(printed).toMatch(
     /Next:\n *register a cluster: node cli\/kbctl\.mjs cluster apply .*\n *status: node cli\/kbctl\.mjs status --table \S+\n *dashboard: https/,
   );
   expect(await deploy('--param', 'logLevel=WARN')).toContain('not set them: ClustersPerTick=8, Admission=on\n');
   expect(await environment()).toEqual(['WARN', '8', true]);
+  expect(await tags()).toMatch(/<Key>team<\/Key>\s*<Value>platform</);
   await deploy('--param', 'admission=off', '--param', 'clustersPerTick=16', '--param', 'logLevel=INFO');
   expect(await environment()).toEqual(['INFO', '16', false]);
 });

@@ -107,3 +107,20 @@ test('an update to the next release runs its code with the parameters of the sta
   deployed = await world.deployRelease();
   expect(await running()).toBe('first');
 });
+
+test('a stack that was deleted is made again beside its table, and updates keep that', async () => {
+  const items = await world.table().list('#clusters', '');
+  const stack = { Version: '2010-05-15', StackName: STACK };
+  await deployed.stop();
+  await world.emulator.aws.form('cloudformation', { Action: 'DeleteStack', ...stack });
+  expect(await world.table().list('#clusters', '')).toEqual(items);
+
+  deployed = await world.deployRelease({ TableName: STACK });
+  expect(deployed.resources.filter(({ type, physicalId }) => type === 'AWS::DynamoDB::Table' && physicalId)).toEqual(
+    [],
+  );
+  deployed = await world.deployRelease({ LogLevel: 'WARN' });
+  expect(deployed.function('doctor').runnable.environment).toMatchObject({ TABLE_NAME: STACK });
+  expect((await deployed.fire('kubernetes-service')).answer).toMatchObject({ passes: expect.any(Number) });
+  expect(await world.table().list('#clusters', '')).not.toEqual([]);
+});
