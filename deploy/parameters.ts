@@ -78,11 +78,25 @@ export const PARAMETERS = {
     fix: 'write ARNs of roles, with commas and no spaces, or leave it out',
     description: 'Roles that may be assumed to read kubeconfigs in other accounts.',
   },
+  assumableOrgRole: {
+    default: '',
+    pattern: '^([a-zA-Z0-9_+=,.@/*?-]{1,512})?$',
+    fix: 'write the path and name of a role, such as platform/kubeconfigs-*, or leave it out',
+    description:
+      'The path and name of roles that may be assumed for the same in all accounts of assumableOrgPaths. `*` stands for any text.',
+  },
+  assumableOrgPaths: {
+    default: '',
+    pattern: '^(o-[a-z0-9]{10,32}/[^,\\s]*(,o-[a-z0-9]{10,32}/[^,\\s]*)*)?$',
+    fix: 'write paths of AWS Organizations, such as o-a1b2c3d4e5/* or o-a1b2c3d4e5/r-ab12/ou-ab12-11111111/*, with commas',
+    description:
+      'Where in AWS Organizations these accounts are: `o-a1b2c3d4e5/*` for a whole organization. Needed with assumableOrgRole.',
+  },
   externalId: {
     default: '',
     pattern: '^([a-zA-Z0-9_+=,.@:/-]{2,1224})?$',
     fix: 'write 2 to 1224 letters, digits or _+=,.@:/-, or leave it out',
-    description: 'The external ID that the trust policies of those roles require.',
+    description: 'The external ID that the trust policies of all these roles require.',
   },
   webIdentityServers: {
     default: '',

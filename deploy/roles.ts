@@ -1,5 +1,5 @@
 import { EVENT_SOURCE } from '../lib/aws/event-bus.ts';
-import { LOOPS, type Loop } from '../lib/cluster/cluster-spec.ts';
+import { LOOPS, type Loop, STACK_LOOP } from '../lib/cluster/cluster-spec.ts';
 import { TOKEN_SECONDS } from '../lib/kubernetes/web-identity.ts';
 import {
   attribute,
@@ -62,7 +62,11 @@ function partitions(operator: string, pattern: string): Fields {
 const OF_CLUSTERS = partitions('StringNotLike', '#*');
 
 const READ = ['dynamodb:GetItem', 'dynamodb:Query'];
-const TABLE_OF_LOOP = policy('table', allow(['dynamodb:GetItem', 'dynamodb:PutItem', 'dynamodb:Query'], [TABLE_ARN]));
+/** One loop claims clusters without an owner; the others write everything but registrations. */
+function tableOf(loop: Loop): Fields {
+  const condition = loop === STACK_LOOP ? undefined : partitions('StringNotLike', '#clusters');
+  return policy('table', allow(READ, [TABLE_ARN]), allow(['dynamodb:PutItem'], [TABLE_ARN], condition));
+}
 /** Callers choose the cluster and what is written, but never a registration (#clusters). */
 const TABLE_OF_CLUSTER = policy(
   'table',
@@ -86,6 +90,16 @@ const OTHER_ACCOUNTS = whether(
   'AssumesRoles',
   policy('other-accounts', allow(['sts:AssumeRole'], { 'Fn::Split': [',', ref('AssumableRoleArns')] })),
 );
+/** Of any account, if the account is in that part of the organization. A request without paths matches no pattern. */
+const ORGANIZATION = whether(
+  'AssumesOrgRole',
+  policy(
+    'organization',
+    allow(['sts:AssumeRole'], [substitute('arn:${AWS::Partition}:iam::*:role/${AssumableOrgRole}')], {
+      'ForAnyValue:StringLike': { 'aws:ResourceOrgPaths': { 'Fn::Split': [',', ref('AssumableOrgPaths')] } },
+    }),
+  ),
+);
 const WEB_IDENTITY = whether(
   'UsesWebIdentity',
   policy(
@@ -96,7 +110,7 @@ const WEB_IDENTITY = whether(
     }),
   ),
 );
-const TO_KUBECONFIGS = [KUBECONFIGS, KMS_KEY, OTHER_ACCOUNTS, WEB_IDENTITY];
+const TO_KUBECONFIGS = [KUBECONFIGS, KMS_KEY, OTHER_ACCOUNTS, ORGANIZATION, WEB_IDENTITY];
 
 /** A change of a cluster is an event of the account's default bus. */
 const EVENTS = policy(
@@ -129,7 +143,7 @@ const NETWORK = whether(
 
 /** The policies of each function beside its logs, the network and the key of the table. */
 const POLICIES: Readonly<Record<string, readonly Value[]>> = {
-  ...Object.fromEntries(LOOPS.map((loop) => [loop, [TABLE_OF_LOOP, ...TO_KUBECONFIGS, ticksOf(loop), EVENTS]])),
+  ...Object.fromEntries(LOOPS.map((loop) => [loop, [tableOf(loop), ...TO_KUBECONFIGS, ticksOf(loop), EVENTS]])),
   deregister: [TABLE_OF_CLUSTER, ...TO_KUBECONFIGS, EVENTS],
   allocate: [TABLE_OF_CLUSTER],
   doctor: [

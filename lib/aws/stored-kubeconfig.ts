@@ -86,7 +86,7 @@ export function assumeFailure(stored: StoredKubeconfig, roleArn: string, region:
   const call = `sts:AssumeRole on ${roleArn}, to read ${wordsOf(stored).what},`;
   if (isDenied(error)) {
     const remedy =
-      'Name the role in the parameter assumableRoleArns of the stack, and let its trust policy name the roles of the functions';
+      'Name the role in the parameter assumableRoleArns or assumableOrgRole of the stack, and let its trust policy name the roles of the functions';
     return badKubeconfig(`${call} was denied. ${remedy}.`, error);
   }
   return callFailure(call, 'sts', region, error);

@@ -3,6 +3,11 @@ import * as z from 'zod/mini';
 /** The four loops, with the one id that files, functions, keys, metrics, logs and commands share. */
 export const LOOPS = ['system-namespaces', 'kubernetes-service', 'cluster-ip-repair', 'node-port-repair'] as const;
 export type Loop = (typeof LOOPS)[number];
+/**
+ * The loop whose function also acts for its whole stack: it counts the fleet, and claims clusters without an owner, for which
+ * its role alone may write registrations.
+ */
+export const STACK_LOOP: Loop = 'kubernetes-service';
 
 const text = z.string();
 const optionalText = z.exactOptional(text);

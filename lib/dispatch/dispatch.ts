@@ -1,3 +1,4 @@
+import { STACK_LOOP } from '../cluster/cluster-spec.ts';
 import type { LoopDefinition } from '../loops/pass.ts';
 import { CONCURRENT_PASSES, LISTING_MS } from '../runtime/budgets.ts';
 import { pause } from '../runtime/deadline.ts';
@@ -89,19 +90,15 @@ async function onSchedule(invocation: RememberingInvocation, dueAtMs: number): P
     telemetry.log('warn', 'schedule dropped', { lateMs });
     return { attempts: [], dueAtMs };
   }
-  const speaksForStack = loop.id === SPEAKS_FOR_STACK && environment.stack !== undefined;
   const list = await listOfMinute(invocation);
   const apart = await clustersApart(invocation);
   const { own, queued } = await queueTicks(loop.id, list.entries, { dueAtMs, apart }, invocation);
   const batch: Batch = { ...invocation, force: false, pausedAll: list.pausedAll };
   const ran = await attemptApart(batch, own, apart, list.clusters);
   const attempts = [...logUnusable(batch, list.unreadable), ...ran];
-  if (speaksForStack) await reportFleet(invocation, list);
+  if (loop.id === STACK_LOOP && environment.stack !== undefined) await reportFleet(invocation, list);
   return { attempts, dueAtMs, ...(queued > 0 && { queued }) };
 }
-
-/** The loop whose function also does what the whole stack needs once a minute: others would only disagree. */
-const SPEAKS_FOR_STACK = 'kubernetes-service';
 
 /** Reads the cluster list; or returns the last one, rather than lose the minute. */
 async function listOfMinute(invocation: RememberingInvocation): Promise<ShortClusterList> {

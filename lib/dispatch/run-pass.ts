@@ -1,4 +1,4 @@
-import type { ClusterSpec } from '../cluster/cluster-spec.ts';
+import { type ClusterSpec, STACK_LOOP } from '../cluster/cluster-spec.ts';
 import type { Finding } from '../cluster/finding.ts';
 import type { ClusterPort, Prober } from '../kubernetes/cluster-port.ts';
 import { planEvents } from '../kubernetes/events.ts';
@@ -75,6 +75,7 @@ async function passIfDue(
 ): Promise<Attempt> {
   const { loop, force, environment, telemetry } = batch;
   const { name } = cluster.spec;
+  if (waitsForOwner(batch, cluster)) return { outcome: 'notDue' };
   const [owner, last] = await unlessAborted(signal, () =>
     Promise.all([ownerOf(batch, cluster, signal), readRunRecord(environment.table(signal), name, loop.id)]),
   );
@@ -121,6 +122,11 @@ async function recordOwnPass(
       : undefined,
   ]);
   return pass;
+}
+
+/** Until the stack loop has claimed a cluster, the others of a stack leave it alone. */
+function waitsForOwner({ loop, environment: { stack } }: Batch, { owner }: RegisteredCluster): boolean {
+  return owner === undefined && stack !== undefined && loop.id !== STACK_LOOP;
 }
 
 /**

@@ -8,6 +8,7 @@ import { nodePortRepair } from '../../lib/loops/node-port-repair.ts';
 import { systemNamespaces } from '../../lib/loops/system-namespaces.ts';
 import type { Environment } from '../../lib/runtime/environment.ts';
 import {
+  claimCluster,
   pauseAllClusters,
   pauseCluster,
   registerCluster,
@@ -96,6 +97,7 @@ beforeEach(async () => {
   ranges = [];
   whileReading = undefined;
   await world.register(SPEC);
+  await claimCluster(world.table, 'demo', 'prod');
 });
 
 describe('a pass under way', () => {

@@ -9,7 +9,7 @@ import { ClusterError } from '../../lib/kubernetes/cluster-port.ts';
 import { kubernetesService } from '../../lib/loops/kubernetes-service.ts';
 import type { LoopDefinition, PassReport } from '../../lib/loops/pass.ts';
 import type { Environment } from '../../lib/runtime/environment.ts';
-import { takeOverCluster } from '../../lib/table/cluster-registration.ts';
+import { claimCluster, takeOverCluster } from '../../lib/table/cluster-registration.ts';
 import { clusterEventJsonSchema } from '../../tools/event-schema.ts';
 import { aDispatchWorld, aReport, type DispatchWorld } from '../support/dispatch-world.ts';
 import { schemaFaults } from '../support/json-schema-check.ts';
@@ -29,6 +29,7 @@ describe('changes of a cluster', () => {
     world = aDispatchWorld();
     published = [];
     await world.register({ name: 'demo' });
+    await claimCluster(world.table, 'demo', 'prod');
     environment = {
       stack: 'prod',
       eventBus: {

@@ -68,6 +68,17 @@ describe('a cluster that nobody owns', () => {
     expect(outcomes.toSorted()).toEqual(['created', 'withheld']);
   });
 
+  test.each(['system-namespaces', 'cluster-ip-repair', 'node-port-repair'] as const)(
+    'has no pass of %s, which may not write registrations, until kubernetes-service has claimed it',
+    async (loop) => {
+      await world.register({});
+      expect(await tick('prod', undefined, loop)).toEqual({ passes: 0, failed: 0, skipped: 1 });
+      expect(await readCluster(world.table, 'demo')).not.toHaveProperty('owner');
+      await tick('prod');
+      expect(await tick('prod', undefined, loop)).toEqual({ passes: 1, failed: 0, skipped: 0 });
+    },
+  );
+
   test('stays so where there are no stacks', async () => {
     await world.register({});
     await tick(undefined);
@@ -145,9 +156,9 @@ test('a cluster that is unregistered while a stack makes it its own is not broug
     return table.get(cluster, key);
   };
   const environment = { stack: 'prod', table: () => ({ ...table, get }) };
-  const loop: LoopDefinition = { id: 'system-namespaces', run: () => Promise.resolve(aReport()) };
+  const loop: LoopDefinition = { id: 'kubernetes-service', run: () => Promise.resolve(aReport()) };
   const summary = await world.dispatch(loop, {}, { environment });
   expect(summary).toEqual({ passes: 0, failed: 0, skipped: 1 });
-  expect(await world.recordOf('demo')).toBeUndefined();
+  expect(await world.recordOf('demo', 'kubernetes-service')).toBeUndefined();
   expect(await readCluster(table, 'demo')).toBeUndefined();
 });

@@ -121,7 +121,11 @@ export const STORIES: Readonly<Record<string, Story>> = {
       'kubectl -n default get endpoints kubernetes -o yaml --show-managed-fields': nothing,
     },
     after: {
-      'kbctl cluster apply -f prod-eu-1.yml': tick,
+      // The first one makes the cluster the stack's.
+      'kbctl cluster apply -f prod-eu-1.yml': async (world) => {
+        await world.tick(10_000);
+        await world.tick();
+      },
       'kbctl cluster set-mode enforce prod-eu-1': tick,
     },
   },

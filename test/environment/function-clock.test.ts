@@ -7,7 +7,7 @@ import { loopHandler } from '../../lib/dispatch/dispatch.ts';
 import { environmentFrom } from '../../lib/environment/process-environment.ts';
 import { clusterIpRepair } from '../../lib/loops/cluster-ip-repair.ts';
 import type { Environment } from '../../lib/runtime/environment.ts';
-import { registerCluster } from '../../lib/table/cluster-registration.ts';
+import { claimCluster, registerCluster } from '../../lib/table/cluster-registration.ts';
 import { createTable } from '../../lib/table/dynamodb-client.ts';
 import { dynamoDbTable } from '../../lib/table/dynamodb-table.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
@@ -45,6 +45,7 @@ beforeEach(async () => {
   const deadline = new AbortController().signal;
   table = dynamoDbTable({ client, tableName: TABLE_NAME, deadline, nowMs: tableNowMs, newWriteId: randomUUID });
   await registerCluster(table, aClusterSpec({ mode: 'enforce', allocator: 'table', serviceClusterIPRanges: [RANGE] }));
+  await claimCluster(table, 'demo', 'prod');
   telemetry = recordingTelemetry();
   variables = process.env;
   process.env = { ...variables, ...emulatedAws(proxy.endpoint, 'test') };

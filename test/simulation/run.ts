@@ -1,4 +1,4 @@
-import { registerCluster } from '../../lib/table/cluster-registration.ts';
+import { claimCluster, registerCluster } from '../../lib/table/cluster-registration.ts';
 import { untilConverged } from './convergence.ts';
 import { INCIDENT_PARTS, INCIDENTS } from './incidents.ts';
 import { startPasses } from './passes.ts';
@@ -6,7 +6,7 @@ import { Pipelines } from './pipelines.ts';
 import { copyOf } from './range-incidents.ts';
 import { SPARES } from './servers.ts';
 import { type LeftOut, type Settings, settingsOf } from './settings.ts';
-import { type Violation, World } from './world.ts';
+import { CLUSTER, STACK, type Violation, World } from './world.ts';
 
 export interface Ran {
   readonly settings: Settings;
@@ -49,7 +49,10 @@ async function begin(world: World): Promise<void> {
   servers.plane.place('services', { apiVersion: 'v1', kind: 'Service', metadata, spec } as never);
   if (world.has('ranges')) world.people.placeFirst();
   for (const address of SPARES) servers.cut(address, true);
-  await registerCluster(world.tableOf(world.desk), world.spec);
+  const table = world.tableOf(world.desk);
+  await registerCluster(table, world.spec);
+  // As the endpoints loop would have.
+  if (!world.has('endpoints')) await claimCluster(table, CLUSTER, STACK);
   world.inChargeSinceMs = clock.nowMs;
   world.note(`seed ${world.settings.seed}: ${[...world.settings.features].join(' ')}`);
   world.note(`faults: ${[...world.settings.faults].map(([fault, rate]) => `${fault} 1/${rate}`).join(' ')}`);

@@ -30,7 +30,7 @@ import { hasItem, type StoredRangeItem, storedRangeIn, withdrawnUntilMsIn } from
 import { useTime } from './virtual-time.ts';
 
 export const CLUSTER = 'demo';
-const STACK = 'prod';
+export const STACK = 'prod';
 /** A namespace whose quota refuses its Services. */
 export const GREEDY = 'greedy';
 export const TOKEN = 'the-token-of-demo-that-nobody-guesses';

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { chmodSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { registerCluster } from '../../lib/table/cluster-registration.ts';
+import { claimCluster, registerCluster } from '../../lib/table/cluster-registration.ts';
 import { ApiServers } from '../../local/stand-in/api-servers.ts';
 import { ENDPOINTS, SERVICES } from '../../local/stand-in/resources.ts';
 import { asService, type ServiceAllocation } from '../../local/stand-in/service-storage.ts';
@@ -91,6 +91,7 @@ export async function openTaskWorld(endpoint: string): Promise<TaskWorld> {
     async begin(fields = {}) {
       writeSpec(fields);
       await registerCluster(table, specIn(specText(fields)));
+      await claimCluster(table, CLUSTER, STACK);
       await world.runAllLoops({ agoMs: LONG_AGO_MS, stack: STACK });
       await call('POST', '/api/v1/namespaces', { metadata: { name: 'shop' } });
     },

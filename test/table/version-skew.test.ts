@@ -66,7 +66,10 @@ const TYPES: Readonly<Record<keyof typeof STORED_FORMS, Access>> = {
   },
   range: {
     form: STORED_FORMS.range,
-    asRead: [STORED_FORMS.range.least, { ...mostOfRange, unclaimed: [UNCLAIMED] }],
+    asRead: [
+      { ...STORED_FORMS.range.least, unclaimed: [] },
+      { ...mostOfRange, unclaimed: [UNCLAIMED] },
+    ],
     read: async (table) => (await readRange(table, 'demo', RANGE))?.stored,
     async rewrite(table) {
       const { stored, item } = found(await readRange(table, 'demo', RANGE));

@@ -25,6 +25,8 @@ const EVERYTHING = {
   kmsKeyArn: 'arn:aws:kms:eu-west-1:123456789012:key/k',
   logsKeyArn: 'arn:aws:kms:eu-west-1:123456789012:key/logs',
   assumableRoleArns: 'arn:aws:iam::210987654321:role/a,arn:aws:iam::210987654321:role/b',
+  assumableOrgRole: 'platform/kubeconfigs-*',
+  assumableOrgPaths: 'o-a1b2c3d4e5/r-ab12/*,o-a1b2c3d4e5/r-cd34/*',
   webIdentityServers: 'https://203.0.113.10:6443,https://*.clusters.example.com:6443',
   permissionsBoundaryArn: 'arn:aws:iam::123456789012:policy/boundary',
   rolePath: '/platform/',
@@ -326,9 +328,13 @@ describe('roles', () => {
     expect(mayWrite(byDefault, name, refused, operation)).toBe(false);
   });
 
-  test.each(LOOPS)('%s may claim a cluster for its stack', (loop) => {
-    expect(mayWrite(byDefault, loop, '#clusters', 'PutItem')).toBe(true);
-  });
+  test.each(LOOPS)(
+    '%s writes clusters and notes of the fleet, and one loop alone claims a cluster for its stack',
+    (loop) => {
+      const written = ['prod', '#fleet', '#clusters'].filter((key) => mayWrite(byDefault, loop, key, 'PutItem'));
+      expect(written).toEqual(['prod', '#fleet', ...(loop === 'kubernetes-service' ? ['#clusters'] : [])]);
+    },
+  );
 
   test('another stage reads neither the kubeconfigs nor the table of this one', () => {
     const policies = JSON.stringify(ofType(nothing, 'AWS::IAM::Role').map(({ Properties }) => Properties.Policies));
@@ -362,6 +368,7 @@ describe('roles', () => {
     ];
     const forKubeconfigs = [
       `kms:Decrypt on ${EVERYTHING.kmsKeyArn}`,
+      'sts:AssumeRole on arn:aws:iam::*:role/platform/kubeconfigs-*',
       'sts:AssumeRole on arn:aws:iam::210987654321:role/a',
       'sts:AssumeRole on arn:aws:iam::210987654321:role/b',
       'sts:GetWebIdentityToken on *',
@@ -371,6 +378,14 @@ describe('roles', () => {
       ...interfaces.map((action) => `ec2:${action} on *`),
       ...(READS_NO_KUBECONFIG.has(name) ? [] : forKubeconfigs),
     ]);
+  });
+
+  test('roles by pattern are assumed in accounts of the organization alone', () => {
+    const { Policies } = byReference(everything, functionOf(everything, 'deregister').Properties.Role).Properties;
+    const { PolicyDocument } = Policies.find(({ PolicyName }: Resource['Properties']) => PolicyName === 'organization');
+    expect(PolicyDocument.Statement[0].Condition).toEqual({
+      'ForAnyValue:StringLike': { 'aws:ResourceOrgPaths': EVERYTHING.assumableOrgPaths.split(',') },
+    });
   });
 
   test('tokens are requested for the audiences that a parameter names, and for five minutes', () => {
