@@ -16,17 +16,17 @@ import { groupByRange, type RequestContext } from './request-context.ts';
 export interface AllocationOptions {
   /** Waits while other callers change the same range. */
   readonly pause?: (ms: number) => Promise<void>;
-  /** Picks the next free item. Default: any, at random. */
+  /** Picks the next free item. Default: a random one. */
   readonly pick?: Pick;
 }
 
 export type AllocationHandler = Handler<Answer>;
 
-/** The function ends at 30 s. */
+/** The function's timeout is 30 s. */
 const LONGEST_MS = 25_000;
 const CLOSING_MS = 1_000;
 
-/** Not the attempts to change a range are limited but the invocation's time. */
+/** Time limits the attempts to change a range, not their number. */
 const ATTEMPTS = 1_000;
 
 /** Returns the handler of requests to allocate, release and look up in the table. A refusal is an answer. */
@@ -59,7 +59,7 @@ export function allocation({ pause, pick = randomInt }: AllocationOptions = {}):
     });
 }
 
-/** What the log line and the metrics contain besides the answer. */
+/** The fields of the log line and the metrics besides the answer. */
 interface AnswerLog {
   retries: number;
   readonly errors: string[];
@@ -121,7 +121,7 @@ function logAnswer({ telemetry }: Invocation, answer: Answer, { retries, errors 
   if (error !== undefined) telemetry.count('allocationsRefused', 1, { type: error.code });
 }
 
-/** Lambda's caller gets only the name and message of an error: the message begins with the code. */
+/** Lambda's caller gets only the name and message of an error, so the message begins with the code. */
 function notFinished({ requestId, operation, dryRun }: AllocateRequest, error: TableError): TableError {
   const { code, message } = error;
   const again =
@@ -135,25 +135,25 @@ const SHORTEST_WAIT_MS = 20;
 const LONGEST_WAIT_MS = 2_000;
 
 /**
- * How long callers that change one range at the same time wait for one another. A lost attempt doubles the waits and a
- * successful one halves them, and a warm function remembers that for its next invocation: a new caller waits as long as
- * those that wait already, which would otherwise starve.
+ * Delays callers that change one range at the same time. A lost attempt doubles the waits, a successful one halves
+ * them, and a warm function keeps them for its next invocation: otherwise new callers would starve those that wait
+ * already.
  */
 export class Backoff {
   readonly #pause: (ms: number) => Promise<void>;
   #windowMs = SHORTEST_WAIT_MS;
 
-  /** `pause` is for tests. */
+  /** Tests replace `pause`. */
   constructor(pause: (ms: number) => Promise<void> = (ms) => sleep(ms)) {
     this.#pause = pause;
   }
 
-  /** Before the first attempt: waits only after recent contention. */
+  /** Waits before the first attempt, only after recent contention. */
   async begin(): Promise<void> {
     if (this.#windowMs > SHORTEST_WAIT_MS) await this.#wait();
   }
 
-  /** After an attempt that another writer preceded. */
+  /** Waits after an attempt that another writer preceded. */
   async lost(): Promise<void> {
     this.#windowMs = Math.min(2 * this.#windowMs, LONGEST_WAIT_MS);
     await this.#wait();
@@ -163,7 +163,7 @@ export class Backoff {
     this.#windowMs = Math.max(this.#windowMs / 2, SHORTEST_WAIT_MS);
   }
 
-  /** With full jitter, so that the callers do not retry together. */
+  /** Waits with full jitter, so that the callers do not retry together. */
   #wait(): Promise<void> {
     return this.#pause(Math.random() * this.#windowMs);
   }

@@ -34,7 +34,7 @@ const item = z.strictObject({
   error: z.optional(described(error, 'Why this one was refused.')),
 });
 
-/** What callers get, and what is stored for retries. */
+/** The answer that callers get, which is stored for retries. */
 export const answerShape = z.strictObject({
   requestId: z.string(),
   cluster: z.string(),
@@ -57,7 +57,7 @@ export const answerShape = z.strictObject({
 export type Answer = z.infer<typeof answerShape>;
 export type AnsweredItem = z.infer<typeof item>;
 
-/** Why a request is refused. Codes and messages of allocators are the original's where it has any. */
+/** The reason of a refused request. Codes and messages of allocators are upstream's where it has any. */
 export interface Refusal {
   readonly code: string;
   readonly message: string;
@@ -83,7 +83,7 @@ export function refused(
   return { ...done(request, items), outcome: 'refused', error };
 }
 
-/** Code and message only. */
+/** Returns only code and message. */
 export function errorOf({ code, message }: Refusal): Refusal {
   return { code, message };
 }

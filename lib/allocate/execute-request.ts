@@ -25,7 +25,7 @@ import { claimableHolds, fromEach, type RequestContext } from './request-context
 
 export interface Executed {
   readonly answer: Answer;
-  /** Another invocation completed it. */
+  /** Another invocation completed the request. */
   readonly replayed: boolean;
 }
 
@@ -51,7 +51,7 @@ export async function executeRequest(context: RequestContext): Promise<Executed>
       next = await proceed(context, record, isOurs);
       mayHold = record.hold !== undefined;
     } else {
-      // What cannot be released now is released by a retry, or when its hold ends.
+      // A retry releases the rest, or the end of its hold.
       if (!(await rollBack(context, record))) return { answer: answerIn(current, record.answer), replayed: false };
       next = { ...record, state: 'done' };
       mayHold = false;
@@ -62,11 +62,11 @@ export async function executeRequest(context: RequestContext): Promise<Executed>
 
 interface Begun {
   readonly current: ReadRequest;
-  /** The record is as this invocation wrote it. */
+  /** This invocation wrote the record. */
   readonly isOurs: boolean;
 }
 
-/** Writes `begun` where there is no record, or finds the present one. A refusal leaves nothing behind. */
+/** Writes `begun` if there is no record, or returns the present one. A refusal stores nothing. */
 async function begin(context: RequestContext): Promise<Begun | { readonly answer: Answer }> {
   const { request, requested, nowMs, observeOnly } = context;
   const refuse = (refusal: Refusal) => ({ answer: refused(request, requested, refusal) });
@@ -83,7 +83,7 @@ async function begin(context: RequestContext): Promise<Begun | { readonly answer
   if (found !== undefined && isKept(found, nowMs())) return follow(found);
   if (observeOnly !== undefined) return refuse(observeOnly);
   if (record === 'stillHolds') {
-    // Of a request of long ago; or of this one, which another invocation began meanwhile.
+    // An old request, or this one if another invocation began it meanwhile.
     const there = await read(context);
     return there !== undefined && isKept(there, nowMs()) ? follow(there) : refuse(idStillHolds(context));
   }
@@ -136,7 +136,7 @@ async function proceed(
   return { ...record, state, answer: JSON.stringify(answer) };
 }
 
-/** Writes the record over the one before it, or finds what another invocation wrote first. */
+/** Replaces the record, or returns what another invocation wrote first. */
 async function step(context: RequestContext, record: RequestRecord, previous: ReadRequest | undefined): Promise<Begun> {
   const { table, request, nowMs } = context;
   const { requestId: id, cluster } = request;

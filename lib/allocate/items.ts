@@ -8,13 +8,13 @@ import { type Answer, type AnsweredItem, done, errorOf, type Refusal, refused, s
 import type { AllocateRequest, ItemValue } from './request.ts';
 import { claimOf, fromEach, holdsOn, type RequestContext, type RequestedRange } from './request-context.ts';
 
-/** How long allocated items are held when a request does not specify it. */
+/** The default duration of a hold. */
 const HOLD_MS = 15 * 60 * 1000;
 
 export type Terms = Omit<HoldTerms, 'requestId'>;
 type Begun = Pick<RequestRecord, 'hold' | 'takesUp'>;
 
-/** Returns the terms on which everything of a request is held, whichever invocation completes it and when. */
+/** Returns the terms of all holds of a request, the same in every invocation. */
 export function termsOf({ requestId, hold }: AllocateRequest, nowMs: number): Terms {
   const { owner = requestId, until, takenUpBy = 'any' } = hold ?? {};
   if (until === 'forever') return { owner, takenUpBy };
@@ -29,8 +29,8 @@ export function holdIsOver(terms: Terms, nowMs: number): Refusal | undefined {
 }
 
 /**
- * Allocates in every range what this request does not hold yet. The answer is not final yet: after a refusal, the caller
- * releases everything that was allocated.
+ * Allocates in every range the items that this request does not hold yet. After a refusal, the caller releases
+ * everything.
  */
 export async function allocateItems(
   { request, requested, ranges, nowMs }: RequestContext,
@@ -65,8 +65,8 @@ export async function rollBack(context: RequestContext, begun: Begun): Promise<b
 }
 
 /**
- * After another invocation recorded the answer: releases what this one allocated too late to be part of it. What cannot
- * be released stays until its hold ends.
+ * Releases the items that this invocation allocated after another one recorded the answer. The rest stays until its
+ * hold ends.
  */
 export async function releaseSurplus(context: RequestContext, begun: Begun, answer: Answer): Promise<void> {
   try {
@@ -83,7 +83,7 @@ async function releaseAllBut(
   kept: readonly AnsweredItem[],
 ): Promise<boolean> {
   if (hold === undefined) return true;
-  // After its end a hold waits for a pass that has seen the Services, which frees it. Former holds are restored.
+  // An expired hold waits for a pass that has seen the Services. Former holds are restored.
   const isFreed = !isOver(hold, nowMs());
   const { requestId } = request;
   let all = true;
@@ -102,12 +102,12 @@ async function releaseAllBut(
   return all;
 }
 
-/** How far the clocks of two invocations may differ. */
+/** The largest difference of the clocks of two invocations. */
 const CLOCK_SKEW_MS = 5_000;
 /** Longer than any invocation of a version that did not record its end. */
 const LONGEST_MS = 30_000;
 
-/** Returns the record of a release that begins now, with the present holds on what it releases. */
+/** Returns the record of a release that begins now, with the present holds on its items. */
 export async function releaseRecord(
   context: RequestContext,
   fingerprint: string,
@@ -128,8 +128,8 @@ export function inProgress({ record, item }: ReadRequest, nowMs: number): Refusa
 }
 
 /**
- * Releases range after range, within the time of this invocation, what is still held as when the request began. What is
- * free, or not in the range, stays unchanged.
+ * Releases one range after the other, within the time of this invocation, the items whose holds are unchanged since the
+ * request began.
  */
 export async function releaseItems(
   { request: { owner, ...request }, ranges, nowMs, endsAtMs }: RequestContext,
@@ -158,8 +158,8 @@ export async function releaseItems(
 }
 
 /**
- * Returns the answer when an earlier invocation began the release and did not complete it. It is not repeated: what was
- * released may have another owner by now, and what was not is a leak, which the repair loops free.
+ * Returns the answer if an earlier invocation began the release and did not complete it. It is not repeated: a released
+ * item may have another owner by now, and the repairs free the others as leaks.
  */
 export function releasedOrNot({ request, requested }: RequestContext): Answer {
   const items = requested.map((each): AnsweredItem => ({ ...each, outcome: 'unknown' }));
@@ -178,14 +178,14 @@ function notHeld(
   return { code: 'NotHeld', message: `${item} is not held ${expected}: look it up` };
 }
 
-/** An item that was requested twice is released once. */
+/** Releases an item once, even if it was requested twice. */
 function releasedItem({ name, range }: RequestedRange, value: ItemValue, released: Set<ItemValue>): AnsweredItem {
   const item = range.itemOf(value);
   if (item instanceof AllocatorError) return { range: name, value, outcome: 'notInRange' };
   return { range: name, value: item, outcome: released.delete(item) ? 'released' : 'free' };
 }
 
-/** Looks up the state of each item. Only reads: the request is not recorded. */
+/** Looks up the state of each item, without writing or recording the request. */
 export async function lookUpItems({ request, requested, ranges }: RequestContext): Promise<Answer> {
   const answers = await fromEach(ranges, async (each) => {
     const states = await each.range.lookUp(each.requested.map(({ value }) => value ?? ''));

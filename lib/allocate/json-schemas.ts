@@ -5,7 +5,7 @@ import { requestShape } from './request.ts';
 
 type JsonSchema = Readonly<Record<string, unknown>>;
 
-/** The JSON Schema (draft 2020-12) of a request. It is less strict than the rules, and decides nothing. */
+/** Returns the JSON Schema (draft 2020-12) of a request. It is less strict than the checks of the function. */
 export function requestJsonSchema(): JsonSchema {
   return {
     title: 'Request to allocate, release or look up',

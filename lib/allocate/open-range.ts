@@ -16,7 +16,10 @@ import {
 import type { Refusal } from './answer.ts';
 import type { AllocateRequest, ItemValue, RangeName } from './request.ts';
 
-/** Returns the cluster of a request, or why this function refuses it. @throws TableError */
+/**
+ * Returns the cluster of a request, or why this function refuses it.
+ * @throws TableError
+ */
 export async function openCluster(
   table: KeyValueTable,
   { cluster: name, operation, callerKey }: AllocateRequest,
@@ -38,14 +41,16 @@ export async function openCluster(
   return cluster;
 }
 
-/** Returns why the requests of a cluster change nothing now. What is done already is answered all the same. */
+/**
+ * Returns the reason why requests of a cluster cannot change anything now. Completed requests still get their answers.
+ */
 export function observeOnly({ name, allocator, mode }: ClusterSpec): Refusal | undefined {
   if (allocator !== 'table' || mode !== 'observe') return undefined;
   const message = `cluster ${name} has "mode: observe": nothing is allocated or released until its spec has "mode: enforce"`;
   return { code: 'ObserveOnly', message };
 }
 
-/** A function suggests no name: its callers may be of other clusters, and need not know which there are. */
+/** A function suggests no name: its callers may belong to other clusters. */
 async function notRegistered(table: KeyValueTable, name: string, stack: string | undefined): Promise<Refusal> {
   const nearest = stack === undefined ? await nearestCluster(table, name) : undefined;
   const hint = nearest === undefined ? '' : `; did you mean ${nearest}?`;
@@ -57,7 +62,7 @@ async function nearestCluster(table: KeyValueTable, name: string): Promise<strin
   return nearestName(name, [...clusters.map(({ spec }) => spec.name), ...unreadable.map((one) => one.name)]);
 }
 
-/** A range of a cluster. What requests name was checked: ports are numbers, and addresses texts. */
+/** A range of a cluster. Items were checked: ports are numbers, and addresses texts. */
 export type OpenRange = RangeAllocations<ItemValue>;
 
 export interface OpenRangeOptions {
@@ -65,7 +70,7 @@ export interface OpenRangeOptions {
   readonly update: UpdateOptions;
 }
 
-/** The table's keys of the ranges that requests name. */
+/** The table's keys of the ranges in requests. */
 export const KEYS = {
   serviceips: RANGE_KEYS.primary,
   secondaryserviceips: RANGE_KEYS.secondary,

@@ -11,17 +11,17 @@ import type { AllocateRequest, ItemValue, RangeName, RequestedItem } from './req
 export interface RequestContext {
   readonly request: AllocateRequest;
   readonly requested: readonly RequestedItem[];
-  /** One after the other, always in the same order. */
+  /** The ranges, always in the same order. */
   readonly ranges: readonly RequestedRange[];
   readonly table: KeyValueTable;
-  /** Why no request changes anything now. */
+  /** The reason why requests cannot change anything now. */
   readonly observeOnly: Refusal | undefined;
   /** Returns why nothing is allocated now: the last repair of a range is too long ago. */
   readonly refusalOfUnrepaired: () => Promise<AllocatorError | undefined>;
   readonly nowMs: () => number;
   /** The end of this invocation's time. */
   readonly endsAtMs: number;
-  /** Reports what could not be released after the answer was recorded: it stays until its hold ends. */
+  /** Reports items that could not be released after the answer was recorded: they stay until their hold ends. */
   readonly warn: (error: TableError) => void;
 }
 
@@ -32,12 +32,12 @@ export interface RequestedRange {
 }
 
 export interface PlacedItem {
-  /** Its place in the request and in the answer. */
+  /** The index in the request and in the answer. */
   readonly index: number;
   readonly value: ItemValue | undefined;
 }
 
-/** Groups the requested items by range. The refusal of a range that the cluster does not have names that range. */
+/** Groups the requested items by range. Returns a refusal for a range that the cluster does not have. */
 export function groupByRange(
   requested: readonly RequestedItem[],
   open: (name: RangeName) => OpenRange | Refusal,
@@ -52,7 +52,7 @@ export function groupByRange(
   return ranges.toSorted((one, other) => (one.name < other.name ? -1 : 1));
 }
 
-/** Returns what `read` returns for each range, or the first refusal. */
+/** Returns the results of `read` for all ranges, or the first refusal. */
 export async function fromEach<Result>(
   ranges: readonly RequestedRange[],
   read: (range: RequestedRange) => Promise<Result | AllocatorError>,
@@ -66,8 +66,8 @@ export async function fromEach<Result>(
 }
 
 /**
- * Returns the holds that a request for a Service may claim, as they are before it begins. It claims them only while they
- * are still exactly these, and a rollback restores them.
+ * Returns the holds that a request for a Service may claim, before it begins. It claims them only if they are
+ * unchanged, and a rollback restores them.
  */
 export async function claimableHolds(
   context: RequestContext,
@@ -85,7 +85,7 @@ export async function claimableHolds(
   return byRange;
 }
 
-/** The claim of a request for a Service to holds that are still as they were. */
+/** Returns the claim of a request for a Service to holds that are unchanged. */
 export function claimOf(
   { takeUp }: Pick<AllocateRequest, 'takeUp'>,
   nowMs: number,
@@ -109,7 +109,7 @@ export async function holdsOn({ range, requested }: RequestedRange): Promise<rea
   return holds;
 }
 
-/** What another request allocated for its Service belongs to that one, even if the Service does not exist yet. */
+/** Items that another request allocated for its Service belong to that Service, even if it does not exist yet. */
 async function isOfAnotherService({ table, request }: RequestContext, { requestId }: HoldTerms): Promise<boolean> {
   const made = requestId === undefined ? undefined : await readRequest(table, request.cluster, requestId);
   return made?.record.takesUp !== undefined;

@@ -13,10 +13,10 @@ export type RangeName = (typeof RANGE_NAMES)[number];
 /** An address as text, a port as a number. */
 export type ItemValue = string | number;
 
-/** The most addresses and ports of one request: with IPv6 addresses and the longest names, a sixth of the room for holds. */
+/** The most items of one request: with IPv6 addresses and the longest names, a sixth of the room for holds. */
 export const MOST_ITEMS = 256;
 
-/** More than any address has, leading zeros and all. */
+/** Longer than any address, even with leading zeros. */
 const LONGEST_VALUE = 64;
 
 const NO_VALUE = 'is neither the text of an address nor the number of a port';
@@ -49,7 +49,7 @@ const item = z
     for (const fault of itemFaults(value)) issues.push({ code: 'custom', input: value, ...fault });
   });
 
-/** A port by its number, an address by its text, or any. */
+/** A port as a number, an address as text, or any item. */
 const ONE_OF_THESE = [
   { required: ['value'], properties: { range: { const: 'servicenodeports' }, value: { type: 'integer' } } },
   {
@@ -84,7 +84,7 @@ const takeUp = z.strictObject({
   ),
 });
 
-/** The event, as callers send it. */
+/** The event of a caller. */
 export const requestShape = z
   .strictObject({
     requestId: described(
@@ -136,7 +136,7 @@ export const requestShape = z
 
 export type AllocateRequest = z.infer<typeof requestShape>;
 
-/** One requested address or port. Without a value: the next free one. */
+/** One requested address or port. Without a value: any free one. */
 export interface RequestedItem {
   readonly range: RangeName;
   readonly value?: ItemValue;
@@ -152,14 +152,14 @@ export function parseRequest(event: unknown): AllocateRequest {
   );
 }
 
-/** One for each address and port, in the order of the request. */
+/** Returns one entry per address and port, in the order of the request. */
 export function requestedItems({ items }: Pick<AllocateRequest, 'items'>): readonly RequestedItem[] {
   return items.flatMap(({ range, value, count = 1 }) =>
     value === undefined ? Array<RequestedItem>(count).fill({ range }) : [{ range, value }],
   );
 }
 
-/** The same for equal requests, however they are written. */
+/** Returns the same text for equal requests, however they are written. */
 export function fingerprintOf({ operation, items, hold: terms, owner, takeUp: service }: AllocateRequest): string {
   const requested = items.map(({ range, value, count = 1 }) => [range, value ?? null, count]);
   const held = terms === undefined ? null : [terms.owner, terms.until ?? null, terms.takenUpBy ?? 'any'];

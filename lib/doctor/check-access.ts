@@ -87,13 +87,16 @@ const APPLY = 'kubectl apply -f deploy/rbac.yaml, and use a token of its service
 /** With this right any Service of the cluster can be redirected. */
 const TOO_MUCH: Permission = { verb: 'update', group: '', resource: 'endpoints', namespace: 'kube-system' };
 
-/** Every verb that the loops need, and one that they must not have, unless the API server is on this machine. */
+/**
+ * Checks every permission that the loops need, and one that they must not have unless the API server is on this
+ * machine.
+ */
 export async function checkRights(review: SelfReview, mode: Mode, server: string): Promise<readonly DoctorLine[]> {
   const needed = PERMISSION_GROUPS.map((group) => checkGroup(group, review, mode));
   return [...(await Promise.all(needed)), ...(isOnThisMachine(server) ? [] : await checkExcess(review))];
 }
 
-/** Whether the host of a URL is a loopback address: a cluster for trials, of the user who runs the command. */
+/** Returns true if the host of a URL is a loopback address, as of a user's own test cluster. */
 export function isOnThisMachine(url: string): boolean {
   const address = parseAddress(hostOf(new URL(url)));
   return address !== undefined && isLoopback(address);
@@ -129,7 +132,7 @@ function place({ group, resource, namespace }: PermissionGroup): string {
 interface Probing {
   readonly probe: Prober;
   readonly resolveHost: HostResolver;
-  /** Ends the probes: what was not probed by then has no line. */
+  /** Ends the probes: an address that was not probed by then has no line. */
   readonly signal: AbortSignal;
 }
 

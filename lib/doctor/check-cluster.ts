@@ -35,7 +35,7 @@ export interface CheckContext {
   readonly signal: AbortSignal;
 }
 
-/** Checks all of one cluster. What prevents a check is the one line about it: nothing that depends on it is checked. */
+/** Runs all checks of one cluster. A check that fails replaces the checks that depend on it. */
 export async function checkCluster(cluster: ListedCluster, context: CheckContext): Promise<readonly DoctorLine[]> {
   const { environment, doctor, pausedAll, signal } = context;
   const { spec } = cluster;
@@ -89,7 +89,7 @@ export async function checkCluster(cluster: ListedCluster, context: CheckContext
   }
 }
 
-/** As long as the kubernetes-service loop waits at most before it contests again. */
+/** The longest delay of the kubernetes-service loop before it corrects another writer again. */
 const RECENT_MS = 15 * 60_000;
 const ONE_WRITER =
   'Let one of them go: start the API servers with --endpoint-reconciler-type=none, or set endpoints.reconciler to none';

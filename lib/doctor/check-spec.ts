@@ -8,10 +8,10 @@ import { otherOwner, type RegisteredCluster } from '../table/clusters.ts';
 import { isOnThisMachine } from './check-access.ts';
 import { type DoctorLine, fail, ok, warn } from './line.ts';
 
-/** ServiceCIDRs that a line names. */
+/** The most ServiceCIDRs in a line. */
 const MOST_NAMES = 10;
 
-/** Warns of what a valid spec may not be meant to say. */
+/** Warns of values in a valid spec that are probably mistakes. */
 export function checkSpec(cluster: RegisteredCluster, stack: string | undefined, nowMs: number): readonly DoctorLine[] {
   const { spec, paused } = cluster;
   const { mode, allocator, apiServers, endpoints } = spec;
@@ -75,7 +75,7 @@ export async function checkService(spec: ClusterSpec, kubernetes: ClusterPort): 
   return [...record, ok('service', `Service default/kubernetes is ${clusterIP}, in ${range}`)];
 }
 
-/** Names what API servers allocate cluster IPs from. */
+/** Names the source of the API servers' cluster IPs. */
 function recordLines({ allocator }: ClusterSpec, cidrs: readonly ServiceCidr[]): DoctorLine[] {
   if (allocator !== 'apiserver' || cidrs.length === 0) return [];
   const names = cidrs.map(({ name, networks, ready }) => {

@@ -5,17 +5,17 @@ import { MOST_SKEW_MS } from '../table/server-clock.ts';
 import { describeError } from '../telemetry/describe-error.ts';
 import { type DoctorLine, fail, ok, warn } from './line.ts';
 
-/** No cluster can have this name. */
+/** A cluster name cannot begin with "#". */
 const PARTITION = '#doctor';
 const KEY = 'probe';
 const KEPT_MS = 60 * 60_000;
 
-/** Writes, reads and deletes an item of its own: all that the functions do to the table. */
+/** Writes, reads and deletes an item: all that the functions do to the table. */
 export async function checkTable(table: KeyValueTable, nowMs: number): Promise<readonly DoctorLine[]> {
   const before = await table.get(PARTITION, KEY);
   const content = { cluster: PARTITION, key: KEY, value: { atMs: nowMs }, schema: 1, expiresAtMs: nowMs + KEPT_MS };
   const written = await table.put(content, before);
-  // Another doctor was faster: that proves that the table works.
+  // Another doctor wrote first, so the table works.
   if (written.outcome !== 'won') return [ok('table', 'reads and writes; another doctor runs at the same time')];
   const listed = await table.list(PARTITION, KEY);
   const deleted = await table.delete(written.item);
@@ -24,7 +24,7 @@ export async function checkTable(table: KeyValueTable, nowMs: number): Promise<r
   return [fail('table', `${listed.length} items are listed after 1 was written`, fix)];
 }
 
-/** @param skewMs how far this host's clock is ahead of the table's, as far as the replies so far prove. */
+/** @param skewMs the least difference of this host's clock from the table's that its replies prove */
 export function checkClock(skewMs: number): readonly DoctorLine[] {
   const apart = `${(Math.abs(skewMs) / 1000).toFixed(1)} s ${skewMs > 0 ? 'ahead of' : 'behind'} the table's`;
   if (Math.abs(skewMs) <= MOST_SKEW_MS) return [ok('clock', "agrees with the table's")];
@@ -33,7 +33,7 @@ export function checkClock(skewMs: number): readonly DoctorLine[] {
   return [fail('clock', `is ${apart} or more`, fix)];
 }
 
-/** More than this are not processed within their minute. */
+/** More clusters are not processed within their minute. */
 const MANY = 10_000;
 
 /** Checks the queues of ticks without sending to them: that would be a tick. */

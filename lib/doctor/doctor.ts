@@ -11,14 +11,14 @@ import { checkClock, checkConcurrency, checkQueues, checkTable } from './check-s
 import { checked, type DoctorEnvironment, type DoctorLine, fail, failed, ok, warn } from './line.ts';
 
 export interface DoctorAnswer {
-  /** What concerns all clusters first, then cluster by cluster. */
+  /** The lines about all clusters, then about each one. */
   readonly lines: readonly DoctorLine[];
-  /** No line is a `fail`. */
+  /** No line has the status `fail`. */
   readonly ok: boolean;
 }
 
 const CLOSING_MS = 1_000;
-/** The longest that the checks of one cluster take. */
+/** The time limit for the checks of one cluster. */
 const CLUSTER_MS = 20_000;
 
 const request = z.strictObject({ cluster: z.optional(clusterName) });

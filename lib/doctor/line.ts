@@ -2,15 +2,15 @@ import type { QueueDepth } from '../aws/sqs-queue.ts';
 import type { LoadKubeconfig } from '../runtime/load-kubeconfig.ts';
 import { describeError } from '../telemetry/describe-error.ts';
 
-/** What the doctor needs besides the environment of every function. */
+/** The environment of the doctor, besides that of every function. */
 export interface DoctorEnvironment {
   /** Reads it again each time: it may have been corrected just now. */
   readonly loadKubeconfig: LoadKubeconfig;
-  /** Absent, as on a developer's machine: the queues are not known, and none is checked. */
+  /** Absent, as on a developer's machine: no queue is checked. */
   readonly queues?: {
     readonly urls: readonly string[];
     readonly depth: QueueDepth;
-    /** Messages of a queue that are processed at the same time. Absent: it is not known. */
+    /** The number of messages of a queue that are processed at the same time. Absent: unknown. */
     readonly concurrency?: number;
   };
 }
@@ -38,7 +38,7 @@ export interface DoctorLine {
   readonly check: Check;
   readonly level: 'ok' | 'warn' | 'fail';
   readonly message: string;
-  /** Absent where the message says it. */
+  /** The action. Absent if the message contains it. */
   readonly fix?: string;
 }
 
@@ -54,7 +54,7 @@ export function fail(check: Check, message: string, fix?: string): DoctorLine {
   return { check, level: 'fail', message, ...(fix !== undefined && { fix }) };
 }
 
-/** Returns what was thrown as a line: the messages of expected errors say what to do. */
+/** Returns an error as a line: messages of expected errors contain the action. */
 export function failed(check: Check, error: unknown): DoctorLine {
   return fail(check, describeError(error).message);
 }

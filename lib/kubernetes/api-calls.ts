@@ -9,26 +9,29 @@ import type { ApiReply, ApiRequest, OpenReply, Transport } from './transport.ts'
 
 export interface CallOptions {
   readonly transport: Transport;
-  /** For messages: the server's URL. */
+  /** The server's URL, for messages. */
   readonly server: string;
-  /** Aborted when the pass has to end. */
+  /** Aborts when the pass must end. */
   readonly deadline: AbortSignal;
   /** Waits; rejects as soon as the signal is aborted. Default: a timer. */
   readonly sleep?: (ms: number, signal: AbortSignal) => Promise<unknown>;
-  /** From 0 to 1, for the jitter of the waits. Default: `Math.random`. */
+  /** A number from 0 to 1 for the jitter of the waits. Default: `Math.random`. */
   readonly random?: () => number;
-  /** Bounds each try, beside the deadline. Default 10 s; 60 s for one that is streamed. */
+  /** The limit of each attempt, besides the deadline. Default: 10 s, or 60 s for a streamed reply. */
   readonly tryTimeoutMs?: number;
-  /** Default 5. */
+  /** Default: 5. */
   readonly tries?: number;
-  /** What replies of all API servers take up until they are whole. Default: this port counts alone. */
+  /** The unfinished replies of all API servers. Default: this port counts only its own. */
   readonly inFlight?: BytesInFlight;
 }
 
 export interface Answer extends ApiReply {
-  /** Of a streamed request that succeeded with protobuf, whose `body` is empty. Throws a `ClusterError` when it does not come whole. */
+  /**
+   * The body of a streamed request that succeeded with protobuf; `body` is then empty. Throws a `ClusterError` if it is
+   * incomplete.
+   */
   readonly stream?: AsyncIterable<Uint8Array>;
-  /** An earlier try may have been carried out although its reply was lost. */
+  /** An earlier attempt may have been carried out although its reply was lost. */
   readonly afterLostReply: boolean;
 }
 
@@ -36,10 +39,10 @@ export type ApiCall = (request: ApiRequest, purpose: string) => Promise<Answer>;
 
 const FIRST_WAIT_MS = 200;
 const LONGEST_WAIT_MS = 5_000;
-/** A server that asks for a longer wait gets it from the next pass. */
+/** If a server asks for a longer wait, the next pass retries. */
 const LONGEST_RETRY_AFTER_MS = 10_000;
 const TRY_MS = 10_000;
-/** Half of what a repair pass may take. */
+/** Half of the time of a repair pass. */
 const STREAM_MS = 60_000;
 
 interface Failure {
@@ -50,13 +53,12 @@ interface Failure {
 }
 
 /**
- * Calls that are tried again on 429 (after `Retry-After`), 5xx and network faults but a connection that times out, for as
- * long as the deadline allows.
- * That is safe for every call of the cluster port, the writes too: a create is tied to a name, an update and a delete to
- * the version that was read, and a merge patch that is made twice changes nothing more. What may differ is the answer
- * of the second try, hence `afterLostReply`.
+ * Sends calls, with retries on 429 (after `Retry-After`), 5xx and network faults except connection timeouts, until the
+ * deadline. This is safe for every call of the cluster port, writes too: a create has a name, an update and a delete
+ * have the version that was read, and a repeated merge patch changes nothing more. Only the answer of the second
+ * attempt may differ, hence `afterLostReply`.
  *
- * Answers any reply from 200 to 499 but 429. Throws `Throttled`, `Unavailable`, `TlsFailure`, `DeadlineExceeded`.
+ * Returns any reply from 200 to 499 except 429. Throws `Throttled`, `Unavailable`, `TlsFailure`, `DeadlineExceeded`.
  */
 export function apiCalls(options: CallOptions): ApiCall {
   const { deadline, server, tries = 5, random = Math.random, inFlight = new BytesInFlight() } = options;
@@ -72,7 +74,7 @@ export function apiCalls(options: CallOptions): ApiCall {
       const { retryAfterMs = 0 } = outcome;
       if (!outcome.again || attempt === tries || retryAfterMs > LONGEST_RETRY_AFTER_MS) throw outcome.error;
       const backoff = Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** (attempt - 1)) * (0.5 + random() / 2);
-      // Out of time while waiting: the server's own failure says more.
+      // If time runs out during the wait, the server's own failure is more useful.
       await sleep(Math.max(retryAfterMs, backoff), deadline).catch(() => {
         throw outcome.error;
       });
@@ -108,7 +110,7 @@ async function tryOnce(
   }
 }
 
-/** Nothing is tried again from here: what came already was used. */
+/** Not retried from here on: the caller has used the first part. */
 async function* arriving(body: OpenReply['body'], failureOf: (error: unknown) => Failure): AsyncGenerator<Uint8Array> {
   try {
     yield* body;

@@ -37,7 +37,7 @@ export interface ClusterPortOptions extends CallOptions {
   readonly userAgent: string;
 }
 
-/** Who wrote a field, in `metadata.managedFields`. */
+/** The field manager in `metadata.managedFields`. */
 export const FIELD_MANAGER = 'kube-bootstrap-controller';
 
 const FIELD_SELECTORS: Readonly<Record<ServiceSelection, string | undefined>> = {
@@ -46,7 +46,7 @@ const FIELD_SELECTORS: Readonly<Record<ServiceSelection, string | undefined>> = 
   withNodePorts: 'spec.type!=ClusterIP,spec.type!=ExternalName',
 };
 
-/** The cluster port of one API server, for one pass. */
+/** Returns the cluster port of one API server, for one pass. */
 export function clusterPort(options: ClusterPortOptions): ClusterPort {
   return new ApiServerCluster(options);
 }
@@ -98,7 +98,7 @@ class ApiServerCluster implements ClusterPort {
     throw refused(site, reply);
   }
 
-  /** Without the uid, an update of a Service or of Endpoints that were deleted would create them again. */
+  /** Without the uid, an update of a deleted Service or Endpoints would create it again. */
   async update<T extends KubernetesObject>(object: T): Promise<UpdateResult<T>> {
     const ref = refOf(object);
     requireRead(object, ref);
@@ -135,7 +135,7 @@ class ApiServerCluster implements ClusterPort {
     return this.#listed(IP_ADDRESSES);
   }
 
-  /** Older API servers refuse the field selectors of Services (400): then the list is whole. */
+  /** Older API servers reject field selectors for Services (400): then the whole list is read. */
   #listed<Item extends { readonly name: string }>(
     reader: ItemReader<Item>,
     fieldSelector?: string,
@@ -178,7 +178,7 @@ interface Sent {
   readonly site: CallSite;
 }
 
-/** What a write refers to: the object as it was read. */
+/** Returns the identity of the object that was read, as the condition of a write. */
 function requireRead({ metadata: { uid, resourceVersion } }: KubernetesObject, ref: ObjectRef) {
   if (uid && resourceVersion) return { uid, resourceVersion };
   throw new TypeError(`${describeRef(ref)} was not read: a write needs its uid and resourceVersion`);

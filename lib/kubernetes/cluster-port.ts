@@ -2,7 +2,7 @@ import { CodedError } from '../cluster/coded-error.ts';
 import type { IPAddressRecord, Json, KubernetesObject, ServiceClaim } from '../cluster/kubernetes-objects.ts';
 import type { ProbeReply } from '../endpoints/probe-outcome.ts';
 
-/** The kinds that the loops touch. */
+/** The kinds that the loops read or write. */
 export type Kind = 'Namespace' | 'Service' | 'Endpoints' | 'EndpointSlice' | 'Event' | 'ServiceCIDR' | 'IPAddress';
 
 export interface ObjectRef {
@@ -12,7 +12,7 @@ export interface ObjectRef {
   readonly name: string;
 }
 
-/** The caller may not write: nothing was sent, and `object` is what would have been. */
+/** The caller may not write: nothing was sent, and `object` is the result that the write would have had. */
 interface Withheld<T> {
   readonly outcome: 'withheld';
   readonly object: T;
@@ -22,7 +22,7 @@ export type CreateResult<T> =
   | { readonly outcome: 'created'; readonly object: T }
   | Withheld<T>
   | { readonly outcome: 'alreadyExists' }
-  /** The namespace is being deleted (403) or is not there (404). */
+  /** The namespace is being deleted (403) or does not exist (404). */
   | { readonly outcome: 'namespaceUnavailable'; readonly message: string }
   /** The API server refused the object as invalid (422). */
   | { readonly outcome: 'invalid'; readonly message: string };
@@ -42,29 +42,32 @@ type NotUpdated =
 export type DeleteResult = 'deleted' | 'conflict' | 'notFound' | 'withheld';
 
 /**
- * One cluster's API server. Every call throws a `ClusterError` for what is not an expected outcome, and ends when the
- * pass's deadline does.
+ * One cluster's API server. Every call throws a `ClusterError` for unexpected outcomes, and ends at the deadline of the
+ * pass.
  */
 export interface ClusterPort {
   get<T extends KubernetesObject>(ref: ObjectRef): Promise<T | undefined>;
-  /** A list that fits in one small reply. `labelSelector` as in the API: `kubernetes.io/service-name=kubernetes`. */
+  /**
+   * Returns a list that fits in one small reply. `labelSelector` as in the API:
+   * `kubernetes.io/service-name=kubernetes`.
+   */
   list<T extends KubernetesObject>(kind: Kind, namespace: string | undefined, labelSelector?: string): Promise<T[]>;
-  /** `object` must carry apiVersion, kind and metadata. */
+  /** Creates `object`, which must have apiVersion, kind and metadata. */
   create<T extends KubernetesObject>(object: T): Promise<CreateResult<T>>;
   /** Replaces the whole object. `object.metadata.resourceVersion` must be the one that was read. */
   update<T extends KubernetesObject>(object: T): Promise<UpdateResult<T>>;
-  /** JSON merge patch (RFC 7396). */
+  /** Applies a JSON merge patch (RFC 7396). */
   mergePatch<T extends KubernetesObject>(ref: ObjectRef, patch: Json): Promise<PatchResult<T>>;
   /** Deletes exactly the object that was read: `object.metadata` must carry uid and resourceVersion. */
   delete(object: KubernetesObject): Promise<DeleteResult>;
   /**
-   * Every Service of the cluster, once, from one consistent snapshot, in the order of the API, while the list arrives.
-   * When it does not come whole the iteration throws: the consumer must drop what it has, which proves nothing.
-   * @param selection what the API server, where it can, leaves out: `withClusterIPs` Services without a cluster IP, whatever their
-   * type, and `withNodePorts` Services of types that have no node ports
+   * Iterates over every Service of one consistent snapshot, in the order of the API, while the list arrives. If the
+   * list is incomplete, the iteration throws and the caller must discard it.
+   * @param selection lets the API server omit Services: `withClusterIPs` those without a cluster IP, `withNodePorts`
+   * those of types without node ports
    */
   services(selection?: ServiceSelection): AsyncIterable<ServiceClaim>;
-  /** Every IPAddress of the cluster, as `services` returns Services. `Rejected`: Kubernetes is older than 1.33. */
+  /** Iterates over every IPAddress, as `services` does. Throws `Rejected` if Kubernetes is older than 1.33. */
   ipAddresses(): AsyncIterable<IPAddressRecord>;
 }
 
@@ -75,20 +78,20 @@ export type ClusterErrorCode =
   | 'Unauthorized'
   /** 403. */
   | 'Forbidden'
-  /** 429, after the retries that the deadline allowed. */
+  /** 429 after all retries. */
   | 'Throttled'
-  /** Refused, reset, no route, DNS, 5xx, a reply that was cut off. A write may or may not have happened. */
+  /** Refused, reset, no route, DNS, 5xx, or an incomplete reply. A write may have happened. */
   | 'Unavailable'
   /** The certificate did not verify, or is for another name. */
   | 'TlsFailure'
   | 'DeadlineExceeded'
-  /** The reply is not what the API promises: not JSON, another kind, half a list. */
+  /** The reply breaks the API contract: not JSON, another kind, an incomplete list. */
   | 'MalformedReply'
   /** The reply, or what it contains, is larger than a pass accepts. */
   | 'ReplyTooLarge'
-  /** 4xx that no caller expects (400, 405, 406, 422 on a patch ...). */
+  /** A 4xx that no caller expects (400, 405, 406, 422 on a patch ...). */
   | 'Rejected'
-  /** The kubeconfig is missing, does not parse, or asks for something that is refused. */
+  /** The kubeconfig is missing, does not parse, or uses a refused feature. */
   | 'BadKubeconfig';
 
 /** The control plane that a pass reads. */
@@ -96,13 +99,14 @@ export interface ControlPlane {
   /** A hash of the URL and the CA in the kubeconfig. */
   readonly id: string;
   /**
-   * Returns whether the kubeconfig leads to this control plane, and all requests of the pass went there. Reads it again if it
-   * was read longer ago than that. @throws ClusterError
+   * Returns whether the kubeconfig leads to this control plane, and all requests of the pass went there. Reads it again
+   * if it was read longer ago than that.
+   * @throws ClusterError
    */
   readonly confirm: (maxAgeMs: number) => Promise<boolean>;
 }
 
-/** Anything about an API server that is not an expected outcome. The message says what failed and what to do next. */
+/** An unexpected error of an API server. The message states what failed and what to do next. */
 export class ClusterError extends CodedError<ClusterErrorCode> {
   override readonly name = 'ClusterError';
 }
@@ -123,7 +127,7 @@ export const RESOURCES: Readonly<Record<Kind, Resource>> = {
   IPAddress: { apiVersion: 'networking.k8s.io/v1', plural: 'ipaddresses', namespaced: false },
 };
 
-/** Path of all objects of a kind, in one namespace or, without one, in all. */
+/** Returns the path of all objects of a kind, in one namespace or in all. */
 export function collectionPath(kind: Kind, namespace: string | undefined): string {
   const { apiVersion, plural, namespaced } = RESOURCES[kind];
   const group = apiVersion.includes('/') ? `/apis/${apiVersion}` : `/api/${apiVersion}`;
@@ -144,7 +148,7 @@ function isKind(text: string | undefined): text is Kind {
   return text !== undefined && Object.hasOwn(RESOURCES, text);
 }
 
-/** Throws a `TypeError` for an object that does not say what it is, or is of a kind that the port does not know. */
+/** Throws a `TypeError` for an object without kind or name, or of an unknown kind. */
 export function refOf(object: KubernetesObject): ObjectRef {
   const { kind, apiVersion, metadata } = object;
   if (!isKind(kind) || RESOURCES[kind].apiVersion !== apiVersion) {
@@ -158,19 +162,22 @@ export function refOf(object: KubernetesObject): ObjectRef {
 }
 
 export interface ProbeTarget {
-  /** Whole URL, `https://10.0.0.1:6443/readyz`. */
+  /** The whole URL: `https://10.0.0.1:6443/readyz`. */
   readonly url: string;
-  /** TLS server name when it is not the URL's host. */
+  /** The TLS server name, if it is not the URL's host. */
   readonly serverName?: string;
-  /** Send the kubeconfig's credential; to a host that the spec does not name, only where it is the kubeconfig's. A token of AWS STS goes to its server alone. */
+  /**
+   * Send the kubeconfig's credential; `atKubeconfigHost`: only to the kubeconfig's own host. A token of AWS STS goes
+   * only to its server.
+   */
   readonly authenticate: boolean | 'atKubeconfigHost';
 }
 
-/** `signal`: the time for probes, beside that of a single one. */
+/** Probes a target. `signal` ends all probes, besides the limit of each one. */
 export type Prober = (target: ProbeTarget, signal?: AbortSignal) => Promise<ProbeReply>;
 
 /**
- * Returns every A and AAAA record of a host name, canonical texts. `undefined`: the look-up failed, or the signal ended it,
- * which proves nothing.
+ * Returns every A and AAAA record of a host name as canonical texts; `undefined` if the look-up failed or the signal
+ * ended it.
  */
 export type HostResolver = (host: string, signal?: AbortSignal) => Promise<readonly string[] | undefined>;

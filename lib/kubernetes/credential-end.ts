@@ -2,7 +2,7 @@ import { X509Certificate } from 'node:crypto';
 import { isRecord } from '../cluster/values.ts';
 import type { ApiServerAccess } from './kubeconfig.ts';
 
-/** When a credential ends. The credential itself is never shown. */
+/** When a credential ends. The credential itself is never part of it. */
 export interface CredentialEnd {
   readonly what: 'token' | 'client certificate';
   readonly endsMs: number;
@@ -11,7 +11,7 @@ export interface CredentialEnd {
 
 const SOON_MS = 7 * 24 * 60 * 60_000;
 
-/** Tokens that are no JWT, and passwords, do not say when they end; the end of one that renews itself does not matter. */
+/** Opaque tokens and passwords have no known end; the end of a credential that renews itself does not matter. */
 export async function credentialEnds(access: ApiServerAccess): Promise<readonly CredentialEnd[]> {
   if (access.renewsItself) return [];
   const headers = await access.authHeaders();
@@ -21,7 +21,7 @@ export async function credentialEnds(access: ApiServerAccess): Promise<readonly 
   );
 }
 
-/** A third of its life before its end, or a week where its begin is unknown: time enough to renew it. */
+/** Returns true in the last third of the credential's life, or in its last week if its start is unknown. */
 export function endsSoon({ endsMs, beganMs }: CredentialEnd, nowMs: number): boolean {
   const soonMs = beganMs === undefined ? SOON_MS : (endsMs - beganMs) / 3;
   return endsMs - nowMs <= soonMs;

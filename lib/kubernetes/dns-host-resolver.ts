@@ -8,10 +8,10 @@ const NEVER = new AbortController().signal;
 
 export type RecordLookup = Pick<Resolver, 'resolve4' | 'resolve6'>;
 
-/** The name is there, and has no record of this kind. */
+/** The name exists, but has no record of this kind. */
 const NO_SUCH_RECORD: ReadonlySet<unknown> = new Set(['ENODATA', 'ENOTFOUND']);
 
-/** Asks each of the machine's name servers for 1 s, then for 2 s; look-ups under way end with the signal. */
+/** Queries each name server of the machine for 1 s, then for 2 s. The signal ends queries under way. */
 export function dnsLookup(deadline: AbortSignal): RecordLookup {
   const resolver = new Resolver({ timeout: 1_000, tries: 2 });
   deadline.addEventListener('abort', () => resolver.cancel(), { once: true });
@@ -19,8 +19,8 @@ export function dnsLookup(deadline: AbortSignal): RecordLookup {
 }
 
 /**
- * Looks up both kinds of record. A failure of either fails the look-up: half of the addresses would pass for all. So does a
- * name without any address: a record that is deleted by mistake should not cost the endpoints, too.
+ * Looks up both kinds of record. The look-up fails if either fails, because half of the addresses would count as all,
+ * and if there is no address, because a record may be deleted by mistake.
  */
 export function dnsHostResolver(lookup: RecordLookup): HostResolver {
   return async (host, signal = NEVER) => {

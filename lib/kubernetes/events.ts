@@ -16,43 +16,43 @@ interface EventObject extends KubernetesObject {
 }
 
 export interface EventSeries {
-  /** The API takes 2 and more. */
+  /** At least 2, as the API requires. */
   readonly count: number;
   readonly lastObservedTime: string;
 }
 
 export interface EventWrite {
-  /** `metadata.name`; the key of its sighting. */
+  /** `metadata.name`, and the key of its sighting. */
   readonly name: string;
   readonly object: EventObject;
   readonly count: number;
-  /** What was known of it before this pass. */
+  /** The sighting that an earlier pass recorded. */
   readonly previous?: EventSighting;
 }
 
 export interface EventPlan {
   readonly writes: readonly EventWrite[];
-  /** For the run record, if every write is made. */
+  /** The sightings for the run record, if every write succeeds. */
   readonly sightings: Readonly<Record<string, EventSighting>>;
-  /** Events that should have been written, and were over the cap. */
+  /** Events over the cap that were not written. */
   readonly dropped: number;
 }
 
 export interface EventPlanInput {
   readonly drafts: readonly EventDraft[];
   readonly loop: Loop;
-  /** The reporter; the same for every process of a stack. Cut at 128 bytes, as the API requires. */
+  /** The reporting instance, the same for every process of a stack. Cut at 128 bytes, as the API requires. */
   readonly instance: string;
-  /** Sightings of the loop's last pass, by event name. */
+  /** The sightings of the loop's last pass, by event name. */
   readonly previous: Readonly<Record<string, EventSighting>>;
   readonly nowMs: number;
-  /** Events that one pass writes at most, beside the one that says that there were more. */
+  /** The most events that one pass writes, besides the event about dropped ones. */
   readonly cap: number;
 }
 
-/** A repeated event is written this often, as client-go's `tools/events` does. */
+/** The interval of repeated events, as in client-go's `tools/events`. */
 const REPEAT_MS = 30 * 60_000;
-/** An API server keeps an event for an hour (`--event-ttl`): one that was not seen for longer starts again. */
+/** An API server keeps an event for an hour (`--event-ttl`): an older one starts again. */
 const FORGET_AFTER_MS = 60 * 60_000;
 const MOST_SIGHTINGS = 300;
 const LONGEST_NOTE = 1_024;
@@ -60,10 +60,9 @@ const LONGEST_INSTANCE = 128;
 const LONGEST_NAME = 253;
 
 /**
- * Which events a pass writes. An event has one name for as long as it is the same (object, reason and note): it is
- * created at its first sighting, and its series is written at the second and then every 30 minutes. Events beyond the
- * cap, or beyond the 300 that are remembered, are dropped for this pass; one more event, regarding the Service
- * `default/kubernetes`, says so.
+ * Plans the events that a pass writes. One event (object, reason and note) keeps its name: it is created at its first
+ * sighting, and its series is written at the second and then every 30 minutes. Events beyond the cap, or beyond the 300
+ * that are remembered, are dropped; one more event, regarding the Service `default/kubernetes`, reports that.
  */
 export function planEvents(input: EventPlanInput): EventPlan {
   const { previous, nowMs, cap } = input;
@@ -108,13 +107,13 @@ function remembered(previous: EventPlanInput['previous'], seen: ReadonlyMap<stri
   );
 }
 
-/** What is not seen now, the one unseen for longest first. */
+/** Returns the sightings that this pass did not see, the oldest first. */
 function unseenFirst(sightings: ReadonlyMap<string, EventSighting>, seen: ReadonlyMap<string, unknown>) {
   const unseen = [...sightings].filter(([name]) => !seen.has(name));
   return unseen.sort(([, one], [, other]) => one.lastSeenAtMs - other.lastSeenAtMs).values();
 }
 
-/** What is not seen now gives way. The event that sums up came in beyond the limit. */
+/** Removes sightings that this pass did not see, if the event about dropped ones exceeds the limit. */
 function makeRoom(sightings: Map<string, EventSighting>, unseen: Iterator<readonly [string, unknown]>): boolean {
   while (sightings.size >= MOST_SIGHTINGS) {
     const oldest = unseen.next();
@@ -124,7 +123,7 @@ function makeRoom(sightings: Map<string, EventSighting>, unseen: Iterator<readon
   return true;
 }
 
-/** The note contains only the power of ten: a note never changes, and each new number would be a new event. */
+/** The note has only the power of ten: each new number would be a new event. */
 function summaryDraft(loop: Loop, dropped: number): EventDraft {
   const atLeast = 10 ** Math.floor(Math.log10(dropped));
   return {
@@ -136,8 +135,8 @@ function summaryDraft(loop: Loop, dropped: number): EventDraft {
 }
 
 /**
- * `<name of the object, cut>.<hash>`: a DNS subdomain, and the same for the same event. The loop and the reporting
- * instance are part of it, since neither can be changed once an event is made.
+ * Returns `<name of the object, cut>.<hash>`, a DNS subdomain that is the same for the same event. The hash includes
+ * loop and reporting instance, which cannot change after creation.
  */
 function eventName(draft: EventDraft, { loop, instance }: Pick<EventPlanInput, 'loop' | 'instance'>): string {
   const { namespace, name, uid } = draft.regarding;
@@ -176,12 +175,12 @@ function nonEmpty(regarding: EventDraft['regarding']): Record<string, string> {
   return Object.fromEntries(Object.entries(regarding).filter(([, value]) => value !== undefined && value !== ''));
 }
 
-/** With six digits of a second, as the API's MicroTime has. */
+/** Returns a time with six digits of a second, as the API's MicroTime has. */
 function microTime(ms: number): string {
   return new Date(ms).toISOString().replace('Z', '000Z');
 }
 
-/** At most so many bytes of UTF-8, never half a character. */
+/** Returns at most `bytes` bytes of UTF-8, without half a character. */
 function cutUtf8(text: string, bytes: number): string {
   const encoded = Buffer.from(text);
   let end = Math.min(bytes, encoded.length);

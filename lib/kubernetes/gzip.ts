@@ -3,23 +3,23 @@ import { isNativeError } from 'node:util/types';
 import { createGunzip } from 'node:zlib';
 import { OverBound } from './reply-bounds.ts';
 
-/** A body is no gzip, or not one whole stream of it. */
+/** A body that is not gzip, or not one whole gzip stream. */
 export class MalformedGzip extends Error {
   override readonly name = 'MalformedGzip';
 }
 
-/** So many has a list of 64 MiB that is text of random bytes. A stream can go on without any output. */
+/** The size of 64 MiB of random bytes as gzip. A stream can continue without any output. */
 const LARGEST_GZIP_BYTES = 48 * 1024 * 1024;
 const PIECE_BYTES = 64 * 1024;
 
 /**
- * Decompresses a body while it arrives, in pieces of at most 64 KiB, each when it is asked for: a bomb costs no more than the
- * reader accepts. Throws `MalformedGzip`, `OverBound`, and what the body throws. Its length and checksum must be right, and
- * nothing may follow.
+ * Decompresses a body while it arrives, in pieces of at most 64 KiB on demand, so that a bomb costs no more than the
+ * reader accepts. Length and checksum must be right, and nothing may follow. Throws `MalformedGzip`, `OverBound`, and
+ * what the body throws.
  */
 export async function* gunzipped(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   const gunzip = createGunzip({ chunkSize: PIECE_BYTES, rejectGarbageAfterEnd: true });
-  // Its failure, and that of the body, end the iteration below.
+  // Failures of the pipeline end the iteration below.
   pipeline(bounded(body), gunzip, () => undefined);
   try {
     for await (const piece of gunzip) yield piece as Uint8Array;

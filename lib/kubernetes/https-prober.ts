@@ -12,27 +12,27 @@ import { interimReplies, type OpenReply, TLS_LIMITS, untilAborted } from './tran
 
 export interface HttpsProberOptions {
   readonly access: ApiServerAccess;
-  /** Aborted when the pass has to end. */
+  /** Aborts when the pass must end. */
   readonly deadline: AbortSignal;
   readonly userAgent: string;
   /** Returns a signal that aborts after a time, the end of a probe. Default: `AbortSignal.timeout`. */
   readonly expire?: (ms: number) => AbortSignal;
-  /** Begins to measure the lag of our own event loop. Default: by a timer. */
+  /** Starts to measure the lag of this process's event loop. Default: with a timer. */
   readonly measureLag?: () => () => number;
 }
 
 const LONGEST_PROBE_MS = 3_000;
-/** With less the answer of a server that lives is received in time, in the rest of the 3 s. */
+/** With less lag, the answer of a live server arrives within the rest of the 3 s. */
 const LATE_MS = 500;
-/** For the second probe, made as soon as the event loop is free. A pass has time for both. */
+/** The limit of the second probe, made as soon as the event loop is free. A pass has time for both. */
 const AGAIN_MS = 1_000;
 const LONGEST_BODY = 4_096;
 
 /**
- * Asks with the kubeconfig's CA, and with its credential only where the target wants it and the certificate is
- * verified. Each probe has a connection of its own: that the server still accepts one is part of the question, and a
- * kept connection that was dropped on the way would pass for silence. A timeout is no silence of the server where the
- * pass ended it. Where this process was busy meanwhile, as with the long reply of another cluster, it probes once more.
+ * Probes with the kubeconfig's CA, and with its credential only if the target requests it and the certificate is
+ * verified. Each probe has its own connection: a kept connection that was dropped would look like a silent server. A
+ * timeout that the pass caused does not count as silence. If this process was busy meanwhile, as with the long reply of
+ * another cluster, it probes once more.
  */
 export function httpsProber(options: HttpsProberOptions): Prober {
   const { deadline } = options;
@@ -129,12 +129,12 @@ function connectOptions(
   };
 }
 
-/** Without a credential the server answers 401, which is a sign of life: our own trouble is not the server's silence. */
+/** Without a credential the server answers 401, which counts as alive: a missing credential is our own failure. */
 async function credential(access: ApiServerAccess): Promise<Readonly<Record<string, string>>> {
   return access.authHeaders().catch(() => ({}));
 }
 
-/** A body that breaks off, or is slow, does not unsay the status. */
+/** The status counts even if the body is slow or cut off. */
 async function startOf(body: OpenReply['body']): Promise<string> {
   const chunks: Uint8Array[] = [];
   let length = 0;
@@ -145,7 +145,7 @@ async function startOf(body: OpenReply['body']): Promise<string> {
       if (length >= LONGEST_BODY) break;
     }
   } catch {
-    // What came until then.
+    // Returns what arrived before the failure.
   }
   return Buffer.concat(chunks).subarray(0, LONGEST_BODY).toString('utf8');
 }
@@ -153,9 +153,9 @@ async function startOf(body: OpenReply['body']): Promise<string> {
 const EVERY_MS = 100;
 
 /**
- * Measures how late the event loop of this process is, by a timer that should fire every 100 ms.
- * @param clockMs a monotonic clock.
- * @returns ends the measurement: the longest time in ms, from the call until then, for which no timer was served.
+ * Measures the lag of this process's event loop with a timer that should fire every 100 ms.
+ * @param clockMs a monotonic clock
+ * @returns a function that ends the measurement and returns the longest time in ms without a timer call
  */
 export function measureLag(clockMs = () => performance.now()): () => number {
   let worstMs = 0;

@@ -4,24 +4,24 @@ import { boundedText } from '../cluster/values.ts';
 import { ClusterError } from './cluster-port.ts';
 
 export interface KubeconfigSource {
-  /** For messages. */
+  /** The name for messages. */
   readonly name: string;
-  /** Folder that relative file names start from. Without one a kubeconfig may name no files. */
+  /** The folder of relative file names. Without it a kubeconfig may not name files. */
   readonly folder?: string;
 }
 
-/** A secret of Secrets Manager has at most so many bytes; a file of a person may hold many clusters. */
+/** The most bytes of a secret in Secrets Manager; a user's own file may have many clusters. */
 const LONGEST_STORED_TEXT = 64 * 1024;
 export const LONGEST_FILE = 1024 * 1024;
 
-/** What YAML may be made of: 60,000 of them take the parser a third of a second, of all clusters. Base64 has none. */
+/** Characters that YAML syntax may use: 60,000 of them take the parser a third of a second. Base64 has none. */
 const MARKS = /[^A-Za-z0-9+/=. ]/g;
 const MOST_STORED_MARKS = 8_000;
 
 const LIST_OF_FIELDS = 'docs/kubeconfig-secret.md lists what a kubeconfig may contain';
 const WRITE_AGAIN = 'Write it again, for example with kubectl config view --raw';
 
-/** `problem` and `remedy` never quote a value of the kubeconfig other than names of its entries. */
+/** Returns the error. `problem` and `remedy` never quote a value of the kubeconfig except names of its entries. */
 export function badKubeconfig(source: KubeconfigSource, problem: string, remedy: string): ClusterError {
   return new ClusterError('BadKubeconfig', `${source.name}: ${problem}. ${remedy}.`);
 }
@@ -45,11 +45,11 @@ export function readKubeconfig(text: string, source: KubeconfigSource, allowPlug
   return parsed.data;
 }
 
-/** A parser's message quotes the text around a fault, which may be a key: only the place and the kind are reported. */
+/** A parser's message quotes the text around a fault, which may be a key: only position and kind are reported. */
 function yamlValue(text: string, source: KubeconfigSource): unknown {
   const lines = new LineCounter();
   try {
-    // Its own check for keys that are there twice takes quadratic time.
+    // The parser's own check for duplicate keys takes quadratic time.
     const options = { lineCounter: lines, prettyErrors: false, stringKeys: true, uniqueKeys: false } as const;
     const document = parseDocument(text, { ...options, logLevel: 'error' });
     const [fault] = [...document.errors, ...document.warnings, ...keysTwice(document)];
@@ -96,7 +96,7 @@ function shapeFault([issue]: readonly z.core.$ZodIssue[], source: KubeconfigSour
   return badKubeconfig(source, `is not a kubeconfig: ${place} is missing or has the wrong type`, WRITE_AGAIN);
 }
 
-/** What does not look like the name of a field may be a value at the wrong place. */
+/** A text that does not look like a field name may be a misplaced value. */
 function fieldName(key: string | undefined): string {
   return key !== undefined && /^[A-Za-z-]{1,40}$/.test(key) ? key : 'a key';
 }
@@ -111,7 +111,7 @@ function refusePlugins({ users }: Kubeconfig, source: KubeconfigSource): void {
   }
 }
 
-/** Go decodes `null` as an absent field, and so does this. */
+/** Accepts `null` as an absent field, as Go does. */
 function optional<Shape extends z.core.SomeType>(shape: Shape) {
   return z.optional(z.nullable(shape));
 }
@@ -155,7 +155,7 @@ const context = z.strictObject({
   extensions: z.optional(z.unknown()),
 });
 
-/** Every field of a kubeconfig, as `k8s.io/client-go/tools/clientcmd/api/v1` has them. There are no others. */
+/** All fields of a kubeconfig, as in `k8s.io/client-go/tools/clientcmd/api/v1`. */
 export const kubeconfigShape = z.strictObject({
   apiVersion: optional(text),
   kind: optional(text),

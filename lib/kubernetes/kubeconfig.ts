@@ -18,7 +18,7 @@ import {
 } from './kubeconfig-text.ts';
 import { localRefused, remoteLookup } from './local-addresses.ts';
 
-/** As `node:tls` takes it. */
+/** TLS material in the form of `node:tls`. */
 export interface TlsMaterial {
   readonly ca?: string | Buffer;
   readonly cert?: string | Buffer;
@@ -28,26 +28,26 @@ export interface TlsMaterial {
 }
 
 /**
- * How to reach one API server, and as whom. Key and credential are behind functions, so that neither a log line nor
- * `JSON.stringify` can show them.
+ * The way to reach and authenticate to one API server. Key and credential are behind functions, so that neither a log
+ * line nor `JSON.stringify` can show them.
  */
 export interface ApiServerAccess {
   /** Scheme, host and port: `https://10.0.0.1:6443`. */
   readonly server: string;
-  /** What comes before the path of every request; empty unless the server is behind a path. */
+  /** The path before every request's path; empty unless the server is behind one. */
   readonly basePath: string;
-  /** The context that was chosen. */
+  /** The name of the context in use. */
   readonly context: string;
-  /** The kubeconfig says not to verify the server's certificate. The caller logs it. */
+  /** The kubeconfig disables verification of the server's certificate. The caller logs it. */
   readonly skipTlsVerify: boolean;
-  /** In a function: a host is connected to only where this finds it. */
+  /** In a function: resolves hosts, and refuses local addresses. */
   readonly lookup?: LookupFunction;
   readonly tls: () => TlsMaterial;
-  /** Absent: when its credential ends, a person renews it. */
+  /** Absent: an operator must renew the credential. */
   readonly renewsItself?: true;
   /**
-   * Its credential is sent to `server` and to no other origin: the spec's writer, who has no credential of that server,
-   * chooses the CA and the addresses of the probes.
+   * The credential goes only to the origin of `server`: the writer of the spec chooses the CA and the addresses of the
+   * probes, and must not get it.
    */
   readonly isForServerAlone?: true;
   /** Throws a `ClusterError` with code `BadKubeconfig` when a token file or plugin gives nothing. */
@@ -66,9 +66,9 @@ export type RunPlugin = (server: string, user: KubeconfigUser) => () => Promise<
 export interface KubeconfigOptions {
   /** Default: the kubeconfig's current-context. */
   readonly context?: string;
-  /** Allows plugins. Only for a command line that a person started: no function holds the code that runs one. */
+  /** Allows plugins, only for commands of a user: functions do not contain the code that runs one. */
   readonly runPlugin?: RunPlugin;
-  /** Refuses loopback, link-local and metadata addresses, also those that a name stands for. */
+  /** Refuses loopback, link-local and metadata addresses, also as the result of a DNS look-up. */
   readonly refuseLocal?: boolean;
 }
 
@@ -83,8 +83,8 @@ export async function loadKubeconfigFile(file: string, options: KubeconfigOption
 }
 
 /**
- * Reads a kubeconfig that came as text, from a secret store for example. Certificates and keys must be embedded.
- * `name` stands for it in messages. Throws a `ClusterError` with code `BadKubeconfig`.
+ * Reads a kubeconfig from a text, for example from a secret store. Certificates and keys must be embedded. `name` is
+ * its name in messages. Throws a `ClusterError` with code `BadKubeconfig`.
  */
 export async function parseKubeconfig(
   text: string,
@@ -94,7 +94,7 @@ export async function parseKubeconfig(
   return accessFrom(text, { name: `kubeconfig ${name}` }, options);
 }
 
-/** One byte more than is accepted, of a file that may have no end. */
+/** Reads at most one byte more than is accepted, because a file may be endless. */
 async function readWhole(file: string): Promise<Buffer> {
   return Buffer.concat(await createReadStream(file, { end: LONGEST_FILE }).toArray());
 }
@@ -136,7 +136,7 @@ async function accessFrom(
 }
 
 interface Chosen {
-  /** Its name, as that of the others. */
+  /** The name of this entry. */
   readonly context: string;
   readonly clusterName: string;
   readonly cluster: KubeconfigCluster;
@@ -210,7 +210,7 @@ function serverUrl({ clusterName, cluster, user }: Chosen, source: KubeconfigSou
   return url;
 }
 
-/** In client-go's order: a token file before a token, and a token before what a plugin gives. */
+/** Uses client-go's order: a token file, then a token, then a plugin. */
 async function headersOf(
   { userName, user }: Chosen,
   given: PluginCredential | undefined,
@@ -219,7 +219,7 @@ async function headersOf(
   const inFile = user.tokenFile ? (await fileBeside(user.tokenFile, source)).toString() : undefined;
   const token = (inFile ?? (user.token || given?.token || '')).trim();
   const as = user.as ?? '';
-  // The printable characters of ASCII. Anything else would fail each request, or end the header.
+  // Only printable ASCII: any other character would fail each request, or end the header.
   if (!/^[!-~]*$/.test(token) || !/^[ -~]*$/.test(as)) {
     const problem = `the token of user "${userName}" (or its "as") has a space, line break or other character that no HTTP header carries`;
     throw badKubeconfig(source, problem, 'Write it in one line, as it was issued');
@@ -236,7 +236,7 @@ async function headersOf(
   };
 }
 
-/** The data where there is some, else the file. */
+/** Returns the embedded data, or else the file's content. */
 async function pem(data: string | null | undefined, file: string | null | undefined, source: KubeconfigSource) {
   if (data) return Buffer.from(data, 'base64');
   return file ? fileBeside(file, source) : undefined;
@@ -274,12 +274,12 @@ async function tlsMaterial(
   };
 }
 
-/** Kubernetes issues half of it. RSA's time grows with its cube: 16,384 bits, chosen well, take seconds a handshake. */
+/** Kubernetes uses 2048. RSA's time grows with the cube of the size: 16,384 bits can take seconds per handshake. */
 const MOST_KEY_BITS = 4096;
 
 /**
- * A key as OpenSSL writes it, after it was read without a password: an encrypted one sets how much work
- * it takes to open, and TLS would try that with an empty password, on the time of all clusters.
+ * Returns a key in OpenSSL's form, read without a password: an encrypted key decides how much work it takes to open,
+ * and TLS would try that with an empty password in the shared process.
  */
 function plainKey(pem: string | Buffer, source: KubeconfigSource): string {
   const refused = (problem: string) =>

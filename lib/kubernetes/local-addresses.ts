@@ -3,7 +3,7 @@ import type { LookupFunction } from 'node:net';
 import { isLocalAddress } from '../cluster/local-host.ts';
 import { ClusterError } from './cluster-port.ts';
 
-/** The error for a connection that a function does not make. */
+/** Returns the error for a connection to a local address. */
 export function localRefused(host: string): ClusterError {
   return new ClusterError(
     'BadKubeconfig',
@@ -12,7 +12,7 @@ export function localRefused(host: string): ClusterError {
   );
 }
 
-/** As `dns.lookup`, for the connection itself: local addresses are left out, so that no name can stand for one. */
+/** Looks up a host as `dns.lookup`, without local addresses, so that no name can lead to one. */
 export const remoteLookup: LookupFunction = (hostname, options, callback) => {
   lookup(hostname, { ...options, all: true }, (error, found) => {
     if (error) return callback(error, '');

@@ -3,18 +3,18 @@ import { SecretSearch } from './secret-search.ts';
 type Headers = Readonly<Record<string, string>>;
 type Body = AsyncIterable<Uint8Array> | Iterable<Uint8Array>;
 
-/** Shorter ones would be found in words that mean something else. */
+/** Shorter credentials would match unrelated words. */
 const SHORTEST = 8;
 
 /**
- * Masks what a request's credential is where a reply repeats it, also escaped as in JSON: proxies that print the request they
- * refuse do, and what a server sends ends up in logs, findings and the status page. The length stays, so that every format
- * still parses. A server that disguises the credential is not stopped: it has it.
+ * Masks the credential of a request in its reply, also with JSON escapes: proxies print the requests that they refuse,
+ * and replies end up in logs, findings and the status page. The length stays, so that every format still parses. A
+ * server that disguises the credential cannot be stopped.
  */
 export class CredentialMask {
   readonly #secrets: readonly Buffer[];
 
-  /** A password may be a common word: it is masked in failures, which are not written back. */
+  /** A password may be a common word: it is masked only in failures, which are not written back. */
   constructor(sent: Headers, isFailure: boolean) {
     const [scheme = '', value = ''] = (sent['Authorization'] ?? '').split(' ', 2);
     const password = scheme === 'Basic' && isFailure ? passwordIn(value) : '';
@@ -25,7 +25,7 @@ export class CredentialMask {
     return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, this.#text(value)]));
   }
 
-  /** Holds back what may be the start of a credential until the rest arrives. */
+  /** Returns the body with a delay for bytes that may begin a credential. */
   body(body: Body): Body {
     return this.#secrets.reduce<Body>((given, secret) => masked(given, new SecretSearch(secret)), body);
   }

@@ -2,22 +2,22 @@ import { isNativeError } from 'node:util/types';
 import { boundedText } from '../cluster/values.ts';
 
 export type NetworkFault =
-  /** The certificate did not verify, or there was no TLS to talk. Nothing was sent. */
+  /** The certificate did not verify, or the server does not use TLS. Nothing was sent. */
   | 'tls'
-  /** No connection came about: the request was not sent. */
+  /** The connection failed: the request was not sent. */
   | 'notSent'
-  /** Nor was the connection refused: packets vanish, and a second try would only take as long. */
+  /** The connection timed out: a second attempt would take as long. */
   | 'silent'
-  /** It may have arrived and been carried out. */
+  /** The request may have arrived and been carried out. */
   | 'lostReply';
 
 const NOT_SENT = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH', 'EADDRNOTAVAIL']);
 
-/** OpenSSL's names of what `X509_verify_cert` refuses, as Node hands them out, and Node's own. */
+/** Node's and OpenSSL's codes for failures of `X509_verify_cert`. */
 const TLS =
   /^(CERT_|ERR_TLS_|ERR_SSL_|CRL_|UNABLE_TO_|INVALID_(CA|PURPOSE)$|HOSTNAME_MISMATCH$|EPROTO$|PATH_LENGTH_EXCEEDED$)|SELF_SIGNED_CERT/;
 
-/** The codes of an error and of its causes, outermost first. */
+/** Returns the codes of an error and of its causes, outermost first. */
 function codesOf(error: unknown): string[] {
   const codes: string[] = [];
   let current = error;
@@ -35,12 +35,12 @@ export function networkFaultOf(error: unknown): NetworkFault {
   return codes.some((code) => NOT_SENT.has(code)) ? 'notSent' : 'lostReply';
 }
 
-/** One line for a message: the innermost code and text, without the stack. */
+/** Returns one line for a message: the innermost code and text, without the stack. */
 export function describeNetworkError(error: unknown): string {
   if (!isNativeError(error)) return boundedText(error);
   const [code] = codesOf(error).slice(-1);
   const text = error.message === '' && isNativeError(error.cause) ? error.cause.message : error.message;
-  // A certificate's names are its server's words, and part of the message.
+  // Names in a certificate come from the server and are part of the message.
   const line = boundedText((text === '' ? error.name : text).split('\n', 1)[0]);
   const named = code === undefined || line.includes(code) ? line : `${line} (${code})`;
   return lacksIPv6(error) ? `${named}: ${NO_IPV6}` : named;

@@ -2,7 +2,7 @@ import { boundedText, isRecord } from '../cluster/values.ts';
 import { apiCalls, type CallOptions } from './api-calls.ts';
 import { jsonOf, malformed, recordAt, refused, textAt } from './replies.ts';
 
-/** One thing that a user may or may not do, as in a rule of a Role. */
+/** One permission, as in a rule of a Role. */
 export interface Permission {
   readonly verb: string;
   /** `''` is the core group. */
@@ -14,13 +14,13 @@ export interface Permission {
   readonly name?: string;
 }
 
-/** What an API server reports of itself and of the caller. Each throws a `ClusterError`. */
+/** The answers of an API server about itself and the caller. Each throws a `ClusterError`. */
 export interface SelfReview {
   /** `v1.36.3`. */
   readonly version: () => Promise<string>;
   /** The caller's name, by a SelfSubjectReview. `undefined`: the API server has none (before Kubernetes 1.28). */
   readonly user: () => Promise<string | undefined>;
-  /** By a SelfSubjectAccessReview, which every authenticated user may make. */
+  /** Sends a SelfSubjectAccessReview, which every authenticated user may do. */
   readonly allows: (permission: Permission) => Promise<boolean>;
 }
 
@@ -70,13 +70,13 @@ export function selfReview(options: CallOptions & { readonly userAgent: string }
   };
 }
 
-/** `update endpoints kubernetes in default`, `list services`. */
+/** Returns a text such as `update endpoints kubernetes in default`. */
 export function permissionText({ verb, group, resource, namespace, name }: Permission): string {
   const kind = group === '' ? resource : `${resource}.${group}`;
   return `${verb} ${kind}${name === undefined ? '' : ` ${name}`}${namespace === undefined ? '' : ` in ${namespace}`}`;
 }
 
-/** Permissions that belong together, as `deploy/rbac.yaml` grants them. */
+/** A group of permissions, as `deploy/rbac.yaml` grants them. */
 export interface PermissionGroup {
   readonly about: string;
   readonly group: string;
@@ -84,7 +84,7 @@ export interface PermissionGroup {
   readonly namespace?: string;
   readonly rules: readonly {
     readonly verbs: readonly string[];
-    /** The only object that it is for; `list` and `create` know no names. */
+    /** The only object of the permission; `list` and `create` have no names. */
     readonly name?: string;
   }[];
 }

@@ -18,7 +18,10 @@ const RAW = 2;
 const LIST_META = 1;
 const ITEM = 2;
 
-/** Where the reader is: before the magic bytes, in the `runtime.Unknown`, in the list that is its `raw`, or after that. */
+/**
+ * The position of the reader: before the magic bytes, in the `runtime.Unknown`, in the list that is its `raw`, or after
+ * that.
+ */
 type Place = 'start' | 'envelope' | 'list' | 'rest';
 
 interface ListMeta {
@@ -37,13 +40,13 @@ export class ProtobufList<Item> {
   readonly #readItem: (reader: ProtobufReader) => Item;
   #place: Place = 'start';
   #kind = '';
-  /** Bytes of the list that are still to come. */
+  /** The number of bytes of the list that are still missing. */
   #left = 0;
   #meta: ListMeta = { resourceVersion: '', continueToken: '' };
   #items: Item[] = [];
   #waiting: Uint8Array[] = [];
   #waitingBytes = 0;
-  /** So many bytes must be there before reading can continue. */
+  /** The number of bytes that the next step needs. */
   #needed = MAGIC.length;
 
   constructor(kind: string, readItem: (reader: ProtobufReader) => Item) {
@@ -77,7 +80,7 @@ export class ProtobufList<Item> {
     return this.#meta;
   }
 
-  /** Where the next step begins; `undefined` when more bytes are needed first. */
+  /** Returns the position of the next step, or `undefined` if more bytes are needed. */
   #step(bytes: Buffer, at: number): number | undefined {
     if (this.#place === 'rest') return undefined;
     if (this.#place !== 'start') return this.#field(bytes, at);

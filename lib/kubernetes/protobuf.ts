@@ -1,6 +1,6 @@
 import { LONGEST_CLAIM_TEXT, OverBound } from './reply-bounds.ts';
 
-/** The bytes are cut off, or are no protobuf. */
+/** The bytes are incomplete or not protobuf. */
 export class MalformedProtobuf extends Error {
   override readonly name = 'MalformedProtobuf';
 }
@@ -13,8 +13,8 @@ export const BYTES = 2;
 const FIXED32 = 5;
 
 /**
- * Reads one protobuf message field by field, forwards only and within its bounds: each call moves on or throws
- * `MalformedProtobuf`, whatever the bytes are.
+ * Reads one protobuf message field by field, only forwards and within its bounds: each call advances or throws
+ * `MalformedProtobuf`.
  */
 export class ProtobufReader {
   readonly #bytes: Buffer;
@@ -46,7 +46,7 @@ export class ProtobufReader {
     this.#end = outerEnd;
   }
 
-  /** An int32: the low half of the value. */
+  /** Returns an int32: the low half of the value. */
   int32(): number {
     this.#expect(VARINT);
     return this.#varint() | 0;
@@ -79,7 +79,7 @@ export class ProtobufReader {
     this.#at = this.#within(value.end);
   }
 
-  /** The low 32 bits, unsigned; the high ones (negative numbers have them) are passed over. */
+  /** Returns the low 32 bits, unsigned, and skips the high ones (of negative numbers). */
   #varint(): number {
     const number = varintAt(this.#bytes, this.#at, this.#end);
     if (number === undefined) throw new MalformedProtobuf(CUT_IN_NUMBER);
@@ -107,7 +107,7 @@ export class ProtobufReader {
   }
 }
 
-/** `undefined`: it does not end before `end`. */
+/** Returns `undefined` if it does not end before `end`. */
 function varintAt(bytes: Uint8Array, at: number, end = bytes.length) {
   let value = 0;
   for (let shift = 0; shift < 70; shift += 7) {
@@ -122,17 +122,19 @@ function varintAt(bytes: Uint8Array, at: number, end = bytes.length) {
   throw new MalformedProtobuf('a number is longer than 10 bytes');
 }
 
-/** A field in the bytes of a message that is still arriving. */
+/** The position of a field in a message that is still arriving. */
 export interface FieldPlace {
   readonly field: number;
   readonly wireType: number;
-  /** Of its value. */
+  /** The start of its value. */
   readonly start: number;
-  /** May lie beyond the bytes that are there. */
+  /** May be beyond the available bytes. */
   readonly end: number;
 }
 
-/** The field that begins at `at`; `undefined` when too few bytes are there to know its length. Throws `MalformedProtobuf`. */
+/**
+ * Returns the field that begins at `at`, or `undefined` if its length is not available yet. Throws `MalformedProtobuf`.
+ */
 export function fieldAt(bytes: Uint8Array, at: number): FieldPlace | undefined {
   const tag = varintAt(bytes, at);
   if (tag === undefined) return undefined;
@@ -146,7 +148,7 @@ function fieldNumber(tag: number): number {
   return tag >>> 3;
 }
 
-/** `undefined`: too few bytes are there to know its length. */
+/** Returns `undefined` if the length is not available yet. */
 function valueAt(
   bytes: Uint8Array,
   wireType: number,
@@ -161,7 +163,7 @@ function valueAt(
   return { start: number.end, end: number.end + number.value };
 }
 
-/** The fields of a `Status` that a client acts on. Absent texts are empty, absent numbers 0. */
+/** The fields of a `Status` that a client uses. Absent texts are empty, absent numbers 0. */
 export interface StatusFields {
   readonly message: string;
   readonly reason: string;
@@ -181,7 +183,7 @@ export function requireMagic(bytes: Uint8Array): void {
   }
 }
 
-/** The `TypeMeta` of an envelope: `v1 Status`. */
+/** Reads the `TypeMeta` of an envelope: `v1 Status`. */
 export function readTypeMeta(reader: ProtobufReader): string {
   let apiVersion = '';
   let kind = '';
@@ -193,8 +195,8 @@ export function readTypeMeta(reader: ProtobufReader): string {
 }
 
 /**
- * Reads an entry of a map of labels whose key is one of the known ones: the index of the key, and the value. `undefined`
- * for another key. An entry of a map is written key first.
+ * Reads an entry of a label map: the index of a known key, and the value; `undefined` for another key. The key comes
+ * first.
  */
 export function readLabel(reader: ProtobufReader, keys: readonly Uint8Array[]): readonly [number, string] | undefined {
   let index = -1;
@@ -206,7 +208,7 @@ export function readLabel(reader: ProtobufReader, keys: readonly Uint8Array[]): 
   return label;
 }
 
-/** A `Time`, which has whole seconds, until the year 2106. */
+/** Reads a `Time` in whole seconds, until the year 2106. */
 export function readTimeMs(reader: ProtobufReader): number {
   let seconds = 0;
   reader.message((field) => {

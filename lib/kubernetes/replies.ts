@@ -6,12 +6,12 @@ import { readStatus } from './protobuf.ts';
 import { OverBound, parseBoundedJson } from './reply-bounds.ts';
 import type { ApiReply, OpenReply } from './transport.ts';
 
-/** The `Status` of a reply that is no success. */
+/** The `Status` of an unsuccessful reply. */
 export interface ApiStatus {
-  /** `AlreadyExists`, `Conflict`, `NotFound`, `Expired` ...; empty when the reply is no Status. */
+  /** `AlreadyExists`, `Conflict`, `NotFound`, `Expired` ...; empty if the reply is not a Status. */
   readonly reason: string;
   readonly message: string;
-  /** What was not found: `namespaces`, `services` ... */
+  /** The kind that was not found: `namespaces`, `services` ... */
   readonly detailsKind: string;
   readonly causes: readonly string[];
   readonly retryAfterSeconds: number;
@@ -43,7 +43,7 @@ export function isProtobuf(reply: Pick<OpenReply, 'headers'>): boolean {
 
 const text = new TextDecoder('utf-8');
 
-/** `undefined`: not JSON. Throws `ReplyTooLarge`. */
+/** Returns `undefined` if the text is not JSON. Throws `ReplyTooLarge`. */
 export function jsonOf(reply: ApiReply, site: CallSite): unknown {
   return withinBounds(site, () => parseBoundedJson(reply.body));
 }
@@ -58,7 +58,10 @@ function withinBounds<Read>(site: CallSite, read: () => Read): Read {
 
 const NO_STATUS: ApiStatus = { reason: '', message: '', detailsKind: '', causes: [], retryAfterSeconds: 0 };
 
-/** Never throws: what is no Status comes with an empty reason and the start of its text as message. */
+/**
+ * Returns the Status of a reply. Never throws: without a Status the reason is empty and the message is the start of the
+ * text.
+ */
 export function statusOf(reply: ApiReply): ApiStatus {
   try {
     return isProtobuf(reply) ? { ...NO_STATUS, ...readStatus(reply.body) } : statusIn(reply);
@@ -83,8 +86,8 @@ function statusIn(reply: ApiReply): ApiStatus {
 }
 
 /**
- * The API knows no such kind: an older Kubernetes. A known group says so in a Status without details; of an unknown one
- * the router says it in plain text.
+ * Returns true if the API does not serve the kind (an older Kubernetes). For a known group it sends a Status without
+ * details, for an unknown one plain text.
  */
 export function isNotServed(reply: ApiReply): boolean {
   const { message } = statusOf(reply);
@@ -94,7 +97,7 @@ export function isNotServed(reply: ApiReply): boolean {
   );
 }
 
-/** Where a call went and what for, for its messages: `https://10.0.0.1:6443`, `get Service default/kubernetes`. */
+/** Server and purpose of a call, for messages: `https://10.0.0.1:6443`, `get Service default/kubernetes`. */
 export interface CallSite {
   readonly server: string;
   readonly purpose: string;
@@ -126,7 +129,7 @@ const UNAUTHORIZED =
   'The credential in the kubeconfig has expired or is for another cluster: replace it. With webIdentity, the ' +
   "AuthenticationConfiguration of the API server must accept the token's issuer, audience and role.";
 
-/** The error for a reply with a status that its caller does not expect. */
+/** Returns the error for a reply with an unexpected status. */
 export function refused({ server, purpose }: CallSite, reply: ApiReply): ClusterError {
   const status = statusOf(reply);
   const answered = `${server} answered ${reply.status} to "${purpose}"${status.message && `: ${boundedText(status.message)}`}`;
@@ -169,7 +172,7 @@ export function updateResult<T extends KubernetesObject>(
   return { outcome: 'updated', object: objectIn<T>(reply, ref, site) };
 }
 
-/** The object of a reply, if it is the one that was asked for. Its fields are the caller's word. */
+/** Returns the object of a reply if it is the requested one. Field types are not checked. */
 export function objectIn<T extends KubernetesObject>(reply: ApiReply, ref: ObjectRef, site: CallSite): T {
   if (reply.status !== 200 && reply.status !== 201) throw refused(site, reply);
   const body = jsonOf(reply, site);
@@ -184,7 +187,10 @@ export function objectIn<T extends KubernetesObject>(reply: ApiReply, ref: Objec
   return boundedObject<T>(body, ref.kind, site);
 }
 
-/** The items of a JSON list say neither kind nor apiVersion: they are put back, so that an item can be written again. */
+/**
+ * Returns the items of a JSON list with kind and apiVersion, which the list omits, so that an item can be written
+ * again.
+ */
 export function listIn<T extends KubernetesObject>(reply: ApiReply, kind: Kind, site: CallSite): T[] {
   if (reply.status !== 200) throw refused(site, reply);
   const body = jsonOf(reply, site);

@@ -1,17 +1,17 @@
 import { BOUNDS, LONGEST_TEXT } from '../cluster/bounds.ts';
 
-/** More came than is accepted. The text completes "it has ...". */
+/** More than the accepted size. The message completes "it has ...". */
 export class OverBound extends Error {
   override readonly name = 'OverBound';
 }
 
-/** No object that the loops read comes near it: etcd stores 1.5 MiB of one at most. */
+/** Larger than any object that the loops read: etcd stores at most 1.5 MiB. */
 export const LARGEST_OBJECT_BYTES = 2 * 1024 * 1024;
-/** Some 4,000 Services, which take many times as much memory when they are parsed. */
+/** About 4,000 Services, which need many times as much memory after parsing. */
 export const LARGEST_JSON_LIST_BYTES = 8 * 1024 * 1024;
 const DEEPEST_JSON = 64;
 const MOST_JSON_VALUES = 250_000;
-/** Half of what a small function has beside its code. */
+/** Half of the memory that a small function has besides its code. */
 const IN_FLIGHT_BYTES = 32 * 1024 * 1024;
 
 export const MOST_PORTS = BOUNDS.Service['spec.ports'];
@@ -19,8 +19,8 @@ export const MOST_CLUSTER_IPS = BOUNDS.Service['spec.clusterIPs'];
 export const LONGEST_CLAIM_TEXT = LONGEST_TEXT;
 
 /**
- * The bytes of replies that a process holds until they are whole, of all API servers together. One server's replies
- * cannot take the room of the others: over the limit, only a server with less than an even share gets more.
+ * Counts the bytes of unfinished replies of all API servers of a process. Over the limit, only a server with less than
+ * an even share gets more.
  */
 export class BytesInFlight {
   readonly #limit: number;
@@ -50,10 +50,10 @@ export class BytesInFlight {
   }
 }
 
-/** A buffer of its own takes hundreds of bytes, beside what it holds. */
+/** A separate buffer takes hundreds of bytes besides its content. */
 const SMALL_PIECE_BYTES = 4 * 1024;
 
-/** Puts the small pieces of a body together: a server that sends it byte by byte would fill the memory with buffers. */
+/** Joins the small pieces of a body: a server that sends it byte by byte would fill the memory with buffers. */
 export async function* inLargePieces(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   let held: Uint8Array = new Uint8Array();
   try {
@@ -71,7 +71,7 @@ export async function* inLargePieces(body: AsyncIterable<Uint8Array>): AsyncGene
   if (held.length > 0) yield held;
 }
 
-/** Reads a body to its end. Throws `OverBound` as soon as it is too large, and what the body throws. */
+/** Reads a body to its end. Throws `OverBound` when it is too large, and what the body throws. */
 export async function readWhole(
   body: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
   server: string,

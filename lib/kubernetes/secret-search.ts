@@ -1,29 +1,29 @@
 const BACKSLASH = 0x5c;
 const ASTERISK = 0x2a;
 const LETTER_U = 0x75;
-/** A text in JSON that is in JSON in turn has more, each time twice as many. */
+/** JSON within JSON has twice as many backslashes at each level. */
 const MOST_BACKSLASHES = 16;
-/** A place may be the begin of a secret if so many bytes are those of it, or one of them is escaped. */
+/** A position may begin a secret if this many bytes match, or one of them is escaped. */
 const PREFIX = 8;
 
 /**
- * Masks a secret in bytes that arrive piece by piece, also where characters of it are escaped as JSON allows (`\u003c`,
- * `\u003C`, `\/`). The length stays. Every byte is looked at a bounded number of times (Knuth, Morris and Pratt), whatever
- * the secret and the bytes are: a secret may be chosen by the server that repeats it.
+ * Masks a secret in bytes that arrive piece by piece, also with JSON escapes (`\u003c`, `\u003C`, `\/`). The length
+ * stays. Every byte is read a bounded number of times (Knuth, Morris and Pratt), because the server may choose the
+ * secret that it repeats.
  */
 export class SecretSearch {
   readonly #secret: Buffer;
   readonly #fallbacks: Int32Array;
-  /** What an escape begins with that can stand for a character of the secret. */
+  /** The beginnings of escapes of the secret's characters. */
   readonly #escapes: readonly Buffer[];
-  /** Where each character begins of those that match, from the beginning of what is held; those before `#first` no longer do. */
+  /** The start of each matching character, relative to the held bytes; those before `#first` no longer match. */
   #begins: number[] = [];
   #first = 0;
   #held: Buffer = Buffer.alloc(0);
-  /** So much of what is held was searched. */
+  /** The number of held bytes that were searched. */
   #at = 0;
 
-  /** @param secret of at least 8 bytes of ASCII; other characters are found as they are, not escaped */
+  /** @param secret at least 8 bytes of ASCII; other characters are found only unescaped */
   constructor(secret: Buffer) {
     this.#secret = secret;
     this.#fallbacks = fallbacksIn(secret);
@@ -31,12 +31,12 @@ export class SecretSearch {
     this.#escapes = ['u', ...escaped].map((character) => Buffer.from(`\\${character}`));
   }
 
-  /** Returns the bytes that can be passed on: what may be the beginning of the secret is held back. */
+  /** Returns the bytes that can be passed on, and holds back a possible beginning of the secret. */
   push(chunk: Uint8Array): Buffer {
     return this.#search(Buffer.concat([this.#held, chunk]), false);
   }
 
-  /** Returns what was held back. */
+  /** Returns the bytes that were held back. */
   end(): Buffer {
     return this.#search(this.#held, true);
   }
@@ -81,7 +81,7 @@ export class SecretSearch {
   }
 }
 
-/** How many characters still match when the one after so many does not. */
+/** Returns for each length of a match the length that still matches if the next character does not. */
 function fallbacksIn(secret: Buffer): Int32Array {
   const fallbacks = new Int32Array(secret.length);
   let matched = 0;
@@ -103,7 +103,9 @@ class PlacesToSearch {
     this.#needles = needles.map((needle) => ({ needle, at: -1 }));
   }
 
-  /** The next place from `from` on; the last few bytes always are one, which may be cut off. */
+  /**
+   * Returns the next candidate position from `from` on; the last few bytes are always one, because they may be cut off.
+   */
   next(from: number): number {
     let next = this.#bytes.length - PREFIX - MOST_BACKSLASHES;
     for (const each of this.#needles) {
@@ -111,7 +113,7 @@ class PlacesToSearch {
         const found = this.#bytes.indexOf(each.needle, from);
         each.at = found < 0 ? this.#bytes.length : found;
       }
-      // Before an escape there may be fewer characters of the secret than are searched for, and more backslashes.
+      // Before an escape, fewer characters of the secret may precede, and more backslashes.
       const before = each.needle[0] === BACKSLASH ? PREFIX + MOST_BACKSLASHES : 0;
       next = Math.min(next, each.at - before);
     }
@@ -120,14 +122,14 @@ class PlacesToSearch {
 }
 
 interface Escaped {
-  /** Of the character that the bytes stand for; -1 where it is not ASCII. */
+  /** The code of the character; -1 if it is not ASCII. */
   readonly code: number;
   readonly length: number;
 }
 
 const NOT_ESCAPED: Escaped = { code: BACKSLASH, length: 1 };
 
-/** What begins with a backslash. `undefined`: it is not known before more bytes are there. */
+/** Reads an escape that begins with a backslash. Returns `undefined` if more bytes are needed. */
 function escapedAt(bytes: Buffer, at: number, isEnd: boolean): Escaped | undefined {
   let end = at + 1;
   while (bytes[end] === BACKSLASH && end - at < MOST_BACKSLASHES) end += 1;

@@ -4,17 +4,17 @@ import { type Network, parseCidr } from '../allocator/network.ts';
 import { KUBERNETES_SERVICE, type ServiceCidrObject } from '../endpoints/objects.ts';
 import { ClusterError, type ClusterPort } from './cluster-port.ts';
 
-/** A ServiceCIDR: API servers allocate cluster IPs from every one of the cluster. */
+/** A ServiceCIDR. API servers allocate cluster IPs from all of them. */
 export interface ServiceCidr {
   readonly name: string;
-  /** One range, or one of each family. */
+  /** One range, or one per family. */
   readonly networks: readonly Network[];
   /** API servers allocate from it: it is not being deleted, and its condition Ready is true or absent. */
   readonly ready: boolean;
 }
 
 /**
- * Returns every ServiceCIDR, the default one first; none where the API server does not serve the kind (before Kubernetes
+ * Returns every ServiceCIDR, the default one first; none if the API server does not serve the kind (before Kubernetes
  * 1.33). `undefined`: the kubeconfig's user may not list them.
  */
 export async function listServiceCidrs(kubernetes: ClusterPort): Promise<readonly ServiceCidr[] | undefined> {

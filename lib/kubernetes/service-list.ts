@@ -42,7 +42,7 @@ export const SERVICES: ItemReader<ServiceClaim> = {
   entriesOf: ({ ports, clusterIPs }) => ports.length + clusterIPs.length,
 };
 
-/** Every Service of the cluster, for a command that shows some of them. A pass reads them one by one. */
+/** Returns every Service of the cluster, for commands. A pass reads them one by one. */
 export async function listAllServices(port: Pick<ClusterPort, 'services'>): Promise<ServiceClaim[]> {
   const services: ServiceClaim[] = [];
   for await (const one of port.services()) {

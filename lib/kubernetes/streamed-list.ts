@@ -12,7 +12,7 @@ const JSON_ONLY = 'application/json';
 const MOST_ENTRIES = BOUNDS['each list']['Service.spec.ports and clusterIPs'];
 const LARGEST_LIST_BYTES = 64 * 1024 * 1024;
 
-/** How the objects of one kind are read, in both forms of the API. */
+/** Reads the objects of one kind, in both forms of the API. */
 export interface ItemReader<Item> {
   readonly kind: Kind;
   readonly fromProtobuf: (reader: ProtobufReader) => Item;
@@ -23,9 +23,9 @@ export interface ItemReader<Item> {
 }
 
 /**
- * All objects of one kind in one list without a limit: protobuf is read while it arrives; JSON, of a server without
- * protobuf, like any other reply. It is requested without a resourceVersion: an answer that may be stale could miss an
- * object that exists already.
+ * Iterates over all objects of one kind in one list without a limit: protobuf is read while it arrives; JSON, of a
+ * server without protobuf, is read whole. The request has no resourceVersion: an answer from a stale cache could omit
+ * an existing object.
  * @param list GET with the given Accept header
  */
 export async function* streamedList<Item extends { readonly name: string; readonly namespace?: string }>(
@@ -75,12 +75,12 @@ async function* itemsIn<Item>(
   if (continueToken !== '') throw malformed(site, PART_OF_A_LIST);
 }
 
-/** An object of a list is not what the API sends. */
+/** An object of a list breaks the API contract. */
 class MalformedItem extends Error {
   override readonly name = 'MalformedItem';
 }
 
-/** A field that is absent, or null, is empty. */
+/** Accepts an absent or null field as empty. */
 export function orEmpty<Shape extends z.core.$ZodType>(shape: Shape, empty: unknown) {
   return z.pipe(
     z.transform((value: unknown) => value ?? empty),
@@ -90,7 +90,7 @@ export function orEmpty<Shape extends z.core.$ZodType>(shape: Shape, empty: unkn
 
 export const claimText = orEmpty(z.string().check(z.maxLength(LONGEST_CLAIM_TEXT)), '');
 
-/** `2026-01-02T03:04:05Z` in milliseconds; 0 where the object has none. */
+/** A time such as `2026-01-02T03:04:05Z` in milliseconds; 0 if absent. */
 export const creationMs = z.pipe(
   claimText,
   z.transform((text: string) => Date.parse(text) || 0),

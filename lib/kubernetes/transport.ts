@@ -10,17 +10,17 @@ import { verifiedAs } from './server-name.ts';
 
 export interface ApiRequest {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
-  /** With the query, `/api/v1/services?fieldManager=me`. */
+  /** The path with the query: `/api/v1/services?fieldManager=me`. */
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string;
-  /** The reply may come as gzip. A protobuf body of a 200 is passed on while it arrives, and is not read whole. */
+  /** The reply may be gzip. A protobuf body of a 200 is passed on while it arrives. */
   readonly streamed?: true;
 }
 
 interface ReplyHead {
   readonly status: number;
-  /** Names in lower case; what was sent several times is joined by `, `. */
+  /** Names in lower case; repeated headers are joined by `, `. */
   readonly headers: Readonly<Record<string, string>>;
 }
 
@@ -34,16 +34,16 @@ export interface ApiReply extends ReplyHead {
 }
 
 /**
- * One HTTP exchange with an API server; the credential is the transport's own business. Answers whatever the status
- * is. Throws when no reply comes; so does its body when it is incomplete. The signal ends both at once.
+ * Sends one HTTP request to an API server and adds the credential. Returns a reply of any status. Throws if there is no
+ * reply; the body throws if it is incomplete. The signal ends both at once.
  */
 export type Transport = (request: ApiRequest, signal: AbortSignal) => Promise<OpenReply>;
 
-/** Idle connections outlive two ticks of the endpoints loop, and are given up before load balancers (60 s) drop them. */
+/** Idle connections outlive two ticks of the endpoints loop, and close before load balancers (60 s) drop them. */
 const KEEP_ALIVE_MS = 30_000;
-/** Two SYNs, the second a second after the first, and the handshake. */
+/** Two SYNs, one second apart, and the handshake. */
 const CONNECT_TIMEOUT_MS = 3_000;
-/** A reply that makes no progress for so long will not continue. */
+/** A reply without progress for this long will not continue. */
 const SILENCE_MS = 20_000;
 const LARGEST_HEADERS = 16 * 1024;
 const CONNECTIONS_PER_SERVER = 4;
@@ -67,7 +67,10 @@ function agentFor(access: ApiServerAccess): Agent {
   });
 }
 
-/** A client certificate authenticates every request of a connection: another certificate gets other connections. */
+/**
+ * Returns the key of a connection pool. A client certificate authenticates a whole connection, so another certificate
+ * needs other connections.
+ */
 function poolKey(access: ApiServerAccess): string {
   const { ca = '', cert = '', key = '', servername = '', rejectUnauthorized } = access.tls();
   const hash = createHash('sha256');
@@ -109,14 +112,14 @@ function transportOver(agent: Agent, access: ApiServerAccess): Transport {
     });
 }
 
-/** The connections of this process: one pool for each API server and client certificate, used by every pass. */
+/** The connections of this process: one pool per API server and client certificate, shared by all passes. */
 export class ApiServerConnections {
   readonly #agents = new Map<string, Agent>();
 
   transport(access: ApiServerAccess): Transport {
     const key = poolKey(access);
     const agent = this.#agents.get(key) ?? agentFor(access);
-    // What is dropped is not closed: a pass may still hold it. Its idle connections end by themselves.
+    // A dropped pool is not closed, because a pass may still use it. Its idle connections end by themselves.
     setLatest(this.#agents, key, agent, MOST_POOLS);
     return transportOver(agent, access);
   }
@@ -130,19 +133,19 @@ export class ApiServerConnections {
 }
 
 /**
- * Without DHE: the server chooses its group, and one of 10,000 bits blocks the event loop for a second at each
- * handshake, before any certificate is verified. No Kubernetes API server speaks it. Without renegotiation, which a server
- * of TLS 1.2 may start again and again, each time with the work of a handshake.
+ * Without DHE: the server chooses its group, and one of 10,000 bits blocks the event loop for a second per handshake
+ * before any certificate is verified. No Kubernetes API server uses it. Without renegotiation: a TLS 1.2 server may
+ * start it again and again, each time with the work of a handshake.
  */
 export const TLS_LIMITS = {
   ciphers: `${DEFAULT_CIPHERS}:!DHE`,
   secureOptions: constants.SSL_OP_NO_RENEGOTIATION,
 } as const;
 
-/** Kubernetes sends none, and proxies a few. */
+/** Kubernetes sends none; proxies send a few. */
 const MOST_INTERIM_REPLIES = 10;
 
-/** Returns what counts the interim replies (1xx) of one request. It throws at one too many, which ends the request. */
+/** Returns a counter of the interim replies (1xx) of one request. It throws at one too many, which ends the request. */
 export function interimReplies(): () => void {
   let replies = 0;
   return () => {

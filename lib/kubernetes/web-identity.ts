@@ -6,15 +6,15 @@ import { ClusterError, type ClusterErrorCode } from './cluster-port.ts';
 import { type ApiServerAccess, type KubeconfigOptions, parseKubeconfig } from './kubeconfig.ts';
 import { describeNetworkError } from './network-fault.ts';
 
-/** How long a requested token is valid. */
+/** The validity of a requested token. */
 export const TOKEN_SECONDS = 300;
 const VALID_MS = TOKEN_SECONDS * 1000;
-/** A fifth of its life is left for the requests that carry it, and for the clocks of API servers. */
+/** A fifth of its life remains for requests under way and for differences of clocks. */
 const RENEW_AFTER_MS = 0.8 * VALID_MS;
 
 /**
- * Reaches an API server with tokens that are requested when they are needed, kept in memory and sent to that server alone.
- * No token is requested before the server, its address and its CA have been checked.
+ * Returns access to an API server with tokens that are requested on demand, kept in memory and sent to that server
+ * alone. No token is requested before the server, its address and its CA were checked.
  * @param requestToken requests a token for {@link TOKEN_SECONDS}
  * @throws ClusterError what `requestToken` throws, or `BadKubeconfig` for a server or CA that cannot be used
  */

@@ -5,15 +5,15 @@ import type { EventPlan, EventSeries, EventWrite } from './events.ts';
 
 export interface EventsReport {
   readonly written: number;
-  /** Over the cap, or in a namespace that is going away. */
+  /** Events over the cap, or in a namespace that is being deleted. */
   readonly dropped: number;
-  /** One for each event that could not be written. They never fail the pass. */
+  /** One error per event that could not be written. They never fail the pass. */
   readonly errors: readonly Error[];
-  /** For the run record: what was not written is due again in the next pass. */
+  /** The sightings for the run record: an unwritten event is due again in the next pass. */
   readonly sightings: Readonly<Record<string, EventSighting>>;
 }
 
-/** After these the rest would fare no better, and the pass has other things to do with its time. */
+/** After these errors the other events would fail too. */
 const HOPELESS: ReadonlySet<unknown> = new Set([
   'Unauthorized',
   'Throttled',
@@ -52,7 +52,7 @@ export async function writeEvents(port: ClusterPort, plan: EventPlan): Promise<E
   return { written, dropped, errors, sightings: sightingsWithout(unwritten, plan.sightings) };
 }
 
-/** `dropped`: there is no place for it, its namespace is being deleted. `withheld`: the caller may not write. */
+/** `dropped`: its namespace is being deleted. `withheld`: the caller may not write. */
 type EventOutcome = 'written' | 'dropped' | 'withheld';
 
 async function writeEvent(port: ClusterPort, write: EventWrite): Promise<EventOutcome> {
@@ -69,14 +69,15 @@ async function writeEvent(port: ClusterPort, write: EventWrite): Promise<EventOu
     case 'namespaceUnavailable':
       return 'dropped';
     case 'alreadyExists':
-      // An earlier pass wrote it, or a lost reply of this one. If it was deleted since, the next sighting creates it.
+      // An earlier pass wrote it, or this one did and the reply was lost. If it was deleted since, the next sighting
+      // creates it.
       return continueSeries(port, write);
     case 'invalid':
       throw new ClusterError('Rejected', `The API server refused the event ${write.name}: ${result.message}`);
   }
 }
 
-/** Note and instance of an event cannot be changed, and its time is that of the first sighting: only the series is. */
+/** Updates only the series: note, instance and time of an event cannot change. */
 async function continueSeries(port: ClusterPort, { object, count }: EventWrite): Promise<EventOutcome> {
   const series: EventSeries = object.series ?? { count: Math.max(2, count), lastObservedTime: object.eventTime };
   const { name, namespace } = object.metadata;
